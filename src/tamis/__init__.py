@@ -1,0 +1,57 @@
+"""Tamis: a table format for Spark that reads only what a query needs, and is never wrong about it.
+
+Importing this package loads nothing heavy: the names below are fetched when first used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tamis import schema as schema
+    from tamis.errors import *  # noqa: F403  # the error names are re-exported for type checkers
+    from tamis.scan import Plan as Plan
+    from tamis.scan import Report as Report
+    from tamis.scan import Scan as Scan
+    from tamis.scan import reports as reports
+    from tamis.spark import attach as attach
+    from tamis.table import Table as Table  # the public name, as in the design
+    from tamis.table import create as create
+    from tamis.table import open as open  # noqa: A004  # the public name, as in the design
+
+_HOME = {
+    "Table": "tamis.table",
+    "create": "tamis.table",
+    "open": "tamis.table",
+    "Scan": "tamis.scan",
+    "Plan": "tamis.scan",
+    "Report": "tamis.scan",
+    "reports": "tamis.scan",
+    "attach": "tamis.spark",
+    "TamisError": "tamis.errors",
+    "NotFound": "tamis.errors",
+    "AlreadyExists": "tamis.errors",
+    "Conflict": "tamis.errors",
+    "SchemaMismatch": "tamis.errors",
+    "SchemaFenced": "tamis.errors",
+    "IncompatibleSchema": "tamis.errors",
+    "InvalidInput": "tamis.errors",
+    "CorruptData": "tamis.errors",
+    "StoreUnavailable": "tamis.errors",
+}
+
+__version__ = "0.1.0"
+__all__ = [*_HOME, "schema"]  # noqa: PLE0604  # names resolved by __getattr__
+
+
+def __getattr__(name: str) -> Any:
+    if name == "schema":
+        return importlib.import_module("tamis.schema")
+    if name in _HOME:
+        return getattr(importlib.import_module(_HOME[name]), name)
+    raise AttributeError(f"module 'tamis' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,128 @@
+"""Every error that Tamis raises: one base, nine categories, stable codes.
+
+A category says what the caller would do next, a code says what happened, the message names the thing and the remedy::
+
+    TamisError
+    ├── NotFound            (LookupError)       name something that exists
+    ├── AlreadyExists       (FileExistsError)   choose another name, or open what is there
+    ├── Conflict            (RuntimeError)      somebody else committed first: re-read and try again
+    ├── SchemaMismatch      (ValueError)        the data or the expectation does not fit the table's schema
+    ├── SchemaFenced        (RuntimeError)      this reader's schema is no longer valid: refresh
+    ├── IncompatibleSchema  (ValueError)        the migration is against the rules
+    ├── InvalidInput        (ValueError)        correct the call
+    ├── CorruptData         (OSError)           what is stored cannot be trusted: restore or repair it
+    └── StoreUnavailable    (ConnectionError)   the store did not answer, or refused: check it, try again
+
+Each is also the builtin that a Python programmer would catch. Codes are append-only: scripts may rely on them.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class TamisError(Exception):
+    """The base of all errors of this package.
+
+    ``code`` is stable and machine-readable, ``name`` is the offending thing (a path, column, version …), ``remedy`` says what
+    to do about it. ``str(error)`` shows all three.
+    """
+
+    default_code: ClassVar[str] = "ERROR"
+
+    def __init__(self, message: str, *, code: str | None = None, name: str = "", remedy: str = "") -> None:
+        super().__init__(message, code, name, remedy)
+        self.message = message
+        self.code = code or self.default_code
+        self.name = name
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        remedy = f" {self.remedy}" if self.remedy else ""
+        return f"[{self.code}] {self.message}{remedy}"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # Errors cross process borders (Spark workers): keyword arguments would be lost by the default protocol.
+        return _rebuild, (type(self), self.message, self.code, self.name, self.remedy, self._extra())
+
+    def _extra(self) -> dict[str, object]:
+        """What a subclass carries beside the common attributes."""
+        return {}
+
+
+class NotFound(TamisError, LookupError):
+    """A table, version, column, index or file that was named does not exist."""
+
+    default_code = "NOT_FOUND"
+
+
+class AlreadyExists(TamisError, FileExistsError):
+    """Something of that name is already there."""
+
+    default_code = "ALREADY_EXISTS"
+
+
+class Conflict(TamisError, RuntimeError):
+    """Another commit changed what this operation relied on; nothing of this operation is visible."""
+
+    default_code = "CONFLICT"
+
+
+class SchemaMismatch(TamisError, ValueError):
+    """Data, or an expected schema id, does not fit the table's current schema.
+
+    ``current_id`` and ``schema`` are the table's own where the error answers ``compare_and_evolve_schema``.
+    """
+
+    default_code = "SCHEMA_MISMATCH"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: str | None = None,
+        name: str = "",
+        remedy: str = "",
+        current_id: int | None = None,
+        schema: object = None,
+    ) -> None:
+        super().__init__(message, code=code, name=name, remedy=remedy)
+        self.current_id = current_id
+        self.schema = schema
+
+    def _extra(self) -> dict[str, object]:
+        return {"current_id": self.current_id, "schema": self.schema}
+
+
+class SchemaFenced(TamisError, RuntimeError):
+    """This reader's schema is no longer a valid migration of the table's: it must not go on."""
+
+    default_code = "SCHEMA_FENCED"
+
+
+class IncompatibleSchema(TamisError, ValueError):
+    """A schema change that the migration rules do not allow."""
+
+    default_code = "INCOMPATIBLE_SCHEMA"
+
+
+class InvalidInput(TamisError, ValueError):
+    """An argument, option, filter or statement that cannot be."""
+
+    default_code = "INVALID_INPUT"
+
+
+class CorruptData(TamisError, OSError):
+    """A stored object is truncated, garbled, missing or not what the log says it is."""
+
+    default_code = "CORRUPT_DATA"
+
+
+class StoreUnavailable(TamisError, ConnectionError):
+    """The object store refused or did not answer; what was committed is still there."""
+
+    default_code = "STORE_UNAVAILABLE"
+
+
+def _rebuild(kind: type[TamisError], message: str, code: str, name: str, remedy: str, extra: dict[str, object]) -> TamisError:
+    return kind(message, code=code, name=name, remedy=remedy, **extra)

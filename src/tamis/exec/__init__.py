@@ -1,0 +1,1 @@
+"""How work runs: tasks, sort, write; the local implementation."""

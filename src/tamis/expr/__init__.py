@@ -1,0 +1,1 @@
+"""The filter language: tree, function catalogue, parse, evaluate."""

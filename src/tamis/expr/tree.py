@@ -1,0 +1,122 @@
+"""The filter language: a typed tree. Immutable, comparable by value, light to import.
+
+Both front ends (SQL text, Catalyst) end here, and both interpreters (concrete over Arrow columns, abstract over statistics)
+start here. Names of functions are those of the catalogue (``tamis.expr.catalogue``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from tamis.types import BOOLEAN, DataType
+
+
+class Mode(Enum):
+    """What a function does where it has no answer: raise, give NULL, or do as Spark did before ANSI."""
+
+    ANSI = "ansi"
+    TRY = "try"
+    LEGACY = "legacy"
+
+
+@dataclass(frozen=True, slots=True)
+class Expr:
+    """Base of all nodes. ``type`` is the logical type of its values."""
+
+    type: DataType
+
+    @property
+    def children(self) -> tuple[Expr, ...]:
+        return ()
+
+    def walk(self) -> Iterator[Expr]:
+        """This node and all below it, parents first."""
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
+
+@dataclass(frozen=True, slots=True)
+class Column(Expr):
+    """A column, or a struct field below it: ``ids`` lead from the top-level column down; ``name`` is what people call it now."""
+
+    ids: tuple[int, ...]
+    name: str
+    nullable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Literal(Expr):
+    """A constant. ``value`` is a plain Python value or None: int for integers and day-time intervals (microseconds), timestamps (microseconds since the
+    epoch), dates (days since the epoch) and times (microseconds since midnight); ``decimal.Decimal``, float, str, bytes, bool as they are."""
+
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Literals(Expr):
+    """The constants of an IN list, as one Arrow array of ``type`` (NULLs included): a list of 100,000 is one object, not 100,000."""
+
+    array: Any
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Literals) and self.type == other.type and bool(self.array.equals(other.array))
+
+    def __hash__(self) -> int:
+        return hash((self.type, len(self.array)))
+
+
+@dataclass(frozen=True, slots=True)
+class Moving(Expr):
+    """The instant of the query (``current_timestamp()``, ``current_date()``): known when rows are read, a range when only planned."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Expr):
+    """A function of the catalogue. ``zone`` is the session time zone where the function needs one."""
+
+    function: str
+    args: tuple[Expr, ...]
+    mode: Mode = Mode.ANSI
+    zone: str | None = None
+
+    @property
+    def children(self) -> tuple[Expr, ...]:
+        return self.args
+
+
+@dataclass(frozen=True, slots=True)
+class Opaque(Expr):
+    """Something that the catalogue does not know (a UDF, a new function): may be anything, NULL or an error. ``text`` is for people."""
+
+    text: str
+    args: tuple[Expr, ...] = ()
+
+    @property
+    def children(self) -> tuple[Expr, ...]:
+        return self.args
+
+
+TRUE = Literal(BOOLEAN, True)
+FALSE = Literal(BOOLEAN, False)
+
+
+def conjuncts(expr: Expr | None) -> tuple[Expr, ...]:
+    """The top-level conjuncts in written order; none for None."""
+    if expr is None:
+        return ()
+    if isinstance(expr, Call) and expr.function == "and":
+        return tuple(c for arg in expr.args for c in conjuncts(arg))
+    return (expr,)
+
+
+def columns(expr: Expr | None) -> tuple[tuple[int, ...], ...]:
+    """The id paths of the columns that ``expr`` names, each once, in order of first appearance."""
+    if expr is None:
+        return ()
+    return tuple(dict.fromkeys(node.ids for node in expr.walk() if isinstance(node, Column)))

@@ -1,0 +1,1 @@
+"""One small protocol per data format."""

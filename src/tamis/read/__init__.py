@@ -1,0 +1,1 @@
+"""The lazy reader of one part (seed 003)."""

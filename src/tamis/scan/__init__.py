@@ -1,0 +1,1 @@
+"""The funnel, the plan, the report."""

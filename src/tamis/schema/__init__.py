@@ -1,0 +1,1 @@
+"""Migration rules, the registry of schemas, reader fencing (seed 001)."""

@@ -1,0 +1,1 @@
+"""Store, log, manifest, snapshot, rollup."""

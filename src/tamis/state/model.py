@@ -1,0 +1,68 @@
+"""What a table's state is made of. Plain values; storing and loading them is ``log``, ``manifest`` and ``rollup``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from tamis.types import Schema
+
+PART_COLUMNS = (
+    "part_id",  # string: made at write, never reused
+    "path",  # string: relative to the table's root
+    "format",  # string: parquet | vortex | orc
+    "schema_id",  # int32: the schema it was written under; fields in the file are resolved by it and by column ids
+    "rows",  # int64: physical rows
+    "bytes",  # int64: size of the file
+    "checksum",  # int64: CRC-32 of the whole file, NULL where unknown
+    "run_id",  # string: parts sorted together share it
+    "ordered",  # bool: rows are in the table's clustering order
+    "blocks",  # list<int32>: rows of each block, in order
+)
+"""The columns of a manifest that every part has; statistics follow (see ``tamis.stats.encode``)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What is true of the table as a whole at a version. Written whole by the commit that changes it; other commits point to that commit."""
+
+    table_id: str
+    name: str = ""
+    schemas: tuple[Schema, ...] = ()
+    highest_column_id: int = 0
+    cluster_by: tuple[tuple[int, ...], ...] = ()
+    """Clustering columns as id paths."""
+    format: str = "parquet"
+    properties: dict[str, str] = field(default_factory=dict)
+    comment: str | None = None
+    reader_features: tuple[str, ...] = ()
+    """Features that whoever reads must know, by name; an unknown one is refused."""
+    writer_features: tuple[str, ...] = ()
+    created_micros: int = 0
+
+    @property
+    def schema(self) -> Schema | None:
+        """The current schema, or None for a table that has none yet."""
+        return self.schemas[-1] if self.schemas else None
+
+
+@dataclass(frozen=True, slots=True)
+class ReadSet:
+    """What an operation read, so that conflicts can be found: nothing (a blind append), or rows by filter."""
+
+    filter: str | None = None
+    """Spark SQL text over current names; None: the whole table."""
+    columns: tuple[tuple[int, ...], ...] | None = None
+    """Id paths; None: all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """What a commit says about itself; shown by ``history()``."""
+
+    name: str
+    """``create | append | overwrite | replace | schema | properties | delete | …``"""
+    parameters: dict[str, Any] = field(default_factory=dict)
+    metrics: dict[str, int] = field(default_factory=dict)
+    stream: tuple[str, int] | None = None
+    """(query id, epoch) of a streaming write."""

@@ -1,0 +1,1 @@
+"""Statistics: collect, JSON paths, trim, encode."""

@@ -1,0 +1,116 @@
+"""A schema: ordered fields with column ids, looked up by id, by name or by dotted path."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from tamis.errors import InvalidInput, NotFound
+from tamis.types.logical import NO_ID, DataType, Field, Struct, field_from_json, with_children
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The columns of a table at one time. ``schema_id`` is its position in the table's sequence of schemas."""
+
+    fields: tuple[Field, ...]
+    schema_id: int = 0
+
+    def __str__(self) -> str:
+        return "\n".join(str(f) for f in self.fields)
+
+    def __iter__(self) -> Iterator[Field]:
+        return iter(self.fields)
+
+    def __len__(self) -> int:
+        return len(self.fields)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(f.name for f in self.fields)
+
+    @cached_property
+    def by_id(self) -> dict[int, Field]:
+        """Every field at any depth, by column id."""
+        return {f.id: f for _, f in self.walk()}
+
+    @cached_property
+    def paths(self) -> dict[int, tuple[int, ...]]:
+        """The ids from the top-level column down to each field, by column id."""
+        return {ids[-1]: ids for ids, _ in self.walk()}
+
+    def walk(self) -> Iterator[tuple[tuple[int, ...], Field]]:
+        """Every field at any depth, parents first, with the ids that lead to it."""
+        yield from _walk((), self.fields)
+
+    def find(self, path: tuple[str, ...] | str, *, case_sensitive: bool = False) -> tuple[Field, ...]:
+        """The fields from the top-level column down to the one that ``path`` names.
+
+        ``path`` is one name (dots in it are part of the name) or a tuple of names, a nested one. Names match without regard to case unless told otherwise, as in
+        Spark. Raises ``NotFound`` (code ``COLUMN_NOT_FOUND``) naming the columns there are, ``InvalidInput`` where two differ only by case.
+        """
+        parts = (path,) if isinstance(path, str) else path
+        fields, found = self.fields, []
+        for depth, part in enumerate(parts):
+            match = _match(fields, part, case_sensitive)
+            if match is None:
+                raise NotFound(
+                    f"There is no column {'.'.join(parts[: depth + 1])!r}.",
+                    code="COLUMN_NOT_FOUND",
+                    name=".".join(parts),
+                    remedy="Columns are: " + ", ".join(f.name for f in fields) + ".",
+                )
+            found.append(match)
+            fields = match.type.children
+        return tuple(found)
+
+    def select(self, names: tuple[str, ...]) -> Schema:
+        """The top-level columns ``names``, in that order, under the same schema id."""
+        return replace(self, fields=tuple(self.find(n)[0] for n in names))
+
+    def highest_id(self) -> int:
+        """The largest column id in use, or 0."""
+        return max((f.id for _, f in self.walk()), default=0)
+
+    def assign_ids(self, above: int) -> Schema:
+        """The same schema in which every field without an id has a new one, counted up from ``above`` + 1, parents first."""
+        counter = iter(range(above + 1, 2**31))
+        return replace(self, fields=tuple(_assign(f, counter) for f in self.fields))
+
+    def to_json(self) -> dict[str, Any]:
+        return {"schema_id": self.schema_id, "fields": [f.to_json() for f in self.fields]}
+
+    @staticmethod
+    def from_json(value: dict[str, Any]) -> Schema:
+        return Schema(tuple(field_from_json(f) for f in value["fields"]), value["schema_id"])
+
+    def as_struct(self) -> Struct:
+        return Struct(self.fields)
+
+
+def _walk(above: tuple[int, ...], fields: tuple[Field, ...]) -> Iterator[tuple[tuple[int, ...], Field]]:
+    for f in fields:
+        ids = (*above, f.id)
+        yield ids, f
+        yield from _walk(ids, f.type.children)
+
+
+def _match(fields: tuple[Field, ...], name: str, case_sensitive: bool) -> Field | None:
+    for f in fields:
+        if f.name == name:
+            return f
+    if case_sensitive:
+        return None
+    folded = [f for f in fields if f.name.lower() == name.lower()]
+    if len(folded) > 1:
+        raise InvalidInput(f"Column {name!r} is ambiguous.", code="AMBIGUOUS_COLUMN", name=name, remedy="Write it in its exact case.")
+    return folded[0] if folded else None
+
+
+def _assign(f: Field, counter: Iterator[int]) -> Field:
+    new_id = next(counter) if f.id == NO_ID else f.id
+    children = tuple(_assign(child, counter) for child in f.type.children)
+    data_type: DataType = with_children(f.type, children) if children else f.type
+    return replace(f, id=new_id, type=data_type)
