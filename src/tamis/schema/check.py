@@ -1,0 +1,91 @@
+"""The pure checks over whole histories, by name; and the one for a reader of a table, by column id."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from tamis.errors import IncompatibleSchema, SchemaFenced, TamisError
+from tamis.schema.rules import evolve, violations
+from tamis.schema.shape import Record, from_arrow, from_fields
+from tamis.types import Schema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def migration_type(history: Iterable[Record], *, widen: bool = False) -> Record | None:
+    """The shape of the latest schema of ``history`` with all that was ever deleted; None for an empty one.
+
+    Raises ``IncompatibleSchema`` where a step of the history itself is against the rules.
+    """
+    current: Record | None = None
+    for shape in history:
+        if current is not None and shape == current:
+            continue
+        if current is not None:
+            _refuse(current, shape, IncompatibleSchema, widen)
+            current = evolve(current, shape)
+        else:
+            current = shape
+    return current
+
+
+def check_migration(history: list[pa.Schema], new: pa.Schema, *, widen: bool = False) -> None:
+    """Whether ``new`` may follow ``history`` (oldest first) by the rules of seed 001; fields are matched by exact name.
+
+    Raises ``IncompatibleSchema`` (code ``MIGRATION_<RULE>``, ``name`` the dotted path of the offending field). ``widen`` also allows lossless type widening.
+    """
+    current = _fold(history, widen)
+    _refuse(current if current is not None else Record(()), from_arrow(new), IncompatibleSchema, widen, first=current is None)
+
+
+def check_reader(history: list[pa.Schema], reader: pa.Schema) -> None:
+    """Whether a reader with schema ``reader`` may read data written under ``history``; fields are matched by exact name.
+
+    Raises ``SchemaFenced`` (code ``FENCED_<RULE>``, ``name`` the dotted path). The latest schema, a projection of it, and a reader that adds a nullable field nobody
+    ever had are never fenced.
+    """
+    current = _fold(history, widen=True)
+    if current is not None:
+        _refuse(current, from_arrow(reader), SchemaFenced, widen=False)
+
+
+def check_table_reader(history: tuple[Schema, ...], reader: Schema) -> None:
+    """The same for a table's own schemas, fields matched by column id: whether a reader that holds ``reader`` may read a state whose schemas are ``history``.
+
+    Raises ``SchemaFenced``. A column that the reader has projected away cannot fence it; FIRST / AFTER and renames are presentation and do not either.
+    """
+    current = migration_type((from_fields(schema.fields) for schema in history), widen=True)
+    if current is not None:
+        _refuse(current, from_fields(reader.fields), SchemaFenced, widen=False)
+
+
+def _fold(history: list[pa.Schema], widen: bool) -> Record | None:
+    distinct = [schema for at, schema in enumerate(history) if at == 0 or not schema.equals(history[at - 1])]
+    return migration_type((from_arrow(schema) for schema in distinct), widen=widen)
+
+
+def _refuse(old: Record, new: Record, kind: type[TamisError], widen: bool, *, first: bool = False) -> None:
+    for violation in violations(old, new, widen=widen):
+        if first and violation.rule == "add_required":
+            continue
+        fenced = kind is SchemaFenced
+        raise kind(
+            violation.text,
+            code=("FENCED_" if fenced else "MIGRATION_") + violation.rule.upper(),
+            name=violation.path,
+            remedy=_READER_REMEDY if fenced else _REMEDIES[violation.rule],
+        )
+
+
+_READER_REMEDY = "Open the table again, or call refresh(), to read under its newest schema."
+_REMEDIES = {
+    "duplicate_field": "Give each field its own name.",
+    "readd_deleted": "Choose another name, or use ALTER TABLE, which adds a new column under the old name.",
+    "add_required": "Make it nullable.",
+    "reorder": "Keep the order of the existing fields; new ones may stand anywhere.",
+    "tighten": "Keep it nullable.",
+    "type_change": "Add a new column of that type, or ask for widening where the new type holds every old value.",
+    "map_key": "Keep the key's type.",
+}

@@ -1,0 +1,109 @@
+"""Migration types: what a schema's shape is, with the deleted fields remembered at every depth (seed 001, "Tracking deleted fields").
+
+A shape is built from Arrow types with fields keyed by name (the pure checks), or from logical types keyed by column id
+(a table's own schemas). The rules (``tamis.schema.rules``) see shapes only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from tamis.types import Array, DataType, Field, Map, Struct
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """Base of the four kinds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf(Shape):
+    """A type without inner fields; two leaves are the same type iff ``type`` is equal. ``text`` is for people."""
+
+    type: Hashable
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A place for values inside a shape: ``key`` is what the field is, ``name`` what it is called."""
+
+    key: Hashable
+    name: str
+    shape: Shape
+    nullable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Record(Shape):
+    """A struct: live fields in order, and the keys of fields that once were and are no more, with their last names."""
+
+    fields: tuple[Place, ...]
+    deleted: dict[Hashable, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Sequence(Shape):
+    """A list; ``kind`` tells list kinds apart (list, large list, fixed size)."""
+
+    kind: Hashable
+    item: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Mapping(Shape):
+    """A map. Keys may not change."""
+
+    key: Place
+    value: Place
+
+
+def from_arrow(schema: pa.Schema) -> Record:
+    """The shape of an Arrow schema, fields keyed by name."""
+    return Record(tuple(_arrow_place(f) for f in schema))
+
+
+def from_fields(fields: tuple[Field, ...]) -> Record:
+    """The shape of logical fields, keyed by column id and put in its order: FIRST and AFTER are presentation only."""
+    return Record(tuple(_place(f) for f in sorted(fields, key=lambda f: f.id)))
+
+
+def _arrow_place(f: pa.Field, name: str | None = None) -> Place:
+    name = f.name if name is None else name
+    return Place(name, name, _arrow_shape(f.type), f.nullable)
+
+
+def _arrow_shape(data_type: pa.DataType) -> Shape:
+    import pyarrow.types as p
+
+    if p.is_struct(data_type):
+        return Record(tuple(_arrow_place(f) for f in data_type))
+    if p.is_map(data_type):
+        return Mapping(_arrow_place(data_type.key_field, "key"), _arrow_place(data_type.item_field, "value"))
+    if p.is_fixed_size_list(data_type):
+        return Sequence(("fixed", data_type.list_size), _arrow_place(data_type.value_field, "element"))
+    for kind in ("list", "large_list", "list_view", "large_list_view"):
+        if getattr(p, f"is_{kind}")(data_type):
+            return Sequence(kind, _arrow_place(data_type.value_field, "element"))
+    return Leaf(data_type, str(data_type))
+
+
+def _place(f: Field) -> Place:
+    return Place(f.id, f.name, _shape(f.type), f.nullable)
+
+
+def _shape(data_type: DataType) -> Shape:
+    match data_type:
+        case Struct(fields):
+            return from_fields(fields)
+        case Array(element):
+            return Sequence("list", _place(element))
+        case Map(key, value):
+            return Mapping(_place(key), _place(value))
+        case _:
+            return Leaf(data_type, str(data_type))
