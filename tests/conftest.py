@@ -1,0 +1,90 @@
+"""What all tests share: how much Hypothesis tries, and one Spark session.
+
+``HYPOTHESIS_PROFILE`` (``dev`` unless told, ``ci`` where ``CI`` is set, ``nightly``) is the only dial of the property tests; a test
+never sets its own number of examples.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+IN_CI = os.environ.get("CI", "").lower() in {"1", "true", "yes"}
+OLDEST_JAVA = 17
+
+_QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture]
+settings.register_profile("dev", max_examples=40, deadline=None, suppress_health_check=_QUIET)
+settings.register_profile("ci", max_examples=150, deadline=None, derandomize=True, print_blob=True, suppress_health_check=_QUIET)
+settings.register_profile("nightly", max_examples=3_000, deadline=None, print_blob=True, suppress_health_check=_QUIET)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if IN_CI else "dev"))
+
+# Python turns Spark's instants into local time: one zone for the driver, the JVM and the workers keeps tests the same everywhere.
+os.environ["TZ"] = "UTC"
+time.tzset()
+# Workers start the first python3 on PATH, which may lack pyarrow; ``tamis.attach`` cares for that, plain Spark in tests does not.
+os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+
+
+def java_problem() -> str | None:
+    """Why Spark cannot start on this machine, in a sentence; None where it can."""
+    home = os.environ.get("JAVA_HOME")
+    java = shutil.which(str(Path(home) / "bin" / "java")) if home else shutil.which("java")
+    if java is None:
+        return "No java was found (JAVA_HOME, PATH): install a JDK 17 or newer, e.g. openjdk-17-jre-headless."
+    said = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
+    version = re.search(r'version "(?:1\.)?(\d+)', said)
+    if version is None or int(version[1]) < OLDEST_JAVA:
+        return f"{java} is not Java {OLDEST_JAVA} or newer: install a JDK {OLDEST_JAVA}, e.g. openjdk-17-jre-headless."
+    return None
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """The one Spark session of a test run: two threads, no UI, UTC, its warehouse in a temporary folder.
+
+    Tests that change its conf put it back, or use ``spark.newSession()``. Without Java they are skipped; in CI they fail.
+    """
+    problem = java_problem()
+    if problem is not None:
+        (pytest.fail if IN_CI else pytest.skip)(problem)
+    from pyspark.sql import SparkSession
+
+    home = tmp_path_factory.mktemp("spark")
+    session = (
+        SparkSession.builder.master("local[2]")
+        .appName("tamis-tests")
+        .config("spark.ui.enabled", "false")
+        .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.default.parallelism", "2")
+        .config("spark.driver.memory", "2g")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.driver.extraJavaOptions", f"-Duser.timezone=UTC -Dderby.system.home={home}")
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.sql.warehouse.dir", str(home / "warehouse"))
+        .config("spark.showConsoleProgress", "false")
+        .getOrCreate()
+    )
+    session.sparkContext.setLogLevel("ERROR")
+    yield session
+    session.stop()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A test that asks for the session is a Spark test, whether it says so or not; nightly ones run in the long profile only."""
+    nightly = settings.get_current_profile_name() == "nightly"
+    for item in items:
+        if "spark" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.spark)
+        if item.get_closest_marker("nightly") and not nightly:
+            item.add_marker(pytest.mark.skip(reason="only in the long profile: HYPOTHESIS_PROFILE=nightly"))
