@@ -1,0 +1,270 @@
+"""Java interfaces answered by Python objects: the one place that touches Py4J proxies, Java reflection and Janino.
+
+``bridge(spark)`` is the JVM as seen from here, one per JVM. ``Bridge.implement(interfaces, target)`` gives a Java object whose
+methods are those of ``target`` that bear their names; methods that ``target`` lacks run as the interface's defaults, so a newer
+Spark may add some. Two such objects are equal iff their targets are (``__eq__``, ``__hash__``, ``__str__``).
+
+A method gets Java's strings, numbers, booleans and byte arrays as Python's, everything else as Py4J objects, and may return those, None,
+another Java object, or lists, tuples, sets and dicts of them (which become arrays, sets, iterators or maps as the signature says).
+To throw an exception of Spark's, raise ``JavaThrow``. A ``TamisError`` reaches the caller as a ``SparkRuntimeException`` that bears its text and
+its code (``getCondition()``); an exception that came from Java goes back as it was.
+
+A target lives until Java has collected its object. So it must not hold a Java object that holds it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import traceback
+import weakref
+from collections.abc import Iterable, Mapping, Sequence
+from importlib import resources
+from typing import Any, ClassVar
+
+from tamis.errors import TamisError
+
+_CATALOG = "org.apache.spark.sql.connector.catalog."
+
+
+class JavaThrow(Exception):
+    """Raised by a target's method: the caller in Java gets ``throwable`` (a Java object) thrown."""
+
+    def __init__(self, throwable: Any) -> None:
+        super().__init__(throwable)
+        self.throwable = throwable
+
+
+class Bridge:
+    """One JVM: makes Java objects, finds classes, implements interfaces. Get it from ``bridge(spark)``."""
+
+    def __init__(self, gateway: Any) -> None:
+        from pyspark.java_gateway import ensure_callback_server_started
+
+        ensure_callback_server_started(gateway)
+        self._gateway = weakref.proxy(gateway)
+        self._targets: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()
+        self._keys = itertools.count()
+        self._probed: dict[tuple[str, ...], bool] = {}
+        context = self.jvm.java.lang.Thread.currentThread().getContextClassLoader()
+        self._loader = self._compile(_source("Handler"), context).getClassLoader()
+        self._helpers: dict[str, Any] = {}
+        self._tools = self.helper("Tools")
+
+    @property
+    def jvm(self) -> Any:
+        """Py4J's view of the JVM."""
+        return self._gateway.jvm
+
+    # --- interfaces ---
+
+    def implement(self, interfaces: Sequence[str], target: object) -> Any:
+        """A Java object that implements ``interfaces`` (full names) by the methods of ``target``; see the module for the rules."""
+        key = f"t{next(self._keys)}"
+        self._targets[key] = target
+        return self._tools.make(",".join(interfaces), ",".join(_methods(type(target))), _Callback(self, target), key)
+
+    def target(self, java_object: Any) -> Any:
+        """The Python object behind a Java object made by ``implement``, or None for any other."""
+        key = self._tools.keyOf(java_object) if java_object is not None else None
+        return self._targets.get(key) if key else None
+
+    def target_of_key(self, key: str) -> Any:
+        """The Python object that ``implement`` gave ``key``, or None if it is gone."""
+        return self._targets.get(key)
+
+    # --- objects ---
+
+    def cls(self, name: str) -> Any:
+        """A Java class by its full name, for static members and ``new``; ``$`` separates inner classes."""
+        return getattr(self.jvm, name)
+
+    def new(self, name: str, *args: Any) -> Any:
+        return self.cls(name)(*args)
+
+    def scala_object(self, name: str) -> Any:
+        """The singleton of a Scala ``object``."""
+        return getattr(self.cls(name + "$"), "MODULE$")
+
+    def enum(self, name: str, value: str) -> Any:
+        return self.cls(name).valueOf(value)
+
+    def array(self, element: str, items: Iterable[Any]) -> Any:
+        """A Java array of objects; ``element`` is the full name of the element class. Takes proxies, which Py4J's own arrays do not."""
+        return self._tools.array(element, self.list(items))
+
+    def list(self, items: Iterable[Any]) -> Any:
+        """A ``java.util.ArrayList``; a list of strings takes one call whatever its length."""
+        values = list(items)
+        if values and all(isinstance(v, str) and "\0" not in v for v in values):
+            return self._tools.strings("\0" + "\0".join(values))
+        out = self.jvm.java.util.ArrayList()
+        for value in values:
+            out.add(self.to_java(value))
+        return out
+
+    def map(self, items: Mapping[str, Any]) -> Any:
+        out = self.jvm.java.util.LinkedHashMap()
+        for key, value in items.items():
+            out.put(key, self.to_java(value))
+        return out
+
+    def seq(self, items: Iterable[Any]) -> Any:
+        """A Scala ``Seq``."""
+        return self.jvm.PythonUtils.toSeq(self.list(items))
+
+    def helper(self, name: str) -> Any:
+        """The one instance of class ``tamis.<name>``, compiled from ``java/<name>.java`` at first use. Call its instance methods."""
+        if name not in self._helpers:
+            found = self._compile(_source(name), self._loader).getClassLoader().loadClass(f"tamis.{name}")
+            self._helpers[name] = found.getConstructor(self._gateway.new_array(self.jvm.Class, 0)).newInstance(None)
+        return self._helpers[name]
+
+    def to_java(self, value: Any) -> Any:
+        """``value`` as Java can take it: lists, tuples and sets as ``ArrayList``, dicts as ``LinkedHashMap``, all else as it is."""
+        if isinstance(value, dict):
+            return self.map(value)
+        if isinstance(value, list | tuple | set | frozenset):
+            return self.list(value)
+        return value
+
+    def call(self, java_object: Any, method: str, *args: Any) -> Any:
+        """Call a method that Py4J may not: one of a package-private class, or a private one. Found by name and number of arguments."""
+        array = self._gateway.new_array(self.jvm.java.lang.Object, len(args))
+        for i, arg in enumerate(args):
+            array[i] = arg
+        return self._tools.call(java_object, method, array)
+
+    # --- what this Spark has ---
+
+    def has_class(self, name: str) -> bool:
+        """Whether this Spark has the class, so that differing versions are told apart by what they can do."""
+        return self._probe((name,))
+
+    def has_method(self, name: str, method: str) -> bool:
+        """Whether the class has a public method of that name."""
+        return self._probe((name, method))
+
+    def _probe(self, asked: tuple[str, ...]) -> bool:
+        if asked not in self._probed:
+            self._probed[asked] = self._ask(*asked)
+        return self._probed[asked]
+
+    def _ask(self, name: str, method: str | None = None) -> bool:
+        from py4j.protocol import Py4JJavaError
+
+        try:
+            found = self.jvm.org.apache.spark.util.Utils.classForName(name, False, True)
+        except Py4JJavaError:
+            return False
+        return method is None or any(m.getName() == method for m in found.getMethods())
+
+    # --- sessions ---
+
+    def active_session(self, otherwise: Any = None) -> Any:
+        """The SparkSession on whose behalf this thread was called (``newSession`` and foreachBatch have their own)."""
+        from pyspark.sql import SparkSession
+
+        return SparkSession.getActiveSession() or otherwise
+
+    # --- compiling ---
+
+    def _compile(self, source: str, parent: Any) -> Any:
+        """Compile Java text by Spark's own Janino; ``parent`` is the class loader that finds what the text names."""
+        compiler = self.jvm.org.codehaus.janino.SimpleCompiler()
+        compiler.setParentClassLoader(parent)
+        compiler.setSourceVersion(17)
+        compiler.setTargetVersion(17)
+        compiler.cook(source)
+        return compiler
+
+    def register_catalog(self, name: str, catalog: Any, interfaces: Sequence[str]) -> str:
+        """Make ``catalog`` loadable by Spark under ``name`` in every session of this JVM; returns the class to set as ``spark.sql.catalog.<name>``.
+
+        Spark loads catalogs by class name, so a class that passes everything on to ``catalog`` is generated once per JVM and defined beside
+        Spark's own, where the class loaders of all sessions look first.
+        """
+        class_name = "TamisCatalog"
+        if not self.has_class(_CATALOG + class_name):
+            text = self._tools.delegateSource(_CATALOG[:-1], class_name, ",".join(interfaces))
+            code = self._compile(text, self._loader).getBytecodes()
+            self._tools.define(_CATALOG + "CatalogPlugin", code.get(_CATALOG + class_name))
+            self._probed[_CATALOG + class_name,] = True
+        self.cls(_CATALOG + class_name).delegates.put(name, catalog)
+        return _CATALOG + class_name
+
+    def registered_catalog(self, name: str) -> Any:
+        """The Python object registered under ``name``, or None."""
+        if not self.has_class(_CATALOG + "TamisCatalog"):
+            return None
+        return self.target(self.cls(_CATALOG + "TamisCatalog").delegates.get(name))
+
+    def thrown(self, throwable: Any) -> Any:
+        return self._tools.thrown(throwable)
+
+    def failed(self, code: str, text: str, trace: str | None = None) -> Any:
+        return self._tools.failed(code, text, trace)
+
+
+class _Callback:
+    """What Java holds of a target: one function that takes ``<number of arguments>:<method>`` and the argument or arguments."""
+
+    def __init__(self, owner: Bridge, target: object) -> None:
+        self._bridge = owner
+        self._target = target
+
+    def apply(self, call: str, argument: Any) -> Any:
+        count, _, name = call.partition(":")
+        args = () if count == "0" else (argument,) if count == "1" else tuple(argument)
+        try:
+            return self._bridge.to_java(self._answer(name, args))
+        except BaseException as error:  # noqa: BLE001  # every failure must become a Java exception, or the caller in Java hangs on garbage
+            return _thrown(self._bridge, error)
+
+    def _answer(self, name: str, args: tuple[Any, ...]) -> Any:
+        match name:
+            case "hashCode":
+                return hash(self._target) & 0x7FFFFFFF
+            case "toString":
+                return str(self._target)
+            case "equals":
+                return bool(self._target == self._bridge.target_of_key(args[0]))
+        return getattr(self._target, name)(*args)
+
+    class Java:
+        implements: ClassVar = ["java.util.function.BiFunction"]
+
+
+def _thrown(owner: Bridge, error: BaseException) -> Any:
+    """``error`` as what the handler throws."""
+    if isinstance(error, JavaThrow):
+        return owner.thrown(error.throwable)
+    origin = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
+    if origin is not None:  # it came from Java, by Py4J or as PySpark converted it
+        return owner.thrown(origin)
+    if isinstance(error, TamisError):
+        return owner.failed(error.code, str(error))
+    return owner.failed("PYTHON_ERROR", f"{type(error).__name__}: {error}", "".join(traceback.format_exception(error)))
+
+
+def _methods(kind: type) -> list[str]:
+    return [name for name in dir(kind) if not name.startswith("_") and callable(getattr(kind, name))]
+
+
+def _source(name: str) -> str:
+    return resources.files("tamis.spark").joinpath("java", f"{name}.java").read_text(encoding="utf-8")
+
+
+_bridges: weakref.WeakKeyDictionary[Any, Bridge] = weakref.WeakKeyDictionary()
+
+
+def bridge(spark: Any) -> Bridge:
+    """The bridge to the JVM of ``spark`` (a classic SparkSession); made at first use, about 0.5 s, and shared by all its sessions."""
+    gateway = spark.sparkContext._gateway
+    if gateway not in _bridges:
+        _bridges[gateway] = Bridge(gateway)
+    return _bridges[gateway]
+
+
+def implement(spark: Any, interfaces: Sequence[str], target: object) -> Any:
+    """``bridge(spark).implement(interfaces, target)``."""
+    return bridge(spark).implement(interfaces, target)

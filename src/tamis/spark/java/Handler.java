@@ -1,0 +1,117 @@
+package tamis;
+
+import java.lang.reflect.Array;
+import java.lang.reflect.InvocationHandler;
+import java.lang.reflect.Method;
+import java.lang.reflect.Proxy;
+import java.util.*;
+import java.util.function.BiFunction;
+
+/** Answers calls of Java interfaces from one Python object; what Python does not define runs as the interface's default method. */
+public final class Handler implements InvocationHandler {
+    private final BiFunction target;
+    private final Set methods;
+    public final String key;
+    private Integer hash;
+
+    public Handler(BiFunction target, Set methods, String key) {
+        this.target = target;
+        this.methods = methods;
+        this.key = key;
+    }
+
+    /** The key of the Python object behind a proxy, or null for any other object. */
+    public static String keyOf(Object object) {
+        if (object == null || !Proxy.isProxyClass(object.getClass())) return null;
+        InvocationHandler handler = Proxy.getInvocationHandler(object);
+        return handler instanceof Handler ? ((Handler) handler).key : null;
+    }
+
+    public Object invoke(Object proxy, Method method, Object[] args) throws Throwable {
+        String name = method.getName();
+        int count = args == null ? 0 : args.length;
+        if (method.getDeclaringClass() == Object.class) {
+            if (name.equals("hashCode")) {
+                if (hash == null) hash = Integer.valueOf(((Number) call("hashCode", null)).intValue());
+                return hash;
+            }
+            if (name.equals("toString")) return call(name, null);
+            String other = keyOf(args[0]);
+            if (other == null) return Boolean.FALSE;
+            return other.equals(key) ? Boolean.TRUE : call("equals", new Object[] {other});
+        }
+        if (methods.contains(name)) {
+            try {
+                return coerce(method.getReturnType(), call(name, args));
+            } catch (Throwable error) {
+                throw permitted(error, method.getExceptionTypes());
+            }
+        }
+        if (method.isDefault()) return InvocationHandler.invokeDefault(proxy, method, args);
+        throw new UnsupportedOperationException(method.getDeclaringClass().getName() + "." + name + " is not implemented by tamis");
+    }
+
+    /** A proxy may throw only what the method declares; another checked exception keeps its text and becomes unchecked. */
+    private static Throwable permitted(Throwable error, Class[] declared) {
+        if (error instanceof RuntimeException || error instanceof Error) return error;
+        for (int i = 0; i < declared.length; i++) if (declared[i].isInstance(error)) return error;
+        String code = error instanceof org.apache.spark.SparkThrowable ? ((org.apache.spark.SparkThrowable) error).getCondition() : "JAVA_ERROR";
+        return new Failure(code, error.getMessage(), error);
+    }
+
+    private Object call(String name, Object[] args) throws Throwable {
+        int count = args == null ? 0 : args.length;
+        Object result = target.apply(count + ":" + name, count == 0 ? null : count == 1 ? args[0] : args);
+        if (result instanceof Thrown) throw ((Thrown) result).cause;
+        return result;
+    }
+
+    /** Py4J sends the narrowest number and only lists; the caller gets what its signature says. */
+    private static Object coerce(Class type, Object value) {
+        if (type == void.class || value == null) return null;
+        if (value instanceof Number) {
+            Number number = (Number) value;
+            if (type == int.class || type == Integer.class) return Integer.valueOf(number.intValue());
+            if (type == long.class || type == Long.class) return Long.valueOf(number.longValue());
+            if (type == double.class || type == Double.class) return Double.valueOf(number.doubleValue());
+            return value;
+        }
+        if (value instanceof Collection && !type.isInstance(value)) {
+            Collection items = (Collection) value;
+            if (type.isArray()) {
+                Object array = Array.newInstance(type.getComponentType(), items.size());
+                int i = 0;
+                for (Iterator it = items.iterator(); it.hasNext(); i++) Array.set(array, i, coerce(type.getComponentType(), it.next()));
+                return array;
+            }
+            if (type == Set.class) return new LinkedHashSet(items);
+            if (type == Iterator.class) return items.iterator();
+        }
+        return value;
+    }
+
+    /** What a Python method hands back in order to throw. */
+    public static final class Thrown {
+        public final Throwable cause;
+        public Thrown(Throwable cause) { this.cause = cause; }
+    }
+
+    /** An error of tamis as one of Spark's, so that PySpark shows its text and its code. */
+    public static final class Failure extends org.apache.spark.SparkRuntimeException {
+        private final String code;
+        private final String text;
+
+        public Failure(String code, String text, Throwable cause) {
+            super("INTERNAL_ERROR", new scala.collection.immutable.Map.Map1("message", ""), cause, new org.apache.spark.QueryContext[0], "");
+            this.code = code;
+            this.text = text;
+        }
+
+        public String getMessage() { return text; }
+        public String getCondition() { return code; }
+        public String getErrorClass() { return code; }
+        public String getSqlState() { return null; }
+        public boolean isInternalError() { return false; }
+        public Map getMessageParameters() { return new HashMap(); }
+    }
+}

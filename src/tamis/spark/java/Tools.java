@@ -1,0 +1,94 @@
+package tamis;
+
+import java.lang.invoke.MethodHandles;
+import java.lang.reflect.Array;
+import java.lang.reflect.Method;
+import java.lang.reflect.Proxy;
+import java.util.*;
+import java.util.function.BiFunction;
+
+/** What Python cannot do over Py4J. An object, not statics: Py4J finds classes by name in another class loader. */
+public final class Tools {
+    private final ClassLoader loader = Tools.class.getClassLoader();
+
+    public Object make(String interfaces, String methods, BiFunction target, String key) throws Exception {
+        String[] names = interfaces.split(",");
+        Class[] classes = new Class[names.length];
+        for (int i = 0; i < names.length; i++) classes[i] = Class.forName(names[i], true, loader);
+        return Proxy.newProxyInstance(loader, classes, new Handler(target, new HashSet(Arrays.asList(methods.split(","))), key));
+    }
+
+    public String keyOf(Object object) { return Handler.keyOf(object); }
+
+    public Object thrown(Throwable cause) { return new Handler.Thrown(cause); }
+
+    public Object failed(String code, String text, String trace) { 
+        return new Handler.Thrown(new Handler.Failure(code, text, trace == null ? null : new RuntimeException(trace)));
+    }
+
+    /** Any method of any object, package-private classes included. */
+    public Object call(Object object, String name, Object[] args) throws Throwable {
+        for (Class type = object.getClass(); type != null; type = type.getSuperclass()) {
+            Method[] methods = type.getDeclaredMethods();
+            for (int i = 0; i < methods.length; i++) {
+                if (!methods[i].getName().equals(name) || methods[i].getParameterCount() != args.length) continue;
+                methods[i].setAccessible(true);
+                try {
+                    return methods[i].invoke(object, args);
+                } catch (java.lang.reflect.InvocationTargetException e) {
+                    throw e.getCause();
+                }
+            }
+        }
+        throw new NoSuchMethodException(object.getClass().getName() + "." + name);
+    }
+
+    public Object array(String type, List items) throws Exception {
+        Class component = Class.forName(type, true, loader);
+        return items.toArray((Object[]) Array.newInstance(component, items.size()));
+    }
+
+    public List strings(String joined) {
+        return joined.length() == 0 ? new ArrayList() : new ArrayList(Arrays.asList(joined.substring(1).split("\u0000", -1)));
+    }
+
+    /** Java text of a class with a public constructor that passes every method of the interfaces on to the delegate under its name. */
+    public String delegateSource(String packageName, String className, String interfaces) throws Exception {
+        String[] names = interfaces.split(",");
+        StringBuilder out = new StringBuilder("package " + packageName + ";\npublic class " + className + " implements " + interfaces + " {\n"
+            + "public static final java.util.Map delegates = new java.util.concurrent.ConcurrentHashMap();\n"
+            + "private Object delegate;\n"
+            + "public void initialize(String name, org.apache.spark.sql.util.CaseInsensitiveStringMap options) {\n"
+            + "delegate = delegates.get(name);\n"
+            + "if (delegate == null) throw new IllegalStateException(\"Catalog \" + name + \" is not attached: call tamis.attach.\");\n}\n");
+        Set seen = new HashSet();
+        for (int n = 0; n < names.length; n++) {
+            Method[] methods = Class.forName(names[n], true, loader).getMethods();
+            for (int i = 0; i < methods.length; i++) {
+                Method method = methods[i];
+                Class[] types = method.getParameterTypes();
+                String signature = method.getName() + Arrays.asList(types);
+                if (java.lang.reflect.Modifier.isStatic(method.getModifiers()) || method.getName().equals("initialize") || !seen.add(signature)) continue;
+                StringBuilder params = new StringBuilder();
+                StringBuilder args = new StringBuilder();
+                for (int p = 0; p < types.length; p++) {
+                    params.append(p == 0 ? "" : ", ").append(types[p].getCanonicalName()).append(" a").append(p);
+                    args.append(p == 0 ? "" : ", ").append("a").append(p);
+                }
+                Class[] thrown = method.getExceptionTypes();
+                StringBuilder clause = new StringBuilder();
+                for (int t = 0; t < thrown.length; t++) clause.append(t == 0 ? " throws " : ", ").append(thrown[t].getCanonicalName());
+                String result = method.getReturnType().getCanonicalName();
+                out.append("public " + result + " " + method.getName() + "(" + params + ")" + clause + " { " + (result.equals("void") ? "" : "return ")
+                    + "((" + method.getDeclaringClass().getCanonicalName() + ") delegate)." + method.getName() + "(" + args + "); }\n");
+            }
+        }
+        return out.append("}\n").toString();
+    }
+
+    /** Defines compiled classes beside a class of Spark, where every session's class loader finds them. */
+    public Class define(String neighbour, byte[] code) throws Exception {
+        Class beside = Class.forName(neighbour, true, loader);
+        return MethodHandles.privateLookupIn(beside, MethodHandles.lookup()).defineClass(code);
+    }
+}

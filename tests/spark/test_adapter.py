@@ -1,0 +1,143 @@
+"""Java interfaces answered by Python objects."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from typing import Any
+
+import pytest
+
+from tamis.errors import NotFound
+from tamis.spark.adapter import JavaThrow, bridge, implement
+
+CATALOG = "org.apache.spark.sql.connector.catalog.TableCatalog"
+NAMESPACES = "org.apache.spark.sql.connector.catalog.SupportsNamespaces"
+
+
+class Shelf:
+    """A catalog in miniature; equal by its label."""
+
+    def __init__(self, owner: Any, label: str = "a") -> None:
+        self.owner = owner
+        self.label = label
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Shelf) and other.label == self.label
+
+    def __hash__(self) -> int:
+        return hash(self.label)
+
+    def __str__(self) -> str:
+        return f"shelf {self.label}"
+
+    def name(self) -> str:
+        return "näme ☃"
+
+    def listNamespaces(self, *_: Any) -> list[list[str]]:
+        return [["a"], ["b c", "d"], []]
+
+    def capabilities(self) -> list[Any]:
+        return []
+
+    def dropTable(self, ident: Any) -> bool:
+        raise NotFound(f"There is no {ident}.", code="SHELF_EMPTY", name=str(ident), remedy="Fill it.")
+
+    def renameTable(self, one: Any, two: Any) -> None:
+        del one, two
+        raise ZeroDivisionError("by nothing")
+
+    def loadTable(self, ident: Any) -> None:
+        raise JavaThrow(self.owner.new("org.apache.spark.sql.catalyst.analysis.NoSuchTableException", ident))
+
+    def loadNamespaceMetadata(self, namespace: Any) -> dict[str, str]:
+        raise JavaThrow(self.owner.new("java.io.IOException", "disk " + namespace[0]))
+
+
+@pytest.fixture
+def shelf(spark: Any) -> Any:
+    return implement(spark, [CATALOG, NAMESPACES], Shelf(bridge(spark)))
+
+
+def identifier(spark: Any, name: str) -> Any:
+    owner = bridge(spark)
+    return owner.cls("org.apache.spark.sql.connector.catalog.Identifier").of(owner.array("java.lang.String", ["db"]), name)
+
+
+def test_values_cross_as_the_signature_says(shelf: Any) -> None:
+    assert shelf.name() == "näme ☃"
+    assert [list(names) for names in shelf.listNamespaces()] == [["a"], ["b c", "d"], []]
+    assert shelf.capabilities().isEmpty()
+
+
+def test_what_python_lacks_runs_as_java_default(shelf: Any) -> None:
+    assert shelf.useNullableQuerySchema() is True
+    assert list(shelf.defaultNamespace()) == []
+
+
+def test_what_nobody_defines_is_refused_by_name(spark: Any, shelf: Any) -> None:
+    with pytest.raises(Exception, match=r"SupportsNamespaces\.dropNamespace is not implemented"):
+        shelf.dropNamespace(bridge(spark).array("java.lang.String", ["a"]), False)
+
+
+def test_equal_targets_are_equal_in_java(spark: Any, shelf: Any) -> None:
+    owner = bridge(spark)
+    same, other = owner.implement([CATALOG], Shelf(owner)), owner.implement([CATALOG], Shelf(owner, "b"))
+    assert shelf.equals(same)
+    assert shelf.hashCode() == same.hashCode()
+    assert not shelf.equals(other)
+    assert not shelf.equals("a")
+    assert shelf.toString() == "shelf a"
+
+
+@pytest.mark.parametrize(
+    ("provoke", "condition", "text"),
+    [
+        (lambda s, i: s.dropTable(i), "SHELF_EMPTY", "[SHELF_EMPTY] There is no db.t. Fill it."),
+        (lambda s, i: s.loadTable(i), "TABLE_OR_VIEW_NOT_FOUND", "db.t cannot be found"),
+        (lambda s, i: s.renameTable(i, i), "PYTHON_ERROR", "ZeroDivisionError: by nothing"),
+        (lambda s, i: s.loadNamespaceMetadata(i.namespace()), "JAVA_ERROR", "disk db"),
+    ],
+    ids=["tamis", "spark", "python", "undeclared"],
+)
+def test_errors_arrive_with_text_and_code(spark: Any, shelf: Any, provoke: Any, condition: str, text: str) -> None:
+    from pyspark.errors import PySparkException
+
+    with pytest.raises(PySparkException) as caught:
+        provoke(shelf, identifier(spark, "t"))
+    assert caught.value.getCondition() == condition
+    assert text in str(caught.value)
+
+
+def test_a_java_object_leads_back_to_its_target(spark: Any, shelf: Any) -> None:
+    assert bridge(spark).target(shelf).label == "a"
+    assert bridge(spark).target(identifier(spark, "t")) is None
+
+
+def test_one_bridge_for_all_sessions(spark: Any) -> None:
+    assert bridge(spark) is bridge(spark.newSession())
+
+
+def test_targets_go_when_java_has_let_go(spark: Any) -> None:
+    owner = bridge(spark)
+    target = Shelf(owner, "brief")
+    watch = weakref.ref(target)
+    proxy = owner.implement([CATALOG], target)
+    assert proxy.name()
+    del target, proxy
+    for _ in range(100):
+        gc.collect()
+        owner.jvm.System.gc()
+        owner.jvm.System.runFinalization()
+        if watch() is None:
+            return
+    pytest.fail("the target is still held")
+
+
+def test_probing_tells_versions_apart(spark: Any) -> None:
+    owner = bridge(spark)
+    assert owner.has_class(CATALOG)
+    assert not owner.has_class(CATALOG + "OfTheFuture")
+    assert owner.has_method(CATALOG, "loadTable")
+    assert not owner.has_method(CATALOG, "loadTableOfTheFuture")
+    assert owner.has_method(CATALOG, "tableStateOptionKeys") == (tuple(map(int, spark.version.split(".")[:2])) >= (4, 3))
