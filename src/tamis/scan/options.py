@@ -1,0 +1,185 @@
+"""The switches: each a scan option over a Spark conf over a table property of the same name, over its default.
+
+Law: turning any skipping off changes speed, never rows. A name under ``tamis.`` that is not a switch, or a value that it cannot
+have, is refused by name: a misspelt switch must not silently do nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from tamis.errors import InvalidInput
+
+PREFIX = "tamis."
+_UNITS = {"": 1, "b": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
+_SIZE = re.compile(r"(\d+)\s*(?:([kmgt]?)i?b?)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The switches in force for one scan or write. Sizes are bytes; None is no limit."""
+
+    stats_collect: bool = True
+    stats_filter: bool = True
+    stats_budget_bytes: int | None = None
+    stats_keep: tuple[str, ...] = ()
+    audit_percent: float = 0.0
+    audit_max_bytes: int = 256 * 2**20
+    read_lazy: str = "auto"
+    index_use: str = "auto"
+    index_build: str = "with_write"
+    scan_max_bytes: int | None = None
+    write_part_bytes: int = 128 * 2**20
+    schema_policy: str = "any"
+    timezone: str = "UTC"
+    ansi: bool = True
+
+    @staticmethod
+    def resolve(
+        options: Mapping[str, Any] | None = None,
+        conf: Mapping[str, Any] | None = None,
+        properties: Mapping[str, Any] | None = None,
+        *,
+        foreign: bool = False,
+    ) -> Options:
+        """The switches from scan ``options``, Spark ``conf`` and table ``properties``, the earlier over the later.
+
+        ``foreign`` lets other names pass in ``options`` (Spark's own). Conf entries and properties that are not under ``tamis.`` are always ignored, and so are
+        properties that this version does not know (a later one may have set them). Raises ``InvalidInput`` (``UNKNOWN_OPTION``, ``BAD_OPTION``).
+        """
+        found: dict[str, Any] = {}
+        for key, value in (properties or {}).items():
+            if key.lower() in _SWITCHES and key.lower().startswith(PREFIX):
+                _put(found, key, value)
+        for key, value in (conf or {}).items():
+            if key.lower().startswith(PREFIX):
+                _put(found, key, value)
+        for key, value in (options or {}).items():
+            if not foreign or key.lower().startswith(PREFIX) or key.lower() in _SWITCHES:
+                _put(found, key, value)
+        return Options(**found)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The switches by their public names."""
+        attributes = {attribute: name for name, (attribute, _) in _SWITCHES.items()}
+        return {attributes[f.name]: getattr(self, f.name) for f in fields(self)}
+
+
+def check_properties(properties: Mapping[str, Any]) -> dict[str, str]:
+    """Table properties as they may be stored. Raises ``InvalidInput`` for an unknown or ill-valued one under ``tamis.``, or one that is not text."""
+    checked: dict[str, str] = {}
+    for key, value in properties.items():
+        if not isinstance(key, str) or not isinstance(value, str | int | float | bool):
+            raise InvalidInput(
+                f"Property {key!r} cannot have the value {value!r}.",
+                code="BAD_PROPERTY",
+                name=str(key),
+                remedy="Names and values are text.",
+            )
+        if key.lower().startswith(PREFIX):
+            _put({}, key, value)
+        checked[key] = str(value).lower() if isinstance(value, bool) else str(value)
+    return checked
+
+
+def _put(found: dict[str, Any], key: str, value: Any) -> None:
+    name = key.lower()
+    if name not in _SWITCHES:
+        raise InvalidInput(
+            f"There is no option {key!r}.", code="UNKNOWN_OPTION", name=key, remedy="Options are: " + ", ".join(sorted(_SWITCHES)) + "."
+        )
+    attribute, read = _SWITCHES[name]
+    try:
+        found[attribute] = read(value)
+    except (TypeError, ValueError, KeyError) as error:
+        wanted = error.args[0] if isinstance(error, _Unfit) else "another value"
+        raise InvalidInput(f"Option {name} cannot be {value!r}.", code="BAD_OPTION", name=name, remedy=f"Give {wanted}.") from None
+
+
+class _Unfit(ValueError):
+    """A value that a switch cannot have; its text says what it can."""
+
+
+def _flag(value: Any) -> bool:
+    words = {"true": True, "on": True, "1": True, "false": False, "off": False, "0": False}
+    text = str(value).strip().lower()
+    if text not in words:
+        raise _Unfit("on or off")
+    return words[text]
+
+
+def _size(value: Any) -> int:
+    match = None if isinstance(value, bool) else _SIZE.fullmatch(str(value).strip())
+    if match is None:
+        raise _Unfit("a number of bytes, or a size such as 64MB")
+    return int(match[1]) * _UNITS[match[2].lower()]
+
+
+def _positive_size(value: Any) -> int:
+    if not (size := _size(value)):
+        raise _Unfit("a size above 0")
+    return size
+
+
+def _percent(value: Any) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = -1.0
+    if not 0 <= number <= 100:
+        raise _Unfit("a number from 0 to 100")
+    return number
+
+
+def _one_of(*words: str) -> Callable[[Any], str]:
+    def read(value: Any) -> str:
+        text = str(value).strip().lower()
+        if text not in words:
+            raise _Unfit("one of " + ", ".join(words))
+        return text
+
+    return read
+
+
+def _word(value: Any) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise _Unfit("auto, off, lookup, plan or the name of an index")
+    return value.strip()
+
+
+def _names(value: Any) -> tuple[str, ...]:
+    items = value.split(",") if isinstance(value, str) else list(value)
+    return tuple(str(item).strip() for item in items if str(item).strip())
+
+
+def _zone(value: Any) -> str:
+    text = str(value)
+    if re.fullmatch(r"(UTC|GMT)?[+-]\d{1,2}(:\d{2})?", text) or text == "Z":
+        return text
+    try:
+        ZoneInfo(text)
+    except (KeyError, ValueError, OSError):
+        raise _Unfit("a time zone such as UTC or Europe/Paris") from None
+    return text
+
+
+_SWITCHES: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "tamis.stats.collect": ("stats_collect", _flag),
+    "tamis.stats.filter": ("stats_filter", _flag),
+    "tamis.stats.budget_bytes": ("stats_budget_bytes", _size),
+    "tamis.stats.keep": ("stats_keep", _names),
+    "tamis.audit.percent": ("audit_percent", _percent),
+    "tamis.audit.max_bytes": ("audit_max_bytes", _size),
+    "tamis.read.lazy": ("read_lazy", _one_of("auto", "on", "off", "native")),
+    "tamis.index.use": ("index_use", _word),
+    "tamis.index.build": ("index_build", _one_of("with_write", "deferred")),
+    "tamis.scan.max_bytes": ("scan_max_bytes", _size),
+    "tamis.write.part_bytes": ("write_part_bytes", _positive_size),
+    "tamis.schema.policy": ("schema_policy", _one_of("any", "forward")),
+    "timezone": ("timezone", _zone),
+    "ansi": ("ansi", _flag),
+}

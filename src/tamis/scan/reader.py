@@ -1,0 +1,105 @@
+"""Reading a plan's parts with a few threads: in order, in bounded memory, and stopped as soon as nobody wants more.
+
+Law: what comes out is what reading the parts one after another would give, errors included: the error of a part is raised when
+its turn comes, after all rows before it, and never if the consumer stops earlier.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
+
+import pyarrow as pa
+
+_DEPTH = 2
+"""Batches that a part may be ahead of its consumer."""
+
+
+def threads() -> int:
+    """How many parts are read at once: processors, and two more to hide the store's latency."""
+    return min(8, (os.cpu_count() or 2) + 2)
+
+
+class Channel:
+    """A bounded queue between one reader of a part and the consumer; either side can end it."""
+
+    def __init__(self) -> None:
+        self._items: deque[pa.RecordBatch] = deque()
+        self._state = threading.Condition()
+        self._done = False
+        self._error: BaseException | None = None
+
+    def put(self, item: pa.RecordBatch) -> bool:
+        """Waits for room; False if the consumer has gone."""
+        with self._state:
+            self._state.wait_for(lambda: self._done or len(self._items) < _DEPTH)
+            if self._done:
+                return False
+            self._items.append(item)
+            self._state.notify_all()
+            return True
+
+    def close(self, error: BaseException | None = None) -> None:
+        """No more items; ``error`` is raised to the consumer after those that are in."""
+        with self._state:
+            self._done, self._error = True, error or self._error
+            self._state.notify_all()
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        while True:
+            with self._state:
+                self._state.wait_for(lambda: self._done or bool(self._items))
+                if not self._items:
+                    if self._error is not None:
+                        raise self._error
+                    return
+                item = self._items.popleft()
+                self._state.notify_all()
+            yield item
+
+
+Work = Callable[[], Iterator[pa.RecordBatch]]
+
+
+def in_order(work: Iterable[Work], workers: int) -> Iterator[pa.RecordBatch]:
+    """The batches of each piece of work, pieces in order, at most ``workers`` of them begun and not yet consumed."""
+    pieces = iter(work)
+    if workers <= 1:
+        for piece in pieces:
+            yield from piece()
+        return
+    open_channels: deque[Channel] = deque()
+    pool = ThreadPoolExecutor(workers, thread_name_prefix="tamis-read")
+
+    def begin(piece: Work) -> None:
+        channel = Channel()
+        open_channels.append(channel)
+        pool.submit(_produce, piece, channel)
+
+    try:
+        for piece in islice(pieces, workers):
+            begin(piece)
+        while open_channels:
+            yield from open_channels[0]
+            open_channels.popleft()
+            for piece in islice(pieces, 1):
+                begin(piece)
+    finally:
+        for channel in open_channels:
+            channel.close()
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _produce(piece: Work, channel: Channel) -> None:
+    try:
+        batches = piece()
+        for batch in batches:
+            if not channel.put(batch):
+                break
+        channel.close()
+    except BaseException as error:  # noqa: BLE001  # handed to the consumer, who raises it in its turn
+        channel.close(error)

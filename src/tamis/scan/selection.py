@@ -1,0 +1,85 @@
+"""Which columns a scan gives, in the order asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from tamis.errors import InvalidInput, NotFound
+from tamis.types import Field, Schema, Struct
+
+Tree = dict[int, "Tree | None"]
+"""Of the columns chosen, by id and in order: None for a whole column, else which of its fields."""
+
+
+def select(schema: Schema, names: Sequence[str] | str) -> Schema:
+    """The part of ``schema`` that ``names`` choose, in their order, each once.
+
+    A name is ``*``, a column, or a dotted path to a struct field (``a.b`` gives the column ``a`` with only its field ``b``; backquotes protect dots). Raises ``NotFound``
+    (``COLUMN_NOT_FOUND``), ``InvalidInput`` where nothing is chosen.
+    """
+    chosen: Tree = {}
+    for name in [names] if isinstance(names, str) else names:
+        if not isinstance(name, str):
+            raise InvalidInput(f"{name!r} is not a column name.", code="BAD_COLUMN", name=repr(name), remedy="Give names as text.")
+        if name == "*":
+            for f in schema:
+                chosen[f.id] = None
+        else:
+            _choose(chosen, [f.id for f in find(schema, name)])
+    if not chosen:
+        raise InvalidInput("No column is selected.", code="NO_COLUMNS", name="selected_fields", remedy="Name some, or use count().")
+    return replace(schema, fields=_prune(schema.fields, chosen))
+
+
+def find(schema: Schema, name: str) -> tuple[Field, ...]:
+    """The fields from the top-level column down to the one called ``name``: a column of exactly that name, else a dotted path."""
+    try:
+        return schema.find(name)
+    except NotFound:
+        path = split(name)
+        if path == (name,):
+            raise
+        found = schema.find(path)
+    for above in found[:-1]:
+        if not isinstance(above.type, Struct):
+            raise NotFound(
+                f"Column {above.name!r} is {above.type}, which has no fields to select.",
+                code="COLUMN_NOT_FOUND",
+                name=name,
+                remedy=f"Select {above.name!r} as a whole.",
+            )
+    return found
+
+
+def split(name: str) -> tuple[str, ...]:
+    """The parts of a dotted path; dots inside backquotes do not part."""
+    parts, quoted = [""], False
+    for character in name:
+        if character == "`":
+            quoted = not quoted
+        elif character == "." and not quoted:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return tuple(parts)
+
+
+def _choose(chosen: Tree, ids: list[int]) -> None:
+    for at, column in enumerate(ids):
+        last = at == len(ids) - 1
+        if column in chosen and chosen[column] is None:
+            return  # the whole is in already
+        if last:
+            chosen[column] = None
+            return
+        below = chosen.setdefault(column, {})
+        assert below is not None
+        chosen = below
+
+
+def _prune(fields: Iterable[Field], chosen: Tree) -> tuple[Field, ...]:
+    by_id = {f.id: f for f in fields}
+    return tuple(
+        by_id[i] if below is None else replace(by_id[i], type=Struct(_prune(by_id[i].type.children, below))) for i, below in chosen.items()
+    )

@@ -1,0 +1,42 @@
+"""Instants that people give."""
+
+from datetime import UTC, date, datetime, timedelta, timezone
+
+import pytest
+
+from tamis.errors import InvalidInput
+from tamis.scan.instant import bounds, micros
+
+NOON = 1_767_268_800_000_000  # 2026-01-01T12:00:00Z
+
+
+@pytest.mark.parametrize(
+    ("value", "zone", "expected"),
+    [
+        (datetime(2026, 1, 1, 12, tzinfo=UTC), "UTC", NOON),
+        (datetime(2026, 1, 1, 14, tzinfo=timezone(timedelta(hours=2))), "UTC", NOON),
+        (datetime(2026, 1, 1, 12), "UTC", NOON),
+        (datetime(2026, 1, 1, 13), "Europe/Paris", NOON),
+        ("2026-01-01 12:00:00", "UTC", NOON),
+        ("2026-01-01T14:00:00", "+02:00", NOON),
+        ("2026-01-01T12:00:00.000001Z", "UTC", NOON + 1),
+        (date(2026, 1, 1), "UTC", NOON - 12 * 3_600_000_000),
+        (datetime(1969, 12, 31, 23, 59, 59, 999999), "UTC", -1),
+    ],
+)
+def test_micros(value, zone, expected):
+    assert micros(value, zone) == expected
+
+
+@pytest.mark.parametrize("value", ["yesterday", 3, None, 3.5, "", (1, 2, 3)])
+def test_what_is_no_instant_is_refused(value):
+    with pytest.raises(InvalidInput) as caught:
+        bounds(value, "UTC")
+    assert caught.value.code == "BAD_TIMESTAMP"
+
+
+def test_a_pair_is_a_range_in_order():
+    assert bounds(("2026-01-01T12:00:00", "2026-01-01T12:00:01"), "UTC") == (NOON, NOON + 1_000_000)
+    assert bounds("2026-01-01T12:00:00", "UTC") == (NOON, NOON)
+    with pytest.raises(InvalidInput):
+        bounds(("2026-01-02", "2026-01-01"), "UTC")

@@ -1,0 +1,94 @@
+"""Switches: which source wins, what is refused."""
+
+import pytest
+
+from tamis.errors import InvalidInput
+from tamis.scan.options import Options, check_properties
+
+
+def test_option_over_conf_over_property_over_default():
+    name = "tamis.scan.max_bytes"
+    assert Options.resolve().scan_max_bytes is None
+    assert Options.resolve({}, {}, {name: "1"}).scan_max_bytes == 1
+    assert Options.resolve({}, {name: "2"}, {name: "1"}).scan_max_bytes == 2
+    assert Options.resolve({name: "3"}, {name: "2"}, {name: "1"}).scan_max_bytes == 3
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "attribute", "expected"),
+    [
+        ("tamis.stats.filter", "off", "stats_filter", False),
+        ("tamis.stats.collect", True, "stats_collect", True),
+        ("tamis.read.lazy", "ON", "read_lazy", "on"),
+        ("TAMIS.READ.LAZY", "native", "read_lazy", "native"),
+        ("tamis.write.part_bytes", "64MB", "write_part_bytes", 64 * 2**20),
+        ("tamis.write.part_bytes", "1k", "write_part_bytes", 1024),
+        ("tamis.write.part_bytes", 7, "write_part_bytes", 7),
+        ("tamis.audit.percent", "2.5", "audit_percent", 2.5),
+        ("tamis.stats.keep", "a, b.c", "stats_keep", ("a", "b.c")),
+        ("tamis.index.use", "by_user", "index_use", "by_user"),
+        ("timezone", "Europe/Paris", "timezone", "Europe/Paris"),
+        ("timezone", "+02:00", "timezone", "+02:00"),
+        ("ansi", "false", "ansi", False),
+    ],
+)
+def test_values(key, value, attribute, expected):
+    assert getattr(Options.resolve({key: value}), attribute) == expected
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("tamis.stats.filter", "maybe"),
+        ("tamis.read.lazy", "sometimes"),
+        ("tamis.write.part_bytes", "0"),
+        ("tamis.write.part_bytes", "-1"),
+        ("tamis.write.part_bytes", "64 parsecs"),
+        ("tamis.write.part_bytes", True),
+        ("tamis.audit.percent", 101),
+        ("tamis.audit.percent", "many"),
+        ("tamis.scan.max_bytes", None),
+        ("tamis.index.use", ""),
+        ("timezone", "Europe/Atlantis"),
+        ("timezone", "../etc"),
+    ],
+)
+def test_a_bad_value_names_the_option(key, value):
+    with pytest.raises(InvalidInput) as caught:
+        Options.resolve({key: value})
+    assert caught.value.code == "BAD_OPTION"
+    assert caught.value.name == key
+    assert caught.value.remedy.startswith("Give ")
+
+
+def test_an_unknown_option_is_named_with_those_there_are():
+    with pytest.raises(InvalidInput) as caught:
+        Options.resolve({"tamis.stats.fitler": "off"})
+    assert (caught.value.code, caught.value.name) == ("UNKNOWN_OPTION", "tamis.stats.fitler")
+    assert "tamis.stats.filter" in caught.value.remedy
+    with pytest.raises(InvalidInput):
+        Options.resolve({}, {"tamis.nope": "1"})
+
+
+def test_what_is_not_ours_passes_where_it_may():
+    assert Options.resolve({"versionAsOf": "3", "tamis.stats.filter": "off"}, foreign=True).stats_filter is False
+    assert Options.resolve({}, {"spark.sql.ansi.enabled": "true"}, {"owner": "me", "tamis.later": "1"}) == Options()
+    with pytest.raises(InvalidInput):
+        Options.resolve({"tamis.nope": "3"}, foreign=True)
+
+
+def test_properties_are_checked_before_they_are_stored():
+    assert check_properties({"owner": "me", "tamis.stats.filter": False, "n": 3}) == {
+        "owner": "me",
+        "tamis.stats.filter": "false",
+        "n": "3",
+    }
+    for bad in ({"tamis.nope": "1"}, {"tamis.read.lazy": "x"}, {"owner": None}, {3: "x"}):
+        with pytest.raises(InvalidInput):
+            check_properties(bad)
+
+
+def test_as_dict_uses_the_public_names():
+    shown = Options(stats_filter=False).as_dict()
+    assert shown["tamis.stats.filter"] is False
+    assert Options.resolve({k: v for k, v in shown.items() if v is not None}) == Options(stats_filter=False)

@@ -1,0 +1,78 @@
+"""Reading ahead: the same as one after another, whatever the threads do."""
+
+import threading
+import time
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tamis.scan.reader import in_order
+
+
+def batch(value):
+    return pa.record_batch({"v": [value]})
+
+
+def work(values, fail=None):
+    def run():
+        for value in values:
+            yield batch(value)
+        if fail:
+            raise fail
+
+    return run
+
+
+def values(batches):
+    return [b["v"][0].as_py() for b in batches]
+
+
+@given(st.lists(st.lists(st.integers(0, 9), max_size=6), max_size=12), st.integers(1, 5))
+def test_the_order_is_that_of_the_pieces(pieces, workers):
+    assert values(in_order((work(p) for p in pieces), workers)) == [v for p in pieces for v in p]
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_an_error_comes_in_its_turn(workers):
+    seen = []
+    with pytest.raises(ValueError, match="second"):
+        for b in in_order(iter([work([1, 2]), work([3], ValueError("second")), work([4], ValueError("third"))]), workers):
+            seen += values([b])
+    assert seen == [1, 2, 3]
+
+
+def test_a_consumer_that_stops_stops_the_readers_and_never_meets_a_later_error():
+    begun = []
+
+    def piece(i):
+        def run():
+            begun.append(i)
+            for _ in range(1000):
+                yield batch(i)
+            raise ValueError("never reached")
+
+        return run
+
+    before = threading.active_count()
+    stream = in_order((piece(i) for i in range(100)), 3)
+    assert values([next(stream) for _ in range(3)]) == [0, 0, 0]
+    stream.close()
+    assert len(begun) <= 3
+    assert threading.active_count() == before
+
+
+def test_readers_run_at_most_a_little_ahead():
+    made = []
+
+    def run():
+        for i in range(100):
+            made.append(i)
+            yield batch(i)
+
+    stream = in_order(iter([run, work([1])]), 2)
+    next(stream)
+    time.sleep(0.05)
+    assert len(made) <= 5
+    stream.close()

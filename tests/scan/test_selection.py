@@ -1,0 +1,59 @@
+"""Which columns a scan gives, and in which order."""
+
+import pytest
+
+from tamis.errors import InvalidInput, NotFound
+from tamis.scan.selection import select, split
+from tamis.types import LONG, STRING, Array, Field, Schema, Struct
+
+SCHEMA = Schema(
+    (
+        Field("a", LONG, id=1),
+        Field("s", Struct((Field("x", LONG, id=3), Field("y", Struct((Field("z", LONG, id=5), Field("w", LONG, id=6))), id=4))), id=2),
+        Field("dotted.name", STRING, id=7),
+        Field("list", Array(Field("element", LONG, id=9)), id=8),
+    ),
+    schema_id=3,
+)
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        (("*",), "a: bigint | s: struct<x:bigint,y:struct<z:bigint,w:bigint>> | dotted.name: string | list: array<bigint>"),
+        (("list", "a"), "list: array<bigint> | a: bigint"),
+        (("A",), "a: bigint"),
+        ("a", "a: bigint"),
+        (("s.x",), "s: struct<x:bigint>"),
+        (("s.y.w", "a", "s.x"), "s: struct<y:struct<w:bigint>,x:bigint> | a: bigint"),
+        (("s.y.w", "s.y"), "s: struct<y:struct<z:bigint,w:bigint>>"),
+        (("s.y", "s.y.w"), "s: struct<y:struct<z:bigint,w:bigint>>"),
+        (("s.x", "s"), "s: struct<x:bigint,y:struct<z:bigint,w:bigint>>"),
+        (("dotted.name",), "dotted.name: string"),
+        (("`dotted.name`",), "dotted.name: string"),
+        (("a", "a"), "a: bigint"),
+        (("a", "*"), "a: bigint | s: struct<x:bigint,y:struct<z:bigint,w:bigint>> | dotted.name: string | list: array<bigint>"),
+    ],
+)
+def test_select(names, expected):
+    chosen = select(SCHEMA, names)
+    assert " | ".join(str(f) for f in chosen) == expected
+    assert chosen.schema_id == 3
+
+
+@pytest.mark.parametrize("name", ["b", "s.q", "a.x", "list.element", "s.x.y", "", "s."])
+def test_an_unknown_column_is_named(name):
+    with pytest.raises(NotFound) as caught:
+        select(SCHEMA, [name])
+    assert caught.value.code == "COLUMN_NOT_FOUND"
+    assert caught.value.remedy
+
+
+@pytest.mark.parametrize("names", [(), (3,), (None,)])
+def test_nothing_or_no_name_is_refused(names):
+    with pytest.raises(InvalidInput):
+        select(SCHEMA, names)
+
+
+def test_split():
+    assert split("a.`b.c`.d") == ("a", "b.c", "d")
