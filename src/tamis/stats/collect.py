@@ -1,0 +1,126 @@
+"""Statistics of a part, in the same pass as its writing: a few whole-column kernels per batch and leaf.
+
+Law: NULL is counted where a field *reads* as NULL, its parents included; elements of lists, and keys and values of maps, are
+counted once each, those of NULL lists not at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tamis.stats.bounds import comparable, count_nans, cut_high, cut_low, extremes
+from tamis.stats.encode import COUNTS, HI_EXACT, LO_EXACT, bound_name, count_name, has_bounds
+from tamis.types import DOUBLE, FLOAT, Array, Field, Map, Schema, Struct
+from tamis.types.arrow import to_arrow_type
+
+_PENDING = 64
+"""Extremes of batches that are kept before they are merged: merging costs as much as a batch."""
+
+
+class Collector:
+    """Takes the batches of one part, gives one row of statistics columns."""
+
+    def __init__(self, schema: Schema) -> None:
+        self._nodes = [_Node(f, repeated=False) for f in schema.fields]
+
+    def update(self, batch: pa.RecordBatch) -> None:
+        """Counts a batch whose columns are the schema's, in order, in their Arrow types."""
+        for node, column in zip(self._nodes, batch.columns, strict=True):
+            node.update(column)
+
+    def finish(self) -> pa.Table:
+        """One row; bounds are null where there is no value, or none that can serve."""
+        columns = dict(column for node in self._nodes for column in node.columns())
+        return pa.table(columns) if columns else pa.table({"_": [None]}).select([])
+
+    def nans(self) -> dict[int, int]:
+        """How many NaNs each leaf of a floating type has had so far, by column id."""
+        return {node.id: node.nans for top in self._nodes for node in top.walk() if node.floating}
+
+
+class _Node:
+    """One field at some depth, and what has been counted of it."""
+
+    def __init__(self, field: Field, *, repeated: bool) -> None:
+        inside = repeated or isinstance(field.type, Array | Map)
+        self.id, self.type, self.repeated = field.id, field.type, repeated
+        self.children = [_Node(child, repeated=inside) for child in field.type.children]
+        self.bounded, self.floating = has_bounds(field.type), field.type in (FLOAT, DOUBLE)
+        self.count = self.nulls = self.nans = 0
+        self._lows: list[pa.Scalar] = []
+        self._highs: list[pa.Scalar] = []
+
+    def walk(self) -> Iterator[_Node]:
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
+    def update(self, array: pa.Array) -> None:
+        """``array`` has its parents' NULLs already."""
+        self.count += len(array)
+        self.nulls += array.null_count
+        if self.bounded:
+            self._widen(array)
+        for child, values in zip(self.children, _below(self.type, array), strict=True):
+            child.update(values)
+
+    def _widen(self, array: pa.Array) -> None:
+        nans = count_nans(array) if self.floating else 0
+        self.nans += nans
+        if array.null_count + nans == len(array):
+            return
+        low, high = extremes(array, nans)
+        self._lows.append(low)
+        self._highs.append(high)
+        if len(self._lows) >= _PENDING:
+            self._lows, self._highs = [self._least()], [self._greatest()]
+
+    def _least(self) -> pa.Scalar:
+        return _pick(self._lows, self.type, "min")
+
+    def _greatest(self) -> pa.Scalar:
+        return _pick(self._highs, self.type, "max")
+
+    def columns(self) -> Iterator[tuple[str, pa.Array]]:
+        if self.bounded:
+            (low, low_exact), (high, high_exact) = cut_low(self._least()), cut_high(self._greatest())
+            for kind, bound in (("lo", low), ("hi", high)):
+                yield bound_name(self.id, self.type, kind), pa.array([bound], to_arrow_type(self.type))
+            yield self._count("exact", LO_EXACT * low_exact + HI_EXACT * high_exact)
+        yield self._count("nulls", self.nulls)
+        if self.floating:
+            yield self._count("nans", self.nans)
+        if self.repeated:
+            yield self._count("count", self.count)
+        for child in self.children:
+            yield from child.columns()
+
+    def _count(self, kind: str, value: int) -> tuple[str, pa.Array]:
+        return count_name(self.id, kind), pa.array([value], COUNTS[kind])
+
+
+def _pick(scalars: list[pa.Scalar], data_type: Any, which: str) -> pa.Scalar:
+    arrow = to_arrow_type(data_type)
+    if len(scalars) == 1:
+        return scalars[0]
+    best = pc.min_max(comparable(pa.array(scalars, arrow)))[which]
+    return best if best.type == arrow else best.cast(arrow)
+
+
+def _below(data_type: Any, array: pa.Array) -> list[pa.Array]:
+    """The values one level below, without those that a NULL parent hides."""
+    match data_type:
+        case Struct():
+            return list(array.flatten())
+        case Array():
+            return [array.flatten()]
+        case Map():
+            present = array.drop_null() if array.null_count else array
+            offsets = present.offsets
+            start, end = (offsets[0].as_py(), offsets[-1].as_py()) if len(offsets) else (0, 0)
+            return [child.slice(start, end - start) for child in (present.keys, present.items)]
+    return []

@@ -1,0 +1,1 @@
+"""Tests mirror the code; what several rooms share (``values``) lies here."""
