@@ -1,0 +1,56 @@
+# The project's commands; CI calls the same ones. `make demo` and `make test` need Python 3.11 or newer, make and a JDK 17 or newer.
+
+PYTHON := $(shell .ci/machine python)
+BIN := .venv/bin
+READY := .venv/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test test-quick lint types format bench nightly clean
+
+help:  ## what can be made
+	@sed -n 's/^\([a-z-]*\):.*## /  \1: /p' $(MAKEFILE_LIST)
+
+setup: $(READY)  ## .venv with the project and all that its tests need
+
+$(READY): requirements/build.txt requirements/test.txt pyproject.toml
+	@.ci/machine check
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/build.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --require-hashes -r requirements/test.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --editable .
+	@touch $@
+
+demo: setup  ## the main job on real data, checked row for row: under 3 minutes, leaves ./demo-lake
+	@.ci/machine check
+	$(BIN)/tamis demo --path ./demo-lake
+
+test: setup  ## all tests
+	@.ci/machine check
+	$(BIN)/python -m pytest
+
+test-quick: setup  ## the tests that need no JVM, in seconds
+	$(BIN)/python -m pytest -q -m "not spark and not slow"
+
+lint: setup  ## ruff: rules and format
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+
+types: setup  ## mypy, strict
+	$(BIN)/mypy
+
+format: setup  ## what lint would ask for
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+nightly: setup  ## all tests, with many more random cases
+	HYPOTHESIS_PROFILE=nightly $(BIN)/python -m pytest --timeout=3600
+
+.venv/.bench: requirements/bench.txt $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --require-hashes -r requirements/bench.txt
+	@touch $@
+
+bench: setup .venv/.bench  ## every figure, peers beside it; results in bench/results
+	$(BIN)/python -m bench $(BENCH)
+
+clean:  ## what the commands above leave behind
+	rm -rf .venv demo-lake build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis spark-warehouse
