@@ -1,0 +1,114 @@
+"""The house rules that a machine can check. An excuse that is no longer needed must go: the lists only shrink."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "src" / "tamis"
+MODULES = sorted(PACKAGE.rglob("*.py"))
+TESTS = sorted((ROOT / "tests").rglob("test_*.py"))
+
+MODULE_LINES = 500
+FUNCTION_LINES = 60
+LONG_MODULES: frozenset[str] = frozenset()
+LONG_FUNCTIONS: frozenset[str] = frozenset()
+"""Excused, as ``path`` and ``path:function``."""
+
+EMPTY_NAMES = {"utils", "util", "helpers", "helper", "common", "misc", "manager"}
+MACHINE = {"time", "random", "secrets", "uuid"}
+"""Modules that ask the machine; only ``world`` imports them."""
+
+ADDRESSES = re.compile(
+    r"/(?:root|home|work|Users)/\w|/opt/\w+/simple|\b(?:test\.)?pypi\.org/simple|files\.pythonhosted\.org|(?:extra-)?index-url\s*=|find-links\s*="
+)
+
+
+def short(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def tracked() -> list[Path]:
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False)
+    if listed.returncode:  # an unpacked archive: what is there stands for what is tracked
+        return [p for folder in ("src", "tests", "docs", "bench", "requirements") for p in (ROOT / folder).rglob("*") if p.is_file()]
+    return [ROOT / name for name in listed.stdout.split("\0") if name and (ROOT / name).is_file()]
+
+
+def test_modules_fit() -> None:
+    long = {short(p) for p in MODULES if len(p.read_text().splitlines()) > MODULE_LINES}
+    assert long == LONG_MODULES
+
+
+def test_functions_fit_a_screen() -> None:
+    long = {
+        f"{short(path)}:{node.name}"
+        for path in MODULES
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and (node.end_lineno or 0) - node.lineno + 1 > FUNCTION_LINES
+    }
+    assert long == LONG_FUNCTIONS
+
+
+def test_names_say_something() -> None:
+    assert not [short(p) for p in [*MODULES, *TESTS] if EMPTY_NAMES & set(p.with_suffix("").parts[len(ROOT.parts) :])]
+
+
+@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("__init__.py")), ids=short)
+def test_inits_only_re_export(path: Path) -> None:
+    """Imports, names, and the two hooks by which heavy names are fetched when first used."""
+    for node in ast.parse(path.read_text()).body:
+        fits = isinstance(node, ast.Import | ast.ImportFrom | ast.Assign | ast.AnnAssign | ast.If) or (
+            isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        )
+        hook = isinstance(node, ast.FunctionDef) and node.name in {"__getattr__", "__dir__"}
+        assert fits or hook, f"{short(path)}:{node.lineno} does more than re-export"
+
+
+@pytest.mark.parametrize("path", TESTS, ids=short)
+def test_tests_can_fail(path: Path) -> None:
+    """Every test function asserts, or expects an error, itself or through a function of its own file."""
+    source = path.read_text()
+    assert re.search(r"\bassert\b|\braises\b|\.fail\(|\bassert_\w+\(|run_state_machine|TestCase\b", source), (
+        f"{short(path)} asserts nothing"
+    )
+
+
+def test_only_world_asks_the_machine() -> None:
+    for path in MODULES:
+        if path == PACKAGE / "world.py":
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = (
+                [a.name for a in node.names] if isinstance(node, ast.Import) else [node.module] if isinstance(node, ast.ImportFrom) else []
+            )
+            assert not MACHINE & set(names), f"{short(path)}:{node.lineno} asks the machine; ask tamis.world"
+            asked = isinstance(node, ast.Attribute) and ast.unparse(node) in {"os.environ", "os.getenv", "os.urandom"}
+            assert not asked, f"{short(path)} asks the machine; ask tamis.world"
+
+
+def test_no_machine_is_named() -> None:
+    """Nothing tracked names a developer's path or a package registry: it must work, and mean the same, everywhere."""
+    for path in tracked():
+        if path == Path(__file__) or path.suffix in {".parquet", ".png", ".orc", ".vortex", ".gz"}:
+            continue
+        found = ADDRESSES.search(path.read_text(errors="replace"))
+        assert found is None, f"{short(path)} says {found.group() if found else ''!r}"
+
+
+def test_an_address_is_seen() -> None:
+    assert all(ADDRESSES.search(text) for text in ("--index-url=x", "/home/ann/x", "https://pypi.org/simple/"))
+
+
+def test_every_requirement_is_pinned_by_hash() -> None:
+    for path in sorted((ROOT / "requirements").glob("*.txt")):
+        entries = re.findall(r"^([a-z0-9][^\s;]*)(.*?)(?=^[a-z0-9]|\Z)", path.read_text(), re.MULTILINE | re.DOTALL)
+        assert entries
+        for name, rest in entries:
+            assert re.fullmatch(r"[a-z0-9.-]+==[\w.!+]+", name), f"{short(path)}: {name} has no exact version"
+            assert "--hash=sha256:" in rest, f"{short(path)}: {name} has no hash"
