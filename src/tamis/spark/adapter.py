@@ -6,6 +6,7 @@ Spark may add some. Two such objects are equal iff their targets are (``__eq__``
 
 A method gets Java's strings, numbers, booleans and byte arrays as Python's, everything else as Py4J objects, and may return those, None,
 another Java object, or lists, tuples, sets and dicts of them (which become arrays, sets, iterators or maps as the signature says).
+Where an interface overloads a name and ``target`` answers only some, its class says which by number of arguments: ``java_arity = {"loadTable": (1, 2)}``.
 To throw an exception of Spark's, raise ``JavaThrow``. A ``TamisError`` reaches the caller as a ``SparkRuntimeException`` that bears its text and
 its code (``getCondition()``); an exception that came from Java goes back as it was.
 
@@ -119,6 +120,25 @@ class Bridge:
             self._helpers[name] = found.getConstructor(self._gateway.new_array(self.jvm.Class, 0)).newInstance(None)
         return self._helpers[name]
 
+    def identifier(self, java_identifier: Any) -> tuple[str, ...]:
+        """The parts of the namespace, and the name, of a catalog identifier."""
+        return tuple(self._tools.identifier(java_identifier)[1:].split("\0"))
+
+    def texts(self, java_strings: Any) -> tuple[str, ...]:
+        """A Java array or collection of strings, by one call."""
+        joined = self._tools.joined(java_strings)
+        return tuple(joined[1:].split("\0")) if joined else ()
+
+    def dict(self, java_map: Any, prefix: str = "") -> dict[str, str]:
+        """A Java map of strings, or its entries whose key begins with ``prefix``, by one call."""
+        joined = self._tools.entries(java_map, prefix)
+        words = joined[1:].split("\0") if joined else []
+        return dict(zip(words[::2], words[1::2], strict=True))
+
+    def struct_type(self, json_text: str) -> Any:
+        """A Java ``StructType`` from its JSON."""
+        return self.cls("org.apache.spark.sql.types.DataType").fromJson(json_text)
+
     def to_java(self, value: Any) -> Any:
         """``value`` as Java can take it: lists, tuples and sets as ``ArrayList``, dicts as ``LinkedHashMap``, all else as it is."""
         if isinstance(value, dict):
@@ -177,26 +197,29 @@ class Bridge:
         compiler.cook(source)
         return compiler
 
+    catalog_class: ClassVar = _CATALOG + "TamisCatalog"
+    """The one class by which Spark loads catalogs of ours."""
+
     def register_catalog(self, name: str, catalog: Any, interfaces: Sequence[str]) -> str:
         """Make ``catalog`` loadable by Spark under ``name`` in every session of this JVM; returns the class to set as ``spark.sql.catalog.<name>``.
 
         Spark loads catalogs by class name, so a class that passes everything on to ``catalog`` is generated once per JVM and defined beside
         Spark's own, where the class loaders of all sessions look first.
         """
-        class_name = "TamisCatalog"
-        if not self.has_class(_CATALOG + class_name):
-            text = self._tools.delegateSource(_CATALOG[:-1], class_name, ",".join(interfaces))
+        if not self.has_class(self.catalog_class):
+            package, _, class_name = self.catalog_class.rpartition(".")
+            text = self._tools.delegateSource(package, class_name, ",".join(interfaces))
             code = self._compile(text, self._loader).getBytecodes()
-            self._tools.define(_CATALOG + "CatalogPlugin", code.get(_CATALOG + class_name))
-            self._probed[_CATALOG + class_name,] = True
-        self.cls(_CATALOG + class_name).delegates.put(name, catalog)
-        return _CATALOG + class_name
+            self._tools.define(_CATALOG + "CatalogPlugin", code.get(self.catalog_class))
+            self._probed[self.catalog_class,] = True
+        self.cls(self.catalog_class).delegates.put(name, catalog)
+        return self.catalog_class
 
     def registered_catalog(self, name: str) -> Any:
         """The Python object registered under ``name``, or None."""
-        if not self.has_class(_CATALOG + "TamisCatalog"):
+        if not self.has_class(self.catalog_class):
             return None
-        return self.target(self.cls(_CATALOG + "TamisCatalog").delegates.get(name))
+        return self.target(self.cls(self.catalog_class).delegates.get(name))
 
     def thrown(self, throwable: Any) -> Any:
         return self._tools.thrown(throwable)
@@ -247,7 +270,9 @@ def _thrown(owner: Bridge, error: BaseException) -> Any:
 
 
 def _methods(kind: type) -> list[str]:
-    return [name for name in dir(kind) if not name.startswith("_") and callable(getattr(kind, name))]
+    arities: Mapping[str, Sequence[int]] = getattr(kind, "java_arity", {})
+    names = [name for name in dir(kind) if not name.startswith("_") and name not in arities and callable(getattr(kind, name))]
+    return names + [f"{name}/{count}" for name, counts in arities.items() for count in counts]
 
 
 def _source(name: str) -> str:

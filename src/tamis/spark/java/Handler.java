@@ -40,7 +40,7 @@ public final class Handler implements InvocationHandler {
             if (other == null) return Boolean.FALSE;
             return other.equals(key) ? Boolean.TRUE : call("equals", new Object[] {other});
         }
-        if (methods.contains(name)) {
+        if (methods.contains(name) || methods.contains(name + "/" + count)) {
             try {
                 return coerce(method.getReturnType(), call(name, args));
             } catch (Throwable error) {

@@ -48,6 +48,32 @@ public final class Tools {
         return items.toArray((Object[]) Array.newInstance(component, items.size()));
     }
 
+    /** The namespace's parts and the name of an identifier, in one text. */
+    public String identifier(org.apache.spark.sql.connector.catalog.Identifier identifier) {
+        return joined(Arrays.asList(identifier.namespace())) + "\u0000" + identifier.name();
+    }
+
+    /** Every string of a collection or array after a NUL. */
+    public String joined(Object strings) {
+        Collection items = strings instanceof Collection ? (Collection) strings : Arrays.asList((Object[]) strings);
+        StringBuilder out = new StringBuilder();
+        for (Iterator it = items.iterator(); it.hasNext();) out.append("\u0000").append(it.next());
+        return out.toString();
+    }
+
+    /** Keys and values of a map of strings in one text, where the key begins with the prefix. */
+    public String entries(Map map, String prefix) {
+        StringBuilder out = new StringBuilder();
+        synchronized (map) {
+            for (Iterator it = map.entrySet().iterator(); it.hasNext();) {
+                Map.Entry entry = (Map.Entry) it.next();
+                if (((String) entry.getKey()).startsWith(prefix))
+                    out.append("\u0000").append(entry.getKey()).append("\u0000").append(entry.getValue());
+            }
+        }
+        return out.toString();
+    }
+
     public List strings(String joined) {
         return joined.length() == 0 ? new ArrayList() : new ArrayList(Arrays.asList(joined.substring(1).split("\u0000", -1)));
     }

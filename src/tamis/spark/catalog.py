@@ -1,0 +1,242 @@
+"""The catalog that Spark sees: namespaces, tables and metadata tables below one warehouse."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
+
+from tamis.errors import AlreadyExists, InvalidInput, NotFound
+from tamis.spark import errors
+from tamis.spark.adapter import Bridge
+from tamis.spark.define import Definition, definition, new_head, user_properties
+from tamis.spark.local import LocalTable
+from tamis.spark.names import METADATA_TABLES
+from tamis.spark.namespaces import Namespaces
+from tamis.spark.places import Warehouse
+from tamis.spark.procedures import Procedures
+from tamis.spark.staged import StagedTable
+from tamis.spark.table import SparkTable
+from tamis.state import Head, Operation, Proposal, Snapshot, Store, commit, create, load
+from tamis.table import metadata
+from tamis.world import new_id
+
+_CATALOG = "org.apache.spark.sql.connector.catalog."
+INTERFACES = tuple(_CATALOG + name for name in ("StagingTableCatalog", "SupportsNamespaces", "ProcedureCatalog"))
+
+Names = tuple[str, ...]
+
+
+class Catalog(Namespaces, Procedures):
+    """One per attached name and Spark application, for all its sessions."""
+
+    java_arity: ClassVar = {
+        "loadTable": (1, 2),
+        "createTable": (2,),
+        "stageCreate": (2,),
+        "stageReplace": (2,),
+        "stageCreateOrReplace": (2,),
+    }
+
+    def __init__(self, bridge: Bridge, name: str, warehouse: Warehouse, application: str) -> None:
+        self.bridge = bridge
+        self.warehouse = warehouse
+        self.application = application
+        self._name = name
+
+    def name(self) -> str:
+        return self._name
+
+    def __str__(self) -> str:
+        return f"tamis catalog {self._name} at {self.warehouse.root.url}"
+
+    def capabilities(self) -> list[Any]:
+        return [self.bridge.enum(_CATALOG + "TableCatalogCapability", "SUPPORT_COLUMN_DEFAULT_VALUE")]
+
+    # --- look ---
+
+    def listTables(self, namespace: Any) -> list[Any]:  # noqa: N802  # Spark's name
+        names = self._existing(namespace)
+        return [errors.identifier(self.bridge, (*names, table)) for table in self.warehouse.children(names, "table")]
+
+    def tableExists(self, identifier: Any) -> bool:  # noqa: N802  # Spark's name
+        names = self.bridge.identifier(identifier)
+        return self.warehouse.is_table(names) or self._is_metadata(names)
+
+    def loadTable(self, identifier: Any, at: Any = None) -> Any:  # noqa: N802  # Spark's name
+        """``at`` is a version as text, an instant in microseconds, or what Spark means to write (a Java set)."""
+        names = self.bridge.identifier(identifier)
+        if self._is_metadata(names):
+            return self._metadata_table(names[:-1], names[-1], at).java()
+        store, snapshot = self.open(names, at)
+        return SparkTable(self.bridge, store, snapshot, (self._name, *names)).java()
+
+    def open(self, names: Names, at: Any = None) -> tuple[Store, Snapshot]:
+        """The table's store and the snapshot asked for. Raises Spark's own error where there is no such table."""
+        store = self.warehouse.store(names)
+        try:
+            return store, load(store, **_point(at))
+        except NotFound as error:
+            if error.code != "TABLE_NOT_FOUND":
+                raise
+            raise errors.no_such_table(self.bridge, (self._name, *names)) from None
+
+    def _is_metadata(self, names: Names) -> bool:
+        return len(names) > 1 and names[-1].lower() in METADATA_TABLES and self.warehouse.is_table(names[:-1])
+
+    def _metadata_table(self, names: Names, kind: str, at: Any) -> LocalTable:
+        store, snapshot = self.open(names, at)
+        full = ".".join((self._name, *names, kind))
+        return LocalTable(
+            self.bridge, full, (store.url, snapshot.head.table_id, snapshot.version), lambda: metadata.table(store, snapshot, kind.lower())
+        )
+
+    # --- make and replace ---
+
+    def createTable(self, identifier: Any, info: Any) -> Any:  # noqa: N802  # Spark's name
+        names = self.bridge.identifier(identifier)
+        store, head = self._new(names, definition(self.bridge, info))
+        self._make_room(names)
+        snapshot = self._unless_taken(names, lambda: create(store, head, Operation("create")))
+        return SparkTable(self.bridge, store, snapshot, (self._name, *names)).java()
+
+    def stageCreate(self, identifier: Any, info: Any) -> Any:  # noqa: N802  # Spark's name
+        names = self.bridge.identifier(identifier)
+        return self._staged_new(names, definition(self.bridge, info)).java()
+
+    def stageReplace(self, identifier: Any, info: Any) -> Any:  # noqa: N802  # Spark's name
+        names = self.bridge.identifier(identifier)
+        return self._staged_replacement(names, definition(self.bridge, info)).java()
+
+    def stageCreateOrReplace(self, identifier: Any, info: Any) -> Any:  # noqa: N802  # Spark's name
+        names = self.bridge.identifier(identifier)
+        asked = definition(self.bridge, info)
+        staged = self._staged_replacement if self.warehouse.is_table(names) else self._staged_new
+        return staged(names, asked).java()
+
+    def _new(self, names: Names, asked: Definition) -> tuple[Store, Head]:
+        if self.warehouse.is_table(names):
+            raise errors.table_exists(self.bridge, (self._name, *names))
+        if self._is_metadata(names):
+            raise InvalidInput(f"{'.'.join(names)!r} is a metadata table.", code="BAD_NAME", name=names[-1], remedy="Choose another name.")
+        return self.warehouse.store(names), new_head(asked, names)
+
+    def _staged_new(self, names: Names, asked: Definition) -> StagedTable:
+        store, head = self._new(names, asked)
+
+        def before() -> None:
+            self._make_room(names)
+
+        return StagedTable(self.bridge, store, None, head, (self._name, *names), before, lambda: self.warehouse.sweep(names))
+
+    def _staged_replacement(self, names: Names, asked: Definition) -> StagedTable:
+        store, snapshot = self.open(names)
+        head = new_head(asked, names, snapshot.head)
+        return StagedTable(self.bridge, store, snapshot, head, (self._name, *names), _nothing, _nothing)
+
+    def _make_room(self, names: Names) -> None:
+        """The namespace of a new table, unless it is there: a folder needs no permission to be."""
+        if names[:-1] and not self.warehouse.is_namespace(names[:-1]):
+            self.warehouse.create_namespace(names[:-1], {})
+
+    def _unless_taken(self, names: Names, make: Callable[[], Snapshot]) -> Snapshot:
+        try:
+            return make()
+        except AlreadyExists:
+            raise errors.table_exists(self.bridge, (self._name, *names)) from None
+
+    # --- change and remove ---
+
+    def dropTable(self, identifier: Any) -> bool:  # noqa: N802  # Spark's name
+        names = self.bridge.identifier(identifier)
+        if not self.warehouse.is_table(names):
+            return False
+        self.warehouse.drop(names)
+        return True
+
+    def purgeTable(self, identifier: Any) -> bool:  # noqa: N802  # Spark's name
+        return self.dropTable(identifier)
+
+    def renameTable(self, old: Any, new: Any) -> None:  # noqa: N802  # Spark's name
+        source, target = self.bridge.identifier(old), self.bridge.identifier(new)
+        if not self.warehouse.is_table(source):
+            raise errors.no_such_table(self.bridge, (self._name, *source))
+        if self.warehouse.is_table(target):
+            raise errors.table_exists(self.bridge, (self._name, *target))
+        self._make_room(target)
+        self.warehouse.rename(source, target)
+
+    def alterTable(self, identifier: Any, changes: Any) -> Any:  # noqa: N802  # Spark's name
+        names = self.bridge.identifier(identifier)
+        store, snapshot = self.open(names)
+        head = snapshot.head
+        for change in changes:
+            head = _changed(self.bridge, head, change)
+        if head != snapshot.head:
+            kind = "properties" if head.schemas == snapshot.head.schemas else "schema"
+            snapshot = commit(
+                store,
+                Proposal(
+                    operation=Operation(kind),
+                    read_version=snapshot.version,
+                    reads=None,
+                    blind_append=False,
+                    head=head,
+                    operation_id=new_id(),
+                ),
+            )
+        return SparkTable(self.bridge, store, snapshot, (self._name, *names)).java()
+
+
+def _changed(bridge: Bridge, head: Head, change: Any) -> Head:
+    match change.getClass().getSimpleName():
+        case "SetProperty" if change.property() == "comment":
+            return replace(head, comment=change.value())
+        case "RemoveProperty" if change.property() == "comment":
+            return replace(head, comment=None)
+        case "SetProperty":
+            return replace(head, properties={**head.properties, **_settable(change.property(), change.value())})
+        case "RemoveProperty":
+            return replace(head, properties={k: v for k, v in head.properties.items() if k != change.property()})
+        case "UpdateColumnComment":
+            return _with_comment(head, bridge.texts(change.fieldNames()), change.newComment())
+        case other:
+            raise errors.unsupported(f"ALTER TABLE ({other})", "Create a table with the new columns and INSERT INTO it.")
+
+
+def _settable(key: str, value: str) -> dict[str, str]:
+    found = user_properties({key: value})
+    if not found:
+        raise errors.unsupported(f"Setting the property {key!r}", "It is chosen when the table is created.")
+    return found
+
+
+def _with_comment(head: Head, path: Sequence[str], comment: str | None) -> Head:
+    """A new schema that differs in one comment."""
+    from tamis.types.logical import with_children
+
+    assert head.schema is not None
+    target = head.schema.find(tuple(path))[-1].id
+
+    def visit(f: Any) -> Any:
+        inner = tuple(visit(child) for child in f.type.children)
+        kind = with_children(f.type, inner) if inner else f.type
+        return replace(f, type=kind, comment=comment if f.id == target else f.comment)
+
+    schema = replace(head.schema, fields=tuple(visit(f) for f in head.schema.fields), schema_id=len(head.schemas))
+    return replace(head, schemas=(*head.schemas, schema))
+
+
+def _point(at: Any) -> dict[str, int]:
+    """The arguments of ``state.load`` for VERSION AS OF (text) or TIMESTAMP AS OF (microseconds)."""
+    if isinstance(at, bool) or not isinstance(at, int | str):
+        return {}
+    if isinstance(at, int):
+        return {"timestamp_micros": at}
+    if not at.strip().isdigit():
+        raise InvalidInput(f"{at!r} is not a version.", code="BAD_VERSION", name=at, remedy="Versions are 0, 1, 2, ….")
+    return {"version": int(at)}
+
+
+def _nothing() -> None:
+    return None

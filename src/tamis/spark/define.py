@@ -1,0 +1,101 @@
+"""From Spark's CREATE TABLE to the head of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tamis.errors import InvalidInput
+from tamis.scan import check_properties
+from tamis.spark.adapter import Bridge
+from tamis.spark.errors import unsupported
+from tamis.spark.types import from_spark
+from tamis.state import Head
+from tamis.types import VARIANT, Array, Map, Schema, Struct
+from tamis.world import new_id, world
+
+FORMAT = "tamis.format"
+_GIVEN_BY_US = frozenset({"provider", "location", "owner", "external", "is_managed_location", "table_type", "comment", FORMAT})
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """What a CREATE or REPLACE statement says."""
+
+    schema: Schema
+    cluster_by: tuple[tuple[str, ...], ...]
+    properties: dict[str, str]
+    comment: str | None
+    format: str
+
+
+def definition(bridge: Bridge, info: Any) -> Definition:
+    """Reads a Java ``TableInfo``. Raises ``InvalidInput`` naming the type, clause or property that cannot be."""
+    given = bridge.dict(info.properties())
+    if given.get("provider", "tamis").lower() != "tamis":
+        raise unsupported(f"USING {given['provider']}", "Write USING tamis, or leave it out.")
+    if "location" in given and given.get("is_managed_location") != "true":
+        raise unsupported("LOCATION", "A table lies in its catalog's folder: leave LOCATION out, or attach a catalog there.")
+    schema = from_spark(info.schema().json())
+    return Definition(schema, clustering(bridge, info.partitions()), user_properties(given), given.get("comment"), data_format(given))
+
+
+def user_properties(given: Mapping[str, str]) -> dict[str, str]:
+    """Properties without those that Spark or the format set; checked."""
+    kept = {k: v for k, v in given.items() if k.lower() not in _GIVEN_BY_US and not (k.startswith("option.") and k[7:] in given)}
+    return check_properties(kept)
+
+
+def data_format(given: Mapping[str, str]) -> str:
+    from tamis.files import FORMATS
+
+    chosen = given.get(FORMAT, "parquet")
+    if chosen not in FORMATS:
+        raise InvalidInput(
+            f"There is no data format {chosen!r}.", code="UNKNOWN_FORMAT", name=chosen, remedy=f"Formats are: {', '.join(FORMATS)}."
+        )
+    return chosen
+
+
+def clustering(bridge: Bridge, transforms: Any) -> tuple[tuple[str, ...], ...]:
+    """The columns of CLUSTER BY as name paths. PARTITIONED BY is refused."""
+    columns: list[tuple[str, ...]] = []
+    for transform in transforms:
+        if transform.name() != "cluster_by":
+            raise unsupported(
+                f"PARTITIONED BY ({transform.toString()})", "Write CLUSTER BY (columns): parts are skipped by their statistics."
+            )
+        columns += [bridge.texts(bridge.call(reference, "fieldNames")) for reference in transform.references()]
+    return tuple(columns)
+
+
+def new_head(asked: Definition, names: Sequence[str], before: Head | None = None) -> Head:
+    """The head of a new table, or of one that replaces ``before``: same table and history, columns of its own."""
+    head = before or Head(table_id=new_id(), created_micros=world().now_micros())
+    head = replace(head, name=".".join(names), properties=asked.properties, comment=asked.comment, format=asked.format, cluster_by=())
+    if not asked.schema.fields:
+        if asked.cluster_by or before:
+            raise InvalidInput("A table needs a column.", code="BAD_SCHEMA", name=".".join(names), remedy="Name its columns.")
+        return head
+    schema = replace(asked.schema.assign_ids(head.highest_column_id), schema_id=len(head.schemas))
+    return replace(
+        head,
+        schemas=(*head.schemas, schema),
+        highest_column_id=schema.highest_id(),
+        cluster_by=tuple(_key(schema, path) for path in asked.cluster_by),
+    )
+
+
+def _key(schema: Schema, path: tuple[str, ...]) -> tuple[int, ...]:
+    found = schema.find(path)
+    kind = found[-1].type
+    if isinstance(kind, Array | Map | Struct) or kind == VARIANT:
+        name = ".".join(path)
+        raise InvalidInput(
+            f"Column {name!r} is {kind}, by which rows cannot be clustered.",
+            code="BAD_CLUSTERING",
+            name=name,
+            remedy="Choose a column of a plain type.",
+        )
+    return tuple(f.id for f in found)

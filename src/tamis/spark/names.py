@@ -1,0 +1,35 @@
+"""Where the table or namespace of a name lies: ``db.t`` at ``<warehouse>/db/t``. The same name always leads to the same place, and never out of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tamis.errors import InvalidInput
+
+METADATA_TABLES = ("history", "snapshots", "segments", "parts", "columns", "schemas")
+
+
+def relative_path(names: Sequence[str]) -> str:
+    """The path under the warehouse. Spaces, quotes, dots and letters of any script stand for themselves.
+
+    Raises ``InvalidInput`` (``BAD_NAME``) for what would leave the folder, or could not be one on every store.
+    """
+    for name in names:
+        why = _fault(name)
+        if why:
+            raise InvalidInput(
+                f"{name!r} cannot name a table or namespace: {why}.", code="BAD_NAME", name=name, remedy="Choose another name."
+            )
+    return "/".join(names)
+
+
+def _fault(name: str) -> str | None:
+    if not name.strip() or name != name.strip():
+        return "it is empty, or begins or ends with a space"
+    if set(name) & set("/\\") or not name.isprintable():
+        return "it has a slash or a character that cannot be seen"
+    if name.startswith((".", "_tamis")):
+        return "it begins with a dot or with _tamis"
+    if len(name.encode()) > 200:
+        return "it is longer than 200 bytes"
+    return None

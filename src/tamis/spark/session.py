@@ -1,0 +1,86 @@
+"""``tamis.attach``: one call, and a warehouse is a catalog of the running session, of its later sessions, and of foreachBatch's."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tamis.errors import AlreadyExists, InvalidInput
+from tamis.spark.adapter import bridge
+from tamis.spark.catalog import INTERFACES, Catalog
+from tamis.spark.places import Warehouse
+from tamis.state import open_store
+from tamis.world import world
+
+_KEY = "spark.sql.catalog."
+
+
+def attach(spark: Any, name: str, warehouse: str | Path, *, storage_options: Mapping[str, Any] | None = None) -> None:
+    """Makes the tables below ``warehouse`` (a folder or URL) known to Spark as catalog ``name``: table ``db.t`` lies at ``<warehouse>/db/t``.
+
+    Again with the same folder: nothing happens. Sessions made afterwards (``newSession``, foreachBatch's) know it too; for one made before, call this again.
+    Workers run the driver's Python unless ``PYSPARK_PYTHON`` or ``spark.pyspark.python`` says otherwise.
+    Raises ``AlreadyExists`` if the name leads elsewhere, ``InvalidInput`` for a bad name, bad options or a Spark Connect session.
+    """
+    _refuse_connect(spark)
+    _check_name(name)
+    java = bridge(spark)
+    root = open_store(warehouse, storage_options)
+    application = spark.sparkContext.applicationId
+    known = java.registered_catalog(name)
+    if known is not None and known.application == application:
+        if known.warehouse.root != root:
+            raise _taken(name, known.warehouse.root.url)
+        class_name = java.catalog_class
+    else:
+        other = spark.conf.get(_KEY + name, None)
+        if other is not None and other != java.catalog_class:
+            raise _taken(name, other)
+        catalog = Catalog(java, name, Warehouse(root), application)
+        class_name = java.register_catalog(name, java.implement(INTERFACES, catalog), INTERFACES)
+    spark.conf.set(_KEY + name, class_name)
+    spark._jsparkSession.sharedState().conf().set(_KEY + name, class_name)
+    _use_this_python(spark.sparkContext)
+
+
+def is_connect(session_or_df: Any) -> bool:
+    return any(c.__module__.startswith("pyspark.sql.connect.") for c in type(session_or_df).__mro__)
+
+
+def _refuse_connect(spark: Any) -> None:
+    if is_connect(spark):
+        raise InvalidInput(
+            "A session of Spark Connect has no JVM to attach a catalog to.",
+            code="SPARK_CONNECT",
+            name="spark",
+            remedy="Read by tamis.open(path).scan(filter).to_spark(spark), or attach in a classic session.",
+        )
+    if not hasattr(spark, "_jsparkSession"):
+        raise InvalidInput(
+            f"A {type(spark).__name__} is not a SparkSession.",
+            code="BAD_SESSION",
+            name="spark",
+            remedy="Give the session: SparkSession.builder.getOrCreate().",
+        )
+
+
+def _check_name(name: str) -> None:
+    if not isinstance(name, str) or not name.strip() or set(name) & set(".`\0") or name.lower() in {"spark_catalog", "system"}:
+        raise InvalidInput(
+            f"{name!r} cannot name a catalog.", code="BAD_NAME", name=str(name), remedy="Use a word without dots, such as lake."
+        )
+
+
+def _taken(name: str, where: str) -> AlreadyExists:
+    return AlreadyExists(
+        f"Catalog {name!r} is already attached to {where}.", code="CATALOG_EXISTS", name=name, remedy="Choose another name."
+    )
+
+
+def _use_this_python(context: Any) -> None:
+    """Spark would start the first ``python3`` on PATH, which may lack pyarrow and tamis."""
+    chosen = world().environment().get("PYSPARK_PYTHON") or context.getConf().get("spark.pyspark.python")
+    if not chosen:
+        context.pythonExec = sys.executable

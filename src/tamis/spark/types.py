@@ -1,0 +1,118 @@
+"""Between Spark's schemas, as the JSON of a ``StructType``, and the table's.
+
+Column ids stay out of Spark's sight: its schemas are compared by users and stored in views. What Spark keeps in field metadata (comments,
+defaults, ``char`` and ``varchar``, collations) is read from there and put back in the same keys.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from tamis.errors import InvalidInput, TamisError
+from tamis.types import BINARY_COLLATION, NULL, Array, DataType, Field, Map, Schema, String, Struct
+from tamis.types.logical import type_from_json
+
+COMMENT = "comment"
+CURRENT_DEFAULT = "CURRENT_DEFAULT"
+EXISTS_DEFAULT = "EXISTS_DEFAULT"
+CHAR_VARCHAR = "__CHAR_VARCHAR_TYPE_STRING"
+COLLATIONS = "__COLLATIONS"
+_PROVIDERS = {"UTF8_BINARY": "spark", "UTF8_LCASE": "spark"}  # all other collations are ICU's
+
+
+def from_spark(struct_json: str) -> Schema:
+    """The logical schema, without ids, of ``StructType.json()``. Raises ``InvalidInput`` naming the column whose type is not supported."""
+    fields = []
+    for column in json.loads(struct_json)["fields"]:
+        try:
+            fields.append(_field(column))
+        except TamisError as error:
+            raise InvalidInput(
+                f"Column {column['name']!r}: {error.message}", code=error.code, name=column["name"], remedy=error.remedy
+            ) from None
+    return Schema(tuple(fields))
+
+
+def to_spark(schema: Schema) -> str:
+    """JSON that ``DataType.fromJson`` of Spark reads."""
+    return json.dumps(_type_json(schema.as_struct(), "", {}))
+
+
+def _field(column: dict[str, Any]) -> Field:
+    metadata = column.get("metadata") or {}
+    data_type = _type(metadata.get(CHAR_VARCHAR) or column["type"], column["name"], metadata.get(COLLATIONS) or {})
+    return Field(
+        name=column["name"],
+        type=data_type,
+        nullable=column["nullable"],
+        comment=metadata.get(COMMENT),
+        write_default=metadata.get(CURRENT_DEFAULT),
+    )
+
+
+def _type(value: Any, path: str, collations: dict[str, str]) -> DataType:
+    if isinstance(value, dict):
+        match value["type"]:
+            case "struct":
+                return Struct(tuple(_field(f) for f in value["fields"]))
+            case "array":
+                return Array(Field("element", _type(value["elementType"], f"{path}.element", collations), value["containsNull"]))
+            case "map":
+                return Map(
+                    Field("key", _type(value["keyType"], f"{path}.key", collations), nullable=False),
+                    Field("value", _type(value["valueType"], f"{path}.value", collations), value["valueContainsNull"]),
+                )
+            case other:
+                raise _unsupported(str(other))
+    try:
+        found = type_from_json(value)
+    except InvalidInput:
+        raise _unsupported(str(value)) from None
+    if found == NULL:
+        raise _unsupported("void")
+    if isinstance(found, String) and path in collations:
+        return String(found.kind, found.length, collations[path].split(".", 1)[-1])
+    return found
+
+
+def _unsupported(name: str) -> InvalidInput:
+    return InvalidInput(
+        f"Type {name} is not supported.",
+        code="UNSUPPORTED_TYPE",
+        name=name,
+        remedy="Cast the column to a supported type, such as STRING or BIGINT.",
+    )
+
+
+def _field_json(f: Field) -> dict[str, Any]:
+    collations: dict[str, str] = {}
+    out = {"name": f.name, "type": _type_json(f.type, f.name, collations), "nullable": f.nullable}
+    metadata: dict[str, Any] = {COLLATIONS: collations} if collations else {}
+    if f.comment is not None:
+        metadata[COMMENT] = f.comment
+    if f.write_default is not None:
+        # Spark asks for both; what parts older than the column show is filled in by our reader, never by Spark.
+        metadata |= {CURRENT_DEFAULT: f.write_default, EXISTS_DEFAULT: f.write_default}
+    return {**out, "metadata": metadata}
+
+
+def _type_json(data_type: DataType, path: str, collations: dict[str, str]) -> Any:
+    match data_type:
+        case Struct(fields):
+            return {"type": "struct", "fields": [_field_json(f) for f in fields]}
+        case Array(element):
+            inner = _type_json(element.type, f"{path}.element", collations)
+            return {"type": "array", "elementType": inner, "containsNull": element.nullable}
+        case Map(key, value):
+            return {
+                "type": "map",
+                "keyType": _type_json(key.type, f"{path}.key", collations),
+                "valueType": _type_json(value.type, f"{path}.value", collations),
+                "valueContainsNull": value.nullable,
+            }
+        case String(kind, length, collation):
+            if collation != BINARY_COLLATION:
+                collations[path] = f"{_PROVIDERS.get(collation, 'icu')}.{collation}"
+            return kind if length is None else f"{kind}({length})"
+    return data_type.to_json()
