@@ -1,1 +1,31 @@
-"""Store, log, manifest, snapshot, rollup."""
+"""State: store, log, manifests, snapshots, rollups. What a table is, and how it changes: one commit at a time."""
+
+from tamis.state.conflict import StillValid, same_columns
+from tamis.state.creation import create
+from tamis.state.model import PART_COLUMNS, Head, Operation, ReadSet
+from tamis.state.past import HISTORY, history, load
+from tamis.state.proposal import Proposal
+from tamis.state.snapshot import SEGMENT_COLUMNS, Snapshot
+from tamis.state.store import Entry, Io, Store, open_store
+from tamis.state.transaction import commit
+
+__all__ = [
+    "HISTORY",
+    "PART_COLUMNS",
+    "SEGMENT_COLUMNS",
+    "Entry",
+    "Head",
+    "Io",
+    "Operation",
+    "Proposal",
+    "ReadSet",
+    "Snapshot",
+    "StillValid",
+    "Store",
+    "commit",
+    "create",
+    "history",
+    "load",
+    "open_store",
+    "same_columns",
+]

@@ -54,6 +54,10 @@ class ReadSet:
     """Spark SQL text over current names; None: the whole table."""
     columns: tuple[tuple[int, ...], ...] | None = None
     """Id paths; None: all."""
+    zone: str = "UTC"
+    """The session time zone under which ``filter`` was meant."""
+    ansi: bool = True
+    """Whether it was meant under ANSI rules."""
 
 
 @dataclass(frozen=True, slots=True)

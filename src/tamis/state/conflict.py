@@ -1,0 +1,148 @@
+"""Whether a change can still be made after somebody else's commit. The rules stand in ``docs/format.md``, "Conflicts".
+
+Law: a commit lands only where it could have been made at that very place in the order, with the same result. What cannot be
+decided is a conflict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tamis.errors import Conflict, SchemaMismatch
+from tamis.state.log import read_commits
+from tamis.state.model import Head, ReadSet
+from tamis.state.proposal import Proposal, Removal
+from tamis.state.record import Commit, Segment
+from tamis.state.snapshot import Snapshot
+from tamis.state.store import Store
+from tamis.types import Field, Schema
+
+if TYPE_CHECKING:
+    from tamis.expr.tree import Expr
+
+StillValid = Callable[[Schema, Schema], "str | None"]
+"""(schema of the rows, the table's current one) → why such rows cannot be added any more, or None."""
+
+
+def check_commit(store: Store, proposal: Proposal, removal: Removal, base: Snapshot, theirs: Commit) -> None:
+    """Raises ``Conflict`` where ``theirs``, committed since ``base`` was read, takes away what the proposal rests on."""
+    if theirs.head is not None and proposal.head is not None:
+        raise _conflict("HEAD_CHANGED", theirs, "changed the table's schema or properties too")
+    _check_removal(removal, theirs)
+    if proposal.reads is not None and not proposal.blind_append and theirs.data_change:
+        _check_reads(store, proposal.reads, base, theirs)
+
+
+def check_rows(store: Store, add: Sequence[pa.Table], before: Head, now: Head, still_valid: StillValid) -> None:
+    """Whether rows made under ``before`` fit the head in force now. Raises ``SchemaMismatch`` saying why not."""
+    if now.schema is None:
+        return
+    schemas = {schema.schema_id: schema for schema in (*before.schemas, *now.schemas)}
+    used = {i for manifest in add for i in pc.unique(manifest["schema_id"]).to_pylist()}
+    for schema_id in sorted(used - {now.schema.schema_id}):
+        why = still_valid(schemas[schema_id], now.schema) if schema_id in schemas else "theirs is not a schema of this table"
+        if why is not None:
+            raise SchemaMismatch(
+                f"The table's schema has changed since these rows were made: {why}.",
+                code="SCHEMA_CHANGED",
+                name=store.url,
+                remedy="Refresh the table and write again.",
+                current_id=now.schema.schema_id,
+                schema=now.schema,
+            )
+
+
+def same_columns(old: Schema, new: Schema) -> str | None:
+    """The rule where a caller has none of its own: every old column is still there, with its type, and a new one may be NULL or has a default."""
+    return _same(old.fields, new.fields)
+
+
+def _same(old: tuple[Field, ...], new: tuple[Field, ...]) -> str | None:
+    after = {field.id: field for field in new}
+    for field in old:
+        if field.id not in after:
+            return f"column {field.name} is gone"
+        now = after.pop(field.id)
+        if type(field.type) is not type(now.type) or (not field.type.children and field.type != now.type):
+            return f"column {field.name} is now {now.type}"
+        if why := _same(field.type.children, now.type.children):
+            return why
+        if field.nullable and not now.nullable:
+            return f"column {field.name} must not be NULL any more"
+    for field in after.values():
+        if not field.nullable and field.initial_default is None:
+            return f"column {field.name} is new and must not be NULL"
+    return None
+
+
+def _check_removal(removal: Removal, theirs: Commit) -> None:
+    if not removal:
+        return
+    if theirs.remove_all:
+        raise _conflict("REMOVED", theirs, "replaced everything that was there")
+    touched = {part.segment_id for part in removal.parts} | set(removal.segments)
+    if gone := touched & set(theirs.remove_segments):
+        raise _conflict("REMOVED", theirs, f"removed the segment {min(gone)} too")
+    whole, single = set(removal.segments), {part.part_id for part in removal.parts}
+    for part in theirs.remove_parts:
+        if part.segment_id in whole or part.part_id in single:
+            raise _conflict("REMOVED", theirs, f"removed the part {part.part_id} too")
+
+
+def _check_reads(store: Store, reads: ReadSet, base: Snapshot, theirs: Commit) -> None:
+    if theirs.remove_all:
+        raise _conflict("READ", theirs, "replaced everything that this operation read")
+    if theirs.segment is not None and may_match(reads, base.head, _evidence(theirs.segment)):
+        raise _conflict("READ", theirs, "added rows that this operation should have read")
+    touched = {part.segment_id for part in theirs.remove_parts} | set(theirs.remove_segments)
+    if touched and _may_have_matched(store, reads, base, theirs, touched):
+        raise _conflict("READ", theirs, "removed rows that this operation read")
+
+
+def may_match(reads: ReadSet, head: Head, evidence: pa.Table) -> bool:
+    """Whether one of the pieces of data that ``evidence`` describes may hold a row that was read, or should have been."""
+    if reads.filter is None or head.schema is None:
+        return True
+    from tamis.domain import decide
+    from tamis.expr import conjuncts, parse
+    from tamis.stats import TableEvidence
+
+    try:
+        tree: Expr = parse(reads.filter, head.schema, zone=reads.zone, ansi=reads.ansi)
+        schemas = {schema.schema_id: schema for schema in head.schemas}
+        decision = decide(conjuncts(tree), TableEvidence(evidence, schemas), now=None)
+        return not bool(decision.none.all())
+    except Exception:  # noqa: BLE001  # whatever is unknown may match: the safe answer to any doubt
+        return True
+
+
+def _evidence(segment: Segment) -> pa.Table:
+    facts = pa.table({"rows": pa.array([segment.rows], pa.int64()), "schema_id": pa.array([segment.schema_id], pa.int32())})
+    if segment.statistics is not None:
+        union = segment.statistics.table
+        for name in union.column_names:
+            if name not in facts.column_names:
+                facts = facts.append_column(name, union.column(name))
+    return facts
+
+
+def _may_have_matched(store: Store, reads: ReadSet, base: Snapshot, theirs: Commit, touched: set[str]) -> bool:
+    """Whether the segments that ``theirs`` took from may hold a row that was read."""
+    before = Snapshot.at(store, read_commits(store, [theirs.version - 1], theirs.table_id)[0])
+    ids = set(base.schema.by_id) if base.schema else set()
+    evidence = before.segment_evidence(ids)
+    mask = pc.is_in(before.segments["segment_id"], value_set=pa.array(sorted(touched), pa.string()))
+    return may_match(reads, base.head, evidence.filter(mask))
+
+
+def _conflict(code: str, theirs: Commit, what: str) -> Conflict:
+    return Conflict(
+        f"Version {theirs.version} ({theirs.operation.name}) {what}.",
+        code=f"CONFLICT_{code}",
+        name=str(theirs.version),
+        remedy="Nothing of this operation is visible: read the table again and repeat it.",
+    )

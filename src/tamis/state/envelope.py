@@ -1,0 +1,63 @@
+"""A small JSON object that knows whether it is whole.
+
+The bytes are ``{"crc32":"xxxxxxxx","<kind>":<body>}``, and nothing before or after: the checksum covers exactly the bytes of the
+body, as they stand. What is truncated, garbled or of another kind is ``CorruptData``, never an absent object.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from tamis.errors import CorruptData, InvalidInput, TamisError
+
+
+def seal(kind: str, body: dict[str, Any]) -> bytes:
+    """The object's bytes. Raises ``InvalidInput`` for a body that JSON cannot hold."""
+    try:
+        text = json.dumps(body, separators=(",", ":"), allow_nan=False).encode()
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(
+            f"The {kind} holds what JSON cannot: {error}",
+            code="NOT_JSON",
+            name=kind,
+            remedy="Give text, finite numbers, lists and mappings.",
+        ) from error
+    return _head(kind, text) + text + b"}"
+
+
+def unseal(kind: str, data: bytes, name: str) -> dict[str, Any]:
+    """The body of an object of this ``kind``; ``name`` is what messages call it. Raises ``CorruptData``."""
+    start = len(_head(kind, b""))
+    text = data[start:-1]
+    if data[:start] != _head(kind, text) or data[-1:] != b"}":
+        why = "is empty" if not data else "is truncated or garbled"
+        raise CorruptData(f"The {kind} {name} {why}.", code="BAD_CHECKSUM", name=name, remedy="Restore it from a backup.")
+    with readable(kind, name):
+        body = json.loads(text)
+        if not isinstance(body, dict):
+            raise TypeError("not an object")
+    return body
+
+
+@contextmanager
+def readable(kind: str, name: str) -> Iterator[None]:
+    """Turns what goes wrong in taking a stored object apart into ``CorruptData`` naming it."""
+    try:
+        yield
+    except TamisError:
+        raise
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise CorruptData(
+            f"The {kind} {name} is not what this version writes: {type(error).__name__}: {error}",
+            code="BAD_CONTENT",
+            name=name,
+            remedy="Restore it from a backup, or upgrade tamis.",
+        ) from error
+
+
+def _head(kind: str, text: bytes) -> bytes:
+    return b'{"crc32":"%08x","%s":' % (zlib.crc32(text), kind.encode())

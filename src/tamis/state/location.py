@@ -1,0 +1,99 @@
+"""Where a table is: a path or URL taken apart, normalised and checked before anything is touched.
+
+Local paths become absolute and lose their ``..``; object-store URLs with ``..`` are refused, because there the dots would be part of a name.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote
+
+from tamis.errors import InvalidInput
+
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(.*)", re.DOTALL)
+_FILE = re.compile(r"file:(?://(?:localhost)?)?(/.*)", re.DOTALL | re.IGNORECASE)
+_ALIASES = {
+    "s3": "s3",
+    "s3a": "s3",
+    "s3n": "s3",
+    "gs": "gs",
+    "gcs": "gs",
+    "az": "az",
+    "azure": "az",
+    "abfs": "az",
+    "abfss": "az",
+    "memory": "memory",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """A table's place: ``scheme`` is ``file``, ``memory``, ``s3``, ``gs`` or ``az``.
+
+    ``bucket`` is the bucket, container or memory store; ``path`` an absolute local path, or a key prefix without slashes at its ends. ``url`` names the place for
+    people and for other processes; for local disk it is the plain path.
+    """
+
+    scheme: str
+    bucket: str
+    path: str
+    account: str = ""
+    """The Azure account, where the URL names it."""
+
+    @property
+    def url(self) -> str:
+        if self.scheme == "file":
+            return self.path
+        host = f"{self.bucket}@{self.account}.dfs.core.windows.net" if self.account else self.bucket
+        scheme = "abfss" if self.account else self.scheme
+        return f"{scheme}://{host}/{self.path}".rstrip("/")
+
+
+def locate(place: str | os.PathLike[str]) -> Location:
+    """The location that ``place`` names. Raises ``InvalidInput`` (``BAD_PATH``, ``UNKNOWN_SCHEME``) for what cannot be one."""
+    text = place if isinstance(place, str) else os.fspath(place)
+    if not isinstance(text, str):
+        raise _bad(repr(text), "is not text")
+    if not text.strip():
+        raise _bad(text, "is empty")
+    if any(ord(c) < 32 or ord(c) == 127 or 0xD800 <= ord(c) <= 0xDFFF for c in text):
+        raise _bad(text, "holds a control character or half a character")
+    if match := _FILE.fullmatch(text):
+        return _local(unquote(match[1]))
+    if match := _SCHEME.fullmatch(text):
+        return _remote(text, match[1].lower(), match[2])
+    return _local(text)
+
+
+def _local(path: str) -> Location:
+    if "\0" in path:
+        raise _bad(path, "holds a control character")
+    return Location("file", "", os.path.abspath(Path(path)))  # noqa: PTH100  # Path.absolute keeps the dots, Path.resolve follows links
+
+
+def _remote(text: str, scheme: str, rest: str) -> Location:
+    if scheme not in _ALIASES:
+        raise InvalidInput(
+            f"The scheme of {text!r} is not known.",
+            code="UNKNOWN_SCHEME",
+            name=text,
+            remedy="Use a local path, file://, s3://, gs://, az:// or memory://.",
+        )
+    bucket, _, path = rest.partition("/")
+    segments = [segment for segment in path.split("/") if segment not in {"", "."}]
+    if ".." in segments:
+        raise _bad(text, "holds '..', which means nothing in an object store")
+    account = ""
+    if "@" in bucket:
+        bucket, _, host = bucket.partition("@")
+        account = host.partition(".")[0]
+    if not bucket:
+        raise _bad(text, "names no bucket or container")
+    return Location(_ALIASES[scheme], bucket, "/".join(segments), account)
+
+
+def _bad(text: str, why: str) -> InvalidInput:
+    return InvalidInput(f"The path {text!r} {why}.", code="BAD_PATH", name=text, remedy="Give the path or URL of a table's folder.")

@@ -1,0 +1,172 @@
+"""A table at rest: immutable, checked, and read by the columns that are wanted.
+
+A small one stands inside the object that names it (``Inline``: zstd over Arrow IPC, in base64); a larger one is a file of its own
+(``Stored``, see ``checked``), of which two requests read any columns.
+"""
+
+from __future__ import annotations
+
+import base64
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from tamis.errors import CorruptData, NotFound, TamisError
+from tamis.state import checked
+from tamis.state.cache import CACHE
+from tamis.state.store import Store
+
+INLINE_BYTES = 32 * 2**10
+"""Compressed bytes up to which a table stands inline: what an object store gives in about the time of an empty answer."""
+
+Chooser = Callable[[Sequence[str]], Sequence[str]]
+"""Which of a table's columns are wanted, given the names of all."""
+
+
+class Columns(Protocol):
+    """A table whose columns are read when they are asked for."""
+
+    @property
+    def rows(self) -> int: ...
+
+    @property
+    def nbytes(self) -> int:
+        """What all of it takes at rest."""
+        ...
+
+    def read(self, store: Store, choose: Chooser) -> pa.Table:
+        """The chosen columns of all rows. Raises ``CorruptData`` naming the object."""
+        ...
+
+    def to_json(self) -> dict[str, Any]: ...
+
+
+class Inline:
+    """A table inside another object; ``size`` is that of its Arrow IPC stream before compression."""
+
+    def __init__(self, rows: int, size: int, packed: bytes, table: pa.Table | None = None) -> None:
+        self.rows, self.size, self.packed = rows, size, packed
+        if table is not None:
+            self.table = table
+
+    @property
+    def nbytes(self) -> int:
+        return len(self.packed)
+
+    @cached_property
+    def table(self) -> pa.Table:
+        with decoding("inline table"):
+            raw = pa.decompress(self.packed, decompressed_size=self.size, codec="zstd")
+            with pa.ipc.open_stream(raw) as stream:
+                return _of_length(stream.read_all(), self.rows)
+
+    def read(self, store: Store, choose: Chooser) -> pa.Table:  # noqa: ARG002  # one interface for both kinds
+        return self.table.select(list(choose(self.table.column_names)))
+
+    def to_json(self) -> dict[str, Any]:
+        return {"rows": self.rows, "size": self.size, "zstd": base64.b64encode(self.packed).decode()}
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A table in the file ``path`` of ``nbytes`` bytes; its last ``footer`` bytes have the CRC-32 ``crc32``."""
+
+    rows: int
+    path: str
+    nbytes: int
+    footer: int
+    crc32: int
+
+    def read(self, store: Store, choose: Chooser) -> pa.Table:
+        end = self._end(store)
+        wanted = list(choose(end.names))
+        found = {name: CACHE.get((store.url, self.path, name)) for name in wanted}
+        missing = [name for name, column in found.items() if column is None]
+        if missing:
+            table = self._fetch(store, end, missing)
+            for name, column in zip(missing, table.columns, strict=True):
+                found[name] = column
+                CACHE.put((store.url, self.path, name), column, column.nbytes + 256)
+        return pa.table([found[name] for name in wanted], names=wanted)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"rows": self.rows, "path": self.path, "bytes": self.nbytes, "footer": self.footer, "crc32": f"{self.crc32:08x}"}
+
+    def _end(self, store: Store) -> checked.Footer:
+        key = (store.url, self.path, self.crc32)
+        end: checked.Footer | None = CACHE.get(key)
+        if end is None:
+            tail = self._bytes(store, [(self.nbytes - self.footer, self.footer, self.crc32)])[0]
+            with decoding(store.name(self.path)):
+                end = checked.footer(tail)
+            CACHE.put(key, end, 8 * len(tail))
+        return end
+
+    def _fetch(self, store: Store, end: checked.Footer, names: Sequence[str]) -> pa.Table:
+        places = [place for name in names for place in end.chunks[name]]
+        chunks = dict(zip((offset for offset, _, _ in places), self._bytes(store, places), strict=True))
+        with decoding(store.name(self.path)):
+            return _of_length(checked.decode(end, self.nbytes, names, chunks), self.rows).select(list(names))
+
+    def _bytes(self, store: Store, places: Sequence[tuple[int, int, int]]) -> list[bytes]:
+        """The bytes at each (offset, length), whose CRC-32 is the third number."""
+        name = store.name(self.path)
+        try:
+            chunks = store.get_ranges(self.path, [(offset, length) for offset, length, _ in places])
+        except NotFound as error:
+            raise CorruptData(f"{name} has vanished.", code="MISSING_OBJECT", name=name, remedy="Restore it from a backup.") from error
+        if any(zlib.crc32(chunk) != crc for chunk, (_, _, crc) in zip(chunks, places, strict=True)):
+            raise CorruptData(f"{name} is garbled.", code="BAD_CHECKSUM", name=name, remedy="Restore it from a backup.")
+        return chunks
+
+
+def columns_from_json(value: dict[str, Any]) -> Columns:
+    """Inverse of ``Columns.to_json``."""
+    if "zstd" in value:
+        return Inline(value["rows"], value["size"], base64.b64decode(value["zstd"], validate=True))
+    return Stored(value["rows"], value["path"], value["bytes"], value["footer"], int(value["crc32"], 16))
+
+
+def inline(table: pa.Table) -> Inline:
+    """``table`` as one that stands inside another object."""
+    table = table.combine_chunks()
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table)
+    raw = sink.getvalue()
+    return Inline(len(table), raw.size, pa.compress(raw, codec="zstd", asbytes=True), table)
+
+
+def keep(store: Store, table: pa.Table, path: str, *, limit: int = INLINE_BYTES) -> Columns:
+    """``table`` at rest: inline where that takes at most ``limit`` bytes, else the file ``path``, which then stands already."""
+    if table.nbytes <= 16 * limit:  # bounds and ids do not shrink more than that
+        small = inline(table)
+        if small.nbytes <= limit:
+            return small
+    data, footer = checked.encode(table)
+    store.put(path, data)
+    return Stored(len(table), path, len(data), footer, zlib.crc32(data[-footer:]))
+
+
+@contextmanager
+def decoding(name: str) -> Iterator[None]:
+    """Turns what goes wrong in decoding into ``CorruptData`` naming the object."""
+    try:
+        yield
+    except TamisError:
+        raise
+    except (pa.ArrowException, OSError, LookupError, TypeError, ValueError) as error:
+        raise CorruptData(
+            f"{name} cannot be decoded: {error}", code="BAD_CONTENT", name=name, remedy="Restore it from a backup, or upgrade tamis."
+        ) from error
+
+
+def _of_length(table: pa.Table, rows: int) -> pa.Table:
+    if len(table) != rows:
+        raise ValueError(f"{len(table)} rows instead of {rows}")
+    return table

@@ -1,0 +1,163 @@
+"""Commit: one object, put if it is absent; whoever loses looks at what the others did, and tries again.
+
+Law: when ``commit`` returns, the change is there once; when it raises ``COMMIT_UNKNOWN``, proposing the same again finds out; when it raises anything
+else, the change is not there.
+"""
+
+from __future__ import annotations
+
+from tamis.errors import Conflict, InvalidInput, StoreUnavailable
+from tamis.state.adding import add_segment
+from tamis.state.conflict import StillValid, check_commit, check_rows, same_columns
+from tamis.state.epochs import Streams, next_streams
+from tamis.state.features import check_writer
+from tamis.state.landing import Landing, landed
+from tamis.state.log import find_latest, head_commit, read_commits
+from tamis.state.model import Head
+from tamis.state.place import no_table
+from tamis.state.proposal import Proposal, Removal, resolve
+from tamis.state.record import Commit, Segment
+from tamis.state.snapshot import Snapshot
+from tamis.state.store import Store
+from tamis.world import new_id, world
+
+ATTEMPTS = 1_000
+"""Lost races after which a commit gives up; each means that somebody else's commit landed."""
+
+
+def commit(store: Store, proposal: Proposal, *, still_valid: StillValid = same_columns) -> Snapshot:
+    """Makes the change the table's next version, and gives that version (for a change that was made before: the version that made it).
+
+    Raises ``Conflict`` where another commit since ``proposal.read_version`` took away what it rests on, ``SchemaMismatch`` where ``still_valid`` says why its rows
+    do not fit a schema changed meanwhile, ``NotFound`` where there is no table.
+    """
+    return _Transaction(store, proposal, still_valid).run()
+
+
+class _Transaction:
+    """One call of ``commit``: what is known so far, from attempt to attempt."""
+
+    def __init__(self, store: Store, proposal: Proposal, still_valid: StillValid) -> None:
+        self._store = store
+        self._proposal = proposal
+        self._still_valid = still_valid
+        self._landing = Landing(store, proposal.operation_id or new_id())
+        self._checked: int | None = None
+        self._removal = Removal()
+        self._segment: Segment | None = None
+        self._prepared = False
+        self._known_base: Snapshot | None = None
+
+    def run(self) -> Snapshot:
+        for attempt in range(ATTEMPTS):
+            latest, head = self._landing.sure(self._latest)
+            done = self._landing.sure(lambda: self._made_before(latest))  # noqa: B023  # called at once
+            if done is not None:
+                return done
+            streams = next_streams(self._store, latest, self._proposal.operation.stream)
+            if streams is None:
+                return Snapshot(self._store, latest, head)
+            self._check(latest, head)
+            self._prepare()
+            made = self._landing.put(self._next(latest, head, streams))
+            if made is not None:
+                return landed(self._store, made, made.head or head)
+            world().sleep(world().uniform(0, min(1.0, 0.005 * 2 ** min(attempt, 8))))
+        raise StoreUnavailable(
+            f"{ATTEMPTS} other commits landed before this one.",
+            code="TOO_BUSY",
+            name=self._store.url,
+            remedy="Try again with fewer writers.",
+        )
+
+    def _latest(self) -> tuple[Commit, Head]:
+        latest = find_latest(self._store)
+        if latest is None:
+            raise no_table(self._store)
+        if latest.version < self._proposal.read_version:
+            raise Conflict(
+                f"The table has no version {self._proposal.read_version}, from which this operation started.",
+                code="CONFLICT_REPLACED",
+                name=self._store.url,
+                remedy="Open the table again: it was dropped and made anew.",
+            )
+        head = head_commit(self._store, latest).head
+        assert head is not None
+        return latest, head
+
+    def _made_before(self, latest: Commit) -> Snapshot | None:
+        """The version that this operation made in an earlier attempt or call, if it did. Raises ``Conflict`` for what others did meanwhile."""
+        proposal = self._proposal
+        if self._checked is None:
+            # An append under an id made just now can neither have been made before nor conflict: what lies between need not be read.
+            nothing_to_find = not proposal.operation_id and proposal.rests_on_nothing
+            self._checked = latest.version if nothing_to_find else proposal.read_version
+        for theirs in read_commits(self._store, range(self._checked + 1, latest.version + 1), latest.table_id):
+            if theirs.operation_id == self._landing.operation_id:
+                return Snapshot.at(self._store, theirs)
+            if not proposal.rests_on_nothing:
+                self._resolve()
+                check_commit(self._store, proposal, self._removal, self._base, theirs)
+            self._checked = theirs.version
+        return None
+
+    def _check(self, latest: Commit, head: Head) -> None:
+        """Whether the change fits the head that is in force now."""
+        proposal = self._proposal
+        check_writer(head.reader_features, head.writer_features, self._store.url)
+        if proposal.head is not None and proposal.head.table_id != latest.table_id:
+            raise InvalidInput(
+                f"The head is that of another table ({proposal.head.table_id}).",
+                code="WRONG_TABLE",
+                name=self._store.url,
+                remedy="Make it from the snapshot's.",
+            )
+        if proposal.head is None and latest.head_version > proposal.read_version:
+            check_rows(self._store, proposal.add, self._base.head, head, self._still_valid)
+
+    def _prepare(self) -> None:
+        """Once, when nothing speaks against the change any more: what must stand before its commit does."""
+        if not self._prepared:
+            self._resolve()
+            self._segment = add_segment(self._store, self._proposal.add, self._proposal.tables)
+            self._prepared = True
+
+    def _resolve(self) -> None:
+        proposal = self._proposal
+        if not self._removal and (proposal.remove_segments or proposal.remove_parts):
+            self._removal = resolve(self._base, proposal.remove_segments, proposal.remove_parts)
+
+    @property
+    def _base(self) -> Snapshot:
+        """The version that the proposal was made from."""
+        if self._known_base is None:
+            self._known_base = Snapshot.at(self._store, read_commits(self._store, [self._proposal.read_version], None)[0])
+        return self._known_base
+
+    def _next(self, latest: Commit, head: Head, streams: Streams) -> Commit:
+        """The commit that would follow ``latest``."""
+        proposal, version = self._proposal, latest.version + 1
+        after = proposal.head or head
+        return Commit(
+            version=version,
+            table_id=latest.table_id,
+            operation_id=self._landing.operation_id,
+            timestamp_micros=max(world().now_micros(), latest.timestamp_micros + 1),
+            operation=proposal.operation,
+            schema_id=after.schema.schema_id if after.schema else None,
+            head_version=latest.head_version if proposal.head is None else version,
+            head=proposal.head,
+            read_version=proposal.read_version,
+            reads=None if proposal.blind_append else proposal.reads,
+            blind_append=proposal.blind_append,
+            data_change=proposal.data_change,
+            segment=self._segment,
+            remove_all=proposal.replace_all,
+            remove_segments=self._removal.segments,
+            remove_parts=self._removal.parts,
+            add_index=tuple(proposal.add_index),
+            remove_index=tuple(proposal.remove_index),
+            streams_version=version if streams else latest.streams_version,
+            streams=streams,
+            reader_features=after.reader_features,
+        )
