@@ -83,7 +83,8 @@ class Snapshot:
 
         Columns: ``segment`` (int32, row of ``segments``), ``part`` (int32, ordinal in its segment), ``PART_COLUMNS``, and the statistics of the columns ``ids``.
         """
-        return self.table("parts", PART_COLUMNS, mask, ids)
+        found = self.table("parts", PART_COLUMNS, mask, ids)
+        return found if len(found) else NO_PARTS
 
     def table(self, name: str, facts: Collection[str], mask: Bools | None = None, ids: Collection[int] = ()) -> pa.Table:
         """Like ``parts``, of any table that segments have: the columns ``facts`` and the statistics of ``ids``."""
@@ -192,6 +193,13 @@ class Snapshot:
 
 
 _EMPTY = pa.schema([("segment", pa.int32()), ("part", pa.int32())]).empty_table()
+_TYPES = {
+    **dict.fromkeys(("part_id", "path", "format", "run_id"), pa.string()),
+    **dict.fromkeys(("rows", "bytes", "checksum"), pa.int64()),
+    **{"schema_id": pa.int32(), "ordered": pa.bool_(), "blocks": pa.list_(pa.int32())},
+}
+NO_PARTS = pa.schema([*_EMPTY.schema, *((name, _TYPES[name]) for name in PART_COLUMNS)]).empty_table()
+"""What ``Snapshot.parts`` gives of a table without parts."""
 
 
 def _ordered(table: pa.Table) -> pa.Table:
