@@ -196,7 +196,9 @@ _EMPTY = pa.schema([("segment", pa.int32()), ("part", pa.int32())]).empty_table(
 _TYPES = {
     **dict.fromkeys(("part_id", "path", "format", "run_id"), pa.string()),
     **dict.fromkeys(("rows", "bytes", "checksum"), pa.int64()),
-    **{"schema_id": pa.int32(), "ordered": pa.bool_(), "blocks": pa.list_(pa.int32())},
+    "schema_id": pa.int32(),
+    "ordered": pa.bool_(),
+    "blocks": pa.list_(pa.int32()),
 }
 NO_PARTS = pa.schema([*_EMPTY.schema, *((name, _TYPES[name]) for name in PART_COLUMNS)]).empty_table()
 """What ``Snapshot.parts`` gives of a table without parts."""
