@@ -69,7 +69,7 @@ class Options:
         return {attributes[f.name]: getattr(self, f.name) for f in fields(self)}
 
 
-def check_properties(properties: Mapping[str, Any]) -> dict[str, str]:
+def check_properties(properties: Mapping[Any, Any]) -> dict[str, str]:
     """Table properties as they may be stored. Raises ``InvalidInput`` for an unknown or ill-valued one under ``tamis.``, or one that is not text."""
     checked: dict[str, str] = {}
     for key, value in properties.items():

@@ -1,0 +1,69 @@
+"""Append: new rows become parts, the parts one segment, the segment one commit. Never conflicts with another append."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+
+from tamis.exec import WriteSpec, conform, sorted_batches, write_parts
+from tamis.maintain.result import Result, written
+from tamis.scan import Options
+from tamis.state import Head, Operation, Proposal, Snapshot, Store, commit
+from tamis.types import Schema
+from tamis.world import new_id
+
+SORT_MEMORY = 256 * 2**20
+"""Bytes that a local sort may hold before it spills."""
+
+
+def append(store: Store, snapshot: Snapshot, head: Head, data: pa.RecordBatchReader, options: Options) -> tuple[Snapshot, Result]:
+    """Adds the rows of ``data``; a ``head`` other than the snapshot's (the first schema) is committed with them.
+
+    No rows and no new head: nothing is committed. Raises ``SchemaMismatch`` naming the column that does not fit; a failure leaves nothing visible.
+    """
+    assert head.schema is not None
+    manifests = list(write(store, head, conform(data, head.schema), options))
+    rows, parts, size = written(manifests)
+    changed = head != snapshot.head
+    if not parts and not changed:
+        return snapshot, Result(snapshot.version)
+    result = Result(-1, rows_inserted=rows, parts_added=parts, bytes_written=size)
+    after = commit(
+        store,
+        Proposal(
+            operation=Operation("append", metrics=result.metrics()),
+            read_version=snapshot.version,
+            reads=None,
+            blind_append=True,
+            head=head if changed else None,
+            add=manifests,
+            operation_id=new_id(),
+        ),
+    )
+    return after, replace(result, version=after.version)
+
+
+def write(store: Store, head: Head, batches: Iterable[pa.RecordBatch], options: Options, *, ordered: bool = False) -> Iterable[pa.Table]:
+    """Parts of ``batches`` (in the table's Arrow schema), sorted by its clustering columns unless they are ``ordered`` already; a manifest row each."""
+    schema = head.schema
+    assert schema is not None
+    spec = write_spec(store, head, schema, options)
+    if head.cluster_by and not ordered:
+        batches = sorted_batches(batches, schema, head.cluster_by, SORT_MEMORY)
+    return write_parts(batches, spec)
+
+
+def write_spec(store: Store, head: Head, schema: Schema, options: Options) -> WriteSpec:
+    settings: Mapping[str, Any] = {"part_bytes": options.write_part_bytes, "collect": options.stats_collect}
+    return WriteSpec(
+        url=store.url,
+        storage_options=dict(store.options),
+        schema=schema,
+        format=head.format,
+        cluster_by=head.cluster_by,
+        run_id=new_id(),
+        **settings,
+    )

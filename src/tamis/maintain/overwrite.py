@@ -1,0 +1,108 @@
+"""Overwrite: rows that a filter matches, or all, give way to new ones in one commit.
+
+Parts that match wholly leave by metadata alone, parts that match nowhere are not touched, the others are read and their other
+rows written anew. A row for which the filter is false or NULL stays; one on which it fails fails the overwrite.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import pyarrow as pa
+
+from tamis.errors import InvalidInput
+from tamis.exec import conform
+from tamis.expr import Expr, columns, filter_mask, supported, to_sql
+from tamis.files import PartRef
+from tamis.maintain.append import write
+from tamis.maintain.result import Result, written
+from tamis.read import ReadCounters, ReadSpec, read_part
+from tamis.scan import Options, PartRefs, Plan, plan
+from tamis.state import Head, Operation, Proposal, ReadSet, Snapshot, Store, commit
+from tamis.types import Schema
+from tamis.world import new_id, world
+
+
+def overwrite(
+    store: Store, snapshot: Snapshot, head: Head, data: pa.RecordBatchReader, conjuncts: Sequence[Expr] | None, options: Options
+) -> tuple[Snapshot, Result]:
+    """Replaces the rows that all ``conjuncts`` keep (None: every row) by those of ``data``.
+
+    Raises ``Conflict`` where another commit changed what was read, ``SchemaMismatch`` for data that does not fit.
+    """
+    assert head.schema is not None
+    manifests = list(write(store, head, conform(data, head.schema), options))
+    inserted, _, _ = written(manifests)
+    doomed, rewritten, kept_rows = snapshot_parts(snapshot), 0, 0
+    if conjuncts is not None:
+        found = find(store, snapshot, head.schema, conjuncts, options)
+        partial = found.parts.where(~found.parts.all_match)
+        survivors = list(write(store, head, survivors_of(partial, found.spec, head.schema, conjuncts), options))
+        kept_rows, _, _ = written(survivors)
+        manifests, doomed, rewritten = manifests + survivors, found.parts, len(partial)
+    _, parts, size = written(manifests)
+    result = Result(
+        -1,
+        rows_inserted=inserted,
+        rows_deleted=int(doomed.column("rows").sum()) - kept_rows,
+        parts_added=parts,
+        parts_removed=len(doomed),
+        parts_rewritten=rewritten,
+        bytes_written=size,
+    )
+    text = None if conjuncts is None else " AND ".join(f"({to_sql(c)})" for c in conjuncts)
+    after = commit(
+        store,
+        Proposal(
+            operation=Operation("overwrite", parameters={} if text is None else {"filter": text}, metrics=result.metrics()),
+            read_version=snapshot.version,
+            reads=ReadSet(filter=text, columns=None if conjuncts is None else tuple(p for c in conjuncts for p in columns(c))),
+            blind_append=False,
+            head=head if head != snapshot.head else None,
+            add=manifests,
+            remove_parts=() if conjuncts is None else doomed.table["part_id"].to_pylist(),
+            replace_all=conjuncts is None,
+            operation_id=new_id(),
+        ),
+    )
+    return after, replace(result, version=after.version)
+
+
+def snapshot_parts(snapshot: Snapshot) -> PartRefs:
+    """All live parts."""
+    import numpy as np
+
+    table = snapshot.parts(None, frozenset())
+    return PartRefs(table, np.ones(len(table), dtype=np.bool_))
+
+
+def find(store: Store, snapshot: Snapshot, schema: Schema, conjuncts: Sequence[Expr], options: Options) -> Plan:
+    """The parts that may hold a matching row, those that match wholly marked. Raises ``InvalidInput`` for a filter that cannot be run here."""
+    for conjunct in conjuncts:
+        if not supported(conjunct):
+            raise InvalidInput(
+                f"The filter {to_sql(conjunct)!r} has a function that is unknown here.",
+                code="UNKNOWN_FUNCTION",
+                name=to_sql(conjunct),
+                remedy="Run the statement through Spark.",
+            )
+    now = world().now_micros()
+    return plan(snapshot, store, schema, conjuncts, schema, options, now=(now, now))
+
+
+def survivors_of(parts: Sequence[PartRef], spec: ReadSpec, schema: Schema, conjuncts: Sequence[Expr]) -> Iterator[pa.RecordBatch]:
+    """The rows of ``parts`` that the filter does not match, in order."""
+    whole = replace(spec, conjuncts=(), schema=schema)
+    for ref in parts:
+        for batch in read_part(ref, whole, ReadCounters()):
+            by_id = {f.id: batch.column(at) for at, f in enumerate(schema)}
+            matched, failed, error = filter_mask(conjuncts, by_id, len(batch), now_micros=spec.now_micros)
+            if failed.any():
+                raise InvalidInput(
+                    f"The filter fails on a row of part {ref.part_id}: {error}",
+                    code="FILTER_FAILED",
+                    name=ref.part_id,
+                    remedy="Use the try_ form of the function that fails.",
+                )
+            yield batch.filter(pa.array(~matched))

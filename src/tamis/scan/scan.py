@@ -1,0 +1,181 @@
+"""A scan: what to read from one snapshot. Immutable and lazy; each way of reading it is one execution with its own report."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pyarrow as pa
+
+from tamis.errors import InvalidInput
+from tamis.expr import Expr, Opaque
+from tamis.scan.execute import Execution
+from tamis.scan.options import Options
+from tamis.scan.plan import Plan, plan
+from tamis.scan.report import Report
+from tamis.state import Snapshot, Store
+from tamis.types import Schema
+from tamis.types.arrow import to_arrow_schema
+from tamis.world import world
+
+
+@dataclass(slots=True)
+class Last:
+    """What the executions of a scan leave behind."""
+
+    report: Report | None = None
+    opened: tuple[int, int, float] = (0, 0, 0.0)
+    """Bytes, requests and seconds of opening the snapshot, until a report has told them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """Rows of one version of a table, in (segment, part, row) order, under ``selected``."""
+
+    table: str
+    store: Store = field(repr=False)
+    snapshot: Snapshot = field(repr=False)
+    schema: Schema = field(repr=False)
+    """The reader's full schema."""
+    conjuncts: tuple[Expr, ...] = field(repr=False)
+    filter: str | None
+    selected: Schema = field(repr=False)
+    columns: tuple[str, ...]
+    """The selected fields as they were asked for."""
+    options: Options = field(default_factory=Options, repr=False)
+    limit: int | None = None
+    now: tuple[int, int] | None = None
+    """The query's instant in microseconds, as an inclusive range; None: when the scan runs."""
+    _last: Last = field(default_factory=Last, repr=False, compare=False)
+
+    @property
+    def version(self) -> int:
+        return self.snapshot.version
+
+    @property
+    def arrow_schema(self) -> pa.Schema:
+        """The schema of the rows that come out."""
+        return to_arrow_schema(self.selected)
+
+    @property
+    def report(self) -> Report | None:
+        """The report of the latest execution, or None before the first."""
+        return self._last.report
+
+    def plan(self) -> Plan:
+        """The funnel's outcome; reads metadata only. Its report is not among ``tamis.reports()``."""
+        return self._plan(self.now)
+
+    def explain(self) -> Report:
+        """What would be read, and why not less; reads metadata only."""
+        report = self.plan().report
+        if report.filter is not None:
+            report.reader, report.reader_reason = "lazy", "decided block by block when rows are read"
+        return report
+
+    def to_batches(self) -> pa.RecordBatchReader:
+        """The rows as a stream, in bounded memory; the report is filled when it ends or is dropped."""
+        execution = self._execute()
+        return pa.RecordBatchReader.from_batches(self.arrow_schema, execution.batches(self.limit))
+
+    def to_arrow(self) -> pa.Table:
+        execution = self._execute()
+        return pa.Table.from_batches(execution.batches(self.limit), schema=self.arrow_schema)
+
+    def to_pandas(self) -> Any:
+        _need("pandas")
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> Any:
+        return _need("polars").from_arrow(self.to_arrow())
+
+    def to_duckdb(self, connection: Any = None) -> Any:
+        """A DuckDB relation over the rows, on ``connection`` or the default one."""
+        duckdb = _need("duckdb")
+        return duckdb.from_arrow(self.to_arrow(), **({} if connection is None else {"connection": connection}))
+
+    def to_spark(self, spark: Any) -> Any:
+        """The rows as a Spark DataFrame of the session ``spark``, read by its executors."""
+        return importlib.import_module("tamis.spark").to_spark(self, spark)
+
+    def count(self) -> int:
+        """The number of rows; parts that match wholly are counted from metadata alone."""
+        return self._execute(count=True).count(self.limit)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.to_batches().__arrow_c_stream__(requested_schema)
+
+    def __arrow_c_schema__(self) -> object:
+        return self.arrow_schema.__arrow_c_schema__()
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        return iter(self.to_batches())
+
+    def _repr_html_(self) -> str:
+        return (self.report or self.explain())._repr_html_()
+
+    def _plan(self, now: tuple[int, int] | None) -> Plan:
+        made = plan(
+            self.snapshot,
+            self.store,
+            self.schema,
+            self.conjuncts,
+            self.selected,
+            self.options,
+            now=now,
+            filter_text=self.filter,
+            table=self.table,
+            limit=self.limit,
+            columns=self.columns,
+        )
+        opened, self._last.opened = self._last.opened, (0, 0, 0.0)
+        made.report.planned(*opened[:2])
+        made.report.seconds = type(made.report.seconds)(open=opened[2], **made.report.seconds)
+        return made
+
+    def _execute(self, *, count: bool = False) -> Execution:
+        """A fresh execution at one instant; raises as ``ready`` does."""
+        return Execution(self.ready(count=count))
+
+    def ready(self, *, count: bool = False) -> Plan:
+        """A plan about to be read, at one instant. Raises ``InvalidInput`` for what can be planned but not read here, or is too large."""
+        for node in (n for conjunct in self.conjuncts for n in conjunct.walk()):
+            if isinstance(node, Opaque):
+                raise InvalidInput(
+                    f"The function in {node.text!r} is unknown to an embedded scan.",
+                    code="UNKNOWN_FUNCTION",
+                    name=node.text,
+                    remedy="Leave it out and filter the rows yourself, or run the query through Spark; explain() works.",
+                )
+        lo, hi = self.now or (instant := world().now_micros(), instant)
+        if lo != hi:
+            raise InvalidInput(
+                "Rows are read at one instant, not over a range.",
+                code="NOW_IS_A_RANGE",
+                name="now",
+                remedy="Give one instant, or use plan() or explain().",
+            )
+        made = self._plan((lo, hi))
+        self._last.report = made.report
+        if count:
+            made = answered(made)
+        made.guard()
+        return made
+
+
+def answered(made: Plan) -> Plan:
+    """The plan of a count: parts that match wholly leave it, their rows counted from metadata; no column is selected."""
+    counted, kept = made.parts.where(made.parts.all_match), made.parts.where(~made.parts.all_match)
+    made.report.answer(parts=len(counted), rows=int(counted.column("rows").sum()))
+    made.report.blocks["total"] -= counted.blocks
+    made.report.bytes["skipped"] += counted.bytes
+    return replace(made, parts=kept, spec=replace(made.spec, schema=replace(made.spec.schema, fields=())))
+
+
+def _need(module: str) -> Any:
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        raise InvalidInput(f"{module} is not installed.", code="MISSING_PACKAGE", name=module, remedy=f"pip install {module}") from None

@@ -1,0 +1,50 @@
+"""A table's card: schema, version, parts, size, clustering; for terminals and notebooks."""
+
+from __future__ import annotations
+
+import html
+
+import pyarrow.compute as pc
+
+from tamis.scan.render import size
+from tamis.state import Snapshot
+from tamis.table.metadata import clustering
+from tamis.types import Schema
+
+
+def facts(url: str, snapshot: Snapshot) -> list[tuple[str, str]]:
+    """The lines above the columns."""
+    segments = snapshot.segments
+    parts, rows, total = (int(pc.sum(segments[name]).as_py() or 0) for name in ("parts", "rows", "bytes"))
+    return [
+        ("table", url),
+        ("version", str(snapshot.version)),
+        ("rows", f"{rows:,} in {parts:,} parts, {len(segments):,} segments"),
+        ("size", f"{size(total)} ({snapshot.head.format})"),
+        ("clustered by", ", ".join(clustering(snapshot)) or "nothing"),
+    ]
+
+
+def columns(schema: Schema | None) -> list[tuple[str, str]]:
+    return [(f.name, str(f.type) + ("" if f.nullable else " not null")) for f in (schema or ())]
+
+
+def text(url: str, snapshot: Snapshot, schema: Schema | None) -> str:
+    lines = facts(url, snapshot)
+    width = max(len(name) for name, _ in lines)
+    below = columns(schema)
+    inner = max((len(name) for name, _ in below), default=0)
+    return "\n".join(
+        [*(f"{name.ljust(width)}  {value}" for name, value in lines), "columns" if below else "no columns yet"]
+        + [f"  {name.ljust(inner)}  {kind}" for name, kind in below]
+    )
+
+
+def markup(url: str, snapshot: Snapshot, schema: Schema | None) -> str:
+    """The card as HTML; every text is escaped."""
+
+    def rows(pairs: list[tuple[str, str]]) -> str:
+        cells = "<tr><th style='text-align:left'>{}</th><td style='text-align:left'>{}</td></tr>"
+        return "".join(cells.format(html.escape(a), html.escape(b)) for a, b in pairs)
+
+    return f"<table>{rows(facts(url, snapshot))}</table><table>{rows(columns(schema))}</table>"

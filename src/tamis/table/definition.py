@@ -1,0 +1,113 @@
+"""What a table is made with: columns, clustering, format, properties, checked before anything is stored."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+
+from tamis.errors import InvalidInput, NotFound, TamisError
+from tamis.files import FORMATS
+from tamis.scan import check_properties
+from tamis.scan.selection import find
+from tamis.state import Head
+from tamis.types import NO_ID, VARIANT, Array, DataType, Field, Map, Schema, Struct
+from tamis.types.arrow import from_arrow_field
+from tamis.types.logical import with_children
+from tamis.world import new_id, world
+
+PENDING = "tamis:cluster_by"
+"""The property that keeps the clustering columns' names of a table that has no schema yet."""
+
+
+def new_head(schema: pa.Schema | None, cluster_by: Sequence[str], data_format: str, properties: Mapping[str, Any]) -> Head:
+    """The head of a new table. Raises ``InvalidInput`` or ``NotFound`` naming what cannot be."""
+    if data_format not in FORMATS:
+        raise InvalidInput(
+            f"There is no data format {data_format!r}.",
+            code="UNKNOWN_FORMAT",
+            name=str(data_format),
+            remedy=f"Formats are: {', '.join(FORMATS)}.",
+        )
+    names = (cluster_by,) if isinstance(cluster_by, str) else tuple(cluster_by)
+    head = Head(table_id=new_id(), format=data_format, properties=check_properties(properties), created_micros=world().now_micros())
+    if schema is not None:
+        return with_schema(replace(head, properties={**head.properties, **_pending(names)}), schema)
+    return replace(head, properties={**head.properties, **_pending(names)})
+
+
+def with_schema(head: Head, schema: pa.Schema) -> Head:
+    """The head of a table that had no schema and now has this one, all ids new; clustering names that waited for it are resolved."""
+    logical = logical_schema(schema).assign_ids(head.highest_column_id)
+    properties = dict(head.properties)
+    names = json.loads(properties.pop(PENDING, "[]"))
+    return replace(
+        head,
+        schemas=(logical,),
+        highest_column_id=logical.highest_id(),
+        cluster_by=tuple(clustering_column(logical, name) for name in names),
+        properties=properties,
+    )
+
+
+def logical_schema(schema: pa.Schema) -> Schema:
+    """An Arrow schema as a table's: ids and anything else that another table gave are left out. Raises ``InvalidInput`` naming the column."""
+    if not isinstance(schema, pa.Schema):
+        raise InvalidInput(
+            f"A schema is a pyarrow.Schema, not {type(schema).__name__}.",
+            code="BAD_SCHEMA",
+            name="schema",
+            remedy="Use pyarrow.schema([...]).",
+        )
+    fields, seen = [], set[str]()
+    for f in schema:
+        if not f.name or f.name.lower() in seen:
+            raise InvalidInput(
+                f"Column {f.name!r} stands twice." if f.name else "A column has no name.",
+                code="DUPLICATE_COLUMN" if f.name else "BAD_COLUMN",
+                name=f.name,
+                remedy="Give each column a name of its own; case does not tell them apart.",
+            )
+        seen.add(f.name.lower())
+        try:
+            fields.append(_without_id(from_arrow_field(f)))
+        except TamisError as error:
+            raise InvalidInput(f"Column {f.name!r}: {error.message}", code=error.code, name=f.name, remedy=error.remedy) from error
+    if not fields:
+        raise InvalidInput(
+            "A table needs a column.", code="BAD_SCHEMA", name="schema", remedy="Give one, or leave the schema to the first append."
+        )
+    return Schema(tuple(fields))
+
+
+def clustering_column(schema: Schema, name: str) -> tuple[int, ...]:
+    """The id path of a clustering column. Raises ``NotFound``, or ``InvalidInput`` for a type without an order."""
+    if not isinstance(name, str):
+        raise InvalidInput(f"{name!r} is not a column name.", code="BAD_COLUMN", name="cluster_by", remedy="Give names as text.")
+    try:
+        found = find(schema, name)
+    except NotFound as error:
+        raise NotFound(f"cluster_by: {error.message}", code=error.code, name=name, remedy=error.remedy) from error
+    kind: DataType = found[-1].type
+    if isinstance(kind, Array | Map | Struct) or kind == VARIANT:
+        raise InvalidInput(
+            f"Column {name!r} is {kind}, by which rows cannot be clustered.",
+            code="BAD_CLUSTERING",
+            name=name,
+            remedy="Choose a column of a plain type.",
+        )
+    return tuple(f.id for f in found)
+
+
+def _pending(names: tuple[str, ...]) -> dict[str, str]:
+    if not all(isinstance(name, str) for name in names):
+        raise InvalidInput("cluster_by is a sequence of column names.", code="BAD_COLUMN", name="cluster_by", remedy="Give names as text.")
+    return {PENDING: json.dumps(names)} if names else {}
+
+
+def _without_id(f: Field) -> Field:
+    inner = tuple(_without_id(child) for child in f.type.children)
+    return replace(f, id=NO_ID, type=with_children(f.type, inner) if inner else f.type)

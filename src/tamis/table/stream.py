@@ -1,0 +1,48 @@
+"""What people hand over as rows, as one Arrow stream."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from tamis.errors import InvalidInput
+
+
+def is_spark(data: Any) -> bool:
+    """Whether ``data`` is a Spark DataFrame (classic or Connect); looks at the type's name only, so that nothing is imported."""
+    return any(c.__module__.startswith("pyspark.sql.") and c.__name__ == "DataFrame" for c in type(data).__mro__)
+
+
+def arrow_stream(data: Any) -> pa.RecordBatchReader:
+    """A reader over any Arrow data: tables, batches, streams, and frames of pandas or Polars (whose index is left out).
+
+    Raises ``InvalidInput`` (``BAD_DATA``) naming the type where it is none of these.
+    """
+    if isinstance(data, pa.RecordBatchReader):
+        return data
+    if isinstance(data, pa.Table):
+        return data.to_reader()
+    if isinstance(data, pa.RecordBatch):
+        return pa.RecordBatchReader.from_batches(data.schema, [data])
+    try:
+        if type(data).__module__.partition(".")[0] == "pandas":
+            return pa.Table.from_pandas(data, preserve_index=False).to_reader()
+        if hasattr(data, "__arrow_c_stream__"):
+            return pa.RecordBatchReader.from_stream(data)
+        if hasattr(data, "__arrow_c_array__"):
+            batch = pa.record_batch(data)
+            return pa.RecordBatchReader.from_batches(batch.schema, [batch])
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, AttributeError, TypeError) as error:
+        raise _bad(data, f": {error}") from error
+    raise _bad(data, "")
+
+
+def _bad(data: Any, why: str) -> InvalidInput:
+    name = f"{type(data).__module__}.{type(data).__qualname__}"
+    return InvalidInput(
+        f"A {name} is not a table of rows{why}.",
+        code="BAD_DATA",
+        name=name,
+        remedy="Give a pyarrow table, batch or reader, any object with __arrow_c_stream__, a pandas or Polars frame, or a Spark DataFrame.",
+    )
