@@ -11,7 +11,7 @@ from tamis.spark import write
 from tamis.spark.adapter import Bridge
 from tamis.spark.insert import Insert, V1Write, WriteBuilder
 from tamis.spark.table import _CATALOG, INTERFACES, SparkTable
-from tamis.state import Head, Operation, Proposal, Snapshot, Store, commit, create
+from tamis.state import Head, Operation, Proposal, ReadSet, Snapshot, Store, commit, create
 from tamis.world import new_id
 
 Hook = Callable[[], None]
@@ -55,7 +55,7 @@ class StagedTable(SparkTable):
         proposal = Proposal(
             operation=Operation("replace", metrics=metrics),
             read_version=self.snapshot.version,
-            reads=None,
+            reads=ReadSet(),  # the rows may have been read from this very table: what others add meanwhile must not vanish
             blind_append=False,
             head=self.head,
             add=self.manifests,
