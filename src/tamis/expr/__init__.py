@@ -1,1 +1,38 @@
 """The filter language: tree, function catalogue, parse, evaluate."""
+
+from tamis.expr.catalogue import call, catalyst_name, function, functions, sql_name
+from tamis.expr.evaluate import evaluate, filter_mask, supported
+from tamis.expr.frontend import bound, parse
+from tamis.expr.sql import short_sql, to_sql
+from tamis.expr.tree import FALSE, TRUE, Call, Column, Expr, Literal, Literals, Mode, Moving, Opaque, columns, conjuncts
+from tamis.expr.tree import columns as fields
+from tamis.expr.values import Evaluated
+
+__all__ = [
+    "FALSE",
+    "TRUE",
+    "Call",
+    "Column",
+    "Evaluated",
+    "Expr",
+    "Literal",
+    "Literals",
+    "Mode",
+    "Moving",
+    "Opaque",
+    "bound",
+    "call",
+    "catalyst_name",
+    "columns",
+    "conjuncts",
+    "evaluate",
+    "fields",
+    "filter_mask",
+    "function",
+    "functions",
+    "parse",
+    "short_sql",
+    "sql_name",
+    "supported",
+    "to_sql",
+]

@@ -6,12 +6,15 @@ start here. Names of functions are those of the catalogue (``tamis.expr.catalogu
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
 from tamis.types import BOOLEAN, DataType
+
+_PART = re.compile(r"`((?:[^`]|``)+)`|([^.`]+)")
 
 
 class Mode(Enum):
@@ -41,11 +44,17 @@ class Expr:
 
 @dataclass(frozen=True, slots=True)
 class Column(Expr):
-    """A column, or a struct field below it: ``ids`` lead from the top-level column down; ``name`` is what people call it now."""
+    """A column, or a struct field below it: ``ids`` lead from the top-level column down; ``name`` is what people call it now,
+    as they write it (dotted, parts in backquotes where they need it)."""
 
     ids: tuple[int, ...]
     name: str
     nullable: bool = True
+
+    @property
+    def path(self) -> tuple[str, ...]:
+        """The names from the top-level column down."""
+        return tuple(quoted.replace("``", "`") or plain for quoted, plain in _PART.findall(self.name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +80,13 @@ class Literals(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Moving(Expr):
-    """The instant of the query (``current_timestamp()``, ``current_date()``): known when rows are read, a range when only planned."""
+    """The instant of the query (``current_timestamp()``, ``current_date()``): known when rows are read, a range when only planned.
+
+    ``zone`` is the session time zone, for those that are a date or a local time.
+    """
 
     name: str
+    zone: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

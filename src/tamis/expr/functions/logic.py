@@ -1,0 +1,61 @@
+"""AND, OR, NOT in three values, with Spark's order of evaluation: in a nested AND only false stops, in an OR only true."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow.compute as pc
+
+from tamis.expr.catalogue import Function, Signature, declare
+from tamis.expr.coerce import brought
+from tamis.expr.tree import Call, Expr, Mode
+from tamis.expr.values import Datum, Evaluated, any_set, full, is_false, is_true, rows, truth
+from tamis.types import BOOLEAN, NULL
+
+
+def _booleans(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature | None:
+    if len(args) < 2:
+        return None
+    args = tuple(brought(a, BOOLEAN, mode, zone) if a.type == NULL else a for a in args)
+    return Signature(args, BOOLEAN) if all(a.type == BOOLEAN for a in args) else None
+
+
+def _fold(call: Call, args: list[Evaluated]) -> Evaluated:
+    """Left to right; ``settled`` rows (false in AND, true in OR) look no further."""
+    conjunction = call.function == "and"
+    n = rows([a.values for a in args])
+    settled = np.zeros(n, bool)
+    failed = np.zeros(n, bool)
+    unsure = np.zeros(n, bool)
+    error: str | None = None
+    for arg in args:
+        live = ~(settled | failed)
+        if arg.failed is not None:
+            now = live & arg.failed
+            if now.any():
+                failed, error = failed | now, error or arg.error
+                live = live & ~now
+        stops = is_false(arg.values) if conjunction else is_true(arg.values)
+        goes_on = is_true(arg.values) if conjunction else is_false(arg.values)
+        settled |= live & stops
+        unsure |= live & ~(stops | goes_on)
+    certain = ~(settled | unsure | failed)
+    yes, no = (certain, settled) if conjunction else (settled, certain)
+    return Evaluated(truth(yes, no, n), any_set(failed), error)
+
+
+declare(Function("and", _booleans, combine=_fold, sql=("and",), catalyst=("And",), rule="and"))
+declare(Function("or", _booleans, combine=_fold, sql=("or",), catalyst=("Or",), rule="or"))
+
+
+def _negatable(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature | None:
+    if len(args) != 1:
+        return None
+    arg = brought(args[0], BOOLEAN, mode, zone) if args[0].type == NULL else args[0]
+    return Signature((arg,), BOOLEAN) if arg.type == BOOLEAN else None
+
+
+def _not(call: Call, args: list[Datum]) -> Evaluated:  # noqa: ARG001
+    return Evaluated(full(pc.invert(args[0]), rows(args)))
+
+
+declare(Function("not", _negatable, _not, sql=("not", "!"), catalyst=("Not",), rule="not"))

@@ -1,0 +1,94 @@
+"""DATE_TRUNC and TRUNC."""
+
+from __future__ import annotations
+
+from tamis.expr.catalogue import Claim, Function, Partial, Signature, declare
+from tamis.expr.coerce import brought, is_instant, is_text
+from tamis.expr.functions.casts import day_start
+from tamis.expr.functions.clock import HOUR, MILLI, MINUTE, trunc_days
+from tamis.expr.functions.temporal import checked, far_from_the_edge, made, named_unit, numbers
+from tamis.expr.tree import Call, Expr, Mode
+from tamis.expr.values import Datum, Evaluated
+from tamis.expr.zones import DAY, SECOND, zone
+from tamis.types import DATE, TIMESTAMP
+
+_UNITS = {
+    "microsecond": 1,
+    "millisecond": MILLI,
+    "second": SECOND,
+    "minute": MINUTE,
+    "hour": HOUR,
+    "day": DAY,
+}
+_DATE_UNITS = {
+    "week": "week",
+    "mon": "month",
+    "month": "month",
+    "mm": "month",
+    "quarter": "quarter",
+    "year": "year",
+    "yyyy": "year",
+    "yy": "year",
+}
+_TIME_UNITS = {**{u: u for u in _UNITS}, "dd": "day", **_DATE_UNITS}
+
+
+def _truncated(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Signature | None:
+    if len(args) != 2 or named_unit(args[0], _TIME_UNITS) is None or not (is_instant(args[1].type) or is_text(args[1].type)):
+        return None
+    return Signature((args[0], brought(args[1], TIMESTAMP, mode, zone_name)), TIMESTAMP)
+
+
+def _date_trunc(call: Call, args: list[Datum]) -> Evaluated:
+    unit = named_unit(call.args[0], _TIME_UNITS)
+    assert unit is not None
+    z, values = zone(call.zone or "UTC"), numbers(args[1])
+    if unit in {"microsecond", "millisecond", "second"} or (unit in _UNITS and z.fixed is not None and z.fixed % _UNITS[unit] == 0):
+        out = values - values % _UNITS[unit]
+    elif unit in _UNITS:
+        offset = z.offset(values)
+        local = values + offset
+        out = z.instants(local - local % _UNITS[unit], offset)
+    else:
+        out = day_start(z, trunc_days(z.local(values) // DAY, unit) * DAY)
+    return checked(out, out > values, [args[1]], TIMESTAMP)
+
+
+declare(
+    Function(
+        "date_trunc",
+        _truncated,
+        _date_trunc,
+        sql=("date_trunc",),
+        catalyst=("TruncTimestamp",),
+        claims=lambda _: (Claim.FIXED, Claim.UP),
+        partial=lambda _: Partial.OUTSIDE,
+        zoned=lambda args, _: named_unit(args[0], _TIME_UNITS) not in {"microsecond", "millisecond", "second"},
+        local=True,
+    )
+)
+
+
+def _trunc_resolve(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Signature | None:
+    if len(args) != 2 or named_unit(args[1], _DATE_UNITS) is None or not (is_instant(args[0].type) or is_text(args[0].type)):
+        return None
+    return Signature((brought(args[0], DATE, mode, zone_name), args[1]), DATE)
+
+
+def _trunc(call: Call, args: list[Datum]) -> Evaluated:
+    unit = named_unit(call.args[1], _DATE_UNITS)
+    assert unit is not None
+    return Evaluated(made(trunc_days(numbers(args[0]), unit), args[:1], DATE))
+
+
+declare(
+    Function(
+        "trunc",
+        _trunc_resolve,
+        _trunc,
+        sql=("trunc",),
+        catalyst=("TruncDate",),
+        claims=lambda _: (Claim.UP, Claim.FIXED),
+        guard=far_from_the_edge,
+    )
+)

@@ -1,0 +1,142 @@
+"""Constants of SQL text: numbers with Spark's types, intervals, type names, and IN lists as one array."""
+
+from __future__ import annotations
+
+import decimal
+import re
+
+import pyarrow as pa
+from sqlglot import exp
+
+from tamis.errors import InvalidInput
+from tamis.expr.coerce import YEAR_MONTH, brought, narrowest, orders, widest
+from tamis.expr.tree import Expr, Literal, Literals, Mode
+from tamis.types import DOUBLE, INTEGER, LONG, DataType, DayTimeInterval, Decimal
+from tamis.types.arrow import to_arrow_type
+from tamis.types.logical import type_from_json
+
+
+def number(text: str) -> Literal:
+    """A number as Spark types it: INT, else BIGINT, else DECIMAL; with an exponent DOUBLE."""
+    if re.search(r"[eE]", text):
+        return Literal(DOUBLE, float(text))
+    value = decimal.Decimal(text)
+    if "." not in text:
+        whole = int(text)
+        if -(2**31) <= whole < 2**31:
+            return Literal(INTEGER, whole)
+        if -(2**63) <= whole < 2**63:
+            return Literal(LONG, whole)
+    scale = max(0, -int(value.as_tuple().exponent))
+    digits = max(len(value.as_tuple().digits), scale)
+    if digits > 38:
+        raise InvalidInput(f"{text} has more than 38 digits.", code="PARSE_ERROR", name=text, remedy="Write it as a double: 1e0.")
+    return Literal(Decimal(digits, scale), value)
+
+
+_TYPES = {
+    "tinyint": "byte", "smallint": "short", "int": "integer", "bigint": "long", "text": "string", "varchar": "string",
+    "timestamptz": "timestamp", "timestampltz": "timestamp", "timestamp": "timestamp", "timestampntz": "timestamp_ntz", "decimal": "decimal(10,0)",
+    "varbinary": "binary",
+}  # fmt: skip
+
+
+def type_of(node: exp.DataType) -> DataType | None:
+    """The type that a CAST names, or None if it is none of ours."""
+    name = node.this.name.lower() if hasattr(node.this, "name") else str(node.this).lower()
+    params = [p.name for p in node.expressions if isinstance(p, exp.DataTypeParam)]
+    if node.expressions and len(params) != len(node.expressions):
+        return None
+    if name == "decimal" and params:
+        return Decimal(int(params[0]), int(params[1]) if len(params) > 1 else 0)
+    if name in {"varchar", "char"} and params:
+        return None  # a cast to VARCHAR(n) pads or cuts
+    try:
+        return type_from_json(_TYPES.get(name, name))
+    except InvalidInput:
+        return None
+
+
+_MICROS = {"microsecond": 1, "millisecond": 1_000, "second": 10**6, "minute": 60 * 10**6, "hour": 3600 * 10**6, "day": 86_400 * 10**6}
+_MICROS["week"] = 7 * _MICROS["day"]
+_MONTHS = {"month": 1, "quarter": 3, "year": 12}
+
+
+def interval(node: exp.Interval) -> Literal | None:
+    """A constant interval: day-time in microseconds, or year-month in months; None for what mixes both or is not constant."""
+    value, unit = node.this, node.args.get("unit")
+    sign = 1
+    if isinstance(value, exp.Neg):
+        sign, value = -1, value.this
+    if not isinstance(value, exp.Literal):
+        return None
+    if isinstance(unit, exp.IntervalSpan):
+        return _span(value.name, unit.this.name.lower(), unit.expression.name.lower(), sign)
+    if unit is None:
+        return _words(value.name, sign)
+    return _single(value.name, unit.name.lower(), sign)
+
+
+def _single(text: str, unit: str, sign: int) -> Literal | None:
+    unit = unit.removesuffix("s")
+    try:
+        amount = decimal.Decimal(text.strip()) * sign
+    except decimal.InvalidOperation:
+        return None
+    if unit in _MONTHS:
+        return Literal(YEAR_MONTH, int(amount) * _MONTHS[unit]) if amount == int(amount) else None
+    if unit not in _MICROS or (unit != "second" and amount != int(amount)):
+        return None
+    field = {"week": "day", "millisecond": "second", "microsecond": "second"}.get(unit, unit)
+    return Literal(DayTimeInterval(field, field), int(amount * _MICROS[unit]))
+
+
+def _words(text: str, sign: int) -> Literal | None:
+    """``'1 day 2 hours'``."""
+    parts = re.findall(r"([+-]?\d+(?:\.\d+)?)\s*([A-Za-z]+)", text)
+    singles = [_single(amount, unit.lower(), sign) for amount, unit in parts]
+    if not parts or any(s is None for s in singles) or re.sub(r"[+-]?\d+(?:\.\d+)?\s*[A-Za-z]+|\s", "", text):
+        return None
+    kinds = {s.type == YEAR_MONTH for s in singles if s}
+    if len(kinds) > 1:
+        return None
+    total = sum(s.value for s in singles if s)
+    if kinds == {True}:
+        return Literal(YEAR_MONTH, total)
+    order = ["day", "hour", "minute", "second"]
+    fields = sorted((s.type.start for s in singles if s and isinstance(s.type, DayTimeInterval)), key=order.index)
+    return Literal(DayTimeInterval(fields[0], fields[-1]), total)
+
+
+def _span(text: str, start: str, end: str, sign: int) -> Literal | None:
+    """``'1 2:03:04.5' DAY TO SECOND``, ``'1-2' YEAR TO MONTH``."""
+    text = text.strip()
+    if (start, end) == ("year", "month"):
+        m = re.fullmatch(r"([+-])?(\d+)-(\d+)", text)
+        return Literal(YEAR_MONTH, (-sign if m[1] == "-" else sign) * (int(m[2]) * 12 + int(m[3]))) if m else None
+    order = ["day", "hour", "minute", "second"]
+    m = re.fullmatch(r"([+-])?(\d+)(?: (\d+))?((?::\d+)*)(?:\.(\d{1,9}))?", text)
+    if not m or start not in order or end not in order:
+        return None
+    numbers = [int(m[2]), *([int(m[3])] if m[3] else []), *(int(p) for p in m[4].split(":")[1:])]
+    names = order[order.index(start) : order.index(end) + 1]
+    if len(numbers) != len(names):
+        return None
+    total = sum(n * _MICROS[u] for n, u in zip(numbers, names, strict=True)) + int((m[5] or "").ljust(6, "0")[:6] or 0)
+    return Literal(DayTimeInterval(start, end), (-sign if m[1] == "-" else sign) * total)
+
+
+def list_of(value: Expr, options: list[Expr], mode: Mode, zone: str | None) -> Literals | None:
+    """The options of an IN as one array of the type that they and the value are brought to; None if one is not a constant."""
+    if not all(isinstance(o, Literal) for o in options):
+        return None
+    exprs = [value, *options]
+    types = {narrowest(e) if any(isinstance(o.type, Decimal) for o in exprs) else e.type for e in exprs}
+    target = widest(list(types), mode)
+    if target is None or not orders(target):
+        return None
+    members = [o.value if o.type == target else brought(o, target, mode, zone) for o in options]
+    values = [m.value if isinstance(m, Literal) else m for m in members]
+    if any(isinstance(v, Expr) for v in values):
+        return None
+    return Literals(target, pa.array(values, to_arrow_type(target)))

@@ -1,0 +1,152 @@
+"""Expressions as Spark SQL text, for people and for the log. What ``parse`` takes, ``to_sql`` gives back."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import math
+from typing import Any
+
+from tamis.expr.tree import Call, Column, Expr, Literal, Literals, Mode, Moving, Opaque
+from tamis.types import BINARY, BOOLEAN, BYTE, DATE, DOUBLE, FLOAT, LONG, SHORT, TIMESTAMP, DataType, DayTimeInterval, Decimal, String, Time
+
+_INFIX = {
+    "eq": "=", "ne": "<>", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "null_safe_eq": "<=>", "and": "AND", "or": "OR",
+    "add": "+", "subtract": "-", "multiply": "*", "divide": "/", "div": "div", "remainder": "%",
+    "timestamp_add": "+", "subtract_timestamps": "-", "subtract_dates": "-",
+}  # fmt: skip
+_NAMES = {"is_nan": "isnan", "starts_with": "startswith", "ends_with": "endswith", "date_from_unix_date": "date_from_unix_date"}
+_SUFFIX = {BYTE: "Y", SHORT: "S", LONG: "L"}
+_EPOCH = datetime.datetime(1970, 1, 1)  # noqa: DTZ001  (local arithmetic only)
+
+
+def to_sql(expr: Expr) -> str:
+    """``expr`` as Spark SQL."""
+    match expr:
+        case Column():
+            return ".".join(_quoted(part) for part in expr.path) or expr.name
+        case Literal(data_type, value):
+            return literal(value, data_type)
+        case Literals(data_type, array):
+            return ", ".join(_member(array[i], data_type) for i in range(len(array)))
+        case Moving():
+            return f"{expr.name}()"
+        case Opaque():
+            return expr.text
+        case Call():
+            return _call(expr)
+    return str(expr)
+
+
+def short_sql(expr: Expr, limit: int = 120) -> str:
+    """``to_sql`` cut for a report."""
+    if isinstance(expr, Call) and expr.function == "in" and isinstance(expr.args[1], Literals) and len(expr.args[1].array) > 5:
+        array = expr.args[1].array
+        return f"{to_sql(expr.args[0])} IN ({to_sql(Literals(expr.args[1].type, array[:3]))}, … {len(array)} values)"
+    text = to_sql(expr)
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def _quoted(name: str) -> str:
+    plain = name.isascii() and name.replace("_", "a").isalnum() and not name[0].isdigit()
+    return name if plain and name.upper() not in _RESERVED else "`" + name.replace("`", "``") + "`"
+
+
+_RESERVED = frozenset(
+    "ALL AND ANY ARRAY AS BETWEEN BY CASE CAST CURRENT_DATE CURRENT_TIMESTAMP DATE DISTINCT DIV ELSE END ESCAPE EXISTS EXTRACT FALSE FROM GROUP IF IN "
+    "INTERVAL INTO IS JOIN LEFT LIKE MAP NOT NULL ON OR ORDER RIGHT RLIKE SELECT STRUCT TABLE THEN TIMESTAMP TRUE UNION WHEN WHERE WITH".split()
+)
+
+
+def _call(expr: Call) -> str:
+    name, args = expr.function, expr.args
+    if name in _INFIX:
+        return "(" + f" {_INFIX[name]} ".join(to_sql(a) for a in args) + ")"
+    match name:
+        case "not":
+            return f"(NOT {to_sql(args[0])})"
+        case "is_null" | "is_not_null":
+            return f"({to_sql(args[0])} IS {'NOT ' if name == 'is_not_null' else ''}NULL)"
+        case "in":
+            return f"({to_sql(args[0])} IN ({', '.join(to_sql(a) for a in args[1:])}))"
+        case "like":
+            return f"({to_sql(args[0])} LIKE {to_sql(args[1])} ESCAPE {to_sql(args[2])})"
+        case "cast":
+            return f"{'try_cast' if expr.mode is Mode.TRY else 'cast'}({to_sql(args[0])} AS {type_sql(expr.type)})"
+        case "negate" | "interval_negate":
+            return f"(- {to_sql(args[0])})"
+        case "case":
+            pairs = " ".join(f"WHEN {to_sql(c)} THEN {to_sql(v)}" for c, v in zip(args[:-1:2], args[1::2], strict=True))
+            return f"CASE {pairs} ELSE {to_sql(args[-1])} END"
+        case "timestamp_add_months":
+            return f"({to_sql(args[0])} + INTERVAL {to_sql(args[1])} MONTH)"
+    return f"{_NAMES.get(name, name)}({', '.join(to_sql(a) for a in args)})"
+
+
+def type_sql(data_type: DataType) -> str:
+    """A type as ``CAST`` takes it."""
+    return str(data_type).upper()
+
+
+def _member(scalar: Any, data_type: DataType) -> str:
+    from tamis.expr.evaluate import plain
+
+    return literal(plain(scalar), data_type)
+
+
+def literal(value: Any, data_type: DataType) -> str:
+    """A constant as Spark SQL, of exactly its type."""
+    if value is None:
+        return f"cast(NULL AS {type_sql(data_type)})" if str(data_type) not in {"void", "boolean"} else "NULL"
+    if data_type == BOOLEAN:
+        return "true" if value else "false"
+    if isinstance(data_type, String):
+        return "'" + value.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t") + "'"
+    if data_type == BINARY:
+        return f"X'{value.hex().upper()}'"
+    if data_type in (FLOAT, DOUBLE):
+        return _float(value, data_type)
+    if isinstance(data_type, Decimal):
+        return f"cast('{format(decimal.Decimal(value), 'f')}' AS {type_sql(data_type)})"
+    if data_type == DATE:
+        return f"DATE'{_date(value)}'" if -719_162 <= value <= 2_932_896 else f"date_from_unix_date({value})"
+    if isinstance(data_type, DayTimeInterval):
+        return f"INTERVAL '{_interval(value)}' DAY TO SECOND"
+    if isinstance(data_type, Time):
+        return f"TIME'{_clock(value)}'"
+    if str(data_type).startswith("timestamp"):
+        return _timestamp(value, data_type)
+    if str(data_type) == "interval year to month":
+        return f"INTERVAL '{value}' MONTH"
+    return f"{value}{_SUFFIX.get(data_type, '')}"  # type: ignore[call-overload]
+
+
+def _float(value: float, data_type: DataType) -> str:
+    name = type_sql(data_type)
+    if math.isnan(value) or math.isinf(value):
+        return f"cast('{'NaN' if math.isnan(value) else 'Infinity' if value > 0 else '-Infinity'}' AS {name})"
+    return f"{value!r}D" if data_type == DOUBLE else f"cast({value!r}D AS FLOAT)"
+
+
+def _date(days: int) -> str:
+    return (_EPOCH + datetime.timedelta(days=days)).date().isoformat()
+
+
+def _timestamp(micros: int, data_type: DataType) -> str:
+    if not -62_135_596_800_000_000 <= micros < 253_402_300_800_000_000:
+        return f"timestamp_micros({micros}L)" if data_type == TIMESTAMP else f"cast(timestamp_micros({micros}L) AS TIMESTAMP_NTZ)"
+    text = (_EPOCH + datetime.timedelta(microseconds=micros)).isoformat(" ")
+    return f"TIMESTAMP'{text}+00:00'" if data_type == TIMESTAMP else f"TIMESTAMP_NTZ'{text}'"
+
+
+def _clock(micros: int) -> str:
+    return (_EPOCH + datetime.timedelta(microseconds=micros)).time().isoformat()
+
+
+def _interval(micros: int) -> str:
+    sign, rest = ("-" if micros < 0 else ""), abs(micros)
+    seconds, fraction = divmod(rest, 1_000_000)
+    minutes, second = divmod(seconds, 60)
+    hours, minute = divmod(minutes, 60)
+    days, hour = divmod(hours, 24)
+    return f"{sign}{days} {hour:02d}:{minute:02d}:{second:02d}.{fraction:06d}"
