@@ -5,8 +5,8 @@ Nothing else in the package knows a format. What leaves ``read`` is compacted: n
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -22,11 +22,68 @@ class IoCounters:
 
 
 @dataclass(frozen=True, slots=True)
+class PartRef:
+    """One part as a reader must know it: where it is, and what it was when it was committed. Picklable."""
+
+    part_id: str
+    path: str
+    format: str
+    schema_id: int
+    rows: int
+    bytes: int
+    checksum: int | None = None
+    blocks: tuple[int, ...] = ()
+    segment: int = 0
+    part: int = 0
+    all_match: bool = False
+    """The filter is proved to be true for every row: it need not be run."""
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenFile:
+    """What a finished file is: its size, the CRC-32 of all its bytes, the rows of each block."""
+
+    bytes: int
+    checksum: int
+    blocks: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WriteOptions:
+    """``schema_json`` is Spark's JSON of the schema, for readers that are not ours; ``part_id`` lets a file say which part it is."""
+
+    part_id: str = ""
+    schema_json: str = ""
+
+
+class PartWriter(Protocol):
+    """Writes one file. Law: the file becomes visible when ``close`` succeeds, and in no other way."""
+
+    @property
+    def size(self) -> int:
+        """Bytes written so far."""
+        ...
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Writes one block: the whole of ``batch``."""
+        ...
+
+    def close(self, notes: Mapping[str, str] = ...) -> WrittenFile:
+        """Finishes the file; ``notes`` go where the format keeps such pairs."""
+        ...
+
+    def abort(self) -> None:
+        """Forgets the file; nothing of it becomes visible."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
 class Piece:
-    """Rows of one block. ``positions`` are physical row ordinals within the part (int64, rising), one per row of ``batch``."""
+    """Rows of one block, or of several that were asked for in a row; ``block`` is the first. ``positions`` are physical row ordinals within the part (int64,
+    rising), one per row of ``batch``."""
 
     block: int
-    positions: np.ndarray[Any, np.dtype[np.int64]]
+    positions: np.ndarray[Any, np.dtype[np.int64]] = field(repr=False)
     batch: pa.RecordBatch
 
 
@@ -46,9 +103,17 @@ class PartFile(Protocol):
     ) -> Iterator[Piece]:
         """The top-level columns with these ids, of these blocks, or of only these ``rows`` (rising ordinals) within them.
 
-        A batch has one column per id that the file holds, named by the id (``"7"``); an id that the file lacks is left out (the
+        The id of a struct field (or of one in a list of structs) instead of its column's asks for no more of that column than this. A batch has one column per id that the file holds, named by the id (``"7"``); an id that the file lacks is left out (the
         reader fills it). Raises ``CorruptData`` naming the part where the file is not what it should be.
         """
+        ...
+
+    def cost(self, columns: Sequence[int], blocks: Sequence[int]) -> int:
+        """Bytes in the file of these columns of these blocks."""
+        ...
+
+    def statistics(self, ids: Collection[int]) -> pa.Table:
+        """What the file itself says of each block, as statistics columns of a manifest (``tamis.stats``), with ``rows``; of these column ids only."""
         ...
 
     @property

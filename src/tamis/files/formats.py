@@ -1,0 +1,50 @@
+"""The data formats, in one table. Whoever writes or opens a part comes through here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from tamis.errors import InvalidInput
+from tamis.files.parquet import ParquetPartWriter, open_parquet
+from tamis.files.protocol import PartFile, PartRef, PartWriter, WriteOptions
+from tamis.types import Schema
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """How parts of one format are written and opened, and how their names end."""
+
+    extension: str
+    create: Callable[[Any, pa.Schema, WriteOptions], PartWriter]
+    """Takes an open file (``store.writer``), the Arrow schema with column ids, and options."""
+    open: Callable[[Any, PartRef, Schema], PartFile]
+
+
+FORMATS: dict[str, Format] = {"parquet": Format("parquet", ParquetPartWriter, open_parquet)}
+
+
+def format_named(name: str) -> Format:
+    """Raises ``InvalidInput`` (``UNKNOWN_FORMAT``) for a name that this version does not know."""
+    if name not in FORMATS:
+        raise InvalidInput(
+            f"The data format {name!r} is not known.",
+            code="UNKNOWN_FORMAT",
+            name=name,
+            remedy=f"Known are: {', '.join(FORMATS)}; a newer version of Tamis may know more.",
+        )
+    return FORMATS[name]
+
+
+def create_part(store: Any, path: str, format: str, arrow_schema: pa.Schema, options: WriteOptions | None = None) -> PartWriter:  # noqa: A002  # the word
+    """A writer of a new part. Nothing is visible at ``path`` before it is closed."""
+    chosen = format_named(format)
+    return chosen.create(store.writer(path), arrow_schema, options or WriteOptions())
+
+
+def open_part(store: Any, ref: PartRef, schema: Schema) -> PartFile:
+    """Opens a part for reading. ``schema`` is the one that it was written under. Raises ``CorruptData`` naming the part."""
+    return format_named(ref.format).open(store, ref, schema)

@@ -1,0 +1,113 @@
+"""Footers: read once per process, checked against what was committed.
+
+Law: a file that is not the one of its ``PartRef`` (another size, id, row count or blocks, no Parquet, gone) is ``CorruptData`` naming
+part and path. A file so small that its footer comes with everything is checked by its checksum as well.
+"""
+
+from __future__ import annotations
+
+import threading
+import zlib
+from collections import OrderedDict
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tamis.errors import CorruptData, NotFound
+from tamis.files.parquet.writer import PART_ID
+from tamis.files.protocol import PartRef
+
+TAIL = 64 * 2**10
+"""Bytes fetched from the end of a file, in the hope that the footer is within."""
+CACHE_BYTES = 32 * 2**20
+"""Size of the footers kept, as they are in files."""
+_MAGIC = b"PAR1"
+
+Footer: TypeAlias = pq.FileMetaData
+
+
+class FooterCache:
+    """The most recently used footers. Safe to share between threads."""
+
+    def __init__(self, limit: int = CACHE_BYTES) -> None:
+        self._limit, self._used = limit, 0
+        self._entries: OrderedDict[Any, Footer] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: Any) -> Footer | None:
+        with self._lock:
+            if key in self._entries:
+                self._entries.move_to_end(key)
+            return self._entries.get(key)
+
+    def put(self, key: Any, footer: Footer) -> None:
+        with self._lock:
+            if key not in self._entries:
+                self._entries[key] = footer
+                self._used += footer.serialized_size
+            while self._used > self._limit and self._entries:
+                self._used -= self._entries.popitem(last=False)[1].serialized_size
+
+
+_cache = FooterCache()
+
+
+def footer_of(store: Any, ref: PartRef) -> Footer:
+    """The checked footer of a part. Raises ``CorruptData``."""
+    key = (store.url, ref.path, ref.bytes, ref.checksum)
+    found = _cache.get(key)
+    if found is None:
+        found = _read(store, ref)
+        _cache.put(key, found)
+    _check(found, ref)
+    return found
+
+
+def corrupt(ref: PartRef, problem: str, code: str = "PART_CORRUPT") -> CorruptData:
+    return CorruptData(
+        f"Part {ref.part_id} ({ref.path}) {problem}.",
+        code=code,
+        name=ref.path,
+        remedy="Restore the file from a backup, or the table to a version without it.",
+    )
+
+
+def _read(store: Any, ref: PartRef) -> Footer:
+    tail = _fetch(store, ref, TAIL)
+    if len(tail) < 12 or tail[-4:] != _MAGIC:
+        raise corrupt(ref, f"does not end as a Parquet file of {ref.bytes} bytes does")
+    length = int.from_bytes(tail[-8:-4], "little") + 8
+    if length > ref.bytes:
+        raise corrupt(ref, "has a footer that is longer than the file")
+    if length > len(tail):
+        tail = _fetch(store, ref, length)
+    if len(tail) == ref.bytes and ref.checksum is not None and zlib.crc32(tail) != ref.checksum:
+        raise corrupt(ref, "does not have the checksum that was committed", "CHECKSUM")
+    try:
+        return pq.read_metadata(pa.BufferReader(tail))
+    except (pa.ArrowException, OSError) as error:
+        raise corrupt(ref, f"has an unreadable footer ({error})") from error
+
+
+def _fetch(store: Any, ref: PartRef, length: int) -> bytes:
+    """The last ``length`` bytes, or all of fewer."""
+    wanted = min(length, ref.bytes)
+    try:
+        data: bytes = store.get_range(ref.path, ref.bytes - wanted, wanted)
+    except NotFound as error:
+        raise corrupt(ref, "is missing", "PART_MISSING") from error
+    except CorruptData as error:
+        raise corrupt(ref, f"is shorter than the {ref.bytes} bytes that were committed", "TRUNCATED") from error
+    return data
+
+
+def _check(footer: Footer, ref: PartRef) -> None:
+    said = (footer.metadata or {}).get(PART_ID.encode())
+    if said is not None and said.decode("utf-8", "replace") != ref.part_id:
+        raise corrupt(ref, f"was replaced: the file there is part {said.decode('utf-8', 'replace')}", "PART_REPLACED")
+    if footer.num_rows != ref.rows:
+        raise corrupt(ref, f"has {footer.num_rows} rows instead of {ref.rows}")
+    blocks = tuple(footer.row_group(i).num_rows for i in range(footer.num_row_groups))
+    if (ref.blocks and blocks != ref.blocks) or sum(blocks) != ref.rows:
+        raise corrupt(ref, "has other blocks than were committed")

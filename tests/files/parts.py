@@ -1,0 +1,30 @@
+"""Writing and opening one part, as the tests of this folder and of ``read`` do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from tamis.files import PartRef, WriteOptions, create_part, open_part
+from tamis.types import Schema
+from tamis.types.arrow import to_arrow_schema
+
+
+def write_part(
+    store: Any, schema: Schema, batches: list[pa.RecordBatch], part_id: str = "p", notes: Mapping[str, str] | None = None
+) -> PartRef:
+    """One block per batch."""
+    path = f"data/{part_id}.parquet"
+    writer = create_part(store, path, "parquet", to_arrow_schema(schema), WriteOptions(part_id=part_id))
+    for batch in batches:
+        writer.write(batch)
+    done = writer.close(notes or {})
+    return PartRef(part_id, path, "parquet", schema.schema_id, sum(done.blocks), done.bytes, done.checksum, done.blocks)
+
+
+def read_all(store: Any, ref: PartRef, schema: Schema, ids: list[int] | None = None) -> pa.Table:
+    part = open_part(store, ref, schema)
+    pieces = list(part.read(ids or [f.id for f in schema], range(len(part.block_rows))))
+    return pa.Table.from_batches([p.batch for p in pieces]) if pieces else pa.table({})
