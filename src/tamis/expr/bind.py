@@ -34,10 +34,13 @@ class SparkWords(Databricks):
 def read(text: str, schema: Schema, zone: str, ansi: bool) -> Expr:
     """See ``tamis.expr.parse``."""
     try:
-        parsed = sqlglot.parse_one(text, dialect=SparkWords)
+        statements = sqlglot.parse(text, dialect=SparkWords)
     except (SqlglotError, RecursionError, ValueError) as error:
         message = re.sub(r"\x1b\[\d*m", "", str(error)).split("\n")[0]
         raise _wrong(text, message) from error
+    parsed = statements[0] if len(statements) == 1 else None
+    if parsed is None:
+        raise _wrong(text, "It holds no predicate." if not any(statements) else "It holds more than one.")
     try:
         out = Binder(schema, zone, Mode.ANSI if ansi else Mode.LEGACY).bind(parsed)
     except RecursionError as error:
