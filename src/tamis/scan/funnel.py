@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from tamis.domain import Decision, decide
 from tamis.errors import TamisError
-from tamis.expr import Expr, columns, to_sql
+from tamis.expr import Call, Expr, columns, short_sql
 from tamis.scan.options import Options
 from tamis.scan.report import Counts
 from tamis.state import Snapshot
@@ -99,6 +99,12 @@ def _decide(active: Sequence[Expr], load: Any, schemas: Mapping[int, Schema], no
     return Decision(none=nothing, all=nothing, skipped_by=np.full(pieces, -1, dtype=np.int32), why=why, statistics=[""] * len(active))
 
 
+def shown(conjunct: Expr) -> str:
+    """A conjunct as a report shows it: short, and without the parentheses that only nesting needs."""
+    text = short_sql(conjunct)
+    return text[1:-1] if isinstance(conjunct, Call) and text.startswith("(") and text.endswith(")") else text
+
+
 class _Tally:
     """Counts, per conjunct, the parts that it skipped, and remembers why it skipped none."""
 
@@ -118,7 +124,7 @@ class _Tally:
 
     def because(self) -> list[Counts]:
         return [
-            Counts(conjunct=to_sql(conjunct), statistic=self._statistics[i], parts_skipped=int(self._parts[i]))
+            Counts(conjunct=shown(conjunct), statistic=self._statistics[i], parts_skipped=int(self._parts[i]))
             for i, conjunct in enumerate(self._conjuncts)
             if self._parts[i]
         ]
@@ -128,7 +134,7 @@ class _Tally:
             return []
         default = "tamis.stats.filter is off" if self._off else "its statistics allow a match everywhere"
         return [
-            Counts(conjunct=to_sql(conjunct), reason=(None if self._off else self._why[i]) or default)
+            Counts(conjunct=shown(conjunct), reason=(None if self._off else self._why[i]) or default)
             for i, conjunct in enumerate(self._conjuncts)
             if not self._parts[i]
         ]

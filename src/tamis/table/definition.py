@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from tamis.errors import InvalidInput, NotFound, TamisError
-from tamis.files import FORMATS
+from tamis.files.formats import format_named
 from tamis.scan import check_properties
 from tamis.scan.selection import find
 from tamis.state import Head
@@ -25,13 +25,7 @@ PENDING = "tamis:cluster_by"
 
 def new_head(schema: pa.Schema | None, cluster_by: Sequence[str], data_format: str, properties: Mapping[str, Any]) -> Head:
     """The head of a new table. Raises ``InvalidInput`` or ``NotFound`` naming what cannot be."""
-    if data_format not in FORMATS:
-        raise InvalidInput(
-            f"There is no data format {data_format!r}.",
-            code="UNKNOWN_FORMAT",
-            name=str(data_format),
-            remedy=f"Formats are: {', '.join(FORMATS)}.",
-        )
+    format_named(data_format)
     names = (cluster_by,) if isinstance(cluster_by, str) else tuple(cluster_by)
     head = Head(table_id=new_id(), format=data_format, properties=check_properties(properties), created_micros=world().now_micros())
     if schema is not None:
