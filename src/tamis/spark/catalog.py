@@ -18,6 +18,7 @@ from tamis.spark.procedures import Procedures
 from tamis.spark.staged import StagedTable
 from tamis.spark.table import SparkTable
 from tamis.state import Head, Operation, Proposal, Snapshot, Store, commit, create, load
+from tamis.state.place import check_free
 from tamis.table import metadata
 from tamis.world import new_id
 
@@ -119,7 +120,9 @@ class Catalog(Namespaces, Procedures):
             raise errors.table_exists(self.bridge, (self._name, *names))
         if self._is_metadata(names):
             raise InvalidInput(f"{'.'.join(names)!r} is a metadata table.", code="BAD_NAME", name=names[-1], remedy="Choose another name.")
-        return self.warehouse.store(names), new_head(asked, names)
+        store = self.warehouse.store(names)
+        check_free(store)
+        return store, new_head(asked, names)
 
     def _staged_new(self, names: Names, asked: Definition) -> StagedTable:
         store, head = self._new(names, asked)
@@ -127,7 +130,7 @@ class Catalog(Namespaces, Procedures):
         def before() -> None:
             self._make_room(names)
 
-        return StagedTable(self.bridge, store, None, head, (self._name, *names), before, lambda: self.warehouse.sweep(names))
+        return StagedTable(self.bridge, store, None, head, (self._name, *names), before, lambda: self.warehouse.tidy(names))
 
     def _staged_replacement(self, names: Names, asked: Definition) -> StagedTable:
         store, snapshot = self.open(names)
@@ -151,7 +154,7 @@ class Catalog(Namespaces, Procedures):
         names = self.bridge.identifier(identifier)
         if not self.warehouse.is_table(names):
             return False
-        self.warehouse.drop(names)
+        self.warehouse.drop_table(names)
         return True
 
     def purgeTable(self, identifier: Any) -> bool:  # noqa: N802  # Spark's name
@@ -165,6 +168,8 @@ class Catalog(Namespaces, Procedures):
             raise errors.table_exists(self.bridge, (self._name, *target))
         self._make_room(target)
         self.warehouse.rename(source, target)
+        store, snapshot = self.open(target)
+        self._commit_head(store, snapshot, replace(snapshot.head, name=".".join(target)), "rename")
 
     def alterTable(self, identifier: Any, changes: Any) -> Any:  # noqa: N802  # Spark's name
         names = self.bridge.identifier(identifier)
@@ -173,19 +178,12 @@ class Catalog(Namespaces, Procedures):
         for change in changes:
             head = _changed(self.bridge, head, change)
         if head != snapshot.head:
-            kind = "properties" if head.schemas == snapshot.head.schemas else "schema"
-            snapshot = commit(
-                store,
-                Proposal(
-                    operation=Operation(kind),
-                    read_version=snapshot.version,
-                    reads=None,
-                    blind_append=False,
-                    head=head,
-                    operation_id=new_id(),
-                ),
-            )
+            snapshot = self._commit_head(store, snapshot, head, "properties" if head.schemas == snapshot.head.schemas else "schema")
         return SparkTable(self.bridge, store, snapshot, (self._name, *names)).java()
+
+    @staticmethod
+    def _commit_head(store: Store, snapshot: Snapshot, head: Head, operation: str) -> Snapshot:
+        return commit(store, Proposal(Operation(operation), read_version=snapshot.version, head=head, operation_id=new_id()))
 
 
 def _changed(bridge: Bridge, head: Head, change: Any) -> Head:

@@ -75,7 +75,7 @@ class Insert:
         replaced = self.builder.replaced
         manifests = write.write_rows(df, table.store, table.head, options)
         if replaced is None:
-            return write.commit_rows(table.store, table.snapshot, table.head, manifests, {})
+            return write.commit_rows(table.store, table.snapshot, table.head, manifests, table.operation.parameters, table.operation.stream)
         chosen = None if replaced == (TRUE,) else replaced
         return write.overwrite_rows(df.sparkSession, table.store, table.snapshot, table.head, manifests, chosen, options)
 
@@ -103,7 +103,9 @@ def predicate(table: SparkTable, java_predicate: Any) -> tuple[Expr, ...]:
     found = bridge.scala_object("org.apache.spark.sql.catalyst.expressions.V2ExpressionUtils").toCatalyst(java_predicate)
     if found.isEmpty():
         text = java_predicate.toString()
-        raise InvalidInput(f"The filter {text!r} cannot be used here.", code="BAD_FILTER", name=text, remedy="Use comparisons, IN and null tests.")
+        raise InvalidInput(
+            f"The filter {text!r} cannot be used here.", code="BAD_FILTER", name=text, remedy="Use comparisons, IN and null tests."
+        )
     # Names become columns, and types agree, by Spark's own analysis of the filter over the table.
     asked = bridge.new(_LOGICAL + "Filter", found.get(), _relation(table))
     session = bridge.active_session()._jsparkSession
@@ -129,6 +131,7 @@ class Pointed(SparkTable):
 
     def __init__(self, table: SparkTable, replaced: Filter) -> None:
         super().__init__(table.bridge, table.store, table.snapshot, table.names, head=table.head)
+        self.operation = table.operation
         self.replaced = replaced
 
     def newWriteBuilder(self, info: Any) -> Any:  # noqa: N802  # Spark's name

@@ -48,7 +48,7 @@ class Namespaces:
         names = self._existing(namespace)
         if not cascade and any(True for kind in ("table", "namespace") for _ in self.warehouse.children(names, kind)):
             raise errors.namespace_not_empty(self.bridge, names)
-        self.warehouse.drop(names)
+        self.warehouse.drop_namespace(names)
         return True
 
     def _existing(self, namespace: Any) -> tuple[str, ...]:

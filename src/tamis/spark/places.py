@@ -6,12 +6,13 @@ folders, so an empty namespace is its marker.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from tamis.errors import NotFound
+from tamis.errors import AlreadyExists, NotFound
 from tamis.spark.names import relative_path
 from tamis.state import Store, open_store
 from tamis.world import new_id
@@ -61,8 +62,8 @@ class Warehouse:
     def set_namespace_properties(self, names: Names, properties: Mapping[str, str]) -> None:
         self.root.put(f"{relative_path(names)}/{MARKER}", json.dumps(dict(properties)).encode())
 
-    def drop(self, names: Names) -> None:
-        """Removes a table or namespace with all that is below it. On local disk it vanishes at once, elsewhere its log goes first."""
+    def drop_table(self, names: Names) -> None:
+        """Removes a table's folder. On local disk it vanishes at once; elsewhere its log goes first, so that nobody opens half of it."""
         path = relative_path(names)
         local = self._local(path)
         if local is not None:
@@ -74,10 +75,21 @@ class Warehouse:
             for entry in self.root.list(prefix):
                 self.root.delete(entry.path)
 
-    def sweep(self, names: Names) -> None:
-        """Removes what a failed creation left, unless a table has come to be there."""
-        if not self.is_table(names):
-            self.drop(names) if self._exists(names) else None
+    def drop_namespace(self, names: Names) -> None:
+        """Removes a namespace with its tables. What is not ours stays where it is."""
+        for table in self.children(names, "table"):
+            self.drop_table((*names, table))
+        for inner in self.children(names, "namespace"):
+            self.drop_namespace((*names, inner))
+        self.root.delete(f"{relative_path(names)}/{MARKER}")
+        self.tidy(names)
+
+    def tidy(self, names: Names) -> None:
+        """Removes local folders that a failed creation or a removal left empty."""
+        local = self._local(relative_path(names))
+        for folder in (local / "data", local) if local is not None else ():
+            with contextlib.suppress(OSError):  # not empty, or not there
+                folder.rmdir()
 
     def rename(self, old: Names, new: Names) -> None:
         """Moves a table. One step on local disk; elsewhere objects are copied, the log last, and then the old ones removed."""
@@ -85,16 +97,17 @@ class Warehouse:
         local, there = self._local(source), self._local(target)
         if local is not None and there is not None:
             there.parent.mkdir(parents=True, exist_ok=True)
-            local.rename(there)
+            try:
+                local.rename(there)
+            except OSError as error:
+                raise AlreadyExists(
+                    f"{there} is in the way.", code="PATH_NOT_EMPTY", name=str(there), remedy="Choose another name."
+                ) from error
             return
         entries = self.root.list(source)
         for entry in sorted(entries, key=lambda e: (e.path.startswith(f"{source}/{LOG}"), e.path)):
             self.root.put(target + entry.path[len(source) :], self.root.get(entry.path))
-        self.drop(old)
-
-    def _exists(self, names: Names) -> bool:
-        folders, objects = self.root.folder(relative_path(names))
-        return bool(folders or objects)
+        self.drop_table(old)
 
     def _kind(self, path: str) -> str | None:
         folders, objects = self.root.folder(path)

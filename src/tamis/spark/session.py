@@ -66,7 +66,7 @@ def _refuse_connect(spark: Any) -> None:
         )
 
 
-def _check_name(name: str) -> None:
+def _check_name(name: Any) -> None:
     if not isinstance(name, str) or not name.strip() or set(name) & set(".`\0") or name.lower() in {"spark_catalog", "system"}:
         raise InvalidInput(
             f"{name!r} cannot name a catalog.", code="BAD_NAME", name=str(name), remedy="Use a word without dots, such as lake."

@@ -18,14 +18,14 @@ Hook = Callable[[], None]
 
 
 class StagedTable(SparkTable):
-    """A table that is not there yet, or not yet replaced. ``snapshot`` is None for a new one; what is written waits in ``manifests``."""
+    """A table that is not there yet, or not yet replaced (``replaces`` is what it replaces, if anything); what is written waits in ``manifests``."""
 
     def __init__(
-        self, bridge: Bridge, store: Store, snapshot: Snapshot | None, head: Head, names: tuple[str, ...], before: Hook, abort: Hook
+        self, bridge: Bridge, store: Store, replaces: Snapshot | None, head: Head, names: tuple[str, ...], before: Hook, abort: Hook
     ) -> None:
         self.bridge = bridge
         self.store = store
-        self.snapshot = snapshot  # type: ignore[assignment]  # nobody scans what is not there
+        self.replaces = replaces
         self.names = names
         self.head = head
         self.result: Result | None = None
@@ -48,13 +48,13 @@ class StagedTable(SparkTable):
     def commitStagedChanges(self) -> None:  # noqa: N802  # Spark's name
         rows, parts, size = written(self.manifests)
         metrics = {"rows_inserted": rows, "parts_added": parts, "bytes_written": size}
-        if self.snapshot is None:
+        if self.replaces is None:
             self._before()
             create(self.store, self.head, Operation("create", metrics=metrics), add=self.manifests)
             return
         proposal = Proposal(
             operation=Operation("replace", metrics=metrics),
-            read_version=self.snapshot.version,
+            read_version=self.replaces.version,
             reads=ReadSet(),  # the rows may have been read from this very table: what others add meanwhile must not vanish
             blind_append=False,
             head=self.head,
@@ -69,7 +69,7 @@ class StagedTable(SparkTable):
         for manifest in self.manifests:
             for path in manifest["path"].to_pylist():
                 self.store.delete(path)
-        if self.snapshot is None:
+        if self.replaces is None:
             self._abort()
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from tamis.maintain import Result
 from tamis.spark.adapter import Bridge
 from tamis.spark.types import from_spark, to_spark
-from tamis.state import Head, Snapshot, Store
+from tamis.state import Head, Operation, Snapshot, Store
 from tamis.table.definition import PENDING
 from tamis.types import Schema
 
@@ -22,7 +22,8 @@ CAPABILITIES = ("BATCH_READ", "V1_BATCH_WRITE", "TRUNCATE", "OVERWRITE_BY_FILTER
 class SparkTable:
     """A table at one version. What writes and scans need is in ``store``, ``snapshot``, ``head`` and ``schema``.
 
-    ``head`` differs from the snapshot's where a write brings the first schema. ``result`` is what the last write through this object did.
+    ``head`` differs from the snapshot's where a write brings the first schema. ``result`` is what the last write through this object did, ``operation``
+    what an append through it says about itself in the log.
     """
 
     def __init__(self, bridge: Bridge, store: Store, snapshot: Snapshot, names: Sequence[str], *, head: Head | None = None) -> None:
@@ -32,6 +33,7 @@ class SparkTable:
         self.names = tuple(names)
         self.head = head or snapshot.head
         self.result: Result | None = None
+        self.operation = Operation("append")
 
     @staticmethod
     def held(bridge: Bridge, store: Store, snapshot: Snapshot, df: Any) -> SparkTable:

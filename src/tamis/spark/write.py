@@ -50,13 +50,21 @@ def arranged(df: Any, head: Head, options: Options) -> Any:
     return ranged.sortWithinPartitions(*keys)
 
 
-def commit_rows(store: Store, snapshot: Snapshot, head: Head, manifests: Sequence[pa.Table], parameters: dict[str, Any]) -> Result:
+def commit_rows(
+    store: Store,
+    snapshot: Snapshot,
+    head: Head,
+    manifests: Sequence[pa.Table],
+    parameters: dict[str, Any],
+    stream: tuple[str, int] | None = None,
+) -> Result:
     """Adds parts that were written, as one segment. Nothing to add and no new head: nothing is committed."""
     rows, parts, size = written(list(manifests))
-    if not parts and head == snapshot.head:
+    if not parts and head == snapshot.head and stream is None:
         return Result(snapshot.version)
     result = Result(-1, rows_inserted=rows, parts_added=parts, bytes_written=size)
-    return _commit(store, snapshot, head, result, Proposal(Operation("append", parameters), snapshot.version, None, True, None, manifests))
+    operation = Operation("append", parameters, stream=stream)
+    return _commit(store, snapshot, head, result, Proposal(operation, snapshot.version, None, True, None, manifests))
 
 
 def overwrite_rows(
@@ -130,7 +138,7 @@ def _rewrite(
 def _partitions(df: Any, part_bytes: int) -> int:
     """Ranges for a shuffle that Spark will not adapt: as many as parts of the target size, but enough to keep all cores busy."""
     size = int(str(df._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()))
-    cores = df.sparkSession.sparkContext.defaultParallelism
+    cores: int = df.sparkSession.sparkContext.defaultParallelism
     return max(1, min(-(-size // part_bytes), MOST_PARTITIONS), min(cores, -(-size // 2**23)))
 
 
@@ -141,9 +149,12 @@ def _names(schema: Schema, ids: tuple[int, ...]) -> list[str]:
 # --- a table that is held by path (tamis.open): the same statements as SQL makes, so that Spark's own checks and casts apply ---
 
 
-def append(table: Any, df: Any) -> Result:
-    """``table.append(df)``: columns by name, cast as INSERT does it. Raises ``SchemaMismatch`` with Spark's reason."""
-    return _statement(table, df, None)
+def append(table: Any, df: Any, operation: Operation | None = None) -> Result:
+    """``table.append(df)``: columns by name, cast as INSERT does it; ``operation`` is what the commit says about itself.
+
+    Raises ``SchemaMismatch`` with Spark's reason.
+    """
+    return _statement(table, df, None, operation)
 
 
 def overwrite(table: Any, df: Any, row_filter: str | Expr | None = None) -> Result:
@@ -158,7 +169,7 @@ def overwrite(table: Any, df: Any, row_filter: str | Expr | None = None) -> Resu
     return _statement(table, df, tuple(c for part in found for c in conjuncts(part)))
 
 
-def _statement(table: Any, df: Any, conjuncts: tuple[Expr, ...] | None) -> Result:
+def _statement(table: Any, df: Any, conjuncts: tuple[Expr, ...] | None, operation: Operation | None = None) -> Result:
     from pyspark.errors import AnalysisException
 
     from tamis.spark.adapter import bridge
@@ -174,6 +185,7 @@ def _statement(table: Any, df: Any, conjuncts: tuple[Expr, ...] | None) -> Resul
             remedy="Use df.toArrow(), or a classic session.",
         )
     handle = SparkTable.held(bridge(df.sparkSession), table.store, table.snapshot, df)
+    handle.operation = operation or handle.operation
     try:
         return run_insert(handle, df, conjuncts)
     except AnalysisException as error:
