@@ -1,0 +1,257 @@
+package tamis;
+
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Base64;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.Set;
+import org.apache.spark.sql.catalyst.expressions.And;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.catalyst.expressions.Or;
+import org.apache.spark.sql.types.ArrayType;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.Decimal;
+import org.apache.spark.sql.types.MapType;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.unsafe.types.UTF8String;
+
+/**
+ * Catalyst expressions as one JSON text, so that Python reads a tree in one call.
+ *
+ * A node is {"c": class, "t": index into "types", "k": [children], "p": {constructor arguments that are no expressions}}; a literal
+ * has "v". Unlike Spark's own toJSON this shows evalMode, nested argument objects and the values of an InSet. Classes outside
+ * the given set of names also carry "s", their SQL text, for people. "sql" holds the text of each whole expression.
+ */
+public final class TreeText {
+    private static final int LONGEST_SQL = 2000;
+
+    private final StringBuilder out = new StringBuilder();
+    private final LinkedHashMap types = new LinkedHashMap();
+    private final Set known;
+
+    public TreeText() {
+        this(new HashSet());
+    }
+
+    private TreeText(Set known) {
+        this.known = known;
+    }
+
+    /** The JSON text of a Scala Seq of expressions; known is the names of classes that need no text, with commas between. */
+    public String render(Object expressions, String known) {
+        return new TreeText(new HashSet(Arrays.asList(known.split(",")))).write(expressions);
+    }
+
+    private String write(Object expressions) {
+        ArrayList texts = new ArrayList();
+        out.append("{\"trees\":[");
+        scala.collection.Iterator it = ((scala.collection.Iterable) expressions).iterator();
+        while (it.hasNext()) {
+            Expression e = (Expression) it.next();
+            if (!texts.isEmpty()) out.append(',');
+            texts.add(sql(e));
+            node(e);
+        }
+        out.append("],\"sql\":[");
+        for (int i = 0; i < texts.size(); i++) {
+            if (i > 0) out.append(',');
+            quote((String) texts.get(i));
+        }
+        out.append("],\"types\":[");
+        Object[] names = types.keySet().toArray();
+        for (int i = 0; i < names.length; i++) {
+            if (i > 0) out.append(',');
+            type((DataType) names[i]);
+        }
+        return out.append("]}").toString();
+    }
+
+    private void node(Expression e) {
+        String name = e.getClass().getSimpleName();
+        out.append("{\"c\":");
+        quote(name);
+        out.append(",\"t\":").append(typeIndex(e));
+        if (e instanceof Literal) {
+            out.append(",\"v\":");
+            value(((Literal) e).value());
+        } else {
+            arguments(e);
+            out.append(",\"k\":[");
+            Object[] children = operands(e);
+            for (int i = 0; i < children.length; i++) {
+                if (i > 0) out.append(',');
+                node((Expression) children[i]);
+            }
+            out.append(']');
+            if (!known.contains(name)) {
+                out.append(",\"s\":");
+                quote(sql(e));
+            }
+        }
+        out.append('}');
+    }
+
+    /** The children; those of a chain of ANDs or ORs in one list, left to right, so that long chains do not nest deeply. */
+    private Object[] operands(Expression e) {
+        boolean chain = e instanceof And || e instanceof Or;
+        ArrayList found = new ArrayList();
+        ArrayDeque open = new ArrayDeque();
+        open.push(e);
+        while (!open.isEmpty()) {
+            Expression next = (Expression) open.pop();
+            if (next != e && !(chain && next.getClass() == e.getClass())) {
+                found.add(next);
+                continue;
+            }
+            Object[] children = new Object[next.children().size()];
+            next.children().copyToArray(children);
+            for (int i = children.length - 1; i >= 0; i--) open.push(children[i]);
+        }
+        return found.toArray();
+    }
+
+    /** The constructor arguments that are not expressions; what has no plain form is left out. */
+    private void arguments(Expression e) {
+        out.append(",\"p\":{");
+        if (e instanceof scala.Product) product((scala.Product) e);
+        out.append('}');
+    }
+
+    private void product(scala.Product p) {
+        boolean first = true;
+        for (int i = 0; i < p.productArity(); i++) {
+            Object x = p.productElement(i);
+            if (x instanceof Expression || !plain(x)) continue;
+            if (!first) out.append(',');
+            first = false;
+            quote(p.productElementName(i));
+            out.append(':');
+            value(x);
+        }
+    }
+
+    private boolean plain(Object x) {
+        if (x instanceof scala.Option) return ((scala.Option) x).isEmpty() || plain(((scala.Option) x).get());
+        if (x instanceof scala.collection.immutable.Seq || x instanceof scala.collection.immutable.Set) {
+            scala.collection.Iterator it = ((scala.collection.Iterable) x).iterator();
+            return !it.hasNext() || plain(it.next());
+        }
+        return x == null || x instanceof Boolean || x instanceof Number || x instanceof Character || x instanceof String
+            || x instanceof UTF8String || x instanceof Decimal || x instanceof byte[] || x instanceof DataType || x instanceof Class
+            || x instanceof scala.Enumeration.Value || x.getClass().getSimpleName().equals("NumericEvalContext");
+    }
+
+    private void value(Object x) {
+        if (x == null) {
+            out.append("null");
+        } else if (x instanceof Boolean || x instanceof Byte || x instanceof Short || x instanceof Integer || x instanceof Long) {
+            out.append(x.toString());
+        } else if (x instanceof Float || x instanceof Double) {
+            quote(Double.toString(((Number) x).doubleValue()));
+        } else if (x instanceof UTF8String) {
+            if (((UTF8String) x).isValid()) quote(x.toString());
+            else out.append("{\"strange\":\"bytes that are no UTF-8\"}");
+        } else if (x instanceof Decimal) {
+            quote(((Decimal) x).toJavaBigDecimal().toPlainString());
+        } else if (x instanceof byte[]) {
+            quote(Base64.getEncoder().encodeToString((byte[]) x));
+        } else if (x instanceof scala.Option) {
+            value(((scala.Option) x).isEmpty() ? null : ((scala.Option) x).get());
+        } else if (x instanceof DataType) {
+            type((DataType) x);
+        } else if (x instanceof Class) {
+            quote(((Class) x).getName());
+        } else if (x instanceof scala.collection.immutable.Seq || x instanceof scala.collection.immutable.Set) {
+            values((scala.collection.Iterable) x);
+        } else if (x instanceof String || x instanceof Character || x instanceof scala.Enumeration.Value) {
+            quote(x.toString());
+        } else if (x instanceof scala.Product && x.getClass().getSimpleName().equals("NumericEvalContext")) {
+            out.append('{');
+            product((scala.Product) x);
+            out.append('}');
+        } else {
+            out.append("{\"strange\":");
+            quote(x.getClass().getName());
+            out.append('}');
+        }
+    }
+
+    private void values(scala.collection.Iterable items) {
+        out.append('[');
+        scala.collection.Iterator it = items.iterator();
+        for (int i = 0; it.hasNext(); i++) {
+            if (i > 0) out.append(',');
+            value(it.next());
+        }
+        out.append(']');
+    }
+
+    private int typeIndex(Expression e) {
+        DataType t;
+        try {
+            t = e.dataType();
+        } catch (Exception unresolved) {
+            return -1;
+        }
+        Integer at = (Integer) types.get(t);
+        if (at == null) {
+            at = Integer.valueOf(types.size());
+            types.put(t, at);
+        }
+        return at.intValue();
+    }
+
+    /** Spark's JSON form of a type, except that collations and text lengths show inside complex types too. */
+    private void type(DataType t) {
+        if (t instanceof StructType) {
+            StructField[] fields = ((StructType) t).fields();
+            out.append("{\"type\":\"struct\",\"fields\":[");
+            for (int i = 0; i < fields.length; i++) {
+                if (i > 0) out.append(',');
+                out.append("{\"name\":");
+                quote(fields[i].name());
+                out.append(",\"nullable\":").append(fields[i].nullable()).append(",\"type\":");
+                type(fields[i].dataType());
+                out.append('}');
+            }
+            out.append("]}");
+        } else if (t instanceof ArrayType) {
+            out.append("{\"type\":\"array\",\"containsNull\":").append(((ArrayType) t).containsNull()).append(",\"elementType\":");
+            type(((ArrayType) t).elementType());
+            out.append('}');
+        } else if (t instanceof MapType) {
+            out.append("{\"type\":\"map\",\"valueContainsNull\":").append(((MapType) t).valueContainsNull()).append(",\"keyType\":");
+            type(((MapType) t).keyType());
+            out.append(",\"valueType\":");
+            type(((MapType) t).valueType());
+            out.append('}');
+        } else {
+            quote(t.typeName());
+        }
+    }
+
+    private String sql(Expression e) {
+        String text;
+        try {
+            text = e.sql();
+        } catch (Throwable noSql) {
+            text = e.getClass().getSimpleName();
+        }
+        return text.length() <= LONGEST_SQL ? text : text.substring(0, LONGEST_SQL) + " …";
+    }
+
+    private void quote(String s) {
+        out.append('"');
+        for (int i = 0; i < s.length(); i++) {
+            char ch = s.charAt(i);
+            if (ch == '"' || ch == '\\') out.append('\\').append(ch);
+            else if (ch < ' ' || (ch >= '\ud800' && ch <= '\udfff')) out.append(String.format("\\u%04x", new Object[] {Integer.valueOf(ch)}));
+            else out.append(ch);
+        }
+        out.append('"');
+    }
+}
