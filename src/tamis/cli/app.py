@@ -1,0 +1,68 @@
+"""The program ``tamis``: its commands, and what becomes of their errors.
+
+Law: what was asked for goes to stdout, everything else (progress, messages) to stderr. The exit code is 0 for done, 1 for failed, 2 for a
+command line that cannot be.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import typer
+
+from tamis.cli import change, look, try_out
+from tamis.cli.output import fail
+from tamis.errors import TamisError
+
+
+def main() -> None:
+    """Runs the command line of this process, and exits."""
+    program()
+
+
+def _failing(command: Callable[..., None]) -> Callable[..., None]:
+    """``command`` with its errors as one line on stderr and exit code 1."""
+
+    @functools.wraps(command)
+    def run(**arguments: Any) -> None:
+        try:
+            command(**arguments)
+        except TamisError as error:
+            fail(str(error))
+        except Exception as error:
+            if not type(error).__module__.startswith(("pyspark.", "py4j.")):
+                raise  # a defect: its trace is wanted
+            fail(_first_line(error))
+
+    return run
+
+
+def _first_line(error: Exception) -> str:
+    """Spark's own errors say in their first line what is wrong; the rest is plans and Java frames."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return f"[SPARK] {lines[0] if lines else type(error).__name__}"
+
+
+def _version(value: bool) -> None:
+    if value:
+        from tamis import __version__
+
+        sys.stdout.write(f"tamis {__version__}\n")
+        raise typer.Exit
+
+
+program = typer.Typer(name="tamis", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+
+
+@program.callback()
+def _about(
+    version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print the version and exit."),
+) -> None:
+    """A table format that reads only what a query needs, and is never wrong about it."""
+
+
+for _command in (change.create, change.ingest, look.query, look.explain, look.describe, look.history, try_out.demo):
+    program.command()(_failing(_command))

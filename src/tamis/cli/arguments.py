@@ -1,0 +1,57 @@
+"""The arguments that several commands share, and how their texts are read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+
+Where = Annotated[str | None, typer.Option("--where", "-w", metavar="SQL", help="A filter in Spark SQL, e.g. \"ts > '2026-01-01'\".")]
+Select = Annotated[
+    str | None, typer.Option("--select", "-s", metavar="COLUMNS", help="Columns to read, separated by commas; all unless told.")
+]
+Limit = Annotated[int | None, typer.Option("--limit", "-n", min=0, metavar="N", help="At most so many rows.")]
+Version = Annotated[int | None, typer.Option("--version", min=0, metavar="N", help="The table as of this version.")]
+Timestamp = Annotated[
+    str | None, typer.Option("--timestamp", metavar="TIME", help="The table as of this time, e.g. 2026-01-31T12:00:00+00:00.")
+]
+Settings = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A switch for this scan, e.g. tamis.read.lazy=off.")]
+Stored = Annotated[list[str] | None, typer.Option("--storage-option", metavar="KEY=VALUE", help="An option of the object store.")]
+Json = Annotated[bool, typer.Option("--json", help="JSON for programs instead of tables for people.")]
+Place = Annotated[str, typer.Argument(metavar="TABLE", help="The table's folder or URL.")]
+
+
+def pairs(texts: Sequence[str] | None, option: str) -> dict[str, str]:
+    """``KEY=VALUE`` texts as a mapping. Exits with a usage error naming the one that is none."""
+    found: dict[str, str] = {}
+    for text in texts or ():
+        key, equals, value = text.partition("=")
+        if not equals or not key.strip():
+            raise typer.BadParameter(f"{text!r} is not KEY=VALUE.", param_hint=option)
+        found[key.strip()] = value
+    return found
+
+
+def names(text: str | None) -> tuple[str, ...]:
+    """Column names separated by commas; a comma inside backquotes belongs to a name."""
+    parts: list[str] = []
+    depth, word = False, ""
+    for character in text or "":
+        if character == "`":
+            depth = not depth
+        if character == "," and not depth:
+            parts.append(word)
+            word = ""
+        else:
+            word += character
+    parts.append(word)
+    stripped = (part.strip() for part in parts)
+    return tuple(p[1:-1].replace("``", "`") if len(p) > 1 and p[0] == p[-1] == "`" else p for p in stripped if p)
+
+
+def point(version: int | None, timestamp: str | None) -> dict[str, Any]:
+    """The arguments of ``tamis.open`` and ``Table.scan`` for a version or a time."""
+    if version is not None and timestamp is not None:
+        raise typer.BadParameter("Give a version or a timestamp, not both.", param_hint="--version / --timestamp")
+    return {"version": version} if version is not None else {"timestamp": timestamp} if timestamp is not None else {}

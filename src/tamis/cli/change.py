@@ -1,0 +1,77 @@
+"""Commands that make and fill tables: create, ingest."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from tamis.cli.arguments import Json, Place, Stored, names, pairs
+from tamis.cli.output import print_json, say
+
+Cluster = Annotated[str | None, typer.Option("--cluster-by", metavar="COLUMNS", help="Columns to sort and skip by, separated by commas.")]
+Properties = Annotated[list[str] | None, typer.Option("--property", metavar="KEY=VALUE", help="A table property.")]
+
+
+def create(
+    table: Place,
+    schema: Annotated[
+        str | None,
+        typer.Option(metavar="DDL", help='Columns, e.g. "ts TIMESTAMP NOT NULL, user BIGINT"; else the first append brings them.'),
+    ] = None,
+    cluster_by: Cluster = None,
+    format: Annotated[str, typer.Option("--format", help="The format of its data files.")] = "parquet",  # noqa: A002  # the option's name
+    properties: Properties = None,
+    storage_option: Stored = None,
+    json: Json = False,
+) -> None:
+    """Make an empty table."""
+    import tamis
+    from tamis.cli.columns import columns
+
+    made = tamis.create(
+        table,
+        columns(schema) if schema else None,
+        cluster_by=names(cluster_by),
+        format=format,
+        properties=pairs(properties, "--property"),
+        storage_options=pairs(storage_option, "--storage-option"),
+    )
+    print_json({"path": made.path, "version": made.version}) if json else say(f"Made an empty table at {made.path}.")
+
+
+def ingest(
+    table: Place,
+    folder: Annotated[str, typer.Argument(help="The folder whose new files are read, subfolders included.")],
+    format: Annotated[str | None, typer.Option("--format", help="parquet, csv or json; found from the files' names unless told.")] = None,  # noqa: A002  # the option's name
+    cluster_by: Cluster = None,
+    read_option: Annotated[
+        list[str] | None, typer.Option(metavar="KEY=VALUE", help="An option of Spark's reader, e.g. header=false.")
+    ] = None,
+    batch_bytes: Annotated[int, typer.Option(min=1, metavar="B", help="Files are committed together up to this size.")] = 1 << 30,
+    storage_option: Stored = None,
+    json: Json = False,
+) -> None:
+    """Append the files of a folder that are not in the table yet, by Spark; makes the table if there is none.
+
+    A file is known by its path: each is ingested once, however often the command is called or killed.
+    """
+    from tamis.cli.ingest import run
+
+    done = run(
+        table,
+        folder,
+        file_format=format,
+        cluster_by=names(cluster_by),
+        read_options=pairs(read_option, "--read-option"),
+        batch_bytes=batch_bytes,
+        storage_options=pairs(storage_option, "--storage-option"),
+    )
+    if json:
+        print_json(done)
+    elif done["files"]:
+        say(
+            f"Ingested {done['files']:,} files, {done['rows']:,} rows in {done['commits']:,} commits; {done['known']:,} files were in the table before."
+        )
+    else:
+        say(f"Nothing new: all {done['known']:,} files are in the table.")

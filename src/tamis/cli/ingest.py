@@ -1,0 +1,125 @@
+"""Ingesting a folder: its new files become rows, by Spark, each file exactly once.
+
+Law: a commit holds the rows of some files and the list of those files, so that both are there or neither is. Which files are new is
+read from the log alone; a call that is killed at any moment has ingested whole commits, and the next call goes on. Two calls at once
+share an order of batches (the commit of a batch is the commit of an epoch): whoever comes second finds its epoch taken and looks again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import tamis
+from tamis.cli.ingest_files import File, batches, found, kind, load
+from tamis.cli.progress import progress
+from tamis.cli.session import spark_session
+from tamis.errors import AlreadyExists, InvalidInput, NotFound
+from tamis.state import Operation, history
+from tamis.table import Table
+from tamis.world import new_id
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """What the log says about one folder: the files that are in the table, the last epoch, and whose batch each epoch is."""
+
+    known: frozenset[str]
+    epoch: int
+    owners: Mapping[int, str]
+
+
+def run(
+    path: str,
+    folder: str,
+    *,
+    file_format: str | None = None,
+    cluster_by: Sequence[str] = (),
+    read_options: Mapping[str, str] | None = None,
+    batch_bytes: int = 1 << 30,
+    storage_options: Mapping[str, str] | None = None,
+) -> dict[str, Any]:
+    """Appends the files of ``folder`` that the table at ``path`` has not; makes the table if there is none. Numbers of what was done.
+
+    Raises ``NotFound`` for a folder that is not there or has no such files, ``SchemaMismatch`` for a file that does not fit the table,
+    ``InvalidInput`` for a clustering that differs from the table's.
+    """
+    source = Path(folder).expanduser().resolve()
+    chosen, files = kind(source, found(source), file_format)
+    table = _table(path, cluster_by, dict(storage_options or {}))
+    query = f"ingest:{source}"
+    new = _new(files, _ledger(table, query))
+    done: dict[str, Any] = {
+        "path": table.path,
+        "files": 0,
+        "rows": 0,
+        "commits": 0,
+        "known": len(files) - len(new),
+        "version": table.version,
+    }
+    if not new:
+        return done
+    with spark_session() as spark, progress(f"Ingesting {len(new):,} files by Spark", sum(f.size for f in new)) as advance:
+        while new:
+            batch = next(batches(new, batch_bytes))
+            rows = _append(spark, table, query, source, chosen, batch, read_options or {})
+            if rows is not None:
+                done["files"] += len(batch)
+                done["rows"] += rows
+                done["commits"] += 1
+                advance(sum(f.size for f in batch), f"{done['files']:,} files, {done['rows']:,} rows")
+            new = _new(files, _ledger(table, query))
+    return {**done, "version": table.version}
+
+
+def _append(
+    spark: Any, table: Table, query: str, source: Path, file_format: str, batch: Sequence[File], options: Mapping[str, str]
+) -> int | None:
+    """Commits one batch; the number of its rows, or None where another call has committed in its place."""
+    from tamis.spark.write import append
+
+    epoch, mine = _ledger(table, query).epoch + 1, new_id()
+    parameters = {"source": str(source), "format": file_format, "files": [f.name for f in batch], "batch": mine}
+    rows = load(spark, table.refresh(), file_format, [str(source / f.name) for f in batch], options)
+    result = append(table, rows, Operation("append", parameters, stream=(query, epoch)))
+    table.refresh()
+    return result.rows_inserted if _ledger(table, query).owners.get(epoch) == mine else None
+
+
+def _ledger(table: Table, query: str) -> Ledger:
+    log = history(table.store).select(["stream_query", "stream_epoch", "parameters"]).to_pylist()
+    commits = [(row["stream_epoch"], json.loads(row["parameters"])) for row in log if row["stream_query"] == query]
+    return Ledger(
+        known=frozenset(name for _, parameters in commits for name in parameters.get("files", ())),
+        epoch=max((epoch for epoch, _ in commits), default=-1),
+        owners={epoch: parameters.get("batch", "") for epoch, parameters in commits},
+    )
+
+
+def _new(files: Sequence[File], ledger: Ledger) -> list[File]:
+    return [f for f in files if f.name not in ledger.known]
+
+
+def _table(path: str, cluster_by: Sequence[str], storage_options: dict[str, str]) -> Table:
+    """The table at ``path``, made if there is none."""
+    try:
+        table = tamis.open(path, storage_options=storage_options)
+    except NotFound as error:
+        if error.code != "TABLE_NOT_FOUND":
+            raise
+        try:
+            return tamis.create(path, cluster_by=cluster_by, storage_options=storage_options)
+        except AlreadyExists:  # another call was quicker
+            table = tamis.open(path, storage_options=storage_options)
+    clustering = table.detail()["clustering_columns"][0].as_py()
+    if cluster_by and [name.lower() for name in cluster_by] != [name.lower() for name in clustering]:
+        raise InvalidInput(
+            f"The table is clustered by {', '.join(clustering) or 'nothing'}, not by {', '.join(cluster_by)}.",
+            code="CLUSTERING_DIFFERS",
+            name=table.path,
+            remedy="Leave --cluster-by out.",
+        )
+    return table

@@ -1,0 +1,121 @@
+"""Commands that only look: query, explain, describe, history."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import typer
+
+from tamis.cli.arguments import Json, Limit, Place, Select, Settings, Stored, Timestamp, Version, Where, names, pairs, point
+from tamis.cli.output import console, fail, print_json, print_json_rows, print_rows, say
+
+SHOWN = 20
+"""Rows that a person sees unless a limit says otherwise."""
+
+
+def query(
+    table: Place,
+    where: Where = None,
+    select: Select = None,
+    limit: Limit = None,
+    version: Version = None,
+    timestamp: Timestamp = None,
+    settings: Settings = None,
+    storage_option: Stored = None,
+    report: Annotated[bool, typer.Option("--report", help="Print what was read, and why, on stderr.")] = False,
+    json: Json = False,
+) -> None:
+    """Print the rows that a filter matches, read by the embedded scan (no Spark)."""
+    import tamis
+
+    options = pairs(settings, "--set")
+    most = limit if json or limit is not None else SHOWN + 1
+    held = tamis.open(table, storage_options=pairs(storage_option, "--storage-option"))
+    scan = held.scan(where, names(select) or ("*",), limit=most, options=options, **point(version, timestamp))
+    with scan.to_batches() as batches:
+        if json:
+            print_json_rows(row for batch in batches for row in batch.to_pylist())
+        else:
+            _show(scan.arrow_schema.names, [row for batch in batches for row in _rows(batch)], cut=limit is None)
+    done = scan.report
+    assert done is not None
+    if report:
+        console(stderr=True).print(done)
+    else:
+        say(f"Read {done.parts.kept:,} of {done.parts.total:,} parts, {_size(done.bytes.read)} of {_size(done.bytes.table)}.")
+
+
+def explain(
+    table: Place,
+    where: Where = None,
+    select: Select = None,
+    limit: Limit = None,
+    version: Version = None,
+    timestamp: Timestamp = None,
+    settings: Settings = None,
+    storage_option: Stored = None,
+    max_parts: Annotated[int | None, typer.Option(min=0, metavar="N", help="Exit with 1 if more parts would be read.")] = None,
+    max_bytes: Annotated[int | None, typer.Option(min=0, metavar="B", help="Exit with 1 if more bytes could be read.")] = None,
+    json: Json = False,
+) -> None:
+    """Show what a query would read, and why not less; reads metadata only."""
+    import tamis
+
+    held = tamis.open(table, storage_options=pairs(storage_option, "--storage-option"))
+    found = held.explain(where, names(select) or ("*",), limit=limit, options=pairs(settings, "--set"), **point(version, timestamp))
+    print_json(found.as_dict()) if json else console().print(found)
+    size = found.bytes.table - found.bytes.skipped
+    over = []
+    if max_parts is not None and found.parts.kept > max_parts:
+        over.append(f"{found.parts.kept:,} parts would be read, {max_parts:,} are allowed")
+    if max_bytes is not None and size > max_bytes:
+        over.append(f"{size:,} bytes could be read, {max_bytes:,} are allowed")
+    if over:
+        why = "; ".join(f"{entry['conjunct']}: {entry['reason']}" for entry in found.not_skipped_because)
+        fail(f"[PRUNING_LOST] {', '.join(over)}.{' Did not skip: ' + why if why else ''}")
+
+
+def describe(table: Place, version: Version = None, timestamp: Timestamp = None, storage_option: Stored = None, json: Json = False) -> None:
+    """Show what a table is: version, size, clustering, columns with their bounds, properties."""
+    import tamis
+
+    held = tamis.open(table, storage_options=pairs(storage_option, "--storage-option"), **point(version, timestamp))
+    detail, columns = held.detail().to_pylist()[0], held.metadata("columns").to_pylist()
+    if json:
+        print_json({**detail, "columns": columns})
+        return
+    shown = [(name, value) for name, value in detail.items() if value not in (None, [], "")]
+    print_rows(["", ""], shown)
+    print_rows(
+        ["column", "type", "nullable", "lo", "hi", "nulls"],
+        [[c[k] for k in ("name", "type", "nullable", "lo", "hi", "nulls")] for c in columns],
+    )
+
+
+def history(table: Place, limit: Limit = None, storage_option: Stored = None, json: Json = False) -> None:
+    """List the commits, newest first."""
+    import tamis
+
+    held = tamis.open(table, storage_options=pairs(storage_option, "--storage-option"))
+    commits = held.history(limit)
+    if json:
+        print_json_rows(commits.to_pylist())
+    else:
+        print_rows(commits.column_names, _rows(commits))
+
+
+def _show(columns: list[str], rows: list[list[Any]], *, cut: bool) -> None:
+    print_rows(columns, rows[:SHOWN] if cut else rows)
+    if cut and len(rows) > SHOWN:
+        say(f"The first {SHOWN} rows; --limit gives more.")
+
+
+def _rows(table: Any) -> Iterator[list[Any]]:
+    return (list(row.values()) for row in table.to_pylist())
+
+
+def _size(count: int) -> str:
+    from tamis.scan.render import size
+
+    return size(count)

@@ -1,0 +1,98 @@
+"""What the commands print: tables for people, JSON for programs, messages on stderr."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from functools import cache
+from typing import Any, NoReturn
+
+import typer
+
+WIDE = 200
+"""Columns of an output that is no terminal: tables are not cut to a screen nobody looks at."""
+
+
+@cache
+def console(*, stderr: bool = False) -> Any:
+    """The rich console of stdout or stderr."""
+    from rich.console import Console
+
+    stream = sys.stderr if stderr else sys.stdout
+    return Console(stderr=stderr, width=None if stream.isatty() else WIDE, highlight=False)
+
+
+def say(message: str) -> None:
+    """A line for the person who watches, on stderr."""
+    console(stderr=True).print(message, markup=False, soft_wrap=True)
+
+
+def fail(message: str) -> NoReturn:
+    """One line on stderr, exit code 1."""
+    say(message.replace("\n", " "))
+    raise typer.Exit(1)
+
+
+def print_json(value: Any) -> None:
+    sys.stdout.write(json.dumps(plain(value), indent=2, ensure_ascii=False) + "\n")
+
+
+def print_json_rows(rows: Iterable[Mapping[str, Any]]) -> None:
+    """A JSON array, an element a line, written as it comes."""
+    start = "[\n"
+    for row in rows:
+        sys.stdout.write(start + json.dumps(plain(row), ensure_ascii=False))
+        start = ",\n"
+    sys.stdout.write("[]\n" if start == "[\n" else "\n]\n")
+
+
+def print_rows(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str | None = None) -> None:
+    """A table for people; numbers stand to the right."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=Text(title) if title else None, title_justify="left")
+    shown = [[Text(text(value), justify="right" if isinstance(value, int | float | Decimal) else "left") for value in row] for row in rows]
+    for name in columns:
+        table.add_column(Text(name))
+    for row in shown:
+        table.add_row(*row)
+    console().print(table)
+
+
+def text(value: Any) -> str:
+    """A value as a person reads it; NULL is said."""
+    if value is None:
+        return "NULL"
+    if isinstance(value, datetime):
+        return value.isoformat(sep=" ")
+    if isinstance(value, bytes):
+        return f"0x{value.hex()}"
+    if isinstance(value, Mapping | list | tuple):
+        return json.dumps(plain(value), ensure_ascii=False)
+    return str(value)
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON has it: times as ISO text, decimals as text (no digit is lost), bytes in hexadecimal, what is not a number as text."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        if value and all(isinstance(item, tuple) and len(item) == 2 for item in value):  # an Arrow map
+            return {text(key): plain(item) for key, item in value}
+        return [plain(item) for item in value]
+    if isinstance(value, datetime | date | time):
+        return value.isoformat()
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    if isinstance(value, Decimal):
+        return str(value)
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    return value

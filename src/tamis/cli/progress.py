@@ -1,0 +1,57 @@
+"""Progress on stderr: a bar where somebody watches, else a line now and then."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Protocol
+
+from tamis.cli.output import console, say
+from tamis.world import world
+
+EVERY = 5.0
+"""Seconds between two lines where there is no terminal."""
+
+
+class Advance(Protocol):
+    def __call__(self, amount: int, message: str = "") -> None: ...
+
+
+@contextmanager
+def progress(title: str, total: int) -> Iterator[Advance]:
+    """Shows how much of ``total`` is done; the function given is told of each further amount."""
+    if console(stderr=True).is_terminal:
+        with _bar(title, total) as advance:
+            yield advance
+        return
+    done, last = 0, world().monotonic()
+
+    def line(amount: int, message: str = "") -> None:
+        nonlocal done, last
+        done += amount
+        if done >= total or world().monotonic() - last >= EVERY:
+            last = world().monotonic()
+            say(f"{title}: {100 * done // max(total, 1)}% {message}".rstrip())
+
+    say(f"{title} …")
+    yield line
+
+
+@contextmanager
+def _bar(title: str, total: int) -> Iterator[Advance]:
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.fields[message]}"),
+    )
+    with Progress(*columns, console=console(stderr=True)) as bar:
+        task = bar.add_task(title, total=total, message="")
+
+        def advance(amount: int, message: str = "") -> None:
+            bar.update(task, advance=amount, message=message)
+
+        yield advance

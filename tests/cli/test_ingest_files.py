@@ -1,0 +1,68 @@
+"""Which files of a folder are ingested, and in which commits."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tamis import InvalidInput, NotFound
+from tamis.cli.ingest_files import File, batches, found, kind
+
+
+def make(folder: Path, *names: str) -> list[File]:
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("x")
+    return found(folder)
+
+
+def test_files_by_path_without_hidden_ones(tmp_path: Path) -> None:
+    files = make(tmp_path, "b.csv", "a/2.csv", "a/1.csv", "_SUCCESS", ".part.crc", "_temporary/0.csv", "a/.x.csv")
+    assert [f.name for f in files] == ["a/1.csv", "a/2.csv", "b.csv"]
+
+
+@pytest.mark.parametrize(
+    ("names", "wanted", "expected"),
+    [
+        (["a.parquet", "README.md"], None, "parquet"),
+        (["a.csv.gz", "b.CSV"], None, "csv"),
+        (["a.jsonl", "b.ndjson.zst"], None, "json"),
+        (["a.csv", "b.json"], "json", "json"),
+    ],
+)
+def test_the_kind_is_found(tmp_path: Path, names: list[str], wanted: str | None, expected: str) -> None:
+    chosen, files = kind(tmp_path, make(tmp_path, *names), wanted)
+    assert chosen == expected
+    assert all(f.name.lower() != "readme.md" for f in files)
+
+
+@pytest.mark.parametrize(
+    ("names", "wanted", "code"),
+    [
+        (["a.csv", "b.json"], None, "SEVERAL_FORMATS"),
+        (["a.csv"], "xml", "UNKNOWN_FORMAT"),
+        (["a.csv"], "parquet", "NO_FILES"),
+        (["a.parquet.gz"], None, "NO_FILES"),
+        ([], None, "NO_FILES"),
+    ],
+)
+def test_what_cannot_be_ingested_is_refused(tmp_path: Path, names: list[str], wanted: str | None, code: str) -> None:
+    with pytest.raises((InvalidInput, NotFound)) as caught:
+        kind(tmp_path, make(tmp_path, *names), wanted)
+    assert caught.value.code == code
+
+
+def test_a_missing_folder_is_named(tmp_path: Path) -> None:
+    with pytest.raises(NotFound, match="nowhere"):
+        found(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize(
+    ("sizes", "most", "expected"), [([], 9, []), ([5, 5, 5], 10, [2, 1]), ([50, 1], 10, [1, 1]), ([1] * 2500, 10**9, [1000, 1000, 500])]
+)
+def test_batches(sizes: list[int], most: int, expected: list[int]) -> None:
+    files = [File(f"{i:05}", size) for i, size in enumerate(sizes)]
+    cut = list(batches(files, most))
+    assert [len(b) for b in cut] == expected
+    assert [f for b in cut for f in b] == files

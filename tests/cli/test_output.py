@@ -1,0 +1,46 @@
+"""Values as JSON has them, and as people read them."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from tamis.cli.output import plain, print_json_rows, text
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (None, None),
+        (1, 1),
+        (1.5, 1.5),
+        (float("nan"), "NaN"),
+        (float("-inf"), "-Infinity"),
+        (Decimal("1.10"), "1.10"),
+        (b"\x00\xff", "00ff"),
+        (datetime(2026, 1, 2, 3, 4, 5, 6, tzinfo=UTC), "2026-01-02T03:04:05.000006+00:00"),
+        (date(1500, 1, 1), "1500-01-01"),
+        (timedelta(days=1, microseconds=1), 86400.000001),
+        ([1, [Decimal(2)]], [1, ["2"]]),
+        ([("a", 1), ("b", None)], {"a": 1, "b": None}),
+        ({"a": {"b": b"x"}}, {"a": {"b": "78"}}),
+    ],
+)
+def test_plain(value: Any, expected: Any) -> None:
+    assert plain(value) == expected
+    json.dumps(plain(value), allow_nan=False)
+
+
+@pytest.mark.parametrize(("value", "expected"), [(None, "NULL"), ("", ""), (b"\x01", "0x01"), ([1, None], "[1, null]"), (True, "True")])
+def test_text(value: Any, expected: str) -> None:
+    assert text(value) == expected
+
+
+@pytest.mark.parametrize("rows", [[], [{"a": 1}], [{"a": 1}, {"a": float("nan")}]])
+def test_rows_are_one_array(rows: list[dict[str, Any]], capsys: pytest.CaptureFixture[str]) -> None:
+    print_json_rows(rows)
+    assert json.loads(capsys.readouterr().out) == plain(rows)
