@@ -13,7 +13,6 @@ from tamis.expr.literals import type_of
 from tamis.types import Array, DataType, DayTimeInterval, Field, Map, Schema, Struct
 from tamis.types.arrow import to_arrow_schema
 
-
 _DAY_TIME = {"day", "hour", "minute", "second"}
 
 

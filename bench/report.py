@@ -1,0 +1,114 @@
+"""What the benchmarks share: timing, the machine's name, one JSON file per benchmark, goals beside figures."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import statistics
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+RESULTS = Path(__file__).parent / "results"
+PACKAGES = ("tamis", "pyspark", "pyarrow", "numpy", "obstore", "deltalake", "pyiceberg", "duckdb", "polars", "datafusion")
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One measured ratio or size against its goal; a figure without a goal is only shown."""
+
+    name: str
+    value: float
+    unit: str
+    goal: float | None = None
+
+    @property
+    def met(self) -> bool | None:
+        return None if self.goal is None else self.value <= self.goal
+
+
+def machine() -> dict[str, Any]:
+    """The machine and the versions that a figure belongs to."""
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text().splitlines() if info.is_file() else []
+    cpu = next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), platform.processor())
+    found = {}
+    for name in PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    return {
+        "cpu": cpu or platform.machine(),
+        "cores": os.cpu_count(),
+        "memory_gib": round(memory, 1),
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+        "packages": found,
+    }
+
+
+def record(name: str, figures: list[Figure], detail: Mapping[str, Any]) -> None:
+    """Prints the figures and keeps them in ``results/<name>.json`` (a quick run's beside it, as ``<name>.quick.json``, untracked)."""
+    result = {"machine": machine(), "quick": quick(), "figures": [{**asdict(f), "met": f.met} for f in figures], **detail}
+    RESULTS.mkdir(exist_ok=True)
+    (RESULTS / f"{name}{'.quick' if quick() else ''}.json").write_text(json.dumps(result, indent=2) + "\n")
+    for f in figures:
+        goal = "" if f.goal is None else f"   goal {f.goal:g} {f.unit}: {'met' if f.met else 'MISSED'}"
+        print(f"  {f.name}: {f.value:.4g} {f.unit}{goal}", flush=True)
+
+
+def quick() -> bool:
+    return "--quick" in sys.argv
+
+
+def rows(default: int) -> int:
+    """How many rows to measure with: ``BENCH_ROWS``, else ``default``, a fiftieth of it in a quick run."""
+    return int(os.environ.get("BENCH_ROWS") or (default // 50 if quick() else default))
+
+
+def rounds() -> int:
+    return 2 if quick() else 4
+
+
+def in_turn(rounds_: int, **work: Callable[[int], Any]) -> dict[str, dict[str, Any]]:
+    """Runs the candidates one after the other, ``rounds_`` times over, so that a busy moment hits them all; seconds of each, the first round left out."""
+    seconds: dict[str, list[float]] = {name: [] for name in work}
+    for turn in range(rounds_ + 1):
+        for name, run in work.items():
+            start = time.perf_counter()
+            run(turn)
+            if turn:
+                seconds[name].append(time.perf_counter() - start)
+    return {
+        name: {"min": min(taken), "median": statistics.median(taken), "all": [round(t, 4) for t in taken]}
+        for name, taken in seconds.items()
+    }
+
+
+def spark_session(**conf: str) -> Any:
+    """A local session on all cores, without a UI, errors only."""
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.master("local[*]").appName("tamis-bench")
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.driver.memory": "4g",
+        "spark.driver.host": "127.0.0.1",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.log.level": "ERROR",
+        "spark.sql.parquet.compression.codec": "zstd",
+        "spark.hadoop.parquet.compression.codec.zstd.level": "1",
+        **conf,
+    }
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()
