@@ -78,9 +78,10 @@ def test_any_byte_of_the_footer(tmp_path: Path, at: int) -> None:
     data[-at] ^= 0xFF
     file.write_bytes(data)
     try:
-        assert read_all(open_store(tmp_path), replace(ref, checksum=at), SCHEMA).equals(before)
-    except CorruptData as error:
-        assert error.name == ref.path
+        after = read_all(open_store(tmp_path), replace(ref, checksum=at), SCHEMA)
+    except CorruptData:
+        return
+    assert after.equals(before)
 
 
 def test_missing(tmp_path: Path) -> None:

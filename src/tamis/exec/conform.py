@@ -1,0 +1,43 @@
+"""Whatever Arrow data comes in, as batches of a table's own Arrow schema."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import pyarrow as pa
+
+from tamis.exec.cast import fit, match_fields
+from tamis.types import Schema
+from tamis.types.arrow import to_arrow_schema, to_arrow_type
+
+
+def conform(data: pa.RecordBatch | pa.Table | Iterable[pa.RecordBatch], schema: Schema) -> Iterator[pa.RecordBatch]:
+    """The batches of ``data`` with the columns of ``schema``, in its order and Arrow types, ids in their metadata.
+
+    Columns match by name without regard to case; a missing one is NULL where it may be. Names are checked at once where ``data`` has a schema, values as they come.
+    Raises ``SchemaMismatch`` naming the column, or ``InvalidInput`` (``TOO_LONG``). Batches that have this very schema already are passed on.
+    """
+    known = getattr(data, "schema", None)
+    if known is not None:
+        match_fields(known.names, schema.fields)
+    return _conformed(_batches(data), schema)
+
+
+def _batches(data: pa.RecordBatch | pa.Table | Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
+    if isinstance(data, pa.RecordBatch):
+        return [data]
+    return data.to_batches() if isinstance(data, pa.Table) else data
+
+
+def _conformed(batches: Iterable[pa.RecordBatch], schema: Schema) -> Iterator[pa.RecordBatch]:
+    target = to_arrow_schema(schema)
+    for batch in batches:
+        if batch.schema.equals(target, check_metadata=True):
+            yield batch
+            continue
+        places = match_fields(batch.schema.names, schema.fields)
+        columns = [
+            pa.nulls(len(batch), to_arrow_type(f.type)) if at is None else fit(batch.column(at), f, f.name)
+            for f, at in zip(schema.fields, places, strict=True)
+        ]
+        yield pa.RecordBatch.from_arrays(columns, schema=target)
