@@ -1,0 +1,87 @@
+"""Every example in the documentation runs: a page is a program, executed from its first block to its last in an empty folder.
+
+``python`` and ``sql`` blocks share one interpreter (``sql`` needs a ``spark`` that the page has made), ``console`` blocks run the command
+line; a line that should fail says ``# exits with N``. Blocks of any other kind are pictures.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import IN_CI, java_problem
+
+ROOT = Path(__file__).parent.parent
+PAGES = sorted(p for p in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
+FENCE = re.compile(r"^```(python|sql|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
+
+
+def program(page: Path) -> str:
+    """The page's blocks as one Python program."""
+    lines = ["import subprocess, sys"]
+    for kind, body in FENCE.findall(page.read_text()):
+        if kind == "python":
+            lines.append(body)
+        elif kind == "sql":
+            lines += [f"spark.sql({statement.strip()!r}).collect()" for statement in body.split(";") if statement.strip()]
+        else:
+            lines += [command(line[2:]) for line in body.splitlines() if line.startswith("$ ")]
+    return "\n".join(lines)
+
+
+def command(line: str) -> str:
+    """A line of a console as a call of this interpreter's command line, its exit code checked."""
+    text, _, comment = line.partition("# exits with ")
+    words = shlex.split(text)
+    assert words[0] == "tamis", f"{line!r} is no command of ours"
+    call = ["-c", "from tamis.cli import main; main()", *words[1:]]
+    return f"assert subprocess.run([sys.executable, *{call!r}]).returncode == {int(comment or 0)}, {line!r}"
+
+
+RUNNABLE = [page for page in PAGES if FENCE.search(page.read_text())]
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.parametrize("page", RUNNABLE, ids=lambda p: str(p.relative_to(ROOT)))
+def test_examples_run(page: Path, tmp_path: Path) -> None:
+    code = program(page)
+    if ("spark" in code or "ingest" in code) and (problem := java_problem()):
+        (pytest.fail if IN_CI else pytest.skip)(problem)
+    script = tmp_path / "page.py"
+    script.write_text(code)
+    environment = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"}
+    done = subprocess.run([sys.executable, str(script)], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{page.name}:\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    text = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+    missing = [target for target in LINK.findall(text) if not (page.parent / target).exists()]
+    assert not missing, f"{page.name} links to {missing}"
+
+
+def test_generated_pages_are_fresh() -> None:
+    spec = importlib.util.spec_from_file_location("docs_generate", ROOT / "docs" / "generate.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    for name, make in module.PAGES.items():
+        assert (ROOT / "docs" / name).read_text() == make(), f"docs/{name} is stale: run python docs/generate.py"
+
+
+def test_a_failing_example_is_seen() -> None:
+    assert command("tamis explain t --max-parts 1   # exits with 1").endswith(
+        "returncode == 1, 'tamis explain t --max-parts 1   # exits with 1'"
+    )
+    with pytest.raises(AssertionError):
+        command("rm -rf x")
