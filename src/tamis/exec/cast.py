@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.errors import InvalidInput, SchemaMismatch
+from tamis.exec.blank import blank
 from tamis.types import (
     BINARY,
     BOOLEAN,
@@ -126,8 +127,8 @@ def _struct(array: pa.Array, fields: tuple[Field, ...], target: DataType, path: 
     ]
     if parents is None:
         return pa.StructArray.from_arrays(children, fields=[to_arrow_field(f) for f in fields])
-    indices = pc.if_else(parents, pc.subtract(pc.cumulative_sum(parents.cast(pa.int64())), 1), pa.scalar(None, pa.int64()))
-    children = [c if f.nullable else c.take(indices) for c, f in zip(children, fields, strict=True)]
+    indices = pc.if_else(parents, pc.subtract(pc.cumulative_sum(parents.cast(pa.int64())), 1), 0)
+    children = [c if f.nullable else c.take(indices) if len(c) else blank(c.type, len(array)) for c, f in zip(children, fields, strict=True)]
     return pa.StructArray.from_arrays(children, fields=[to_arrow_field(f) for f in fields], mask=array.is_null())
 
 
@@ -213,7 +214,7 @@ def _variant(array: pa.Array, path: str) -> pa.Array:
     names = {f.name for f in array.type} if pa.types.is_struct(array.type) else set()
     _check(names == {"value", "metadata"}, array.type, VARIANT, path)
     arrow = to_arrow_type(VARIANT)
-    children = [array.field(f.name).cast(pa.binary()) for f in arrow]
+    children = [array.field(f.name).cast(pa.binary()).fill_null(b"") for f in arrow]  # NULL below a NULL parent only
     return pa.StructArray.from_arrays(children, fields=list(arrow), mask=array.is_null() if array.null_count else None)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tamis.errors import InvalidInput
+from tamis.files.formats import format_named
 from tamis.scan import check_properties
 from tamis.spark.adapter import Bridge
 from tamis.spark.errors import unsupported
@@ -48,13 +49,9 @@ def user_properties(given: Mapping[str, str]) -> dict[str, str]:
 
 
 def data_format(given: Mapping[str, str]) -> str:
-    from tamis.files import FORMATS
-
+    """The format of the data files. Raises ``InvalidInput`` (``UNKNOWN_FORMAT``)."""
     chosen = given.get(FORMAT, "parquet")
-    if chosen not in FORMATS:
-        raise InvalidInput(
-            f"There is no data format {chosen!r}.", code="UNKNOWN_FORMAT", name=chosen, remedy=f"Formats are: {', '.join(FORMATS)}."
-        )
+    format_named(chosen)
     return chosen
 
 

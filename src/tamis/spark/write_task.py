@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from tamis.exec import WriteSpec, conform, write_parts
+from tamis.exec import WriteSpec, write_parts
 
 if TYPE_CHECKING:
     from tamis.expr import Expr
@@ -19,7 +19,7 @@ RESULT = "manifest binary"
 
 def write_rows(batches: Iterator[pa.RecordBatch], spec: WriteSpec) -> Iterator[pa.RecordBatch]:
     """Writes one partition of a DataFrame; for ``mapInArrow``. Only what is yielded by a task that succeeds is ever committed."""
-    for manifest in write_parts(conform(_filled(batches), spec.schema), spec):
+    for manifest in write_parts(batches, spec):
         yield pa.record_batch([pa.array([to_ipc(manifest)], pa.binary())], ["manifest"])
 
 
@@ -47,7 +47,3 @@ def to_ipc(table: pa.Table) -> bytes:
 def from_ipc(data: bytes) -> pa.Table:
     return pa.ipc.open_stream(data).read_all()
 
-
-def _filled(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Spark hands an empty partition one batch without rows; no part comes from it."""
-    return (batch for batch in batches if batch.num_rows)
