@@ -7,7 +7,6 @@ line; a line that should fail says ``# exits with N``. Blocks of any other kind 
 from __future__ import annotations
 
 import importlib.util
-import os
 import re
 import shlex
 import subprocess
@@ -16,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from tamis.world import world
 from tests.conftest import IN_CI, java_problem
 
 ROOT = Path(__file__).parent.parent
@@ -58,7 +58,7 @@ def test_examples_run(page: Path, tmp_path: Path) -> None:
         (pytest.fail if IN_CI else pytest.skip)(problem)
     script = tmp_path / "page.py"
     script.write_text(code)
-    environment = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"}
+    environment = {**world().environment(), "SPARK_LOCAL_IP": "127.0.0.1"}
     done = subprocess.run([sys.executable, str(script)], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{page.name}:\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
 
@@ -72,7 +72,8 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 def test_generated_pages_are_fresh() -> None:
     spec = importlib.util.spec_from_file_location("docs_generate", ROOT / "docs" / "generate.py")
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     for name, make in module.PAGES.items():

@@ -13,6 +13,7 @@ from typing import Any
 
 import typer
 
+import tamis
 from tamis.cli import change, look, try_out
 from tamis.cli.output import fail
 from tamis.errors import TamisError
@@ -48,9 +49,7 @@ def _first_line(error: Exception) -> str:
 
 def _version(value: bool) -> None:
     if value:
-        from tamis import __version__
-
-        sys.stdout.write(f"tamis {__version__}\n")
+        sys.stdout.write(f"tamis {tamis.__version__}\n")
         raise typer.Exit
 
 

