@@ -1,6 +1,6 @@
 """The filter language: tree, function catalogue, parse, evaluate."""
 
-from tamis.expr.catalogue import call, catalyst_name, function, functions, sql_name
+from tamis.expr.catalogue import call, catalyst_name, entries, function, sql_name
 from tamis.expr.evaluate import evaluate, filter_mask, supported
 from tamis.expr.frontend import bound, parse
 from tamis.expr.sql import short_sql, to_sql
@@ -25,11 +25,11 @@ __all__ = [
     "catalyst_name",
     "columns",
     "conjuncts",
+    "entries",
     "evaluate",
     "fields",
     "filter_mask",
     "function",
-    "functions",
     "parse",
     "short_sql",
     "sql_name",

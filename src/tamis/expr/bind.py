@@ -27,7 +27,7 @@ from tamis.types import BINARY, BOOLEAN, NULL, STRING, TIMESTAMP, DataType, Sche
 class SparkWords(Databricks):
     """Spark's grammar without a single function of its own."""
 
-    class Parser(Databricks.Parser):
+    class Parser(Databricks.Parser):  # type: ignore[misc,name-defined,valid-type]
         FUNCTIONS: dict[str, Callable[..., Any]] = {}  # noqa: RUF012
 
 

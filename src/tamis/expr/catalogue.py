@@ -44,7 +44,9 @@ class NaN(Enum):
 
     ANYTHING = "anything"
     SAME = "same"
-    """NaN, and nothing but NaN leads to NaN while all bounds are finite."""
+    """NaN, and nothing but NaN leads to NaN while all bounds are finite (∞ − ∞)."""
+    KEPT = "kept"
+    """NaN, and nothing but NaN leads to NaN."""
 
 
 Bounds = Sequence[tuple[Datum, Datum]]
@@ -82,7 +84,7 @@ class Function:
     """Pieces for which the claims hold; elsewhere only ``limits`` do."""
     limits: Callable[[Call], tuple[object, object] | None] | None = None
     """Bounds that hold for every result (month: 1 to 12), as plain values; either may be None."""
-    nan: NaN = NaN.ANYTHING
+    nan: Callable[[Call], NaN] = lambda _: NaN.ANYTHING
     rule: str | None = None
     """The name of the abstract rule, where it is not the one of monotone functions."""
     moded: Callable[[tuple[Expr, ...], DataType], bool] = lambda _args, _type: False
@@ -144,7 +146,7 @@ def function(name: str) -> Function:
     return _BY_NAME[name]
 
 
-def functions() -> tuple[Function, ...]:
+def entries() -> tuple[Function, ...]:
     """All entries, in the order of declaration."""
     _load()
     return tuple(_BY_NAME.values())

@@ -135,8 +135,6 @@ def list_of(value: Expr, options: list[Expr], mode: Mode, zone: str | None) -> L
     target = widest(list(types), mode)
     if target is None or not orders(target):
         return None
-    members = [o.value if o.type == target else brought(o, target, mode, zone) for o in options]
-    values = [m.value if isinstance(m, Literal) else m for m in members]
-    if any(isinstance(v, Expr) for v in values):
-        return None
-    return Literals(target, pa.array(values, to_arrow_type(target)))
+    members = [o if o.type == target else brought(o, target, mode, zone) for o in options]
+    values = [m.value for m in members if isinstance(m, Literal)]
+    return Literals(target, pa.array(values, to_arrow_type(target))) if len(values) == len(members) else None

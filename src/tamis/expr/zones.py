@@ -39,17 +39,17 @@ class Shift:
         """The offset in force at ``x``."""
         if len(self.offsets) == 1:
             return np.full(np.shape(x), self.offsets[0], np.int64)
-        return self.offsets[np.searchsorted(self.starts, x, side="right") - 1]
+        return np.asarray(self.offsets[np.searchsorted(self.starts, x, side="right") - 1])
 
     def low(self, x: Numbers) -> Numbers:
         """The least value at or after ``x``: never more than the value of anything later."""
         index = np.searchsorted(self.starts, x, side="right")
-        return np.minimum(x + self.offsets[index - 1], self._dips[index])
+        return np.asarray(np.minimum(x + self.offsets[index - 1], self._dips[index]))
 
     def high(self, x: Numbers) -> Numbers:
         """The greatest value at or before ``x``."""
         index = np.searchsorted(self.starts, x, side="right")
-        return np.maximum(x + self.offsets[index - 1], self._peaks[index - 1])
+        return np.asarray(np.maximum(x + self.offsets[index - 1], self._peaks[index - 1]))
 
     @property
     def _dips(self) -> Numbers:

@@ -14,7 +14,7 @@ from tamis.expr.catalogue import Bounds, Claim, Function, NaN, Partial, Signatur
 from tamis.expr.coerce import MAX_PRECISION, as_decimal, brought, is_numeric, is_text, narrowest, wider_numeric
 from tamis.expr.functions.casts import LIMITS
 from tamis.expr.tree import Call, Expr, Mode
-from tamis.expr.values import Datum, Evaluated, Mask, Numbers, build, either, fitted, full, nulls, outcome, raw, rows, wide_decimal
+from tamis.expr.values import Datum, Evaluated, Mask, Numbers, build, either, fitted, full, is_true, nulls, outcome, raw, rows, wide_decimal
 from tamis.types import DOUBLE, FLOAT, INTEGRAL, LONG, DataType, Decimal
 from tamis.types.arrow import to_arrow_type
 
@@ -206,8 +206,7 @@ def _away_from_zero(call: Call, bounds: Bounds) -> Mask:  # noqa: ARG001
     lo, hi = bounds[1]
     zero = pa.scalar(0, pa.int64()).cast(lo.type) if not pa.types.is_decimal(lo.type) else pa.scalar(decimal.Decimal(0), lo.type)
     positive, negative = pc.greater(lo, zero), pc.less(hi, zero)
-    n = rows([lo, hi])
-    return np.asarray(full(pc.or_kleene(positive, negative), n).fill_null(False).to_numpy(zero_copy_only=False))
+    return is_true(positive) | is_true(negative)
 
 
 def _moded(args: tuple[Expr, ...], data_type: DataType) -> bool:
@@ -229,7 +228,7 @@ for _name, _sql, _catalyst, _claim in (
             catalyst=_catalyst,
             claims=lambda _c, claim=_claim: claim,  # type: ignore[misc]
             partial=_overflows,
-            nan=NaN.SAME,
+            nan=lambda _: NaN.SAME,
             moded=_moded,
         )
     )
@@ -244,7 +243,7 @@ for _name, _sql, _catalyst in (("divide", ("/",), ("Divide",)), ("div", ("div",)
             claims=lambda _: _EITHER + _EITHER,
             partial=lambda _: Partial.OUTSIDE,
             guard=_away_from_zero,
-            nan=NaN.SAME,
+            nan=lambda _: NaN.SAME,
             moded=lambda _args, _type: True,
             note="where the divisor keeps its sign",
         )
@@ -258,7 +257,7 @@ for _name, _sql, _catalyst in (("remainder", ("%", "mod"), ("Remainder",)), ("pm
             sql=_sql,
             catalyst=_catalyst,
             partial=lambda _: Partial.ANYWHERE,
-            nan=NaN.SAME,
+            nan=lambda _: NaN.SAME,
             moded=lambda _args, _type: True,
             note="single values only",
         )
@@ -312,7 +311,7 @@ declare(
         catalyst=("UnaryMinus",),
         claims=lambda _: _DOWN,
         partial=lambda c: Partial.NEVER if c.type in _FLOATS or isinstance(c.type, Decimal) else Partial.OUTSIDE,
-        nan=NaN.SAME,
+        nan=lambda _: NaN.KEPT,
         moded=lambda _args, t: t in INTEGRAL,
     )
 )
@@ -327,7 +326,7 @@ declare(
         partial=lambda c: Partial.NEVER if c.type in _FLOATS or isinstance(c.type, Decimal) else Partial.OUTSIDE,
         guard=_one_sided,
         limits=lambda c: None if c.mode is Mode.LEGACY else (decimal.Decimal(0) if isinstance(c.type, Decimal) else 0, None),
-        nan=NaN.SAME,
+        nan=lambda _: NaN.KEPT,
         moded=lambda _args, t: t in INTEGRAL,
     )
 )

@@ -174,8 +174,7 @@ def render(call: Call, x: Datum) -> Evaluated:
     """Booleans, integers, decimals, dates and timestamps as text."""
     source = call.args[0].type
     if isinstance(source, Decimal):
-        text = [None if v is None else format(v, "f") for v in x.to_pylist()]
-        return Evaluated(pa.array(text, pa.string()))
+        return Evaluated(pa.array([None if v is None else format(v, "f") for v in x.to_pylist()], pa.string()))
     if source not in (DATE, TIMESTAMP, TIMESTAMP_NTZ):
         return Evaluated(x.cast(pa.string()))
     values, null = raw(x).astype(np.int64), nulls(x)

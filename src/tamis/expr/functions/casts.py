@@ -276,7 +276,7 @@ declare(
         catalyst=("Cast",),
         claims=_claims,
         partial=_partial,
-        nan=NaN.ANYTHING,
+        nan=lambda c: NaN.KEPT if c.type in _FLOATS and not is_text(c.args[0].type) else NaN.ANYTHING,
         rule="cast",
         moded=_moded,
         zoned=_zoned,

@@ -85,3 +85,13 @@ def field_of_days(days: Numbers, field: str) -> Numbers:
 def field_of_time(local: Numbers, field: str) -> Numbers:
     """Hour, minute or second of local microseconds."""
     return {"hour": local // HOUR % 24, "minute": local // MINUTE % 60, "second": local // SECOND % 60}[field]
+
+
+def now_range(expr: Moving, first: int, last: int) -> tuple[Any, Any]:
+    """The least and greatest that ``expr`` can be between two instants (local times may go back in between)."""
+    z, bounds = zone(expr.zone or "UTC"), (np.array(first, np.int64), np.array(last, np.int64))
+    lo, hi = int(z.local_low(bounds[0])), int(z.local_high(bounds[1]))
+    if first == last:
+        lo = hi = int(z.local(bounds[0]))
+    arrow = to_arrow_type(expr.type)
+    return (pa.scalar(lo // DAY, arrow), pa.scalar(hi // DAY, arrow)) if expr.type == DATE else (pa.scalar(lo, arrow), pa.scalar(hi, arrow))

@@ -60,7 +60,7 @@ def _within(call: Call, bounds: Bounds) -> Mask:
     else:
         same = trunc_days(a, unit) == trunc_days(b, unit)
     null = either(nulls(lo), nulls(hi))
-    return same if null is None else same & ~null
+    return np.asarray(same if null is None else same & ~null)
 
 
 for _name, _names, _catalyst in (
@@ -107,7 +107,7 @@ def _within_time(call: Call, bounds: Bounds) -> Mask:
     size = {"hour": DAY, "minute": HOUR, "second": MINUTE}[call.function]
     null = either(nulls(lo), nulls(hi))
     same = numbers(lo) // size == numbers(hi) // size
-    return same if null is None else same & ~null
+    return np.asarray(same if null is None else same & ~null)
 
 
 for _name, _catalyst in (("hour", ("Hour",)), ("minute", ("Minute",)), ("second", ("Second",))):

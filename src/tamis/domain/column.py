@@ -1,0 +1,108 @@
+"""From evidence to a spec: the one place where statistics are believed, or not.
+
+Missing, inverted, contradictory, undecodable or of another type: unknown. Nothing here raises because of what was stored.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tamis.domain.evidence import ColumnEvidence, Evidence
+from tamis.domain.spec import NO, Spec, below, known, unknown, where
+from tamis.expr.functions.casts import lossless
+from tamis.expr.tree import Column
+from tamis.expr.values import Datum, Mask
+from tamis.types import BINARY_COLLATION, DOUBLE, FLOAT, DataType, String
+from tamis.types.arrow import to_arrow_type
+
+
+def column_spec(column: Column, evidence: Evidence) -> tuple[Spec, bool]:
+    """What the column might be in each piece, and whether anything was known about it. A column itself never fails."""
+    top = _never_fails(unknown(column.type))
+    try:
+        found = evidence.column(column.ids)
+        if found is None:
+            return top, False
+        return _read(column.type, found, len(evidence), evidence.rows()), True
+    except Exception:  # noqa: BLE001  (a law: statistics that cannot be read are unknown)
+        return top, False
+
+
+def _never_fails(spec: Spec) -> Spec:
+    return Spec(spec.type, spec.lo, spec.hi, spec.value, spec.null, NO, spec.nan)
+
+
+def _read(data_type: DataType, found: ColumnEvidence, length: int, rows: Datum) -> Spec:
+    null, value, nan = _counts(data_type, found, length, rows)
+    lo, hi = _bounds(data_type, found, length)
+    return Spec(data_type, lo, hi, value, null, NO, nan)
+
+
+def _counts(data_type: DataType, found: ColumnEvidence, length: int, rows: Datum) -> tuple[Mask, Mask, Mask]:
+    """Where NULL, values, NaN are possible. Counts that contradict each other or the number of rows say nothing."""
+    count, nulls, nans = (_whole(x, length) for x in (found.count, found.nulls, found.nans))
+    (all_, has_all), (nulls_, has_nulls) = count, nulls
+    physical, has_rows = _whole(rows, length)
+    sane = has_all & has_nulls & (nulls_ >= 0) & (nulls_ <= all_) & (~has_rows | (physical == all_))
+    null: Mask = ~(sane & (nulls_ == 0))
+    if data_type not in (FLOAT, DOUBLE):
+        return null, ~(sane & (nulls_ == all_)), NO
+    nans_, has_nans = nans
+    counted = sane & has_nans & (nans_ >= 0) & (nans_ <= all_ - nulls_)
+    only_null = sane & (nulls_ == all_)
+    return null, ~(only_null | (counted & (nulls_ + nans_ == all_))), ~(only_null | (counted & (nans_ == 0)))
+
+
+def _whole(array: Datum, length: int) -> tuple[Mask, Mask]:
+    """Counts and where they are known."""
+    if array is None or len(array) != length or not pa.types.is_integer(array.type):
+        return np.zeros(length, np.int64), np.zeros(length, bool)
+    if isinstance(array, pa.ChunkedArray):
+        array = array.combine_chunks()
+    known_ = np.asarray(array.is_valid().to_numpy(zero_copy_only=False))
+    return np.asarray(array.cast(pa.int64(), safe=False).fill_null(0).to_numpy(zero_copy_only=False)), known_
+
+
+def _bounds(data_type: DataType, found: ColumnEvidence, length: int) -> tuple[Datum, Datum]:
+    """Bounds in the column's type; unknown on both sides where they are inverted or not numbers."""
+    nothing = pa.scalar(None, to_arrow_type(data_type))
+    if isinstance(data_type, String) and data_type.collation != BINARY_COLLATION:
+        return nothing, nothing
+    lo, hi = _bound(data_type, found, found.lo, length), _bound(data_type, found, found.hi, length)
+    bad = below(hi, lo)
+    if data_type in (FLOAT, DOUBLE):
+        bad = bad | known(pc.is_nan(lo)) | known(pc.is_nan(hi))
+    if bad.any():
+        lo, hi = where(bad, nothing, lo), where(bad, nothing, hi)
+    return lo, hi
+
+
+def _bound(data_type: DataType, found: ColumnEvidence, bound: Datum, length: int) -> Datum:
+    """One bound, if it is of the column's type, or of one that widens to it without loss (the column was widened since)."""
+    nothing = pa.scalar(None, to_arrow_type(data_type))
+    if bound is None or len(bound) != length:
+        return nothing
+    if isinstance(bound, pa.ChunkedArray):
+        bound = bound.combine_chunks()
+    target = to_arrow_type(data_type)
+    same = found.type == data_type or (isinstance(found.type, String) and isinstance(data_type, String) and _plain(found.type))
+    if same and bound.type == target:
+        return bound
+    if bound.type == to_arrow_type(found.type) and widens(found.type, data_type):
+        return bound.cast(target)
+    return nothing
+
+
+def _plain(data_type: String) -> bool:
+    return data_type.collation == BINARY_COLLATION
+
+
+def widens(old: DataType, new: DataType) -> bool:
+    """Whether a column of type ``old`` may have become one of type ``new``: a numeric type into a wider one."""
+    from tamis.expr.coerce import is_numeric
+
+    if not (is_numeric(old) and is_numeric(new)) or (old not in (FLOAT, DOUBLE) and new in (FLOAT, DOUBLE)):
+        return old == new
+    return lossless(old, new)

@@ -1,0 +1,99 @@
+"""Decides, for every piece of data at once, whether a filter is true for none, all or some of its rows.
+
+    A piece may be skipped only when it is *proved* that the filter is true for none of its rows and can raise an error for none of them.
+
+Top-level conjuncts run in the order given, and false or NULL stops the later ones. So a piece is *none* when some conjunct cannot be true and neither it
+nor any conjunct before it can fail; it is *all* when every conjunct is only ever true and none can fail.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tamis.domain.evidence import Evidence
+from tamis.domain.interpret import Interpreter, broadcast
+from tamis.domain.narrow import narrow
+from tamis.domain.rules import as_truth
+from tamis.domain.spec import UNKNOWN_TRUTH, Truth
+from tamis.expr.sql import short_sql
+from tamis.expr.tree import Expr
+from tamis.expr.values import Mask
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What is proved about N pieces."""
+
+    none: Mask
+    """No row of the piece passes, and none fails: skip it."""
+    all: Mask
+    """Every row passes, and none fails: no need to look."""
+    skipped_by: np.ndarray[Any, np.dtype[np.int32]]
+    """Index of the first conjunct that proved ``none``, or -1."""
+    why: list[str | None]
+    """Per conjunct: why it did not skip all that is left; None if it did."""
+    statistics: list[list[str]]
+    """Per conjunct: the columns whose statistics it used."""
+
+
+def decide(conjuncts: Sequence[Expr], evidence: Evidence, *, now: tuple[int, int] | None = None, strict: bool = False) -> Decision:
+    """``none``, ``all`` or neither for every piece that ``evidence`` describes.
+
+    ``now`` is the inclusive range of instants (microseconds) that the query may see as its own; None: any. Never raises because of what the
+    evidence holds; ``strict`` (for tests) lets errors of the rules themselves through, which else count as unknown.
+    """
+    count = len(evidence)
+    run = Interpreter(evidence, now)
+    none, all_, blocked = np.zeros(count, bool), np.ones(count, bool), np.zeros(count, bool)
+    skipped_by = np.full(count, -1, np.int32)
+    why: list[str | None] = []
+    statistics: list[list[str]] = []
+    for index, conjunct in enumerate(conjuncts):
+        run.start()
+        truth = broadcast(_interpreted(run, conjunct, strict), count)
+        blocked = blocked | truth.fail
+        proved = ~truth.true & ~blocked
+        skipped_by[proved & ~none] = index
+        none = none | proved
+        all_ = all_ & ~(truth.false | truth.null | truth.fail)
+        why.append(_reason(run, conjunct, truth, proved))
+        statistics.append(run.used)
+        if index + 1 < len(conjuncts):
+            _narrowed(run, conjunct, strict)
+    return Decision(none, all_, skipped_by, why, statistics)
+
+
+def _interpreted(run: Interpreter, conjunct: Expr, strict: bool) -> Truth:
+    """A rule that breaks knows nothing: planning must not fail for want of a proof."""
+    try:
+        return as_truth(run(conjunct))
+    except Exception as error:
+        if strict:
+            raise
+        run.notes.append(f"{short_sql(conjunct)}: its rule failed ({type(error).__name__})")
+        return UNKNOWN_TRUTH
+
+
+def _narrowed(run: Interpreter, conjunct: Expr, strict: bool) -> None:
+    notes, used = run.notes, run.used
+    try:
+        narrow(run, conjunct)
+    except Exception:
+        if strict:
+            raise
+    run.notes, run.used = notes, used
+
+
+def _reason(run: Interpreter, conjunct: Expr, truth: Truth, proved: Mask) -> str | None:
+    """A sentence for people: where knowledge was lost, or that the bounds really allow it."""
+    if bool(proved.all()):
+        return None
+    if run.notes:
+        return run.notes[0]
+    if bool((~truth.true & ~proved).any()):
+        return "a conjunct before it may fail"
+    return f"{short_sql(conjunct)} is possible within the bounds"

@@ -1,0 +1,88 @@
+"""The abstract interpreter: walks a filter once, in its own shape, over the statistics of all pieces."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from tamis.domain.column import column_spec
+from tamis.domain.evidence import Evidence
+from tamis.domain.rules import transfer
+from tamis.domain.spec import NO, UNKNOWN_TRUTH, YES, Abstract, Spec, Truth, constant, meet, truth_of, unknown
+from tamis.expr.evaluate import moment, scalar
+from tamis.expr.functions.clock import now_range
+from tamis.expr.sql import short_sql
+from tamis.expr.tree import Call, Column, Expr, Literal, Literals, Moving, Opaque
+from tamis.types import BOOLEAN
+
+
+@dataclass
+class Interpreter:
+    """One filter over one set of pieces. ``notes`` says where knowledge was lost, ``used`` which columns' statistics were looked at."""
+
+    evidence: Evidence
+    now: tuple[int, int] | None = None
+    narrowed: dict[tuple[int, ...], Spec] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    used: list[str] = field(default_factory=list)
+    _columns: dict[tuple[int, ...], tuple[Spec, bool]] = field(default_factory=dict)
+    _seen: dict[int, Abstract] = field(default_factory=dict)
+
+    def __call__(self, expr: Expr) -> Abstract:
+        """What ``expr`` might be in each piece."""
+        match expr:
+            case Literal(data_type, value):
+                return _as(constant(data_type, scalar(value, data_type)))
+            case Column():
+                return _as(self.column(expr))
+            case Call():
+                return self._call(expr)
+            case Moving():
+                return self._moving(expr)
+            case Literals() | Opaque():
+                self.notes.append(f"{expr.text if isinstance(expr, Opaque) else 'list'}: may be anything")
+        return UNKNOWN_TRUTH if expr.type == BOOLEAN else unknown(expr.type)
+
+    def column(self, column: Column) -> Spec:
+        """What the column might be, given its statistics and what earlier conjuncts leave of it."""
+        if column.ids not in self._columns:
+            self._columns[column.ids] = column_spec(column, self.evidence)
+        spec, found = self._columns[column.ids]
+        if not found:
+            self.notes.append(f"no statistics for {column.name}")
+        elif column.name not in self.used:
+            self.used.append(column.name)
+        if column.ids in self.narrowed:
+            narrowed = self.narrowed[column.ids]
+            return meet(spec, narrowed) if narrowed.type == spec.type else spec
+        return spec
+
+    def start(self) -> None:
+        """Begin the next conjunct: columns may be narrower now."""
+        self.notes, self.used, self._seen = [], [], {}
+
+    def _call(self, call: Call) -> Abstract:
+        if id(call) in self._seen:
+            return self._seen[id(call)]
+        out = self._seen[id(call)] = transfer(self, call)
+        if out.fail.any() and not any(note.endswith("may fail") for note in self.notes):
+            self.notes.append(f"{short_sql(call)} may fail")
+        return out
+
+    def _moving(self, expr: Moving) -> Spec:
+        """The range of instants that the query may see."""
+        if self.now is None:
+            self.notes.append(f"{expr.name}() is not known")
+            return replace(unknown(expr.type), null=NO, fail=NO)
+        lo, hi = now_range(expr, *self.now) if expr.zone is not None else (moment(expr, m) for m in self.now)
+        return Spec(expr.type, lo, hi, YES, NO, NO, NO)
+
+
+def _as(spec: Spec) -> Abstract:
+    return truth_of(spec) if spec.type == BOOLEAN else spec
+
+
+def broadcast(truth: Truth, length: int) -> Truth:
+    """The same with one entry per piece."""
+    return Truth(*(np.broadcast_to(m, (length,)) for m in (truth.true, truth.false, truth.null, truth.fail)))
