@@ -16,7 +16,7 @@ from typing import Any
 
 from tamis import expr
 from tamis import types as t
-from tamis.expr import catalogue
+from tamis.expr.catalogue import Partial
 from tamis.expr.tree import Call, Column, Expr, Literal, Mode, Opaque, conjuncts
 from tamis.spark.literals import Strange, data_type, literal, literals, same_values
 from tamis.types import Schema
@@ -66,7 +66,7 @@ def _settled(tree: Expr) -> Expr:
 
 def _can_fail(node: Expr) -> bool:
     if isinstance(node, Call):
-        return node.mode is not Mode.TRY and catalogue.function(node.function).partial(node) is not catalogue.Partial.NEVER
+        return node.mode is not Mode.TRY and expr.function(node.function).partial(node) is not Partial.NEVER
     return isinstance(node, Opaque)
 
 
@@ -109,7 +109,7 @@ class _Reader:
         made = expr.call(function, *args, mode=mode or Mode.ANSI, zone=settings.get("timeZoneId"), type=kind)
         if isinstance(made, Opaque) or not same_values(made.type, kind):
             raise Strange(f"{function} that gives {kind}")
-        if mode is None and isinstance(made, Call) and catalogue.function(made.function).moded(made.args, made.type):
+        if mode is None and isinstance(made, Call) and expr.function(made.function).moded(made.args, made.type):
             raise Strange("whether it can fail is not known")
         return made
 
@@ -193,4 +193,4 @@ _SPECIAL: dict[str, Callable[[_Reader, Node, Args], Expr]] = {
 
 def known() -> str:
     """The class names that are understood, with commas between: the text of other nodes is asked for."""
-    return ",".join(sorted({*_SPECIAL, *_TRANSPARENT, *(name for f in catalogue.functions() for name in f.catalyst)}))
+    return ",".join(sorted({*_SPECIAL, *_TRANSPARENT, *(name for f in expr.entries() for name in f.catalyst)}))
