@@ -1,0 +1,122 @@
+"""Ingesting a folder: each file once, whatever happens in between."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from tests.cli.conftest import Run
+
+import tamis
+from tamis.cli import ingest
+
+pytestmark = pytest.mark.spark
+
+
+def rows(path: Path) -> list[tuple[Any, ...]]:
+    return sorted(tuple(row.values()) for row in tamis.open(path).scan().to_arrow().to_pylist())
+
+
+def csv(folder: Path, name: str, *lines: str, header: str = "n,word") -> None:
+    folder.mkdir(exist_ok=True)
+    (folder / name).write_text("\n".join([header, *lines]) + "\n")
+
+
+def test_each_file_once(spark: Any, run: Run, tmp_path: Path) -> None:
+    inbox, table = tmp_path / "inbox", tmp_path / "t"
+    csv(inbox, "a.csv", "1,x", "2,y")
+    csv(inbox, "b.csv", "3,")
+    first = run("ingest", table, inbox, "--cluster-by", "n", "--json")
+    assert first.code == 0
+    assert (first.json["files"], first.json["rows"], first.json["known"]) == (2, 3, 0)
+    assert run("ingest", table, inbox, "--json").json["files"] == 0
+    csv(inbox, "c.csv", "4,z")
+    third = run("ingest", table, inbox, "--json").json
+    assert (third["files"], third["rows"], third["known"]) == (1, 1, 2)
+    assert rows(table) == [(1, "x"), (2, "y"), (3, None), (4, "z")]
+    assert run("describe", table, "--json").json["clustering_columns"] == ["n"]
+
+
+def test_batches_are_commits(spark: Any, run: Run, tmp_path: Path) -> None:
+    inbox, table = tmp_path / "inbox", tmp_path / "t"
+    for i in range(3):
+        csv(inbox, f"{i}.csv", f"{i},x")
+    done = run("ingest", table, inbox, "--batch-bytes", 1, "--json").json
+    assert (done["files"], done["commits"], done["version"]) == (3, 3, 3)
+
+
+def test_parquet_and_json(spark: Any, run: Run, tmp_path: Path) -> None:
+    inbox, table = tmp_path / "inbox", tmp_path / "t"
+    (inbox / "deep").mkdir(parents=True)
+    pq.write_table(pa.table({"n": [1], "word": ["x"]}), inbox / "deep" / "a.parquet")
+    assert run("ingest", table, inbox, "--json").json["rows"] == 1
+    pq.write_table(pa.table({"n": [2]}), inbox / "b.parquet")  # a column less: NULL
+    assert run("ingest", table, inbox, "--json").json["rows"] == 1
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "c.jsonl").write_text(json.dumps({"word": "z", "n": 3}) + "\n")
+    assert run("ingest", table, other, "--json").json["rows"] == 1
+    assert tamis.open(table).scan("n = 2 AND word IS NULL").count() == 1
+    assert tamis.open(table).scan("n = 3 AND word = 'z'").count() == 1
+
+
+def test_what_does_not_fit_is_refused_and_nothing_is_taken(spark: Any, run: Run, tmp_path: Path) -> None:
+    inbox, table = tmp_path / "inbox", tmp_path / "t"
+    csv(inbox, "a.csv", "1,x")
+    run("ingest", table, inbox)
+    csv(inbox, "b.csv", "1,x,2", header="n,word,extra")
+    done = run("ingest", table, inbox)
+    assert (done.code, "extra" in done.err) == (1, True)
+    csv(inbox, "b.csv", "one,x")
+    assert run("ingest", table, inbox).code == 1
+    assert rows(table) == [(1, "x")]
+    csv(inbox, "b.csv", "2,y")  # put right: taken now
+    assert run("ingest", table, inbox, "--json").json["rows"] == 1
+
+
+def test_a_call_killed_after_its_commit_does_not_repeat_it(spark: Any, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    inbox, table = tmp_path / "inbox", tmp_path / "t"
+    for i in range(2):
+        csv(inbox, f"{i}.csv", f"{i},x")
+    whole = ingest._append
+
+    def dies(*arguments: Any) -> int | None:
+        whole(*arguments)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ingest, "_append", dies)
+    with pytest.raises(KeyboardInterrupt):
+        ingest.run(str(table), str(inbox), batch_bytes=1)
+    monkeypatch.undo()
+    assert run("ingest", table, inbox, "--json").json["known"] == 1
+    assert rows(table) == [(0, "x"), (1, "x")]
+
+
+def test_two_calls_at_once_take_no_file_twice(spark: Any, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The other call commits while this one has read its files and not yet committed."""
+    inbox, table = tmp_path / "inbox", tmp_path / "t"
+    csv(inbox, "a.csv", "1,x")
+    load, between = ingest.load, []
+
+    def slow(*arguments: Any) -> Any:
+        df = load(*arguments)
+        if not between:
+            between.append(True)
+            assert ingest.run(str(table), str(inbox))["rows"] == 1
+        return df
+
+    monkeypatch.setattr(ingest, "load", slow)
+    assert ingest.run(str(table), str(inbox))["rows"] == 0
+    assert rows(table) == [(1, "x")]
+
+
+def test_the_clustering_of_a_table_stays(spark: Any, run: Run, tmp_path: Path) -> None:
+    inbox, table = tmp_path / "inbox", tmp_path / "t"
+    csv(inbox, "a.csv", "1,x")
+    run("ingest", table, inbox, "--cluster-by", "n")
+    done = run("ingest", table, inbox, "--cluster-by", "word")
+    assert (done.code, "CLUSTERING_DIFFERS" in done.err) == (1, True)
