@@ -1,1 +1,6 @@
 """The lazy reader of one part (seed 003)."""
+
+from tamis.read.lazy import read_part
+from tamis.read.spec import ReadCounters, ReadSpec
+
+__all__ = ["ReadCounters", "ReadSpec", "read_part"]

@@ -1,0 +1,233 @@
+"""Reads one part: the filter's columns first, the others only for rows that survived (seed 003).
+
+Law: what comes out, rows and errors, is what reading every column of every row and then filtering would give; only the cost differs.
+Blocks that their own statistics exclude are not read at all; a block without survivors costs its leaders; in a block with survivors
+the followers are decoded and reduced to them. Memory is bounded by a few blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from tamis.domain import decide
+from tamis.errors import CorruptData, InvalidInput
+from tamis.expr import Expr, filter_mask, supported, to_sql
+from tamis.files import PartFile, PartRef, Piece, open_part
+from tamis.read.columns import Columns, split
+from tamis.read.gate import Gate
+from tamis.read.meter import Meter
+from tamis.read.spec import ReadCounters, ReadSpec
+from tamis.state import open_store
+from tamis.stats import TableEvidence
+from tamis.types import Schema
+from tamis.types.arrow import to_arrow_schema
+
+CHUNK_ROWS = 65_536
+"""Blocks in a row are filtered together up to so many rows: a call of the filter costs as much as some thousand rows."""
+
+Mask = np.ndarray[Any, np.dtype[np.bool_]]
+
+
+def read_part(ref: PartRef, spec: ReadSpec, counters: ReadCounters) -> Iterator[pa.RecordBatch]:
+    """The rows of a part that satisfy ``spec.conjuncts``, in order, in the Arrow form of ``spec.schema``. Empty batches do not come.
+
+    Raises ``CorruptData`` naming the part; and under ``errors="raise"`` ``InvalidInput``: ``FILTER_FAILED`` for the first row on which the filter
+    fails, ``UNKNOWN_FUNCTION`` for a filter that cannot be run here.
+    """
+    conjuncts = () if ref.all_match else _runnable(spec)
+    counters.rows_total += ref.rows
+    if not conjuncts and not spec.schema.fields:
+        yield from _counted(ref, spec, counters)
+        return
+    part_schema = _schema_of(ref, spec)
+    meter = Meter(counters)
+    store = open_store(spec.url, spec.storage_options)
+    with meter.opening(filtered=bool(conjuncts)) as opened:
+        part = opened(open_part(store, ref, part_schema))
+    reader = _Reader(part, spec, split(part_schema, spec.schema, spec.part_schemas, conjuncts), conjuncts, meter)
+    for batch in reader.batches(ref):
+        for start in range(0, len(batch), spec.batch_rows):
+            yield batch if len(batch) <= spec.batch_rows else batch.slice(start, spec.batch_rows)
+
+
+def _counted(ref: PartRef, spec: ReadSpec, counters: ReadCounters) -> Iterator[pa.RecordBatch]:
+    """A count without a filter: the part need not be opened."""
+    counters.rows_matched += ref.rows
+    for start in range(0, ref.rows, spec.batch_rows):
+        yield pa.RecordBatch.from_struct_array(pa.Array.from_buffers(pa.struct([]), min(spec.batch_rows, ref.rows - start), [None]))
+
+
+def _runnable(spec: ReadSpec) -> tuple[Expr, ...]:
+    """The conjuncts to run here. Behind one that cannot be run nothing may drop a row: the error that it might raise would be lost."""
+    for at, conjunct in enumerate(spec.conjuncts):
+        if not supported(conjunct):
+            if spec.errors == "keep":
+                return spec.conjuncts[:at]
+            raise InvalidInput(
+                f"The filter {to_sql(conjunct)!r} has a function that is unknown here.",
+                code="UNKNOWN_FUNCTION",
+                name=to_sql(conjunct),
+                remedy="Use functions that Tamis knows, or run the query through Spark.",
+            )
+    return spec.conjuncts
+
+
+def _schema_of(ref: PartRef, spec: ReadSpec) -> Schema:
+    if ref.schema_id not in spec.part_schemas:
+        raise CorruptData(
+            f"Part {ref.part_id} ({ref.path}) was written under schema {ref.schema_id}, which the table does not have.",
+            name=ref.path,
+            remedy="Refresh the table; if that does not help, its log has to be restored.",
+        )
+    return spec.part_schemas[ref.schema_id]
+
+
+class _Reader:
+    """One pass over one open part."""
+
+    def __init__(self, part: PartFile, spec: ReadSpec, columns: Columns, conjuncts: tuple[Expr, ...], meter: Meter) -> None:
+        self._part, self._spec, self._columns, self._conjuncts, self._meter = part, spec, columns, conjuncts, meter
+        self._schema = to_arrow_schema(spec.schema)
+        self._leader_ids, self._follower_ids = columns.ask(columns.leaders), columns.ask(columns.followers)
+        self._gate = Gate(spec.lazy, part, self._leader_ids, self._follower_ids)
+
+    def batches(self, ref: PartRef) -> Iterator[pa.RecordBatch]:
+        blocks = np.array(self._part.block_rows, dtype=np.int64)
+        skip, sure = self._judged(ref, len(blocks))
+        self._meter.planned(len(blocks), int(skip.sum()))
+        for chunk in _chunks(blocks, skip, sure):
+            if not self._conjuncts or sure[chunk[0]]:
+                yield from self._whole(chunk)
+            elif self._gate.lazy():
+                yield from self._lazily(chunk)
+            else:
+                yield from self._eagerly(chunk)
+
+    def _judged(self, ref: PartRef, count: int) -> tuple[Mask, Mask]:
+        """Which blocks hold no row that survives, and which only such rows, by the file's own statistics. They may be wrong about nothing, but they may be silent."""
+        none, every = np.zeros(count, dtype=np.bool_), np.zeros(count, dtype=np.bool_)
+        if not self._conjuncts or count < 2:  # of a single block the manifest has said more already
+            return none, every
+        now = self._spec.now_micros
+        try:
+            ids = {i for conjunct in self._conjuncts for node in conjunct.walk() for i in getattr(node, "ids", ())}
+            table = self._part.statistics(ids)
+            table = table.append_column("schema_id", pa.array([ref.schema_id] * count, pa.int32()))
+            decision = decide(self._conjuncts, TableEvidence(table, self._spec.part_schemas), now=None if now is None else (now, now))
+        except Exception:  # noqa: BLE001  # a statistics problem never fails a query: the blocks are read
+            return none, every
+        return decision.none, decision.all & ~decision.none
+
+    def _whole(self, chunk: list[int]) -> Iterator[pa.RecordBatch]:
+        """All rows, nothing to test."""
+        wanted = [f for f in (*self._columns.leaders, *self._columns.followers) if any(f.id == o.id for o in self._spec.schema)]
+        for piece in self._read(self._columns.ask(wanted), chunk, None, leaders=False):
+            yield self._out(self._columns.typed(wanted, piece.batch), len(piece.positions))
+        self._meter.blocks(read=len(chunk), eager=len(chunk))
+
+    def _eagerly(self, chunk: list[int]) -> Iterator[pa.RecordBatch]:
+        """All columns at once, then the filter."""
+        kept = rows = 0
+        wanted = (*self._columns.leaders, *self._columns.followers)
+        share = self._gate.leader_share
+        for piece in self._read([*self._leader_ids, *self._follower_ids], chunk, None, leaders=True, share=share):
+            arrays = self._columns.typed(wanted, piece.batch)
+            keep = self._filtered(arrays, len(piece.positions))
+            kept, rows = kept + int(keep.sum()), rows + len(keep)
+            if keep.any():
+                yield self._out(_reduced(arrays, keep), int(keep.sum()))
+        self._gate.saw(kept, rows)
+        self._meter.blocks(read=len(chunk), eager=len(chunk))
+
+    def _lazily(self, chunk: list[int]) -> Iterator[pa.RecordBatch]:
+        """Leaders, filter, then followers of the blocks and rows that are left."""
+        alive: list[int] = []
+        kept = rows = 0
+        starts = np.concatenate([[0], np.cumsum(self._part.block_rows)])
+        for piece in self._read(self._leader_ids, chunk, None, leaders=True):
+            arrays = self._columns.typed(self._columns.leaders, piece.batch)
+            keep = self._filtered(arrays, len(piece.positions))
+            kept, rows = kept + int(keep.sum()), rows + len(keep)
+            if not keep.any():
+                continue
+            positions = piece.positions[keep]
+            hit = np.unique(np.searchsorted(starts, positions, side="right") - 1)
+            alive += [int(b) for b in hit]
+            yield from self._followed(_reduced(arrays, keep), positions, [int(b) for b in hit])
+        self._gate.saw(kept, rows)
+        self._meter.blocks(read=len(alive), lazy=len(chunk), skipped_filter=len(chunk) - len(alive))
+
+    def _followed(
+        self, leaders: dict[int, pa.Array], positions: np.ndarray[Any, np.dtype[np.int64]], blocks: list[int]
+    ) -> Iterator[pa.RecordBatch]:
+        """The surviving rows with their followers."""
+        if not self._columns.followers:
+            yield self._out(leaders, len(positions))
+            return
+        done = 0
+        for piece in self._read(self._follower_ids, blocks, positions, leaders=False):
+            size = len(piece.positions)
+            followers = self._columns.typed(self._columns.followers, piece.batch)
+            yield self._out({i: a.slice(done, size) for i, a in leaders.items()} | followers, size)
+            done += size
+
+    def _read(
+        self,
+        ids: Sequence[int],
+        blocks: list[int],
+        rows: np.ndarray[Any, np.dtype[np.int64]] | None,
+        *,
+        leaders: bool,
+        share: float | None = None,
+    ) -> Iterator[Piece]:
+        pieces = self._part.read(ids, blocks, rows)
+        while True:
+            with self._meter.reading(self._part, leaders=leaders, share=share):
+                piece = next(pieces, None)
+            if piece is None:
+                return
+            yield piece
+
+    def _filtered(self, arrays: dict[int, pa.Array], length: int) -> Mask:
+        with self._meter.filtering(length):
+            keep, failed, error = filter_mask(self._conjuncts, arrays, length, now_micros=self._spec.now_micros)
+        if failed.any():
+            if self._spec.errors == "raise":
+                raise InvalidInput(
+                    f"The filter fails on a row: {error}",
+                    code="FILTER_FAILED",
+                    name=str(error),
+                    remedy="Use the try_ form of the function that fails.",
+                )
+            keep |= failed
+        return keep
+
+    def _out(self, arrays: dict[int, pa.Array], length: int) -> pa.RecordBatch:
+        self._meter.matched(length)
+        return self._columns.shaped(arrays, self._schema, length)
+
+
+def _reduced(arrays: dict[int, pa.Array], keep: Mask) -> dict[int, pa.Array]:
+    if keep.all():
+        return arrays
+    mask = pa.array(keep)
+    return {i: a.filter(mask) for i, a in arrays.items()}
+
+
+def _chunks(rows: np.ndarray[Any, np.dtype[np.int64]], skip: Mask, sure: Mask) -> Iterator[list[int]]:
+    """The blocks to read, in order, alike ones together up to ``CHUNK_ROWS``."""
+    chunk: list[int] = []
+    count = 0
+    for block in np.flatnonzero(~skip).tolist():
+        size = int(rows[block])
+        if chunk and (count + size > CHUNK_ROWS or sure[block] != sure[chunk[0]]):
+            yield chunk
+            chunk, count = [], 0
+        chunk.append(block)
+        count += size
+    if chunk:
+        yield chunk
