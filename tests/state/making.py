@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from tamis.state import Head, Operation, Proposal, Snapshot, Store, commit, create
+from tamis.state import Head, Operation, Proposal, Snapshot, Store, commit, create, open_store
 from tamis.state.cache import CACHE
 from tamis.types import LONG, STRING, Field, Schema
 from tamis.world import new_id
@@ -64,3 +64,16 @@ def part_ids(snapshot: Snapshot) -> list[str]:
 def forget() -> None:
     """As a new process would start: nothing remembered."""
     CACHE.clear()
+
+
+def copy(store: Store) -> Store:
+    """A memory store of its own with the same objects."""
+    twin = open_store(f"memory://{new_id()}")
+    for entry in store.list():
+        twin.put(entry.path, store.get(entry.path))
+    return twin
+
+
+def memory() -> Store:
+    """An empty store that nobody else has."""
+    return open_store(f"memory://{new_id()}")

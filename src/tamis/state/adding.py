@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from tamis import stats
 from tamis.errors import InvalidInput
 from tamis.state.log import ROOT
-from tamis.state.merge import stack
+from tamis.state.merge import is_statistic, stack
 from tamis.state.model import PART_COLUMNS
 from tamis.state.record import Segment
 from tamis.state.store import Store
@@ -45,8 +45,10 @@ def add_segment(store: Store, add: Sequence[pa.Table], tables: Mapping[str, pa.T
     segment_id = new_id()
     schema_ids = pc.unique(manifest["schema_id"]).to_pylist()
     named = {"parts": manifest, **{name: table for name, table in tables.items() if len(table)}}
-    union = stats.union(manifest)
-    at_rest: dict[str, Columns] = {name: keep(store, table, manifest_path(segment_id, name)) for name, table in named.items()}
+    union = stats.union(manifest) if len(manifest) > 1 else manifest.select([n for n in manifest.column_names if is_statistic(n)])
+    at_rest: dict[str, Columns] = {
+        name: keep(store, [table], table.schema, manifest_path(segment_id, name)) for name, table in named.items()
+    }
     return Segment(
         segment_id=segment_id,
         parts=len(manifest),

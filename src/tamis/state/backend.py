@@ -69,14 +69,16 @@ def connect(location: Location, options: Mapping[str, Any], *, mkdir: bool = Fal
         ) from error
 
 
-def translate(error: Exception, action: str, name: str) -> TamisError:
-    """``error``, met while doing ``action`` to the object ``name``, as one of ours."""
-    if isinstance(error, TamisError):
-        return error
+def translate(error: Exception, action: str, name: str) -> Exception:
+    """``error``, met while doing ``action`` to the object ``name``, as one of ours; itself where it is one, or is no matter of the store."""
     text = first_line(error)
+    if isinstance(error, ValueError) and "parse path" in text:
+        return InvalidInput(f"{name!r} cannot be a path: {text}", code="BAD_PATH", name=name, remedy="Choose another name.")
+    if isinstance(error, TamisError) or not isinstance(error, BaseError | OSError):
+        return error
     if isinstance(error, FileNotFoundError):
         return NotFound(f"There is no object {name}.", code="OBJECT_NOT_FOUND", name=name, remedy="Check the path.")
-    if "range was invalid" in text or "out of range" in text.lower():
+    if re.search("range was invalid|invalid range|range not satisfiable", text, re.IGNORECASE):
         return CorruptData(f"{name} is shorter than it should be.", code="TRUNCATED", name=name, remedy="Restore it from a backup.")
     if "not a directory" in text.lower():
         return InvalidInput(

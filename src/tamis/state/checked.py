@@ -16,44 +16,84 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 CHECKSUMS = "tamis.crc32"
-"""Key of the footer's list: column name → [[offset, length, CRC-32] …], one for each Parquet column below it."""
+"""Key of the footer's list: column name → [[offset, length, CRC-32] …], one for each Parquet column below it and each row group."""
 
 TAIL = 8
 """Bytes after Parquet's metadata: its length and the magic."""
 
+GROUP_ROWS = 16_384
+"""Rows from which a row group is written: what an encoder holds in memory."""
+
+_MAGIC = 4
+
+Chunk = tuple[int, int, int]
+"""(offset, length, CRC-32) of bytes in a file."""
+
 
 @dataclass(frozen=True, slots=True)
 class Footer:
-    """What a file's end says: Parquet's metadata, column names, and by column the (offset, length, CRC-32) of its chunks."""
+    """What a file's end says: Parquet's metadata, the Arrow schema, and each column's chunks."""
 
     metadata: pq.FileMetaData
-    names: tuple[str, ...]
-    chunks: dict[str, list[tuple[int, int, int]]]
+    schema: pa.Schema
+    chunks: dict[str, list[Chunk]]
 
 
-def encode(table: pa.Table) -> tuple[bytes, int]:
-    """The file's bytes, and the length of its end.
+class Encoder:
+    """Writes a file piece by piece, in bounded memory but for the compressed bytes.
 
-    Written twice: the checksums of the first writing go into the footer of the second, which is the same before it.
+    Each row group is encoded twice: alone, to know its columns' lengths and checksums, and into the file, where its bytes are the same.
     """
-    plain = _write(table, {})
-    metadata = pq.read_metadata(pa.BufferReader(plain))
-    sums: dict[str, list[tuple[int, int, int]]] = {name: [] for name in table.column_names}
-    owners = [field.name for field in table.schema for _ in range(_leaves(field.type))]
-    for group in range(metadata.num_row_groups):
-        for at, owner in enumerate(owners):
-            chunk = metadata.row_group(group).column(at)
-            start, length = chunk.dictionary_page_offset or chunk.data_page_offset, chunk.total_compressed_size
-            sums[owner].append((start, length, zlib.crc32(plain[start : start + length])))
-    data = _write(table, {CHECKSUMS: json.dumps(sums, separators=(",", ":"))})
-    return data, int.from_bytes(data[-TAIL:-4], "little") + TAIL
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self._schema = schema
+        self._sink = pa.BufferOutputStream()
+        self._writer = _writer(self._sink, schema)
+        self._held: list[pa.Table] = []
+        self._rows = 0
+        self._chunks: dict[str, list[Chunk]] = {name: [] for name in schema.names}
+
+    def add(self, table: pa.Table) -> None:
+        """More rows, under the encoder's schema."""
+        self._held.append(table)
+        if sum(len(held) for held in self._held) >= GROUP_ROWS:
+            self._flush()
+
+    def finish(self) -> tuple[bytes, int, int]:
+        """The file's bytes, the length of its end, and the number of rows."""
+        self._flush()
+        self._writer.add_key_value_metadata({CHECKSUMS: json.dumps(self._chunks, separators=(",", ":"))})
+        self._writer.close()
+        data = self._sink.getvalue().to_pybytes()
+        places = [(start, length) for name, start, length in _places(pq.read_metadata(pa.BufferReader(data)), self._schema)]
+        assert sorted(places) == sorted((start, length) for chunks in self._chunks.values() for start, length, _ in chunks)
+        return data, int.from_bytes(data[-TAIL:-4], "little") + TAIL, self._rows
+
+    def _flush(self) -> None:
+        table = pa.concat_tables(self._held or [self._schema.empty_table()]).combine_chunks()
+        self._held = []
+        if not len(table):
+            return
+        shift = max(self._sink.tell(), _MAGIC) - _MAGIC
+        self._writer.write_table(table, row_group_size=len(table))
+        self._rows += len(table)
+        alone = pa.BufferOutputStream()
+        with _writer(alone, self._schema) as writer:
+            writer.write_table(table, row_group_size=len(table))
+        data = alone.getvalue()
+        for name, start, length in _places(pq.read_metadata(pa.BufferReader(data)), self._schema):
+            self._chunks[name].append((start + shift, length, zlib.crc32(data[start : start + length])))
 
 
 def footer(tail: bytes) -> Footer:
     """The footer that a file's last bytes hold."""
-    metadata = pq.read_metadata(pa.BufferReader(b"PAR1" + tail))
-    sums = json.loads((metadata.metadata or {})[CHECKSUMS.encode()])
-    return Footer(metadata, tuple(sums), {name: [(o, n, c) for o, n, c in chunks] for name, chunks in sums.items()})
+    file = pq.ParquetFile(pa.BufferReader(b"PAR1" + tail))
+    sums = json.loads((file.metadata.metadata or {})[CHECKSUMS.encode()])
+    return Footer(
+        file.metadata,
+        file.schema_arrow.remove_metadata(),
+        {name: [(o, n, c) for o, n, c in sums[name]] for name in file.schema_arrow.names},
+    )
 
 
 def decode(end: Footer, size: int, names: Sequence[str], chunks: Mapping[int, bytes]) -> pa.Table:
@@ -65,13 +105,19 @@ def decode(end: Footer, size: int, names: Sequence[str], chunks: Mapping[int, by
     return file.read(columns=list(names), use_threads=False)
 
 
-def _write(table: pa.Table, extra: Mapping[str, str]) -> bytes:
-    sink = pa.BufferOutputStream()
-    with pq.ParquetWriter(sink, table.schema, compression="zstd", write_statistics=False) as writer:
-        writer.write_table(table, row_group_size=max(1, len(table)))
-        if extra:
-            writer.add_key_value_metadata(dict(extra))
-    return bytes(sink.getvalue())
+def _writer(sink: pa.BufferOutputStream, schema: pa.Schema) -> pq.ParquetWriter:
+    return pq.ParquetWriter(sink, schema, compression="zstd", write_statistics=False)
+
+
+def _places(metadata: pq.FileMetaData, schema: pa.Schema) -> list[tuple[str, int, int]]:
+    """(column, offset, length) of each column chunk."""
+    owners = [field.name for field in schema for _ in range(_leaves(field.type))]
+    out = []
+    for group in range(metadata.num_row_groups):
+        for at, owner in enumerate(owners):
+            chunk = metadata.row_group(group).column(at)
+            out.append((owner, chunk.dictionary_page_offset or chunk.data_page_offset, chunk.total_compressed_size))
+    return out
 
 
 def _leaves(data_type: pa.DataType) -> int:

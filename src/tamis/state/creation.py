@@ -28,6 +28,7 @@ def create(store: Store, head: Head, operation: Operation, *, add: Sequence[pa.T
     A head without a ``table_id`` or ``created_micros`` gets them. Repeated with the same ``operation_id`` it gives the same version 0. Raises ``AlreadyExists`` where
     there is a table, ``InvalidInput`` where there is something else; then nothing was touched.
     """
+    store = store.fresh()
     check_writer(head.reader_features, head.writer_features, store.url)
     operation_id = operation_id or new_id()
     landing = Landing(store, operation_id)

@@ -7,7 +7,8 @@ tables at rest of the added segments that stand inline. What is added and remove
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,17 +56,25 @@ class Delta:
     source: object = None
     """The rollup that it was loaded from, if it was."""
 
-    def read_changes(self, store: Store, choose: Chooser) -> pa.Table:
-        """The chosen columns of its changes. Raises ``DamagedLayer`` where its rollup turns out unreadable."""
-        return self._read(self.changes, store, choose)
+    @property
+    def nbytes(self) -> int:
+        """What it takes at rest."""
+        return self.changes.nbytes + sum(table.nbytes for table in self.tables.values())
 
-    def read_table(self, store: Store, name: str, choose: Chooser) -> pa.Table | None:
-        """The chosen columns of the inline rows of the table ``name``, None where there are none; raises as ``read_changes``."""
-        return self._read(self.tables[name], store, choose) if name in self.tables else None
+    def read(self, store: Store, columns: Columns, choose: Chooser, *, remember: bool = True) -> pa.Table:
+        """Chosen columns of ``changes`` or of one of ``tables``. Raises ``DamagedLayer`` where its rollup turns out unreadable."""
+        with self._blamed():
+            return columns.read(store, choose, remember=remember)
 
-    def _read(self, columns: Columns, store: Store, choose: Chooser) -> pa.Table:
+    def schema(self, store: Store, columns: Columns) -> pa.Schema:
+        """The schema of ``changes`` or of one of ``tables``; raises as ``read``."""
+        with self._blamed():
+            return columns.schema(store)
+
+    @contextmanager
+    def _blamed(self) -> Iterator[None]:
         try:
-            return columns.read(store, choose)
+            yield
         except CorruptData as error:
             if self.source is None:
                 raise
@@ -126,29 +135,37 @@ def of_commit(commit: Commit) -> Delta:
     rows += ({"kind": INDEX_GONE, "segment_id": gone, **when} for gone in commit.remove_index)
     changes = pa.Table.from_pylist(rows, schema=CHANGES)
     if segment is not None and segment.statistics is not None:
-        union = segment.statistics.table
-        for name in filter(is_statistic, union.column_names):
-            column = pa.concat_arrays([union.column(name).combine_chunks(), pa.nulls(len(rows) - 1, union.schema.field(name).type)])
-            changes = changes.append_column(name, column)
-    return Delta(commit.remove_all, Memory(changes), tables)
+        changes = _beside(changes, segment.statistics.table)
+    return Delta(commit.remove_all, Memory(changes, segment.statistics.nbytes if segment and segment.statistics else 0), tables)
+
+
+def _beside(changes: pa.Table, union: pa.Table) -> pa.Table:
+    """The changes of a commit, the statistics of its segment beside the first row."""
+    columns = {name: changes.column(name) for name in changes.column_names}
+    for field in union.schema:
+        if is_statistic(field.name):
+            rest = pa.nulls(len(changes) - 1, field.type)
+            columns[field.name] = pa.chunked_array([*union.column(field.name).chunks, rest])
+    return pa.table(columns)
 
 
 class Memory(Inline):
-    """A table that is only in memory."""
+    """A table that is in memory already; at rest it took ``nbytes``."""
 
-    def __init__(self, table: pa.Table) -> None:
-        super().__init__(len(table), table.nbytes, b"", table)
+    def __init__(self, table: pa.Table, nbytes: int) -> None:
+        super().__init__(len(table), 0, b"", table)
+        self._nbytes = nbytes
 
     @property
     def nbytes(self) -> int:
-        return self.size
+        return self._nbytes
 
 
 def live(store: Store, deltas: Sequence[Delta]) -> Live:
     """What is left after ``deltas``, in the order of their ranges. Reads the facts of changes, no statistics."""
     start = max((at for at, delta in enumerate(deltas) if delta.reset), default=0)
     layers = deltas[start:]
-    facts = gather(store, lambda delta: delta.read_changes(store, lambda _: CHANGES.names), layers)
+    facts = gather(store, lambda delta: delta.read(store, delta.changes, lambda _: CHANGES.names), layers)
     table = stack([_placed(table, layer) for layer, table in enumerate(facts)])
     kind = table["kind"].to_numpy()
     ids = table["segment_id"].combine_chunks()
@@ -180,9 +197,8 @@ def files_of(text: str | None) -> dict[str, Columns]:
 def _keyed(table: Inline, segment_id: str) -> Memory:
     """An inline table with the columns that say whose it is."""
     rows = table.table
-    if "part" not in rows.column_names:
-        rows = rows.add_column(0, "part", pa.array(np.arange(len(rows), dtype=np.int32)))
-    return Memory(rows.add_column(0, "segment_id", pa.array([segment_id] * len(rows), pa.string())))
+    columns = {"segment_id": pa.array([segment_id] * len(rows), pa.string()), "part": pa.array(np.arange(len(rows), dtype=np.int32))}
+    return Memory(pa.table(columns | {name: rows.column(name) for name in rows.column_names}), table.nbytes)
 
 
 def _placed(table: pa.Table, layer: int) -> pa.Table:

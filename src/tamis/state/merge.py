@@ -5,7 +5,7 @@ Column names of manifests: those that begin with a digit are statistics, the num
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import pyarrow as pa
 
@@ -31,24 +31,32 @@ def stack(tables: Sequence[pa.Table]) -> pa.Table:
     A statistic that has two types is left out: unknown. Raises ``ValueError`` where a fact has.
     """
     tables = [table for table in tables if table.num_columns]
-    if len(tables) == 1:
-        return tables[0]
+    try:
+        return pa.concat_tables(tables, promote_options="default")
+    except pa.ArrowException:  # two types for a name
+        schema = common([table.schema for table in tables])
+        return pa.concat_tables([under(table, schema) for table in tables])
+
+
+def common(schemas: Iterable[pa.Schema]) -> pa.Schema:
+    """The schema of the stack of tables with these schemas."""
     fields: dict[str, pa.Field] = {}
     doubtful: set[str] = set()
-    for table in tables:
-        for field in table.schema:
-            known = fields.get(field.name)
-            if known is None or pa.types.is_null(known.type):
-                fields[field.name] = field.with_nullable(True).remove_metadata()
-            elif known.type != field.type and not pa.types.is_null(field.type):
-                doubtful.add(field.name)
+    for field in (field for schema in schemas for field in schema):
+        known = fields.get(field.name)
+        if known is None or pa.types.is_null(known.type):
+            fields[field.name] = pa.field(field.name, field.type)
+        elif known.type != field.type and not pa.types.is_null(field.type):
+            doubtful.add(field.name)
     if bad := [name for name in doubtful if not is_statistic(name)]:
         raise ValueError(f"column {bad[0]!r} has two types")
-    schema = pa.schema([field for name, field in fields.items() if name not in doubtful])
-    return pa.concat_tables([_under(table, schema) for table in tables])
+    return pa.schema([field for name, field in fields.items() if name not in doubtful])
 
 
-def _under(table: pa.Table, schema: pa.Schema) -> pa.Table:
+def under(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """The table's rows under ``schema``, made by ``common`` of its own and others."""
+    if table.schema.equals(schema):
+        return table
     have = set(table.column_names)
     columns = [table.column(f.name).cast(f.type) if f.name in have else pa.chunked_array([pa.nulls(len(table), f.type)]) for f in schema]
     return pa.table(columns, schema=schema)

@@ -84,11 +84,11 @@ class Writer:
         """Nothing: what is written is not visible before ``close``."""
 
     def write(self, data: Any) -> int:
-        length = memoryview(data).nbytes
+        octets = memoryview(data).cast("B")  # pyarrow's buffers are of signed bytes, which obstore does not take
         stream = self._open()
-        self._store._run("write", self._path, lambda _store, _key: stream.write(data))  # the one way to storage
-        self._at += length
-        return length
+        self._store._run("write", self._path, lambda _store, _key: stream.write(octets))  # the one way to storage
+        self._at += octets.nbytes
+        return octets.nbytes
 
     def close(self) -> None:
         """Makes the object visible. Raises ``StoreUnavailable``: then it is not, or its fate is unknown."""
@@ -96,7 +96,7 @@ class Writer:
             return
         stream, self._stream = self._stream, None
         self._store._run("write", self._path, lambda _store, _key: stream.close())
-        self._store.io.add(written=self._at, requests=1)
+        self._store.io.add(written=self._at)
 
     def abort(self) -> None:
         """Forgets what was written."""

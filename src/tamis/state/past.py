@@ -49,6 +49,7 @@ def load(store: Store, version: int | None = None, timestamp_micros: int | None 
             name=f"{version}, {timestamp_micros}",
             remedy="Give one of them.",
         )
+    store = store.fresh()
     if version is not None:
         return Snapshot.at(store, _numbered(store, version))
     latest = _latest(store)

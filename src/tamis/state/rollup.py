@@ -7,7 +7,8 @@ range writes its rollup from the sixteen below, so each commit is rewritten once
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+import warnings
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -19,18 +20,18 @@ from tamis.state.cache import CACHE
 from tamis.state.delta import DamagedLayer, Delta, live, of_commit
 from tamis.state.envelope import readable, seal, unseal
 from tamis.state.log import ROOT, read_commits
-from tamis.state.merge import stack
+from tamis.state.merge import common, under
 from tamis.state.parallel import gather
 from tamis.state.record import Commit
 from tamis.state.store import Store
-from tamis.state.stored import columns_from_json, keep
+from tamis.state.stored import Columns, columns_from_json, keep
 from tamis.world import new_id
 
 T = TypeVar("T")
 
 FAN_OUT = 16
 INLINE_BYTES = 64 * 2**10
-LARGEST = 256 * 2**20
+LARGEST = 64 * 2**20
 """Bytes at rest beyond which a rollup is not built: its readers take the sixteen below."""
 
 
@@ -115,49 +116,68 @@ def read(store: Store, table_id: str, tile: Tile) -> Delta | None:
 
 
 def complete(store: Store, commit: Commit) -> None:
-    """Sees to it, after ``commit``, that the rollups up to it exist. Best effort: the commit stands whatever happens here."""
+    """Sees to it, after ``commit``, that the rollups up to it exist. Best effort: the commit stands whatever happens here.
+
+    Anything but an error of the store is a defect, and a warning says so.
+    """
     if (commit.version + 1) % FAN_OUT:
         return
     for tile in tiles(commit.version + 1):
         try:
             if tile.level and read(store, commit.table_id, tile) is None:
                 write(store, commit.table_id, tile)
-        except (TamisError, pa.ArrowException, ValueError):
-            continue
+        except TamisError:  # the store fails, or something older is damaged: no news, and nothing of ours
+            return
+        except Exception as error:  # noqa: BLE001  # the commit stands
+            message = f"The rollup {tile.path} of {store.url} could not be written, opening is slower: {type(error).__name__}: {error}"
+            warnings.warn(message, RuntimeWarning, stacklevel=2)
 
 
 def write(store: Store, table_id: str, tile: Tile) -> None:
     """Builds and writes the rollup of ``tile`` from those below it. Tables first, then what names them."""
     avoid: set[Tile] = set()
-    content = trusting(avoid, lambda: _content(store, deltas(store, table_id, tile.children, avoid)))
-    if content is None:
+    body = trusting(avoid, lambda: _build(store, tile, deltas(store, table_id, tile.children, avoid)))
+    if body is None:
         return
-    reset, changes, tables = content
-    stem = f"{ROOT}/rollup/{tile.level}-{tile.first:020}-{new_id()}"
-    body: dict[str, Any] = {
-        "table_id": table_id,
-        "level": tile.level,
-        "first": tile.first,
-        "reset": reset,
-        "changes": keep(store, changes, f"{stem}.changes.parquet", limit=INLINE_BYTES).to_json(),
-        "tables": {name: keep(store, rows, f"{stem}.{name}.parquet", limit=INLINE_BYTES).to_json() for name, rows in tables.items()},
-    }
-    data = seal("rollup", body)
+    data = seal("rollup", {"table_id": table_id, "level": tile.level, "first": tile.first, **body})
     if not store.put_if_absent(tile.path, data) and read(store, table_id, tile) is None:
         store.put(tile.path, data)  # what is there is damaged, or another table's
 
 
-def _content(store: Store, layers: Sequence[Delta]) -> tuple[bool, pa.Table, dict[str, pa.Table]] | None:
-    """Of the whole range: whether it resets, its changes with their statistics, the rows of its living segments' inline tables. None: too large."""
-    if sum(layer.changes.nbytes + sum(t.nbytes for t in layer.tables.values()) for layer in layers) > LARGEST:
+def _build(store: Store, tile: Tile, layers: Sequence[Delta]) -> dict[str, Any] | None:
+    """What the rollup says, its tables written; None where it would be too large. One layer after the other: memory holds one."""
+    if sum(layer.nbytes for layer in layers) > LARGEST:
         return None
     state = live(store, layers)
-    changes = stack([layer.read_changes(store, list) for layer in state.layers]).take(pa.array(state.kept))
+    stem = f"{ROOT}/rollup/{tile.level}-{tile.first:020}-{new_id()}"
     segments = state.changes["segment_id"].take(pa.array(state.segments)).combine_chunks()
-    tables: dict[str, pa.Table] = {}
+    kept = state.changes.select(["layer", "row"]).take(pa.array(state.kept))
+    layer_of, row_of = kept["layer"].to_numpy(), kept["row"].to_numpy()
+
+    def changes(at: int, rows: pa.Table) -> pa.Table:
+        return rows.take(pa.array(row_of[layer_of == at]))
+
+    def living(_: int, rows: pa.Table) -> pa.Table:
+        return rows.filter(pc.is_in(rows["segment_id"], value_set=segments))
+
+    tables = {}
     for name in sorted({name for layer in state.layers for name in layer.tables}):
-        found = [rows for layer in state.layers if (rows := layer.read_table(store, name, list)) is not None]
-        rows = stack([table.filter(pc.is_in(table["segment_id"], value_set=segments)) for table in found])
-        if len(rows):
-            tables[name] = rows
-    return state.reset, changes, tables
+        sources = {at: layer.tables[name] for at, layer in enumerate(state.layers) if name in layer.tables}
+        tables[name] = _gathered(store, state.layers, sources, living, f"{stem}.{name}.parquet")
+    everything = _gathered(
+        store, state.layers, {at: layer.changes for at, layer in enumerate(state.layers)}, changes, f"{stem}.changes.parquet"
+    )
+    return {
+        "reset": state.reset,
+        "changes": everything.to_json(),
+        "tables": {name: table.to_json() for name, table in tables.items() if table.rows},
+    }
+
+
+def _gathered(
+    store: Store, layers: Sequence[Delta], sources: Mapping[int, Columns], choose: Callable[[int, pa.Table], pa.Table], path: str
+) -> Columns:
+    """The chosen rows of one table of each layer, at rest together."""
+    schema = common(layers[at].schema(store, columns) for at, columns in sources.items())
+    pieces = (choose(at, layers[at].read(store, columns, list, remember=False)) for at, columns in sources.items())
+    return keep(store, (under(piece, schema) for piece in pieces), schema, path, limit=INLINE_BYTES)

@@ -33,11 +33,14 @@ SEGMENT_COLUMNS = ("segment_id", "version", "timestamp_micros", "rows", "bytes",
 
 
 class Snapshot:
-    """The table as of one commit. Holds the commit and the head; loads segments and parts when they are asked for, once."""
+    """The table as of one commit. Holds the commit and the head; loads segments and parts when they are asked for, once.
+
+    ``store`` should be a view of its own (``Store.fresh``): its counters are the snapshot's.
+    """
 
     def __init__(self, store: Store, commit: Commit, head: Head) -> None:
         check_reader(head.reader_features, store.url)
-        self.store = store.fresh()
+        self.store = store
         self.commit = commit
         self.head = head
         self._avoid: set[Tile] = set()
@@ -45,12 +48,9 @@ class Snapshot:
     @staticmethod
     def at(store: Store, commit: Commit) -> Snapshot:
         """The snapshot that ``commit`` made."""
-        view = store.fresh()
-        head = head_commit(view, commit).head
+        head = head_commit(store, commit).head
         assert head is not None
-        snapshot = Snapshot(view, commit, head)
-        snapshot.store = view
-        return snapshot
+        return Snapshot(store, commit, head)
 
     @property
     def version(self) -> int:
@@ -139,7 +139,8 @@ class Snapshot:
 
         def read(at: int) -> pa.Table:
             rows = pa.array(row_of[layer_of == at])
-            return state.layers[at].read_changes(self.store, lambda names: wanted(names, ("rows", "schema_id"), ids)).take(rows)
+            layer = state.layers[at]
+            return layer.read(self.store, layer.changes, lambda names: wanted(names, ("rows", "schema_id"), ids)).take(rows)
 
         used = np.unique(layer_of)
         empty = CHANGES.empty_table().select(["rows", "schema_id"])
@@ -182,9 +183,9 @@ class Snapshot:
     def _rows(self, layer: Delta, name: str, facts: Collection[str], chosen: np.ndarray[Any, Any], ids: frozenset[int]) -> pa.Table | None:
         """The rows of the chosen segments that stand together in a layer."""
         known = {"segment_id", "part", "part_id", *facts}
-        table = layer.read_table(self.store, name, lambda names: wanted(names, known, ids))
-        if table is None:
+        if name not in layer.tables:
             return None
+        table = layer.read(self.store, layer.tables[name], lambda names: wanted(names, known, ids))
         places = pc.index_in(table["segment_id"], value_set=self.segments["segment_id"].take(pa.array(chosen)).combine_chunks())
         table = table.drop_columns(["segment_id"])
         if places.null_count:

@@ -92,7 +92,7 @@ class Store:
     def get(self, path: str) -> bytes:
         """The whole object."""
         data: bytes = self._run("read", path, lambda store, key: obstore.get(store, key).bytes().to_bytes())
-        self.io.add(read=len(data), requests=1)
+        self.io.add(read=len(data))
         return data
 
     def get_range(self, path: str, offset: int, length: int) -> bytes:
@@ -111,7 +111,7 @@ class Store:
                 path,
                 lambda store, key: [memoryview(b) for b in obstore.get_ranges(store, key, starts=starts, lengths=lengths, coalesce=0)],
             )
-        self.io.add(read=sum(len(c) for c in chunks), requests=len(chunks))
+        self.io.add(read=sum(len(c) for c in chunks), requests=max(0, len(chunks) - 1))
         if [len(c) for c in chunks] != [n for _, n in spans]:
             raise CorruptData(
                 f"{self.name(path)} is shorter than it should be.",
@@ -123,13 +123,12 @@ class Store:
 
     def size(self, path: str) -> int:
         """The object's size in bytes."""
-        self.io.add(requests=1)
         return int(self._run("read", path, obstore.head)["size"])
 
     def put(self, path: str, data: bytes) -> None:
         """Writes the object, over an older one of that name."""
         self._run("write", path, lambda store, key: obstore.put(store, key, data, use_multipart=False), create=True)
-        self.io.add(written=len(data), requests=1)
+        self.io.add(written=len(data))
 
     def put_if_absent(self, path: str, data: bytes) -> bool:
         """Writes the object if there is none of that name; whether it did."""
@@ -144,7 +143,7 @@ class Store:
             return True
 
         done = self._run("write", path, attempt, create=True)
-        self.io.add(written=len(data) if done else 0, requests=1)
+        self.io.add(written=len(data) if done else 0)
         return done
 
     def list(self, prefix: str = "", after: str | None = None) -> list[Entry]:
@@ -154,7 +153,6 @@ class Store:
             offset = None if after is None else self._prefix + after
             return [meta for chunk in obstore.list(store, key or None, offset=offset, chunk_size=1_000) for meta in chunk]
 
-        self.io.add(requests=1)
         try:
             found = self._run("list", prefix, walk)
         except NotFound:
@@ -163,7 +161,6 @@ class Store:
 
     def folder(self, prefix: str = "") -> tuple[Sequence[str], Sequence[Entry]]:
         """What lies directly in the folder ``prefix``: names of folders and of objects, as paths below the root."""
-        self.io.add(requests=1)
         try:
             found = self._run("list", prefix, lambda store, key: obstore.list_with_delimiter(store, key or None))
         except NotFound:
@@ -174,7 +171,6 @@ class Store:
 
     def delete(self, path: str) -> None:
         """Removes the object; none of that name is fine."""
-        self.io.add(requests=1)
         try:
             self._run("delete", path, obstore.delete)
         except NotFound:
@@ -195,10 +191,14 @@ class Store:
 
     def _run(self, action: str, path: str, call: Callable[[Any, str], T], *, create: bool = False) -> T:
         """The one way to storage: ``call`` gets the connection and the object's key."""
+        self.io.add(requests=1)
         try:
             return call(self._connect(create), (self._prefix + path).rstrip("/"))
-        except Exception as error:  # whatever the store raises gets our name
-            raise translate(error, action, self.name(path)) from error
+        except Exception as error:
+            ours = translate(error, action, self.name(path))
+            if ours is error:
+                raise
+            raise ours from error
 
     def _connect(self, create: bool) -> Any:
         if self._connection is None:

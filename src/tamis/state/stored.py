@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import base64
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -39,8 +40,12 @@ class Columns(Protocol):
         """What all of it takes at rest."""
         ...
 
-    def read(self, store: Store, choose: Chooser) -> pa.Table:
-        """The chosen columns of all rows. Raises ``CorruptData`` naming the object."""
+    def schema(self, store: Store) -> pa.Schema:
+        """Names and Arrow types of all columns. Raises ``CorruptData`` naming the object."""
+        ...
+
+    def read(self, store: Store, choose: Chooser, *, remember: bool = True) -> pa.Table:
+        """The chosen columns of all rows; they stay in memory as far as there is room, unless told otherwise. Raises as ``schema``."""
         ...
 
     def to_json(self) -> dict[str, Any]: ...
@@ -65,7 +70,10 @@ class Inline:
             with pa.ipc.open_stream(raw) as stream:
                 return _of_length(stream.read_all(), self.rows)
 
-    def read(self, store: Store, choose: Chooser) -> pa.Table:  # noqa: ARG002  # one interface for both kinds
+    def schema(self, store: Store) -> pa.Schema:  # noqa: ARG002  # one interface for both kinds
+        return self.table.schema
+
+    def read(self, store: Store, choose: Chooser, *, remember: bool = True) -> pa.Table:  # noqa: ARG002  # as above
         return self.table.select(list(choose(self.table.column_names)))
 
     def to_json(self) -> dict[str, Any]:
@@ -82,16 +90,20 @@ class Stored:
     footer: int
     crc32: int
 
-    def read(self, store: Store, choose: Chooser) -> pa.Table:
+    def schema(self, store: Store) -> pa.Schema:
+        return self._end(store).schema
+
+    def read(self, store: Store, choose: Chooser, *, remember: bool = True) -> pa.Table:
         end = self._end(store)
-        wanted = list(choose(end.names))
+        wanted = list(choose(end.schema.names))
         found = {name: CACHE.get((store.url, self.path, name)) for name in wanted}
         missing = [name for name, column in found.items() if column is None]
         if missing:
             table = self._fetch(store, end, missing)
             for name, column in zip(missing, table.columns, strict=True):
                 found[name] = column
-                CACHE.put((store.url, self.path, name), column, column.nbytes + 256)
+                if remember:
+                    CACHE.put((store.url, self.path, name), column, column.nbytes + 256)
         return pa.table([found[name] for name in wanted], names=wanted)
 
     def to_json(self) -> dict[str, Any]:
@@ -142,15 +154,29 @@ def inline(table: pa.Table) -> Inline:
     return Inline(len(table), raw.size, pa.compress(raw, codec="zstd", asbytes=True), table)
 
 
-def keep(store: Store, table: pa.Table, path: str, *, limit: int = INLINE_BYTES) -> Columns:
-    """``table`` at rest: inline where that takes at most ``limit`` bytes, else the file ``path``, which then stands already."""
-    if table.nbytes <= 16 * limit:  # bounds and ids do not shrink more than that
-        small = inline(table)
+def keep(store: Store, tables: Iterable[pa.Table], schema: pa.Schema, path: str, *, limit: int = INLINE_BYTES) -> Columns:
+    """The rows of ``tables``, all under ``schema``, at rest: inline where that takes at most ``limit`` bytes, else the file ``path``, which then stands already.
+
+    Of a large one only what a row group takes is held in memory, and its compressed bytes.
+    """
+    pieces = iter(tables)
+    held = [schema.empty_table()]
+    room = 16 * limit  # bounds and ids do not shrink more than that
+    for piece in pieces:
+        held.append(piece)
+        room -= piece.nbytes
+        if room < 0:
+            break
+    if room >= 0:
+        small = inline(pa.concat_tables(held))
         if small.nbytes <= limit:
             return small
-    data, footer = checked.encode(table)
+    encoder = checked.Encoder(schema)
+    for piece in chain(held, pieces):
+        encoder.add(piece)
+    data, footer, rows = encoder.finish()
     store.put(path, data)
-    return Stored(len(table), path, len(data), footer, zlib.crc32(data[-footer:]))
+    return Stored(rows, path, len(data), footer, zlib.crc32(data[-footer:]))
 
 
 @contextmanager

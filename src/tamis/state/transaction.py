@@ -31,7 +31,7 @@ def commit(store: Store, proposal: Proposal, *, still_valid: StillValid = same_c
     Raises ``Conflict`` where another commit since ``proposal.read_version`` took away what it rests on, ``SchemaMismatch`` where ``still_valid`` says why its rows
     do not fit a schema changed meanwhile, ``NotFound`` where there is no table.
     """
-    return _Transaction(store, proposal, still_valid).run()
+    return _Transaction(store.fresh(), proposal, still_valid).run()
 
 
 class _Transaction:
