@@ -96,9 +96,13 @@ def test_a_call_killed_after_its_commit_does_not_repeat_it(spark: Any, run: Run,
     assert rows(table) == [(0, "x"), (1, "x")]
 
 
-def test_two_calls_at_once_take_no_file_twice(spark: Any, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The other call commits while this one has read its files and not yet committed."""
+@pytest.mark.parametrize("filled", [False, True])
+def test_two_calls_at_once_take_no_file_twice(spark: Any, filled: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The other call commits while this one has read its files and not yet committed, the table's first schema or a further epoch."""
     inbox, table = tmp_path / "inbox", tmp_path / "t"
+    if filled:
+        csv(inbox, "0.csv", "0,x")
+        ingest.run(str(table), str(inbox))
     csv(inbox, "a.csv", "1,x")
     load, between = ingest.load, []
 
@@ -111,7 +115,7 @@ def test_two_calls_at_once_take_no_file_twice(spark: Any, run: Run, tmp_path: Pa
 
     monkeypatch.setattr(ingest, "load", slow)
     assert ingest.run(str(table), str(inbox))["rows"] == 0
-    assert rows(table) == [(1, "x")]
+    assert rows(table) == [(0, "x"), (1, "x")][not filled :]
 
 
 def test_the_clustering_of_a_table_stays(spark: Any, run: Run, tmp_path: Path) -> None:

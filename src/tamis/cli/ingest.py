@@ -17,7 +17,7 @@ import tamis
 from tamis.cli.ingest_files import File, batches, found, kind, load
 from tamis.cli.progress import progress
 from tamis.cli.session import spark_session
-from tamis.errors import AlreadyExists, InvalidInput, NotFound
+from tamis.errors import AlreadyExists, Conflict, InvalidInput, NotFound
 from tamis.state import Operation, history
 from tamis.table import Table
 from tamis.world import new_id
@@ -84,7 +84,10 @@ def _append(
     epoch, mine = _ledger(table, query).epoch + 1, new_id()
     parameters = {"source": str(source), "format": file_format, "files": [f.name for f in batch], "batch": mine}
     rows = load(spark, table.refresh(), file_format, [str(source / f.name) for f in batch], options)
-    result = append(table, rows, Operation("append", parameters, stream=(query, epoch)))
+    try:
+        result = append(table, rows, Operation("append", parameters, stream=(query, epoch)))
+    except Conflict:  # another call brought the table's first schema
+        return None
     table.refresh()
     return result.rows_inserted if _ledger(table, query).owners.get(epoch) == mine else None
 

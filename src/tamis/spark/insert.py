@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tamis.errors import InvalidInput
+from tamis.errors import InvalidInput, TamisError
 from tamis.expr import TRUE, Expr
 from tamis.maintain import Result
 from tamis.scan import Options
@@ -69,7 +69,11 @@ class Insert:
         table = self.builder.table
         df = dataframe(java_df)
         options = switches(df.sparkSession, table.bridge, self.builder.options, table.head.properties)
-        table.result = self.write(df, table, options)
+        try:
+            table.result = self.write(df, table, options)
+        except TamisError as error:
+            table.failure = error
+            raise
 
     def write(self, df: Any, table: SparkTable, options: Options) -> Result | None:
         replaced = self.builder.replaced
@@ -114,14 +118,19 @@ def predicate(table: SparkTable, java_predicate: Any) -> tuple[Expr, ...]:
 
 
 def run_insert(table: SparkTable, df: Any, replaced: Filter) -> Result:
-    """Runs INSERT of ``df`` into ``table``, columns by name, with all of Spark's checks. Raises what Spark raises."""
+    """Runs INSERT of ``df`` into ``table``, columns by name, with all of Spark's checks. Raises what Spark raises, and our own errors as they are."""
     bridge = table.bridge
     spark = df.sparkSession._jsparkSession
     plan, empty = df._jdf.queryExecution().logical(), bridge.cls("scala.collection.immutable.Map$")
     options = getattr(empty, "MODULE$").empty()
     target = Pointed(table, replaced)
     statement = bridge.scala_object(_LOGICAL + "AppendData").byName(_relation(target), plan, options, False)
-    spark.sessionState().executePlan(statement, _command_mode(bridge)).assertCommandExecuted()
+    try:
+        spark.sessionState().executePlan(statement, _command_mode(bridge)).assertCommandExecuted()
+    except Exception:
+        if target.failure is not None:
+            raise target.failure from None
+        raise
     assert target.result is not None
     return target.result
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
+from tamis.errors import TamisError
 from tamis.maintain import Result
 from tamis.spark.adapter import Bridge
 from tamis.spark.types import from_spark, to_spark
@@ -23,7 +24,7 @@ class SparkTable:
     """A table at one version. What writes and scans need is in ``store``, ``snapshot``, ``head`` and ``schema``.
 
     ``head`` differs from the snapshot's where a write brings the first schema. ``result`` is what the last write through this object did, ``operation``
-    what an append through it says about itself in the log.
+    what an append through it says about itself in the log, ``failure`` our own error where the write ended with one.
     """
 
     def __init__(self, bridge: Bridge, store: Store, snapshot: Snapshot, names: Sequence[str], *, head: Head | None = None) -> None:
@@ -34,6 +35,7 @@ class SparkTable:
         self.head = head or snapshot.head
         self.result: Result | None = None
         self.operation = Operation("append")
+        self.failure: TamisError | None = None
 
     @staticmethod
     def held(bridge: Bridge, store: Store, snapshot: Snapshot, df: Any) -> SparkTable:
