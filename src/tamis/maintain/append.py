@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
 
 import pyarrow as pa
 
@@ -57,13 +56,13 @@ def write(store: Store, head: Head, batches: Iterable[pa.RecordBatch], options: 
 
 
 def write_spec(store: Store, head: Head, schema: Schema, options: Options) -> WriteSpec:
-    settings: Mapping[str, Any] = {"part_bytes": options.write_part_bytes, "collect": options.stats_collect}
     return WriteSpec(
         url=store.url,
-        storage_options=dict(store.options),
         schema=schema,
+        storage_options=dict(store.options),
         format=head.format,
+        part_bytes=options.write_part_bytes,
+        collect=options.stats_collect,
         cluster_by=head.cluster_by,
         run_id=new_id(),
-        **settings,
     )

@@ -96,7 +96,7 @@ def _decide(active: Sequence[Expr], load: Any, schemas: Mapping[int, Schema], no
     warnings.warn(f"Statistics could not be used, everything is read: {problem}", RuntimeWarning, stacklevel=2)
     nothing = np.zeros(pieces, dtype=np.bool_)
     why: list[str | None] = [f"statistics could not be used: {problem}"] * len(active)
-    return Decision(none=nothing, all=nothing, skipped_by=np.full(pieces, -1, dtype=np.int32), why=why, statistics=[""] * len(active))
+    return Decision(none=nothing, all=nothing, skipped_by=np.full(pieces, -1, dtype=np.int32), why=why, statistics=[[] for _ in active])
 
 
 def shown(conjunct: Expr) -> str:
@@ -119,7 +119,7 @@ class _Tally:
         """``weights``: the number of parts that each piece stands for."""
         hit = decision.skipped_by >= 0
         self._parts += np.bincount(decision.skipped_by[hit], weights=weights[hit], minlength=len(self._parts)).astype(np.int64)
-        self._statistics = [new or old for new, old in zip(decision.statistics, self._statistics, strict=True)]
+        self._statistics = [", ".join(new) or old for new, old in zip(decision.statistics, self._statistics, strict=True)]
         self._why = list(decision.why)
 
     def because(self) -> list[Counts]:

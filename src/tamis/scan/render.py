@@ -45,7 +45,10 @@ def funnel(report: Report) -> list[tuple[str, str, str, str, str]]:
 
 def reasons(report: Report) -> list[str]:
     """What skipped, what did not and why, a sentence each."""
-    lines = [f"{e['conjunct']}: skipped {e['parts_skipped']:,} parts ({e['statistic'] or 'statistics'})" for e in report.because]
+    lines = [
+        f"{e['conjunct']}: skipped {e['parts_skipped']:,} parts" + (f" by statistics of {e['statistic']}" if e["statistic"] else "")
+        for e in report.because
+    ]
     lines += [f"{e['conjunct']}: did not skip because {e['reason']}" for e in report.not_skipped_because]
     lines += [f"AUDIT: part {e['part']} was skipped and should not have been ({e['problem']})" for e in report.violations]
     return lines

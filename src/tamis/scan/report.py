@@ -125,6 +125,8 @@ class Report:
             self.bytes.update(leader=sums.bytes_leader, follower=sums.bytes_follower)
             self.bytes["read"] = sum(self.bytes[level] for level in ("metadata", "index", "leader", "follower"))
             self.requests = self._planned_requests + sums.requests
+            if sums.blocks_lazy or sums.blocks_eager:
+                self.reader, self.reader_reason = _reader(sums, self.filter)
 
     def __repr__(self) -> str:
         from tamis.scan.render import to_text
@@ -140,6 +142,15 @@ class Report:
         from tamis.scan.render import to_rich
 
         return to_rich(self)
+
+
+def _reader(sums: ReadCounters, filter_text: str | None) -> tuple[str, str]:
+    """How rows were read, and why."""
+    if not sums.blocks_lazy:
+        return "eager", "there is no filter" if filter_text is None else "reading the filter's columns first would not have paid"
+    if not sums.blocks_eager:
+        return "lazy", "other columns were read for the surviving rows only"
+    return "mixed", f"{sums.blocks_lazy:,} blocks leaders first, {sums.blocks_eager:,} whole: decided block by block"
 
 
 _FIELDS = (

@@ -1,0 +1,118 @@
+"""Append and overwrite: what may be given, what comes back, what is answered."""
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+import tamis
+
+TABLE = pa.table({"id": pa.array([3, 1, 2], pa.int64()), "name": ["c", "a", None]})
+
+
+def forms():
+    yield "table", TABLE
+    yield "batch", TABLE.to_batches()[0]
+    yield "reader", TABLE.to_reader()
+    yield "pandas", TABLE.to_pandas()
+    yield "pandas with an index", TABLE.to_pandas().set_index(pd.Index(["x", "y", "z"]))
+    yield "polars", pl.from_arrow(TABLE)
+    yield "capsule", type("Capsule", (), {"__arrow_c_stream__": lambda self, schema=None: TABLE.__arrow_c_stream__(schema)})()
+
+
+@pytest.mark.parametrize("case", [name for name, _ in forms()])
+def test_any_arrow_stream_can_be_appended(tmp_path, case):
+    table = tamis.create(tmp_path)
+    result = table.append(dict(forms())[case])
+    assert (result.version, result.rows_inserted, result.parts_added) == (1, 3, 1)
+    assert result.bytes_written > 0
+    assert table.schema.names == ["id", "name"]
+    assert table.scan().to_arrow().to_pylist() == TABLE.to_pylist()
+
+
+def test_a_scan_can_be_appended_to_another_table(tmp_path):
+    one, two = tamis.create(tmp_path / "1"), tamis.create(tmp_path / "2")
+    one.append(TABLE)
+    two.append(one.scan("id > 1"))
+    assert two.scan().to_arrow().to_pylist() == [{"id": 3, "name": "c"}, {"id": 2, "name": None}]
+
+
+def test_the_first_append_brings_the_schema_and_pending_clustering(tmp_path):
+    table = tamis.create(tmp_path, cluster_by=["id"], properties={"owner": "me"})
+    assert (table.schema_id, table.schema.names, table.scan().count(), table.properties) == (None, [], 0, {"owner": "me"})
+    assert table.scan().to_arrow().num_rows == 0
+    table.append(TABLE)
+    assert (table.schema_id, table.properties) == (0, {"owner": "me"})
+    assert table.scan().to_arrow()["id"].to_pylist() == [1, 2, 3]
+    assert tamis.open(tmp_path).detail()["clustering_columns"].to_pylist() == [["id"]]
+
+
+def test_names_match_without_case_and_order(tmp_path):
+    table = tamis.create(tmp_path, TABLE.schema)
+    table.append(pa.table({"NAME": ["x"], "ID": pa.array([9], pa.int32())}))
+    assert table.scan().to_arrow().to_pylist() == [{"id": 9, "name": "x"}]
+
+
+def test_no_rows_make_no_version(tmp_path):
+    table = tamis.create(tmp_path, TABLE.schema)
+    assert table.append(TABLE.slice(0, 0)).version == 0
+    assert table.history().num_rows == 1
+
+
+def test_clustering_skips(tmp_path):
+    table = tamis.create(tmp_path, cluster_by=["id"], properties={"tamis.write.part_bytes": "4096"})
+    rows = 60_000
+    shuffled = pc.bit_wise_and(pc.multiply(pa.array(range(rows), pa.int64()), 7919), 16383)
+    result = table.append(pa.table({"id": shuffled, "pad": [str(i) * 100 for i in range(rows)]}))
+    assert result.parts_added > 5
+    scan = table.scan("id < 100")
+    assert scan.to_arrow()["id"].to_pylist() == sorted(v for v in shuffled.to_pylist() if v < 100)
+    assert scan.report.parts.kept < scan.report.parts.total / 2
+
+
+def test_append_and_read_back_after_reopening(tmp_path):
+    tamis.create(tmp_path, TABLE.schema)
+    for _ in range(3):
+        tamis.open(tmp_path).append(TABLE)
+    again = tamis.open(tmp_path)
+    assert (again.version, again.scan().count()) == (3, 9)
+    assert again.history()["version"].to_pylist() == [3, 2, 1, 0]
+
+
+def test_overwrite_all(tmp_path):
+    table = tamis.create(tmp_path)
+    table.append(TABLE)
+    table.append(TABLE)
+    result = table.overwrite(TABLE.slice(0, 1))
+    assert (result.rows_inserted, result.rows_deleted, result.parts_removed, result.parts_rewritten) == (1, 6, 2, 0)
+    assert table.scan().to_arrow().to_pylist() == [{"id": 3, "name": "c"}]
+    assert tamis.open(tmp_path, version=result.version - 1).scan().count() == 6
+
+
+def test_overwrite_where_touches_only_what_it_must(tmp_path):
+    table = tamis.create(tmp_path)
+    for ids in ([1, 2], [10, 11], [20, 21]):
+        table.append(pa.table({"id": pa.array(ids, pa.int64())}))
+    before = dict(zip(*table.metadata("parts").select(["part_id", "rows"]).to_pydict().values(), strict=True))
+    result = table.overwrite(pa.table({"id": pa.array([100], pa.int64())}), "id BETWEEN 2 AND 15")
+    assert result.as_dict() | {"bytes_written": 0} == {
+        "version": 4,
+        "rows_inserted": 1,
+        "rows_updated": 0,
+        "rows_deleted": 3,
+        "parts_added": 2,
+        "parts_removed": 2,
+        "parts_rewritten": 1,
+        "bytes_written": 0,
+    }
+    assert sorted(table.scan().to_arrow()["id"].to_pylist()) == [1, 20, 21, 100]
+    after = table.metadata("parts")["part_id"].to_pylist()
+    assert len(set(after) & set(before)) == 1
+
+
+def test_overwrite_keeps_rows_for_which_the_filter_is_null(tmp_path):
+    table = tamis.create(tmp_path)
+    table.append(TABLE)
+    assert table.overwrite(TABLE.slice(0, 0), "name > 'a'").rows_deleted == 1
+    assert table.scan().to_arrow()["name"].to_pylist() == ["a", None]

@@ -1,0 +1,208 @@
+"""Bad input of any kind: the right error, its code, the name of the thing, and a remedy; the table is as it was."""
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import tamis
+from tamis.errors import AlreadyExists, CorruptData, InvalidInput, NotFound, SchemaMismatch, TamisError
+
+SCHEMA = pa.schema([("id", pa.int64()), ("name", pa.string()), ("tags", pa.list_(pa.string()))])
+ROWS = pa.table({"id": [1, 2], "name": ["a", "b"], "tags": [[], None]}, schema=SCHEMA)
+
+
+@pytest.fixture
+def table(tmp_path):
+    made = tamis.create(tmp_path / "t", SCHEMA)
+    made.append(ROWS)
+    return made
+
+
+SCANS = {
+    "unknown column in the filter": ({"row_filter": "nope = 1"}, NotFound, "COLUMN_NOT_FOUND", "nope"),
+    "unknown nested column": ({"row_filter": "id.x = 1"}, TamisError, None, None),
+    "text that does not parse": ({"row_filter": "id ="}, InvalidInput, "PARSE_ERROR", None),
+    "an empty filter": ({"row_filter": ""}, InvalidInput, "PARSE_ERROR", None),
+    "two statements": ({"row_filter": "id = 1; DROP TABLE t"}, InvalidInput, "PARSE_ERROR", None),
+    "a filter that is no boolean": ({"row_filter": "id + 1"}, InvalidInput, None, None),
+    "a filter that is no text": ({"row_filter": 3}, InvalidInput, "BAD_FILTER", "row_filter"),
+    "unknown selected field": ({"selected_fields": ["nope"]}, NotFound, "COLUMN_NOT_FOUND", "nope"),
+    "nothing selected": ({"selected_fields": []}, InvalidInput, "NO_COLUMNS", "selected_fields"),
+    "a negative limit": ({"limit": -1}, InvalidInput, "BAD_LIMIT", "limit"),
+    "a limit that is no number": ({"limit": "10"}, InvalidInput, "BAD_LIMIT", "limit"),
+    "an unknown option": ({"options": {"tamis.stats.fitler": "off"}}, InvalidInput, "UNKNOWN_OPTION", "tamis.stats.fitler"),
+    "an option that is not ours": ({"options": {"mergeSchema": "true"}}, InvalidInput, "UNKNOWN_OPTION", "mergeSchema"),
+    "a bad option value": ({"options": {"tamis.read.lazy": "maybe"}}, InvalidInput, "BAD_OPTION", "tamis.read.lazy"),
+    "a version that is not there": ({"version": 99}, NotFound, "VERSION_NOT_FOUND", None),
+    "a version that is none": ({"version": "1"}, InvalidInput, "BAD_VERSION", "1"),
+    "a negative version": ({"version": -1}, InvalidInput, "BAD_VERSION", "-1"),
+    "a time before the table": ({"timestamp": "1999-01-01"}, NotFound, None, None),
+    "no time": ({"timestamp": "yesterday"}, InvalidInput, "BAD_TIMESTAMP", None),
+    "a version and a time": ({"version": 1, "timestamp": "2026-01-01"}, InvalidInput, "BAD_VERSION", "version"),
+    "now that is no instant": ({"now": "soon"}, InvalidInput, "BAD_TIMESTAMP", "now"),
+    "now backwards": ({"now": ("2026-01-02", "2026-01-01")}, InvalidInput, "BAD_TIMESTAMP", "now"),
+}
+
+
+@pytest.mark.parametrize("case", SCANS)
+def test_scan(table, case):
+    arguments, kind, code, name = SCANS[case]
+    with pytest.raises(kind) as caught:
+        table.scan(**arguments)
+    good(caught.value, code, name)
+
+
+def good(error, code, name):
+    assert isinstance(error, TamisError)
+    assert code is None or error.code == code, error
+    assert name is None or error.name == name, error
+    assert error.remedy, error
+    assert "Traceback" not in str(error)
+
+
+def test_rows_are_read_at_one_instant(table):
+    scan = table.scan("id = 1", now=("2026-01-01", "2026-01-02"))
+    assert scan.explain().filter == "id = 1"
+    with pytest.raises(InvalidInput) as caught:
+        scan.to_arrow()
+    good(caught.value, "NOW_IS_A_RANGE", "now")
+
+
+def test_an_unknown_function_can_be_explained_but_not_read(table):
+    scan = table.scan("my_udf(id) = 1")
+    assert scan.explain().not_skipped_because
+    for read in (scan.to_arrow, scan.count, scan.to_batches):
+        with pytest.raises(InvalidInput) as caught:
+            read()
+        good(caught.value, "UNKNOWN_FUNCTION", None)
+
+
+CREATES = {
+    "a schema that is none": ({"schema": {"id": "int"}}, InvalidInput, "BAD_SCHEMA", "schema"),
+    "no columns": ({"schema": pa.schema([])}, InvalidInput, "BAD_SCHEMA", "schema"),
+    "a column twice": ({"schema": pa.schema([("a", pa.int64()), ("A", pa.int64())])}, InvalidInput, "DUPLICATE_COLUMN", "A"),
+    "a column without name": ({"schema": pa.schema([("", pa.int64())])}, InvalidInput, "BAD_COLUMN", None),
+    "a type Spark has none of": ({"schema": pa.schema([("m", pa.month_day_nano_interval())])}, InvalidInput, "UNSUPPORTED_TYPE", "m"),
+    "a decimal too wide": ({"schema": pa.schema([("m", pa.decimal256(60, 2))])}, InvalidInput, "UNSUPPORTED_TYPE", "m"),
+    "clustering by nothing there": ({"schema": SCHEMA, "cluster_by": ["nope"]}, NotFound, "COLUMN_NOT_FOUND", "nope"),
+    "clustering by a list": ({"schema": SCHEMA, "cluster_by": ["tags"]}, InvalidInput, "BAD_CLUSTERING", "tags"),
+    "clustering by a number": ({"schema": SCHEMA, "cluster_by": [3]}, InvalidInput, "BAD_COLUMN", "cluster_by"),
+    "an unknown format": ({"schema": SCHEMA, "format": "csv"}, InvalidInput, "UNKNOWN_FORMAT", "csv"),
+    "an unknown property of ours": ({"schema": SCHEMA, "properties": {"tamis.nope": "1"}}, InvalidInput, "UNKNOWN_OPTION", "tamis.nope"),
+    "a bad property value": ({"schema": SCHEMA, "properties": {"tamis.read.lazy": "x"}}, InvalidInput, "BAD_OPTION", "tamis.read.lazy"),
+    "a bad storage option": ({"schema": SCHEMA, "storage_options": {"nonsense_key": "1"}}, InvalidInput, None, None),
+}
+
+
+@pytest.mark.parametrize("case", CREATES)
+def test_create(tmp_path, case):
+    arguments, kind, code, name = CREATES[case]
+    with pytest.raises(kind) as caught:
+        tamis.create(tmp_path / "t", **arguments)
+    error = caught.value
+    assert isinstance(error, TamisError)
+    assert code is None or error.code == code, error
+    assert name is None or error.name == name, error
+    assert error.remedy
+    with pytest.raises(NotFound):
+        tamis.open(tmp_path / "t")
+
+
+@pytest.mark.parametrize("path", ["", "  ", 3, None, b"x"])
+def test_a_path_that_is_none(path):
+    with pytest.raises(InvalidInput) as caught:
+        tamis.create(path, SCHEMA)
+    assert caught.value.code == "BAD_PATH"
+
+
+def test_paths(tmp_path, table):
+    with pytest.raises(NotFound) as missing:
+        tamis.open(tmp_path / "nowhere")
+    good(missing.value, "TABLE_NOT_FOUND", None)
+    with pytest.raises(AlreadyExists) as twice:
+        tamis.create(tmp_path / "t", SCHEMA)
+    good(twice.value, None, None)
+    (tmp_path / "file").write_text("not a table")
+    for call in (tamis.open, tamis.create):
+        with pytest.raises(TamisError):
+            call(tmp_path / "file")
+    with pytest.raises(TamisError):
+        tamis.open("gopher://somewhere/table")
+
+
+@pytest.mark.parametrize("name", ["with space", "quo'te\"s", "ünïcode", "a%20b", "semi;colon", "#hash", "a=b"])
+def test_paths_with_odd_names(tmp_path, name):
+    tamis.create(tmp_path / name, SCHEMA).append(ROWS)
+    assert tamis.open(tmp_path / name).scan("id = 2").to_arrow()["name"].to_pylist() == ["b"]
+
+
+APPENDS = {
+    "a missing type": (pa.table({"id": ["x"], "name": ["a"], "tags": [["t"]]}), SchemaMismatch, "id"),
+    "an unknown column": (pa.table({"id": [1], "name": ["a"], "tags": [["t"]], "more": [1]}), SchemaMismatch, "more"),
+    "no frame": ([{"id": 1}], InvalidInput, None),
+    "a number": (3, InvalidInput, None),
+    "a pandas series": (pd.Series([1, 2]), InvalidInput, None),
+}
+
+
+@pytest.mark.parametrize("verb", ["append", "overwrite"])
+@pytest.mark.parametrize("case", APPENDS)
+def test_rows_that_do_not_fit(table, case, verb):
+    data, kind, name = APPENDS[case]
+    version = table.version
+    with pytest.raises(kind) as caught:
+        getattr(table, verb)(data)
+    assert name is None or name in caught.value.name, caught.value
+    assert caught.value.remedy
+    assert tamis.open(table.path).version == version
+    assert table.scan().count() == 2
+
+
+def test_a_null_where_none_may_be(tmp_path):
+    table = tamis.create(tmp_path / "n", pa.schema([pa.field("id", pa.int64(), nullable=False)]))
+    with pytest.raises(SchemaMismatch) as caught:
+        table.append(pa.table({"id": pa.array([1, None], pa.int64())}))
+    assert "id" in caught.value.name
+    assert table.scan().count() == 0
+
+
+def test_a_part_that_has_vanished_or_is_garbled(table):
+    part = next((__import__("pathlib").Path(table.path.removeprefix("file://")) / "data").iterdir())
+    content = part.read_bytes()
+    for broken in (content[: len(content) // 2], b"", b"garbage" * 100, None):
+        part.unlink()
+        if broken is not None:
+            part.write_bytes(broken)
+        else:
+            assert not part.exists()
+        with pytest.raises(TamisError) as caught:
+            tamis.open(table.path).scan().to_arrow()
+        assert isinstance(caught.value, CorruptData | NotFound)
+        assert caught.value.remedy
+        if broken is None:
+            part.write_bytes(content)
+    assert table.scan().count() == 2
+
+
+def test_an_unknown_metadata_table(table):
+    with pytest.raises(NotFound) as caught:
+        table.metadata("files")
+    good(caught.value, "METADATA_NOT_FOUND", "files")
+
+
+def test_a_table_at_a_version_is_read_only(table):
+    pinned = tamis.open(table.path, version=1)
+    for write in (pinned.append, pinned.overwrite):
+        with pytest.raises(InvalidInput) as caught:
+            write(ROWS)
+        good(caught.value, "PINNED", None)
+
+
+def test_a_guarded_scan_fails_before_it_reads(table):
+    scan = table.scan("id + 0 > 0", options={"tamis.scan.max_bytes": 1})
+    assert scan.plan().report.parts.kept == 1
+    with pytest.raises(InvalidInput) as caught:
+        scan.to_arrow()
+    good(caught.value, "SCAN_TOO_LARGE", "tamis.scan.max_bytes")
+    assert "id" in str(caught.value)
+    assert scan.report.bytes.leader == 0

@@ -1,0 +1,97 @@
+"""A held table follows, a scan does not, a pinned table stays."""
+
+import dataclasses
+
+import pyarrow as pa
+import pytest
+
+import tamis
+from tamis.errors import SchemaFenced
+from tamis.state import Operation, Proposal, commit
+from tamis.types import LONG, STRING, Field
+
+ROWS = pa.table({"id": pa.array([1, 2], pa.int64()), "name": ["a", "b"]})
+
+
+@pytest.fixture
+def table(tmp_path):
+    made = tamis.create(tmp_path)
+    made.append(ROWS)
+    return made
+
+
+def migrate(table, change):
+    """Commits another schema, as ALTER TABLE does."""
+    latest = tamis.open(table.path)
+    head = latest.snapshot.head
+    fields = change(head.schema.fields)
+    after = dataclasses.replace(head.schema, fields=fields, schema_id=head.schema.schema_id + 1)
+    head = dataclasses.replace(head, schemas=(*head.schemas, after), highest_column_id=max(head.highest_column_id, after.highest_id()))
+    commit(
+        latest.store,
+        Proposal(
+            operation=Operation("schema"),
+            read_version=latest.version,
+            reads=None,
+            blind_append=False,
+            head=head,
+            operation_id=tamis.world.new_id(),
+        ),
+    )
+
+
+def test_a_held_table_sees_later_commits_and_a_scan_does_not(table):
+    held = tamis.open(table.path)
+    scan = held.scan()
+    table.append(ROWS)
+    assert (scan.count(), scan.version) == (2, 1)
+    assert (held.scan().count(), held.version) == (4, 2)
+
+
+def test_a_pinned_table_stays(table):
+    by_version, by_time = tamis.open(table.path, version=1), tamis.open(table.path, timestamp=stamp(table))
+    table.append(ROWS)
+    for pinned in (by_version, by_time, by_version.refresh()):
+        assert (pinned.version, pinned.scan().count()) == (1, 2)
+    assert table.scan(version=1).count() == 2
+    assert table.scan(version=0).count() == 0
+
+
+def stamp(table):
+    return table.history()["timestamp"][0].as_py()
+
+
+def test_an_added_column_does_not_fence_and_is_not_seen_before_refresh(table):
+    held = tamis.open(table.path)
+    migrate(table, lambda fields: (*fields, Field("more", LONG, id=9)))
+    assert held.scan().to_arrow().column_names == ["id", "name"]
+    assert held.refresh().scan().to_arrow().to_pylist() == [{"id": 1, "name": "a", "more": None}, {"id": 2, "name": "b", "more": None}]
+    assert held.schema_id == 1
+
+
+def test_a_rename_does_not_fence_and_the_held_name_goes_on(table):
+    held = tamis.open(table.path)
+    migrate(table, lambda fields: (fields[0], dataclasses.replace(fields[1], name="called")))
+    assert held.scan("name = 'b'").to_arrow().to_pylist() == [{"id": 2, "name": "b"}]
+    assert held.refresh().scan("called = 'b'").to_arrow().to_pylist() == [{"id": 2, "called": "b"}]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda fields: fields[:1],
+        lambda fields: (fields[0], dataclasses.replace(fields[1], id=9)),
+        lambda fields: (dataclasses.replace(fields[0], type=STRING, id=9), fields[1]),
+    ],
+)
+def test_a_column_that_went_fences_until_refresh(table, change):
+    held = tamis.open(table.path)
+    migrate(table, change)
+    for use in (held.scan, held.explain, lambda: held.append(ROWS)):
+        with pytest.raises(SchemaFenced) as caught:
+            use()
+        assert caught.value.name
+        assert "refresh()" in caught.value.remedy
+    held.refresh()
+    assert held.scan().count() == 2
+    assert tamis.open(table.path, version=1).scan().to_arrow().to_pylist() == ROWS.to_pylist()

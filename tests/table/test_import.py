@@ -1,0 +1,29 @@
+"""``import tamis`` is light; names are fetched when first used."""
+
+import subprocess
+import sys
+
+HEAVY = ["pyarrow", "numpy", "sqlglot", "pyspark", "pandas", "polars", "duckdb", "obstore", "rich", "typer"]
+
+
+def run(code):
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+
+def test_importing_loads_nothing_heavy():
+    done = run(f"import sys, tamis; dir(tamis); tamis.TamisError; print([m for m in {HEAVY!r} if m in sys.modules])")
+    assert (done.stdout.strip(), done.stderr) == ("[]", "")
+
+
+def test_the_embedded_path_needs_no_spark():
+    done = run(
+        "import sys, tamis; tamis.create, tamis.open, tamis.Table, tamis.reports; print('pyspark' in sys.modules, 'sqlglot' in sys.modules)"
+    )
+    assert (done.stdout.strip(), done.stderr) == ("False False", "")
+
+
+def test_every_public_name_is_there():
+    import tamis
+
+    for name in tamis.__all__:
+        assert getattr(tamis, name) is not None

@@ -1,0 +1,178 @@
+"""What a report says: read against total at every level, reasons, one per execution."""
+
+import io
+import json
+
+import pyarrow as pa
+import pytest
+
+import tamis
+from tamis.scan.report import Counts
+
+TOP = "table version filter columns seconds requests segments parts blocks rows bytes reader reader_reason indexes index_reason because not_skipped_because"
+INNER = {
+    "segments": "total skipped by_index by_stats",
+    "parts": "total skipped_segment skipped_stats skipped_index skipped_join skipped_limit skipped_topk answered kept all_match audited",
+    "blocks": "total skipped_stats skipped_index skipped_filter read",
+    "rows": "total leader matched",
+    "bytes": "table skipped read metadata index leader follower",
+}
+
+
+@pytest.fixture
+def table(tmp_path):
+    made = tamis.create(tmp_path, cluster_by=["id"])
+    for i in range(4):
+        made.append(pa.table({"id": pa.array(range(i * 10, i * 10 + 10), pa.int64()), "pad": ["x" * i] * 10}))
+    return made
+
+
+def test_the_fields_are_those_of_the_design(table):
+    scan = table.scan("id = 15")
+    scan.to_arrow()
+    shown = scan.report.as_dict()
+    assert set(TOP.split()) <= set(shown)
+    for name, keys in INNER.items():
+        assert list(shown[name]) == keys.split()
+        assert getattr(getattr(scan.report, name), keys.split()[0]) == shown[name][keys.split()[0]]
+    assert json.loads(json.dumps(shown)) == shown
+    assert (shown["table"], shown["version"], shown["filter"], shown["columns"]) == (table.path, 4, "id = 15", ["id", "pad"])
+
+
+def test_numbers_of_a_selective_scan(table):
+    scan = table.scan("id = 15", ("pad",))
+    scan.to_arrow()
+    report = scan.report
+    assert report.segments == Counts(total=4, skipped=3, by_index=0, by_stats=3)
+    assert (report.parts.total, report.parts.skipped_segment, report.parts.kept) == (4, 3, 1)
+    assert (report.rows.total, report.rows.matched) == (40, 1)
+    assert report.bytes.leader > 0
+    assert report.bytes.table > report.bytes.skipped > 0
+    assert report.requests > 0
+    assert report.seconds["read"] > 0
+    assert [(e.conjunct, e.parts_skipped) for e in report.because] == [("id = 15L", 3)]
+    assert "id" in report.because[0].statistic
+
+
+def test_counts_and_whole_matches_are_answered_from_metadata(table):
+    scan = table.scan()
+    assert scan.count() == 40
+    report = scan.report
+    assert (report.parts.answered, report.parts.kept, report.parts.all_match) == (4, 0, 0)
+    assert (report.rows.matched, report.bytes.leader + report.bytes.follower) == (40, 0)
+    scan = table.scan("id >= 15")
+    assert scan.count() == 25
+    assert (scan.report.parts.answered, scan.report.parts.kept, scan.report.rows.matched) == (2, 1, 25)
+    assert table.explain("id >= 15").parts.all_match == 2
+
+
+def test_what_did_not_skip_says_why(table):
+    (entry,) = table.explain("id >= 10 AND pad LIKE '%x%'").not_skipped_because
+    assert "pad" in entry.conjunct
+    assert entry.reason
+    (entry,) = table.explain("id = 15", options={"tamis.stats.filter": "off"}).not_skipped_because
+    assert (entry.conjunct, entry.reason) == ("id = 15L", "tamis.stats.filter is off")
+    assert table.explain("my_udf(id) = 3").not_skipped_because[0].reason
+
+
+def test_one_report_per_execution_and_none_for_explain(table):
+    before = len(tamis.reports(1_000))
+    scan = table.scan("id = 15")
+    scan.explain()
+    scan.plan()
+    table.explain("id = 3")
+    assert len(tamis.reports(1_000)) == before
+    scan.to_arrow()
+    first = scan.report
+    scan.count()
+    assert tamis.reports(2) == [scan.report, first]
+    assert first is not scan.report
+    assert first.rows.matched == scan.report.rows.matched == 1
+    assert tamis.reports(0) == []
+
+
+def test_a_failed_scan_has_a_report_too(table):
+    scan = table.scan("1 / (id - 15) > 0")
+    with pytest.raises(tamis.TamisError):
+        scan.to_arrow()
+    assert tamis.reports()[0] is scan.report
+
+
+def test_audit_reads_skipped_parts_and_finds_a_wrong_proof(table, monkeypatch):
+    scan = table.scan("id = 15", options={"tamis.audit.percent": 100})
+    assert scan.to_arrow()["id"].to_pylist() == [15]
+    assert (scan.report.parts.audited, scan.report.parts.kept, scan.report.violations) == (3, 1, [])
+    from tamis.scan import funnel
+
+    real = funnel.decide
+
+    def wrong(conjuncts, evidence, *, now):
+        decision = real(conjuncts, evidence, now=now)
+        decision.none[:], decision.skipped_by[:] = True, 0
+        return decision
+
+    monkeypatch.setattr(funnel, "decide", wrong)
+    assert table.scan("id = 15").to_arrow().num_rows == 0
+    scan = table.scan("id = 15", options={"tamis.audit.percent": 100})
+    with pytest.warns(RuntimeWarning, match="AUDIT"):
+        assert scan.to_arrow()["id"].to_pylist() == [15]
+    assert len(scan.report.violations) == 1
+
+
+def test_the_sample_of_an_audit_is_the_same_each_time_and_within_its_budget(table):
+    def audited(**options):
+        plan = table.scan("id = 15", options={f"tamis.audit.{k}": v for k, v in options.items()}).plan()
+        return [ref.part_id for ref in plan.audit]
+
+    assert audited(percent=50) == audited(percent=50)
+    assert audited(percent=0) == audited(percent=100, max_bytes=1) == []
+    assert len(audited(percent=100)) == 3
+
+
+def test_broken_statistics_are_unknown(table, monkeypatch):
+    from tamis.scan import funnel
+
+    def broken(*_, **__):
+        raise ArithmeticError("planted")
+
+    monkeypatch.setattr(funnel, "decide", broken)
+    scan = table.scan("id = 15")
+    with pytest.warns(RuntimeWarning, match="planted"):
+        assert scan.to_arrow()["id"].to_pylist() == [15]
+    assert scan.report.parts.kept == 4
+    assert "planted" in scan.report.not_skipped_because[0].reason
+
+
+def test_the_funnel_is_shown(table):
+    scan = table.scan("id = 15")
+    explained = scan.explain()
+    scan.to_arrow()
+    for report in (explained, scan.report):
+        for shown in (repr(report), report._repr_html_()):
+            for expected in ("segments", "parts", "bytes", "id = 15", "4", "25.0%"):
+                assert expected in shown
+    assert "blocks" in repr(scan.report)
+    from rich.console import Console
+
+    console = Console(width=200, record=True, file=io.StringIO())
+    console.print(scan.report)
+    assert "id = 15" in console.export_text()
+
+
+def test_a_filter_cannot_inject_markup(table):
+    report = table.explain("pad = '<b>[bold]x[/bold]</b>'")
+    assert "<b>" not in report._repr_html_()
+    assert "[bold]" in repr(report)
+
+
+def test_plan_is_a_lazy_sequence(table):
+    plan = table.scan("id >= 15").plan()
+    assert len(plan.parts) == 3
+    assert [p.part_id for p in plan.parts] == [plan.parts[i].part_id for i in range(3)]
+    assert plan.parts[-1].part_id == plan.parts[1:][1].part_id
+    assert [p.all_match for p in plan.parts] == [False, True, True]
+    with pytest.raises(IndexError):
+        plan.parts[3]
+    assert [len(task) for task in plan.tasks(1)] == [1, 1, 1]
+    assert [len(task) for task in plan.tasks(10**9)] == [3]
+    assert table.scan("id > 1000").plan().tasks(1) == []
