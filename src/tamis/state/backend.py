@@ -76,7 +76,7 @@ def translate(error: Exception, action: str, name: str) -> Exception:
         return InvalidInput(f"{name!r} cannot be a path: {text}", code="BAD_PATH", name=name, remedy="Choose another name.")
     if isinstance(error, TamisError) or not isinstance(error, BaseError | OSError):
         return error
-    if isinstance(error, FileNotFoundError):
+    if isinstance(error, FileNotFoundError) and action != "write":
         return NotFound(f"There is no object {name}.", code="OBJECT_NOT_FOUND", name=name, remedy="Check the path.")
     if re.search("range was invalid|invalid range|range not satisfiable", text, re.IGNORECASE):
         return CorruptData(f"{name} is shorter than it should be.", code="TRUNCATED", name=name, remedy="Restore it from a backup.")
@@ -97,6 +97,13 @@ def translate(error: Exception, action: str, name: str) -> Exception:
             code="NOT_SUPPORTED",
             name=name,
             remedy="Tamis needs a store that can write an object only if it is absent.",
+        )
+    if isinstance(error, OSError) or "LocalFileSystem" in str(error):
+        return StoreUnavailable(
+            f"Could not {action} {name}: {text}",
+            code="DISK_ERROR",
+            name=name,
+            remedy="Check the path, its rights and the space on its disk.",
         )
     return StoreUnavailable(
         f"Could not {action} {name}: {text}",

@@ -26,8 +26,8 @@ DOUBTS = 5
 LOOKS = 3
 """How often a version is looked for before the store counts as out of reach."""
 
-_CERTAIN = frozenset({"ACCESS_DENIED", "NOT_SUPPORTED"})
-"""Errors with which a store says that it wrote nothing."""
+_CERTAIN = frozenset({"ACCESS_DENIED", "NOT_SUPPORTED", "DISK_ERROR"})
+"""Errors after which nothing is on its way: what is not there then was not written."""
 
 
 class Landing:
@@ -42,15 +42,17 @@ class Landing:
     def put(self, commit: Commit) -> Commit | None:
         """The commit of this operation that stands at ``commit.version``; None where another's stands there, or none as far as can be seen."""
         data = commit_bytes(commit)
+        refused: StoreUnavailable | None = None
+        before = self._open
         try:
             if self.store.put_if_absent(commit_path(commit.version), data):
                 remember(self.store, commit, len(data))
                 return commit
         except StoreUnavailable as error:
-            if error.code in _CERTAIN and self._open is None:
-                raise
-            self._open = error
+            refused = self._open = error
         there = self._look(commit.version)
+        if there is None and refused is not None and refused.code in _CERTAIN and before is None:
+            raise refused
         if there is None:  # not written, or on its way: the next attempt at this version settles it
             self._doubts += 1
             if self._doubts >= DOUBTS:

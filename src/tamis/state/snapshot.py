@@ -83,8 +83,7 @@ class Snapshot:
 
         Columns: ``segment`` (int32, row of ``segments``), ``part`` (int32, ordinal in its segment), ``PART_COLUMNS``, and the statistics of the columns ``ids``.
         """
-        found = self.table("parts", PART_COLUMNS, mask, ids)
-        return found if len(found) else NO_PARTS
+        return self.table("parts", PART_COLUMNS, mask, ids)
 
     def table(self, name: str, facts: Collection[str], mask: Bools | None = None, ids: Collection[int] = ()) -> pa.Table:
         """Like ``parts``, of any table that segments have: the columns ``facts`` and the statistics of ``ids``."""
@@ -159,7 +158,8 @@ class Snapshot:
         own = gather(self.store, lambda f: self._file(f[0], f[1], name, facts, ids), files)
         layers = np.unique(described["layer"].to_numpy())
         shared = gather(self.store, lambda at: self._rows(state.layers[at], name, facts, chosen, ids), layers.tolist())
-        table = _ordered(stack([_EMPTY, *(t for t in (*own, *shared) if t is not None)]))
+        empty = NO_PARTS.select(["segment", "part", *(c for c in facts if name == "parts" and c in NO_PARTS.column_names)])
+        table = _ordered(stack([empty, *(t for t in (*own, *shared) if t is not None)]))
         if "part_id" in table.column_names and len(state.removed):
             gone = state.changes["part_id"].take(pa.array(state.removed))
             table = table.filter(pc.invert(pc.is_in(table["part_id"], value_set=gone.combine_chunks())))
@@ -193,15 +193,22 @@ class Snapshot:
         return table.append_column("segment", pa.array(chosen[places.to_numpy()].astype(np.int32)))
 
 
-_EMPTY = pa.schema([("segment", pa.int32()), ("part", pa.int32())]).empty_table()
-_TYPES = {
-    **dict.fromkeys(("part_id", "path", "format", "run_id"), pa.string()),
-    **dict.fromkeys(("rows", "bytes", "checksum"), pa.int64()),
-    "schema_id": pa.int32(),
-    "ordered": pa.bool_(),
-    "blocks": pa.list_(pa.int32()),
-}
-NO_PARTS = pa.schema([*_EMPTY.schema, *((name, _TYPES[name]) for name in PART_COLUMNS)]).empty_table()
+NO_PARTS = pa.schema(
+    [
+        ("segment", pa.int32()),
+        ("part", pa.int32()),
+        ("part_id", pa.string()),
+        ("path", pa.string()),
+        ("format", pa.string()),
+        ("schema_id", pa.int32()),
+        ("rows", pa.int64()),
+        ("bytes", pa.int64()),
+        ("checksum", pa.int64()),
+        ("run_id", pa.string()),
+        ("ordered", pa.bool_()),
+        ("blocks", pa.list_(pa.int32())),
+    ]
+).empty_table()
 """What ``Snapshot.parts`` gives of a table without parts."""
 
 

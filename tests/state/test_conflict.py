@@ -1,0 +1,216 @@
+"""Which pairs of concurrent changes are one too many. The table of ``docs/format.md``, "Conflicts", row by row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from tamis.errors import Conflict, SchemaMismatch
+from tamis.state import Operation, Proposal, ReadSet, Snapshot, Store, commit, load, same_columns
+from tamis.types import INTEGER, LONG, STRING, Field, Schema, Struct
+from tests.state.making import SCHEMA, append, manifest, memory, new_table, part_ids
+
+Change = Callable[[Snapshot], Proposal]
+
+
+def propose(name: str, **values: object) -> Change:
+    return lambda base: Proposal(Operation(name), base.version, **values)  # type: ignore[arg-type]
+
+
+def segment(at: int) -> Callable[[Snapshot], str]:
+    return lambda base: str(base.segments["segment_id"][at])
+
+
+def removing(at: int, *parts: str) -> Change:
+    return lambda base: Proposal(
+        Operation("delete"), base.version, remove_segments=[segment(at)(base)] if at >= 0 else (), remove_parts=parts
+    )
+
+
+def reading(text: str | None, **values: object) -> Change:
+    return propose("update", reads=ReadSet(text), **values)
+
+
+def new_head(base: Snapshot) -> Proposal:
+    return Proposal(Operation("properties"), base.version, head=replace(base.head, comment="new"))
+
+
+def APPEND(base: Snapshot) -> Proposal:
+    return Proposal(Operation("append"), base.version, add=[manifest(1, low=500)], blind_append=True)
+
+
+def OVERWRITE(base: Snapshot) -> Proposal:
+    return Proposal(Operation("overwrite"), base.version, add=[manifest(1, low=900)], replace_all=True)
+
+
+TRUNCATE = propose("truncate", replace_all=True)
+
+# (mine, theirs that landed first, the conflict's code or None). The table has segments a (a0 a1, ts 0–19), b (b0 b1, ts 100–119).
+PAIRS: dict[str, tuple[Change, Change, str | None]] = {
+    "append, append": (APPEND, APPEND, None),
+    "append, overwrite": (APPEND, OVERWRITE, None),
+    "append, removal": (APPEND, removing(0), None),
+    "append, head": (APPEND, new_head, None),
+    "append that read, append": (propose("append", add=[manifest(1)], reads=ReadSet(None)), APPEND, "CONFLICT_READ"),
+    "blind append that says what it read, append": (propose("append", add=[manifest(1)], reads=ReadSet(None), blind_append=True), APPEND, None),
+    "overwrite, append": (OVERWRITE, APPEND, None),
+    "overwrite, overwrite": (OVERWRITE, OVERWRITE, None),
+    "overwrite, removal": (OVERWRITE, removing(0), None),
+    "overwrite, head": (OVERWRITE, new_head, None),
+    "overwrite that read, append": (propose("overwrite", replace_all=True, reads=ReadSet("ts = 505")), APPEND, "CONFLICT_READ"),
+    "overwrite that read, append elsewhere": (propose("overwrite", replace_all=True, reads=ReadSet("ts = 5")), APPEND, None),
+    "removal, append": (removing(0), APPEND, None),
+    "removal, overwrite": (removing(0), OVERWRITE, "CONFLICT_REMOVED"),
+    "part removal, truncate": (removing(-1, "a0"), TRUNCATE, "CONFLICT_REMOVED"),
+    "segment, same segment": (removing(0), removing(0), "CONFLICT_REMOVED"),
+    "segment, other segment": (removing(0), removing(1), None),
+    "segment, a part of it": (removing(0), removing(-1, "a0"), "CONFLICT_REMOVED"),
+    "part, its segment": (removing(-1, "a0"), removing(0), "CONFLICT_REMOVED"),
+    "part, same part": (removing(-1, "a0"), removing(-1, "a0"), "CONFLICT_REMOVED"),
+    "part, other part": (removing(-1, "a0"), removing(-1, "a1"), None),
+    "all parts, one of them": (removing(-1, "a0", "a1"), removing(-1, "a1"), "CONFLICT_REMOVED"),
+    "one part, all of them": (removing(-1, "a0"), removing(-1, "a0", "a1"), "CONFLICT_REMOVED"),
+    "part, part of another segment": (removing(-1, "a0"), removing(-1, "b1"), None),
+    "read, append that may match": (reading("ts BETWEEN 500 AND 501"), APPEND, "CONFLICT_READ"),
+    "read, append that cannot match": (reading("ts < 500"), APPEND, None),
+    "read of everything, append": (reading(None), APPEND, "CONFLICT_READ"),
+    "read by an unknown function, append": (reading("my_udf(ts)"), APPEND, "CONFLICT_READ"),
+    "read by what does not parse, append": (reading("ts <"), APPEND, "CONFLICT_READ"),
+    "read of an unknown column, append": (reading("nope = 1"), APPEND, "CONFLICT_READ"),
+    "read that can fail, append": (reading("1 / (ts - 505) > 0 AND ts < 0"), APPEND, "CONFLICT_READ"),
+    "read, compaction": (reading(None), propose("compact", add=[manifest(1, low=500)], data_change=False), None),
+    "read, removal of what it read": (reading("ts < 5"), removing(0), "CONFLICT_READ"),
+    "read, removal of a part of what it read": (reading("ts < 5"), removing(-1, "a1"), "CONFLICT_READ"),
+    "read, removal elsewhere": (reading("ts < 5"), removing(1), None),
+    "read, overwrite": (reading("ts < 5"), OVERWRITE, "CONFLICT_READ"),
+    "read, head": (reading("ts < 5"), new_head, None),
+    "head, append": (new_head, APPEND, None),
+    "head, head": (new_head, new_head, "CONFLICT_HEAD_CHANGED"),
+    "head, overwrite": (new_head, OVERWRITE, None),
+}  # fmt: skip
+
+
+@pytest.fixture
+def store() -> Store:
+    store = memory()
+    snapshot = append(store, new_table(store), manifest(2, low=0, ids=["a0", "a1"]))
+    append(store, snapshot, manifest(2, low=100, ids=["b0", "b1"]))
+    return store
+
+
+@pytest.mark.parametrize(("mine", "theirs", "code"), PAIRS.values(), ids=PAIRS)
+@pytest.mark.parametrize("between", [0, 2], ids=["next", "later"])
+def test_pairs(store: Store, mine: Change, theirs: Change, code: str | None, between: int) -> None:
+    base = load(store)
+    commit(store, theirs(base))
+    for _ in range(between):  # something harmless for everybody, with other commits around it
+        commit(store, Proposal(Operation("noop"), load(store).version))
+    before = load(store)
+    if code is None:
+        after = commit(store, mine(base))
+        assert after.version == before.version + 1
+        assert len(set(part_ids(after))) == len(part_ids(after))
+        return
+    with pytest.raises(Conflict) as caught:
+        commit(store, mine(base))
+    assert (caught.value.code, caught.value.name) == (code, "3")
+    assert load(store).version == before.version
+    assert "read the table again" in caught.value.remedy
+
+
+def test_ones_own_commit_is_no_conflict(store: Store) -> None:
+    base = load(store)
+    mine = replace(removing(0)(base), reads=ReadSet(None), add=[manifest(1, low=3)], operation_id="mine")
+    assert commit(store, mine).version == commit(store, mine).version == 3
+
+
+def test_what_is_rebased_means_the_same(store: Store) -> None:
+    base = load(store)
+    commit(store, removing(1)(base))
+    after = commit(store, removing(-1, "a0")(base))
+    assert part_ids(after) == ["a1"]
+
+
+def test_a_filter_is_meant_in_its_own_zone_and_rules(store: Store) -> None:
+    schema = Schema((Field("ts", LONG, True, 1), Field("name", STRING, True, 2)), 0)
+    assert load(store).schema == schema
+    base = load(store)
+    APPEND(base)
+    commit(store, APPEND(base))
+    odd = replace(reading("CAST(name AS INT) = 1 AND ts < 0")(base), reads=ReadSet("CAST(name AS INT) = 1 AND ts < 0", ansi=True))
+    with pytest.raises(Conflict):  # under ANSI the cast may fail on the new rows before ts is looked at
+        commit(store, odd)
+    assert commit(store, replace(odd, reads=replace(odd.reads, ansi=False))).version == 4  # type: ignore[arg-type]
+
+
+WIDER = Schema((Field("ts", LONG, True, 1), Field("name", STRING, True, 2), Field("more", LONG, True, 3)), 1)
+NARROW = Schema((Field("ts", LONG, True, 1),), 1)
+
+
+def evolve(store: Store, schema: Schema) -> None:
+    now = load(store)
+    commit(store, Proposal(Operation("schema"), now.version, head=replace(now.head, schemas=(SCHEMA, schema), highest_column_id=9)))
+
+
+def test_rows_of_an_older_schema_that_still_fit(store: Store) -> None:
+    base = load(store)
+    evolve(store, WIDER)
+    after = commit(store, APPEND(base))
+    assert after.parts()["schema_id"].to_pylist()[-1] == 0
+    assert after.commit.schema_id == 1
+
+
+def test_rows_of_an_older_schema_that_do_not_fit(store: Store) -> None:
+    base = load(store)
+    evolve(store, NARROW)
+    with pytest.raises(SchemaMismatch) as caught:
+        commit(store, APPEND(base))
+    assert (caught.value.code, caught.value.current_id, caught.value.schema) == ("SCHEMA_CHANGED", 1, NARROW)
+    assert "name is gone" in caught.value.message
+    assert load(store).version == 3
+
+
+def test_whether_rows_still_fit_is_for_the_caller_to_say(store: Store) -> None:
+    base = load(store)
+    evolve(store, NARROW)
+    asked = []
+
+    def allow(old: Schema, new: Schema) -> str | None:
+        asked.append((old.schema_id, new.schema_id))
+        return None
+
+    assert commit(store, APPEND(base), still_valid=allow).version == 4
+    assert asked == [(0, 1)]
+    evolve(store, replace(WIDER, schema_id=2))
+    with pytest.raises(SchemaMismatch, match="because I say so"):
+        commit(store, APPEND(base), still_valid=lambda *_: "because I say so")
+
+
+def one(field: Field) -> Schema:
+    return Schema((field,), 1)
+
+
+SAME = [
+    (Field("a", LONG, True, 1), Field("b", LONG, True, 1), None),
+    (Field("a", LONG, False, 1), Field("a", LONG, True, 1), None),
+    (Field("a", LONG, True, 1), Field("a", LONG, False, 1), "must not be NULL"),
+    (Field("a", LONG, True, 1), Field("a", LONG, True, 2), "is gone"),
+    (Field("a", INTEGER, True, 1), Field("a", LONG, True, 1), "is now bigint"),
+    (Field("s", Struct((Field("a", LONG, True, 2),)), True, 1), Field("s", Struct((Field("z", LONG, True, 2), Field("b", LONG, True, 3))), True, 1), None),
+    (Field("s", Struct((Field("a", LONG, True, 2),)), True, 1), Field("s", Struct((Field("a", LONG, True, 3),)), True, 1), "a is gone"),
+    (Field("s", Struct((Field("a", LONG, True, 2),)), True, 1), Field("s", LONG, True, 1), "is now bigint"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("old", "new", "why"), SAME)
+def test_the_rule_without_one_of_the_callers(old: Field, new: Field, why: str | None) -> None:
+    said = same_columns(one(old), one(new))
+    assert (said is None) if why is None else why in (said or "")
+
+
+def test_a_new_required_column_needs_a_default() -> None:
+    old = Schema((Field("a", LONG, True, 1),))
+    assert same_columns(old, Schema((*old.fields, Field("b", LONG, False, 2)))) is not None
+    assert same_columns(old, Schema((*old.fields, Field("b", LONG, False, 2, initial_default=0)))) is None
