@@ -1,5 +1,7 @@
 """Append and overwrite: what may be given, what comes back, what is answered."""
 
+import sys
+
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -7,6 +9,7 @@ import pyarrow.compute as pc
 import pytest
 
 import tamis
+from tamis.errors import Conflict
 
 TABLE = pa.table({"id": pa.array([3, 1, 2], pa.int64()), "name": ["c", "a", None]})
 
@@ -116,3 +119,46 @@ def test_overwrite_keeps_rows_for_which_the_filter_is_null(tmp_path):
     table.append(TABLE)
     assert table.overwrite(TABLE.slice(0, 0), "name > 'a'").rows_deleted == 1
     assert table.scan().to_arrow()["name"].to_pylist() == ["a", None]
+
+
+@pytest.mark.parametrize(("theirs", "fits"), [(TABLE, True), (TABLE.select(["name"]), False)])
+def test_two_first_appends_at_once(tmp_path, monkeypatch, theirs, fits):
+    from tamis.maintain import append as module
+
+    ours, other = tamis.create(tmp_path), tamis.open(tmp_path)
+    real, raced = sys.modules[module.__module__].write, []
+
+    def racing(*arguments):
+        if not raced:
+            raced.append(True)
+            other.append(theirs)
+        return real(*arguments)
+
+    monkeypatch.setattr(sys.modules[module.__module__], "write", racing)
+    if fits:
+        assert ours.append(TABLE).version == 2
+        assert ours.scan().count() == 6
+    else:
+        with pytest.raises(Conflict):
+            ours.append(TABLE)
+        assert tamis.open(tmp_path).scan().count() == 3
+
+
+def test_an_overwrite_conflicts_with_what_it_did_not_see(tmp_path, monkeypatch):
+    from tamis.maintain import overwrite as function
+
+    module = sys.modules[function.__module__]
+    table = tamis.create(tmp_path)
+    table.append(TABLE)
+    real = module.commit
+
+    def racing(store, proposal):
+        monkeypatch.setattr(module, "commit", real)
+        tamis.open(tmp_path).append(TABLE)
+        return real(store, proposal)
+
+    monkeypatch.setattr(module, "commit", racing)
+    with pytest.raises(Conflict):
+        table.overwrite(TABLE.slice(0, 1), "id = 1")
+    assert tamis.open(tmp_path).scan().count() == 6
+    assert table.overwrite(TABLE.slice(0, 1), "id = 1").rows_deleted == 2

@@ -73,6 +73,8 @@ def test_limit_stops_reading(table):
     assert scan.to_arrow()["id"].to_pylist() == [5]
     assert (scan.report.parts.kept, scan.report.parts.skipped_limit) == (1, 1)
     assert table.scan(limit=0).to_arrow().num_rows == 0
+    assert table.scan(limit=3).to_arrow()["id"].to_pylist() == [5, 3, 4]
+    assert table.scan(limit=9).to_arrow().num_rows == 4
 
 
 def test_an_error_is_raised_in_written_order_and_only_when_met(table):

@@ -7,10 +7,11 @@ from dataclasses import replace
 
 import pyarrow as pa
 
+from tamis.errors import Conflict
 from tamis.exec import WriteSpec, conform, sorted_batches, write_parts
 from tamis.maintain.result import Result, written
 from tamis.scan import Options
-from tamis.state import Head, Operation, Proposal, Snapshot, Store, commit
+from tamis.state import Head, Operation, Proposal, Snapshot, Store, commit, load
 from tamis.types import Schema
 from tamis.world import new_id
 
@@ -30,19 +31,27 @@ def append(store: Store, snapshot: Snapshot, head: Head, data: pa.RecordBatchRea
     if not parts and not changed:
         return snapshot, Result(snapshot.version)
     result = Result(-1, rows_inserted=rows, parts_added=parts, bytes_written=size)
-    after = commit(
-        store,
-        Proposal(
-            operation=Operation("append", metrics=result.metrics()),
-            read_version=snapshot.version,
-            reads=None,
-            blind_append=True,
-            head=head if changed else None,
-            add=manifests,
-            operation_id=new_id(),
-        ),
+    proposal = Proposal(
+        operation=Operation("append", metrics=result.metrics()),
+        read_version=snapshot.version,
+        blind_append=True,
+        head=head if changed else None,
+        add=manifests,
+        operation_id=new_id(),
     )
+    try:
+        after = commit(store, proposal)
+    except Conflict:
+        after = _commit_second(store, proposal, head)
     return after, replace(result, version=after.version)
+
+
+def _commit_second(store: Store, proposal: Proposal, head: Head) -> Snapshot:
+    """After another first append has brought the schema: ours lands behind it if it is the very same, for then ids agree. Else raises the ``Conflict``."""
+    latest = load(store)
+    if proposal.head is None or (latest.head.schema, latest.head.cluster_by) != (head.schema, head.cluster_by):
+        raise  # noqa: PLE0704  # called while the conflict is handled
+    return commit(store, replace(proposal, head=None, read_version=latest.version, operation_id=new_id()))
 
 
 def write(store: Store, head: Head, batches: Iterable[pa.RecordBatch], options: Options, *, ordered: bool = False) -> Iterable[pa.Table]:

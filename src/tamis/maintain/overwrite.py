@@ -57,7 +57,7 @@ def overwrite(
         Proposal(
             operation=Operation("overwrite", parameters={} if text is None else {"filter": text}, metrics=result.metrics()),
             read_version=snapshot.version,
-            reads=ReadSet(filter=text, columns=None if conjuncts is None else tuple(p for c in conjuncts for p in columns(c))),
+            reads=_read_set(text, conjuncts, options),
             blind_append=False,
             head=head if head != snapshot.head else None,
             add=manifests,
@@ -67,6 +67,12 @@ def overwrite(
         ),
     )
     return after, replace(result, version=after.version)
+
+
+def _read_set(text: str | None, conjuncts: Sequence[Expr] | None, options: Options) -> ReadSet:
+    """What an overwrite relies on: the rows that its filter is about, or all."""
+    named = None if conjuncts is None else tuple(dict.fromkeys(path for c in conjuncts for path in columns(c)))
+    return ReadSet(filter=text, columns=named, zone=options.timezone, ansi=options.ansi)
 
 
 def snapshot_parts(snapshot: Snapshot) -> PartRefs:
