@@ -6,10 +6,10 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tamis.spark.scan import to_spark as to_spark
+    from tamis.spark.frame import to_spark as to_spark
     from tamis.spark.session import attach as attach
 
-_HOME = {"attach": "tamis.spark.session", "to_spark": "tamis.spark.scan"}
+_HOME = {"attach": "tamis.spark.session", "to_spark": "tamis.spark.frame"}
 
 
 def __getattr__(name: str) -> Any:

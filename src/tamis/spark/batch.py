@@ -1,0 +1,166 @@
+"""The scan that Spark plans with, and the batch that it runs.
+
+Laws: scans are equal iff they read the same columns of the same version under the same filters, which is what ``.cache()`` and the reuse of
+exchanges compare. Planning reads metadata only, and makes no report: executions do (``tamis.spark.metrics``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from tamis import scan as funnel
+from tamis.expr import short_sql
+from tamis.scan import Options, Plan
+from tamis.spark import native
+from tamis.spark.adapter import Bridge
+from tamis.spark.catalyst import Translation
+from tamis.spark.estimate import share
+from tamis.spark.metrics import Ledger, Planned, ledger, scan_id
+from tamis.spark.tasks import Cut, Sizes, local_url, pack, pack_files
+from tamis.spark.worker import Read
+from tamis.state import Snapshot, Store
+from tamis.types import Schema
+
+_READ = "org.apache.spark.sql.connector.read."
+_PYTHON = "org.apache.spark.sql.execution.datasources.v2.python."
+SCAN = (_READ + "SupportsReportStatistics",)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What is read: one snapshot of a table, under the reader's schema. ``name`` is what people call the table."""
+
+    name: str
+    store: Store
+    snapshot: Snapshot
+    schema: Schema
+
+
+class Scan:
+    """Spark's ``Scan`` with statistics. The funnel has run when it is made."""
+
+    def __init__(
+        self, owner: Bridge, source: Source, options: Options, filters: Translation, selected: Schema, required: Any, sizes: Sizes
+    ) -> None:
+        self._owner = owner
+        self._required = required
+        self._ledger: Ledger = ledger(owner)
+        self.source = source
+        self.filters = filters
+        self.id = scan_id()
+        self.filter = " AND ".join(short_sql(c) for c in filters.conjuncts) or None
+        self.plan: Plan = funnel.plan(
+            source.snapshot,
+            source.store,
+            source.schema,
+            filters.conjuncts,
+            selected,
+            options,
+            filter_text=self.filter,
+            table=source.name,
+            errors="keep",
+        )
+        self.cut = Cut(self.plan, sizes)
+        self.obstacle = native.obstacle(self.plan, selected, filtered=bool(filters.conjuncts))
+        self.rows = int(self.plan.parts.column("rows").sum())
+        self.bytes = int(self.plan.parts.column("bytes").sum() * share(selected, source.schema))
+        self._key = (source.store.url, source.snapshot.head.table_id, source.snapshot.version, selected, filters.conjuncts, options)
+        if self.native:
+            why = "asked for" if options.read_lazy == "native" else "there is no filter"
+            self.plan.report.reader, self.plan.report.reader_reason = "native", why
+
+    @property
+    def native(self) -> bool:
+        """Whether Spark's own Parquet reader reads."""
+        return self.obstacle is None
+
+    def register(self, key: str) -> None:
+        """Makes executions of this scan known by the key of its Java object."""
+        planned = Planned(self.id, self.plan.report, len(self.cut), self.bytes, self.rows, self.native)
+        self._ledger.plan(key, planned)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Scan) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key[:3])
+
+    def __str__(self) -> str:
+        return self.description()
+
+    # --- what executors get; adaptive execution asks more than once ---
+
+    @cached_property
+    def partitions(self) -> Any:
+        """A Java array of input partitions."""
+        helper = self._owner.helper("Partitions")
+        if self.native:
+            return helper.files(pack_files(self.cut.tasks(), local_url(self.plan.spec.url)))
+        return helper.python(pack(self.cut.tasks()))
+
+    @cached_property
+    def reader(self) -> Any:
+        """A Java ``PartitionReaderFactory``."""
+        from pyspark.serializers import CloudPickleSerializer
+        from pyspark.sql.types import StructType
+
+        owner, spec = self._owner, self.plan.spec
+        if self.native:
+            return owner.helper("Partitions").parquet(native.requested(spec.schema))
+        command = CloudPickleSerializer().dumps((Read(self.id, spec, self._ledger.accumulator), StructType()))
+        source = owner.new(_PYTHON + "UserDefinedPythonDataSource", _worker_function())
+        none = owner.cls("scala.Option").empty()
+        return owner.new(_PYTHON + "PythonPartitionReaderFactory", source, command, self._required, none, none)
+
+    # --- Scan, SupportsReportStatistics ---
+
+    def readSchema(self) -> Any:  # noqa: N802
+        return self._required
+
+    def description(self) -> str:
+        parts = self.plan.report.parts
+        reader = "Spark's Parquet reader" if self.native else f"Python ({self.obstacle})"
+        return f"tamis version {self.source.snapshot.version}, parts: {parts['kept']} of {parts['total']}, filter: [{self.filter or ''}], reader: {reader}"
+
+    def estimateStatistics(self) -> Any:  # noqa: N802
+        return self._owner.helper("Partitions").estimate(max(self.bytes, 1), self.rows)
+
+    def columnarSupportMode(self) -> Any:  # noqa: N802
+        return self._owner.enum(_READ + "Scan$ColumnarSupportMode", "PARTITION_DEFINED" if self.native else "UNSUPPORTED")
+
+    def toBatch(self) -> Any:  # noqa: N802
+        return self._owner.implement((_READ + "Batch",), Batch(self))
+
+
+class Batch:
+    """Spark's ``Batch``: equal where the scans are."""
+
+    def __init__(self, scan: Scan) -> None:
+        self._scan = scan
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Batch) and self._scan == other._scan
+
+    def __hash__(self) -> int:
+        return hash(self._scan)
+
+    def planInputPartitions(self) -> Any:  # noqa: N802
+        self._scan.plan.guard()
+        return self._scan.partitions
+
+    def createReaderFactory(self) -> Any:  # noqa: N802
+        return self._scan.reader
+
+
+def _worker_function() -> Any:
+    """Spark's record of how Python workers are started (interpreter, environment, accumulators); the function in it is never called."""
+    from pyspark import SparkContext
+    from pyspark.sql.udf import _wrap_function
+
+    return _wrap_function(SparkContext._active_spark_context, _no_function)
+
+
+def _no_function() -> None:
+    """Stands where Spark keeps a Python data source's class."""

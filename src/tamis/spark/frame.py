@@ -1,0 +1,52 @@
+"""An embedded scan as a Spark DataFrame: Spark's executors read its parts. Public interfaces only, so it works under Spark Connect too."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from typing import Any
+
+from tamis.scan import Plan, Scan
+from tamis.spark.adapter import bridge
+from tamis.spark.metrics import Planned, ledger, scan_id
+from tamis.spark.session import is_connect
+from tamis.spark.tasks import Cut, Sizes
+from tamis.spark.types import to_spark as spark_json
+from tamis.spark.worker import Read
+
+_SIZES = ("spark.sql.files.maxPartitionBytes", "spark.sql.files.openCostInBytes")
+
+
+def to_spark(scan: Scan, spark: Any) -> Any:
+    """The rows of ``scan`` as a DataFrame of the session ``spark``, planned now. Raises what reading the scan here would raise before it reads."""
+    from pyspark.sql.types import StructType
+
+    plan = scan.ready()
+    tasks = Cut(plan, _sizes(spark)).tasks()
+    schema = StructType.fromJson(json.loads(spark_json(plan.spec.schema)))
+    payloads = [(task.index, bytearray(pickle.dumps(task, pickle.HIGHEST_PROTOCOL))) for task in tasks]
+    frame = spark.createDataFrame(payloads, "task int, work binary")
+    if len(tasks) > 1:
+        frame = frame.repartitionByRange(len(tasks), "task")
+    rows = frame.mapInArrow(_reader(plan, spark, len(tasks)), schema)
+    return rows if scan.limit is None else rows.limit(scan.limit)
+
+
+def _sizes(spark: Any) -> Sizes:
+    context = _context(spark)
+    parallelism = context.defaultParallelism if context is not None else 8
+    return Sizes.of({name: spark.conf.get(name) for name in _SIZES} | {"parallelism": str(parallelism)})
+
+
+def _context(spark: Any) -> Any:
+    """The SparkContext, or None under Spark Connect."""
+    return None if is_connect(spark) else spark.sparkContext
+
+
+def _reader(plan: Plan, spark: Any, tasks: int) -> Read:
+    name = scan_id()
+    if _context(spark) is None:
+        return Read(name, plan.spec, None)  # executors cannot reach this process: its reports tell what was planned
+    book = ledger(bridge(spark))
+    book.plan(name, Planned(name, plan.report, tasks, 0, 0, native=False))
+    return Read(name, plan.spec, book.accumulator)

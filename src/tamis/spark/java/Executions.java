@@ -1,0 +1,118 @@
+package tamis;
+
+import java.util.ArrayDeque;
+import java.util.HashMap;
+import java.util.IdentityHashMap;
+import java.util.Map;
+import org.apache.spark.scheduler.AccumulableInfo;
+import org.apache.spark.scheduler.SparkListener;
+import org.apache.spark.scheduler.SparkListenerEvent;
+import org.apache.spark.scheduler.SparkListenerStageSubmitted;
+import org.apache.spark.scheduler.SparkListenerTaskEnd;
+import org.apache.spark.sql.execution.QueryExecution;
+import org.apache.spark.sql.execution.SparkPlan;
+import org.apache.spark.sql.execution.adaptive.AdaptiveSparkPlanExec;
+import org.apache.spark.sql.execution.adaptive.QueryStageExec;
+import org.apache.spark.sql.execution.columnar.InMemoryTableScanExec;
+import org.apache.spark.sql.execution.datasources.v2.BatchScanExec;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanExecBase;
+import org.apache.spark.sql.execution.exchange.ReusedExchangeExec;
+import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd;
+import org.apache.spark.util.AccumulatorV2;
+
+/**
+ * Remembers which of our scans each SQL execution that ended well had in its plan, until Python asks: "execution, key of the scan,
+ * rows that it gave in this execution, whether it stands in the plan itself (1) or below a cache (0), nanoseconds of the execution".
+ *
+ * Rows are added up from the tasks: the metric in the plan is set back by the next execution of the same plan, which may begin before
+ * this one's end is told.
+ */
+public final class Executions extends SparkListener {
+    private static final int MOST = 10000;
+    private static final String ROWS = "number of output rows";
+    private final ArrayDeque ended = new ArrayDeque();
+    /** Stage to execution, for executions under way. */
+    private final Map stages = new HashMap();
+    /** Execution to (accumulator to rows). */
+    private final Map rows = new HashMap();
+
+    public void onStageSubmitted(SparkListenerStageSubmitted event) {
+        String execution = event.properties() == null ? null : event.properties().getProperty("spark.sql.execution.id");
+        if (execution != null) stages.put(Integer.valueOf(event.stageInfo().stageId()), Long.valueOf(execution));
+    }
+
+    public void onTaskEnd(SparkListenerTaskEnd event) {
+        Object execution = stages.get(Integer.valueOf(event.stageId()));
+        if (execution == null || event.taskInfo() == null || !event.taskInfo().successful()) return;
+        Map sums = (Map) rows.get(execution);
+        if (sums == null) rows.put(execution, sums = new HashMap());
+        scala.collection.Iterator it = event.taskInfo().accumulables().iterator();
+        while (it.hasNext()) {
+            AccumulableInfo info = (AccumulableInfo) it.next();
+            if (info.name().isEmpty() || info.update().isEmpty() || !ROWS.equals(info.name().get())) continue;
+            Long before = (Long) sums.get(Long.valueOf(info.id()));
+            long more = Long.parseLong(info.update().get().toString());
+            sums.put(Long.valueOf(info.id()), Long.valueOf((before == null ? 0L : before.longValue()) + more));
+        }
+    }
+
+    public void onOtherEvent(SparkListenerEvent event) {
+        if (!(event instanceof SparkListenerSQLExecutionEnd)) return;
+        SparkListenerSQLExecutionEnd end = (SparkListenerSQLExecutionEnd) event;
+        Long execution = Long.valueOf(end.executionId());
+        Map sums = (Map) rows.remove(execution);
+        stages.values().removeIf(new Same(execution));
+        try {
+            QueryExecution done = end.qe();
+            if (done != null && end.executionFailure().isEmpty()) {
+                walk(done.executedPlan(), end, sums == null ? new HashMap() : sums, true, new IdentityHashMap());
+            }
+        } catch (Throwable strangePlan) {
+            return; // a report may be missing; a query never fails for it
+        }
+    }
+
+    /** What has ended since the last call, a line each, oldest first. */
+    public synchronized String drain() {
+        StringBuilder out = new StringBuilder();
+        while (!ended.isEmpty()) out.append((String) ended.removeFirst()).append('\n');
+        return out.toString();
+    }
+
+    private synchronized void add(String line) {
+        ended.addLast(line);
+        if (ended.size() > MOST) ended.removeFirst();
+    }
+
+    private void walk(SparkPlan plan, SparkListenerSQLExecutionEnd end, Map sums, boolean direct, IdentityHashMap seen) {
+        if (seen.put(plan, plan) != null || plan instanceof ReusedExchangeExec) return;
+        if (plan instanceof AdaptiveSparkPlanExec) {
+            walk(((AdaptiveSparkPlanExec) plan).executedPlan(), end, sums, direct, seen);
+        } else if (plan instanceof QueryStageExec) {
+            walk(((QueryStageExec) plan).plan(), end, sums, direct, seen);
+        } else if (plan instanceof InMemoryTableScanExec) {
+            walk(((InMemoryTableScanExec) plan).relation().cachedPlan(), end, sums, false, seen);
+        } else if (plan instanceof BatchScanExec) {
+            scan(plan, end, sums, direct);
+        }
+        scala.collection.Iterator children = plan.children().iterator();
+        while (children.hasNext()) walk((SparkPlan) children.next(), end, sums, direct, seen);
+        scala.collection.Iterator below = plan.subqueries().iterator();
+        while (below.hasNext()) walk((SparkPlan) below.next(), end, sums, direct, seen);
+    }
+
+    private void scan(SparkPlan plan, SparkListenerSQLExecutionEnd end, Map sums, boolean direct) {
+        String key = Handler.keyOf(((DataSourceV2ScanExecBase) plan).scan());
+        if (key == null) return;
+        Object given = sums.get(Long.valueOf(((AccumulatorV2) plan.metrics().apply("numOutputRows")).id()));
+        add(end.executionId() + " " + key + " " + (given == null ? "0" : given.toString()) + " " + (direct ? 1 : 0) + " " + end.duration());
+    }
+
+    private static final class Same implements java.util.function.Predicate {
+        private final Object wanted;
+
+        Same(Object wanted) { this.wanted = wanted; }
+
+        public boolean test(Object other) { return wanted.equals(other); }
+    }
+}

@@ -1,0 +1,186 @@
+"""From executors' counters to reports: one report per SQL execution of a scan, none for EXPLAIN.
+
+Two witnesses are joined. An accumulator brings each task's counters as the task ends (a retried task replaces what it sent before).
+A listener in the JVM tells which scans stood in the plan of an execution that ended, so that scans without tasks, and those read by
+Spark's own Parquet reader, are reported too. Both are joined when somebody asks for reports: until then nothing is computed.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections import OrderedDict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from tamis.read import ReadCounters
+from tamis.scan.report import Counts, Report, before_reading
+from tamis.spark.adapter import Bridge
+from tamis.spark.worker import Outcome
+from tamis.world import new_id
+
+_KEPT = 1_000
+_PATIENCE_MILLIS = 5_000
+"""How long to wait for Spark to tell of executions that have already ended."""
+
+
+@dataclass(slots=True)
+class Planned:
+    """What outlives a scan: enough to report an execution of it."""
+
+    scan: str
+    report: Report
+    tasks: int
+    bytes: int
+    """What a full read of the kept parts' selected columns is about."""
+    rows: int
+    native: bool
+
+
+class Ledger:
+    """The open reports of one Spark application."""
+
+    def __init__(self, owner: Bridge, context: Any) -> None:
+        self._context = weakref.ref(context)
+        self._jvm_executions = owner.helper("Executions")
+        self._bus = context._jsc.sc().listenerBus()
+        self._planned: OrderedDict[str, Planned] = OrderedDict()
+        self._open: OrderedDict[tuple[str, str], Report] = OrderedDict()
+        self._attempts: dict[tuple[str, str, int], tuple[int, int]] = {}
+        self._lock = threading.RLock()
+        self.accumulator = context.accumulator(_Inbox(self), _Param())
+        context._jsc.sc().addSparkListener(self._jvm_executions)
+        before_reading(self.settle)
+
+    def plan(self, key: str, planned: Planned) -> None:
+        """Remembers a scan by the key of its Java object. The oldest are forgotten."""
+        with self._lock:
+            self._planned[key] = planned
+            while len(self._planned) > _KEPT:
+                self._planned.popitem(last=False)
+
+    def take(self, outcomes: Iterable[Outcome]) -> None:
+        """Counters of tasks that have ended; called by Spark's accumulator server."""
+        with self._lock:
+            for outcome in outcomes:
+                self._take(outcome)
+
+    def _take(self, outcome: Outcome) -> None:
+        scan, execution, task = outcome.key
+        report = self._report(scan, execution)
+        if report is None or self._attempts.get(outcome.key, (-1, -1)) > outcome.attempt:
+            return
+        self._attempts[outcome.key] = outcome.attempt
+        report.add(("spark", task), outcome.counters)
+        report.violations.extend(Counts(part=part, filter=report.filter, problem=problem) for part, problem in outcome.violations)
+
+    def _report(self, scan: str, execution: str) -> Report | None:
+        key = scan, execution
+        if key not in self._open:
+            planned = next((p for p in reversed(self._planned.values()) if p.scan == scan), None)
+            if planned is None:
+                return None
+            self._open[key] = planned.report.fresh()
+            while len(self._open) > _KEPT:
+                self._close(next(iter(self._open)))
+        return self._open[key]
+
+    def _close(self, key: tuple[str, str]) -> None:
+        report = self._open.pop(key)
+        for task in [k for k in self._attempts if k[:2] == key]:
+            del self._attempts[task]
+        report.finish()
+
+    def settle(self) -> None:
+        """Finishes the reports of all executions that have ended."""
+        text = self._ended_since() if self._context() is _running() else ""
+        with self._lock:
+            for line in text.splitlines():
+                execution, key, rows, direct, nanos = line.split(" ")
+                if key in self._planned:
+                    self._ended(self._planned[key], execution, int(rows), direct == "1", int(nanos))
+            for open_key in [k for k in self._open if k[1].startswith("stage ") or self._complete(k)]:
+                self._close(open_key)
+
+    def _ended_since(self) -> str:
+        try:
+            self._bus.waitUntilEmpty(_PATIENCE_MILLIS)
+            return str(self._jvm_executions.drain())
+        except Exception:  # noqa: BLE001  # Spark is stopping, or too busy: what is known so far is reported
+            return ""
+
+    def _complete(self, key: tuple[str, str]) -> bool:
+        """Whether all tasks of an execution have answered."""
+        planned = next((p for p in self._planned.values() if p.scan == key[0]), None)
+        return planned is None or sum(1 for k in self._attempts if k[:2] == key) >= planned.tasks
+
+    def _ended(self, planned: Planned, execution: str, rows: int, direct: bool, nanos: int) -> None:
+        """One execution of one scan, which gave ``rows`` rows."""
+        key = planned.scan, execution
+        if key not in self._open and not rows and not (direct and planned.tasks == 0):
+            return  # a cached or reused result: the scan did not run
+        report = self._report(planned.scan, execution)
+        if report is None:
+            return
+        if planned.native:
+            report.add(("spark", "native"), _native(planned, rows))
+        if nanos > 0:
+            report.seconds["execute"] = nanos / 1e9
+        self._close(key)
+
+
+def _native(planned: Planned, rows: int) -> ReadCounters:
+    """What Spark's reader must have read to give ``rows`` rows; it does not say, so bytes are an estimate from the plan."""
+    counters = ReadCounters()
+    counters.rows_total = planned.rows
+    counters.rows_matched = rows
+    counters.blocks_read = planned.report.blocks["total"]
+    counters.bytes_follower = planned.bytes * min(rows, planned.rows) // max(planned.rows, 1)
+    return counters
+
+
+class _Inbox:
+    """The driver's side of the accumulator: passes everything on."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self.ledger = weakref.ref(ledger)
+
+
+class _Param:
+    """How PySpark merges: dictionaries on executors, the inbox on the driver."""
+
+    def zero(self, value: Any) -> dict[Any, Outcome]:
+        del value
+        return {}
+
+    def addInPlace(self, value: Any, update: dict[Any, Outcome]) -> Any:  # noqa: N802  # PySpark's name
+        if isinstance(value, _Inbox):
+            ledger = value.ledger()
+            if ledger is not None:
+                ledger.take(update.values())
+        else:
+            value.update(update)
+        return value
+
+
+_ledgers: weakref.WeakKeyDictionary[Any, Ledger] = weakref.WeakKeyDictionary()
+
+
+def ledger(owner: Bridge) -> Ledger:
+    """The ledger of the Spark application that runs in this JVM now."""
+    context = _running()
+    if context not in _ledgers:
+        _ledgers[context] = Ledger(owner, context)
+    return _ledgers[context]
+
+
+def _running() -> Any:
+    from pyspark import SparkContext
+
+    return SparkContext._active_spark_context
+
+
+def scan_id() -> str:
+    """A name for one scan, unlike that of any other in any process."""
+    return new_id()

@@ -1,0 +1,89 @@
+"""When Spark's own Parquet reader may stand in for ours, and what it must be told.
+
+Law: it gives the same rows. It resolves columns by the ids in the files, so renamed columns are fine; a part written under a schema in
+which a selected column differs in type, or is absent with a default, is not.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from tamis.scan import Plan
+from tamis.spark.types import to_spark
+from tamis.types import BINARY_COLLATION, NULL, VARIANT, DataType, DayTimeInterval, Field, Schema, String, Struct, Time
+
+FIELD_ID = "parquet.field.id"
+
+
+def obstacle(plan: Plan, selected: Schema, *, filtered: bool) -> str | None:
+    """Why Spark's reader is not to be used, in a sentence; None where it is."""
+    wish = plan.options.read_lazy
+    if wish not in {"auto", "native"}:
+        return f"tamis.read.lazy is {wish}"
+    if wish == "auto" and filtered:
+        return "there is a filter"
+    if len(plan.audit):
+        return "skipped parts are audited"
+    if "://" in plan.spec.url:
+        return "the table is not on a local disk"
+    if set(plan.parts.table["format"].unique().to_pylist()) - {"parquet"}:
+        return "not all parts are Parquet"
+    if not selected.fields:
+        return "no column is asked for: rows are counted without opening a part"
+    schemas = [plan.spec.part_schemas.get(i) for i in plan.parts.table["schema_id"].unique().to_pylist()]
+    return next((why for f in selected.fields for s in schemas if (why := _column(f, s))), None)
+
+
+def _column(wanted: Field, written: Schema | None) -> str | None:
+    if not _readable(wanted.type):
+        return f"column {wanted.name!r} has type {wanted.type}"
+    found = written.by_id.get(wanted.id) if written is not None else None
+    if found is None:
+        return None if wanted.initial_default is None and written is not None else f"column {wanted.name!r} has a default in older parts"
+    return None if _same(found.type, wanted.type) else f"column {wanted.name!r} has changed its type"
+
+
+def _readable(data_type: DataType) -> bool:
+    """Whether both readers agree on the type beyond doubt."""
+    if isinstance(data_type, String):
+        return data_type.collation == BINARY_COLLATION
+    if data_type in {VARIANT, NULL} or isinstance(data_type, Time | DayTimeInterval):
+        return False
+    return all(_readable(f.type) for f in data_type.children)
+
+
+def _same(written: DataType, wanted: DataType) -> bool:
+    """The same type, or a struct with all the fields that are wanted; names may differ."""
+    if isinstance(written, String) and isinstance(wanted, String):
+        return True
+    if isinstance(written, Struct) and isinstance(wanted, Struct):
+        there = {f.id: f.type for f in written.fields}
+        return all(f.id in there and _same(there[f.id], f.type) for f in wanted.fields)
+    if not written.children and not wanted.children:
+        return written == wanted
+    pairs = zip(written.children, wanted.children, strict=True) if type(written) is type(wanted) else ()
+    return type(written) is type(wanted) and all(a.id == b.id and _same(a.type, b.type) for a, b in pairs)
+
+
+def requested(selected: Schema) -> str:
+    """The schema that Spark's reader is asked for, as JSON: column ids in the metadata, no defaults."""
+    struct = json.loads(to_spark(selected))
+    _identify(struct, selected.as_struct())
+    return json.dumps(struct)
+
+
+def _identify(spark: Any, ours: DataType) -> None:
+    if not isinstance(spark, dict):
+        return
+    if isinstance(ours, Struct):
+        for column, f in zip(spark["fields"], ours.fields, strict=True):
+            column["metadata"] = {k: v for k, v in column["metadata"].items() if not k.endswith("_DEFAULT")} | {FIELD_ID: f.id}
+            if isinstance(f.type, String):
+                column["type"] = "string"
+            _identify(column["type"], f.type)
+        return
+    for key, inner in zip([k for k in ("elementType", "keyType", "valueType") if k in spark], ours.children, strict=True):
+        if isinstance(inner.type, String):
+            spark[key] = "string"
+        _identify(spark[key], inner.type)

@@ -1,0 +1,148 @@
+"""What runs in Spark's Python workers: read one task's parts, shape the batches as Spark takes them, send back what it cost.
+
+Nothing here knows a JVM. A task is given as one pickled ``Task``; batches come out in part order.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from tamis.expr import supported
+from tamis.files import PartRef
+from tamis.read import ReadCounters, ReadSpec, read_part
+from tamis.types.arrow import to_arrow_schema
+
+SMALLEST_BATCH = 4_096
+"""Batches of fewer rows are joined before they cross to the JVM, which costs about as much per batch as per thousand rows."""
+LARGEST_BATCH = 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One partition's work. ``audited`` are the ids of parts that planning proved empty and that are read to check the proof."""
+
+    index: int
+    refs: tuple[PartRef, ...]
+    audited: frozenset[str] = frozenset()
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What one attempt of one task did. ``key`` names the scan, the SQL execution (or stage) and the task; ``attempt`` tells attempts apart."""
+
+    key: tuple[str, str, int]
+    attempt: tuple[int, int]
+    counters: ReadCounters = field(default_factory=ReadCounters)
+    violations: list[tuple[str, str]] = field(default_factory=list)
+    """Audited parts that had rows, and what was found."""
+
+
+class Read:
+    """The read function of one scan, pickled once for all its tasks. ``accumulator`` takes ``{key: Outcome}``; None: nobody counts."""
+
+    def __init__(self, scan: str, spec: ReadSpec, accumulator: Any) -> None:
+        self.scan = scan
+        self.spec = spec
+        self.accumulator = accumulator
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The rows of the tasks in the last column of ``batches``, one after another."""
+        for batch in batches:
+            for payload in batch.column(batch.num_columns - 1):
+                task: Task = pickle.loads(payload.as_py())  # noqa: S301  # made by our own driver, sent by Spark as it sends code
+                yield from self._task(task)
+
+    def _task(self, task: Task) -> Iterator[pa.RecordBatch]:
+        key, attempt = _where(self.scan, task.index)
+        outcome = Outcome(key, attempt)
+        try:
+            yield from joined(self._rows(task, outcome), SMALLEST_BATCH)
+        finally:
+            if self.accumulator is not None:
+                self.accumulator.add({key: outcome})
+
+    def _rows(self, task: Task, outcome: Outcome) -> Iterator[pa.RecordBatch]:
+        target = spark_schema(to_arrow_schema(self.spec.schema))
+        for ref in task.refs:
+            found = 0
+            for batch in read_part(ref, self.spec, outcome.counters):
+                found += len(batch)
+                yield shaped(batch, target)
+            if found and ref.part_id in task.audited and all(supported(c) for c in self.spec.conjuncts):
+                outcome.violations.append((ref.part_id, f"{found} rows match"))
+
+
+def _where(scan: str, index: int) -> tuple[tuple[str, str, int], tuple[int, int]]:
+    """Which execution this is, and which attempt of the task. Outside a Spark task: none."""
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    if context is None:
+        return (scan, "", index), (0, 0)
+    execution = context.getLocalProperty("spark.sql.execution.id") or f"stage {context.stageId()}"
+    return (scan, execution, index), (context.stageId(), context.attemptNumber())
+
+
+def bare(count: int) -> pa.RecordBatch:
+    """``count`` rows for a query that asks for no column: PySpark turns batches without columns into one dictionary per row, so they have one."""
+    return pa.record_batch([pa.nulls(count)], ["none"])
+
+
+def joined(batches: Iterable[pa.RecordBatch], smallest: int) -> Iterator[pa.RecordBatch]:
+    """The same rows in the same order, small batches joined to at least ``smallest`` rows, empty ones left out."""
+    waiting: list[pa.RecordBatch] = []
+    rows = 0
+    for batch in batches:
+        if not len(batch):
+            continue
+        if not waiting and len(batch) >= smallest:
+            yield from _cut(batch)
+            continue
+        waiting.append(batch)
+        rows += len(batch)
+        if rows >= smallest:
+            yield from _cut(pa.concat_batches(waiting))
+            waiting, rows = [], 0
+    if waiting:
+        yield pa.concat_batches(waiting)
+
+
+def _cut(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    for start in range(0, len(batch), LARGEST_BATCH):
+        yield batch.slice(start, LARGEST_BATCH)
+
+
+def spark_schema(schema: pa.Schema) -> pa.Schema:
+    """The Arrow types that Spark's reader of batches expects; only TIME differs from the table's (nanoseconds)."""
+    return pa.schema([_spark_field(f) for f in schema])
+
+
+def _spark_field(f: pa.Field) -> pa.Field:
+    return pa.field(f.name, _spark_type(f.type), f.nullable, f.metadata)
+
+
+def _spark_type(data_type: pa.DataType) -> pa.DataType:
+    if pa.types.is_time64(data_type):
+        return pa.time64("ns")
+    if pa.types.is_struct(data_type):
+        return pa.struct([_spark_field(f) for f in data_type])
+    if pa.types.is_list(data_type):
+        return pa.list_(_spark_field(data_type.value_field))
+    if pa.types.is_map(data_type):
+        return pa.map_(_spark_field(data_type.key_field), _spark_field(data_type.item_field))
+    return data_type
+
+
+def shaped(batch: pa.RecordBatch, target: pa.Schema) -> pa.RecordBatch:
+    """``batch`` with the columns' types of ``target``; no copy where they are the same."""
+    if not target.names:
+        return bare(len(batch))
+    if batch.schema.equals(target):
+        return batch
+    columns = [c if c.type.equals(f.type) else c.cast(f.type) for c, f in zip(batch.columns, target, strict=True)]
+    return pa.RecordBatch.from_arrays(columns, schema=target)

@@ -1,0 +1,109 @@
+"""Spark's own Parquet reader is used only where it gives the same rows, and each refusal says why."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from tamis.scan import Options
+from tamis.spark.native import obstacle, requested
+from tamis.types import DATE, INTEGER, LONG, STRING, VARIANT, Array, DataType, Field, Map, Schema, String, Struct, Time
+
+
+def schema(*types: DataType, **more: Any) -> Schema:
+    return Schema(tuple(Field(f"c{i}", kind, **more) for i, kind in enumerate(types))).assign_ids(0)
+
+
+def plan(
+    selected: Schema, written: Schema, *, lazy: str = "auto", url: str = "/t", formats: tuple[str, ...] = ("parquet",), audit: int = 0
+) -> Any:
+    parts = pa.table({"format": list(formats), "schema_id": [written.schema_id] * len(formats)})
+    return SimpleNamespace(
+        options=Options(read_lazy=lazy),
+        parts=SimpleNamespace(table=parts),
+        audit=[None] * audit,
+        spec=SimpleNamespace(url=url, part_schemas={written.schema_id: written}, schema=selected),
+    )
+
+
+INNER = Struct((Field("a", LONG), Field("b", STRING)))
+
+
+@pytest.mark.parametrize(
+    "kind", [LONG, STRING, DATE, INNER, Array(Field("element", INNER)), Map(Field("key", STRING), Field("value", LONG))]
+)
+def test_a_full_scan_of_plain_columns_is_native(kind: DataType) -> None:
+    columns = schema(kind)
+    assert obstacle(plan(columns, columns), columns, filtered=False) is None
+
+
+def test_a_renamed_column_is_native() -> None:
+    columns = schema(LONG)
+    renamed = replace(columns, fields=(replace(columns.fields[0], name="other"),))
+    assert obstacle(plan(renamed, columns), renamed, filtered=False) is None
+
+
+def test_some_fields_of_a_struct_are_native() -> None:
+    columns = schema(INNER)
+    (top,) = columns.fields
+    some = replace(columns, fields=(replace(top, type=Struct(top.type.children[1:])),))
+    assert obstacle(plan(some, columns), some, filtered=False) is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "filtered", "reason"),
+    [
+        ({"lazy": "on"}, False, "tamis.read.lazy is on"),
+        ({"lazy": "off"}, False, "tamis.read.lazy is off"),
+        ({}, True, "there is a filter"),
+        ({"url": "s3://bucket/t"}, False, "not on a local disk"),
+        ({"formats": ("parquet", "vortex")}, False, "not all parts are Parquet"),
+        ({"audit": 1}, False, "audited"),
+    ],
+)
+def test_what_stands_in_the_way_is_said(changes: dict[str, Any], filtered: bool, reason: str) -> None:
+    columns = schema(LONG)
+    assert reason in (obstacle(plan(columns, columns, **changes), columns, filtered=filtered) or "")
+
+
+def test_a_filter_is_no_obstacle_where_native_is_asked_for() -> None:
+    columns = schema(LONG)
+    assert obstacle(plan(columns, columns, lazy="native"), columns, filtered=True) is None
+
+
+@pytest.mark.parametrize("kind", [VARIANT, Time(6), String(collation="UNICODE"), Array(Field("element", VARIANT))])
+def test_types_on_which_readers_may_differ_are_ours(kind: DataType) -> None:
+    columns = schema(kind)
+    assert "has type" in (obstacle(plan(columns, columns), columns, filtered=False) or "")
+
+
+def test_a_widened_column_is_ours() -> None:
+    old, new = schema(INTEGER), schema(LONG)
+    assert "changed its type" in (obstacle(plan(new, old), new, filtered=False) or "")
+
+
+@pytest.mark.parametrize(("default", "ours"), [(None, False), (7, True)])
+def test_a_column_younger_than_a_part(default: int | None, ours: bool) -> None:
+    old = schema(LONG)
+    new = replace(old, fields=(*old.fields, Field("young", LONG, id=9, initial_default=default)))
+    assert (obstacle(plan(new, old), new, filtered=False) is not None) is ours
+
+
+def test_no_column_needs_no_reader() -> None:
+    columns = schema(LONG)
+    none = replace(columns, fields=())
+    assert "no column" in (obstacle(plan(none, columns), none, filtered=False) or "")
+
+
+def test_columns_are_asked_for_by_id_and_without_defaults() -> None:
+    columns = schema(INNER, String("char", 5), Array(Field("element", INNER)), write_default="NULL")
+    asked = json.loads(requested(columns))["fields"]
+    assert [f["metadata"] for f in asked] == [{"parquet.field.id": f.id} for f in columns.fields]
+    assert [f["type"] for f in asked[1:2]] == ["string"]
+    inner = asked[2]["type"]["elementType"]["fields"]
+    assert [f["metadata"]["parquet.field.id"] for f in inner] == [f.id for f in columns.fields[2].type.children[0].type.children]

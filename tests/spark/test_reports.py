@@ -1,0 +1,160 @@
+"""One report per execution of a Spark scan: never cumulative, never from EXPLAIN, nothing counted twice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+import tamis
+from tamis.read import ReadCounters
+from tamis.scan import Report
+
+pytestmark = pytest.mark.spark
+
+PARTS, ROWS = 5, 200
+
+
+@pytest.fixture(scope="module")
+def table(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
+    tamis.attach(spark, "reported", str(tmp_path_factory.mktemp("reports")))
+    spark.sql("CREATE NAMESPACE IF NOT EXISTS reported.db")
+    spark.sql("CREATE TABLE reported.db.t (id BIGINT, g INT, s STRING) USING tamis")
+    for n in range(PARTS):
+        rows = spark.range(n * ROWS, (n + 1) * ROWS, 1, 1).selectExpr("id", "cast(id % 10 as int) g", "repeat(cast(id as string), 20) s")
+        rows.writeTo("reported.db.t").append()
+    return "reported.db.t"
+
+
+@pytest.fixture
+def new(spark: Any) -> Iterator[Callable[[], list[Report]]]:
+    """The reports since the test began, oldest first."""
+    last = tamis.reports()
+
+    def since() -> list[Report]:
+        found = []
+        for report in tamis.reports(1_000):
+            if last and report is last[0]:
+                break
+            found.append(report)
+        return found[::-1]
+
+    return since
+
+
+def test_explain_reports_nothing(spark: Any, table: str, new: Callable[[], list[Report]]) -> None:
+    spark.sql(f"EXPLAIN SELECT * FROM {table} WHERE id > 3").collect()
+    spark.sql(f"SELECT * FROM {table} WHERE id > 3")._jdf.queryExecution().executedPlan().toString()
+    spark.sql(f"SELECT * FROM {table}")._jdf.queryExecution().executedPlan().toString()
+    assert new() == []
+
+
+def test_a_report_is_the_whole_funnel(spark: Any, table: str, new: Callable[[], list[Report]]) -> None:
+    spark.sql(f"SELECT s FROM {table} WHERE id BETWEEN 250 AND 420").collect()
+    (report,) = new()
+    assert report.table == table
+    assert report.version == spark.sql(f"SELECT max(version) v FROM {table}.history").first().v
+    assert "id >= 250" in report.filter
+    assert set(report.columns) == {"id", "s"}
+    assert report.parts | {} == report.parts | {"total": PARTS, "kept": 2}
+    assert report.rows["matched"] == 171
+    assert report.bytes["read"] == report.bytes["metadata"] + report.bytes["index"] + report.bytes["leader"] + report.bytes["follower"]
+    assert report.bytes["leader"] > 0
+    assert report.bytes["table"] > report.bytes["skipped"] > 0
+    assert report.requests > 0
+    assert report.because
+    assert report.as_dict()["parts"]["kept"] == 2
+
+
+def test_two_executions_of_a_frame_are_two_reports(spark: Any, table: str, new: Callable[[], list[Report]]) -> None:
+    frame = spark.sql(f"SELECT id FROM {table} WHERE id >= 700")
+    frame.collect()
+    frame.collect()
+    assert [r.rows["matched"] for r in new()] == [300, 300]
+
+
+def test_a_scan_that_skips_all_is_reported(spark: Any, table: str, new: Callable[[], list[Report]]) -> None:
+    assert spark.sql(f"SELECT id FROM {table} WHERE id < 0").collect() == []
+    (report,) = new()
+    assert report.parts["kept"] == 0
+    assert report.parts["total"] == PARTS
+    assert report.rows["matched"] == 0
+
+
+def test_each_side_of_a_join_has_its_own(spark: Any, table: str, new: Callable[[], list[Report]]) -> None:
+    spark.sql(f"SELECT count(*) FROM {table} a JOIN {table} b ON a.g = b.g WHERE a.id < 200 AND b.id >= 800").collect()
+    assert sorted((r.parts["kept"], "800" in r.filter) for r in new()) == [(1, False), (1, True)]
+
+
+def test_a_subquery_is_reported(spark: Any, table: str, new: Callable[[], list[Report]]) -> None:
+    spark.sql(f"SELECT id FROM {table} WHERE g > (SELECT avg(g) FROM {table} WHERE id < 200) AND id > 900").collect()
+    assert len(new()) == 2
+
+
+@pytest.mark.parametrize("adaptive", ["true", "false"])
+def test_native_scans_are_reported(spark: Any, table: str, new: Callable[[], list[Report]], adaptive: str) -> None:
+    before = spark.conf.get("spark.sql.adaptive.enabled")
+    spark.conf.set("spark.sql.adaptive.enabled", adaptive)
+    try:
+        frame = spark.sql(f"SELECT id, s FROM {table}")
+        frame.collect()
+        frame.collect()
+    finally:
+        spark.conf.set("spark.sql.adaptive.enabled", before)
+    found = new()
+    assert [r.reader for r in found] == ["native", "native"]
+    assert [r.rows["matched"] for r in found] == [PARTS * ROWS] * 2
+    assert found[0].bytes["read"] > 0
+
+
+def test_a_limit_is_reported_once(spark: Any, table: str, new: Callable[[], list[Report]]) -> None:
+    assert len(spark.sql(f"SELECT id FROM {table} WHERE g = 3 LIMIT 2").collect()) == 2
+    assert len(new()) == 1
+
+
+def test_a_cached_result_is_not_a_scan(spark: Any, table: str, new: Callable[[], list[Report]]) -> None:
+    cached = spark.sql(f"SELECT id FROM {table} WHERE g = 4").cache()
+    try:
+        cached.count()
+        cached.count()
+        assert len(new()) == 1
+    finally:
+        cached.unpersist()
+
+
+def test_work_outside_sql_is_reported(spark: Any, table: str, new: Callable[[], list[Report]]) -> None:
+    assert spark.sql(f"SELECT id FROM {table} WHERE g = 5").rdd.count() == PARTS * ROWS // 10
+    (report,) = new()
+    assert report.rows["matched"] == PARTS * ROWS // 10
+
+
+def test_an_insert_from_a_scan_reports_the_scan(spark: Any, table: str, new: Callable[[], list[Report]]) -> None:
+    spark.sql(f"CREATE TABLE reported.db.copy USING tamis AS SELECT id FROM {table} WHERE id < 100")
+    assert [r.parts["kept"] for r in new() if r.table == table] == [1]
+
+
+def test_the_last_attempt_of_a_task_wins(spark: Any) -> None:
+    from tamis.spark.adapter import bridge
+    from tamis.spark.metrics import Planned, ledger
+    from tamis.spark.worker import Outcome
+
+    def outcome(attempt: tuple[int, int], rows: int) -> Outcome:
+        counters = ReadCounters()
+        counters.rows_matched = rows
+        return Outcome(("scan", "e1", 0), attempt, counters)
+
+    book = ledger(bridge(spark))
+    book.plan("key", Planned("scan", Report("t", 1, None, ()), 1, 0, 0, native=False))
+    book.take([outcome((3, 0), 10)])
+    book.take([outcome((3, 2), 30)])
+    book.take([outcome((3, 1), 20)])
+    (report,) = tamis.reports()
+    assert report.rows["matched"] == 30
+
+
+def test_no_report_names_a_stopped_task(spark: Any, table: str, new: Callable[[], list[Report]]) -> None:
+    with pytest.raises(Exception, match=r"\[DIVIDE_BY_ZERO"):
+        spark.sql(f"SELECT id FROM {table} WHERE 10 / (g - 5) > 3").collect()
+    spark.sql(f"SELECT id FROM {table} WHERE g = 1").collect()
+    assert new()[-1].rows["matched"] == PARTS * ROWS // 10
