@@ -1,0 +1,53 @@
+"""SHOW, CREATE, ALTER and DROP NAMESPACE."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def test_a_namespace_comes_and_goes(lake: Any) -> None:
+    lake.sql("CREATE NAMESPACE lake.ns COMMENT 'of mine'")
+    assert lake.rows(f"SHOW NAMESPACES IN {lake.name}") == [("ns",)]
+    described = dict(row[:2] for row in lake.rows("DESCRIBE NAMESPACE EXTENDED lake.ns"))
+    assert described["Comment"] == "of mine"
+    assert described["Location"] == f"{lake.folder}/ns"
+    lake.sql("DROP NAMESPACE lake.ns")
+    assert lake.rows(f"SHOW NAMESPACES IN {lake.name}") == []
+
+
+def test_a_table_brings_its_namespace(lake: Any) -> None:
+    lake.sql("CREATE TABLE lake.db.t (a INT) USING tamis")
+    assert lake.rows(f"SHOW NAMESPACES IN {lake.name}") == [("db",)]
+    assert (lake.folder / "db" / "t").is_dir()
+
+
+def test_use_and_plain_names(lake: Any) -> None:
+    lake.sql("CREATE NAMESPACE lake.ns")
+    lake.sql("USE lake.ns")
+    lake.sql("CREATE TABLE t (a INT)")
+    assert lake.rows("SHOW TABLES") == [("ns", "t", False)]
+
+
+def test_nested_namespaces(lake: Any) -> None:
+    lake.sql("CREATE TABLE lake.a.b.t (x INT) USING tamis")
+    assert lake.rows("SHOW NAMESPACES IN lake.a") == [("a.b",)]
+    assert lake.rows("SHOW TABLES IN lake.a.b") == [("a.b", "t", False)]
+
+
+def test_properties_of_a_namespace(lake: Any) -> None:
+    lake.sql("CREATE NAMESPACE lake.ns WITH PROPERTIES ('k' = 'v')")
+    lake.sql("ALTER NAMESPACE lake.ns SET PROPERTIES ('l' = 'w')")
+    assert "((k,v), (l,w))" in str(lake.rows("DESCRIBE NAMESPACE EXTENDED lake.ns"))
+
+
+def test_errors_are_sparks_own(lake: Any) -> None:
+    lake.sql("CREATE TABLE lake.db.t (a INT) USING tamis")
+    lake.refused("CREATE NAMESPACE lake.db", "SCHEMA_ALREADY_EXISTS")
+    lake.sql("CREATE NAMESPACE IF NOT EXISTS lake.db")
+    lake.refused("SHOW TABLES IN lake.nope", "SCHEMA_NOT_FOUND")
+    lake.refused("DROP NAMESPACE lake.nope", "SCHEMA_NOT_FOUND")
+    lake.sql("DROP NAMESPACE IF EXISTS lake.nope")
+    lake.refused("DROP NAMESPACE lake.db", "SCHEMA_NOT_EMPTY")
+    lake.sql("DROP NAMESPACE lake.db CASCADE")
+    assert not (lake.folder / "db").exists()
+    lake.refused("CREATE NAMESPACE lake.`..`", "BAD_NAME")
