@@ -103,7 +103,7 @@ def spark_session(**conf: str) -> Any:
         "spark.driver.memory": "4g",
         "spark.driver.host": "127.0.0.1",
         "spark.sql.session.timeZone": "UTC",
-        "spark.log.level": "ERROR",
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={(RESULTS.parent.parent / 'src/tamis/cli/quiet.properties').as_uri()}",
         "spark.sql.parquet.compression.codec": "zstd",
         "spark.hadoop.parquet.compression.codec.zstd.level": "1",
         **conf,
