@@ -80,7 +80,7 @@ class RowsEvidence:
             return lo[: self.widen], hi + b"\x00" * self.widen
         if isinstance(lo, int):
             span = int(self.rng.integers(0, 10**self.widen))
-            return (lo - span, hi + span) if -(2**31) + 10**7 < lo and hi < 2**31 - 10**7 and not (-128 <= lo and hi < 128) else (lo, hi)
+            return (lo - span, hi + span) if lo > -(2**31) + 10**7 and hi < 2**31 - 10**7 and not (lo >= -128 and hi < 128) else (lo, hi)
         return lo, hi
 
 

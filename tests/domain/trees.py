@@ -38,9 +38,10 @@ INTERVAL = DayTimeInterval()
 TYPES: list[DataType] = [
     BOOLEAN, BYTE, SHORT, INTEGER, LONG, FLOAT, DOUBLE, Decimal(6, 2), Decimal(38, 10), STRING, BINARY, DATE, TIMESTAMP, TIMESTAMP_NTZ, INTERVAL,
 ]  # fmt: skip
+NAMES = ["boolean", "tinyint", "smallint", "integer", "bigint", "float", "double", "decimal", "number", "string", "binary", "date", "timestamp", "timestamp_ntz", "interval"]
 SCHEMA = Schema(
     (
-        *(Field(f"{str(t).split('(')[0].split(' ')[0]}{i}{j}", t, True, 2 * i + j + 1) for i, t in enumerate(TYPES) for j in (0, 1)),
+        *(Field(f"{NAMES[i]}{j}", t, True, 2 * i + j + 1) for i, t in enumerate(TYPES) for j in (0, 1)),
         Field("st", Struct((Field("x", LONG, True, 101), Field("y", STRING, True, 102))), True, 100),
     )
 )
@@ -211,10 +212,10 @@ def predicate(rng: np.random.Generator, mode: Mode, zone: str, arguments: Any) -
     return expr.bound(SCHEMA, (1,))
 
 
-def tree(rng: np.random.Generator, depth: int, name: str | None = None) -> Expr:
+def tree(rng: np.random.Generator, depth: int, name: str | None = None, *, mode: Mode | None = None, zone: str | None = None) -> Expr:
     """A random predicate; ``name`` is a function that is in it if it can be."""
-    mode = [Mode.ANSI, Mode.ANSI, Mode.ANSI, Mode.TRY, Mode.LEGACY][rng.integers(5)]
-    zone = ZONES[rng.integers(len(ZONES))]
+    mode = mode or [Mode.ANSI, Mode.ANSI, Mode.ANSI, Mode.TRY, Mode.LEGACY][rng.integers(5)]
+    zone = zone or ZONES[rng.integers(len(ZONES))]
     names = [f.name for f in expr.entries()]
 
     def arguments(level: int) -> Any:

@@ -68,12 +68,11 @@ def _finished(entry: Function, call: Call, args: list[Spec], exact: Mask, lo: Da
     if policy is NaN.ANYTHING and nan_in.any():
         lo, hi = where(nan_in, no_bound(call.type), lo), where(nan_in, no_bound(call.type), hi)
         bad = bad if partial is Partial.NEVER else bad | (any_ & nan_in)
+    null = null | bad
     if call.mode is Mode.ANSI:
         fail = fail | bad
-    else:
-        null = null | bad
-        if call.mode is Mode.LEGACY and bad.any():
-            lo, hi = where(bad, no_bound(call.type), lo), where(bad, no_bound(call.type), hi)
+    elif call.mode is Mode.LEGACY and bad.any():
+        lo, hi = where(bad, no_bound(call.type), lo), where(bad, no_bound(call.type), hi)
     lo, hi = _limited(entry, call, lo, hi)
     value = any_ if policy is NaN.ANYTHING else every([a.value for a in args])
     return Spec(call.type, lo, hi, value, null, fail, _nan(call, args, policy, any_, nan_in, strange))

@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from tamis.errors import InvalidInput
 from tamis.expr.coerce import YEAR_MONTH, brought, narrowest, orders, widest
+from tamis.expr.evaluate import cast_values
 from tamis.expr.tree import Expr, Literal, Literals, Mode
 from tamis.types import DOUBLE, INTEGER, LONG, DataType, DayTimeInterval, Decimal
 from tamis.types.arrow import to_arrow_type
@@ -130,11 +131,16 @@ def list_of(value: Expr, options: list[Expr], mode: Mode, zone: str | None) -> L
     """The options of an IN as one array of the type that they and the value are brought to; None if one is not a constant."""
     if not all(isinstance(o, Literal) for o in options):
         return None
-    exprs = [value, *options]
-    types = {narrowest(e) if any(isinstance(o.type, Decimal) for o in exprs) else e.type for e in exprs}
+    kinds = {o.type for o in options}
+    decimals = any(isinstance(t, Decimal) for t in (value.type, *kinds))
+    types = {value.type, *({narrowest(o) for o in options} if decimals else kinds)}
     target = widest(list(types), mode)
     if target is None or not orders(target):
         return None
+    if len(kinds) == 1 and orders(source := kinds.pop()):
+        array = pa.array([o.value for o in options if isinstance(o, Literal)], to_arrow_type(source))
+        values = cast_values(array, source, target, mode, zone) if source != target else array
+        return None if values is None else Literals(target, values)
     members = [o if o.type == target else brought(o, target, mode, zone) for o in options]
-    values = [m.value for m in members if isinstance(m, Literal)]
-    return Literals(target, pa.array(values, to_arrow_type(target))) if len(values) == len(members) else None
+    constants = [m.value for m in members if isinstance(m, Literal)]
+    return Literals(target, pa.array(constants, to_arrow_type(target))) if len(constants) == len(members) else None

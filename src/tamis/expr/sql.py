@@ -16,6 +16,7 @@ _INFIX = {
     "timestamp_add": "+", "subtract_timestamps": "-", "subtract_dates": "-",
 }  # fmt: skip
 _NAMES = {"is_nan": "isnan", "starts_with": "startswith", "ends_with": "endswith", "date_from_unix_date": "date_from_unix_date"}
+_TRIES = {"add": "try_add", "subtract": "try_subtract", "multiply": "try_multiply", "divide": "try_divide", "remainder": "try_mod"}
 _SUFFIX = {BYTE: "Y", SHORT: "S", LONG: "L"}
 _EPOCH = datetime.datetime(1970, 1, 1)  # noqa: DTZ001  (local arithmetic only)
 
@@ -53,13 +54,14 @@ def _quoted(name: str) -> str:
 
 
 _RESERVED = frozenset(
-    "ALL AND ANY ARRAY AS BETWEEN BY CASE CAST CURRENT_DATE CURRENT_TIMESTAMP DATE DISTINCT DIV ELSE END ESCAPE EXISTS EXTRACT FALSE FROM GROUP IF IN "
-    "INTERVAL INTO IS JOIN LEFT LIKE MAP NOT NULL ON OR ORDER RIGHT RLIKE SELECT STRUCT TABLE THEN TIMESTAMP TRUE UNION WHEN WHERE WITH".split()
+    ["ALL", "AND", "ANY", "ARRAY", "AS", "BETWEEN", "BY", "CASE", "CAST", "CURRENT_DATE", "CURRENT_TIMESTAMP", "DATE", "DISTINCT", "DIV", "ELSE", "END", "ESCAPE", "EXISTS", "EXTRACT", "FALSE", "FROM", "GROUP", "IF", "IN", "INTERVAL", "INTO", "IS", "JOIN", "LEFT", "LIKE", "MAP", "NOT", "NULL", "ON", "OR", "ORDER", "RIGHT", "RLIKE", "SELECT", "STRUCT", "TABLE", "THEN", "TIMESTAMP", "TRUE", "UNION", "WHEN", "WHERE", "WITH"]
 )
 
 
 def _call(expr: Call) -> str:
     name, args = expr.function, expr.args
+    if expr.mode is Mode.TRY and name in _TRIES:
+        return f"{_TRIES[name]}({', '.join(to_sql(a) for a in args)})"
     if name in _INFIX:
         return "(" + f" {_INFIX[name]} ".join(to_sql(a) for a in args) + ")"
     match name:
@@ -79,7 +81,10 @@ def _call(expr: Call) -> str:
             pairs = " ".join(f"WHEN {to_sql(c)} THEN {to_sql(v)}" for c, v in zip(args[:-1:2], args[1::2], strict=True))
             return f"CASE {pairs} ELSE {to_sql(args[-1])} END"
         case "timestamp_add_months":
-            return f"({to_sql(args[0])} + INTERVAL {to_sql(args[1])} MONTH)"
+            months = f"INTERVAL '{args[1].value}' MONTH" if isinstance(args[1], Literal) else f"make_ym_interval(0, {to_sql(args[1])})"
+            return f"({to_sql(args[0])} + {months})"
+        case "yearofweek":
+            return f"extract(YEAROFWEEK FROM {to_sql(args[0])})"
     return f"{_NAMES.get(name, name)}({', '.join(to_sql(a) for a in args)})"
 
 

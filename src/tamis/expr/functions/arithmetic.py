@@ -333,20 +333,19 @@ declare(
 sugar("positive")(lambda args, _mode, _zone: args[0] if len(args) == 1 and is_numeric(args[0].type) else None)
 
 
-def _rounding(name: str) -> Callable[[tuple[Expr, ...], Mode, str | None], Signature | None]:
-    def resolve(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature | None:
-        if len(args) != 1:
-            return None
-        arg = brought(args[0], DOUBLE, mode, zone) if is_text(args[0].type) or args[0].type == FLOAT else args[0]
-        if arg.type == DOUBLE or arg.type in INTEGRAL:
-            arg = brought(arg, DOUBLE, mode, zone) if arg.type in INTEGRAL and arg.type != LONG else arg
-            return Signature((arg,), LONG)
-        if isinstance(arg.type, Decimal):
-            d = arg.type
-            return Signature((arg,), Decimal(min(38, d.precision - d.scale + 1) if d.scale else d.precision, 0))
+def _rounded(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature | None:
+    """To LONG, and decimals to a decimal without places."""
+    if len(args) != 1:
         return None
-
-    return resolve
+    arg = args[0]
+    if is_text(arg.type) or (arg.type in (FLOAT, *INTEGRAL) and arg.type != LONG):
+        arg = brought(arg, DOUBLE, mode, zone)
+    if arg.type in (DOUBLE, LONG):
+        return Signature((arg,), LONG)
+    if isinstance(arg.type, Decimal):
+        d = arg.type
+        return Signature((arg,), Decimal(min(38, d.precision - d.scale + 1) if d.scale else d.precision, 0))
+    return None
 
 
 def _round_kernel(call: Call, args: list[Datum]) -> Evaluated:
@@ -359,8 +358,23 @@ def _round_kernel(call: Call, args: list[Datum]) -> Evaluated:
     values = np.where(np.isnan(raw(x)), 0.0, np.floor(raw(x)) if call.function == "floor" else np.ceil(raw(x)))
     inside = (values > -(2.0**63)) & (values < 2.0**63)
     whole = np.where(inside, np.where(inside, values, 0).astype(np.int64), np.where(values > 0, LIMITS[LONG][1], LIMITS[LONG][0]))
-    return Evaluated(build(whole, nulls(x), pa.int64()))  # Java's conversion to long saturates, NaN is 0
+    null = nulls(x)
+    bad = ~inside | np.isnan(raw(x)) if null is None else (~inside | np.isnan(raw(x))) & ~null
+    if call.mode is Mode.LEGACY:  # Java's conversion to long saturates, NaN is 0
+        return Evaluated(build(whole, null, pa.int64()))
+    return outcome(build(whole, null, pa.int64()), bad, call.mode, "[ARITHMETIC_OVERFLOW] BIGINT overflow.")
 
 
 for _name, _sql, _catalyst in (("floor", ("floor",), ("Floor",)), ("ceil", ("ceil", "ceiling"), ("Ceil",))):
-    declare(Function(_name, _rounding(_name), _round_kernel, sql=_sql, catalyst=_catalyst, claims=lambda _: _UP))
+    declare(
+        Function(
+            _name,
+            _rounded,
+            _round_kernel,
+            sql=_sql,
+            catalyst=_catalyst,
+            claims=lambda _: _UP,
+            partial=lambda c: Partial.OUTSIDE if c.args[0].type == DOUBLE else Partial.NEVER,
+            moded=lambda args, _type: args[0].type == DOUBLE,
+        )
+    )

@@ -56,7 +56,7 @@ def _boolean(call: Call, text: Datum) -> Evaluated:
 
 def _integer(call: Call, text: Datum) -> Evaluated:
     """Digits; LEGACY also takes (and drops) decimal places."""
-    legacy = call.mode is not Mode.ANSI
+    legacy = call.mode is Mode.LEGACY
     good = _matches(text, _WHOLE_LEGACY if legacy else _WHOLE)
     digits = blank(text, ~good)
     if legacy:
@@ -157,7 +157,8 @@ def by_decimal(call: Call, x: Datum) -> Evaluated:
                 number = number.quantize(unit)
             fits = number is not None and number.is_finite() and abs(number) < limit
             out.append(number if fits else None)
-            bad[row] = value is not None and not fits
+            infinite = isinstance(value, float) and number is not None and not number.is_finite()  # NULL in Spark, whatever the mode
+            bad[row] = value is not None and not fits and not infinite
     return outcome(pa.array(out, to_arrow_type(target)), bad, call.mode, _bad(call))
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.expr.catalogue import Claim, Function, NaN, Partial, Signature, declare
+from tamis.expr.catalogue import Claim, Function, NaN, Partial, Signature, call, declare, sugar
 from tamis.expr.coerce import is_instant, is_numeric, is_text
 from tamis.expr.functions import cast_text
 from tamis.expr.tree import Call, Expr, Mode
@@ -29,6 +29,7 @@ from tamis.types import (
     INTEGRAL,
     LONG,
     SHORT,
+    STRING,
     TIMESTAMP,
     DataType,
     DayTimeInterval,
@@ -266,6 +267,18 @@ def _zoned(args: tuple[Expr, ...], target: DataType) -> bool:
         return False
     return (TIMESTAMP in (source, target)) and (is_instant(source) or is_text(source)) and (is_instant(target) or is_text(target))
 
+
+def _as_function(target: DataType) -> None:
+    """``double(x)`` and its kind are casts."""
+
+    def build(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Expr | None:
+        return call("cast", args[0], mode=mode, zone=zone, type=target) if len(args) == 1 else None
+
+    sugar(str(target))(build)
+
+
+for _type in (BYTE, SHORT, INTEGER, LONG, FLOAT, DOUBLE, BOOLEAN, STRING, BINARY, DATE, TIMESTAMP):
+    _as_function(_type)
 
 declare(
     Function(

@@ -26,7 +26,12 @@ def _instant(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature 
 
 
 def _since(call_: Call, args: list[Datum]) -> Evaluated:
-    return Evaluated(made(numbers(args[0]) // _PER[call_.function], args, LONG))
+    """Towards the past, but ``unix_timestamp`` towards the epoch."""
+    values, unit = numbers(args[0]), _PER[call_.function]
+    whole = values // unit
+    if call_.function == "unix_timestamp":
+        whole = whole + ((whole < 0) & (whole * unit != values))
+    return Evaluated(made(whole, args, LONG))
 
 
 for _name, _sql, _catalyst in (
@@ -47,7 +52,7 @@ def _count(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature | 
 def _at(call_: Call, args: list[Datum]) -> Evaluated:
     unit, values = _TO[call_.function], numbers(args[0])
     top = np.iinfo(np.int64).max // unit
-    bad = (values > top) | (values < -top)
+    bad = (values > top) | (values < -top) if unit > 1 else np.zeros((), bool)
     return checked(np.where(bad, 0, values) * unit, bad, args, TIMESTAMP)
 
 
@@ -88,8 +93,8 @@ def _converts(target: DataType) -> Builder:
     return build
 
 
-sugar("to_date", "date")(_converts(DATE))
-sugar("to_timestamp", "timestamp")(_converts(TIMESTAMP))
+sugar("to_date")(_converts(DATE))
+sugar("to_timestamp")(_converts(TIMESTAMP))
 
 
 def _now(name: str, data_type: DataType) -> Builder:

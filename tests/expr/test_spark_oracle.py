@@ -1,0 +1,59 @@
+"""The concrete evaluator gives what Spark gives: values, NULLs and errors, for awkward rows, in several zones, by both modes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from tamis import expr
+from tamis.expr import Mode
+from tests.domain.trees import SCHEMA, ZONES, piece, tree
+from tests.expr.oracle import bound, differences, fails
+from tests.expr.phrases import PHRASES
+
+pytestmark = pytest.mark.spark
+
+
+def rows(seed: int, count: int = 12) -> pa.Table:
+    rng = np.random.default_rng(seed)
+    return pa.concat_tables([piece(rng, 5) for _ in range(count)])
+
+
+def in_range(table: pa.Table) -> pa.Table:
+    """Without instants that PySpark's own conversion cannot carry."""
+    out = table
+    for i, f in enumerate(table.schema):
+        if pa.types.is_timestamp(f.type):
+            values = [v if v is None or abs(v) < 2**60 else 2**60 for v in table.column(i).combine_chunks().view(pa.int64()).to_pylist()]
+            out = out.set_column(i, f, pa.array(values, pa.int64()).view(f.type))
+    return out
+
+
+@pytest.mark.parametrize("zone", ["UTC", "America/St_Johns", "Europe/Berlin"])
+@pytest.mark.parametrize("ansi", [True, False])
+def test_phrases(spark: Any, zone: str, ansi: bool) -> None:
+    mode = Mode.ANSI if ansi else Mode.LEGACY
+    known = [(p, t) for p in PHRASES if expr.supported(t := bound(p, zone, mode))]
+    assert not ansi or [p for p in PHRASES if not expr.supported(bound(p, zone, mode))] == []
+    assert "\n".join(differences(spark, in_range(rows(1)), known, zone, ansi)) == ""
+
+
+@pytest.mark.parametrize("zone", ZONES)
+def test_random_trees(spark: Any, zone: str) -> None:
+    rng = np.random.default_rng(ZONES.index(zone))
+    trees = [t for t in (tree(rng, 2, zone=zone, mode=Mode.ANSI) for _ in range(80)) if expr.supported(t)]
+    assert "\n".join(differences(spark, in_range(rows(2, 6)), [(expr.to_sql(t), t) for t in trees], zone)) == ""
+
+
+def test_what_fails_here_fails_in_spark(spark: Any) -> None:
+    table = in_range(rows(3))
+    batch = {f.id: table.column(i) for i, f in enumerate(SCHEMA.fields)}
+    missing = []
+    for phrase in PHRASES:
+        out = expr.evaluate(bound(phrase, "UTC"), batch, table.num_rows)
+        if out.failed is not None and out.failed.any() and not fails(spark, table.slice(int(out.failed.argmax()), 1), phrase, "UTC"):
+            missing.append(f"{phrase}: {out.error} {table.slice(int(out.failed.argmax()), 1).to_pylist()}")
+    assert "\n".join(missing) == ""
