@@ -1,15 +1,12 @@
 """What the log and the manifests cost: an append at any length of the log, and opening a table of 100,000 parts for a range filter.
 
 Metadata only: manifests are synthetic (15 columns with bounds, counts and exact flags), no data files exist. Everything goes through the public functions of
-``tamis.state`` on local disk; each opening is a process of its own. Run it alone, on an idle machine: ``python bench/state.py [--quick]``.
+``tamis.state`` on local disk. Appends to the tables of different lengths take turns, so that a busy moment hits them all; each opening is a process of its own.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
-import os
-import platform
 import statistics
 import subprocess
 import sys
@@ -21,15 +18,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from bench.report import Figure, quick, record
 from tamis.state import Head, Operation, Proposal, Snapshot, Store, commit, create, open_store
 from tamis.types import LONG, STRING, Field, Schema
 from tamis.world import new_id
 
-RESULT = Path(__file__).parent / "results" / "state.json"
 COLUMNS = 15
 SCHEMA = Schema(tuple(Field(f"c{i}", STRING if i % 3 == 2 else LONG, True, i) for i in range(1, COLUMNS + 1)), 0)
-ROUNDS = 60
-"""Appends that are timed at each length."""
+ROUNDS = 96
+"""Appends that are timed at each length: six rollups among them."""
 
 
 def manifest(parts: int, low: int) -> pa.Table:
@@ -81,37 +78,39 @@ def grow(store: Store, snapshot: Snapshot, segments: int, parts: int) -> tuple[S
     return snapshot, seconds
 
 
+def new_table(path: Path) -> tuple[Store, Snapshot]:
+    store = open_store(path)
+    return store, create(store, Head("", schemas=(SCHEMA,), highest_column_id=COLUMNS), Operation("create"))
+
+
 def appends(folder: Path, lengths: list[int]) -> list[dict[str, Any]]:
-    """Time of an append of one small part to tables of these lengths."""
-    store = open_store(folder / "appends")
-    snapshot = create(store, Head("", schemas=(SCHEMA,), highest_column_id=COLUMNS), Operation("create"))
-    out = []
+    """Time of an append of one small part to tables of these lengths, in turn."""
+    tables = []
     for length in lengths:
-        snapshot, _ = grow(store, snapshot, length, 1)
-        snapshot, seconds = grow(store, snapshot, length + ROUNDS, 1)
-        out.append(
-            {
-                "segments": length,
-                "median_ms": ms(statistics.median(seconds)),
-                "max_ms": ms(max(seconds)),
-                "mean_ms": ms(statistics.fmean(seconds)),
-            }
-        )
-        print(out[-1], flush=True)
-    return out
+        store, snapshot = new_table(folder / f"append-{length}")
+        tables.append((store, grow(store, snapshot, length, 1)[0]))
+    seconds: list[list[float]] = [[] for _ in lengths]
+    for _ in range(ROUNDS):
+        for at, (store, snapshot) in enumerate(tables):
+            after, taken = grow(store, snapshot, snapshot.version + 1, 1)
+            tables[at] = (store, after)
+            seconds[at] += taken
+    return [
+        {"segments": length, "median_ms": ms(statistics.median(taken)), "mean_ms": ms(statistics.fmean(taken)), "max_ms": ms(max(taken))}
+        for length, taken in zip(lengths, seconds, strict=True)
+    ]
 
 
 def open_and_plan(folder: Path, segments: int, parts: int) -> dict[str, Any]:
     """Makes a table of that shape, then opens it and finds the parts of narrow and wide ranges of c1, each in a new process."""
     path = folder / f"open-{segments}x{parts}"
-    store = open_store(path)
-    snapshot = create(store, Head("", schemas=(SCHEMA,), highest_column_id=COLUMNS), Operation("create"))
-    grow(store, snapshot, segments, parts)
+    grow(*new_table(path), segments, parts)
     row: dict[str, Any] = {"segments": segments, "parts": segments * parts}
     for name, share in (("narrow", 0.01), ("everything", 1.0)):
-        runs = [json.loads(subprocess.check_output([sys.executable, __file__, "--open", str(path), str(share)])) for _ in range(3)]
-        row[name] = {**min(runs, key=lambda r: r["seconds"]), "seconds_median": statistics.median(r["seconds"] for r in runs)}
-    print(row, flush=True)
+        runs = [
+            json.loads(subprocess.check_output([sys.executable, "-m", "bench.state", "--open", str(path), str(share)])) for _ in range(3)
+        ]
+        row[name] = sorted(runs, key=lambda r: r["seconds"])[1]
     return row
 
 
@@ -152,31 +151,23 @@ def ms(seconds: float) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="a tenth of everything")
-    parser.add_argument("--open", nargs=2, metavar=("PATH", "SHARE"), help="internal: one opening")
-    options = parser.parse_args()
-    if options.open:
-        print(json.dumps(opened(options.open[0], float(options.open[1]))))
+    if "--open" in sys.argv:
+        _, path, share = sys.argv[-3:]
+        print(json.dumps(opened(path, float(share))))
         return
-    scale = 10 if options.quick else 1
+    scale = 10 if quick() else 1
     with tempfile.TemporaryDirectory() as home:
         folder = Path(home)
         rows = appends(folder, [10, 1_000 // scale, 10_000 // scale])
-        result = {
-            "machine": {
-                "cpu": platform.processor() or platform.machine(),
-                "cores": os.cpu_count(),
-                "python": platform.python_version(),
-                "pyarrow": pa.__version__,
-            },
-            "quick": options.quick,
-            "append": rows,
-            "append_ratio": round(max(r["median_ms"] for r in rows) / min(r["median_ms"] for r in rows), 3),
-            "open": [open_and_plan(folder, 100, 1_000 // scale), open_and_plan(folder, 10_000 // scale, 10)],
-        }
-    RESULT.parent.mkdir(exist_ok=True)
-    RESULT.write_text(json.dumps(result, indent=2) + "\n")
+        opens = [open_and_plan(folder, 100, 1_000 // scale), open_and_plan(folder, 10_000 // scale, 10)]
+    medians = [row["median_ms"] for row in rows]
+    figures = [Figure("append, slowest length over fastest (medians)", max(medians) / min(medians), "x", 1.5)]
+    figures += [Figure(f"append to {row['segments']:,} segments", row["median_ms"], "ms") for row in rows]
+    for row in opens:
+        for name in ("narrow", "everything"):
+            what = f"open and plan {row['parts']:,} parts in {row['segments']:,} segments, {name}"
+            figures += [Figure(what, row[name]["seconds"], "s", 0.5), Figure(f"{what}: memory", row[name]["rss_mb"], "MB", 300)]
+    record("state", figures, {"append": rows, "open": opens})
 
 
 if __name__ == "__main__":

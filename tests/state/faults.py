@@ -43,6 +43,11 @@ class Plan:
         return Plan(lambda call: fault if call == index else None)
 
     @staticmethod
+    def down_from(index: int, fault: str) -> Plan:
+        """One fault, and from then on nothing works."""
+        return Plan(lambda call: REFUSE if call > index else fault if call == index else None)
+
+    @staticmethod
     def none() -> Plan:
         """No fault: counts the calls."""
         return Plan(lambda _: None)

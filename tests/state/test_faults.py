@@ -122,6 +122,23 @@ def test_every_fault_at_every_call_of_a_commit(length: int, make: Callable[[int]
     assert counted.calls >= 6
 
 
+@pytest.mark.parametrize("name", ["append", "append of a large segment", "overwrite"])
+def test_a_store_that_goes_away_at_every_call(name: str) -> None:
+    """Its last answer lost, and then nothing: what may have been done is never called undone."""
+    length, make = OPERATIONS[name]
+    original, change = grown(length), make(length)
+    before, after = seen(original), after_of(original, change)
+
+    def call(store: Store) -> object:
+        return commit(store, change)
+
+    with use(SeededWorld(5)):
+        counted = Plan.none()
+        check(copy(original), call, counted, before, after)
+        said = [check(copy(original), call, Plan.down_from(i, fault), before, after) for i, fault in single_faults(counted)]
+    assert set(said) == {"failed", "unknown", "done"}
+
+
 def after_of(original: Store, change: Proposal) -> Parts:
     store = copy(original)
     forget()

@@ -110,7 +110,9 @@ def test_nothing_is_written_into_a_hole(store: Store) -> None:
 
 @pytest.mark.parametrize("damage", ["empty", "half", "byte"])
 @pytest.mark.parametrize("version", [0, LENGTH // 2, LENGTH - 1, LENGTH])
-def test_a_damaged_commit_is_named(store: Store, damage: str, version: int) -> None:
+@pytest.mark.parametrize("hint", [LENGTH - 3, LENGTH - 1, LENGTH])
+def test_a_damaged_commit_is_named_and_never_absent(store: Store, damage: str, version: int, hint: int) -> None:
+    write_hint(store, hint)
     path = commit_path(version)
     data = store.get(path)
     store.put(path, {"empty": b"", "half": data[: len(data) // 2], "byte": data[:50] + b"#" + data[51:]}[damage])
@@ -119,7 +121,7 @@ def test_a_damaged_commit_is_named(store: Store, damage: str, version: int) -> N
     forget()
     with pytest.raises(CorruptData) as caught:
         load(store).parts()
-    assert caught.value.name == store.name(path)
+    assert (caught.value.code, caught.value.name) == ("BAD_CHECKSUM", store.name(path))
     if version == LENGTH:
         with pytest.raises(CorruptData):
             append(store, load(store, LENGTH - 1))

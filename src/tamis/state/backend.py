@@ -84,7 +84,8 @@ def translate(error: Exception, action: str, name: str) -> Exception:
         return InvalidInput(
             f"{name} lies below something that is a file.", code="NOT_A_FOLDER", name=name, remedy="Give the path of a folder."
         )
-    if isinstance(error, PermissionDeniedError | UnauthenticatedError | PermissionError) or "permission denied" in text.lower():
+    denied = isinstance(error, PermissionDeniedError | UnauthenticatedError | PermissionError)
+    if denied or re.search(r"permission denied|status code: 40[13]\b", text, re.IGNORECASE):
         return StoreUnavailable(
             f"The store does not allow to {action} {name}: {text}",
             code="ACCESS_DENIED",
