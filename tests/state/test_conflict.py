@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from tamis.errors import Conflict, SchemaMismatch
+from tamis.expr import conjuncts, parse
 from tamis.state import Operation, Proposal, ReadSet, Snapshot, Store, commit, load, same_columns
 from tamis.types import INTEGER, LONG, STRING, Field, Schema, Struct
 from tests.state.making import SCHEMA, append, manifest, memory, new_table, part_ids
@@ -143,6 +144,16 @@ def test_a_filter_is_meant_in_its_own_zone_and_rules(store: Store) -> None:
     with pytest.raises(Conflict):  # under ANSI the cast may fail on the new rows before ts is looked at
         commit(store, odd)
     assert commit(store, replace(odd, reads=replace(odd.reads, ansi=False))).version == 4  # type: ignore[arg-type]
+
+
+def test_a_bound_filter_is_judged_rather_than_its_text(store: Store) -> None:
+    base = load(store)
+    commit(store, APPEND(base))
+    bound = conjuncts(parse("ts = 505", SCHEMA))
+    with pytest.raises(Conflict):
+        commit(store, replace(reading("ts = 5")(base), conjuncts=bound))
+    elsewhere = conjuncts(parse("ts = 5", SCHEMA))
+    assert commit(store, replace(reading("my_udf(ts)")(base), conjuncts=elsewhere)).version == 4
 
 
 WIDER = Schema((Field("ts", LONG, True, 1), Field("name", STRING, True, 2), Field("more", LONG, True, 3)), 1)

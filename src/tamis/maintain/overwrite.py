@@ -58,6 +58,7 @@ def overwrite(
             operation=Operation("overwrite", parameters={} if text is None else {"filter": text}, metrics=result.metrics()),
             read_version=snapshot.version,
             reads=_read_set(text, conjuncts, options),
+            conjuncts=conjuncts,
             blind_append=False,
             head=head if head != snapshot.head else None,
             add=manifests,

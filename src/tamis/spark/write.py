@@ -106,6 +106,7 @@ def overwrite_rows(
         operation=Operation("overwrite", {} if text is None else {"filter": text}),
         read_version=snapshot.version,
         reads=reads,
+        conjuncts=conjuncts,
         blind_append=False,
         head=None,
         add=[*manifests, *survivors],

@@ -7,22 +7,21 @@ decided is a conflict.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tamis.domain import decide
 from tamis.errors import Conflict, SchemaMismatch
+from tamis.expr import conjuncts, parse
 from tamis.state.log import read_commits
-from tamis.state.model import Head, ReadSet
+from tamis.state.model import Head
 from tamis.state.proposal import Proposal, Removal
 from tamis.state.record import Commit, Segment
 from tamis.state.snapshot import Snapshot
 from tamis.state.store import Store
+from tamis.stats import TableEvidence
 from tamis.types import Field, Schema
-
-if TYPE_CHECKING:
-    from tamis.expr.tree import Expr
 
 StillValid = Callable[[Schema, Schema], "str | None"]
 """(schema of the rows, the table's current one) → why such rows cannot be added any more, or None."""
@@ -34,7 +33,7 @@ def check_commit(store: Store, proposal: Proposal, removal: Removal, base: Snaps
         raise _conflict("HEAD_CHANGED", theirs, "changed the table's schema or properties too")
     _check_removal(removal, theirs)
     if proposal.reads is not None and not proposal.blind_append and theirs.data_change:
-        _check_reads(store, proposal.reads, base, theirs)
+        _check_reads(store, proposal, base, theirs)
 
 
 def check_rows(store: Store, add: Sequence[pa.Table], before: Head, now: Head, still_valid: StillValid) -> None:
@@ -93,28 +92,26 @@ def _check_removal(removal: Removal, theirs: Commit) -> None:
             raise _conflict("REMOVED", theirs, f"removed the part {part.part_id} too")
 
 
-def _check_reads(store: Store, reads: ReadSet, base: Snapshot, theirs: Commit) -> None:
+def _check_reads(store: Store, proposal: Proposal, base: Snapshot, theirs: Commit) -> None:
     if theirs.remove_all:
         raise _conflict("READ", theirs, "replaced everything that this operation read")
-    if theirs.segment is not None and may_match(reads, base.head, _evidence(theirs.segment)):
+    if theirs.segment is not None and _may_match(proposal, base.head, _evidence(theirs.segment)):
         raise _conflict("READ", theirs, "added rows that this operation should have read")
     touched = {part.segment_id for part in theirs.remove_parts} | set(theirs.remove_segments)
-    if touched and _may_have_matched(store, reads, base, theirs, touched):
+    if touched and _may_match(proposal, base.head, _touched_evidence(store, base, theirs, touched)):
         raise _conflict("READ", theirs, "removed rows that this operation read")
 
 
-def may_match(reads: ReadSet, head: Head, evidence: pa.Table) -> bool:
-    """Whether one of the pieces of data that ``evidence`` describes may hold a row that was read, or should have been."""
-    if reads.filter is None or head.schema is None:
+def _may_match(proposal: Proposal, head: Head, evidence: pa.Table) -> bool:
+    """Whether one of the pieces of data that ``evidence`` describes may hold a row that the proposal read, or should have read."""
+    reads = proposal.reads
+    if reads is None or reads.filter is None or head.schema is None:
         return True
-    from tamis.domain import decide
-    from tamis.expr import conjuncts, parse
-    from tamis.stats import TableEvidence
-
     try:
-        tree: Expr = parse(reads.filter, head.schema, zone=reads.zone, ansi=reads.ansi)
-        schemas = {schema.schema_id: schema for schema in head.schemas}
-        decision = decide(conjuncts(tree), TableEvidence(evidence, schemas), now=None)
+        filters = proposal.conjuncts
+        if filters is None:
+            filters = conjuncts(parse(reads.filter, head.schema, zone=reads.zone, ansi=reads.ansi))
+        decision = decide(filters, TableEvidence(evidence, {schema.schema_id: schema for schema in head.schemas}), now=None)
         return not bool(decision.none.all())
     except Exception:  # noqa: BLE001  # whatever is unknown may match: the safe answer to any doubt
         return True
@@ -130,13 +127,11 @@ def _evidence(segment: Segment) -> pa.Table:
     return facts
 
 
-def _may_have_matched(store: Store, reads: ReadSet, base: Snapshot, theirs: Commit, touched: set[str]) -> bool:
-    """Whether the segments that ``theirs`` took from may hold a row that was read."""
+def _touched_evidence(store: Store, base: Snapshot, theirs: Commit, touched: set[str]) -> pa.Table:
+    """What was known, just before ``theirs``, of the segments that it took from."""
     before = Snapshot.at(store, read_commits(store, [theirs.version - 1], theirs.table_id)[0])
-    ids = set(base.schema.by_id) if base.schema else set()
-    evidence = before.segment_evidence(ids)
-    mask = pc.is_in(before.segments["segment_id"], value_set=pa.array(sorted(touched), pa.string()))
-    return may_match(reads, base.head, evidence.filter(mask))
+    evidence = before.segment_evidence(set(base.schema.by_id) if base.schema else ())
+    return evidence.filter(pc.is_in(before.segments["segment_id"], value_set=pa.array(sorted(touched), pa.string())))
 
 
 def _conflict(code: str, theirs: Commit, what: str) -> Conflict:

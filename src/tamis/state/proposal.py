@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.errors import InvalidInput
+from tamis.expr import Expr
 from tamis.state.model import Head, Operation, ReadSet
 from tamis.state.record import RemovedPart
 from tamis.state.snapshot import Snapshot
@@ -43,6 +44,8 @@ class Proposal:
     """False where the rows are the same before and after: then it disturbs no reader."""
     tables: Mapping[str, pa.Table] = field(default_factory=dict)
     """Further tables of the segment added, by name; rows name their part by ``part`` (ordinal in ``add``) and ``part_id``."""
+    conjuncts: Sequence[Expr] | None = None
+    """The filter of ``reads`` as it was bound by the operation, so that it is judged as it was meant; None: its text is parsed."""
     add_index: Sequence[dict[str, Any]] = ()
     """Index segments, as JSON with a ``segment_id``."""
     remove_index: Sequence[str] = ()
