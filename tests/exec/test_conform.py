@@ -139,6 +139,12 @@ def test_values_that_no_list_shows_need_not_fit() -> None:
     assert one(hidden, Array(Field("element", BYTE, nullable=False, id=2))).to_pylist() == [None, [1]]
 
 
+def test_values_that_no_map_shows_need_not_fit() -> None:
+    hidden = pa.array([[("k", 300)], [("l", 1)]], pa.map_(pa.string(), pa.int64()))[1:]
+    kind = Map(Field("key", STRING, nullable=False, id=2), Field("value", BYTE, id=3))
+    assert one(hidden, kind).to_pylist() == [[("l", 1)]]
+
+
 TABLE = Schema((Field("Id", LONG, nullable=False, id=1), Field("name", STRING, id=2)))
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tamis.errors import InvalidInput
-from tamis.exec import sorted_batches
+from tamis.exec import sort, sorted_batches
 from tamis.exec.order import Order
 from tamis.types import DOUBLE, LONG, STRING, Array, DataType, Field, Schema, Struct
 from tamis.types.arrow import to_arrow_schema
@@ -19,6 +19,12 @@ SCHEMA = Schema(
     (Field("n", LONG, id=1), Field("s", Struct((Field("x", DOUBLE, id=3), Field("t", STRING, id=4))), id=2), Field("at", LONG, id=5))
 )
 KEYS = ((2, 3), (1,))
+
+
+@pytest.fixture(autouse=True)
+def tiny_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs that do not fit into one batch: merging has to go back to them."""
+    monkeypatch.setattr(sort, "_RUN_ROWS", 2)
 
 
 def rank(value: Any) -> tuple[Any, ...]:
@@ -71,7 +77,7 @@ def test_many_spilled_runs() -> None:
         pa.record_batch([[(i * 7919) % 100_003 for i in range(k, k + 5_000)]], schema=to_arrow_schema(schema))
         for k in range(0, 100_000, 5_000)
     ]
-    out = [n for b in sorted_batches(data, schema, ((1,),), 60_000) for n in b.column(0).to_pylist()]
+    out = [n for b in sorted_batches(data, schema, ((1,),), 600) for n in b.column(0).to_pylist()]
     assert out == sorted(n for b in data for n in b.column(0).to_pylist())
 
 

@@ -67,6 +67,11 @@ def test_blocks_that_match_wholly_are_not_tested() -> None:
     assert (rows, c.blocks_skipped_stats, c.rows_leader) == (8 * SIZE, 2, 0)
 
 
+def test_a_block_that_matches_partly_is_tested_beside_those_that_match_wholly() -> None:
+    rows, c = run("n <= 50000")
+    assert (rows, c.blocks_skipped_stats, c.rows_leader) == (50_001, 7, SIZE)
+
+
 def test_a_column_that_leads_and_is_selected_is_read_once() -> None:
     both = run("r = -1", schema=SCHEMA.select(("r",)))[1]
     assert both.bytes_follower == 0

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tamis.errors import InvalidInput
 from tamis.expr import conjuncts, filter_mask, parse
 from tamis.files import PartRef
+from tamis.files.parquet import part
 from tamis.read import ReadCounters, ReadSpec, read_part
 from tamis.state import open_store
 from tamis.types import DOUBLE, INTEGER, LONG, STRING, Array, Field, Map, Schema, Struct
@@ -132,7 +133,8 @@ def test_a_count_does_not_open_the_part() -> None:
     assert (counters.rows_matched, counters.requests) == (150_000, 0)
 
 
-def test_rows_of_many_blocks_and_batches_in_order() -> None:
+def test_rows_of_many_blocks_and_batches_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(part, "PIECE_ROWS", 20_000)  # followers come in several pieces
     n = np.arange(200_000)
     schema = Schema(SCHEMA.fields[:2])
     arrow = to_arrow_schema(schema)

@@ -86,6 +86,26 @@ def test_sliced_lists_and_maps() -> None:
     assert (row["3|long|hi"], row["3|nulls"], row["5|long|hi"], row["5|count"]) == (2, 1, 2, 2)
 
 
+def test_entries_below_a_null_map_do_not_count() -> None:
+    schema = Schema((Field("m", Map(Field("key", STRING, nullable=False), Field("value", LONG))),)).assign_ids(0)
+    shown = pa.array([[("a", 1)], [("z", 100)]], pa.map_(pa.string(), pa.int64()))
+    validity = pa.py_buffer(bytes([0b01]))
+    hidden = pa.Array.from_buffers(
+        shown.type,
+        2,
+        [validity, shown.buffers()[1]],
+        children=[
+            pa.StructArray.from_arrays(
+                [shown.keys, shown.items], fields=[pa.field("key", pa.string(), nullable=False), pa.field("value", pa.int64())]
+            )
+        ],
+    )
+    collector = Collector(schema)
+    collector.update(pa.RecordBatch.from_arrays([hidden], names=["m"]))
+    row = collector.finish().to_pylist()[0]
+    assert (row["1|nulls"], row["2|string|hi"], row["3|long|hi"], row["3|count"]) == (1, "a", 1, 1)
+
+
 def test_collated_and_variant_columns_have_counts_only() -> None:
     schema = Schema((Field("c", String(collation="UTF8_LCASE"), id=1), Field("v", VARIANT, id=2)))
     rows: list[dict[str, Any]] = [{"c": "a", "v": {"value": b"\x0c\x01", "metadata": b"\x01\x00\x00"}}, {"c": None, "v": None}]

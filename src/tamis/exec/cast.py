@@ -128,7 +128,9 @@ def _struct(array: pa.Array, fields: tuple[Field, ...], target: DataType, path: 
     if parents is None:
         return pa.StructArray.from_arrays(children, fields=[to_arrow_field(f) for f in fields])
     indices = pc.if_else(parents, pc.subtract(pc.cumulative_sum(parents.cast(pa.int64())), 1), 0)
-    children = [c if f.nullable else c.take(indices) if len(c) else blank(c.type, len(array)) for c, f in zip(children, fields, strict=True)]
+    children = [
+        c if f.nullable else c.take(indices) if len(c) else blank(c.type, len(array)) for c, f in zip(children, fields, strict=True)
+    ]
     return pa.StructArray.from_arrays(children, fields=[to_arrow_field(f) for f in fields], mask=array.is_null())
 
 

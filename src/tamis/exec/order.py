@@ -40,9 +40,8 @@ class Order:
             falls = pc.fill_null(pc.greater(before, after), False)
             if pc.any(falls if tied is None else pc.and_(falls, tied)).as_py():
                 return False
-            same = pc.fill_null(
-                pc.equal(before, after), True
-            )  # keys are NULL only where an earlier key tells these rows apart, or both are
+            # Keys are NULL only where an earlier key tells these rows apart, or where both are.
+            same = pc.fill_null(pc.equal(before, after), True)
             tied = same if tied is None else pc.and_(tied, same)
             if not pc.any(tied).as_py():
                 return True
