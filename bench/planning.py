@@ -7,7 +7,6 @@ memory is its own; a peer gets a time limit and is reported as far as it gets.
 from __future__ import annotations
 
 import json
-import resource
 import statistics
 import subprocess
 import sys
@@ -17,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from bench import peers
-from bench.report import Figure, quick, record, spark_session
+from bench.report import Figure, peak_mb, quick, record, spark_session
 
 LIMIT = 300
 """Seconds that one opening may take."""
@@ -41,7 +40,7 @@ def opened(engine: str, path: str, low: int, high: int) -> dict[str, Any]:
     start = time.perf_counter()
     kept = run()
     seconds = time.perf_counter() - start
-    return {"seconds": round(seconds, 4), "kept": kept, "rss_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)}
+    return {"seconds": round(seconds, 4), "kept": kept, "rss_mb": peak_mb()}
 
 
 def _tamis(path: str, low: int, high: int) -> Any:

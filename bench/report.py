@@ -64,6 +64,12 @@ def record(name: str, figures: list[Figure], detail: Mapping[str, Any]) -> None:
         print(f"  {f.name}: {f.value:.4g} {f.unit}{goal}", flush=True)
 
 
+def peak_mb() -> int:
+    """This program's peak memory (a child's ``ru_maxrss`` begins at its parent's)."""
+    status = Path("/proc/self/status").read_text()
+    return int(next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM:"))) // 1024
+
+
 def quick() -> bool:
     return "--quick" in sys.argv
 

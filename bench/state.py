@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from bench.report import Figure, quick, record
+from bench.report import Figure, peak_mb, quick, record
 from tamis.state import Head, Operation, Proposal, Snapshot, Store, commit, create, open_store
 from tamis.types import LONG, STRING, Field, Schema
 from tamis.world import new_id
@@ -138,12 +138,6 @@ def opened(path: str, share: float) -> dict[str, Any]:
         "bytes": snapshot.io.bytes,
         "requests": snapshot.io.requests,
     }
-
-
-def peak_mb() -> int:
-    """This program's peak memory (a child's ``ru_maxrss`` begins at its parent's)."""
-    status = Path("/proc/self/status").read_text()
-    return int(next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM:"))) // 1024
 
 
 def ms(seconds: float) -> float:

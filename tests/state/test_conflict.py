@@ -113,6 +113,7 @@ def test_pairs(store: Store, mine: Change, theirs: Change, code: str | None, bet
         after = commit(store, mine(base))
         assert after.version == before.version + 1
         assert len(set(part_ids(after))) == len(part_ids(after))
+        assert 0 not in after.segments["parts"].to_pylist()
         return
     with pytest.raises(Conflict) as caught:
         commit(store, mine(base))

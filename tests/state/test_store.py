@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import pickle
 from pathlib import Path
 from typing import Any
@@ -175,6 +176,24 @@ def test_a_folder_that_cannot_be_written() -> None:
     with pytest.raises(StoreUnavailable) as caught:
         open_store("/proc/nowhere").put("x", b"1")
     assert "/proc/nowhere/x" in caught.value.name
+
+
+def test_a_fork_says_that_it_cannot(tmp_path: Path) -> None:
+    store = open_store(tmp_path)
+    store.put("x", b"1")
+    read, write = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            store.get("x")
+        except StoreUnavailable as error:
+            os.write(write, error.code.encode())
+        finally:
+            os._exit(0)
+    os.close(write)
+    os.waitpid(child, 0)
+    assert os.read(read, 100) == b"FORKED"
+    os.close(read)
 
 
 S3 = {"region": "eu-west-1", "access_key_id": "secret-key", "secret_access_key": "secret-value"}

@@ -5,6 +5,7 @@ Everything specific to ``obstore`` is in this file and in ``store``.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from datetime import timedelta
@@ -30,6 +31,9 @@ RETRY_OPTIONS = ("max_retries", "retry_timeout")
 
 _memory: dict[str, Any] = {}
 """The memory stores of this process, by name."""
+
+_process: int | None = None
+"""The process that made the first request."""
 
 
 def connect(location: Location, options: Mapping[str, Any], *, mkdir: bool = False) -> Any:
@@ -112,6 +116,21 @@ def translate(error: Exception, action: str, name: str) -> Exception:
         name=name,
         remedy="Check that the store can be reached, then try again.",
     )
+
+
+def check_process(name: str) -> None:
+    """Raises ``StoreUnavailable`` in a fork of a process that has used a store: the threads that would answer are not in it, and it would wait for ever."""
+    global _process
+    here = os.getpid()
+    if _process is None:
+        _process = here
+    if _process != here:
+        raise StoreUnavailable(
+            f"{name} cannot be reached from a fork of a process that has used a store.",
+            code="FORKED",
+            name=name,
+            remedy="Start processes by spawn or forkserver, or fork before the first use.",
+        )
 
 
 def is_taken(error: Exception) -> bool:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 import obstore
 
 from tamis.errors import CorruptData, NotFound
-from tamis.state.backend import connect, is_taken, translate
+from tamis.state.backend import check_process, connect, is_taken, translate
 from tamis.state.location import Location, locate
 from tamis.state.object_file import Reader, Writer
 
@@ -192,6 +192,7 @@ class Store:
     def _run(self, action: str, path: str, call: Callable[[Any, str], T], *, create: bool = False) -> T:
         """The one way to storage: ``call`` gets the connection and the object's key."""
         self.io.add(requests=1)
+        check_process(self.name(path))
         try:
             return call(self._connect(create), (self._prefix + path).rstrip("/"))
         except Exception as error:
