@@ -38,7 +38,23 @@ INTERVAL = DayTimeInterval()
 TYPES: list[DataType] = [
     BOOLEAN, BYTE, SHORT, INTEGER, LONG, FLOAT, DOUBLE, Decimal(6, 2), Decimal(38, 10), STRING, BINARY, DATE, TIMESTAMP, TIMESTAMP_NTZ, INTERVAL,
 ]  # fmt: skip
-NAMES = ["boolean", "tinyint", "smallint", "integer", "bigint", "float", "double", "decimal", "number", "string", "binary", "date", "timestamp", "timestamp_ntz", "interval"]
+NAMES = [
+    "boolean",
+    "tinyint",
+    "smallint",
+    "integer",
+    "bigint",
+    "float",
+    "double",
+    "decimal",
+    "number",
+    "string",
+    "binary",
+    "date",
+    "timestamp",
+    "timestamp_ntz",
+    "interval",
+]
 SCHEMA = Schema(
     (
         *(Field(f"{NAMES[i]}{j}", t, True, 2 * i + j + 1) for i, t in enumerate(TYPES) for j in (0, 1)),

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-PHRASES = [
-    line
-    for line in """
+PHRASES = """
 integer0 = integer1
 double0 < double1
 double0 <= float0
@@ -121,6 +119,10 @@ decimal0 * decimal1
 decimal0 / decimal1
 decimal0 % decimal1
 decimal0 div decimal1
+number0 * number1
+number0 + number1
+number0 - decimal0
+number0 / number1
 - integer0
 - double0
 - decimal0
@@ -231,4 +233,3 @@ concat('a', string0)
 concat(string0, integer0)
 string0 || string1
 """.strip().splitlines()
-]

@@ -108,7 +108,7 @@ def _ends(a: Spec) -> tuple[Datum, Datum]:
     if limits is None:
         return a.lo, a.hi
     arrow = to_arrow_type(a.type)
-    return tuple(pc.fill_null(b, pa.scalar(v, arrow)) for b, v in zip((a.lo, a.hi), limits, strict=True))  # type: ignore[return-value]
+    return tuple(pc.fill_null(b, pa.scalar(v, arrow)) for b, v in zip((a.lo, a.hi), limits, strict=True))
 
 
 def _corners(call: Call, claims: tuple[Claim, ...], ends: list[tuple[Datum, Datum]]) -> tuple[list[_Corner], list[_Corner]]:

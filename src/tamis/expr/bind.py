@@ -27,7 +27,9 @@ from tamis.types import BINARY, BOOLEAN, NULL, STRING, TIMESTAMP, DataType, Sche
 class SparkWords(Databricks):
     """Spark's grammar without a single function of its own."""
 
-    class Parser(Databricks.Parser):  # type: ignore[misc,name-defined,valid-type]
+    class Parser(Databricks.Parser):  # type: ignore[misc,valid-type]
+        """Functions come out under the name as written."""
+
         FUNCTIONS: dict[str, Callable[..., Any]] = {}  # noqa: RUF012
 
 
@@ -100,10 +102,7 @@ class Binder:
                 parts.append(node.expression)
                 node = node.this
             args = [self._predicate(self.bind(p)) for p in (node, *reversed(parts))]
-            out = args[0]
-            for arg in args[1:]:
-                out = self.call(name, out, arg, data_type=BOOLEAN)
-            return out
+            return self.call(name, *args, data_type=BOOLEAN)
         return self.call(name, self.bind(node.this), self.bind(node.expression), data_type=BOOLEAN if name in _TESTS else None)
 
     def _predicate(self, expr: Expr) -> Expr:
@@ -218,7 +217,7 @@ class Binder:
         if found is None:
             return self.unknown(node)
         args = tuple(self.bind(a) for a in node.expressions)
-        if found == "and" or found == "cast":
+        if found in {"and", "cast"}:
             return self.unknown(node)
         out = call(found, *args, mode=mode, zone=self.zone)
         return replace(out, text=node.sql(dialect="databricks")) if isinstance(out, Opaque) else out

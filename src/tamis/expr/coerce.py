@@ -81,7 +81,7 @@ def wider_decimal(a: Decimal, b: Decimal) -> Decimal:
 def wider_numeric(a: DataType, b: DataType) -> DataType | None:
     """The numeric type to which two numeric types are brought."""
     if a in INTEGRAL and b in INTEGRAL:
-        return max(a, b, key=lambda t: INTEGRAL.index(t))  # type: ignore[arg-type]
+        return max(a, b, key=INTEGRAL.index)
     if isinstance(a, Decimal) or isinstance(b, Decimal):
         if a in {FLOAT, DOUBLE} or b in {FLOAT, DOUBLE}:
             return DOUBLE

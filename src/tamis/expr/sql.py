@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import decimal
 import math
 from typing import Any
@@ -18,7 +18,7 @@ _INFIX = {
 _NAMES = {"is_nan": "isnan", "starts_with": "startswith", "ends_with": "endswith", "date_from_unix_date": "date_from_unix_date"}
 _TRIES = {"add": "try_add", "subtract": "try_subtract", "multiply": "try_multiply", "divide": "try_divide", "remainder": "try_mod"}
 _SUFFIX = {BYTE: "Y", SHORT: "S", LONG: "L"}
-_EPOCH = datetime.datetime(1970, 1, 1)  # noqa: DTZ001  (local arithmetic only)
+_EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001  (local arithmetic only)
 
 
 def to_sql(expr: Expr) -> str:
@@ -54,7 +54,56 @@ def _quoted(name: str) -> str:
 
 
 _RESERVED = frozenset(
-    ["ALL", "AND", "ANY", "ARRAY", "AS", "BETWEEN", "BY", "CASE", "CAST", "CURRENT_DATE", "CURRENT_TIMESTAMP", "DATE", "DISTINCT", "DIV", "ELSE", "END", "ESCAPE", "EXISTS", "EXTRACT", "FALSE", "FROM", "GROUP", "IF", "IN", "INTERVAL", "INTO", "IS", "JOIN", "LEFT", "LIKE", "MAP", "NOT", "NULL", "ON", "OR", "ORDER", "RIGHT", "RLIKE", "SELECT", "STRUCT", "TABLE", "THEN", "TIMESTAMP", "TRUE", "UNION", "WHEN", "WHERE", "WITH"]
+    [
+        "ALL",
+        "AND",
+        "ANY",
+        "ARRAY",
+        "AS",
+        "BETWEEN",
+        "BY",
+        "CASE",
+        "CAST",
+        "CURRENT_DATE",
+        "CURRENT_TIMESTAMP",
+        "DATE",
+        "DISTINCT",
+        "DIV",
+        "ELSE",
+        "END",
+        "ESCAPE",
+        "EXISTS",
+        "EXTRACT",
+        "FALSE",
+        "FROM",
+        "GROUP",
+        "IF",
+        "IN",
+        "INTERVAL",
+        "INTO",
+        "IS",
+        "JOIN",
+        "LEFT",
+        "LIKE",
+        "MAP",
+        "NOT",
+        "NULL",
+        "ON",
+        "OR",
+        "ORDER",
+        "RIGHT",
+        "RLIKE",
+        "SELECT",
+        "STRUCT",
+        "TABLE",
+        "THEN",
+        "TIMESTAMP",
+        "TRUE",
+        "UNION",
+        "WHEN",
+        "WHERE",
+        "WITH",
+    ]
 )
 
 
@@ -106,7 +155,9 @@ def literal(value: Any, data_type: DataType) -> str:
     if data_type == BOOLEAN:
         return "true" if value else "false"
     if isinstance(data_type, String):
-        return "'" + value.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t") + "'"
+        return (
+            "'" + str(value).replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t") + "'"
+        )
     if data_type == BINARY:
         return f"X'{value.hex().upper()}'"
     if data_type in (FLOAT, DOUBLE):
@@ -134,18 +185,18 @@ def _float(value: float, data_type: DataType) -> str:
 
 
 def _date(days: int) -> str:
-    return (_EPOCH + datetime.timedelta(days=days)).date().isoformat()
+    return (_EPOCH + dt.timedelta(days=days)).date().isoformat()
 
 
 def _timestamp(micros: int, data_type: DataType) -> str:
     if not -62_135_596_800_000_000 <= micros < 253_402_300_800_000_000:
         return f"timestamp_micros({micros}L)" if data_type == TIMESTAMP else f"cast(timestamp_micros({micros}L) AS TIMESTAMP_NTZ)"
-    text = (_EPOCH + datetime.timedelta(microseconds=micros)).isoformat(" ")
+    text = (_EPOCH + dt.timedelta(microseconds=micros)).isoformat(" ")
     return f"TIMESTAMP'{text}+00:00'" if data_type == TIMESTAMP else f"TIMESTAMP_NTZ'{text}'"
 
 
 def _clock(micros: int) -> str:
-    return (_EPOCH + datetime.timedelta(microseconds=micros)).time().isoformat()
+    return (_EPOCH + dt.timedelta(microseconds=micros)).time().isoformat()
 
 
 def _interval(micros: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import decimal
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -137,36 +138,39 @@ def _whole(call: Call, a: Numbers, b: Numbers) -> tuple[Numbers, Mask | None]:
         wide = x * y
         bad = (wide < least) | (wide > greatest)
         if least == np.iinfo(np.int64).min:
-            bad = np.abs(x.astype(np.float64) * y.astype(np.float64)) >= 2.0**62
-            exact = bad & _product_overflows(x, y)
-            bad = exact
+            near = np.abs(x.astype(np.float64) * y.astype(np.float64)) >= 2.0**62
+            bad = near & _product_overflows(x, y)
         return wide.astype(a.dtype), bad
     wide = x + y if name == "add" else x - y
-    if least == np.iinfo(np.int64).min:
-        bad = ((x ^ wide) & ((y if name == "add" else ~y) ^ wide)) < 0
-    else:
-        bad = (wide < least) | (wide > greatest)
+    wrapped = ((x ^ wide) & ((y if name == "add" else ~y) ^ wide)) < 0
+    bad = wrapped if least == np.iinfo(np.int64).min else (wide < least) | (wide > greatest)
     return wide.astype(a.dtype), bad
 
 
 def _truncated(x: Numbers, divisor: Numbers) -> Numbers:
     """Quotient towards zero where the absolute value does not exist (the least long)."""
     floor = x // divisor
-    return floor + ((floor * divisor != x) & (floor < 0)).astype(np.int64)
+    return np.asarray(floor + ((floor * divisor != x) & (floor < 0)).astype(np.int64))
 
 
 def _product_overflows(x: Numbers, y: Numbers) -> Mask:
     product = x * y
     safe = np.where(y == 0, 1, y)
     back = _truncated(product, safe)
-    return (y != 0) & ((back != x) | ((y == -1) & (x == np.iinfo(np.int64).min)))
+    return np.asarray((y != 0) & ((back != x) | ((y == -1) & (x == np.iinfo(np.int64).min))))
 
 
 def _decimal(call: Call, args: list[Datum]) -> Evaluated:
     """Decimals in 76 digits (add, subtract, multiply), else value by value; rounded half up to the result's scale."""
     n, target = rows(args), call.type
     mode = Mode.TRY if call.mode is Mode.LEGACY else call.mode
-    if call.function in {"add", "subtract", "multiply"}:
+    first, second = args[0].type, args[1].type
+    digits = (
+        first.precision + second.precision
+        if call.function == "multiply"
+        else max(first.precision - first.scale, second.precision - second.scale) + max(first.scale, second.scale)
+    )
+    if call.function in {"add", "subtract", "multiply"} and digits < 76:
         a, b = (full(x, n).cast(pa.decimal256(x.type.precision, x.type.scale)) for x in args)
         exact = {"add": pc.add, "subtract": pc.subtract, "multiply": pc.multiply}[call.function](a, b)
         assert isinstance(target, Decimal)
@@ -179,7 +183,8 @@ def _decimal_slowly(call: Call, a: list[Any], b: list[Any], mode: Mode) -> Evalu
     bad = np.zeros(len(a), bool)
     with decimal.localcontext(decimal.Context(prec=200, rounding=decimal.ROUND_HALF_UP)):
         for row, (x, y) in enumerate(zip(a, b, strict=True)):
-            value = None if x is None or y is None or y == 0 else _divided(call, x, y)
+            zero = y == 0 and call.function not in {"add", "subtract", "multiply"}
+            value = None if x is None or y is None or zero else _divided(call, x, y)
             bad[row] = value is None and x is not None and y is not None
             out.append(value)
     return outcome(pa.array(out, to_arrow_type(call.type)), bad, mode, "[DIVIDE_BY_ZERO] Division by zero, or a result that does not fit.")
@@ -190,7 +195,8 @@ def _divided(call: Call, x: decimal.Decimal, y: decimal.Decimal) -> decimal.Deci
         whole = int(x / y)
         return whole if LIMITS[LONG][0] <= whole <= LIMITS[LONG][1] else None
     assert isinstance(call.type, Decimal)
-    value = x / y if call.function == "divide" else x % y
+    simple = {"add": operator.add, "subtract": operator.sub, "multiply": operator.mul, "divide": operator.truediv}
+    value = simple.get(call.function, operator.mod)(x, y)
     if call.function == "pmod" and value < 0:
         value = (value + y) % y
     value = value.quantize(decimal.Decimal(1).scaleb(-call.type.scale))
@@ -209,11 +215,13 @@ def _away_from_zero(call: Call, bounds: Bounds) -> Mask:  # noqa: ARG001
     return is_true(positive) | is_true(negative)
 
 
-def _moded(args: tuple[Expr, ...], data_type: DataType) -> bool:
+def _moded(_args: tuple[Expr, ...], data_type: DataType) -> bool:
     return data_type not in _FLOATS
 
 
 _UP, _DOWN, _EITHER = (Claim.UP,), (Claim.DOWN,), (Claim.EITHER,)
+_sql: tuple[str, ...]
+_catalyst: tuple[str, ...]
 for _name, _sql, _catalyst, _claim in (
     ("add", ("+",), ("Add",), _UP + _UP),
     ("subtract", ("-",), ("Subtract",), _UP + _DOWN),
@@ -276,9 +284,9 @@ def _sign_kernel(call: Call, args: list[Datum]) -> Evaluated:
     if isinstance(target, Decimal):
         return Evaluated(pc.negate(x) if call.function == "negate" else pc.abs(x))
     values, null = raw(x), nulls(x)
-    bad = None
+    bad: Mask | None = None
     if target not in _FLOATS:
-        bad = values == LIMITS[target][0]  # type: ignore[index]
+        bad = np.asarray(values == LIMITS[target][0])  # type: ignore[index]
         bad = bad if null is None else bad & ~null
         bad = None if call.mode is Mode.LEGACY else bad
     with np.errstate(over="ignore"):
@@ -291,7 +299,7 @@ def _one_sided(call: Call, bounds: Bounds) -> Mask:  # noqa: ARG001
     lo, hi = bounds[0]
     low, high = raw_or_zero(lo), raw_or_zero(hi)
     known = ~np.asarray(nulls(lo) if nulls(lo) is not None else False) & ~np.asarray(nulls(hi) if nulls(hi) is not None else False)
-    return known & ((low >= 0) | (high <= 0))
+    return np.asarray(known & ((low >= 0) | (high <= 0)))
 
 
 def raw_or_zero(x: Datum) -> Numbers:

@@ -181,7 +181,7 @@ def _from_decimal(call: Call, x: Datum) -> Evaluated:
     """A decimal to an integer (towards zero), a float (nearest) or a boolean."""
     target, null = call.type, nulls(x)
     if target == BOOLEAN:
-        return Evaluated(pc.not_equal(x, pa.scalar(0, pa.int64()).cast(x.type)))
+        return Evaluated(pc.not_equal(x, pa.scalar(decimal.Decimal(0), x.type)))
     if target in _FLOATS:
         values = np.array([float(v) if v is not None else 0.0 for v in x.to_pylist()], np.float64)
         with np.errstate(over="ignore"):
@@ -199,7 +199,8 @@ def _from_decimal(call: Call, x: Datum) -> Evaluated:
 def _wrap(value: int, target: DataType) -> int:
     """As Java's ``longValue().toInt`` wraps."""
     bits = {BYTE: 8, SHORT: 16, INTEGER: 32, LONG: 64}[target]  # type: ignore[index]
-    return (value + 2 ** (bits - 1)) % 2**bits - 2 ** (bits - 1)
+    half = 1 << (bits - 1)
+    return (value + half) % (2 * half) - half
 
 
 _Pair = Callable[[DataType, DataType], bool]
@@ -222,12 +223,12 @@ def lossless(source: DataType, target: DataType) -> bool:
     """Whether every value of ``source`` has a value in ``target``: such a cast neither fails nor wraps."""
     if source == target or target in _FLOATS:
         return is_numeric(source) or source in (BOOLEAN, target)
-    if source == BOOLEAN or target == BOOLEAN:
+    if BOOLEAN in (source, target):
         return is_numeric(source) or (source == BOOLEAN and (target in INTEGRAL or is_text(target)))
     if source in INTEGRAL and target in INTEGRAL:
-        return INTEGRAL.index(source) <= INTEGRAL.index(target)  # type: ignore[arg-type]
+        return INTEGRAL.index(source) <= INTEGRAL.index(target)
     if isinstance(target, Decimal) and (source in INTEGRAL or isinstance(source, Decimal)):
-        digits = source if isinstance(source, Decimal) else Decimal(len(str(LIMITS[source][1])), 0)  # type: ignore[index]
+        digits = source if isinstance(source, Decimal) else Decimal(len(str(LIMITS[source][1])), 0)
         return digits.precision - digits.scale < target.precision - target.scale or (
             digits.precision - digits.scale == target.precision - target.scale and digits.scale <= target.scale
         )

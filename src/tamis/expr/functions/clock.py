@@ -34,7 +34,7 @@ def month_start(days: Numbers) -> tuple[Numbers, Numbers]:
 
 def month_days(months: Numbers) -> Numbers:
     """Days since the epoch of the first of a month."""
-    return months.astype("M8[M]").astype("M8[D]").astype(np.int64)
+    return np.asarray(months.astype("M8[M]").astype("M8[D]").astype(np.int64))
 
 
 def add_months(days: Numbers, count: Numbers) -> Numbers:
@@ -42,13 +42,13 @@ def add_months(days: Numbers, count: Numbers) -> Numbers:
     months, day = month_start(days)
     target = months + count
     first = month_days(target)
-    return first + np.minimum(day, month_days(target + 1) - first - 1)
+    return np.asarray(first + np.minimum(day, month_days(target + 1) - first - 1))
 
 
 def trunc_days(days: Numbers, unit: str) -> Numbers:
     """The first day of the week (Monday), month, quarter, year, decade, century or millennium."""
     if unit == "week":
-        return days - (days + 3) % 7
+        return np.asarray(days - (days + 3) % 7)
     months, _ = month_start(days)
     if unit == "month":
         return month_days(months)

@@ -31,6 +31,8 @@ def _add_months(call: Call, args: list[Datum]) -> Evaluated:
     return checked(out, (out < LIMITS[INTEGER][0]) | (out > LIMITS[INTEGER][1]), args, call.type)
 
 
+_names: tuple[str, ...]
+_catalyst: tuple[str, ...]
 for _name, _names, _catalyst, _claim in (
     ("date_add", ("date_add",), ("DateAdd",), Claim.UP),
     ("date_sub", ("date_sub",), ("DateSub",), Claim.DOWN),

@@ -55,10 +55,7 @@ def _within(call: Call, bounds: Bounds) -> Mask:
     if unit is None:
         return np.ones((), bool)
     a, b = numbers(lo), numbers(hi)
-    if unit == "sunday":
-        same = (a - 3) // 7 == (b - 3) // 7
-    else:
-        same = trunc_days(a, unit) == trunc_days(b, unit)
+    same = (a - 3) // 7 == (b - 3) // 7 if unit == "sunday" else trunc_days(a, unit) == trunc_days(b, unit)
     null = either(nulls(lo), nulls(hi))
     return np.asarray(same if null is None else same & ~null)
 

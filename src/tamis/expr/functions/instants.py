@@ -53,13 +53,13 @@ declare(
         claims=lambda _: (Claim.UP, Claim.UP),
         partial=lambda _: Partial.OUTSIDE,
         rule="timestamp_add",
-        zoned=lambda args, t: t == TIMESTAMP,
+        zoned=lambda _args, t: t == TIMESTAMP,
         note="days are days of the session's calendar",
     )
 )
 
 
-def _instant_and_months(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Signature | None:
+def _instant_and_months(args: tuple[Expr, ...], _mode: Mode, _zone: str | None) -> Signature | None:
     if len(args) != 2 or args[1].type != INTEGER or args[0].type not in (TIMESTAMP, TIMESTAMP_NTZ):
         return None
     return Signature(args, args[0].type)
@@ -86,7 +86,7 @@ declare(
         catalyst=("TimestampAddYMInterval",),
         rule="timestamp_add_months",
         partial=lambda _: Partial.OUTSIDE,
-        zoned=lambda args, t: t == TIMESTAMP,
+        zoned=lambda _args, t: t == TIMESTAMP,
         note="not monotone: the day is cut, the time of day is kept; bounded by whole days",
     )
 )

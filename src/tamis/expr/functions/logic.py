@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pyarrow.compute as pc
 
@@ -12,11 +14,15 @@ from tamis.expr.values import Datum, Evaluated, any_set, full, is_false, is_true
 from tamis.types import BOOLEAN, NULL
 
 
-def _booleans(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature | None:
-    if len(args) < 2:
-        return None
-    args = tuple(brought(a, BOOLEAN, mode, zone) if a.type == NULL else a for a in args)
-    return Signature(args, BOOLEAN) if all(a.type == BOOLEAN for a in args) else None
+def _booleans(name: str) -> Callable[[tuple[Expr, ...], Mode, str | None], Signature | None]:
+    """Nested calls of the same function become one: the order of evaluation is the same, and long chains stay shallow."""
+
+    def resolve(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature | None:
+        flat = [b for a in args for b in (a.args if isinstance(a, Call) and a.function == name else (a,))]
+        typed = tuple(brought(a, BOOLEAN, mode, zone) if a.type == NULL else a for a in flat)
+        return Signature(typed, BOOLEAN) if len(typed) > 1 and all(a.type == BOOLEAN for a in typed) else None
+
+    return resolve
 
 
 def _fold(call: Call, args: list[Evaluated]) -> Evaluated:
@@ -43,8 +49,8 @@ def _fold(call: Call, args: list[Evaluated]) -> Evaluated:
     return Evaluated(truth(yes, no, n), any_set(failed), error)
 
 
-declare(Function("and", _booleans, combine=_fold, sql=("and",), catalyst=("And",), rule="and"))
-declare(Function("or", _booleans, combine=_fold, sql=("or",), catalyst=("Or",), rule="or"))
+declare(Function("and", _booleans("and"), combine=_fold, sql=("and",), catalyst=("And",), rule="and"))
+declare(Function("or", _booleans("or"), combine=_fold, sql=("or",), catalyst=("Or",), rule="or"))
 
 
 def _negatable(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature | None:

@@ -54,6 +54,8 @@ def _search(call_: Call, args: list[Datum]) -> Evaluated:
     return Evaluated(pa.array([None if t is None or p is None else bool(test(t, p)) for t, p in pairs], pa.bool_()))
 
 
+_sql: tuple[str, ...]
+_catalyst: tuple[str, ...]
 for _name, _sql, _catalyst in (
     ("starts_with", ("startswith",), ("StartsWith",)),
     ("ends_with", ("endswith",), ("EndsWith",)),
@@ -104,7 +106,8 @@ def _like_resolve(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signa
     if text is None or not all(isinstance(a, Literal) and isinstance(a.value, str) for a in args[1:]):
         return None
     escape = args[2] if len(args) == 3 else Literal(STRING, "\\")
-    assert isinstance(args[1], Literal) and isinstance(escape, Literal)
+    assert isinstance(args[1], Literal)
+    assert isinstance(escape, Literal)
     if len(escape.value) != 1 or like_parts(args[1].value, escape.value) is None:
         return None
     return Signature((text, args[1], escape), BOOLEAN)
@@ -112,7 +115,8 @@ def _like_resolve(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signa
 
 def _like(call_: Call, args: list[Datum]) -> Evaluated:
     pattern, escape = call_.args[1], call_.args[2]
-    assert isinstance(pattern, Literal) and isinstance(escape, Literal)
+    assert isinstance(pattern, Literal)
+    assert isinstance(escape, Literal)
     parts = like_parts(pattern.value, escape.value)
     assert parts is not None
     regex = "".join("." if p is None else ".*" if p == "" else re.escape(p) if not p.isspace() else p for p in parts)
@@ -125,7 +129,7 @@ declare(
 )
 
 
-def _measure(call_: Call, args: list[Datum]) -> Evaluated:
+def _measure(call_: Call, args: list[Datum]) -> Evaluated:  # noqa: ARG001
     return Evaluated(pc.utf8_length(args[0]))
 
 
@@ -176,7 +180,8 @@ def _substring_resolve(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> 
 
 def _substring(call_: Call, args: list[Datum]) -> Evaluated:
     position, length = call_.args[1], call_.args[2]
-    assert isinstance(position, Literal) and isinstance(length, Literal)
+    assert isinstance(position, Literal)
+    assert isinstance(length, Literal)
     start, count = position.value, length.value
     x = args[0]
     if count <= 0:
@@ -228,7 +233,7 @@ def _concat_resolve(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Sig
     return Signature(tuple(t for t in texts if t is not None), STRING)
 
 
-def _concat(call_: Call, args: list[Datum]) -> Evaluated:
+def _concat(call_: Call, args: list[Datum]) -> Evaluated:  # noqa: ARG001
     return Evaluated(full(pc.binary_join_element_wise(*args, "", null_handling="emit_null"), rows(args)))
 
 
