@@ -156,6 +156,18 @@ def test_a_version_that_is_not_there_yet_is_a_conflict(store: Store) -> None:
     assert caught.value.code == "CONFLICT_REPLACED"
 
 
+def test_a_table_made_in_its_place_is_another(store: Store) -> None:
+    before = load(store)
+    for entry in store.list():
+        store.delete(entry.path)
+    append(store, new_table(store))
+    change = Proposal(Operation("append"), 0, blind_append=True, add=[manifest(1)], table_id=before.head.table_id)
+    with pytest.raises(Conflict) as caught:
+        commit(store, change)
+    assert caught.value.code == "CONFLICT_REPLACED"
+    assert commit(store, replace(change, table_id=load(store).head.table_id)).version == 2
+
+
 def test_a_new_head_is_found_through_later_commits(store: Store) -> None:
     head = replace(load(store).head, properties={"a": "b"}, comment="c")
     snapshot = commit(store, Proposal(Operation("properties"), 0, head=head))

@@ -103,6 +103,22 @@ def test_an_answer_lost_on_the_way_is_recognised(
     assert (snapshot.version, len(part_ids(snapshot))) == (1, 1)
 
 
+def test_a_store_that_ignores_conditions_is_refused(
+    store: Store, s3: tuple[dict[str, Any], type[FakeS3]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    original = FakeS3.do_PUT
+
+    def careless(handler: FakeS3) -> None:
+        del handler.headers["If-None-Match"]
+        original(handler)
+
+    monkeypatch.setattr(s3[1], "do_PUT", careless, raising=False)
+    with pytest.raises(StoreUnavailable) as caught:
+        new_table(store)
+    assert caught.value.code == "NOT_SUPPORTED"
+    assert s3[1].objects == {}
+
+
 def test_bad_credentials_are_said_at_once(s3: tuple[dict[str, Any], type[FakeS3]]) -> None:
     store = open_store(PLACE, {**s3[0], "access_key_id": "wrong"})
     for call in (lambda: load(store), lambda: new_table(store)):

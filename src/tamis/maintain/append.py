@@ -33,6 +33,7 @@ def append(store: Store, snapshot: Snapshot, head: Head, data: pa.RecordBatchRea
     result = Result(-1, rows_inserted=rows, parts_added=parts, bytes_written=size)
     proposal = Proposal(
         operation=Operation("append", metrics=result.metrics()),
+        table_id=snapshot.head.table_id,
         read_version=snapshot.version,
         blind_append=True,
         head=head if changed else None,

@@ -56,6 +56,7 @@ def overwrite(
         store,
         Proposal(
             operation=Operation("overwrite", parameters={} if text is None else {"filter": text}, metrics=result.metrics()),
+            table_id=snapshot.head.table_id,
             read_version=snapshot.version,
             reads=_read_set(text, conjuncts, options),
             conjuncts=conjuncts,

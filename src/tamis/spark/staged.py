@@ -54,6 +54,7 @@ class StagedTable(SparkTable):
             return
         proposal = Proposal(
             operation=Operation("replace", metrics=metrics),
+            table_id=self.replaces.head.table_id,
             read_version=self.replaces.version,
             reads=ReadSet(),  # the rows may have been read from this very table: what others add meanwhile must not vanish
             blind_append=False,

@@ -119,7 +119,7 @@ def overwrite_rows(
 def _commit(store: Store, snapshot: Snapshot, head: Head, result: Result, proposal: Proposal) -> Result:
     operation = replace(proposal.operation, metrics=result.metrics())
     changed = head if head != snapshot.head else None
-    after = commit(store, replace(proposal, operation=operation, head=changed, operation_id=new_id()))
+    after = commit(store, replace(proposal, operation=operation, head=changed, operation_id=new_id(), table_id=snapshot.head.table_id))
     return replace(result, version=after.version)
 
 

@@ -13,7 +13,7 @@ from tamis.state.features import check_writer
 from tamis.state.landing import Landing, landed
 from tamis.state.log import find_latest, read_commits
 from tamis.state.model import Head, Operation
-from tamis.state.place import already, check_free
+from tamis.state.place import already, check_free, check_store
 from tamis.state.record import Commit
 from tamis.state.snapshot import Snapshot
 from tamis.state.store import Store
@@ -40,6 +40,7 @@ def create(store: Store, head: Head, operation: Operation, *, add: Sequence[pa.T
             return _existing(store, latest, operation_id)
         if first is None:
             check_free(store)
+            check_store(store)
             streams = next_streams(store, None, operation.stream) or ()
             first = Commit(
                 version=0,

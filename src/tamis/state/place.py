@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from tamis.errors import AlreadyExists, InvalidInput, NotFound, TamisError
+from contextlib import suppress
+
+from tamis.errors import AlreadyExists, InvalidInput, NotFound, StoreUnavailable, TamisError
 from tamis.state.log import ROOT
 from tamis.state.store import Store
+from tamis.world import new_id
 
 OURS = frozenset({ROOT, "data"})
 """Folders that may be there before the first commit: data files are written first."""
@@ -23,6 +26,28 @@ def check_free(store: Store) -> None:
     if other:
         raise InvalidInput(
             f"{store.url} holds {other}.", code="PATH_NOT_EMPTY", name=store.url, remedy="Choose an empty or a new folder for the table."
+        )
+
+
+def check_store(store: Store) -> None:
+    """Tries out that the store can write an object only if it is absent: one that ignores the condition would lose commits.
+
+    Raises ``StoreUnavailable`` (``NOT_SUPPORTED``) where it cannot. Local disk and memory can.
+    """
+    if not store.remote:
+        return
+    path = f"{ROOT}/probe-{new_id()}"
+    try:
+        able = store.put_if_absent(path, b"1") and not store.put_if_absent(path, b"2")
+    finally:
+        with suppress(TamisError):
+            store.delete(path)
+    if not able:
+        raise StoreUnavailable(
+            f"The store of {store.url} overwrites objects that should be written only if they are absent.",
+            code="NOT_SUPPORTED",
+            name=store.url,
+            remedy="Use a store with conditional writes (S3 and compatible ones with If-None-Match, GCS, Azure).",
         )
 
 

@@ -49,6 +49,8 @@ class Proposal:
     add_index: Sequence[dict[str, Any]] = ()
     """Index segments, as JSON with a ``segment_id``."""
     remove_index: Sequence[str] = ()
+    table_id: str = ""
+    """The table that it is meant for, so that one made in its place meanwhile is not changed; empty: whichever is there."""
 
     @property
     def rests_on_nothing(self) -> bool:

@@ -74,9 +74,10 @@ class _Transaction:
         latest = find_latest(self._store)
         if latest is None:
             raise no_table(self._store)
-        if latest.version < self._proposal.read_version:
+        proposal = self._proposal
+        if latest.version < proposal.read_version or proposal.table_id not in ("", latest.table_id):
             raise Conflict(
-                f"The table has no version {self._proposal.read_version}, from which this operation started.",
+                f"The table {self._store.url} is not the one from which this operation started.",
                 code="CONFLICT_REPLACED",
                 name=self._store.url,
                 remedy="Open the table again: it was dropped and made anew.",
