@@ -78,6 +78,21 @@ def test_b5_b6_nan_in_data_is_above_all_numbers() -> None:
     assert decided("double0 = double('NaN')", piece) == "some"
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("double0 < 100", "some"),
+        ("double0 <= 100", "some"),
+        ("double0 >= 0", "all"),
+        ("double0 > 0", "all"),
+        ("double0 <> 7", "all"),
+        ("double0 = 1", "some"),
+    ],
+)
+def test_nan_is_false_below_and_true_above(text: str, expected: str) -> None:
+    assert decided(text, rows(double0=[NAN, 1.0])) == expected
+
+
 DAY = 19_723  # 2024-01-01
 
 
