@@ -1,10 +1,11 @@
-"""Any story of a table, against a model in plain Python. Rollups have a fan-out of two here, so that a short story has many levels of them."""
+"""Any story of a table, against a model in plain Python. Rollups have a fan-out of two here, and are files early, so that a short story has many kinds of them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
 import numpy as np
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -38,7 +39,9 @@ class TableMachine(RuleBasedStateMachine):
 
     @initialize()
     def begin(self) -> None:
-        self.fan_out, rollups.FAN_OUT = rollups.FAN_OUT, 2
+        self.patch = pytest.MonkeyPatch()
+        self.patch.setattr(rollups, "FAN_OUT", 2)
+        self.patch.setattr(rollups, "INLINE_BYTES", 1_200)
         forget()
         self.store = memory()
         self.table = new_table(self.store)
@@ -46,8 +49,8 @@ class TableMachine(RuleBasedStateMachine):
         self.made = 0
 
     def teardown(self) -> None:
-        if hasattr(self, "fan_out"):
-            rollups.FAN_OUT = self.fan_out
+        if hasattr(self, "patch"):
+            self.patch.undo()
 
     @property
     def now(self) -> Version:
