@@ -71,7 +71,7 @@ def _cut(batch: pa.RecordBatch) -> list[pa.RecordBatch]:
 
 def written(folder: Path, data: list[pa.RecordBatch], schema: Schema, **settings: Any) -> list[PartRef]:
     spec = replace(WriteSpec(str(folder), schema), **settings)
-    names = ("part_id", "path", "format", "schema_id", "rows", "bytes", "checksum")
+    names = ("part_id", "path", "format", "schema_id", "rows", "bytes", "checksum", "footer_checksum")
     found = [row for table in write_parts(data, spec) for row in table.to_pylist()]
     return [PartRef(**{n: row[n] for n in names}, blocks=tuple(row["blocks"])) for row in found]
 

@@ -41,6 +41,7 @@ def manifest(parts: int, low: int) -> pa.Table:
         "rows": pa.array([1_000] * parts, pa.int64()),
         "bytes": pa.array(rng.integers(50_000, 60_000, parts)),
         "checksum": pa.array(rng.integers(0, 2**32, parts)),
+        "footer_checksum": pa.array(rng.integers(0, 2**32, parts)),
         "run_id": [new_id()] * parts,
         "ordered": [True] * parts,
         "blocks": pa.array([[1_000]] * parts, pa.list_(pa.int32())),

@@ -34,7 +34,7 @@ def spec_in(folder: Path, **settings: object) -> WriteSpec:
 
 
 def ref_of(row: dict[str, object]) -> PartRef:
-    names = ("part_id", "path", "format", "schema_id", "rows", "bytes", "checksum")
+    names = ("part_id", "path", "format", "schema_id", "rows", "bytes", "checksum", "footer_checksum")
     return PartRef(**{name: row[name] for name in names}, blocks=tuple(row["blocks"]))  # type: ignore[arg-type, call-overload]
 
 

@@ -70,18 +70,14 @@ def test_what_was_appended_to_a_file_is_not_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("at", range(20, 400, 20))
 def test_any_byte_of_the_footer(tmp_path: Path, at: int) -> None:
-    """Small files are checked whole; in large ones a harmless byte may go unnoticed, a harmful one may not."""
+    """A footer's statistics may skip blocks: none of its bytes may be other than what was written."""
     ref = part_in(tmp_path, 50_000)
-    before = read_all(open_store(tmp_path), ref, SCHEMA)
     file = tmp_path / ref.path
     data = bytearray(file.read_bytes())
     data[-at] ^= 0xFF
     file.write_bytes(data)
-    try:
-        after = read_all(open_store(tmp_path), replace(ref, checksum=at), SCHEMA)
-    except CorruptData:
-        return
-    assert after.equals(before)
+    with pytest.raises(CorruptData, match=ref.path):
+        read_all(open_store(tmp_path), replace(ref, checksum=at), SCHEMA)
 
 
 def test_missing(tmp_path: Path) -> None:

@@ -32,6 +32,7 @@ def manifest(
             "rows": pa.array([rows] * parts, pa.int64()),
             "bytes": pa.array([rows * 8] * parts, pa.int64()),
             "checksum": pa.array([None] * parts, pa.int64()),
+            "footer_checksum": pa.array([None] * parts, pa.int64()),
             "run_id": pa.array(["run"] * parts, pa.string()),
             "ordered": pa.array([True] * parts, pa.bool_()),
             "blocks": pa.array([[rows]] * parts, pa.list_(pa.int32())),

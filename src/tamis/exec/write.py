@@ -149,6 +149,7 @@ class _Part:
             "rows": pa.array([self._rows], pa.int64()),
             "bytes": pa.array([done.bytes], pa.int64()),
             "checksum": pa.array([done.checksum], pa.int64()),
+            "footer_checksum": pa.array([done.footer_checksum], pa.int64()),
             "run_id": pa.array([self._spec.run_id or None], pa.string()),
             "ordered": pa.array([self._ordered]),
             "blocks": pa.array([done.blocks], pa.list_(pa.int32())),

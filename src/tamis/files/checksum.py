@@ -14,14 +14,27 @@ class ChecksumSink:
         self.checksum = 0
         self.size = 0
         self.closed = False
+        self._tail: bytearray | None = None
 
     def write(self, data: Any) -> int:
         if self._target is None:  # pyarrow still writes a footer when an abandoned writer is collected
             return memoryview(data).nbytes
         self.checksum = zlib.crc32(data, self.checksum)
         self.size += memoryview(data).nbytes
+        if self._tail is not None:
+            self._tail += data
         self._target.write(data)
         return memoryview(data).nbytes
+
+    def keep_tail(self) -> None:
+        """From here on, remember what is written: ``tail`` will be asked for."""
+        self._tail = bytearray()
+
+    def tail(self, length: int) -> bytes:
+        """The last ``length`` bytes, all of them written since ``keep_tail``."""
+        assert self._tail is not None
+        assert len(self._tail) >= length
+        return bytes(self._tail[len(self._tail) - length :])
 
     def tell(self) -> int:
         return self.size

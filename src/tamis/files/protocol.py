@@ -32,6 +32,7 @@ class PartRef:
     rows: int
     bytes: int
     checksum: int | None = None
+    footer_checksum: int | None = None
     blocks: tuple[int, ...] = ()
     segment: int = 0
     part: int = 0
@@ -41,10 +42,11 @@ class PartRef:
 
 @dataclass(frozen=True, slots=True)
 class WrittenFile:
-    """What a finished file is: its size, the CRC-32 of all its bytes, the rows of each block."""
+    """What a finished file is: its size, the CRC-32 of all its bytes and of its footer (None: it has none), the rows of each block."""
 
     bytes: int
     checksum: int
+    footer_checksum: int | None
     blocks: tuple[int, ...]
 
 

@@ -80,7 +80,7 @@ class PartRefs(Sequence[PartRef]):
 
 
 _SLICE = 1024
-_REF_COLUMNS = ["part_id", "path", "format", "schema_id", "rows", "bytes", "checksum", "blocks", "segment", "part"]
+_REF_COLUMNS = ["part_id", "path", "format", "schema_id", "rows", "bytes", "checksum", "footer_checksum", "blocks", "segment", "part"]
 
 
 @dataclass(slots=True)

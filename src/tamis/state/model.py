@@ -15,6 +15,7 @@ PART_COLUMNS = (
     "rows",  # int64: physical rows
     "bytes",  # int64: size of the file
     "checksum",  # int64: CRC-32 of the whole file, NULL where unknown
+    "footer_checksum",  # int64: CRC-32 of what a reader opens the file by (of Parquet: footer, its length, the magic), NULL where unknown
     "run_id",  # string: parts sorted together share it
     "ordered",  # bool: rows are in the table's clustering order
     "blocks",  # list<int32>: rows of each block, in order

@@ -204,6 +204,7 @@ NO_PARTS = pa.schema(
         ("rows", pa.int64()),
         ("bytes", pa.int64()),
         ("checksum", pa.int64()),
+        ("footer_checksum", pa.int64()),
         ("run_id", pa.string()),
         ("ordered", pa.bool_()),
         ("blocks", pa.list_(pa.int32())),

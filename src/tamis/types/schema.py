@@ -52,7 +52,8 @@ class Schema:
         Spark. Raises ``NotFound`` (code ``COLUMN_NOT_FOUND``) naming the columns there are, ``InvalidInput`` where two differ only by case.
         """
         parts = (path,) if isinstance(path, str) else path
-        fields, found = self.fields, []
+        fields = self.fields
+        found: list[Field] = []
         for depth, part in enumerate(parts):
             match = _match(fields, part, case_sensitive)
             if match is None:
@@ -60,7 +61,7 @@ class Schema:
                     f"There is no column {'.'.join(parts[: depth + 1])!r}.",
                     code="COLUMN_NOT_FOUND",
                     name=".".join(parts),
-                    remedy="Columns are: " + ", ".join(f.name for f in fields) + ".",
+                    remedy=_choice(found[-1] if found else None, fields),
                 )
             found.append(match)
             fields = match.type.children
@@ -95,6 +96,17 @@ def _walk(above: tuple[int, ...], fields: tuple[Field, ...]) -> Iterator[tuple[t
         ids = (*above, f.id)
         yield ids, f
         yield from _walk(ids, f.type.children)
+
+
+def _choice(above: Field | None, fields: tuple[Field, ...]) -> str:
+    """What a name could have been, in ``above`` or at the top."""
+    if fields:
+        return "Columns are: " + ", ".join(f.name for f in fields) + "."
+    return (
+        "The table has no columns yet: the first append brings them."
+        if above is None
+        else f"Column {above.name!r} is {above.type}, which has no fields."
+    )
 
 
 def _match(fields: tuple[Field, ...], name: str, case_sensitive: bool) -> Field | None:

@@ -1,7 +1,8 @@
 """Footers: read once per process, checked against what was committed.
 
 Law: a file that is not the one of its ``PartRef`` (another size, id, row count or blocks, no Parquet, gone) is ``CorruptData`` naming
-part and path. A file so small that its footer comes with everything is checked by its checksum as well.
+part and path. So is a footer without the committed checksum: row-group statistics may skip blocks, so they must be what was written.
+A file so small that its footer comes with everything is checked by its checksum as well.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ _cache = FooterCache()
 
 def footer_of(store: Any, ref: PartRef) -> Footer:
     """The checked footer of a part. Raises ``CorruptData``."""
-    key = (store.url, ref.path, ref.bytes, ref.checksum)
+    key = (store.url, ref.path, ref.bytes, ref.checksum, ref.footer_checksum)
     found = _cache.get(key)
     if found is None:
         found = _read(store, ref)
@@ -85,9 +86,13 @@ def _read(store: Any, ref: PartRef) -> Footer:
     if len(tail) == ref.bytes and ref.checksum is not None and zlib.crc32(tail) != ref.checksum:
         raise corrupt(ref, "does not have the checksum that was committed", "CHECKSUM")
     try:
-        return pq.read_metadata(pa.BufferReader(tail))
+        footer = pq.read_metadata(pa.BufferReader(tail))
     except (pa.ArrowException, OSError) as error:
         raise corrupt(ref, f"has an unreadable footer ({error})") from error
+    _check(footer, ref)  # first, for it can say what is wrong
+    if ref.footer_checksum is not None and zlib.crc32(tail[len(tail) - length :]) != ref.footer_checksum:
+        raise corrupt(ref, "does not have the footer that was committed", "CHECKSUM")
+    return footer
 
 
 def _fetch(store: Any, ref: PartRef, length: int) -> bytes:
