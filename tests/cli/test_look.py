@@ -7,12 +7,21 @@ from pathlib import Path
 import pytest
 from tests.cli.conftest import Run
 
+import tamis
+from tamis.scan.render import size
+
 
 def test_query_prints_the_rows_that_match(run: Run, numbers: Path) -> None:
     done = run("query", numbers, "--where", "n >= 25 AND n < 28", "--select", "word,n", "--json")
     assert done.code == 0
     assert done.json == [{"word": "w1", "n": 25}, {"word": "w2", "n": 26}, {"word": "w0", "n": 27}]
     assert "1 of 4 parts" in done.err
+
+
+def test_the_bytes_of_a_query_are_those_of_its_data(run: Run, numbers: Path) -> None:
+    done = run("query", numbers, "--json")
+    read = tamis.reports()[0].bytes
+    assert f"{size(read.leader + read.follower)} of {size(read.table)}" in done.err
 
 
 def test_query_for_people_shows_the_first_rows_and_says_so(run: Run, numbers: Path) -> None:

@@ -70,3 +70,10 @@ def test_the_account_of_an_azure_url() -> None:
     location = locate("abfss://container@account.dfs.core.windows.net/a/b")
     assert (location.scheme, location.bucket, location.account, location.path) == ("az", "container", "account", "a/b")
     assert locate(location.url) == location
+
+
+@pytest.mark.parametrize("place", [None, 5, b"/data/t"])
+def test_what_is_no_path_is_refused(place: object) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        locate(place)  # type: ignore[arg-type]
+    assert caught.value.code == "BAD_PATH"

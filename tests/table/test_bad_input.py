@@ -26,13 +26,23 @@ SCANS = {
     "two statements": ({"row_filter": "id = 1; DROP TABLE t"}, InvalidInput, "PARSE_ERROR", None),
     "a filter that is no boolean": ({"row_filter": "id + 1"}, InvalidInput, None, None),
     "a filter that is no text": ({"row_filter": 3}, InvalidInput, "BAD_FILTER", "row_filter"),
+    "a filter with a name for it": ({"row_filter": "id > 1 x"}, InvalidInput, "PARSE_ERROR", "id > 1 x"),
+    "a query": ({"row_filter": "SELECT 1"}, InvalidInput, "PARSE_ERROR", "SELECT 1"),
+    "a star": ({"row_filter": "*"}, InvalidInput, "PARSE_ERROR", "*"),
+    "half a character": ({"row_filter": "name = '\ud800'"}, InvalidInput, "PARSE_ERROR", None),
+    "a filter nested too deeply": ({"row_filter": "id" + " + 1" * 300 + " > 0"}, InvalidInput, "PARSE_ERROR", None),
     "unknown selected field": ({"selected_fields": ["nope"]}, NotFound, "COLUMN_NOT_FOUND", "nope"),
+    "fields that are none": ({"selected_fields": None}, InvalidInput, "BAD_COLUMN", "selected_fields"),
+    "a field of what has none": ({"selected_fields": ["id.x"]}, NotFound, "COLUMN_NOT_FOUND", "id.x"),
     "nothing selected": ({"selected_fields": []}, InvalidInput, "NO_COLUMNS", "selected_fields"),
     "a negative limit": ({"limit": -1}, InvalidInput, "BAD_LIMIT", "limit"),
     "a limit that is no number": ({"limit": "10"}, InvalidInput, "BAD_LIMIT", "limit"),
     "an unknown option": ({"options": {"tamis.stats.fitler": "off"}}, InvalidInput, "UNKNOWN_OPTION", "tamis.stats.fitler"),
     "an option that is not ours": ({"options": {"mergeSchema": "true"}}, InvalidInput, "UNKNOWN_OPTION", "mergeSchema"),
     "a bad option value": ({"options": {"tamis.read.lazy": "maybe"}}, InvalidInput, "BAD_OPTION", "tamis.read.lazy"),
+    "options that are no mapping": ({"options": 5}, InvalidInput, "BAD_OPTION", "options"),
+    "an option's name that is no text": ({"options": {5: 1}}, InvalidInput, "UNKNOWN_OPTION", "5"),
+    "a time zone out of range": ({"options": {"timezone": "+18:01"}}, InvalidInput, "BAD_OPTION", "timezone"),
     "a version that is not there": ({"version": 99}, NotFound, "VERSION_NOT_FOUND", None),
     "a version that is none": ({"version": "1"}, InvalidInput, "BAD_VERSION", "1"),
     "a negative version": ({"version": -1}, InvalidInput, "BAD_VERSION", "-1"),
@@ -58,6 +68,39 @@ def good(error, code, name):
     assert name is None or error.name == name, error
     assert error.remedy, error
     assert "Traceback" not in str(error)
+
+
+def test_the_message_for_half_a_filter_is_for_people(table):
+    with pytest.raises(InvalidInput, match="Something is missing") as caught:
+        table.scan("id >")
+    assert "sqlglot" not in str(caught.value)
+
+
+def test_many_alternatives_are_not_deep(table):
+    assert table.scan(" OR ".join(f"id = {i}" for i in range(500))).count() == 2
+
+
+def test_a_limit_beyond_any_table(table):
+    assert table.scan(limit=10**30).to_arrow().num_rows == 2
+
+
+def test_a_spark_session_that_is_none(table):
+    with pytest.raises(InvalidInput) as caught:
+        table.scan().to_spark(None)
+    good(caught.value, "BAD_SESSION", "spark")
+
+
+def test_a_history_limit_that_is_no_number(table):
+    with pytest.raises(InvalidInput) as caught:
+        table.history("x")
+    good(caught.value, "BAD_LIMIT", "limit")
+
+
+def test_the_remedy_names_what_there_is(tmp_path, table):
+    with pytest.raises(NotFound, match="'id' is bigint, which has no fields"):
+        table.scan(None, ["id.x"])
+    with pytest.raises(NotFound, match="no columns yet"):
+        tamis.create(tmp_path / "bare").scan("x = 1")
 
 
 def test_rows_are_read_at_one_instant(table):
@@ -88,6 +131,9 @@ CREATES = {
     "clustering by a list": ({"schema": SCHEMA, "cluster_by": ["tags"]}, InvalidInput, "BAD_CLUSTERING", "tags"),
     "clustering by a number": ({"schema": SCHEMA, "cluster_by": [3]}, InvalidInput, "BAD_COLUMN", "cluster_by"),
     "an unknown format": ({"schema": SCHEMA, "format": "csv"}, InvalidInput, "UNKNOWN_FORMAT", "csv"),
+    "clustering that is no sequence": ({"schema": SCHEMA, "cluster_by": 5}, InvalidInput, "BAD_COLUMN", "cluster_by"),
+    "properties that are no mapping": ({"schema": SCHEMA, "properties": 5}, InvalidInput, "BAD_OPTION", "properties"),
+    "storage options that are no mapping": ({"schema": SCHEMA, "storage_options": 5}, InvalidInput, "BAD_OPTION", "storage_options"),
     "an unknown property of ours": ({"schema": SCHEMA, "properties": {"tamis.nope": "1"}}, InvalidInput, "UNKNOWN_OPTION", "tamis.nope"),
     "a bad property value": ({"schema": SCHEMA, "properties": {"tamis.read.lazy": "x"}}, InvalidInput, "BAD_OPTION", "tamis.read.lazy"),
     "a bad storage option": ({"schema": SCHEMA, "storage_options": {"nonsense_key": "1"}}, InvalidInput, None, None),

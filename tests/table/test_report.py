@@ -75,6 +75,12 @@ def test_what_did_not_skip_says_why(table):
     assert table.explain("my_udf(id) = 3").not_skipped_because[0].reason
 
 
+def test_explain_says_when_reading_will_not_be_lazy(table):
+    off = table.explain("id = 15", options={"tamis.read.lazy": "off"})
+    assert (off.reader, off.reader_reason) == ("eager", "tamis.read.lazy is off")
+    assert table.explain("id = 15").reader == "lazy"
+
+
 def test_one_report_per_execution_and_none_for_explain(table):
     before = len(tamis.reports(1_000))
     scan = table.scan("id = 15")

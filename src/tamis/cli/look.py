@@ -43,7 +43,9 @@ def query(
     if report:
         console(stderr=True).print(done)
     else:
-        say(f"Read {done.parts.kept:,} of {done.parts.total:,} parts, {_size(done.bytes.read)} of {_size(done.bytes.table)}.")
+        say(
+            f"Read {done.parts.kept:,} of {done.parts.total:,} parts, {_size(done.bytes.read - done.bytes.metadata)} of {_size(done.bytes.table)}."
+        )
 
 
 def explain(
@@ -94,7 +96,7 @@ def describe(table: Place, version: Version = None, timestamp: Timestamp = None,
 
 
 def history(table: Place, limit: Limit = None, storage_option: Stored = None, json: Json = False) -> None:
-    """List the commits, newest first."""
+    """List the commits, newest first; --json tells more of each."""
     import tamis
 
     held = tamis.open(table, storage_options=pairs(storage_option, "--storage-option"))
@@ -102,7 +104,8 @@ def history(table: Place, limit: Limit = None, storage_option: Stored = None, js
     if json:
         print_json_rows(commits.to_pylist())
     else:
-        print_rows(commits.column_names, _rows(commits))
+        shown = commits.select(["version", "timestamp", "operation", "filter", "parts_added", "rows_added", "bytes_added"])
+        print_rows(shown.column_names, _rows(shown))
 
 
 def _show(columns: list[str], rows: list[list[Any]], *, cut: bool) -> None:

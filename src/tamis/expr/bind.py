@@ -33,20 +33,33 @@ class SparkWords(Databricks):
         FUNCTIONS: dict[str, Callable[..., Any]] = {}  # noqa: RUF012
 
 
+DEEPEST = 150
+"""Levels of a filter: what walks trees by recursion must stay well below Python's limit."""
+
+_MISSING = re.compile(r"Required keyword: '\w+' missing for <class '[^']*'>")
+_NO_PREDICATE = (exp.Alias, exp.Select, exp.DDL, exp.DML, exp.Drop, exp.Command, exp.Set, exp.Star)
+
+
 def read(text: str, schema: Schema, zone: str, ansi: bool) -> Expr:
     """See ``tamis.expr.parse``."""
+    if any(0xD800 <= ord(c) <= 0xDFFF for c in text):
+        raise _wrong(repr(text)[1:-1], "It holds half a character.")
     try:
         statements = sqlglot.parse(text, dialect=SparkWords)
     except (SqlglotError, RecursionError, ValueError) as error:
         message = re.sub(r"\x1b\[\d*m", "", str(error)).split("\n")[0]
-        raise _wrong(text, message) from error
+        raise _wrong(text, _MISSING.sub("Something is missing", message)) from error
     parsed = statements[0] if len(statements) == 1 else None
     if parsed is None:
         raise _wrong(text, "It holds no predicate." if not any(statements) else "It holds more than one.")
+    if isinstance(parsed, _NO_PREDICATE):
+        raise _wrong(text, f"It is a {type(parsed).__name__.lower()}.")
     try:
         out = Binder(schema, zone, Mode.ANSI if ansi else Mode.LEGACY).bind(parsed)
     except RecursionError as error:
         raise _wrong(text, "It is nested too deeply.") from error
+    if _depth(out) > DEEPEST:
+        raise _wrong(text, "It is nested too deeply.")
     if isinstance(out, Opaque) and out.type == NULL:
         out = replace(out, type=BOOLEAN)
     if isinstance(out, Literal) and out.value is None:
@@ -54,6 +67,14 @@ def read(text: str, schema: Schema, zone: str, ansi: bool) -> Expr:
     if out.type != BOOLEAN:
         raise _wrong(text, f"Its type is {out.type}, not boolean.")
     return out
+
+
+def _depth(tree: Expr) -> int:
+    """Levels of ``tree``, found without recursion."""
+    depth, level = 0, [tree]
+    while level:
+        depth, level = depth + 1, [child for node in level for child in node.children]
+    return depth
 
 
 def _wrong(text: str, message: str) -> InvalidInput:

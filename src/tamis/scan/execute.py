@@ -36,7 +36,7 @@ class Execution:
                 (partial(self._read, at, ref, audited) for at, (ref, audited) in enumerate(parts)), min(threads(), len(parts))
             ):
                 if left is not None:
-                    batch = batch.slice(0, left)  # noqa: PLW2901  # the same batch, cut
+                    batch = batch.slice(0, min(left, len(batch)))  # noqa: PLW2901  # the same batch, cut
                     left -= len(batch)
                 if len(batch):
                     yield batch

@@ -58,8 +58,8 @@ class Options:
         for key, value in (conf or {}).items():
             if key.lower().startswith(PREFIX):
                 _put(found, key, value)
-        for key, value in (options or {}).items():
-            if not foreign or key.lower().startswith(PREFIX) or key.lower() in _SWITCHES:
+        for key, value in items(options or {}, "options"):
+            if not foreign or (name := str(key).lower()).startswith(PREFIX) or name in _SWITCHES:
                 _put(found, key, value)
         return Options(**found)
 
@@ -72,7 +72,7 @@ class Options:
 def check_properties(properties: Mapping[Any, Any]) -> dict[str, str]:
     """Table properties as they may be stored. Raises ``InvalidInput`` for an unknown or ill-valued one under ``tamis.``, or one that is not text."""
     checked: dict[str, str] = {}
-    for key, value in properties.items():
+    for key, value in items(properties, "properties"):
         if not isinstance(key, str) or not isinstance(value, str | int | float | bool):
             raise InvalidInput(
                 f"Property {key!r} cannot have the value {value!r}.",
@@ -86,11 +86,23 @@ def check_properties(properties: Mapping[Any, Any]) -> dict[str, str]:
     return checked
 
 
-def _put(found: dict[str, Any], key: str, value: Any) -> None:
-    name = key.lower()
+def items(given: Any, name: str) -> list[tuple[Any, Any]]:
+    """The entries of the mapping that the argument ``name`` is. Raises ``InvalidInput`` (``BAD_OPTION``) where it is none."""
+    if not isinstance(given, Mapping):
+        raise InvalidInput(
+            f"{name} is a mapping, not {given!r}.", code="BAD_OPTION", name=name, remedy='Give a mapping, such as {"key": "value"}.'
+        )
+    return list(given.items())
+
+
+def _put(found: dict[str, Any], key: Any, value: Any) -> None:
+    name = str(key).lower()
     if name not in _SWITCHES:
         raise InvalidInput(
-            f"There is no option {key!r}.", code="UNKNOWN_OPTION", name=key, remedy="Options are: " + ", ".join(sorted(_SWITCHES)) + "."
+            f"There is no option {key!r}.",
+            code="UNKNOWN_OPTION",
+            name=str(key),
+            remedy="Options are: " + ", ".join(sorted(_SWITCHES)) + ".",
         )
     attribute, read = _SWITCHES[name]
     try:
@@ -158,7 +170,11 @@ def _names(value: Any) -> tuple[str, ...]:
 
 def _zone(value: Any) -> str:
     text = str(value)
-    if re.fullmatch(r"(UTC|GMT)?[+-]\d{1,2}(:\d{2})?", text) or text == "Z":
+    if offset := re.fullmatch(r"(?:UTC|GMT)?[+-](\d{1,2})(?::([0-5]\d))?", text):
+        if int(offset[1]) * 60 + int(offset[2] or 0) > 18 * 60:
+            raise _Unfit("a time zone such as UTC or Europe/Paris; offsets end at 18 hours")
+        return text
+    if text == "Z":
         return text
     try:
         ZoneInfo(text)

@@ -71,7 +71,9 @@ class Scan:
     def explain(self) -> Report:
         """What would be read, and why not less; reads metadata only."""
         report = self.plan().report
-        if report.filter is not None:
+        if report.filter is not None and self.options.read_lazy == "off":
+            report.reader_reason = "tamis.read.lazy is off"
+        elif report.filter is not None:
             report.reader, report.reader_reason = "lazy", "decided block by block when rows are read"
         return report
 

@@ -4,12 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import Any
 
 from tamis.errors import InvalidInput, NotFound
 from tamis.types import Field, Schema, Struct
 
 Tree = dict[int, "Tree | None"]
 """Of the columns chosen, by id and in order: None for a whole column, else which of its fields."""
+
+
+def names_of(given: Any, argument: str) -> tuple[str, ...]:
+    """The names that ``argument`` gives: one, or a sequence. Raises ``InvalidInput`` (``BAD_COLUMN``) for what is neither."""
+    if isinstance(given, str):
+        return (given,)
+    if not isinstance(given, Iterable):
+        raise InvalidInput(
+            f"{argument} is a sequence of column names, not {given!r}.", code="BAD_COLUMN", name=argument, remedy="Give names as text."
+        )
+    return tuple(given)
 
 
 def select(schema: Schema, names: Sequence[str] | str) -> Schema:

@@ -9,7 +9,7 @@ from typing import Any
 from tamis.scan import Plan, Scan
 from tamis.spark.adapter import bridge
 from tamis.spark.metrics import Planned, ledger, scan_id
-from tamis.spark.session import is_connect
+from tamis.spark.session import is_connect, no_session
 from tamis.spark.tasks import Cut, Sizes
 from tamis.spark.types import to_spark as spark_json
 from tamis.spark.worker import Read
@@ -21,6 +21,8 @@ def to_spark(scan: Scan, spark: Any) -> Any:
     """The rows of ``scan`` as a DataFrame of the session ``spark``, planned now. Raises what reading the scan here would raise before it reads."""
     from pyspark.sql.types import StructType
 
+    if not hasattr(spark, "createDataFrame"):
+        raise no_session(spark)
     plan = scan.ready()
     tasks = Cut(plan, _sizes(spark)).tasks()
     schema = StructType.fromJson(json.loads(spark_json(plan.spec.schema)))

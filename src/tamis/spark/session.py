@@ -58,12 +58,16 @@ def _refuse_connect(spark: Any) -> None:
             remedy="Read by tamis.open(path).scan(filter).to_spark(spark), or attach in a classic session.",
         )
     if not hasattr(spark, "_jsparkSession"):
-        raise InvalidInput(
-            f"A {type(spark).__name__} is not a SparkSession.",
-            code="BAD_SESSION",
-            name="spark",
-            remedy="Give the session: SparkSession.builder.getOrCreate().",
-        )
+        raise no_session(spark)
+
+
+def no_session(given: Any) -> InvalidInput:
+    return InvalidInput(
+        f"A {type(given).__name__} is not a SparkSession.",
+        code="BAD_SESSION",
+        name="spark",
+        remedy="Give the session: SparkSession.builder.getOrCreate().",
+    )
 
 
 def _check_name(name: Any) -> None:

@@ -54,7 +54,7 @@ class Location:
 
 def locate(place: str | os.PathLike[str]) -> Location:
     """The location that ``place`` names. Raises ``InvalidInput`` (``BAD_PATH``, ``UNKNOWN_SCHEME``) for what cannot be one."""
-    text = place if isinstance(place, str) else os.fspath(place)
+    text = os.fspath(place) if isinstance(place, os.PathLike) else place
     if not isinstance(text, str):
         raise _bad(repr(text), "is not text")
     if not text.strip():

@@ -12,7 +12,7 @@ import pyarrow as pa
 from tamis.errors import InvalidInput, NotFound, TamisError
 from tamis.files.formats import format_named
 from tamis.scan import check_properties
-from tamis.scan.selection import find
+from tamis.scan.selection import find, names_of
 from tamis.state import Head
 from tamis.types import NO_ID, VARIANT, Array, DataType, Field, Map, Schema, Struct
 from tamis.types.arrow import from_arrow_field
@@ -26,7 +26,7 @@ PENDING = "tamis:cluster_by"
 def new_head(schema: pa.Schema | None, cluster_by: Sequence[str], data_format: str, properties: Mapping[str, Any]) -> Head:
     """The head of a new table. Raises ``InvalidInput`` or ``NotFound`` naming what cannot be."""
     format_named(data_format)
-    names = (cluster_by,) if isinstance(cluster_by, str) else tuple(cluster_by)
+    names = names_of(cluster_by, "cluster_by")
     head = Head(table_id=new_id(), format=data_format, properties=check_properties(properties), created_micros=world().now_micros())
     if schema is not None:
         return with_schema(replace(head, properties={**head.properties, **_pending(names)}), schema)

@@ -207,7 +207,10 @@ def _ordered(kind: pa.DataType) -> bool:
 
 
 def _text(value: pa.Scalar | None) -> str | None:
-    return None if value is None or not value.is_valid else str(value.as_py())
+    if value is None or not value.is_valid:
+        return None
+    known = value.as_py()
+    return f"0x{known.hex()}" if isinstance(known, bytes) else str(known)
 
 
 def _sum(counts: pa.Array) -> int | None:

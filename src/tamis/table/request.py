@@ -10,7 +10,7 @@ from tamis.expr import Expr, conjuncts, parse, to_sql
 from tamis.scan import Options, Scan
 from tamis.scan.instant import bounds
 from tamis.scan.scan import Last
-from tamis.scan.selection import select
+from tamis.scan.selection import names_of, select
 from tamis.state import Snapshot, Store
 from tamis.types import BOOLEAN, Schema
 
@@ -30,7 +30,7 @@ def make_scan(
     """The scan of ``snapshot`` under ``schema`` (None: a table without one has no rows and no columns). ``opened``: what opening cost, for the report."""
     full = schema if schema is not None else Schema(())
     filters, text = parse_filter(row_filter, full, options)
-    names = (selected_fields,) if isinstance(selected_fields, str) else tuple(selected_fields)
+    names = names_of(selected_fields, "selected_fields")
     selected = full if not full.fields and names == ("*",) else select(full, names)
     return Scan(
         table=snapshot.head.name or store.url,
@@ -42,7 +42,7 @@ def make_scan(
         selected=selected,
         columns=selected.names if names == ("*",) else names,
         options=options,
-        limit=_limit(limit),
+        limit=checked_limit(limit),
         now=None if now is None else bounds(now, options.timezone),
         _last=Last(opened=opened),
     )
@@ -61,7 +61,8 @@ def parse_filter(row_filter: str | Expr | None, schema: Schema | None, options: 
     return conjuncts(parse(row_filter, schema or Schema(()), zone=options.timezone, ansi=options.ansi)), row_filter
 
 
-def _limit(limit: Any) -> int | None:
+def checked_limit(limit: Any) -> int | None:
+    """``limit`` itself. Raises ``InvalidInput`` (``BAD_LIMIT``) for what is no whole number from 0 on."""
     if limit is None or (isinstance(limit, int) and not isinstance(limit, bool) and limit >= 0):
         return limit
     raise InvalidInput(f"{limit!r} is not a limit.", code="BAD_LIMIT", name="limit", remedy="Give a whole number, 0 or more.")

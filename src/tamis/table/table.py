@@ -19,13 +19,14 @@ from tamis.expr import Expr
 from tamis.maintain import Result
 from tamis.scan import Options, Report, Scan
 from tamis.scan.instant import micros
+from tamis.scan.options import items
 from tamis.schema import check_table_reader
 from tamis.state import Head, Operation, Snapshot, Store, load, open_store
 from tamis.state import create as create_state
 from tamis.state import history as state_history
 from tamis.table import card, metadata
 from tamis.table.definition import PENDING, new_head, with_schema
-from tamis.table.request import make_scan, parse_filter
+from tamis.table.request import checked_limit, make_scan, parse_filter
 from tamis.table.stream import arrow_stream, is_spark
 from tamis.types import Schema
 from tamis.types.arrow import to_arrow_schema
@@ -46,7 +47,7 @@ def create(
     Raises ``AlreadyExists`` where one is, ``InvalidInput`` or ``NotFound`` naming what cannot be.
     """
     head = new_head(schema, cluster_by, format, properties or {})
-    store = open_store(_url(path), dict(storage_options or {}))
+    store = open_store(_url(path), dict(items(storage_options or {}, "storage_options")))
     return Table(store, create_state(store, head, Operation("create")))
 
 
@@ -62,7 +63,7 @@ def open(  # noqa: A001  # the public name
     Raises ``NotFound`` (``TABLE_NOT_FOUND``, ``VERSION_NOT_FOUND``).
     """
     at = _point(version, timestamp)
-    store = open_store(_url(path), dict(storage_options or {}))
+    store = open_store(_url(path), dict(items(storage_options or {}, "storage_options")))
     return Table(store, load(store, **at), pinned=bool(at))
 
 
@@ -171,7 +172,7 @@ class Table:
 
     def history(self, limit: int | None = None) -> pa.Table:
         """The commits, newest first."""
-        return state_history(self._store, limit)
+        return state_history(self._store, checked_limit(limit))
 
     def detail(self) -> pa.Table:
         """One row: id, path, format, clustering, counts, properties, features."""
