@@ -53,7 +53,7 @@ def read(text: str, schema: Schema, zone: str, ansi: bool) -> Expr:
     if parsed is None:
         raise _wrong(text, "It holds no predicate." if not any(statements) else "It holds more than one.")
     if isinstance(parsed, _NO_PREDICATE):
-        raise _wrong(text, f"It is a {type(parsed).__name__.lower()}.")
+        raise _wrong(text, f"It holds no predicate ({type(parsed).__name__.upper()}).")
     try:
         out = Binder(schema, zone, Mode.ANSI if ansi else Mode.LEGACY).bind(parsed)
     except RecursionError as error:

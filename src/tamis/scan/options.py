@@ -90,7 +90,10 @@ def items(given: Any, name: str) -> list[tuple[Any, Any]]:
     """The entries of the mapping that the argument ``name`` is. Raises ``InvalidInput`` (``BAD_OPTION``) where it is none."""
     if not isinstance(given, Mapping):
         raise InvalidInput(
-            f"{name} is a mapping, not {given!r}.", code="BAD_OPTION", name=name, remedy='Give a mapping, such as {"key": "value"}.'
+            f"{name} is a mapping, not {type(given).__name__}.",
+            code="BAD_OPTION",
+            name=name,
+            remedy='Give a mapping, such as {"key": "value"}.',
         )
     return list(given.items())
 
