@@ -216,6 +216,13 @@ def test_conjuncts_narrow_what_later_ones_see() -> None:
     assert decided("integer0 IN (3, 4) AND integer0 > 3", piece) == "some"
 
 
+def test_narrowing_takes_the_right_end_and_keeps_nan() -> None:
+    assert decided("integer1 > integer0 AND integer1 < 3", rows(integer0=[0, 10], integer1=[2, 5])) == "some"
+    assert decided("integer1 < integer0 AND integer1 > 7", rows(integer0=[0, 10], integer1=[2, 9])) == "some"
+    assert decided("double0 > 1 AND isnan(double0)", rows(double0=[NAN, 2.0])) == "some"
+    assert decided("double0 < 3 AND isnan(double0)", rows(double0=[NAN, 2.0])) == "none"
+
+
 def test_a_column_type_bounds_what_has_no_statistics() -> None:
     """Integer width: no overflow is possible, so nothing fails."""
     evidence = RowsEvidence(SCHEMA, [rows(integer0=[1, 2])], frozenset({"bounds"}))

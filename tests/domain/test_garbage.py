@@ -25,12 +25,13 @@ class One:
 
     evidence: Any
     length: int = 1
+    physical: int | None = 10
 
     def __len__(self) -> int:
         return self.length
 
     def rows(self) -> Any:
-        return pa.array([10] * self.length, pa.int64())
+        return pa.array([self.physical] * self.length, pa.int64())
 
     def column(self, ids: tuple[int, ...]) -> Any:
         if isinstance(self.evidence, Exception):
@@ -95,6 +96,13 @@ def test_contradictory_counts_are_unknown(counts: dict[str, Any]) -> None:
     evidence = One(stats(INTEGER, 1, 5, **counts))
     assert not decide([IS_NULL], evidence).none.any()
     assert not decide([expr.call("is_not_null", field(INTEGER))], evidence).none.any()
+
+
+def test_an_absent_count_is_not_zero() -> None:
+    """B15: neither the piece's rows nor the column's count is known; zero NULLs then do not mean that there are no values."""
+    evidence = One(stats(INTEGER, 1, 5, count=None), physical=None)
+    assert not decide([expr.call("is_not_null", field(INTEGER))], evidence).none.any()
+    assert not decide([expr.call("lt", field(INTEGER), Literal(INTEGER, 4))], evidence).none.any()
 
 
 @pytest.mark.parametrize("other", [LONG, DOUBLE, STRING, DATE, TIMESTAMP, Decimal(10, 2), BOOLEAN])

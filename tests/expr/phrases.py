@@ -230,6 +230,7 @@ substring(string0, -3, 2)
 substring(string0, 0, 2)
 left(string0, 2)
 concat('a', string0)
+concat(string0, 'z')
 concat(string0, integer0)
 string0 || string1
 """.strip().splitlines()
