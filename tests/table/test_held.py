@@ -1,6 +1,7 @@
 """A held table follows, a scan does not, a pinned table stays."""
 
 import dataclasses
+import shutil
 
 import pyarrow as pa
 import pytest
@@ -95,3 +96,16 @@ def test_a_column_that_went_fences_until_refresh(table, change):
     held.refresh()
     assert held.scan().count() == 2
     assert tamis.open(table.path, version=1).scan().to_arrow().to_pylist() == ROWS.to_pylist()
+
+
+def test_another_table_at_the_path_is_not_read_as_this_one(tmp_path):
+    table = tamis.create(tmp_path / "t")
+    table.append(ROWS)
+    shutil.rmtree(tmp_path / "t")
+    tamis.create(tmp_path / "t").append(ROWS.slice(1))
+    for use in (table.scan, table.explain, lambda: table.scan(version=1), lambda: table.append(ROWS)):
+        with pytest.raises(SchemaFenced) as caught:
+            use()
+        assert (caught.value.code, caught.value.name) == ("TABLE_REPLACED", table.path)
+    assert table.refresh().scan().to_arrow().to_pylist() == [{"id": 2, "name": "b"}]
+    assert tamis.open(tmp_path / "t").scan().count() == 1

@@ -1,7 +1,7 @@
 """What this process remembers of immutable objects: commits, footers, columns of manifests and rollups.
 
 Law: a key names content that never changes. It therefore holds the table's id beside the path, because a path can be
-dropped and made anew. Bounded by bytes; the least recently used goes first.
+dropped and made anew. What is stored may be damaged all the same: who opens a table explicitly has its path forgotten first. Bounded by bytes; the least recently used goes first.
 """
 
 from __future__ import annotations
@@ -41,6 +41,12 @@ class Cache:
             while self.bytes > self.limit:
                 _, (_, gone) = self._items.popitem(last=False)
                 self.bytes -= gone
+
+    def forget(self, url: str) -> None:
+        """Forgets what is kept of the table at ``url``: the keys that begin with it."""
+        with self._lock:
+            for key in [key for key in self._items if isinstance(key, tuple) and key[0] == url]:
+                self.bytes -= self._items.pop(key)[1]
 
     def clear(self) -> None:
         """Forgets everything."""

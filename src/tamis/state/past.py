@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 import pyarrow as pa
 
 from tamis.errors import InvalidInput, NotFound
+from tamis.state.cache import CACHE
 from tamis.state.log import find_latest, read_commit, read_commits
 from tamis.state.place import no_table
 from tamis.state.record import Commit
@@ -37,8 +38,10 @@ HISTORY = pa.schema(
 """The columns of ``history``."""
 
 
-def load(store: Store, version: int | None = None, timestamp_micros: int | None = None) -> Snapshot:
+def load(store: Store, version: int | None = None, timestamp_micros: int | None = None, *, afresh: bool = False) -> Snapshot:
     """The newest version, the one numbered ``version``, or the newest not later than ``timestamp_micros``.
+
+    ``afresh``: nothing that this process remembers of the table is used, so damage since then is met.
 
     Raises ``NotFound``: ``TABLE_NOT_FOUND``, or ``VERSION_NOT_FOUND`` naming the versions there are; ``CorruptData`` naming the object that is damaged or missing.
     """
@@ -49,6 +52,8 @@ def load(store: Store, version: int | None = None, timestamp_micros: int | None 
             name=f"{version}, {timestamp_micros}",
             remedy="Give one of them.",
         )
+    if afresh:
+        CACHE.forget(store.url)
     store = store.fresh()
     if version is not None:
         return Snapshot.at(store, _numbered(store, version))

@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from tamis import maintain
-from tamis.errors import InvalidInput
+from tamis.errors import InvalidInput, SchemaFenced
 from tamis.expr import Expr
 from tamis.maintain import Result
 from tamis.scan import Options, Report, Scan
@@ -60,11 +60,11 @@ def open(  # noqa: A001  # the public name
 ) -> Table:
     """The table at ``path``: the latest version and what follows it, or the one of that number or time, for good.
 
-    Raises ``NotFound`` (``TABLE_NOT_FOUND``, ``VERSION_NOT_FOUND``).
+    What is stored now is read, whatever this process remembers. Raises ``NotFound`` (``TABLE_NOT_FOUND``, ``VERSION_NOT_FOUND``), ``CorruptData``.
     """
     at = _point(version, timestamp)
     store = open_store(_url(path), dict(items(storage_options or {}, "storage_options")))
-    return Table(store, load(store, **at), pinned=bool(at))
+    return Table(store, load(store, **at, afresh=True), pinned=bool(at))
 
 
 class Table:
@@ -193,7 +193,7 @@ class Table:
         if self._pinned and not at:
             return self._snapshot, self._schema, (0, 0)
         log = self._store.fresh()
-        snapshot = load(log, **at) if at else self._latest(log)
+        snapshot = self._same(load(log, at.get("version"), at.get("timestamp_micros"))) if at else self._latest(log)
         schema = snapshot.head.schema if at else self._schema
         return snapshot, schema, (log.io.bytes + snapshot.io.bytes, log.io.requests + snapshot.io.requests)
 
@@ -201,12 +201,23 @@ class Table:
         """The newest version, if this object's schema is still valid for it. ``store`` counts what it costs."""
         if self._pinned:
             return self._snapshot
-        snapshot = load(store or self._store)
+        snapshot = self._same(load(store or self._store))
         if self._schema is None:
             self._schema = snapshot.head.schema
         elif self._schema != snapshot.head.schema:
             check_table_reader(snapshot.head.schemas, self._schema)
         self._snapshot = snapshot
+        return snapshot
+
+    def _same(self, snapshot: Snapshot) -> Snapshot:
+        """``snapshot`` itself. Raises ``SchemaFenced`` where it is of another table, made at this path after this one was dropped."""
+        if snapshot.head.table_id != self._snapshot.head.table_id:
+            raise SchemaFenced(
+                f"Another table lies at {self.path} now: the one that was opened is gone.",
+                code="TABLE_REPLACED",
+                name=self.path,
+                remedy="Open it again, or call refresh(), to go on with the table that is there now.",
+            )
         return snapshot
 
     def _write(self, rows: pa.RecordBatchReader, run: Callable[[Snapshot, Head, pa.RecordBatchReader], tuple[Snapshot, Result]]) -> Result:
