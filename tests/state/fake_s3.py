@@ -19,6 +19,7 @@ class FakeS3(BaseHTTPRequestHandler):
     """One bucket's objects; ``objects``, ``uploads`` and ``asked`` belong to the server (see ``serve``)."""
 
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
     objects: dict[str, bytes]
     uploads: dict[str, dict[int, bytes]]
     asked: list[str]

@@ -43,9 +43,9 @@ class Plan:
         return Plan(lambda call: fault if call == index else None)
 
     @staticmethod
-    def down_from(index: int, fault: str) -> Plan:
-        """One fault, and from then on nothing works."""
-        return Plan(lambda call: REFUSE if call > index else fault if call == index else None)
+    def down_from(index: int, fault: str, grace: int) -> Plan:
+        """One fault, and after ``grace`` calls more nothing works; what was delayed by then is done when all is over."""
+        return Plan(lambda call: REFUSE if call > index + grace else fault if call == index else None, delay=1_000)
 
     @staticmethod
     def none() -> Plan:

@@ -135,7 +135,8 @@ def test_a_store_that_goes_away_at_every_call(name: str) -> None:
     with use(SeededWorld(5)):
         counted = Plan.none()
         check(copy(original), call, counted, before, after)
-        said = [check(copy(original), call, Plan.down_from(i, fault), before, after) for i, fault in single_faults(counted)]
+        plans = [Plan.down_from(i, fault, grace) for i, fault in single_faults(counted) for grace in (0, 1, 2)]
+        said = [check(copy(original), call, plan, before, after) for plan in plans]
     assert set(said) == {"failed", "unknown", "done"}
 
 
