@@ -100,7 +100,7 @@ x > 5 AND x < 4|12|0
 i = 550 AND l < 5000|12|0
 s LIKE 'c%'|11|1
 s LIKE 'c2%'|11|0
-s NOT LIKE 'c%'|11|1
+s NOT LIKE 'c%'|1|11
 startswith(s, 'l')|11|1
 s >= 'l'|11|1
 s IN ('a000', 'zz')|11|0

@@ -45,6 +45,8 @@ st.y LIKE 'a%'
 string0 LIKE 'a%b'
 string0 LIKE '_b%'
 string0 LIKE 'ab!%%' ESCAPE '!'
+string0 NOT LIKE 'a%'
+string0 NOT LIKE 'ab!%%' ESCAPE '!'
 startswith(string0, 'a')
 startswith(string0, string1)
 endswith(string0, 'b')

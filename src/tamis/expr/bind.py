@@ -99,6 +99,8 @@ class Binder:
 
     def bind(self, node: Any) -> Expr:
         kind = type(node)
+        if any(value not in _NOTHING and key not in _ASKED and key not in _ALSO_ASKED.get(kind, ()) for key, value in node.args.items()):
+            return self.unknown(node)  # sqlglot said something that no handler here asks about
         if kind in _BINARY:
             return self._binary(node)
         handler = _HANDLERS.get(kind)
@@ -206,7 +208,8 @@ class Binder:
             escape, node = (self.bind(node.expression),), node.this
         if not isinstance(node, exp.Like):
             return self.unknown(node)
-        return self.call("like", self.bind(node.this), self.bind(node.expression), *escape, data_type=BOOLEAN)
+        found = self.call("like", self.bind(node.this), self.bind(node.expression), *escape, data_type=BOOLEAN)
+        return self.call("not", found, data_type=BOOLEAN) if node.args.get("negate") else found
 
     def case(self, node: exp.Case) -> Expr:
         args: list[Expr] = []
@@ -268,6 +271,28 @@ class Binder:
         return self.call("concat", *(self.bind(e) for e in node.expressions))
 
 
+_NOTHING: tuple[object, ...] = (None, False, [])
+_ASKED = frozenset({"this", "expression", "expressions"})
+_ALSO_ASKED: dict[type, frozenset[str]] = {
+    exp.Column: frozenset({"table", "db", "catalog"}),
+    exp.Literal: frozenset({"is_string"}),
+    exp.Cast: frozenset({"to", "_type"}),
+    exp.TryCast: frozenset({"to", "safe"}),
+    exp.Div: frozenset({"typed", "safe"}),  # how other dialects divide; Spark's way is the catalogue's
+    exp.In: frozenset({"query", "unnest"}),
+    exp.Between: frozenset({"low", "high"}),
+    exp.Like: frozenset({"negate"}),
+    exp.Case: frozenset({"ifs", "default"}),
+    exp.If: frozenset({"true", "false"}),
+    exp.Interval: frozenset({"unit"}),
+    exp.Trim: frozenset({"position"}),
+    exp.Substring: frozenset({"start", "length"}),
+    exp.Floor: frozenset({"decimals", "to"}),
+    exp.Ceil: frozenset({"decimals", "to"}),
+    exp.Concat: frozenset({"safe", "coalesce"}),
+    exp.DPipe: frozenset({"safe"}),
+}
+"""What of sqlglot's nodes is understood. Law: whatever else a node carries (a later release may move a NOT into one) makes it unknown."""
 _TESTS = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "null_safe_eq"})
 _TRIES = {"try_add": "add", "try_subtract": "subtract", "try_multiply": "multiply", "try_divide": "divide", "try_mod": "remainder"}
 _HANDLERS: dict[type, Callable[[Binder, Any], Expr]] = {
