@@ -127,6 +127,8 @@ CREATES = {
     "a column without name": ({"schema": pa.schema([("", pa.int64())])}, InvalidInput, "BAD_COLUMN", None),
     "a type Spark has none of": ({"schema": pa.schema([("m", pa.month_day_nano_interval())])}, InvalidInput, "UNSUPPORTED_TYPE", "m"),
     "a decimal too wide": ({"schema": pa.schema([("m", pa.decimal256(60, 2))])}, InvalidInput, "UNSUPPORTED_TYPE", "m"),
+    "a column of no type": ({"schema": pa.schema([("a", pa.int64()), ("m", pa.null())])}, InvalidInput, "UNSUPPORTED_TYPE", "m"),
+    "a list of no type": ({"schema": pa.schema([("m", pa.list_(pa.null()))])}, InvalidInput, "UNSUPPORTED_TYPE", "m"),
     "clustering by nothing there": ({"schema": SCHEMA, "cluster_by": ["nope"]}, NotFound, "COLUMN_NOT_FOUND", "nope"),
     "clustering by a list": ({"schema": SCHEMA, "cluster_by": ["tags"]}, InvalidInput, "BAD_CLUSTERING", "tags"),
     "clustering by a number": ({"schema": SCHEMA, "cluster_by": [3]}, InvalidInput, "BAD_COLUMN", "cluster_by"),
@@ -180,6 +182,16 @@ def test_paths(tmp_path, table):
 def test_paths_with_odd_names(tmp_path, name):
     tamis.create(tmp_path / name, SCHEMA).append(ROWS)
     assert tamis.open(tmp_path / name).scan("id = 2").to_arrow()["name"].to_pylist() == ["b"]
+
+
+def test_a_first_append_with_a_column_of_nulls_only(tmp_path):
+    table = tamis.create(tmp_path / "t")
+    with pytest.raises(InvalidInput, match="'m'") as caught:
+        table.append(pa.table({"id": [1], "m": [None]}))
+    good(caught.value, "UNSUPPORTED_TYPE", "m")
+    table.append(pa.table({"id": [1], "m": pa.array([None], pa.string())}))
+    table.append(pa.table({"id": [2], "m": [None]}))
+    assert table.scan("m IS NULL").count() == 2
 
 
 APPENDS = {

@@ -81,6 +81,15 @@ def test_explain_says_when_reading_will_not_be_lazy(table):
     assert table.explain("id = 15").reader == "lazy"
 
 
+def test_an_executed_scan_says_that_the_switch_is_off(table):
+    scan = table.scan("id > 3", options={"tamis.read.lazy": "off"})
+    scan.to_arrow()
+    assert (scan.report.reader, scan.report.reader_reason) == ("eager", "tamis.read.lazy is off")
+    plain = table.scan(options={"tamis.read.lazy": "off"})
+    plain.to_arrow()
+    assert plain.report.reader_reason == "there is no filter"
+
+
 def test_one_report_per_execution_and_none_for_explain(table):
     before = len(tamis.reports(1_000))
     scan = table.scan("id = 15")

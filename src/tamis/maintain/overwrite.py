@@ -17,7 +17,7 @@ from tamis.expr import Expr, columns, filter_mask, supported, to_sql
 from tamis.files import PartRef
 from tamis.maintain.append import write
 from tamis.maintain.result import Result, written
-from tamis.read import ReadCounters, ReadSpec, read_part
+from tamis.read import ReadCounters, ReadSpec, failure, read_part
 from tamis.scan import Options, PartRefs, Plan, plan
 from tamis.state import Head, Operation, Proposal, ReadSet, Snapshot, Store, commit
 from tamis.types import Schema
@@ -107,10 +107,5 @@ def survivors_of(parts: Sequence[PartRef], spec: ReadSpec, schema: Schema, conju
             by_id = {f.id: batch.column(at) for at, f in enumerate(schema)}
             matched, failed, error = filter_mask(conjuncts, by_id, len(batch), now_micros=spec.now_micros)
             if failed.any():
-                raise InvalidInput(
-                    f"The filter fails on a row of part {ref.part_id}: {error}",
-                    code="FILTER_FAILED",
-                    name=ref.part_id,
-                    remedy="Use the try_ form of the function that fails.",
-                )
+                raise failure(conjuncts, by_id, len(batch), error, now_micros=spec.now_micros, where=f" of part {ref.part_id}")
             yield batch.filter(pa.array(~matched))

@@ -18,6 +18,7 @@ from tamis.errors import CorruptData, InvalidInput
 from tamis.expr import Expr, filter_mask, supported, to_sql
 from tamis.files import PartFile, PartRef, Piece, open_part
 from tamis.read.columns import Columns, split
+from tamis.read.failure import failure
 from tamis.read.gate import Gate
 from tamis.read.meter import Meter
 from tamis.read.spec import ReadCounters, ReadSpec
@@ -197,12 +198,8 @@ class _Reader:
             keep, failed, error = filter_mask(self._conjuncts, arrays, length, now_micros=self._spec.now_micros)
         if failed.any():
             if self._spec.errors == "raise":
-                raise InvalidInput(
-                    f"The filter fails on a row: {error}",
-                    code="FILTER_FAILED",
-                    name=str(error),
-                    remedy="Use the try_ form of the function that fails.",
-                )
+                now = self._spec.now_micros
+                raise failure(self._conjuncts, arrays, length, error, now_micros=now, where="")
             keep |= failed
         return keep
 

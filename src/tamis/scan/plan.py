@@ -144,7 +144,9 @@ def plan(
     lo, hi = now or (instant := world().now_micros(), instant)
     before = snapshot.io.bytes, snapshot.io.requests
     sieved = sieve(snapshot, conjuncts, options, (lo, hi))
-    report = Report(table or store.url, snapshot.version, filter_text, columns if columns is not None else selected.names)
+    report = Report(
+        table or store.url, snapshot.version, filter_text, columns if columns is not None else selected.names, options.read_lazy
+    )
     parts = PartRefs(sieved.parts, sieved.all_match).where(sieved.keep)
     parts, limited = _within_limit(parts, limit)
     audit = _sample(sieved, options)

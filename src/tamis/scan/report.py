@@ -21,6 +21,8 @@ from tamis.read import ReadCounters
 SKIPPED = ("skipped_segment", "skipped_stats", "skipped_index", "skipped_join", "skipped_limit", "skipped_topk")
 """Why a part was not read; each part has one reason."""
 
+LAZY_IS_OFF = "tamis.read.lazy is off"
+
 _KEPT_REPORTS = 1_000
 
 
@@ -35,9 +37,13 @@ class Counts(dict[str, Any]):
 
 
 class Report:
-    """The funnel of one scan, as attributes of these names and as ``as_dict()``. Filled by the plan, then by reading."""
+    """The funnel of one scan, as attributes of these names and as ``as_dict()``. Filled by the plan, then by reading.
 
-    def __init__(self, table: str, version: int, filter: str | None, columns: tuple[str, ...]) -> None:  # noqa: A002  # the public field's name
+    ``rows.matched`` counts what the blocks that were read held: with a limit, more than the rows that came out.
+    ``lazy`` is the switch ``tamis.read.lazy``.
+    """
+
+    def __init__(self, table: str, version: int, filter: str | None, columns: tuple[str, ...], lazy: str = "auto") -> None:  # noqa: A002  # the public field's name
         self.table = table
         self.version = version
         self.filter = filter
@@ -49,6 +55,7 @@ class Report:
         self.blocks = Counts(total=0, skipped_stats=0, skipped_index=0, skipped_filter=0, read=0)
         self.rows = Counts(total=0, leader=0, matched=0)
         self.bytes = Counts(table=0, skipped=0, read=0, metadata=0, index=0, leader=0, follower=0)
+        self._lazy = lazy
         self.reader = "eager"
         self.reader_reason = "there is no filter" if filter is None else "nothing was read"
         self.indexes: list[Counts] = []
@@ -126,7 +133,7 @@ class Report:
             self.bytes["read"] = sum(self.bytes[level] for level in ("metadata", "index", "leader", "follower"))
             self.requests = self._planned_requests + sums.requests
             if sums.blocks_lazy or sums.blocks_eager:
-                self.reader, self.reader_reason = _reader(sums, self.filter)
+                self.reader, self.reader_reason = _reader(sums, self.filter, self._lazy)
 
     def __repr__(self) -> str:
         from tamis.scan.render import to_text
@@ -144,8 +151,10 @@ class Report:
         return to_rich(self)
 
 
-def _reader(sums: ReadCounters, filter_text: str | None) -> tuple[str, str]:
+def _reader(sums: ReadCounters, filter_text: str | None, lazy: str) -> tuple[str, str]:
     """How rows were read, and why."""
+    if not sums.blocks_lazy and lazy == "off" and filter_text is not None:
+        return "eager", LAZY_IS_OFF
     if not sums.blocks_lazy:
         return "eager", "there is no filter" if filter_text is None else "reading the filter's columns first would not have paid"
     if not sums.blocks_eager:

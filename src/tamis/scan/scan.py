@@ -14,7 +14,7 @@ from tamis.expr import Expr, Opaque
 from tamis.scan.execute import Execution
 from tamis.scan.options import Options
 from tamis.scan.plan import Plan, plan
-from tamis.scan.report import Report
+from tamis.scan.report import LAZY_IS_OFF, Report
 from tamis.state import Snapshot, Store
 from tamis.types import Schema
 from tamis.types.arrow import to_arrow_schema
@@ -72,7 +72,7 @@ class Scan:
         """What would be read, and why not less; reads metadata only."""
         report = self.plan().report
         if report.filter is not None and self.options.read_lazy == "off":
-            report.reader_reason = "tamis.read.lazy is off"
+            report.reader_reason = LAZY_IS_OFF
         elif report.filter is not None:
             report.reader, report.reader_reason = "lazy", "decided block by block when rows are read"
         return report

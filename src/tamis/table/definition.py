@@ -14,7 +14,7 @@ from tamis.files.formats import format_named
 from tamis.scan import check_properties
 from tamis.scan.selection import find, names_of
 from tamis.state import Head
-from tamis.types import NO_ID, VARIANT, Array, DataType, Field, Map, Schema, Struct
+from tamis.types import NO_ID, NULL, VARIANT, Array, DataType, Field, Map, Schema, Struct
 from tamis.types.arrow import from_arrow_field
 from tamis.types.logical import with_children
 from tamis.world import new_id, world
@@ -67,7 +67,9 @@ def logical_schema(schema: pa.Schema) -> Schema:
             )
         seen.add(f.name.lower())
         try:
-            fields.append(_without_id(from_arrow_field(f)))
+            field = from_arrow_field(f)
+            _typed(field.type)
+            fields.append(_without_id(field))
         except TamisError as error:
             raise InvalidInput(f"Column {f.name!r}: {error.message}", code=error.code, name=f.name, remedy=error.remedy) from error
     if not fields:
@@ -100,6 +102,19 @@ def _pending(names: tuple[str, ...]) -> dict[str, str]:
     if not all(isinstance(name, str) for name in names):
         raise InvalidInput("cluster_by is a sequence of column names.", code="BAD_COLUMN", name="cluster_by", remedy="Give names as text.")
     return {PENDING: json.dumps(names)} if names else {}
+
+
+def _typed(data_type: DataType) -> None:
+    """Raises ``InvalidInput`` for void, at any depth: a column of it could never hold a value, and Spark's tables refuse it too."""
+    if data_type == NULL:
+        raise InvalidInput(
+            "it has no type: all its values are NULL.",
+            code="UNSUPPORTED_TYPE",
+            name="void",
+            remedy="Give it a type, by a schema or a cast.",
+        )
+    for child in data_type.children:
+        _typed(child.type)
 
 
 def _without_id(f: Field) -> Field:
