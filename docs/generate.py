@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from tamis import errors
+from tamis.schema import check
 
 HERE = Path(__file__).parent
 SOURCE = HERE.parent / "src" / "tamis"
@@ -21,19 +23,62 @@ This page is made from the code by `docs/generate.py`.
 """
 
 
+DERIVED = {
+    "IncompatibleSchema": {f"MIGRATION_{rule.upper()}" for rule in check.RULES},
+    "SchemaFenced": {f"FENCED_{rule.upper()}" for rule in check.RULES},
+}
+"""Codes that are made from the names of rules."""
+
+
 def codes() -> dict[str, set[str]]:
-    """Codes by category: the ``code=`` of every call of an error's class in the package, its default where none is given."""
-    found: dict[str, set[str]] = defaultdict(set)
-    names = {kind.__name__ for kind in CATEGORIES}
-    for path in SOURCE.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in names:
-                given = next((k.value for k in node.keywords if k.arg == "code"), None)
-                if isinstance(given, ast.Constant):
-                    found[node.func.id].add(str(given.value))
-                elif given is None:
-                    found[node.func.id].add(getattr(errors, node.func.id).default_code)
+    """Codes by category: the ``code=`` of every call of an error's class in the package, its default where none is given.
+
+    Where the code is a parameter of the function around, each call of that function gives one. Raises ``ValueError`` naming what is neither.
+    """
+    found: dict[str, set[str]] = defaultdict(set, {kind: set(names) for kind, names in DERIVED.items()})
+    trees = {path: ast.parse(path.read_text()) for path in sorted(SOURCE.rglob("*.py")) if path != SOURCE / "errors.py"}
+    for path, tree in trees.items():
+        for function, kind, node in _errors(tree):
+            given = next((k.value for k in node.keywords if k.arg == "code"), None)
+            if given is None:
+                found[kind].add(getattr(errors, kind).default_code)
+            elif isinstance(given, ast.Constant):
+                found[kind].add(str(given.value))
+            elif isinstance(given, ast.IfExp):
+                found[kind] |= {str(ast.literal_eval(choice)) for choice in (given.body, given.orelse)}
+            elif not (isinstance(given, ast.Attribute) and given.attr == "code"):  # another error's, counted where that is made
+                found[kind] |= _passed(function, given, trees.values(), path)
     return found
+
+
+def _errors(tree: ast.Module) -> Iterator[tuple[ast.FunctionDef | None, str, ast.Call]]:
+    """Each call of an error's class, with the function that it stands in and the name of the class."""
+    names = {kind.__name__ for kind in CATEGORIES}
+    around = {id(node): f for f in ast.walk(tree) if isinstance(f, ast.FunctionDef) for node in ast.walk(f)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in names:
+            yield around.get(id(node)), node.func.id, node
+
+
+def _passed(function: ast.FunctionDef | None, given: ast.expr, trees: Iterable[ast.Module], path: Path) -> set[str]:
+    """The values of the expression ``given`` for all that ``function`` is called with."""
+    named = {node.id for node in ast.walk(given) if isinstance(node, ast.Name)}
+    arguments = function.args.args if function else []
+    at = next((n for n, argument in enumerate(arguments) if argument.arg in named), None)
+    if function is None or at is None:
+        raise ValueError(f"{path}:{given.lineno}: which codes can this be? Make it a parameter, or add it to DERIVED.")
+    parameter, values = arguments[at].arg, set()
+    if at >= len(arguments) - len(function.args.defaults):
+        values.add(ast.literal_eval(function.args.defaults[at - len(arguments)]))
+    for call in (node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Call)):
+        if isinstance(call.func, ast.Name) and call.func.id == function.name:
+            value = call.args[at] if at < len(call.args) else next((k.value for k in call.keywords if k.arg == parameter), None)
+            if isinstance(value, ast.Constant):
+                values.add(value.value)
+    if not values:
+        raise ValueError(f"{path}:{given.lineno}: nobody calls {function.name} by its name.")
+    expression = compile(ast.Expression(given), str(path), "eval")
+    return {str(eval(expression, {parameter: value})) for value in values}  # noqa: S307  # an expression of our own source
 
 
 def errors_page() -> str:

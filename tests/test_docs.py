@@ -80,6 +80,15 @@ def test_generated_pages_are_fresh() -> None:
         assert (ROOT / "docs" / name).read_text() == make(), f"docs/{name} is stale: run python docs/generate.py"
 
 
+def test_every_code_that_a_test_expects_is_on_the_page() -> None:
+    """Independent of how the page finds them: what a user can meet, some test meets."""
+    page = set(re.findall(r"`([A-Z][A-Z_0-9]+)`", (ROOT / "docs" / "errors.md").read_text()))
+    met = re.compile(r"\.code == \"([A-Z][A-Z_]+)\"")
+    expected = {code for path in (ROOT / "tests").rglob("test_*.py") for code in met.findall(path.read_text())}
+    assert len(expected) > 10
+    assert expected <= page, f"docs/errors.md lacks {sorted(expected - page)}"
+
+
 def test_a_failing_example_is_seen() -> None:
     assert command("tamis explain t --max-parts 1   # exits with 1").endswith(
         "returncode == 1, 'tamis explain t --max-parts 1   # exits with 1'"

@@ -7,9 +7,10 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
-from tamis.cli.output import plain, print_json_rows, text
+from tamis.cli.output import plain, print_json_rows, records, text
 
 
 @pytest.mark.parametrize(
@@ -33,6 +34,13 @@ from tamis.cli.output import plain, print_json_rows, text
 def test_plain(value: Any, expected: Any) -> None:
     assert plain(value) == expected
     json.dumps(plain(value), allow_nan=False)
+
+
+def test_maps_are_objects_also_when_empty() -> None:
+    kind = pa.struct([("m", pa.map_(pa.int64(), pa.list_(pa.map_(pa.string(), pa.int64()))))])
+    rows = pa.table({"s": pa.array([{"m": []}, {"m": [(1, [[], [("a", 2)]])]}, None], kind), "l": [[], [1], None]})
+    expected = [{"s": {"m": {}}, "l": []}, {"s": {"m": {"1": [{}, {"a": 2}]}}, "l": [1]}, {"s": None, "l": None}]
+    assert [plain(row) for row in records(rows)] == expected
 
 
 @pytest.mark.parametrize(("value", "expected"), [(None, "NULL"), ("", ""), (b"\x01", "0x01"), ([1, None], "[1, null]"), (True, "True")])

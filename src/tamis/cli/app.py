@@ -6,7 +6,9 @@ command line that cannot be.
 
 from __future__ import annotations
 
+import errno
 import functools
+import os
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -15,13 +17,25 @@ import typer
 
 import tamis
 from tamis.cli import change, look, try_out
-from tamis.cli.output import fail
+from tamis.cli.output import fail, say
 from tamis.errors import TamisError
 
 
 def main() -> None:
     """Runs the command line of this process, and exits."""
-    program()
+    try:
+        if sys.stdout is None:  # closed by the caller
+            raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+        try:
+            program()
+        finally:
+            sys.stdout.flush()
+    except OSError as error:
+        if error.errno != errno.EPIPE:  # nobody listens any more: nobody need be told
+            say(f"[OUTPUT_FAILED] The output could not be written: {error.strerror or error}.")
+        if sys.stdout is not None:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left in the buffer would fail again
+        sys.exit(1)
 
 
 def _failing(command: Callable[..., None]) -> Callable[..., None]:
@@ -53,14 +67,17 @@ def _version(value: bool) -> None:
         raise typer.Exit
 
 
-program = typer.Typer(name="tamis", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+program = typer.Typer(name="tamis", add_completion=False, pretty_exceptions_enable=False)
 
 
-@program.callback()
+@program.callback(invoke_without_command=True)
 def _about(
-    version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print the version and exit."),
+    context: typer.Context,
+    version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print the version and exit."),  # noqa: ARG001  # its callback
 ) -> None:
     """A table format that reads only what a query needs, and is never wrong about it."""
+    if context.invoked_subcommand is None:
+        sys.stdout.write(context.get_help())
 
 
 for _command in (change.create, change.ingest, look.query, look.explain, look.describe, look.history, try_out.demo):

@@ -29,6 +29,8 @@ def create(
     import tamis
     from tamis.cli.columns import columns
 
+    if schema is not None and not schema.strip():
+        raise typer.BadParameter("A schema has a column, or is left out.", param_hint="--schema")
     made = tamis.create(
         table,
         columns(schema) if schema else None,

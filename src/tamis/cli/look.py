@@ -8,7 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from tamis.cli.arguments import Json, Limit, Place, Select, Settings, Stored, Timestamp, Version, Where, names, pairs, point
-from tamis.cli.output import console, fail, print_json, print_json_rows, print_rows, say
+from tamis.cli.output import console, fail, print_json, print_json_rows, print_rows, records, say
+from tamis.scan.render import counted
 
 SHOWN = 20
 """Rows that a person sees unless a limit says otherwise."""
@@ -35,7 +36,7 @@ def query(
     scan = held.scan(where, names(select) or ("*",), limit=most, options=options, **point(version, timestamp))
     with scan.to_batches() as batches:
         if json:
-            print_json_rows(row for batch in batches for row in batch.to_pylist())
+            print_json_rows(row for batch in batches for row in records(batch))
         else:
             _show(scan.arrow_schema.names, [row for batch in batches for row in _rows(batch)], cut=limit is None)
     done = scan.report
@@ -44,7 +45,7 @@ def query(
         console(stderr=True).print(done)
     else:
         say(
-            f"Read {done.parts.kept:,} of {done.parts.total:,} parts, {_size(done.bytes.read - done.bytes.metadata)} of {_size(done.bytes.table)}."
+            f"Read {done.parts.kept:,} of {counted(done.parts.total, 'part')}, {_size(done.bytes.read - done.bytes.metadata)} of {_size(done.bytes.table)}."
         )
 
 
@@ -70,9 +71,9 @@ def explain(
     size = found.bytes.table - found.bytes.skipped
     over = []
     if max_parts is not None and found.parts.kept > max_parts:
-        over.append(f"{found.parts.kept:,} parts would be read, {max_parts:,} are allowed")
+        over.append(f"{counted(found.parts.kept, 'part')} would be read, allowed: {max_parts:,}")
     if max_bytes is not None and size > max_bytes:
-        over.append(f"{size:,} bytes could be read, {max_bytes:,} are allowed")
+        over.append(f"{counted(size, 'byte')} could be read, allowed: {max_bytes:,}")
     if over:
         why = "; ".join(f"{entry['conjunct']}: {entry['reason']}" for entry in found.not_skipped_because)
         fail(f"[PRUNING_LOST] {', '.join(over)}.{' Did not skip: ' + why if why else ''}")
@@ -83,7 +84,7 @@ def describe(table: Place, version: Version = None, timestamp: Timestamp = None,
     import tamis
 
     held = tamis.open(table, storage_options=pairs(storage_option, "--storage-option"), **point(version, timestamp))
-    detail, columns = held.detail().to_pylist()[0], held.metadata("columns").to_pylist()
+    detail, columns = next(records(held.detail())), held.metadata("columns").to_pylist()
     if json:
         print_json({**detail, "columns": columns})
         return
@@ -102,7 +103,7 @@ def history(table: Place, limit: Limit = None, storage_option: Stored = None, js
     held = tamis.open(table, storage_options=pairs(storage_option, "--storage-option"))
     commits = held.history(limit)
     if json:
-        print_json_rows(commits.to_pylist())
+        print_json_rows(records(commits))
     else:
         shown = commits.select(["version", "timestamp", "operation", "filter", "parts_added", "rows_added", "bytes_added"])
         print_rows(shown.column_names, _rows(shown))
@@ -115,7 +116,7 @@ def _show(columns: list[str], rows: list[list[Any]], *, cut: bool) -> None:
 
 
 def _rows(table: Any) -> Iterator[list[Any]]:
-    return (list(row.values()) for row in table.to_pylist())
+    return (list(row.values()) for row in records(table))
 
 
 def _size(count: int) -> str:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from functools import cache
 from typing import Any, NoReturn
 
+import pyarrow as pa
 import typer
 
 WIDE = 200
@@ -48,6 +49,23 @@ def print_json_rows(rows: Iterable[Mapping[str, Any]]) -> None:
         sys.stdout.write(start + json.dumps(plain(row), ensure_ascii=False))
         start = ",\n"
     sys.stdout.write("[]\n" if start == "[\n" else "\n]\n")
+
+
+def records(rows: pa.Table | pa.RecordBatch) -> Iterator[dict[str, Any]]:
+    """The rows as mappings; Arrow maps inside too, the empty ones with them."""
+    nested = [field for field in rows.schema if pa.types.is_nested(field.type)]
+    for row in rows.to_pylist():
+        yield row | {field.name: _mapped(row[field.name], field.type) for field in nested}
+
+
+def _mapped(value: Any, kind: pa.DataType) -> Any:
+    if value is None or not pa.types.is_nested(kind):
+        return value
+    if pa.types.is_map(kind):
+        return {text(key): _mapped(item, kind.item_type) for key, item in value}
+    if pa.types.is_struct(kind):
+        return {field.name: _mapped(value[field.name], field.type) for field in kind}
+    return [_mapped(item, kind.value_type) for item in value]
 
 
 def print_rows(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str | None = None) -> None:

@@ -28,12 +28,12 @@ FORMATS: dict[str, Format] = {"parquet": Format("parquet", ParquetPartWriter, op
 
 
 def format_named(name: str) -> Format:
-    """Raises ``InvalidInput`` (``UNKNOWN_FORMAT``) for a name that this version does not know."""
-    if name not in FORMATS:
+    """Raises ``InvalidInput`` (``UNKNOWN_FORMAT``) for what this version does not know as a name."""
+    if str(name) not in FORMATS:
         raise InvalidInput(
             f"The data format {name!r} is not known.",
             code="UNKNOWN_FORMAT",
-            name=name,
+            name=str(name),
             remedy=f"Known are: {', '.join(FORMATS)}; a newer version of Tamis may know more.",
         )
     return FORMATS[name]

@@ -23,6 +23,11 @@ _REASONS = {
 }
 
 
+def counted(count: int, noun: str) -> str:
+    """``1 part``, ``2 parts``."""
+    return f"{count:,} {noun}" + ("" if count == 1 else "s")
+
+
 def funnel(report: Report) -> list[tuple[str, str, str, str, str]]:
     """The lines of the funnel: level, read, total, share read, how the rest was avoided."""
     segments, parts, blocks, rows, sizes = report.segments, report.parts, report.blocks, report.rows, report.bytes
@@ -46,7 +51,8 @@ def funnel(report: Report) -> list[tuple[str, str, str, str, str]]:
 def reasons(report: Report) -> list[str]:
     """What skipped, what did not and why, a sentence each."""
     lines = [
-        f"{e['conjunct']}: skipped {e['parts_skipped']:,} parts" + (f" by statistics of {e['statistic']}" if e["statistic"] else "")
+        f"{e['conjunct']}: skipped {counted(e['parts_skipped'], 'part')}"
+        + (f" by statistics of {e['statistic']}" if e["statistic"] else "")
         for e in report.because
     ]
     lines += [f"{e['conjunct']}: did not skip because {e['reason']}" for e in report.not_skipped_because]

@@ -89,3 +89,5 @@ _REMEDIES = {
     "type_change": "Add a new column of that type, or ask for widening where the new type holds every old value.",
     "map_key": "Keep the key's type.",
 }
+RULES = tuple(_REMEDIES)
+"""The rules' names: those of the codes ``MIGRATION_<RULE>`` and ``FENCED_<RULE>``."""

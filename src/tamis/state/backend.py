@@ -84,6 +84,10 @@ def translate(error: Exception, action: str, name: str) -> Exception:
         return NotFound(f"There is no object {name}.", code="OBJECT_NOT_FOUND", name=name, remedy="Check the path.")
     if re.search("range was invalid|invalid range|range not satisfiable", text, re.IGNORECASE):
         return CorruptData(f"{name} is shorter than it should be.", code="TRUNCATED", name=name, remedy="Restore it from a backup.")
+    if "file name too long" in text.lower():
+        return InvalidInput(
+            f"{name} has a part that is too long for a file name.", code="BAD_PATH", name=name, remedy="Choose a shorter name."
+        )
     if "not a directory" in text.lower():
         return InvalidInput(
             f"{name} lies below something that is a file.", code="NOT_A_FOLDER", name=name, remedy="Give the path of a folder."
@@ -139,8 +143,9 @@ def is_taken(error: Exception) -> bool:
 
 
 def first_line(error: Exception) -> str:
-    """What an error says, without the store's debug output."""
-    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
+    """What an error says, as a sentence, without the store's debug output."""
+    said = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
+    return said if said.endswith((".", "!", "?")) else f"{said}."
 
 
 def _local(location: Location, mkdir: bool) -> Any:

@@ -6,7 +6,7 @@ import html
 
 import pyarrow.compute as pc
 
-from tamis.scan.render import size
+from tamis.scan.render import counted, size
 from tamis.state import Snapshot
 from tamis.table.metadata import clustering
 from tamis.types import Schema
@@ -19,7 +19,7 @@ def facts(url: str, snapshot: Snapshot) -> list[tuple[str, str]]:
     return [
         ("table", url),
         ("version", str(snapshot.version)),
-        ("rows", f"{rows:,} in {parts:,} parts, {len(segments):,} segments"),
+        ("rows", f"{rows:,} in {counted(parts, 'part')}, {counted(len(segments), 'segment')}"),
         ("size", f"{size(total)} ({snapshot.head.format})"),
         ("clustered by", ", ".join(clustering(snapshot)) or "nothing"),
     ]

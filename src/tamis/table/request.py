@@ -57,7 +57,7 @@ def parse_filter(row_filter: str | Expr | None, schema: Schema | None, options: 
             raise _bad_filter(f"The filter is {row_filter.type}, not boolean")
         return conjuncts(row_filter), to_sql(row_filter)
     if not isinstance(row_filter, str):
-        raise _bad_filter(f"A {type(row_filter).__name__} is not a filter")
+        raise _bad_filter(f"{row_filter!r:.100} is not a filter")
     return conjuncts(parse(row_filter, schema or Schema(()), zone=options.timezone, ansi=options.ansi)), row_filter
 
 

@@ -39,9 +39,10 @@ def arrow_stream(data: Any) -> pa.RecordBatchReader:
 
 
 def _bad(data: Any, why: str) -> InvalidInput:
-    name = f"{type(data).__module__}.{type(data).__qualname__}"
+    kind = type(data)
+    name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
     return InvalidInput(
-        f"A {name} is not a table of rows{why}.",
+        f"{'None' if data is None else f'An object of type {name}'} is not a table of rows{why}.",
         code="BAD_DATA",
         name=name,
         remedy="Give a pyarrow table, batch or reader, any object with __arrow_c_stream__, a pandas or Polars frame, or a Spark DataFrame.",
