@@ -1,4 +1,4 @@
-"""A catalog of its own for each test: ``lake`` is (session, catalog name, warehouse folder)."""
+"""A catalog of its own for each test: ``lake`` is (session, catalog name, warehouse folder). It has the empty namespace ``db``."""
 
 from __future__ import annotations
 
@@ -40,5 +40,6 @@ def lake(spark: Any, tmp_path: Path) -> Iterator[Lake]:
 
     name = f"lake{next(_numbers)}"
     tamis.attach(spark, name, tmp_path / "warehouse")
+    spark.sql(f"CREATE NAMESPACE {name}.db")
     yield Lake(spark, name, tmp_path / "warehouse")
     spark.sql("USE spark_catalog.default")

@@ -33,6 +33,16 @@ def test_a_bad_name_is_refused(spark: Any, tmp_path: Path, name: Any) -> None:
     assert caught.value.code == "BAD_NAME"
 
 
+@pytest.mark.parametrize("below", ["", "inner"])
+def test_a_warehouse_that_is_a_file_is_refused(spark: Any, tmp_path: Path, below: str) -> None:
+    (tmp_path / "file").write_text("no folder")
+    with pytest.raises(InvalidInput) as caught:
+        tamis.attach(spark, f"filed{below}", tmp_path / "file" / below)
+    assert caught.value.code == "NOT_A_FOLDER"
+    assert str(tmp_path / "file") in caught.value.message
+    tamis.attach(spark, f"filed{below}", tmp_path / "folder")
+
+
 def test_what_is_no_session_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="is not a SparkSession"):
         tamis.attach("spark", "lake", tmp_path)

@@ -34,6 +34,15 @@ def test_what_is_shown_can_be_run_again(lake: Any) -> None:
     assert lake.rows("SHOW CREATE TABLE lake.db.t")[0][0] == shown
 
 
+@pytest.mark.parametrize("written", ["cluster_by(a, s.x)", "CLUSTER_BY(a, s.x)"])
+def test_clustering_as_it_is_shown_is_clustering(lake: Any, written: str) -> None:
+    rest = "TBLPROPERTIES ('tamis.format' = 'parquet')"
+    lake.sql(f"CREATE TABLE lake.db.t (a INT, s STRUCT<x: INT>) USING tamis PARTITIONED BY ({written}) {rest}")
+    table = tamis.open(lake.folder / "db" / "t")
+    assert table.snapshot.head.cluster_by == ((1,), (2, 3))
+    assert table.properties == {}
+
+
 def test_a_table_is_there_once(lake: Any) -> None:
     lake.sql("CREATE TABLE lake.db.t (a INT) USING tamis")
     lake.refused("CREATE TABLE lake.db.t (b INT) USING tamis", "TABLE_OR_VIEW_ALREADY_EXISTS")
@@ -75,6 +84,7 @@ def test_properties_and_comments_change(lake: Any) -> None:
 
 @pytest.mark.parametrize("name", ["my table", "it's", 'say "hi"', "größe", "表", "a.b", "100%", "a#b?c"])
 def test_names_of_many_kinds(lake: Any, name: str) -> None:
+    lake.sql("CREATE NAMESPACE lake.`d b`")
     lake.sql(f"CREATE TABLE lake.`d b`.`{name}` (a INT) USING tamis")
     lake.sql(f"INSERT INTO lake.`d b`.`{name}` VALUES (1)")
     assert lake.rows("SHOW TABLES IN lake.`d b`")[0][1] == name

@@ -119,6 +119,24 @@ def test_append_of_a_dataframe_answers_with_numbers(lake: Any) -> None:
         table.append(lake.spark.range(3))
 
 
+@pytest.mark.parametrize(
+    ("select", "name"),
+    [
+        ("SELECT DATE'2020-01-01' AS n, named_struct('x', 1) AS s", "n"),
+        ("SELECT 1L AS n, named_struct('x', DATE'2020-01-01') AS s", "s.x"),
+        ("SELECT 1L AS n, named_struct('y', 1) AS s", "s.x"),
+        ("SELECT 1L AS n, named_struct('x', 1, 'z', 2) AS s", "z"),
+        ("SELECT 1L AS n, named_struct('x', 1) AS s, 2 AS `ex.tra`", "ex.tra"),
+        ("SELECT 1L AS n, 2L AS N, named_struct('x', 1) AS s", "N"),
+    ],
+)
+def test_data_that_does_not_fit_names_the_column(lake: Any, select: str, name: str) -> None:
+    lake.sql("CREATE TABLE lake.db.t (n BIGINT, s STRUCT<x: INT>) USING tamis")
+    with pytest.raises(SchemaMismatch) as caught:
+        tamis.open(lake.folder / "db" / "t").append(lake.spark.sql(select))
+    assert caught.value.name == name
+
+
 def test_the_first_dataframe_brings_the_schema(lake: Any, tmp_path: Any) -> None:
     table = tamis.create(tmp_path / "t", cluster_by=["id"])
     table.append(lake.spark.range(10).selectExpr("id", "struct(id AS x) AS s"))

@@ -4,21 +4,44 @@ from __future__ import annotations
 
 from typing import Any
 
+import pyarrow as pa
+import pytest
+
+import tamis
+
 
 def test_a_namespace_comes_and_goes(lake: Any) -> None:
     lake.sql("CREATE NAMESPACE lake.ns COMMENT 'of mine'")
-    assert lake.rows(f"SHOW NAMESPACES IN {lake.name}") == [("ns",)]
+    assert lake.rows(f"SHOW NAMESPACES IN {lake.name}") == [("db",), ("ns",)]
     described = dict(row[:2] for row in lake.rows("DESCRIBE NAMESPACE EXTENDED lake.ns"))
     assert described["Comment"] == "of mine"
     assert described["Location"] == f"{lake.folder}/ns"
     lake.sql("DROP NAMESPACE lake.ns")
-    assert lake.rows(f"SHOW NAMESPACES IN {lake.name}") == []
-
-
-def test_a_table_brings_its_namespace(lake: Any) -> None:
-    lake.sql("CREATE TABLE lake.db.t (a INT) USING tamis")
     assert lake.rows(f"SHOW NAMESPACES IN {lake.name}") == [("db",)]
-    assert (lake.folder / "db" / "t").is_dir()
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "CREATE TABLE lake.nodb.t (a INT) USING tamis",
+        "CREATE TABLE lake.nodb.t USING tamis AS SELECT 1 AS a",
+        "CREATE OR REPLACE TABLE lake.nodb.t USING tamis AS SELECT 1 AS a",
+        "ALTER TABLE lake.db.t RENAME TO nodb.t",
+    ],
+)
+def test_a_table_needs_its_namespace(lake: Any, sql: str) -> None:
+    lake.sql("CREATE TABLE lake.db.t (a INT) USING tamis")
+    lake.refused(sql, "SCHEMA_NOT_FOUND")
+    assert not (lake.folder / "nodb").exists()
+    assert lake.rows("SHOW TABLES IN lake.db") == [("db", "t", False)]
+
+
+def test_a_folder_with_tables_is_a_namespace_and_stays_one(lake: Any) -> None:
+    tamis.create(lake.folder / "made" / "t", pa.schema({"a": pa.int64()}))
+    lake.sql("CREATE TABLE lake.made.u (a INT) USING tamis")
+    lake.sql("DROP TABLE lake.made.t")
+    lake.sql("ALTER TABLE lake.made.u RENAME TO db.u")
+    lake.sql("CREATE TABLE lake.made.t (a INT) USING tamis")
 
 
 def test_use_and_plain_names(lake: Any) -> None:
@@ -29,6 +52,7 @@ def test_use_and_plain_names(lake: Any) -> None:
 
 
 def test_nested_namespaces(lake: Any) -> None:
+    lake.sql("CREATE NAMESPACE lake.a.b")
     lake.sql("CREATE TABLE lake.a.b.t (x INT) USING tamis")
     assert lake.rows("SHOW NAMESPACES IN lake.a") == [("a.b",)]
     assert lake.rows("SHOW TABLES IN lake.a.b") == [("a.b", "t", False)]

@@ -80,6 +80,20 @@ def test_a_scan_that_skips_all_is_reported(spark: Any, table: str, new: Callable
     assert report.parts["kept"] == 0
     assert report.parts["total"] == PARTS
     assert report.rows["matched"] == 0
+    assert report.reader_reason == "nothing was read"
+
+
+def test_null_checks_of_sparks_own_are_no_reason(spark: Any, table: str, new: Callable[[], list[Report]]) -> None:
+    spark.sql(f"SELECT id FROM {table} WHERE id >= 0 AND s IS NOT NULL").collect()
+    (report,) = new()
+    assert {entry["conjunct"] for entry in report.not_skipped_because} == {"id >= 0L", "s IS NOT NULL"}
+
+
+def test_opening_the_table_is_a_cost_of_its_first_scan(spark: Any, table: str, new: Callable[[], list[Report]]) -> None:
+    spark.sql(f"SELECT id FROM {table} WHERE id < 0").collect()
+    (report,) = new()
+    assert report.requests > 0
+    assert list(report.seconds)[:2] == ["open", "plan"]
 
 
 def test_each_side_of_a_join_has_its_own(spark: Any, table: str, new: Callable[[], list[Report]]) -> None:
@@ -104,6 +118,7 @@ def test_native_scans_are_reported(spark: Any, table: str, new: Callable[[], lis
         spark.conf.set("spark.sql.adaptive.enabled", before)
     found = new()
     assert [r.reader for r in found] == ["native", "native"]
+    assert found[0].reader_reason == "there is no filter; bytes are estimated"
     assert [r.rows["matched"] for r in found] == [PARTS * ROWS] * 2
     assert found[0].bytes["read"] > 0
 

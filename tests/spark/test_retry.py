@@ -27,6 +27,7 @@ spark = (
     .config("spark.driver.host", "127.0.0.1").config("spark.sql.shuffle.partitions", "2").getOrCreate()
 )
 tamis.attach(spark, "lake", sys.argv[1])
+spark.sql("CREATE NAMESPACE lake.db")
 spark.sql("CREATE TABLE lake.db.t (id BIGINT) USING tamis TBLPROPERTIES ('tamis.write.part_bytes' = '64KB')")
 spark.range(0, ROWS, 1, 2).mapInArrow(fails_at_first, "id bigint").writeTo("lake.db.t").append()
 table = tamis.open(sys.argv[1] + "/db/t")

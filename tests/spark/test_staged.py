@@ -16,7 +16,6 @@ def test_create_as_select_is_one_commit(lake: Any) -> None:
 
 
 def test_a_select_that_fails_leaves_nothing(lake: Any) -> None:
-    lake.sql("CREATE NAMESPACE lake.db")
     lake.refused(
         "CREATE TABLE lake.db.t USING tamis AS SELECT IF(id = 90, CAST(raise_error('boom') AS BIGINT), id) AS x FROM range(0, 100, 1, 4)",
         "USER_RAISED_EXCEPTION",

@@ -75,6 +75,15 @@ def test_what_did_not_skip_says_why(table):
     assert table.explain("my_udf(id) = 3").not_skipped_because[0].reason
 
 
+def test_a_null_check_beside_another_test_of_the_column_is_no_reason(table):
+    def named(row_filter):
+        return [entry.conjunct for entry in table.explain(row_filter).not_skipped_because]
+
+    assert named("id >= 0 AND id IS NOT NULL") == ["id >= 0L"]
+    assert named("id >= 0 AND pad IS NOT NULL") == ["id >= 0L", "NOT (pad IS NULL)"]
+    assert named("id IS NOT NULL AND id IS NOT NULL") == ["NOT (id IS NULL)"] * 2
+
+
 def test_explain_says_when_reading_will_not_be_lazy(table):
     off = table.explain("id = 15", options={"tamis.read.lazy": "off"})
     assert (off.reader, off.reader_reason) == ("eager", "tamis.read.lazy is off")

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from tamis.domain import Decision, decide
 from tamis.errors import TamisError
-from tamis.expr import Call, Expr, columns, short_sql
+from tamis.expr import Call, Column, Expr, columns, short_sql
 from tamis.scan.options import Options
 from tamis.scan.report import Counts
 from tamis.state import Snapshot
@@ -136,8 +136,24 @@ class _Tally:
         return [
             Counts(conjunct=shown(conjunct), reason=(None if self._off else self._why[i]) or default)
             for i, conjunct in enumerate(self._conjuncts)
-            if not self._parts[i]
+            if not self._parts[i] and not self._goes_without_saying(conjunct)
         ]
+
+    def _goes_without_saying(self, conjunct: Expr) -> bool:
+        """Whether it only asks that a column be there which another conjunct compares: Spark adds those itself."""
+        if not _is_presence(conjunct):
+            return False
+        ((*path,),) = columns(conjunct)
+        others = (ids for other in self._conjuncts if not _is_presence(other) for ids in columns(other))
+        return any(list(ids[: len(path)]) == path for ids in others)
+
+
+def _is_presence(conjunct: Expr) -> bool:
+    """``column IS NOT NULL``, as Spark or as SQL text says it."""
+    match conjunct:
+        case Call(function="is_not_null", args=(Column(),)) | Call(function="not", args=(Call(function="is_null", args=(Column(),)),)):
+            return True
+    return False
 
 
 def _ints(table: pa.Table, name: str) -> np.ndarray[Any, np.dtype[np.int64]]:

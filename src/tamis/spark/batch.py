@@ -6,7 +6,7 @@ exchanges compare. Planning reads metadata only, and makes no report: executions
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -17,7 +17,7 @@ from tamis.spark import native
 from tamis.spark.adapter import Bridge
 from tamis.spark.catalyst import Translation
 from tamis.spark.estimate import share
-from tamis.spark.metrics import Ledger, Planned, ledger, scan_id
+from tamis.spark.metrics import Ledger, Opening, Planned, ledger, scan_id
 from tamis.spark.tasks import Cut, Sizes, local_url, pack, pack_files
 from tamis.spark.worker import Read
 from tamis.state import Snapshot, Store
@@ -30,12 +30,13 @@ SCAN = (_READ + "SupportsReportStatistics",)
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What is read: one snapshot of a table, under the reader's schema. ``name`` is what people call the table."""
+    """What is read: one snapshot of a table, under the reader's schema. ``name`` is what people call the table, ``opening`` what it cost to open."""
 
     name: str
     store: Store
     snapshot: Snapshot
     schema: Schema
+    opening: Opening = field(default_factory=Opening)
 
 
 class Scan:
@@ -62,6 +63,7 @@ class Scan:
             table=source.name,
             errors="keep",
         )
+        source.opening.charge(self.plan.report)
         self.cut = Cut(self.plan, sizes)
         self.obstacle = native.obstacle(self.plan, selected, filtered=bool(filters.conjuncts))
         self.rows = int(self.plan.parts.column("rows").sum())
@@ -69,7 +71,8 @@ class Scan:
         self._key = (source.store.url, source.snapshot.head.table_id, source.snapshot.version, selected, filters.conjuncts, options)
         if self.native:
             why = "asked for" if options.read_lazy == "native" else "there is no filter"
-            self.plan.report.reader, self.plan.report.reader_reason = "native", why
+            done = "bytes are estimated" if self.rows else "nothing was read"
+            self.plan.report.reader, self.plan.report.reader_reason = "native", f"{why}; {done}"
 
     @property
     def native(self) -> bool:
@@ -89,6 +92,12 @@ class Scan:
 
     def __str__(self) -> str:
         return self.description()
+
+    def check(self) -> None:
+        """What must hold before anything is read. Raises ``InvalidInput`` (``SCAN_TOO_LARGE``), and ``CorruptData`` where Spark's reader would meet a damaged part."""
+        self.plan.guard()
+        if self.native:
+            native.check_present(self.plan.parts, self.plan.spec.url)
 
     # --- what executors get; adaptive execution asks more than once ---
 
@@ -147,7 +156,7 @@ class Batch:
         return hash(self._scan)
 
     def planInputPartitions(self) -> Any:  # noqa: N802
-        self._scan.plan.guard()
+        self._scan.check()
         return self._scan.partitions
 
     def createReaderFactory(self) -> Any:  # noqa: N802

@@ -11,6 +11,7 @@ from tamis.spark import errors
 from tamis.spark.adapter import Bridge
 from tamis.spark.define import Definition, definition, new_head, user_properties
 from tamis.spark.local import LocalTable
+from tamis.spark.metrics import Opening
 from tamis.spark.names import METADATA_TABLES
 from tamis.spark.namespaces import Namespaces
 from tamis.spark.places import Warehouse
@@ -20,7 +21,7 @@ from tamis.spark.table import SparkTable
 from tamis.state import Head, Operation, Proposal, Snapshot, Store, commit, create, load
 from tamis.state.place import check_free
 from tamis.table import metadata
-from tamis.world import new_id
+from tamis.world import new_id, world
 
 _CATALOG = "org.apache.spark.sql.connector.catalog."
 INTERFACES = tuple(_CATALOG + name for name in ("StagingTableCatalog", "SupportsNamespaces", "ProcedureCatalog"))
@@ -69,14 +70,18 @@ class Catalog(Namespaces, Procedures):
         names = self.bridge.identifier(identifier)
         if self._is_metadata(names):
             return self._metadata_table(names[:-1], names[-1], at).java()
+        start = world().monotonic()
         store, snapshot = self.open(names, at)
-        return SparkTable(self.bridge, store, snapshot, (self._name, *names)).java()
+        table = SparkTable(self.bridge, store, snapshot, (self._name, *names))
+        cost = store.io.bytes + snapshot.io.bytes, store.io.requests + snapshot.io.requests
+        table.opening = Opening(*cost, world().monotonic() - start)
+        return table.java()
 
     def open(self, names: Names, at: Any = None) -> tuple[Store, Snapshot]:
         """The table's store and the snapshot asked for. Raises Spark's own error where there is no such table."""
-        store = self.warehouse.store(names)
+        store, point = self.warehouse.store(names), _point(at)
         try:
-            return store, load(store, **_point(at))
+            return store, load(store, point.get("version"), point.get("timestamp_micros"))
         except NotFound as error:
             if error.code != "TABLE_NOT_FOUND":
                 raise
@@ -97,7 +102,6 @@ class Catalog(Namespaces, Procedures):
     def createTable(self, identifier: Any, info: Any) -> Any:  # noqa: N802  # Spark's name
         names = self.bridge.identifier(identifier)
         store, head = self._new(names, definition(self.bridge, info))
-        self._make_room(names)
         snapshot = self._unless_taken(names, lambda: create(store, head, Operation("create")))
         return SparkTable(self.bridge, store, snapshot, (self._name, *names)).java()
 
@@ -120,27 +124,19 @@ class Catalog(Namespaces, Procedures):
             raise errors.table_exists(self.bridge, (self._name, *names))
         if self._is_metadata(names):
             raise InvalidInput(f"{'.'.join(names)!r} is a metadata table.", code="BAD_NAME", name=names[-1], remedy="Choose another name.")
+        self._existing_names(names[:-1])
         store = self.warehouse.store(names)
         check_free(store)
         return store, new_head(asked, names)
 
     def _staged_new(self, names: Names, asked: Definition) -> StagedTable:
         store, head = self._new(names, asked)
-
-        def before() -> None:
-            self._make_room(names)
-
-        return StagedTable(self.bridge, store, None, head, (self._name, *names), before, lambda: self.warehouse.tidy(names))
+        return StagedTable(self.bridge, store, None, head, (self._name, *names), lambda: self.warehouse.tidy(names))
 
     def _staged_replacement(self, names: Names, asked: Definition) -> StagedTable:
         store, snapshot = self.open(names)
         head = new_head(asked, names, snapshot.head)
-        return StagedTable(self.bridge, store, snapshot, head, (self._name, *names), _nothing, _nothing)
-
-    def _make_room(self, names: Names) -> None:
-        """The namespace of a new table, unless it is there: a folder needs no permission to be."""
-        if names[:-1] and not self.warehouse.is_namespace(names[:-1]):
-            self.warehouse.create_namespace(names[:-1], {})
+        return StagedTable(self.bridge, store, snapshot, head, (self._name, *names), _nothing)
 
     def _unless_taken(self, names: Names, make: Callable[[], Snapshot]) -> Snapshot:
         try:
@@ -154,6 +150,7 @@ class Catalog(Namespaces, Procedures):
         names = self.bridge.identifier(identifier)
         if not self.warehouse.is_table(names):
             return False
+        self._stays(names[:-1])
         self.warehouse.drop_table(names)
         return True
 
@@ -166,7 +163,8 @@ class Catalog(Namespaces, Procedures):
             raise errors.no_such_table(self.bridge, (self._name, *source))
         if self.warehouse.is_table(target):
             raise errors.table_exists(self.bridge, (self._name, *target))
-        self._make_room(target)
+        self._existing_names(target[:-1])
+        self._stays(source[:-1])
         self.warehouse.rename(source, target)
         store, snapshot = self.open(target)
         self._commit_head(store, snapshot, replace(snapshot.head, name=".".join(target)), "rename")
@@ -180,6 +178,11 @@ class Catalog(Namespaces, Procedures):
         if head != snapshot.head:
             snapshot = self._commit_head(store, snapshot, head, "properties" if head.schemas == snapshot.head.schemas else "schema")
         return SparkTable(self.bridge, store, snapshot, (self._name, *names)).java()
+
+    def _stays(self, namespace: Names) -> None:
+        """A namespace that is one only by its tables (made by path) is still there when the last of them has gone."""
+        if namespace:
+            self.warehouse.create_namespace(namespace, {})
 
     @staticmethod
     def _commit_head(store: Store, snapshot: Snapshot, head: Head, operation: str) -> Snapshot:

@@ -56,10 +56,10 @@ def data_format(given: Mapping[str, str]) -> str:
 
 
 def clustering(bridge: Bridge, transforms: Any) -> tuple[tuple[str, ...], ...]:
-    """The columns of CLUSTER BY as name paths. PARTITIONED BY is refused."""
+    """The columns of CLUSTER BY as name paths, also as SHOW CREATE TABLE prints it: PARTITIONED BY (cluster_by(…)). Other partitioning is refused."""
     columns: list[tuple[str, ...]] = []
     for transform in transforms:
-        if transform.name() != "cluster_by":
+        if transform.name().lower() != "cluster_by":
             raise unsupported(
                 f"PARTITIONED BY ({transform.toString()})", "Write CLUSTER BY (columns): parts are skipped by their statistics."
             )

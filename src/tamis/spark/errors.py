@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tamis.errors import InvalidInput
@@ -44,6 +45,26 @@ def no_such_procedure(names: Sequence[str], known: Sequence[str]) -> InvalidInpu
 def unsupported(what: str, remedy: str) -> InvalidInput:
     """A statement, or a clause of one, that Tamis does not have."""
     return InvalidInput(f"{what} is not supported by tamis.", code="UNSUPPORTED_STATEMENT", name=what, remedy=remedy)
+
+
+def offending_column(parameters: Mapping[str, str]) -> str | None:
+    """The column, dotted where nested, that Spark's refusal of an INSERT is about; None where it names none. ``parameters`` are those of its message."""
+    if extra := _names(parameters.get("extraColumns", "") or parameters.get("extraFields", "")):
+        return extra[0]
+    if column := _names(parameters.get("colName", "")):
+        return column[0]
+    table, data = _names(parameters.get("tableColumns", "")), _names(parameters.get("dataColumns", ""))
+    known, given = {name.lower() for name in table}, [name.lower() for name in data]
+    odd = [name for at, name in enumerate(data) if name.lower() not in known or name.lower() in given[:at]]
+    odd += [name for name in table if name.lower() not in given]
+    odd += _names(parameters.get("name", "") or parameters.get("columnName", ""))
+    return odd[0] if odd else None
+
+
+def _names(quoted: str) -> list[str]:
+    """The names in a list as Spark writes it, each part in backquotes: dotted, without them."""
+    items = re.findall(r"(?:`(?:[^`]|``)*`\.?)+", quoted)
+    return [".".join(part.replace("``", "`") for part in re.findall("`((?:[^`]|``)*)`", item)) for item in items]
 
 
 def identifier(bridge: Bridge, names: Sequence[str]) -> Any:

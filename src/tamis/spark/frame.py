@@ -6,6 +6,7 @@ import json
 import pickle
 from typing import Any
 
+from tamis.errors import InvalidInput
 from tamis.scan import Plan, Scan
 from tamis.spark.adapter import bridge
 from tamis.spark.metrics import Planned, ledger, scan_id
@@ -23,7 +24,7 @@ def to_spark(scan: Scan, spark: Any) -> Any:
 
     if not hasattr(spark, "createDataFrame"):
         raise no_session(spark)
-    plan = scan.ready()
+    plan = _ready(scan)
     tasks = Cut(plan, _sizes(spark)).tasks()
     schema = StructType.fromJson(json.loads(spark_json(plan.spec.schema)))
     payloads = [(task.index, bytearray(pickle.dumps(task, pickle.HIGHEST_PROTOCOL))) for task in tasks]
@@ -32,6 +33,20 @@ def to_spark(scan: Scan, spark: Any) -> Any:
         frame = frame.repartitionByRange(len(tasks), "task")
     rows = frame.mapInArrow(_reader(plan, spark, len(tasks)), schema)
     return rows if scan.limit is None else rows.limit(scan.limit)
+
+
+def _ready(scan: Scan) -> Plan:
+    try:
+        return scan.ready()
+    except InvalidInput as error:
+        if error.code != "UNKNOWN_FUNCTION":
+            raise
+        raise InvalidInput(
+            error.message,
+            code=error.code,
+            name=error.name,
+            remedy="Spark computes it where the table is in a catalog: tamis.attach(spark, name, warehouse), then SELECT … WHERE … in SQL.",
+        ) from None
 
 
 def _sizes(spark: Any) -> Sizes:

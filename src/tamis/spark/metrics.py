@@ -26,6 +26,22 @@ _PATIENCE_MILLIS = 5_000
 
 
 @dataclass(slots=True)
+class Opening:
+    """What opening a table for a query has read, and how long it took: a cost of the first scan of it that is planned."""
+
+    bytes: int = 0
+    requests: int = 0
+    seconds: float | None = None
+
+    def charge(self, report: Report) -> None:
+        """Adds it to ``report``, once."""
+        if self.seconds is not None:
+            report.planned(self.bytes, self.requests)
+            report.seconds = Counts(open=self.seconds, **report.seconds)
+        self.seconds = None
+
+
+@dataclass(slots=True)
 class Planned:
     """What outlives a scan: enough to report an execution of it."""
 

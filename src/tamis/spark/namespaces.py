@@ -52,7 +52,10 @@ class Namespaces:
         return True
 
     def _existing(self, namespace: Any) -> tuple[str, ...]:
-        names = self.bridge.texts(namespace)
+        return self._existing_names(self.bridge.texts(namespace))
+
+    def _existing_names(self, names: tuple[str, ...]) -> tuple[str, ...]:
+        """The names of a namespace that is there. Raises Spark's own error (SCHEMA_NOT_FOUND) where there is none."""
         if not self.warehouse.is_namespace(names):
             raise errors.no_such_namespace(self.bridge, names)
         return names

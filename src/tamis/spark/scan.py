@@ -29,7 +29,7 @@ BUILDER = (
 
 def scan_builder(owner: Bridge, table: SparkTable, options: Any) -> Any:
     """A Java ``ScanBuilder`` for ``table``; ``options`` (Java) are those of the query: ``WITH (…)``, a reader's options."""
-    source = Source(table.name(), table.store, table.snapshot, table.logical_schema)
+    source = Source(table.name(), table.store, table.snapshot, table.logical_schema, table.opening)
     return owner.implement(BUILDER, Builder(owner, source, owner.dict(options.asCaseSensitiveMap())))
 
 

@@ -11,7 +11,7 @@ from tamis.errors import AlreadyExists, InvalidInput
 from tamis.spark.adapter import bridge
 from tamis.spark.catalog import INTERFACES, Catalog
 from tamis.spark.places import Warehouse
-from tamis.state import open_store
+from tamis.state import Store, open_store
 from tamis.world import world
 
 _KEY = "spark.sql.catalog."
@@ -22,12 +22,13 @@ def attach(spark: Any, name: str, warehouse: str | Path, *, storage_options: Map
 
     Again with the same folder: nothing happens. Sessions made afterwards (``newSession``, foreachBatch's) know it too; for one made before, call this again.
     Workers run the driver's Python unless ``PYSPARK_PYTHON`` or ``spark.pyspark.python`` says otherwise.
-    Raises ``AlreadyExists`` if the name leads elsewhere, ``InvalidInput`` for a bad name, bad options or a Spark Connect session.
+    Raises ``AlreadyExists`` if the name leads elsewhere, ``InvalidInput`` for a bad name, bad options, a warehouse that is a file, or a Spark Connect session.
     """
     _refuse_connect(spark)
     _check_name(name)
     java = bridge(spark)
     root = open_store(warehouse, storage_options)
+    _check_folder(root)
     application = spark.sparkContext.applicationId
     known = java.registered_catalog(name)
     if known is not None and known.application == application:
@@ -75,6 +76,16 @@ def _check_name(name: Any) -> None:
         raise InvalidInput(
             f"{name!r} cannot name a catalog.", code="BAD_NAME", name=str(name), remedy="Use a word without dots, such as lake."
         )
+
+
+def _check_folder(root: Store) -> None:
+    """A local warehouse need not be there yet, but nothing that it would lie in may be a file."""
+    if root.location.scheme != "file":
+        return
+    path = Path(root.location.path)
+    there = next((p for p in (path, *path.parents) if p.exists()), None)
+    if there is not None and not there.is_dir():
+        raise InvalidInput(f"{there} is a file.", code="NOT_A_FOLDER", name=str(path), remedy="Give the path of a folder.")
 
 
 def _taken(name: str, where: str) -> AlreadyExists:

@@ -20,9 +20,7 @@ Hook = Callable[[], None]
 class StagedTable(SparkTable):
     """A table that is not there yet, or not yet replaced (``replaces`` is what it replaces, if anything); what is written waits in ``manifests``."""
 
-    def __init__(
-        self, bridge: Bridge, store: Store, replaces: Snapshot | None, head: Head, names: tuple[str, ...], before: Hook, abort: Hook
-    ) -> None:
+    def __init__(self, bridge: Bridge, store: Store, replaces: Snapshot | None, head: Head, names: tuple[str, ...], abort: Hook) -> None:
         self.bridge = bridge
         self.store = store
         self.replaces = replaces
@@ -30,7 +28,6 @@ class StagedTable(SparkTable):
         self.head = head
         self.result: Result | None = None
         self.manifests: list[Any] = []
-        self._before = before
         self._abort = abort
 
     def java(self) -> Any:
@@ -49,7 +46,6 @@ class StagedTable(SparkTable):
         rows, parts, size = written(self.manifests)
         metrics = {"rows_inserted": rows, "parts_added": parts, "bytes_written": size}
         if self.replaces is None:
-            self._before()
             create(self.store, self.head, Operation("create", metrics=metrics), add=self.manifests)
             return
         proposal = Proposal(

@@ -10,6 +10,7 @@ from typing import Any
 from tamis.errors import TamisError
 from tamis.maintain import Result
 from tamis.spark.adapter import Bridge
+from tamis.spark.metrics import Opening
 from tamis.spark.types import from_spark, to_spark
 from tamis.state import Head, Operation, Snapshot, Store
 from tamis.table.definition import PENDING
@@ -24,7 +25,7 @@ class SparkTable:
     """A table at one version. What writes and scans need is in ``store``, ``snapshot``, ``head`` and ``schema``.
 
     ``head`` differs from the snapshot's where a write brings the first schema. ``result`` is what the last write through this object did, ``operation``
-    what an append through it says about itself in the log, ``failure`` our own error where the write ended with one.
+    what an append through it says about itself in the log, ``failure`` our own error where the write ended with one, ``opening`` what loading it cost.
     """
 
     def __init__(self, bridge: Bridge, store: Store, snapshot: Snapshot, names: Sequence[str], *, head: Head | None = None) -> None:
@@ -36,6 +37,7 @@ class SparkTable:
         self.result: Result | None = None
         self.operation = Operation("append")
         self.failure: TamisError | None = None
+        self.opening = Opening()
 
     @staticmethod
     def held(bridge: Bridge, store: Store, snapshot: Snapshot, df: Any) -> SparkTable:

@@ -20,6 +20,7 @@ from tamis.maintain.overwrite import find, snapshot_parts
 from tamis.maintain.result import Result, written
 from tamis.scan import Options
 from tamis.spark import write_task as task
+from tamis.spark.errors import offending_column
 from tamis.state import Head, Operation, Proposal, ReadSet, Snapshot, Store, commit
 from tamis.types import Schema
 from tamis.world import new_id
@@ -153,7 +154,7 @@ def _names(schema: Schema, ids: tuple[int, ...]) -> list[str]:
 def append(table: Any, df: Any, operation: Operation | None = None) -> Result:
     """``table.append(df)``: columns by name, cast as INSERT does it; ``operation`` is what the commit says about itself.
 
-    Raises ``SchemaMismatch`` with Spark's reason.
+    Raises ``SchemaMismatch`` naming the column, with Spark's reason.
     """
     return _statement(table, df, None, operation)
 
@@ -196,7 +197,7 @@ def _statement(table: Any, df: Any, conjuncts: tuple[Expr, ...] | None, operatio
         ):
             raise SchemaMismatch(
                 str(error).strip(),
-                name=table.path,
+                name=offending_column(error.getMessageParameters() or {}) or table.path,
                 remedy="Rename, cast or add columns so that the data fits the table.",
                 code="DATA_MISMATCH",
             ) from error
