@@ -11,6 +11,7 @@ import mmap
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -26,17 +27,30 @@ GROUP_ROWS = 16_384
 
 _MAGIC = 4
 
+_REPEATED = ("segment_id", "format", "run_id")
+"""Columns of few values, for which a dictionary pays; bounds and ids are read faster without."""
+
 Chunk = tuple[int, int, int]
 """(offset, length, CRC-32) of bytes in a file."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Footer:
-    """What a file's end says: Parquet's metadata, the Arrow schema, and each column's chunks."""
+    """What a file's end says: Parquet's metadata, and each column's chunks."""
 
+    tail: bytes
     metadata: pq.FileMetaData
-    schema: pa.Schema
     chunks: dict[str, list[Chunk]]
+
+    @property
+    def names(self) -> list[str]:
+        """The columns, in order."""
+        return list(self.chunks)
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """The Arrow schema that was written."""
+        return pq.ParquetFile(_only(self.tail)).schema_arrow.remove_metadata()
 
 
 class Encoder:
@@ -87,13 +101,8 @@ class Encoder:
 
 def footer(tail: bytes) -> Footer:
     """The footer that a file's last bytes hold."""
-    file = pq.ParquetFile(pa.BufferReader(b"PAR1" + tail))
-    sums = json.loads((file.metadata.metadata or {})[CHECKSUMS.encode()])
-    return Footer(
-        file.metadata,
-        file.schema_arrow.remove_metadata(),
-        {name: [(o, n, c) for o, n, c in sums[name]] for name in file.schema_arrow.names},
-    )
+    metadata = pq.read_metadata(_only(tail))
+    return Footer(tail, metadata, json.loads((metadata.metadata or {})[CHECKSUMS.encode()]))
 
 
 def decode(end: Footer, size: int, names: Sequence[str], chunks: Mapping[int, bytes]) -> pa.Table:
@@ -105,8 +114,14 @@ def decode(end: Footer, size: int, names: Sequence[str], chunks: Mapping[int, by
     return file.read(columns=list(names), use_threads=False)
 
 
+def _only(tail: bytes) -> pa.BufferReader:
+    """A file that has an end and nothing before it."""
+    return pa.BufferReader(b"PAR1" + tail)
+
+
 def _writer(sink: pa.BufferOutputStream, schema: pa.Schema) -> pq.ParquetWriter:
-    return pq.ParquetWriter(sink, schema, compression="zstd", write_statistics=False)
+    few = [name for name in _REPEATED if name in schema.names]
+    return pq.ParquetWriter(sink, schema, compression="zstd", write_statistics=False, use_dictionary=few or False)
 
 
 def _places(metadata: pq.FileMetaData, schema: pa.Schema) -> list[tuple[str, int, int]]:

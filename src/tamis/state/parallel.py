@@ -14,8 +14,11 @@ B = TypeVar("B")
 THREADS = 16
 """Requests under way at once: enough to hide an object store's latency, few enough for its limits."""
 
+LOCAL_THREADS = 4
+"""On local disk only decoding takes time; more threads only take memory."""
+
 WORTH_IT_LOCALLY = 32
-"""Items from which threads pay on local disk, where a request takes less time than a thread to start."""
+"""Items from which threads pay there, where a request takes less time than a thread to start."""
 
 
 def gather(store: Store, call: Callable[[A], B], items: Iterable[A]) -> list[B]:
@@ -23,5 +26,5 @@ def gather(store: Store, call: Callable[[A], B], items: Iterable[A]) -> list[B]:
     work = list(items)
     if len(work) < (2 if store.remote else WORTH_IT_LOCALLY):
         return [call(item) for item in work]
-    with ThreadPoolExecutor(min(len(work), THREADS), thread_name_prefix="tamis-state") as pool:
+    with ThreadPoolExecutor(min(len(work), THREADS if store.remote else LOCAL_THREADS), thread_name_prefix="tamis-state") as pool:
         return list(pool.map(call, work))

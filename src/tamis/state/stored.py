@@ -95,7 +95,7 @@ class Stored:
 
     def read(self, store: Store, choose: Chooser, *, remember: bool = True) -> pa.Table:
         end = self._end(store)
-        wanted = list(choose(end.schema.names))
+        wanted = list(choose(end.names))
         found = {name: CACHE.get((store.url, self.path, name)) for name in wanted}
         missing = [name for name, column in found.items() if column is None]
         if missing:
@@ -110,17 +110,17 @@ class Stored:
         return {"rows": self.rows, "path": self.path, "bytes": self.nbytes, "footer": self.footer, "crc32": f"{self.crc32:08x}"}
 
     def _end(self, store: Store) -> checked.Footer:
+        """The footer; its bytes are remembered, they take a tenth of what they say."""
         key = (store.url, self.path, self.crc32)
-        end: checked.Footer | None = CACHE.get(key)
-        if end is None:
+        tail: bytes | None = CACHE.get(key)
+        if tail is None:
             tail = self._bytes(store, [(self.nbytes - self.footer, self.footer, self.crc32)])[0]
-            with decoding(store.name(self.path)):
-                end = checked.footer(tail)
-            CACHE.put(key, end, 8 * len(tail))
-        return end
+            CACHE.put(key, tail, len(tail))
+        with decoding(store.name(self.path)):
+            return checked.footer(tail)
 
     def _fetch(self, store: Store, end: checked.Footer, names: Sequence[str]) -> pa.Table:
-        places = [place for name in names for place in end.chunks[name]]
+        places = [(offset, length, crc) for name in names for offset, length, crc in end.chunks[name]]
         chunks = dict(zip((offset for offset, _, _ in places), self._bytes(store, places), strict=True))
         with decoding(store.name(self.path)):
             return _of_length(checked.decode(end, self.nbytes, names, chunks), self.rows).select(list(names))
