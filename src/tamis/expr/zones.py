@@ -39,17 +39,21 @@ class Shift:
         """The offset in force at ``x``."""
         if len(self.offsets) == 1:
             return np.full(np.shape(x), self.offsets[0], np.int64)
-        return np.asarray(self.offsets[np.searchsorted(self.starts, x, side="right") - 1])
+        return np.asarray(self.offsets[self._index(x) - 1])
 
     def low(self, x: Numbers) -> Numbers:
         """The least value at or after ``x``: never more than the value of anything later."""
-        index = np.searchsorted(self.starts, x, side="right")
+        index = self._index(x)
         return np.asarray(np.minimum(x + self.offsets[index - 1], self._dips[index]))
 
     def high(self, x: Numbers) -> Numbers:
         """The greatest value at or before ``x``."""
-        index = np.searchsorted(self.starts, x, side="right")
+        index = self._index(x)
         return np.asarray(np.maximum(x + self.offsets[index - 1], self._peaks[index - 1]))
+
+    def _index(self, x: Numbers) -> Any:
+        """How many of ``starts`` lie at or before ``x``; the first one counts as minus infinity, which it is not."""
+        return np.maximum(np.searchsorted(self.starts, x, side="right"), 1)
 
     @property
     def _dips(self) -> Numbers:
@@ -151,17 +155,40 @@ def _make(name: str, starts: list[int], offsets: list[int], recurs: bool = False
     )
 
 
-_FIXED = re.compile(r"(?:UTC|GMT|UT)?(?:([+-])(\d{1,2})(?::?(\d{2}))?(?::?(\d{2}))?)?|Z", re.IGNORECASE)
+_FIXED = re.compile(r"Z|(?:UTC|GMT|UT)(?!.)|(?:UTC|GMT|UT)?([+-])(?:(\d{1,2})|(\d\d):?(\d\d)|(\d\d):(\d\d):(\d\d)|(\d\d)(\d\d)(\d\d))")
+_SHORT = {
+    "ACT": "Australia/Darwin", "AET": "Australia/Sydney", "AGT": "America/Argentina/Buenos_Aires", "ART": "Africa/Cairo", "AST": "America/Anchorage",
+    "BET": "America/Sao_Paulo", "BST": "Asia/Dhaka", "CAT": "Africa/Harare", "CNT": "America/St_Johns", "CST": "America/Chicago", "CTT": "Asia/Shanghai",
+    "EAT": "Africa/Addis_Ababa", "ECT": "Europe/Paris", "IET": "America/Indiana/Indianapolis", "IST": "Asia/Kolkata", "JST": "Asia/Tokyo",
+    "MIT": "Pacific/Apia", "NET": "Asia/Yerevan", "NST": "Pacific/Auckland", "PLT": "Asia/Karachi", "PNT": "America/Phoenix",
+    "PRT": "America/Puerto_Rico", "PST": "America/Los_Angeles", "SST": "Pacific/Guadalcanal", "VST": "Asia/Ho_Chi_Minh",
+    "EST": "-05:00", "MST": "-07:00", "HST": "-10:00",
+}  # fmt: skip
+"""Java's ``ZoneId.SHORT_IDS``, which Spark looks names up in."""
+_NOT_JAVAS = frozenset({"Factory", "ROC", "localtime", "posixrules"})
+
+
+def _offset(name: str) -> int | None:
+    """The seconds of a fixed offset as Java's ``ZoneOffset`` reads it; None where it is none."""
+    m = _FIXED.fullmatch(name)
+    if m is None:
+        return None
+    hours, minutes, seconds = (int(next((g for g in groups if g), 0)) for groups in (m.group(2, 3, 5, 8), m.group(4, 6, 9), m.group(7, 10)))
+    total = hours * 3600 + minutes * 60 + seconds
+    if minutes > 59 or seconds > 59 or total > 18 * 3600:
+        return None
+    return -total if m[1] == "-" else total
 
 
 @lru_cache(maxsize=64)
 def zone(name: str) -> Zone:
-    """The zone of this name or offset (``Europe/Berlin``, ``+02:00``, ``UTC``). Raises ``InvalidInput`` where there is none."""
-    if m := _FIXED.fullmatch(name):
-        seconds = int(m[2] or 0) * 3600 + int(m[3] or 0) * 60 + int(m[4] or 0)
-        return _make(name, [], [-seconds if m[1] == "-" else seconds])
+    """The zone of this name or offset (``Europe/Berlin``, ``+02:00``, ``UTC``), as Spark reads it. Raises ``InvalidInput`` where there is none."""
+    padded = re.sub(r"([+-])(\d\d):(\d)$", r"\1\2:0\3", re.sub(r"([+-])(\d):", r"\g<1>0\2:", name, count=1), count=1)
+    read = _SHORT.get(padded, padded)
+    if (seconds := _offset(read)) is not None:
+        return _make(name, [], [seconds])
     try:
-        return _make(name, *_expanded(*_read(_data(name))))
+        return _make(name, *_expanded(*_read(_data(read))))
     except (OSError, ValueError, KeyError, struct.error, zoneinfo.ZoneInfoNotFoundError) as error:
         raise InvalidInput(
             f"Time zone {name!r} is not known.",
@@ -172,7 +199,7 @@ def zone(name: str) -> Zone:
 
 
 def _data(name: str) -> bytes:
-    if name not in zoneinfo.available_timezones():
+    if name in _NOT_JAVAS or name not in zoneinfo.available_timezones():
         raise ValueError(name)
     for folder in zoneinfo.TZPATH:
         path = Path(folder, name)

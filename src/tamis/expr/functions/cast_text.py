@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import decimal
+import re
 from typing import Any
 
 import numpy as np
@@ -16,11 +17,16 @@ from tamis.expr.values import Datum, Evaluated, Mask, Numbers, blank, build, nul
 from tamis.expr.zones import DAY, SECOND, zone
 from tamis.types import BOOLEAN, DATE, DOUBLE, FLOAT, TIMESTAMP, TIMESTAMP_NTZ, Decimal
 from tamis.types.arrow import to_arrow_type
+from tamis.world import world
 
 _WHOLE = r"^[+-]?\d+$"
-_WHOLE_LEGACY = r"^[+-]?(\d+(\.\d*)?|\.\d+)$"
+_WHOLE_LEGACY = r"^[+-]?(\d+(\.\d*)?|\.\d*)$"
 _REAL = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?[dDfF]?$"
-_SPACE = "".join(chr(c) for c in range(33)) + "\x7f"
+_HEX = r"^[+-]?0[xX]([0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?\d+[dDfF]?$"
+"""Java reads such reals too: ``0x1.8p1`` is 3."""
+_JAVA_SPACE = "".join(chr(c) for c in range(33))
+"""What Java's ``trim`` takes away."""
+_SPACE = _JAVA_SPACE + "\x7f"
 _TRUE, _FALSE = ("t", "true", "y", "yes", "1"), ("f", "false", "n", "no", "0")
 
 
@@ -31,14 +37,14 @@ def parse(call: Call, x: Datum) -> Evaluated:
     if target == BOOLEAN:
         return _boolean(call, text)
     if target in (FLOAT, DOUBLE):
-        return _real(call, text)
+        return _real(call, pc.utf8_trim(x, _JAVA_SPACE))
     if target in (DATE, TIMESTAMP, TIMESTAMP_NTZ):
         return _instant(call, text)
     return _integer(call, text)
 
 
 def _bad(call: Call) -> str:
-    return f"[CAST_INVALID_INPUT] A text is not a {call.type}."
+    return f"[CAST_INVALID_INPUT] The text is no {call.type}."
 
 
 def _matches(text: Datum, pattern: str) -> Mask:
@@ -74,53 +80,105 @@ def _integer(call: Call, text: Datum) -> Evaluated:
 
 def _real(call: Call, text: Datum) -> Evaluated:
     lower = pc.ascii_lower(text)
-    special = {"nan": np.nan, "inf": np.inf, "+inf": np.inf, "infinity": np.inf, "+infinity": np.inf, "-inf": -np.inf, "-infinity": -np.inf}
+    special = {
+        "nan": np.nan,
+        "+nan": np.nan,
+        "-nan": np.nan,
+        "inf": np.inf,
+        "+inf": np.inf,
+        "infinity": np.inf,
+        "+infinity": np.inf,
+        "-inf": -np.inf,
+        "-infinity": -np.inf,
+    }
     index = pc.index_in(lower, value_set=pa.array(list(special))).fill_null(-1).to_numpy(zero_copy_only=False)
+    strict = _matches(text, r"^([+-]?NaN|[^+-].*|[+-][^nN].*)$")  # a sign before NaN is Java's own reading, which knows one spelling only
+    index = np.where(strict, index, -1)
     good = _matches(text, _REAL)
     digits = pc.replace_substring_regex(blank(text, ~good | (index >= 0)), r"(^\+|[dDfF]$)", "")
     arrow = to_arrow_type(call.type)
     values = np.array(raw(digits.cast(arrow)))
     values = np.where(index >= 0, np.array(list(special.values()))[index], values).astype(values.dtype)
+    for row in np.flatnonzero(_matches(text, _HEX) & ~good & (index < 0)):
+        values[row], good[row] = _from_hex(text[int(row)].as_py()), True
     return outcome(build(values, nulls(text), arrow), ~good & (index < 0), call.mode, _bad(call))
+
+
+def _from_hex(text: str) -> float:
+    try:
+        return float.fromhex(text.rstrip("dDfF") if text[-1] in "dDfF" else text)
+    except OverflowError:
+        return -np.inf if text.startswith("-") else np.inf
 
 
 _DATE = r"^(?P<y>[+-]?\d{4,7})(?:-(?P<m>\d{1,2})(?:-(?P<d>\d{1,2})(?:[ T].*)?)?)?$"
 _TIMESTAMP = (
-    r"^(?P<y>[+-]?\d{4,7})(?:-(?P<m>\d{1,2})(?:-(?P<d>\d{1,2})(?:[ T]"
-    r"(?:(?P<H>\d{1,2})(?::(?P<M>\d{1,2})(?::(?P<S>\d{1,2})(?:\.(?P<f>\d{0,9}))?)?)?(?P<z>\s*[^\d\s.].*)?)?)?)?)?$"
+    r"(?s)^(?:(?P<y>[+-]?\d{4,6})(?:-(?P<m>\d{1,2})(?:-(?P<d>\d{1,2})(?:[ T]"
+    r"(?P<H>\d{1,2})(?::(?P<M>\d{1,2})(?::(?P<S>\d{1,2})(?:\.(?P<f>\d*))?(?P<z>\D.*)?)?)?)?)?)?)$"
 )
+_TIME = r"(?s)^(?:T\d{1,2}(?::\d{1,2}(?::\d{1,2}(?:\.\d*)?(?:\D.*)?)?)?|\d{1,2}:\d{1,2}(?::\d{1,2}(?:\.\d*)?(?:\D.*)?)?)$"
+"""A time of day alone, which Spark reads as today's."""
 
 
 def _instant(call: Call, text: Datum) -> Evaluated:
     """``yyyy[-m[m][-d[d][ hh:mm:ss[.ffffff][zone]]]]``. The session's zone counts where the text names none."""
+    if call.type == TIMESTAMP:
+        text = _with_today(text, call.zone or "UTC")
     parts = pc.extract_regex(text, _DATE if call.type == DATE else _TIMESTAMP)
     null, bad = nulls(text), np.asarray(parts.is_null().to_numpy(zero_copy_only=False))
     piece = {f.name: pc.struct_field(parts, f.name) for f in parts.type}
     years, months, day = _whole(piece["y"], 1970), _whole(piece["m"], 1), _whole(piece["d"], 1)
-    ok = (months >= 1) & (months <= 12) & (day >= 1) & (np.abs(years) < 300_000)
+    ok = (months >= 1) & (months <= 12) & (day >= 1)
     month = np.where(ok, (years - 1970) * 12 + months - 1, 0)
     first = month_days(month)
     ok &= day <= month_days(month + 1) - first
     days = first + day - 1
+    if call.type == DATE:
+        ok &= (days >= -(2**31)) & (days < 2**31)
     bad = bad | ~ok if null is None else (bad | ~ok) & ~null
     if call.type == DATE:
         return outcome(build(np.where(bad, 0, days).astype(np.int32), null, pa.date32()), bad, call.mode, _bad(call))
     return _timestamp(call, piece, days, bad, null)
 
 
+def _with_today(text: Datum, session: str) -> Datum:
+    """Times of day with today's date before them, in the zone that the text names or else the session's."""
+    alone = _matches(text, _TIME) & ~np.asarray(text.is_null().to_numpy(zero_copy_only=False))
+    if not alone.any():
+        return text
+    now, out = np.array(world().now_micros(), np.int64), text.to_pylist()
+    for row in np.flatnonzero(alone):
+        time = out[row].removeprefix("T")
+        name = re.sub(r"(?s)^[\d:]*(\.\d*)?", "", time).strip(_JAVA_SPACE)
+        try:
+            today = _dates(np.array([int(zone(name or session).local(now)) // DAY]))[0]
+        except InvalidInput:
+            continue
+        out[row] = f"{today} {time}"
+    return pa.array(out, pa.string())
+
+
 def _timestamp(call: Call, piece: dict[str, Any], days: Numbers, bad: Mask, null: Mask | None) -> Evaluated:
     hour, minute, second = (_whole(piece[k], 0) for k in "HMS")
     fraction = _whole(pc.utf8_slice_codeunits(pc.utf8_rpad(piece["f"].fill_null(""), 6, "0"), 0, 6), 0)
-    outside = (hour > 23) | (minute > 59) | (second > 59) | (np.abs(days) > 106_751_990)
+    outside = (hour > 23) | (minute > 59) | (second > 59) | (np.abs(days) > _LAST_DAY)
     bad = bad | outside if null is None else (bad | outside) & ~null
-    local = np.where(bad, 0, days) * DAY + hour * HOUR + minute * MINUTE + second * SECOND + fraction
-    names = pc.utf8_trim_whitespace(piece["z"].fill_null(""))
-    if call.type == TIMESTAMP:
-        values, unknown = _zoned(local, names, call.zone or "UTC")
-        bad = bad | unknown
-    else:
-        values = local  # TIMESTAMP_NTZ: a zone in the text is read over
-    return outcome(build(values, null, to_arrow_type(call.type)), bad, call.mode, _bad(call))
+    clock = hour * HOUR + minute * MINUTE + second * SECOND + fraction
+    names = pc.utf8_trim(piece["z"].fill_null(""), _JAVA_SPACE)
+    last = np.where(bad, 0, np.sign(days) * (np.abs(days) == _LAST_DAY)) * DAY  # a day that fits in part: judged a day nearer
+    local = np.where(bad, 0, days) * DAY - last + clock
+    values, unknown = _zoned(local, names, call.zone or "UTC")
+    if call.type == TIMESTAMP_NTZ:
+        values = local  # a zone in the text must be one, but counts for nothing
+    with np.errstate(over="ignore"):
+        moved = values + last
+    over = ((last > 0) & (moved < values)) | ((last < 0) & (moved > values))
+    bad = bad | unknown | over
+    return outcome(build(moved, null, to_arrow_type(call.type)), bad, call.mode, _bad(call))
+
+
+_LAST_DAY = 106_751_991
+"""The greatest day, counted from 1970 either way, of which 64 bits of microseconds hold a part."""
 
 
 def _zoned(local: Numbers, names: Datum, session: str) -> tuple[Numbers, Mask]:
@@ -153,22 +211,36 @@ def by_decimal(call: Call, x: Datum) -> Evaluated:
     with decimal.localcontext(decimal.Context(prec=400, rounding=decimal.ROUND_HALF_UP, Emax=10_000, Emin=-10_000)):
         for row, value in enumerate(x.to_pylist()):
             number = _number(value)
-            if number is not None and number.is_finite() and abs(number) < limit * 10:
+            small = (
+                number is not None and number.is_finite() and number.adjusted() <= target.precision
+            )  # others the context cannot even hold
+            if number is not None and small:
                 number = number.quantize(unit)
-            fits = number is not None and number.is_finite() and abs(number) < limit
+            fits = number is not None and small and abs(number) < limit
             out.append(number if fits else None)
             infinite = isinstance(value, float) and number is not None and not number.is_finite()  # NULL in Spark, whatever the mode
             bad[row] = value is not None and not fits and not infinite
     return outcome(pa.array(out, to_arrow_type(target)), bad, call.mode, _bad(call))
 
 
+_DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+
+
 def _number(value: str | float | None) -> decimal.Decimal | None:
+    """A float by its own text; text as Java's ``BigDecimal`` reads it, whose exponent has 32 bits."""
     if value is None:
         return None
+    if not isinstance(value, str):
+        return decimal.Decimal(repr(value))
+    text = value.strip(_JAVA_SPACE)
+    if not _DECIMAL.fullmatch(text):
+        return None
     try:
-        return decimal.Decimal(value.strip(_SPACE) if isinstance(value, str) and "_" not in value else repr(value))
+        number = decimal.Decimal(text)
     except decimal.InvalidOperation:
         return None
+    exponent = number.as_tuple().exponent
+    return number if isinstance(exponent, int) and abs(exponent) < 2**31 else None
 
 
 def render(call: Call, x: Datum) -> Evaluated:

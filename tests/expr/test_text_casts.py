@@ -1,0 +1,80 @@
+"""Text is read as Spark reads it, oddities of Java included: a single value decides whether a part is skipped."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from tamis import expr
+from tamis import types as t
+from tamis.expr import Column, Mode
+from tamis.expr.zones import DAY
+
+NUMBERS = """0x1p3|0X1.8P1|-0x.8p1d|0x10|0x1p99999|+NaN|-NaN|+nan|nan|NAN|NaNd|INF|+Inf|-infinity|Infinityd|1.f|1f|1.5D|1L|5.|.5|.|+.|-|+|1e|e1|1e3|1e309|1e-400
+1e39|3.4028236e38|9223372036854775808|-9223372036854775809|127.9|128|1_0|1,0|--1|1 2|１|٣|9999999.995|99999999.995|0.005|-0.005|1e8|1e1000|1e2147483648|1e-2147483649
+1e99999999999|0e99999999999|true|TRUE|tr|Y|on|1|0|01""".replace("\n", "|").split("|")
+PADDED = [
+    f"{left}{middle}{right}"
+    for middle in ("1", "2024-03-10", "true")
+    for left, right in (" ", "\t\n"[:2], ("\x7f", ""), ("\xa0", ""), ("", "\xa0"), ("\x00", "\x0b"))[1:]
+]
+DATES = """2024-3-1|2024|2024-03|2024-|24-03-10|2024-02-30|2024-13-01|02024-03-10|0002024-03-10|12345-01-01|300001-01-01|1234567-01-01|5881580-07-11|5881580-07-12|-2024-03-10
++2024-3|0000-01-01|2024-03-10T|2024-03-10 junk|2024-03-10Tjunk|2024-03-10x|2024 Z|2024-03-10 UTC|2024-03-10Z|2024-03-10 10|2024-03-10 10:|2024-03-10 2:3|2024-03-10 02 UTC
+2024-03-10 02:30 UTC|2024-03-10 02:30.5|2024-03-10 02:30:00.|2024-03-10 02:30:00.1234567891|2024-03-10 02:30:60|2024-03-10 24:00:00|2024-03-10  02:30:00|2024-03-10t02:30:00
+2024-03-10 02:30:00+|2024-03-10 02:30:00 a|2024-03-10T02:30:00 Z|2024-03-10 02:30:00z|294247-01-10|294247-01-10 04:00:54.775807|294247-01-10 04:00:54.775808|-290308-12-22
+1883-11-18 12:00:00 America/New_York|1582-10-10 00:00:00""".replace("\n", "|").split("|")
+ZONES = """CST|BST|IST|AST|EST|MST|HST|PST|EST5EDT|GMT|UT|UTC+2|UTC+2:3|UTC+02|GMT+5:30|UT-3|UTC-0330|+5|+053|+0530|+05:30:15|+053015|-18:00|+18:01|+19|+05:3|+5:3|+1:2:3|Zulu|utc
+europe/berlin|Europe/Berlin|GMT0|Etc/GMT+5|Factory|ROC|posixrules|-0|+05:60""".replace("\n", "|").split("|")
+TEXTS = sorted({*NUMBERS, *PADDED, *DATES, *(f"2024-03-10 02:30:00 {z}" for z in ZONES)})
+TARGETS = [
+    t.BYTE,
+    t.INTEGER,
+    t.LONG,
+    t.FLOAT,
+    t.DOUBLE,
+    t.BOOLEAN,
+    t.Decimal(10, 2),
+    t.Decimal(38, 18),
+    t.DATE,
+    t.TIMESTAMP,
+    t.TIMESTAMP_NTZ,
+]
+
+
+def cast(target: t.DataType, mode: Mode, zone: str, texts: list[str]) -> pa.Array:
+    tree = expr.call("cast", Column(t.STRING, (1,), "s"), mode=mode, zone=zone, type=target)
+    return expr.evaluate(tree, {1: pa.array(texts)}, len(texts)).values
+
+
+def plain(array: pa.Array) -> list[Any]:
+    if pa.types.is_temporal(array.type):
+        array = array.cast(pa.int32() if pa.types.is_date32(array.type) else pa.int64())
+    return ["NaN" if v != v else v for v in array.to_pylist()]
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(("mode", "zone"), [(Mode.TRY, "America/New_York"), (Mode.LEGACY, "Pacific/Apia")])
+def test_text_reads_as_in_spark(spark: Any, mode: Mode, zone: str) -> None:
+    session = spark.newSession()
+    session.conf.set("spark.sql.session.timeZone", zone)
+    session.conf.set("spark.sql.ansi.enabled", "false")
+    session.createDataFrame(pa.table({"s": TEXTS})).createOrReplaceTempView("texts")
+    name = "try_cast" if mode is Mode.TRY else "cast"
+    casts = ", ".join(f"{name}(s AS {target}) AS c{i}" for i, target in enumerate(TARGETS))
+    expected = session.sql(f"SELECT s, {casts} FROM texts").toArrow().combine_chunks()
+    texts = expected["s"].to_pylist()
+    wrong = [
+        f"{target} of {text!r}: Spark {a}, here {b}"
+        for i, target in enumerate(TARGETS)
+        for text, a, b in zip(texts, plain(expected[f"c{i}"].combine_chunks()), plain(cast(target, mode, zone, texts)), strict=True)
+        if a != b
+    ]
+    assert "\n".join(wrong) == ""
+
+
+def test_a_time_alone_is_todays() -> None:
+    values = plain(cast(t.TIMESTAMP, Mode.TRY, "UTC", ["12:30:00", "T12:30", "12:30:00.5 UTC", "12:", "T", "12:30 UTC"]))
+    noon = 45_000_000_000
+    assert [v if v is None else v % DAY - noon for v in values] == [0, 0, 500_000, None, None, None]
