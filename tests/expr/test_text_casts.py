@@ -78,3 +78,15 @@ def test_a_time_alone_is_todays() -> None:
     values = plain(cast(t.TIMESTAMP, Mode.TRY, "UTC", ["12:30:00", "T12:30", "12:30:00.5 UTC", "12:", "T", "12:30 UTC"]))
     noon = 45_000_000_000
     assert [v if v is None else v % DAY - noon for v in values] == [0, 0, 500_000, None, None, None]
+
+
+CASED = ["ß", "ss", "İ", "İstanbul", "ŉ", "ΑΣ", "ας", "ﬁ", "ǅ", "é", "e\u0301", "ſ", "ẞ", "ı", "𐐀", "ა", "a\u0345", "ᾳ", "abc", ""]
+
+
+@pytest.mark.spark
+def test_case_changes_as_in_spark(spark: Any) -> None:
+    spark.createDataFrame(pa.table({"s": CASED})).createOrReplaceTempView("cased")
+    expected = spark.sql("SELECT s, upper(s) AS upper, lower(s) AS lower FROM cased").toArrow().combine_chunks()
+    for name in ("upper", "lower"):
+        tree = expr.call(name, Column(t.STRING, (1,), "s"))
+        assert expr.evaluate(tree, {1: expected["s"].combine_chunks()}, len(CASED)).values.to_pylist() == expected[name].to_pylist()

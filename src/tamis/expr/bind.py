@@ -20,8 +20,8 @@ from tamis.errors import InvalidInput, NotFound
 from tamis.expr.catalogue import call, sql_name
 from tamis.expr.frontend import bound
 from tamis.expr.literals import interval, list_of, number, type_of
-from tamis.expr.tree import Expr, Literal, Mode, Opaque
-from tamis.types import BINARY, BOOLEAN, NULL, STRING, TIMESTAMP, DataType, Schema
+from tamis.expr.tree import Column, Expr, Literal, Mode, Opaque
+from tamis.types import BINARY, BOOLEAN, NULL, STRING, TIMESTAMP, DataType, Schema, String
 
 
 class SparkWords(Databricks):
@@ -126,7 +126,26 @@ class Binder:
                 node = node.this
             args = [self._predicate(self.bind(p)) for p in (node, *reversed(parts))]
             return self.call(name, *args, data_type=BOOLEAN)
-        return self.call(name, self.bind(node.this), self.bind(node.expression), data_type=BOOLEAN if name in _TESTS else None)
+        if name in _TESTS:
+            return self.compared(name, self.bind(node.this), self.bind(node.expression))
+        return self.call(name, self.bind(node.this), self.bind(node.expression))
+
+    def compared(self, name: str, a: Expr, b: Expr) -> Expr:
+        return self.call(name, *self.even([a, b]), data_type=BOOLEAN)
+
+    def even(self, sides: list[Expr]) -> list[Expr]:
+        """CHAR columns and constants that are compared, padded to the longest of them, as Spark does (columns only, not fields of structs)."""
+        lengths = [_char_length(s) for s in sides]
+        if not any(_is_char(s) for s in sides) or any(n is None for n in lengths):
+            return sides
+        longest = max(n for n in lengths if n is not None)
+        return [self._padded(s, longest - (n or 0)) for s, n in zip(sides, lengths, strict=True)]
+
+    def _padded(self, side: Expr, missing: int) -> Expr:
+        if missing <= 0 or (isinstance(side, Literal) and side.value is None):
+            return side
+        blanks = " " * missing
+        return replace(side, value=side.value + blanks) if isinstance(side, Literal) else self.call("concat", side, Literal(STRING, blanks))
 
     def _predicate(self, expr: Expr) -> Expr:
         return replace(expr, type=BOOLEAN) if isinstance(expr, Opaque) and expr.type == NULL else expr
@@ -184,15 +203,17 @@ class Binder:
     def listed(self, node: exp.In) -> Expr:
         if node.args.get("query") is not None or node.args.get("unnest") is not None:
             return self.unknown(node)
-        value = self.bind(node.this)
-        options = [self.bind(o) for o in node.expressions]
+        value, *options = self.even([self.bind(node.this), *(self.bind(o) for o in node.expressions)])
         array = list_of(value, options, self.mode, self.zone)
         if array is not None:
             return self.call("in", value, array, data_type=BOOLEAN)
         return self.call("in", value, *options, data_type=BOOLEAN)
 
     def between(self, node: exp.Between) -> Expr:
-        return self.call("between", *(self.bind(node.args[k]) for k in ("this", "low", "high")), data_type=BOOLEAN)
+        value, low, high = (self.bind(node.args[k]) for k in ("this", "low", "high"))
+        if _is_char(value):
+            return self.call("and", self.compared("ge", value, low), self.compared("le", value, high), data_type=BOOLEAN)
+        return self.call("between", value, low, high, data_type=BOOLEAN)
 
     def test(self, node: exp.Is) -> Expr:
         value, what = self.bind(node.this), node.expression
@@ -216,7 +237,7 @@ class Binder:
         subject = self.bind(node.this) if node.this is not None else None
         for branch in node.args["ifs"]:
             condition = self.bind(branch.this)
-            args.append(self.call("eq", subject, condition) if subject is not None else self._predicate(condition))
+            args.append(self.compared("eq", subject, condition) if subject is not None else self._predicate(condition))
             args.append(self.bind(branch.args["true"]))
         default = node.args.get("default")
         args.append(self.bind(default) if default is not None else Literal(NULL, None))
@@ -271,6 +292,20 @@ class Binder:
         return self.call("concat", *(self.bind(e) for e in node.expressions))
 
 
+def _is_char(side: Expr) -> bool:
+    return isinstance(side, Column) and len(side.ids) == 1 and isinstance(side.type, String) and side.type.kind == "char"
+
+
+def _char_length(side: Expr) -> int | None:
+    """Of a CHAR column or a constant text (NULL: 0); None for anything else, beside which nothing is padded."""
+    if _is_char(side):
+        assert isinstance(side.type, String)
+        return side.type.length
+    if isinstance(side, Literal):
+        return len(side.value) if isinstance(side.value, str) else 0 if side.value is None else None
+    return None
+
+
 _NOTHING: tuple[object, ...] = (None, False, [])
 _ASKED = frozenset({"this", "expression", "expressions"})
 _ALSO_ASKED: dict[type, frozenset[str]] = {
@@ -313,7 +348,7 @@ _HANDLERS: dict[type, Callable[[Binder, Any], Expr]] = {
     exp.Is: Binder.test,
     exp.Like: Binder.like,
     exp.Escape: Binder.like,
-    exp.NullSafeNEQ: lambda b, n: b.call("not", b.call("null_safe_eq", b.bind(n.this), b.bind(n.expression), data_type=BOOLEAN)),
+    exp.NullSafeNEQ: lambda b, n: b.call("not", b.compared("null_safe_eq", b.bind(n.this), b.bind(n.expression))),
     exp.Case: Binder.case,
     exp.If: Binder.when,
     exp.Anonymous: Binder.named,

@@ -148,13 +148,23 @@ declare(
         limits=lambda _: (0, None),
     )
 )
-_SIMPLE = {"upper": pc.utf8_upper, "lower": pc.utf8_lower}
+_SIMPLE = {"upper": (pc.ascii_upper, str.upper), "lower": (pc.ascii_lower, str.lower)}
+
+
+def _cased(name: str, x: Datum) -> Datum:
+    """Beyond ASCII by Unicode's full mapping, as Java and ICU do (``ß`` is ``SS``, a final ``Σ`` is ``ς``); Arrow's maps characters one by one."""
+    plain, whole = _SIMPLE[name]
+    texts = full(x, 1)
+    if pc.all(pc.string_is_ascii(texts)).as_py() is not False:
+        return plain(x)
+    out = pa.array([None if v is None else whole(v) for v in texts.to_pylist()], pa.string())
+    return out[0] if isinstance(x, pa.Scalar) else out
 
 
 def _simple(call_: Call, args: list[Datum]) -> Evaluated:
     x = args[0]
     if call_.function in _SIMPLE:
-        return Evaluated(_SIMPLE[call_.function](x))
+        return Evaluated(_cased(call_.function, x))
     trim = {"trim": pc.utf8_trim, "ltrim": pc.utf8_ltrim, "rtrim": pc.utf8_rtrim}[call_.function]
     return Evaluated(trim(x, " "))
 
