@@ -16,6 +16,7 @@ A target lives until Java has collected its object. So it must not hold a Java o
 from __future__ import annotations
 
 import itertools
+import threading
 import traceback
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
@@ -49,6 +50,7 @@ class Bridge:
         context = self.jvm.java.lang.Thread.currentThread().getContextClassLoader()
         self._loader = self._compile(_source("Handler"), context).getClassLoader()
         self._helpers: dict[str, Any] = {}
+        self._lock = threading.RLock()
         self._tools = self.helper("Tools")
 
     @property
@@ -115,10 +117,11 @@ class Bridge:
 
     def helper(self, name: str) -> Any:
         """The one instance of class ``tamis.<name>``, compiled from ``java/<name>.java`` at first use. Call its instance methods."""
-        if name not in self._helpers:
-            found = self._compile(_source(name), self._loader).getClassLoader().loadClass(f"tamis.{name}")
-            self._helpers[name] = found.getConstructor(self._gateway.new_array(self.jvm.Class, 0)).newInstance(None)
-        return self._helpers[name]
+        with self._lock:  # Py4J remembers methods by class name: a second class of that name would be called by the first one's
+            if name not in self._helpers:
+                found = self._compile(_source(name), self._loader).getClassLoader().loadClass(f"tamis.{name}")
+                self._helpers[name] = found.getConstructor(self._gateway.new_array(self.jvm.Class, 0)).newInstance(None)
+            return self._helpers[name]
 
     def identifier(self, java_identifier: Any) -> tuple[str, ...]:
         """The parts of the namespace, and the name, of a catalog identifier."""
@@ -280,14 +283,16 @@ def _source(name: str) -> str:
 
 
 _bridges: weakref.WeakKeyDictionary[Any, Bridge] = weakref.WeakKeyDictionary()
+_making = threading.Lock()
 
 
 def bridge(spark: Any) -> Bridge:
     """The bridge to the JVM of ``spark`` (a classic SparkSession); made at first use, about 0.5 s, and shared by all its sessions."""
     gateway = spark.sparkContext._gateway
-    if gateway not in _bridges:
-        _bridges[gateway] = Bridge(gateway)
-    return _bridges[gateway]
+    with _making:
+        if gateway not in _bridges:
+            _bridges[gateway] = Bridge(gateway)
+        return _bridges[gateway]
 
 
 def implement(spark: Any, interfaces: Sequence[str], target: object) -> Any:

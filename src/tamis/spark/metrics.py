@@ -181,14 +181,16 @@ class _Param:
 
 
 _ledgers: weakref.WeakKeyDictionary[Any, Ledger] = weakref.WeakKeyDictionary()
+_opening = threading.Lock()
 
 
 def ledger(owner: Bridge) -> Ledger:
     """The ledger of the Spark application that runs in this JVM now."""
     context = _running()
-    if context not in _ledgers:
-        _ledgers[context] = Ledger(owner, context)
-    return _ledgers[context]
+    with _opening:
+        if context not in _ledgers:
+            _ledgers[context] = Ledger(owner, context)
+        return _ledgers[context]
 
 
 def _running() -> Any:
