@@ -46,4 +46,3 @@ def to_ipc(table: pa.Table) -> bytes:
 
 def from_ipc(data: bytes) -> pa.Table:
     return pa.ipc.open_stream(data).read_all()
-
