@@ -80,7 +80,7 @@ def rows(default: int) -> int:
 
 
 def rounds() -> int:
-    return 2 if quick() else 4
+    return int(os.environ.get("BENCH_ROUNDS") or (2 if quick() else 4))
 
 
 def in_turn(rounds_: int, **work: Callable[[int], Any]) -> dict[str, dict[str, Any]]:
