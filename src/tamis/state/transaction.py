@@ -50,16 +50,11 @@ class _Transaction:
 
     def run(self) -> Snapshot:
         for attempt in range(ATTEMPTS):
-            latest, head = self._landing.sure(self._latest)
-            done = self._landing.sure(lambda: self._made_before(latest))  # noqa: B023  # called at once
-            if done is not None:
-                return done
-            streams = next_streams(self._store, latest, self._proposal.operation.stream)
-            if streams is None:
-                return Snapshot(self._store, latest, head)
-            self._check(latest, head)
-            self._prepare()
-            made = self._landing.put(self._next(latest, head, streams))
+            ready = self._landing.sure(self._ready)
+            if isinstance(ready, Snapshot):
+                return ready
+            mine, head = ready
+            made = self._landing.put(mine)
             if made is not None:
                 return landed(self._store, made, made.head or head)
             world().sleep(world().uniform(0, min(1.0, 0.005 * 2 ** min(attempt, 8))))
@@ -69,6 +64,19 @@ class _Transaction:
             name=self._store.url,
             remedy="Try again with fewer writers.",
         )
+
+    def _ready(self) -> Snapshot | tuple[Commit, Head]:
+        """The commit that can be tried now, and the head before it; or the version that says that nothing is left to do."""
+        latest, head = self._latest()
+        done = self._made_before(latest)
+        if done is not None:
+            return done
+        streams = next_streams(self._store, latest, self._proposal.operation.stream)
+        if streams is None:
+            return Snapshot(self._store, latest, head)
+        self._check(latest, head)
+        self._prepare()
+        return self._next(latest, head, streams), head
 
     def _latest(self) -> tuple[Commit, Head]:
         latest = find_latest(self._store)
