@@ -30,6 +30,11 @@ integer0 NOT IN (1, 12, 100000)
 double0 IN (0.0, double('NaN'), 1.5)
 string0 IN ('a', 'é', '')
 integer0 IN (integer1, 5, tinyint0)
+timestamp0 IN ('2024-01-31 12:00:00', '1969-12-31')
+date0 NOT IN (DATE'2024-01-31', '1969-12-31')
+integer0 IN ('12', '1.0', '1')
+decimal0 = '1.50'
+coalesce(date0, '2024-01-31') = '2024-01-31'
 date0 IN (DATE'2024-01-31', DATE'1969-12-31')
 integer0 BETWEEN -1 AND integer1
 boolean0 AND boolean1

@@ -92,8 +92,8 @@ def wider_numeric(a: DataType, b: DataType) -> DataType | None:
     return DOUBLE
 
 
-def wider(a: DataType, b: DataType, mode: Mode = Mode.ANSI) -> DataType | None:
-    """The type to which both sides of a comparison, or all branches of a CASE, are brought; None if Spark refuses or we do not know."""
+def wider(a: DataType, b: DataType, mode: Mode = Mode.ANSI, *, sides: bool = False) -> DataType | None:
+    """The type to which the ``sides`` of a comparison, else the members of a list or branches of a CASE, are brought; None if Spark refuses or we do not know."""
     if a == b:
         return a
     if NULL in {a, b}:
@@ -109,13 +109,15 @@ def wider(a: DataType, b: DataType, mode: Mode = Mode.ANSI) -> DataType | None:
     if isinstance(a, Time) and isinstance(b, Time):
         return Time(max(a.precision, b.precision))
     if is_text(a) or is_text(b):
-        return _wider_than_text(b if is_text(a) else a, mode)
+        return _wider_than_text(b if is_text(a) else a, mode, sides)
     return None
 
 
-def _wider_than_text(other: DataType, mode: Mode) -> DataType | None:
+def _wider_than_text(other: DataType, mode: Mode, sides: bool) -> DataType | None:
+    if mode is Mode.LEGACY and not sides:
+        return None if other in {BOOLEAN, BINARY} else STRING
     if mode is Mode.LEGACY:
-        return other if is_numeric(other) or is_instant(other) or other == BOOLEAN else None
+        return DOUBLE if isinstance(other, Decimal) else other if is_numeric(other) or is_instant(other) or other == BOOLEAN else None
     if other in INTEGRAL:
         return LONG
     if is_numeric(other):
@@ -123,11 +125,11 @@ def _wider_than_text(other: DataType, mode: Mode) -> DataType | None:
     return other if is_instant(other) or other in {BOOLEAN, BINARY} else None
 
 
-def widest(types: list[DataType], mode: Mode = Mode.ANSI) -> DataType | None:
+def widest(types: list[DataType], mode: Mode = Mode.ANSI, *, sides: bool = False) -> DataType | None:
     """``wider`` over many, text first as Spark folds them."""
     out: DataType | None = NULL
     for data_type in sorted(types, key=lambda t: not is_text(t)):
-        out = wider(out, data_type, mode) if out is not None else None
+        out = wider(out, data_type, mode, sides=sides) if out is not None else None
     return out
 
 
@@ -177,12 +179,12 @@ def _bring_literals(expr: Literals, data_type: DataType, mode: Mode, zone: str |
     return Literals(data_type, values) if values is not None else opaque("list", (), data_type)
 
 
-def common(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> tuple[tuple[Expr, ...], DataType] | None:
-    """All arguments brought to one type, or None where there is none that orders."""
+def common(args: tuple[Expr, ...], mode: Mode, zone: str | None, *, sides: bool = False) -> tuple[tuple[Expr, ...], DataType] | None:
+    """All arguments brought to one type, or None where there is none that orders. See ``wider``."""
     types: list[DataType] = [a.type for a in args]
     if any(isinstance(t, Decimal) for t in types):
         types = [narrowest(a) for a in args]
-    target = types[0] if len(set(types)) == 1 else widest(types, mode)
+    target = types[0] if len(set(types)) == 1 else widest(types, mode, sides=sides)
     if target is None:
         return None
     if is_text(target):

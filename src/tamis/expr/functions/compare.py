@@ -51,7 +51,7 @@ def compare(op: str, a: Datum, b: Datum) -> Datum:
 def _pair(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature | None:
     if len(args) != 2:
         return None
-    brought = common(args, mode, zone)
+    brought = common(args, mode, zone, sides=True)
     if brought is None or not (orders(brought[1]) or brought[1] == NULL):
         return None
     return Signature(brought[0], BOOLEAN)
