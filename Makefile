@@ -5,10 +5,10 @@ BIN := .venv/bin
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-quick lint types format bench nightly clean
+.PHONY: help setup demo test test-quick test-spark-4.2 lint types format bench nightly soak clean
 
 help:  ## what can be made
-	@sed -n 's/^\([a-z-]*\):.*## /  \1: /p' $(MAKEFILE_LIST)
+	@sed -n 's/^\([a-z0-9.-]*\):.*## /  \1: /p' $(MAKEFILE_LIST)
 
 setup: $(READY)  ## .venv with the project and all that its tests need
 
@@ -24,12 +24,25 @@ demo: setup  ## the main job on real data, checked row for row: under 3 minutes,
 	@.ci/machine check
 	$(BIN)/tamis demo --path ./demo-lake
 
-test: setup  ## all tests
+test: setup  ## all tests, in two processes; the tests of a file stay together
 	@.ci/machine check
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 test-quick: setup  ## the tests that need no JVM, in seconds
 	$(BIN)/python -m pytest -q -m "not spark and not slow"
+
+OLD := .venv-spark-4.2
+
+$(OLD)/.ready: requirements/spark-4.2.txt $(READY)
+	@test -x $(OLD)/bin/python || $(PYTHON) -m venv $(OLD)
+	$(OLD)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/build.txt
+	$(OLD)/bin/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --require-hashes -r requirements/test.txt
+	$(OLD)/bin/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --require-hashes -r requirements/spark-4.2.txt
+	$(OLD)/bin/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --editable .
+	@touch $@
+
+test-spark-4.2: $(OLD)/.ready  ## the tests that need Spark, on the oldest Spark that is supported
+	$(OLD)/bin/python -m pytest -m spark
 
 lint: setup  ## ruff: rules and format
 	$(BIN)/ruff check
@@ -45,6 +58,9 @@ format: setup  ## what lint would ask for
 nightly: setup  ## all tests, with many more random cases
 	HYPOTHESIS_PROFILE=nightly $(BIN)/python -m pytest --timeout=3600
 
+soak: setup  ## the simulation for an hour; SEED=… and MINUTES=… choose
+	$(BIN)/python -m tests.simulation.soak $(or $(MINUTES),60) $(or $(SEED),0)
+
 .venv/.bench: requirements/bench.txt $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --require-hashes -r requirements/bench.txt
 	@touch $@
@@ -53,4 +69,4 @@ bench: setup .venv/.bench  ## every figure, peers beside it; results in bench/re
 	$(BIN)/python -m bench $(BENCH)
 
 clean:  ## what the commands above leave behind
-	rm -rf .venv demo-lake build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis spark-warehouse
+	rm -rf .venv $(OLD) demo-lake build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis spark-warehouse

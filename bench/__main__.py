@@ -7,7 +7,7 @@ import sys
 import time
 from pathlib import Path
 
-ORDER = ("imports", "state", "planning", "write", "scan")
+ORDER = ("imports", "state", "planning", "write", "scan", "index", "lazy", "tending")
 HERE = Path(__file__).parent
 
 

@@ -7,6 +7,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+import which_filters
+
 from tamis import errors
 from tamis.schema import check
 
@@ -91,7 +93,7 @@ def errors_page() -> str:
     return "\n".join(lines) + "\n"
 
 
-PAGES = {"errors.md": errors_page}
+PAGES = {"errors.md": errors_page, "which-filters-skip.md": which_filters.page}
 
 if __name__ == "__main__":
     for name, make in PAGES.items():

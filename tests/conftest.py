@@ -1,4 +1,4 @@
-"""What all tests share: how much Hypothesis tries, and one Spark session.
+"""What all tests share: how much Hypothesis tries, and one Spark session per process.
 
 ``HYPOTHESIS_PROFILE`` (``dev`` unless told, ``ci`` where ``CI`` is set, ``nightly``) is the only dial of the property tests; a test
 never sets its own number of examples.
@@ -31,6 +31,8 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if IN_CI els
 # Python turns Spark's instants into local time: one zone for the driver, the JVM and the workers keeps tests the same everywhere.
 os.environ["TZ"] = "UTC"
 time.tzset()
+# An audit that finds a wrong proof fails the test.
+os.environ["TAMIS_AUDIT"] = "raise"
 # Workers start the first python3 on PATH, which may lack pyarrow; ``tamis.attach`` cares for that, plain Spark in tests does not.
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 

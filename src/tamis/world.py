@@ -84,3 +84,11 @@ def new_id() -> str:
     """A new identifier: 32 hexadecimal digits that rise with time (as UUID version 7 does), never given twice."""
     millis = _world.now_micros() // 1_000
     return f"{millis & (2**48 - 1):012x}{_world.random_bytes(10).hex()}"
+
+
+def made_micros(identifier: str) -> int:
+    """When an identifier was made, in microseconds since the epoch, rounded down to a millisecond; never, for a name that is none of ours."""
+    try:
+        return int(identifier[:12], 16) * 1_000 if len(identifier) == 32 else 2**63
+    except ValueError:
+        return 2**63

@@ -133,8 +133,62 @@ nullif(i, 550) > 1150|11|0
 NOT (i < 100 OR i >= 1100)|2|10
 i < 100 OR hash(s) = 3|0|1
 i < 100 AND hash(s) = 3|11|0
+round(x) = 3|10|0
+round(x, 1) > 10.5|10|1
+round(i, -2) = 600|10|0
+bround(x) <= 1|10|1
+floor(x, 1) = 3.1|11|0
+sign(i) = -1|12|0
+date_format(ts, 'yyyy-MM') = '2024-03'|10|1
+date_format(ts, 'yyyy-MM-dd') >= '2024-12-01'|11|0
+date_format(d, 'yyyyMMdd') < '20240120'|11|0
+date_format(ts, 'MM-yyyy') = '03-2024'|0|0
+from_unixtime(unix_timestamp(ts), 'yyyy-MM') = '2024-03'|10|1
+to_date(s, 'yyyy-MM-dd') > DATE'2024-01-01'|0|0
+try_to_date(s) > DATE'2024-01-01'|0|0
+make_date(year(d), 1, 1) = DATE'2025-01-01'|12|0
+timestampdiff(DAY, TIMESTAMP'2024-01-01 00:00:00', ts) >= 330|11|1
+timestampdiff(MONTH, ts, TIMESTAMP'2024-12-31 00:00:00') = 0|11|0
+datediff(DAY, DATE'2024-01-01', d) < 20|11|0
+timestampadd(DAY, 30, ts) > TIMESTAMP'2024-12-01 00:00:00'|10|1
+from_utc_timestamp(ts, 'Europe/Berlin') < TIMESTAMP'2024-01-15 00:00:00'|11|0
+to_utc_timestamp(ts, 'Europe/Berlin') >= TIMESTAMP'2024-12-01 00:00:00'|11|0
+ts >= TIMESTAMP'2024-12-31 00:00:00' - INTERVAL 1 MONTH|11|0
+d + make_ym_interval(0, 1) > DATE'2024-12-30'|11|0
+extract(DOW_ISO FROM d) = 8|12|0
+extract(SECOND FROM ts) >= 60|12|0
+substring(s, 2, 1) = '9'|12|0
+substring('b' || s, 2, 1) = 'd'|11|1
 cast(l AS TINYINT) = 5|0|0
 try_cast(l AS TINYINT) = 5|0|0
+lower(s) LIKE 'c%'|11|1
+lower(s) = 'A000'|12|0
+upper(s) >= 'L'|11|1
+s ILIKE 'C%'|11|1
+trim(s) = 'c000'|11|0
+rtrim(s) >= 'l'|11|1
+replace(s, 'x', '') < 'b'|11|0
+concat(s, '-x') >= 'l'|10|1
+split_part(s, '-', 1) >= 'l'|11|1
+split(s, '-')[0] >= 'l'|11|1
+split(concat('a-', s), '-')[1] >= 'l'|11|1
+s RLIKE '^[ab]'|10|2
+cast(i AS STRING) = '550'|10|0
+cast(i AS STRING) LIKE '11%'|9|1
+cast(d AS STRING) LIKE '2024-03%'|10|1
+cast(ts AS STRING) >= '2024-12-01'|11|0
+date_format(d, 'MM-dd') >= '12-01'|11|0
+abs(i - 550) > 500|9|1
+i % 10 = 10|12|0
+i % 7 = 3 AND i < 100|11|0
+pmod(i, 7) < 0|12|0
+ceil(x) = 3|10|0
+sqrt(i) < 5|11|0
+next_day(d, 'MON') > DATE'2024-12-20'|11|0
+trunc(d, 'q') = DATE'2024-01-01'|12|0
+cast(l / 2.0D AS TIMESTAMP) < TIMESTAMP'1970-01-01 00:05:00'|11|0
+ts > timestamp_seconds(unix_timestamp() - 86400)|11|0
+from_unixtime(l / 10) LIKE '1970-01-01 00:00%'|11|0
 """.strip().splitlines()
 ]
 

@@ -48,11 +48,16 @@ def test_random_trees(spark: Any, zone: str) -> None:
     assert "\n".join(differences(spark, in_range(rows(2, 6)), [(expr.to_sql(t), t) for t in trees], zone)) == ""
 
 
+SATURATES = ("floor(", "ceil(", "ceiling(")
+"""Beyond BIGINT Spark 4.3 raises and 4.2 gives the nearest BIGINT. We raise as 4.3 does; what may fail is never skipped, so both are served."""
+
+
 def test_what_fails_here_fails_in_spark(spark: Any) -> None:
     table = in_range(rows(3))
     batch = {f.id: table.column(i) for i, f in enumerate(SCHEMA.fields)}
     missing = []
-    for phrase in PHRASES:
+    phrases = [phrase for phrase in PHRASES if spark.version >= "4.3" or not phrase.startswith(SATURATES)]
+    for phrase in phrases:
         out = expr.evaluate(bound(phrase, "UTC"), batch, table.num_rows)
         if out.failed is not None and out.failed.any() and not fails(spark, table.slice(int(out.failed.argmax()), 1), phrase, "UTC"):
             missing.append(f"{phrase}: {out.error} {table.slice(int(out.failed.argmax()), 1).to_pylist()}")

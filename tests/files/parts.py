@@ -13,17 +13,20 @@ from tamis.types.arrow import to_arrow_schema
 
 
 def write_part(
-    store: Any, schema: Schema, batches: list[pa.RecordBatch], part_id: str = "p", notes: Mapping[str, str] | None = None
+    store: Any,
+    schema: Schema,
+    batches: list[pa.RecordBatch],
+    part_id: str = "p",
+    notes: Mapping[str, str] | None = None,
+    form: str = "parquet",
 ) -> PartRef:
     """One block per batch."""
-    path = f"data/{part_id}.parquet"
-    writer = create_part(store, path, "parquet", to_arrow_schema(schema), WriteOptions(part_id=part_id))
+    path = f"data/{part_id}.{form}"
+    writer = create_part(store, path, form, to_arrow_schema(schema), WriteOptions(part_id=part_id))
     for batch in batches:
         writer.write(batch)
     done = writer.close(notes or {})
-    return PartRef(
-        part_id, path, "parquet", schema.schema_id, sum(done.blocks), done.bytes, done.checksum, done.footer_checksum, done.blocks
-    )
+    return PartRef(part_id, path, form, schema.schema_id, sum(done.blocks), done.bytes, done.checksum, done.footer_checksum, done.blocks)
 
 
 def read_all(store: Any, ref: PartRef, schema: Schema, ids: list[int] | None = None) -> pa.Table:

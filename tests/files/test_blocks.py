@@ -22,22 +22,27 @@ SCHEMA = Schema((Field("n", LONG, id=1), Field("s", STRING, id=2)))
 SIZES = (5, 1, 7, 3)
 
 
-def part_of(sizes: tuple[int, ...] = SIZES) -> PartRef:
+def part_of(sizes: tuple[int, ...] = SIZES, form: str = "parquet") -> PartRef:
     batches, start = [], 0
     for size in sizes:
         numbers = list(range(start, start + size))
         batches.append(pa.record_batch([numbers, [str(n) for n in numbers]], schema=to_arrow_schema(SCHEMA)))
         start += size
-    return write_part(STORE, SCHEMA, batches)
+    return write_part(STORE, SCHEMA, batches, f"blocks-{form}", form=form)
 
 
-REF = part_of()
+FORMATS = ["parquet", "vortex", "orc"]
+REFS = {form: part_of(form=form) for form in FORMATS}
+REF = REFS["parquet"]
 
 
+@pytest.mark.parametrize("form", FORMATS)
 @given(st.sets(st.integers(0, len(SIZES) - 1)), st.none() | st.sets(st.integers(0, sum(SIZES) - 1)))
-def test_chosen_blocks_and_rows(blocks: set[int], rows: set[int] | None) -> None:
-    part = open_part(STORE, REF, SCHEMA)
-    starts = np.concatenate([[0], np.cumsum(SIZES)])
+def test_chosen_blocks_and_rows(form: str, blocks: set[int], rows: set[int] | None) -> None:
+    part = open_part(STORE, REFS[form], SCHEMA)
+    sizes = REFS[form].blocks
+    blocks = {b for b in blocks if b < len(sizes)}
+    starts = np.concatenate([[0], np.cumsum(sizes)])
     expected = [n for b in sorted(blocks) for n in range(starts[b], starts[b + 1]) if rows is None or n in rows]
     ordinals = None if rows is None else np.array(sorted(rows), dtype=np.int64)
     pieces = list(part.read([1, 2], sorted(blocks), ordinals))
@@ -46,13 +51,15 @@ def test_chosen_blocks_and_rows(blocks: set[int], rows: set[int] | None) -> None
     assert [s for p in pieces for s in p.batch.column("2").to_pylist()] == [str(n) for n in expected]
 
 
-def test_no_columns_still_have_rows() -> None:
-    (piece,) = open_part(STORE, REF, SCHEMA).read([], [0, 2])
-    assert (piece.batch.num_columns, piece.batch.num_rows) == (0, 12)
+@pytest.mark.parametrize("form", FORMATS)
+def test_no_columns_still_have_rows(form: str) -> None:
+    pieces = list(open_part(STORE, REFS[form], SCHEMA).read([], range(len(REFS[form].blocks))))
+    assert [(p.batch.num_columns, p.batch.num_rows) for p in pieces] == [(0, 16)]
 
 
-def test_a_column_that_the_file_lacks_is_left_out() -> None:
-    (piece,) = open_part(STORE, REF, SCHEMA).read([99, 1], [1])
+@pytest.mark.parametrize("form", FORMATS)
+def test_a_column_that_the_file_lacks_is_left_out(form: str) -> None:
+    (piece,) = open_part(STORE, REFS[form], SCHEMA).read([99, 1], [0])
     assert piece.batch.schema.names == ["1"]
 
 
@@ -78,19 +85,20 @@ def test_unknown_format_is_named() -> None:
         create_part(STORE, "data/x", "arrowhead", to_arrow_schema(SCHEMA))
 
 
-def evidence(data_type: DataType, blocks: list[pa.Array], notes: dict[str, str]) -> ColumnEvidence:
+def evidence(data_type: DataType, blocks: list[pa.Array], notes: dict[str, str], form: str = "parquet") -> ColumnEvidence:
     schema = Schema((Field("c", data_type, id=7),))
-    ref = write_part(STORE, schema, [pa.record_batch([b], schema=to_arrow_schema(schema)) for b in blocks], notes=notes)
+    ref = write_part(STORE, schema, [pa.record_batch([b], schema=to_arrow_schema(schema)) for b in blocks], notes=notes, form=form)
     found = TableEvidence(open_part(STORE, ref, schema).statistics({7}), schema).column((7,))
     assert found is not None
     return found
 
 
+@pytest.mark.parametrize("form", ["parquet", "vortex"])
 @pytest.mark.parametrize("data_type", ATOMIC, ids=kind_of)
 @given(st.data())
-def test_statistics_of_blocks_admit_the_data(data_type: DataType, data: st.DataObject) -> None:
+def test_statistics_of_blocks_admit_the_data(data_type: DataType, form: str, data: st.DataObject) -> None:
     blocks = data.draw(st.lists(column(data_type).filter(len), min_size=1, max_size=3))
-    found = evidence(data_type, blocks, {})
+    found = evidence(data_type, blocks, {}, form)
     raw = pa.binary() if data_type == STRING else pa.int64() if pa.types.is_duration(blocks[0].type) else None
     for at, block in enumerate(blocks):
         values = [v for v in block.cast(raw or block.type) if v.is_valid and v.as_py() == v.as_py()]

@@ -26,13 +26,17 @@ def same(a: pa.Array, b: pa.Array) -> bool:
     return bool(a.equals(b))
 
 
+FORMATS = ["parquet", "vortex", "orc"]
+
+
+@pytest.mark.parametrize("form", FORMATS)
 @pytest.mark.parametrize("data_type", ATOMIC, ids=kind_of)
 @given(st.data())
-def test_every_type(data_type: DataType, data: st.DataObject) -> None:
+def test_every_type(data_type: DataType, form: str, data: st.DataObject) -> None:
     schema = Schema((Field("a.b c", data_type, id=3), Field("a", Struct((Field("x", data_type, id=5),)), id=4)))
     values = data.draw(column(data_type))
     struct = pa.StructArray.from_arrays([values], fields=list(to_arrow_schema(schema)[1].type))
-    ref = write_part(STORE, schema, [pa.record_batch([values, struct], schema=to_arrow_schema(schema))] if len(values) else [])
+    ref = write_part(STORE, schema, [pa.record_batch([values, struct], schema=to_arrow_schema(schema))] if len(values) else [], form=form)
     back = read_all(STORE, ref, schema)
     if not len(values):
         assert not len(back)
@@ -43,19 +47,21 @@ def test_every_type(data_type: DataType, data: st.DataObject) -> None:
     assert same(back["4"].combine_chunks().field(0), values)
 
 
+@pytest.mark.parametrize("form", FORMATS)
 @given(st.data())
-def test_nested(data: st.DataObject) -> None:
+def test_nested(form: str, data: st.DataObject) -> None:
     schema = nested_schema()
     rows = data.draw(nested_rows(schema))
     batch = pa.RecordBatch.from_pylist(rows, schema=to_arrow_schema(schema))
-    ref = write_part(STORE, schema, [batch] if rows else [])
+    ref = write_part(STORE, schema, [batch] if rows else [], form=form)
     back = read_all(STORE, ref, schema)
     if rows:
         assert str(back.rename_columns(schema.names).to_pylist()) == str(batch.to_pylist())
         assert back.schema.field(1).type.equals(to_arrow_schema(schema).field(1).type, check_metadata=True)
 
 
-def test_variant_void_char_and_collated() -> None:
+@pytest.mark.parametrize("form", FORMATS)
+def test_variant_void_char_and_collated(form: str) -> None:
     schema = Schema(
         (
             Field("v", VARIANT, id=1),
@@ -69,7 +75,7 @@ def test_variant_void_char_and_collated() -> None:
     one = {"value": b"\x0c\x01", "metadata": b"\x01\x00\x00"}
     rows = [{"v": one, "n": None, "c": "ab   ", "l": "É", "vs": [one, None], "mv": [("k", one)]}, dict.fromkeys(schema.names)]
     batch = pa.RecordBatch.from_pylist(rows, schema=to_arrow_schema(schema))
-    back = read_all(STORE, write_part(STORE, schema, [batch]), schema)
+    back = read_all(STORE, write_part(STORE, schema, [batch], form=form), schema)
     assert back.column_names == ["1", "3", "4", "5", "7"]
     assert back.to_pylist() == [{str(f.id): row[f.name] for f in schema if f.id != 2} for row in rows]
     assert back.schema.field(0).type.field(1).metadata == {b"variant": b"true"}
@@ -86,10 +92,11 @@ def test_footer_says_what_spark_looks_for(tmp_path: Path) -> None:
     assert metadata.row_group(0).column(0).has_offset_index
 
 
-def test_names_do_not_matter_ids_do() -> None:
+@pytest.mark.parametrize("form", FORMATS)
+def test_names_do_not_matter_ids_do(form: str) -> None:
     """``a`` and ``a.b`` are different columns, though pyarrow would take one for a field of the other."""
     schema = Schema((Field("a", ATOMIC[4], id=1), Field("a.b", ATOMIC[4], id=2), Field("A", ATOMIC[4], id=3)))
-    ref = write_part(STORE, schema, [pa.record_batch([[1], [2], [3]], schema=to_arrow_schema(schema))])
+    ref = write_part(STORE, schema, [pa.record_batch([[1], [2], [3]], schema=to_arrow_schema(schema))], form=form)
     for i in (1, 2, 3):
         assert read_all(STORE, ref, schema, [i]).to_pylist() == [{str(i): i}]
 

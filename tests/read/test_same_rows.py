@@ -14,7 +14,9 @@ from tamis.expr import conjuncts, filter_mask, parse
 from tamis.files import PartRef
 from tamis.files.parquet import part
 from tamis.read import ReadCounters, ReadSpec, read_part
+from tamis.read.live import POSITION
 from tamis.state import open_store
+from tamis.state.deletions import vector
 from tamis.types import DOUBLE, INTEGER, LONG, STRING, Array, Field, Map, Schema, Struct
 from tamis.types.arrow import to_arrow_schema
 from tests.files.parts import write_part
@@ -70,12 +72,12 @@ def rows() -> st.SearchStrategy[list[dict[str, Any]]]:
     return st.lists(row, max_size=24)
 
 
-def stored(data: list[dict[str, Any]], cuts: list[int], schema: Schema = SCHEMA) -> tuple[PartRef, pa.RecordBatch]:
+def stored(data: list[dict[str, Any]], cuts: list[int], schema: Schema = SCHEMA, form: str = "parquet") -> tuple[PartRef, pa.RecordBatch]:
     """A part with blocks that end at ``cuts``."""
     whole = pa.RecordBatch.from_pylist(data, schema=to_arrow_schema(schema))
     ends = sorted({*(min(c, len(data)) for c in cuts), len(data)} - {0})
     blocks = [whole.slice(a, b - a) for a, b in zip([0, *ends], ends, strict=False)]
-    return write_part(open_store(URL), schema, blocks), whole
+    return write_part(open_store(URL), schema, blocks, form=form), whole
 
 
 def plain(whole: pa.RecordBatch, spec: ReadSpec, keep_failed: bool) -> pa.RecordBatch:
@@ -85,19 +87,37 @@ def plain(whole: pa.RecordBatch, spec: ReadSpec, keep_failed: bool) -> pa.Record
     if failed.any() and not keep_failed:
         raise InvalidInput("a row fails")
     kept = whole.filter(pa.array(keep | failed))
-    return kept.select([f.name for f in spec.schema])
+    return kept.select([*(f.name for f in spec.schema), *(["_position"] if spec.positions else [])])
 
 
+@pytest.mark.parametrize("form", ["parquet", "vortex", "orc"])
 @given(
     rows(),
     st.lists(st.integers(0, 24), max_size=4),
     st.sampled_from(FILTERS),
     st.sampled_from(SELECTIONS),
     st.sampled_from(["raise", "keep"]),
+    st.sets(st.integers(0, 23)) | st.just(set()),
+    st.booleans(),
 )
-def test_lazy_is_eager_is_plain(data: list[dict[str, Any]], cuts: list[int], text: str, selected: tuple[str, ...], errors: str) -> None:
-    ref, whole = stored(data, cuts)
-    spec = ReadSpec(URL, SCHEMA.select(selected), {0: SCHEMA}, conjuncts=conjuncts(parse(text, SCHEMA)), errors=errors, batch_rows=5)
+def test_lazy_is_eager_is_plain(
+    form: str,
+    data: list[dict[str, Any]],
+    cuts: list[int],
+    text: str,
+    selected: tuple[str, ...],
+    errors: str,
+    gone: set[int],
+    positions: bool,
+) -> None:
+    ref, whole = stored(data, cuts, form=form)
+    gone = {row for row in gone if row < len(data)}
+    ref = replace(ref, deletion=vector(np.array(sorted(gone), dtype=np.int64)) if gone else None)
+    filters = conjuncts(parse(text, SCHEMA))
+    spec = ReadSpec(URL, SCHEMA.select(selected), {0: SCHEMA}, conjuncts=filters, errors=errors, batch_rows=5, positions=positions)
+    arrow = to_arrow_schema(spec.schema)
+    whole = whole.append_column("_position", pa.array(range(len(whole)), pa.int64()))
+    whole = whole.filter(pa.array([at not in gone for at in range(len(data))], pa.bool_()))
     for lazy in ("on", "off", "auto"):
         counters = ReadCounters()
         batches = read_part(ref, replace(spec, lazy=lazy), counters)
@@ -109,7 +129,7 @@ def test_lazy_is_eager_is_plain(data: list[dict[str, Any]], cuts: list[int], tex
             continue
         got = list(batches)
         assert all(0 < len(b) <= 5 for b in got)
-        assert all(b.schema.equals(to_arrow_schema(spec.schema), check_metadata=True) for b in got)
+        assert all(b.schema.equals(arrow.append(POSITION) if positions else arrow, check_metadata=True) for b in got)
         assert sum(len(b) for b in got) == len(expected) == counters.rows_matched
         assert str([r for b in got for r in b.to_pylist()]) == str(expected.to_pylist())
         done = counters.blocks_skipped_stats + counters.blocks_skipped_filter + counters.blocks_read

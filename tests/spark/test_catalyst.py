@@ -127,6 +127,17 @@ try_cast(s AS INT) = 4
 coalesce(i, 0) = 0
 CASE WHEN i > 3 THEN b > 2 ELSE t END
 if(i > 3, b, i) = 2
+split_part(s, 'b', 2) = '8'
+split(s, '_')[0] LIKE 'a%'
+s RLIKE '^a[bc]'
+s RLIKE 'b1'
+lower(s) = 'z'
+sqrt(b) > 3
+next_day(dt, 'MON') > date'1970-06-01'
+trunc(dt, 'Q') = date'1970-04-01'
+from_unixtime(b / 2) >= '1970-01-01 00:00:07'
+cast(b / 2D AS TIMESTAMP) > timestamp'1970-01-01 00:00:03'
+i % 7 = 3
 """.strip().splitlines()
 
 

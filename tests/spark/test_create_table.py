@@ -113,8 +113,3 @@ def test_names_that_lead_elsewhere(lake: Any, name: str) -> None:
 def test_what_cannot_be_is_refused_by_name(lake: Any, sql: str, condition: str, says: str) -> None:
     assert says in lake.refused(sql, condition)
     assert not (lake.folder / "db" / "t").exists()
-
-
-def test_columns_cannot_change_yet(lake: Any) -> None:
-    lake.sql("CREATE TABLE lake.db.t (a INT) USING tamis")
-    assert "AddColumn" in lake.refused("ALTER TABLE lake.db.t ADD COLUMN b INT", "UNSUPPORTED_STATEMENT")

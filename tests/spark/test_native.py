@@ -20,14 +20,22 @@ def schema(*types: DataType, **more: Any) -> Schema:
 
 
 def plan(
-    selected: Schema, written: Schema, *, lazy: str = "auto", url: str = "/t", formats: tuple[str, ...] = ("parquet",), audit: int = 0
+    selected: Schema,
+    written: Schema,
+    *,
+    lazy: str = "auto",
+    url: str = "/t",
+    formats: tuple[str, ...] = ("parquet",),
+    audit: int = 0,
+    deleted: int = 0,
 ) -> Any:
-    parts = pa.table({"format": list(formats), "schema_id": [written.schema_id] * len(formats)})
+    count = len(formats)
+    parts = pa.table({"format": list(formats), "schema_id": [written.schema_id] * count, "deleted": [deleted, *[0] * (count - 1)]})
     return SimpleNamespace(
         options=Options(read_lazy=lazy),
         parts=SimpleNamespace(table=parts),
         audit=[None] * audit,
-        spec=SimpleNamespace(url=url, part_schemas={written.schema_id: written}, schema=selected),
+        spec=SimpleNamespace(url=url, part_schemas={written.schema_id: written}, schema=selected, positions=False),
     )
 
 
@@ -63,6 +71,7 @@ def test_some_fields_of_a_struct_are_native() -> None:
         ({}, True, "there is a filter"),
         ({"url": "s3://bucket/t"}, False, "not on a local disk"),
         ({"formats": ("parquet", "vortex")}, False, "not all parts are Parquet"),
+        ({"deleted": 1}, False, "deleted rows"),
         ({"audit": 1}, False, "audited"),
     ],
 )

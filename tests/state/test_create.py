@@ -16,7 +16,7 @@ def test_a_new_table_is_version_0() -> None:
     store = memory()
     snapshot = create(store, HEAD, Operation("create"))
     assert (snapshot.version, snapshot.segments.num_rows, snapshot.parts().num_rows) == (0, 0, 0)
-    assert snapshot.parts().column_names == ["segment", "part", *PART_COLUMNS]
+    assert snapshot.parts().column_names == ["segment", "part", *PART_COLUMNS, "deleted", "deletion"]
     assert snapshot.schema == HEAD.schema
     assert len(snapshot.head.table_id) == 32
     assert snapshot.head.created_micros == snapshot.timestamp_micros > 0

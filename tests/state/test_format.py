@@ -60,6 +60,8 @@ CREATE_JSON = {
         "reader_features": [],
         "writer_features": [],
         "created_micros": 5,
+        "dropped": [],
+        "ordered_since": 0,
     },
 }
 

@@ -102,6 +102,7 @@ def test_what_history_says_of_a_commit() -> None:
         "parts_added": 2,
         "rows_added": 200,
         "bytes_added": 1600,
+        "changes": [],
     }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from tamis.state import Operation, Proposal, Snapshot, Store, commit, load
 from tamis.state import rollup as rollups
+from tamis.state.deletions import bitmap, vector
 from tamis.state.envelope import seal, unseal
 from tamis.state.rollup import FAN_OUT, Tile, tiles
 from tests.state.making import append, copy, forget, manifest, memory, new_table
@@ -34,7 +36,7 @@ def test_children_make_up_their_tile() -> None:
 
 @pytest.fixture(scope="module")
 def table() -> Store:
-    """A table whose history has everything: small and large manifests, removed parts and segments, two full overwrites; rollups inline and in files."""
+    """A table whose history has everything: small and large manifests, removed parts, segments and rows, two full overwrites; rollups inline and in files."""
     store = memory()
     snapshot = new_table(store)
     with pytest.MonkeyPatch.context() as patch:
@@ -44,12 +46,23 @@ def table() -> Store:
     return store
 
 
+def fresh(deletion: bytes | None, version: int) -> np.ndarray:
+    """Some row ordinals that are not deleted yet; all that are left, now and then."""
+    left = np.array(sorted(set(range(100)) - set(bitmap(deletion) if deletion else ())))
+    return left if version % 15 == 1 else left[version % 3 :: 1 + version % 13]
+
+
 def step(store: Store, snapshot: Snapshot) -> Snapshot:
     version = snapshot.version
     if version in {37, 100}:
         return commit(store, Proposal(Operation("overwrite"), version, add=[manifest(3, low=version)], replace_all=True))
     if version % 60 == 7:
         return append(store, snapshot, manifest(1_000, low=version))
+    if version % 5 == 1:
+        parts = snapshot.parts()
+        chosen = [0, version % len(parts)]
+        gone = {parts["part_id"][at].as_py(): vector(fresh(parts["deletion"][at].as_py(), version)) for at in chosen}
+        return commit(store, Proposal(Operation("delete"), version, delete_rows=gone))
     if version % 9 == 5:
         ids = snapshot.parts()["part_id"].to_pylist()
         return commit(store, Proposal(Operation("delete"), version, remove_parts=ids[: 1 + version % 4]))
@@ -102,6 +115,7 @@ def test_the_same_without_any(store: Store, version: int) -> None:
 def test_what_every_version_holds(store: Store) -> None:
     """Against the plainest reading of the log there is."""
     expected: dict[str, list[str]] = {}
+    lost: dict[str, int] = {}
     forget()
     for version in range(LENGTH + 1):
         commit_ = load(store, version).commit
@@ -111,6 +125,11 @@ def test_what_every_version_holds(store: Store) -> None:
             del expected[gone]
         for part in commit_.remove_parts:
             expected[part.segment_id].remove(part.part_id)
+            if not expected[part.segment_id]:
+                del expected[part.segment_id]
+        if commit_.deletions:
+            thinned = commit_.deletions.read(store, lambda _: ["part_id", "rows"])
+            lost |= dict(zip(thinned["part_id"].to_pylist(), thinned["rows"].to_pylist(), strict=True))
         if commit_.segment:
             names = commit_.segment.tables["parts"].read(store, lambda _: ["part_id"])["part_id"].to_pylist()
             expected[commit_.segment.segment_id] = names
@@ -119,7 +138,7 @@ def test_what_every_version_holds(store: Store) -> None:
             assert snapshot.segments["segment_id"].to_pylist() == list(expected)
             assert snapshot.parts()["part_id"].to_pylist() == [name for names in expected.values() for name in names]
             assert snapshot.segments["parts"].to_pylist() == [len(names) for names in expected.values()]
-            assert snapshot.segments["rows"].to_pylist() == [100 * len(names) for names in expected.values()]
+            assert snapshot.segments["rows"].to_pylist() == [sum(100 - lost.get(name, 0) for name in names) for names in expected.values()]
 
 
 @pytest.mark.parametrize("damage", ["delete", "empty", "half", "byte", "other"])

@@ -32,7 +32,18 @@ def test_the_segments(store: Store) -> None:
 
 def test_the_parts_are_in_order(store: Store) -> None:
     parts = load(store).parts(ids={1})
-    assert parts.column_names == ["segment", "part", *PART_COLUMNS, "1|long|lo", "1|long|hi", "1|nulls", "1|count", "1|exact"]
+    assert parts.column_names == [
+        "segment",
+        "part",
+        *PART_COLUMNS,
+        "1|long|lo",
+        "1|long|hi",
+        "1|nulls",
+        "1|count",
+        "1|exact",
+        "deleted",
+        "deletion",
+    ]
     places = list(zip(parts["segment"].to_pylist(), parts["part"].to_pylist(), strict=True))
     assert places == [(s, p) for s, n in enumerate((3, 2_000, 1, 4)) for p in range(n)]
     assert parts["1|long|lo"].to_pylist() == [100_000 * s + 10 * p for s, p in places]

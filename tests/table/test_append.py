@@ -108,6 +108,8 @@ def test_overwrite_where_touches_only_what_it_must(tmp_path):
         "parts_removed": 2,
         "parts_rewritten": 1,
         "bytes_written": 0,
+        "parts_read": 0,
+        "parts_thinned": 0,
     }
     assert sorted(table.scan().to_arrow()["id"].to_pylist()) == [1, 20, 21, 100]
     after = table.metadata("parts")["part_id"].to_pylist()
@@ -150,14 +152,14 @@ def test_an_overwrite_conflicts_with_what_it_did_not_see(tmp_path, monkeypatch):
     module = sys.modules[function.__module__]
     table = tamis.create(tmp_path)
     table.append(TABLE)
-    real = module.commit
+    real = module.commit_indexed
 
-    def racing(store, proposal):
-        monkeypatch.setattr(module, "commit", real)
+    def racing(*arguments):
+        monkeypatch.setattr(module, "commit_indexed", real)
         tamis.open(tmp_path).append(TABLE)
-        return real(store, proposal)
+        return real(*arguments)
 
-    monkeypatch.setattr(module, "commit", racing)
+    monkeypatch.setattr(module, "commit_indexed", racing)
     with pytest.raises(Conflict):
         table.overwrite(TABLE.slice(0, 1), "id = 1")
     assert tamis.open(tmp_path).scan().count() == 6

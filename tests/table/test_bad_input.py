@@ -264,3 +264,36 @@ def test_a_guarded_scan_fails_before_it_reads(table):
     good(caught.value, "SCAN_TOO_LARGE", "tamis.scan.max_bytes")
     assert "id" in str(caught.value)
     assert scan.report.bytes.leader == 0
+
+
+VERBS = {
+    "a column type that says NOT NULL": (lambda t: t.alter().add_column("n", "BIGINT NOT NULL"), "BAD_TYPE", "BIGINT NOT NULL"),
+    "a column type that is two columns": (lambda t: t.alter().add_column("n", "BIGINT, m INT"), "BAD_TYPE", "BIGINT, m INT"),
+    "a default that is no SQL": (lambda t: t.alter().add_column("n", "BIGINT", default=[1]), "BAD_VALUES", "n"),
+    "a list of properties to unset": (lambda t: t.alter().unset_properties(["a"]), "BAD_PROPERTY", None),
+    "an expected schema id that is text": (lambda t: t.compare_and_evolve_schema("0", SCHEMA), "BAD_SCHEMA", "'0'"),
+    "merge on names": (lambda t: t.merge(ROWS, on=["id"]).when_matched_delete().execute(), "BAD_FILTER", "on"),
+    "a merge condition that is no text": (lambda t: t.merge(ROWS, "true").when_matched_delete(condition=True), "BAD_FILTER", "condition"),
+    "merge values that are no mapping": (lambda t: t.merge(ROWS, "true").when_matched_update("id"), "BAD_VALUES", "values"),
+    "merge values that are no SQL": (lambda t: t.merge(ROWS, "true").when_matched_update({"id": object()}), "BAD_VALUES", "id"),
+    "compact to a size as text": (lambda t: t.compact(max_bytes="1GB"), "BAD_OPTION", "max_bytes"),
+    "compact below nothing": (lambda t: t.compact(max_seconds=-1), "BAD_OPTION", "max_seconds"),
+    "compact by one name": (lambda t: t.compact(cluster_by="id"), "BAD_CLUSTERING", "id"),
+    "a schema for a history": (lambda t: tamis.schema.check_migration(SCHEMA, SCHEMA), "BAD_SCHEMA", "schema"),
+    "a reader that is none": (lambda t: tamis.schema.check_reader([SCHEMA], "id BIGINT"), "BAD_SCHEMA", "schema"),
+}
+
+
+@pytest.mark.parametrize("case", VERBS)
+def test_verbs(table, case):
+    call, code, name = VERBS[case]
+    with pytest.raises(InvalidInput) as caught:
+        call(table)
+    good(caught.value, code, name)
+    assert table.refresh().version == 1
+
+
+def test_a_number_stands_for_itself(table):
+    table.alter().add_column("n", "INT", default=5).commit()
+    table.merge(ROWS, "target.id = source.id").when_matched_update({"n": 7}, condition="source.id = 1").execute()
+    assert table.scan(None, ["id", "n"]).to_arrow().to_pydict() == {"id": [2, 1], "n": [5, 7]}

@@ -25,6 +25,7 @@ def table(tmp_path):
 
 
 def test_every_table_reads_and_an_empty_table_has_the_same_shape(table, tmp_path):
+    table.create_index("by_id", "id")
     empty = tamis.create(tmp_path / "e", table.schema)
     for name in TABLES:
         full = table.metadata(name)

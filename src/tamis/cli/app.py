@@ -16,8 +16,11 @@ from typing import Any
 import typer
 
 import tamis
-from tamis.cli import change, look, try_out
+from tamis.cli import change, index, look, schema, try_out
+from tamis.cli.compact import compact
 from tamis.cli.output import fail, say
+from tamis.cli.vacuum import vacuum
+from tamis.cli.verify import verify
 from tamis.errors import TamisError
 
 
@@ -80,5 +83,25 @@ def _about(
         sys.stdout.write(context.get_help())
 
 
-for _command in (change.create, change.ingest, look.query, look.explain, look.describe, look.history, try_out.demo):
+for _command in (
+    change.create,
+    change.ingest,
+    look.query,
+    look.explain,
+    look.describe,
+    look.history,
+    compact,
+    vacuum,
+    verify,
+    try_out.demo,
+):
     program.command()(_failing(_command))
+
+_index = typer.Typer(help="Secondary indexes: create, drop, repair, list.", no_args_is_help=True)
+for _name, _verb in (("create", index.create), ("drop", index.drop), ("repair", index.repair), ("list", index.list_)):
+    _index.command(_name)(_failing(_verb))
+program.add_typer(_index, name="index")
+
+for _step in (schema.show, schema.check, schema.evolve):
+    schema.program.command()(_failing(_step))
+program.add_typer(schema.program)

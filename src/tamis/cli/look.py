@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from tamis.cli.arguments import Json, Limit, Place, Select, Settings, Stored, Timestamp, Version, Where, names, pairs, point
-from tamis.cli.output import console, fail, print_json, print_json_rows, print_rows, records, say
+from tamis.cli.output import console, print_json, print_json_rows, print_rows, records, say
 from tamis.scan.render import counted
 
 SHOWN = 20
@@ -68,15 +68,7 @@ def explain(
     held = tamis.open(table, storage_options=pairs(storage_option, "--storage-option"))
     found = held.explain(where, names(select) or ("*",), limit=limit, options=pairs(settings, "--set"), **point(version, timestamp))
     print_json(found.as_dict()) if json else console().print(found)
-    size = found.bytes.table - found.bytes.skipped
-    over = []
-    if max_parts is not None and found.parts.kept > max_parts:
-        over.append(f"{counted(found.parts.kept, 'part')} would be read, allowed: {max_parts:,}")
-    if max_bytes is not None and size > max_bytes:
-        over.append(f"{counted(size, 'byte')} could be read, allowed: {max_bytes:,}")
-    if over:
-        why = "; ".join(f"{entry['conjunct']}: {entry['reason']}" for entry in found.not_skipped_because)
-        fail(f"[PRUNING_LOST] {', '.join(over)}.{' Did not skip: ' + why if why else ''}")
+    found.guard(max_parts, max_bytes)
 
 
 def describe(table: Place, version: Version = None, timestamp: Timestamp = None, storage_option: Stored = None, json: Json = False) -> None:

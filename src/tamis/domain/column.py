@@ -5,6 +5,8 @@ Missing, inverted, contradictory, undecodable or of another type: unknown. Nothi
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,7 +16,7 @@ from tamis.domain.spec import NO, Spec, below, known, unknown, where
 from tamis.expr.functions.casts import lossless
 from tamis.expr.tree import Column
 from tamis.expr.values import Datum, Mask
-from tamis.types import BINARY_COLLATION, DOUBLE, FLOAT, DataType, String
+from tamis.types import BINARY_COLLATION, DOUBLE, FLOAT, INTEGER, DataType, String
 from tamis.types.arrow import to_arrow_type
 
 
@@ -27,6 +29,37 @@ def column_spec(column: Column, evidence: Evidence) -> tuple[Spec, bool]:
             return top, False
         return _read(column.type, found, len(evidence), evidence.rows()), True
     except Exception:  # noqa: BLE001  (a law: statistics that cannot be read are unknown)
+        return top, False
+
+
+def element_spec(data_type: DataType, ids: tuple[int, ...], evidence: Evidence) -> tuple[Spec, bool]:
+    """What the elements of an array (keys, values of a map) might be in each piece; no value and no NULL where there is none."""
+    top = _never_fails(unknown(data_type))
+    try:
+        ask = getattr(evidence, "elements", None)
+        found = ask(ids) if ask is not None else None
+        if found is None:
+            return top, False
+        spec = _read(data_type, found, len(evidence), None)
+        count, has_count = _whole(found.count, len(evidence))
+        some = ~(has_count & (count == 0))
+        return Spec(data_type, spec.lo, spec.hi, spec.value & some, spec.null & some, NO, spec.nan & some), True
+    except Exception:  # noqa: BLE001  (as above)
+        return top, False
+
+
+def size_spec(column: Column, evidence: Evidence) -> tuple[Spec, bool]:
+    """The sizes of an array or map; never less than nothing."""
+    zero = pa.scalar(0, pa.int32())
+    top = replace(_never_fails(unknown(INTEGER)), lo=zero)
+    try:
+        ask = getattr(evidence, "sizes", None)
+        found = ask(column.ids) if ask is not None else None
+        if found is None:
+            return top, False
+        spec = _read(INTEGER, found, len(evidence), evidence.rows())
+        return replace(spec, lo=pc.coalesce(spec.lo, zero)), True
+    except Exception:  # noqa: BLE001  (as above)
         return top, False
 
 
@@ -68,7 +101,7 @@ def _whole(array: Datum, length: int) -> tuple[Mask, Mask]:
 def _bounds(data_type: DataType, found: ColumnEvidence, length: int) -> tuple[Datum, Datum]:
     """Bounds in the column's type; unknown on both sides where they are inverted or not numbers."""
     nothing = pa.scalar(None, to_arrow_type(data_type))
-    if isinstance(data_type, String) and data_type.collation != BINARY_COLLATION:
+    if data_type.children or (isinstance(data_type, String) and data_type.collation != BINARY_COLLATION):
         return nothing, nothing
     lo, hi = _bound(data_type, found, found.lo, length), _bound(data_type, found, found.hi, length)
     bad = below(hi, lo)

@@ -78,9 +78,11 @@ def _search(a: Spec, ordered: Datum) -> tuple[Mask, Mask]:
     one = known(compare("eq", a.lo, a.hi))
     surely = one & (first < last)
     if storage(ordered.type) is not None and pa.types.is_integer(ordered.type):
-        width = raw(a.hi).astype(np.float64) - raw(a.lo).astype(np.float64) + 1
+        beyond = raw(a.hi).astype(np.int64).view(np.uint64) - raw(a.lo).astype(np.int64).view(np.uint64)  # exact: unsigned, it wraps around
         bounded = known(compare("le", a.lo, a.hi))
-        surely = surely | (bounded & (width < 2**31) & ((last - first) >= width))  # every integer between the bounds is listed
+        surely = surely | (
+            bounded & (first < last) & ((last - first - 1).astype(np.uint64) >= beyond)
+        )  # every integer between the bounds is listed
     return first < last, surely
 
 

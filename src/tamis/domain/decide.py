@@ -17,10 +17,12 @@ import numpy as np
 from tamis.domain.evidence import Evidence
 from tamis.domain.interpret import Interpreter, broadcast
 from tamis.domain.narrow import narrow
+from tamis.domain.order import Ends, key_columns, outside
+from tamis.domain.reason import allowed, reason
 from tamis.domain.rules import as_truth
-from tamis.domain.spec import UNKNOWN_TRUTH, Truth
+from tamis.domain.spec import NO, UNKNOWN_TRUTH, Truth
 from tamis.expr.sql import short_sql
-from tamis.expr.tree import Expr
+from tamis.expr.tree import Column, Expr
 from tamis.expr.values import Mask
 
 
@@ -35,21 +37,24 @@ class Decision:
     skipped_by: np.ndarray[Any, np.dtype[np.int32]]
     """Index of the first conjunct that proved ``none``, or -1."""
     why: list[str | None]
-    """Per conjunct: why it did not skip all that is left; None if it did."""
+    """Per conjunct: why it did not skip the pieces that it and those before it left; None if there are none."""
     statistics: list[list[str]]
     """Per conjunct: the columns whose statistics it used."""
 
 
-def decide(conjuncts: Sequence[Expr], evidence: Evidence, *, now: tuple[int, int] | None = None, strict: bool = False) -> Decision:
+def decide(
+    conjuncts: Sequence[Expr], evidence: Evidence, *, now: tuple[int, int] | None = None, strict: bool = False, reasons: bool = True
+) -> Decision:
     """``none``, ``all`` or neither for every piece that ``evidence`` describes.
 
     ``now`` is the inclusive range of instants (microseconds) that the query may see as its own; None: any. Never raises because of what the
-    evidence holds; ``strict`` (for tests) lets errors of the rules themselves through, which else count as unknown.
+    evidence holds; ``strict`` (for tests) lets errors of the rules themselves through, which else count as unknown. Without ``reasons`` nobody asks why.
     """
     count = len(evidence)
     run = Interpreter(evidence, now)
     none, all_, blocked = np.zeros(count, bool), np.ones(count, bool), np.zeros(count, bool)
     skipped_by = np.full(count, -1, np.int32)
+    keys = key_columns(conjuncts, evidence) if len(conjuncts) > 1 else {}
     why: list[str | None] = []
     statistics: list[list[str]] = []
     for index, conjunct in enumerate(conjuncts):
@@ -60,11 +65,29 @@ def decide(conjuncts: Sequence[Expr], evidence: Evidence, *, now: tuple[int, int
         skipped_by[proved & ~none] = index
         none = none | proved
         all_ = all_ & ~(truth.false | truth.null | truth.fail)
-        why.append(_reason(run, conjunct, truth, proved))
+        why.append(_why(run, conjunct, truth, ~none, strict) if reasons else None)
         statistics.append(run.used)
-        if index + 1 < len(conjuncts):
+        if keys or index + 1 < len(conjuncts):
             _narrowed(run, conjunct, strict)
+        if keys and index:  # the first conjunct alone says nothing that bounds do not
+            proved = _beyond(run, keys, strict) & ~blocked
+            if (proved & ~none).any():
+                statistics[-1].append(f"order by {', '.join(column.name for column in keys)}")
+            skipped_by[proved & ~none] = index
+            none = none | proved
+            why[-1] = None if none.all() else why[-1]
     return Decision(none, all_, skipped_by, why, statistics)
+
+
+def may_fail(conjuncts: Sequence[Expr], evidence: Evidence, *, now: tuple[int, int] | None = None) -> list[Mask]:
+    """Per conjunct: the pieces that may hold a row which reaches it, all conjuncts before being true of it, and on which it fails."""
+    run = Interpreter(evidence, now)
+    masks: list[Mask] = []
+    for conjunct in conjuncts:
+        run.start()
+        masks.append(broadcast(_interpreted(run, conjunct, strict=False), len(evidence)).fail)
+        _narrowed(run, conjunct, strict=False)
+    return masks
 
 
 def _interpreted(run: Interpreter, conjunct: Expr, strict: bool) -> Truth:
@@ -88,12 +111,23 @@ def _narrowed(run: Interpreter, conjunct: Expr, strict: bool) -> None:
     run.notes, run.used = notes, used
 
 
-def _reason(run: Interpreter, conjunct: Expr, truth: Truth, proved: Mask) -> str | None:
-    """A sentence for people: where knowledge was lost, or that the bounds really allow it."""
-    if bool(proved.all()):
-        return None
-    if run.notes:
-        return run.notes[0]
-    if bool((~truth.true & ~proved).any()):
-        return "a conjunct before it may fail"
-    return f"{short_sql(conjunct)} is possible within the bounds"
+def _beyond(run: Interpreter, keys: dict[Column, Ends], strict: bool) -> Mask:
+    notes, used = run.notes, run.used
+    run.notes, run.used = [], []
+    try:
+        return outside(run, keys)
+    except Exception:
+        if strict:
+            raise
+        return NO
+    finally:
+        run.notes, run.used = notes, used
+
+
+def _why(run: Interpreter, conjunct: Expr, truth: Truth, left: Mask, strict: bool) -> str | None:
+    try:
+        return reason(run, conjunct, truth, left)
+    except Exception:
+        if strict:
+            raise
+        return allowed(conjunct)

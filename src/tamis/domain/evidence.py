@@ -11,6 +11,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
+from tamis.expr.values import Mask
 from tamis.types import DataType
 
 
@@ -33,6 +34,40 @@ class ColumnEvidence:
     nans: pa.Int64Array
 
 
+@dataclass(frozen=True, slots=True)
+class DocumentEvidence:
+    """What is known of one path in the JSON documents of a column, over N pieces: which kinds of values may be there, side by side.
+
+    Masks; bounds are Arrow arrays, NULL unknown. ``long`` are integers of 64 bits, ``real`` all other numbers, whose bounds are the nearest doubles: ``real_exact`` says where the
+    shortest decimals of both are the very bounds. Where ``known`` does not hold, anything may be there.
+    """
+
+    known: Mask
+    trimmed: Mask
+    """Nothing is known because there was no room."""
+    missing: Mask
+    """Nothing may be there: no such key, or a NULL instead of a document."""
+    null: Mask
+    false: Mask
+    true: Mask
+    long: Mask
+    long_lo: pa.Array
+    long_hi: pa.Array
+    real: Mask
+    real_lo: pa.Array
+    real_hi: pa.Array
+    real_exact: Mask
+    string: Mask
+    string_lo: pa.Array
+    string_hi: pa.Array
+    list: Mask
+    map: Mask
+    other: Mask
+    """Scalars that JSON has none of."""
+    invalid: Mask
+    """Instead of a document, text that is none (and in which no step leads anywhere)."""
+
+
 class Evidence(Protocol):
     """Statistics of N pieces. Must never raise because of what is stored: what cannot be decoded is unknown."""
 
@@ -46,4 +81,16 @@ class Evidence(Protocol):
 
     def column(self, ids: tuple[int, ...]) -> ColumnEvidence | None:
         """What is known about the column with this id path, or None if nothing is."""
+        ...
+
+
+class NestedEvidence(Evidence, Protocol):
+    """Evidence that also knows what lies in arrays and maps. What has none of this says nothing about them."""
+
+    def elements(self, ids: tuple[int, ...]) -> ColumnEvidence | None:
+        """What is known about the elements of an array (keys, values of a map), or a struct field below them; ``count`` counts elements."""
+        ...
+
+    def sizes(self, ids: tuple[int, ...]) -> ColumnEvidence | None:
+        """What is known about the sizes of an array or map, as integers."""
         ...

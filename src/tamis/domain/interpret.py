@@ -6,15 +6,16 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from tamis.domain.column import column_spec
-from tamis.domain.evidence import Evidence
+from tamis.domain.column import column_spec, element_spec, size_spec
+from tamis.domain.evidence import DocumentEvidence, Evidence
 from tamis.domain.rules import transfer
-from tamis.domain.spec import NO, UNKNOWN_TRUTH, YES, Abstract, Spec, Truth, constant, meet, truth_of, unknown
+from tamis.domain.spec import NO, UNKNOWN_TRUTH, YES, Abstract, Spec, Truth, constant, meet, some, truth_of, unknown
+from tamis.expr.documents.paths import Steps, stored
 from tamis.expr.evaluate import moment, scalar
 from tamis.expr.functions.clock import now_range
 from tamis.expr.sql import short_sql
-from tamis.expr.tree import Call, Column, Expr, Literal, Literals, Moving, Opaque
-from tamis.types import BOOLEAN
+from tamis.expr.tree import Call, Column, Element, Expr, Literal, Literals, Moving, Opaque
+from tamis.types import BOOLEAN, DataType
 
 
 @dataclass
@@ -40,8 +41,12 @@ class Interpreter:
                 return self._call(expr)
             case Moving():
                 return self._moving(expr)
-            case Literals() | Opaque():
-                self.notes.append(f"{expr.text if isinstance(expr, Opaque) else 'list'}: may be anything")
+            case Element():
+                return _as(self.inside(expr.type, expr.ids, expr.name))
+            case Opaque():
+                return self._opaque(expr)
+            case Literals():
+                self.notes.append("list: may be anything")
         return UNKNOWN_TRUTH if expr.type == BOOLEAN else unknown(expr.type)
 
     def column(self, column: Column) -> Spec:
@@ -57,6 +62,44 @@ class Interpreter:
             narrowed = self.narrowed[column.ids]
             return meet(spec, narrowed) if narrowed.type == spec.type else spec
         return spec
+
+    def document(self, column: Column, steps: Steps) -> DocumentEvidence | None:
+        """What is known of a path in the column's documents; None if nothing is."""
+        name = column.name + stored(steps)[1:]
+        try:
+            found: DocumentEvidence | None = getattr(self.evidence, "document", lambda *_: None)(column.ids, steps)
+        except Exception:  # noqa: BLE001  (a law: statistics that cannot be read are unknown)
+            found = None
+        if found is None or not found.known.all():
+            trimmed = found is not None and bool(found.trimmed.any())
+            self.notes.append(f"no statistics for {name}" + (": trimmed" if trimmed else ""))
+        if found is not None and found.known.any() and name not in self.used:
+            self.used.append(name)
+        return found
+
+    def inside(self, data_type: DataType, ids: tuple[int, ...], name: str) -> Spec:
+        """What lies in an array or a map."""
+        spec, found = element_spec(data_type, ids, self.evidence)
+        if not found:
+            self.notes.append(f"no statistics for the elements of {name}")
+        return spec
+
+    def size(self, column: Column) -> Spec:
+        """How large an array or a map is."""
+        spec, found = size_spec(column, self.evidence)
+        if not found:
+            self.notes.append(f"no statistics for the size of {column.name}")
+        elif column.name not in self.used:
+            self.used.append(column.name)
+        return spec
+
+    def _opaque(self, expr: Opaque) -> Abstract:
+        """Anything; but what never fails by itself fails only where an argument does."""
+        out: Abstract = UNKNOWN_TRUTH if expr.type == BOOLEAN else unknown(expr.type)
+        if expr.total:
+            out = replace(out, fail=some([self(a).fail for a in expr.args]))
+        self.notes.append(f"{expr.text}: may be anything")
+        return out
 
     def start(self) -> None:
         """Begin the next conjunct: columns may be narrower now."""

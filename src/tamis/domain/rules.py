@@ -6,12 +6,14 @@ Arguments come lazily evaluated where the function does not look at all of them:
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tamis.domain import nested, texts
 from tamis.domain.comparison import compared, member, null_safe
 from tamis.domain.spec import (
     NO,
@@ -20,8 +22,10 @@ from tamis.domain.spec import (
     Truth,
     at_most,
     below,
+    constant,
     every,
     extreme,
+    join,
     join_any,
     known,
     one_value,
@@ -32,12 +36,13 @@ from tamis.domain.spec import (
     where,
 )
 from tamis.domain.transfer import monotone
-from tamis.domain.zoned import local_rule, timestamp_add, timestamp_add_months
-from tamis.expr.evaluate import apply
+from tamis.domain.zoned import from_unixtime, local_rule, moved_zone, timestamp_add, timestamp_add_months
+from tamis.expr.evaluate import apply, scalar
+from tamis.expr.functions.calendar import FAR_YEAR
 from tamis.expr.functions.text import like_prefix
 from tamis.expr.tree import Call, Expr, Literal, Literals
 from tamis.expr.values import Evaluated, Mask
-from tamis.types import BOOLEAN, DATE, TIMESTAMP, TIMESTAMP_NTZ
+from tamis.types import BOOLEAN, DATE, INTEGRAL, STRING, TIMESTAMP, TIMESTAMP_NTZ
 
 
 class Interpret(Protocol):
@@ -46,7 +51,7 @@ class Interpret(Protocol):
     def __call__(self, expr: Expr) -> Abstract: ...
 
 
-Rule = Callable[[Interpret, Call], Abstract]
+Rule = Callable[[Any, Call], Abstract]
 
 
 def _specs(run: Interpret, call: Call) -> list[Spec]:
@@ -284,15 +289,53 @@ def _monotone(run: Interpret, call: Call) -> Abstract:
     return truth_of(out) if call.type == BOOLEAN else out
 
 
+def _documents() -> Any:
+    from tamis.domain import documents
+
+    return documents
+
+
 def _cast(run: Interpret, call: Call) -> Abstract:
+    text = call.args[0]
+    if isinstance(text, Call) and text.function == "get_json_object":
+        return _documents().cast_of_text(run, call, text)  # type: ignore[no-any-return]
     instants = (DATE, TIMESTAMP, TIMESTAMP_NTZ)
     args = _specs(run, call)
-    zoned = call.type in instants and args[0].type in instants
+    zoned = args[0].type in instants and (call.type in instants or call.type == STRING)
+    if call.type == STRING and args[0].type in INTEGRAL:
+        return texts.of_integer(call, args[0])
     out = local_rule(call, args) if zoned else monotone(call, args)
     return truth_of(out) if call.type == BOOLEAN else out
 
 
+def _make_date(run: Interpret, call: Call) -> Abstract:
+    """Years that Java's days cannot hold fail in every mode."""
+    args = _specs(run, call)
+    out = monotone(call, args)
+    near = pa.scalar(FAR_YEAR, pa.int32())
+    inside = below(args[0].hi, near) & below(pc.negate(near), args[0].lo)
+    return Spec(out.type, out.lo, out.hi, out.value, out.null, out.fail | (~inside & every([a.value for a in args])), out.nan)
+
+
+def _abs(run: Interpret, call: Call) -> Abstract:
+    """Below zero it falls, above it rises: each side by itself."""
+    (a,) = _specs(run, call)
+    zero = scalar(0, a.type)
+    under = replace(a, hi=pc.coalesce(extreme([a.hi, zero], True), zero), value=a.value & ~at_most(zero, a.lo))
+    over = replace(a, lo=pc.coalesce(extreme([a.lo, zero], False), zero), value=a.value & ~below(a.hi, zero))
+    return join(monotone(call, [under]), monotone(call, [over]))
+
+
+def _whole(run: Interpret, call: Call) -> Abstract:
+    """FLOOR and CEIL: NaN becomes 0."""
+    (a,) = _specs(run, call)
+    out = monotone(call, [replace(a, nan=NO)])
+    return join(out, replace(constant(call.type, scalar(0, call.type)), value=a.nan)) if a.nan.any() else out
+
+
 RULES: dict[str, Rule] = {
+    "whole": _whole,
+    "abs": _abs,
     "compare": _compare,
     "null_safe_eq": _null_safe,
     "and": _and,
@@ -306,8 +349,19 @@ RULES: dict[str, Rule] = {
     "like": _like,
     "coalesce": _coalesce,
     "case": _case,
+    "text": texts.transfer,
     "extreme": _extreme,
     "cast": _cast,
+    "json": lambda run, call: _documents().transfer(run, call),
+    "make_date": _make_date,
+    "size": nested.size,
+    "split": nested.split,
+    "element": nested.element,
+    "map_value": nested.map_value,
+    "array_contains": nested.array_contains,
+    "elements": nested.elements,
+    "utc": lambda run, call: moved_zone(call, _specs(run, call)),
+    "from_unixtime": lambda run, call: from_unixtime(call, _specs(run, call)),
     "timestamp_add": lambda run, call: timestamp_add(call, _specs(run, call)),
     "timestamp_add_months": lambda run, call: timestamp_add_months(call, _specs(run, call)),
 }

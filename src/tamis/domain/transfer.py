@@ -46,6 +46,8 @@ def monotone(call: Call, args: list[Spec]) -> Spec:
     ends = [_ends(a) for a in args]
     if entry.guard is not None:
         holds = holds & (entry.guard(call, ends) | exact)
+    if entry.reliable is not None:
+        holds = holds & entry.reliable(call, ends)
     if not holds.any():
         return _unbounded(entry, call, args, exact)
     lows, highs = _corners(call, claims, ends)

@@ -11,7 +11,9 @@ import pyarrow as pa
 
 from tamis.domain.spec import Spec, choose, every, no_bound, one_value, where
 from tamis.domain.transfer import monotone
+from tamis.expr import catalogue
 from tamis.expr.evaluate import scalar
+from tamis.expr.functions.calendar import named_zone
 from tamis.expr.functions.clock import add_months
 from tamis.expr.functions.instants import split
 from tamis.expr.tree import Call
@@ -73,11 +75,30 @@ def timestamp_add(call: Call, args: list[Spec]) -> Spec:
     if isinstance(interval.lo, pa.Scalar) and interval.lo.is_valid and bool(one_value(interval)):
         days, rest = split(raw(interval.lo))
         shifted = to_instants(monotone(plain, [to_local(args[0], z), _interval(int(days), interval)]), z)
-        out = monotone(plain, [shifted, _interval(int(rest), interval)])
+        out = monotone(plain, [shifted, _interval(int(rest), interval)]) if rest else shifted
     else:
         out = monotone(plain, args)
         out = replace(out, lo=_mapped(out.lo, lambda x: x - _HOURS), hi=_mapped(out.hi, lambda x: x + _HOURS))
     return _exactly(call, args, out)
+
+
+def moved_zone(call: Call, args: list[Spec]) -> Spec:
+    """``from_utc_timestamp`` and back: the instant read as a local time of a named zone, whatever the session's is."""
+    z = named_zone(call.args[1])
+    assert z is not None
+    out = to_local(args[0], z) if call.function == "from_utc_timestamp" else to_instants(args[0], z)
+    return _exactly(call, args, replace(out, null=args[0].null | args[1].null))
+
+
+def from_unixtime(call: Call, args: list[Spec]) -> Spec:
+    """As DATE_FORMAT of the instants, where seconds are far from the ends of 64 bits."""
+    entry = catalogue.function(call.function)
+    assert entry.reliable is not None
+    near = entry.reliable(call, [(a.lo, a.hi) for a in args])
+    at = Call(TIMESTAMP, "timestamp_seconds", call.args[:1])
+    out = local_rule(Call(call.type, "date_format", (at, call.args[1]), zone=call.zone), [monotone(at, args[:1]), args[1]])
+    nothing = no_bound(call.type)
+    return replace(out, lo=where(near, out.lo, nothing), hi=where(near, out.hi, nothing), null=args[0].null, fail=args[0].fail)
 
 
 def _interval(micros: int, like: Spec) -> Spec:

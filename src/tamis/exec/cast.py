@@ -75,7 +75,7 @@ def match_fields(source: list[str], fields: tuple[Field, ...], path: str = "") -
             raise _mismatch(
                 f"Column {path}{f.name!r} is in the data {len(chosen)} times.", "DUPLICATE_COLUMN", f.name, "Give every column one name."
             )
-        if not chosen and not f.nullable:
+        if not chosen and not f.nullable and f.write_default is None:
             raise _mismatch(f"Column {path}{f.name!r} is required and is not in the data.", "MISSING_COLUMN", f.name, "Add it to the data.")
         found.append(chosen[0] if chosen else None)
     extra = [name for at, name in enumerate(source) if at not in found]

@@ -49,13 +49,17 @@ class Order:
 
     def _keys(self, batch: pa.RecordBatch) -> list[pa.Array]:
         """Arrays whose lexicographic order, NULLs aside, is the wanted one: flags before values where there are NULLs or NaNs."""
-        keys: list[pa.Array] = []
+        return [key for values in self.columns(batch) for key in _ordered(values)]
+
+    def columns(self, batch: pa.RecordBatch) -> list[pa.Array]:
+        """The values of each clustering column, NULL below parents that are."""
+        found: list[pa.Array] = []
         for path in self._paths:
             values = batch.column(path[0])
             for at in path[1:]:
                 values = values.flatten()[at]
-            keys += _ordered(values)
-        return keys
+            found.append(values)
+        return found
 
 
 def _ordered(values: pa.Array) -> list[pa.Array]:
@@ -66,7 +70,14 @@ def _ordered(values: pa.Array) -> list[pa.Array]:
         is_nan = pc.fill_null(pc.is_nan(values), False)
         flags.append(is_nan.cast(pa.int8()))
         values = pc.if_else(is_nan, pa.scalar(None, values.type), values)
-    return [*flags, values.view(pa.int64()) if pa.types.is_duration(values.type) else values]
+    return [*flags, comparable(values)]
+
+
+def comparable(values: pa.Array) -> pa.Array:
+    """``values`` in a type that Arrow sorts and ranks, in the same order."""
+    if pa.types.is_duration(values.type):
+        return values.view(pa.int64())
+    return values.cast(pa.int8()) if pa.types.is_boolean(values.type) else values
 
 
 def _places(schema: Schema, path: tuple[int, ...]) -> list[int]:

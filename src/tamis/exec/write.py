@@ -21,6 +21,10 @@ from tamis.files.parquet.statistics import NANS
 from tamis.files.spark_json import schema_json
 from tamis.state import Store, open_store
 from tamis.stats import Collector
+from tamis.stats.packed import DROPPED, PACKED, packed
+from tamis.stats.path_rows import table_of
+from tamis.stats.trim import budget, trim
+from tamis.stats.tuples import ends
 from tamis.types import Schema
 from tamis.types.arrow import to_arrow_schema
 from tamis.world import new_id
@@ -43,8 +47,14 @@ class WriteSpec:
     block_rows: int = 0
     collect: bool = True
     cluster_by: tuple[tuple[int, ...], ...] = ()
+    stats_bytes: int | None = None
+    """The budget of a part's statistics; None: ``tamis.stats.trim``'s own."""
+    keep: tuple[tuple[int, str], ...] = ()
+    """Columns (by id) and paths whose statistics go last where the budget is short."""
     run_id: str = ""
     """What parts that are sorted together share."""
+    folder: str = "data"
+    """Where parts stand below the table's root."""
 
 
 def write_parts(batches: Iterable[pa.RecordBatch], spec: WriteSpec) -> Iterator[pa.Table]:
@@ -114,12 +124,13 @@ class _Part:
 
     def __init__(self, store: Store, spec: WriteSpec) -> None:
         self._spec, self._id = spec, new_id()
-        self._path = f"data/{self._id}.{format_named(spec.format).extension}"
+        self._path = f"{spec.folder}/{self._id}.{format_named(spec.format).extension}"
         options = WriteOptions(part_id=self._id, schema_json=schema_json(spec.schema))
         self._writer: PartWriter = create_part(store, self._path, spec.format, to_arrow_schema(spec.schema), options)
         self._collector = Collector(spec.schema) if spec.collect else None
         self._order = Order(spec.schema, spec.cluster_by) if spec.cluster_by else None
         self._ordered = bool(spec.cluster_by)
+        self._first: pa.RecordBatch | None = None
         self._last: pa.RecordBatch | None = None
         self._rows = 0
 
@@ -136,6 +147,7 @@ class _Part:
             # Looked at, not believed: whoever relies on the order later must be able to.
             joint = block.slice(0, 1) if self._last is None else pa.concat_batches([self._last, block.slice(0, 1)])
             self._ordered = self._order.holds(joint) and self._order.holds(block)
+            self._first = self._first or block.take(pa.array([0]))  # a slice would hold the whole block
             self._last = block.slice(len(block) - 1)
 
     def close(self) -> pa.Table:
@@ -154,8 +166,25 @@ class _Part:
             "ordered": pa.array([self._ordered]),
             "blocks": pa.array([done.blocks], pa.list_(pa.int32())),
         }
-        statistics = pa.table({}) if self._collector is None else self._collector.finish()
-        return pa.table(row | dict(zip(statistics.column_names, statistics.columns, strict=True)))
+        return pa.table(row | self._statistics() | self._ends())
+
+    def _statistics(self) -> dict[str, pa.Array]:
+        """Within the budget. The rows of JSON paths are packed into the part's own row: who commits it makes a table of them."""
+        if self._collector is None:
+            return {}
+        room = budget(self._spec.stats_bytes, self._rows)
+        left = trim(self._collector.finish(), self._collector.documents(), room, frozenset(self._spec.keep))
+        found = dict(zip(left.statistics.column_names, left.statistics.columns, strict=True))
+        if left.dropped:
+            found[DROPPED] = pa.array([left.dropped], pa.int32())
+        rows = table_of(left.documents)
+        return found if rows is None else found | {PACKED: pa.array([packed(rows)], pa.binary())}
+
+    def _ends(self) -> dict[str, pa.Array]:
+        """The first and last clustering tuple of a part in order."""
+        if self._collector is None or not self._ordered or self._first is None or self._last is None:
+            return {}
+        return dict(ends(self._spec.schema, self._spec.cluster_by, self._first, self._last))
 
     def abort(self) -> None:
         self._writer.abort()

@@ -2,9 +2,24 @@
 
 from tamis.expr.catalogue import call, catalyst_name, entries, function, sql_name
 from tamis.expr.evaluate import evaluate, filter_mask, supported
-from tamis.expr.frontend import bound, parse
+from tamis.expr.frontend import bound, parse, parse_value
 from tamis.expr.sql import short_sql, to_sql
-from tamis.expr.tree import FALSE, TRUE, Call, Column, Expr, Literal, Literals, Mode, Moving, Opaque, columns, conjuncts
+from tamis.expr.tree import (
+    FALSE,
+    TRUE,
+    Call,
+    Column,
+    Element,
+    Expr,
+    Literal,
+    Literals,
+    Mode,
+    Moving,
+    Opaque,
+    columns,
+    conjuncts,
+    evidence_ids,
+)
 from tamis.expr.tree import columns as fields
 from tamis.expr.values import Evaluated
 
@@ -13,6 +28,7 @@ __all__ = [
     "TRUE",
     "Call",
     "Column",
+    "Element",
     "Evaluated",
     "Expr",
     "Literal",
@@ -27,10 +43,12 @@ __all__ = [
     "conjuncts",
     "entries",
     "evaluate",
+    "evidence_ids",
     "fields",
     "filter_mask",
     "function",
     "parse",
+    "parse_value",
     "short_sql",
     "sql_name",
     "supported",

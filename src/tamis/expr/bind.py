@@ -7,8 +7,8 @@ under the name as written.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import sqlglot
@@ -17,35 +17,53 @@ from sqlglot.dialects.databricks import Databricks
 from sqlglot.errors import SqlglotError
 
 from tamis.errors import InvalidInput, NotFound
-from tamis.expr.catalogue import call, sql_name
+from tamis.expr import bind_documents as documents
+from tamis.expr.catalogue import TOTAL, call, sql_name
+from tamis.expr.coerce import folded
 from tamis.expr.frontend import bound
-from tamis.expr.literals import interval, list_of, number, type_of
-from tamis.expr.tree import Column, Expr, Literal, Mode, Opaque
-from tamis.types import BINARY, BOOLEAN, NULL, STRING, TIMESTAMP, DataType, Schema, String
+from tamis.expr.lists import Constants, taken
+from tamis.expr.literals import array_of, interval, list_of, number, time_of_day, type_of
+from tamis.expr.tree import Column, Element, Expr, Literal, Mode, Opaque
+from tamis.types import BINARY, BOOLEAN, NULL, STRING, TIMESTAMP, Array, DataType, Map, Schema, String, Struct, Time
 
 
 class SparkWords(Databricks):
-    """Spark's grammar without a single function of its own."""
+    """Spark's grammar without a single function of its own: functions come out under the name as written. A doubled quote is a quote, as since Spark 4."""
 
-    class Parser(Databricks.Parser):  # type: ignore[misc,valid-type]
-        """Functions come out under the name as written."""
+    class Tokenizer(Databricks.Tokenizer):  # noqa: D106
+        STRING_ESCAPES = ["\\", "'", '"']  # noqa: RUF012
 
+    class Parser(Databricks.Parser):  # type: ignore[misc,valid-type]  # noqa: D106
         FUNCTIONS: dict[str, Callable[..., Any]] = {}  # noqa: RUF012
 
 
 DEEPEST = 150
 """Levels of a filter: what walks trees by recursion must stay well below Python's limit."""
 
+_HALF = re.compile("[\ud800-\udfff]")
 _MISSING = re.compile(r"Required keyword: '\w+' missing for <class '[^']*'>")
 _NO_PREDICATE = (exp.Alias, exp.Select, exp.DDL, exp.DML, exp.Drop, exp.Command, exp.Set, exp.Star)
 
 
 def read(text: str, schema: Schema, zone: str, ansi: bool) -> Expr:
     """See ``tamis.expr.parse``."""
-    if any(0xD800 <= ord(c) <= 0xDFFF for c in text):
+    out = read_value(text, schema, zone, ansi)
+    if isinstance(out, Opaque) and out.type == NULL:
+        out = replace(out, type=BOOLEAN)
+    if isinstance(out, Literal) and out.value is None:
+        out = Literal(BOOLEAN, None)
+    if out.type != BOOLEAN:
+        raise _wrong(text, f"Its type is {out.type}, not boolean.")
+    return out
+
+
+def read_value(text: str, schema: Schema, zone: str, ansi: bool) -> Expr:
+    """See ``tamis.expr.parse_value``."""
+    if _HALF.search(text):
         raise _wrong(repr(text)[1:-1], "It holds half a character.")
     try:
-        statements = sqlglot.parse(text, dialect=SparkWords)
+        short, lists = taken(text)
+        statements = sqlglot.parse(short, dialect=SparkWords)
     except (SqlglotError, RecursionError, ValueError) as error:
         message = re.sub(r"\x1b\[\d*m", "", str(error)).split("\n")[0]
         raise _wrong(text, _MISSING.sub("Something is missing", message)) from error
@@ -55,17 +73,11 @@ def read(text: str, schema: Schema, zone: str, ansi: bool) -> Expr:
     if isinstance(parsed, _NO_PREDICATE):
         raise _wrong(text, f"It holds no predicate ({type(parsed).__name__.upper()}).")
     try:
-        out = Binder(schema, zone, Mode.ANSI if ansi else Mode.LEGACY).bind(parsed)
+        out = Binder(schema, zone, Mode.ANSI if ansi else Mode.LEGACY, lists=lists).bind(parsed)
     except RecursionError as error:
         raise _wrong(text, "It is nested too deeply.") from error
     if _depth(out) > DEEPEST:
         raise _wrong(text, "It is nested too deeply.")
-    if isinstance(out, Opaque) and out.type == NULL:
-        out = replace(out, type=BOOLEAN)
-    if isinstance(out, Literal) and out.value is None:
-        out = Literal(BOOLEAN, None)
-    if out.type != BOOLEAN:
-        raise _wrong(text, f"Its type is {out.type}, not boolean.")
     return out
 
 
@@ -96,6 +108,10 @@ class Binder:
     schema: Schema
     zone: str
     mode: Mode
+    variables: Mapping[str, Expr] = field(default_factory=dict)
+    """What the variable of a lambda stands for, by its name in lower case."""
+    lists: Mapping[str, Constants] = field(default_factory=dict)
+    """Long lists that were taken out of the text, by the names that stand for them."""
 
     def bind(self, node: Any) -> Expr:
         kind = type(node)
@@ -104,17 +120,21 @@ class Binder:
         if kind in _BINARY:
             return self._binary(node)
         handler = _HANDLERS.get(kind)
-        if handler is not None:
-            return handler(self, node)
-        return self.unknown(node)
+        return handler(self, node) if handler is not None else self.unknown(node)
 
     def call(self, name: str, *args: Expr, data_type: DataType | None = None) -> Expr:
         return call(name, *args, mode=self.mode, zone=self.zone, type=data_type)
 
     def unknown(self, node: Any) -> Opaque:
         """Something that only Spark understands; the columns in it are still checked."""
-        args = tuple(self.bind(c) for c in node.find_all(exp.Column)) if isinstance(node, exp.Expression) else ()
-        return Opaque(NULL, node.sql(dialect="databricks"), args)
+        nodes = node.find_all(exp.Column) if isinstance(node, exp.Expression) else ()
+        local = {v.name.lower() for f in node.find_all(exp.Lambda) for v in f.expressions} if isinstance(node, exp.Expression) else set()
+        args = tuple(self.bind(c) for c in nodes if c.parts[0].name.lower() not in local and c.name not in self.lists)
+        text = node.sql(dialect="databricks")
+        for name, constants in self.lists.items():
+            text = text.replace(f"`{name}`", constants.text)
+        total = type(node) in _TOTAL or (isinstance(node, exp.Anonymous) and str(node.this).lower() in TOTAL)
+        return Opaque(NULL, text, args if not total else tuple(self.bind(n) for n in _operands(node)), total)
 
     def _binary(self, node: Any) -> Expr:
         """Chains of one operator are as deep as they are long: unrolled here."""
@@ -153,20 +173,59 @@ class Binder:
     def column(self, node: exp.Column) -> Expr:
         """A name of one or more parts: a top-level column, and struct fields below it."""
         parts = tuple(p.name for p in node.parts)
+        if parts[0].lower() in self.variables:
+            return self._of_variable(parts) or self.unknown(node)
         return self.field(parts)
 
+    def _of_variable(self, parts: tuple[str, ...]) -> Expr | None:
+        out: Expr | None = self.variables[parts[0].lower()]
+        for name in parts[1:]:
+            kind = out.type if isinstance(out, Element) else None
+            found = next((f for f in kind.fields if f.name.lower() == name.lower()), None) if isinstance(kind, Struct) else None
+            out = Element(found.type, (*out.ids, found.id), f"{out.name}.{found.name}") if found and isinstance(out, Element) else None
+        return out
+
+    def bracket(self, node: exp.Bracket) -> Expr:
+        """``array[0]``, ``map['key']``."""
+        if len(node.expressions) != 1:
+            return self.unknown(node)
+        source, at = self.bind(node.this), self.bind(node.expressions[0])
+        return self.call("map_value" if isinstance(source.type, Map) else "element", source, at)
+
+    def tested(self, name: str, node: exp.Anonymous) -> Expr:
+        """``exists(array, x -> …)``: the variable is the element."""
+        source, test = self.bind(node.expressions[0]), node.expressions[1]
+        simple = isinstance(source, Column) and isinstance(source.type, Array) and len(test.expressions) == 1 and not self.variables
+        if not simple or not isinstance(source, Column) or not isinstance(source.type, Array):
+            return self.unknown(node)
+        variable, inner = test.expressions[0].name, source.type.element
+        stands = Element(inner.type, (*source.ids, inner.id), variable)
+        body = replace(self, variables={variable.lower(): stands}).bind(test.this)
+        return self.call(name, source, self._predicate(body), data_type=BOOLEAN)
+
     def field(self, parts: tuple[str, ...]) -> Expr:
+        fields = self.schema.find(parts[:1])
+        if len(parts) == 2 and isinstance(fields[0].type, Map):  # ``map.key``
+            return self.call("map_value", bound(self.schema, (fields[0].id,)), Literal(STRING, parts[1]))
         fields = self.schema.find(parts)
+        if any(isinstance(f.type, Array | Map) for f in fields[:-1]):
+            raise NotFound(
+                f"There is no column {'.'.join(parts)!r}.", code="COLUMN_NOT_FOUND", name=".".join(parts), remedy="Use element_at."
+            )
         return bound(self.schema, tuple(f.id for f in fields))
 
+    def extract(self, node: exp.JSONExtract) -> Expr:
+        """``v:a.b[0]``: steps into a VARIANT."""
+        return documents.extract(self.bind(node.this), node.expression, self.mode, self.zone) or self.unknown(node)
+
     def dot(self, node: exp.Dot) -> Expr:
-        parts = [p.name for p in node.parts]
-        try:
-            return self.field(tuple(parts))
-        except NotFound:
-            if all(isinstance(p, exp.Identifier | exp.Column) for p in node.parts):
-                raise
+        if (found := documents.from_json_field(node, self.bind)) is not None:
+            return found
+        if (parts := _dotted(node)) is None:
             return self.unknown(node)
+        if parts[0].lower() in self.variables:
+            return self._of_variable(tuple(parts)) or self.unknown(node)
+        return self.field(tuple(parts))
 
     def literal(self, node: exp.Literal) -> Expr:
         return Literal(STRING, node.name) if node.is_string else number(node.name)
@@ -185,11 +244,11 @@ class Binder:
         value, target = self.bind(node.this), type_of(node.to)
         if target is None:
             return self.unknown(node)
+        if isinstance(target, Time) and node.args.get("_type") is not None and isinstance(value, Literal) and isinstance(value.value, str):
+            return time_of_day(value.value) or self.unknown(node)
         mode = Mode.TRY if isinstance(node, exp.TryCast) else self.mode
         out = call("cast", value, mode=mode, zone=self.zone, type=target)
         if isinstance(value, Literal) and not isinstance(out, Opaque):
-            from tamis.expr.coerce import folded
-
             folded_ = folded(out)
             if node.args.get("_type") is not None and not isinstance(folded_, Literal) and isinstance(node.this, exp.Literal):
                 text = node.this.name
@@ -203,11 +262,22 @@ class Binder:
     def listed(self, node: exp.In) -> Expr:
         if node.args.get("query") is not None or node.args.get("unnest") is not None:
             return self.unknown(node)
+        if len(node.expressions) == 1 and (constants := self.lists.get(node.expressions[0].name)) is not None:
+            return self._listed(self.bind(node.this), constants)
         value, *options = self.even([self.bind(node.this), *(self.bind(o) for o in node.expressions)])
         array = list_of(value, options, self.mode, self.zone)
         if array is not None:
             return self.call("in", value, array, data_type=BOOLEAN)
         return self.call("in", value, *options, data_type=BOOLEAN)
+
+    def _listed(self, value: Expr, constants: Constants) -> Expr:
+        """A list taken out of the text."""
+        array = None if _is_char(value) else array_of(value, constants, self.mode, self.zone)
+        if array is not None:
+            return self.call("in", value, array, data_type=BOOLEAN)
+        value, *options = self.even([value, *constants.literals()])
+        array = list_of(value, options, self.mode, self.zone)
+        return self.call("in", value, *((array,) if array is not None else options), data_type=BOOLEAN)
 
     def between(self, node: exp.Between) -> Expr:
         value, low, high = (self.bind(node.args[k]) for k in ("this", "low", "high"))
@@ -227,9 +297,13 @@ class Binder:
         escape: tuple[Expr, ...] = ()
         if isinstance(node, exp.Escape):
             escape, node = (self.bind(node.expression),), node.this
-        if not isinstance(node, exp.Like):
+        if not isinstance(node, exp.Like | exp.ILike):
             return self.unknown(node)
-        found = self.call("like", self.bind(node.this), self.bind(node.expression), *escape, data_type=BOOLEAN)
+        text, pattern = self.bind(node.this), self.bind(node.expression)
+        if isinstance(node, exp.ILike):
+            pattern = self.call("lower", pattern)
+            text, pattern = self.call("lower", text), folded(pattern)
+        found = self.call("like", text, pattern, *escape, data_type=BOOLEAN)
         return self.call("not", found, data_type=BOOLEAN) if node.args.get("negate") else found
 
     def case(self, node: exp.Case) -> Expr:
@@ -261,11 +335,22 @@ class Binder:
             found = sql_name(name)
         if found is None:
             return self.unknown(node)
-        args = tuple(self.bind(a) for a in node.expressions)
+        if found in {"exists", "forall"} and len(node.expressions) == 2 and isinstance(node.expressions[1], exp.Lambda):
+            return self.tested(found, node)
+        args = self._arguments(found, list(node.expressions))
         if found in {"and", "cast"}:
             return self.unknown(node)
+        if found in {"ltrim", "rtrim"}:
+            args = args[::-1]  # the characters come first there
         out = call(found, *args, mode=mode, zone=self.zone)
         return replace(out, text=node.sql(dialect="databricks")) if isinstance(out, Opaque) else out
+
+    def _arguments(self, name: str, nodes: list[Any]) -> tuple[Expr, ...]:
+        """Bound arguments; a bare word that leads three of them is a unit (``timestampdiff(DAY, …)``)."""
+        first: tuple[Expr, ...] = ()
+        if name in _WITH_UNIT and len(nodes) == 3 and isinstance(nodes[0], exp.Column | exp.Var):
+            first, nodes = (Literal(STRING, nodes[0].name),), nodes[1:]
+        return (*first, *(self.bind(a) for a in nodes))
 
     def extracted(self, node: exp.Extract) -> Expr:
         return self.call("extract", Literal(STRING, node.this.name), self.bind(node.expression))
@@ -274,19 +359,26 @@ class Binder:
         return interval(node) or self.unknown(node)
 
     def trimmed(self, node: exp.Trim) -> Expr:
-        if node.expression is not None:
-            return self.unknown(node)
+        taken = [self.bind(node.expression)] if node.expression is not None else []
         name = {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(str(node.args.get("position") or "").upper(), "trim")
-        return self.call(name, self.bind(node.this))
+        return self.call(name, self.bind(node.this), *taken)
+
+    def overlaid(self, node: exp.Overlay) -> Expr:
+        rest = [node.args[k] for k in ("from_", "for_") if node.args.get(k) is not None]
+        return self.call("overlay", self.bind(node.this), self.bind(node.expression), *(self.bind(r) for r in rest))
+
+    def found_at(self, node: exp.StrPosition) -> Expr:
+        return self.call("instr", self.bind(node.this), self.bind(node.args["substr"]))
 
     def sliced(self, node: exp.Substring) -> Expr:
         rest = [node.args[k] for k in ("start", "length") if node.args.get(k) is not None]
         return self.call("substring", self.bind(node.this), *(self.bind(r) for r in rest))
 
     def rounded(self, node: Any) -> Expr:
-        if node.args.get("decimals") is not None or node.args.get("to") is not None:
+        if node.args.get("to") is not None:
             return self.unknown(node)
-        return self.call("floor" if isinstance(node, exp.Floor) else "ceil", self.bind(node.this))
+        places = [self.bind(node.args["decimals"])] if node.args.get("decimals") is not None else []
+        return self.call("floor" if isinstance(node, exp.Floor) else "ceil", self.bind(node.this), *places)
 
     def adjacent(self, node: exp.Concat) -> Expr:
         return self.call("concat", *(self.bind(e) for e in node.expressions))
@@ -306,34 +398,69 @@ def _char_length(side: Expr) -> int | None:
     return None
 
 
+def _dotted(node: Any) -> list[str] | None:
+    """The names of ``a.b.c``; None where something is no name, as in ``m['a'].b`` and ``f(x).b``: that is no field of a column."""
+    if isinstance(node, exp.Dot):
+        below = _dotted(node.this) if isinstance(node.expression, exp.Identifier) else None
+        return below and [*below, node.expression.name]
+    if isinstance(node, exp.Paren):
+        return _dotted(node.this)
+    return [p.name for p in node.parts] if isinstance(node, exp.Column) else [node.name] if isinstance(node, exp.Identifier) else None
+
+
+def _operands(node: Any) -> list[Any]:
+    """What a function that never fails itself is applied to."""
+    return (
+        list(node.expressions)
+        if isinstance(node, exp.Anonymous)
+        else [n for n in (node.this, node.args.get("expression")) if n is not None]
+    )
+
+
+_TOTAL = (exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor, exp.BitwiseNot)
 _NOTHING: tuple[object, ...] = (None, False, [])
 _ASKED = frozenset({"this", "expression", "expressions"})
 _ALSO_ASKED: dict[type, frozenset[str]] = {
     exp.Column: frozenset({"table", "db", "catalog"}),
     exp.Literal: frozenset({"is_string"}),
+    exp.Identifier: frozenset({"quoted"}),
+    exp.Bracket: frozenset({"offset", "safe", "returns_list_for_maps"}),
     exp.Cast: frozenset({"to", "_type"}),
     exp.TryCast: frozenset({"to", "safe"}),
     exp.Div: frozenset({"typed", "safe"}),  # how other dialects divide; Spark's way is the catalogue's
     exp.In: frozenset({"query", "unnest"}),
     exp.Between: frozenset({"low", "high"}),
     exp.Like: frozenset({"negate"}),
+    exp.ILike: frozenset({"negate"}),
     exp.Case: frozenset({"ifs", "default"}),
     exp.If: frozenset({"true", "false"}),
     exp.Interval: frozenset({"unit"}),
     exp.Trim: frozenset({"position"}),
     exp.Substring: frozenset({"start", "length"}),
+    exp.Overlay: frozenset({"from_", "for_"}),
+    exp.StrPosition: frozenset({"substr"}),
     exp.Floor: frozenset({"decimals", "to"}),
     exp.Ceil: frozenset({"decimals", "to"}),
     exp.Concat: frozenset({"safe", "coalesce"}),
     exp.DPipe: frozenset({"safe"}),
+    exp.JSONExtract: frozenset({"variant_extract", "requires_json"}),
 }
 """What of sqlglot's nodes is understood. Law: whatever else a node carries (a later release may move a NOT into one) makes it unknown."""
 _TESTS = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "null_safe_eq"})
-_TRIES = {"try_add": "add", "try_subtract": "subtract", "try_multiply": "multiply", "try_divide": "divide", "try_mod": "remainder"}
+_TRIES = {
+    "try_add": "add",
+    "try_subtract": "subtract",
+    "try_multiply": "multiply",
+    "try_divide": "divide",
+    "try_mod": "remainder",
+    "try_element_at": "element_at",
+}
+_WITH_UNIT = frozenset({"timestampdiff", "timestampadd", "datediff", "date_add", "dateadd"})
 _HANDLERS: dict[type, Callable[[Binder, Any], Expr]] = {
     exp.Paren: lambda b, n: b.bind(n.this),
     exp.Column: Binder.column,
     exp.Dot: Binder.dot,
+    exp.JSONExtract: Binder.extract,
     exp.Literal: Binder.literal,
     exp.RawString: lambda _b, n: Literal(STRING, n.name),
     exp.HexString: lambda _b, n: Literal(BINARY, bytes.fromhex(("0" if len(n.name) % 2 else "") + n.name)),
@@ -344,9 +471,13 @@ _HANDLERS: dict[type, Callable[[Binder, Any], Expr]] = {
     exp.Cast: Binder.cast,
     exp.TryCast: Binder.cast,
     exp.In: Binder.listed,
+    exp.Bracket: Binder.bracket,
+    exp.Identifier: lambda b, n: b.variables.get(n.name.lower()) or b.unknown(n),
     exp.Between: Binder.between,
     exp.Is: Binder.test,
+    exp.RegexpLike: lambda b, n: b.call("rlike", b.bind(n.this), b.bind(n.expression), data_type=BOOLEAN),
     exp.Like: Binder.like,
+    exp.ILike: Binder.like,
     exp.Escape: Binder.like,
     exp.NullSafeNEQ: lambda b, n: b.call("not", b.compared("null_safe_eq", b.bind(n.this), b.bind(n.expression))),
     exp.Case: Binder.case,
@@ -356,6 +487,8 @@ _HANDLERS: dict[type, Callable[[Binder, Any], Expr]] = {
     exp.Interval: Binder.interval,
     exp.Trim: Binder.trimmed,
     exp.Substring: Binder.sliced,
+    exp.Overlay: Binder.overlaid,
+    exp.StrPosition: Binder.found_at,
     exp.Floor: Binder.rounded,
     exp.Ceil: Binder.rounded,
     exp.Concat: Binder.adjacent,

@@ -13,7 +13,7 @@ from enum import Enum
 
 from tamis.expr.tree import Call, Expr, Literal, Literals, Mode, Opaque
 from tamis.expr.values import Datum, Evaluated, Mask
-from tamis.types import BINARY_COLLATION, DataType, String
+from tamis.types import BINARY_COLLATION, VARIANT, DataType, String
 
 
 class Claim(Enum):
@@ -82,6 +82,8 @@ class Function:
     partial: Callable[[Call], Partial] = lambda _: Partial.NEVER
     guard: Callable[[Call, Bounds], Mask] | None = None
     """Pieces for which the claims hold; elsewhere only ``limits`` do."""
+    reliable: Callable[[Call, Bounds], Mask] | None = None
+    """Pieces for which the kernel gives what every release of Java and Unicode gives; elsewhere not even single values are computed."""
     limits: Callable[[Call], tuple[object, object] | None] | None = None
     """Bounds that hold for every result (month: 1 to 12), as plain values; either may be None."""
     nan: Callable[[Call], NaN] = lambda _: NaN.ANYTHING
@@ -89,10 +91,14 @@ class Function:
     """The name of the abstract rule, where it is not the one of monotone functions."""
     moded: Callable[[tuple[Expr, ...], DataType], bool] = lambda _args, _type: False
     """Whether the mode matters for these arguments (else calls differ in it for nothing)."""
+    lenient: bool = False
+    """Whether LEGACY mode gives NULL where ANSI fails, which is what TRY is."""
     zoned: Callable[[tuple[Expr, ...], DataType], bool] = lambda _args, _type: False
     """Whether the session's time zone matters."""
     local: bool = False
     """Whether the zone matters only in that instants are read as local times and a resulting instant is made from one."""
+    backwards: bool = False
+    """Whether arguments are evaluated from the last to the first (Spark looks at the divisor first): a NULL hides failures of those after it."""
     keeps_nulls: bool = False
     """NULL in, something else out (IS NULL, <=>)."""
     collated: bool = False
@@ -101,6 +107,33 @@ class Function:
     """One line for the documentation page."""
 
 
+TOTAL = frozenset(
+    [
+        "hash",
+        "xxhash64",
+        "md5",
+        "sha1",
+        "sha",
+        "sha2",
+        "crc32",
+        "soundex",
+        "levenshtein",
+        "bit_count",
+        "typeof",
+        "ascii",
+        "initcap",
+        "base64",
+        "hex",
+    ]
+)
+"""Functions of SQL of which nothing is known but that they never fail themselves: they hide nothing of what stands beside them."""
+TOTAL_CLASSES = frozenset(
+    [
+        "Murmur3Hash", "XxHash64", "Md5", "Sha1", "Sha2", "Crc32", "SoundEx", "Levenshtein", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitwiseNot",
+        "BitwiseCount", "Ascii", "InitCap", "Hex",
+    ]
+)  # fmt: skip
+"""The same as Catalyst's classes."""
 _BY_NAME: dict[str, Function] = {}
 _BY_SQL: dict[str, str] = {}
 _BY_CATALYST: dict[str, str] = {}
@@ -184,9 +217,15 @@ def call(name: str, *args: Expr, mode: Mode = Mode.ANSI, zone: str | None = None
         assert type is not None
         if isinstance(args[0], Literal) and args[0].value is None:
             return Literal(type, None)
+        if args[0].type == VARIANT:
+            from tamis.expr.functions import variants
+
+            return variants.cast(args[0], type, mode, zone) or opaque(name, args, type)
         signature = Signature(args, type) if entry.resolve((*args, Opaque(type, "")), mode, zone) else None
     else:
         signature = entry.resolve(args, mode, zone)
+    if entry.lenient and mode is Mode.LEGACY:
+        mode = Mode.TRY
     if signature is None:
         built = next((e for build in _OVERLOADS.get(name, ()) if (e := build(args, mode, zone)) is not None), None)
         return built if built is not None else opaque(name, args, type)

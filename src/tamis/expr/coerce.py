@@ -23,16 +23,13 @@ from tamis.types import (
     STRING,
     TIMESTAMP,
     TIMESTAMP_NTZ,
-    Atomic,
+    YEAR_MONTH,
     DataType,
     DayTimeInterval,
     Decimal,
     String,
     Time,
 )
-
-YEAR_MONTH = Atomic("interval year to month")
-"""Year-month intervals: only as constants, in months (PySpark has no Arrow type for them, so no column has this type)."""
 
 _DIGITS = {BYTE: 3, SHORT: 5, INTEGER: 10, LONG: 20}
 MAX_PRECISION = 38
@@ -57,7 +54,7 @@ def orders(data_type: DataType) -> bool:
         is_numeric(data_type)
         or is_text(data_type)
         or is_instant(data_type)
-        or data_type in {BOOLEAN, BINARY}
+        or data_type in {BOOLEAN, BINARY, YEAR_MONTH}
         or isinstance(data_type, Time | DayTimeInterval)
     )
 

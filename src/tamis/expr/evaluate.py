@@ -6,7 +6,7 @@ Data never raises: a row for which Spark would raise is marked in ``Evaluated.fa
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -15,9 +15,9 @@ import pyarrow.compute as pc
 
 from tamis.errors import InvalidInput
 from tamis.expr import catalogue
-from tamis.expr.tree import Call, Column, Expr, Literal, Literals, Mode, Moving, Opaque
+from tamis.expr.tree import Call, Column, Element, Expr, Literal, Literals, Mode, Moving, Opaque, columns
 from tamis.expr.values import Datum, Evaluated, Mask, blank, full, is_true, none_of, nulls, rows
-from tamis.types import DataType
+from tamis.types import Array, DataType
 from tamis.types.arrow import FIELD_ID, to_arrow_type
 from tamis.world import world
 
@@ -65,6 +65,8 @@ class _Run:
 
     batch: Batch
     now_micros: int | None
+    elements: Mapping[tuple[int, ...], Datum] = field(default_factory=dict)
+    """Elements at hand, by the ids of the array's element."""
 
     def eval(self, expr: Expr) -> Evaluated:
         match expr:
@@ -72,6 +74,10 @@ class _Run:
                 return Evaluated(scalar(value, data_type))
             case Column():
                 return Evaluated(read(self.batch, expr))
+            case Call() if expr.function in {"exists", "forall"}:
+                return self._tested(expr)
+            case Element():
+                return Evaluated(_inside(self.elements, expr))
             case Call():
                 return apply(expr, [self.eval(a) for a in expr.args])
             case Literals():
@@ -85,6 +91,35 @@ class _Run:
             name=text,
             remedy="Run this filter in Spark, or write it with the functions listed in the documentation.",
         )
+
+    def _tested(self, call: Call) -> Evaluated:
+        """A test of the elements of an array: over all elements of all rows at once, other columns repeated beside them."""
+        from tamis.expr.functions.collections import any_of, members, spread
+
+        source, body = call.args
+        array = self.eval(source)
+        assert isinstance(source, Column)
+        assert isinstance(source.type, Array)
+        x = array.values
+        owner, member = members(*spread(x))
+        rows_ = pa.array(owner)
+        batch = {ids[0]: _whole(self.batch[ids[0]]).take(rows_) for ids in columns(body)}
+        elements = {**self.elements, (*source.ids, source.type.element.id): x.values.take(pa.array(member))}
+        out = any_of(_Run(batch, self.now_micros, elements).eval(body), owner, len(x), exists=call.function == "exists")
+        return Evaluated(blank(out.values, nulls(x)), out.failed, out.error)
+
+
+def _whole(array: Any) -> Any:
+    return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+
+
+def _inside(elements: Mapping[tuple[int, ...], Datum], element: Element) -> Datum:
+    """The elements at hand, or the struct field below them."""
+    depth = next(n for n in range(len(element.ids), 0, -1) if element.ids[:n] in elements)
+    array = elements[element.ids[:depth]]
+    for identifier in element.ids[depth:]:
+        array = pc.struct_field(array, [_child(array.type, identifier, element.name.rpartition(".")[2])])
+    return array
 
 
 def apply(call: Call, args: list[Evaluated]) -> Evaluated:
@@ -106,7 +141,7 @@ def _apply(call: Call, args: list[Evaluated]) -> Evaluated:
     if entry.combine is not None:
         return entry.combine(call, args)
     assert entry.kernel is not None
-    failed, error = _reached(args, entry.keeps_nulls)
+    failed, error = _reached(args[::-1] if entry.backwards else args, entry.keeps_nulls)
     out = entry.kernel(call, [a.values for a in args])
     if failed is None and out.failed is None:
         return out
@@ -181,7 +216,7 @@ def _child(struct: Any, identifier: int, name: str) -> int:
 
 def constant(expr: Expr) -> Literal | None:
     """The value of an expression without columns as a literal, or None if it fails or cannot be known now."""
-    if any(isinstance(node, Column | Moving | Opaque | Literals) for node in expr.walk()):
+    if any(isinstance(node, Column | Element | Moving | Opaque | Literals) for node in expr.walk()):
         return None
     out = _Run({}, None).eval(expr)
     if out.failed is not None and bool(out.failed.any()):

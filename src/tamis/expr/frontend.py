@@ -17,6 +17,13 @@ def parse(text: str, schema: Schema, *, zone: str = "UTC", ansi: bool = True) ->
     return read(text, schema, zone, ansi)
 
 
+def parse_value(text: str, schema: Schema, *, zone: str = "UTC", ansi: bool = True) -> Expr:
+    """The expression of any type that ``text`` (Spark SQL) says; otherwise as ``parse``."""
+    from tamis.expr.bind import read_value
+
+    return read_value(text, schema, zone, ansi)
+
+
 def bound(schema: Schema, ids: tuple[int, ...]) -> Column:
     """The column with this id path, named as people write it."""
     fields = [schema.by_id[i] for i in ids]

@@ -9,10 +9,11 @@ import pyarrow as pa
 from sqlglot import exp
 
 from tamis.errors import InvalidInput
-from tamis.expr.coerce import YEAR_MONTH, brought, narrowest, orders, widest
+from tamis.expr.coerce import brought, narrowest, orders, widest
 from tamis.expr.evaluate import cast_values
+from tamis.expr.lists import Constants
 from tamis.expr.tree import Expr, Literal, Literals, Mode
-from tamis.types import DOUBLE, INTEGER, LONG, DataType, DayTimeInterval, Decimal
+from tamis.types import DOUBLE, INTEGER, LONG, STRING, YEAR_MONTH, DataType, DayTimeInterval, Decimal, Time
 from tamis.types.arrow import to_arrow_type
 from tamis.types.logical import type_from_json
 
@@ -127,6 +128,18 @@ def _span(text: str, start: str, end: str, sign: int) -> Literal | None:
     return Literal(DayTimeInterval(start, end), (-sign if m[1] == "-" else sign) * total)
 
 
+_TIME_OF_DAY = re.compile(r"(\d{1,2}):(\d{1,2}):(\d{1,2})(?:\.(\d{1,6}))?")
+
+
+def time_of_day(text: str) -> Literal | None:
+    """``TIME'12:30:00.5'``; None for any other form."""
+    m = _TIME_OF_DAY.fullmatch(text)
+    if m is None or int(m[1]) > 23 or int(m[2]) > 59 or int(m[3]) > 59:
+        return None
+    micros = ((int(m[1]) * 60 + int(m[2])) * 60 + int(m[3])) * 10**6 + int((m[4] or "").ljust(6, "0"))
+    return Literal(Time(), micros)
+
+
 def list_of(value: Expr, options: list[Expr], mode: Mode, zone: str | None) -> Literals | None:
     """The options of an IN as one array of the type that they and the value are brought to; None if one is not a constant."""
     if not all(isinstance(o, Literal) for o in options):
@@ -144,3 +157,15 @@ def list_of(value: Expr, options: list[Expr], mode: Mode, zone: str | None) -> L
     members = [o if o.type == target else brought(o, target, mode, zone) for o in options]
     constants = [m.value for m in members if isinstance(m, Literal)]
     return Literals(target, pa.array(constants, to_arrow_type(target))) if len(constants) == len(members) else None
+
+
+def array_of(value: Expr, constants: Constants, mode: Mode, zone: str | None) -> Literals | None:
+    """A whole list under the type that it and the value are brought to; None where each member has to be looked at (beside decimals)."""
+    if isinstance(value.type, Decimal):
+        return None
+    target = widest([value.type, *constants.kinds], mode)
+    if target is None or not orders(target) or isinstance(target, Decimal):
+        return None
+    source = STRING if STRING in constants.kinds else LONG
+    values = constants.array if source == target else cast_values(constants.array, source, target, mode, zone)
+    return None if values is None else Literals(target, values)

@@ -7,15 +7,49 @@ import decimal
 import math
 from typing import Any
 
-from tamis.expr.tree import Call, Column, Expr, Literal, Literals, Mode, Moving, Opaque
-from tamis.types import BINARY, BOOLEAN, BYTE, DATE, DOUBLE, FLOAT, LONG, SHORT, TIMESTAMP, DataType, DayTimeInterval, Decimal, String, Time
+from tamis.expr.tree import Call, Column, Element, Expr, Literal, Literals, Mode, Moving, Opaque
+from tamis.types import (
+    BINARY,
+    BOOLEAN,
+    BYTE,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    LONG,
+    SHORT,
+    STRING,
+    TIMESTAMP,
+    VARIANT,
+    DataType,
+    DayTimeInterval,
+    Decimal,
+    String,
+    Time,
+)
 
 _INFIX = {
     "eq": "=", "ne": "<>", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "null_safe_eq": "<=>", "and": "AND", "or": "OR",
     "add": "+", "subtract": "-", "multiply": "*", "divide": "/", "div": "div", "remainder": "%",
-    "timestamp_add": "+", "subtract_timestamps": "-", "subtract_dates": "-",
+    "timestamp_add": "+", "subtract_timestamps": "-", "subtract_dates": "-", "interval_add": "+", "interval_subtract": "-",
+    "months_add": "+", "months_subtract": "-",
 }  # fmt: skip
-_NAMES = {"is_nan": "isnan", "starts_with": "startswith", "ends_with": "endswith", "date_from_unix_date": "date_from_unix_date"}
+_NAMES = {
+    "round_floor": "floor",
+    "round_ceil": "ceil",
+    "is_nan": "isnan",
+    "starts_with": "startswith",
+    "ends_with": "endswith",
+    "date_from_unix_date": "date_from_unix_date",
+}
+_FORMS = {
+    "not": "(NOT {0})", "is_null": "({0} IS NULL)", "is_not_null": "({0} IS NOT NULL)", "in": "({0} IN ({rest}))",
+    "like": "({0} LIKE {1} ESCAPE {2})", "negate": "(- {0})", "interval_negate": "(- {0})", "months_of": "{0}",
+    "trim": "trim(BOTH {1} FROM {0})", "ltrim": "trim(LEADING {1} FROM {0})", "rtrim": "trim(TRAILING {1} FROM {0})",
+    "element": "{0}[{1}]", "map_value": "{0}[{1}]", "array_size": "array_size({0})",
+    "yearofweek": "extract(YEAROFWEEK FROM {0})", "second_with_fraction": "extract(SECOND FROM {0})",
+    "interval_days": "extract(DAY FROM {0})", "interval_hours": "extract(HOUR FROM {0})",
+    "interval_minutes": "extract(MINUTE FROM {0})", "interval_seconds": "extract(SECOND FROM {0})",
+}  # fmt: skip
 _TRIES = {"add": "try_add", "subtract": "try_subtract", "multiply": "try_multiply", "divide": "try_divide", "remainder": "try_mod"}
 _SUFFIX = {BYTE: "Y", SHORT: "S", LONG: "L"}
 _EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001  (local arithmetic only)
@@ -32,6 +66,8 @@ def to_sql(expr: Expr) -> str:
             return ", ".join(_member(array[i], data_type) for i in range(len(array)))
         case Moving():
             return f"{expr.name}()"
+        case Element():
+            return expr.name
         case Opaque():
             return expr.text
         case Call():
@@ -113,28 +149,63 @@ def _call(expr: Call) -> str:
         return f"{_TRIES[name]}({', '.join(to_sql(a) for a in args)})"
     if name in _INFIX:
         return "(" + f" {_INFIX[name]} ".join(to_sql(a) for a in args) + ")"
+    if name in _FORMS:
+        return _FORMS[name].format(*(to_sql(a) for a in args), rest=", ".join(to_sql(a) for a in args[1:]))
     match name:
-        case "not":
-            return f"(NOT {to_sql(args[0])})"
-        case "is_null" | "is_not_null":
-            return f"({to_sql(args[0])} IS {'NOT ' if name == 'is_not_null' else ''}NULL)"
-        case "in":
-            return f"({to_sql(args[0])} IN ({', '.join(to_sql(a) for a in args[1:])}))"
-        case "like":
-            return f"({to_sql(args[0])} LIKE {to_sql(args[1])} ESCAPE {to_sql(args[2])})"
         case "cast":
             return f"{'try_cast' if expr.mode is Mode.TRY else 'cast'}({to_sql(args[0])} AS {type_sql(expr.type)})"
-        case "negate" | "interval_negate":
-            return f"(- {to_sql(args[0])})"
         case "case":
             pairs = " ".join(f"WHEN {to_sql(c)} THEN {to_sql(v)}" for c, v in zip(args[:-1:2], args[1::2], strict=True))
             return f"CASE {pairs} ELSE {to_sql(args[-1])} END"
         case "timestamp_add_months":
-            months = f"INTERVAL '{args[1].value}' MONTH" if isinstance(args[1], Literal) else f"make_ym_interval(0, {to_sql(args[1])})"
-            return f"({to_sql(args[0])} + {months})"
-        case "yearofweek":
-            return f"extract(YEAROFWEEK FROM {to_sql(args[0])})"
+            return f"({to_sql(args[0])} + {_months(args[1])})"
+        case "add_months" if _is_interval(args[1]):
+            return f"({to_sql(args[0])} + {_months(args[1])})"
+        case "timestampdiff":
+            assert isinstance(args[0], Literal)
+            return f"timestampdiff({args[0].value}, {to_sql(args[1])}, {to_sql(args[2])})"
+        case "element_at":
+            return f"{'try_' if expr.mode is Mode.TRY else ''}element_at({to_sql(args[0])}, {to_sql(args[1])})"
+        case "exists" | "forall":
+            variable = next((n.name.partition(".")[0] for n in args[1].walk() if isinstance(n, Element)), "x")
+            return f"{name}({to_sql(args[0])}, {variable} -> {to_sql(args[1])})"
+        case "variant_get" | "parse_json" | "from_json":
+            return _document(expr)
+        case "timestamp_of_text":
+            return f"{'try_' if expr.mode is Mode.TRY else ''}to_timestamp({to_sql(args[0])}, {to_sql(args[1])})"
     return f"{_NAMES.get(name, name)}({', '.join(to_sql(a) for a in args)})"
+
+
+def _is_interval(months: Expr) -> bool:
+    """Whether a number of months was an interval."""
+    return any(isinstance(n, Call) and n.function == "months_of" for n in months.walk())
+
+
+def _months(months: Expr) -> str:
+    if isinstance(months, Literal):
+        return f"INTERVAL '{months.value}' MONTH" if months.value is not None else "make_ym_interval(0, NULL)"
+    return to_sql(months) if _is_interval(months) else f"make_ym_interval(0, {to_sql(months)})"
+
+
+def _document(expr: Call) -> str:
+    """A step into a JSON document with its type: as Spark names it where it does not fail."""
+    from tamis.expr.documents.paths import steps_of
+
+    args = ", ".join(to_sql(a) for a in expr.args)
+    prefix = "try_" if expr.mode is Mode.TRY else ""
+    if expr.function == "parse_json":
+        return f"{prefix}parse_json({args})"
+    if expr.function == "variant_get":
+        kind = "" if expr.type == VARIANT else f", {literal(type_sql(expr.type).lower(), STRING)}"
+        return f"{prefix}variant_get({args}{kind})"
+    steps = steps_of(expr.args[1].value) if isinstance(expr.args[1], Literal) else None
+    names = [_quoted(str(step)) for step in steps or ()]
+    kind = type_sql(expr.type)
+    for name in reversed(names[1:]):
+        kind = f"STRUCT<{name}: {kind}>"
+    return (
+        f"from_json({to_sql(expr.args[0])}, {literal(f'{names[0]} {kind}', STRING)}).{'.'.join(names)}" if names else f"from_json({args})"
+    )
 
 
 def type_sql(data_type: DataType) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from tamis.types import BOOLEAN, DataType
+from tamis.types import BOOLEAN, Array, DataType, Map
 
 _PART = re.compile(r"`((?:[^`]|``)+)`|([^.`]+)")
 
@@ -55,6 +55,15 @@ class Column(Expr):
     def path(self) -> tuple[str, ...]:
         """The names from the top-level column down."""
         return tuple(quoted.replace("``", "`") or plain for quoted, plain in _PART.findall(self.name))
+
+
+@dataclass(frozen=True, slots=True)
+class Element(Expr):
+    """The element at hand while an array's elements are tested (``exists(arr, x -> …)``), or a struct field below it. ``ids`` lead from the
+    top-level column through the array's element; ``name`` is the variable as written."""
+
+    ids: tuple[int, ...]
+    name: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,10 +114,14 @@ class Call(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Opaque(Expr):
-    """Something that the catalogue does not know (a UDF, a new function): may be anything, NULL or an error. ``text`` is for people."""
+    """Something that the catalogue does not know (a UDF, a new function): may be anything, NULL or an error. ``text`` is for people.
+
+    ``total``: it never fails by itself (a hash, a bit operation), so that only its arguments can.
+    """
 
     text: str
     args: tuple[Expr, ...] = ()
+    total: bool = False
 
     @property
     def children(self) -> tuple[Expr, ...]:
@@ -126,6 +139,20 @@ def conjuncts(expr: Expr | None) -> tuple[Expr, ...]:
     if isinstance(expr, Call) and expr.function == "and":
         return tuple(c for arg in expr.args for c in conjuncts(arg))
     return (expr,)
+
+
+def evidence_ids(expr: Expr | None) -> frozenset[int]:
+    """The column ids whose statistics say something about ``expr``: its columns, what is above them, and what lies in arrays and maps."""
+    out: set[int] = set()
+    for node in expr.walk() if expr is not None else ():
+        if isinstance(node, Column):
+            out.update(node.ids)
+            inner = list(node.type.children) if isinstance(node.type, Array | Map) else []
+            while inner:
+                field = inner.pop()
+                out.add(field.id)
+                inner.extend(field.type.children)
+    return frozenset(out)
 
 
 def columns(expr: Expr | None) -> tuple[tuple[int, ...], ...]:

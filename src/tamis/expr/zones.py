@@ -11,7 +11,7 @@ import re
 import struct
 import zoneinfo
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ DAY = 86_400 * SECOND
 _CYCLE_YEARS = 400
 _CYCLE = 146_097 * DAY
 """After 400 years the calendar repeats, weekdays included: so do a zone's recurring rules."""
+_MANY, _BUCKET = 1_000, 42
 _EDGE = np.iinfo(np.int64).min // 2
 
 
@@ -53,16 +54,32 @@ class Shift:
 
     def _index(self, x: Numbers) -> Any:
         """How many of ``starts`` lie at or before ``x``; the first one counts as minus infinity, which it is not."""
-        return np.maximum(np.searchsorted(self.starts, x, side="right"), 1)
+        if np.size(x) < _MANY or self._buckets is None:
+            return np.maximum(np.searchsorted(self.starts, x, side="right"), 1)
+        base, before, following = self._buckets
+        inside = np.clip(x, base, base + ((len(before) - 1) << _BUCKET))
+        index = before[(inside - base) >> _BUCKET]
+        return index + (inside >= following[index])
 
-    @property
+    @cached_property
+    def _buckets(self) -> tuple[int, Numbers, Numbers] | None:
+        """For stretches of 51 days: how many of ``starts`` lie before each; and every start with an end behind them. None where a stretch has two."""
+        base = int(self.starts[1]) - 1
+        count = ((int(self.starts[-1]) - base) >> _BUCKET) + 2
+        edges = base + (np.arange(count, dtype=np.int64) << _BUCKET)
+        before = np.maximum(np.searchsorted(self.starts, edges, side="left"), 1)
+        if np.diff(before).max(initial=0) > 1 or count > 100_000:
+            return None
+        return base, before, np.concatenate([self.starts, [np.iinfo(np.int64).max]])
+
+    @cached_property
     def _dips(self) -> Numbers:
         values = self.starts[1:] + self.offsets[1:]
         least = np.minimum.accumulate(values[::-1])[::-1]
         top = [np.iinfo(np.int64).max]
         return np.concatenate([[least[0] if len(least) else top[0]], least, top])
 
-    @property
+    @cached_property
     def _peaks(self) -> Numbers:
         values = self.starts[1:] - 1 + self.offsets[:-1]
         return np.concatenate([[np.iinfo(np.int64).min], np.maximum.accumulate(values)])

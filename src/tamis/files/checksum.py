@@ -15,11 +15,14 @@ class ChecksumSink:
         self.size = 0
         self.closed = False
         self._tail: bytearray | None = None
+        self.writes: list[int] = []
+        """Where each write began."""
 
     def write(self, data: Any) -> int:
         if self._target is None:  # pyarrow still writes a footer when an abandoned writer is collected
             return memoryview(data).nbytes
         self.checksum = zlib.crc32(data, self.checksum)
+        self.writes.append(self.size)
         self.size += memoryview(data).nbytes
         if self._tail is not None:
             self._tail += data

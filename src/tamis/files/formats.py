@@ -9,9 +9,12 @@ from typing import Any
 import pyarrow as pa
 
 from tamis.errors import InvalidInput
+from tamis.files.orc import OrcPartWriter, check_orc, open_orc
 from tamis.files.parquet import ParquetPartWriter, open_parquet
 from tamis.files.protocol import PartFile, PartRef, PartWriter, WriteOptions
+from tamis.files.vortex import VortexPartWriter, check_vortex, open_vortex
 from tamis.types import Schema
+from tamis.types.arrow import to_arrow_schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,9 +25,15 @@ class Format:
     create: Callable[[Any, pa.Schema, WriteOptions], PartWriter]
     """Takes an open file (``store.writer``), the Arrow schema with column ids, and options."""
     open: Callable[[Any, PartRef, Schema], PartFile]
+    check: Callable[[pa.Schema], None] = lambda _: None
+    """Raises ``InvalidInput`` naming the column whose type it cannot hold."""
 
 
-FORMATS: dict[str, Format] = {"parquet": Format("parquet", ParquetPartWriter, open_parquet)}
+FORMATS: dict[str, Format] = {
+    "parquet": Format("parquet", ParquetPartWriter, open_parquet),
+    "vortex": Format("vortex", VortexPartWriter, open_vortex, check_vortex),
+    "orc": Format("orc", OrcPartWriter, open_orc, check_orc),
+}
 
 
 def format_named(name: str) -> Format:
@@ -37,6 +46,11 @@ def format_named(name: str) -> Format:
             remedy=f"Known are: {', '.join(FORMATS)}; a newer version of Tamis may know more.",
         )
     return FORMATS[name]
+
+
+def check_format(name: str, schema: Schema) -> None:
+    """Raises ``InvalidInput`` where parts of this format cannot hold these columns, naming the first, or where the format's library is missing."""
+    format_named(name).check(to_arrow_schema(schema))
 
 
 def create_part(store: Any, path: str, format: str, arrow_schema: pa.Schema, options: WriteOptions | None = None) -> PartWriter:  # noqa: A002  # the word

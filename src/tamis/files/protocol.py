@@ -12,6 +12,11 @@ from typing import Any, Protocol
 import numpy as np
 import pyarrow as pa
 
+from tamis.state.deletions import bitmap
+
+Vector = bytes
+"""A serialised roaring bitmap of row ordinals. (A name of its own: parts have a field ``bytes``.)"""
+
 
 @dataclass(slots=True)
 class IoCounters:
@@ -38,6 +43,18 @@ class PartRef:
     part: int = 0
     all_match: bool = False
     """The filter is proved to be true for every row: it need not be run."""
+    deletion: Vector | None = None
+    """The serialised bitmap of the ordinals of its deleted rows; None: no row is deleted."""
+    window: tuple[int, int] | None = None
+    """Only these blocks of it, first and one behind the last, are meant; None: the whole part."""
+
+    candidates: Vector | None = None
+    """The serialised bitmap of the ordinals of the rows that an index left; None: every row may match."""
+
+    @property
+    def live_rows(self) -> int:
+        """How many of its rows are not deleted."""
+        return self.rows - (len(bitmap(self.deletion, self.part_id)) if self.deletion else 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +84,7 @@ class PartWriter(Protocol):
         ...
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Writes one block: the whole of ``batch``."""
+        """Writes one block: the whole of ``batch``; a format whose blocks have a least size may put small ones together."""
         ...
 
     def close(self, notes: Mapping[str, str] = ...) -> WrittenFile:

@@ -9,9 +9,11 @@ import pyarrow as pa
 
 from tamis.errors import Conflict
 from tamis.exec import WriteSpec, conform, sorted_batches, write_parts
+from tamis.maintain.index import commit_indexed
 from tamis.maintain.result import Result, written
 from tamis.scan import Options
 from tamis.state import Head, Operation, Proposal, Snapshot, Store, commit, load
+from tamis.stats import keep
 from tamis.types import Schema
 from tamis.world import new_id
 
@@ -41,7 +43,7 @@ def append(store: Store, snapshot: Snapshot, head: Head, data: pa.RecordBatchRea
         operation_id=new_id(),
     )
     try:
-        after = commit(store, proposal)
+        after = commit_indexed(store, head, proposal, options.index_build)
     except Conflict:
         after = _commit_second(store, proposal, head)
     return after, replace(result, version=after.version)
@@ -73,6 +75,8 @@ def write_spec(store: Store, head: Head, schema: Schema, options: Options) -> Wr
         format=head.format,
         part_bytes=options.write_part_bytes,
         collect=options.stats_collect,
+        stats_bytes=options.stats_budget_bytes,
+        keep=(*keep.named(options.stats_keep, schema), *keep.recent(store.url)),
         cluster_by=head.cluster_by,
         run_id=new_id(),
     )

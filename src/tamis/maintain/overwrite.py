@@ -16,10 +16,11 @@ from tamis.exec import conform
 from tamis.expr import Expr, columns, filter_mask, supported, to_sql
 from tamis.files import PartRef
 from tamis.maintain.append import write
+from tamis.maintain.index import commit_indexed
 from tamis.maintain.result import Result, written
 from tamis.read import ReadCounters, ReadSpec, failure, read_part
 from tamis.scan import Options, PartRefs, Plan, plan
-from tamis.state import Head, Operation, Proposal, ReadSet, Snapshot, Store, commit
+from tamis.state import Head, Operation, Proposal, ReadSet, Snapshot, Store
 from tamis.types import Schema
 from tamis.world import new_id, world
 
@@ -45,15 +46,16 @@ def overwrite(
     result = Result(
         -1,
         rows_inserted=inserted,
-        rows_deleted=int(doomed.column("rows").sum()) - kept_rows,
+        rows_deleted=int(doomed.live_rows.sum()) - kept_rows,
         parts_added=parts,
         parts_removed=len(doomed),
         parts_rewritten=rewritten,
         bytes_written=size,
     )
     text = None if conjuncts is None else " AND ".join(f"({to_sql(c)})" for c in conjuncts)
-    after = commit(
+    after = commit_indexed(
         store,
+        head,
         Proposal(
             operation=Operation("overwrite", parameters={} if text is None else {"filter": text}, metrics=result.metrics()),
             table_id=snapshot.head.table_id,
@@ -67,6 +69,7 @@ def overwrite(
             replace_all=conjuncts is None,
             operation_id=new_id(),
         ),
+        options.index_build,
     )
     return after, replace(result, version=after.version)
 
@@ -103,7 +106,8 @@ def survivors_of(parts: Sequence[PartRef], spec: ReadSpec, schema: Schema, conju
     """The rows of ``parts`` that the filter does not match, in order."""
     whole = replace(spec, conjuncts=(), schema=schema)
     for ref in parts:
-        for batch in read_part(ref, whole, ReadCounters()):
+        every = replace(ref, candidates=None)  # what an index left are the rows that may match: the others are those that stay
+        for batch in read_part(every, whole, ReadCounters()):
             by_id = {f.id: batch.column(at) for at, f in enumerate(schema)}
             matched, failed, error = filter_mask(conjuncts, by_id, len(batch), now_micros=spec.now_micros)
             if failed.any():

@@ -24,6 +24,10 @@ class Result:
     parts_removed: int = 0
     parts_rewritten: int = 0
     bytes_written: int = 0
+    parts_read: int = 0
+    """Parts of which rows were looked at."""
+    parts_thinned: int = 0
+    """Parts that stay and have lost rows."""
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)

@@ -3,5 +3,6 @@
 from tamis.read.failure import failure
 from tamis.read.lazy import read_part
 from tamis.read.spec import ReadCounters, ReadSpec
+from tamis.read.window import windows
 
-__all__ = ["ReadCounters", "ReadSpec", "failure", "read_part"]
+__all__ = ["ReadCounters", "ReadSpec", "failure", "read_part", "windows"]

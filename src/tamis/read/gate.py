@@ -8,7 +8,7 @@ from tamis.files import PartFile
 
 MOST_BYTES = 0.8
 """Share of the leaders in the bytes from which the followers are not worth a second read."""
-MOST_ROWS = 0.5
+MOST_ROWS = 0.25
 """Share of survivors among the rows of the chunk before from which the next is read whole."""
 _SAMPLE = 4
 """Blocks looked at for the share of bytes."""

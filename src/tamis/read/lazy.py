@@ -1,6 +1,6 @@
 """Reads one part: the filter's columns first, the others only for rows that survived (seed 003).
 
-Law: what comes out, rows and errors, is what reading every column of every row and then filtering would give; only the cost differs.
+Law: what comes out, rows and errors, is what reading every column of every live row and then filtering would give; only the cost differs. A deleted row does not exist.
 Blocks that their own statistics exclude are not read at all; a block without survivors costs its leaders; in a block with survivors
 the followers are decoded and reduced to them. Memory is bounded by a few blocks.
 """
@@ -20,6 +20,7 @@ from tamis.files import PartFile, PartRef, Piece, open_part
 from tamis.read.columns import Columns, split
 from tamis.read.failure import failure
 from tamis.read.gate import Gate
+from tamis.read.live import LiveRows, counted, positioned
 from tamis.read.meter import Meter
 from tamis.read.spec import ReadCounters, ReadSpec
 from tamis.state import open_store
@@ -34,32 +35,30 @@ Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
 
 def read_part(ref: PartRef, spec: ReadSpec, counters: ReadCounters) -> Iterator[pa.RecordBatch]:
-    """The rows of a part that satisfy ``spec.conjuncts``, in order, in the Arrow form of ``spec.schema``. Empty batches do not come.
+    """The live rows of a part that satisfy ``spec.conjuncts``, in order, in the Arrow form of ``spec.schema``. Empty batches do not come.
 
     Raises ``CorruptData`` naming the part; and under ``errors="raise"`` ``InvalidInput``: ``FILTER_FAILED`` for the first row on which the filter
     fails, ``UNKNOWN_FUNCTION`` for a filter that cannot be run here.
     """
     conjuncts = () if ref.all_match else _runnable(spec)
-    counters.rows_total += ref.rows
-    if not conjuncts and not spec.schema.fields:
-        yield from _counted(ref, spec, counters)
+    if ref.window is None:
+        counters.rows_total += ref.live_rows
+    if not conjuncts and not spec.schema.fields and ref.window is None:
+        counters.rows_matched += ref.live_rows
+        yield from counted(ref, spec.batch_rows, positions=spec.positions)
         return
     part_schema = _schema_of(ref, spec)
     meter = Meter(counters)
     store = open_store(spec.url, spec.storage_options)
     with meter.opening(filtered=bool(conjuncts)) as opened:
         part = opened(open_part(store, ref, part_schema))
-    reader = _Reader(part, spec, split(part_schema, spec.schema, spec.part_schemas, conjuncts), conjuncts, meter)
+    live = LiveRows(ref, part.block_rows)
+    if ref.window is not None:
+        counters.rows_total += live.within(*ref.window)
+    reader = _Reader(part, live, spec, split(part_schema, spec.schema, spec.part_schemas, conjuncts), conjuncts, meter)
     for batch in reader.batches(ref):
         for start in range(0, len(batch), spec.batch_rows):
             yield batch if len(batch) <= spec.batch_rows else batch.slice(start, spec.batch_rows)
-
-
-def _counted(ref: PartRef, spec: ReadSpec, counters: ReadCounters) -> Iterator[pa.RecordBatch]:
-    """A count without a filter: the part need not be opened."""
-    counters.rows_matched += ref.rows
-    for start in range(0, ref.rows, spec.batch_rows):
-        yield pa.RecordBatch.from_struct_array(pa.Array.from_buffers(pa.struct([]), min(spec.batch_rows, ref.rows - start), [None]))
 
 
 def _runnable(spec: ReadSpec) -> tuple[Expr, ...]:
@@ -90,7 +89,8 @@ def _schema_of(ref: PartRef, spec: ReadSpec) -> Schema:
 class _Reader:
     """One pass over one open part."""
 
-    def __init__(self, part: PartFile, spec: ReadSpec, columns: Columns, conjuncts: tuple[Expr, ...], meter: Meter) -> None:
+    def __init__(self, part: PartFile, live: LiveRows, spec: ReadSpec, columns: Columns, conjuncts: tuple[Expr, ...], meter: Meter) -> None:
+        self._live = live
         self._part, self._spec, self._columns, self._conjuncts, self._meter = part, spec, columns, conjuncts, meter
         self._schema = to_arrow_schema(spec.schema)
         self._leader_ids, self._follower_ids = columns.ask(columns.leaders), columns.ask(columns.followers)
@@ -99,7 +99,12 @@ class _Reader:
     def batches(self, ref: PartRef) -> Iterator[pa.RecordBatch]:
         blocks = np.array(self._part.block_rows, dtype=np.int64)
         skip, sure = self._judged(ref, len(blocks))
-        self._meter.planned(len(blocks), int(skip.sum()))
+        skip |= self._live.emptied
+        by_index = self._live.unwanted & ~skip
+        first, end = ref.window or (0, len(blocks))
+        self._meter.planned(end - first, int(skip[first:end].sum()), int(by_index[first:end].sum()))
+        skip |= by_index
+        skip[:first] = skip[end:] = True
         for chunk in _chunks(blocks, skip, sure):
             if not self._conjuncts or sure[chunk[0]]:
                 yield from self._whole(chunk)
@@ -111,14 +116,16 @@ class _Reader:
     def _judged(self, ref: PartRef, count: int) -> tuple[Mask, Mask]:
         """Which blocks hold no row that survives, and which only such rows, by the file's own statistics. They may be wrong about nothing, but they may be silent."""
         none, every = np.zeros(count, dtype=np.bool_), np.zeros(count, dtype=np.bool_)
-        if not self._conjuncts or count < 2:  # of a single block the manifest has said more already
+        if not self._conjuncts or not self._spec.block_statistics or count < 2:  # of a single block the manifest has said more already
             return none, every
         now = self._spec.now_micros
         try:
             ids = {i for conjunct in self._conjuncts for node in conjunct.walk() for i in getattr(node, "ids", ())}
             table = self._part.statistics(ids)
             table = table.append_column("schema_id", pa.array([ref.schema_id] * count, pa.int32()))
-            decision = decide(self._conjuncts, TableEvidence(table, self._spec.part_schemas), now=None if now is None else (now, now))
+            decision = decide(
+                self._conjuncts, TableEvidence(table, self._spec.part_schemas), now=None if now is None else (now, now), reasons=False
+            )
         except Exception:  # noqa: BLE001  # a statistics problem never fails a query: the blocks are read
             return none, every
         return decision.none, decision.all & ~decision.none
@@ -126,8 +133,8 @@ class _Reader:
     def _whole(self, chunk: list[int]) -> Iterator[pa.RecordBatch]:
         """All rows, nothing to test."""
         wanted = [f for f in (*self._columns.leaders, *self._columns.followers) if any(f.id == o.id for o in self._spec.schema)]
-        for piece in self._read(self._columns.ask(wanted), chunk, None, leaders=False):
-            yield self._out(self._columns.typed(wanted, piece.batch), len(piece.positions))
+        for piece in self._read(self._columns.ask(wanted), chunk, self._live.of(chunk), leaders=False):
+            yield self._out(self._columns.typed(wanted, piece.batch), piece.positions)
         self._meter.blocks(read=len(chunk), eager=len(chunk))
 
     def _eagerly(self, chunk: list[int]) -> Iterator[pa.RecordBatch]:
@@ -135,12 +142,12 @@ class _Reader:
         kept = rows = 0
         wanted = (*self._columns.leaders, *self._columns.followers)
         share = self._gate.leader_share
-        for piece in self._read([*self._leader_ids, *self._follower_ids], chunk, None, leaders=True, share=share):
+        for piece in self._read([*self._leader_ids, *self._follower_ids], chunk, self._live.of(chunk), leaders=True, share=share):
             arrays = self._columns.typed(wanted, piece.batch)
             keep = self._filtered(arrays, len(piece.positions))
             kept, rows = kept + int(keep.sum()), rows + len(keep)
             if keep.any():
-                yield self._out(_reduced(arrays, keep), int(keep.sum()))
+                yield self._out(_reduced(arrays, keep), piece.positions[keep])
         self._gate.saw(kept, rows)
         self._meter.blocks(read=len(chunk), eager=len(chunk))
 
@@ -149,7 +156,7 @@ class _Reader:
         alive: list[int] = []
         kept = rows = 0
         starts = np.concatenate([[0], np.cumsum(self._part.block_rows)])
-        for piece in self._read(self._leader_ids, chunk, None, leaders=True):
+        for piece in self._read(self._leader_ids, chunk, self._live.of(chunk), leaders=True):
             arrays = self._columns.typed(self._columns.leaders, piece.batch)
             keep = self._filtered(arrays, len(piece.positions))
             kept, rows = kept + int(keep.sum()), rows + len(keep)
@@ -167,13 +174,13 @@ class _Reader:
     ) -> Iterator[pa.RecordBatch]:
         """The surviving rows with their followers."""
         if not self._columns.followers:
-            yield self._out(leaders, len(positions))
+            yield self._out(leaders, positions)
             return
         done = 0
         for piece in self._read(self._follower_ids, blocks, positions, leaders=False):
             size = len(piece.positions)
             followers = self._columns.typed(self._columns.followers, piece.batch)
-            yield self._out({i: a.slice(done, size) for i, a in leaders.items()} | followers, size)
+            yield self._out({i: a.slice(done, size) for i, a in leaders.items()} | followers, piece.positions)
             done += size
 
     def _read(
@@ -203,9 +210,12 @@ class _Reader:
             keep |= failed
         return keep
 
-    def _out(self, arrays: dict[int, pa.Array], length: int) -> pa.RecordBatch:
-        self._meter.matched(length)
-        return self._columns.shaped(arrays, self._schema, length)
+    def _out(self, arrays: dict[int, pa.Array], positions: np.ndarray[Any, np.dtype[np.int64]]) -> pa.RecordBatch:
+        self._meter.matched(len(positions))
+        if self._spec.positions and not self._schema.names:
+            return positioned(pa.record_batch([], schema=pa.schema([])), positions)
+        batch = self._columns.shaped(arrays, self._schema, len(positions))
+        return positioned(batch, positions) if self._spec.positions else batch
 
 
 def _reduced(arrays: dict[int, pa.Array], keep: Mask) -> dict[int, pa.Array]:

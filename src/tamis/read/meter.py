@@ -62,9 +62,10 @@ class Meter:
             self._counters.rows_leader += rows
             self._counters.seconds_filter += world().monotonic() - start
 
-    def planned(self, blocks: int, skipped: int) -> None:
+    def planned(self, blocks: int, skipped: int, by_index: int = 0) -> None:
         self._counters.blocks_total += blocks
         self._counters.blocks_skipped_stats += skipped
+        self._counters.blocks_skipped_index += by_index
 
     def blocks(self, *, read: int, lazy: int = 0, eager: int = 0, skipped_filter: int = 0) -> None:
         self._counters.blocks_read += read

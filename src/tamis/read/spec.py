@@ -26,7 +26,11 @@ class ReadSpec:
     """``raise``: a row on which the filter fails is an error. ``keep``: it survives, and whoever asked decides."""
     lazy: str = "auto"
     """``on``: followers are read for surviving rows only. ``off``: all columns at once. ``auto``: decided as reading goes on."""
+    block_statistics: bool = True
+    """Whether blocks that their own statistics exclude are left out; a switch, and off where an audit checks what they say."""
     batch_rows: int = 65_536
+    positions: bool = False
+    """One more column at the end, ``_position`` (int64): each row's physical ordinal in its part."""
     now_micros: int | None = None
 
 
@@ -36,6 +40,7 @@ class ReadCounters:
 
     blocks_total: int = 0
     blocks_skipped_stats: int = 0
+    blocks_skipped_index: int = 0
     blocks_skipped_filter: int = 0
     blocks_read: int = 0
     blocks_lazy: int = 0

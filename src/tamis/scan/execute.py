@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from functools import partial
 
@@ -10,11 +9,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.files import PartRef
-from tamis.read import ReadCounters, read_part
+from tamis.read import ReadCounters, read_part, windows
+from tamis.scan.audit import read_audited, strict, tell, violation
 from tamis.scan.plan import Plan
 from tamis.scan.reader import in_order, threads
-from tamis.scan.report import Counts
 from tamis.world import world
+
+LEAST_BYTES = 8 * 2**20
+"""Of a window: opening a part again and evaluating its filter in smaller chunks cost some milliseconds."""
 
 
 class Execution:
@@ -32,9 +34,9 @@ class Execution:
             if left == 0:
                 return
             parts = self._order()
-            for batch in in_order(
-                (partial(self._read, at, ref, audited) for at, (ref, audited) in enumerate(parts)), min(threads(), len(parts))
-            ):
+            if limit is None:
+                parts = self._cut(parts)
+            for batch in in_order((partial(self._read, at, ref) for at, ref in enumerate(parts)), min(threads(), len(parts))):
                 if left is not None:
                     batch = batch.slice(0, min(left, len(batch)))  # noqa: PLW2901  # the same batch, cut
                     left -= len(batch)
@@ -52,38 +54,45 @@ class Execution:
         matched = int(self._plan.report.rows["matched"])
         return matched if limit is None else min(matched, limit)
 
-    def _order(self) -> list[tuple[PartRef, bool]]:
-        parts = [(ref, False) for ref in self._plan.parts]
-        if len(self._plan.audit):
-            parts = sorted([*parts, *((ref, True) for ref in self._plan.audit)], key=lambda item: (item[0].segment, item[0].part))
-        return parts
+    def _order(self) -> list[PartRef]:
+        parts = [*self._plan.parts, *self._plan.audit]
+        return sorted(parts, key=lambda ref: (ref.segment, ref.part)) if len(self._plan.audit) else parts
 
-    def _read(self, at: int, ref: PartRef, audited: bool) -> Iterator[pa.RecordBatch]:
-        """One part's rows. A row or an error in an audited part shows that skipping it was wrong: told loudly, and the right answer given."""
+    def _cut(self, parts: list[PartRef]) -> list[PartRef]:
+        """Fewer parts than threads are cut into windows. Not those whose proofs are checked, and not where rows are only counted."""
+        wanted, spec = threads(), self._plan.spec
+        if len(parts) >= wanted or not (spec.schema.fields or spec.conjuncts):
+            return parts
+        total = max(sum(ref.bytes for ref in parts), 1)
+        return [
+            w
+            for ref in parts
+            for w in (
+                [ref] if ref.part_id in self._plan.proofs or (ref.all_match and not spec.schema.fields) else _windows(ref, wanted, total)
+            )
+        ]
+
+    def _read(self, at: int, ref: PartRef) -> Iterator[pa.RecordBatch]:
+        """One part's rows."""
         counters = ReadCounters()
         self._begun.add(ref.part_id)
-        problem = ""
+        proof = self._plan.proofs.get(ref.part_id)
         try:
-            for batch in read_part(ref, self._plan.spec, counters):
-                problem = problem or (f"{len(batch)} rows match" if len(batch) else "")
-                yield batch
-        except Exception as error:
-            problem = str(error)
-            raise
+            if proof is None:
+                yield from read_part(ref, self._plan.spec, counters)
+            else:
+                yield from read_audited(ref, proof, self._plan.spec, counters, self._violation)
         finally:
             self._plan.report.add(("embedded", at), counters)
-            if audited and (problem or counters.rows_matched):
-                self._violation(ref, problem or f"{counters.rows_matched} rows match")
 
-    def _violation(self, ref: PartRef, problem: str) -> None:
+    def _violation(self, part: str, problem: str) -> None:
+        """Something that was proved is wrong: told loudly, and the right answer given."""
         report = self._plan.report
-        report.violations.append(Counts(part=ref.part_id, filter=report.filter, problem=problem))
-        warnings.warn(
-            f"AUDIT: part {ref.part_id} of {report.table} was skipped by {report.filter!r}, and should not have been: {problem}. The rows are right. "
-            "Set tamis.stats.filter=off and report this.",
-            RuntimeWarning,
-            stacklevel=2,
-        )
+        report.violate(part, problem)
+        error = violation(report.table, report.filter, part, problem)
+        if strict():
+            raise error
+        tell(error)
 
     def _finish(self, start: float) -> None:
         report = self._plan.report
@@ -92,3 +101,8 @@ class Execution:
         unread = self._plan.parts.where(pc.invert(pc.is_in(ids, pa.array(list(self._begun), pa.string()))).to_numpy())
         report.unread(len(unread), int(unread.all_match.sum()), unread.blocks, unread.bytes)
         report.finish()
+
+
+def _windows(ref: PartRef, wanted: int, total: int) -> list[PartRef]:
+    """As many windows as its share of the ``total`` bytes deserves; a window is worth at least ``LEAST_BYTES``."""
+    return windows(ref, min(-(-wanted * ref.bytes // total), ref.bytes // LEAST_BYTES))

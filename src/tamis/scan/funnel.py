@@ -16,13 +16,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.domain import Decision, decide
+from tamis.domain import Decision, decide, document_columns, document_places
 from tamis.errors import TamisError
-from tamis.expr import Call, Column, Expr, columns, short_sql
+from tamis.expr import Call, Column, Expr, columns, evidence_ids, short_sql
 from tamis.scan.options import Options
 from tamis.scan.report import Counts
 from tamis.state import Snapshot
-from tamis.stats import TableEvidence
+from tamis.stats import TableEvidence, keep
+from tamis.stats.packed import PATHS, UNION
+from tamis.stats.path_evidence import PathTable
 from tamis.types import Schema
 
 Bools = np.ndarray[Any, np.dtype[np.bool_]]
@@ -42,6 +44,8 @@ class Sieved:
     parts_skipped_segment: int
     bytes_table: int
     rows_total: int
+    segments_by_index: int = 0
+    parts_skipped_index: int = 0
     because: list[Counts] = field(default_factory=list)
     not_skipped_because: list[Counts] = field(default_factory=list)
 
@@ -50,20 +54,27 @@ def sieve(snapshot: Snapshot, conjuncts: Sequence[Expr], options: Options, now: 
     """Both levels. ``now`` is the inclusive range in which the query's instant lies, in microseconds."""
     segments = snapshot.segments
     active = conjuncts if options.stats_filter else ()
-    ids = frozenset(i for conjunct in active for path in columns(conjunct) for i in path)
+    ids = frozenset(i for conjunct in active for i in evidence_ids(conjunct))
     tally = _Tally(conjuncts, options)
     schemas = {schema.schema_id: schema for schema in snapshot.head.schemas}
     parts_per_segment = _ints(segments, "parts")
     skip = np.zeros(len(segments), dtype=np.bool_)
+    documents = document_columns(active)
+    keep.used(
+        snapshot.store.url,
+        [*((path[-1], ()) for c in active for path in columns(c) if path[-1] not in documents), *document_places(active)],
+    )
     if active and len(segments) > 1:  # one segment's union says nothing that its parts do not say better
-        decision = _decide(active, lambda: snapshot.segment_evidence(ids), schemas, now, len(segments))
+        decision = _decide(
+            active, lambda: (snapshot.segment_evidence(ids), segment_paths(snapshot, documents)), schemas, now, len(segments)
+        )
         skip = decision.none
         tally.count(decision, parts_per_segment)
     audited = options.audit_percent > 0
     parts = snapshot.parts(~skip if skip.any() and not audited else None, ids)
     none, every = np.zeros(len(parts), dtype=np.bool_), np.full(len(parts), not conjuncts)
     if active and len(parts):
-        decision = _decide(active, lambda: parts, schemas, now, len(parts))
+        decision = _decide(active, lambda: (parts, part_paths(snapshot, parts, documents)), schemas, now, len(parts))
         in_skipped = skip[_ints(parts, "segment")]
         none, every = decision.none | in_skipped, decision.all & ~decision.none
         tally.count(decision, (~in_skipped).astype(np.int64))
@@ -82,10 +93,31 @@ def sieve(snapshot: Snapshot, conjuncts: Sequence[Expr], options: Options, now: 
     )
 
 
+def segment_paths(snapshot: Snapshot, ids: frozenset[int]) -> PathTable | None:
+    """What is known of paths in the documents of the columns ``ids``, by segment; None where nothing is, or it cannot be read."""
+    try:
+        return PathTable.of_segments(snapshot.table(UNION, (), None, ids), len(snapshot.segments)) if ids else None
+    except TamisError:
+        return None
+
+
+def part_paths(snapshot: Snapshot, parts: pa.Table, ids: frozenset[int]) -> PathTable | None:
+    """As ``segment_paths``, by the rows of ``parts``."""
+    if not ids:
+        return None
+    mask = np.zeros(len(snapshot.segments), np.bool_)
+    mask[_ints(parts, "segment")] = True
+    try:
+        return PathTable.of_parts(snapshot.table(PATHS, (), mask, ids), parts)
+    except TamisError:
+        return None
+
+
 def _decide(active: Sequence[Expr], load: Any, schemas: Mapping[int, Schema], now: tuple[int, int], pieces: int) -> Decision:
     """``domain.decide`` over statistics that ``load`` gives; with nothing known about any piece where they cannot be had."""
     try:
-        decision = decide(active, TableEvidence(load(), schemas), now=now)
+        table, paths = load()
+        decision = decide(active, TableEvidence(table, schemas, paths), now=now)
         if len(decision.none) == pieces:
             return decision
         problem = f"statistics of {len(decision.none)} pieces for {pieces}"
@@ -123,8 +155,9 @@ class _Tally:
         self._why = list(decision.why)
 
     def because(self) -> list[Counts]:
+        """What skipped, and why it did not skip the ``rest`` (None where nothing is left)."""
         return [
-            Counts(conjunct=shown(conjunct), statistic=self._statistics[i], parts_skipped=int(self._parts[i]))
+            Counts(conjunct=shown(conjunct), statistic=self._statistics[i], parts_skipped=int(self._parts[i]), rest=self._why[i])
             for i, conjunct in enumerate(self._conjuncts)
             if self._parts[i]
         ]

@@ -134,6 +134,11 @@ def _size(value: Any) -> int:
     return int(match[1]) * _UNITS[match[2].lower()]
 
 
+def size_of(text: str) -> int:
+    """Bytes of ``64MB`` and the like. Raises ``ValueError``."""
+    return _size(text)
+
+
 def _positive_size(value: Any) -> int:
     if not (size := _size(value)):
         raise _Unfit("a size above 0")
@@ -195,7 +200,7 @@ _SWITCHES: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "tamis.audit.max_bytes": ("audit_max_bytes", _size),
     "tamis.read.lazy": ("read_lazy", _one_of("auto", "on", "off", "native")),
     "tamis.index.use": ("index_use", _word),
-    "tamis.index.build": ("index_build", _one_of("with_write", "deferred")),
+    "tamis.index.build": ("index_build", _one_of("with_write", "deferred", "fail")),
     "tamis.scan.max_bytes": ("scan_max_bytes", _size),
     "tamis.write.part_bytes": ("write_part_bytes", _positive_size),
     "tamis.schema.policy": ("schema_policy", _one_of("any", "forward")),

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, overload
 
@@ -11,11 +10,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.errors import InvalidInput
 from tamis.expr import Expr
 from tamis.files import PartRef
 from tamis.read import ReadSpec
+from tamis.scan.audit import Proof, sample
 from tamis.scan.funnel import Bools, Sieved, sieve
+from tamis.scan.guard import check_size
+from tamis.scan.indexed import look_up, tell
 from tamis.scan.options import Options
 from tamis.scan.report import Report
 from tamis.state import Snapshot, Store
@@ -28,8 +29,12 @@ class PartRefs(Sequence[PartRef]):
 
     def __init__(self, table: pa.Table, all_match: Bools) -> None:
         self.table = table
-        """PART_COLUMNS with ``segment`` and ``part``, one row per part; columns of statistics may follow."""
+        """``Snapshot.parts``: one row per part; columns of statistics may be among them."""
         self.all_match = all_match
+
+    @property
+    def _names(self) -> list[str]:
+        return [*_REF_COLUMNS, "candidates"] if "candidates" in self.table.column_names else _REF_COLUMNS
 
     def __len__(self) -> int:
         return len(self.table)
@@ -42,13 +47,13 @@ class PartRefs(Sequence[PartRef]):
         if isinstance(index, slice):
             return self.take(np.arange(len(self))[index])
         at = range(len(self))[index]
-        row = {name: self.table[name][at].as_py() for name in _REF_COLUMNS}
+        row = {name: self.table[name][at].as_py() for name in self._names}
         return PartRef(**{**row, "blocks": tuple(row["blocks"] or ())}, all_match=bool(self.all_match[at]))
 
     def __iter__(self) -> Iterator[PartRef]:
         """In order, converted a slice at a time: far cheaper than one by one."""
         for start in range(0, len(self), _SLICE):
-            rows = self.table.select(_REF_COLUMNS).slice(start, _SLICE).to_pylist()
+            rows = self.table.select(self._names).slice(start, _SLICE).to_pylist()
             for at, row in enumerate(rows, start):
                 yield PartRef(**{**row, "blocks": tuple(row["blocks"] or ())}, all_match=bool(self.all_match[at]))
 
@@ -70,6 +75,11 @@ class PartRefs(Sequence[PartRef]):
         """How many bytes their files have together."""
         return int(self.column("bytes").sum())
 
+    @property
+    def live_rows(self) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """How many rows of each are not deleted."""
+        return self.column("rows") - self.column("deleted")
+
     def column(self, name: str) -> np.ndarray[Any, np.dtype[np.int64]]:
         """A whole-number column, NULL as 0."""
         values: np.ndarray[Any, np.dtype[np.int64]] = pc.fill_null(self.table[name], 0).to_numpy().astype(np.int64)
@@ -80,18 +90,35 @@ class PartRefs(Sequence[PartRef]):
 
 
 _SLICE = 1024
-_REF_COLUMNS = ["part_id", "path", "format", "schema_id", "rows", "bytes", "checksum", "footer_checksum", "blocks", "segment", "part"]
+_REF_COLUMNS = [
+    "part_id",
+    "path",
+    "format",
+    "schema_id",
+    "rows",
+    "bytes",
+    "checksum",
+    "footer_checksum",
+    "blocks",
+    "segment",
+    "part",
+    "deletion",
+]
 
 
 @dataclass(slots=True)
 class Plan:
-    """What a scan would read. ``parts`` are kept, in (segment, part) order; ``audit`` were proved empty and are read all the same, to check the proof."""
+    """What a scan would read. ``parts`` are kept, in (segment, part) order; ``audit`` were proved empty and are read all the same, to check the proof.
+
+    ``proofs``: what is to be checked of the parts in the audit's sample, those that are kept among them, by part id.
+    """
 
     parts: PartRefs
     report: Report
     spec: ReadSpec
     options: Options
     audit: PartRefs = field(repr=False)
+    proofs: Mapping[str, Proof] = field(default_factory=dict, repr=False)
 
     def tasks(self, target_bytes: int) -> list[list[PartRef]]:
         """The parts in order, cut into runs of about ``target_bytes`` (one part at least)."""
@@ -105,17 +132,7 @@ class Plan:
 
     def guard(self) -> None:
         """Raises ``InvalidInput`` (``SCAN_TOO_LARGE``) where ``tamis.scan.max_bytes`` forbids to read this much. Call before reading."""
-        limit, wanted = self.options.scan_max_bytes, self.parts.bytes
-        if limit is None or wanted <= limit:
-            return
-        reasons = [f"{entry['conjunct']} did not skip: {entry['reason']}" for entry in self.report.not_skipped_because]
-        why = "; ".join(reasons) or ("the filter's conjuncts left these parts" if self.report.filter else "there is no filter")
-        raise InvalidInput(
-            f"The scan of {self.report.table} would read {wanted} bytes, over the limit of {limit} ({why}).",
-            code="SCAN_TOO_LARGE",
-            name="tamis.scan.max_bytes",
-            remedy="Narrow the filter, or raise tamis.scan.max_bytes.",
-        )
+        check_size(self.report, self.parts.bytes, self.options.scan_max_bytes)
 
     def __repr__(self) -> str:
         return repr(self.report)
@@ -127,7 +144,7 @@ class Plan:
 def plan(
     snapshot: Snapshot,
     store: Store,
-    schema: Schema,  # noqa: ARG001  # part of the contract: indexes resolve their columns by it
+    schema: Schema,  # noqa: ARG001  # part of the contract
     conjuncts: Sequence[Expr],
     selected: Schema,
     options: Options,
@@ -144,13 +161,15 @@ def plan(
     lo, hi = now or (instant := world().now_micros(), instant)
     before = snapshot.io.bytes, snapshot.io.requests
     sieved = sieve(snapshot, conjuncts, options, (lo, hi))
+    looked = look_up(snapshot, store, conjuncts, sieved, options, (lo, hi))
     report = Report(
         table or store.url, snapshot.version, filter_text, columns if columns is not None else selected.names, options.read_lazy
     )
+    audit, proofs = _audit(sieved, options, filtered=bool(conjuncts))
     parts = PartRefs(sieved.parts, sieved.all_match).where(sieved.keep)
     parts, limited = _within_limit(parts, limit)
-    audit = _sample(sieved, options)
     _fill(report, sieved, parts, limited, audit)
+    tell(report, looked)
     report.planned(snapshot.io.bytes - before[0], snapshot.io.requests - before[1])
     report.seconds["plan"] = world().monotonic() - start
     spec = ReadSpec(
@@ -161,37 +180,51 @@ def plan(
         conjuncts=tuple(conjuncts),
         errors=errors,
         lazy=options.read_lazy if options.read_lazy in {"on", "off"} else "auto",
+        block_statistics=options.stats_filter,
         now_micros=hi,
     )
-    return Plan(parts, report, spec, options, audit)
+    return Plan(parts, report, spec, options, audit, proofs)
 
 
 def _within_limit(parts: PartRefs, limit: int | None) -> tuple[PartRefs, int]:
     """Without the parts behind the one at which parts that match wholly have given ``limit`` rows; and how many those are."""
     if limit is None or not len(parts):
         return parts, 0
-    sure = np.cumsum(np.where(parts.all_match, parts.column("rows"), 0))
+    sure = np.cumsum(np.where(parts.all_match, parts.live_rows, 0))
     needed = 0 if limit == 0 else min(int(np.searchsorted(sure, limit)) + 1, len(parts))
     return parts[:needed], len(parts) - needed
 
 
-def _sample(sieved: Sieved, options: Options) -> PartRefs:
-    """The skipped parts to read all the same: chosen by a hash of their ids, so that every run of a query checks the same ones."""
-    skipped = PartRefs(sieved.parts, np.zeros(len(sieved.keep), dtype=np.bool_)).where(~sieved.keep)
-    if not options.audit_percent or not len(skipped):
-        return skipped[:0]
-    ids = skipped.table["part_id"].to_pylist()
-    chosen = np.array([zlib.crc32(i.encode()) % 10_000 < options.audit_percent * 100 for i in ids], dtype=np.bool_)
-    within = np.cumsum(np.where(chosen, skipped.column("bytes"), 0)) <= options.audit_max_bytes
-    return skipped.take(np.flatnonzero(chosen & within))
+def _audit(sieved: Sieved, options: Options, *, filtered: bool) -> tuple[PartRefs, dict[str, Proof]]:
+    """The skipped parts to read all the same, and what to check of the sample. Kept parts come second, within what is left of the budget.
+
+    A part whose rows were all said to match loses that mark: its rows are tested.
+    """
+    every = PartRefs(sieved.parts, np.zeros(len(sieved.keep), dtype=np.bool_))
+    if not options.audit_percent or not filtered:
+        return every[:0], {}
+    ids, sizes, budget = every.table["part_id"].to_pylist(), every.column("bytes"), options.audit_max_bytes
+    chosen = np.zeros(len(ids), dtype=np.bool_)
+    for group in (~sieved.keep, sieved.keep):
+        at = np.flatnonzero(group)
+        chosen[at] = sample([ids[i] for i in at], sizes[at], options.audit_percent, budget - int(sizes[chosen].sum()))
+    proofs = {
+        ids[i]: Proof.NONE if not sieved.keep[i] else Proof.ALL if sieved.all_match[i] else Proof.BLOCKS for i in np.flatnonzero(chosen)
+    }
+    sieved.all_match = sieved.all_match & ~chosen
+    return every.where(chosen & ~sieved.keep), proofs
 
 
 def _fill(report: Report, sieved: Sieved, parts: PartRefs, limited: int, audit: PartRefs) -> None:
-    report.segments.update(total=sieved.segments_total, skipped=sieved.segments_skipped, by_stats=sieved.segments_skipped)
+    by_index = sieved.segments_by_index
+    report.segments.update(
+        total=sieved.segments_total, skipped=sieved.segments_skipped + by_index, by_stats=sieved.segments_skipped, by_index=by_index
+    )
     report.parts.update(
         total=sieved.parts_total,
         skipped_segment=sieved.parts_skipped_segment,
-        skipped_stats=sieved.parts_total - sieved.parts_skipped_segment - int(sieved.keep.sum()),
+        skipped_stats=sieved.parts_total - sieved.parts_skipped_segment - sieved.parts_skipped_index - int(sieved.keep.sum()),
+        skipped_index=sieved.parts_skipped_index,
         skipped_limit=limited,
         kept=len(parts),
         all_match=int(parts.all_match.sum()),

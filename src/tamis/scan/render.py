@@ -53,11 +53,43 @@ def reasons(report: Report) -> list[str]:
     lines = [
         f"{e['conjunct']}: skipped {counted(e['parts_skipped'], 'part')}"
         + (f" by statistics of {e['statistic']}" if e["statistic"] else "")
+        + (f", not the rest because {e['rest']}" if e.get("rest") else "")
         for e in report.because
     ]
     lines += [f"{e['conjunct']}: did not skip because {e['reason']}" for e in report.not_skipped_because]
-    lines += [f"AUDIT: part {e['part']} was skipped and should not have been ({e['problem']})" for e in report.violations]
+    lines += [f"AUDIT: what was proved of part {e['part']} is wrong: {e['problem']}" for e in report.violations]
     return lines
+
+
+def summary(report: Report) -> str:
+    """Funnel and reasons in one line, for Spark's plans."""
+    segments, parts, sizes = report.segments, report.parts, report.bytes
+    why = "; ".join(reasons(report))
+    return (
+        f"segments: {segments['total'] - segments['skipped']} of {segments['total']}, parts: {parts['kept']} of {parts['total']}, "
+        f"bytes: {size(sizes['table'] - sizes['skipped'])} of {size(sizes['table'])}" + (f", because: [{why}]" if why else "")
+    )
+
+
+def lines(report: Report) -> list[dict[str, Any]]:
+    """Funnel and reasons as records, for CALL: each level with what is read of how much, each conjunct with what it skipped."""
+    parts, sizes = report.parts, report.bytes
+    found = [
+        _record("table", report.table, report.version, None, report.filter or "no filter"),
+        _record("segments", None, report.segments["total"] - report.segments["skipped"], report.segments["total"], _avoided(report.segments, ("by_index", "by_stats"))),
+        _record("parts", None, parts["kept"], parts["total"], _avoided(parts, [k for k in parts if k in _REASONS]) + _kept(parts)),
+        _record("bytes", None, sizes["table"] - sizes["skipped"], sizes["table"], "to read at most"),
+    ]  # fmt: skip
+    skipped = [(e["conjunct"], e["parts_skipped"]) for e in report.because] + [(e["conjunct"], 0) for e in report.not_skipped_because]
+    found += [
+        _record("conjunct", conjunct, parts["total"] - count, parts["total"], line)
+        for (conjunct, count), line in zip(skipped, reasons(report), strict=False)
+    ]
+    return [*found, _record("reader", report.reader, None, None, report.reader_reason)]
+
+
+def _record(level: str, item: str | None, read: int | None, total: int | None, note: str) -> dict[str, Any]:
+    return {"level": level, "item": item, "read": read, "total": total, "note": note}
 
 
 def title(report: Report) -> str:

@@ -63,7 +63,7 @@ class Report:
         self.because: list[Counts] = []
         self.not_skipped_because: list[Counts] = []
         self.violations: list[Counts] = []
-        """What an audit found: skipped parts that should not have been. Anything here is a defect."""
+        """What an audit found: parts of which something wrong was proved. Anything here is a defect."""
         self.finished = False
         self._planned_requests = 0
         self._answered_rows = 0
@@ -99,6 +99,20 @@ class Report:
         if self.finished:  # a late answer of an executor
             self._total()
 
+    def violate(self, part: str, problem: str) -> None:
+        """Takes what an audit found wrong, once (a task may be tried again)."""
+        found = Counts(part=part, filter=self.filter, problem=problem)
+        with self._lock:
+            if found not in self.violations:
+                self.violations.append(found)
+
+    def guard(self, max_parts: int | None = None, max_bytes: int | None = None) -> Report:
+        """This report. Raises ``InvalidInput`` (``PRUNING_LOST``), naming the conjuncts that did not skip, where more would be read than allowed."""
+        from tamis.scan.guard import check_pruning
+
+        check_pruning(self, max_parts, max_bytes)
+        return self
+
     def finish(self) -> Report:
         """Closes the report and puts it first in ``tamis.reports()``; a second call changes nothing."""
         with self._lock:
@@ -127,7 +141,12 @@ class Report:
             sums = ReadCounters()
             for counters in self._attempts.values():
                 sums.merge(counters)
-            self.blocks.update(skipped_stats=sums.blocks_skipped_stats, skipped_filter=sums.blocks_skipped_filter, read=sums.blocks_read)
+            self.blocks.update(
+                skipped_stats=sums.blocks_skipped_stats,
+                skipped_index=sums.blocks_skipped_index,
+                skipped_filter=sums.blocks_skipped_filter,
+                read=sums.blocks_read,
+            )
             self.rows.update(leader=sums.rows_leader, matched=sums.rows_matched + self._answered_rows)
             self.bytes.update(leader=sums.bytes_leader, follower=sums.bytes_follower)
             self.bytes["read"] = sum(self.bytes[level] for level in ("metadata", "index", "leader", "follower"))

@@ -170,7 +170,7 @@ class Scan:
 def answered(made: Plan) -> Plan:
     """The plan of a count: parts that match wholly leave it, their rows counted from metadata; no column is selected."""
     counted, kept = made.parts.where(made.parts.all_match), made.parts.where(~made.parts.all_match)
-    made.report.answer(parts=len(counted), rows=int(counted.column("rows").sum()))
+    made.report.answer(parts=len(counted), rows=int(counted.live_rows.sum()))
     made.report.blocks["total"] -= counted.blocks
     made.report.bytes["skipped"] += counted.bytes
     return replace(made, parts=kept, spec=replace(made.spec, schema=replace(made.spec.schema, fields=())))

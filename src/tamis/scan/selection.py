@@ -44,6 +44,29 @@ def select(schema: Schema, names: Sequence[str] | str) -> Schema:
     return replace(schema, fields=_prune(schema.fields, chosen))
 
 
+def covering(schema: Schema, selected: Schema, paths: Iterable[tuple[int, ...]]) -> Schema:
+    """What of ``schema`` a reader of ``selected`` that filters by the columns ``paths`` (of ids) depends on."""
+    chosen: Tree = {}
+    for f in selected:
+        for path in _leaves(f, schema.by_id[f.id]):
+            _choose(chosen, list(path))
+    for path in paths:
+        structs = 1
+        while structs < len(path) and path[structs - 1] in schema.by_id and isinstance(schema.by_id[path[structs - 1]].type, Struct):
+            structs += 1
+        if path[0] in schema.by_id:
+            _choose(chosen, list(path[:structs]))
+    return replace(schema, fields=_prune(schema.fields, chosen))
+
+
+def _leaves(selected: Field, full: Field) -> Iterable[tuple[int, ...]]:
+    """The paths of ids that ``selected`` takes of ``full``: whole columns, or fields of structs that were cut down."""
+    if selected.type == full.type or not isinstance(full.type, Struct):
+        return [(full.id,)]
+    below = {f.id: f for f in full.type.fields}
+    return [(full.id, *path) for f in selected.type.children for path in _leaves(f, below[f.id])]
+
+
 def find(schema: Schema, name: str) -> tuple[Field, ...]:
     """The fields from the top-level column down to the one called ``name``: a column of exactly that name, else a dotted path."""
     try:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from tamis.errors import IncompatibleSchema, SchemaFenced, TamisError
+from tamis.errors import IncompatibleSchema, InvalidInput, SchemaFenced, TamisError
+from tamis.schema.memory import Dropped, dropped_in, migration_type_of
 from tamis.schema.rules import evolve, violations
 from tamis.schema.shape import Record, from_arrow, from_fields
 from tamis.types import Schema
@@ -37,7 +38,7 @@ def check_migration(history: list[pa.Schema], new: pa.Schema, *, widen: bool = F
     Raises ``IncompatibleSchema`` (code ``MIGRATION_<RULE>``, ``name`` the dotted path of the offending field). ``widen`` also allows lossless type widening.
     """
     current = _fold(history, widen)
-    _refuse(current if current is not None else Record(()), from_arrow(new), IncompatibleSchema, widen, first=current is None)
+    _refuse(current if current is not None else Record(()), from_arrow(_checked(new)), IncompatibleSchema, widen, first=current is None)
 
 
 def check_reader(history: list[pa.Schema], reader: pa.Schema) -> None:
@@ -48,22 +49,71 @@ def check_reader(history: list[pa.Schema], reader: pa.Schema) -> None:
     """
     current = _fold(history, widen=True)
     if current is not None:
-        _refuse(current, from_arrow(reader), SchemaFenced, widen=False)
+        _refuse(current, from_arrow(_checked(reader)), SchemaFenced, widen=False)
 
 
 def check_table_reader(history: tuple[Schema, ...], reader: Schema) -> None:
-    """The same for a table's own schemas, fields matched by column id: whether a reader that holds ``reader`` may read a state whose schemas are ``history``.
+    """The same for a table's own schemas, fields matched by column id: whether a reader that holds ``reader`` may read a state whose schemas are ``history``."""
+    if history:
+        fence(history[-1], dropped_in(history), reader)
 
-    Raises ``SchemaFenced``. A column that the reader has projected away cannot fence it; FIRST / AFTER and renames are presentation and do not either.
+
+def fence(current: Schema, dropped: Iterable[Dropped], reader: Schema) -> None:
+    """Whether a reader that holds ``reader`` may read a table whose schema is ``current`` and which has ``dropped`` those fields.
+
+    Raises ``SchemaFenced`` naming the field, both schema ids and the remedy. A column that the reader has projected away cannot fence it; FIRST / AFTER and renames are
+    presentation and do not either.
     """
-    current = migration_type((from_fields(schema.fields) for schema in history), widen=True)
-    if current is not None:
-        _refuse(current, from_fields(reader.fields), SchemaFenced, widen=False)
+    gone = tuple(dropped)
+    for violation in violations(migration_type_of(current, gone), from_fields(reader.fields)):
+        since = next((g.schema_id for g in gone if violation.key == g.id), None)
+        when = f" It is gone since schema {since}." if since is not None else ""
+        kind: type[TamisError] = SchemaFenced
+        raise kind(
+            f"Field {violation.path!r} {_FENCED.get(violation.rule) or violation.said}.{when} This reader holds schema {reader.schema_id}, and the table is at schema {current.schema_id}.",
+            code="FENCED_" + violation.rule.upper(),
+            name=violation.path,
+            remedy=_READER_REMEDY,
+        )
+
+
+def refuse(before: Record, after: Record, *, widen: bool = False) -> None:
+    """Raises ``IncompatibleSchema`` for the first way in which ``after`` is no valid migration of ``before``."""
+    _refuse(before, after, IncompatibleSchema, widen)
+
+
+def rows_fit(written: Schema, current: Schema) -> str | None:
+    """Why rows made under the schema ``written`` cannot be added to a table that is at ``current`` by now; None where the migration makes them valid.
+
+    A column that is gone is dropped from them, a new one is NULL or its default in them. Rows of which nothing would be left are not added.
+    """
+    first = next(violations(from_fields(written.fields), from_fields(current.fields), widen=True), None)
+    if first is not None:
+        return first.text.rstrip(".")
+    if not {f.id for f in written} & {f.id for f in current}:
+        return "none of their columns is left"
+    return None
 
 
 def _fold(history: list[pa.Schema], widen: bool) -> Record | None:
+    for schema in history:
+        _checked(schema)
     distinct = [schema for at, schema in enumerate(history) if at == 0 or not schema.equals(history[at - 1])]
     return migration_type((from_arrow(schema) for schema in distinct), widen=widen)
+
+
+def _checked(given: pa.Schema) -> pa.Schema:
+    """``given`` itself. Raises ``InvalidInput`` (``BAD_SCHEMA``) for what is no Arrow schema; a schema in place of a history yields fields, which are none."""
+    import pyarrow as pa
+
+    if not isinstance(given, pa.Schema):
+        raise InvalidInput(
+            f"A schema is a pyarrow.Schema, not {type(given).__name__}.",
+            code="BAD_SCHEMA",
+            name="schema",
+            remedy="Use pyarrow.schema([...]); a history is a list of them, oldest first.",
+        )
+    return given
 
 
 def _refuse(old: Record, new: Record, kind: type[TamisError], widen: bool, *, first: bool = False) -> None:
@@ -79,6 +129,11 @@ def _refuse(old: Record, new: Record, kind: type[TamisError], widen: bool, *, fi
         )
 
 
+_FENCED = {
+    "readd_deleted": "was deleted",
+    "tighten": "may be NULL by now, and this reader takes it for NOT NULL",
+}
+"""What a rule means to a reader, where the words for a migration do not say it."""
 _READER_REMEDY = "Open the table again, or call refresh(), to read under its newest schema."
 _REMEDIES = {
     "duplicate_field": "Give each field its own name.",

@@ -21,7 +21,13 @@ class Violation:
 
     rule: str
     path: str
-    text: str
+    said: str
+    key: Hashable = None
+    """What the field is (its name, or its column id)."""
+
+    @property
+    def text(self) -> str:
+        return f"Field {self.path!r} {self.said}."
 
 
 def violations(old: Record, new: Record, *, widen: bool = False) -> Iterator[Violation]:
@@ -42,29 +48,29 @@ def _record(old: Record, new: Record, path: tuple[str, ...], widen: bool) -> Ite
     for place in new.fields:
         here = (*path, place.name)
         if place.key in seen:
-            yield _violation("duplicate_field", here, "stands twice")
+            yield _violation("duplicate_field", here, "stands twice", place.key)
         seen.add(place.key)
         if place.key in before:
             yield from _place(before[place.key], place, here, widen)
         elif place.key in old.deleted:
-            yield _violation("readd_deleted", here, "was deleted and cannot come back as the same field")
+            yield _violation("readd_deleted", here, "was deleted and cannot come back as the same field", place.key)
         elif not place.nullable:
-            yield _violation("add_required", here, "is new and not nullable: older data has no value for it")
+            yield _violation("add_required", here, "is new and not nullable: older data has no value for it", place.key)
     kept_before = [place.key for place in old.fields if place.key in seen]
     kept_after = [place for place in new.fields if place.key in before]
     for expected, place in zip(kept_before, kept_after, strict=False):
         if expected != place.key:
-            yield _violation("reorder", (*path, place.name), "has changed its place among the fields that were there before")
+            yield _violation("reorder", (*path, place.name), "has changed its place among the fields that were there before", place.key)
             break
 
 
 def _place(old: Place, new: Place, path: tuple[str, ...], widen: bool) -> Iterator[Violation]:
     if old.nullable and not new.nullable:
-        yield _violation("tighten", path, "was nullable and is not any more")
-    yield from _shape(old.shape, new.shape, path, widen)
+        yield _violation("tighten", path, "was nullable and is not any more", new.key)
+    yield from _shape(old.shape, new.shape, path, widen, new.key)
 
 
-def _shape(old: Shape, new: Shape, path: tuple[str, ...], widen: bool) -> Iterator[Violation]:
+def _shape(old: Shape, new: Shape, path: tuple[str, ...], widen: bool, key: Hashable) -> Iterator[Violation]:
     match old, new:
         case Record(), Record():
             yield from _record(old, new, path, widen)
@@ -72,12 +78,12 @@ def _shape(old: Shape, new: Shape, path: tuple[str, ...], widen: bool) -> Iterat
             yield from _place(old.item, new.item, (*path, "element"), widen)
         case Mapping(), Mapping():
             if _live(old.key.shape) != _live(new.key.shape):
-                yield _violation("map_key", (*path, "key"), "is a map key, and keys do not change")
+                yield _violation("map_key", (*path, "key"), "is a map key, and keys do not change", new.key.key)
             yield from _place(old.value, new.value, (*path, "value"), widen)
         case Leaf(), Leaf() if old.type == new.type or (widen and widens(old.type, new.type)):
             return
         case _:
-            yield _violation("type_change", path, f"was {_text(old)} and is {_text(new)}")
+            yield _violation("type_change", path, f"was {_text(old)} and is {_text(new)}", key)
 
 
 def _evolve(old: Shape, new: Shape) -> Shape:
@@ -124,6 +130,5 @@ def _text(shape: Shape) -> str:
             return "a map"
 
 
-def _violation(rule: str, path: tuple[str, ...], text: str) -> Violation:
-    dotted = ".".join(path)
-    return Violation(rule, dotted, f"Field {dotted!r} {text}.")
+def _violation(rule: str, path: tuple[str, ...], text: str, key: Hashable) -> Violation:
+    return Violation(rule, ".".join(path), text, key)

@@ -7,7 +7,9 @@ A shape is built from Arrow types with fields keyed by name (the pure checks), o
 from __future__ import annotations
 
 from collections.abc import Hashable
+from collections.abc import Mapping as AbstractMapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING
 
 from tamis.types import Array, DataType, Field, Map, Struct
@@ -63,14 +65,22 @@ class Mapping(Shape):
     value: Place
 
 
+Memory = AbstractMapping[int, AbstractMapping[int, str]]
+_NOTHING: Memory = {}
+
+
 def from_arrow(schema: pa.Schema) -> Record:
     """The shape of an Arrow schema, fields keyed by name."""
     return Record(tuple(_arrow_place(f) for f in schema))
 
 
-def from_fields(fields: tuple[Field, ...]) -> Record:
-    """The shape of logical fields, keyed by column id and put in its order: FIRST and AFTER are presentation only."""
-    return Record(tuple(_place(f) for f in sorted(fields, key=lambda f: f.id)))
+def from_fields(fields: tuple[Field, ...], dropped: Memory = _NOTHING, *, presented: bool = False, parent: int = 0) -> Record:
+    """The shape of logical fields, keyed by column id, with what was ever ``dropped`` in each (ids and last names by the parent's id, 0 at the top).
+
+    In the order of the ids: FIRST and AFTER are presentation only. ``presented``: in the order given.
+    """
+    ordered = fields if presented else sorted(fields, key=_by_id)
+    return Record(tuple(_place(f, dropped, presented) for f in ordered), dict(dropped.get(parent, {}).items()))
 
 
 def _arrow_place(f: pa.Field, name: str | None = None) -> Place:
@@ -93,17 +103,26 @@ def _arrow_shape(data_type: pa.DataType) -> Shape:
     return Leaf(data_type, str(data_type))
 
 
-def _place(f: Field) -> Place:
-    return Place(f.id, f.name, _shape(f.type), f.nullable)
+def _by_id(f: Field) -> int:
+    return f.id
 
 
-def _shape(data_type: DataType) -> Shape:
-    match data_type:
+def _place(f: Field, dropped: Memory, presented: bool) -> Place:
+    return Place(f.id, f.name, _shape(f, dropped, presented), f.nullable)
+
+
+def _shape(f: Field, dropped: Memory, presented: bool) -> Shape:
+    match f.type:
         case Struct(fields):
-            return from_fields(fields)
+            return from_fields(fields, dropped, presented=presented, parent=f.id)
         case Array(element):
-            return Sequence("list", _place(element))
+            return Sequence("list", _place(element, dropped, presented))
         case Map(key, value):
-            return Mapping(_place(key), _place(value))
-        case _:
-            return Leaf(data_type, str(data_type))
+            return Mapping(_place(key, dropped, presented), _place(value, dropped, presented))
+        case leaf:
+            return _leaf(leaf)
+
+
+@cache
+def _leaf(data_type: DataType) -> Leaf:
+    return Leaf(data_type, str(data_type))

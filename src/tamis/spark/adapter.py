@@ -51,6 +51,7 @@ class Bridge:
         self._loader = self._compile(_source("Handler"), context).getClassLoader()
         self._helpers: dict[str, Any] = {}
         self._lock = threading.RLock()
+        self._has: dict[str, bool] = {}
         self._tools = self.helper("Tools")
 
     @property
@@ -80,6 +81,12 @@ class Bridge:
     def cls(self, name: str) -> Any:
         """A Java class by its full name, for static members and ``new``; ``$`` separates inner classes."""
         return getattr(self.jvm, name)
+
+    def has(self, name: str) -> bool:
+        """Whether this Spark has the class at all: interfaces come with releases."""
+        if name not in self._has:
+            self._has[name] = type(self.cls(name)).__name__ == "JavaClass"
+        return self._has[name]
 
     def new(self, name: str, *args: Any) -> Any:
         return self.cls(name)(*args)

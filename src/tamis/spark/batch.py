@@ -6,13 +6,16 @@ exchanges compare. Planning reads metadata only, and makes no report: executions
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 from tamis import scan as funnel
-from tamis.expr import short_sql
+from tamis.expr import Expr, short_sql
 from tamis.scan import Options, Plan
+from tamis.scan.audit import strict
+from tamis.scan.render import summary
 from tamis.spark import native
 from tamis.spark.adapter import Bridge
 from tamis.spark.catalyst import Translation
@@ -43,14 +46,37 @@ class Scan:
     """Spark's ``Scan`` with statistics. The funnel has run when it is made."""
 
     def __init__(
-        self, owner: Bridge, source: Source, options: Options, filters: Translation, selected: Schema, required: Any, sizes: Sizes
+        self,
+        owner: Bridge,
+        source: Source,
+        options: Options,
+        filters: Translation,
+        selected: Schema,
+        required: Any,
+        sizes: Sizes,
+        *,
+        placed: bool = False,
     ) -> None:
         self._owner = owner
         self._required = required
         self._ledger: Ledger = ledger(owner)
-        self.source = source
-        self.filters = filters
+        self.source, self.options, self.selected, self.placed = source, options, selected, placed
+        self._sizes = sizes
+        self.java_key = ""
         self.id = scan_id()
+        self.told: Mapping[str, str] = {}
+        """The options of the query as they were given; a stream finds its own among them."""
+        self._prepare(filters)
+
+    def narrow(self, conjuncts: tuple[Expr, ...]) -> None:
+        """Reads only what satisfies these too: the scan is planned again, and has not been read before."""
+        if conjuncts:
+            self._prepare(replace(self.filters, conjuncts=(*self.filters.conjuncts, *conjuncts)))
+            self.register(self.java_key)
+
+    def _prepare(self, filters: Translation) -> None:
+        source, options, selected = self.source, self.options, self.selected
+        self.filters = filters
         self.filter = " AND ".join(short_sql(c) for c in filters.conjuncts) or None
         self.plan: Plan = funnel.plan(
             source.snapshot,
@@ -63,12 +89,15 @@ class Scan:
             table=source.name,
             errors="keep",
         )
+        if self.placed:
+            self.plan = replace(self.plan, spec=replace(self.plan.spec, positions=True))
         source.opening.charge(self.plan.report)
-        self.cut = Cut(self.plan, sizes)
         self.obstacle = native.obstacle(self.plan, selected, filtered=bool(filters.conjuncts))
-        self.rows = int(self.plan.parts.column("rows").sum())
+        self.cut = Cut(self.plan, self._sizes, divisible=self.obstacle is not None)
+        self.rows = int(self.plan.parts.live_rows.sum())
         self.bytes = int(self.plan.parts.column("bytes").sum() * share(selected, source.schema))
-        self._key = (source.store.url, source.snapshot.head.table_id, source.snapshot.version, selected, filters.conjuncts, options)
+        table = source.store.url, source.snapshot.head.table_id, source.snapshot.version
+        self._key = (*table, selected, filters.conjuncts, options, self.placed)
         if self.native:
             why = "asked for" if options.read_lazy == "native" else "there is no filter"
             done = "bytes are estimated" if self.rows else "nothing was read"
@@ -81,6 +110,7 @@ class Scan:
 
     def register(self, key: str) -> None:
         """Makes executions of this scan known by the key of its Java object."""
+        self.java_key = key
         planned = Planned(self.id, self.plan.report, len(self.cut), self.bytes, self.rows, self.native)
         self._ledger.plan(key, planned)
 
@@ -112,13 +142,18 @@ class Scan:
     @cached_property
     def reader(self) -> Any:
         """A Java ``PartitionReaderFactory``."""
+        spec = self.plan.spec
+        if self.native:
+            return self._owner.helper("Partitions").parquet(native.requested(spec.schema))
+        return self.python_reader(Read(self.id, spec, self._ledger.accumulator, strict=strict()))
+
+    def python_reader(self, read: Read) -> Any:
+        """A Java ``PartitionReaderFactory`` that runs ``read`` in Python workers."""
         from pyspark.serializers import CloudPickleSerializer
         from pyspark.sql.types import StructType
 
-        owner, spec = self._owner, self.plan.spec
-        if self.native:
-            return owner.helper("Partitions").parquet(native.requested(spec.schema))
-        command = CloudPickleSerializer().dumps((Read(self.id, spec, self._ledger.accumulator), StructType()))
+        owner = self._owner
+        command = CloudPickleSerializer().dumps((read, StructType()))
         source = owner.new(_PYTHON + "UserDefinedPythonDataSource", _worker_function())
         none = owner.cls("scala.Option").empty()
         return owner.new(_PYTHON + "PythonPartitionReaderFactory", source, command, self._required, none, none)
@@ -129,9 +164,8 @@ class Scan:
         return self._required
 
     def description(self) -> str:
-        parts = self.plan.report.parts
         reader = "Spark's Parquet reader" if self.native else f"Python ({self.obstacle})"
-        return f"tamis version {self.source.snapshot.version}, parts: {parts['kept']} of {parts['total']}, filter: [{self.filter or ''}], reader: {reader}"
+        return f"tamis version {self.source.snapshot.version}, {summary(self.plan.report)}, filter: [{self.filter or ''}], reader: {reader}"
 
     def estimateStatistics(self) -> Any:  # noqa: N802
         return self._owner.helper("Partitions").estimate(max(self.bytes, 1), self.rows)
@@ -141,6 +175,11 @@ class Scan:
 
     def toBatch(self) -> Any:  # noqa: N802
         return self._owner.implement((_READ + "Batch",), Batch(self))
+
+    def toMicroBatchStream(self, checkpoint: str) -> Any:  # noqa: N802, ARG002  # Spark keeps the positions there itself
+        from tamis.spark.stream_read import INTERFACES, MicroBatchStream
+
+        return self._owner.implement(INTERFACES, MicroBatchStream(self, self.told))
 
 
 class Batch:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, ClassVar
 
 from tamis.errors import AlreadyExists, InvalidInput, NotFound
 from tamis.spark import errors
 from tamis.spark.adapter import Bridge
-from tamis.spark.define import Definition, definition, new_head, user_properties
+from tamis.spark.alter import alteration
+from tamis.spark.define import Definition, definition, new_head
 from tamis.spark.local import LocalTable
 from tamis.spark.metrics import Opening
 from tamis.spark.names import METADATA_TABLES
@@ -172,11 +173,7 @@ class Catalog(Namespaces, Procedures):
     def alterTable(self, identifier: Any, changes: Any) -> Any:  # noqa: N802  # Spark's name
         names = self.bridge.identifier(identifier)
         store, snapshot = self.open(names)
-        head = snapshot.head
-        for change in changes:
-            head = _changed(self.bridge, head, change)
-        if head != snapshot.head:
-            snapshot = self._commit_head(store, snapshot, head, "properties" if head.schemas == snapshot.head.schemas else "schema")
+        snapshot = alteration(self.bridge, store, snapshot, changes).commit()
         return SparkTable(self.bridge, store, snapshot, (self._name, *names)).java()
 
     def _stays(self, namespace: Names) -> None:
@@ -187,45 +184,6 @@ class Catalog(Namespaces, Procedures):
     @staticmethod
     def _commit_head(store: Store, snapshot: Snapshot, head: Head, operation: str) -> Snapshot:
         return commit(store, Proposal(Operation(operation), read_version=snapshot.version, head=head, operation_id=new_id()))
-
-
-def _changed(bridge: Bridge, head: Head, change: Any) -> Head:
-    match change.getClass().getSimpleName():
-        case "SetProperty" if change.property() == "comment":
-            return replace(head, comment=change.value())
-        case "RemoveProperty" if change.property() == "comment":
-            return replace(head, comment=None)
-        case "SetProperty":
-            return replace(head, properties={**head.properties, **_settable(change.property(), change.value())})
-        case "RemoveProperty":
-            return replace(head, properties={k: v for k, v in head.properties.items() if k != change.property()})
-        case "UpdateColumnComment":
-            return _with_comment(head, bridge.texts(change.fieldNames()), change.newComment())
-        case other:
-            raise errors.unsupported(f"ALTER TABLE ({other})", "Create a table with the new columns and INSERT INTO it.")
-
-
-def _settable(key: str, value: str) -> dict[str, str]:
-    found = user_properties({key: value})
-    if not found:
-        raise errors.unsupported(f"Setting the property {key!r}", "It is chosen when the table is created.")
-    return found
-
-
-def _with_comment(head: Head, path: Sequence[str], comment: str | None) -> Head:
-    """A new schema that differs in one comment."""
-    from tamis.types.logical import with_children
-
-    assert head.schema is not None
-    target = head.schema.find(tuple(path))[-1].id
-
-    def visit(f: Any) -> Any:
-        inner = tuple(visit(child) for child in f.type.children)
-        kind = with_children(f.type, inner) if inner else f.type
-        return replace(f, type=kind, comment=comment if f.id == target else f.comment)
-
-    schema = replace(head.schema, fields=tuple(visit(f) for f in head.schema.fields), schema_id=len(head.schemas))
-    return replace(head, schemas=(*head.schemas, schema))
 
 
 def _point(at: Any) -> dict[str, int]:

@@ -16,8 +16,9 @@ from typing import Any
 
 from tamis import expr
 from tamis import types as t
-from tamis.expr.catalogue import Partial
-from tamis.expr.tree import Call, Column, Expr, Literal, Mode, Opaque, conjuncts
+from tamis.expr.catalogue import TOTAL_CLASSES, Partial
+from tamis.expr.tree import Call, Column, Element, Expr, Literal, Mode, Opaque, conjuncts
+from tamis.spark import catalyst_documents as documents
 from tamis.spark.literals import Strange, data_type, literal, literals, same_values
 from tamis.types import Schema
 
@@ -76,18 +77,53 @@ class _Reader:
     def __init__(self, schema: Schema, types: list[Any]) -> None:
         self.schema = schema
         self.types = types
+        self.variables: dict[str, Element] = {}
 
     def expression(self, node: Node) -> Expr:
         """The node as an expression; ``Opaque``, its columns kept, where anything about it is unknown."""
-        args = tuple(self.expression(k) for k in node.get("k", ()))
         name = node["c"]
+        if name in {"ArrayExists", "ArrayForAll"} and (tested := self.tested(node)) is not None:
+            return tested
+        args = tuple(self.expression(k) for k in node.get("k", ()))
         try:
             if name in _TRANSPARENT:
                 return args[0]
             special = _SPECIAL.get(name)
             return special(self, node, args) if special is not None else self.call(_function(name), node, args)
         except Exception:  # noqa: BLE001  # a tree of a later Spark, a value out of every range: what is not understood may be anything
-            return Opaque(self.any_type(node), node.get("s") or f"{name}({', '.join(expr.to_sql(a) for a in args)})", args)
+            return Opaque(
+                self.any_type(node), node.get("s") or f"{name}({', '.join(expr.to_sql(a) for a in args)})", args, name in TOTAL_CLASSES
+            )
+
+    def tested(self, node: Node) -> Expr | None:
+        """A test of an array's elements, whose variable is the element; None where it is anything more."""
+        try:
+            source, function = self.expression(node["k"][0]), node["k"][1]
+            body, *variables = function["k"]
+            plain = isinstance(source, Column) and isinstance(source.type, t.Array) and len(variables) == 1 and not self.variables
+            if (
+                not plain
+                or not isinstance(source, Column)
+                or not isinstance(source.type, t.Array)
+                or node["p"].get("followThreeValuedLogic") is False
+            ):
+                return None
+            name, inner = variables[0]["p"]["name"], source.type.element
+            self.variables[name] = Element(inner.type, (*source.ids, inner.id), name)
+            try:
+                test = self.expression(body)
+            finally:
+                self.variables.clear()
+            found = expr.call(_function(node["c"]), source, test)
+            return found if isinstance(found, Call) else None
+        except (LookupError, TypeError, AttributeError, Strange):
+            return None
+
+    def variable(self, node: Node, _: Args) -> Expr:
+        found = self.variables[node["p"]["name"]]
+        if not same_values(found.type, self.type(node)):
+            raise Strange("another type than the element's")
+        return found
 
     def type(self, node: Node) -> t.DataType:
         """The type that Spark gave to the node."""
@@ -122,13 +158,34 @@ class _Reader:
     def field(self, node: Node, args: Args) -> Expr:
         """A struct's field, by its ordinal in the type that Spark sees; names lead from there to the table's field."""
         (parent,) = args
+        if isinstance(parent, Element) and isinstance(parent.type, t.Struct):
+            name = self._field_name(node)
+            inner = next(f for f in parent.type.fields if f.name == name)
+            return Element(inner.type, (*parent.ids, inner.id), f"{parent.name}.{inner.name}")
+        inside = documents.json_field(parent, self._field_name(node), self.type(node))
+        if inside is not None:
+            return inside
         if not (isinstance(parent, Column) and isinstance(parent.type, t.Struct)):
             raise Strange("a field of a computed struct")
-        name = self.types[node["k"][0]["t"]]["fields"][node["p"]["ordinal"]]["name"]
+        name = self._field_name(node)
         found = next(f for f in parent.type.fields if f.name == name)
         if not same_values(found.type, self.type(node)):
             raise Strange("another type than the table's")
         return expr.bound(self.schema, (*parent.ids, found.id))
+
+    def _field_name(self, node: Node) -> str:
+        return str(self.types[node["k"][0]["t"]]["fields"][node["p"]["ordinal"]]["name"])
+
+    def variant_get(self, node: Node, args: Args) -> Expr:
+        return documents.variant_get(self.type(node), node["p"], args)
+
+    def static_invoke(self, node: Node, args: Args) -> Expr:
+        if node["p"].get("functionName") == "readSidePadding":
+            return self.padded(args)
+        return documents.static_invoke(node["p"], args)
+
+    def json_to_structs(self, node: Node, args: Args) -> Expr:
+        return documents.json_to_structs(self.type(node), node["p"], args)
 
     def literal(self, node: Node, _: Args) -> Expr:
         return literal(self.type(node), node["v"])
@@ -145,6 +202,37 @@ class _Reader:
     def like(self, node: Node, args: Args) -> Expr:
         escape = node["p"].get("escapeChar", "\\")
         return self.call("like", node, args if escape == "\\" else (*args, Literal(t.STRING, escape)))
+
+    def size(self, node: Node, args: Args) -> Expr:
+        mode = Mode.LEGACY if node["p"]["legacySizeOfNull"] else Mode.ANSI
+        made = expr.call("size", *args, mode=mode)
+        if isinstance(made, Opaque):
+            raise Strange("the size of something else")
+        return made
+
+    def element_at(self, node: Node, args: Args) -> Expr:
+        """``split_part`` is an element of a split of its own, empty where there are not so many."""
+        if node["k"][0]["c"] == "StringSplitSQL":
+            return self.call("split_part", node, (*args[0].children, args[1]))
+        return self.call("element_at", node, args)
+
+    def unit(self, node: Node, args: Args) -> Expr:
+        """Those whose first argument is a unit, by its name."""
+        return self.call(_function(node["c"]), node, (Literal(t.STRING, node["p"]["unit"]), *args))
+
+    def padded(self, args: Args) -> Expr:
+        """A CHAR column as Spark reads it, padded: values were written padded, so it is the column itself."""
+        kind, length = args[0].type, args[1]
+        whole = (
+            isinstance(args[0], Column)
+            and isinstance(kind, t.String)
+            and kind.kind == "char"
+            and isinstance(length, Literal)
+            and kind.length == length.value
+        )
+        if not whole:
+            raise Strange("padding to another length")
+        return args[0]
 
     def at_least(self, node: Node, args: Args) -> Expr:
         """``AtLeastNNonNulls``, what ``dropna`` becomes: all of them, or one of them, neither NULL nor NaN."""
@@ -187,10 +275,18 @@ _SPECIAL: dict[str, Callable[[_Reader, Node, Args], Expr]] = {
     "In": _Reader.in_list,
     "InSet": _Reader.in_set,
     "Like": _Reader.like,
+    "ElementAt": _Reader.element_at,
+    "Size": _Reader.size,
+    "TimestampDiff": _Reader.unit,
+    "TimestampAdd": _Reader.unit,
+    "NamedLambdaVariable": _Reader.variable,
     "AtLeastNNonNulls": _Reader.at_least,
+    "VariantGet": _Reader.variant_get,
+    "StaticInvoke": _Reader.static_invoke,
+    "JsonToStructs": _Reader.json_to_structs,
 }
 
 
 def known() -> str:
     """The class names that are understood, with commas between: the text of other nodes is asked for."""
-    return ",".join(sorted({*_SPECIAL, *_TRANSPARENT, *(name for f in expr.entries() for name in f.catalyst)}))
+    return ",".join(sorted({*_SPECIAL.keys() - {"StaticInvoke"}, *_TRANSPARENT, *(name for f in expr.entries() for name in f.catalyst)}))

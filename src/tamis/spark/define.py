@@ -7,17 +7,17 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tamis.errors import InvalidInput
-from tamis.files.formats import format_named
+from tamis.files.formats import check_format, format_named
 from tamis.scan import check_properties
 from tamis.spark.adapter import Bridge
 from tamis.spark.errors import unsupported
 from tamis.spark.types import from_spark
-from tamis.state import Head
+from tamis.state import Head, next_schema
 from tamis.types import VARIANT, Array, Map, Schema, Struct
 from tamis.world import new_id, world
 
 FORMAT = "tamis.format"
-_GIVEN_BY_US = frozenset({"provider", "location", "owner", "external", "is_managed_location", "table_type", "comment", FORMAT})
+_GIVEN_BY_US = frozenset({"provider", "location", "owner", "external", "is_managed_location", "table_type", "comment", FORMAT, "format"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +49,8 @@ def user_properties(given: Mapping[str, str]) -> dict[str, str]:
 
 
 def data_format(given: Mapping[str, str]) -> str:
-    """The format of the data files. Raises ``InvalidInput`` (``UNKNOWN_FORMAT``)."""
-    chosen = given.get(FORMAT, "parquet")
+    """The format of the data files: the property ``tamis.format``, or ``format`` as OPTIONS say it. Raises ``InvalidInput`` (``UNKNOWN_FORMAT``)."""
+    chosen = given.get(FORMAT) or given.get("format") or "parquet"
     format_named(chosen)
     return chosen
 
@@ -75,13 +75,9 @@ def new_head(asked: Definition, names: Sequence[str], before: Head | None = None
         if asked.cluster_by or before:
             raise InvalidInput("A table needs a column.", code="BAD_SCHEMA", name=".".join(names), remedy="Name its columns.")
         return head
-    schema = replace(asked.schema.assign_ids(head.highest_column_id), schema_id=len(head.schemas))
-    return replace(
-        head,
-        schemas=(*head.schemas, schema),
-        highest_column_id=schema.highest_id(),
-        cluster_by=tuple(_key(schema, path) for path in asked.cluster_by),
-    )
+    after = next_schema(head, asked.schema.assign_ids(head.highest_column_id))
+    check_format(asked.format, after.schemas[-1])
+    return replace(after, cluster_by=tuple(_key(after.schemas[-1], path) for path in asked.cluster_by))
 
 
 def _key(schema: Schema, path: tuple[str, ...]) -> tuple[int, ...]:

@@ -32,6 +32,12 @@ def namespace_not_empty(bridge: Bridge, names: Sequence[str]) -> JavaThrow:
     return _thrown(bridge, "NonEmptyNamespaceException", bridge.array("java.lang.String", names))
 
 
+def index_error(bridge: Bridge, kind: str, index: str, table: str) -> JavaThrow:
+    """``IndexAlreadyExistsException`` or ``NoSuchIndexException``, which IF (NOT) EXISTS forgives."""
+    none = bridge.scala_object("scala.None")
+    return JavaThrow(bridge.new(_ANALYSIS + kind, index, table, none))
+
+
 def no_such_procedure(names: Sequence[str], known: Sequence[str]) -> InvalidInput:
     name = ".".join(names)
     return InvalidInput(

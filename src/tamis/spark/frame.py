@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import pickle
+from collections.abc import Sequence
 from typing import Any
 
 from tamis.errors import InvalidInput
 from tamis.scan import Plan, Scan
+from tamis.scan.audit import strict
 from tamis.spark.adapter import bridge
 from tamis.spark.metrics import Planned, ledger, scan_id
 from tamis.spark.session import is_connect, no_session
@@ -27,12 +29,15 @@ def to_spark(scan: Scan, spark: Any) -> Any:
     plan = _ready(scan)
     tasks = Cut(plan, _sizes(spark)).tasks()
     schema = StructType.fromJson(json.loads(spark_json(plan.spec.schema)))
-    payloads = [(task.index, bytearray(pickle.dumps(task, pickle.HIGHEST_PROTOCOL))) for task in tasks]
-    frame = spark.createDataFrame(payloads, "task int, work binary")
-    if len(tasks) > 1:
-        frame = frame.repartitionByRange(len(tasks), "task")
+    frame = ordered_tasks(spark, [pickle.dumps(task, pickle.HIGHEST_PROTOCOL) for task in tasks])
     rows = frame.mapInArrow(_reader(plan, spark, len(tasks)), schema)
     return rows if scan.limit is None else rows.limit(scan.limit)
+
+
+def ordered_tasks(spark: Any, payloads: Sequence[bytes]) -> Any:
+    """A DataFrame of one partition per payload, in order; the payload is the last column."""
+    frame = spark.createDataFrame([(i, bytearray(payload)) for i, payload in enumerate(payloads)], "task int, work binary")
+    return frame.repartitionByRange(len(payloads), "task") if len(payloads) > 1 else frame
 
 
 def _ready(scan: Scan) -> Plan:
@@ -63,7 +68,7 @@ def _context(spark: Any) -> Any:
 def _reader(plan: Plan, spark: Any, tasks: int) -> Read:
     name = scan_id()
     if _context(spark) is None:
-        return Read(name, plan.spec, None)  # executors cannot reach this process: its reports tell what was planned
+        return Read(name, plan.spec, None, strict=strict())  # executors cannot reach this process: its reports tell what was planned
     book = ledger(bridge(spark))
     book.plan(name, Planned(name, plan.report, tasks, 0, 0, native=False))
-    return Read(name, plan.spec, book.accumulator)
+    return Read(name, plan.spec, book.accumulator, strict=strict())

@@ -79,7 +79,10 @@ class Insert:
         replaced = self.builder.replaced
         manifests = write.write_rows(df, table.store, table.head, options)
         if replaced is None:
-            return write.commit_rows(table.store, table.snapshot, table.head, manifests, table.operation.parameters, table.operation.stream)
+            own = table.operation
+            return write.commit_rows(
+                table.store, table.snapshot, table.head, manifests, own.parameters, own.stream, spark=df.sparkSession, options=options
+            )
         chosen = None if replaced == (TRUE,) else replaced
         return write.overwrite_rows(df.sparkSession, table.store, table.snapshot, table.head, manifests, chosen, options)
 

@@ -20,6 +20,7 @@ from tamis.types.arrow import to_arrow_type
 from tamis.types.logical import type_from_json
 
 _NANOS = 1_000
+_YEAR_MONTH = frozenset({"interval year", "interval month", "interval year to month"})
 
 
 class Strange(Exception):  # never leaves this room: it is the word for "make this opaque"
@@ -37,6 +38,8 @@ def data_type(value: Any) -> t.DataType:
             case "map":
                 inner = t.Field("value", data_type(value["valueType"]), value["valueContainsNull"])
                 return t.Map(t.Field("key", data_type(value["keyType"]), nullable=False), inner)
+    if isinstance(value, str) and value in _YEAR_MONTH:
+        return t.YEAR_MONTH
     try:
         return type_from_json(value)
     except InvalidInput:
@@ -63,7 +66,7 @@ def _time(value: int) -> int:
 
 
 _VALUE: list[tuple[Callable[[t.DataType], bool], Callable[[Any], Any]]] = [
-    (lambda d: d in t.INTEGRAL or d in {t.DATE, t.TIMESTAMP, t.TIMESTAMP_NTZ} or isinstance(d, t.DayTimeInterval), int),
+    (lambda d: d in t.INTEGRAL or d in {t.DATE, t.TIMESTAMP, t.TIMESTAMP_NTZ, t.YEAR_MONTH} or isinstance(d, t.DayTimeInterval), int),
     (lambda d: d in {t.FLOAT, t.DOUBLE}, float),
     (lambda d: isinstance(d, t.Decimal), Number),
     (lambda d: isinstance(d, t.String), str),

@@ -87,7 +87,8 @@ class LocalScan:
     def rows(self) -> Any:
         """Java rows, made by Spark from the Arrow table in one go."""
         session = self.table.bridge.active_session()
-        df = session.createDataFrame(self.table.rows)
+        found = self.table.rows
+        df = session.createDataFrame(found if len(found) else found.schema.empty_table())  # PySpark cannot take columns without chunks
         return df._jdf.queryExecution().executedPlan().executeCollect()
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tamis.read import ReadCounters
+from tamis.scan.audit import tell, violation
 from tamis.scan.report import Counts, Report, before_reading
 from tamis.spark.adapter import Bridge
 from tamis.spark.worker import Outcome
@@ -89,7 +90,9 @@ class Ledger:
             return
         self._attempts[outcome.key] = outcome.attempt
         report.add(("spark", task), outcome.counters)
-        report.violations.extend(Counts(part=part, filter=report.filter, problem=problem) for part, problem in outcome.violations)
+        for part, problem in outcome.violations:
+            report.violate(part, problem)
+            tell(violation(report.table, report.filter, part, problem))
 
     def _report(self, scan: str, execution: str) -> Report | None:
         key = scan, execution

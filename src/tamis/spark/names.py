@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tamis.errors import InvalidInput
 
-METADATA_TABLES = ("history", "snapshots", "segments", "parts", "columns", "schemas")
+METADATA_TABLES = ("history", "snapshots", "segments", "parts", "columns", "schemas", "indexes")
 
 
 def relative_path(names: Sequence[str]) -> str:

@@ -10,7 +10,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tamis.files.parquet.footer import corrupt
+import pyarrow.compute as pc
+
+from tamis.files.corrupt import corrupt
 from tamis.scan import PartRefs, Plan
 from tamis.spark.types import to_spark
 from tamis.types import BINARY_COLLATION, NULL, VARIANT, DataType, DayTimeInterval, Field, Schema, String, Struct, Time
@@ -25,12 +27,18 @@ def obstacle(plan: Plan, selected: Schema, *, filtered: bool) -> str | None:
         return f"tamis.read.lazy is {wish}"
     if wish == "auto" and filtered:
         return "there is a filter"
+    if plan.spec.positions:
+        return "positions are asked for"
     if len(plan.audit):
         return "skipped parts are audited"
     if "://" in plan.spec.url:
         return "the table is not on a local disk"
     if set(plan.parts.table["format"].unique().to_pylist()) - {"parquet"}:
         return "not all parts are Parquet"
+    if pc.sum(plan.parts.table["deleted"]).as_py():
+        return "some parts have deleted rows"
+    if "candidates" in plan.parts.table.column_names:
+        return "an index says which rows to read"
     if not selected.fields:
         return "no column is asked for: rows are counted without opening a part"
     schemas = [plan.spec.part_schemas.get(i) for i in plan.parts.table["schema_id"].unique().to_pylist()]

@@ -16,6 +16,7 @@ from tamis.spark.batch import SCAN, Scan, Source
 from tamis.spark.catalyst import Translation, known, translate, unknown
 from tamis.spark.tasks import Sizes
 from tamis.spark.types import to_spark
+from tamis.spark.worker import PART, POSITION
 from tamis.types import Array, DataType, Field, Map, Schema, Struct
 
 if TYPE_CHECKING:
@@ -27,22 +28,24 @@ BUILDER = (
 )
 
 
-def scan_builder(owner: Bridge, table: SparkTable, options: Any) -> Any:
-    """A Java ``ScanBuilder`` for ``table``; ``options`` (Java) are those of the query: ``WITH (…)``, a reader's options."""
+def scan_builder(owner: Bridge, table: SparkTable, options: Any, built: list[Scan] | None = None) -> Any:
+    """A Java ``ScanBuilder`` for ``table``; ``options`` (Java) are those of the query: ``WITH (…)``, a reader's options. What it builds is put into ``built`` too."""
     source = Source(table.name(), table.store, table.snapshot, table.logical_schema, table.opening)
-    return owner.implement(BUILDER, Builder(owner, source, owner.dict(options.asCaseSensitiveMap())))
+    return owner.implement(BUILDER, Builder(owner, source, owner.dict(options.asCaseSensitiveMap()), built))
 
 
 class Builder:
     """Collects what Spark pushes down. Method names are Spark's."""
 
-    def __init__(self, owner: Bridge, source: Source, options: Mapping[str, str]) -> None:
+    def __init__(self, owner: Bridge, source: Source, options: Mapping[str, str], built: list[Scan] | None = None) -> None:
         self._owner = owner
         self._source = source
         self._options = options
         self._filters = Translation((), ())
         self._selected = source.schema
         self._required: Any = None
+        self._placed = False
+        self._built = built
 
     def pushFilters(self, filters: Any) -> Any:  # noqa: N802
         from py4j.protocol import Py4JError
@@ -58,8 +61,15 @@ class Builder:
         return []
 
     def pruneColumns(self, required: Any) -> None:  # noqa: N802
-        self._required = required
-        self._selected = pruned(self._source.schema, json.loads(required.json()))
+        wanted = json.loads(required.json())
+        columns = [f for f in wanted["fields"] if f["name"] not in {PART, POSITION}]
+        self._placed = len(columns) < len(wanted["fields"])
+        self._selected = pruned(self._source.schema, wanted | {"fields": columns})
+        places = [
+            {"name": PART, "type": "string", "nullable": False, "metadata": {}},
+            {"name": POSITION, "type": "long", "nullable": False, "metadata": {}},
+        ]
+        self._required = self._owner.struct_type(json.dumps(wanted | {"fields": columns + places})) if self._placed else required
 
     def build(self) -> Any:
         owner, source = self._owner, self._source
@@ -69,9 +79,12 @@ class Builder:
         settings = dict(zip(flat[::2], flat[1::2], strict=True))
         conf = {k: v for k, v in settings.items() if k.lower().startswith("tamis.")}
         options = Options.resolve(self._options, conf, source.snapshot.head.properties, foreign=True)
-        made = Scan(owner, source, options, self._filters, self._selected, self._required, Sizes.of(settings))
+        made = Scan(owner, source, options, self._filters, self._selected, self._required, Sizes.of(settings), placed=self._placed)
+        made.told = self._options
         java = owner.implement(SCAN, made)
         made.register(owner._tools.keyOf(java))
+        if self._built is not None:
+            self._built.append(made)
         return java
 
 

@@ -24,7 +24,7 @@ def attach(spark: Any, name: str, warehouse: str | Path, *, storage_options: Map
     Workers run the driver's Python unless ``PYSPARK_PYTHON`` or ``spark.pyspark.python`` says otherwise.
     Raises ``AlreadyExists`` if the name leads elsewhere, ``InvalidInput`` for a bad name, bad options, a warehouse that is a file, or a Spark Connect session.
     """
-    _refuse_connect(spark)
+    check_classic(spark)
     _check_name(name)
     java = bridge(spark)
     root = open_store(warehouse, storage_options)
@@ -50,7 +50,8 @@ def is_connect(session_or_df: Any) -> bool:
     return any(c.__module__.startswith("pyspark.sql.connect.") for c in type(session_or_df).__mro__)
 
 
-def _refuse_connect(spark: Any) -> None:
+def check_classic(spark: Any) -> None:
+    """Raises ``InvalidInput`` (``SPARK_CONNECT``, ``BAD_SESSION``) for what has no JVM at hand."""
     if is_connect(spark):
         raise InvalidInput(
             "A session of Spark Connect has no JVM to attach a catalog to.",

@@ -5,28 +5,39 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 from tamis.errors import TamisError
 from tamis.maintain import Result
 from tamis.spark.adapter import Bridge
+from tamis.spark.index import Indexed
 from tamis.spark.metrics import Opening
 from tamis.spark.types import from_spark, to_spark
-from tamis.state import Head, Operation, Snapshot, Store
+from tamis.state import Head, Operation, Snapshot, Store, next_schema
 from tamis.table.definition import PENDING
 from tamis.types import Schema
 
 _CATALOG = "org.apache.spark.sql.connector.catalog."
-INTERFACES = (_CATALOG + "SupportsRead", _CATALOG + "SupportsWrite")
-CAPABILITIES = ("BATCH_READ", "V1_BATCH_WRITE", "TRUNCATE", "OVERWRITE_BY_FILTER")
+_MIXINS = (
+    "SupportsRead",
+    "SupportsWrite",
+    "index.SupportsIndex",
+    "SupportsMetadataColumns",
+    "SupportsDeleteV2",
+    "SupportsRowLevelOperations",
+)
+INTERFACES = tuple(_CATALOG + name for name in _MIXINS)
+CAPABILITIES = ("BATCH_READ", "MICRO_BATCH_READ", "V1_BATCH_WRITE", "TRUNCATE", "OVERWRITE_BY_FILTER")
 
 
-class SparkTable:
+class SparkTable(Indexed):
     """A table at one version. What writes and scans need is in ``store``, ``snapshot``, ``head`` and ``schema``.
 
     ``head`` differs from the snapshot's where a write brings the first schema. ``result`` is what the last write through this object did, ``operation``
     what an append through it says about itself in the log, ``failure`` our own error where the write ended with one, ``opening`` what loading it cost.
     """
+
+    java_arity: ClassVar = {"deleteWhere": (1, 2)}
 
     def __init__(self, bridge: Bridge, store: Store, snapshot: Snapshot, names: Sequence[str], *, head: Head | None = None) -> None:
         self.bridge = bridge
@@ -50,7 +61,13 @@ class SparkTable:
         return self.head.schema or Schema(())
 
     def java(self) -> Any:
-        return self.bridge.implement(INTERFACES, self)
+        return self.bridge.implement([*INTERFACES, *self._evolving], self)
+
+    @property
+    def _evolving(self) -> list[str]:
+        """What a newer Spark asks of a table that takes new columns from a write."""
+        name = _CATALOG + "SupportsSchemaEvolution"
+        return [name] if self.bridge.has(name) else []
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, SparkTable) and self._value() == other._value()
@@ -80,10 +97,12 @@ class SparkTable:
 
     @cached_property
     def _struct(self) -> Any:
-        return self.bridge.struct_type(to_spark(self.logical_schema))
+        """With the columns' ids: loading the table again for a query that was analysed earlier, Spark would else take a new column for the dropped one of its name."""
+        return self.bridge.struct_type(to_spark(self.logical_schema, ids=bool(self._evolving)))
 
     def capabilities(self) -> list[Any]:
-        return [self.bridge.enum(_CATALOG + "TableCapability", name) for name in CAPABILITIES]
+        evolving = ("AUTOMATIC_SCHEMA_EVOLUTION",) if self._evolving else ()
+        return [self.bridge.enum(_CATALOG + "TableCapability", name) for name in (*CAPABILITIES, *evolving)]
 
     def properties(self) -> dict[str, str]:
         shown = {k: v for k, v in self.head.properties.items() if k != PENDING}
@@ -92,11 +111,39 @@ class SparkTable:
             shown["comment"] = self.head.comment
         return shown
 
+    def supportsColumnChange(self, change: Any) -> bool:  # noqa: N802  # Spark's name
+        """WITH SCHEMA EVOLUTION adds what the data brings; types change only where that is asked for by name."""
+        return str(change.getClass().getSimpleName()) == "AddColumn"
+
     def partitioning(self) -> list[Any]:
         """The clustering, as DESCRIBE and SHOW CREATE TABLE print it."""
         by_id = self.logical_schema.by_id
         columns = [self.bridge.list([by_id[i].name for i in ids]) for ids in self.head.cluster_by if all(i in by_id for i in ids)]
         return [clustering(self.bridge, columns)] if columns else []
+
+    def metadataColumns(self) -> list[Any]:  # noqa: N802  # Spark's name
+        from tamis.spark.rows import metadata_columns
+
+        return metadata_columns(self)
+
+    def newRowLevelOperationBuilder(self, info: Any) -> Any:  # noqa: N802  # Spark's name
+        from tamis.spark.rows import operation_builder
+
+        return operation_builder(self, info)
+
+    def canDeleteWhere(self, predicates: Any) -> bool:  # noqa: N802  # Spark's name
+        from tamis.spark.delete import can_delete
+
+        return can_delete(self, predicates)
+
+    def deleteWhere(self, predicates: Any, options: Any = None) -> None:  # noqa: N802  # Spark's name
+        from tamis.spark.delete import delete_where
+
+        delete_where(self, predicates, {} if options is None else self.bridge.dict(options.asCaseSensitiveMap()))
+
+    def truncateTable(self, options: Any = None) -> bool:  # noqa: N802  # Spark's name; later lines of Spark pass options
+        self.deleteWhere([], options)
+        return True
 
     def newScanBuilder(self, options: Any) -> Any:  # noqa: N802  # Spark's name
         from tamis.spark.scan import scan_builder
@@ -122,8 +169,9 @@ def with_schema(head: Head, schema: Schema) -> Head:
 
     from tamis.table.definition import clustering_column
 
-    given = replace(schema.assign_ids(head.highest_column_id), schema_id=len(head.schemas))
+    after = next_schema(head, schema.assign_ids(head.highest_column_id))
+    given = after.schemas[-1]
     properties = dict(head.properties)
     waiting = json.loads(properties.pop(PENDING, "[]"))
     keys = tuple(clustering_column(given, name) for name in waiting) or head.cluster_by
-    return replace(head, schemas=(*head.schemas, given), highest_column_id=given.highest_id(), cluster_by=keys, properties=properties)
+    return replace(after, cluster_by=keys, properties=properties)

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.files import PartRef
+from tamis.read import windows
 from tamis.scan import PartRefs, Plan
 from tamis.spark.worker import Task
 
@@ -50,21 +51,44 @@ def _bytes(text: str) -> int:
 class Cut:
     """A plan's parts, audited ones among them, cut into tasks. Parts become objects only when tasks are asked for."""
 
-    def __init__(self, plan: Plan, sizes: Sizes) -> None:
+    def __init__(self, plan: Plan, sizes: Sizes, *, divisible: bool = False) -> None:
+        """``divisible``: a part larger than a task should be may go to several, by blocks."""
+        self.sizes = sizes
         self._parts = _ordered(plan)
-        self._audited = frozenset(plan.audit.table["part_id"].to_pylist()) if len(plan.audit) else frozenset()
-        self._groups = grouped(self._parts.column("bytes"), sizes)
+        self._proofs = plan.proofs
+        weights = self._parts.column("bytes")
+        self._groups = grouped(weights, sizes)
+        self._pieces = [1] * len(self._groups)
+        if divisible and len(weights) and (plan.spec.schema.fields or plan.spec.conjuncts):
+            target = task_bytes(weights, sizes)
+            self._pieces = [self._divided(start, end, int(weights[start]), target) for start, end in self._groups]
+
+    def _divided(self, start: int, end: int, size: int, target: int) -> int:
+        """Into how many tasks a group goes: more than one only where it is one large part, about which nothing is proved."""
+        if (
+            end - start > 1
+            or size < 2 * target
+            or self._parts.all_match[start]
+            or self._parts.table["part_id"][start].as_py() in self._proofs
+        ):
+            return 1
+        return len(windows(self._parts[start], size // target))
 
     def __len__(self) -> int:
-        """The number of tasks."""
-        return len(self._groups)
+        """The number of tasks, at most."""
+        return sum(self._pieces)
 
     def tasks(self) -> list[Task]:
         refs = list(self._parts)
-        return [self._task(i, refs[start:end]) for i, (start, end) in enumerate(self._groups)]
+        runs = [
+            [part] if pieces > 1 else refs[start:end]
+            for (start, end), pieces in zip(self._groups, self._pieces, strict=True)
+            for part in (windows(refs[start], pieces) if pieces > 1 else [None])
+        ]
+        return [self._task(i, [r for r in run if r is not None]) for i, run in enumerate(runs)]
 
     def _task(self, index: int, refs: list[PartRef]) -> Task:
-        return Task(index, tuple(refs), frozenset(r.part_id for r in refs if r.part_id in self._audited))
+        return Task(index, tuple(refs), {r.part_id: self._proofs[r.part_id] for r in refs if r.part_id in self._proofs})
 
 
 def _ordered(plan: Plan) -> PartRefs:
@@ -75,13 +99,17 @@ def _ordered(plan: Plan) -> PartRefs:
     return both.take(pc.sort_indices(table, [("segment", "ascending"), ("part", "ascending")]).to_numpy())
 
 
+def task_bytes(weights: np.ndarray[Any, np.dtype[np.int64]], sizes: Sizes) -> int:
+    """How many bytes a task should read, opening costs among them."""
+    return max(min(sizes.largest, max(sizes.opening, int((weights + sizes.opening).sum()) // sizes.parallelism)), 1)
+
+
 def grouped(weights: np.ndarray[Any, np.dtype[np.int64]], sizes: Sizes) -> list[tuple[int, int]]:
     """Runs ``(start, end)`` of files of these bytes: as large as Spark allows, small enough that all cores have work."""
     if not len(weights):
         return []
     ends = np.cumsum(weights + sizes.opening)
-    target = min(sizes.largest, max(sizes.opening, int(ends[-1]) // sizes.parallelism))
-    bins = (ends - weights // 2) // max(target, 1)
+    bins = (ends - weights // 2) // task_bytes(weights, sizes)
     cuts = [0, *(np.flatnonzero(np.diff(bins)) + 1).tolist(), len(weights)]
     return list(pairwise(cuts))
 

@@ -1,6 +1,6 @@
 """Between Spark's schemas, as the JSON of a ``StructType``, and the table's.
 
-Column ids stay out of Spark's sight: its schemas are compared by users and stored in views. What Spark keeps in field metadata (comments,
+Column ids stand in the fields' metadata where Spark 4.3 compares them, and nowhere else. What Spark keeps in field metadata (comments,
 defaults, ``char`` and ``varchar``, collations) is read from there and put back in the same keys.
 """
 
@@ -18,6 +18,7 @@ CURRENT_DEFAULT = "CURRENT_DEFAULT"
 EXISTS_DEFAULT = "EXISTS_DEFAULT"
 CHAR_VARCHAR = "__CHAR_VARCHAR_TYPE_STRING"
 COLLATIONS = "__COLLATIONS"
+FIELD_ID = "__FIELD_ID"
 _PROVIDERS = {"UTF8_BINARY": "spark", "UTF8_LCASE": "spark"}  # all other collations are ICU's
 
 
@@ -34,9 +35,24 @@ def from_spark(struct_json: str) -> Schema:
     return Schema(tuple(fields))
 
 
-def to_spark(schema: Schema) -> str:
-    """JSON that ``DataType.fromJson`` of Spark reads."""
-    return json.dumps(_type_json(schema.as_struct(), "", {}))
+def to_spark(schema: Schema, *, ids: bool = False) -> str:
+    """JSON that ``DataType.fromJson`` of Spark reads. ``ids``: with the columns' ids, where Spark 4.3 looks for them when it loads a table again."""
+    struct = _type_json(schema.as_struct(), "", {})
+    if ids:
+        _identify(struct, schema.as_struct())
+    return json.dumps(struct)
+
+
+def _identify(spark: Any, ours: DataType) -> None:
+    """Puts these ids of struct fields into their metadata."""
+    if isinstance(ours, Struct):
+        for column, f in zip(spark["fields"], ours.fields, strict=True):
+            column["metadata"][FIELD_ID] = str(f.id)
+            _identify(column["type"], f.type)
+        return
+    if isinstance(spark, dict):
+        for key, inner in zip([k for k in ("elementType", "keyType", "valueType") if k in spark], ours.children, strict=True):
+            _identify(spark[key], inner.type)
 
 
 def _field(column: dict[str, Any]) -> Field:

@@ -6,16 +6,20 @@ Nothing here knows a JVM. A task is given as one pickled ``Task``; batches come 
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
 
-from tamis.expr import supported
+from tamis.expr import short_sql
 from tamis.files import PartRef
 from tamis.read import ReadCounters, ReadSpec, read_part
+from tamis.scan.audit import Proof, read_audited, violation
 from tamis.types.arrow import to_arrow_schema
+
+PART, POSITION = "_tamis_part", "_tamis_position"
+"""Metadata columns: where a row stands."""
 
 SMALLEST_BATCH = 4_096
 """Batches of fewer rows are joined before they cross to the JVM, which costs about as much per batch as per thousand rows."""
@@ -24,11 +28,11 @@ LARGEST_BATCH = 65_536
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One partition's work. ``audited`` are the ids of parts that planning proved empty and that are read to check the proof."""
+    """One partition's work. ``proofs``: by id of an audited part, what planning proved about it and reading checks."""
 
     index: int
     refs: tuple[PartRef, ...]
-    audited: frozenset[str] = frozenset()
+    proofs: Mapping[str, Proof] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -39,16 +43,20 @@ class Outcome:
     attempt: tuple[int, int]
     counters: ReadCounters = field(default_factory=ReadCounters)
     violations: list[tuple[str, str]] = field(default_factory=list)
-    """Audited parts that had rows, and what was found."""
+    """Audited parts of which something wrong was proved, and what."""
 
 
 class Read:
-    """The read function of one scan, pickled once for all its tasks. ``accumulator`` takes ``{key: Outcome}``; None: nobody counts."""
+    """The read function of one scan, pickled once for all its tasks. ``accumulator`` takes ``{key: Outcome}``; None: nobody counts.
 
-    def __init__(self, scan: str, spec: ReadSpec, accumulator: Any) -> None:
+    ``strict``: a violation that an audit finds fails the task.
+    """
+
+    def __init__(self, scan: str, spec: ReadSpec, accumulator: Any, *, strict: bool = False) -> None:
         self.scan = scan
         self.spec = spec
         self.accumulator = accumulator
+        self.strict = strict
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The rows of the tasks in the last column of ``batches``, one after another."""
@@ -68,13 +76,29 @@ class Read:
 
     def _rows(self, task: Task, outcome: Outcome) -> Iterator[pa.RecordBatch]:
         target = spark_schema(to_arrow_schema(self.spec.schema))
+        place = _placed if self.spec.positions else None
+
+        def found(part: str, problem: str) -> None:
+            outcome.violations.append((part, problem))
+            if self.strict:
+                raise violation(self.spec.url, " AND ".join(short_sql(c) for c in self.spec.conjuncts), part, problem)
+
         for ref in task.refs:
-            found = 0
-            for batch in read_part(ref, self.spec, outcome.counters):
-                found += len(batch)
-                yield shaped(batch, target)
-            if found and ref.part_id in task.audited and all(supported(c) for c in self.spec.conjuncts):
-                outcome.violations.append((ref.part_id, f"{found} rows match"))
+            proof = task.proofs.get(ref.part_id)
+            if proof is None:
+                batches = read_part(ref, self.spec, outcome.counters)
+            else:
+                batches = read_audited(ref, proof, self.spec, outcome.counters, found)
+            for batch in batches:
+                yield shaped(batch, target) if place is None else place(batch, target, ref.part_id)
+
+
+def _placed(batch: pa.RecordBatch, target: pa.Schema, part_id: str) -> pa.RecordBatch:
+    """The batch with where each row stands: its part's id and its ordinal."""
+    columns = shaped(batch.select(range(len(target))), target).columns if target.names else []
+    schema = pa.schema([*target, pa.field(PART, pa.string(), nullable=False), pa.field(POSITION, pa.int64(), nullable=False)])
+    part = pa.repeat(pa.scalar(part_id), len(batch))
+    return pa.RecordBatch.from_arrays([*columns, part, batch.column(len(target))], schema=schema)
 
 
 def _where(scan: str, index: int) -> tuple[tuple[str, str, int], tuple[int, int]]:

@@ -15,13 +15,16 @@ import pyarrow as pa
 
 from tamis.errors import InvalidInput, SchemaMismatch
 from tamis.expr import Expr, columns, to_sql
+from tamis.index import run_here
 from tamis.maintain.append import write_spec
+from tamis.maintain.index import commit_indexed
 from tamis.maintain.overwrite import find, snapshot_parts
 from tamis.maintain.result import Result, written
 from tamis.scan import Options
 from tamis.spark import write_task as task
 from tamis.spark.errors import offending_column
-from tamis.state import Head, Operation, Proposal, ReadSet, Snapshot, Store, commit
+from tamis.spark.index import by_spark
+from tamis.state import Head, Operation, Proposal, ReadSet, Snapshot, Store
 from tamis.types import Schema
 from tamis.world import new_id
 
@@ -58,6 +61,9 @@ def commit_rows(
     manifests: Sequence[pa.Table],
     parameters: dict[str, Any],
     stream: tuple[str, int] | None = None,
+    *,
+    spark: Any = None,
+    options: Options | None = None,
 ) -> Result:
     """Adds parts that were written, as one segment. Nothing to add and no new head: nothing is committed."""
     rows, parts, size = written(list(manifests))
@@ -65,7 +71,8 @@ def commit_rows(
         return Result(snapshot.version)
     result = Result(-1, rows_inserted=rows, parts_added=parts, bytes_written=size)
     operation = Operation("append", parameters, stream=stream)
-    return _commit(store, snapshot, head, result, Proposal(operation, snapshot.version, None, True, None, manifests))
+    proposal = Proposal(operation, snapshot.version, None, True, None, manifests)
+    return _commit(store, snapshot, head, result, proposal, spark, options)
 
 
 def overwrite_rows(
@@ -95,7 +102,7 @@ def overwrite_rows(
     result = Result(
         -1,
         rows_inserted=inserted,
-        rows_deleted=int(doomed.column("rows").sum()) - kept,
+        rows_deleted=int(doomed.live_rows.sum()) - kept,
         parts_added=parts,
         parts_removed=len(doomed),
         parts_rewritten=rewritten,
@@ -114,13 +121,17 @@ def overwrite_rows(
         remove_parts=() if conjuncts is None else doomed.table["part_id"].to_pylist(),
         replace_all=conjuncts is None,
     )
-    return _commit(store, snapshot, head, result, proposal)
+    return _commit(store, snapshot, head, result, proposal, spark, options)
 
 
-def _commit(store: Store, snapshot: Snapshot, head: Head, result: Result, proposal: Proposal) -> Result:
+def _commit(
+    store: Store, snapshot: Snapshot, head: Head, result: Result, proposal: Proposal, spark: Any, options: Options | None
+) -> Result:
+    """Index segments of what is added are built by the executors, before the one commit of both."""
     operation = replace(proposal.operation, metrics=result.metrics())
     changed = head if head != snapshot.head else None
-    after = commit(store, replace(proposal, operation=operation, head=changed, operation_id=new_id(), table_id=snapshot.head.table_id))
+    proposal = replace(proposal, operation=operation, head=changed, operation_id=new_id(), table_id=snapshot.head.table_id)
+    after = commit_indexed(store, head, proposal, options.index_build if options else "", run_here if spark is None else by_spark(spark))
     return replace(result, version=after.version)
 
 
@@ -151,11 +162,15 @@ def _names(schema: Schema, ids: tuple[int, ...]) -> list[str]:
 # --- a table that is held by path (tamis.open): the same statements as SQL makes, so that Spark's own checks and casts apply ---
 
 
-def append(table: Any, df: Any, operation: Operation | None = None) -> Result:
-    """``table.append(df)``: columns by name, cast as INSERT does it; ``operation`` is what the commit says about itself.
+def append(table: Any, df: Any, operation: Operation | None = None, *, merge_schema: bool = False) -> Result:
+    """``table.append(df)``: columns by name, cast as INSERT does it; ``operation`` is what the commit says about itself. ``merge_schema`` first adds the columns that ``df`` brings.
 
     Raises ``SchemaMismatch`` naming the column, with Spark's reason.
     """
+    if merge_schema:
+        from tamis.spark.types import from_spark
+
+        table.merge_columns(from_spark(df._jdf.schema().json()))
     return _statement(table, df, None, operation)
 
 
@@ -186,7 +201,7 @@ def _statement(table: Any, df: Any, conjuncts: tuple[Expr, ...] | None, operatio
             name="data",
             remedy="Use df.toArrow(), or a classic session.",
         )
-    handle = SparkTable.held(bridge(df.sparkSession), table.store, table.snapshot, df)
+    handle = SparkTable.held(bridge(df.sparkSession), table.store, table.write_snapshot(df.columns), df)
     handle.operation = operation or handle.operation
     try:
         return run_insert(handle, df, conjuncts)

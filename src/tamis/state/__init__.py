@@ -1,8 +1,9 @@
 """State: store, log, manifests, snapshots, rollups. What a table is, and how it changes: one commit at a time."""
 
-from tamis.state.conflict import StillValid, same_columns
+from tamis.state.conflict import StillValid
 from tamis.state.creation import create
-from tamis.state.model import PART_COLUMNS, Head, Operation, ReadSet
+from tamis.state.heads import next_schema, ordered_now
+from tamis.state.model import PART_COLUMNS, Head, IndexDefinition, Operation, ReadSet
 from tamis.state.past import HISTORY, history, load
 from tamis.state.proposal import Proposal
 from tamis.state.snapshot import SEGMENT_COLUMNS, Snapshot
@@ -15,6 +16,7 @@ __all__ = [
     "SEGMENT_COLUMNS",
     "Entry",
     "Head",
+    "IndexDefinition",
     "Io",
     "Operation",
     "Proposal",
@@ -26,6 +28,7 @@ __all__ = [
     "create",
     "history",
     "load",
+    "next_schema",
     "open_store",
-    "same_columns",
+    "ordered_now",
 ]

@@ -15,6 +15,7 @@ from tamis.state.model import PART_COLUMNS
 from tamis.state.record import Segment
 from tamis.state.store import Store
 from tamis.state.stored import Columns, inline, keep
+from tamis.stats.packed import unpacked
 from tamis.world import new_id
 
 MANIFESTS = f"{ROOT}/manifest"
@@ -41,7 +42,8 @@ def add_segment(store: Store, add: Sequence[pa.Table], tables: Mapping[str, pa.T
             )
     if not manifests:
         return None
-    manifest = stack(manifests).combine_chunks()
+    manifest, paths = unpacked(stack(manifests).combine_chunks())
+    tables = {**paths, **tables}
     segment_id = new_id()
     schema_ids = pc.unique(manifest["schema_id"]).to_pylist()
     named = {"parts": manifest, **{name: table for name, table in tables.items() if len(table)}}

@@ -21,7 +21,8 @@ from tamis.state.record import Commit, Segment
 from tamis.state.snapshot import Snapshot
 from tamis.state.store import Store
 from tamis.stats import TableEvidence
-from tamis.types import Field, Schema
+from tamis.types import Schema
+from tamis.world import made_micros
 
 StillValid = Callable[[Schema, Schema], "str | None"]
 """(schema of the rows, the table's current one) → why such rows cannot be added any more, or None."""
@@ -31,9 +32,22 @@ def check_commit(store: Store, proposal: Proposal, removal: Removal, base: Snaps
     """Raises ``Conflict`` where ``theirs``, committed since ``base`` was read, takes away what the proposal rests on."""
     if theirs.head is not None and proposal.head is not None:
         raise _conflict("HEAD_CHANGED", theirs, "changed the table's schema or properties too")
-    _check_removal(removal, theirs)
+    _check_removal(store, removal, theirs)
     if proposal.reads is not None and not proposal.blind_append and theirs.data_change:
-        _check_reads(store, proposal, base, theirs)
+        _check_added(proposal, base, theirs)
+        if not proposal.exact:
+            _check_removed(store, proposal, base, theirs)
+
+
+def check_vacuum(proposal: Proposal, theirs: Commit) -> None:
+    """Raises ``Conflict`` where ``theirs`` is a vacuum that may have removed a file which the proposal adds or takes up again."""
+    if theirs.lets_go is None:
+        return
+    version, micros = theirs.lets_go
+    if proposal.restores is not None and proposal.restores < version:
+        raise _conflict("VACUUMED", theirs, f"let go of version {proposal.restores}")
+    if proposal.restores is None and any(made_micros(i) <= micros for table in proposal.add for i in table["part_id"].to_pylist()):
+        raise _conflict("VACUUMED", theirs, "may have removed files that this operation wrote: it took longer than the vacuum's retention")
 
 
 def check_rows(store: Store, add: Sequence[pa.Table], before: Head, now: Head, still_valid: StillValid) -> None:
@@ -55,49 +69,43 @@ def check_rows(store: Store, add: Sequence[pa.Table], before: Head, now: Head, s
             )
 
 
-def same_columns(old: Schema, new: Schema) -> str | None:
-    """The rule where a caller has none of its own: every old column is still there, with its type, and a new one may be NULL or has a default."""
-    return _same(old.fields, new.fields)
-
-
-def _same(old: tuple[Field, ...], new: tuple[Field, ...]) -> str | None:
-    after = {field.id: field for field in new}
-    for field in old:
-        if field.id not in after:
-            return f"column {field.name} is gone"
-        now = after.pop(field.id)
-        if type(field.type) is not type(now.type) or (not field.type.children and field.type != now.type):
-            return f"column {field.name} is now {now.type}"
-        if why := _same(field.type.children, now.type.children):
-            return why
-        if field.nullable and not now.nullable:
-            return f"column {field.name} must not be NULL any more"
-    for field in after.values():
-        if not field.nullable and field.initial_default is None:
-            return f"column {field.name} is new and must not be NULL"
-    return None
-
-
-def _check_removal(removal: Removal, theirs: Commit) -> None:
+def _check_removal(store: Store, removal: Removal, theirs: Commit) -> None:
     if not removal:
         return
     if theirs.remove_all:
         raise _conflict("REMOVED", theirs, "replaced everything that was there")
-    touched = {part.segment_id for part in removal.parts} | set(removal.segments)
+    touched = {part.segment_id for part in removal.parts} | set(removal.segments) | removal.rows.segments
     if gone := touched & set(theirs.remove_segments):
         raise _conflict("REMOVED", theirs, f"removed the segment {min(gone)} too")
     whole, single = set(removal.segments), {part.part_id for part in removal.parts}
     for part in theirs.remove_parts:
-        if part.segment_id in whole or part.part_id in single:
+        if part.segment_id in whole or part.part_id in single or part.part_id in removal.rows.parts:
             raise _conflict("REMOVED", theirs, f"removed the part {part.part_id} too")
+    for segment_id, part_id in _thinned(store, theirs):
+        if segment_id in whole or part_id in single:
+            raise _conflict("REMOVED", theirs, f"deleted rows of the part {part_id}, which this operation removes")
+    if (changed := removal.rows.overlap(store, theirs.deletions)) is not None:
+        raise _conflict("ROWS", theirs, f"changed the same rows of part {changed}")
 
 
-def _check_reads(store: Store, proposal: Proposal, base: Snapshot, theirs: Commit) -> None:
+def _thinned(store: Store, theirs: Commit) -> list[tuple[str, str]]:
+    """Segment and part ids of the parts of which ``theirs`` deleted rows."""
+    if theirs.deletions is None:
+        return []
+    found = theirs.deletions.read(store, lambda _: ["segment_id", "part_id"])
+    return list(zip(found["segment_id"].to_pylist(), found["part_id"].to_pylist(), strict=True))
+
+
+def _check_added(proposal: Proposal, base: Snapshot, theirs: Commit) -> None:
     if theirs.remove_all:
         raise _conflict("READ", theirs, "replaced everything that this operation read")
     if theirs.segment is not None and _may_match(proposal, base.head, _evidence(theirs.segment)):
         raise _conflict("READ", theirs, "added rows that this operation should have read")
+
+
+def _check_removed(store: Store, proposal: Proposal, base: Snapshot, theirs: Commit) -> None:
     touched = {part.segment_id for part in theirs.remove_parts} | set(theirs.remove_segments)
+    touched |= {segment_id for segment_id, _ in _thinned(store, theirs)}
     if touched and _may_match(proposal, base.head, _touched_evidence(store, base, theirs, touched)):
         raise _conflict("READ", theirs, "removed rows that this operation read")
 

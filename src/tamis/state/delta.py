@@ -25,8 +25,8 @@ from tamis.state.stored import Chooser, Columns, Inline, Stored, columns_from_js
 
 Bools = np.ndarray[Any, np.dtype[np.bool_]]
 
-SEGMENT, SEGMENT_GONE, PART_GONE, INDEX, INDEX_GONE = range(5)
-"""Kinds of change. A segment that loses its last part is gone without a row saying so."""
+SEGMENT, SEGMENT_GONE, PART_GONE, INDEX, INDEX_GONE, DELETED = range(6)
+"""Kinds of change; of a part that lost rows, ``rows`` says how many, and the vector is in ``deletion`` or in a file. A segment that loses its last part is gone without a row saying so."""
 
 CHANGES = pa.schema(
     [
@@ -93,7 +93,8 @@ class DamagedLayer(CorruptData):
 class Live:
     """What is left after a sequence of deltas. ``changes`` has ``CHANGES`` and ``layer``, ``row``: where each stands; sorted by both.
 
-    ``segments``, ``removed``, ``index`` are its rows of added segments, removed parts and index segments; ``kept`` all that a delta of the whole must say.
+    ``segments``, ``removed``, ``index``, ``deleted`` are its rows of added segments, removed parts, index segments and deletion vectors in force; ``kept`` all that a
+    delta of the whole must say.
     """
 
     layers: Sequence[Delta]
@@ -102,11 +103,12 @@ class Live:
     segments: np.ndarray[Any, np.dtype[np.int64]]
     removed: np.ndarray[Any, np.dtype[np.int64]]
     index: np.ndarray[Any, np.dtype[np.int64]]
+    deleted: np.ndarray[Any, np.dtype[np.int64]]
     kept: np.ndarray[Any, np.dtype[np.int64]]
 
 
-def of_commit(commit: Commit) -> Delta:
-    """The delta of one version."""
+def of_commit(store: Store, commit: Commit) -> Delta:
+    """The delta of one version. Reads nothing but the facts of deletion vectors that are a file."""
     rows: list[dict[str, Any]] = []
     tables: dict[str, Columns] = {}
     when = {"version": commit.version, "timestamp_micros": commit.timestamp_micros}
@@ -134,9 +136,28 @@ def of_commit(commit: Commit) -> Delta:
     rows += ({"kind": INDEX, "segment_id": entry["segment_id"], "detail": json.dumps(entry), **when} for entry in commit.add_index)
     rows += ({"kind": INDEX_GONE, "segment_id": gone, **when} for gone in commit.remove_index)
     changes = pa.Table.from_pylist(rows, schema=CHANGES)
+    size = segment.statistics.nbytes if segment and segment.statistics else 0
+    if commit.deletions is not None:
+        changes = stack([changes, _deleted(store, commit.deletions, when)])
+        size += commit.deletions.nbytes if isinstance(commit.deletions, Inline) else 0
     if segment is not None and segment.statistics is not None:
         changes = _beside(changes, segment.statistics.table)
-    return Delta(commit.remove_all, Memory(changes, segment.statistics.nbytes if segment and segment.statistics else 0), tables)
+    return Delta(commit.remove_all, Memory(changes, size), tables)
+
+
+def _deleted(store: Store, deletions: Columns, when: dict[str, Any]) -> pa.Table:
+    """Rows of kind ``DELETED``: with their vectors where these stand in the commit, else with the file that holds them."""
+    inline = isinstance(deletions, Inline)
+    found = deletions.read(store, lambda _: ["segment_id", "part_id", "rows", *(["vector"] if inline else [])])
+    count = len(found)
+    columns = {
+        "kind": pa.array([DELETED] * count, pa.int8()),
+        **{name: found[name] for name in ("segment_id", "part_id", "rows")},
+        **{name: pa.array([value] * count, pa.int64()) for name, value in when.items()},
+    }
+    if inline:
+        return pa.table(columns | {"deletion": found["vector"]})
+    return pa.table(columns | {"tables": pa.array([json.dumps({"deletions": deletions.to_json()})] * count, pa.string())})
 
 
 def _beside(changes: pa.Table, union: pa.Table) -> pa.Table:
@@ -176,6 +197,9 @@ def live(store: Store, deltas: Sequence[Delta]) -> Live:
     known = _among(ids, ids.filter(pa.array(added)))
     holds = _among(ids, ids.filter(pa.array(alive)))
     part_gone = (kind == PART_GONE) & ~gone & (holds | ~known)
+    parts = table["part_id"].combine_chunks()
+    deleted = (kind == DELETED) & ~gone & (holds | ~known) & ~_among(parts, parts.filter(pa.array(kind == PART_GONE)))
+    deleted = _latest(parts, deleted)
     index = (kind == INDEX) & ~_among(ids, ids.filter(pa.array(kind == INDEX_GONE)))
     outside = (kind == SEGMENT_GONE) & ~known | (kind == INDEX_GONE) & ~_among(ids, ids.filter(pa.array(kind == INDEX)))
     return Live(
@@ -185,7 +209,8 @@ def live(store: Store, deltas: Sequence[Delta]) -> Live:
         segments=np.flatnonzero(alive),
         removed=np.flatnonzero(part_gone & holds),
         index=np.flatnonzero(index),
-        kept=np.flatnonzero(alive | part_gone | index | outside),
+        deleted=np.flatnonzero(deleted & holds),
+        kept=np.flatnonzero(alive | part_gone | index | deleted | outside),
     )
 
 
@@ -209,6 +234,17 @@ def _placed(table: pa.Table, layer: int) -> pa.Table:
 def _among(ids: pa.Array, some: pa.Array) -> Bools:
     found: Bools = pc.is_in(ids, value_set=some).to_numpy(zero_copy_only=False)
     return found
+
+
+def _latest(parts: pa.Array, chosen: Bools) -> Bools:
+    """Of the chosen rows, the last one of each part."""
+    places = np.flatnonzero(chosen)
+    if not len(places):
+        return chosen
+    codes = parts.take(pa.array(places)).dictionary_encode().indices.to_numpy()
+    last = np.zeros(len(chosen), dtype=np.bool_)
+    last[places[len(places) - 1 - np.unique(codes[::-1], return_index=True)[1]]] = True
+    return last
 
 
 def _emptied(table: pa.Table, ids: pa.Array, kind: np.ndarray[Any, Any]) -> Bools:

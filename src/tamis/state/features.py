@@ -10,10 +10,13 @@ from collections.abc import Iterable
 
 from tamis.errors import InvalidInput
 
-READER_FEATURES: frozenset[str] = frozenset()
+DELETION_VECTORS = "deletion-vectors"
+"""Rows of a part are deleted while its file stays: a reader that ignored it would see them."""
+
+READER_FEATURES: frozenset[str] = frozenset({DELETION_VECTORS})
 """Features that this version can read."""
 
-WRITER_FEATURES: frozenset[str] = frozenset()
+WRITER_FEATURES: frozenset[str] = frozenset({"indexes"})
 """Features that this version can write; a writer must know the reader features too."""
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
-from tamis.state.model import Head
+from tamis.schema import Dropped, dropped_in
+from tamis.state.model import Head, IndexDefinition
 from tamis.types import Schema
 
 
 def head_to_json(head: Head) -> dict[str, Any]:
-    return {
+    value = {
         "table_id": head.table_id,
         "name": head.name,
         "schemas": [schema.to_json() for schema in head.schemas],
@@ -21,15 +23,22 @@ def head_to_json(head: Head) -> dict[str, Any]:
         "reader_features": list(head.reader_features),
         "writer_features": list(head.writer_features),
         "created_micros": head.created_micros,
+        "dropped": [gone.to_json() for gone in head.dropped],
+        "ordered_since": head.ordered_since,
     }
+    if head.indexes:
+        value["indexes"] = [{**asdict(index), "columns": [list(path) for path in index.columns]} for index in head.indexes]
+    return value
 
 
 def head_from_json(value: dict[str, Any]) -> Head:
     """Inverse of ``head_to_json``; unknown keys are ignored (what must not be ignored is a feature)."""
+    schemas = tuple(Schema.from_json(schema) for schema in value["schemas"])
+    told = value.get("dropped")  # a head of an earlier writer does not tell: its schemas do
     return Head(
         table_id=value["table_id"],
         name=value["name"],
-        schemas=tuple(Schema.from_json(schema) for schema in value["schemas"]),
+        schemas=schemas,
         highest_column_id=value["highest_column_id"],
         cluster_by=tuple(tuple(path) for path in value["cluster_by"]),
         format=value["format"],
@@ -37,5 +46,19 @@ def head_from_json(value: dict[str, Any]) -> Head:
         comment=value["comment"],
         reader_features=tuple(value["reader_features"]),
         writer_features=tuple(value["writer_features"]),
+        created_micros=value["created_micros"],
+        indexes=tuple(_index_from_json(index) for index in value.get("indexes", ())),
+        dropped=dropped_in(schemas) if told is None else tuple(Dropped.from_json(gone) for gone in told),
+        ordered_since=value.get("ordered_since", 0),
+    )
+
+
+def _index_from_json(value: dict[str, Any]) -> IndexDefinition:
+    return IndexDefinition(
+        index_id=value["index_id"],
+        name=value["name"],
+        columns=tuple(tuple(path) for path in value["columns"]),
+        build=value["build"],
+        created_version=value["created_version"],
         created_micros=value["created_micros"],
     )

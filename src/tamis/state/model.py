@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from tamis.schema import Dropped
 from tamis.types import Schema
 
 PART_COLUMNS = (
@@ -24,6 +25,22 @@ PART_COLUMNS = (
 
 
 @dataclass(frozen=True, slots=True)
+class IndexDefinition:
+    """A secondary index as a table's head knows it: what it is about, not what is built of it (that is in the log, segment by segment)."""
+
+    index_id: str
+    """Made at creation; an index of the same name made later is another one."""
+    name: str
+    columns: tuple[tuple[int, ...], ...]
+    """Id paths, the leading column first."""
+    build: str = "with_write"
+    """``with_write | deferred``."""
+    created_version: int = 0
+    """The version from which it was created: segments that stood there already are older than it."""
+    created_micros: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Head:
     """What is true of the table as a whole at a version. Written whole by the commit that changes it; other commits point to that commit."""
 
@@ -40,6 +57,11 @@ class Head:
     """Features that whoever reads must know, by name; an unknown one is refused."""
     writer_features: tuple[str, ...] = ()
     created_micros: int = 0
+    indexes: tuple[IndexDefinition, ...] = ()
+    dropped: tuple[Dropped, ...] = ()
+    """Fields that the table once had: with the current schema, the migration type of all its schemas."""
+    ordered_since: int = 0
+    """Parts of earlier schemas are not in the clustering order of today, whatever they say of themselves."""
 
     @property
     def schema(self) -> Schema | None:

@@ -14,6 +14,7 @@ from tamis.state.place import no_table
 from tamis.state.record import Commit
 from tamis.state.snapshot import Snapshot
 from tamis.state.store import Store
+from tamis.state.vacuumed import check_readable
 
 HISTORY = pa.schema(
     [
@@ -33,15 +34,19 @@ HISTORY = pa.schema(
         ("parts_added", pa.int64()),
         ("rows_added", pa.int64()),
         ("bytes_added", pa.int64()),
+        ("changes", pa.list_(pa.string())),  # of schema and properties, in words
     ]
 )
 """The columns of ``history``."""
 
 
-def load(store: Store, version: int | None = None, timestamp_micros: int | None = None, *, afresh: bool = False) -> Snapshot:
+def load(
+    store: Store, version: int | None = None, timestamp_micros: int | None = None, *, afresh: bool = False, vacuumed: bool = False
+) -> Snapshot:
     """The newest version, the one numbered ``version``, or the newest not later than ``timestamp_micros``.
 
-    ``afresh``: nothing that this process remembers of the table is used, so damage since then is met.
+    ``afresh``: nothing that this process remembers of the table is used, so damage since then is met. ``vacuumed``: also a version that vacuum has let go,
+    whose objects may be missing.
 
     Raises ``NotFound``: ``TABLE_NOT_FOUND``, or ``VERSION_NOT_FOUND`` naming the versions there are; ``CorruptData`` naming the object that is damaged or missing.
     """
@@ -55,10 +60,12 @@ def load(store: Store, version: int | None = None, timestamp_micros: int | None 
     if afresh:
         CACHE.forget(store.url)
     store = store.fresh()
-    if version is not None:
-        return Snapshot.at(store, _numbered(store, version))
-    latest = _latest(store)
-    return Snapshot.at(store, latest if timestamp_micros is None else _dated(store, latest, timestamp_micros))
+    if version is None and timestamp_micros is None:
+        return Snapshot.at(store, _latest(store))
+    found = _numbered(store, version) if version is not None else _dated(store, _latest(store), timestamp_micros or 0)
+    if not vacuumed:
+        check_readable(store, found.table_id, found.version)
+    return Snapshot.at(store, found)
 
 
 def history(store: Store, limit: int | None = None) -> pa.Table:
@@ -146,4 +153,5 @@ def _row(commit: Commit) -> dict[str, object]:
         "parts_added": segment.parts if segment else 0,
         "rows_added": segment.rows if segment else 0,
         "bytes_added": segment.bytes if segment else 0,
+        "changes": [str(change) for change in operation.parameters.get("changes") or ()],
     }

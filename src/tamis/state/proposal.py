@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from tamis.errors import InvalidInput
 from tamis.expr import Expr
+from tamis.state.deletions import RowRemoval, removal_of
 from tamis.state.model import Head, Operation, ReadSet
 from tamis.state.record import RemovedPart
 from tamis.state.snapshot import Snapshot
@@ -37,6 +38,10 @@ class Proposal:
     remove_segments: Sequence[str] = ()
     remove_parts: Sequence[str] = ()
     """Part ids, of any segments."""
+    delete_rows: Mapping[str, bytes] = field(default_factory=dict)
+    """Rows to delete of parts that stay: part id → serialised bitmap of their ordinals. Where others delete rows of the same part meanwhile, both are deleted."""
+    exact: bool = False
+    """Every row that ``reads`` matched goes: then rows and parts that others removed disturb only where they are among these."""
     replace_all: bool = False
     operation_id: str = ""
     """Made at the first attempt where it is empty."""
@@ -49,6 +54,12 @@ class Proposal:
     add_index: Sequence[dict[str, Any]] = ()
     """Index segments, as JSON with a ``segment_id``."""
     remove_index: Sequence[str] = ()
+    add_deletions: Mapping[str, bytes] = field(default_factory=dict)
+    """Rows that are deleted in parts of ``add`` from the start: part id → deletion vector."""
+    restores: int | None = None
+    """The version whose data files are taken up again: they must not have been let go by a vacuum."""
+    lets_go: tuple[int, int] | None = None
+    """Of a vacuum: what may vanish from now on, as in ``Commit.lets_go``."""
     table_id: str = ""
     """The table that it is meant for, so that one made in its place meanwhile is not changed; empty: whichever is there."""
 
@@ -56,25 +67,43 @@ class Proposal:
     def rests_on_nothing(self) -> bool:
         """No other commit can make it impossible, except by another schema."""
         reads = self.reads is not None and not self.blind_append
-        return not (reads or self.head or self.remove_segments or self.remove_parts or self.remove_index)
+        return not (reads or self.head or self.remove_segments or self.remove_parts or self.delete_rows or self.remove_index)
 
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """What goes, resolved against the version that was read: segments that go whole, and single parts."""
+    """What goes, resolved against the version that was read: segments that go whole, single parts, and rows of parts that stay."""
 
     segments: tuple[str, ...] = ()
     parts: tuple[RemovedPart, ...] = ()
+    rows: RowRemoval = field(default_factory=RowRemoval)
 
     def __bool__(self) -> bool:
-        return bool(self.segments or self.parts)
+        return bool(self.segments or self.parts or self.rows.parts)
+
+    @property
+    def all_parts(self) -> tuple[RemovedPart, ...]:
+        """The single parts, and those of which no row is left."""
+        emptied = (RemovedPart(part.segment_id, part_id, part.rows, part.bytes) for part_id, part in self.rows.whole().items())
+        return (*self.parts, *emptied)
 
 
-def resolve(snapshot: Snapshot, segments: Sequence[str], parts: Sequence[str]) -> Removal:
-    """The segments and parts to remove as ``snapshot`` knows them; a segment that loses its last part goes whole.
+def resolve(snapshot: Snapshot, proposal: Proposal) -> Removal:
+    """What ``proposal`` removes as ``snapshot`` knows it; a segment that loses its last part goes whole.
 
-    Raises ``InvalidInput`` (``UNKNOWN_SEGMENT``, ``UNKNOWN_PART``) for what is not live there.
+    Raises ``InvalidInput`` (``UNKNOWN_SEGMENT``, ``UNKNOWN_PART``, ``UNKNOWN_ROW``) for what is not live there.
     """
+    removal = _whole(snapshot, proposal.remove_segments, proposal.remove_parts)
+    if not proposal.delete_rows:
+        return removal
+    ids = pa.array(list(proposal.delete_rows), pa.string())
+    parts = snapshot.parts()
+    segment_ids = snapshot.segments["segment_id"].combine_chunks().take(parts["segment"].combine_chunks())
+    parts = parts.append_column("segment_id", segment_ids).select(["part_id", "segment_id", "rows", "bytes", "deletion"])
+    return replace(removal, rows=removal_of(parts.filter(pc.is_in(parts["part_id"], value_set=ids)), proposal.delete_rows))
+
+
+def _whole(snapshot: Snapshot, segments: Sequence[str], parts: Sequence[str]) -> Removal:
     ids = snapshot.segments["segment_id"].combine_chunks()
     if strangers := set(segments) - set(ids.to_pylist()):
         raise _unknown("segment", strangers)

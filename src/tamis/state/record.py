@@ -59,6 +59,8 @@ class Commit:
     """Everything that was there before this commit is removed."""
     remove_segments: tuple[str, ...] = ()
     remove_parts: tuple[RemovedPart, ...] = ()
+    deletions: Columns | None = None
+    """Deletion vectors of parts that stay (``tamis.state.deletions``), each replacing the one before it."""
     add_index: tuple[dict[str, Any], ...] = ()
     """Index segments, each with a ``segment_id``; the rest is the index's own."""
     remove_index: tuple[str, ...] = ()
@@ -66,6 +68,8 @@ class Commit:
     """The version whose commit holds ``streams`` as they are here."""
     streams: tuple[tuple[str, int], ...] = field(default=())
     """(query, last epoch) of each streaming query, the latest to commit last; only in commits of streams."""
+    lets_go: tuple[int, int] | None = None
+    """Of a vacuum: versions before the first number, and objects that no version names and that were made before the second (microseconds), may vanish."""
     reader_features: tuple[str, ...] = ()
     """What the head in force asks of readers, here too: it is checked before anything else is understood."""
 
@@ -84,10 +88,12 @@ def commit_to_json(commit: Commit) -> dict[str, Any]:
         "remove_all": commit.remove_all or None,
         "remove_segments": list(commit.remove_segments) or None,
         "remove_parts": [[p.segment_id, p.part_id, p.rows, p.bytes] for p in commit.remove_parts] or None,
+        "deletions": commit.deletions.to_json() if commit.deletions else None,
         "add_index": list(commit.add_index) or None,
         "remove_index": list(commit.remove_index) or None,
         "streams_version": commit.streams_version,
         "streams": [list(pair) for pair in commit.streams] or None,
+        "lets_go": list(commit.lets_go) if commit.lets_go else None,
     }
     return {
         "reader_features": list(commit.reader_features),
@@ -124,10 +130,12 @@ def commit_from_json(value: dict[str, Any]) -> Commit:
         remove_all=value.get("remove_all", False),
         remove_segments=tuple(value.get("remove_segments", ())),
         remove_parts=tuple(RemovedPart(*part) for part in value.get("remove_parts", ())),
+        deletions=columns_from_json(value["deletions"]) if "deletions" in value else None,
         add_index=tuple(value.get("add_index", ())),
         remove_index=tuple(value.get("remove_index", ())),
         streams_version=value.get("streams_version"),
         streams=tuple((query, epoch) for query, epoch in value.get("streams", ())),
+        lets_go=(value["lets_go"][0], value["lets_go"][1]) if "lets_go" in value else None,
         reader_features=tuple(value["reader_features"]),
     )
 

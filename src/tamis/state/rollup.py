@@ -74,7 +74,7 @@ def deltas(store: Store, table_id: str, cover: Iterable[Tile], avoid: Collection
         commits = [tile for tile in looking if tile.level == 0]
         rollups = [tile for tile in looking if tile.level > 0]
         for tile, commit in zip(commits, read_commits(store, [t.first for t in commits], table_id), strict=True):
-            found[tile] = of_commit(commit)
+            found[tile] = of_commit(store, commit)
         looking = []
         for tile, delta in zip(rollups, gather(store, lambda t: None if t in avoid else read(store, table_id, t), rollups), strict=True):
             if delta is None:

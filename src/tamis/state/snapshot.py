@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.errors import CorruptData
+from tamis.state.deletions import vectors
 from tamis.state.delta import CHANGES, Bools, Delta, Live, files_of, live
 from tamis.state.features import check_reader
 from tamis.state.log import head_commit
@@ -29,7 +30,7 @@ from tamis.types import Schema
 T = TypeVar("T")
 
 SEGMENT_COLUMNS = ("segment_id", "version", "timestamp_micros", "rows", "bytes", "parts", "schema_id", "physical_rows", "physical_parts")
-"""Columns of ``Snapshot.segments``: rows, bytes and parts count what is live; physical ones also what was removed part by part."""
+"""Columns of ``Snapshot.segments``: rows, bytes and parts count what is live; physical ones also what was removed, part by part or row by row."""
 
 
 class Snapshot:
@@ -81,9 +82,10 @@ class Snapshot:
     def parts(self, mask: Bools | None = None, ids: Collection[int] = ()) -> pa.Table:
         """The live parts of the segments that ``mask`` chooses (None: all), in order.
 
-        Columns: ``segment`` (int32, row of ``segments``), ``part`` (int32, ordinal in its segment), ``PART_COLUMNS``, and the statistics of the columns ``ids``.
+        Columns: ``segment`` (int32, row of ``segments``), ``part`` (int32, ordinal in its segment), ``PART_COLUMNS``, the statistics of the columns ``ids``, and
+        ``deleted`` (int64: how many of ``rows`` are deleted), ``deletion`` (binary: the vector that says which, NULL for none).
         """
-        return self.table("parts", PART_COLUMNS, mask, ids)
+        return self._whole(lambda: self._parts(mask, frozenset(ids)))
 
     def table(self, name: str, facts: Collection[str], mask: Bools | None = None, ids: Collection[int] = ()) -> pa.Table:
         """Like ``parts``, of any table that segments have: the columns ``facts`` and the statistics of ``ids``."""
@@ -93,6 +95,17 @@ class Snapshot:
     def removed_parts(self) -> pa.Table:
         """``segment_id``, ``part_id`` of the parts that left although others of their segment stay."""
         return self._whole(lambda: self._live.changes.take(pa.array(self._live.removed)).select(["segment_id", "part_id"]))
+
+    @cached_property
+    def named_tables(self) -> list[str]:
+        """JSON of each live segment's tables that are files, and of deletion vectors in force that are."""
+
+        def read() -> list[str]:
+            rows = np.concatenate([self._live.segments, self._live.deleted])
+            found: list[str] = pc.unique(self._live.changes["tables"].take(pa.array(rows))).drop_null().to_pylist()
+            return found
+
+        return self._whole(read)
 
     @cached_property
     def index_segments(self) -> pa.Table:
@@ -122,12 +135,16 @@ class Snapshot:
         state = self._live
         found = state.changes.take(pa.array(state.segments)).combine_chunks()
         removed = state.changes.take(pa.array(state.removed))
-        places = pc.index_in(removed["segment_id"], value_set=found["segment_id"].combine_chunks()).to_numpy()
+        gone_of = pc.index_in(removed["segment_id"], value_set=found["segment_id"].combine_chunks()).to_numpy()
         out = {name: found[name] for name in ("segment_id", "version", "timestamp_micros")}
         for name in ("rows", "bytes"):
-            gone = np.bincount(places, weights=pc.fill_null(removed[name], 0).to_numpy(), minlength=len(found)).astype(np.int64)
+            gone = np.bincount(gone_of, weights=pc.fill_null(removed[name], 0).to_numpy(), minlength=len(found)).astype(np.int64)
             out[name] = pc.subtract(found[name], pa.array(gone))
-        out["parts"] = pc.subtract(found["parts"], pa.array(np.bincount(places, minlength=len(found)).astype(np.int64)))
+        deleted = state.changes.take(pa.array(state.deleted))
+        places = pc.index_in(deleted["segment_id"], value_set=found["segment_id"].combine_chunks()).to_numpy()
+        lost = np.bincount(places, weights=deleted["rows"].to_numpy(), minlength=len(found)).astype(np.int64)
+        out["rows"] = pc.subtract(out["rows"], pa.array(lost))
+        out["parts"] = pc.subtract(found["parts"], pa.array(np.bincount(gone_of, minlength=len(found)).astype(np.int64)))
         out |= {"schema_id": found["schema_id"], "physical_rows": found["rows"], "physical_parts": found["parts"]}
         return pa.table({name: out[name] for name in SEGMENT_COLUMNS})
 
@@ -144,6 +161,18 @@ class Snapshot:
         used = np.unique(layer_of)
         empty = CHANGES.empty_table().select(["rows", "schema_id"])
         return stack([empty, *gather(self.store, read, used.tolist())])
+
+    def _parts(self, mask: Bools | None, ids: frozenset[int]) -> pa.Table:
+        table = self._table("parts", PART_COLUMNS, mask, ids)
+        state = self._live
+        found = state.changes.take(pa.array(state.deleted)).select(["part_id", "rows", "layer", "row", "tables"])
+        at = pc.index_in(table["part_id"].combine_chunks(), value_set=found["part_id"].combine_chunks())
+        used = pc.unique(at.drop_null())
+        found = found.take(used)
+        at = pc.index_in(at, value_set=used)
+        deleted = pc.fill_null(found["rows"].combine_chunks().take(at), 0)
+        deletion = vectors(self.store, state.layers, found).take(at)
+        return table.append_column("deleted", deleted).append_column("deletion", deletion)
 
     def _table(self, name: str, facts: Collection[str], mask: Bools | None, ids: frozenset[int]) -> pa.Table:
         segments = self.segments  # first: it may find a rollup damaged, and then ``_live`` is another

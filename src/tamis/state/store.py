@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import threading
+from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
@@ -119,7 +120,8 @@ class Store:
                 name=self.name(path),
                 remedy="Restore it from a backup.",
             )
-        return [_cut(offset, length, spans, chunks) for offset, length in ranges]
+        starts = [start for start, _ in spans]
+        return [_cut(offset, length, starts, chunks) for offset, length in ranges]
 
     def size(self, path: str) -> int:
         """The object's size in bytes."""
@@ -245,8 +247,9 @@ def _merge(ranges: Sequence[tuple[int, int]], gap: int) -> list[tuple[int, int]]
     return spans
 
 
-def _cut(offset: int, length: int, spans: Sequence[tuple[int, int]], chunks: Sequence[memoryview]) -> bytes:
-    for (start, size), chunk in zip(spans, chunks, strict=True):
-        if start <= offset and offset + length <= start + size:
-            return bytes(chunk[offset - start : offset - start + length])
-    return b""
+def _cut(offset: int, length: int, starts: Sequence[int], chunks: Sequence[memoryview]) -> bytes:
+    """A range's bytes, from the last chunk that begins at or before it."""
+    if length <= 0:
+        return b""
+    at = bisect_right(starts, offset) - 1
+    return bytes(chunks[at][offset - starts[at] : offset - starts[at] + length])

@@ -6,11 +6,17 @@ else, the change is not there.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pyarrow as pa
+
 from tamis.errors import Conflict, InvalidInput, StoreUnavailable
+from tamis.schema import rows_fit
 from tamis.state.adding import add_segment
-from tamis.state.conflict import StillValid, check_commit, check_rows, same_columns
+from tamis.state.conflict import StillValid, check_commit, check_rows, check_vacuum
+from tamis.state.deletions import FOLDER, vectors_of
 from tamis.state.epochs import Streams, next_streams
-from tamis.state.features import check_writer
+from tamis.state.features import DELETION_VECTORS, check_writer
 from tamis.state.landing import Landing, landed
 from tamis.state.log import find_latest, head_commit, read_commits
 from tamis.state.model import Head
@@ -19,13 +25,15 @@ from tamis.state.proposal import Proposal, Removal, resolve
 from tamis.state.record import Commit, Segment
 from tamis.state.snapshot import Snapshot
 from tamis.state.store import Store
+from tamis.state.stored import Columns, keep
+from tamis.stats.packed import DROPPED
 from tamis.world import new_id, world
 
 ATTEMPTS = 1_000
 """Lost races after which a commit gives up; each means that somebody else's commit landed."""
 
 
-def commit(store: Store, proposal: Proposal, *, still_valid: StillValid = same_columns) -> Snapshot:
+def commit(store: Store, proposal: Proposal, *, still_valid: StillValid = rows_fit) -> Snapshot:
     """Makes the change the table's next version, and gives that version (for a change that was made before: the version that made it).
 
     Raises ``Conflict`` where another commit since ``proposal.read_version`` took away what it rests on, ``SchemaMismatch`` where ``still_valid`` says why its rows
@@ -45,6 +53,7 @@ class _Transaction:
         self._checked: int | None = None
         self._removal = Removal()
         self._segment: Segment | None = None
+        self._deletions: Columns | None = None
         self._prepared = False
         self._known_base: Snapshot | None = None
 
@@ -104,9 +113,13 @@ class _Transaction:
         for theirs in read_commits(self._store, range(self._checked + 1, latest.version + 1), latest.table_id):
             if theirs.operation_id == self._landing.operation_id:
                 return Snapshot.at(self._store, theirs)
+            check_vacuum(proposal, theirs)
             if not proposal.rests_on_nothing:
                 self._resolve()
                 check_commit(self._store, proposal, self._removal, self._base, theirs)
+                if theirs.deletions is not None and self._removal.rows.parts:
+                    self._removal.rows.follow(self._store, theirs.deletions)
+                    self._deletions = None
             self._checked = theirs.version
         return None
 
@@ -126,15 +139,22 @@ class _Transaction:
 
     def _prepare(self) -> None:
         """Once, when nothing speaks against the change any more: what must stand before its commit does."""
+        self._resolve()
         if not self._prepared:
-            self._resolve()
             self._segment = add_segment(self._store, self._proposal.add, self._proposal.tables)
+            self._proposal = _with_dropped(self._proposal)
             self._prepared = True
+        added = self._proposal.add_deletions if self._segment else {}
+        if (self._removal.rows.parts or added) and self._deletions is None:  # again, whenever another commit deleted rows of the same parts
+            table = self._removal.rows.table()
+            if self._segment and added:
+                table = pa.concat_tables([table, vectors_of(self._segment.segment_id, added)])
+            self._deletions = keep(self._store, [table], table.schema, f"{FOLDER}/{new_id()}.parquet")
 
     def _resolve(self) -> None:
         proposal = self._proposal
-        if not self._removal and (proposal.remove_segments or proposal.remove_parts):
-            self._removal = resolve(self._base, proposal.remove_segments, proposal.remove_parts)
+        if not self._removal and (proposal.remove_segments or proposal.remove_parts or proposal.delete_rows):
+            self._removal = resolve(self._base, proposal)
 
     @property
     def _base(self) -> Snapshot:
@@ -147,6 +167,10 @@ class _Transaction:
         """The commit that would follow ``latest``."""
         proposal, version = self._proposal, latest.version + 1
         after = proposal.head or head
+        vectors = self._deletions if self._deletions is not None and self._deletions.rows else None
+        if vectors is not None and DELETION_VECTORS not in after.reader_features:  # the first commit that has one asks it of readers
+            after = replace(after, reader_features=(*after.reader_features, DELETION_VECTORS))
+        changed = after if after != head else proposal.head
         return Commit(
             version=version,
             table_id=latest.table_id,
@@ -154,8 +178,8 @@ class _Transaction:
             timestamp_micros=max(world().now_micros(), latest.timestamp_micros + 1),
             operation=proposal.operation,
             schema_id=after.schema.schema_id if after.schema else None,
-            head_version=latest.head_version if proposal.head is None else version,
-            head=proposal.head,
+            head_version=latest.head_version if changed is None else version,
+            head=changed,
             read_version=proposal.read_version,
             reads=None if proposal.blind_append else proposal.reads,
             blind_append=proposal.blind_append,
@@ -163,10 +187,22 @@ class _Transaction:
             segment=self._segment,
             remove_all=proposal.replace_all,
             remove_segments=self._removal.segments,
-            remove_parts=self._removal.parts,
+            remove_parts=self._removal.all_parts,
+            deletions=vectors,
             add_index=tuple(proposal.add_index),
             remove_index=tuple(proposal.remove_index),
             streams_version=version if streams else latest.streams_version,
             streams=streams,
+            lets_go=proposal.lets_go,
             reader_features=after.reader_features,
         )
+
+
+def _with_dropped(proposal: Proposal) -> Proposal:
+    """The proposal whose history says how many statistics had no room, if any had none."""
+    columns = [table[DROPPED].to_pylist() for table in proposal.add if DROPPED in table.column_names]
+    dropped = sum(value or 0 for column in columns for value in column)
+    if not dropped:
+        return proposal
+    operation = replace(proposal.operation, metrics={**proposal.operation.metrics, DROPPED: dropped})
+    return replace(proposal, operation=operation)

@@ -1,7 +1,7 @@
 """Statistics of a part, in the same pass as its writing: a few whole-column kernels per batch and leaf.
 
 Law: NULL is counted where a field *reads* as NULL, its parents included; elements of lists, and keys and values of maps, are
-counted once each, those of NULL lists not at all.
+counted once each, those of NULL lists not at all. Arrays and maps themselves have the bounds of their sizes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ import pyarrow.compute as pc
 
 from tamis.stats.bounds import comparable, count_nans, cut_high, cut_low, extremes
 from tamis.stats.encode import COUNTS, HI_EXACT, LO_EXACT, bound_name, count_name, has_bounds
-from tamis.types import DOUBLE, FLOAT, Array, Field, Map, Schema, Struct
+from tamis.stats.path_collect import PathCollector, collects
+from tamis.stats.path_rows import Paths, table_of
+from tamis.types import DOUBLE, FLOAT, INTEGER, Array, DataType, Field, Map, Schema, Struct
 from tamis.types.arrow import to_arrow_type
 
 _PENDING = 64
@@ -37,6 +39,14 @@ class Collector:
         columns = dict(column for node in self._nodes for column in node.columns())
         return pa.table(columns) if columns else pa.table({"_": [None]}).select([])
 
+    def documents(self) -> dict[int, Paths]:
+        """The paths of JSON documents, by column id."""
+        return {node.id: node.paths.finish() for top in self._nodes for node in top.walk() if node.paths is not None}
+
+    def paths(self) -> pa.Table | None:
+        """``documents`` as rows (see ``path_rows``); None where there are none."""
+        return table_of(self.documents())
+
     def nans(self) -> dict[int, int]:
         """How many NaNs each leaf of a floating type has had so far, by column id."""
         return {node.id: node.nans for top in self._nodes for node in top.walk() if node.floating}
@@ -49,8 +59,12 @@ class _Node:
         inside = repeated or isinstance(field.type, Array | Map)
         self.id, self.type, self.repeated = field.id, field.type, repeated
         self.children = [_Node(child, repeated=inside) for child in field.type.children]
-        self.bounded, self.floating = has_bounds(field.type), field.type in (FLOAT, DOUBLE)
+        self.sized, self.floating = isinstance(field.type, Array | Map), field.type in (FLOAT, DOUBLE)
+        self.bounded = self.sized or has_bounds(field.type)
+        self.measured: DataType = INTEGER if self.sized else field.type
+        """The type of the bounds: arrays and maps have those of their sizes."""
         self.count = self.nulls = self.nans = 0
+        self.paths = PathCollector(field.type) if not repeated and collects(field.type) else None
         self._lows: list[pa.Scalar] = []
         self._highs: list[pa.Scalar] = []
 
@@ -64,7 +78,9 @@ class _Node:
         self.count += len(array)
         self.nulls += array.null_count
         if self.bounded:
-            self._widen(array)
+            self._widen(_sizes(array) if self.sized else array)
+        if self.paths is not None:
+            self.paths.update(array)
         for child, values in zip(self.children, _below(self.type, array), strict=True):
             child.update(values)
 
@@ -80,16 +96,16 @@ class _Node:
             self._lows, self._highs = [self._least()], [self._greatest()]
 
     def _least(self) -> pa.Scalar:
-        return _pick(self._lows, self.type, "min")
+        return _pick(self._lows, self.measured, "min")
 
     def _greatest(self) -> pa.Scalar:
-        return _pick(self._highs, self.type, "max")
+        return _pick(self._highs, self.measured, "max")
 
     def columns(self) -> Iterator[tuple[str, pa.Array]]:
         if self.bounded:
             (low, low_exact), (high, high_exact) = cut_low(self._least()), cut_high(self._greatest())
             for kind, bound in (("lo", low), ("hi", high)):
-                yield bound_name(self.id, self.type, kind), pa.array([bound], to_arrow_type(self.type))
+                yield bound_name(self.id, self.measured, kind), pa.array([bound], to_arrow_type(self.measured))
             yield self._count("exact", LO_EXACT * low_exact + HI_EXACT * high_exact)
         yield self._count("nulls", self.nulls)
         if self.floating:
@@ -101,6 +117,13 @@ class _Node:
 
     def _count(self, kind: str, value: int) -> tuple[str, pa.Array]:
         return count_name(self.id, kind), pa.array([value], COUNTS[kind])
+
+
+def _sizes(array: pa.Array) -> pa.Array:
+    """How many elements or entries each row has; NULL where it has no array."""
+    offsets = array.offsets.to_numpy(zero_copy_only=False)
+    null = array.is_null().to_numpy(zero_copy_only=False) if array.null_count else None
+    return pa.array((offsets[1:] - offsets[:-1]).astype("int32"), mask=null)
 
 
 def _pick(scalars: list[pa.Scalar], data_type: Any, which: str) -> pa.Scalar:

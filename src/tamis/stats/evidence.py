@@ -12,12 +12,15 @@ from functools import reduce
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.domain.evidence import ColumnEvidence
+from tamis.domain.evidence import ColumnEvidence, DocumentEvidence
 from tamis.errors import TamisError
+from tamis.expr.documents.paths import Steps
 from tamis.stats.bounds import cut_high, cut_low
 from tamis.stats.decode import Decoder
 from tamis.stats.encode import has_bounds
-from tamis.types import DOUBLE, FLOAT, Array, DataType, Field, Map, Schema
+from tamis.stats.path_evidence import PathTable
+from tamis.stats.tuples import Edges, edges
+from tamis.types import DOUBLE, FLOAT, INTEGER, Array, DataType, Field, Map, Schema
 from tamis.types.arrow import to_arrow_type
 from tamis.types.defaults import initial_scalar
 
@@ -25,7 +28,8 @@ from tamis.types.defaults import initial_scalar
 class TableEvidence:
     """Evidence over the rows of ``table``: ``rows``, ``schema_id`` where known, and statistics columns."""
 
-    def __init__(self, table: pa.Table, schema: Schema | Mapping[int, Schema]) -> None:
+    def __init__(self, table: pa.Table, schema: Schema | Mapping[int, Schema], paths: PathTable | None = None) -> None:
+        self._table, self._paths = table, paths
         self._schemas = {schema.schema_id: schema} if isinstance(schema, Schema) else dict(schema)
         self._decoder = Decoder(table)
         self._pieces = _schema_ids(table) if not isinstance(schema, Schema) or "schema_id" in table.column_names else None
@@ -43,6 +47,28 @@ class TableEvidence:
         if ids not in self._known:
             self._known[ids] = self._column(ids)
         return self._known[ids]
+
+    def document(self, ids: tuple[int, ...], steps: Steps) -> DocumentEvidence | None:
+        """What is known of a path in the JSON documents of a column; None if nothing is."""
+        return None if self._paths is None else self._paths.at(ids[-1], steps, self.rows())
+
+    def edges(self, ids: tuple[int, ...]) -> Edges | None:
+        """The column's values in the first and last clustering tuples of the pieces, in its newest type; None where no piece has them."""
+        path = self._path(ids)
+        return None if path is None else edges(self._table, ids[-1], path[-1].type)
+
+    def elements(self, ids: tuple[int, ...]) -> ColumnEvidence | None:
+        """Of the elements of an array, keys or values of a map, or a field below them."""
+        return self.column(ids)
+
+    def sizes(self, ids: tuple[int, ...]) -> ColumnEvidence | None:
+        """Least and greatest size of an array or map, kept as bounds of integers under its own id."""
+        container, path = self.column(ids), self._path(ids)
+        if container is None or path is None or any(isinstance(above.type, Array | Map) for above in path[:-1]):
+            return None
+        b = self._decoder.bounds(ids[-1], INTEGER)
+        nothing = pa.array([0] * len(self), pa.int64())
+        return _consistent(ColumnEvidence(INTEGER, container.count, b.lo, b.hi, b.lo_exact, b.hi_exact, container.nulls, nothing))
 
     def _column(self, ids: tuple[int, ...]) -> ColumnEvidence | None:
         path = self._path(ids)

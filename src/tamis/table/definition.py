@@ -10,10 +10,10 @@ from typing import Any
 import pyarrow as pa
 
 from tamis.errors import InvalidInput, NotFound, TamisError
-from tamis.files.formats import format_named
+from tamis.files.formats import check_format, format_named
 from tamis.scan import check_properties
 from tamis.scan.selection import find, names_of
-from tamis.state import Head
+from tamis.state import Head, next_schema
 from tamis.types import NO_ID, NULL, VARIANT, Array, DataType, Field, Map, Schema, Struct
 from tamis.types.arrow import from_arrow_field
 from tamis.types.logical import with_children
@@ -36,19 +36,20 @@ def new_head(schema: pa.Schema | None, cluster_by: Sequence[str], data_format: s
 def with_schema(head: Head, schema: pa.Schema) -> Head:
     """The head of a table that had no schema and now has this one, all ids new; clustering names that waited for it are resolved."""
     logical = logical_schema(schema).assign_ids(head.highest_column_id)
+    check_format(head.format, logical)
     properties = dict(head.properties)
     names = json.loads(properties.pop(PENDING, "[]"))
-    return replace(
-        head,
-        schemas=(logical,),
-        highest_column_id=logical.highest_id(),
-        cluster_by=tuple(clustering_column(logical, name) for name in names),
-        properties=properties,
-    )
+    keys = tuple(clustering_column(logical, name) for name in names)
+    return replace(next_schema(head, logical), cluster_by=keys, properties=properties)
 
 
 def logical_schema(schema: pa.Schema) -> Schema:
     """An Arrow schema as a table's: ids and anything else that another table gave are left out. Raises ``InvalidInput`` naming the column."""
+    return checked_schema(schema)
+
+
+def checked_schema(schema: pa.Schema, *, keep_ids: bool = False) -> Schema:
+    """An Arrow schema as a table's, with the ids in its fields' metadata or without. Raises ``InvalidInput`` naming the column."""
     if not isinstance(schema, pa.Schema):
         raise InvalidInput(
             f"A schema is a pyarrow.Schema, not {type(schema).__name__}.",
@@ -56,8 +57,31 @@ def logical_schema(schema: pa.Schema) -> Schema:
             name="schema",
             remedy="Use pyarrow.schema([...]).",
         )
-    fields, seen = [], set[str]()
+    _distinct(list(schema))
+    fields = []
     for f in schema:
+        try:
+            field = from_arrow_field(f)
+            fields.append(checked_field(field if keep_ids else _without_id(field)))
+        except TamisError as error:
+            raise InvalidInput(f"Column {f.name!r}: {error.message}", code=error.code, name=f.name, remedy=error.remedy) from error
+    if not fields:
+        raise InvalidInput(
+            "A table needs a column.", code="BAD_SCHEMA", name="schema", remedy="Give one, or leave the schema to the first append."
+        )
+    return Schema(tuple(fields))
+
+
+def checked_field(field: Field) -> Field:
+    """``field`` itself. Raises ``InvalidInput`` for a type that no column can have, at any depth."""
+    _typed(field.type)
+    return field
+
+
+def _distinct(fields: Sequence[pa.Field | Field]) -> None:
+    """Raises ``InvalidInput`` for a name that is empty, or that another has but for its case."""
+    seen = set[str]()
+    for f in fields:
         if not f.name or f.name.lower() in seen:
             raise InvalidInput(
                 f"Column {f.name!r} stands twice." if f.name else "A column has no name.",
@@ -66,17 +90,6 @@ def logical_schema(schema: pa.Schema) -> Schema:
                 remedy="Give each column a name of its own; case does not tell them apart.",
             )
         seen.add(f.name.lower())
-        try:
-            field = from_arrow_field(f)
-            _typed(field.type)
-            fields.append(_without_id(field))
-        except TamisError as error:
-            raise InvalidInput(f"Column {f.name!r}: {error.message}", code=error.code, name=f.name, remedy=error.remedy) from error
-    if not fields:
-        raise InvalidInput(
-            "A table needs a column.", code="BAD_SCHEMA", name="schema", remedy="Give one, or leave the schema to the first append."
-        )
-    return Schema(tuple(fields))
 
 
 def clustering_column(schema: Schema, name: str) -> tuple[int, ...]:
@@ -113,6 +126,8 @@ def _typed(data_type: DataType) -> None:
             name="void",
             remedy="Give it a type, by a schema or a cast.",
         )
+    if isinstance(data_type, Struct):
+        _distinct(data_type.fields)
     for child in data_type.children:
         _typed(child.type)
 

@@ -6,6 +6,7 @@ The same tables serve Python, the command line and Spark's ``lake.db.t.parts``. 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator
 
 import pyarrow as pa
@@ -13,6 +14,10 @@ import pyarrow.compute as pc
 
 from tamis.domain import ColumnEvidence
 from tamis.errors import NotFound
+from tamis.maintain.choose import figures
+from tamis.maintain.index import indexes as list_indexes
+from tamis.maintain.layout import Clustering
+from tamis.schema import difference
 from tamis.state import Snapshot, Store, history
 from tamis.stats import TableEvidence
 from tamis.table.definition import PENDING
@@ -38,6 +43,8 @@ def parts(_: Store, snapshot: Snapshot) -> pa.Table:
     out = found.select(["part_id", "path", "format", "schema_id", "rows", "bytes", "run_id", "ordered"])
     segment_ids = snapshot.segments["segment_id"].combine_chunks().take(found["segment"].combine_chunks())
     out = out.add_column(1, "segment_id", segment_ids)
+    out = out.set_column(out.column_names.index("rows"), "rows", pc.subtract(found["rows"], found["deleted"]))
+    out = out.append_column("deleted_rows", found["deleted"])
     out = out.append_column("blocks", pc.list_value_length(found["blocks"]))
     return _with_statistics(out, found, snapshot, leaves)
 
@@ -70,12 +77,53 @@ def columns(_: Store, snapshot: Snapshot) -> pa.Table:
 def schemas(_: Store, snapshot: Snapshot) -> pa.Table:
     """One row per schema of the table's sequence."""
     known = snapshot.head.schemas
+    live = _parts_by_schema(snapshot)
     rows = [
-        {"schema_id": s.schema_id, "current": s is known[-1], "columns": str(s).replace("\n", ", "), "json": json.dumps(s.to_json())}
-        for s in known
+        {
+            "schema_id": s.schema_id,
+            "current": s is known[-1],
+            "columns": str(s).replace("\n", ", "),
+            "json": json.dumps(s.to_json()),
+            "changes": list(difference(known[at - 1] if at else None, s)),
+            "parts": live.get(s.schema_id, 0),
+        }
+        for at, s in enumerate(known)
     ]
     fields = [("schema_id", pa.int32()), ("current", pa.bool_()), ("columns", pa.string()), ("json", pa.string())]
+    fields += [("changes", pa.list_(pa.string())), ("parts", pa.int64())]
     return pa.Table.from_pylist(rows, schema=pa.schema(fields))
+
+
+_INDEXES = pa.schema(
+    [
+        *[("name", pa.string()), ("columns", pa.list_(pa.string())), ("build", pa.string())],
+        *[("covered", pa.list_(pa.string())), ("missing", pa.map_(pa.string(), pa.string()))],
+        *[(name, pa.int64()) for name in ("rows", "bytes", "parts", "index_segments")],
+        *[("created_at", _UTC), ("last_build", _UTC)],
+    ]
+)
+
+
+def indexes(snapshot: Snapshot) -> pa.Table:
+    """One row per index: columns, size, covered segments, and missing ones with the reason."""
+    rows = [
+        e.as_dict() | {"missing": list(e.missing.items()), "created_at": e.created_micros, "last_build": e.built_micros}
+        for e in list_indexes(snapshot)
+    ]
+    return pa.Table.from_pylist(rows, schema=_INDEXES)
+
+
+def _parts_by_schema(snapshot: Snapshot) -> dict[int, int]:
+    """How many live parts carry each schema id: told by the segments, but for those whose parts differ."""
+    segments_ = snapshot.segments
+    mixed = segments_["schema_id"].is_null().to_numpy()
+    same = segments_.select(["schema_id", "parts"]).filter(segments_["schema_id"].is_valid())
+    found: Counter[int] = Counter()
+    for schema_id, count in zip(same["schema_id"].to_pylist(), same["parts"].to_pylist(), strict=True):
+        found[schema_id] += count
+    if mixed.any():
+        found.update(i for i in snapshot.table("parts", ("schema_id",), mixed)["schema_id"].to_pylist() if i is not None)
+    return dict(found)
 
 
 def detail(store: Store, snapshot: Snapshot) -> pa.Table:
@@ -92,7 +140,9 @@ def detail(store: Store, snapshot: Snapshot) -> pa.Table:
         "last_modified": snapshot.timestamp_micros,
         "version": snapshot.version,
         "schema_id": head.schema.schema_id if head.schema else None,
+        "oldest_schema_id": min(_parts_by_schema(snapshot), default=None),
         "clustering_columns": clustering(snapshot),
+        "clustering": [{**_figures(c), "picture": c.picture()} for c in figures(snapshot)],
         "data_format": head.format,
         "num_segments": len(segments_),
         "num_parts": totals["parts"],
@@ -114,6 +164,10 @@ def clustering(snapshot: Snapshot) -> list[str]:
     return [".".join(known[i].name if i in known else f"#{i}" for i in ids) for ids in head.cluster_by]
 
 
+def _figures(c: Clustering) -> dict[str, object]:
+    return {name: getattr(c, name) for name in ("column", "average_overlap", "average_depth", "max_depth")}
+
+
 TABLES: dict[str, Callable[[Store, Snapshot], pa.Table]] = {
     "history": lambda store, _: history(store),
     "snapshots": lambda store, _: history(store),
@@ -121,6 +175,7 @@ TABLES: dict[str, Callable[[Store, Snapshot], pa.Table]] = {
     "parts": parts,
     "columns": columns,
     "schemas": schemas,
+    "indexes": lambda _, snapshot: indexes(snapshot),
 }
 
 _COLUMNS = pa.schema(
@@ -129,11 +184,24 @@ _COLUMNS = pa.schema(
         *[("lo", pa.string()), ("hi", pa.string()), ("nulls", pa.int64()), ("nans", pa.int64())],
     ]
 )
+_CLUSTERING = pa.struct(
+    [
+        ("column", pa.string()),
+        *[(name, pa.float64()) for name in ("average_overlap", "average_depth")],
+        *[("max_depth", pa.int64()), ("picture", pa.string())],
+    ]
+)
 _DETAIL = pa.schema(
     [
         *[(name, pa.string()) for name in ("format", "id", "name", "description", "location")],
-        *[("created_at", _UTC), ("last_modified", _UTC), ("version", pa.int64()), ("schema_id", pa.int32())],
-        *[("clustering_columns", pa.list_(pa.string())), ("data_format", pa.string())],
+        *[
+            ("created_at", _UTC),
+            ("last_modified", _UTC),
+            ("version", pa.int64()),
+            ("schema_id", pa.int32()),
+            ("oldest_schema_id", pa.int32()),
+        ],
+        *[("clustering_columns", pa.list_(pa.string())), ("clustering", pa.list_(_CLUSTERING)), ("data_format", pa.string())],
         *[(name, pa.int64()) for name in ("num_segments", "num_parts", "num_rows", "size_in_bytes")],
         ("properties", pa.map_(pa.string(), pa.string())),
         *[("reader_features", pa.list_(pa.string())), ("writer_features", pa.list_(pa.string()))],

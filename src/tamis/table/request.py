@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tamis.errors import InvalidInput
-from tamis.expr import Expr, conjuncts, parse, to_sql
+from tamis.expr import Expr, columns, conjuncts, parse, parse_value, to_sql
 from tamis.scan import Options, Scan
 from tamis.scan.instant import bounds
 from tamis.scan.scan import Last
-from tamis.scan.selection import names_of, select
+from tamis.scan.selection import covering, names_of, select
+from tamis.schema import fence
 from tamis.state import Snapshot, Store
 from tamis.types import BOOLEAN, Schema
 
@@ -61,6 +62,45 @@ def parse_filter(row_filter: str | Expr | None, schema: Schema | None, options: 
     return conjuncts(parse(row_filter, schema or Schema(()), zone=options.timezone, ansi=options.ansi)), row_filter
 
 
+def parse_texts(values: Any) -> dict[str, str]:
+    """New values as SQL texts by column. Raises ``InvalidInput`` (``BAD_VALUES``) for what is no mapping of columns, or empty."""
+    if not isinstance(values, Mapping) or not values or not all(isinstance(name, str) for name in values):
+        raise InvalidInput(
+            f"{values!r:.100} gives no columns values.",
+            code="BAD_VALUES",
+            name="values",
+            remedy='Give SQL by column: {"price": "price * 2"}.',
+        )
+    return {name: _text(name, value) for name, value in values.items()}
+
+
+def sql_text(name: str, value: Any) -> str | None:
+    """A value as SQL text; None stays None. Raises ``InvalidInput`` (``BAD_VALUES``) for what is none."""
+    return None if value is None else _text(name, value)
+
+
+def _text(name: str, value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    if value is None or isinstance(value, bool | int | float):
+        return (
+            "NULL"
+            if value is None
+            else str(value).lower()
+            if isinstance(value, bool)
+            else f"CAST('{value}' AS DOUBLE)"
+            if isinstance(value, float)
+            else str(value)
+        )
+    raise InvalidInput(f"{value!r:.100} is no SQL.", code="BAD_VALUES", name=name, remedy="Give SQL text, such as \"DATE '2026-01-01'\".")
+
+
+def parse_values(texts: Mapping[str, str], schema: Schema | None, options: Options) -> dict[str, Expr]:
+    """The expressions, by column. Raises as ``parse_filter``."""
+    known = schema or Schema(())
+    return {name: parse_value(text, known, zone=options.timezone, ansi=options.ansi) for name, text in texts.items()}
+
+
 def checked_limit(limit: Any) -> int | None:
     """``limit`` itself. Raises ``InvalidInput`` (``BAD_LIMIT``) for what is no whole number from 0 on."""
     if limit is None or (isinstance(limit, int) and not isinstance(limit, bool) and limit >= 0):
@@ -68,5 +108,21 @@ def checked_limit(limit: Any) -> int | None:
     raise InvalidInput(f"{limit!r} is not a limit.", code="BAD_LIMIT", name="limit", remedy="Give a whole number, 0 or more.")
 
 
+def check_bound(name: str, value: Any, least: int) -> None:
+    """Raises ``InvalidInput`` (``BAD_OPTION``) where ``value`` is neither None nor a number from ``least`` on."""
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or not value >= least):
+        raise InvalidInput(
+            f"{name} cannot be {value!r}.", code="BAD_OPTION", name=name, remedy=f"Give a number, {least} or more; None for no bound."
+        )
+
+
 def _bad_filter(what: str) -> InvalidInput:
     return InvalidInput(f"{what}.", code="BAD_FILTER", name="row_filter", remedy="Give Spark SQL text such as \"ts > '2026-01-01'\".")
+
+
+def check_fence(snapshot: Snapshot, held: Schema, selected: Schema, filters: Sequence[Expr]) -> None:
+    """Raises ``SchemaFenced`` where the schemas of ``snapshot`` have left behind what a reader under ``held`` needs: what it selects, and what its filter names."""
+    head = snapshot.head
+    if head.schema is None or head.schema.fields == held.fields:
+        return
+    fence(head.schema, head.dropped, covering(held, selected, (path for c in filters for path in columns(c))))

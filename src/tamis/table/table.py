@@ -17,17 +17,20 @@ from tamis import maintain
 from tamis.errors import InvalidInput, SchemaFenced
 from tamis.expr import Expr
 from tamis.maintain import Result
+from tamis.maintain import index as index_verbs
 from tamis.scan import Options, Report, Scan
 from tamis.scan.instant import micros
 from tamis.scan.options import items
-from tamis.schema import check_table_reader
 from tamis.state import Head, Operation, Snapshot, Store, load, open_store
 from tamis.state import create as create_state
 from tamis.state import history as state_history
 from tamis.table import card, metadata
-from tamis.table.definition import PENDING, new_head, with_schema
-from tamis.table.request import checked_limit, make_scan, parse_filter
+from tamis.table.definition import PENDING, logical_schema, new_head, with_schema
+from tamis.table.evolving import Evolving, check_names
+from tamis.table.merge import Merge, upsert_clauses, upsert_condition
+from tamis.table.request import check_fence, checked_limit, make_scan, parse_filter, parse_texts, parse_values
 from tamis.table.stream import arrow_stream, is_spark
+from tamis.table.tending import Tending
 from tamis.types import Schema
 from tamis.types.arrow import to_arrow_schema
 from tamis.world import world
@@ -64,15 +67,19 @@ def open(  # noqa: A001  # the public name
     """
     at = _point(version, timestamp)
     store = open_store(_url(path), dict(items(storage_options or {}, "storage_options")))
-    return Table(store, load(store, **at, afresh=True), pinned=bool(at))
+    return Table(store, load(store, at.get("version"), at.get("timestamp_micros"), afresh=True), pinned=bool(at))
 
 
-class Table:
+_BY_SPARK = {"append": "write", "overwrite": "write", "delete": "held", "update": "held", "merge": "held"}
+"""In which module of ``tamis.spark`` each verb is that Spark runs."""
+
+
+class Table(Evolving, Tending):
     """A table at a path. ``repr`` shows what it holds."""
 
     def __init__(self, store: Store, snapshot: Snapshot, *, pinned: bool = False) -> None:
         self._store = store
-        self._snapshot = snapshot
+        self._snapshot = self._held = snapshot
         self._schema = snapshot.head.schema
         self._pinned = pinned
 
@@ -111,17 +118,21 @@ class Table:
     def refresh(self) -> Table:
         """Adopts the newest version and schema; a table opened at a version stays there."""
         if not self._pinned:
-            self._snapshot = load(self._store)
-            self._schema = self._snapshot.head.schema
+            self._adopt(load(self._store))
         return self
 
-    def append(self, data: Any) -> Result:
-        """Adds the rows of any Arrow stream (locally, in bounded memory), or of a Spark DataFrame (by its executors)."""
+    def append(self, data: Any, *, merge_schema: bool = False) -> Result:
+        """Adds the rows of any Arrow stream (locally, in bounded memory), or of a Spark DataFrame (by its executors).
+
+        Rows are those of the schema that this object holds: what the table has dropped since is dropped from them, what it has gained is its default. ``merge_schema`` first
+        adds the columns that ``data`` has and the table has not. Raises ``SchemaMismatch`` for data that does not fit.
+        """
         if is_spark(data):
-            return self._by_spark("append", data)
-        return self._write(
-            arrow_stream(data), lambda snapshot, head, rows: maintain.append(self._store, snapshot, head, rows, self._options(head))
-        )
+            return self._by_spark("append", data, merge_schema=merge_schema)
+        stream = arrow_stream(data)
+        if merge_schema:
+            self.merge_columns(logical_schema(stream.schema))
+        return self._write(stream, lambda snapshot, head, rows: maintain.append(self._store, snapshot, head, rows, self._options(head)))
 
     def overwrite(self, data: Any, row_filter: str | Expr | None = None) -> Result:
         """Replaces the rows that ``row_filter`` matches (None: all) by those of ``data``, in one commit."""
@@ -130,10 +141,78 @@ class Table:
 
         def run(snapshot: Snapshot, head: Head, rows: pa.RecordBatchReader) -> tuple[Snapshot, Result]:
             options = self._options(head)
-            conjuncts = None if row_filter is None else parse_filter(row_filter, head.schema, options)[0]
+            conjuncts = None if row_filter is None else self._conjuncts(snapshot, row_filter, options)
             return maintain.overwrite(self._store, snapshot, head, rows, conjuncts, options)
 
         return self._write(arrow_stream(data), run)
+
+    def create_index(self, name: str, columns: Sequence[str] | str, *, build: str = "with_write") -> Result:
+        """Makes a secondary index of columns or fields of structs, and builds it for what is there, unless ``deferred``.
+
+        Raises ``AlreadyExists``, ``NotFound``, ``InvalidInput``; ``StoreUnavailable`` (``INDEX_BUILD_FAILED``) where it is listed now, but covers nothing.
+        """
+        return self._index(index_verbs.create_index, name, columns, build, told=self._options(self._snapshot.head).index_build)
+
+    def drop_index(self, name: str) -> Result:
+        """Drops an index. Raises ``NotFound`` (``INDEX_NOT_FOUND``)."""
+        return self._index(index_verbs.drop_index, name)
+
+    def repair_index(self, name: str | None = None, segments: Sequence[str] | None = None) -> Result:
+        """Builds what an index (or every index) lacks of all segments, or of these. Nothing missing: nothing is done. Raises what makes a build fail."""
+        return self._index(index_verbs.repair_index, name, segments, told=self._options(self._snapshot.head).index_build)
+
+    def drop_index_segments(self, name: str, segments: Sequence[str]) -> Result:
+        """Forgets what an index has of these segments: queries read them by their statistics until they are repaired."""
+        return self._index(index_verbs.drop_index_segments, name, segments)
+
+    def indexes(self) -> list[index_verbs.IndexInfo]:
+        """The indexes of the newest version (or of the one opened): columns, size, covered segments, and missing ones with the reason."""
+        return index_verbs.indexes(self._latest())
+
+    def delete(self, row_filter: str | Expr | None = None, *, spark: Any = None) -> Result:
+        """Deletes the rows that ``row_filter`` matches (None: all): here, leaders only, or by the executors of ``spark``.
+
+        A row for which the filter is NULL stays. Raises ``Conflict`` where other commits get in the way again and again.
+        """
+        if spark is not None:
+            return self._by_spark("delete", spark, row_filter=row_filter)
+
+        def run(snapshot: Snapshot) -> tuple[Snapshot, Result]:
+            options = self._options(snapshot.head)
+            return maintain.delete(self._store, snapshot, parse_filter(row_filter, snapshot.head.schema, options)[0], options)
+
+        return self._change(run)
+
+    def update(self, values: Mapping[str, Any], row_filter: str | Expr | None = None, *, spark: Any = None) -> Result:
+        """Gives columns the values of SQL texts (numbers, booleans and None stand for themselves) in the rows that ``row_filter`` matches; otherwise as ``delete``.
+
+        Raises ``NotFound`` for a column that is not there, ``SchemaMismatch`` for a value that it cannot take.
+        """
+        texts = parse_texts(values)
+        if spark is not None:
+            return self._by_spark("update", spark, values=texts, row_filter=row_filter)
+
+        def run(snapshot: Snapshot) -> tuple[Snapshot, Result]:
+            options = self._options(snapshot.head)
+            conjuncts = parse_filter(row_filter, snapshot.head.schema, options)[0]
+            return maintain.update(self._store, snapshot, parse_values(texts, snapshot.head.schema, options), conjuncts, options)
+
+        return self._change(run)
+
+    def merge(self, data: Any, on: str) -> Merge:
+        """A merge of ``data`` (any Arrow stream, or a Spark DataFrame) by the condition ``on``, such as ``target.id = source.id``; add clauses, then ``execute()``."""
+        self._writable()
+        if is_spark(data):
+            return Merge(on, lambda merge: self._by_spark("merge", data, on=merge.on, clauses=merge.clauses))
+        return Merge(on, lambda merge: self._merged(arrow_stream(data), merge.on, merge.clauses))
+
+    def upsert(self, data: Any, on: Sequence[str] | str) -> Result:
+        """Updates the rows whose key columns ``on`` equal those of a row of ``data``, and adds the others. Raises ``InvalidInput`` (``DUPLICATE_KEYS``)."""
+        condition, keys = upsert_condition(on), [on] if isinstance(on, str) else list(on)
+        if is_spark(data):
+            return self._by_spark("merge", data, on=condition, clauses=upsert_clauses(data.columns))
+        rows = arrow_stream(data)
+        return self._merged(rows, condition, upsert_clauses(rows.schema.names), keys)
 
     def scan(
         self,
@@ -154,7 +233,7 @@ class Table:
         at = _point(version, timestamp)
         snapshot, schema, cost = self._at(at)
         seconds = world().monotonic() - start
-        return make_scan(
+        scan = make_scan(
             self._store,
             snapshot,
             schema,
@@ -165,6 +244,8 @@ class Table:
             limit=limit,
             opened=(*cost, seconds),
         )
+        check_fence(snapshot, scan.schema, scan.selected, scan.conjuncts)
+        return scan
 
     def explain(self, row_filter: str | Expr | None = None, selected_fields: Sequence[str] | str = ("*",), **scan: Any) -> Report:
         """What the scan of the same arguments would read, and why not less; reads metadata only."""
@@ -179,7 +260,7 @@ class Table:
         return metadata.detail(self._store, self._latest())
 
     def metadata(self, name: str) -> pa.Table:
-        """One of the metadata tables ``history, snapshots, segments, parts, columns, schemas``."""
+        """One of the metadata tables ``history, snapshots, segments, parts, columns, schemas, indexes``."""
         return metadata.table(self._store, self._latest(), name)
 
     def __repr__(self) -> str:
@@ -198,16 +279,24 @@ class Table:
         return snapshot, schema, (log.io.bytes + snapshot.io.bytes, log.io.requests + snapshot.io.requests)
 
     def _latest(self, store: Store | None = None) -> Snapshot:
-        """The newest version, if this object's schema is still valid for it. ``store`` counts what it costs."""
+        """The newest version; its schema, where this object has none yet. ``store`` counts what it costs."""
         if self._pinned:
             return self._snapshot
         snapshot = self._same(load(store or self._store))
         if self._schema is None:
-            self._schema = snapshot.head.schema
-        elif self._schema != snapshot.head.schema:
-            check_table_reader(snapshot.head.schemas, self._schema)
+            self._adopt(snapshot)
         self._snapshot = snapshot
         return snapshot
+
+    def _settled(self) -> Snapshot:
+        """The newest version, for a change of rows that names columns. Raises ``SchemaFenced``, or ``SchemaMismatch``, where a name means another column by now."""
+        snapshot = self._latest()
+        check_names(snapshot, self._schema)
+        return snapshot
+
+    def _newest(self) -> Snapshot:
+        """The newest version, whatever its schema."""
+        return self._same(load(self._store))
 
     def _same(self, snapshot: Snapshot) -> Snapshot:
         """``snapshot`` itself. Raises ``SchemaFenced`` where it is of another table, made at this path after this one was dropped."""
@@ -224,15 +313,43 @@ class Table:
         self._writable()
         snapshot = self._latest()
         head = snapshot.head if snapshot.head.schema else with_schema(snapshot.head, rows.schema)
+        if snapshot.head.schema:
+            rows = self._under_held(rows, head)
         self._snapshot, result = run(snapshot, head, rows)
         self._schema = self._schema or self._snapshot.head.schema
         return result
 
+    def _index(self, verb: Callable[..., tuple[Snapshot, Result]], *arguments: Any, **more: Any) -> Result:
+        self._writable()
+        self._snapshot, result = verb(self._store, self._latest(), *arguments, **more)
+        return result
+
+    def _change(self, run: Callable[[Snapshot], tuple[Snapshot, Result]]) -> Result:
+        """``run`` on the newest version, and on later ones as long as others get in its way."""
+        self._writable()
+        self._snapshot, result = maintain.repeated(self._settled, run)
+        return result
+
+    def _merged(self, rows: pa.RecordBatchReader, on: str, clauses: Sequence[maintain.Asked], keys: Sequence[str] | None = None) -> Result:
+        self._writable()
+        options = self._options(self._latest().head)
+        self._snapshot, result = maintain.merge_rows(self._store, self._settled, rows, on, clauses, options, keys=keys)
+        return result
+
     def _by_spark(self, verb: str, data: Any, **arguments: Any) -> Result:
         self._writable()
-        result: Result = getattr(importlib.import_module("tamis.spark.write"), verb)(self, data, **arguments)
+        if verb not in {"append", "overwrite"}:
+            self._settled()
+        result: Result = getattr(importlib.import_module(f"tamis.spark.{_BY_SPARK[verb]}"), verb)(self, data, **arguments)
         self.refresh() if self._schema is None else self._latest()
         return result
+
+    def _conjuncts(self, snapshot: Snapshot, row_filter: str | Expr, options: Options) -> tuple[Expr, ...]:
+        """A filter as this object means it. Raises ``SchemaFenced`` where a column that it names is not that column any more."""
+        held = self._schema or Schema(())
+        found = parse_filter(row_filter, held, options)[0]
+        check_fence(snapshot, held, Schema(()), found)
+        return found
 
     def _writable(self) -> None:
         if self._pinned:

@@ -32,6 +32,7 @@ _ATOMIC = {
     t.TIMESTAMP: pa.timestamp("us", tz="UTC"),
     t.TIMESTAMP_NTZ: pa.timestamp("us"),
     t.NULL: pa.null(),
+    t.YEAR_MONTH: pa.int32(),
     t.VARIANT: pa.struct(
         [
             pa.field("value", pa.binary(), nullable=False),

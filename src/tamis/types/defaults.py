@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import math
 from decimal import Decimal as PyDecimal
 from typing import Any
 
@@ -31,6 +32,31 @@ def initial_scalar(field: Field) -> pa.Scalar:
             name=field.name,
             remedy="Restore the table's log.",
         ) from error
+
+
+def initial_json(value: pa.Scalar) -> Any:
+    """Inverse of ``initial_scalar``: the JSON that ``Field.initial_default`` keeps of ``value``; None for NULL."""
+    if not value.is_valid:
+        return None
+    kind = value.type
+    if pa.types.is_struct(kind):
+        return {f.name: initial_json(value[f.name]) for f in kind}
+    if pa.types.is_map(kind):
+        return [[initial_json(entry["key"]), initial_json(entry["value"])] for entry in value.values]
+    if pa.types.is_list(kind):
+        return [initial_json(item) for item in value.values]
+    if pa.types.is_decimal(kind):
+        return str(value.as_py())
+    if pa.types.is_binary(kind):
+        return base64.b64encode(value.as_py()).decode()
+    if pa.types.is_floating(kind):
+        number = value.as_py()
+        return number if math.isfinite(number) else str(number)
+    if pa.types.is_date(kind):
+        return value.cast(pa.int32()).as_py()
+    if pa.types.is_temporal(kind):
+        return value.cast(pa.int64()).as_py()
+    return value.as_py()
 
 
 def _plain(value: Any, data_type: DataType) -> Any:

@@ -58,6 +58,9 @@ TIMESTAMP_NTZ = Atomic("timestamp_ntz")
 VARIANT = Atomic("variant")
 NULL = Atomic("void")
 
+YEAR_MONTH = Atomic("interval year to month")
+"""Intervals of years and months, in months: only inside expressions (PySpark has no Arrow type for them, so no column has this type)."""
+
 INTEGRAL = (BYTE, SHORT, INTEGER, LONG)
 """The integer types, narrowest first."""
 

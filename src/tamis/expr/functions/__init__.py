@@ -1,5 +1,43 @@
 """The families of functions. Importing this module declares them all."""
 
-from tamis.expr.functions import arithmetic, casts, compare, conditional, days, epoch, fields, instants, logic, text, truncate
+from tamis.expr.functions import (
+    arithmetic,
+    calendar,
+    casts,
+    collections,
+    compare,
+    conditional,
+    days,
+    documents,
+    epoch,
+    fields,
+    instants,
+    logic,
+    patterns,
+    rounding,
+    strings,
+    text,
+    truncate,
+    variants,
+)
 
-__all__ = ["arithmetic", "casts", "compare", "conditional", "days", "epoch", "fields", "instants", "logic", "text", "truncate"]
+__all__ = [
+    "arithmetic",
+    "calendar",
+    "casts",
+    "collections",
+    "compare",
+    "conditional",
+    "days",
+    "documents",
+    "epoch",
+    "fields",
+    "instants",
+    "logic",
+    "patterns",
+    "rounding",
+    "strings",
+    "text",
+    "truncate",
+    "variants",
+]

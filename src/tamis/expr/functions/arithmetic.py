@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from tamis.expr.catalogue import Bounds, Claim, Function, NaN, Partial, Signature, declare, sugar
 from tamis.expr.coerce import MAX_PRECISION, as_decimal, brought, is_numeric, is_text, narrowest, wider_numeric
 from tamis.expr.functions.casts import LIMITS
-from tamis.expr.tree import Call, Expr, Mode
+from tamis.expr.tree import Call, Expr, Literal, Mode
 from tamis.expr.values import Datum, Evaluated, Mask, Numbers, build, either, fitted, full, is_true, nulls, outcome, raw, rows, wide_decimal
 from tamis.types import DOUBLE, FLOAT, INTEGRAL, LONG, DataType, Decimal
 from tamis.types.arrow import to_arrow_type
@@ -215,6 +215,21 @@ def _away_from_zero(call: Call, bounds: Bounds) -> Mask:  # noqa: ARG001
     return is_true(positive) | is_true(negative)
 
 
+def _divisor(call: Call) -> int | float | None:
+    """The constant by which is divided, if it is one that is not 0."""
+    by = call.args[1]
+    return by.value if isinstance(by, Literal) and call.type in (*INTEGRAL, *_FLOATS) and by.value else None
+
+
+def _rest_limits(call: Call) -> tuple[object, object] | None:
+    """A rest is smaller than the divisor; ``pmod`` by a positive one is never below 0."""
+    by = _divisor(call)
+    if not isinstance(by, int):
+        return None
+    most = abs(by) - 1
+    return (0 if call.function == "pmod" and by > 0 else -most), most
+
+
 def _moded(_args: tuple[Expr, ...], data_type: DataType) -> bool:
     return data_type not in _FLOATS
 
@@ -251,6 +266,7 @@ for _name, _sql, _catalyst in (("divide", ("/",), ("Divide",)), ("div", ("div",)
             claims=lambda _: _EITHER + _EITHER,
             partial=lambda _: Partial.OUTSIDE,
             guard=_away_from_zero,
+            backwards=True,
             nan=lambda _: NaN.SAME,
             moded=lambda _args, _type: True,
             note="where the divisor keeps its sign",
@@ -264,10 +280,12 @@ for _name, _sql, _catalyst in (("remainder", ("%", "mod"), ("Remainder",)), ("pm
             _kernel,
             sql=_sql,
             catalyst=_catalyst,
-            partial=lambda _: Partial.ANYWHERE,
+            partial=lambda c: Partial.ANYWHERE if _divisor(c) is None else Partial.NEVER,
+            limits=_rest_limits,
+            backwards=True,
             nan=lambda _: NaN.SAME,
             moded=lambda _args, _type: True,
-            note="single values only",
+            note="single values, and less than a constant divisor",
         )
     )
 
@@ -333,6 +351,7 @@ declare(
         claims=lambda _: _EITHER,
         partial=lambda c: Partial.NEVER if c.type in _FLOATS or isinstance(c.type, Decimal) else Partial.OUTSIDE,
         guard=_one_sided,
+        rule="abs",
         limits=lambda c: None if c.mode is Mode.LEGACY else (decimal.Decimal(0) if isinstance(c.type, Decimal) else 0, None),
         nan=lambda _: NaN.KEPT,
         moded=lambda _args, t: t in INTEGRAL,
@@ -367,7 +386,7 @@ def _round_kernel(call: Call, args: list[Datum]) -> Evaluated:
     inside = (values > -(2.0**63)) & (values < 2.0**63)
     whole = np.where(inside, np.where(inside, values, 0).astype(np.int64), np.where(values > 0, LIMITS[LONG][1], LIMITS[LONG][0]))
     null = nulls(x)
-    bad = ~inside | np.isnan(raw(x)) if null is None else (~inside | np.isnan(raw(x))) & ~null
+    bad = ~inside if null is None else ~inside & ~null  # NaN becomes 0 in every mode
     if call.mode is Mode.LEGACY:  # Java's conversion to long saturates, NaN is 0
         return Evaluated(build(whole, null, pa.int64()))
     return outcome(build(whole, null, pa.int64()), bad, call.mode, "[ARITHMETIC_OVERFLOW] BIGINT overflow.")
@@ -382,6 +401,7 @@ for _name, _sql, _catalyst in (("floor", ("floor",), ("Floor",)), ("ceil", ("cei
             sql=_sql,
             catalyst=_catalyst,
             claims=lambda _: _UP,
+            rule="whole",
             partial=lambda c: Partial.OUTSIDE if c.args[0].type == DOUBLE else Partial.NEVER,
             moded=lambda args, _type: args[0].type == DOUBLE,
         )

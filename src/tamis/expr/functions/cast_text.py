@@ -244,8 +244,10 @@ def _number(value: str | float | None) -> decimal.Decimal | None:
 
 
 def render(call: Call, x: Datum) -> Evaluated:
-    """Booleans, integers, decimals, dates and timestamps as text."""
+    """Booleans, numbers, dates and timestamps as text."""
     source = call.args[0].type
+    if source in (FLOAT, DOUBLE):
+        return Evaluated(blank(pa.array([_java_text(v) for v in raw(x)], pa.string()), nulls(x)))
     if isinstance(source, Decimal):
         return Evaluated(pa.array([None if v is None else format(v, "f") for v in x.to_pylist()], pa.string()))
     if source not in (DATE, TIMESTAMP, TIMESTAMP_NTZ):
@@ -262,6 +264,18 @@ def render(call: Call, x: Datum) -> Evaluated:
             for d, c in zip(_dates(values // DAY), clock.tolist(), strict=True)
         ]
     return Evaluated(blank(pa.array(text, pa.string()), null))
+
+
+def _java_text(value: Any) -> str:
+    """As Java prints a float (19 and later: the shortest text that reads back): ``1.0``, ``1.0E10``, ``NaN``."""
+    if np.isnan(value) or np.isinf(value):
+        return "NaN" if np.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    if value == 0:
+        return "-0.0" if np.signbit(value) else "0.0"
+    if 1e-3 <= abs(value) < 1e7:
+        return str(np.format_float_positional(value, unique=True, trim="0"))
+    digits, exponent = np.format_float_scientific(value, unique=True, trim="0").split("e")
+    return f"{digits}E{int(exponent)}"
 
 
 def _dates(days: Numbers) -> list[str]:

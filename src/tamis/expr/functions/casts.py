@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.expr.catalogue import Claim, Function, NaN, Partial, Signature, call, declare, sugar
+from tamis.expr.catalogue import Bounds, Claim, Function, NaN, Partial, Signature, call, declare, sugar
 from tamis.expr.coerce import is_instant, is_numeric, is_text
 from tamis.expr.functions import cast_text
 from tamis.expr.tree import Call, Expr, Mode
@@ -53,9 +53,9 @@ def _castable(source: DataType, target: DataType) -> bool:
     if target == BOOLEAN:
         return number or text
     if is_instant(target):
-        return is_instant(source) or text or (target == TIMESTAMP and source in INTEGRAL)
+        return is_instant(source) or text or (target == TIMESTAMP and source in (*INTEGRAL, *_FLOATS))
     if is_text(target):
-        return text or source in (*INTEGRAL, BOOLEAN) or is_instant(source) or isinstance(source, Decimal)
+        return text or source in (*INTEGRAL, *_FLOATS, BOOLEAN) or is_instant(source) or isinstance(source, Decimal)
     if target == BINARY:
         return text
     return (isinstance(target, DayTimeInterval) and isinstance(source, DayTimeInterval)) or (
@@ -152,6 +152,8 @@ def day_start(z: Zone, local: Numbers) -> Numbers:
 def _seconds(call: Call, x: Datum) -> Evaluated:
     """TIMESTAMP to and from numbers: seconds since the epoch."""
     target = call.type
+    if call.args[0].type in _FLOATS:
+        return _fractional_seconds(call, x)
     values, null = raw(x).astype(np.int64), nulls(x)
     if target == TIMESTAMP:
         top = np.iinfo(np.int64).max // SECOND
@@ -165,6 +167,19 @@ def _seconds(call: Call, x: Datum) -> Evaluated:
     bad = (whole < LIMITS[INTEGER][0]) | (whole > LIMITS[INTEGER][1])
     array = build(whole.astype(np.int32), null, pa.int32())
     return Evaluated(array) if call.mode is Mode.LEGACY else outcome(array, _present(bad, null), call.mode, _overflow(call))
+
+
+def _fractional_seconds(call: Call, x: Datum) -> Evaluated:
+    """Seconds to microseconds, towards zero. LEGACY: what is beyond them saturates, what is no number is NULL."""
+    seconds, null = raw(x).astype(np.float64), nulls(x)
+    with np.errstate(all="ignore"):
+        micros = seconds * float(SECOND)
+        finite = np.isfinite(seconds)
+        whole = np.where(np.isnan(micros), 0.0, np.trunc(micros))
+        inside = (whole < 2.0**63) & (whole >= -(2.0**63))
+        bad = ~finite | ~((whole <= 2.0**63) & (whole >= -(2.0**63))) if call.mode is not Mode.LEGACY else ~finite
+        out = np.where(inside, np.where(inside, whole, 0.0).astype(np.int64), np.where(whole > 0, LIMITS[LONG][1], LIMITS[LONG][0]))
+    return outcome(build(out, null, to_arrow_type(TIMESTAMP)), _present(bad, null), call.mode, _overflow(call))
 
 
 def _to_decimal(call: Call, x: Datum) -> Evaluated:
@@ -211,7 +226,7 @@ _PAIRS: list[tuple[_Pair, Callable[[Call, Datum], Evaluated]]] = [
     (lambda s, t: is_text(s) and t == BINARY, _same),
     (lambda s, t: s in _NUMBERS and t in _NUMBERS, _number),
     (lambda s, t: is_instant(s) and is_instant(t), _instants),
-    (lambda s, t: (s == TIMESTAMP and is_numeric(t)) or (t == TIMESTAMP and s in INTEGRAL), _seconds),
+    (lambda s, t: (s == TIMESTAMP and is_numeric(t)) or (t == TIMESTAMP and s in (*INTEGRAL, *_FLOATS)), _seconds),
     (lambda _s, t: isinstance(t, Decimal), _to_decimal),
     (lambda s, _t: isinstance(s, Decimal) and not is_text(_t), _from_decimal),
     (lambda s, _t: is_text(s), cast_text.parse),
@@ -254,7 +269,7 @@ def _claims(call: Call) -> tuple[Claim, ...]:
     if is_text(source) or target == BOOLEAN:
         return (Claim.FIXED,)
     if is_text(target):
-        return (Claim.UP if source == BOOLEAN else Claim.FIXED,)
+        return (Claim.UP if source == BOOLEAN or is_instant(source) else Claim.FIXED,)
     return (Claim.UP,)
 
 
@@ -267,6 +282,32 @@ def _zoned(args: tuple[Expr, ...], target: DataType) -> bool:
     if source == target:
         return False
     return (TIMESTAMP in (source, target)) and (is_instant(source) or is_text(source)) and (is_instant(target) or is_text(target))
+
+
+def _whole_numbers(call: Call, bounds: Bounds) -> Mask:
+    """A float's text: alike in all releases of Java for whole numbers of at most 15 digits, and for halves, quarters … of few digits."""
+    source = call.args[0].type
+    if source not in _FLOATS or not is_text(call.type):
+        return np.ones((), bool)
+    ok: Mask = np.ones((), bool)
+    for bound in bounds[0]:
+        values = raw(bound).astype(np.float64)
+        with np.errstate(invalid="ignore", over="ignore"):
+            ok = ok & (values * 8 == np.floor(values * 8)) & (np.abs(values) < (2.0**20 if source == FLOAT else 2.0**40))
+    return np.asarray(ok)
+
+
+def _plain_years(call: Call, bounds: Bounds) -> Mask:
+    """Where the texts of dates and timestamps have years of four digits: then they sort as the times do."""
+    source = call.args[0].type
+    ok: Mask = np.ones((), bool)
+    if not is_text(call.type) or not is_instant(source):
+        return ok
+    day = 1 if source == DATE else DAY
+    for bound in bounds[0]:
+        values, mask = raw(bound).astype(np.int64), nulls(bound)
+        ok = ok & (values >= -719_161 * day) & (values < 2_932_896 * day) & (True if mask is None else ~mask)
+    return np.asarray(ok)
 
 
 def _as_function(target: DataType) -> None:
@@ -289,11 +330,13 @@ declare(
         sql=("cast",),
         catalyst=("Cast",),
         claims=_claims,
+        guard=_plain_years,
         partial=_partial,
         nan=lambda c: NaN.KEPT if c.type in _FLOATS and not is_text(c.args[0].type) else NaN.ANYTHING,
         rule="cast",
         moded=_moded,
         zoned=_zoned,
-        note="monotone between numbers, dates and timestamps; text only by single values",
+        reliable=_whole_numbers,
+        note="monotone between numbers, dates and timestamps; from text only single values; dates and timestamps to text",
     )
 )

@@ -8,7 +8,7 @@ from tamis.expr.catalogue import Claim, Function, Partial, Signature, declare
 from tamis.expr.coerce import brought, is_instant, is_text
 from tamis.expr.functions.casts import LIMITS
 from tamis.expr.functions.clock import add_months, month_days, month_start
-from tamis.expr.functions.temporal import checked, far_from_the_edge, made, numbers
+from tamis.expr.functions.temporal import checked, far_from_the_edge, made, named_unit, numbers
 from tamis.expr.tree import Call, Expr, Mode
 from tamis.expr.values import Datum, Evaluated
 from tamis.expr.zones import DAY
@@ -76,6 +76,35 @@ def _date_only(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Sig
 declare(
     Function(
         "last_day", _date_only, _last_day, sql=("last_day",), catalyst=("LastDay",), claims=lambda _: (Claim.UP,), guard=far_from_the_edge
+    )
+)
+
+
+_WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_WEEKDAY = {name[:n]: name for name in _WEEKDAYS for n in (2, 3, len(name))}
+
+
+def _date_and_weekday(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Signature | None:
+    if len(args) != 2 or named_unit(args[1], _WEEKDAY) is None or not (is_instant(args[0].type) or is_text(args[0].type)):
+        return None
+    return Signature((brought(args[0], DATE, mode, zone_name), args[1]), DATE)
+
+
+def _next_day(call: Call, args: list[Datum]) -> Evaluated:
+    """The first such day after the date: 1 to 7 days later."""
+    wanted, days = _WEEKDAYS.index(str(named_unit(call.args[1], _WEEKDAY))), numbers(args[0])
+    return Evaluated(made(days + 1 + (wanted - (days + 4)) % 7, args[:1], DATE))
+
+
+declare(
+    Function(
+        "next_day",
+        _date_and_weekday,
+        _next_day,
+        sql=("next_day",),
+        catalyst=("NextDay",),
+        claims=lambda _: (Claim.UP, Claim.FIXED),
+        guard=far_from_the_edge,
     )
 )
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tamis.expr.catalogue import Claim, Function, Partial, Signature, call, declare, sugar
-from tamis.expr.coerce import brought, is_instant, is_text
+from tamis.expr.catalogue import Claim, Function, Partial, Signature, call, declare, overload, sugar
+from tamis.expr.coerce import brought, is_instant
 from tamis.expr.functions.temporal import checked, made, numbers
 from tamis.expr.tree import Call, Expr, Mode, Moving
 from tamis.expr.values import Datum, Evaluated
@@ -84,24 +84,17 @@ for _name, _catalyst, _source, _target in (
     declare(Function(_name, _days(_source, _target), _same_days, sql=(_name,), catalyst=_catalyst, claims=lambda _: (Claim.UP,)))
 
 
-def _converts(target: DataType) -> Builder:
-    def build(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Expr | None:
-        if len(args) != 1 or not (is_instant(args[0].type) or is_text(args[0].type)):
-            return None
-        return call("cast", args[0], mode=mode, zone=zone, type=target)
-
-    return build
-
-
-sugar("to_date")(_converts(DATE))
-sugar("to_timestamp")(_converts(TIMESTAMP))
-
-
 def _now(name: str, data_type: DataType) -> Builder:
     def build(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Expr | None:  # noqa: ARG001
         return None if args else Moving(data_type, name, None if data_type == TIMESTAMP else zone or "UTC")
 
     return build
+
+
+@overload("unix_timestamp")
+def _seconds_now(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Expr | None:
+    """``unix_timestamp()`` is that of the query's instant."""
+    return None if args else call("unix_timestamp", Moving(TIMESTAMP, "current_timestamp"), mode=mode, zone=zone)
 
 
 sugar("current_timestamp", "now", catalyst=("CurrentTimestamp", "Now"))(_now("current_timestamp", TIMESTAMP))

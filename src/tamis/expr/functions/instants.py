@@ -8,13 +8,13 @@ from dataclasses import replace
 import numpy as np
 
 from tamis.expr.catalogue import Claim, Function, Partial, Signature, call, declare, overload
-from tamis.expr.coerce import YEAR_MONTH, brought, is_instant
+from tamis.expr.coerce import brought, is_instant
 from tamis.expr.functions.clock import add_months
 from tamis.expr.functions.temporal import checked, numbers
 from tamis.expr.tree import Call, Expr, Literal, Mode
 from tamis.expr.values import Datum, Evaluated, Numbers
 from tamis.expr.zones import DAY, zone
-from tamis.types import DATE, INTEGER, INTEGRAL, TIMESTAMP, TIMESTAMP_NTZ, DayTimeInterval
+from tamis.types import DATE, INTEGER, INTEGRAL, TIMESTAMP, TIMESTAMP_NTZ, YEAR_MONTH, DayTimeInterval
 
 
 def _instant_and_interval(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Signature | None:
@@ -134,15 +134,17 @@ def _shift(sign: int) -> Callable[[tuple[Expr, ...], Mode, str | None], Expr | N
             a, b = b, a
         if isinstance(a.type, DayTimeInterval) and isinstance(b.type, DayTimeInterval):
             return _interval_sum(a, b, sign)
+        if a.type == b.type == YEAR_MONTH:
+            return _folded(call("months_add" if sign > 0 else "months_subtract", a, b))
         if not is_instant(a.type):
             return None
         if isinstance(b.type, DayTimeInterval):
             if a.type == DATE and (b.type.start, b.type.end) == ("day", "day") and isinstance(b, Literal) and b.value is not None:
                 return call("date_add", a, Literal(INTEGER, sign * b.value // DAY), mode=mode, zone=zone_name)
             return _with_interval(a, b, sign, mode, zone_name)
-        if b.type == YEAR_MONTH and isinstance(b, Literal) and b.value is not None:
+        if b.type == YEAR_MONTH:
             name = "add_months" if a.type == DATE else "timestamp_add_months"
-            return call(name, a, Literal(INTEGER, sign * b.value), mode=mode, zone=zone_name)
+            return call(name, a, _months(b, sign), mode=mode, zone=zone_name)
         if a.type == DATE and b.type in INTEGRAL:
             return call("date_add" if sign > 0 else "date_sub", a, b, mode=mode, zone=zone_name)
         if sign < 0 and is_instant(b.type):
@@ -151,6 +153,21 @@ def _shift(sign: int) -> Callable[[tuple[Expr, ...], Mode, str | None], Expr | N
         return None
 
     return build
+
+
+def _months(interval: Expr, sign: int) -> Expr:
+    """The months of an interval as an integer."""
+    if isinstance(interval, Literal):
+        return Literal(INTEGER, None if interval.value is None else sign * interval.value)
+    months = call("months_of", interval)
+    return months if sign > 0 else call("negate", months)
+
+
+def _folded(expr: Expr) -> Expr:
+    """A constant, if it is one."""
+    from tamis.expr.evaluate import constant
+
+    return constant(expr) or expr
 
 
 def _with_interval(a: Expr, b: Expr, sign: int, mode: Mode, zone_name: str | None) -> Expr | None:
@@ -162,9 +179,31 @@ def _with_interval(a: Expr, b: Expr, sign: int, mode: Mode, zone_name: str | Non
 
 
 def _interval_sum(a: Expr, b: Expr, sign: int) -> Expr | None:
-    if not (isinstance(a, Literal) and isinstance(b, Literal)) or a.value is None or b.value is None:
-        return None
-    return Literal(DayTimeInterval(), a.value + sign * b.value)
+    return _folded(call("interval_add" if sign > 0 else "interval_subtract", a, b))
+
+
+def _two_intervals(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Signature | None:  # noqa: ARG001
+    return Signature(args, DayTimeInterval()) if len(args) == 2 and all(isinstance(a.type, DayTimeInterval) for a in args) else None
+
+
+def _interval_added(call: Call, args: list[Datum]) -> Evaluated:
+    a, b = numbers(args[0]), numbers(args[1])
+    with np.errstate(over="ignore"):
+        out = a + b if call.function == "interval_add" else a - b
+    bad = ((a ^ out) & ((b if call.function == "interval_add" else ~b) ^ out)) < 0
+    return checked(out, bad, args, call.type)
+
+
+for _name, _claim in (("interval_add", Claim.UP), ("interval_subtract", Claim.DOWN)):
+    declare(
+        Function(
+            _name,
+            _two_intervals,
+            _interval_added,
+            claims=lambda _c, claim=_claim: (Claim.UP, claim),  # type: ignore[misc]
+            partial=lambda _: Partial.OUTSIDE,
+        )
+    )
 
 
 overload("add")(_shift(1))

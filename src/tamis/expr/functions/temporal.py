@@ -8,7 +8,7 @@ import pyarrow as pa
 from tamis.expr.catalogue import Bounds
 from tamis.expr.tree import Call, Expr, Literal, Mode
 from tamis.expr.values import Datum, Evaluated, Mask, Numbers, build, either, nulls, outcome, raw, rows
-from tamis.types import DATE, INTEGER, DataType
+from tamis.types import DATE, INTEGER, YEAR_MONTH, DataType
 from tamis.types.arrow import to_arrow_type
 
 
@@ -31,7 +31,7 @@ def made(values: Numbers, args: list[Datum], data_type: DataType) -> Datum:
     arrow = to_arrow_type(data_type)
     n = rows(args)
     values = np.broadcast_to(values, (n,))
-    narrow = values.astype(np.int32) if data_type in (DATE, INTEGER) else values
+    narrow = values.astype(np.int32) if data_type in (DATE, INTEGER, YEAR_MONTH) else values
     null = _null(args)
     return build(narrow, None if null is None else np.broadcast_to(null, (n,)), arrow)
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.expr.catalogue import Claim, Function, Signature, call, declare, sugar
+from tamis.expr.catalogue import Bounds, Claim, Function, Signature, call, declare, sugar
 from tamis.expr.coerce import brought, is_instant, is_numeric, is_text
 from tamis.expr.tree import Call, Expr, Literal, Mode
-from tamis.expr.values import Datum, Evaluated, full, rows
+from tamis.expr.values import Datum, Evaluated, Mask, full, is_true, rows
 from tamis.types import BINARY, BOOLEAN, INTEGER, STRING, DataType
 
 Resolve = Callable[[tuple[Expr, ...], Mode, str | None], Signature | None]
@@ -130,11 +131,11 @@ declare(
 
 
 def _measure(call_: Call, args: list[Datum]) -> Evaluated:  # noqa: ARG001
-    return Evaluated(pc.utf8_length(args[0]))
+    return Evaluated(pc.binary_length(args[0]) if pa.types.is_binary(args[0].type) else pc.utf8_length(args[0]))
 
 
 def _measurable(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature | None:
-    text = as_text(args[0], mode, zone) if len(args) == 1 and args[0].type != BINARY else None
+    text = None if len(args) != 1 else args[0] if args[0].type == BINARY else as_text(args[0], mode, zone)
     return Signature((text,), INTEGER) if text is not None else None
 
 
@@ -162,21 +163,51 @@ def _cased(name: str, x: Datum) -> Datum:
 
 
 def _simple(call_: Call, args: list[Datum]) -> Evaluated:
-    x = args[0]
-    if call_.function in _SIMPLE:
-        return Evaluated(_cased(call_.function, x))
+    return Evaluated(_cased(call_.function, args[0]))
+
+
+def _ascii(call_: Call, bounds: Bounds) -> Mask:  # noqa: ARG001
+    """Where no release of Unicode can differ."""
+    return np.asarray(is_true(pc.string_is_ascii(bounds[0][0])))
+
+
+for _name, _sql, _catalyst in (("upper", ("upper", "ucase"), ("Upper",)), ("lower", ("lower", "lcase"), ("Lower",))):
+    declare(
+        Function(
+            _name,
+            _texts(1, STRING),
+            _simple,
+            sql=_sql,
+            catalyst=_catalyst,
+            reliable=_ascii,
+            rule="text",
+            note="by the beginning that all texts of the part share",
+        )
+    )
+
+
+def _trimmable(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature | None:
+    """The text, and the characters to take away (a constant; blanks unless told)."""
+    text = as_text(args[0], mode, zone) if len(args) in (1, 2) else None
+    taken = args[1] if len(args) == 2 else Literal(STRING, " ")
+    return Signature((text, taken), STRING) if text is not None and isinstance(taken, Literal) and isinstance(taken.value, str) else None
+
+
+def _trimmed(call_: Call, args: list[Datum]) -> Evaluated:
+    taken = call_.args[1]
+    assert isinstance(taken, Literal)
     trim = {"trim": pc.utf8_trim, "ltrim": pc.utf8_ltrim, "rtrim": pc.utf8_rtrim}[call_.function]
-    return Evaluated(trim(x, " "))
+    return Evaluated(trim(args[0], taken.value) if taken.value else args[0])
 
 
 for _name, _sql, _catalyst in (
-    ("upper", ("upper", "ucase"), ("Upper",)),
-    ("lower", ("lower", "lcase"), ("Lower",)),
-    ("trim", ("trim",), ("StringTrim",)),
+    ("trim", ("trim", "btrim"), ("StringTrim",)),
     ("ltrim", ("ltrim",), ("StringTrimLeft",)),
     ("rtrim", ("rtrim",), ("StringTrimRight",)),
 ):
-    declare(Function(_name, _texts(1, STRING), _simple, sql=_sql, catalyst=_catalyst, note="single values only"))
+    declare(
+        Function(_name, _trimmable, _trimmed, sql=_sql, catalyst=_catalyst, rule="text", note="where texts do not begin with what is cut")
+    )
 
 
 def _substring_resolve(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature | None:
@@ -211,11 +242,16 @@ def _from_before(x: Datum, start: int, count: int) -> Datum:
     return pa.array([None if v is None else v[max(len(v) + start, 0) : max(len(v) + start + count, 0)] for v in x.to_pylist()], pa.string())
 
 
-def _is_prefix(call_: Call) -> tuple[Claim, ...]:
-    """The first n characters rise with the text; a piece from further on does not."""
+def _same_before(call_: Call, bounds: Bounds) -> Mask:
+    """The first n characters rise with the text; a piece from further on does where all texts begin alike up to it."""
     position = call_.args[1]
     assert isinstance(position, Literal)
-    return (Claim.UP if position.value in (0, 1) else Claim.FIXED, Claim.FIXED, Claim.FIXED)
+    if position.value in (0, 1):
+        return np.ones((), bool)
+    if position.value < 0:
+        return np.zeros((), bool)
+    lo, hi = (pc.utf8_slice_codeunits(b, 0, position.value - 1) for b in bounds[0])
+    return np.asarray(is_true(pc.and_(pc.equal(lo, hi), pc.equal(pc.utf8_length(lo), pa.scalar(position.value - 1, pa.int32())))))
 
 
 declare(
@@ -225,8 +261,9 @@ declare(
         _substring,
         sql=("substring", "substr"),
         catalyst=("Substring",),
-        claims=_is_prefix,
-        note="from the first character",
+        claims=lambda _: (Claim.UP, Claim.FIXED, Claim.FIXED),
+        guard=_same_before,
+        note="from the first character, or behind a beginning that all texts of the part share",
     )
 )
 
@@ -262,6 +299,7 @@ declare(
         sql=("concat", "||"),
         catalyst=("Concat",),
         claims=_concat_claims,
-        note="constants before one column",
+        rule="text",
+        note="by how it begins; what follows a column that varies is not looked at",
     )
 )

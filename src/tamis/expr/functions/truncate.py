@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from tamis.expr.catalogue import Claim, Function, Partial, Signature, declare
+from tamis.expr.catalogue import Claim, Function, Partial, Signature, declare, overload
 from tamis.expr.coerce import brought, is_instant, is_text
 from tamis.expr.functions.casts import day_start
 from tamis.expr.functions.clock import HOUR, MILLI, MINUTE, trunc_days
 from tamis.expr.functions.temporal import checked, far_from_the_edge, made, named_unit, numbers
-from tamis.expr.tree import Call, Expr, Mode
+from tamis.expr.tree import Call, Column, Expr, Literal, Mode
 from tamis.expr.values import Datum, Evaluated
 from tamis.expr.zones import DAY, SECOND, zone
 from tamis.types import DATE, TIMESTAMP
@@ -30,6 +30,8 @@ _DATE_UNITS = {
     "yyyy": "year",
     "yy": "year",
 }
+_NO_UNITS = {u: u for u in ("q", "y", "m", "d", "day", "dd", "hour", "minute", "second")}
+"""Words that people take for units of TRUNC."""
 _TIME_UNITS = {**{u: u for u in _UNITS}, "dd": "day", **_DATE_UNITS}
 
 
@@ -73,6 +75,13 @@ def _trunc_resolve(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) ->
     if len(args) != 2 or named_unit(args[1], _DATE_UNITS) is None or not (is_instant(args[0].type) or is_text(args[0].type)):
         return None
     return Signature((brought(args[0], DATE, mode, zone_name), args[1]), DATE)
+
+
+@overload("trunc")
+def _no_unit(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Expr | None:  # noqa: ARG001
+    """NULL for a word that is no unit of dates (``'Q'``); only of a column, whose value is not even looked at."""
+    fits = len(args) == 2 and isinstance(args[0], Column) and is_instant(args[0].type)
+    return Literal(DATE, None) if fits and named_unit(args[1], _NO_UNITS) is not None else None
 
 
 def _trunc(call: Call, args: list[Datum]) -> Evaluated:

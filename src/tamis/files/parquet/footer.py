@@ -7,17 +7,18 @@ A file so small that its footer comes with everything is checked by its checksum
 
 from __future__ import annotations
 
-import threading
 import zlib
-from collections import OrderedDict
+from pathlib import PurePosixPath
 from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tamis.errors import CorruptData, NotFound
+from tamis.files.corrupt import corrupt
 from tamis.files.parquet.writer import PART_ID
 from tamis.files.protocol import PartRef
+from tamis.files.recent import Recent
 
 TAIL = 64 * 2**10
 """Bytes fetched from the end of a file, in the hope that the footer is within."""
@@ -28,30 +29,7 @@ _MAGIC = b"PAR1"
 Footer: TypeAlias = pq.FileMetaData
 
 
-class FooterCache:
-    """The most recently used footers. Safe to share between threads."""
-
-    def __init__(self, limit: int = CACHE_BYTES) -> None:
-        self._limit, self._used = limit, 0
-        self._entries: OrderedDict[Any, Footer] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def get(self, key: Any) -> Footer | None:
-        with self._lock:
-            if key in self._entries:
-                self._entries.move_to_end(key)
-            return self._entries.get(key)
-
-    def put(self, key: Any, footer: Footer) -> None:
-        with self._lock:
-            if key not in self._entries:
-                self._entries[key] = footer
-                self._used += footer.serialized_size
-            while self._used > self._limit and self._entries:
-                self._used -= self._entries.popitem(last=False)[1].serialized_size
-
-
-_cache = FooterCache()
+_cache = Recent[Footer](CACHE_BYTES)
 
 
 def footer_of(store: Any, ref: PartRef) -> Footer:
@@ -60,18 +38,9 @@ def footer_of(store: Any, ref: PartRef) -> Footer:
     found = _cache.get(key)
     if found is None:
         found = _read(store, ref)
-        _cache.put(key, found)
+        _cache.put(key, found, found.serialized_size)
     _check(found, ref)
     return found
-
-
-def corrupt(ref: PartRef, problem: str, code: str = "PART_CORRUPT") -> CorruptData:
-    return CorruptData(
-        f"Part {ref.part_id} ({ref.path}) {problem}.",
-        code=code,
-        name=ref.path,
-        remedy="Restore the file from a backup, or the table to a version without it.",
-    )
 
 
 def _read(store: Any, ref: PartRef) -> Footer:
@@ -109,7 +78,8 @@ def _fetch(store: Any, ref: PartRef, length: int) -> bytes:
 
 def _check(footer: Footer, ref: PartRef) -> None:
     said = (footer.metadata or {}).get(PART_ID.encode())
-    if said is not None and said.decode("utf-8", "replace") != ref.part_id:
+    own = PurePosixPath(ref.path).stem  # a part that was restored has another id than the file that it takes up again
+    if said is not None and said.decode("utf-8", "replace") not in {ref.part_id, own}:
         raise corrupt(ref, f"was replaced: the file there is part {said.decode('utf-8', 'replace')}", "PART_REPLACED")
     if footer.num_rows != ref.rows:
         raise corrupt(ref, f"has {footer.num_rows} rows instead of {ref.rows}")

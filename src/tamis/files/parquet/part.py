@@ -12,8 +12,11 @@ import pyarrow.parquet as pq
 
 from tamis.errors import CorruptData, NotFound
 from tamis.files.convert import Names, convert
-from tamis.files.parquet.footer import Footer, corrupt, footer_of
+from tamis.files.corrupt import corrupt
+from tamis.files.parquet.excerpt import Excerpt
+from tamis.files.parquet.footer import Footer, footer_of
 from tamis.files.parquet.layout import Layout
+from tamis.files.parquet.pages import Pages
 from tamis.files.parquet.statistics import block_statistics
 from tamis.files.protocol import IoCounters, PartRef, Piece
 from tamis.types import Schema
@@ -47,6 +50,7 @@ class ParquetPart:
                 arrow_extensions_enabled=False,
             )
             self._layout = Layout(self._file.schema_arrow, schema)
+            self._pages = Pages(footer, self._file.schema_arrow)
         except (pa.ArrowException, OSError) as error:
             raise corrupt(ref, f"cannot be opened ({error})") from error
         self._rows = np.array([footer.row_group(i).num_rows for i in range(footer.num_row_groups)], dtype=np.int64)
@@ -62,6 +66,9 @@ class ParquetPart:
 
     def read(self, columns: Sequence[int], blocks: Sequence[int], rows: Ordinals | None = None) -> Iterator[Piece]:
         leaves = self._layout.select(columns)
+        if rows is not None:
+            hit = np.diff(np.searchsorted(rows, self._starts)) > 0
+            blocks = [b for b in blocks if hit[b]]
         for chunk in self._chunks(leaves, blocks):
             if rows is None:
                 positions = np.concatenate([np.arange(self._starts[b], self._starts[b + 1]) for b in chunk])
@@ -72,7 +79,7 @@ class ParquetPart:
             within = [rows[a:z] - self._starts[b] + offset for b, (a, z), offset in zip(chunk, cuts, offsets, strict=True)]
             taken = np.concatenate(within)
             if len(taken):
-                yield Piece(chunk[0], np.concatenate([rows[a:z] for a, z in cuts]), self._decode(leaves, chunk, taken))
+                yield Piece(chunk[0], np.concatenate([rows[a:z] for a, z in cuts]), self._chosen(leaves, chunk, taken))
 
     def cost(self, columns: Sequence[int], blocks: Sequence[int]) -> int:
         leaves = self._layout.select(columns)
@@ -94,6 +101,24 @@ class ParquetPart:
             rows, size = rows + more.num_rows, size + weight
         if chunk:
             yield chunk
+
+    def _chosen(self, leaves: Sequence[int], blocks: list[int], taken: Ordinals) -> pa.RecordBatch:
+        """Rows of these blocks: plain columns by the pages that hold them, where these are few; the others by whole chunks."""
+        plan = Excerpt.plan(self._pages, [at for at in leaves if self._pages.is_flat(at)], blocks, self._rows[blocks], taken)
+        if plan is None:
+            return self._decode(leaves, blocks, taken)
+        fetched = self._source.get(plan.ranges)
+        try:
+            arrays = dict(zip(self._layout.tops(plan.leaves), plan.decode(fetched), strict=True))
+        except (pa.ArrowException, OSError, ValueError) as error:
+            raise corrupt(self._ref, f"cannot be decoded in pages of blocks {blocks} ({error})") from error
+        found = {i: self._typed(i, a) for i, a in arrays.items()}
+        rest = [at for at in leaves if at not in plan.leaves]
+        if rest:
+            others = self._decode(rest, blocks, taken)
+            found |= {int(name): column for name, column in zip(others.schema.names, others.columns, strict=True)}
+        tops = self._layout.tops(leaves)
+        return pa.RecordBatch.from_arrays([found[i] for i in tops], names=[str(i) for i in tops])
 
     def _decode(self, leaves: Sequence[int], blocks: list[int], taken: Ordinals | None = None) -> pa.RecordBatch:
         """The columns that these leaves make up, in the part's own types; all rows of the blocks or those ``taken``."""
@@ -158,13 +183,17 @@ class _Ranges(io.RawIOBase):
                 spans[-1] = (spans[-1][0], max(spans[-1][1], offset + length - spans[-1][0]))
             else:
                 spans.append((offset, length))
+        self._held = [(offset, memoryview(chunk)) for (offset, _), chunk in zip(spans, self.get(spans), strict=True)]
+
+    def get(self, ranges: list[tuple[int, int]]) -> list[bytes]:
+        """The bytes of these (offset, length) ranges, near ones by one request. Nothing is kept."""
         try:
-            chunks = self._store.get_ranges(self._ref.path, spans)
+            found: list[bytes] = self._store.get_ranges(self._ref.path, ranges)
         except NotFound as error:
             raise corrupt(self._ref, "is missing", "PART_MISSING") from error
         except CorruptData as error:
             raise corrupt(self._ref, f"is shorter than the {self._ref.bytes} bytes that were committed", "TRUNCATED") from error
-        self._held = [(offset, memoryview(chunk)) for (offset, _), chunk in zip(spans, chunks, strict=True)]
+        return found
 
     def forget(self) -> None:
         self._held = []

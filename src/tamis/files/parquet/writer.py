@@ -16,8 +16,11 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from tamis.files.checksum import ChecksumSink
+from tamis.files.parquet.pages import PAGE_ROWS, PAGES, note_of
 from tamis.files.protocol import WriteOptions, WrittenFile
 
+_NEVER = 2**30
+"""Bytes at which a page would end before its rows are full."""
 SPARK_VERSION = "4.3.0"
 """What files say wrote them: Spark before 3.0 had another calendar, and readers rebase its dates."""
 PART_ID = "tamis.part"
@@ -52,6 +55,8 @@ class ParquetPartWriter:
         if self._writer is None:
             self._writer = self._open(self._schema.empty_table())
         pairs = {PART_ID: self._options.part_id, "org.apache.spark.sql.parquet.row.metadata": self._options.schema_json, **(notes or {})}
+        if self._blocks:  # the magic, then of each page a header and a body
+            pairs |= {PAGES: note_of(self._sink.writes[1::2])}
         self._writer.add_key_value_metadata({"org.apache.spark.version": SPARK_VERSION} | {k: v for k, v in pairs.items() if v})
         self._sink.keep_tail()
         self._writer.close()
@@ -73,6 +78,8 @@ class ParquetPartWriter:
             store_decimal_as_integer=True,
             write_page_index=True,
             write_page_checksum=True,
+            max_rows_per_page=PAGE_ROWS,
+            data_page_size=_NEVER,
         )
 
 

@@ -140,7 +140,7 @@ public final class TreeText {
             scala.collection.Iterator it = ((scala.collection.Iterable) x).iterator();
             return !it.hasNext() || plain(it.next());
         }
-        return x == null || x instanceof Boolean || x instanceof Number || x instanceof Character || x instanceof String
+        return x == null || x instanceof scala.collection.Map || x instanceof Boolean || x instanceof Number || x instanceof Character || x instanceof String
             || x instanceof UTF8String || x instanceof Decimal || x instanceof byte[] || x instanceof DataType || x instanceof Class
             || x instanceof scala.Enumeration.Value || x.getClass().getSimpleName().equals("NumericEvalContext");
     }
@@ -161,6 +161,8 @@ public final class TreeText {
             quote(Base64.getEncoder().encodeToString((byte[]) x));
         } else if (x instanceof scala.Option) {
             value(((scala.Option) x).isEmpty() ? null : ((scala.Option) x).get());
+        } else if (x instanceof scala.collection.Map) {
+            out.append(((scala.collection.Map) x).isEmpty() ? "{}" : "{\"strange\":\"options\"}");
         } else if (x instanceof DataType) {
             type((DataType) x);
         } else if (x instanceof Class) {

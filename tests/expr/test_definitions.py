@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from tamis import InvalidInput
-from tamis.cli.columns import columns
+from tamis.expr.definitions import columns
 
 TYPES = [
     ("TIMESTAMP", pa.timestamp("us", "UTC")),

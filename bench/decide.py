@@ -1,0 +1,96 @@
+"""Deciding: what a filter costs over many parts whose statistics are in memory, and whether time grows in step with parts, nodes and lists.
+
+``tamis`` decides for all parts at once; nothing is read. Times are the best of a few runs on one core.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from bench.report import Figure, quick, record
+from tamis import expr
+from tamis.domain import decide
+from tamis.stats import TableEvidence
+from tamis.types import INTEGER, LONG, STRING, TIMESTAMP, Field, Schema
+
+SCHEMA = Schema(
+    (Field("ts", TIMESTAMP, True, 1), Field("code", INTEGER, True, 2), Field("user", LONG, True, 3), Field("name", STRING, True, 4))
+)
+START = 1_704_067_200_000_000
+HOUR = 3_600_000_000
+CODES = ", ".join(str(c) for c in range(0, 400, 20))
+TEN = (
+    f"date_trunc('DAY', ts) + INTERVAL 1 DAY > TIMESTAMP'2025-01-10 00:00:00' AND cast(user AS INT) > 5 AND "
+    f"(code IN ({CODES}) OR user < 100 AND code > 7)"
+)
+"""About ten nodes: date_trunc, an interval, a cast, an IN of 20, AND and OR."""
+
+
+def parts(count: int) -> TableEvidence:
+    """Statistics of so many parts of an hour each, with codes and users that lie anywhere."""
+    rng = np.random.default_rng(1)
+    first = START + np.arange(count, dtype=np.int64) * (HOUR // max(1, count // 10_000))
+    code, user = rng.integers(0, 1_000, count).astype(np.int32), rng.integers(0, 10**6, count)
+    instant = pa.timestamp("us", tz="UTC")
+    columns: dict[str, Any] = {"rows": np.full(count, 1_000)}
+    for column_id, kind, low, high, arrow in (
+        (1, "timestamp", first, first + HOUR, instant),
+        (2, "integer", code, code + np.int32(9), pa.int32()),
+        (3, "long", user, user + 500, pa.int64()),
+    ):
+        columns[f"{column_id}|{kind}|lo"] = pa.array(low).cast(arrow)
+        columns[f"{column_id}|{kind}|hi"] = pa.array(high).cast(arrow)
+        columns[f"{column_id}|nulls"] = np.zeros(count, np.int64)
+    return TableEvidence(pa.table(columns), SCHEMA)
+
+
+def best(run: Callable[[], Any], times: int = 5) -> float:
+    """Seconds of the fastest of a few runs."""
+    taken = []
+    for _ in range(times):
+        start = time.perf_counter()
+        run()
+        taken.append(time.perf_counter() - start)
+    return min(taken)
+
+
+def deciding(text: str, evidence: TableEvidence, zone: str = "UTC") -> float:
+    conjuncts = expr.conjuncts(expr.parse(text, SCHEMA, zone=zone))
+    return best(lambda: decide(conjuncts, evidence, now=(START, START)))
+
+
+def listed(count: int) -> str:
+    return f"user IN ({', '.join(str(i * 7) for i in range(count))})"
+
+
+def main() -> None:
+    count = 20_000 if quick() else 1_000_000
+    evidence, tenth = parts(count), parts(count // 10)
+    ten, berlin = deciding(TEN, evidence), deciding(TEN, evidence, "Europe/Berlin")
+    small = deciding(TEN, tenth)
+    nodes = {n: deciding(" OR ".join(f"user + {i} < {i}" for i in range(n)), tenth) for n in (4, 40)}
+    lists = {n: deciding(listed(n), tenth) for n in (4, 1_000, 100_000)}
+    text = listed(100_000)
+    from_text = best(lambda: decide(expr.conjuncts(expr.parse(text, SCHEMA)), tenth), 3)
+    values = pa.array(np.random.default_rng(2).integers(0, 10**6, 2 * count))
+    members = {n: best(lambda n=n: expr.evaluate(expr.parse(listed(n), SCHEMA), {3: values}, len(values))) for n in (4, 1_000)}  # type: ignore[misc]
+    figures = [
+        Figure(f"ten nodes, {count:,} parts", ten, "s", 0.3),
+        Figure(f"ten nodes, {count:,} parts, Europe/Berlin", berlin, "s", 0.3),
+        Figure("time of ten times the parts", ten / small, "×", 12),
+        Figure("time of ten times the nodes", nodes[40] / nodes[4], "×", 12),
+        Figure(f"IN of 100,000 against {count // 10:,} parts", lists[100_000], "s", 0.5),
+        Figure("the same with reading its text", from_text, "s", 0.5),
+        Figure("IN of 1,000 against IN of 4, parts", lists[1_000] / lists[4], "×", 2),
+        Figure("IN of 1,000 against IN of 4, rows", members[1_000] / members[4], "×", 2),
+    ]
+    record("decide", figures, {"lists": {str(k): v for k, v in lists.items()}, "nodes": {str(k): v for k, v in nodes.items()}})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,100 @@
+"""What statistics cost while rows are written: the same parts with collecting on against off. 15 plain columns; a VARIANT of 20 paths; the same documents as text."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from bench.report import Figure, in_turn, record, rounds, rows
+from tamis.exec import WriteSpec, write_parts
+from tamis.expr.documents.encode import encode
+from tamis.types import VARIANT, Schema
+from tamis.types.arrow import from_arrow_schema, to_arrow_type
+
+PLAIN_GOAL, JSON_GOAL = 1.15, 1.6
+PATHS = 20
+
+
+def plain(count: int) -> pa.Table:
+    """Keys, numbers, texts, times; some NULLs, few and many distinct values."""
+    rng = np.random.default_rng(0)
+    ids = np.arange(count)
+    name = pa.array([f"user-{i}" for i in range(50_000)]).take(pa.array(rng.integers(0, 50_000, count)))
+    return pa.table(
+        {
+            "id": ids,
+            "ts": pa.array(ids * 250_000, pa.timestamp("us", "UTC")),
+            "day": pa.array((ids // 5000).astype(np.int32), pa.int32()).cast(pa.date32()),
+            "user": rng.integers(0, 100_000, count).astype(np.int32),
+            "ref": pa.array(rng.integers(0, 2**40, count), mask=ids % 17 == 0),
+            **{f"number{i}": rng.integers(0, 10**6, count) for i in range(3)},
+            **{f"ratio{i}": rng.random(count) * 100 for i in range(3)},
+            "flag": rng.integers(0, 2, count).astype(bool),
+            "name": name,
+            "colour": pa.array(["red", "green", "blue", "black", "white"]).take(pa.array(rng.integers(0, 5, count))),
+            "token": pa.array([f"{v:016x}" for v in rng.integers(0, 2**62, count).tolist()]),
+        }
+    )
+
+
+def documents(count: int) -> list[str]:
+    """Documents of 20 paths: integers, texts, decimals, an object."""
+    rng = np.random.default_rng(1)
+    whole = rng.integers(0, 100_000, (count, 8)).tolist()
+    ratio = np.round(rng.random((count, 4)) * 100, 2).tolist()
+    return [
+        json.dumps(
+            {**{f"k{j}": v for j, v in enumerate(whole[i])}, **{f"s{j}": f"abc{v % 997}" for j, v in enumerate(whole[i][:5])}, **{f"f{j}": v for j, v in enumerate(ratio[i])}, "user": {"id": i, "name": f"x{i}"}},
+            separators=(",", ":"),
+        )
+        for i in range(count)
+    ]  # fmt: skip
+
+
+def variants(texts: list[str]) -> pa.Array:
+    pairs = [encode(text) for text in texts]
+    return pa.StructArray.from_arrays([pa.array([p[k] for p in pairs], pa.binary()) for k in (0, 1)], fields=list(to_arrow_type(VARIANT)))
+
+
+def writing(table: pa.Table, schema: Schema, folder: Path, collect: bool) -> Callable[[int], Any]:
+    batches = table.to_batches(max_chunksize=65_536)
+
+    def run(turn: int) -> None:
+        target = folder / f"{collect}-{turn}"
+        target.mkdir()
+        for _ in write_parts(iter(batches), WriteSpec(url=str(target), schema=schema, collect=collect)):
+            pass
+        shutil.rmtree(target)
+
+    return run
+
+
+def main() -> None:
+    count = rows(1_000_000)
+    texts = documents(max(count // 5, 1))
+    id_column = pa.array(np.arange(len(texts)))
+    cases = [
+        ("15 plain columns", plain(count), PLAIN_GOAL),
+        (f"VARIANT of {PATHS} paths", pa.table([id_column, variants(texts)], names=["id", "body"]), JSON_GOAL),
+        (f"text of {PATHS} paths", pa.table([id_column, pa.array(texts)], names=["id", "body"]), JSON_GOAL),
+    ]
+    figures, detail = [], {}
+    with tempfile.TemporaryDirectory() as home:
+        for name, table, goal in cases:
+            schema = from_arrow_schema(table.schema).assign_ids(0)
+            seconds = in_turn(rounds(), off=writing(table, schema, Path(home), False), on=writing(table, schema, Path(home), True))
+            detail[name] = {"rows": len(table), "seconds": seconds}
+            ratio = seconds["on"]["min"] / seconds["off"]["min"]
+            figures.append(Figure(f"write with statistics on against off: {name}", ratio, "x", goal))
+    record("stats", figures, {"cases": detail})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,256 @@
+"""The page ``which-filters-skip.md``: every function of the catalogue with what it claims, and an example that is decided when the page is made.
+
+An entry without an example of its own gets one that fits its signature, so that adding a function to the catalogue adds it to the page.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import tempfile
+from collections.abc import Iterator
+from itertools import product
+from typing import Any
+
+import pyarrow as pa
+
+import tamis
+from tamis import expr
+from tamis.errors import TamisError
+from tamis.expr import Call, Expr, Mode, Opaque
+from tamis.expr.catalogue import Claim, Function, Partial
+from tamis.expr.sql import literal
+
+MONTHS = 12
+NOW = dt.datetime(2024, 12, 31, tzinfo=dt.UTC)
+
+HEAD = """# Which of my filters skip?
+
+Each line below is a filter over the same table, and how many of its twelve parts are read for it. The numbers are decisions of the program, made when this page was
+generated (`docs/generate.py`); the same question about your own table is answered by `tamis explain TABLE --where "…"`.
+
+The table holds the year 2024, a part for each month. `ts` (timestamp), `day` (date), `at` (timestamp without zone), `i` (0 to 1199), `l`, `x` (double), `m` (decimal), `s` and `code`
+(texts), `body` (JSON text), `tags` (array) rise with time; `user` does not: every part has all its values. `u` is NULL in every other month, `late` is true from July on,
+`st.k` is the number of the month.
+
+A part is skipped when the filter is *proved* true for none of its rows, and proved to fail for none of them ([how](how-skipping-works.md)). So three things decide: whether
+a function's result follows from bounds (*claims*), whether it can fail (under ANSI; `try_…` gives NULL instead), and whether the bounds of its columns are narrow: cluster the table by what most filters are about.
+
+| claim | means |
+| --- | --- |
+| rises, falls | never the other way when this argument grows: bounds are mapped end by end |
+| one or the other | monotone, but which way depends on the other arguments: all corners are looked at |
+| single values | exact where the part holds one value of it, else nothing |
+| rule | has a rule of its own: comparisons, logic, branches, prefixes |
+"""
+
+TITLES = {
+    "compare": "Comparisons",
+    "logic": "AND, OR, NOT",
+    "conditional": "Branches and NULL",
+    "arithmetic": "Arithmetic",
+    "casts": "Casts",
+    "days": "Dates",
+    "fields": "Parts of dates and times",
+    "truncate": "Truncation",
+    "instants": "Times and intervals",
+    "epoch": "Epochs",
+    "calendar": "More of dates and times",
+    "patterns": "Times as text, text as times",
+    "rounding": "Rounding",
+    "strings": "More of text",
+    "collections": "Arrays and maps",
+    "documents": "JSON in text",
+    "variants": "VARIANT",
+    "text": "Text",
+}
+
+EXAMPLES = {
+    "eq": "i = 550", "ne": "i <> 550", "lt": "ts < '2024-02-01'", "le": "day <= '2024-01-31'", "gt": "ts > current_timestamp() - INTERVAL 30 DAYS", "ge": "code >= 'ORD-11'",
+    "null_safe_eq": "u <=> NULL", "is_null": "u IS NULL", "is_not_null": "u IS NOT NULL", "is_nan": "isnan(x)", "in": "i IN (5, 550, 1150)",
+    "and": "i > 300 AND i < 400", "or": "i < 100 OR i >= 1100", "not": "NOT (i < 1100)",
+    "coalesce": "coalesce(u, 'none') = 'none'", "case": "CASE WHEN i < 600 THEN 'low' ELSE 'high' END = 'low'", "greatest": "greatest(i, 1000) > 1100", "least": "least(i, 100) < 50",
+    "add": "i + 1 > 1100", "subtract": "l - i < 100", "multiply": "i * 2 > 2200", "divide": "i / 2 > 560", "div": "i div 100 = 5", "remainder": "i % 2 = 0", "negate": "-i > -50", "abs": "abs(i) < 50",
+    "cast": "CAST(ts AS DATE) = '2024-03-05'", "date_add": "date_add(day, 30) > '2025-01-15'", "date_sub": "date_sub(day, 7) < '2024-01-01'", "add_months": "add_months(day, 1) > '2025-01-15'",
+    "last_day": "last_day(day) = '2024-02-29'", "datediff": "datediff('2025-01-01', day) < 20", "subtract_dates": "DATE'2025-01-01' - day < INTERVAL 20 DAYS",
+    "year": "year(ts) = 2023", "month": "month(day) = 2", "quarter": "quarter(day) = 4", "hour": "hour(ts) = 3", "date_trunc": "date_trunc('MONTH', ts) = '2024-03-01'", "trunc": "trunc(day, 'MONTH') = '2024-03-01'",
+    "timestamp_add": "ts + INTERVAL 30 DAYS > '2025-01-15'", "timestamp_add_months": "ts + INTERVAL 1 MONTH > '2025-01-15'", "subtract_timestamps": "TIMESTAMP'2025-01-01 00:00:00' - ts < INTERVAL 20 DAYS",
+    "timestamp_seconds": "timestamp_seconds(l) < '1970-01-01 00:10:00'", "starts_with": "startswith(s, 'c')", "like": "s LIKE 'c%'", "substring": "substring(s, 1, 1) = 'd'", "concat": "concat('id-', code) < 'id-ORD-01'",
+    "date_format": "date_format(ts, 'yyyy-MM') = '2024-03'",
+    "from_unixtime": "from_unixtime(l) < '1970-01-01 00:10:00'",
+    "get_json_object": "get_json_object(body, '$.seq') = '550'",
+    "from_json": "from_json(body, 'seq INT').seq > 1100",
+    "round": "round(x) = 5",
+    "bround": "bround(x) = 5",
+    "sign": "sign(i - 600) < 0",
+    "from_utc_timestamp": "from_utc_timestamp(ts, 'Asia/Tokyo') > '2024-12-20'",
+    "to_utc_timestamp": "to_utc_timestamp(at, 'Asia/Tokyo') > '2024-12-20'",
+    "make_date": "make_date(2024, st.k + 1, 1) = '2024-03-01'",
+    "timestampdiff": "timestampdiff(DAY, ts, TIMESTAMP'2025-01-01 00:00:00') < 20",
+    "array_contains": "array_contains(tags, 't3')",
+    "element_at": "element_at(tags, 1) = 't3'",
+    "array_size": "size(tags) > 1",
+    "exists": "exists(tags, t -> t = 't3')",
+    "forall": "forall(tags, t -> t = 't3')",
+    "upper": "upper(s) = 'C000'", "length": "length(u) > 3", "contains": "contains(s, '9')", "ends_with": "endswith(s, '9')",
+}  # fmt: skip
+
+FORMS = [
+    "ts >= '2024-06-29' AND ts < '2024-07-02'", "ts BETWEEN '2024-03-01' AND '2024-03-05'", "to_date(ts) = '2024-03-05'", "ts::date >= '2024-12-01'", "day = current_date() - 3",
+    "year(ts) = 2024 AND month(ts) = 2", "i BETWEEN 100 AND 250", "i NOT IN (5, 6)", "i > 500 AND i < 300", "nullif(i, 0) > 1150", "st.k = 4", "late", "NOT late", "m > 100.5", "l = '5000'", "x > 11 AND NOT isnan(x)",
+    "left(s, 1) IN ('a', 'b')", "if(late, i, 0) = 0", "i < 100 AND hash(user) = 3", "get_json_object(body, '$.seq')::bigint = 550", "user = 7 AND ts > '2024-12-15'",
+]  # fmt: skip
+
+NOT = {
+    "user = 7": "The value lies between the bounds in every part: rows are not ordered by it. Cluster by it, or give it an index.",
+    "hash(i) = 3": "A hash scatters its argument: nothing about a range of arguments bounds the results.",
+    "my_function(i) = 3": "A function of your own may return anything, NULL, or fail. The rest of the filter still skips, if it stands before it.",
+    "rand() < 0.5": "Not a function of the row.",
+    "s LIKE '%9'": "Bounds are ordered by how texts begin; nothing follows about how they end.",
+    "contains(s, '99')": "As above.",
+    "s RLIKE '^[ab]'": "What a regular expression matches is not a range of texts in general. Write a prefix as LIKE.",
+    "length(s) = 4": "Short and long texts lie between any two bounds.",
+    "md5(s) = 'x'": "As for hashes.",
+    "hour(ts) = 3": "Every day has all hours. In a part that spans less than a day it skips.",
+    "i % 10 = 3": "Every run of ten numbers has all remainders. In a part that spans fewer it may skip.",
+    "1 / (user - 50) > 5": "It might fail (`user` may be 50), and an error is part of the answer. `try_divide` does not fail; a condition before it that excludes such rows helps too.",
+    "x = 'NaN' OR user = 7": "One side of an OR that may be true is enough.",
+}
+"""Filters that read everything, and why nothing better is possible; those that skip now are left out of the page."""
+
+
+def page() -> str:
+    with tempfile.TemporaryDirectory() as home:
+        table = _table(f"{home}/t")
+        lines = [HEAD, "## Filters as people write them", "", "| filter | parts read |", "| --- | --- |"]
+        lines += [f"| `{text}` | {_read(table, text)} |" for text in FORMS]
+        families: dict[str, list[str]] = {}
+        for function in expr.entries():
+            if function.sql or function.name in EXAMPLES:
+                families.setdefault(_family(function), []).append(_line(table, function))
+        for family in [*TITLES, *(f for f in families if f not in TITLES)]:
+            lines += ["", f"## {TITLES.get(family, family.replace('_', ' ').capitalize())}", ""]
+            lines += [
+                "| function | example | parts read | claims | condition |",
+                "| --- | --- | --- | --- | --- |",
+                *families.get(family, []),
+            ]
+        lines += ["", "## What does not skip, and why nothing better is possible", ""]
+        lines += ["| filter | `explain` says | why |", "| --- | --- | --- |"]
+        lines += [f"| `{_cell(text)}` | {_cell(_why(table, text))} | {why} |" for text, why in NOT.items() if _read(table, text) == MONTHS]
+    return "\n".join(lines) + "\n"
+
+
+def _table(path: str) -> tamis.Table:
+    """The table that the page is about."""
+    table: Any = None
+    for month in range(MONTHS):
+        first = dt.datetime(2024, month + 1, 1, tzinfo=dt.UTC)
+        rows = []
+        for n in range(0, 100, 4):
+            ts = first + dt.timedelta(hours=6.5 * n)
+            i = month * 100 + n
+            rows.append(
+                {"ts": ts, "day": ts.date(), "at": ts.replace(tzinfo=None), "i": i, "l": 10 * i, "x": i / 100, "s": f"{chr(97 + month)}{n:03d}", "code": f"ORD-{i:04d}",
+                 "user": n * 37 % 100, "u": None if month % 2 else "set", "late": month >= 6, "st": {"k": month}, "body": json.dumps({"seq": i}), "tags": [f"t{month}"]}
+            )  # fmt: skip
+        schema = pa.Table.from_pylist(rows).schema
+        for name, kind in {"ts": pa.timestamp("us", "UTC"), "at": pa.timestamp("us"), "i": pa.int32(), "u": pa.string()}.items():
+            schema = schema.set(schema.get_field_index(name), pa.field(name, kind))
+        data = pa.Table.from_pylist(rows, schema=schema)
+        data = data.append_column("m", pa.array([r["i"] / 10 for r in rows]).cast(pa.decimal128(10, 2)))
+        table = table or tamis.create(path, data.schema, cluster_by=["ts"])
+        table.append(data)
+    return table  # type: ignore[no-any-return]
+
+
+def _read(table: tamis.Table, text: str) -> int:
+    """How many parts are read."""
+    return int(table.explain(text, now=NOW).parts.kept)
+
+
+def _why(table: tamis.Table, text: str) -> str:
+    return "; ".join(e["reason"] for e in table.explain(text, now=NOW).not_skipped_because)
+
+
+def _family(function: Function) -> str:
+    return str((function.kernel or function.combine or function.resolve).__module__).rpartition(".")[2]
+
+
+def _line(table: tamis.Table, function: Function) -> str:
+    text, call = _example(table, function)
+    names = ", ".join(f"`{name}`" for name in function.sql) or f"`{function.name.replace('_', ' ')}`"
+    if call is None:
+        return f"| {_cell(names)} | | | {_claims(function, None)} | {function.note} |"
+    partial = Partial.NEVER if call.mode is Mode.TRY else function.partial(call)
+    fails = {Partial.NEVER: "", Partial.OUTSIDE: "can fail at its limits; ", Partial.ANYWHERE: "can fail; "}[partial]
+    note = function.note or ("while the larger unit stays the same" if function.guard else "")
+    return f"| {_cell(names)} | `{_cell(text)}` | {_read(table, text)} | {_claims(function, call)} | {(fails + note).rstrip('; ')} |"
+
+
+def _claims(function: Function, call: Call | None) -> str:
+    """What is claimed of the example's call, an argument after the other."""
+    words = {Claim.UP: "rises", Claim.DOWN: "falls", Claim.EITHER: "one or the other", Claim.FIXED: "single values"}
+    if function.claims is None or call is None:
+        return "rule" if function.rule else "single values"
+    claims = function.claims(call)
+    moving = [words[c] for c, arg in zip(claims, call.args, strict=False) if not isinstance(arg, expr.Literal)]
+    return ", ".join(dict.fromkeys(moving)) or "single values"
+
+
+def _example(table: tamis.Table, function: Function) -> tuple[str, Call | None]:
+    """A filter with a call of the function in it, and that call."""
+    schema = table.snapshot.head.schema
+    assert schema is not None
+    for text in [EXAMPLES[function.name]] if function.name in EXAMPLES else _guesses(table, function):
+        try:
+            tree = expr.parse(text, schema)
+        except TamisError:
+            continue
+        if not any(isinstance(node, Opaque) for node in tree.walk()):
+            for node in tree.walk():
+                if isinstance(node, Call) and node.function == function.name:
+                    return text, node
+    return "", None
+
+
+ARGUMENTS = ["code", "ts", "day", "i", "x", "m", "2", "'a'", "DATE'2024-06-01'"]
+
+
+def _guesses(table: tamis.Table, function: Function) -> Iterator[str]:
+    """Calls over columns and constants until one fits as it stands; its result is compared with what a row of June gives."""
+    row = table.scan("i = 500").to_arrow()
+    schema = table.snapshot.head.schema
+    assert schema is not None
+    for args in (*product(ARGUMENTS, repeat=1), *product(ARGUMENTS, repeat=2)):
+        made = f"{function.sql[0]}({', '.join(args)})" if function.sql else ""
+        try:
+            tree = expr.parse(f"{made} IS NULL", schema)
+        except TamisError:
+            continue
+        call = next((n for n in tree.walk() if isinstance(n, Call) and n.function == function.name), None)
+        if (
+            call is None
+            or not expr.columns(call)
+            or any(isinstance(n, Opaque) or (isinstance(n, Call) and n.function == "cast") for n in tree.walk())
+        ):
+            continue
+        value = _value(call, row, schema)
+        if value is not None and "NULL" not in value:
+            yield made if str(call.type) == "boolean" else f"{made} = {value}"
+
+
+def _value(call: Expr, row: pa.Table, schema: Any) -> str | None:
+    """What the call gives for the row, as SQL; None where it has no literal."""
+    from tamis.expr.evaluate import plain
+
+    try:
+        batch = {f.id: row.column(f.name).combine_chunks() for f in schema}
+        out = expr.evaluate(call, batch, 1).values
+        return literal(plain(out[0] if isinstance(out, pa.Array) else out), call.type)
+    except (TamisError, TypeError, ValueError, KeyError, pa.ArrowException):
+        return None
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")

@@ -1,0 +1,76 @@
+"""The command compact."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from tamis.cli.arguments import Json, Place, Stored, Where, names, pairs
+from tamis.cli.output import console, print_json, print_rows, say
+from tamis.cli.progress import progress
+
+
+def compact(
+    table: Place,
+    where: Where = None,
+    cluster_by: Annotated[
+        str | None, typer.Option("--cluster-by", metavar="COLUMNS", help="Sort by these columns together, along a curve.")
+    ] = None,
+    curve: Annotated[str, typer.Option(help="The curve of --cluster-by: hilbert or zorder.")] = "hilbert",
+    max_bytes: Annotated[int | None, typer.Option(min=1, metavar="B", help="Read at most about so much.")] = None,
+    max_seconds: Annotated[float | None, typer.Option(min=0, metavar="S", help="Begin nothing that would end later.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and why.")] = False,
+    spark: Annotated[bool, typer.Option("--spark", help="Let a local Spark do the work.")] = False,
+    storage_option: Stored = None,
+    json: Json = False,
+) -> None:
+    """Merge small parts into few, sort them, drop deleted rows; the table's rows stay the same.
+
+    Bounded by its limits, and safe to stop: the next call goes on. Readers and writers never notice.
+    """
+    import tamis
+
+    held = tamis.open(table, storage_options=pairs(storage_option, "--storage-option"))
+    arguments: dict[str, Any] = {"max_bytes": max_bytes, "cluster_by": names(cluster_by), "curve": curve}
+    plan: Any = held.compact(where, dry_run=True, **arguments)
+    if dry_run:
+        print_json(plan.as_dict()) if json else _show(plan)
+        return
+    arguments["max_seconds"] = max_seconds
+    with progress(f"Compacting {sum(len(g.parts) for g in plan.groups):,} parts", plan.bytes) as advance:
+        if spark:
+            from tamis.cli.session import spark_session
+
+            with spark_session() as session:
+                done: Any = held.compact(where, spark=session, progress=advance, **arguments)
+        else:
+            done = held.compact(where, progress=advance, **arguments)
+    if json:
+        print_json(done.as_dict())
+        return
+    say(
+        f"{done.parts_removed:,} parts became {done.parts_added:,} in {done.commits:,} commits; {done.rows_dropped:,} deleted rows are gone; "
+        f"{done.conflicts:,} times it gave way to other writers; {done.later:,} groups are left to the next call."
+    )
+    show_clustering(held.refresh())
+
+
+def show_clustering(held: Any) -> None:
+    """The figures of each clustering column, and a line of bars: how many runs lie over one another along the column's range."""
+    found = held.detail()["clustering"][0].as_py()
+    if found:
+        shown = [[c["column"], f"{c['average_overlap']:.1f}", f"{c['average_depth']:.1f}", c["max_depth"], c["picture"]] for c in found]
+        print_rows(["clustered by", "overlap", "depth", "deepest", "runs, from the lowest value to the highest"], shown)
+
+
+def _show(plan: Any) -> None:
+    from tamis.scan.render import counted, size
+
+    if not plan.groups:
+        console().print(f"Nothing to do at version {plan.version}.")
+        return
+    rows = [[len(g.parts), f"{g.rows:,}", f"{g.deleted:,}", size(g.bytes), ", ".join(g.reasons)] for g in plan.groups]
+    print_rows(["parts", "rows", "deleted", "bytes", "because of"], rows, f"At version {plan.version}, one commit a line")
+    if plan.later:
+        say(f"{counted(len(plan.later), 'group')} more would be left to the next call.")

@@ -1,0 +1,69 @@
+"""The commands ``tamis index create | drop | repair | list``."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from tamis.cli.arguments import Json, Place, Stored, names, pairs
+from tamis.cli.output import print_json, print_rows, say
+
+Name = Annotated[str, typer.Argument(metavar="INDEX", help="The name of the index.")]
+
+
+def create(
+    table: Place,
+    index: Name,
+    columns: Annotated[str, typer.Argument(metavar="COLUMNS", help="Columns or fields of structs, separated by commas.")],
+    build: Annotated[str, typer.Option(help="with_write: with every load. deferred: when it is repaired.")] = "with_write",
+    storage_option: Stored = None,
+    json: Json = False,
+) -> None:
+    """Make a secondary index, and build it for what is there."""
+    done = _open(table, storage_option).create_index(index, names(columns), build=build)
+    _told(done, json, f"Made the index {index}; {done.bytes_written:,} bytes were written.")
+
+
+def drop(table: Place, index: Name, storage_option: Stored = None, json: Json = False) -> None:
+    """Drop a secondary index."""
+    _told(_open(table, storage_option).drop_index(index), json, f"Dropped the index {index}.")
+
+
+def repair(
+    table: Place,
+    index: Annotated[str | None, typer.Argument(metavar="[INDEX]", help="One index only.")] = None,
+    segments: Annotated[str | None, typer.Option(metavar="IDS", help="These segments only, separated by commas.")] = None,
+    storage_option: Stored = None,
+    json: Json = False,
+) -> None:
+    """Build what is missing; safe to stop, the next call goes on."""
+    done = _open(table, storage_option).repair_index(index, list(names(segments)) if segments else None)
+    _told(
+        done,
+        json,
+        f"{done.parts_added:,} index parts were built, {done.bytes_written:,} bytes." if done.parts_added else "Nothing was missing.",
+    )
+
+
+def list_(table: Place, storage_option: Stored = None, json: Json = False) -> None:
+    """Show indexes: columns, size, how many segments are covered, and why others are not."""
+    found = _open(table, storage_option).indexes()
+    if json:
+        print_json([entry.as_dict() for entry in found])
+        return
+    rows = [(e.name, ", ".join(e.columns), e.build, f"{len(e.covered):,}", f"{len(e.missing):,}", f"{e.bytes:,}") for e in found]
+    print_rows(("index", "columns", "build", "covered", "missing", "bytes"), rows)
+    for entry in found:
+        for segment, why in entry.missing.items():
+            say(f"{entry.name}: segment {segment} is not covered: {why}")
+
+
+def _open(table: str, storage_option: list[str] | None) -> Any:
+    import tamis
+
+    return tamis.open(table, storage_options=pairs(storage_option, "--storage-option"))
+
+
+def _told(done: Any, json: bool, text: str) -> None:
+    print_json(done.as_dict()) if json else say(text)

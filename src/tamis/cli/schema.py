@@ -1,0 +1,65 @@
+"""Commands about a table's schema: show, check, evolve."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from tamis.cli.arguments import Json, Place, Stored, pairs
+from tamis.cli.output import print_json, print_rows, say
+
+New = Annotated[
+    str, typer.Argument(metavar="DDL", help='All columns that the table is to have, e.g. "ts TIMESTAMP NOT NULL, user BIGINT".')
+]
+
+program = typer.Typer(name="schema", help="Show a table's schemas; check and make the next one.", no_args_is_help=True)
+
+
+def show(table: Place, storage_option: Stored = None, json: Json = False) -> None:
+    """List the table's schemas, what each changed, and how many parts still carry it."""
+    import tamis
+
+    held = tamis.open(table, storage_options=pairs(storage_option, "--storage-option"))
+    rows = held.metadata("schemas").to_pylist()
+    if json:
+        print_json([{name: value for name, value in row.items() if name != "json"} for row in rows])
+        return
+    print_rows(["schema", "parts", "changes"], [[r["schema_id"], r["parts"], "; ".join(r["changes"])] for r in rows])
+
+
+def check(table: Place, schema: New, storage_option: Stored = None, json: Json = False) -> None:
+    """Say whether the table may have this schema next, and whom that would fence; exits with 1 if it may not."""
+    _evolve(table, schema, storage_option, json, dry_run=True)
+
+
+def evolve(
+    table: Place,
+    schema: New,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would change, and whom it would fence.")] = False,
+    storage_option: Stored = None,
+    json: Json = False,
+) -> None:
+    """Make this the table's schema, by metadata alone: columns match by name, others are dropped or added."""
+    _evolve(table, schema, storage_option, json, dry_run=dry_run)
+
+
+def _evolve(table: str, schema: str, storage_option: list[str] | None, json: bool, *, dry_run: bool) -> None:
+    import tamis
+    from tamis.expr.definitions import columns
+    from tamis.schema import Evolution
+
+    held = tamis.open(table, storage_options=pairs(storage_option, "--storage-option"))
+    planned = held.compare_and_evolve_schema(held.schema_id, columns(schema), dry_run=True)
+    assert isinstance(planned, Evolution)
+    told = planned.as_dict()
+    if not dry_run:
+        told["schema_id"] = held.compare_and_evolve_schema(held.schema_id, columns(schema))
+    if json:
+        print_json({**told, "dry_run": dry_run})
+        return
+    print_rows(["change"], [[change] for change in planned.changes])
+    print_rows(
+        ["fences readers of", "because it", "in schemas"], [[f.column, f.why, ", ".join(map(str, f.schema_ids))] for f in planned.fences]
+    )
+    say(f"The table {'would be' if dry_run else 'is'} at schema {told['schema_id']}.")

@@ -1,0 +1,57 @@
+"""The command vacuum."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from typing import Annotated
+
+import typer
+
+from tamis.cli.arguments import Json, Place, Stored, pairs
+from tamis.cli.output import print_json, print_rows, say
+from tamis.cli.progress import progress
+
+SHOWN = 20
+"""Objects that a person sees of a dry run."""
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+
+
+def length(text: str) -> timedelta:
+    """``7d``, ``36h``, ``90m`` as a length of time. Exits with a usage error for what is none."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smhdw])", text.strip())
+    if match is None:
+        raise typer.BadParameter(f"{text!r} is no length of time such as 7d, 36h or 90m.", param_hint="--retention")
+    return timedelta(**{_UNITS[match[2]]: float(match[1])})
+
+
+def vacuum(
+    table: Place,
+    retention: Annotated[str, typer.Option(metavar="TIME", help="How far back versions stay readable: 7d, 36h, 90m.")] = "7d",
+    yes: Annotated[bool, typer.Option("--yes", help="Remove; without it, only say what would be removed.")] = False,
+    storage_option: Stored = None,
+    json: Json = False,
+) -> None:
+    """Remove files that no version within the retention needs, and what failed writes left. Only says what it would do, unless told --yes."""
+    import tamis
+    from tamis.scan.render import counted, size
+
+    held, keep = tamis.open(table, storage_options=pairs(storage_option, "--storage-option")), length(retention)
+    done = held.vacuum(keep)
+    if yes:
+        with progress(f"Removing {len(done.objects):,} objects", done.bytes) as advance:
+            done = held.vacuum(keep, dry_run=False, progress=advance)
+    if json:
+        print_json({**done.as_dict(), "paths": done.objects["path"].to_pylist()})
+        return
+    if not yes and len(done.objects):
+        shown = done.objects.slice(0, SHOWN).to_pylist()
+        print_rows(
+            ["object", "size", "days old", "why"],
+            [[r["path"], size(r["bytes"]), f"{r['age_seconds'] / 86400:.1f}", r["reason"]] for r in shown],
+        )
+    verb = "Removed" if yes else "Would remove"
+    failed = f" {counted(done.failed, 'object')} could not be removed." if done.failed else ""
+    say(f"{verb} {counted(len(done.objects), 'object')}, {size(done.bytes)}. Versions from {done.oldest_version} on stay readable.{failed}")
+    if not yes and len(done.objects):
+        say("Nothing was removed: add --yes.")

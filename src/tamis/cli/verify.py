@@ -1,0 +1,33 @@
+"""The command verify."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from tamis.cli.arguments import Json, Place, Stored, pairs
+from tamis.cli.output import fail, print_json, print_rows, say
+from tamis.cli.progress import progress
+
+
+def verify(
+    table: Place,
+    quick: Annotated[bool, typer.Option("--quick", help="Metadata and sizes only: read no data file.")] = False,
+    storage_option: Stored = None,
+    json: Json = False,
+) -> None:
+    """Compare log, manifests, checksums and data files with each other; exits with 1 if anything is wrong."""
+    import tamis
+    from tamis.scan.render import counted
+
+    held = tamis.open(table, storage_options=pairs(storage_option, "--storage-option"))
+    with progress("Verifying", 0 if quick else int(held.detail()["size_in_bytes"][0].as_py() or 0)) as advance:
+        found = held.verify(data=not quick, progress=advance)
+    if json:
+        print_json(found.as_dict())
+    elif not found.ok:
+        print_rows(found.problems.column_names, [list(row.values()) for row in found.problems.to_pylist()])
+    if not found.ok:
+        fail(f"[NOT_WELL] {counted(len(found.problems), 'problem')} found in {held.path}.")
+    say(f"All is well: {counted(found.commits, 'commit')}, {counted(found.objects, 'data file')}, {counted(found.parts, 'part')} read.")

@@ -1,0 +1,38 @@
+"""A stream that has to be looked at more than once: in memory while it is small, else in a temporary file that the system pages in."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyarrow as pa
+
+MEMORY = 128 * 2**20
+"""Bytes up to which a stream stays in memory."""
+
+
+@contextmanager
+def spooled(reader: pa.RecordBatchReader, memory_bytes: int = MEMORY) -> Iterator[pa.Table]:
+    """All rows of ``reader`` as a table, as long as the context lasts."""
+    held: list[pa.RecordBatch] = []
+    size = 0
+    for batch in reader:
+        held.append(batch)
+        size += batch.nbytes
+        if size > memory_bytes:
+            break
+    else:
+        yield pa.Table.from_batches(held, schema=reader.schema)
+        return
+    with tempfile.TemporaryDirectory(prefix="tamis-spool-") as folder:
+        path = Path(folder) / "rows"
+        with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, reader.schema) as writer:
+            for batch in held:
+                writer.write_batch(batch)
+            held.clear()
+            for batch in reader:
+                writer.write_batch(batch)
+        with pa.memory_map(str(path)) as source, pa.ipc.open_file(source) as found:
+            yield found.read_all()

@@ -1,0 +1,70 @@
+"""Paths into a JSON document: ``$.user.ids[0]['a key']``.
+
+A path is its steps: a key (text), or the position of an element (int). Spark's two grammars (``get_json_object``, ``variant_get``) agree
+on what is taken here; wildcards, and what one of them reads in its own way (blanks beside separators), have no steps: unknown.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+Step = str | int
+Steps = tuple[Step, ...]
+
+ELEMENT = -1
+"""The step to any element of a list, in statistics: they do not tell positions apart."""
+
+_STEP = re.compile(
+    r"""\.(?P<name>[^\s.\[\]'"*?][^.\[\]'"*?]*)
+      | \['(?P<single>[^\s'"*?][^'*?]*)'\]
+      | \["(?P<double>[^\s'"*?][^"*?]*)"\]
+      | \[(?P<index>\d{1,9})\]""",
+    re.VERBOSE,
+)
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_ASKED = re.compile(r"[^\s'\"*?][^'\"*?]*")
+
+
+@lru_cache(maxsize=4096)
+def steps_of(text: str) -> Steps | None:
+    """The steps that ``text`` says; None where it is not understood."""
+    if not text.startswith("$"):
+        return None
+    at, steps = 1, list[Step]()
+    while at < len(text):
+        match = _STEP.match(text, at)
+        if match is None:
+            return None
+        index = match["index"]
+        steps.append(int(index) if index is not None else match["name"] or match["single"] or match["double"])
+        at = match.end()
+    return tuple(steps)
+
+
+def text_of(steps: Steps) -> str | None:
+    """``steps`` as a path that ``steps_of`` and Spark read; None where a key cannot be said in one."""
+    out = "$"
+    for step in steps:
+        if isinstance(step, int):
+            out += f"[{step}]"
+        elif _PLAIN.fullmatch(step):
+            out += f".{step}"
+        elif _ASKED.fullmatch(step):
+            out += f"['{step}']"
+        else:
+            return None
+    return out
+
+
+def stored(steps: Steps) -> str:
+    """One text for each sequence of steps, whatever its keys hold, positions as ``[*]``: what statistics are found by."""
+    out = ["$"]
+    for step in steps:
+        if isinstance(step, int):
+            out.append("[*]")
+        elif _PLAIN.fullmatch(step):
+            out.append(f".{step}")
+        else:
+            out.append("['" + step.replace("\\", "\\\\").replace("'", "\\'") + "']")
+    return "".join(out)

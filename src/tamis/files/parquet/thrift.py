@@ -1,0 +1,71 @@
+"""As much of Thrift's compact protocol as a Parquet footer of our own needs. Field numbers are those of parquet.thrift."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+_PHYSICAL = {
+    name: at for at, name in enumerate(("BOOLEAN", "INT32", "INT64", "INT96", "FLOAT", "DOUBLE", "BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY"))
+}
+_CODECS = {"UNCOMPRESSED": 0, "SNAPPY": 1, "GZIP": 2, "LZO": 3, "BROTLI": 4, "LZ4": 5, "ZSTD": 6, "LZ4_RAW": 7}
+_I32, _I64, _BINARY, _LIST, _STRUCT = 5, 6, 8, 9, 12
+_PLAIN, _RLE, _RLE_DICTIONARY = 0, 3, 8
+_STOP = b"\x00"
+
+
+def varint(value: int) -> bytes:
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def _number(value: int) -> bytes:
+    return varint(value << 1)  # zigzag; none of ours is negative
+
+
+def _header(kind: int, size: int) -> bytes:
+    return bytes([size << 4 | kind]) if size < 15 else bytes([0xF0 | kind]) + varint(size)
+
+
+@lru_cache(4096)
+def _constant(kind: str, name: str, codec: str) -> bytes:
+    """Fields 1 to 4 of a column's metadata: physical type, encodings, path, codec."""
+    text = name.encode()
+    encodings = _header(_I32, 3) + _number(_PLAIN) + _number(_RLE) + _number(_RLE_DICTIONARY)
+    return (
+        bytes([0x10 | _I32])
+        + _number(_PHYSICAL[kind])
+        + bytes([0x10 | _LIST])
+        + encodings
+        + bytes([0x10 | _LIST])
+        + _header(_BINARY, 1)
+        + varint(len(text))
+        + text
+        + bytes([0x10 | _I32])
+        + _number(_CODECS[codec])
+    )
+
+
+def column_chunk(kind: str, name: str, codec: str, values: int, size: int, data: int, dictionary: int | None) -> bytes:
+    """A ColumnChunk of ``size`` bytes whose data pages begin at ``data``. What it takes up when decompressed is not known, and not needed."""
+    number = bytes([0x10 | _I64])
+    meta = _constant(kind, name, codec) + number + _number(values) + number + _number(size) + number + _number(size)
+    meta += bytes([0x20 | _I64]) + _number(data)
+    if dictionary is not None:
+        meta += bytes([0x20 | _I64]) + _number(dictionary)
+    return bytes([0x20 | _I64]) + _number(0) + bytes([0x10 | _STRUCT]) + meta + _STOP + _STOP
+
+
+def row_group(chunks: Sequence[bytes], rows: int) -> bytes:
+    number = bytes([0x10 | _I64])
+    return bytes([0x10 | _LIST]) + _header(_STRUCT, len(chunks)) + b"".join(chunks) + number + _number(0) + number + _number(rows) + _STOP
+
+
+def seal_footer(head: bytes, rows: int, groups: Sequence[bytes]) -> bytes:
+    """The footer that begins with ``head`` (version and schema), with its length and the magic."""
+    footer = head + bytes([0x10 | _I64]) + _number(rows) + bytes([0x10 | _LIST]) + _header(_STRUCT, len(groups)) + b"".join(groups) + _STOP
+    return footer + len(footer).to_bytes(4, "little") + b"PAR1"

@@ -1,0 +1,136 @@
+"""Reading Vortex: chosen rows × columns, decoded by the library, one column after another.
+
+One scan of several columns fetches what lies between them too; a scan of each column by itself fetches that column's segments, and takes a few hundred
+microseconds (docs/design/0014). Segments are kept while the part is open, up to ``CACHE_BYTES``: neighbouring blocks share them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from tamis.errors import CorruptData
+from tamis.files.corrupt import corrupt
+from tamis.files.named import NamedColumns, Ordinals
+from tamis.files.protocol import IoCounters, PartRef, Piece
+from tamis.files.recent import Recent
+from tamis.files.sealed import Sealed, open_sealed
+from tamis.files.stored import stored_type
+from tamis.files.vortex.library import keep, vortex
+from tamis.types import Field, Schema
+from tamis.types.arrow import to_arrow_type
+
+CACHE_BYTES = 64 * 2**20
+_FOOTERS = 256
+_footers = Recent[Any](_FOOTERS)
+
+
+def open_vortex(store: Any, ref: PartRef, schema: Schema) -> VortexPart:
+    """The part, its seal checked. ``schema`` is the one that it was written under. Raises ``CorruptData``, and ``InvalidInput`` without the library."""
+    vortex()
+    return VortexPart(open_sealed(store, ref), schema)
+
+
+class VortexPart:
+    """One open Vortex file (see ``PartFile``). Not for several threads at once."""
+
+    def __init__(self, source: Sealed, schema: Schema) -> None:
+        self._source, self._columns = source, NamedColumns(source.seal, schema)
+        self._access = _Access(source)
+        ref, module = source.ref, vortex()
+        key = (ref.path, ref.bytes, ref.checksum, source.seal.crcs[-1:].tobytes())
+        with self._decoding("its footer"):
+            cache = module.SegmentCache(CACHE_BYTES) if hasattr(module, "SegmentCache") else None
+            shared = {"segment_cache": cache, "cache_key": ref.part_id or ref.path} if cache is not None else {}
+            self._file = module.open_readable(self._access, footer=_footers.get(key), **shared)
+            _footers.put(key, self._file.footer, 1)
+        if self._columns.fields and len(self._file) != ref.rows:
+            raise corrupt(ref, f"has {len(self._file)} rows instead of {ref.rows}")
+
+    @property
+    def block_rows(self) -> Sequence[int]:
+        return self._source.seal.blocks
+
+    @property
+    def io(self) -> IoCounters:
+        return self._source.io
+
+    def read(self, columns: Sequence[int], blocks: Sequence[int], rows: Ordinals | None = None) -> Iterator[Piece]:
+        fields, starts = self._columns.wanted(columns), self._columns.starts
+        if rows is None:
+            for run in self._columns.runs(blocks):
+                first, end = int(starts[run[0]]), int(starts[run[-1] + 1])
+                arrays = [self._range(f, first, end) for f in fields]
+                yield Piece(run[0], np.arange(first, end), self._columns.batch(fields, arrays, end - first))
+            return
+        block_of = np.searchsorted(starts, rows, side="right") - 1
+        taken = rows[np.isin(block_of, np.asarray(blocks, dtype=np.int64))]
+        if len(taken):
+            first_block = int(np.searchsorted(starts, taken[0], side="right")) - 1
+            arrays = [self._rows(f, taken) for f in fields]
+            yield Piece(first_block, taken, self._columns.batch(fields, arrays, len(taken)))
+
+    def cost(self, columns: Sequence[int], blocks: Sequence[int]) -> int:
+        return self._columns.cost(columns, blocks)
+
+    def statistics(self, ids: Collection[int]) -> pa.Table:
+        return self._columns.statistics(ids)
+
+    def _range(self, field: Field, first: int, end: int) -> pa.Array:
+        with self._decoding(f"rows {first} to {end}"):
+            scan = self._file.to_repeated_scan([field.name])
+            return self._one(field, scan.execute(row_range=(first, end)), end - first)
+
+    def _rows(self, field: Field, rows: Ordinals) -> pa.Array:
+        with self._decoding(f"{len(rows)} rows from {rows[0]}"):
+            indices = vortex().array(pa.array(rows.astype(np.uint64)))
+            return self._one(field, self._file.scan([field.name], indices=indices), len(rows))
+
+    def _one(self, field: Field, found: Any, length: int) -> pa.Array:
+        kind = stored_type(to_arrow_type(field.type), keep)
+        array = found.to_arrow_array(arrow_type=pa.struct([pa.field(field.name, kind)]), combine_chunks=True)
+        if len(array) != length:
+            raise corrupt(self._source.ref, f"gave {len(array)} rows where {length} were asked for")
+        return array.field(0)
+
+    def _decoding(self, what: str) -> _Decoding:
+        return _Decoding(self._source.ref, self._access, what)
+
+
+class _Access:
+    """The file proper as the library sees it. Called by its threads; what goes wrong there is kept to be told here."""
+
+    def __init__(self, source: Sealed) -> None:
+        self._source = source
+        self.error: BaseException | None = None
+
+    def size(self) -> int:
+        return self._source.seal.size
+
+    def read_at(self, offset: int, length: int) -> bytes:
+        try:
+            return bytes(self._source.read(offset, length))
+        except BaseException as error:
+            self.error = error
+            raise
+
+
+class _Decoding:
+    """Whatever the library raises, a Rust panic among it, is ``CorruptData`` naming the part, or what went wrong in reading."""
+
+    def __init__(self, ref: PartRef, access: _Access, what: str) -> None:
+        self._ref, self._access, self._what = ref, access, what
+
+    def __enter__(self) -> None:
+        self._access.error = None
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        if error is None or isinstance(error, CorruptData | KeyboardInterrupt | SystemExit | GeneratorExit):
+            return
+        cause = self._access.error
+        if cause is not None:
+            raise cause
+        raise corrupt(self._ref, f"cannot be decoded in {self._what} ({error})") from error

@@ -1,0 +1,135 @@
+"""Building: the indexed values of base parts, each with its position, sorted and written as parts.
+
+Law: an index part holds an entry for every physical row of the base parts that it covers, deleted ones and NULLs included, so that it is right for
+every version in which these parts live. The same function runs in this process and in Spark's workers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from tamis.errors import InvalidInput, StoreUnavailable
+from tamis.exec import WriteSpec, sorted_batches, write_parts
+from tamis.expr import Column
+from tamis.expr.evaluate import read as read_column
+from tamis.files import PartRef
+from tamis.index.define import schema_of
+from tamis.index.record import FOLDER
+from tamis.read import ReadCounters, ReadSpec, read_part
+from tamis.state import Head, IndexDefinition, Store
+from tamis.types import Field, Struct
+from tamis.types.arrow import to_arrow_schema
+from tamis.world import new_id, world
+
+FAIL = "TAMIS_INDEX_BUILD"
+"""Environment variable: ``fail`` makes every build fail, ``fail:<name>`` that of one index (for tests; ``docs/indexes.md``)."""
+PART_BYTES = 16 * 2**20
+BLOCK_ROWS = 16_384
+"""A look-up reads the footer of a part and a block or two: together they are smallest about here (docs/design/0013)."""
+SORT_MEMORY = 256 * 2**20
+
+Run = Callable[[Sequence[tuple[int, PartRef]], "BuildSpec"], list[pa.Table]]
+"""How a build runs: here, or as a job. Given base parts with their ordinals, gives manifest rows of index parts."""
+
+
+@dataclass(frozen=True, slots=True)
+class BuildSpec:
+    """What to build; picklable."""
+
+    read: ReadSpec
+    write: WriteSpec
+    columns: tuple[Column, ...]
+    """The indexed columns, in the order of the index's schema."""
+
+
+def build_failed(message: str, name: str, remedy: str) -> StoreUnavailable:
+    """An index could not be built. The table's rows are as they were; the index covers no more than it did."""
+    return StoreUnavailable(message, code="INDEX_BUILD_FAILED", name=name, remedy=remedy)
+
+
+def build_spec(store: Store, head: Head, index: IndexDefinition) -> BuildSpec:
+    """Raises ``InvalidInput`` where the current schema lacks an indexed column."""
+    base = head.schema
+    schema = None if base is None else schema_of(index, base)
+    if base is None or schema is None:
+        raise InvalidInput(
+            f"The index {index.name!r} cannot be built: a column of it is gone.",
+            code="BAD_INDEX",
+            name=index.name,
+            remedy="Drop the index.",
+        )
+    read = ReadSpec(
+        url=store.url,
+        storage_options=dict(store.options),
+        schema=replace(base, fields=_pruned(base.fields, index.columns)),
+        part_schemas={s.schema_id: s for s in head.schemas},
+    )
+    write = WriteSpec(
+        url=store.url,
+        storage_options=dict(store.options),
+        schema=schema,
+        format="parquet",
+        part_bytes=PART_BYTES,
+        block_rows=BLOCK_ROWS,
+        cluster_by=tuple((path[-1],) for path in index.columns),
+        run_id=new_id(),
+        folder=FOLDER,
+    )
+    columns = tuple(Column(base.by_id[path[-1]].type, path, base.by_id[path[-1]].name) for path in index.columns)
+    return BuildSpec(read, write, columns)
+
+
+def _pruned(fields: Iterable[Field], paths: Sequence[tuple[int, ...]]) -> tuple[Field, ...]:
+    """``fields`` with only the columns, and fields of structs, on these paths."""
+    out = []
+    for field in fields:
+        below = [path[1:] for path in paths if path[0] == field.id]
+        if below and isinstance(field.type, Struct) and () not in below:
+            out.append(replace(field, type=Struct(_pruned(field.type.fields, below))))
+        elif below:
+            out.append(field)
+    return tuple(out)
+
+
+def run_here(parts: Sequence[tuple[int, PartRef]], spec: BuildSpec) -> list[pa.Table]:
+    """The index parts of base ``parts`` (each with its ordinal), in bounded memory; a manifest row each."""
+    rows = sorted_batches(_entries(parts, spec), spec.write.schema, spec.write.cluster_by, SORT_MEMORY)
+    return list(write_parts(rows, spec.write))
+
+
+def _entries(parts: Sequence[tuple[int, PartRef]], spec: BuildSpec) -> Iterator[pa.RecordBatch]:
+    target = to_arrow_schema(spec.write.schema)
+    tops = [f.id for f in spec.read.schema]
+    for ordinal, ref in parts:
+        start = 0
+        for batch in read_part(physical(ref), spec.read, ReadCounters()):
+            found = dict(zip(tops, batch.columns, strict=True))
+            values = [_array(read_column(found, column), f.type) for column, f in zip(spec.columns, target, strict=False)]
+            rows = pa.array(np.arange(start, start + len(batch), dtype=np.int32))
+            yield pa.RecordBatch.from_arrays([*values, pa.array(np.full(len(batch), ordinal, dtype=np.int32)), rows], schema=target)
+            start += len(batch)
+        if start != ref.rows:
+            raise build_failed(f"Part {ref.part_id} gave {start} rows instead of {ref.rows}.", ref.part_id, "Verify the table.")
+
+
+def physical(ref: PartRef) -> PartRef:
+    """The part with all its rows: nothing deleted, nothing chosen."""
+    clues: dict[str, Any] = {"deletion": None, "candidates": None, "all_match": False}
+    return replace(ref, **{name: value for name, value in clues.items() if name in PartRef.__dataclass_fields__})
+
+
+def _array(values: Any, data_type: pa.DataType) -> pa.Array:
+    array = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+    return array if array.type == data_type else array.cast(data_type)
+
+
+def check_not_told_to_fail(index: IndexDefinition, option: str = "") -> None:
+    """Raises ``StoreUnavailable`` (``INDEX_BUILD_FAILED``) where a test wants it: by ``TAMIS_INDEX_BUILD``, or by ``tamis.index.build = fail``."""
+    told = world().environment().get(FAIL, "")
+    if "fail" in (told, option) or told.lower() == f"fail:{index.name}".lower():
+        raise build_failed(f"The index {index.name!r} was told to fail.", index.name, f"Unset {FAIL} and tamis.index.build.")

@@ -1,0 +1,199 @@
+"""A look-up: conjuncts about indexed columns, run on the entries of an index; what comes out are positions.
+
+The same funnel serves as for the table: statistics of index parts, then of their blocks, then the filter itself on what is left. Positions of base parts that
+are dead, or that another index segment answers for, are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from tamis.domain import Decision, decide
+from tamis.expr import Call, Column, Expr
+from tamis.files import PartRef, open_part
+from tamis.index.candidates import Bools, Candidates, Ints
+from tamis.index.cover import Coverage
+from tamis.index.define import PART, ROW, schemas_of
+from tamis.index.keep import refs_of
+from tamis.read import ReadCounters, ReadSpec, read_part
+from tamis.state import Snapshot, Store
+from tamis.state.merge import stack
+from tamis.stats import TableEvidence
+from tamis.types import Schema
+
+FEW_ROWS = 32_768
+"""Entries that are read without asking first what they would cost."""
+SAMPLE = 32
+"""Index parts whose blocks are looked at for an estimate."""
+EDGE = 16
+"""Hits that are expected of a block at the edge of a range: what an equality finds is not known before."""
+THREADS = 4
+
+
+class TooMany(Exception):
+    """A look-up found more than it was allowed to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What a look-up would find and read."""
+
+    hits: int
+    bytes: int
+
+
+@dataclass
+class Lookup:
+    """``conjuncts`` name only columns of the index; ``wanted`` are the parts of the plan that are asked about."""
+
+    snapshot: Snapshot
+    store: Store
+    covered: Coverage
+    conjuncts: tuple[Expr, ...]
+    wanted: Bools
+    now: tuple[int, int]
+    counters: ReadCounters = field(default_factory=ReadCounters)
+
+    @cached_property
+    def schemas(self) -> dict[int, Schema]:
+        return schemas_of(self.covered.index, self.snapshot.head)
+
+    @cached_property
+    def asked(self) -> Bools:
+        """The parts that it answers for."""
+        known: Bools = self.wanted & (self.covered.owner >= 0)
+        return known
+
+    @cached_property
+    def _used(self) -> list[int]:
+        return [int(at) for at in np.unique(self.covered.owner[self.asked])]
+
+    @cached_property
+    def _flat(self) -> tuple[Expr, ...]:
+        return tuple(flat(conjunct) for conjunct in self.conjuncts)
+
+    @cached_property
+    def _ids(self) -> frozenset[int]:
+        return frozenset(path[-1] for path in self.covered.index.columns)
+
+    @cached_property
+    def _parts(self) -> tuple[list[PartRef], Ints, Decision]:
+        """Index parts that statistics leave, the place in ``covered.built`` of each, and what was decided about them."""
+        tables = []
+        for at in self._used:
+            table = self.covered.built[at].manifest(self.snapshot.store, self._ids)
+            tables.append(table.append_column("entry", pa.array(np.full(len(table), at, dtype=np.int64))))
+        table = stack(tables).combine_chunks()
+        decision = decide(self._flat, TableEvidence(table, self.schemas), now=self.now)
+        alive = ~decision.none
+        every = (decision.all & alive)[alive]
+        left = table.filter(pa.array(alive))
+        refs = [replace(ref, all_match=bool(sure)) for ref, sure in zip(refs_of(left), every, strict=True)]
+        return refs, left["entry"].to_numpy(), decision
+
+    def estimate(self) -> Estimate:
+        """From statistics of index parts and of their blocks. Reads footers."""
+        refs, _, _ = self._parts
+        sure = [ref for ref in refs if ref.all_match]
+        hits, size = sum(ref.rows for ref in sure), sum(ref.bytes for ref in sure)
+        unsure = [ref for ref in refs if not ref.all_match]
+        if sum(ref.rows for ref in unsure) <= FEW_ROWS:
+            return Estimate(hits + EDGE * len(unsure), size + sum(ref.bytes for ref in unsure))
+        looked = unsure[:: max(len(unsure) // SAMPLE, 1)][:SAMPLE]
+        found = [self._blocks(ref) for ref in looked]
+        scale = len(unsure) / max(len(looked), 1)
+        return Estimate(hits + int(scale * sum(f.hits for f in found)), size + int(scale * sum(f.bytes for f in found)))
+
+    def _blocks(self, ref: PartRef) -> Estimate:
+        part = open_part(self.store, ref, self.schemas[ref.schema_id])
+        self.counters.bytes_leader += part.io.bytes
+        self.counters.requests += part.io.requests
+        rows = np.asarray(part.block_rows)
+        table = part.statistics(self._ids)
+        table = table.append_column("schema_id", pa.array([ref.schema_id] * len(table), pa.int32()))
+        decision = decide(self._flat, TableEvidence(table, self.schemas), now=self.now)
+        alive = ~decision.none
+        every = decision.all & alive
+        blocks = [int(b) for b in np.flatnonzero(alive)]
+        return Estimate(int(rows[every].sum()) + EDGE * int((alive & ~every).sum()), part.cost([*self._ids, PART, ROW], blocks))
+
+    def run(self, limit: int | None) -> Candidates:
+        """The candidates. Raises ``TooMany`` where there are more than ``limit``, and what reading raises."""
+        refs, entries, _ = self._parts
+        spec = self.spec
+        places = {at: self._places(at) for at in self._used}
+        found: list[tuple[Ints, Ints]] = []
+        total = 0
+
+        def read(ref: PartRef, at: int) -> tuple[list[tuple[Ints, Ints]], ReadCounters]:
+            counters, hits = ReadCounters(), 0
+            out = []
+            for batch in read_part(ref, spec, counters):
+                parts = places[at][batch.column(0).to_numpy()]
+                rows = batch.column(1).to_numpy().astype(np.int64)
+                live = parts >= 0
+                out.append((parts[live], rows[live]))
+                hits += len(out[-1][0])
+                if limit is not None and hits > limit:
+                    break
+            return out, counters
+
+        for out, counters in _each(read, refs, [int(e) for e in entries]):
+            self.counters.merge(counters)
+            found += out
+            total += sum(len(parts) for parts, _ in out)
+            if limit is not None and total > limit:
+                raise TooMany
+        empty = np.empty(0, dtype=np.int64)
+        return Candidates.of(self.asked, np.concatenate([empty, *(p for p, _ in found)]), np.concatenate([empty, *(r for _, r in found)]))
+
+    @property
+    def spec(self) -> ReadSpec:
+        """How positions are read: an index part's ordinal and row, of entries that the filter keeps or fails on."""
+        current = self.schemas[max(self.schemas)]
+        return ReadSpec(
+            url=self.store.url,
+            storage_options=dict(self.store.options),
+            schema=replace(current, fields=tuple(f for f in current.fields if f.id in (PART, ROW))),
+            part_schemas=self.schemas,
+            conjuncts=self._flat,
+            errors="keep",
+            lazy="off",
+            now_micros=self.now[1],
+        )
+
+    def _places(self, at: int) -> Ints:
+        """For each base part that the index segment covers: its place in the plan, -1 where it does not answer for it."""
+        mine = np.flatnonzero(self.asked & (self.covered.owner == at))
+        places = np.full(len(self.covered.built[at].covers(self.snapshot.store)), -1, dtype=np.int64)
+        places[self.covered.ordinal[mine]] = mine
+        return places
+
+
+def flat(expr: Expr) -> Expr:
+    """The expression over an index part, where each indexed column stands at the top under its own id."""
+    if isinstance(expr, Column):
+        return replace(expr, ids=expr.ids[-1:], name=f"c{expr.ids[-1]}", nullable=True)
+    return replace(expr, args=tuple(flat(arg) for arg in expr.args)) if isinstance(expr, Call) else expr
+
+
+def _each(read: Any, refs: Sequence[PartRef], entries: Sequence[int]) -> Any:
+    """``read`` of each part, a few at a time."""
+    if len(refs) < 2:
+        yield from (read(ref, at) for ref, at in zip(refs, entries, strict=True))
+        return
+    with ThreadPoolExecutor(min(THREADS, len(refs)), thread_name_prefix="tamis-index") as pool:
+        futures = [pool.submit(read, ref, at) for ref, at in zip(refs, entries, strict=True)]
+        try:
+            for future in futures:
+                yield future.result()
+        finally:
+            for future in futures:
+                future.cancel()

@@ -1,0 +1,74 @@
+"""Values for columns: what an expression gives, as a value that the column can take, or a refusal by name (Spark's ANSI store assignment)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pyarrow as pa
+
+from tamis.errors import InvalidInput, SchemaMismatch
+from tamis.expr import Expr, Literal, Mode, Opaque, call, evaluate, supported, to_sql
+from tamis.types import BOOLEAN, DATE, DOUBLE, FLOAT, INTEGRAL, NULL, TIMESTAMP, TIMESTAMP_NTZ, DataType, Decimal, Field, String
+
+Arrays = Mapping[int, pa.Array]
+
+_TIMES = frozenset({DATE, TIMESTAMP, TIMESTAMP_NTZ})
+
+
+def assigned(value: Expr, target: Field, zone: str) -> Expr:
+    """``value`` under the column's type. Raises ``SchemaMismatch`` (``UNSAFE_CAST``) where Spark would not store it there."""
+    if value.type == target.type or (isinstance(value.type, String) and isinstance(target.type, String)):
+        return value
+    if value.type.children and str(value.type) == str(target.type):
+        return value  # the same fields of the same types: only their column ids differ
+    if isinstance(value, Literal) and value.value is None:
+        return Literal(target.type, None)
+    if isinstance(value, Opaque) and value.type == NULL:
+        raise unknown(value)
+    if not _storable(value.type, target.type):
+        raise SchemaMismatch(
+            f"A {value.type} cannot be stored in column {target.name!r}, which is {target.type}.",
+            code="UNSAFE_CAST",
+            name=target.name,
+            remedy=f"Write CAST({to_sql(value)} AS {target.type}).",
+        )
+    return call("cast", value, mode=Mode.ANSI, zone=zone, type=target.type)
+
+
+def computed(value: Expr, arrays: Arrays, length: int, now_micros: int | None, column: str) -> pa.Array:
+    """The values of ``value`` for some rows. Raises ``InvalidInput`` (``VALUE_FAILED``) naming the column for which it fails."""
+    out = evaluate(value, arrays, length, now_micros=now_micros)
+    if out.failed is not None and out.failed.any():
+        raise InvalidInput(
+            f"The value {to_sql(value)} of {column} fails on a row: {out.error}",
+            code="VALUE_FAILED",
+            name=column,
+            remedy="Use try_cast, try_add or their like for NULL instead, or exclude such rows.",
+        )
+    values = out.values
+    return values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+
+
+def check_known(value: Expr) -> Expr:
+    """``value`` itself. Raises ``InvalidInput`` (``UNKNOWN_FUNCTION``) where it cannot be computed here."""
+    if not supported(value):
+        raise unknown(value)
+    return value
+
+
+def unknown(value: Expr) -> InvalidInput:
+    return InvalidInput(
+        f"{to_sql(value)!r} has a function that is unknown here.",
+        code="UNKNOWN_FUNCTION",
+        name=to_sql(value),
+        remedy="Run the statement through Spark.",
+    )
+
+
+def _storable(source: DataType, target: DataType) -> bool:
+    numbers = isinstance(source, Decimal) or source in INTEGRAL or source in {FLOAT, DOUBLE}
+    if isinstance(target, Decimal) or target in INTEGRAL or target in {FLOAT, DOUBLE}:
+        return numbers
+    if isinstance(target, String):
+        return not source.children and source != NULL
+    return source in _TIMES and target in _TIMES and source != BOOLEAN

@@ -1,0 +1,70 @@
+"""Delete: parts that match nowhere are not touched, parts that match wholly leave by metadata, of the others a vector says which rows are gone.
+
+A row for which the filter is false or NULL stays; one on which it fails fails the delete.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from pyroaring import BitMap
+
+from tamis.expr import Expr
+from tamis.files import PartRef
+from tamis.maintain.landing import RowChange, read_set
+from tamis.maintain.overwrite import find
+from tamis.maintain.result import Result
+from tamis.read import ReadCounters, ReadSpec, read_part
+from tamis.scan import Options, Plan
+from tamis.state import Snapshot, Store
+
+
+def delete(store: Store, snapshot: Snapshot, conjuncts: Sequence[Expr], options: Options) -> tuple[Snapshot, Result]:
+    """Deletes the rows that all ``conjuncts`` keep (none given: every row), in one commit.
+
+    Raises ``Conflict`` where another commit since ``snapshot`` added rows that may match, or removed rows that do; ``InvalidInput`` (``FILTER_FAILED``) for a
+    row on which the filter fails.
+    """
+    found = matching(store, snapshot, conjuncts, options)
+    if found is None:
+        return snapshot, Result(snapshot.version)
+    partial = found.parts.where(~found.parts.all_match)
+    return delete_found(store, snapshot, conjuncts, options, found, rows_of(partial, found.spec))
+
+
+def delete_found(
+    store: Store, snapshot: Snapshot, conjuncts: Sequence[Expr], options: Options, found: Plan, gone: dict[str, Any]
+) -> tuple[Snapshot, Result]:
+    """Commits a delete of which ``gone`` are the rows of the parts in ``found`` that match in part."""
+    doomed = found.parts.where(found.parts.all_match)
+    change = RowChange("delete", read_set(conjuncts, options), conjuncts, exact=True)
+    change.parameters = {} if change.reads.filter is None else {"filter": change.reads.filter}
+    change.gone = gone
+    change.whole = doomed.table["part_id"].to_pylist()
+    change.deleted = int(doomed.live_rows.sum()) + sum(len(rows) for rows in gone.values())
+    change.read = len(found.parts) - len(doomed)
+    return change.land(store, snapshot)
+
+
+def matching(store: Store, snapshot: Snapshot, conjuncts: Sequence[Expr], options: Options) -> Plan | None:
+    """The parts that may hold a row to change, to be read for their positions alone; None for a table without a schema."""
+    schema = snapshot.head.schema
+    if schema is None:
+        return None
+    found = find(store, snapshot, schema, conjuncts, options)
+    return replace(found, spec=replace(found.spec, schema=replace(schema, fields=()), positions=True))
+
+
+def rows_of(parts: Sequence[PartRef], spec: ReadSpec) -> dict[str, Any]:
+    """Of each part, a bitmap of the rows that the filter matches; parts without any are left out. Reads leaders only."""
+    out: dict[str, Any] = {}
+    for ref in parts:
+        rows = BitMap()
+        for batch in read_part(ref, spec, ReadCounters()):
+            rows |= BitMap(np.ascontiguousarray(batch.column(0).to_numpy(), dtype=np.uint32))
+        if rows:
+            out[ref.part_id] = rows
+    return out

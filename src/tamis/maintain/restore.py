@@ -1,0 +1,117 @@
+"""Restore: the rows of an older version come back, by one commit, under the schema that the table has now.
+
+Law: afterwards the table holds the rows of that version, as the current schema shows them. Files are not copied: a part that is still live with the
+same rows stays; one that left, or lost rows since, is taken up again as a new part over the same file. Ids of parts are never used again, so no
+position, index entry or deletion vector of its former life is taken for one of the new.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tamis.errors import Conflict, InvalidInput
+from tamis.maintain.choose import with_age
+from tamis.maintain.index import indexed
+from tamis.maintain.result import Result
+from tamis.state import Operation, Proposal, ReadSet, Snapshot, Store, commit, load
+from tamis.state.log import read_commits
+from tamis.state.vacuumed import let_go
+from tamis.world import new_id
+
+ATTEMPTS = 10
+"""Times that what is to be done is worked out anew because another commit came between."""
+
+
+def restore(store: Store, version: int, *, allow_dropped_columns: bool = False) -> tuple[Snapshot, Result]:
+    """Brings back the rows of ``version``. Where they are there already, nothing is committed.
+
+    Raises ``NotFound`` (``VERSION_NOT_FOUND``) also for a version that vacuum has removed, ``InvalidInput`` (``COLUMN_DROPPED``) naming a column that the version had and the table has no
+    more, unless that is allowed; ``Conflict`` where other commits keep coming between.
+    """
+    then = load(store, version)
+    for attempt in range(ATTEMPTS):
+        now = load(store)
+        _check_kept(store, then, now)
+        if not allow_dropped_columns:
+            _check_columns(then, now)
+        try:
+            return _restore(store, then, now)
+        except Conflict as error:
+            if attempt == ATTEMPTS - 1 or error.code == "CONFLICT_VACUUMED":
+                raise
+    raise AssertionError("the loop returns or raises")
+
+
+def _check_kept(store: Store, then: Snapshot, now: Snapshot) -> None:
+    """Raises where a vacuum up to ``now`` has let ``then`` go: it says so in the log before anywhere else. One that comes later is found by the commit."""
+    for commit_ in read_commits(store, range(then.version + 1, now.version + 1), now.commit.table_id):
+        if commit_.lets_go is not None and commit_.lets_go[0] > then.version:
+            raise let_go(store, then.version, commit_.lets_go[0])
+
+
+def _check_columns(then: Snapshot, now: Snapshot) -> None:
+    """Raises where rows of ``then`` would lose a column that they had."""
+    if then.schema is None:
+        return
+    kept = set(now.schema.by_id) if now.schema else set()
+    lost = [ids for ids, f in then.schema.walk() if f.id not in kept]
+    if lost:
+        names = [".".join(then.schema.by_id[i].name for i in ids) for ids in lost]
+        raise InvalidInput(
+            f"Column {names[0]!r} of version {then.version} has been dropped since: its values would not come back.",
+            code="COLUMN_DROPPED",
+            name=", ".join(names),
+            remedy="Read them from that version, or allow it: allow_dropped_columns=True.",
+        )
+
+
+def _restore(store: Store, then: Snapshot, now: Snapshot) -> tuple[Snapshot, Result]:
+    ids = frozenset(i for schema in now.head.schemas for i in schema.by_id)
+    before, after = with_age(then, then.parts(None, ids)), now.parts(None)
+    stay = _stay(before, after)
+    back = before.filter(pc.invert(pc.is_in(before["part_id"], value_set=stay)))
+    gone = after.filter(pc.invert(pc.is_in(after["part_id"], value_set=stay)))
+    if not len(back) and not len(gone):
+        return now, Result(now.version)
+    result = Result(-1, rows_inserted=live_rows(back), rows_deleted=live_rows(gone), parts_added=len(back), parts_removed=len(gone))
+    manifest, vectors = _again(back)
+    proposal = Proposal(
+        operation=Operation("restore", {"version": then.version}, result.metrics()),
+        read_version=now.version,
+        reads=ReadSet(),
+        add=[manifest],
+        add_deletions=vectors,
+        remove_parts=gone["part_id"].to_pylist(),
+        restores=then.version,
+        operation_id=new_id(),
+        table_id=now.head.table_id,
+    )
+    made = commit(store, indexed(store, now.head, proposal), still_valid=lambda old, new: None)  # noqa: ARG005  # parts of any schema the table has had may stand in it
+    return made, replace(result, version=made.version)
+
+
+def _stay(before: pa.Table, after: pa.Table) -> pa.Array:
+    """Ids of the parts that are live in both with the same rows."""
+    at = pc.index_in(before["part_id"].combine_chunks(), value_set=after["part_id"].combine_chunks())
+    both = before.filter(at.is_valid())
+    other = after.take(at.drop_null())
+    mine, theirs = both["deletion"], other["deletion"]
+    same = pc.or_(pc.fill_null(pc.equal(mine, theirs), False), pc.and_(mine.is_null(), theirs.is_null()))
+    return both["part_id"].filter(same).combine_chunks()
+
+
+def _again(parts: pa.Table) -> tuple[pa.Table, dict[str, bytes]]:
+    """The manifest of new parts over the files of ``parts``, and the rows that are deleted in them."""
+    names = pa.array([new_id() for _ in range(len(parts))], pa.string())
+    pairs = zip(names.to_pylist(), parts["deletion"].to_pylist(), strict=True)
+    vectors = {name: vector for name, vector in pairs if vector is not None}
+    left = [n for n in parts.column_names if n not in {"segment", "part", "deleted", "deletion"}]
+    manifest = parts.select(left)
+    return manifest.set_column(left.index("part_id"), "part_id", names), vectors
+
+
+def live_rows(parts: pa.Table) -> int:
+    return int((pc.sum(parts["rows"]).as_py() or 0) - (pc.sum(parts["deleted"]).as_py() or 0))

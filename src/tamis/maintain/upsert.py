@@ -1,0 +1,64 @@
+"""What ``Table.merge`` and ``Table.upsert`` run locally: the data looked at as often as it takes, the plan bound to the newest schema."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pyarrow as pa
+
+from tamis.errors import InvalidInput
+from tamis.exec.spool import spooled
+from tamis.maintain.merge import merge
+from tamis.maintain.merge_plan import Asked, merge_plan
+from tamis.maintain.result import Result
+from tamis.maintain.retry import repeated
+from tamis.scan import Options
+from tamis.state import Snapshot, Store
+
+
+def merge_rows(
+    store: Store,
+    latest: Callable[[], Snapshot],
+    data: pa.RecordBatchReader,
+    on: str,
+    clauses: Sequence[Asked],
+    options: Options,
+    *,
+    keys: Sequence[str] | None = None,
+) -> tuple[Snapshot, Result]:
+    """Runs a merge on the newest version, again where another commit gets in its way. ``keys`` make it an upsert: they must be unique in ``data``."""
+    with spooled(data) as source:
+        if keys is not None:
+            _check_unique(source, keys)
+
+        def run(snapshot: Snapshot) -> tuple[Snapshot, Result]:
+            return merge_once(store, snapshot, source, on, clauses, options, "merge" if keys is None else "upsert")
+
+        return repeated(latest, run)
+
+
+def merge_once(
+    store: Store, snapshot: Snapshot, source: pa.Table, on: str, clauses: Sequence[Asked], options: Options, verb: str = "merge"
+) -> tuple[Snapshot, Result]:
+    """The merge from ``snapshot``. Raises ``Conflict`` where another commit got in its way."""
+    head = snapshot.head
+    if head.schema is None:
+        raise InvalidInput(
+            "The table has no columns yet.", code="NO_COLUMNS", name=store.url, remedy="Append rows first: they bring the schema."
+        )
+    plan = merge_plan(head.schema, source.schema, on, clauses, head.highest_column_id, options)
+    return merge(store, snapshot, source, plan, options, verb)
+
+
+def _check_unique(source: pa.Table, keys: Sequence[str]) -> None:
+    folded = {name.lower(): name for name in source.column_names}
+    if missing := [key for key in keys if key.lower() not in folded]:
+        raise InvalidInput(
+            f"The data has no column {missing[0]!r}.", code="BAD_COLUMN", name=missing[0], remedy="Name key columns that it has."
+        )
+    names = [folded[key.lower()] for key in keys]
+    there = source.select(names).drop_null()
+    if there.group_by(names).aggregate([]).num_rows < there.num_rows:
+        raise InvalidInput(
+            "The data has several rows of one key.", code="DUPLICATE_KEYS", name=", ".join(names), remedy="Keep one row of each key."
+        )

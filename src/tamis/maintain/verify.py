@@ -1,0 +1,208 @@
+"""Verify: whether what is stored is what the log says, object by object. Changes nothing, believes nothing that this process remembers.
+
+Checked always: every commit (whole, in order, of this table), every table at rest of the versions that can be read (checksums, sums), rollups against
+the commits that they tell shorter, and that each data file is there with its size. With ``data`` also every live part is read: its
+checksum, its rows, its statistics against its values.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tamis.errors import TamisError
+from tamis.files import PartRef
+from tamis.maintain.compact import Work
+from tamis.read import ReadCounters, read_part
+from tamis.scan import Options, PartRefs
+from tamis.state import PART_COLUMNS, Snapshot, Store, load
+from tamis.state.cache import CACHE
+from tamis.state.log import commit_path, read_commit, versions
+from tamis.state.reach import reached
+from tamis.state.record import Commit
+from tamis.state.vacuumed import oldest_readable
+from tamis.stats import Collector, TableEvidence
+
+PROBLEMS = pa.schema([("code", pa.string()), ("object", pa.string()), ("problem", pa.string())])
+CHUNK = 8 * 2**20
+"""Bytes of a file that are held at once while its checksum is made."""
+
+Problem = tuple[str, str, str]
+Progress = Callable[[int, str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """What was looked at, and what is wrong: ``problems``, one row each. Nothing wrong: ``ok``."""
+
+    version: int
+    commits: int
+    parts: int
+    objects: int
+    bytes_read: int
+    problems: pa.Table
+
+    @property
+    def ok(self) -> bool:
+        return not len(self.problems)
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            **{name: getattr(self, name) for name in ("ok", "version", "commits", "parts", "objects", "bytes_read")},
+            "problems": self.problems.to_pylist(),
+        }
+
+
+def verify(store: Store, *, data: bool = True, progress: Progress | None = None) -> Verification:
+    """Looks at everything that a reader of any version may need. Raises only where there is no table, or the store does not answer."""
+    CACHE.forget(store.url)
+    store = store.fresh()
+    snapshot = load(store, afresh=True)
+    problems = list(_log(store, snapshot))
+    found = 0
+    if not problems:
+        listed = {entry.path: entry.size for folder in ("data", "index") for entry in store.list(folder)}
+        found = len(listed)
+        problems += _guarded("state", lambda: _state(store, snapshot, listed))
+    parts = 0
+    if data and not problems:
+        assert snapshot.head.schema is not None or not len(snapshot.segments)
+        every = snapshot.parts(None, frozenset(i for schema in snapshot.head.schemas for i in schema.by_id))
+        refs = PartRefs(every, np.zeros(len(every), dtype=np.bool_))
+        parts = len(refs)
+        for at, ref in enumerate(refs):
+            problems += _guarded(ref.path, lambda ref=ref, at=at: _part(store, snapshot, ref, every.slice(at, 1)))  # type: ignore[misc]
+            if progress is not None:
+                progress(ref.bytes, ref.path)
+    rows = [dict(zip(PROBLEMS.names, problem, strict=True)) for problem in problems]
+    table = pa.Table.from_pylist(rows, schema=PROBLEMS)
+    return Verification(snapshot.version, snapshot.version + 1, parts, found, store.io.bytes, table)
+
+
+def _guarded(name: str, look: Callable[[], Iterator[Problem]]) -> list[Problem]:
+    """What ``look`` finds; what it meets instead is a problem as well."""
+    found: list[Problem] = []
+    try:
+        found += look()
+    except TamisError as error:
+        found.append((error.code, error.name or name, error.message))
+    return found
+
+
+def _log(store: Store, snapshot: Snapshot) -> Iterator[Problem]:
+    """Every commit, and each against the one before it."""
+    before: Commit | None = None
+    heads: set[int] = set()
+    try:
+        versions(store)
+    except TamisError as error:
+        yield error.code, error.name, error.message
+    for version in range(snapshot.version + 1):
+        try:
+            commit = read_commit(store, version)
+        except TamisError as error:
+            yield error.code, error.name or commit_path(version), error.message
+            continue
+        name = commit_path(version)
+        if commit.head is not None:
+            heads.add(version)
+        if commit.table_id != snapshot.head.table_id:
+            yield "WRONG_TABLE", name, f"It belongs to another table ({commit.table_id})."
+        if commit.head_version not in heads:
+            yield "NO_HEAD", name, f"The head should be in version {commit.head_version}, which has none."
+        if before is not None and commit.timestamp_micros <= before.timestamp_micros:
+            yield "TIME_WENT_BACK", name, "It is not younger than the commit before it."
+        before = commit
+
+
+def _state(store: Store, snapshot: Snapshot, listed: dict[str, int]) -> Iterator[Problem]:
+    """Tables at rest, rollups and sizes of files, of all versions that can be read."""
+    oldest = load(store, oldest_readable(store, snapshot.head.table_id))
+    for path in sorted(reached(store, oldest, snapshot)):
+        if path.startswith(("data/", "index/")) and path not in listed:
+            yield "MISSING_OBJECT", path, "The log names it, and it is not there."
+    yield from _sums(snapshot)
+    parts = snapshot.parts(None)
+    for path, size in zip(parts["path"].to_pylist(), parts["bytes"].to_pylist(), strict=True):
+        if path in listed and listed[path] != size:
+            yield "WRONG_SIZE", path, f"It has {listed[path]} bytes and should have {size}."
+    told = Snapshot.at(store, snapshot.commit)
+    told._avoid = _Everything()
+    for name, mine, theirs in (
+        ("segments", snapshot.segments, told.segments),
+        ("parts", parts.select(list(PART_COLUMNS)), told.parts(None).select(list(PART_COLUMNS))),
+    ):
+        if not mine.equals(theirs):
+            yield "ROLLUP_DIFFERS", f"_tamis/rollup ({name})", "Rollups and the commits below them do not say the same."
+
+
+def _sums(snapshot: Snapshot) -> Iterator[Problem]:
+    """Segments against the manifests of their parts."""
+    segments, parts = snapshot.segments, snapshot.parts(None)
+    place = parts["segment"].to_numpy()
+    counts = np.bincount(place, minlength=len(segments))
+    size = np.bincount(place, weights=parts["bytes"].to_numpy(), minlength=len(segments)).astype(np.int64)
+    wrong = (counts != segments["parts"].to_numpy()) | (size != segments["bytes"].to_numpy())
+    for at in np.flatnonzero(wrong).tolist():
+        yield "SUMS_DIFFER", str(segments["segment_id"][at]), "The commit says other parts or bytes than its manifest."
+    ids = parts["part_id"]
+    if pc.count_distinct(ids).as_py() != len(parts):
+        yield "PART_TWICE", "parts", "A part is live twice."
+
+
+def _part(store: Store, snapshot: Snapshot, ref: PartRef, manifest: pa.Table) -> Iterator[Problem]:
+    """One data file: bytes, rows, values."""
+    crc = 0
+    for start in range(0, ref.bytes, CHUNK):
+        crc = zlib.crc32(store.get_range(ref.path, start, min(CHUNK, ref.bytes - start)), crc)
+    if ref.checksum is not None and crc != ref.checksum:
+        yield "BAD_CHECKSUM", ref.path, "Its bytes are not those that were written."
+        return
+    schema = next(s for s in snapshot.head.schemas if s.schema_id == ref.schema_id)
+    work = Work(store, snapshot, Options())
+    collector, rows = Collector(schema), 0
+    whole = PartRef(
+        **{
+            name: getattr(ref, name)
+            for name in ("part_id", "path", "format", "schema_id", "rows", "bytes", "checksum", "footer_checksum", "blocks")
+        }
+    )
+    for batch in read_part(whole, work.read_spec(schema), ReadCounters()):
+        rows += len(batch)
+        collector.update(batch)
+    if rows != ref.rows:
+        yield "ROWS_DIFFER", ref.path, f"It has {rows} rows and should have {ref.rows}."
+        return
+    fresh = collector.finish()
+    known = {s.schema_id: s for s in snapshot.head.schemas}
+    for name in ("rows", "schema_id"):
+        fresh = fresh.append_column(name, manifest[name])
+    said, true = TableEvidence(manifest, known), TableEvidence(fresh, known)
+    for path, f in schema.walk():
+        mine, theirs = said.column(path), true.column(path)
+        if mine is None or theirs is None:
+            continue
+        lies = [
+            pc.any(pc.greater(mine.lo, theirs.lo)).as_py() if _comparable(mine.lo) else False,
+            pc.any(pc.less(mine.hi, theirs.hi)).as_py() if _comparable(mine.hi) else False,
+            pc.any(pc.not_equal(mine.nulls, theirs.nulls)).as_py(),
+        ]
+        if any(lies):
+            yield "STATISTICS_LIE", ref.path, f"The statistics of column {f.name!r} do not hold for its values."
+
+
+def _comparable(array: pa.Array) -> bool:
+    return not (pa.types.is_nested(array.type) or pa.types.is_null(array.type))
+
+
+class _Everything(set[Any]):
+    """The set that everything is in."""
+
+    def __contains__(self, item: object) -> bool:
+        return True

@@ -1,0 +1,41 @@
+"""Level 3 of the funnel: what secondary indexes leave of the parts that statistics kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from tamis.expr import Expr
+from tamis.index import Outcome, choose
+from tamis.scan.funnel import Sieved
+from tamis.scan.options import Options
+from tamis.scan.report import Counts, Report
+from tamis.state import Snapshot, Store
+
+
+def look_up(snapshot: Snapshot, store: Store, conjuncts: Sequence[Expr], sieved: Sieved, options: Options, now: tuple[int, int]) -> Outcome:
+    """Asks the indexes; ``sieved`` then keeps what they leave, its parts with a column ``candidates``. Reads index data within bounds."""
+    wanted = sieved.keep & ~sieved.all_match
+    found = choose(snapshot, store, conjuncts, sieved.parts, wanted, use=options.index_use, now=now)
+    empty = found.candidates.empty & wanted
+    if found.candidates.known.any():
+        chosen: list[bytes | None] = [None] * len(sieved.parts)
+        for part, rows in found.candidates.rows.items():
+            chosen[part] = rows.serialize()
+        sieved.parts = sieved.parts.append_column("candidates", pa.array(chosen, pa.large_binary()))
+    segment = sieved.parts["segment"].to_numpy()
+    before = np.unique(segment[sieved.keep])
+    sieved.keep = sieved.keep & ~empty
+    sieved.parts_skipped_index = int(empty.sum())
+    sieved.segments_by_index = len(before) - len(np.unique(segment[sieved.keep]))
+    return found
+
+
+def tell(report: Report, found: Outcome) -> None:
+    """What the indexes did, and what that cost."""
+    report.indexes = [Counts(name=used.name, segments=used.segments, missing=used.missing) for used in found.used]
+    report.index_reason = found.reason
+    report.bytes["index"] += found.counters.bytes_leader + found.counters.bytes_follower
+    report.planned(0, found.counters.requests)

@@ -1,0 +1,1 @@
+"""The procedures of CALL, a module for each kind of verb: each lists its own as ``PROCEDURES``."""

@@ -1,0 +1,40 @@
+"""Procedures that only look: history, detail, explain."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from tamis.scan.render import lines
+from tamis.spark.procedure import TABLE, Parameter, Procedure, held, opened, session_options
+from tamis.table import metadata
+
+
+def _history(catalog: Any, arguments: dict[str, Any]) -> pa.Table:
+    from tamis.state import history
+
+    store, _ = opened(catalog, arguments)
+    return history(store, arguments["limit"])
+
+
+def _detail(catalog: Any, arguments: dict[str, Any]) -> pa.Table:
+    return metadata.detail(*opened(catalog, arguments))
+
+
+def _explain(catalog: Any, arguments: dict[str, Any]) -> pa.Table:
+    """As a query of this session would see it: its time zone, ANSI mode and switches."""
+    table = held(catalog, arguments)
+    report = table.explain(arguments["filter"], options=session_options(catalog.bridge))
+    report.guard(arguments["max_parts"], arguments["max_bytes"])
+    return pa.Table.from_pylist(lines(report), schema=_EXPLAINED)
+
+
+_EXPLAINED = pa.schema([("level", pa.string()), ("item", pa.string()), ("read", pa.int64()), ("total", pa.int64()), ("note", pa.string())])
+_GUARDS = (Parameter("max_parts", "long", "NULL"), Parameter("max_bytes", "long", "NULL"))
+
+PROCEDURES = (
+    Procedure("history", "The commits of a table, newest first", (TABLE, Parameter("limit", "int", "NULL")), _history),
+    Procedure("detail", "One row about a table as a whole", (TABLE,), _detail),
+    Procedure("explain", "What a filter would read, and why not less", (TABLE, Parameter("filter", default="NULL"), *_GUARDS), _explain),
+)

@@ -1,0 +1,88 @@
+"""What a procedure of ``CALL lake.system.<procedure>(…)`` is, and how its arguments are read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from tamis.errors import InvalidInput
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One argument; ``default`` is SQL text, None where it must be given. ``type`` is one of ``READERS``."""
+
+    name: str
+    type: str = "string"
+    default: str | None = None
+    comment: str = ""
+
+
+TABLE = Parameter("table", comment="Name of the table within the catalog, such as db.t")
+Answer = Callable[[Any, dict[str, Any]], pa.Table]
+
+
+@dataclass(frozen=True)
+class Procedure:
+    """What CALL runs: ``answer`` gets the catalog and the arguments by name."""
+
+    name: str
+    description: str
+    parameters: tuple[Parameter, ...]
+    answer: Answer
+
+
+READERS: dict[str, tuple[str, Callable[[Any, int], Any]]] = {
+    "string": ("StringType", lambda row, at: row.getUTF8String(at).toString()),
+    "int": ("IntegerType", lambda row, at: row.getInt(at)),
+    "long": ("LongType", lambda row, at: row.getLong(at)),
+    "double": ("DoubleType", lambda row, at: row.getDouble(at)),
+    "boolean": ("BooleanType", lambda row, at: row.getBoolean(at)),
+}
+"""For each type of an argument: the name of Spark's, and how it is read from a row of arguments."""
+
+
+def argument(row: Any, at: int, parameter: Parameter) -> Any:
+    """The argument at ``at`` of Spark's row; None for NULL."""
+    return None if row.isNullAt(at) else READERS[parameter.type][1](row, at)
+
+
+def held(catalog: Any, arguments: dict[str, Any]) -> Any:
+    """The ``Table`` that the argument ``table`` names."""
+    from tamis.table import Table
+
+    return Table(*opened(catalog, arguments))
+
+
+def opened(catalog: Any, arguments: dict[str, Any]) -> Any:
+    """Store and snapshot of the table that the argument ``table`` names: within the catalog, or beginning with the catalog's own name."""
+    names = table_name(arguments["table"])
+    if len(names) > 1 and names[0] == catalog.name() and not catalog.warehouse.is_table(names):
+        names = names[1:]
+    return catalog.open(names)
+
+
+def session_options(bridge: Any) -> dict[str, str]:
+    """What the session that calls says about time zone, ANSI mode and our switches, as scan options."""
+    conf = bridge.cls("org.apache.spark.sql.classic.SparkSession").active().sessionState().conf()
+    switches = bridge.dict(conf.settings(), "tamis.")
+    return {**switches, "timezone": conf.getConfString("spark.sql.session.timeZone"), "ansi": conf.getConfString("spark.sql.ansi.enabled")}
+
+
+def table_name(text: str | None) -> tuple[str, ...]:
+    """``db.t`` or ``db.`my table``` as parts."""
+    if not text:
+        raise InvalidInput("No table is named.", code="BAD_NAME", name="table", remedy="Write table => 'db.t'.")
+    parts, rest = [], text
+    while rest:
+        if rest.startswith("`") and "`" in rest[1:]:
+            part, _, rest = rest[1:].partition("`")
+        else:
+            part, dot, rest = rest.partition(".")
+            rest = dot + rest
+        parts.append(part)
+        rest = rest.removeprefix(".")
+    return tuple(parts)

@@ -1,0 +1,128 @@
+"""UPDATE, MERGE and DELETE by Spark: Spark rewrites the statement into row changes, each with the position of the row that it is about.
+
+Law: the rows that change are exactly those that Spark says; they are deleted by vectors and written anew in parts, all in one commit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from tamis.errors import TamisError
+from tamis.spark.insert import dataframe, switches
+from tamis.spark.narrow import narrow
+from tamis.spark.rows_write import change_rows
+from tamis.spark.table import SparkTable
+from tamis.spark.worker import PART, POSITION
+
+_WRITE = "org.apache.spark.sql.connector.write."
+_CATALOG = "org.apache.spark.sql.connector.catalog."
+_TYPES = "org.apache.spark.sql.types."
+
+
+def metadata_columns(table: SparkTable) -> list[Any]:
+    """Where each row stands: the part's id and the row's ordinal in it."""
+    bridge = table.bridge
+    types = {PART: "StringType", POSITION: "LongType"}
+    return [
+        bridge.implement([_CATALOG + "MetadataColumn"], MetadataColumn(name, bridge.scala_object(_TYPES + kind)))
+        for name, kind in types.items()
+    ]
+
+
+@dataclass(eq=False)
+class MetadataColumn:
+    column: str
+    type: Any
+
+    def name(self) -> str:
+        return self.column
+
+    def dataType(self) -> Any:  # noqa: N802  # Spark's name
+        return self.type
+
+    def isNullable(self) -> bool:  # noqa: N802  # Spark's name
+        return False
+
+    def comment(self) -> str:
+        return "The id of the row's part" if self.column == PART else "The row's ordinal in its part"
+
+
+def operation_builder(table: SparkTable, info: Any) -> Any:
+    """A Java ``RowLevelOperationBuilder`` for one statement."""
+    table.bridge.helper("RowLevel").enable()
+    return table.bridge.implement([_WRITE + "RowLevelOperationBuilder"], OperationBuilder(table, info.command()))
+
+
+@dataclass(eq=False)
+class OperationBuilder:
+    table: SparkTable
+    asked: Any
+
+    def build(self) -> Any:
+        return self.table.bridge.implement([_WRITE + "SupportsDelta"], RowChange(self.table, self.asked))
+
+
+@dataclass(eq=False)
+class RowChange:
+    """One statement. ``scans`` are those of its target, as they are built."""
+
+    table: SparkTable
+    asked: Any
+    scans: list[Any] = field(default_factory=list)
+
+    @property
+    def verb(self) -> str:
+        return str(self.asked.toString()).lower()
+
+    def command(self) -> Any:
+        return self.asked
+
+    def description(self) -> str:
+        return f"tamis {self.verb}"
+
+    def newScanBuilder(self, options: Any) -> Any:  # noqa: N802  # Spark's name
+        from tamis.spark.scan import scan_builder
+
+        return scan_builder(self.table.bridge, self.table, options, self.scans)
+
+    def rowId(self) -> list[Any]:  # noqa: N802  # Spark's name
+        column = self.table.bridge.cls("org.apache.spark.sql.connector.expressions.Expressions").column
+        return [column(PART), column(POSITION)]
+
+    def representUpdateAsDeleteAndInsert(self) -> bool:  # noqa: N802  # Spark's name
+        return False
+
+    def newWriteBuilder(self, info: Any) -> Any:  # noqa: N802  # Spark's name
+        options = self.table.bridge.dict(info.options().asCaseSensitiveMap())
+        return self.table.bridge.implement([_WRITE + "DeltaWriteBuilder"], ChangeWriteBuilder(self, options))
+
+
+@dataclass(eq=False)
+class ChangeWriteBuilder:
+    change: RowChange
+    options: dict[str, str]
+
+    def build(self) -> Any:
+        return self.change.table.bridge.implement([_WRITE + "DeltaWrite", _WRITE + "V1Write"], ChangeWrite(self.change, self.options))
+
+
+@dataclass(eq=False)
+class ChangeWrite(ChangeWriteBuilder):
+    def toInsertableRelation(self) -> Any:  # noqa: N802  # Spark's name
+        return self.change.table.bridge.implement(["org.apache.spark.sql.sources.InsertableRelation"], self)
+
+    def description(self) -> str:
+        return self.change.description()
+
+    def insert(self, java_df: Any, overwrite: bool) -> None:  # noqa: ARG002  # Spark's signature
+        table = self.change.table
+        df = dataframe(java_df)
+        options = switches(df.sparkSession, table.bridge, self.options, table.head.properties)
+        try:
+            if self.change.verb == "merge" and len(self.change.scans) == 1:
+                narrow(df, table, self.change.scans[0])
+            table.result = change_rows(df, table, self.change.verb, self.change.scans, options)
+        except TamisError as error:
+            table.failure = error
+            raise

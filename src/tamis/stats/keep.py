@@ -1,0 +1,57 @@
+"""Which statistics are kept longest: those that a table's property names, and those that filters of this process asked for of late."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+
+from tamis.errors import TamisError
+from tamis.expr.documents.paths import Steps, steps_of, stored
+from tamis.types import Schema, Struct
+
+Place = tuple[int, str]
+"""A column id, and the path in its documents ($ for the column itself)."""
+
+MOST_PLACES = 64
+MOST_TABLES = 256
+_RECENT: OrderedDict[str, OrderedDict[Place, None]] = OrderedDict()
+
+
+def used(url: str, places: Iterable[tuple[int, Steps]]) -> None:
+    """Remember that a filter over the table at ``url`` asked for these. A memory of this process only, and a small one."""
+    mine = _RECENT.setdefault(url, OrderedDict())
+    _RECENT.move_to_end(url)
+    for identifier, steps in places:
+        place = (identifier, stored(steps))
+        mine[place] = None
+        mine.move_to_end(place)
+        if len(mine) > MOST_PLACES:
+            mine.popitem(last=False)
+    if len(_RECENT) > MOST_TABLES:
+        _RECENT.popitem(last=False)
+
+
+def recent(url: str) -> tuple[Place, ...]:
+    """What filters over the table asked for of late, in this process."""
+    return tuple(_RECENT.get(url, ()))
+
+
+def named(names: Sequence[str], schema: Schema) -> tuple[Place, ...]:
+    """The places that people name: ``user``, ``address.city``, ``body.user.id`` or ``body:user.id`` in a document. A name that fits nothing is passed over: it may fit a later schema."""
+    return tuple(place for name in names if (place := _named(name, schema)) is not None)
+
+
+def _named(name: str, schema: Schema) -> Place | None:
+    column, _, inner = name.partition(":")
+    parts = column.split(".")
+    for count in range(len(parts), 0, -1):
+        try:
+            found = schema.find(tuple(parts[:count]))[-1]
+        except TamisError:
+            continue
+        below = ".".join([*parts[count:], *([inner] if inner else [])])
+        if below and isinstance(found.type, Struct):
+            return None
+        steps = steps_of(f"$.{below}" if below and not below.startswith("[") else f"${below}")
+        return None if steps is None else (found.id, stored(steps))
+    return None

@@ -1,0 +1,142 @@
+"""How statistics of JSON paths are kept: rows of the table ``paths`` of a segment, one for each part, column and path.
+
+Law: a row says which kinds of values occur at its path, and admits every one that does. What a row does not say is unknown; a path without a row is known to be
+absent only where the row above it lists all its keys. Columns are named by column id, so that only those of the columns asked for are read.
+
+Counts are of the part's documents (below a list: of its elements). ``present`` counts values other than JSON's null, ``nulls`` JSON's nulls, NULL where they were not told
+apart from keys that are missing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+FALSE, TRUE, LONG, REAL, STRING, LIST, MAP, OTHER = (1 << i for i in range(8))
+"""Kinds. LONG: integers of 64 bits. REAL: all other numbers. OTHER: scalars that JSON has none of."""
+STRANGE = 1 << 8
+"""At the root: documents that Spark's functions read each in its own way (duplicate keys, no standard JSON)."""
+INVALID = 1 << 9
+"""At the root: text that is no JSON and in which no path leads anywhere."""
+INCOMPLETE = 1 << 10
+"""Keys or elements below are not all listed."""
+TRIMMED = 1 << 11
+"""They were, but there was no room."""
+LO_EXACT, HI_EXACT = 1 << 12, 1 << 13
+"""The bound of REAL is the shortest decimal that reads as this double, and occurs so."""
+KNOWN = (1 << 14) - 1
+"""A bit beyond these is a kind of a later version: unknown."""
+
+ROOT = "$"
+
+COLUMNS = {
+    "path": pa.string(),
+    "kinds": pa.int32(),
+    "present": pa.int64(),
+    "nulls": pa.int64(),
+    "long.lo": pa.int64(),
+    "long.hi": pa.int64(),
+    "real.lo": pa.float64(),
+    "real.hi": pa.float64(),
+    "string.lo": pa.string(),
+    "string.hi": pa.string(),
+}
+"""What follows the column id and a bar in a column's name."""
+
+
+@dataclass(slots=True)
+class PathStatistics:
+    """What is known of one path in one part. Bounds are inclusive, None unknown; those of REAL are the doubles nearest to the numbers."""
+
+    kinds: int = 0
+    present: int = 0
+    nulls: int | None = 0
+    long: tuple[int | None, int | None] = (None, None)
+    real: tuple[float | None, float | None] = (None, None)
+    string: tuple[str | None, str | None] = (None, None)
+
+    def add(self, other: PathStatistics) -> None:
+        """Widens this by what other documents have at the path."""
+        lo, hi = self._real_exact(other)
+        self.long = _both(self.long, other.long, self.kinds & LONG, other.kinds & LONG)
+        self.real = _both(self.real, other.real, self.kinds & REAL, other.kinds & REAL)
+        self.string = _both(self.string, other.string, self.kinds & STRING, other.kinds & STRING)
+        self.kinds = ((self.kinds | other.kinds) & ~(LO_EXACT | HI_EXACT)) | lo | hi
+        self.present += other.present
+        self.nulls = None if self.nulls is None or other.nulls is None else self.nulls + other.nulls
+
+    def _real_exact(self, other: PathStatistics) -> tuple[int, int]:
+        """The exactness of both bounds after ``add``."""
+        out = []
+        for at, bit in ((0, LO_EXACT), (1, HI_EXACT)):
+            mine, theirs = (s.real[at] if s.kinds & REAL else None for s in (self, other))
+            if mine is None or theirs is None:
+                out.append((self.kinds if theirs is None else other.kinds) & bit)
+            elif mine == theirs:
+                out.append(self.kinds & other.kinds & bit)
+            else:
+                out.append((self.kinds if (mine < theirs) == (at == 0) else other.kinds) & bit)
+        return out[0], out[1]
+
+
+def _both(mine: tuple, theirs: tuple, has_mine: int, has_theirs: int) -> tuple:  # type: ignore[type-arg]  # of one of three types
+    if not has_mine or not has_theirs:
+        return mine if has_mine else theirs
+    (a, b), (c, d) = mine, theirs
+    return (None if a is None or c is None else min(a, c), None if b is None or d is None else max(b, d))
+
+
+Paths = dict[str, PathStatistics]
+"""The paths of one column in one part, or some of its documents, by their stored text."""
+
+
+def combined(mine: Paths, theirs: Paths) -> Paths:
+    """What is known of the documents of both. A path that one side lacks is absent there, unless that side does not list all that is above it: then it is left out."""
+    hidden_here, hidden_there = _incomplete(mine), _incomplete(theirs)
+    out: Paths = {}
+    for path, found in mine.items():
+        other = theirs.get(path)
+        if other is not None or not _hidden(path, hidden_there):
+            out[path] = replace(found)
+            if other is not None:
+                out[path].add(other)
+    out |= {path: replace(found) for path, found in theirs.items() if path not in mine and not _hidden(path, hidden_here)}
+    return out
+
+
+def _incomplete(paths: Paths) -> list[str]:
+    return [path for path, found in paths.items() if found.kinds & (INCOMPLETE | STRANGE)]
+
+
+def _hidden(path: str, incomplete: list[str]) -> bool:
+    """Whether ``path`` lies below one of these."""
+    return any(path.startswith(above) and path[len(above) :][:1] in {".", "["} for above in incomplete)
+
+
+def table_of(columns: dict[int, Paths]) -> pa.Table | None:
+    """The rows of one part; None for none."""
+    tables = [_rows(identifier, paths) for identifier, paths in columns.items() if paths]
+    return pa.concat_tables(tables, promote_options="default").combine_chunks() if tables else None
+
+
+def name(column_id: int, kind: str) -> str:
+    return f"{column_id}|{kind}"
+
+
+def _rows(identifier: int, by_path: Paths) -> pa.Table:
+    paths = sorted(by_path)
+    found = [by_path[p] for p in paths]
+    values = {
+        "path": paths,
+        "kinds": [s.kinds for s in found],
+        "present": [s.present for s in found],
+        "nulls": [s.nulls for s in found],
+        "long.lo": [s.long[0] for s in found],
+        "long.hi": [s.long[1] for s in found],
+        "real.lo": [s.real[0] for s in found],
+        "real.hi": [s.real[1] for s in found],
+        "string.lo": [s.string[0] for s in found],
+        "string.hi": [s.string[1] for s in found],
+    }
+    return pa.table({name(identifier, kind): pa.array(values[kind], arrow) for kind, arrow in COLUMNS.items()})

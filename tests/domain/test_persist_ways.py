@@ -1,0 +1,294 @@
+"""The 22 ways in which a careful team skipped wrongly after shipping (``anchors/persist.md``, section 2, B1 to B22): one check for each, and the bug itself.
+
+Every check holds, and fails when its bug is planted: a check that could not fail would show nothing. Interior values lie outside what the ends say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+import tamis
+from tamis import expr
+from tamis.domain import ColumnEvidence, column, decide, rules, spec, transfer
+from tamis.domain import decide as decide_of_pieces
+from tamis.expr import catalogue
+from tamis.expr.catalogue import Claim, NaN, Partial
+from tamis.stats import Collector, TableEvidence, collect
+from tamis.stats.decode import Decoder
+from tamis.types import DATE, INTEGER, LONG, Array, Field, Schema
+from tamis.types.arrow import to_arrow_schema
+from tests.domain.evidence_of import RowsEvidence
+from tests.domain.test_bug_classes import DAY, FAILS, FALSE, INF, NAN, ONE, decided, rows
+from tests.domain.trees import SCHEMA
+
+Plant = Callable[[pytest.MonkeyPatch], None]
+
+
+@dataclass(frozen=True)
+class Way:
+    """``check`` raises ``AssertionError`` where the bug is in; ``plant`` puts it in."""
+
+    check: Callable[[], None]
+    plant: Plant
+
+
+def says(expected: str, text: str, zone: str = "UTC", **columns: list[Any]) -> Callable[[], None]:
+    def check() -> None:
+        assert decided(text, rows(**columns), zone) == expected
+
+    return check
+
+
+def entry(name: str, **changes: Any) -> Plant:
+    """The catalogue's entry with another claim."""
+    return lambda patch: patch.setitem(catalogue._BY_NAME, name, replace(catalogue.function(name), **changes))
+
+
+def by_id(schema: Schema, table: pa.Table, text: str) -> str:
+    decision = decide_of_pieces(expr.conjuncts(expr.parse(text, schema)), TableEvidence(table, schema), strict=True)
+    return "none" if decision.none[0] else "all" if decision.all[0] else "some"
+
+
+def collected(schema: Schema, data: list[dict[str, Any]]) -> pa.Table:
+    """One piece's statistics, as they are written."""
+    collector = Collector(schema)
+    for batch in pa.Table.from_pylist(data, schema=to_arrow_schema(schema)).to_batches():
+        collector.update(batch)
+    return collector.finish().append_column("rows", pa.array([len(data)], pa.int64()))
+
+
+def written(schema: Schema, data: list[dict[str, Any]], **expected: str) -> Callable[[], None]:
+    """Statistics written and read again; ``expected`` says what each filter comes to (``_`` before it: its text is in ``TEXTS``)."""
+
+    def check() -> None:
+        table = collected(schema, data)
+        assert {name: by_id(schema, table, TEXTS[name]) for name in expected} == expected
+
+    return check
+
+
+DOUBLES = Schema((Field("x", tamis.types.DOUBLE, True, 1),))
+LONGS = Schema((Field("x", LONG, True, 1),))
+ARRAYS = Schema((Field("a", Array(Field("element", LONG, True, 2)), True, 1),))
+TEXTS = {"nan": "isnan(x)", "high": "x > 100", "zero": "x = 0.0", "large": f"x = {2**53 + 1}", "first": "a[0] > 100"}
+
+
+def absorbed(patch: pytest.MonkeyPatch) -> None:
+    real = rules.RULES["and"]
+
+    def broken(run: Any, call: Any) -> Any:
+        found = real(run, call)
+        return replace(found, fail=found.fail & found.true)
+
+    patch.setitem(rules.RULES, "and", broken)
+
+
+def only_its_own_failures(patch: pytest.MonkeyPatch) -> None:
+    module = __import__("tamis.domain.decide", fromlist=["decide"])
+    real = module._interpreted
+
+    def broken(run: Any, conjunct: Any, strict: bool) -> Any:
+        found = real(run, conjunct, strict)
+        return replace(found, fail=found.fail & np.asarray("integer0" in expr.to_sql(conjunct)))
+
+    patch.setattr(module, "_interpreted", broken)
+
+
+def raw_bounds(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(column, "_bounds", lambda _type, found, _length: (found.lo, found.hi))
+
+
+def null_at_both_ends(patch: pytest.MonkeyPatch) -> None:
+    real = transfer._finished
+
+    def broken(entry_: Any, call: Any, args: Any, exact: Any, lo: Any, hi: Any, missing: Any, strange: Any) -> Any:
+        found = real(entry_, call, args, exact, lo, hi, missing, strange)
+        return replace(found, value=found.value & ~(missing & np.asarray(call.mode is expr.Mode.TRY)))
+
+    patch.setattr(transfer, "_finished", broken)
+
+
+def absent_is_zero(patch: pytest.MonkeyPatch) -> None:
+    real = column._whole
+
+    def broken(array: Any, length: int) -> Any:
+        values, _ = real(array, length)
+        return values, np.ones(length, bool)
+
+    patch.setattr(column, "_whole", broken)
+
+
+def any_type(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(column, "_bound", lambda kind, _found, bound, _length: bound.cast(tamis.types.arrow.to_arrow_type(kind)))
+
+
+def through_floats(patch: pytest.MonkeyPatch) -> None:
+    real = collect.extremes
+    patch.setattr(collect, "extremes", lambda array, nans: tuple(pa.scalar(int(float(v.as_py())), v.type) for v in real(array, nans)))
+
+
+def no_empty_arrays(patch: pytest.MonkeyPatch) -> None:
+    real = collect._sizes
+
+    def broken(array: Any) -> Any:
+        sizes = real(array)
+        return pc.if_else(pc.equal(sizes, 0), pa.scalar(None, sizes.type), sizes)
+
+    patch.setattr(collect, "_sizes", broken)
+
+
+def one_zero(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(transfer, "one_value", lambda s: spec.known(pc.equal(s.lo, s.hi)))
+
+
+def inverted() -> None:
+    class Inverted(RowsEvidence):
+        def column(self, ids: tuple[int, ...]) -> ColumnEvidence | None:
+            found = super().column(ids)
+            return None if found is None else replace(found, lo=found.hi, hi=found.lo)
+
+    found = decide([expr.parse("integer0 = 3", SCHEMA)], Inverted(SCHEMA, [rows(integer0=[1, 3, 5])]), strict=True)
+    assert not found.none[0]
+
+
+def without_null_counts() -> None:
+    evidence = RowsEvidence(SCHEMA, [rows(integer0=[1, None])], frozenset({"nulls"}))
+    assert not decide([expr.parse("integer0 IS NULL", SCHEMA)], evidence, strict=True).none[0]
+
+
+def of_another_type() -> None:
+    class Dates(RowsEvidence):
+        def column(self, ids: tuple[int, ...]) -> ColumnEvidence | None:
+            found = super().column(ids)
+            days = pa.array([1], pa.int32()).cast(pa.date32())
+            return None if found is None else replace(found, type=DATE, lo=days, hi=days)
+
+    found = decide([expr.parse("integer0 = 300", SCHEMA)], Dates(SCHEMA, [rows(integer0=[300])]), strict=True)
+    assert not found.none[0]
+
+
+def twice_the_same_hour() -> None:
+    """The least local time belongs to an instant between the ends."""
+    from tamis.expr.zones import zone as of
+
+    z = of("Europe/Berlin").to_local
+    at = next(int(s) for s, b, a in zip(z.starts[1:], z.offsets[:-1], z.offsets[1:], strict=True) if a < b and s > 5 * 10**14)
+    piece = rows(timestamp0=[at - 1, at, at + 14_400_000_000])
+    least = int(of("Europe/Berlin").local(np.array([at]))[0])
+    ntz = SCHEMA.find("timestamp_ntz0")[0].type
+    local = expr.call("cast", expr.bound(SCHEMA, (SCHEMA.find("timestamp0")[0].id,)), zone="Europe/Berlin", type=ntz)
+    found = decide([expr.call("eq", local, expr.Literal(ntz, least))], RowsEvidence(SCHEMA, [piece]), strict=True)
+    assert not found.none[0]
+
+
+def named_again() -> None:
+    """``a`` was dropped and came back as another column: the old one's statistics are not its own."""
+    schemas = {0: Schema((Field("a", INTEGER, True, 1),), 0), 1: Schema((Field("a", INTEGER, True, 2),), 1)}
+    table = collected(schemas[0], [{"a": 5}, {"a": 5}]).append_column("schema_id", pa.array([0], pa.int32()))
+    decision = decide([expr.parse("a IS NULL", schemas[1])], TableEvidence(table, schemas), strict=True)
+    assert decision.all[0]
+
+
+def of_the_same_name(patch: pytest.MonkeyPatch) -> None:
+    real = TableEvidence.column
+    patch.setattr(TableEvidence, "column", lambda self, _ids: real(self, (1,)))
+
+
+def with_gaps() -> None:
+    schema = Schema((Field("a", INTEGER, True, 3), Field("b", INTEGER, True, 7)))
+    assert by_id(schema, collected(schema, [{"a": 1, "b": 70}, {"a": 2, "b": 71}]), "b = 70") == "some"
+
+
+def by_position(patch: pytest.MonkeyPatch) -> None:
+    real = Decoder.bounds
+    patch.setattr(Decoder, "bounds", lambda self, _id, target: real(self, self.ids()[0], target))
+
+
+def seen_by_the_audit() -> None:
+    """A failing row is told apart from one that is not true: what a wrong skip would hide."""
+    tree = expr.parse("1 / integer0 > 5", SCHEMA)
+    piece = rows(integer0=[0, 1])
+    batch = {f.id: piece.column(i) for i, f in enumerate(SCHEMA.fields)}
+    keep, failed, _ = expr.filter_mask([tree], batch, 2)
+    assert (keep.tolist(), failed.tolist()) == ([False, False], [True, False])
+
+
+def failures_are_nulls(patch: pytest.MonkeyPatch) -> None:
+    module = __import__("tamis.expr.evaluate", fromlist=["evaluate"])
+    real = module._apply
+    patch.setattr(module, "_apply", lambda call, args: replace(real(call, args), failed=None, error=None))
+
+
+HOUR = 3_600_000_000
+LATE = [((DAY + 29) * 24 + 22) * HOUR, ((DAY + 29) * 24 + 23) * HOUR, ((DAY + 30) * 24 + 1) * HOUR]
+WAYS = {
+    "B1 error AND false": Way(lambda: _same(f"({FAILS} AND {FALSE}) IS NULL", ONE), absorbed),
+    "B2 an expression that runs before the one that excludes": Way(
+        says("some", "cast(string0 AS INT) = 1 AND integer0 > 100", integer0=[1, 2], string0=["a", "b"]), only_its_own_failures
+    ),
+    "B3 failure inside a range": Way(
+        says("some", "make_date(integer0, 2, 29) > DATE'2030-01-01'", integer0=[2020, 2021, 2024]),
+        entry("make_date", partial=lambda _: Partial.OUTSIDE),
+    ),
+    "B4 NaN as a function's result": Way(
+        says("some", "isnan(double0 + double1)", double0=[-INF, 1.0, INF], double1=[INF, 1.0, -INF]), entry("add", nan=lambda _: NaN.KEPT)
+    ),
+    "B5 negative NaN in data": Way(
+        written(DOUBLES, [{"x": -NAN}, {"x": 0.0}, {"x": -5.0}], nan="some", high="some"),
+        lambda patch: patch.setattr(collect, "count_nans", lambda _array: 0),
+    ),
+    "B6 NaN of both signs": Way(
+        written(DOUBLES, [{"x": -NAN}, {"x": 0.0}, {"x": NAN}], zero="some"),
+        lambda patch: patch.setattr(collect, "count_nans", lambda array: len(array) if pc.any(pc.is_nan(array)).as_py() else 0),
+    ),
+    "B7 inverted bounds": Way(inverted, raw_bounds),
+    "B8 month arithmetic": Way(
+        says("some", "timestamp_ntz0 + INTERVAL 1 MONTH > TIMESTAMP_NTZ'2024-02-29 22:30:00'", timestamp_ntz0=LATE),
+        entry("timestamp_add_months", rule=None, claims=lambda _: (Claim.UP, Claim.UP)),
+    ),
+    "B9 a width that is not monotone": Way(says("some", "100 div integer1 = 100", integer1=[-5, -1, 1, 5]), entry("div", guard=None)),
+    "B10 a field that falls back at the year": Way(
+        says("some", "month(date0) = 12", date0=[DAY - 200, DAY - 1, DAY + 200]), entry("month", guard=None)
+    ),
+    "B11 signs flip": Way(
+        says("some", "integer0 * integer1 > 14", integer0=[-3, 2], integer1=[-5, 4]),
+        entry("multiply", claims=lambda _: (Claim.UP, Claim.UP)),
+    ),
+    "B12 two orders for one type": Way(twice_the_same_hour, lambda patch: patch.setattr(rules, "local_rule", transfer.monotone)),
+    "B13 a join that forgets one side": Way(
+        says("some", "CASE WHEN boolean0 THEN integer0 ELSE integer1 END = 7", boolean0=[True, False], integer0=[1, 1], integer1=[7, 7]),
+        lambda patch: patch.setattr(rules, "join_any", lambda a, _b: a),
+    ),
+    "B14 NULL at both ends": Way(says("some", "try_cast(bigint0 AS TINYINT) = 5", bigint0=[-1000, 5, 1000]), null_at_both_ends),
+    "B15 absent counts": Way(without_null_counts, absent_is_zero),
+    "B16 errors that an audit cannot see": Way(seen_by_the_audit, failures_are_nulls),
+    "B17 statistics of another type": Way(of_another_type, any_type),
+    "B18 lossy numbers": Way(written(LONGS, [{"x": 2**53 + 1}], large="all"), through_floats),
+    "B19 empty containers": Way(written(ARRAYS, [{"a": [5]}, {"a": []}], first="some"), no_empty_arrays),
+    "B20 equal but two": Way(says("some", "cast(double0 AS STRING) = '-0.0'", double0=[0.0, -0.0]), one_zero),
+    "B21 statistics by name": Way(named_again, of_the_same_name),
+    "B22 columns without gaps": Way(with_gaps, by_position),
+}
+
+
+def _same(text: str, piece: pa.Table) -> None:
+    assert decided(text, piece) == "some"
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_it_does_not_happen(way: str) -> None:
+    WAYS[way].check()
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_it_would_be_seen(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    WAYS[way].plant(monkeypatch)
+    with pytest.raises(AssertionError):
+        WAYS[way].check()

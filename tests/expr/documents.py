@@ -1,0 +1,32 @@
+"""Awkward JSON documents, and expressions over them; ``v`` is the VARIANT of those that have one, ``s`` the text."""
+
+from __future__ import annotations
+
+from tamis.types import LONG, STRING, VARIANT, Field, Schema
+
+SCHEMA = Schema((Field("v", VARIANT, True, 1), Field("s", STRING, True, 2), Field("n", LONG, True, 3)))
+
+DOCUMENTS: list[str | None] = [
+    None, "", " ", "null", "5", '"x"', "true", "[]", "{}", "[1,2]", '[{"a":1}]', "hello", "{", '{"a"', '{"a":}', '{"a":1', '{"a":1}xyz', '{"a":1,xyz', '{"a":1}{"a":2}',
+    '{"a":1}', '{"a":0}', '{"a":-7}', '{"a":300}', '{"a":3000000000}', '{"a":9223372036854775807}', '{"a":9223372036854775808}', '{"a":-9223372036854775808}',
+    '{"a":12345678901234567890123}', '{"a":99999999999999999999999999999999999999}', '{"a":999999999999999999999999999999999999999}', '{"a":-0}', '{"a":-0.0}',
+    '{"a":1.0}', '{"a":1.5}', '{"a":1.50}', '{"a":-2.5}', '{"a":0.1}', '{"a":1e2}', '{"a":1E-7}', '{"a":1e38}', '{"a":1e400}', '{"a":1e-400}', '{"a":123456789.123456789}',
+    '{"a":0.1000000000000000055511151231257827}', '{"a":1.23456789012345678901234567890123456789012}', '{"a":10000000.0}', '{"a":0.00001}', '{"a":NaN}', '{"a":007}', '{"a":+1}', '{"a":.5}',
+    '{"a":true}', '{"a":false}', '{"a":null}', '{"a":"5"}', '{"a":" 5 "}', '{"a":"1.5"}', '{"a":"true"}', '{"a":"t"}', '{"a":"NaN"}', '{"a":"Infinity"}', '{"a":""}', '{"a":"abc"}',
+    '{"a":"2020-01-01"}', '{"a":"2020-01-01T10:00:00Z"}', '{"a":"x\\ty"}', '{"a":"x\ty"}', '{"a":"\\u00e9"}', '{"a":"é"}', '{"a":"\\ud83d\\ude00"}', '{"a":"\\ud800"}', '{"a":"\\/x"}', '{"a":"q\\"q"}',
+    '{"a":[]}', '{"a":{}}', '{"a":[1,null,{"b":2}]}', '{"a":[[1,2],[3]]}', '{"a":{"b":1}}', '{"a":{"b":null}}', '{"a":{"b":"x","c":[true]}}', '{"a":{"b" : 1.10 , "c":"\\u00e9\\n"}}',
+    '{"a":1,"a":2}', '{"a":null,"a":2}', '{"a":{},"a":{"b":1}}', '{"a":{"b":1,"b":2}}', '{"A":1}', '{"a.b":3,"a":{"b":4}}', '{"":1}', '{"a b":1}', "{'a':'q'}", '{"a":1 /*c*/}', '{a:1}',
+    "  {\"a\":7}\n ", "\ufeff{\"a\":1}", '{"b":1,}', '{"a":1,}', '{"a":"x" "b":1}', '{"a":"' + "y" * 100 + '"}', '{"é":{"ü":1}}', '{"a":[0,' + "[" * 40 + "]" * 40 + "]}",
+]  # fmt: skip
+
+PHRASES = [
+    *(f"get_json_object(s, {path})" for path in ("'$.a'", "'$.a.b'", "'$'", "'$[0]'", "'$.a[1]'", "'$.a[2].b'", "'$[\\'a.b\\']'", "'$.a b'", "'$.A'", "'$.é.ü'", "'$.a[1][0]'")),
+    *(f"from_json(s, 'a {kind}').a" for kind in ("STRING", "INT", "BIGINT", "SMALLINT", "TINYINT", "DOUBLE", "FLOAT", "BOOLEAN")),
+    "from_json(s, 'a STRUCT<b: INT>').a.b", "from_json(s, 'a STRUCT<b: STRING, c: STRING>').a.c",
+    *(f"variant_get(v, '$.a', '{kind}')" for kind in ("int", "bigint", "tinyint", "double", "float", "decimal(10,2)", "decimal(38,10)", "boolean", "string", "date", "timestamp")),
+    *(f"try_variant_get(v, '$.a', '{kind}')" for kind in ("int", "bigint", "double", "decimal(10,2)", "boolean", "string", "date")),
+    "v:a::string", "v:a.b::string", "v:a[1]::string", "v:a[2].b::int", "v:['a.b']::int", "v:a.c[0]::boolean", "v::string", "v:a[1][0]::bigint", "v:`a b`::int",
+    "v:a IS NULL", "v:a.b IS NOT NULL", "v IS NULL", "is_variant_null(v)", "is_variant_null(v:a)", "is_variant_null(v:a.b)", "try_cast(v:a AS INT)", "cast(v:a AS STRING)",
+    "cast(get_json_object(s, '$.a') AS INT)", "try_cast(get_json_object(s, '$.a') AS DOUBLE)", "try_cast(get_json_object(s, '$.a') AS DECIMAL(10,2))", "try_cast(get_json_object(s, '$.a') AS BIGINT)",
+    "try_parse_json(s):a::string", "try_variant_get(parse_json(s), '$.a', 'double')", "try_variant_get(try_parse_json(s), '$.a', 'int')", "try_parse_json(s) IS NULL", "is_variant_null(try_parse_json(s):a)",
+]  # fmt: skip

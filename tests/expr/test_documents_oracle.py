@@ -1,0 +1,135 @@
+"""JSON functions give what Spark gives, for awkward documents, from SQL text and from Catalyst's trees."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+import sqlglot
+
+from tamis import expr
+from tamis.expr import Expr, Mode, Opaque
+from tamis.expr.bind import Binder, SparkWords
+from tamis.spark.adapter import bridge
+from tamis.spark.catalyst import known, translate
+from tamis.types import VARIANT
+from tamis.types.arrow import to_arrow_type
+from tests.expr.documents import DOCUMENTS, PHRASES, SCHEMA
+from tests.expr.oracle import plain
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture(scope="module")
+def frame(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    spark.conf.set(
+        "spark.sql.variant.pushVariantIntoScan", "false"
+    )  # of Parquet relations, tables of ours are never asked; casts would run before filters
+    path = str(tmp_path_factory.mktemp("documents") / "rows")
+    rows = spark.createDataFrame(list(enumerate(DOCUMENTS)), "n bigint, s string")
+    rows.selectExpr("try_parse_json(s) v", "s", "n").coalesce(1).write.parquet(path)
+    yield spark.read.parquet(path)
+    spark.conf.unset("spark.sql.variant.pushVariantIntoScan")
+
+
+@pytest.fixture(scope="module")
+def columns(frame: Any) -> dict[int, pa.Array]:
+    """The same rows in Arrow, read without Spark (which cannot hand over a VARIANT that is NULL)."""
+    rows = pq.read_table(frame.inputFiles()[0].removeprefix("file:")).sort_by("n")
+    stored = rows["v"].combine_chunks()
+    kind = to_arrow_type(VARIANT)
+    parts = [pc.fill_null(stored.field(f.name), b"") for f in kind]
+    return {
+        1: pa.StructArray.from_arrays(parts, fields=list(kind), mask=stored.is_null()),
+        2: rows["s"].combine_chunks().cast(pa.string()),
+        3: rows["n"].combine_chunks(),
+    }
+
+
+def bound(text: str) -> Expr:
+    return Binder(SCHEMA, "UTC", Mode.ANSI).bind(sqlglot.parse_one(text, dialect=SparkWords))
+
+
+def ours(tree: Expr, columns: dict[int, pa.Array]) -> tuple[list[Any], list[bool]]:
+    out = expr.evaluate(tree, columns, len(DOCUMENTS))
+    return plain(out.values), [False] * len(DOCUMENTS) if out.failed is None else out.failed.tolist()
+
+
+def theirs(spark: Any, wanted: list[tuple[str, list[int]]]) -> list[Any]:
+    """Spark's values of each text, NULL where it is not asked; an error's text instead of the values of one that raises there."""
+    shown = ", ".join(f"CASE WHEN n IN ({', '.join(map(str, [-1, *rows]))}) THEN {text} END c{i}" for i, (text, rows) in enumerate(wanted))
+    try:
+        return [plain(c) for c in spark.sql(f"SELECT {shown} FROM documents ORDER BY n").toArrow().columns]
+    except Exception as error:
+        if len(wanted) == 1:
+            return [f"raises {str(error)[:200]}"]
+        half = len(wanted) // 2
+        return theirs(spark, wanted[:half]) + theirs(spark, wanted[half:])
+
+
+def test_values(spark: Any, frame: Any, columns: dict[int, pa.Array]) -> None:
+    """Values where we have one; no error there."""
+    frame.createOrReplaceTempView("documents")
+    mine: list[tuple[list[Any], list[bool]]] = []
+    for text in PHRASES:
+        tree = bound(text)
+        assert not any(isinstance(n, Opaque) for n in tree.walk()), text
+        mine.append(ours(tree, columns))
+    wanted = [(text, [n for n, bad in enumerate(failed) if not bad]) for text, (_, failed) in zip(PHRASES, mine, strict=True)]
+    wrong: list[str] = []
+    for (text, rows), (values, _), found in zip(wanted, mine, theirs(spark, wanted), strict=True):
+        if isinstance(found, str):
+            wrong.append(f"{text} {found}")
+        else:
+            wrong += [f"{text} of {DOCUMENTS[n]!r}: ours {values[n]!r}, Spark {found[n]!r}" for n in rows if values[n] != found[n]]
+    assert "\n".join(wrong) == ""
+
+
+def test_failures(spark: Any, frame: Any, columns: dict[int, pa.Array]) -> None:
+    """Where we fail, Spark raises: by its try_ form that has nothing there."""
+    frame.createOrReplaceTempView("documents")
+    for text in PHRASES:
+        if not text.startswith("variant_get"):
+            continue
+        _, failed = ours(bound(text), columns)
+        bad = [str(n) for n, out in enumerate(failed) if out]
+        found = (
+            bad and spark.sql(f"SELECT n, try_{text} c FROM documents WHERE n IN ({','.join(bad)}) AND try_{text} IS NOT NULL").collect()
+        )
+        assert found == [], text
+
+
+CONDITIONS = [
+    "try_variant_get(v, '$.a', 'int') = 1", "v:a.b IS NULL", "is_variant_null(v:a)", "try_variant_get(v, '$.a.b', 'string') = 'x'", "cast(v:a AS STRING) LIKE '1%'", "v:a[1]::string = '[3]'",
+    "get_json_object(s, '$.a') = '1'", "get_json_object(s, '$.a.b') IN ('1', '4', 'x')", "try_cast(get_json_object(s, '$.a') AS DOUBLE) > 1", "from_json(s, 'a INT, b STRING').a = 1",
+    "from_json(s, 'a STRUCT<b: INT, c: STRING>').a.b >= 1", "try_variant_get(try_parse_json(s), '$.a', 'int') < 5", "get_json_object(s, '$.a') = 'x' OR from_json(s, 'a DOUBLE').a = 1.5",
+]  # fmt: skip
+
+
+def test_catalyst_means_the_same(spark: Any, frame: Any, columns: dict[int, pa.Array]) -> None:
+    owner = bridge(spark)
+    for text in CONDITIONS:
+        plan = frame.where(text)._jdf.queryExecution().optimizedPlan()
+        while plan.getClass().getSimpleName() != "Filter":
+            plan = plan.child()
+        found = translate(owner.helper("TreeText").render(owner.seq([plan.condition()]), known()), SCHEMA).conjuncts
+        assert not [n for c in found for n in c.walk() if isinstance(n, Opaque)], f"{text}: {found}"
+        keep, failed, _ = expr.filter_mask(found, columns, len(DOCUMENTS))
+        assert not failed.any(), text
+        rows = sorted(r.n for r in frame.where(text).select("n").collect())
+        assert [n for n, kept in enumerate(keep.tolist()) if kept] == rows, text
+        again = expr.filter_mask(expr.conjuncts(expr.parse(text, SCHEMA)), columns, len(DOCUMENTS))[0]
+        assert (again == keep).all(), text
+
+
+def test_options_are_not_understood(spark: Any, frame: Any) -> None:
+    owner = bridge(spark)
+    plan = frame.where("from_json(s, 'a INT', map('mode', 'FAILFAST')).a = 1")._jdf.queryExecution().optimizedPlan()
+    while plan.getClass().getSimpleName() != "Filter":
+        plan = plan.child()
+    found = translate(owner.helper("TreeText").render(owner.seq([plan.condition()]), known()), SCHEMA).conjuncts
+    assert any(isinstance(n, Opaque) for c in found for n in c.walk())

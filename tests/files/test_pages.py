@@ -1,0 +1,134 @@
+"""Parquet by pages: the rows of whole chunks, for a part of their bytes; and whole chunks wherever the note about pages does not fit."""
+
+import base64
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tamis.errors import CorruptData
+from tamis.files import PartRef, open_part
+from tamis.files.parquet import pages
+from tamis.files.parquet.excerpt import Excerpt
+from tamis.files.parquet.pages import PAGE_ROWS
+from tamis.state.store import open_store
+from tamis.types import BOOLEAN, DATE, DOUBLE, INTEGER, LONG, STRING, TIMESTAMP, VARIANT, Array, DayTimeInterval, Decimal, Field, Schema
+from tamis.types.arrow import to_arrow_schema
+from tests.files.parts import write_part
+
+STORE = open_store("memory://pages")
+SCHEMA = Schema(
+    (
+        Field("n", LONG, nullable=False, id=1),
+        Field("few", INTEGER, id=2),
+        Field("s.t", STRING, id=3),
+        Field("dec", Decimal(20, 3), id=4),
+        Field("small", Decimal(5, 1), id=5),
+        Field("on", BOOLEAN, id=6),
+        Field("day", DATE, id=7),
+        Field("at", TIMESTAMP, id=8),
+        Field("x", DOUBLE, id=9),
+        Field("span", DayTimeInterval("day", "second"), id=10),
+        Field("l", Array(Field("element", LONG, id=12)), id=11),
+        Field("v", VARIANT, id=13),
+    )
+)
+SIZES = (3 * PAGE_ROWS + 17, 8 * PAGE_ROWS, 5)
+FLAT = list(range(1, 11))
+
+
+def table() -> pa.RecordBatch:
+    n = np.arange(sum(SIZES))
+    rng = np.random.default_rng(5)
+    gap = rng.random(len(n)) < 0.2
+    one = {"value": b"\x0c\x01", "metadata": b"\x01\x00\x00"}
+    columns = [
+        pa.array(n),
+        pa.array(n % 7, pa.int32(), mask=gap),
+        pa.array(np.char.mod("%x", n * 7919), mask=gap),
+        pa.array(n, pa.int64()).cast(pa.decimal128(24, 3)).cast(pa.decimal128(20, 3)),
+        pa.array(n % 9999, pa.int64()).cast(pa.decimal128(24, 1)).cast(pa.decimal128(5, 1)),
+        pa.array(n % 3 == 0, mask=gap),
+        pa.array(n, pa.int32()).cast(pa.date32()),
+        pa.array(n * 10**9).view(pa.timestamp("us", "UTC")),
+        pa.array(np.where(n % 5 == 0, np.nan, n / 3)),
+        pa.array(n).view(pa.duration("us")),
+        pa.array([[int(i)] * (i % 3) if i % 4 else None for i in n], pa.list_(pa.int64())).cast(to_arrow_schema(SCHEMA)[10].type),
+        pa.array([one if i % 2 else None for i in n], to_arrow_schema(SCHEMA)[11].type),
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=to_arrow_schema(SCHEMA))
+
+
+WHOLE = table()
+STARTS = np.concatenate([[0], np.cumsum(SIZES)])
+
+
+def make_part() -> PartRef:
+    return write_part(STORE, SCHEMA, [WHOLE.slice(a, z - a) for a, z in pairwise(STARTS)], "pages")
+
+
+REF = make_part()
+
+
+def read(ids: list[int], rows: list[int], blocks: list[int] | None = None) -> tuple[pa.Table, int]:
+    part = open_part(STORE, REF, SCHEMA)
+    before = part.io.bytes
+    pieces = list(part.read(ids, [0, 1, 2] if blocks is None else blocks, np.array(rows, dtype=np.int64)))
+    assert [p for piece in pieces for p in piece.positions.tolist()] == rows
+    return pa.Table.from_batches([p.batch for p in pieces]), part.io.bytes - before
+
+
+@given(
+    st.sets(st.sampled_from([0, 1, 1023, 1024, 1025, 3071, 3072, 3088, 3089, 4112, 4113, 9000, 11280, 11281, 11285]), min_size=1),
+    st.sets(st.integers(1, 13).filter(lambda i: i != 12), min_size=1),
+)
+def test_rows_by_pages_are_rows(rows: set[int], ids: set[int]) -> None:
+    found, _ = read(sorted(ids), sorted(rows))
+    expected = WHOLE.take(pa.array(sorted(rows)))
+    for i in sorted(ids):
+        name = SCHEMA.by_id[i].name
+        assert str(found[str(i)].to_pylist()) == str(expected.column(name).to_pylist())
+        assert found[str(i)].type == to_arrow_schema(SCHEMA).field(name).type
+
+
+def test_one_row_costs_a_page_of_each_column_and_not_a_block() -> None:
+    part = open_part(STORE, REF, SCHEMA)
+    _, one = read([1], [4200])
+    assert one < part.cost([1], [1]) / 6
+    _, all_rows = read([1], list(range(STARTS[1], STARTS[2])))
+    assert all_rows == part.cost([1], [1])
+
+
+@pytest.mark.parametrize(
+    "note", [b"", b"no", b"1024 3 !!", b"512 1 AA==", b"1024 2 " + base64.b64encode(b"x" * 9), pages.note_of([4, 5, 6]).encode()]
+)
+def test_without_a_fitting_note_chunks_are_read_whole(monkeypatch: pytest.MonkeyPatch, note: bytes) -> None:
+    class Footer:
+        metadata = {pages.PAGES.encode(): note}  # noqa: RUF012  # a stub
+
+    monkeypatch.setattr("tamis.files.parquet.pages.starts_in", lambda _, real=pages.starts_in: real(Footer()))
+    found, size = read([1], [4200])
+    assert found["1"].to_pylist() == [4200]
+    assert size == open_part(STORE, REF, SCHEMA).cost([1], [1])
+
+
+def test_pages_cut_short_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages that end early, or that are fewer than the footer says."""
+    original = Excerpt.decode
+
+    def shortened(self: Excerpt, fetched: list[bytes]) -> list[pa.Array]:
+        return original(self, [f[:40] for f in fetched])
+
+    monkeypatch.setattr(Excerpt, "decode", shortened)
+    with pytest.raises(CorruptData, match="pages of blocks"):
+        read([1], [4200])
+
+
+def test_a_flipped_bit_in_a_page_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    original = Excerpt.decode
+    monkeypatch.setattr(Excerpt, "decode", lambda self, fetched: original(self, [f[:-3] + bytes([f[-3] ^ 1]) + f[-2:] for f in fetched]))
+    with pytest.raises(CorruptData, match=REF.part_id):
+        read([1, 2, 3], [4200])

@@ -1,0 +1,183 @@
+"""A random life of a table with indexes: after every step a query gives what one without index gives, and uses what the listing says is covered.
+
+The listing itself is checked against a model that knows only which builds were made: a segment is covered if and only if each of its live parts was built
+since it was last forgotten.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+import tamis
+from tamis.errors import StoreUnavailable
+from tests.index.tables import delete, failing, ids
+
+VALUES = st.one_of(st.none(), st.integers(-3, 12))
+ROWS = st.lists(st.tuples(VALUES, VALUES), min_size=1, max_size=12)
+FILTERS = (
+    "a = 3",
+    "a IS NULL",
+    "a <=> NULL",
+    "a > 4 AND b < 6",
+    "a = 1 OR b = 2",
+    "a IN (0, 2, 4, NULL)",
+    "b = 5 AND a <> 2",
+    "a + b = 4",
+    "b BETWEEN 2 AND 7",
+)
+INDEXES = {"ia": ["a"], "ib": ["b"], "iba": ["b", "a"]}
+
+
+class Life(RuleBasedStateMachine):
+    """``built``: by index, the parts that are covered as the builds of this very test have made it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = tempfile.TemporaryDirectory()
+        self.path = Path(self.folder.name) / "t"
+        self.built: dict[str, set[str]] = {}
+        self.builds: dict[str, str] = {}
+
+    def teardown(self) -> None:
+        self.folder.cleanup()
+
+    @property
+    def table(self) -> tamis.Table:
+        return tamis.open(self.path)
+
+    def parts(self) -> dict[str, str]:
+        """Live parts, and the segment of each."""
+        found = self.table.metadata("parts")
+        return dict(zip(found["part_id"].to_pylist(), found["segment_id"].to_pylist(), strict=True))
+
+    @initialize(rows=ROWS)
+    def begin(self, rows: list[Any]) -> None:
+        tamis.create(self.path, pa.schema([("a", pa.int64()), ("b", pa.int64())]))
+        self.load(rows)
+
+    @rule(rows=ROWS)
+    def load(self, rows: list[Any]) -> None:
+        before = set(self.parts())
+        self.table.append(_table(rows))
+        self._loaded(before, None)
+
+    @rule(rows=ROWS, name=st.sampled_from([*INDEXES, None]))
+    def load_with_a_failing_build(self, rows: list[Any], name: str | None) -> None:
+        before = set(self.parts())
+        with failing(name):
+            self.table.append(_table(rows))
+        self._loaded(before, name or "*")
+
+    @rule(rows=ROWS, value=st.integers(-3, 12))
+    def overwrite_some(self, rows: list[Any], value: int) -> None:
+        before = set(self.parts())
+        self.table.overwrite(_table(rows), row_filter=f"a = {value}")
+        self._loaded(before, None)
+
+    @rule(rows=ROWS)
+    def overwrite_all(self, rows: list[Any]) -> None:
+        before = set(self.parts())
+        self.table.overwrite(_table(rows))
+        self._loaded(before, None)
+
+    @rule()
+    def compact(self) -> None:
+        before = set(self.parts())
+        self.table.compact()
+        self._loaded(before, None)
+
+    @rule(value=st.integers(-3, 12))
+    def delete_some(self, value: int) -> None:
+        delete(self.table, f"b = {value}")
+
+    @rule(name=st.sampled_from([*INDEXES]), build=st.sampled_from(["with_write", "deferred"]), fail=st.booleans())
+    def create(self, name: str, build: str, fail: bool) -> None:
+        if name in self.built:
+            return
+        self.built[name], self.builds[name] = set(), build
+        if not fail:
+            self.table.create_index(name, INDEXES[name], build=build)
+            if build == "with_write":
+                self.built[name] = set(self.parts())
+            return
+        try:
+            with failing():
+                self.table.create_index(name, INDEXES[name], build=build)
+        except StoreUnavailable:
+            assert self.parts()
+            assert build == "with_write"
+
+    @precondition(lambda self: self.built)
+    @rule(data=st.data())
+    def drop(self, data: st.DataObject) -> None:
+        name = data.draw(st.sampled_from(sorted(self.built)))
+        self.table.drop_index(name)
+        del self.built[name]
+
+    @precondition(lambda self: self.built)
+    @rule(data=st.data())
+    def drop_segments(self, data: st.DataObject) -> None:
+        name = data.draw(st.sampled_from(sorted(self.built)))
+        chosen = data.draw(st.sets(st.sampled_from(every))) if (every := ids(self.table)) else set()
+        self.table.drop_index_segments(name, sorted(chosen))
+        self.built[name] -= {part for part, segment in self.parts().items() if segment in chosen}
+
+    @precondition(lambda self: self.built)
+    @rule(data=st.data(), fail=st.booleans())
+    def repair(self, data: st.DataObject, fail: bool) -> None:
+        name = data.draw(st.sampled_from(sorted(self.built)))
+        parts = self.parts()
+        chosen = data.draw(st.none() | st.lists(st.sampled_from(sorted(set(parts.values()))), unique=True)) if parts else None
+        wanted = {part for part, segment in parts.items() if chosen is None or segment in chosen}
+        lacking = wanted - self.built[name]
+        if fail and lacking:
+            try:
+                with failing():
+                    self.table.repair_index(name, chosen)
+            except StoreUnavailable:
+                return
+            raise AssertionError("a repair that failed reported success")
+        assert bool(self.table.repair_index(name, chosen).parts_added) == bool(lacking)
+        self.built[name] |= wanted
+
+    @invariant()
+    def answers_and_coverage(self) -> None:
+        if not self.path.exists():
+            return
+        table, parts = self.table, self.parts()
+        covered: dict[str, set[str]] = {}
+        for entry in table.indexes():
+            missing = {segment for part, segment in parts.items() if part not in self.built[entry.name]}
+            assert set(entry.missing) == missing, entry.name
+            assert set(entry.covered) == set(parts.values()) - missing
+            covered[entry.name] = set(entry.covered)
+        assert set(covered) == set(self.built)
+        for row_filter in FILTERS:
+            plain = table.scan(row_filter, options={"tamis.index.use": "off", "tamis.read.lazy": "off"}).to_arrow()
+            for use in ("auto", "lookup"):
+                scan = table.scan(row_filter, options={"tamis.index.use": use})
+                assert scan.to_arrow().equals(plain), (row_filter, use)
+                assert scan.report is not None
+                for used in scan.report.indexes:
+                    assert 0 < used.segments <= len(covered[used.name])
+                    assert used.segments + used.missing <= len(set(parts.values()))
+
+    def _loaded(self, before: set[str], failed: str | None) -> None:
+        for name in self.built:
+            if self.builds[name] == "with_write" and failed not in (name, "*"):
+                self.built[name] |= set(self.parts()) - before
+
+
+def _table(rows: list[Any]) -> pa.Table:
+    return pa.table({"a": pa.array([a for a, _ in rows], pa.int64()), "b": pa.array([b for _, b in rows], pa.int64())})
+
+
+TestLife = Life.TestCase
+TestLife.settings = settings(max_examples=max(5, settings().max_examples // 25), stateful_step_count=14)

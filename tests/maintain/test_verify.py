@@ -1,0 +1,99 @@
+"""Verify finds what is planted, names the object, and is silent about a table that is well."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+
+import pyarrow as pa
+import pytest
+
+import tamis
+from tamis.state import Operation, Proposal, commit
+from tamis.state.envelope import seal
+from tests.maintain.making import filled, parts
+
+
+def well() -> tamis.Table:
+    of = filled(20, ("user",))
+    of.compact("ts < 300")
+    return of
+
+
+def first_file(of: tamis.Table) -> str:
+    return parts(of)[0]["path"]
+
+
+def lose(of: tamis.Table, path: str) -> None:
+    of.store.delete(path)
+
+
+def turn(of: tamis.Table, path: str, at: int) -> None:
+    data = bytearray(of.store.get(path))
+    data[at] ^= 1
+    of.store.put(path, bytes(data))
+
+
+def plant(of: tamis.Table, column: str, value: object) -> None:
+    """The table as it is, one manifest column of one part changed."""
+    manifest = of.refresh().snapshot.parts(None, set(range(20))).drop_columns(["segment", "part"]).slice(0, 1)
+    manifest = manifest.select([n for n in manifest.column_names if n not in {"deleted", "deletion"}])
+    field = manifest.schema.field(column)
+    wrong = manifest.set_column(manifest.schema.get_field_index(column), field, pa.array([value], field.type))
+    commit(of.store, Proposal(Operation("plant"), of.version, add=[wrong], replace_all=True))
+
+
+def other_rollup(of: tamis.Table) -> None:
+    path = next(e.path for e in of.store.list("_tamis/rollup") if e.path.endswith(".json"))
+    told = json.loads(of.store.get(path))["rollup"]
+    twin = filled(20, ("user",))
+    said = json.loads(twin.store.get(path))["rollup"]
+    of.store.put(path, seal("rollup", {**told, "changes": said["changes"], "tables": said["tables"]}))
+
+
+DAMAGE: dict[str, tuple[Callable[[tamis.Table], object], str]] = {
+    "a file is gone": (lambda of: lose(of, first_file(of)), "MISSING_OBJECT"),
+    "a file is cut": (lambda of: of.store.put(first_file(of), of.store.get(first_file(of))[:-9]), "WRONG_SIZE"),
+    "a bit of a file": (lambda of: turn(of, first_file(of), 50), "BAD_CHECKSUM"),
+    "a commit is gone": (lambda of: lose(of, f"_tamis/log/{5:020}.json"), "MISSING_COMMIT"),
+    "a bit of a commit": (lambda of: turn(of, f"_tamis/log/{5:020}.json", 200), "BAD_CHECKSUM"),
+    "a rollup tells another story": (other_rollup, "ROLLUP_DIFFERS"),
+    "too many rows": (lambda of: plant(of, "rows", 51), "PART_CORRUPT"),
+    "bounds too narrow": (lambda of: plant(of, "1|long|hi", 310), "STATISTICS_LIE"),
+    "a NULL that nobody counted": (lambda of: plant(of, "2|nulls", 1), "STATISTICS_LIE"),
+}
+
+
+def test_a_table_that_is_well() -> None:
+    of = well()
+    found = of.verify()
+    assert found.ok, found.problems.to_pylist()
+    assert (found.commits, found.parts) == (22, len(parts(of)))
+    assert tamis.create("memory://verify-empty").verify().ok
+
+
+@pytest.mark.parametrize("name", DAMAGE)
+def test_damage_is_found_and_named(name: str) -> None:
+    of = well()
+    do, code = DAMAGE[name]
+    do(of)
+    found = of.verify()
+    assert not found.ok
+    assert code in found.problems["code"].to_pylist(), found.problems.to_pylist()
+    assert all(row["object"] for row in found.problems.to_pylist())
+
+
+def test_a_clock_that_went_back() -> None:
+    of = filled(2)
+    path = f"_tamis/log/{2:020}.json"
+    said = json.loads(of.store.get(path))["commit"]
+    of.store.put(path, seal("commit", {**said, "timestamp_micros": 5}))
+    assert of.verify().problems["code"].to_pylist() == ["TIME_WENT_BACK"]
+
+
+def test_without_data_no_part_is_read() -> None:
+    of = well()
+    turn(of, first_file(of), 50)
+    assert of.verify(data=False).ok
+    assert replace(of.verify(data=False), parts=0) == of.verify(data=False)

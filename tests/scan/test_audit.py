@@ -1,0 +1,166 @@
+"""The audit sees every kind of wrong proof: each is planted once, and must be found, and the answer must be right all the same."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tamis
+from tamis.domain import Decision
+from tamis.errors import CorruptData, InvalidInput
+from tamis.read import lazy
+from tamis.scan import funnel
+from tamis.scan.audit import sample
+from tamis.world import World, use
+
+ROWS = 20_000  # two blocks
+ALWAYS = {"tamis.audit.percent": 100, "tamis.read.lazy": "on"}
+
+
+class Production(World):
+    """An environment in which a violation is reported, not raised."""
+
+    def environment(self) -> dict[str, str]:
+        return {}
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> tamis.Table:
+    """Parts of one or two blocks, n rising through all; two parts in the first load."""
+    made = tamis.create(tmp_path_factory.mktemp("audit") / "t", cluster_by=["n"], properties={"tamis.write.part_bytes": "60k"})
+    for first in (0, 2 * ROWS, 3 * ROWS):
+        rows = 2 * ROWS if first == 0 else ROWS
+        n = np.arange(first, first + rows)
+        made.append(
+            pa.concat_tables(pa.table({"n": half, "even": half // 2 * 2, "pad": ["x" * 200] * ROWS}) for half in np.split(n, rows // ROWS))
+        )
+    return made
+
+
+def planted(monkeypatch: pytest.MonkeyPatch, module: Any, change: Any) -> None:
+    """Has ``module`` believe what ``change`` makes of each decision."""
+    real = module.decide
+
+    def wrong(*args: Any, **more: Any) -> Decision:
+        decision = real(*args, **more)
+        change(decision)
+        return decision  # type: ignore[no-any-return]
+
+    monkeypatch.setattr(module, "decide", wrong)
+
+
+def skip_all(decision: Decision) -> None:
+    decision.none[:], decision.skipped_by[:] = True, 0
+
+
+def all_match(decision: Decision) -> None:
+    decision.all[:] = True
+
+
+def whole_segments(decision: Decision) -> None:
+    if len(decision.none) == 3:  # segments, not parts
+        skip_all(decision)
+
+
+PLANTS = {
+    "parts by statistics": (funnel, skip_all, "n = 25000", "it was skipped, but 1 rows match"),
+    "segments by statistics": (funnel, whole_segments, "n = 25000", "it was skipped, but 1 rows match"),
+    "blocks by statistics": (lazy, skip_all, "n = 25000", "it was read in part, but 1 rows match, with skipping 0 rows match"),
+    "parts said to match wholly": (funnel, all_match, "n % 1000 = 1", "it was said to match wholly, but 20 rows match, with skipping 20000 rows match"),
+    "blocks said to match wholly": (lazy, all_match, "n % 1000 = 1", "it was read in part, but 20 rows match, with skipping 20000 rows match"),
+}  # fmt: skip
+RIGHT = {"n = 25000": [25_000], "n % 1000 = 1": list(range(1, 4 * ROWS, 1_000))}
+
+
+@pytest.mark.parametrize("kind", PLANTS)
+def test_a_wrong_proof_is_found_and_the_rows_are_right(table, monkeypatch, caplog, kind):
+    module, change, text, problem = PLANTS[kind]
+    assert len(table.scan().plan().parts) > 3
+    planted(monkeypatch, module, change)
+    assert table.scan(text, ["n"], options={"tamis.read.lazy": "on"}).to_arrow()["n"].to_pylist() != RIGHT[text], "the plant shows"
+    with use(Production()), caplog.at_level(logging.ERROR, "tamis"):
+        scan = table.scan(text, ["n"], options=ALWAYS)
+        assert scan.to_arrow()["n"].to_pylist() == RIGHT[text]
+        report = scan.report
+        assert scan.count() == len(RIGHT[text])
+    assert problem in {v.problem for v in report.violations}
+    assert "AUDIT" in caplog.text
+    assert "AUDIT" in repr(report)
+    with pytest.raises(CorruptData, match="AUDIT_FAILED"):
+        table.scan(text, ["n"], options=ALWAYS).to_arrow()
+    with pytest.raises(CorruptData, match="AUDIT_FAILED"):
+        table.scan(text, ["n"], options=ALWAYS).count()
+
+
+@pytest.mark.parametrize("module", [funnel, lazy])
+def test_a_hidden_error_is_found_and_raised(table, monkeypatch, module):
+    text = "1 / (n - 25000) < 0 AND n > 30000"
+    with pytest.raises(InvalidInput, match="DIVIDE"):
+        table.scan(text).to_arrow()
+    planted(monkeypatch, module, skip_all)
+    assert table.scan(text).count() == 0, "the plant shows"
+    with use(Production()):
+        scan = table.scan(text, options=ALWAYS)
+        with pytest.raises(InvalidInput, match="DIVIDE"):
+            scan.to_arrow()
+    assert any("fails" in v.problem for v in scan.report.violations)
+    with pytest.raises(CorruptData, match="AUDIT_FAILED"):
+        table.scan(text, options=ALWAYS).to_arrow()
+
+
+@pytest.mark.parametrize("text", ["n = 25000", "n < 30000 AND even % 3 = 0", "n >= 10", "n < 0", "n + 0 > 5", "1 / n > 0 AND n > 5"])
+def test_right_proofs_pass(table, text):
+    """``strict`` here: a violation would raise. What is checked is in the report, and the rows are the same."""
+    scan, plain = table.scan(text, options=ALWAYS), table.scan(text)
+    try:
+        expected = plain.to_arrow()
+    except InvalidInput:
+        with pytest.raises(InvalidInput, match="DIVIDE"):
+            scan.to_arrow()
+        return
+    assert scan.to_arrow().equals(expected)
+    assert (scan.count(), scan.report.violations) == (len(expected), [])
+    assert scan.report.parts.audited == sum(v for k, v in scan.report.parts.items() if k.startswith("skipped"))
+
+
+def test_a_skipped_part_that_cannot_be_read_costs_the_query_nothing(tmp_path: Path, caplog):
+    made = tamis.create(tmp_path / "t")
+    for n in range(3):
+        made.append(pa.table({"n": [n]}))
+    gone = made.scan("n = 0").plan().parts[0]
+    (tmp_path / "t" / gone.path).unlink()
+    with caplog.at_level(logging.WARNING, "tamis"):
+        assert made.scan("n = 2", options=ALWAYS).to_arrow()["n"].to_pylist() == [2]
+    assert gone.part_id in caplog.text
+    with pytest.raises(tamis.TamisError):
+        made.scan("n >= 0", options=ALWAYS).to_arrow()
+
+
+def test_a_filterless_scan_has_nothing_to_check(table):
+    plan = table.scan(options=ALWAYS).plan()
+    assert (len(plan.audit), plan.proofs) == (0, {})
+
+
+def test_filtering_off_is_off_for_blocks_too(table, monkeypatch):
+    """The way back from a wrong rule: one switch turns all of its uses off."""
+    for module in (funnel, lazy):
+        planted(monkeypatch, module, skip_all)
+    assert table.scan("n = 25000", options={"tamis.stats.filter": "off"}).count() == 1
+
+
+@given(st.lists(st.integers(1, 1_000), max_size=40), st.floats(0, 100), st.integers(0, 5_000))
+def test_the_sample_is_the_same_each_time_grows_with_the_percentage_and_fits(sizes, percent, budget):
+    ids, array = [f"part-{i}" for i in range(len(sizes))], np.array(sizes, dtype=np.int64)
+    chosen = sample(ids, array, percent, budget)
+    assert int(array[chosen].sum()) <= budget
+    assert (chosen == sample(ids, array, percent, budget)).all()
+    unbounded = [sample(ids, array, share, 10**9) for share in (percent / 2, percent, 100)]
+    assert (unbounded[0] <= unbounded[1]).all()
+    assert unbounded[2].all()

@@ -1,0 +1,99 @@
+"""Audits of Spark's scans: a wrong proof, planted in planning, is found by the executors, and Spark's answer is right all the same."""
+
+from __future__ import annotations
+
+import pytest
+from tests.scan.test_audit import Production, planted, skip_all
+from tests.spark.conftest import Lake
+
+import tamis
+from tamis.scan import Report, funnel
+from tamis.world import use
+
+
+def latest(lake: Lake) -> Report:
+    """The latest report of this catalog's table."""
+    return next(r for r in tamis.reports(100) if r.table == f"{lake.name}.db.t")
+
+
+AUDITED = "lake.db.t WITH ('tamis.audit.percent' = '100', 'tamis.read.lazy' = '{lazy}')"
+
+
+@pytest.fixture
+def filled(lake: Lake) -> Lake:
+    lake.sql("CREATE TABLE lake.db.t (n BIGINT, s STRING) USING tamis CLUSTER BY (n)")
+    for first in range(0, 40, 10):
+        lake.spark.range(first, first + 10).selectExpr("id n", "cast(id AS STRING) s").writeTo(f"{lake.name}.db.t").append()
+    return lake
+
+
+@pytest.mark.parametrize("lazy", ["auto", "native"])
+def test_a_wrong_skip_is_found(filled: Lake, monkeypatch: pytest.MonkeyPatch, lazy: str) -> None:
+    table = AUDITED.format(lazy=lazy)
+    assert filled.rows(f"SELECT n FROM {table} WHERE n = 25") == [(25,)]
+    clean = latest(filled)
+    assert (clean.parts.kept, clean.parts.audited, clean.violations) == (1, 3, [])
+    planted(monkeypatch, funnel, skip_all)
+    assert filled.rows("SELECT n FROM lake.db.t WHERE n = 25") == [], "the plant shows"
+    with use(Production()):
+        assert filled.rows(f"SELECT n FROM {table} WHERE n = 25") == [(25,)]
+    (violation,) = latest(filled).violations
+    assert "1 rows match" in violation.problem
+    with pytest.raises(Exception, match="AUDIT_FAILED"):
+        filled.rows(f"SELECT n FROM {table} WHERE n = 25")
+    scan = tamis.open(filled.folder / "db" / "t").scan("n = 25", options={"tamis.audit.percent": 100})
+    with use(Production()):
+        assert [row.n for row in scan.to_spark(filled.spark).collect()] == [25]
+
+
+def test_a_hidden_error_is_found(filled: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    query = "SELECT n FROM {} WHERE 1 / (n - 25) < 0 AND n > 30"
+    filled.refused(query.format("lake.db.t"), "DIVIDE_BY_ZERO")
+    planted(monkeypatch, funnel, skip_all)
+    assert filled.rows(query.format("lake.db.t")) == [], "the plant shows"
+    with use(Production()):
+        filled.refused(query.format(AUDITED.format(lazy="auto")), "DIVIDE_BY_ZERO")
+    with pytest.raises(Exception, match="AUDIT_FAILED"):
+        filled.rows(query.format(AUDITED.format(lazy="auto")))
+
+
+def test_switches_come_from_the_query_over_the_session_over_the_table(filled: Lake) -> None:
+    def kept(table: str) -> int:
+        filled.rows(f"SELECT n FROM {table} WHERE n = 25")
+        return int(latest(filled).parts.kept)
+
+    filled.sql("ALTER TABLE lake.db.t SET TBLPROPERTIES ('tamis.stats.filter' = 'off')")
+    assert kept("lake.db.t") == 4
+    filled.spark.conf.set("tamis.stats.filter", "on")
+    try:
+        assert kept("lake.db.t") == 1
+        assert kept("lake.db.t WITH ('tamis.stats.filter' = 'off')") == 4
+        filled.spark.conf.set("tamis.stats.filter", "off")
+        assert kept("lake.db.t WITH ('tamis.stats.filter' = 'on')") == 1
+    finally:
+        filled.spark.conf.unset("tamis.stats.filter")
+
+
+def test_statistics_are_collected_where_nothing_says_otherwise(filled: Lake) -> None:
+    """The same three places decide for writes."""
+
+    def known(value: int) -> int:
+        filled.rows(f"SELECT n FROM lake.db.t WHERE n = {value}")
+        return int(latest(filled).parts.kept)
+
+    frame = filled.spark.range(100, 110).selectExpr("id n", "'x' s")
+    name = f"{filled.name}.db.t"
+    frame.writeTo(name).option("tamis.stats.collect", "off").append()
+    assert known(-1) == 1
+    filled.spark.conf.set("tamis.stats.collect", "off")
+    try:
+        frame.writeTo(name).append()
+        assert known(-1) == 2
+        frame.writeTo(name).option("tamis.stats.collect", "on").append()
+        assert known(-1) == 2
+    finally:
+        filled.spark.conf.unset("tamis.stats.collect")
+    filled.sql("ALTER TABLE lake.db.t SET TBLPROPERTIES ('tamis.stats.collect' = 'off')")
+    frame.writeTo(name).append()
+    assert known(-1) == 3
+    assert filled.rows("SELECT count(*) FROM lake.db.t WHERE n = 105") == [(4,)]

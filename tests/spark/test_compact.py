@@ -1,0 +1,65 @@
+"""Compaction on the executors: the same laws as locally, for sorted, unsorted and curve-sorted tables, by Python and by CALL."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import tamis
+
+
+def fill(lake: Any, name: str, cluster: str = "") -> None:
+    lake.sql(f"CREATE TABLE lake.db.{name} (id BIGINT, user BIGINT, body VARIANT, tags ARRAY<STRING>, at TIMESTAMP) USING tamis {cluster}")
+    for i in range(5):
+        lake.sql(
+            f"INSERT INTO lake.db.{name} SELECT id, (id * 7919) % 1000, parse_json(concat('{{\"a\": ', id, '}}')), array(string(id), NULL), "
+            f"timestamp_micros(id * 1000000) FROM range({i * 200}, {i * 200 + 200})"
+        )
+
+
+def rows(lake: Any, name: str) -> list[tuple[Any, ...]]:
+    return sorted(lake.rows(f"SELECT id, user, to_json(body), tags, at FROM lake.db.{name}"), key=repr)
+
+
+@pytest.mark.parametrize(
+    ("name", "cluster", "arguments"),
+    [("plain", "", {}), ("sorted", "CLUSTER BY (user)", {}), ("curved", "", {"cluster_by": ["id", "user"]})],
+)
+def test_by_python(lake: Any, name: str, cluster: str, arguments: dict[str, Any]) -> None:
+    fill(lake, name, cluster)
+    before = rows(lake, name)
+    table = tamis.open(lake.folder / "db" / name)
+    done = table.compact(spark=lake.spark, **arguments)
+    assert done.commits == 1
+    assert done.parts_added < done.parts_removed
+    assert rows(lake, name) == before
+    assert len(before) == 1000
+    if cluster:
+        assert all(p["ordered"] for p in table.refresh().metadata("parts").to_pylist())
+    assert table.compact(spark=lake.spark, **arguments).commits == 0
+
+
+def test_by_call(lake: Any) -> None:
+    fill(lake, "t", "CLUSTER BY (user)")
+    before = rows(lake, "t")
+    planned = lake.rows("CALL lake.system.compact(table => 'db.t', dry_run => true)")
+    assert len(planned) == 1
+    done = lake.sql("CALL lake.system.compact(table => 'db.t')").collect()[0].asDict()
+    assert done["commits"] == 1
+    assert done["parts_removed"] >= 5
+    assert rows(lake, "t") == before
+    assert lake.rows("SELECT operation FROM lake.db.t.history LIMIT 1") == [("compact",)]
+    assert lake.rows("CALL lake.system.changes(table => 'db.t', from_version => 5)") == []
+    lake.sql("INSERT INTO lake.db.t SELECT 7777, 1, NULL, NULL, NULL")
+    told = [r.asDict() for r in lake.sql("CALL lake.system.changes('db.t', 5)").collect()]
+    assert [(r["id"], r["_change_type"], r["_commit_version"]) for r in told] == [(7777, "insert", 7)]
+    restored = lake.sql("CALL lake.system.restore(table => 'db.t', version => 2)").collect()[0].asDict()
+    assert (restored["rows_inserted"], restored["rows_deleted"]) == (400, 1001)
+    assert lake.rows("SELECT count(*), max(id) FROM lake.db.t") == [(400, 399)]
+    assert lake.rows("CALL lake.system.verify(table => 'db.t')") == []
+    assert len(lake.rows("CALL lake.system.vacuum(table => 'db.t', retention_hours => 0)")) > 0
+    vacuumed = lake.sql("CALL lake.system.vacuum(table => 'db.t', retention_hours => 0, dry_run => false)").collect()[0].asDict()
+    assert vacuumed["objects"] > 0
+    assert lake.rows("SELECT count(*), max(id) FROM lake.db.t") == [(400, 399)]
+    lake.refused("SELECT * FROM lake.db.t VERSION AS OF 3", "VERSION_NOT_FOUND")

@@ -1,0 +1,139 @@
+"""ALTER TABLE and evolving writes through Spark SQL, read by both readers; queries that were analysed before."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+import pytest
+
+import tamis
+
+
+@pytest.fixture(scope="module")
+def lake(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = str(tmp_path_factory.mktemp("evolving"))
+    tamis.attach(spark, "evolving", folder)
+    spark.sql("CREATE NAMESPACE evolving.db")
+    return folder
+
+
+REFUSED = {
+    "ADD COLUMN nn INT NOT NULL DEFAULT 3": "NOT NULL",
+    "ADD COLUMN s.w INT DEFAULT 3": "BAD_DEFAULT",
+    "ADD COLUMN A INT": "lready exists",
+    "ALTER COLUMN b TYPE INT": "NOT_SUPPORTED_CHANGE_COLUMN",
+    "ALTER COLUMN a TYPE SMALLINT": "NOT_SUPPORTED_CHANGE_COLUMN",
+    "CLUSTER BY (a)": "ClusterBy",
+    "SET TBLPROPERTIES ('tamis.schema.policy' = 'sideways')": "tamis.schema.policy",
+}
+
+
+def collected(spark: Any, sql: str) -> list[tuple[Any, ...]]:
+    return [tuple(row) for row in spark.sql(sql).collect()]
+
+
+@pytest.mark.spark
+def test_alter_table(spark: Any, lake: str) -> None:
+    """Every change that people type, on parts that were written before it, by our reader, by Spark's, and under filters."""
+    t = "evolving.db.t"
+    spark.sql(
+        f"CREATE TABLE {t} (a INT NOT NULL, b STRING, s STRUCT<x: INT, y: STRING>, l ARRAY<STRUCT<p: INT>>, f FLOAT, d DATE) USING tamis"
+    )
+    spark.sql(
+        f"INSERT INTO {t} VALUES (1, 'p', named_struct('x', 1, 'y', 'u'), array(named_struct('p', 3)), 1.5, DATE'2020-01-01'), (2, 'q', NULL, NULL, NULL, NULL)"
+    )
+    for change in (
+        "ADD COLUMN c BIGINT DEFAULT 1 + 1 FIRST",
+        "ADD COLUMNS (s.z INT COMMENT 'zz' AFTER x, l.element.q STRING)",
+        "ALTER COLUMN a TYPE BIGINT",
+        "ALTER COLUMN a DROP NOT NULL",
+        "ALTER COLUMN f TYPE DOUBLE",
+        "ALTER COLUMN d TYPE TIMESTAMP_NTZ",
+        "ALTER COLUMN c SET DEFAULT 42",
+        "ADD COLUMN n TIMESTAMP DEFAULT current_timestamp()",
+        "RENAME COLUMN s.y TO why",
+        "ALTER COLUMN b FIRST",
+    ):
+        spark.sql(f"ALTER TABLE {t} {change}")
+    assert spark.table(t).columns == ["b", "c", "a", "s", "l", "f", "d", "n"]
+    spark.sql(f"INSERT INTO {t} (a) VALUES (3)")
+    first = (
+        "p",
+        2,
+        1,
+        (1, None, "u"),
+        [(3, None)],
+        1.5,
+        dt.datetime(2020, 1, 1),  # without a zone in Spark too
+    )
+    for lazy in ("auto", "on", "native"):
+        spark.conf.set("tamis.read.lazy", lazy)
+        try:
+            found = collected(spark, f"SELECT b, c, a, s, l, f, d FROM {t} ORDER BY a")
+        finally:
+            spark.conf.unset("tamis.read.lazy")
+        assert found == [first, ("q", 2, 2, None, None, None, None), (None, 42, 3, None, None, None, None)], lazy
+    assert collected(spark, f"SELECT a FROM {t} WHERE d >= TIMESTAMP_NTZ'2020-01-01 00:00:00' AND f = 1.5D AND c = 2 AND s.z IS NULL") == [
+        (1,)
+    ]
+    assert collected(spark, f"SELECT count(DISTINCT n), count(n) FROM {t} WHERE a < 3") == [(1, 2)], "evaluated once"
+    for statement, said in REFUSED.items():
+        with pytest.raises(Exception, match="(?s).*" + said):
+            spark.sql(f"ALTER TABLE {t} {statement}")
+    spark.sql(f"ALTER TABLE {t} DROP COLUMN b")
+    spark.sql(f"ALTER TABLE {t} DROP COLUMN IF EXISTS nosuch")
+    spark.sql(f"ALTER TABLE {t} ADD COLUMN b INT")
+    assert collected(spark, f"SELECT b FROM {t}") == [(None,)] * 3
+    words = [word for (told,) in collected(spark, f"SELECT changes FROM {t}.history") for word in told]
+    assert {"dropped `b` string", "added `b` int", "renamed `s.y` to `why`", "widened `a` from int to bigint"} <= set(words)
+
+
+@pytest.mark.spark
+def test_names_that_are_hard(spark: Any, lake: str) -> None:
+    t = "evolving.db.names"
+    spark.sql(f"CREATE TABLE {t} (k INT) USING tamis")
+    spark.sql(f"INSERT INTO {t} VALUES (1)")
+    for name in ("2", "10", "a.b", "wör`t", "it's", 'q"q'):
+        quoted = "`" + name.replace("`", "``") + "`"
+        spark.sql(f"ALTER TABLE {t} ADD COLUMN {quoted} INT DEFAULT 7")
+        assert collected(spark, f"SELECT {quoted} FROM {t} WHERE {quoted} = 7") == [(7,)]
+    spark.sql(f"ALTER TABLE {t} DROP COLUMN `2`")
+    assert spark.table(t).columns == ["k", "10", "a.b", "wör`t", "it's", 'q"q']
+
+
+@pytest.mark.spark
+def test_queries_analysed_before_an_evolution(spark: Any, lake: str) -> None:
+    """What is harmless goes on; a column that is another by now is never shown as the one that was meant."""
+    from pyspark.errors import AnalysisException
+
+    t = "evolving.db.held"
+    spark.sql(f"CREATE TABLE {t} (a INT, b STRING) USING tamis")
+    spark.sql(f"INSERT INTO {t} VALUES (1, 'x')")
+    before = spark.table(t)
+    spark.sql(f"ALTER TABLE {t} ADD COLUMN c INT")
+    assert [tuple(row) for row in before.collect()] == [(1, "x")]
+    held = spark.table(t).where("a = 1")
+    spark.sql(f"ALTER TABLE {t} DROP COLUMN b")
+    for _ in range(2):
+        with pytest.raises(AnalysisException, match="`b`"):
+            held.collect()
+    held = spark.table(t).where("a = 1").select("c")
+    spark.sql(f"ALTER TABLE {t} DROP COLUMN c")
+    spark.sql(f"ALTER TABLE {t} ADD COLUMN c INT")
+    with pytest.raises(AnalysisException, match="`c`"):
+        held.collect()
+
+
+@pytest.mark.spark
+def test_writes_that_bring_columns(spark: Any, lake: str) -> None:
+    t = "evolving.db.merge"
+    spark.sql(f"CREATE TABLE {t} (a INT, s STRUCT<x: INT>) USING tamis")
+    spark.sql(f"INSERT WITH SCHEMA EVOLUTION INTO {t} BY NAME SELECT 1 AS a, 'new' AS n, named_struct('x', 1, 'w', 5) AS s")
+    assert collected(spark, f"SELECT a, n, s FROM {t}") == [(1, "new", (1, 5))]
+    held = tamis.open(f"{lake}/db/merge")
+    held.append(spark.sql("SELECT 2 AS a, 'm' AS more"), merge_schema=True)
+    spark.sql(f"ALTER TABLE {t} DROP COLUMN more")
+    spark.sql(f"ALTER TABLE {t} ADD COLUMN more INT")
+    held.append(spark.sql("SELECT 3 AS a, 'text' AS more"))  # rows of the schema that it holds: that column is gone
+    assert collected(spark, f"SELECT a, more FROM {t} ORDER BY a") == [(1, None), (2, None), (3, None)]

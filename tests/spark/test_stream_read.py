@@ -1,0 +1,84 @@
+"""A table as a stream's source: everything once, at the pace asked for, over restarts and upkeep; fenced when the schema moves on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import tamis
+
+
+def drain(lake: Any, checkpoint: Path, **options: Any) -> list[list[int]]:
+    """Runs the stream until nothing is left: the ids of each micro-batch."""
+    batches: list[list[int]] = []
+
+    def take(df: Any, epoch: int) -> None:
+        batches.append(sorted(row["id"] for row in df.collect()))
+
+    reader = lake.spark.readStream
+    for key, value in options.items():
+        reader = reader.option(key, value)
+    stream = reader.table(f"{lake.name}.db.t").where("id >= 0").select("id")
+    query = stream.writeStream.foreachBatch(take).option("checkpointLocation", str(checkpoint)).trigger(availableNow=True).start()
+    query.awaitTermination()
+    return [batch for batch in batches if batch]
+
+
+def test_a_table_is_read_as_it_grows(lake: Any, tmp_path: Path) -> None:
+    lake.sql("CREATE TABLE lake.db.t (id LONG, body VARIANT, at TIMESTAMP) USING tamis CLUSTER BY (id)")
+    table = tamis.open(lake.folder / "db" / "t")
+
+    def insert(start: int) -> None:
+        lake.sql(f"INSERT INTO lake.db.t SELECT id, parse_json('{{\"a\": 1}}'), current_timestamp() FROM range({start}, {start + 5}, 1, 1)")
+
+    for i in range(4):
+        insert(i * 5)
+    first = drain(lake, tmp_path / "a", maxFilesPerTrigger=1)
+    assert first == [list(range(i * 5, i * 5 + 5)) for i in range(4)], "one part a batch, in order"
+    assert drain(lake, tmp_path / "a") == [], "a restart goes on where the checkpoint says"
+    table.compact()
+    insert(20)
+    assert drain(lake, tmp_path / "a") == [list(range(20, 25))], "upkeep tells nothing, new rows come once"
+    assert drain(lake, tmp_path / "b") == [list(range(25))], "the newest version whole"
+    assert drain(lake, tmp_path / "c", startingVersion="4") == [list(range(15, 25))]
+    when = table.history(1)["timestamp"][0].as_py().isoformat()
+    assert drain(lake, tmp_path / "d", startingTimestamp=when) == [list(range(20, 25))]
+    assert drain(lake, tmp_path / "e", startingVersion="latest") == []
+
+    lake.sql("INSERT OVERWRITE lake.db.t SELECT id, NULL, NULL FROM range(100, 103, 1, 1)")
+    with pytest.raises(Exception, match="CHANGED_SOURCE"):
+        drain(lake, tmp_path / "a")
+    insert(200)
+    assert drain(lake, tmp_path / "a", skipChangeCommits="true") == [list(range(200, 205))]
+    with pytest.raises(Exception, match="BAD_OPTION"):
+        drain(lake, tmp_path / "f", maxFilesPerTrigger="many")
+
+
+def test_a_schema_that_moves_on_fences_the_reader(lake: Any, tmp_path: Path) -> None:
+    from dataclasses import replace
+
+    from tamis.state import Operation, Proposal, commit, load
+
+    lake.sql("CREATE TABLE lake.db.t (id LONG, gone LONG) USING tamis")
+    lake.sql("INSERT INTO lake.db.t SELECT id, id FROM range(5)")
+    store = tamis.open(lake.folder / "db" / "t").store
+    seen: list[int] = []
+
+    def take(df: Any, epoch: int) -> None:
+        seen.extend(row["id"] for row in df.collect())
+        if epoch == 0:  # while the query runs, a column that it reads is dropped, and rows come
+            base = load(store)
+            assert base.head.schema is not None
+            fewer = replace(base.head.schema, fields=base.head.schema.fields[:1], schema_id=len(base.head.schemas))
+            commit(store, Proposal(Operation("schema"), base.version, head=replace(base.head, schemas=(*base.head.schemas, fewer))))
+            tamis.open(store.url).append(pa.table({"id": [7]}))
+
+    stream = lake.spark.readStream.table(f"{lake.name}.db.t").writeStream.foreachBatch(take)
+    query = stream.option("checkpointLocation", str(tmp_path / "c")).trigger(processingTime="0 seconds").start()
+    with pytest.raises(Exception, match="FENCED"):
+        query.awaitTermination(60)
+    assert sorted(seen) == list(range(5))
+    assert drain(lake, tmp_path / "c") == [[7]], "under the new schema it goes on"

@@ -1,0 +1,89 @@
+"""Documents read together by their bytes: what is said of their paths is what parsing each of them says."""
+
+from __future__ import annotations
+
+import json
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tamis.stats import path_text
+from tamis.stats.path_rows import HI_EXACT, LO_EXACT, Paths
+from tests.expr.documents import DOCUMENTS
+
+NUMBERS = ["0", "-0", "7", "-7", "10", "12345678", "123456789", "999999999999999999", "-999999999999999999", "9223372036854775807", "9223372036854775808", "0.5", "-0.25", "99.99", "1.50", "0.1", "12345678.1234567", "123456789012345.5", "1e5", "1.5E-3", "true", "false", "null"]  # fmt: skip
+NO_NUMBERS = ["01", "-01", "00", "1.", ".5", "-", "", "+1", "1 2", "0x10", "tru", "nul", "truee", "NaN", "Infinity", "1.2.3", "--1", "1-1", "00.5", "1/2", "1:2", "{}", "[]", "1,2", "1}", "é", "\x7f"]  # fmt: skip
+STRINGS = [
+    "",
+    "a",
+    "é",
+    "x" * 300,
+    "a:b",
+    "{",
+    "}",
+    ",",
+    "null",
+    "\\n",
+    "\\u0041",
+    "\\ud800",
+    "\\",
+    "\x01",
+    "\t",
+    "\x7f",
+    "😀",
+    'a","k":"b',
+    'a":1,"z":"b',
+]
+SHAPES = ['{{"a":{n},"s":"{t}"}}', '{{"a": {n}, "s": "{t}", "u": {{"id": {m}}}}}', '{{"s":"{t}","u":{{"v":[{{"x":{n}}},{{"x":{m}}}]}},"e":[]}}', '{{"{t}":{n},"b":{m}}}', '{{"a":[{n},{m}],"s":"{t}"}}', '{{"s":"{t}","a":{n},"' + "long" * 30 + '":[{{"' + "key" * 30 + '":{m}}}]}}', '{{"a":{n},"a":"{t}"}}']  # fmt: skip
+
+
+def told(paths: Paths, forget: int) -> dict[str, object]:
+    return {path: (s.kinds & ~forget, s.present, s.nulls, s.long, s.real, s.string) for path, s in paths.items()}
+
+
+def check(texts: list[str]) -> None:
+    array = pa.array(texts, pa.string())
+    forget = LO_EXACT | HI_EXACT if path_text._long_numbers(array) else 0  # parsing takes the word back for all documents beside
+    for whole in (array, pa.concat_arrays([pa.array(["ab"]), array]).slice(1)):
+        fast, slow = path_text.paths_of(whole), path_text.slow_paths_of(whole)
+        assert told(fast, forget) == told(slow, forget), texts
+
+
+def filled(shape: str, n: str, m: str = "3", t: str = "q") -> str:
+    return shape.format(n=n, m=m, t=t)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_one_awkward_scalar_among_many(shape: str) -> None:
+    plain = [filled(shape, str(i), str(-i), f"t{i}") if '{{"{t}' not in shape else filled(shape, str(i), str(-i)) for i in range(40)]
+    for scalar in NUMBERS + NO_NUMBERS:
+        check([*plain, filled(shape, scalar)])
+    for text in STRINGS:
+        check([*plain, filled(shape, "5", "6", text)])
+
+
+MIXED = st.builds(filled, st.sampled_from(SHAPES[:6]), st.sampled_from(NUMBERS), st.sampled_from(NUMBERS), st.sampled_from(STRINGS[:10]))
+ANY = (
+    MIXED
+    | st.sampled_from(DOCUMENTS).filter(lambda d: d is not None)
+    | st.builds(filled, st.sampled_from(SHAPES), st.sampled_from(NO_NUMBERS))
+)
+
+
+@settings(max_examples=60)
+@given(st.lists(MIXED, min_size=1, max_size=8), st.lists(ANY, max_size=2), st.integers(4, 12))
+def test_random_documents(texts: list[str], more: list[str], times: int) -> None:
+    check(texts * times)
+    check(texts * times + more)
+
+
+def test_documents_of_one_shape_are_not_parsed_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed = []
+    slow = path_text._parsed
+    monkeypatch.setattr(path_text, "_parsed", lambda texts: parsed.extend(texts) or slow(texts))
+    texts = [json.dumps({"id": i, "name": f"n{i}", "user": {"price": i / 4, "on": i % 2 == 0}}) for i in range(1000)]
+    found = path_text.paths_of(pa.array(texts))
+    assert len(parsed) == 1
+    assert (found["$.id"].long, found["$.user.price"].real) == ((0, 999), (0.0, 249.75))

@@ -1,0 +1,141 @@
+"""JSON paths: what is proved about random documents holds for each of them, by every function, before and after parts are taken together."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tamis import expr
+from tamis.domain import Decision, decide
+from tamis.expr import conjuncts
+from tamis.expr.documents.encode import encode
+from tamis.expr.documents.jackson import Malformed
+from tamis.stats import Collector, TableEvidence
+from tamis.stats.packed import PACKED, PATHS, UNION, packed, unpacked
+from tamis.stats.path_evidence import PathTable
+from tamis.types import VARIANT
+from tamis.types.arrow import to_arrow_schema, to_arrow_type
+from tests.expr.documents import DOCUMENTS, SCHEMA
+
+SCALARS = st.sampled_from(
+    [None, True, False, 0, 1, 5, -7, 2**40, 2**63 - 1, 2**63, 12345678901234567890123, 0.5, 1.5, -2.25, 1e300, 0.1, 99.99, "", "a", "b", "5", "1.5", "z" * 80, "2024-01-01", "NaN", "true", "é"]
+)  # fmt: skip
+KEYS = st.sampled_from(["a", "b", "a.b", "A", "", "c d", "é"])
+VALUES = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=3), max_leaves=6)
+OBJECTS = st.dictionaries(KEYS, VALUES, max_size=4).map(json.dumps)
+ODD = st.sampled_from(DOCUMENTS)
+PARTS = st.lists(st.lists(OBJECTS | OBJECTS | OBJECTS | ODD, min_size=1, max_size=5), min_size=1, max_size=4)
+CLEAN = st.lists(st.lists(OBJECTS | st.none(), min_size=1, max_size=5), min_size=1, max_size=4)
+
+TYPES = ("int", "bigint", "tinyint", "double", "float", "decimal(10,2)", "boolean", "string", "date", "timestamp")
+LITERAL = {"boolean": "true", "string": "'5'", "date": "DATE'2024-01-01'", "timestamp": "TIMESTAMP'1970-01-01 00:00:01'"}
+PATHS_ = ("a", "a.b", "b", "a[0]", "b[1].a", "A", "[\\'a.b\\']", "[\\'c d\\']", "é")
+FILTERS = [
+    *(f"{form}(v, '$.{p}'{f}) {op} {LITERAL.get(t, '1')}".replace("$.[", "$[") for form in ("variant_get", "try_variant_get") for t in TYPES for p in PATHS_ for op in ("=", ">", "<=") for f in [f", '{t}'"]),
+    *(f"get_json_object(s, '$.{p}') {op}".replace("$.[", "$[") for p in PATHS_ for op in ("= '5'", "> 'a'", "IS NULL", "LIKE 'z%'", "< '1'", "IN ('null', '{}')")),
+    *(f"cast(get_json_object(s, '$.{p}') AS {t}) > 1" for p in ("a", "a.b", "b", "a[0]") for t in ("int", "bigint", "double", "decimal(10,2)", "decimal(38,0)", "float")),
+    *(f"try_cast(get_json_object(s, '$.{p}') AS {t}) <= 5" for p in ("a", "b") for t in ("int", "double", "decimal(10,2)")),
+    *(f"from_json(s, 'a {t}').a {op} {LITERAL.get(t, '1')}" for t in ("int", "bigint", "tinyint", "double", "float", "boolean", "string") for op in ("=", ">", "<")),
+    "from_json(s, 'a STRUCT<b: INT>').a.b = 1", "from_json(s, 'b STRING').b IS NULL", "v:a IS NULL", "v:a.b IS NOT NULL", "is_variant_null(v:a)", "NOT is_variant_null(v:b)", "v IS NULL", "is_variant_null(v)",
+    "parse_json(s):a::int = 5", "try_parse_json(s):a::string > 'a'", "is_variant_null(try_parse_json(s):a)", "try_parse_json(s) IS NULL", "parse_json(s) IS NOT NULL", "get_json_object(s, '$') > 'n'", "v::string < 'b'",
+    "v:a::bigint + 1 > 3", "coalesce(get_json_object(s, '$.a'), 'q') = 'q'", "get_json_object(s, '$[0]') IS NOT NULL",
+]  # fmt: skip
+
+
+def variants(texts: list[str | None]) -> pa.Array:
+    pairs: list[tuple[bytes, bytes] | None] = []
+    for text in texts:
+        try:
+            pairs.append(None if text is None else encode(text))
+        except Malformed:
+            pairs.append(None)
+    parts = [pa.array([b"" if p is None else p[k] for p in pairs], pa.binary()) for k in (0, 1)]
+    return pa.StructArray.from_arrays(parts, fields=list(to_arrow_type(VARIANT)), mask=pa.array([p is None for p in pairs]))
+
+
+def batch(texts: list[str | None]) -> pa.RecordBatch:
+    return pa.record_batch(
+        [variants(texts), pa.array(texts, pa.string()), pa.array(range(len(texts)), pa.int64())], schema=to_arrow_schema(SCHEMA)
+    )
+
+
+def manifest(part: int, batches: list[pa.RecordBatch]) -> pa.Table:
+    collector = Collector(SCHEMA)
+    for one in batches:
+        collector.update(one)
+    found, stats = collector.paths(), collector.finish()
+    row = {"part_id": pa.array([str(part)]), "segment": pa.array([0], pa.int32()), "part": pa.array([part], pa.int32()), "rows": pa.array([sum(map(len, batches))], pa.int64())}  # fmt: skip
+    row |= dict(zip(stats.column_names, stats.columns, strict=True)) | ({} if found is None else {PACKED: pa.array([packed(found)])})
+    return pa.table(row)
+
+
+@cache
+def tree(text: str) -> list[expr.Expr]:
+    return conjuncts(expr.parse(text, SCHEMA))
+
+
+def decided(text: str, rows: pa.Table) -> Decision:
+    """As the funnel decides about parts."""
+    table, tables = unpacked(rows)
+    found = tables.get(PATHS)
+    paths = None if found is None else PathTable.of_parts(found.append_column("segment", pa.array([0] * len(found), pa.int32())), table)
+    return decide(tree(text), TableEvidence(table, SCHEMA, paths), strict=True)
+
+
+def united(text: str, rows: pa.Table) -> Decision | None:
+    """As the funnel decides about their segment."""
+    table, tables = unpacked(rows)
+    if UNION not in tables:
+        return None
+    whole = pa.table({"rows": pa.array([sum(table["rows"].to_pylist())], pa.int64())})
+    found = tables[UNION].append_column("segment", pa.array([0] * len(tables[UNION]), pa.int32()))
+    return decide(tree(text), TableEvidence(whole, SCHEMA, PathTable.of_segments(found, 1)), strict=True)
+
+
+def outcome(text: str, one: pa.RecordBatch) -> tuple[bool, bool, bool]:
+    """Whether some row passes, some fails, all pass."""
+    columns = {f.id: one.column(i) for i, f in enumerate(SCHEMA.fields)}
+    keep, failed, _ = expr.filter_mask(tree(text), columns, len(one))
+    return bool(keep.any()), bool(failed.any()), bool(keep.all())
+
+
+def check(parts: list[list[str | None]], texts: list[str]) -> None:
+    """Statistics are collected once for all filters: that is what takes the time."""
+    batches = [batch(rows) for rows in parts]
+    rows = pa.concat_tables([manifest(i, [one]) for i, one in enumerate(batches)], promote_options="default")
+    whole = manifest(0, batches)  # the same documents as blocks of one part
+    for text in texts:
+        outcomes = [outcome(text, one) for one in batches]
+        decision = decided(text, rows)
+        for (some, fails, every), none, all_ in zip(outcomes, decision.none.tolist(), decision.all.tolist(), strict=True):
+            assert not (none and (some or fails)), text
+            assert not (all_ and not every), text
+        for joint in (united(text, rows), decided(text, whole)):
+            if joint is not None:
+                assert not (joint.none[0] and any(some or fails for some, fails, _ in outcomes)), text
+                assert not (joint.all[0] and not all(every for *_, every in outcomes)), text
+
+
+@given(PARTS, st.lists(st.sampled_from(FILTERS), min_size=3, max_size=3))
+def test_what_is_proved_holds(parts: list[list[str | None]], filters: list[str]) -> None:
+    check(parts, filters)
+
+
+@given(CLEAN, st.lists(st.sampled_from(FILTERS), min_size=3, max_size=3))
+def test_what_is_proved_holds_for_plain_objects(parts: list[list[str | None]], filters: list[str]) -> None:
+    check(parts, filters)
+
+
+ONE_OF_EACH = [None, True, 5, 1.5, 2**70, "5", "x", [1, "a"], {"b": 1}]
+
+
+@pytest.mark.parametrize("first", range(len(ONE_OF_EACH)))
+def test_every_kind_alone_and_in_pairs(first: int) -> None:
+    for second in ONE_OF_EACH[first:]:
+        pair = [json.dumps({"a": value}) for value in (ONE_OF_EACH[first], second)]
+        check([[pair[0]], pair, [*pair, '{"b":null}']], FILTERS[first :: 5 * len(ONE_OF_EACH)])

@@ -1,0 +1,117 @@
+"""Trimming: at every budget what is left admits the same documents, fits, and says what is gone; what is to be kept goes last."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import tamis
+from tamis import expr
+from tamis.domain import decide
+from tamis.stats import Collector, TableEvidence
+from tamis.stats.keep import named, recent
+from tamis.stats.packed import PATHS, packed, unpacked
+from tamis.stats.path_evidence import PathTable
+from tamis.stats.path_rows import table_of
+from tamis.stats.trim import _size, trim
+from tamis.types import LONG, STRING, Field, Schema
+from tamis.types.arrow import to_arrow_schema
+
+SCHEMA = Schema((Field("n", LONG, True, 1), Field("s", STRING, True, 2), Field("long", STRING, True, 3)))
+ROWS = [{"n": i, "s": json.dumps({"id": i, "user": {"name": f"name {i}", "deep": {"er": i / 8}}, "mixed": i if i % 2 else str(i)}), "long": "é" * 30 + f"{i:040d}"} for i in range(50)]  # fmt: skip
+FILTERS = [
+    "get_json_object(s, '$.id') = '7'", "cast(get_json_object(s, '$.id') AS INT) = 7", "from_json(s, 'id INT').id > 60", "get_json_object(s, '$.user.name') > 'o'", "get_json_object(s, '$.nothing') IS NOT NULL",
+    "from_json(s, 'user STRUCT<deep: STRUCT<er: DOUBLE>>').user.deep.er > 100", "get_json_object(s, '$.user.deep.none') = 'x'", "n = 7", "n > 60", f"long < '{'é' * 30}{7:040d}'", "long > 'ê'", "long < 'é'",
+]  # fmt: skip
+BUDGETS = [100_000, 600, 400, 300, 200, 150, 100, 50, 16, 0]
+
+
+def collected() -> Collector:
+    collector = Collector(SCHEMA)
+    collector.update(pa.RecordBatch.from_pylist(ROWS, schema=to_arrow_schema(SCHEMA)))
+    return collector
+
+
+def decided(text: str, budget: int, keep: frozenset[tuple[int, str]] = frozenset()) -> tuple[bool, bool, str | None]:
+    collector = collected()
+    left = trim(collector.finish(), collector.documents(), budget, keep)
+    rows = table_of(left.documents)
+    row = {
+        "part_id": pa.array(["p"]),
+        "segment": pa.array([0], pa.int32()),
+        "part": pa.array([0], pa.int32()),
+        "rows": pa.array([len(ROWS)], pa.int64()),
+    }
+    row |= dict(zip(left.statistics.column_names, left.statistics.columns, strict=True))
+    table, tables = unpacked(pa.table(row | ({} if rows is None else {"packed_paths": pa.array([packed(rows)])})))
+    found = tables.get(PATHS)
+    paths = None if found is None else PathTable.of_parts(found.append_column("segment", pa.array([0] * len(found), pa.int32())), table)
+    decision = decide(expr.conjuncts(expr.parse(text, SCHEMA)), TableEvidence(table, SCHEMA, paths), strict=True)
+    return bool(decision.none[0]), bool(decision.all[0]), decision.why[0]
+
+
+@pytest.mark.parametrize("budget", BUDGETS)
+def test_nothing_moves_inward(budget: int) -> None:
+    rows = pa.RecordBatch.from_pylist(ROWS, schema=to_arrow_schema(SCHEMA))
+    for text in FILTERS:
+        keep, failed, _ = expr.filter_mask(
+            expr.conjuncts(expr.parse(text, SCHEMA)), {f.id: rows.column(i) for i, f in enumerate(SCHEMA.fields)}, len(rows)
+        )
+        none, all_, _ = decided(text, budget)
+        assert not (none and (keep | failed).any()), text
+        assert not (all_ and not keep.all()), text
+
+
+def test_every_budget_is_kept() -> None:
+    collector = collected()
+    counts_only = 8 * 8
+    for budget in BUDGETS:
+        left = trim(collector.finish(), collector.documents(), budget)
+        assert _size(left) <= max(budget, counts_only)
+
+
+def test_without_need_nothing_goes() -> None:
+    assert trim(collected().finish(), collected().documents(), 100_000).dropped == 0
+    assert decided("from_json(s, 'id INT').id > 60", 100_000)[0]
+
+
+def test_the_deepest_goes_first_and_it_is_said() -> None:
+    none, _, why = decided("from_json(s, 'user STRUCT<deep: STRUCT<er: DOUBLE>>').user.deep.er > 100", 350)
+    assert (none, why) == (False, "no statistics for s.user.deep.er: trimmed")
+    assert decided("from_json(s, 'id INT').id > 60", 350)[0]
+
+
+def test_what_is_named_goes_last() -> None:
+    keep = frozenset(named(["s:user.deep.er"], SCHEMA))
+    assert keep == {(2, "$.user.deep.er")}
+    text = "from_json(s, 'user STRUCT<deep: STRUCT<er: DOUBLE>>').user.deep.er > 100"
+    assert decided(text, 300, keep)[0]
+    assert not decided(text, 300)[0]
+    assert decided("long > 'ê'", 60, frozenset(named(["long"], SCHEMA)))[0] >= decided("long > 'ê'", 60)[0]
+
+
+def test_end_to_end(tmp_path: Path) -> None:
+    """A small budget by property, what it did in the history, and what a filter of late asked for kept."""
+    data = pa.table({"n": [r["n"] for r in ROWS], "s": [r["s"] for r in ROWS]})
+    table = tamis.create(tmp_path / "t", data.schema, properties={"tamis.stats.budget_bytes": "220"})
+    table.append(data)
+    assert dict(table.history()["metrics"][0].as_py())["statistics_dropped"] > 0
+    text = "cast(get_json_object(s, '$.user.deep.er') AS DOUBLE) > 100"
+    assert table.explain(text).parts["kept"] == 1
+    assert (2, "$.user.deep.er") in recent(table.snapshot.store.url)
+    table.append(data)
+    assert table.explain(text).parts["kept"] == 1
+    assert table.scan(text).count() == 0
+
+
+def test_collecting_can_be_switched_off(tmp_path: Path) -> None:
+    data = pa.table({"n": [r["n"] for r in ROWS], "s": [r["s"] for r in ROWS]})
+    table = tamis.create(tmp_path / "t", data.schema, properties={"tamis.stats.collect": "off"}, cluster_by=("n", "s"))
+    table.append(data)
+    snapshot = table.snapshot
+    assert snapshot.table("paths", (), None, {1, 2}).num_rows == 0
+    assert not [name for name in snapshot.parts(None, {1, 2}).column_names if name[0].isdigit()]
+    assert table.scan("get_json_object(s, '$.id') = '7'").count() == 1

@@ -1,0 +1,129 @@
+"""First and last clustering tuples: what they skip holds no match, and a filter on a prefix of the clustering columns does skip."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tamis import expr
+from tamis.domain import Decision, decide
+from tamis.exec.order import Order
+from tamis.expr import conjuncts
+from tamis.stats import Collector, TableEvidence
+from tamis.stats.tuples import ends
+from tamis.types import DOUBLE, LONG, STRING, Field, Schema
+from tamis.types.arrow import to_arrow_schema
+
+SCHEMA = Schema((Field("a", LONG, True, 1), Field("b", STRING, True, 2), Field("x", DOUBLE, True, 3)))
+CLUSTER = ((1,), (2,), (3,))
+LONG_TEXT = "z" * 100
+ROW = st.tuples(
+    st.sampled_from([None, 1, 2, 3]),
+    st.sampled_from([None, "", "k", "p", LONG_TEXT + "a", LONG_TEXT + "c"]),
+    st.sampled_from([None, -0.0, 0.0, 1.5, float("nan"), float("-inf")]),
+)
+FILTERS = [
+    "a = 2 AND b = 'k'", "b = 'k' AND a = 2", "a = 2 AND b = 'p' AND x = 0.0", "a <= 2 AND b < 'k'", "a >= 2 AND b > 'k'", "a = 1 AND b IS NULL",
+    f"a = 3 AND b = '{LONG_TEXT}b'", "a = 2 AND x > 1.0", "a IN (1, 3) AND b >= 'k' AND x <= 0.0", "a IS NOT NULL AND b = ''", "a = 2 AND b = 'p' AND isnan(x)",
+    "a IS NULL AND b = 'k'", "a = 2 AND b = 'k' AND x IS NULL", "a > 1 AND b = 'p' AND x = 1.5",
+]  # fmt: skip
+
+
+def part(
+    rows: list[tuple[Any, ...]], with_ends: bool = True, cluster: tuple[tuple[int, ...], ...] = CLUSTER
+) -> tuple[pa.RecordBatch, pa.Table]:
+    """The rows in clustering order, and their manifest row."""
+    columns = [pa.array(list(values), f.type) for values, f in zip(zip(*rows, strict=True), to_arrow_schema(SCHEMA), strict=True)]
+    batch = pa.record_batch(columns, schema=to_arrow_schema(SCHEMA))
+    batch = batch.take(Order(SCHEMA, cluster).sort(batch))
+    collector = Collector(SCHEMA)
+    collector.update(batch)
+    found = dict(ends(SCHEMA, cluster, batch.slice(0, 1), batch.slice(len(batch) - 1))) if with_ends else {}
+    stats = collector.finish()
+    return batch, pa.table({"rows": pa.array([len(batch)], pa.int64())} | dict(zip(stats.column_names, stats.columns, strict=True)) | found)
+
+
+def decided(text: str, manifest: pa.Table) -> Decision:
+    tree = expr.parse(text, SCHEMA)
+    return decide(conjuncts(tree), TableEvidence(manifest, SCHEMA), strict=True)
+
+
+@given(st.lists(st.lists(ROW, min_size=1, max_size=6), min_size=1, max_size=4), st.sampled_from(FILTERS), st.permutations(CLUSTER))
+def test_no_part_with_a_match_is_skipped(parts: list[list[tuple[Any, ...]]], text: str, cluster: Any) -> None:
+    made = [part(rows, cluster=tuple(cluster)) for rows in parts]
+    decision = decided(text, pa.concat_tables([m for _, m in made], promote_options="default"))
+    for (batch, _), none, all_ in zip(made, decision.none, decision.all, strict=True):
+        columns = {f.id: batch.column(i) for i, f in enumerate(SCHEMA.fields)}
+        keep, failed, _ = expr.filter_mask(conjuncts(expr.parse(text, SCHEMA)), columns, len(batch))
+        assert not (none and (keep | failed).any()), text
+        assert not (all_ and not keep.all()), text
+
+
+A_TO_C = [(1, "p", 0.0), (2, "k", None), (3, "k", 1.5)]
+
+
+@pytest.mark.parametrize(
+    ("text", "skips"),
+    [
+        ("a = 1 AND b = 'k'", True),  # before the first tuple
+        ("b = 'k' AND a = 1", True),
+        ("a = 3 AND b = 'p'", True),  # behind the last
+        ("a = 1 AND b = 'p'", False),
+        ("a <= 1 AND b < 'o'", True),
+        ("a IN (1) AND b = 'k'", True),
+        ("a = 3 AND b = 'k' AND x > 1.6D", True),
+        ("a = 3 AND b = 'k' AND x = 1.5D", False),
+        ("a = 1 AND b IS NOT NULL AND b = 'k'", True),
+        ("a = 2 AND b = 'p'", False),  # nothing but the order of all rows would tell
+        ("a = 1 AND 1 / x > 0 AND b = 'k'", False),  # may fail before
+    ],
+)
+def test_a_prefix_prunes(text: str, skips: bool) -> None:
+    _, manifest = part(A_TO_C)
+    assert decided(text, manifest).none.tolist() == [skips]
+    if skips and "1.6" not in text:
+        assert decided(text, part(A_TO_C, with_ends=False)[1]).none.tolist() == [False]
+
+
+def test_who_skipped_is_named() -> None:
+    decision = decided("a = 1 AND b = 'k'", part(A_TO_C)[1])
+    assert decision.skipped_by.tolist() == [1]
+    assert decision.statistics[1] == ["b", "order by a, b"]
+
+
+def test_nulls_come_first() -> None:
+    rows = [(None, "p", 0.0), (None, "q", 0.0), (5, "a", 0.0)]
+    _, manifest = part(rows)
+    assert decided("a IS NULL AND b = 'k'", manifest).none.tolist() == [False]
+    assert decided("a = 5 AND b = 'b'", manifest).none.tolist() == [True]
+    _, manifest = part([(1, None, 0.0), (1, None, 1.5), (2, "k", 0.0)])
+    assert decided("a = 1 AND b = 'k'", manifest).none.tolist() == [False]
+    assert decided("a = 2 AND b = 'p'", manifest).none.tolist() == [True]
+
+
+def test_cut_text_is_no_tie() -> None:
+    """The tuple keeps a prefix: equal to it is not equal to the value, and what lies behind in the order may still be there."""
+    _, manifest = part([(1, LONG_TEXT + "c", 0.0), (1, LONG_TEXT + "d", 7.0), (1, LONG_TEXT + "d", 8.0)])
+    assert decided(f"b = '{LONG_TEXT[:64]}' AND a = 1", manifest).none.tolist() == [True]
+    assert decided(f"a = 1 AND b = '{LONG_TEXT}c' AND x = 0.0D", manifest).none.tolist() == [False]
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_garbage_is_unknown(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    _, manifest = part(A_TO_C)
+    for at, f in enumerate(manifest.schema):
+        if f.name.partition("|")[2].split("|")[-1] in {"rank", "edge", "first", "last"} and rng.integers(2):
+            junk: list[Any] = [
+                pa.array([None], f.type),
+                pa.array([None]),
+                pa.array([rng.bytes(3)]),
+                pa.array([int(rng.integers(-128, 127))], pa.int8()),
+            ]
+            manifest = manifest.set_column(at, f.name, junk[rng.integers(len(junk))])
+    assert decided("a = 2 AND b = 'k'", manifest).none.tolist() == [False]
