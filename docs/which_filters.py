@@ -49,6 +49,7 @@ TITLES = {
     "logic": "AND, OR, NOT",
     "conditional": "Branches and NULL",
     "arithmetic": "Arithmetic",
+    "signs": "Signs and whole numbers",
     "casts": "Casts",
     "days": "Dates",
     "fields": "Parts of dates and times",

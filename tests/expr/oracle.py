@@ -10,7 +10,8 @@ import sqlglot
 
 from tamis import expr
 from tamis.expr import Expr, Mode
-from tamis.expr.bind import Binder, SparkWords
+from tamis.expr.bind import Binder
+from tamis.expr.reading import SparkWords
 from tests.domain.trees import SCHEMA
 
 

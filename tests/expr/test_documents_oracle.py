@@ -13,7 +13,8 @@ import sqlglot
 
 from tamis import expr
 from tamis.expr import Expr, Mode, Opaque
-from tamis.expr.bind import Binder, SparkWords
+from tamis.expr.bind import Binder
+from tamis.expr.reading import SparkWords
 from tamis.spark.adapter import bridge
 from tamis.spark.catalyst import known, translate
 from tamis.types import VARIANT

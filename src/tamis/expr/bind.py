@@ -1,98 +1,23 @@
-"""Spark SQL text to a typed, bound, coerced tree.
-
-sqlglot reads the text; what the words mean is the catalogue's alone: the dialect below knows no function, so every function comes out
-under the name as written.
-"""
+"""sqlglot's nodes to a typed, bound, coerced tree. What words mean is the catalogue's alone (see ``reading``)."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import sqlglot
 from sqlglot import exp
-from sqlglot.dialects.databricks import Databricks
-from sqlglot.errors import SqlglotError
 
 from tamis.errors import InvalidInput, NotFound
 from tamis.expr import bind_documents as documents
 from tamis.expr.catalogue import TOTAL, call, sql_name
 from tamis.expr.coerce import folded
 from tamis.expr.frontend import bound
-from tamis.expr.lists import Constants, taken
+from tamis.expr.lists import Constants
 from tamis.expr.literals import array_of, interval, list_of, number, time_of_day, type_of
+from tamis.expr.padding import is_char, padded
 from tamis.expr.tree import Column, Element, Expr, Literal, Mode, Opaque
-from tamis.types import BINARY, BOOLEAN, NULL, STRING, TIMESTAMP, Array, DataType, Map, Schema, String, Struct, Time
-
-
-class SparkWords(Databricks):
-    """Spark's grammar without a single function of its own: functions come out under the name as written. A doubled quote is a quote, as since Spark 4."""
-
-    class Tokenizer(Databricks.Tokenizer):  # noqa: D106
-        STRING_ESCAPES = ["\\", "'", '"']  # noqa: RUF012
-
-    class Parser(Databricks.Parser):  # type: ignore[misc,valid-type]  # noqa: D106
-        FUNCTIONS: dict[str, Callable[..., Any]] = {}  # noqa: RUF012
-
-
-DEEPEST = 150
-"""Levels of a filter: what walks trees by recursion must stay well below Python's limit."""
-
-_HALF = re.compile("[\ud800-\udfff]")
-_MISSING = re.compile(r"Required keyword: '\w+' missing for <class '[^']*'>")
-_NO_PREDICATE = (exp.Alias, exp.Select, exp.DDL, exp.DML, exp.Drop, exp.Command, exp.Set, exp.Star)
-
-
-def read(text: str, schema: Schema, zone: str, ansi: bool) -> Expr:
-    """See ``tamis.expr.parse``."""
-    out = read_value(text, schema, zone, ansi)
-    if isinstance(out, Opaque) and out.type == NULL:
-        out = replace(out, type=BOOLEAN)
-    if isinstance(out, Literal) and out.value is None:
-        out = Literal(BOOLEAN, None)
-    if out.type != BOOLEAN:
-        raise _wrong(text, f"Its type is {out.type}, not boolean.")
-    return out
-
-
-def read_value(text: str, schema: Schema, zone: str, ansi: bool) -> Expr:
-    """See ``tamis.expr.parse_value``."""
-    if _HALF.search(text):
-        raise _wrong(repr(text)[1:-1], "It holds half a character.")
-    try:
-        short, lists = taken(text)
-        statements = sqlglot.parse(short, dialect=SparkWords)
-    except (SqlglotError, RecursionError, ValueError) as error:
-        message = re.sub(r"\x1b\[\d*m", "", str(error)).split("\n")[0]
-        raise _wrong(text, _MISSING.sub("Something is missing", message)) from error
-    parsed = statements[0] if len(statements) == 1 else None
-    if parsed is None:
-        raise _wrong(text, "It holds no predicate." if not any(statements) else "It holds more than one.")
-    if isinstance(parsed, _NO_PREDICATE):
-        raise _wrong(text, f"It holds no predicate ({type(parsed).__name__.upper()}).")
-    try:
-        out = Binder(schema, zone, Mode.ANSI if ansi else Mode.LEGACY, lists=lists).bind(parsed)
-    except RecursionError as error:
-        raise _wrong(text, "It is nested too deeply.") from error
-    if _depth(out) > DEEPEST:
-        raise _wrong(text, "It is nested too deeply.")
-    return out
-
-
-def _depth(tree: Expr) -> int:
-    """Levels of ``tree``, found without recursion."""
-    depth, level = 0, [tree]
-    while level:
-        depth, level = depth + 1, [child for node in level for child in node.children]
-    return depth
-
-
-def _wrong(text: str, message: str) -> InvalidInput:
-    shown = text if len(text) < 200 else text[:200] + "…"
-    return InvalidInput(f"{shown!r} is not a filter: {message}", code="PARSE_ERROR", name=shown, remedy="Write one Spark SQL predicate.")
-
+from tamis.types import BINARY, BOOLEAN, NULL, STRING, TIMESTAMP, Array, DataType, Map, Schema, Struct, Time
 
 _BINARY = {
     exp.EQ: "eq", exp.NEQ: "ne", exp.LT: "lt", exp.LTE: "le", exp.GT: "gt", exp.GTE: "ge", exp.NullSafeEQ: "null_safe_eq",
@@ -154,18 +79,7 @@ class Binder:
         return self.call(name, *self.even([a, b]), data_type=BOOLEAN)
 
     def even(self, sides: list[Expr]) -> list[Expr]:
-        """CHAR columns and constants that are compared, padded to the longest of them, as Spark does (columns only, not fields of structs)."""
-        lengths = [_char_length(s) for s in sides]
-        if not any(_is_char(s) for s in sides) or any(n is None for n in lengths):
-            return sides
-        longest = max(n for n in lengths if n is not None)
-        return [self._padded(s, longest - (n or 0)) for s, n in zip(sides, lengths, strict=True)]
-
-    def _padded(self, side: Expr, missing: int) -> Expr:
-        if missing <= 0 or (isinstance(side, Literal) and side.value is None):
-            return side
-        blanks = " " * missing
-        return replace(side, value=side.value + blanks) if isinstance(side, Literal) else self.call("concat", side, Literal(STRING, blanks))
+        return padded(sides, lambda side, blanks: self.call("concat", side, blanks))
 
     def _predicate(self, expr: Expr) -> Expr:
         return replace(expr, type=BOOLEAN) if isinstance(expr, Opaque) and expr.type == NULL else expr
@@ -272,7 +186,7 @@ class Binder:
 
     def _listed(self, value: Expr, constants: Constants) -> Expr:
         """A list taken out of the text."""
-        array = None if _is_char(value) else array_of(value, constants, self.mode, self.zone)
+        array = None if is_char(value) else array_of(value, constants, self.mode, self.zone)
         if array is not None:
             return self.call("in", value, array, data_type=BOOLEAN)
         value, *options = self.even([value, *constants.literals()])
@@ -281,7 +195,7 @@ class Binder:
 
     def between(self, node: exp.Between) -> Expr:
         value, low, high = (self.bind(node.args[k]) for k in ("this", "low", "high"))
-        if _is_char(value):
+        if is_char(value):
             return self.call("and", self.compared("ge", value, low), self.compared("le", value, high), data_type=BOOLEAN)
         return self.call("between", value, low, high, data_type=BOOLEAN)
 
@@ -382,20 +296,6 @@ class Binder:
 
     def adjacent(self, node: exp.Concat) -> Expr:
         return self.call("concat", *(self.bind(e) for e in node.expressions))
-
-
-def _is_char(side: Expr) -> bool:
-    return isinstance(side, Column) and len(side.ids) == 1 and isinstance(side.type, String) and side.type.kind == "char"
-
-
-def _char_length(side: Expr) -> int | None:
-    """Of a CHAR column or a constant text (NULL: 0); None for anything else, beside which nothing is padded."""
-    if _is_char(side):
-        assert isinstance(side.type, String)
-        return side.type.length
-    if isinstance(side, Literal):
-        return len(side.value) if isinstance(side.value, str) else 0 if side.value is None else None
-    return None
 
 
 def _dotted(node: Any) -> list[str] | None:

@@ -12,14 +12,14 @@ def parse(text: str, schema: Schema, *, zone: str = "UTC", ansi: bool = True) ->
     ``zone`` is the session time zone. Raises ``NotFound`` (``COLUMN_NOT_FOUND``), and ``InvalidInput`` (``PARSE_ERROR``) for text that
     does not parse or is no predicate. A function that is not in the catalogue becomes ``Opaque``.
     """
-    from tamis.expr.bind import read
+    from tamis.expr.reading import read
 
     return read(text, schema, zone, ansi)
 
 
 def parse_value(text: str, schema: Schema, *, zone: str = "UTC", ansi: bool = True) -> Expr:
     """The expression of any type that ``text`` (Spark SQL) says; otherwise as ``parse``."""
-    from tamis.expr.bind import read_value
+    from tamis.expr.reading import read_value
 
     return read_value(text, schema, zone, ansi)
 

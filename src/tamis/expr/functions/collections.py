@@ -107,11 +107,9 @@ def _key_resolve(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signat
 def _value_of(call_: Call, args: list[Datum]) -> Evaluated:  # noqa: ARG001
     """The value under a key; NULL where the map has none."""
     n = rows(args)
-    x, key = full(args[0], n), args[1]
-    starts, sizes = spread(x)
-    owner, member = members(starts, sizes)
-    wanted = key if isinstance(key, pa.Scalar) else key.take(pa.array(owner))
-    hit = np.asarray(is_true(full(compare("eq", x.keys.take(pa.array(member)), wanted), len(owner))))
+    x = full(args[0], n)
+    equal, owner, member = _equal(x, x.keys, args[1])
+    hit = np.asarray(is_true(equal))
     at = np.full(n, -1, np.int64)
     at[owner[hit][::-1]] = member[hit][::-1]
     return Evaluated(x.items.take(pa.array(np.maximum(at, 0), mask=at < 0)))
@@ -132,6 +130,13 @@ def members(starts: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarr
     return owner, np.arange(len(owner)) - np.repeat(before, sizes) + np.repeat(starts, sizes)
 
 
+def _equal(x: Datum, values: Datum, wanted: Datum) -> tuple[Datum, np.ndarray, np.ndarray]:
+    """Whether each member of each of the arrays (maps) ``x``, looked up in ``values``, is what its row wants; with ``members``."""
+    owner, member = members(*spread(x))
+    wanted = wanted if isinstance(wanted, pa.Scalar) else wanted.take(pa.array(owner))
+    return full(compare("eq", values.take(pa.array(member)), wanted), len(owner)), owner, member
+
+
 def _contained(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature | None:
     if len(args) != 2 or not isinstance(args[0].type, Array):
         return None
@@ -144,10 +149,7 @@ def _contained(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signatur
 def _contains(call_: Call, args: list[Datum]) -> Evaluated:  # noqa: ARG001
     n = rows(args)
     x, value = full(args[0], n), args[1]
-    starts, sizes = spread(x)
-    owner, member = members(starts, sizes)
-    wanted = value if isinstance(value, pa.Scalar) else value.take(pa.array(owner))
-    equal = full(compare("eq", x.values.take(pa.array(member)), wanted), len(owner))
+    equal, owner, _ = _equal(x, x.values, value)
     out = any_of(Evaluated(equal), owner, n, exists=True)
     null = _any_null(x, full(value, n))
     return Evaluated(pc.if_else(pa.array(np.broadcast_to(null, (n,))), pa.scalar(None, pa.bool_()), out.values))
