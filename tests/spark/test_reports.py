@@ -50,6 +50,15 @@ def test_explain_reports_nothing(spark: Any, table: str, new: Callable[[], list[
     assert new() == []
 
 
+def test_the_newest_is_the_one_that_ended_last(spark: Any, table: str, new: Callable[[], list[Report]]) -> None:
+    spark.sql(f"SELECT s FROM {table} WHERE id = 1").collect()  # of this, Python learns when reports are asked for
+    folder = spark.sql(f"DESCRIBE EXTENDED {table}").where("col_name = 'Location'").first().data_type
+    held = tamis.open(folder).scan("id = 2")
+    held.to_arrow()
+    assert [report.filter for report in new()] == ["(id = 1L) AND (id IS NOT NULL)", "id = 2"]
+    assert tamis.reports()[0] is held.report
+
+
 def test_a_report_is_the_whole_funnel(spark: Any, table: str, new: Callable[[], list[Report]]) -> None:
     spark.sql(f"SELECT s FROM {table} WHERE id BETWEEN 250 AND 420").collect()
     (report,) = new()

@@ -185,3 +185,23 @@ def test_plan_is_a_lazy_sequence(table):
     assert [len(task) for task in plan.tasks(1)] == [1, 1, 1]
     assert [len(task) for task in plan.tasks(10**9)] == [3]
     assert table.scan("id > 1000").plan().tasks(1) == []
+
+
+def test_a_report_told_late_takes_its_place_and_the_oldest_goes(table):
+    scan = table.scan("id = 15")
+    scan.to_arrow()
+    late = scan.report.fresh()
+    late.finish(scan.report.ended_micros - 1)
+    assert tamis.reports(2) == [scan.report, late]
+    for _ in range(1_000):
+        scan.report.fresh().finish()
+    assert late not in tamis.reports(1_001)
+    scan.report.fresh().finish(0)
+    assert all(report.ended_micros for report in tamis.reports(1_001))
+
+
+@pytest.mark.parametrize("n", ["a", 1.0, True, None])
+def test_a_number_of_reports_is_a_whole_number(n):
+    with pytest.raises(tamis.InvalidInput) as bad:
+        tamis.reports(n)
+    assert (bad.value.code, bad.value.name) == ("BAD_LIMIT", "n")

@@ -14,9 +14,12 @@ import threading
 from collections import deque
 from collections.abc import Callable, Hashable, Mapping
 from copy import copy, deepcopy
+from itertools import takewhile
 from typing import Any
 
+from tamis.errors import InvalidInput
 from tamis.read import ReadCounters
+from tamis.world import world
 
 SKIPPED = ("skipped_segment", "skipped_stats", "skipped_index", "skipped_join", "skipped_limit", "skipped_topk")
 """Why a part was not read; each part has one reason."""
@@ -65,6 +68,8 @@ class Report:
         self.violations: list[Counts] = []
         """What an audit found: parts of which something wrong was proved. Anything here is a defect."""
         self.finished = False
+        self.ended_micros = 0
+        """Microseconds since 1970: what ``tamis.reports()`` orders by."""
         self._planned_requests = 0
         self._answered_rows = 0
         self._attempts: dict[Hashable, ReadCounters] = {}
@@ -113,12 +118,16 @@ class Report:
         check_pruning(self, max_parts, max_bytes)
         return self
 
-    def finish(self) -> Report:
-        """Closes the report and puts it first in ``tamis.reports()``; a second call changes nothing."""
+    def finish(self, ended_micros: int | None = None) -> Report:
+        """Closes the report and puts it into ``tamis.reports()``; a second call changes nothing.
+
+        ``ended_micros``: microseconds since 1970 at which the scan ended, where that was before now.
+        """
         with self._lock:
             if self.finished:
                 return self
             self.finished = True
+            self.ended_micros = world().now_micros() if ended_micros is None else ended_micros
         self._total()
         _register(self)
         return self
@@ -197,7 +206,12 @@ def before_reading(settle: Callable[[], None]) -> None:
 
 
 def reports(n: int = 1) -> list[Report]:
-    """The latest ``n`` finished scans of this process, newest first; Spark scans too. The last 1,000 are kept."""
+    """The latest ``n`` finished scans of this process, newest first; Spark scans too. The last 1,000 are kept.
+
+    Raises ``InvalidInput`` (``BAD_LIMIT``) for what is no whole number.
+    """
+    if isinstance(n, bool) or not isinstance(n, int):
+        raise InvalidInput(f"{n!r} is not a number of reports.", code="BAD_LIMIT", name="n", remedy="Give a whole number.")
     for settle in tuple(_before_reading):
         settle()
     with _reports_lock:
@@ -205,8 +219,13 @@ def reports(n: int = 1) -> list[Report]:
 
 
 def _register(report: Report) -> None:
+    """Spark's executions are told of late: they take their place among the embedded scans that have ended since."""
     with _reports_lock:
-        _reports.appendleft(report)
+        later = sum(1 for _ in takewhile(lambda known: known.ended_micros > report.ended_micros, _reports))
+        if later < _KEPT_REPORTS:
+            if len(_reports) == _KEPT_REPORTS:
+                _reports.pop()
+            _reports.insert(later, report)
 
 
 def _plain(value: Any) -> Any:

@@ -105,20 +105,20 @@ class Ledger:
                 self._close(next(iter(self._open)))
         return self._open[key]
 
-    def _close(self, key: tuple[str, str]) -> None:
+    def _close(self, key: tuple[str, str], ended_micros: int | None = None) -> None:
         report = self._open.pop(key)
         for task in [k for k in self._attempts if k[:2] == key]:
             del self._attempts[task]
-        report.finish()
+        report.finish(ended_micros)
 
     def settle(self) -> None:
         """Finishes the reports of all executions that have ended."""
         text = self._ended_since() if self._context() is _running() else ""
         with self._lock:
             for line in text.splitlines():
-                execution, key, rows, direct, nanos = line.split(" ")
+                execution, key, rows, direct, nanos, millis = line.split(" ")
                 if key in self._planned:
-                    self._ended(self._planned[key], execution, int(rows), direct == "1", int(nanos))
+                    self._ended(self._planned[key], execution, int(rows), direct == "1", int(nanos), int(millis) * 1_000)
             for open_key in [k for k in self._open if k[1].startswith("stage ") or self._complete(k)]:
                 self._close(open_key)
 
@@ -134,7 +134,7 @@ class Ledger:
         planned = next((p for p in self._planned.values() if p.scan == key[0]), None)
         return planned is None or sum(1 for k in self._attempts if k[:2] == key) >= planned.tasks
 
-    def _ended(self, planned: Planned, execution: str, rows: int, direct: bool, nanos: int) -> None:
+    def _ended(self, planned: Planned, execution: str, rows: int, direct: bool, nanos: int, ended_micros: int) -> None:
         """One execution of one scan, which gave ``rows`` rows."""
         key = planned.scan, execution
         if key not in self._open and not rows and not (direct and planned.tasks == 0):
@@ -146,7 +146,7 @@ class Ledger:
             report.add(("spark", "native"), _native(planned, rows))
         if nanos > 0:
             report.seconds["execute"] = nanos / 1e9
-        self._close(key)
+        self._close(key, ended_micros)
 
 
 def _native(planned: Planned, rows: int) -> ReadCounters:

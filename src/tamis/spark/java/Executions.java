@@ -22,7 +22,8 @@ import org.apache.spark.util.AccumulatorV2;
 
 /**
  * Remembers which of our scans each SQL execution that ended well had in its plan, until Python asks: "execution, key of the scan,
- * rows that it gave in this execution, whether it stands in the plan itself (1) or below a cache (0), nanoseconds of the execution".
+ * rows that it gave in this execution, whether it stands in the plan itself (1) or below a cache (0), nanoseconds of the execution, milliseconds
+ * since 1970 at its end".
  *
  * Rows are added up from the tasks: the metric in the plan is set back by the next execution of the same plan, which may begin before
  * this one's end is told.
@@ -105,7 +106,8 @@ public final class Executions extends SparkListener {
         String key = Handler.keyOf(((DataSourceV2ScanExecBase) plan).scan());
         if (key == null) return;
         Object given = sums.get(Long.valueOf(((AccumulatorV2) plan.metrics().apply("numOutputRows")).id()));
-        add(end.executionId() + " " + key + " " + (given == null ? "0" : given.toString()) + " " + (direct ? 1 : 0) + " " + end.duration());
+        add(end.executionId() + " " + key + " " + (given == null ? "0" : given.toString()) + " " + (direct ? 1 : 0)
+            + " " + end.duration() + " " + end.time());
     }
 
     private static final class Same implements java.util.function.Predicate {
