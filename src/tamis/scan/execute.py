@@ -11,8 +11,9 @@ import pyarrow.compute as pc
 from tamis.files import PartRef
 from tamis.read import ReadCounters, read_part, windows
 from tamis.scan.audit import read_audited, strict, tell, violation
-from tamis.scan.plan import Plan
+from tamis.scan.plan import Plan, tell_order
 from tamis.scan.reader import in_order, threads
+from tamis.scan.topk import TopK
 from tamis.world import world
 
 LEAST_BYTES = 8 * 2**20
@@ -33,6 +34,9 @@ class Execution:
         try:
             if left == 0:
                 return
+            if self._plan.order:
+                yield from self._best()
+                return
             parts = self._order()
             if limit is None:
                 parts = self._cut(parts)
@@ -49,10 +53,19 @@ class Execution:
 
     def count(self, limit: int | None = None) -> int:
         """The number of rows, those that the plan answered from metadata included."""
-        for _ in self.batches():
+        answered = int(self._plan.report.rows["matched"])
+        for _ in self.batches(None if limit is None else max(limit - answered, 0)):
             pass
         matched = int(self._plan.report.rows["matched"])
         return matched if limit is None else min(matched, limit)
+
+    def _best(self) -> Iterator[pa.RecordBatch]:
+        search = TopK(self._plan, self._violation)
+        try:
+            yield from search.batches()
+        finally:
+            ids = self._plan.parts.table["part_id"]
+            self._begun.update(ids.take(pa.array([at for at in search.read if at < len(ids)], pa.int64())).to_pylist())
 
     def _order(self) -> list[PartRef]:
         parts = [*self._plan.parts, *self._plan.audit]
@@ -99,7 +112,10 @@ class Execution:
         report.seconds["read"] = world().monotonic() - start
         ids = self._plan.parts.table["part_id"]
         unread = self._plan.parts.where(pc.invert(pc.is_in(ids, pa.array(list(self._begun), pa.string()))).to_numpy())
-        report.unread(len(unread), int(unread.all_match.sum()), unread.blocks, unread.bytes)
+        why = "skipped_topk" if self._plan.order else "skipped_limit"
+        report.unread(len(unread), int(unread.all_match.sum()), unread.blocks, unread.bytes, why)
+        if self._plan.order:
+            tell_order(report, self._plan.order, self._plan.limit)
         report.finish()
 
 

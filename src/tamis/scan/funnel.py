@@ -50,8 +50,10 @@ class Sieved:
     not_skipped_because: list[Counts] = field(default_factory=list)
 
 
-def sieve(snapshot: Snapshot, conjuncts: Sequence[Expr], options: Options, now: tuple[int, int]) -> Sieved:
-    """Both levels. ``now`` is the inclusive range in which the query's instant lies, in microseconds."""
+def sieve(
+    snapshot: Snapshot, conjuncts: Sequence[Expr], options: Options, now: tuple[int, int], measured: frozenset[int] = frozenset()
+) -> Sieved:
+    """Both levels. ``now`` is the inclusive range in which the query's instant lies, in microseconds; ``parts`` have the statistics of the columns ``measured`` too."""
     segments = snapshot.segments
     active = conjuncts if options.stats_filter else ()
     ids = frozenset(i for conjunct in active for i in evidence_ids(conjunct))
@@ -71,7 +73,7 @@ def sieve(snapshot: Snapshot, conjuncts: Sequence[Expr], options: Options, now: 
         skip = decision.none
         tally.count(decision, parts_per_segment)
     audited = options.audit_percent > 0
-    parts = snapshot.parts(~skip if skip.any() and not audited else None, ids)
+    parts = snapshot.parts(~skip if skip.any() and not audited else None, ids | measured)
     none, every = np.zeros(len(parts), dtype=np.bool_), np.full(len(parts), not conjuncts)
     if active and len(parts):
         decision = _decide(active, lambda: (parts, part_paths(snapshot, parts, documents)), schemas, now, len(parts))

@@ -17,8 +17,10 @@ from tamis.scan.audit import Proof, sample
 from tamis.scan.funnel import Bools, Sieved, sieve
 from tamis.scan.guard import check_size
 from tamis.scan.indexed import look_up, tell
+from tamis.scan.limit import Ranked, enough
 from tamis.scan.options import Options
-from tamis.scan.report import Report
+from tamis.scan.order import Order, text
+from tamis.scan.report import Counts, Report
 from tamis.state import Snapshot, Store
 from tamis.types import Schema
 from tamis.world import world
@@ -119,6 +121,9 @@ class Plan:
     options: Options
     audit: PartRefs = field(repr=False)
     proofs: Mapping[str, Proof] = field(default_factory=dict, repr=False)
+    order: Order = ()
+    """Which rows come first; ``limit`` of them are wanted."""
+    limit: int | None = None
 
     def tasks(self, target_bytes: int) -> list[list[PartRef]]:
         """The parts in order, cut into runs of about ``target_bytes`` (one part at least)."""
@@ -153,22 +158,28 @@ def plan(
     filter_text: str | None = None,
     table: str | None = None,
     limit: int | None = None,
+    order: Order = (),
+    measured: frozenset[int] = frozenset(),
     columns: tuple[str, ...] | None = None,
     errors: str = "raise",
 ) -> Plan:
-    """Runs the funnel. ``schema`` is the reader's full schema, ``selected`` what it asked for, ``now`` the inclusive range of the query's instant (microseconds)."""
+    """Runs the funnel. ``schema`` is the reader's full schema, ``selected`` what it asked for, ``now`` the inclusive range of the query's instant (microseconds),
+    ``measured`` the ids of columns whose statistics somebody will ask for."""
     start = world().monotonic()
     lo, hi = now or (instant := world().now_micros(), instant)
     before = snapshot.io.bytes, snapshot.io.requests
-    sieved = sieve(snapshot, conjuncts, options, (lo, hi))
+    sieved = sieve(snapshot, conjuncts, options, (lo, hi), measured.union(*(by.column.ids for by in order)))
     looked = look_up(snapshot, store, conjuncts, sieved, options, (lo, hi))
     report = Report(
         table or store.url, snapshot.version, filter_text, columns if columns is not None else selected.names, options.read_lazy
     )
     audit, proofs = _audit(sieved, options, filtered=bool(conjuncts))
     parts = PartRefs(sieved.parts, sieved.all_match).where(sieved.keep)
-    parts, limited = _within_limit(parts, limit)
-    _fill(report, sieved, parts, limited, audit)
+    needed = _needed(parts, limit, order, conjuncts, snapshot, options, (lo, hi), proofs)
+    _fill(report, sieved, parts, needed, audit, order)
+    parts = parts.where(needed)
+    if order:
+        tell_order(report, order, limit)
     tell(report, looked)
     report.planned(snapshot.io.bytes - before[0], snapshot.io.requests - before[1])
     report.seconds["plan"] = world().monotonic() - start
@@ -183,16 +194,45 @@ def plan(
         block_statistics=options.stats_filter,
         now_micros=hi,
     )
-    return Plan(parts, report, spec, options, audit, proofs)
+    return Plan(parts, report, spec, options, audit, proofs, order, limit)
 
 
-def _within_limit(parts: PartRefs, limit: int | None) -> tuple[PartRefs, int]:
-    """Without the parts behind the one at which parts that match wholly have given ``limit`` rows; and how many those are."""
+def _needed(
+    parts: PartRefs,
+    limit: int | None,
+    order: Order,
+    conjuncts: Sequence[Expr],
+    snapshot: Snapshot,
+    options: Options,
+    now: tuple[int, int],
+    proofs: Mapping[str, Proof],
+) -> Bools:
+    """The kept parts that the limit needs, as far as metadata says; those that are audited among them."""
+    every = np.ones(len(parts), dtype=np.bool_)
     if limit is None or not len(parts):
-        return parts, 0
-    sure = np.cumsum(np.where(parts.all_match, parts.live_rows, 0))
-    needed = 0 if limit == 0 else min(int(np.searchsorted(sure, limit)) + 1, len(parts))
-    return parts[:needed], len(parts) - needed
+        return every
+    if limit == 0 or not order:
+        return enough(parts, limit) if options.skip_limit or limit == 0 else every
+    if not (options.skip_topk and options.stats_filter):
+        return every
+    ranked = Ranked(parts, conjuncts, order, {s.schema_id: s for s in snapshot.head.schemas}, now)
+    bound = ranked.bound(limit)
+    if bound is None:
+        return every
+    audited = np.array([part in proofs for part in parts.table["part_id"].to_pylist()], dtype=np.bool_) if proofs else ~every
+    return ~ranked.left_out(bound) | audited
+
+
+def tell_order(report: Report, order: Order, limit: int | None) -> None:
+    """Says what an order and its limit have skipped so far."""
+    said, skipped = text(order, limit), report.parts["skipped_topk"]
+    report.because = [entry for entry in report.because if entry["conjunct"] != said]
+    report.not_skipped_because = [entry for entry in report.not_skipped_because if entry["conjunct"] != said]
+    if skipped:
+        report.because.append(Counts(conjunct=said, statistic=order[0].column.name, parts_skipped=skipped, rest=None))
+    elif report.parts["kept"] > 1:
+        why = "their bounds leave room for rows that come as early, before any row is read"
+        report.not_skipped_because.append(Counts(conjunct=said, reason=why))
 
 
 def _audit(sieved: Sieved, options: Options, *, filtered: bool) -> tuple[PartRefs, dict[str, Proof]]:
@@ -215,7 +255,8 @@ def _audit(sieved: Sieved, options: Options, *, filtered: bool) -> tuple[PartRef
     return every.where(chosen & ~sieved.keep), proofs
 
 
-def _fill(report: Report, sieved: Sieved, parts: PartRefs, limited: int, audit: PartRefs) -> None:
+def _fill(report: Report, sieved: Sieved, kept: PartRefs, needed: Bools, audit: PartRefs, order: Order) -> None:
+    parts, beyond = kept.where(needed), int((~needed).sum())
     by_index = sieved.segments_by_index
     report.segments.update(
         total=sieved.segments_total, skipped=sieved.segments_skipped + by_index, by_stats=sieved.segments_skipped, by_index=by_index
@@ -225,7 +266,8 @@ def _fill(report: Report, sieved: Sieved, parts: PartRefs, limited: int, audit: 
         skipped_segment=sieved.parts_skipped_segment,
         skipped_stats=sieved.parts_total - sieved.parts_skipped_segment - sieved.parts_skipped_index - int(sieved.keep.sum()),
         skipped_index=sieved.parts_skipped_index,
-        skipped_limit=limited,
+        skipped_limit=0 if order else beyond,
+        skipped_topk=beyond if order else 0,
         kept=len(parts),
         all_match=int(parts.all_match.sum()),
         audited=len(audit),

@@ -89,11 +89,11 @@ class Report:
         self._answered_rows += rows
         self._total()
 
-    def unread(self, parts: int, all_match: int, blocks: int, size: int) -> None:
-        """Takes back parts that were planned but never begun, because the limit was reached or nobody wanted more."""
+    def unread(self, parts: int, all_match: int, blocks: int, size: int, why: str = "skipped_limit") -> None:
+        """Takes back parts that were planned but never begun, because the limit was reached, nobody wanted more, or the best rows were found elsewhere."""
         self.parts["kept"] -= parts
         self.parts["all_match"] -= all_match
-        self.parts["skipped_limit"] += parts
+        self.parts[why] += parts
         self.blocks["total"] -= blocks
         self.bytes["skipped"] += size
 

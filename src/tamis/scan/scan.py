@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -11,10 +11,14 @@ import pyarrow as pa
 
 from tamis.errors import InvalidInput
 from tamis.expr import Expr, Opaque
+from tamis.scan.aggregate import answer, parse_aggregation
 from tamis.scan.execute import Execution
+from tamis.scan.fold import Aggregation, Measure, folded, stream
 from tamis.scan.options import Options
+from tamis.scan.order import Order
 from tamis.scan.plan import Plan, plan
 from tamis.scan.report import LAZY_IS_OFF, Report
+from tamis.scan.selection import names_of
 from tamis.state import Snapshot, Store
 from tamis.types import Schema
 from tamis.types.arrow import to_arrow_schema
@@ -46,6 +50,8 @@ class Scan:
     """The selected fields as they were asked for."""
     options: Options = field(default_factory=Options, repr=False)
     limit: int | None = None
+    order: Order = ()
+    """Which rows come first; ``limit`` of them are read."""
     now: tuple[int, int] | None = None
     """The query's instant in microseconds, as an inclusive range; None: when the scan runs."""
     _last: Last = field(default_factory=Last, repr=False, compare=False)
@@ -66,7 +72,7 @@ class Scan:
 
     def plan(self) -> Plan:
         """The funnel's outcome; reads metadata only. Its report is not among ``tamis.reports()``."""
-        return self._plan(self.now)
+        return self._plan(self.now, self.order)
 
     def explain(self) -> Report:
         """What would be read, and why not less; reads metadata only."""
@@ -104,7 +110,25 @@ class Scan:
 
     def count(self) -> int:
         """The number of rows; parts that match wholly are counted from metadata alone."""
-        return self._execute(count=True).count(self.limit)
+        made, _ = self._answered(Aggregation((Measure("count", None),)))
+        return Execution(made).count(self.limit)
+
+    def aggregate(self, measures: Sequence[str] | str = ("count(*)",), group_by: Sequence[str] | str = ()) -> pa.Table:
+        """``count(*)``, ``count(x)``, ``min(x)`` and ``max(x)`` of the rows, by the columns ``group_by``: a column for each, under these names; groups in no order.
+
+        Parts that match wholly and whose statistics are exact are answered from metadata, the others are read. Without measures: the distinct groups.
+        Raises ``InvalidInput`` (``BAD_AGGREGATE``) for anything else, and with a limit.
+        """
+        asked = parse_aggregation(measures, group_by, self.selected)
+        if self.limit is not None:
+            raise InvalidInput("A scan with a limit has no aggregates.", code="BAD_AGGREGATE", name="limit", remedy="Leave the limit out.")
+        made, known = self._answered(asked)
+        tables = stream(asked, Execution(made).batches())
+        return folded(asked, [known, *tables]).rename_columns([*names_of(group_by, "group_by"), *names_of(measures, "measures")])
+
+    def exists(self) -> bool:
+        """Whether there is any row; stops at the first, and reads nothing where metadata says that a part matches wholly."""
+        return replace(self, limit=1, order=(), _last=self._last).count() > 0
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self.to_batches().__arrow_c_stream__(requested_schema)
@@ -118,7 +142,7 @@ class Scan:
     def _repr_html_(self) -> str:
         return (self.report or self.explain())._repr_html_()
 
-    def _plan(self, now: tuple[int, int] | None) -> Plan:
+    def _plan(self, now: tuple[int, int] | None, order: Order, measured: frozenset[int] = frozenset()) -> Plan:
         made = plan(
             self.snapshot,
             self.store,
@@ -130,6 +154,8 @@ class Scan:
             filter_text=self.filter,
             table=self.table,
             limit=self.limit,
+            order=order,
+            measured=measured,
             columns=self.columns,
         )
         opened, self._last.opened = self._last.opened, (0, 0, 0.0)
@@ -137,12 +163,25 @@ class Scan:
         made.report.seconds = type(made.report.seconds)(open=opened[2], **made.report.seconds)
         return made
 
-    def _execute(self, *, count: bool = False) -> Execution:
+    def _execute(self) -> Execution:
         """A fresh execution at one instant; raises as ``ready`` does."""
-        return Execution(self.ready(count=count))
+        return Execution(self.ready())
 
-    def ready(self, *, count: bool = False) -> Plan:
+    def _answered(self, asked: Aggregation) -> tuple[Plan, pa.Table]:
+        """A plan to read what metadata does not answer, and the partial aggregates that it does. Raises as ``ready``."""
+        made = self._checked((), frozenset(f.id for f in asked.columns))
+        made, known = answer(made, asked, {s.schema_id: s for s in self.snapshot.head.schemas})
+        made.guard()
+        return made, known
+
+    def ready(self) -> Plan:
         """A plan about to be read, at one instant. Raises ``InvalidInput`` for what can be planned but not read here, or is too large."""
+        made = self._checked(self.order)
+        made.guard()
+        return made
+
+    def _checked(self, order: Order, measured: frozenset[int] = frozenset()) -> Plan:
+        """A plan at one instant, whose report is the latest. Raises ``InvalidInput`` for what can be planned but not read here."""
         for node in (n for conjunct in self.conjuncts for n in conjunct.walk()):
             if isinstance(node, Opaque):
                 raise InvalidInput(
@@ -159,21 +198,9 @@ class Scan:
                 name="now",
                 remedy="Give one instant, or use plan() or explain().",
             )
-        made = self._plan((lo, hi))
+        made = self._plan((lo, hi), order, measured)
         self._last.report = made.report
-        if count:
-            made = answered(made)
-        made.guard()
         return made
-
-
-def answered(made: Plan) -> Plan:
-    """The plan of a count: parts that match wholly leave it, their rows counted from metadata; no column is selected."""
-    counted, kept = made.parts.where(made.parts.all_match), made.parts.where(~made.parts.all_match)
-    made.report.answer(parts=len(counted), rows=int(counted.live_rows.sum()))
-    made.report.blocks["total"] -= counted.blocks
-    made.report.bytes["skipped"] += counted.bytes
-    return replace(made, parts=kept, spec=replace(made.spec, schema=replace(made.spec.schema, fields=())))
 
 
 def _need(module: str) -> Any:

@@ -26,6 +26,13 @@ def to_spark(scan: Scan, spark: Any) -> Any:
 
     if not hasattr(spark, "createDataFrame"):
         raise no_session(spark)
+    if scan.order:
+        raise InvalidInput(
+            "A scan in an order is not read by Spark's executors.",
+            code="BAD_ORDER",
+            name="order_by",
+            remedy="Leave order_by out and use orderBy(…).limit(…) of the DataFrame; or read the scan here, by to_arrow().",
+        )
     plan = _ready(scan)
     tasks = Cut(plan, _sizes(spark)).tasks()
     schema = StructType.fromJson(json.loads(spark_json(plan.spec.schema)))

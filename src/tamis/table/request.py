@@ -9,6 +9,7 @@ from tamis.errors import InvalidInput
 from tamis.expr import Expr, columns, conjuncts, parse, parse_value, to_sql
 from tamis.scan import Options, Scan
 from tamis.scan.instant import bounds
+from tamis.scan.order import parse_order
 from tamis.scan.scan import Last
 from tamis.scan.selection import covering, names_of, select
 from tamis.schema import fence
@@ -26,6 +27,7 @@ def make_scan(
     options: Options,
     now: Any = None,
     limit: int | None = None,
+    order_by: Any = None,
     opened: tuple[int, int, float] = (0, 0, 0.0),
 ) -> Scan:
     """The scan of ``snapshot`` under ``schema`` (None: a table without one has no rows and no columns). ``opened``: what opening cost, for the report."""
@@ -33,6 +35,14 @@ def make_scan(
     filters, text = parse_filter(row_filter, full, options)
     names = names_of(selected_fields, "selected_fields")
     selected = full if not full.fields and names == ("*",) else select(full, names)
+    order = () if order_by is None else parse_order(order_by, full)
+    if order and limit is None:
+        raise InvalidInput(
+            "order_by needs a limit.",
+            code="BAD_ORDER",
+            name="order_by",
+            remedy="Give limit=…, or sort the rows that come: to_arrow().sort_by(…).",
+        )
     return Scan(
         table=snapshot.head.name or store.url,
         store=store,
@@ -44,6 +54,7 @@ def make_scan(
         columns=selected.names if names == ("*",) else names,
         options=options,
         limit=checked_limit(limit),
+        order=order,
         now=None if now is None else bounds(now, options.timezone),
         _last=Last(opened=opened),
     )

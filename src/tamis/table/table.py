@@ -223,9 +223,12 @@ class Table(Evolving, Tending):
         timestamp: Any = None,
         now: Any = None,
         limit: int | None = None,
+        order_by: Any = None,
         options: Mapping[str, Any] | None = None,
     ) -> Scan:
         """A lazy scan of the latest version (or of ``version``, ``timestamp``). ``row_filter`` is Spark SQL text.
+
+        ``order_by`` ("ts DESC NULLS LAST, id", or a sequence) gives the first ``limit`` rows in that order, equal ones as they are found.
 
         Raises ``NotFound`` and ``InvalidInput`` for what cannot be, ``SchemaFenced`` where the table has left this object's schema behind.
         """
@@ -242,9 +245,10 @@ class Table(Evolving, Tending):
             options=Options.resolve(options, None, snapshot.head.properties),
             now=now,
             limit=limit,
+            order_by=order_by,
             opened=(*cost, seconds),
         )
-        check_fence(snapshot, scan.schema, scan.selected, scan.conjuncts)
+        check_fence(snapshot, scan.schema, scan.selected, [*scan.conjuncts, *(by.column for by in scan.order)])
         return scan
 
     def explain(self, row_filter: str | Expr | None = None, selected_fields: Sequence[str] | str = ("*",), **scan: Any) -> Report:

@@ -1,0 +1,185 @@
+"""COUNT, MIN, MAX, GROUP BY and DISTINCT, embedded: what metadata answers and what is read, against counting every row in Python."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+from random import Random  # noqa: TID251  # seeded: it asks the machine nothing
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import settings
+
+import tamis
+from tamis.errors import InvalidInput, NotFound
+
+SCHEMA = pa.schema([("a", pa.int64()), ("b", pa.float64()), ("s", pa.string()), ("d", pa.decimal128(6, 2)), ("id", pa.int64())])
+TABLES, QUERIES = max(settings().max_examples // 10, 4), 12
+FILTERS = {None: lambda r: True, "a >= 5": lambda r: r["a"] is not None and r["a"] >= 5, "id > 3": lambda r: r["id"] > 3}
+OFF = {"tamis.skip.aggregate": "off"}
+LONG = "x" * 70
+
+
+def a_table(path: Any, rng: Any) -> tamis.Table:
+    """Parts of few values, some of one; with a column that came later and one that was widened."""
+    table, count = tamis.create(path, SCHEMA), 0
+    for load in range(rng.randint(2, 6)):
+        base, rows = rng.choice([0, 5, 10]), rng.randint(1, 6)
+        choices = {
+            "a": rng.choice([[base], [base, base + 1], [None], [base, None]]),
+            "b": rng.choice([[math.nan], [0.0], [-0.0, 0.0], [base + 0.5], [math.nan, 1.5, None], [None], [2.5]]),
+            "s": rng.choice([["b"], [LONG], [LONG + "y", "c"], [None, "é"], ["a", "b"]]),
+            "d": [Decimal("1.50"), Decimal("-2.25")],
+        }
+        made = [{**{c: rng.choice(values) for c, values in choices.items()}, "id": count + i} for i in range(rows)]
+        table.append(pa.Table.from_pylist(made, SCHEMA))
+        count += rows
+        if load == 1 and rng.random() < 0.5:
+            table.alter().add_column("late", pa.int32(), default=rng.choice([7, None])).commit()
+            table.refresh()
+    if rng.random() < 0.6:
+        table.delete(f"id % {rng.randint(2, 4)} = 0")
+    return table
+
+
+def plain(value: Any) -> Any:
+    return "NaN" if isinstance(value, float) and math.isnan(value) else 0.0 if isinstance(value, float) and value == 0 else value
+
+
+def measured(rows: list[dict[str, Any]], said: str) -> Any:
+    """One measure over rows, NaN above every number."""
+    function, _, column = said.removesuffix(")").partition("(")
+    if column == "*":
+        return len(rows)
+    values = [r[column] for r in rows if r[column] is not None]
+    if function == "count":
+        return len(values)
+    nan = [v for v in values if isinstance(v, float) and math.isnan(v)]
+    numbers = [v for v in values if not (isinstance(v, float) and math.isnan(v))]
+    if function == "min":
+        return plain(min(numbers) if numbers else nan[0] if nan else None)
+    return plain(nan[0] if nan else max(numbers, default=None))
+
+
+@pytest.mark.parametrize("seed", range(TABLES))
+def test_aggregates_are_those_of_the_rows(tmp_path: Any, seed: int) -> None:
+    rng = Random(seed)
+    table = a_table(tmp_path / "t", rng)
+    every = table.scan().to_arrow().to_pylist()
+    columns = list(every[0]) if every else ["a"]
+    answered = 0
+    for _ in range(QUERIES):
+        condition = rng.choice(list(FILTERS))
+        measures = [rng.choice(["count(*)", *(f"{f}({c})" for f in ("count", "min", "max") for c in columns)]) for _ in range(2)]
+        measures = list(dict.fromkeys(measures))
+        groups = rng.sample([c for c in columns if c != "id"], rng.choice([0, 0, 1, 1, 2]))
+        kept = [r for r in every if FILTERS[condition](r)]
+        keys = {tuple(plain(r[g]) for g in groups) for r in kept} if groups else {()}
+        expected = {k: [measured([r for r in kept if tuple(plain(r[g]) for g in groups) == k], m) for m in measures] for k in keys}
+        for options in ({}, OFF, {"tamis.audit.percent": 100}):
+            scan = table.scan(condition, options=options)
+            rows = scan.aggregate(measures, groups).to_pylist()
+            found = {tuple(plain(r[g]) for g in groups): [plain(r[m]) for m in measures] for r in rows}
+            assert found == expected, (measures, groups, condition, options)
+            assert len(found) == len(rows)
+            parts = scan.report.parts
+            assert parts.total == sum(n for name, n in parts.items() if name.startswith("skipped")) + parts.answered + parts.kept
+            answered += 0 if options else parts.answered
+            assert not (options == OFF and parts.answered)
+        assert table.scan(condition).count() == len(kept)
+    assert answered or len(every) < 8
+
+
+@pytest.fixture(scope="module")
+def ordered(tmp_path_factory: pytest.TempPathFactory) -> tamis.Table:
+    """20 parts of 100 rows; ``ts`` rises, ``day`` is one value in each part, ``x`` has NULLs."""
+    table = tamis.create(tmp_path_factory.mktemp("ordered"))
+    for day in range(20):
+        ts = list(range(day * 100, day * 100 + 100))
+        table.append(pa.table({"ts": ts, "day": [f"d{day % 3}"] * 100, "x": [None, *range(99)]}))
+    return table
+
+
+def read_bytes(scan: Any) -> int:
+    return int(scan.report.bytes.leader + scan.report.bytes.follower)
+
+
+def test_a_filter_on_the_clustering_column_reads_its_edges(ordered: tamis.Table) -> None:
+    scan = ordered.scan("ts BETWEEN 150 AND 1849")
+    assert scan.aggregate(["count(*)", "count(x)", "min(ts)", "max(ts)"]).to_pylist() == [
+        {"count(*)": 1_700, "count(x)": 1_683, "min(ts)": 150, "max(ts)": 1_849}
+    ]
+    assert (scan.report.parts.answered, scan.report.parts.kept) == (16, 2)
+    assert ordered.scan("ts BETWEEN 150 AND 1849", options=OFF).aggregate("max(ts)").to_pydict() == {"max(ts)": [1_849]}
+
+
+def test_groups_and_distinct_values_of_constant_parts_read_nothing(ordered: tamis.Table) -> None:
+    scan = ordered.scan()
+    counts = scan.aggregate(["count(*)", "max(ts)"], ["day"]).sort_by("day").to_pydict()
+    assert counts == {"day": ["d0", "d1", "d2"], "count(*)": [700, 700, 600], "max(ts)": [1_899, 1_999, 1_799]}
+    assert (scan.report.parts.answered, read_bytes(scan)) == (20, 0)
+    assert sorted(scan.aggregate((), "day")["day"].to_pylist()) == ["d0", "d1", "d2"]
+    assert read_bytes(scan) == 0
+
+
+def test_bounds_of_a_part_with_deleted_rows_are_no_answer(tmp_path: Any) -> None:
+    table = tamis.create(tmp_path / "t")
+    table.append(pa.table({"a": [1, 2, 3], "c": [7, 7, 7], "n": pa.array([None, 1, 2], pa.int64())}))
+    table.delete("a = 3")
+    scan = table.scan()
+    assert scan.aggregate(["min(a)", "max(a)"]).to_pydict() == {"min(a)": [1], "max(a)": [2]}
+    assert scan.report.parts.kept == 1
+    assert scan.aggregate("count(n)").to_pydict() == {"count(n)": [1]}
+    assert scan.report.parts.kept == 1
+    assert scan.aggregate(["count(*)", "max(c)", "count(a)"]).to_pydict() == {"count(*)": [2], "max(c)": [7], "count(a)": [2]}
+    assert scan.report.parts.answered == 1  # one value throughout, and no NULL: whichever row went
+
+
+def test_cut_bounds_are_no_answer(tmp_path: Any) -> None:
+    table = tamis.create(tmp_path / "t")
+    table.append(pa.table({"s": [LONG + "b", LONG + "a"]}))
+    scan = table.scan()
+    assert scan.aggregate(["min(s)", "max(s)"]).to_pydict() == {"min(s)": [LONG + "a"], "max(s)": [LONG + "b"]}
+    assert (scan.report.parts.answered, scan.report.parts.kept) == (0, 1)
+
+
+def test_trimmed_statistics_are_no_answer(tmp_path: Any) -> None:
+    table = tamis.create(tmp_path / "t", properties={"tamis.stats.budget_bytes": 8})
+    table.append(pa.table({"s": ["a" * 40 + "z", "a" * 40 + "b"], "i": [5, 6]}))
+    assert table.scan().aggregate(["min(s)", "max(s)", "max(i)"]).to_pydict() == {
+        "min(s)": ["a" * 40 + "b"],
+        "max(s)": ["a" * 40 + "z"],
+        "max(i)": [6],
+    }
+
+
+def test_zeros_and_nan(tmp_path: Any) -> None:
+    table = tamis.create(tmp_path / "t", pa.schema([("x", pa.float64())]))
+    table.append(pa.table({"x": [-0.0, 1.0]}))
+    assert math.copysign(1, table.scan().aggregate("min(x)")["min(x)"][0].as_py()) == -1
+    table.append(pa.table({"x": [math.nan, 2.0]}))
+    found = table.scan("x > 0").aggregate(["min(x)", "max(x)"]).to_pylist()[0]
+    assert found["min(x)"] == 1.0
+    assert math.isnan(found["max(x)"])
+    groups = table.scan().aggregate("count(*)", "x").to_pydict()
+    assert sorted(groups["count(*)"]) == [1, 1, 1, 1]
+
+
+def test_no_rows_at_all(tmp_path: Any) -> None:
+    table = tamis.create(tmp_path / "t", pa.schema([("a", pa.int64())]))
+    assert table.scan().aggregate(["count(*)", "max(a)"]).to_pydict() == {"count(*)": [0], "max(a)": [None]}
+    assert table.scan().aggregate("count(*)", "a").num_rows == 0
+
+
+@pytest.mark.parametrize(
+    ("measures", "groups", "error"),
+    [("sum(a)", (), InvalidInput), ((), (), InvalidInput), ("min(n)", (), InvalidInput), ("min(zz)", (), NotFound), ("count(*)", "n", InvalidInput), (7, (), InvalidInput)],
+)  # fmt: skip
+def test_what_cannot_be_aggregated_is_refused(tmp_path: Any, measures: Any, groups: Any, error: type) -> None:
+    table = tamis.create(tmp_path / "t", pa.schema([("a", pa.int64()), ("n", pa.list_(pa.int64()))]))
+    with pytest.raises(error):
+        table.scan().aggregate(measures, groups)
+    with pytest.raises(InvalidInput, match="limit"):
+        table.scan(limit=1).aggregate()
+    assert table.scan().aggregate("count(n)").to_pydict() == {"count(n)": [0]}
