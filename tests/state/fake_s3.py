@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import parse_qs, unquote, urlsplit
 from xml.sax.saxutils import escape, unescape
 
@@ -132,10 +132,13 @@ class FakeS3(BaseHTTPRequestHandler):
         self.answer(204)
 
 
+Server = TypeVar("Server", bound=FakeS3)
+
+
 @contextmanager
-def serve() -> Iterator[tuple[dict[str, Any], type[FakeS3]]]:
+def serve(kind: type[Server] = FakeS3) -> Iterator[tuple[dict[str, Any], type[Server]]]:  # type: ignore[assignment]
     """The storage options that reach a new, empty bucket named ``bucket``, and its handler."""
-    handler = type("Handler", (FakeS3,), {"objects": {}, "uploads": {}, "asked": [], "lock": threading.Lock()})
+    handler = type("Handler", (kind,), {"objects": {}, "uploads": {}, "asked": [], "lock": threading.Lock()})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()

@@ -9,7 +9,9 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.files.convert import Names, convert
+from tamis.files.protocol import IoCounters
 from tamis.files.seal import Seal
+from tamis.files.sealed import Sealed
 from tamis.stats import wanted
 from tamis.types import NULL, Field, Schema
 
@@ -67,3 +69,24 @@ class NamedColumns:
             else:
                 runs.append([block])
         return runs
+
+
+class SealedPart:
+    """What the sealed formats have in common of a ``PartFile``: all but ``read``."""
+
+    def __init__(self, source: Sealed, schema: Schema) -> None:
+        self._source, self._columns = source, NamedColumns(source.seal, schema)
+
+    @property
+    def block_rows(self) -> Sequence[int]:
+        return self._source.seal.blocks
+
+    @property
+    def io(self) -> IoCounters:
+        return self._source.io
+
+    def cost(self, columns: Sequence[int], blocks: Sequence[int]) -> int:
+        return self._columns.cost(columns, blocks)
+
+    def statistics(self, ids: Collection[int]) -> pa.Table:
+        return self._columns.statistics(ids)

@@ -32,13 +32,14 @@ def stored_type(data_type: pa.DataType, keep: Keep) -> pa.DataType:
 
 
 def as_stored(array: pa.Array, target: pa.DataType) -> pa.Array:
-    """``array`` as ``target``, which is its stored type. Only the skeleton of nested values is made anew."""
-    if pa.types.is_struct(target) and array.offset:  # libraries that take arrays over differ on what a slice of a struct of slices is
-        array = array.take(pa.array(np.arange(len(array))))
-    if array.type.equals(target):
-        return array
+    """``array`` as ``target``, which is its stored type. Only the skeleton of nested values is made anew.
+
+    What lies below a NULL struct is NULL: a value that stands there unseen is written by ORC's library as the next row's (docs/design/0014).
+    """
     if pa.types.is_struct(target):
-        children = [as_stored(array.field(at), f.type) for at, f in enumerate(target)]
+        if array.offset:  # libraries that take arrays over differ on what a slice of a struct of slices is
+            array = array.take(pa.array(np.arange(len(array))))
+        children = [as_stored(child, f.type) for child, f in zip(array.flatten(), target, strict=True)]
         return pa.StructArray.from_arrays(children, fields=list(target), mask=array.is_null() if array.null_count else None)
     if pa.types.is_map(target):
         entries = pa.StructArray.from_arrays(
@@ -47,7 +48,7 @@ def as_stored(array: pa.Array, target: pa.DataType) -> pa.Array:
         return _over(array, target, entries)
     if pa.types.is_list(target):
         return _over(array, target, as_stored(array.values, target.value_type))
-    return array.view(target)
+    return array if array.type.equals(target) else array.view(target)
 
 
 def _over(array: pa.Array, target: pa.DataType, values: pa.Array) -> pa.Array:

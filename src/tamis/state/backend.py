@@ -82,7 +82,7 @@ def translate(error: Exception, action: str, name: str) -> Exception:
         return error
     if isinstance(error, FileNotFoundError) and action != "write":
         return NotFound(f"There is no object {name}.", code="OBJECT_NOT_FOUND", name=name, remedy="Check the path.")
-    if re.search("range was invalid|invalid range|range not satisfiable", text, re.IGNORECASE):
+    if re.search("range was invalid|invalid range|range not satisfiable|requested .* got ", text, re.IGNORECASE):
         return CorruptData(f"{name} is shorter than it should be.", code="TRUNCATED", name=name, remedy="Restore it from a backup.")
     if "file name too long" in text.lower():
         return InvalidInput(

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import io
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from pyarrow import orc
 
-from tamis.errors import CorruptData
 from tamis.files.corrupt import corrupt
-from tamis.files.named import NamedColumns, Ordinals
-from tamis.files.protocol import IoCounters, PartRef, Piece
+from tamis.files.named import Ordinals, SealedPart
+from tamis.files.protocol import PartRef, Piece
 from tamis.files.sealed import Sealed, open_sealed
+from tamis.files.source import Stream
 from tamis.types import Field, Schema
 
 _WHOLE = 0.5
@@ -26,27 +25,16 @@ def open_orc(store: Any, ref: PartRef, schema: Schema) -> OrcPart:
     return OrcPart(open_sealed(store, ref), schema)
 
 
-class OrcPart:
+class OrcPart(SealedPart):
     """One open ORC file (see ``PartFile``). Not for several threads at once."""
 
     def __init__(self, source: Sealed, schema: Schema) -> None:
-        self._source, self._columns = source, NamedColumns(source.seal, schema)
-        try:
-            self._file = orc.ORCFile(pa.PythonFile(_Stream(source), mode="r"))
-        except CorruptData:
-            raise
-        except (pa.ArrowException, OSError) as error:
-            raise corrupt(source.ref, f"cannot be opened ({error})") from error
+        super().__init__(source, schema)
+        self._stream = Stream(source.ref, source.seal.size, source.read)
+        with self._stream.decoding("its footer"):
+            self._file = orc.ORCFile(pa.PythonFile(self._stream, mode="r"))
         if self._file.nrows != source.ref.rows or self._file.nstripes != len(source.seal.blocks):
             raise corrupt(source.ref, f"has {self._file.nrows} rows in {self._file.nstripes} stripes, other than its seal says")
-
-    @property
-    def block_rows(self) -> Sequence[int]:
-        return self._source.seal.blocks
-
-    @property
-    def io(self) -> IoCounters:
-        return self._source.io
 
     def read(self, columns: Sequence[int], blocks: Sequence[int], rows: Ordinals | None = None) -> Iterator[Piece]:
         fields, starts = self._columns.wanted(columns), self._columns.starts
@@ -61,12 +49,6 @@ class OrcPart:
             if hit:
                 yield Piece(hit[0][0], rows[cuts[0] : cuts[-1]], self._decode(fields, [b for b, _ in hit], [t for _, t in hit]))
 
-    def cost(self, columns: Sequence[int], blocks: Sequence[int]) -> int:
-        return self._columns.cost(columns, blocks)
-
-    def statistics(self, ids: Collection[int]) -> pa.Table:
-        return self._columns.statistics(ids)
-
     def _decode(self, fields: list[Field], blocks: list[int], taken: Sequence[Ordinals | None]) -> pa.RecordBatch:
         """All rows of these stripes, or those ``taken`` of each."""
         counts = [int(self._columns.rows[b]) if t is None else len(t) for b, t in zip(blocks, taken, strict=True)]
@@ -76,14 +58,10 @@ class OrcPart:
         if self._columns.share(fields) >= _WHOLE:
             self._source.hold([self._span(b) for b in blocks])
         try:
-            batches = [self._stripe(b, places, t) for b, t in zip(blocks, taken, strict=True)]
-            table = pa.Table.from_batches(batches)
-            arrays = [table.column(at).combine_chunks() for at in range(len(fields))]
-            return self._columns.batch(fields, [_plain(a) for a in arrays], sum(counts))
-        except CorruptData:
-            raise
-        except (pa.ArrowException, OSError, ValueError) as error:
-            raise corrupt(self._source.ref, f"cannot be decoded in blocks {blocks} ({error})") from error
+            with self._stream.decoding(f"blocks {blocks}"):
+                table = pa.Table.from_batches([self._stripe(b, places, t) for b, t in zip(blocks, taken, strict=True)])
+                arrays = [table.column(at).combine_chunks() for at in range(len(fields))]
+                return self._columns.batch(fields, [_plain(a) for a in arrays], sum(counts))
         finally:
             self._source.forget()
 
@@ -103,32 +81,3 @@ def _plain(array: pa.Array | pa.ChunkedArray) -> pa.Array:
     if isinstance(array, pa.ChunkedArray):
         return array.chunk(0) if array.num_chunks == 1 else pa.concat_arrays(array.chunks)
     return array
-
-
-class _Stream(io.RawIOBase):
-    """The file proper as pyarrow sees it."""
-
-    def __init__(self, source: Sealed) -> None:
-        super().__init__()
-        self._source, self._at = source, 0
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def size(self) -> int:
-        return self._source.seal.size
-
-    def tell(self) -> int:
-        return self._at
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        self._at = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self.size()}[whence] + offset
-        return self._at
-
-    def read(self, size: int | None = -1) -> bytes:
-        data = self._source.read(self._at, self.size() - self._at if size is None or size < 0 else size)
-        self._at += len(data)
-        return bytes(data)

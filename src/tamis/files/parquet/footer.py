@@ -8,17 +8,15 @@ A file so small that its footer comes with everything is checked by its checksum
 from __future__ import annotations
 
 import zlib
-from pathlib import PurePosixPath
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tamis.errors import CorruptData, NotFound
 from tamis.files.corrupt import corrupt
 from tamis.files.parquet.writer import PART_ID
-from tamis.files.protocol import PartRef
 from tamis.files.recent import Recent
+from tamis.files.source import PartSource, twice
 
 TAIL = 64 * 2**10
 """Bytes fetched from the end of a file, in the hope that the footer is within."""
@@ -32,54 +30,42 @@ Footer: TypeAlias = pq.FileMetaData
 _cache = Recent[Footer](CACHE_BYTES)
 
 
-def footer_of(store: Any, ref: PartRef) -> Footer:
+def footer_of(source: PartSource) -> Footer:
     """The checked footer of a part. Raises ``CorruptData``."""
-    key = (store.url, ref.path, ref.bytes, ref.checksum, ref.footer_checksum)
-    found = _cache.get(key)
+    found = _cache.get(source.key)
     if found is None:
-        found = _read(store, ref)
-        _cache.put(key, found, found.serialized_size)
-    _check(found, ref)
+        found = twice(lambda: _read(source))
+        _cache.put(source.key, found, found.serialized_size)
+    _check(found, source)
     return found
 
 
-def _read(store: Any, ref: PartRef) -> Footer:
-    tail = _fetch(store, ref, TAIL)
+def _read(source: PartSource) -> Footer:
+    ref = source.ref
+    tail = source.tail(TAIL)
     if len(tail) < 12 or tail[-4:] != _MAGIC:
         raise corrupt(ref, f"does not end as a Parquet file of {ref.bytes} bytes does")
     length = int.from_bytes(tail[-8:-4], "little") + 8
     if length > ref.bytes:
         raise corrupt(ref, "has a footer that is longer than the file")
     if length > len(tail):
-        tail = _fetch(store, ref, length)
+        tail = source.tail(length)
     if len(tail) == ref.bytes and ref.checksum is not None and zlib.crc32(tail) != ref.checksum:
         raise corrupt(ref, "does not have the checksum that was committed", "CHECKSUM")
     try:
         footer = pq.read_metadata(pa.BufferReader(tail))
     except (pa.ArrowException, OSError) as error:
         raise corrupt(ref, f"has an unreadable footer ({error})") from error
-    _check(footer, ref)  # first, for it can say what is wrong
+    _check(footer, source)  # first, for it can say what is wrong
     if ref.footer_checksum is not None and zlib.crc32(tail[len(tail) - length :]) != ref.footer_checksum:
         raise corrupt(ref, "does not have the footer that was committed", "CHECKSUM")
     return footer
 
 
-def _fetch(store: Any, ref: PartRef, length: int) -> bytes:
-    """The last ``length`` bytes, or all of fewer."""
-    wanted = min(length, ref.bytes)
-    try:
-        data: bytes = store.get_range(ref.path, ref.bytes - wanted, wanted)
-    except NotFound as error:
-        raise corrupt(ref, "is missing", "PART_MISSING") from error
-    except CorruptData as error:
-        raise corrupt(ref, f"is shorter than the {ref.bytes} bytes that were committed", "TRUNCATED") from error
-    return data
-
-
-def _check(footer: Footer, ref: PartRef) -> None:
+def _check(footer: Footer, source: PartSource) -> None:
+    ref = source.ref
     said = (footer.metadata or {}).get(PART_ID.encode())
-    own = PurePosixPath(ref.path).stem  # a part that was restored has another id than the file that it takes up again
-    if said is not None and said.decode("utf-8", "replace") not in {ref.part_id, own}:
+    if said is not None and said.decode("utf-8", "replace") not in source.names:
         raise corrupt(ref, f"was replaced: the file there is part {said.decode('utf-8', 'replace')}", "PART_REPLACED")
     if footer.num_rows != ref.rows:
         raise corrupt(ref, f"has {footer.num_rows} rows instead of {ref.rows}")

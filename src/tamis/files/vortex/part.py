@@ -6,18 +6,18 @@ microseconds (docs/design/0014). Segments are kept while the part is open, up to
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from tamis.errors import CorruptData
 from tamis.files.corrupt import corrupt
-from tamis.files.named import NamedColumns, Ordinals
-from tamis.files.protocol import IoCounters, PartRef, Piece
+from tamis.files.named import Ordinals, SealedPart
+from tamis.files.protocol import PartRef, Piece
 from tamis.files.recent import Recent
 from tamis.files.sealed import Sealed, open_sealed
+from tamis.files.source import Stream
 from tamis.files.stored import stored_type
 from tamis.files.vortex.library import keep, vortex
 from tamis.types import Field, Schema
@@ -34,29 +34,21 @@ def open_vortex(store: Any, ref: PartRef, schema: Schema) -> VortexPart:
     return VortexPart(open_sealed(store, ref), schema)
 
 
-class VortexPart:
+class VortexPart(SealedPart):
     """One open Vortex file (see ``PartFile``). Not for several threads at once."""
 
     def __init__(self, source: Sealed, schema: Schema) -> None:
-        self._source, self._columns = source, NamedColumns(source.seal, schema)
-        self._access = _Access(source)
+        super().__init__(source, schema)
+        self._stream = Stream(source.ref, source.seal.size, source.read)
         ref, module = source.ref, vortex()
         key = (ref.path, ref.bytes, ref.checksum, source.seal.crcs[-1:].tobytes())
-        with self._decoding("its footer"):
+        with self._stream.decoding("its footer"):
             cache = module.SegmentCache(CACHE_BYTES) if hasattr(module, "SegmentCache") else None
             shared = {"segment_cache": cache, "cache_key": ref.part_id or ref.path} if cache is not None else {}
-            self._file = module.open_readable(self._access, footer=_footers.get(key), **shared)
+            self._file = module.open_readable(self._stream, footer=_footers.get(key), **shared)
             _footers.put(key, self._file.footer, 1)
         if self._columns.fields and len(self._file) != ref.rows:
             raise corrupt(ref, f"has {len(self._file)} rows instead of {ref.rows}")
-
-    @property
-    def block_rows(self) -> Sequence[int]:
-        return self._source.seal.blocks
-
-    @property
-    def io(self) -> IoCounters:
-        return self._source.io
 
     def read(self, columns: Sequence[int], blocks: Sequence[int], rows: Ordinals | None = None) -> Iterator[Piece]:
         fields, starts = self._columns.wanted(columns), self._columns.starts
@@ -73,19 +65,13 @@ class VortexPart:
             arrays = [self._rows(f, taken) for f in fields]
             yield Piece(first_block, taken, self._columns.batch(fields, arrays, len(taken)))
 
-    def cost(self, columns: Sequence[int], blocks: Sequence[int]) -> int:
-        return self._columns.cost(columns, blocks)
-
-    def statistics(self, ids: Collection[int]) -> pa.Table:
-        return self._columns.statistics(ids)
-
     def _range(self, field: Field, first: int, end: int) -> pa.Array:
-        with self._decoding(f"rows {first} to {end}"):
+        with self._stream.decoding(f"rows {first} to {end}"):
             scan = self._file.to_repeated_scan([field.name])
             return self._one(field, scan.execute(row_range=(first, end)), end - first)
 
     def _rows(self, field: Field, rows: Ordinals) -> pa.Array:
-        with self._decoding(f"{len(rows)} rows from {rows[0]}"):
+        with self._stream.decoding(f"{len(rows)} rows from {rows[0]}"):
             indices = vortex().array(pa.array(rows.astype(np.uint64)))
             return self._one(field, self._file.scan([field.name], indices=indices), len(rows))
 
@@ -95,42 +81,3 @@ class VortexPart:
         if len(array) != length:
             raise corrupt(self._source.ref, f"gave {len(array)} rows where {length} were asked for")
         return array.field(0)
-
-    def _decoding(self, what: str) -> _Decoding:
-        return _Decoding(self._source.ref, self._access, what)
-
-
-class _Access:
-    """The file proper as the library sees it. Called by its threads; what goes wrong there is kept to be told here."""
-
-    def __init__(self, source: Sealed) -> None:
-        self._source = source
-        self.error: BaseException | None = None
-
-    def size(self) -> int:
-        return self._source.seal.size
-
-    def read_at(self, offset: int, length: int) -> bytes:
-        try:
-            return bytes(self._source.read(offset, length))
-        except BaseException as error:
-            self.error = error
-            raise
-
-
-class _Decoding:
-    """Whatever the library raises, a Rust panic among it, is ``CorruptData`` naming the part, or what went wrong in reading."""
-
-    def __init__(self, ref: PartRef, access: _Access, what: str) -> None:
-        self._ref, self._access, self._what = ref, access, what
-
-    def __enter__(self) -> None:
-        self._access.error = None
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
-        if error is None or isinstance(error, CorruptData | KeyboardInterrupt | SystemExit | GeneratorExit):
-            return
-        cause = self._access.error
-        if cause is not None:
-            raise cause
-        raise corrupt(self._ref, f"cannot be decoded in {self._what} ({error})") from error
