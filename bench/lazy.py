@@ -218,8 +218,20 @@ def through_spark(folder: Path, data: pa.Table) -> tuple[list[Figure], dict[str,
             figures.append(
                 Figure(f"Spark, SELECT {label}, {form} / Spark ORC, lazy", mine / taken["Spark ORC, lazy filter"]["min"], "×", bound[1])
             )
+    figures.append(full_scan(spark, folder, detail))
     spark.stop()
     return figures, detail
+
+
+def full_scan(spark: Any, folder: Path, detail: dict[str, Any]) -> Figure:
+    """An aggregate over all rows of three columns, the reader chosen by itself."""
+    work = {
+        name: lambda _, table=table: run(spark, f"SELECT s0, sum(i0), max(d0), count(*) FROM {table} GROUP BY s0")
+        for name, table in (("Spark Parquet", f"parquet.`{folder}/as-parquet`"), ("parquet", "lake.bench.parquet"))
+    }
+    detail["aggregate"] = taken = in_turn(rounds(), **work)
+    detail["aggregate"]["reader"] = tamis.reports()[0].reader
+    return Figure("Spark, aggregate of all rows / Spark Parquet", taken["parquet"]["min"] / taken["Spark Parquet"]["min"], "×", 1.2)
 
 
 def run(spark: Any, text: str) -> None:

@@ -1,6 +1,8 @@
 """What is read and what is not: the point of the lazy reader, seen in its counters."""
 
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -9,6 +11,7 @@ import pytest
 from tamis.errors import InvalidInput
 from tamis.expr import Expr, Opaque, conjuncts, parse
 from tamis.read import ReadCounters, ReadSpec, read_part
+from tamis.read.gate import Gate
 from tamis.state import open_store
 from tamis.types import BOOLEAN, LONG, STRING, Field, Schema
 from tamis.types.arrow import to_arrow_schema
@@ -79,8 +82,12 @@ def test_a_column_that_leads_and_is_selected_is_read_once() -> None:
 
 
 def test_the_gate_turns_eager_where_most_rows_survive() -> None:
-    _, c = run("r > 0", lazy="auto")
+    _, c = run("r % 7 < 6", lazy="auto")  # seen
     assert 0 < c.blocks_lazy < c.blocks_eager
+    _, c = run("r > 0", lazy="auto")  # known from bounds
+    assert (c.blocks_lazy, c.blocks_eager) == (0, BLOCKS)
+    _, c = run(f"r < {2**37}", lazy="auto")
+    assert (c.blocks_lazy, c.blocks_eager) == (BLOCKS, 0)
     _, c = run("r = -1", lazy="auto")
     assert (c.blocks_lazy, c.blocks_eager) == (BLOCKS, 0)
 
@@ -88,6 +95,18 @@ def test_the_gate_turns_eager_where_most_rows_survive() -> None:
 def test_the_gate_is_eager_where_leaders_are_most_of_the_bytes() -> None:
     _, c = run("s > t", lazy="auto", schema=SCHEMA.select(("n", "s")))
     assert c.blocks_lazy == 0
+
+
+def test_the_gate_believes_what_it_saw_more_than_what_it_guessed() -> None:
+    part: Any = SimpleNamespace(block_rows=[10] * 4, cost=lambda ids, blocks: len(ids) * len(blocks))
+    gate = Gate("auto", part, [1], [2, 3, 4])
+    gate.likely = np.array([0.6, 0.6, 0.06, 0.6])
+    assert not gate.lazy([0])
+    gate.saw([0], 0, 10)  # an outlier had stretched the bounds
+    assert gate.lazy([1])
+    gate.saw([1], 5, 10)
+    assert not gate.lazy([3])
+    assert gate.lazy([2])
 
 
 UNKNOWN = Opaque(BOOLEAN, "my_udf(n)")

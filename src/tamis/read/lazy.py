@@ -15,9 +15,11 @@ import pyarrow as pa
 
 from tamis.domain import decide
 from tamis.errors import CorruptData, InvalidInput
-from tamis.expr import Expr, filter_mask, supported, to_sql
+from tamis.expr import Expr, supported, to_sql
 from tamis.files import PartFile, PartRef, Piece, open_part
 from tamis.read.columns import Columns, split
+from tamis.read.conjunction import Conjunction
+from tamis.read.expected import expected
 from tamis.read.failure import failure
 from tamis.read.gate import Gate
 from tamis.read.live import LiveRows, counted, positioned
@@ -94,6 +96,7 @@ class _Reader:
         self._part, self._spec, self._columns, self._conjuncts, self._meter = part, spec, columns, conjuncts, meter
         self._schema = to_arrow_schema(spec.schema)
         self._leader_ids, self._follower_ids = columns.ask(columns.leaders), columns.ask(columns.followers)
+        self._filter = Conjunction(conjuncts, spec.now_micros)
         self._gate = Gate(spec.lazy, part, self._leader_ids, self._follower_ids)
 
     def batches(self, ref: PartRef) -> Iterator[pa.RecordBatch]:
@@ -108,7 +111,7 @@ class _Reader:
         for chunk in _chunks(blocks, skip, sure):
             if not self._conjuncts or sure[chunk[0]]:
                 yield from self._whole(chunk)
-            elif self._gate.lazy():
+            elif self._gate.lazy(chunk):
                 yield from self._lazily(chunk)
             else:
                 yield from self._eagerly(chunk)
@@ -123,9 +126,9 @@ class _Reader:
             ids = {i for conjunct in self._conjuncts for node in conjunct.walk() for i in getattr(node, "ids", ())}
             table = self._part.statistics(ids)
             table = table.append_column("schema_id", pa.array([ref.schema_id] * count, pa.int32()))
-            decision = decide(
-                self._conjuncts, TableEvidence(table, self._spec.part_schemas), now=None if now is None else (now, now), reasons=False
-            )
+            evidence = TableEvidence(table, self._spec.part_schemas)
+            decision = decide(self._conjuncts, evidence, now=None if now is None else (now, now), reasons=False)
+            self._gate.likely = expected(self._conjuncts, evidence)
         except Exception:  # noqa: BLE001  # a statistics problem never fails a query: the blocks are read
             return none, every
         return decision.none, decision.all & ~decision.none
@@ -148,7 +151,7 @@ class _Reader:
             kept, rows = kept + int(keep.sum()), rows + len(keep)
             if keep.any():
                 yield self._out(_reduced(arrays, keep), piece.positions[keep])
-        self._gate.saw(kept, rows)
+        self._gate.saw(chunk, kept, rows)
         self._meter.blocks(read=len(chunk), eager=len(chunk))
 
     def _lazily(self, chunk: list[int]) -> Iterator[pa.RecordBatch]:
@@ -166,7 +169,7 @@ class _Reader:
             hit = np.unique(np.searchsorted(starts, positions, side="right") - 1)
             alive += [int(b) for b in hit]
             yield from self._followed(_reduced(arrays, keep), positions, [int(b) for b in hit])
-        self._gate.saw(kept, rows)
+        self._gate.saw(chunk, kept, rows)
         self._meter.blocks(read=len(alive), lazy=len(chunk), skipped_filter=len(chunk) - len(alive))
 
     def _followed(
@@ -202,7 +205,7 @@ class _Reader:
 
     def _filtered(self, arrays: dict[int, pa.Array], length: int) -> Mask:
         with self._meter.filtering(length):
-            keep, failed, error = filter_mask(self._conjuncts, arrays, length, now_micros=self._spec.now_micros)
+            keep, failed, error = self._filter.mask(arrays, length)
         if failed.any():
             if self._spec.errors == "raise":
                 now = self._spec.now_micros
