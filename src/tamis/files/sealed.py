@@ -74,6 +74,10 @@ class Sealed:
     def io(self) -> IoCounters:
         return self._source.io
 
+    @property
+    def remote(self) -> bool:
+        return self._source.remote
+
     def read(self, offset: int, length: int) -> memoryview:
         """These bytes, checked; fewer where the file ends."""
         length = min(length, self.seal.size - offset)

@@ -48,6 +48,11 @@ class PartSource:
         return IoCounters(self._store.io.bytes, self._store.io.requests)
 
     @property
+    def remote(self) -> bool:
+        """Whether a request takes milliseconds, so that fewer are better."""
+        return bool(self._store.remote)
+
+    @property
     def names(self) -> set[str]:
         """The ids that the file may give itself: a part that was restored has another than the file that it takes up again."""
         return {self.ref.part_id, PurePosixPath(self.ref.path).stem}

@@ -1,11 +1,12 @@
 """Which columns are leaders and which are followers, what to ask the file for, and how its arrays become the reader's.
 
-A column that the filter names is a leader with everything that is asked of it, so that it is read once.
+A column that the filter names is a leader with everything that is asked of it, so that it is read once. Where a file can read the fields of a struct apart, those that only the
+output needs are followers, and join the struct afterwards.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -13,9 +14,13 @@ import pyarrow as pa
 from tamis.expr import Column, Expr
 from tamis.files.convert import Names, convert, missing
 from tamis.types import Array, Field, Map, Schema, Struct
+from tamis.types.arrow import FIELD_ID, to_arrow_field
 
 Arrays = Mapping[int, pa.Array]
 """Columns of a piece by top-level column id."""
+
+
+Apart = Callable[[list[int], list[int]], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +31,9 @@ class Columns:
     output: Schema
     leaders: tuple[Field, ...]
     followers: tuple[Field, ...]
+    """Among them may be structs that are leaders too: the fields that those do not have."""
+    whole: tuple[Field, ...]
+    """All of them, each once."""
 
     def ask(self, wanted: Sequence[Field]) -> list[int]:
         """The ids to ask the file for, so that these fields can be made."""
@@ -37,26 +45,45 @@ class Columns:
         found = dict(zip(batch.schema.names, batch.columns, strict=True))
         return {f.id: convert(found[str(f.id)], f, names) if str(f.id) in found else missing(f, len(batch)) for f in wanted}
 
+    def joined(self, leaders: Arrays, followers: Arrays) -> dict[int, pa.Array]:
+        """Both, a struct of which each has some fields as one."""
+        both = {f.id: _zipped(f, leaders[f.id], followers[f.id]) for f in self.whole if f.id in leaders and f.id in followers}
+        return {**leaders, **followers, **both}
+
     def shaped(self, arrays: Arrays, schema: pa.Schema, length: int) -> pa.RecordBatch:
         """The output's batch, leaders cut down to what was selected of them."""
         if not self.output.fields:
             return pa.RecordBatch.from_struct_array(pa.Array.from_buffers(pa.struct([]), length, [None]))
-        leading = {f.id: f for f in self.leaders}
+        held = {f.id: f for f in self.whole}
         names = Names(self.output)
-        columns = [arrays[f.id] if leading.get(f.id, f) == f else convert(arrays[f.id], f, names) for f in self.output]
+        columns = [arrays[f.id] if held[f.id] == f else convert(arrays[f.id], f, names) for f in self.output]
         return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def split(part: Schema, output: Schema, known: Mapping[int, Schema], conjuncts: Sequence[Expr]) -> Columns:
-    """Leaders and followers. ``known`` are the table's schemas: they say what a filter's column is where the output does not select it."""
+def split(part: Schema, output: Schema, known: Mapping[int, Schema], conjuncts: Sequence[Expr], apart: Apart) -> Columns:
+    """Leaders and followers. ``known`` are the table's schemas: they say what a filter's column is where the output does not select it.
+
+    ``apart``: whether the file reads the columns of two lists of ids apart for what it reads them for together.
+    """
     paths: dict[int, list[Column]] = {}
     for conjunct in conjuncts:
         for node in conjunct.walk():
             if isinstance(node, Column):
                 paths.setdefault(node.ids[0], []).append(node)
     selected = {f.id: f for f in output}
-    leaders = tuple(_leader(selected.get(top), _full(nodes[0], known), nodes) for top, nodes in paths.items())
-    return Columns(part, output, leaders, tuple(f for f in output if f.id not in paths))
+    needed = tuple(_leader(selected.get(top), _full(nodes[0], known), nodes) for top, nodes in paths.items())
+    others = tuple(f for f in output if f.id not in paths)
+    leaders: list[Field] = []
+    beside: list[Field] = []
+    for f in needed:
+        first = _prune(f, {node.ids for node in paths[f.id]})
+        rest = _without(f, first)
+        if rest is not None and apart(_ask(first, part), _ask(rest, part)):
+            leaders.append(first)
+            beside.append(rest)
+        else:
+            leaders.append(f)
+    return Columns(part, output, tuple(leaders), (*beside, *others), (*needed, *others))
 
 
 def _leader(selected: Field | None, full: Field, nodes: list[Column]) -> Field:
@@ -104,6 +131,34 @@ def _both(first: Field, second: Field) -> Field:
     others = {f.id: f for f in second.type.fields}
     merged = [_both(f, others.pop(f.id)) if f.id in others else f for f in first.type.fields]
     return replace(first, type=Struct((*merged, *others.values())))
+
+
+def _without(field: Field, taken: Field) -> Field | None:
+    """``field`` without the leaves of ``taken``; None where nothing is left, or nothing can be left out."""
+    if not (isinstance(field.type, Struct) and isinstance(taken.type, Struct)):
+        return None
+    others = {f.id: f for f in taken.type.fields}
+    left = [f if f.id not in others else _without(f, others[f.id]) for f in field.type.fields]
+    kept = tuple(f for f in left if f is not None)
+    return replace(field, type=Struct(kept)) if kept else None
+
+
+def _zipped(field: Field, first: pa.Array, second: pa.Array) -> pa.Array:
+    """The struct ``field`` of two arrays of it, row by row the same, of which each has some fields."""
+    assert isinstance(field.type, Struct)
+    children = []
+    for f in field.type.fields:
+        found = [_child(array, f.id) for array in (first, second)]
+        there = [a for a in found if a is not None]
+        children.append(there[0] if len(there) == 1 else _zipped(f, *there))
+    mask = first.is_null() if first.null_count else None
+    return pa.StructArray.from_arrays(children, fields=[to_arrow_field(f) for f in field.type.fields], mask=mask)
+
+
+def _child(struct: pa.StructArray, column_id: int) -> pa.Array | None:
+    """The field with this id, its values as they lie; a slice's are its own."""
+    at = next((n for n, f in enumerate(struct.type) if (f.metadata or {}).get(FIELD_ID) == str(column_id).encode()), None)
+    return None if at is None else struct.field(at)
 
 
 def _ask(field: Field, part: Schema) -> list[int]:

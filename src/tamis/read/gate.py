@@ -31,6 +31,11 @@ class Gate:
         self._survived: float | None = None
         self._guessed = 0.0
 
+    @property
+    def curious(self) -> bool:
+        """Whether nothing is known yet of how many rows survive: then a single block is looked at first."""
+        return self._mode == "auto" and self.likely is None and self._survived is None and self.leader_share < MOST_BYTES
+
     def lazy(self, chunk: Sequence[int]) -> bool:
         """Whether to read these blocks leaders first."""
         if self._mode != "auto":

@@ -8,6 +8,7 @@ the followers are decoded and reduced to them. Memory is bounded by a few blocks
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -57,10 +58,16 @@ def read_part(ref: PartRef, spec: ReadSpec, counters: ReadCounters) -> Iterator[
     live = LiveRows(ref, part.block_rows)
     if ref.window is not None:
         counters.rows_total += live.within(*ref.window)
-    reader = _Reader(part, live, spec, split(part_schema, spec.schema, spec.part_schemas, conjuncts), conjuncts, meter)
+    columns = split(part_schema, spec.schema, spec.part_schemas, conjuncts, partial(_apart, part))
+    reader = _Reader(part, live, spec, columns, conjuncts, meter)
     for batch in reader.batches(ref):
         for start in range(0, len(batch), spec.batch_rows):
             yield batch if len(batch) <= spec.batch_rows else batch.slice(start, spec.batch_rows)
+
+
+def _apart(part: PartFile, first: Sequence[int], second: Sequence[int]) -> bool:
+    blocks = range(min(1, len(part.block_rows)))
+    return part.cost(first, blocks) + part.cost(second, blocks) <= part.cost([*first, *second], blocks)
 
 
 def _runnable(spec: ReadSpec) -> tuple[Expr, ...]:
@@ -108,7 +115,7 @@ class _Reader:
         self._meter.planned(end - first, int(skip[first:end].sum()), int(by_index[first:end].sum()))
         skip |= by_index
         skip[:first] = skip[end:] = True
-        for chunk in _chunks(blocks, skip, sure):
+        for chunk in _chunks(blocks, skip, sure, probe=bool(self._conjuncts) and self._gate.curious):
             if not self._conjuncts or sure[chunk[0]]:
                 yield from self._whole(chunk)
             elif self._gate.lazy(chunk):
@@ -135,7 +142,7 @@ class _Reader:
 
     def _whole(self, chunk: list[int]) -> Iterator[pa.RecordBatch]:
         """All rows, nothing to test."""
-        wanted = [f for f in (*self._columns.leaders, *self._columns.followers) if any(f.id == o.id for o in self._spec.schema)]
+        wanted = [f for f in self._columns.whole if any(f.id == o.id for o in self._spec.schema)]
         for piece in self._read(self._columns.ask(wanted), chunk, self._live.of(chunk), leaders=False):
             yield self._out(self._columns.typed(wanted, piece.batch), piece.positions)
         self._meter.blocks(read=len(chunk), eager=len(chunk))
@@ -143,9 +150,9 @@ class _Reader:
     def _eagerly(self, chunk: list[int]) -> Iterator[pa.RecordBatch]:
         """All columns at once, then the filter."""
         kept = rows = 0
-        wanted = (*self._columns.leaders, *self._columns.followers)
+        wanted = self._columns.whole
         share = self._gate.leader_share
-        for piece in self._read([*self._leader_ids, *self._follower_ids], chunk, self._live.of(chunk), leaders=True, share=share):
+        for piece in self._read(self._columns.ask(wanted), chunk, self._live.of(chunk), leaders=True, share=share):
             arrays = self._columns.typed(wanted, piece.batch)
             keep = self._filtered(arrays, len(piece.positions))
             kept, rows = kept + int(keep.sum()), rows + len(keep)
@@ -183,7 +190,8 @@ class _Reader:
         for piece in self._read(self._follower_ids, blocks, positions, leaders=False):
             size = len(piece.positions)
             followers = self._columns.typed(self._columns.followers, piece.batch)
-            yield self._out({i: a.slice(done, size) for i, a in leaders.items()} | followers, piece.positions)
+            leading = {i: a.slice(done, size) for i, a in leaders.items()}
+            yield self._out(self._columns.joined(leading, followers), piece.positions)
             done += size
 
     def _read(
@@ -228,14 +236,15 @@ def _reduced(arrays: dict[int, pa.Array], keep: Mask) -> dict[int, pa.Array]:
     return {i: a.filter(mask) for i, a in arrays.items()}
 
 
-def _chunks(rows: np.ndarray[Any, np.dtype[np.int64]], skip: Mask, sure: Mask) -> Iterator[list[int]]:
-    """The blocks to read, in order, alike ones together up to ``CHUNK_ROWS``."""
+def _chunks(rows: np.ndarray[Any, np.dtype[np.int64]], skip: Mask, sure: Mask, *, probe: bool) -> Iterator[list[int]]:
+    """The blocks to read, in order, alike ones together up to ``CHUNK_ROWS``; with ``probe`` the first that is tested comes alone."""
     chunk: list[int] = []
     count = 0
     for block in np.flatnonzero(~skip).tolist():
         size = int(rows[block])
-        if chunk and (count + size > CHUNK_ROWS or sure[block] != sure[chunk[0]]):
+        if chunk and (count + size > CHUNK_ROWS or sure[block] != sure[chunk[0]] or (probe and not sure[chunk[0]])):
             yield chunk
+            probe = probe and bool(sure[chunk[0]])
             chunk, count = [], 0
         chunk.append(block)
         count += size

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from tamis.errors import InvalidInput
-from tamis.expr import Expr, Opaque
+from tamis.expr import Column, Expr, Opaque
 from tamis.scan.aggregate import answer, parse_aggregation
 from tamis.scan.execute import Execution
 from tamis.scan.fold import Aggregation, Measure, folded, stream
@@ -80,7 +80,8 @@ class Scan:
         if report.filter is not None and self.options.read_lazy == "off":
             report.reader_reason = LAZY_IS_OFF
         elif report.filter is not None:
-            report.reader, report.reader_reason = "lazy", "decided block by block when rows are read"
+            leaders = ", ".join(dict.fromkeys(node.name for c in self.conjuncts for node in c.walk() if isinstance(node, Column)))
+            report.reader, report.reader_reason = "lazy", f"leaders: {leaders or 'none'}; decided block by block when rows are read"
         return report
 
     def to_batches(self) -> pa.RecordBatchReader:

@@ -16,8 +16,8 @@ from tamis.files.sealed import Sealed, open_sealed
 from tamis.files.source import Stream
 from tamis.types import Field, Schema
 
-_WHOLE = 0.5
-"""Share of a stripe from which it is fetched whole, by one request, and not stream by stream."""
+_WHOLE, _WHOLE_REMOTE = 0.9, 0.5
+"""Share of a stripe from which it is fetched whole, by one request, and not stream by stream: what is left out was often read for the filter already."""
 
 
 def open_orc(store: Any, ref: PartRef, schema: Schema) -> OrcPart:
@@ -55,7 +55,7 @@ class OrcPart(SealedPart):
         if not fields:
             return self._columns.batch([], [], sum(counts))
         places = [self._columns.place(f) for f in fields]
-        if self._columns.share(fields) >= _WHOLE:
+        if self._columns.share(fields) >= (_WHOLE_REMOTE if self._source.remote else _WHOLE):
             self._source.hold([self._span(b) for b in blocks])
         try:
             with self._stream.decoding(f"blocks {blocks}"):
