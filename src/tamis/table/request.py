@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tamis.errors import InvalidInput
-from tamis.expr import Expr, columns, conjuncts, parse, parse_value, to_sql
+from tamis.expr import Expr, columns, conjuncts, parse, parse_value, short_sql, to_sql
 from tamis.scan import Options, Scan
 from tamis.scan.instant import bounds
 from tamis.scan.order import parse_order
@@ -14,6 +14,7 @@ from tamis.scan.scan import Last
 from tamis.scan.selection import covering, names_of, select
 from tamis.schema import fence
 from tamis.state import Snapshot, Store
+from tamis.table.keys import parse_keys
 from tamis.types import BOOLEAN, Schema
 
 
@@ -28,11 +29,15 @@ def make_scan(
     now: Any = None,
     limit: int | None = None,
     order_by: Any = None,
+    keys: Mapping[str, Any] | None = None,
     opened: tuple[int, int, float] = (0, 0, 0.0),
 ) -> Scan:
     """The scan of ``snapshot`` under ``schema`` (None: a table without one has no rows and no columns). ``opened``: what opening cost, for the report."""
     full = schema if schema is not None else Schema(())
     filters, text = parse_filter(row_filter, full, options)
+    if among := parse_keys(keys, full):
+        filters = (*filters, *among)
+        text = " AND ".join([f"({text})" if text else "TRUE", *map(short_sql, among)]).removeprefix("TRUE AND ")
     names = names_of(selected_fields, "selected_fields")
     selected = full if not full.fields and names == ("*",) else select(full, names)
     order = () if order_by is None else parse_order(order_by, full)

@@ -224,10 +224,12 @@ class Table(Evolving, Tending):
         now: Any = None,
         limit: int | None = None,
         order_by: Any = None,
+        keys: Mapping[str, Any] | None = None,
         options: Mapping[str, Any] | None = None,
     ) -> Scan:
         """A lazy scan of the latest version (or of ``version``, ``timestamp``). ``row_filter`` is Spark SQL text.
 
+        ``keys`` (``{"id": array}``) leaves of those rows the ones whose column is among the values, an Arrow array or what Arrow makes one of.
         ``order_by`` ("ts DESC NULLS LAST, id", or a sequence) gives the first ``limit`` rows in that order, equal ones as they are found.
 
         Raises ``NotFound`` and ``InvalidInput`` for what cannot be, ``SchemaFenced`` where the table has left this object's schema behind.
@@ -246,6 +248,7 @@ class Table(Evolving, Tending):
             now=now,
             limit=limit,
             order_by=order_by,
+            keys=keys,
             opened=(*cost, seconds),
         )
         check_fence(snapshot, scan.schema, scan.selected, [*scan.conjuncts, *(by.column for by in scan.order)])
