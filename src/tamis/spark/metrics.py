@@ -19,7 +19,7 @@ from tamis.scan.audit import tell, violation
 from tamis.scan.report import Counts, Report, before_reading
 from tamis.spark.adapter import Bridge
 from tamis.spark.worker import Outcome
-from tamis.world import new_id
+from tamis.world import new_id, world
 
 _KEPT = 1_000
 _PATIENCE_MILLIS = 5_000
@@ -65,6 +65,8 @@ class Ledger:
         self._planned: OrderedDict[str, Planned] = OrderedDict()
         self._open: OrderedDict[tuple[str, str], Report] = OrderedDict()
         self._attempts: dict[tuple[str, str, int], tuple[int, int]] = {}
+        self._heard: dict[tuple[str, str], int] = {}
+        """When a task of an open execution last answered, in microseconds since 1970."""
         self._lock = threading.RLock()
         self.accumulator = context.accumulator(_Inbox(self), _Param())
         context._jsc.sc().addSparkListener(self._jvm_executions)
@@ -89,6 +91,7 @@ class Ledger:
         if report is None or self._attempts.get(outcome.key, (-1, -1)) > outcome.attempt:
             return
         self._attempts[outcome.key] = outcome.attempt
+        self._heard[scan, execution] = world().now_micros()
         report.add(("spark", task), outcome.counters)
         for part, problem in outcome.violations:
             report.violate(part, problem)
@@ -109,7 +112,8 @@ class Ledger:
         report = self._open.pop(key)
         for task in [k for k in self._attempts if k[:2] == key]:
             del self._attempts[task]
-        report.finish(ended_micros)
+        heard = self._heard.pop(key, None)
+        report.finish(heard if ended_micros is None else ended_micros)
 
     def settle(self) -> None:
         """Finishes the reports of all executions that have ended."""
