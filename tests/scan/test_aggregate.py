@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from random import Random  # noqa: TID251  # seeded: it asks the machine nothing
 from typing import Any
@@ -17,7 +18,7 @@ from tamis.errors import InvalidInput, NotFound
 SCHEMA = pa.schema([("a", pa.int64()), ("b", pa.float64()), ("s", pa.string()), ("d", pa.decimal128(6, 2)), ("id", pa.int64())])
 TABLES, QUERIES = max(settings().max_examples // 10, 4), 12
 FILTERS = {None: lambda r: True, "a >= 5": lambda r: r["a"] is not None and r["a"] >= 5, "id > 3": lambda r: r["id"] > 3}
-OFF = {"tamis.skip.aggregate": "off"}
+OFF = {"tamis.scan.aggregates": "off"}
 LONG = "x" * 70
 
 
@@ -142,6 +143,12 @@ def test_cut_bounds_are_no_answer(tmp_path: Any) -> None:
     scan = table.scan()
     assert scan.aggregate(["min(s)", "max(s)"]).to_pydict() == {"min(s)": [LONG + "a"], "max(s)": [LONG + "b"]}
     assert (scan.report.parts.answered, scan.report.parts.kept) == (0, 1)
+    assert scan.aggregate("min(s)").to_pydict() == {"min(s)": [LONG + "a"]}
+    assert scan.aggregate("max(s)").to_pydict() == {"max(s)": [LONG + "b"]}
+    one = tamis.create(tmp_path / "one")
+    one.append(pa.table({"s": ["a", LONG]}))
+    assert one.scan().aggregate("min(s)").to_pydict() == {"min(s)": ["a"]}
+    assert one.scan().aggregate("count(*)", "s").num_rows == 2
 
 
 def test_trimmed_statistics_are_no_answer(tmp_path: Any) -> None:
@@ -164,6 +171,41 @@ def test_zeros_and_nan(tmp_path: Any) -> None:
     assert math.isnan(found["max(x)"])
     groups = table.scan().aggregate("count(*)", "x").to_pydict()
     assert sorted(groups["count(*)"]) == [1, 1, 1, 1]
+
+
+VALUES: dict[str, tuple[pa.DataType, list[Any]]] = {
+    "boolean": (pa.bool_(), [True, False]),
+    "byte": (pa.int8(), [1, 2]),
+    "long": (pa.int64(), [2, 1]),
+    "real": (pa.float32(), [1.5, 2.5]),
+    "double": (pa.float64(), [2.5, 1.5]),
+    "decimal": (pa.decimal128(8, 2), [Decimal("1.50"), Decimal("2.25")]),
+    "date": (pa.date32(), [date(2020, 1, 1), date(2021, 1, 1)]),
+    "instant": (pa.timestamp("us", "UTC"), [datetime(2020, 1, 1, tzinfo=UTC), datetime(2021, 1, 1, tzinfo=UTC)]),
+    "local": (pa.timestamp("us"), [datetime(2021, 1, 1), datetime(2020, 1, 1)]),
+    "text": (pa.string(), ["a", "b"]),
+    "bytes": (pa.binary(), [b"b", b"a"]),
+    "interval": (pa.duration("us"), [timedelta(1), timedelta(2)]),
+    "time": (pa.time64("us"), [time(1), time(2)]),
+}
+
+
+def test_every_type_that_has_an_order(tmp_path: Any) -> None:
+    """A part of one value, one with a NULL, one of NULLs; from metadata and read, aggregated and in order."""
+    table = tamis.create(tmp_path / "t", pa.schema({name: kind for name, (kind, _) in VALUES.items()}))
+    for chosen in ([0, 0], [1, None], [None]):
+        table.append(pa.table({n: pa.array([None if at is None else v[at] for at in chosen], k) for n, (k, v) in VALUES.items()}))
+    for name, (kind, (first, second)) in VALUES.items():
+        for options in ({}, {**OFF, "tamis.scan.topk": "off"}):
+            scan = table.scan(options=options)
+            measures = [f"min({name})", f"max({name})", f"count({name})"]
+            found = scan.aggregate(measures)
+            assert list(found.to_pylist()[0].values()) == [min(first, second), max(first, second), 3]
+            assert found.schema.field(0).type == kind
+            groups = scan.aggregate("count(*)", name).to_pylist()
+            assert {row[name]: row["count(*)"] for row in groups} == {first: 2, second: 1, None: 2}
+            ordered = table.scan(selected_fields=[name], order_by=f"{name} DESC, {name}", limit=2, options=options).to_arrow()
+            assert ordered[name].to_pylist() == sorted([first, first, second], reverse=True)[:2]
 
 
 def test_no_rows_at_all(tmp_path: Any) -> None:

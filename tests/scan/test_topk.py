@@ -14,13 +14,14 @@ from hypothesis import settings
 
 import tamis
 from tamis.errors import InvalidInput, NotFound
+from tamis.expr import short_sql
 from tamis.scan import limit as limits
 
 SCHEMA = pa.schema([("a", pa.int64()), ("b", pa.float64()), ("s", pa.string()), ("id", pa.int64())])
 EXAMPLES = settings().max_examples
 TABLES, QUERIES = max(EXAMPLES // 10, 4), 12
 FILTERS = {None: lambda r: True, "a >= 5": lambda r: r["a"] is not None and r["a"] >= 5, "id > 3": lambda r: r["id"] > 3}
-OFF = {"tamis.skip.topk": "off", "tamis.skip.limit": "off"}
+OFF = {"tamis.scan.topk": "off", "tamis.scan.limits": "off"}
 
 
 def a_table(path: Any, rng: Any) -> tamis.Table:
@@ -153,6 +154,32 @@ def test_enough_parts_for_a_limit() -> None:
 
     chosen = {k: np.flatnonzero(limits.enough(Parts(), k)).tolist() for k in (0, 1, 2, 3, 41, 43, 44)}
     assert chosen == {0: [], 1: [0], 2: [3], 3: [3], 41: [2, 3], 43: [0, 2, 3], 44: [0, 1, 2, 3]}
+
+
+def bound(table: tamis.Table, order_by: str, limit: int) -> str | None:
+    """What metadata alone says that the first rows must satisfy."""
+    plan = table.scan(order_by=order_by, limit=limit, options=OFF).plan()
+    found = limits.Ranked(plan.parts, (), plan.order, plan.spec.part_schemas, (0, 0)).bound(limit)
+    return None if found is None else short_sql(found)
+
+
+def test_a_bound_counts_only_rows_that_are_sure_to_reach_it(tmp_path: Any) -> None:
+    """Deleted rows do not count; NULLs do where they come first, NaN where it does."""
+    table = tamis.create(tmp_path / "t")
+    table.append(pa.table({"x": [5.0, 6.0, 7.0, 8.0], "y": [5.0, 6.0, math.nan, None]}))
+    table.append(pa.table({"x": [1.0, 2.0, 3.0, 4.0], "y": [1.0, 2.0, 3.0, 4.0]}))
+    assert bound(table, "x DESC", 4) == "(x >= 5.0D)"
+    assert bound(table, "x DESC", 5) == "(x >= 1.0D)"
+    assert bound(table, "x DESC", 9) is None
+    assert bound(table, "y DESC", 3) == "(y >= 5.0D)"  # NaN comes first, NULL last
+    assert bound(table, "y DESC", 4) == "(y >= 1.0D)"
+    assert bound(table, "y DESC NULLS FIRST", 4) == "((y IS NULL) OR (y >= 5.0D))"
+    assert bound(table, "y ASC NULLS LAST", 6) == "(y <= 6.0D)"  # neither NULL nor NaN
+    assert bound(table, "y ASC NULLS LAST", 7) is None
+    assert bound(table, "y ASC", 7) == "((y IS NULL) OR (y <= 6.0D))"
+    table.delete("x = 8.0")
+    assert bound(table, "x DESC", 3) == "(x >= 5.0D)"
+    assert bound(table, "x DESC", 4) == "(x >= 1.0D)"
 
 
 @pytest.mark.parametrize(

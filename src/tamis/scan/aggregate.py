@@ -65,8 +65,8 @@ def _bad(name: str, what: str) -> InvalidInput:
 
 def answer(made: Plan, aggregation: Aggregation, schemas: Mapping[int, Schema]) -> tuple[Plan, pa.Table]:
     """The plan of what has to be read for ``aggregation``, with its columns alone; and the partial aggregates of the parts that leave it, which metadata answers."""
-    known, table = np.zeros(len(made.parts), dtype=np.bool_), aggregation.schema.empty_table()
-    if made.options.skip_aggregate and len(made.parts):
+    known, table = np.zeros(len(made.parts), dtype=np.bool_), folded(aggregation, [])
+    if made.options.scan_aggregates and len(made.parts):
         try:
             known, table = _answered(aggregation, made.parts, schemas)
         except pa.ArrowException as error:  # a statistics problem never fails a query

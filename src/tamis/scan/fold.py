@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.types import Field, Schema
+from tamis.types import LONG, DataType, Field, Schema
 from tamis.types.arrow import to_arrow_type
 
 HELD_ROWS = 65_536
@@ -41,10 +41,15 @@ class Aggregation:
         return Schema(tuple({f.id: f for f in named}.values()))
 
     @property
+    def output(self) -> Schema:
+        """What ``folded`` gives, as logical columns: ``g0`` …, then ``m0`` …"""
+        groups = [Field(f"g{at}", f.type) for at, f in enumerate(self.groups)]
+        return Schema((*groups, *(Field(f"m{at}", _type(m)) for at, m in enumerate(self.measures))))
+
+    @property
     def schema(self) -> pa.Schema:
-        """Of what ``folded`` gives: ``g0`` …, then ``m0`` …"""
-        groups = [(f"g{at}", to_arrow_type(f.type)) for at, f in enumerate(self.groups)]
-        return pa.schema([*groups, *((f"m{at}", _type(m)) for at, m in enumerate(self.measures))])
+        """What ``folded`` gives, in Arrow's types."""
+        return pa.schema([(f.name, to_arrow_type(f.type)) for f in self.output])
 
     def of_rows(self, batch: pa.RecordBatch) -> pa.Table:
         """Rows that have ``columns``, as the partial aggregates of each of them alone."""
@@ -60,8 +65,8 @@ class Aggregation:
         return values.is_valid().cast(pa.int64()) if measure.function == "count" else values
 
 
-def _type(measure: Measure) -> pa.DataType:
-    return pa.int64() if measure.field is None or measure.function == "count" else to_arrow_type(measure.field.type)
+def _type(measure: Measure) -> DataType:
+    return LONG if measure.field is None or measure.function == "count" else measure.field.type
 
 
 def folded(aggregation: Aggregation, tables: Iterable[pa.Table]) -> pa.Table:
@@ -85,7 +90,7 @@ def folded(aggregation: Aggregation, tables: Iterable[pa.Table]) -> pa.Table:
             values = _together(values, _one(out[f"n{at}_max"]), measure.function)
         if _how(measure) == "sum":
             values = pc.fill_null(values, 0)
-        columns.append(_back(values, _type(measure)))
+        columns.append(_back(values, to_arrow_type(_type(measure))))
     return pa.Table.from_arrays(columns, schema=aggregation.schema)
 
 

@@ -32,9 +32,9 @@ class Options:
     read_lazy: str = "auto"
     index_use: str = "auto"
     index_build: str = "with_write"
-    skip_limit: bool = True
-    skip_topk: bool = True
-    skip_aggregate: bool = True
+    scan_limits: bool = True
+    scan_topk: bool = True
+    scan_aggregates: bool = True
     scan_max_bytes: int | None = None
     write_part_bytes: int = 128 * 2**20
     schema_policy: str = "any"
@@ -204,9 +204,9 @@ _SWITCHES: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "tamis.read.lazy": ("read_lazy", _one_of("auto", "on", "off", "native")),
     "tamis.index.use": ("index_use", _word),
     "tamis.index.build": ("index_build", _one_of("with_write", "deferred", "fail")),
-    "tamis.skip.limit": ("skip_limit", _flag),
-    "tamis.skip.topk": ("skip_topk", _flag),
-    "tamis.skip.aggregate": ("skip_aggregate", _flag),
+    "tamis.scan.limits": ("scan_limits", _flag),
+    "tamis.scan.topk": ("scan_topk", _flag),
+    "tamis.scan.aggregates": ("scan_aggregates", _flag),
     "tamis.scan.max_bytes": ("scan_max_bytes", _size),
     "tamis.write.part_bytes": ("write_part_bytes", _positive_size),
     "tamis.schema.policy": ("schema_policy", _one_of("any", "forward")),

@@ -212,8 +212,8 @@ def _needed(
     if limit is None or not len(parts):
         return every
     if limit == 0 or not order:
-        return enough(parts, limit) if options.skip_limit or limit == 0 else every
-    if not (options.skip_topk and options.stats_filter):
+        return enough(parts, limit) if options.scan_limits or limit == 0 else every
+    if not (options.scan_topk and options.stats_filter):
         return every
     ranked = Ranked(parts, conjuncts, order, {s.schema_id: s for s in snapshot.head.schemas}, now)
     bound = ranked.bound(limit)

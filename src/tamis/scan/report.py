@@ -72,6 +72,7 @@ class Report:
         """Microseconds since 1970: what ``tamis.reports()`` orders by."""
         self._planned_requests = 0
         self._answered_rows = 0
+        self._looked = ReadCounters()
         self._attempts: dict[Hashable, ReadCounters] = {}
         self._lock = threading.Lock()
 
@@ -87,6 +88,11 @@ class Report:
         self.parts["all_match"] -= parts
         self.parts["answered"] += parts
         self._answered_rows += rows
+        self._total()
+
+    def looked(self, counters: ReadCounters) -> None:
+        """Adds what was read of parts before the first execution, to find out which ones an execution has to read. Each execution's report has it."""
+        self._looked.merge(counters)
         self._total()
 
     def unread(self, parts: int, all_match: int, blocks: int, size: int, why: str = "skipped_limit") -> None:
@@ -148,6 +154,7 @@ class Report:
     def _total(self) -> None:
         with self._lock:
             sums = ReadCounters()
+            sums.merge(self._looked)
             for counters in self._attempts.values():
                 sums.merge(counters)
             self.blocks.update(

@@ -7,7 +7,7 @@ bound that prunes parts, blocks and rows of the waves that follow. No bound is d
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -33,6 +33,18 @@ PLACE, POSITION = "_place", "_position"
 Violated = Callable[[str, str], None]
 
 
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a search has found so far."""
+
+    rows: pa.Table
+    """The best rows: their keys, ``PLACE`` and ``POSITION``, in order."""
+    bound: Expr | None
+    """True of every row that comes before the last of them; None where they are fewer than k."""
+    left: Numbers
+    """Places of the parts that were not looked at and may hold such a row."""
+
+
 class TopK:
     """One search for the first ``limit`` rows of ``plan`` under its order. ``read`` are the places, among ``plan.parts``, of the parts that were read."""
 
@@ -42,35 +54,33 @@ class TopK:
         self._keys = Schema(tuple({by.field.id: by.field for by in plan.order}.values()))
         self._columns = [self._keys.names.index(by.field.name) for by in plan.order]
         self.read: set[int] = set()
+        self.counters: list[ReadCounters] = []
+        """Of the parts read, one each."""
 
     # --- which rows ---
 
-    def rows(self, most_parts: int | None = None, most_bytes: int | None = None) -> tuple[pa.Table, Expr | None]:
-        """The best rows found: their keys, ``PLACE`` and ``POSITION``, in order; and the bound that they set. Without ``most_…``: of all parts.
-
-        The bound is true of every row that comes before the last of these; None where they are fewer than k.
-        """
+    def search(self, most_bytes: int | None = None) -> Found:
+        """Looks for the best rows, in all parts that may hold one; with ``most_bytes`` in no more parts than have so many bytes together, one at least."""
         plan, found, bound = self._plan, self._none(), None
         if self._limit == 0:
-            return found, None
+            return Found(found, None, np.empty(0, dtype=np.int64))
         ranked = Ranked(plan.parts, plan.spec.conjuncts, self._order, plan.spec.part_schemas, (plan.spec.now_micros or 0,) * 2)
         waiting, wave = ranked.best_first(), 1
         held_back = np.array([ref in plan.proofs for ref in plan.parts.table["part_id"].to_pylist()], dtype=np.bool_)
         if len(plan.audit):
             found = self._best([found, *self._audited()])
         while len(waiting):
-            if most_parts is not None and len(self.read) >= most_parts:
-                break
-            now, waiting = waiting[:wave], waiting[wave:]
+            now = waiting[:wave]
             if most_bytes is not None and self.read and self._bytes([*self.read, *now.tolist()]) > most_bytes:
                 break
+            waiting = waiting[wave:]
             found = self._best([found, *self._wave(now.tolist(), bound, held_back)])
             wave = min(2 * wave, threads())
             sharper = self._bound(found)
-            if sharper is not None and sharper != bound and plan.options.skip_topk:
+            if sharper is not None and sharper != bound and plan.options.scan_topk:
                 bound = sharper
                 waiting = self._left(ranked, bound, waiting, held_back)
-        return found, bound
+        return Found(found, bound, waiting)
 
     def _left(self, ranked: Ranked, bound: Expr, waiting: Numbers, held_back: Bools) -> Numbers:
         if not len(waiting) or not self._plan.options.stats_filter:
@@ -107,6 +117,7 @@ class TopK:
                 batches = read_part(replace(ref, all_match=ref.all_match and bound is None), spec, counters)
             yield from self._kept(batches, place)
         finally:
+            self.counters.append(counters)
             self._plan.report.add(("embedded", place), counters)
 
     def _spec(self, ref: PartRef, bound: Expr | None) -> ReadSpec:
@@ -146,7 +157,7 @@ class TopK:
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The rows with the columns that were selected, in order."""
-        found, _ = self.rows()
+        found = self.search().rows
         schema = self._plan.spec.schema
         if not len(found):
             return

@@ -14,6 +14,7 @@ from typing import Any
 from tamis import scan as funnel
 from tamis.expr import Expr, short_sql
 from tamis.scan import Options, Plan
+from tamis.scan.aggregate import answer
 from tamis.scan.audit import strict
 from tamis.scan.render import summary
 from tamis.spark import native
@@ -21,8 +22,9 @@ from tamis.spark.adapter import Bridge
 from tamis.spark.catalyst import Translation
 from tamis.spark.estimate import share
 from tamis.spark.metrics import Ledger, Opening, Planned, ledger, scan_id
+from tamis.spark.pushed import NOTHING, Pushed, foremost, pays
 from tamis.spark.tasks import Cut, Sizes, local_url, pack, pack_files
-from tamis.spark.worker import Read
+from tamis.spark.worker import Fold, Read, Task, packed_rows
 from tamis.state import Snapshot, Store
 from tamis.types import Schema
 
@@ -56,13 +58,16 @@ class Scan:
         sizes: Sizes,
         *,
         placed: bool = False,
+        pushed: Pushed = NOTHING,
     ) -> None:
         self._owner = owner
         self._required = required
         self._ledger: Ledger = ledger(owner)
         self.source, self.options, self.selected, self.placed = source, options, selected, placed
+        self.pushed = pushed
         self._sizes = sizes
         self.java_key = ""
+        self._looked = False
         self.id = scan_id()
         self.told: Mapping[str, str] = {}
         """The options of the query as they were given; a stream finds its own among them."""
@@ -87,17 +92,24 @@ class Scan:
             options,
             filter_text=self.filter,
             table=source.name,
-            errors="keep",
+            limit=self.pushed.limit,
+            order=self.pushed.order,
+            measured=frozenset(f.id for f in selected) if self.pushed.aggregation else frozenset(),
+            errors="raise" if self.pushed.owned else "keep",
         )
         if self.placed:
             self.plan = replace(self.plan, spec=replace(self.plan.spec, positions=True))
-        source.opening.charge(self.plan.report)
-        self.obstacle = native.obstacle(self.plan, selected, filtered=bool(filters.conjuncts))
+        self.answer, self.pays = b"", True
+        if self.pushed.aggregation is not None:
+            whole = self.plan
+            self.plan, known = answer(whole, self.pushed.aggregation, whole.spec.part_schemas)
+            self.answer, self.pays = packed_rows(known), pays(self.pushed.aggregation, whole, self.plan)
+        self.obstacle = self.pushed.obstacle or native.obstacle(self.plan, selected, filtered=bool(filters.conjuncts))
         self.cut = Cut(self.plan, self._sizes, divisible=self.obstacle is not None)
         self.rows = int(self.plan.parts.live_rows.sum())
         self.bytes = int(self.plan.parts.column("bytes").sum() * share(selected, source.schema))
         table = source.store.url, source.snapshot.head.table_id, source.snapshot.version
-        self._key = (*table, selected, filters.conjuncts, options, self.placed)
+        self._key = (*table, selected, filters.conjuncts, options, self.placed, self.pushed)
         if self.native:
             why = "asked for" if options.read_lazy == "native" else "there is no filter"
             done = "bytes are estimated" if self.rows else "nothing was read"
@@ -111,7 +123,10 @@ class Scan:
     def register(self, key: str) -> None:
         """Makes executions of this scan known by the key of its Java object."""
         self.java_key = key
-        planned = Planned(self.id, self.plan.report, len(self.cut), self.bytes, self.rows, self.native)
+        self.source.opening.charge(self.plan.report)
+        planned = Planned(
+            self.id, self.plan.report, max(len(self.cut), self.pushed.aggregation is not None), self.bytes, self.rows, self.native
+        )
         self._ledger.plan(key, planned)
 
     def __eq__(self, other: object) -> bool:
@@ -124,27 +139,49 @@ class Scan:
         return self.description()
 
     def check(self) -> None:
-        """What must hold before anything is read. Raises ``InvalidInput`` (``SCAN_TOO_LARGE``), and ``CorruptData`` where Spark's reader would meet a damaged part."""
+        """What must hold before anything is read, a look at the best parts where an order asks for it. Raises ``InvalidInput`` (``SCAN_TOO_LARGE``), and ``CorruptData`` where Spark's reader would meet a damaged part."""
+        self._look()
         self.plan.guard()
         if self.native:
             native.check_present(self.plan.parts, self.plan.spec.url)
 
+    def _look(self) -> None:
+        """Once, when the scan is first run and not when it is explained."""
+        if not self._looked and self.pushed.order:
+            self.plan = foremost(self.plan, share(Schema(tuple(by.field for by in self.pushed.order)), self.source.schema))
+            self.cut = Cut(self.plan, self._sizes, divisible=True)
+            self.register(self.java_key)
+        self._looked = True
+
     # --- what executors get; adaptive execution asks more than once ---
+
+    @property
+    def tasks(self) -> list[Task]:
+        """The tasks; aggregates have one at least, which gives what metadata answers."""
+        return self.cut.tasks() or ([Task(0, ())] if self.pushed.aggregation is not None else [])
 
     @cached_property
     def partitions(self) -> Any:
         """A Java array of input partitions."""
         helper = self._owner.helper("Partitions")
         if self.native:
-            return helper.files(pack_files(self.cut.tasks(), local_url(self.plan.spec.url)))
-        return helper.python(pack(self.cut.tasks()))
+            return helper.files(pack_files(self.tasks, local_url(self.plan.spec.url)))
+        return helper.python(pack(self.tasks))
+
+    @property
+    def interfaces(self) -> tuple[str, ...]:
+        """The Java interfaces that it answers."""
+        return SCAN
 
     @cached_property
     def reader(self) -> Any:
         """A Java ``PartitionReaderFactory``."""
+        self._look()
         spec = self.plan.spec
         if self.native:
             return self._owner.helper("Partitions").parquet(native.requested(spec.schema))
+        if self.pushed.aggregation is not None:
+            return self.python_reader(Fold(self.id, spec, self._ledger.accumulator, self.pushed.aggregation, self.answer, strict=strict()))
         return self.python_reader(Read(self.id, spec, self._ledger.accumulator, strict=strict()))
 
     def python_reader(self, read: Read) -> Any:

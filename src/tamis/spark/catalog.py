@@ -71,6 +71,7 @@ class Catalog(Namespaces, Procedures):
         names = self.bridge.identifier(identifier)
         if self._is_metadata(names):
             return self._metadata_table(names[:-1], names[-1], at).java()
+        self.bridge.helper("Pushed").enable()
         start = world().monotonic()
         store, snapshot = self.open(names, at)
         table = SparkTable(self.bridge, store, snapshot, (self._name, *names))

@@ -1,6 +1,7 @@
-"""What Spark pushes down: filters and columns.
+"""What Spark pushes down: filters, columns; limits, orders and aggregates.
 
-Law: every filter goes back to Spark, which checks it again, so a row too many is never seen.
+Law: every filter goes back to Spark, which checks it again, so a row too many is never seen. Only where a limit or an aggregate stands above, and the filter is exact
+(``pushed.exact``), does the scan keep it: else Spark would keep those to itself.
 """
 
 from __future__ import annotations
@@ -8,12 +9,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tamis.scan import Options
 from tamis.spark.adapter import Bridge
-from tamis.spark.batch import SCAN, Scan, Source
+from tamis.spark.batch import Scan, Source
 from tamis.spark.catalyst import Translation, known, translate, unknown
+from tamis.spark.pushed import INTERFACES, MARK, NOTHING, Pushed, aggregation_of, exact, order_of, output
 from tamis.spark.tasks import Sizes
 from tamis.spark.types import to_spark
 from tamis.spark.worker import PART, POSITION
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
 BUILDER = (
     "org.apache.spark.sql.internal.connector.SupportsPushDownCatalystFilters",
     "org.apache.spark.sql.connector.read.SupportsPushDownRequiredColumns",
+    *INTERFACES,
 )
 
 
@@ -46,6 +50,19 @@ class Builder:
         self._required: Any = None
         self._placed = False
         self._built = built
+        self._pushed = NOTHING
+        self._asked: dict[str | None, Scan | None] = {}
+        """Scans made to answer aggregates that Spark asked about."""
+        self._answer: Scan | None = None
+
+    @cached_property
+    def _switches(self) -> tuple[Options, dict[str, str]]:
+        """The switches in force, and the session's settings."""
+        flat = self._owner.texts(self._owner.helper("Partitions").settings("tamis."))
+        settings = dict(zip(flat[::2], flat[1::2], strict=True))
+        conf = {k: v for k, v in settings.items() if k.lower().startswith("tamis.")}
+        told = {k: v for k, v in self._options.items() if k != MARK}
+        return Options.resolve(told, conf, self._source.snapshot.head.properties, foreign=True), settings
 
     def pushFilters(self, filters: Any) -> Any:  # noqa: N802
         from py4j.protocol import Py4JError
@@ -55,7 +72,9 @@ class Builder:
             self._filters = translate(text, self._source.schema)
         except Py4JError:  # a tree that Java itself cannot walk (nested too deeply): it may mean anything
             self._filters = unknown(self._source.schema, "a filter that could not be read")
-        return filters
+        owned = MARK in self._options and self._built is None and self._switches[0].read_lazy != "native" and exact(self._filters.conjuncts)
+        self._pushed = Pushed(owned=owned and bool(self._filters.conjuncts))
+        return self._owner.seq([]) if self._pushed.owned else filters
 
     def pushedFilters(self) -> list[Any]:  # noqa: N802
         return []
@@ -71,21 +90,64 @@ class Builder:
         ]
         self._required = self._owner.struct_type(json.dumps(wanted | {"fields": columns + places})) if self._placed else required
 
+    # --- SupportsPushDownLimit, SupportsPushDownTopN, SupportsPushDownAggregates ---
+
+    def pushLimit(self, limit: int) -> bool:  # noqa: N802
+        if not self._switches[0].scan_limits or self._answer is not None or self._built is not None:
+            return False
+        self._pushed = replace(self._pushed, limit=limit)
+        return True
+
+    def pushTopN(self, orders: Any, limit: int) -> bool:  # noqa: N802
+        if not self._switches[0].scan_topk or self._answer is not None or self._built is not None:
+            return False
+        order = order_of(self._owner.helper("Pushed").orders(orders), self._source.schema)
+        if order:
+            self._pushed = replace(self._pushed, order=order, limit=limit)
+        return bool(order)
+
+    def isPartiallyPushed(self) -> bool:  # noqa: N802
+        """Always: Spark sorts and cuts what the scan leaves."""
+        return True
+
+    def supportCompletePushDown(self, asked: Any) -> bool:  # noqa: N802
+        made = self._aggregated(asked)
+        return made is not None and not len(made.plan.parts)
+
+    def pushAggregation(self, asked: Any) -> bool:  # noqa: N802
+        self._answer = self._aggregated(asked)
+        return self._answer is not None
+
+    def _aggregated(self, asked: Any) -> Scan | None:
+        """The scan that answers what Spark asks; None where that is not exactly what it wants, or does not pay."""
+        if self._built is not None or not self._switches[0].scan_aggregates:
+            return None
+        text = self._owner.helper("Pushed").aggregation(asked)
+        if text not in self._asked:
+            found = aggregation_of(text, self._source.schema)
+            made = None
+            if found is not None:
+                required = self._owner.struct_type(to_spark(output(found)))
+                made = self._scan(replace(self._pushed, aggregation=found), found.columns, required)
+            self._asked[text] = made if made is not None and made.pays else None
+        return self._asked[text]
+
     def build(self) -> Any:
-        owner, source = self._owner, self._source
         if self._required is None:
-            self._required = owner.struct_type(to_spark(source.schema))
-        flat = owner.texts(owner.helper("Partitions").settings("tamis."))
-        settings = dict(zip(flat[::2], flat[1::2], strict=True))
-        conf = {k: v for k, v in settings.items() if k.lower().startswith("tamis.")}
-        options = Options.resolve(self._options, conf, source.snapshot.head.properties, foreign=True)
-        made = Scan(owner, source, options, self._filters, self._selected, self._required, Sizes.of(settings), placed=self._placed)
+            self._required = self._owner.struct_type(to_spark(self._source.schema))
+        made = self._answer or self._scan(self._pushed, self._selected, self._required)
         made.told = self._options
-        java = owner.implement(SCAN, made)
-        made.register(owner._tools.keyOf(java))
+        java = self._owner.implement(made.interfaces, made)
+        made.register(self._owner._tools.keyOf(java))
         if self._built is not None:
             self._built.append(made)
         return java
+
+    def _scan(self, pushed: Pushed, selected: Schema, required: Any) -> Scan:
+        options, settings = self._switches
+        return Scan(
+            self._owner, self._source, options, self._filters, selected, required, Sizes.of(settings), placed=self._placed, pushed=pushed
+        )
 
 
 def pruned(schema: Schema, required: dict[str, Any]) -> Schema:

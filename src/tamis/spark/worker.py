@@ -8,6 +8,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 import pyarrow as pa
@@ -16,6 +17,7 @@ from tamis.expr import short_sql
 from tamis.files import PartRef
 from tamis.read import ReadCounters, ReadSpec, read_part
 from tamis.scan.audit import Proof, read_audited, violation
+from tamis.scan.fold import Aggregation, stream
 from tamis.types.arrow import to_arrow_schema
 
 PART, POSITION = "_tamis_part", "_tamis_position"
@@ -75,8 +77,14 @@ class Read:
                 self.accumulator.add({key: outcome})
 
     def _rows(self, task: Task, outcome: Outcome) -> Iterator[pa.RecordBatch]:
+        """The rows as Spark takes them."""
         target = spark_schema(to_arrow_schema(self.spec.schema))
         place = _placed if self.spec.positions else None
+        for part_id, batch in self._read(task, outcome):
+            yield shaped(batch, target) if place is None else place(batch, target, part_id)
+
+    def _read(self, task: Task, outcome: Outcome) -> Iterator[tuple[str, pa.RecordBatch]]:
+        """The rows as they are read, with the id of their part."""
 
         def found(part: str, problem: str) -> None:
             outcome.violations.append((part, problem))
@@ -90,7 +98,33 @@ class Read:
             else:
                 batches = read_audited(ref, proof, self.spec, outcome.counters, found)
             for batch in batches:
-                yield shaped(batch, target) if place is None else place(batch, target, ref.part_id)
+                yield ref.part_id, batch
+
+
+class Fold(Read):
+    """Instead of rows, partial aggregates of them: of each task's, and in the first task of what metadata has answered (``answer``, as ``packed_rows``)."""
+
+    def __init__(
+        self, scan: str, spec: ReadSpec, accumulator: Any, aggregation: Aggregation, answer: bytes, *, strict: bool = False
+    ) -> None:
+        super().__init__(scan, spec, accumulator, strict=strict)
+        self.aggregation = aggregation
+        self.answer = answer
+
+    def _rows(self, task: Task, outcome: Outcome) -> Iterator[pa.RecordBatch]:
+        target = spark_schema(self.aggregation.schema)
+        tables = [pa.ipc.open_stream(self.answer).read_all()] if task.index == 0 else []
+        read = stream(self.aggregation, (batch for _, batch in self._read(task, outcome))) if task.refs else ()
+        for table in chain(tables, read):
+            yield from (shaped(batch, target) for batch in table.to_batches())
+
+
+def packed_rows(table: pa.Table) -> bytes:
+    """A table as bytes that travel with a read function."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return bytes(sink.getvalue())
 
 
 def _placed(batch: pa.RecordBatch, target: pa.Schema, part_id: str) -> pa.RecordBatch:

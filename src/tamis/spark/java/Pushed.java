@@ -1,0 +1,144 @@
+package tamis;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
+import org.apache.spark.sql.catalyst.plans.logical.Filter;
+import org.apache.spark.sql.catalyst.plans.logical.GlobalLimit;
+import org.apache.spark.sql.catalyst.plans.logical.LocalLimit;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.catalyst.plans.logical.Sort;
+import org.apache.spark.sql.catalyst.rules.Rule;
+import org.apache.spark.sql.catalyst.trees.TreeNode;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.connector.expressions.Expression;
+import org.apache.spark.sql.connector.expressions.NamedReference;
+import org.apache.spark.sql.connector.expressions.SortOrder;
+import org.apache.spark.sql.connector.expressions.aggregate.AggregateFunc;
+import org.apache.spark.sql.connector.expressions.aggregate.Aggregation;
+import org.apache.spark.sql.connector.expressions.aggregate.Count;
+import org.apache.spark.sql.connector.expressions.aggregate.CountStar;
+import org.apache.spark.sql.connector.expressions.aggregate.Max;
+import org.apache.spark.sql.connector.expressions.aggregate.Min;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+import scala.collection.immutable.Seq;
+import scala.jdk.javaapi.CollectionConverters;
+
+/**
+ * Limits, orders and aggregates on their way to a scan. Spark offers them only to a scan that leaves it no filter to check, so a scan has to know while it is handed
+ * the filters that one of these stands above: a rule that runs before says so by an option of the relation.
+ */
+public final class Pushed {
+    public static final String MARK = "tamis.internal.under";
+    private static final java.util.Set known = java.util.Collections.newSetFromMap(new java.util.WeakHashMap());
+
+    /** Sees to it that the active session, and those that share its extensions, mark relations so. */
+    public void enable() {
+        SparkSession session = (SparkSession) SparkSession.active();
+        synchronized (known) {
+            if (known.add(session.extensions())) session.extensions().injectOptimizerRule(new Make());
+        }
+    }
+
+    private static final class Make extends scala.runtime.AbstractFunction1 {
+        public Object apply(Object session) { return new Marking(); }
+    }
+
+    /** Marks our relations that have nothing but filters, projections and a sort between them and a limit or an aggregate. */
+    public static final class Marking extends Rule {
+        public TreeNode apply(TreeNode plan) { return (TreeNode) new Visit().apply(plan); }
+    }
+
+    private static final class Visit extends scala.runtime.AbstractFunction1 {
+        public Object apply(Object node) {
+            LogicalPlan plan = (LogicalPlan) node;
+            boolean limit = plan instanceof GlobalLimit || plan instanceof LocalLimit;
+            if (limit || plan instanceof Aggregate) {
+                LogicalPlan child = (LogicalPlan) plan.children().apply(0);
+                LogicalPlan marked = marked(child, limit, false);
+                if (marked != null) return over(plan, marked);
+            }
+            return plan.mapChildren(this);
+        }
+
+        /** The plan with its relation marked; null where there is nothing to mark: another shape, no filter, or marked before. */
+        private static LogicalPlan marked(LogicalPlan plan, boolean sort, boolean filtered) {
+            if (plan instanceof DataSourceV2Relation) return filtered ? relation((DataSourceV2Relation) plan) : null;
+            boolean filter = plan instanceof Filter;
+            if (!(filter || plan instanceof Project || (sort && (plan instanceof Sort || plan instanceof LocalLimit)))) return null;
+            LogicalPlan below = marked((LogicalPlan) plan.children().apply(0), sort, filtered || filter);
+            return below == null ? null : over(plan, below);
+        }
+
+        private static LogicalPlan relation(DataSourceV2Relation relation) {
+            if (Handler.keyOf(relation.productElement(0)) == null || relation.options().containsKey(MARK)) return null;
+            Map options = new HashMap(relation.options().asCaseSensitiveMap());
+            options.put(MARK, "true");
+            Object[] values = new Object[relation.productArity()];
+            for (int i = 0; i < values.length; i++) {
+                values[i] = relation.productElement(i);
+                if (values[i] instanceof CaseInsensitiveStringMap) values[i] = new CaseInsensitiveStringMap(options);
+            }
+            return (LogicalPlan) relation.makeCopy(values);
+        }
+
+        private static LogicalPlan over(LogicalPlan plan, LogicalPlan child) {
+            List one = new ArrayList();
+            one.add(child);
+            return (LogicalPlan) plan.withNewChildren(CollectionConverters.asScala(one).toSeq());
+        }
+    }
+
+    /** Of each sort order: the column's name, whether it falls, whether NULLs come first, a NUL before each; null where one is no top-level column. */
+    public String orders(SortOrder[] orders) {
+        StringBuilder out = new StringBuilder();
+        for (int i = 0; i < orders.length; i++) {
+            String name = name(orders[i].expression());
+            if (name == null) return null;
+            out.append('\u0000').append(name).append('\u0000').append(orders[i].direction().name()).append('\u0000').append(orders[i].nullOrdering().name());
+        }
+        return out.toString();
+    }
+
+    /** Number of grouping columns, their names, then of each aggregate its function and column ("" for rows), a NUL before each; null where one is anything else. */
+    public String aggregation(Aggregation asked) {
+        Expression[] groups = asked.groupByExpressions();
+        AggregateFunc[] measures = asked.aggregateExpressions();
+        StringBuilder out = new StringBuilder().append('\u0000').append(groups.length);
+        for (int i = 0; i < groups.length; i++) {
+            String name = name(groups[i]);
+            if (name == null) return null;
+            out.append('\u0000').append(name);
+        }
+        for (int i = 0; i < measures.length; i++) {
+            String function = null;
+            String name = null;
+            if (measures[i] instanceof CountStar) {
+                function = "count";
+                name = "";
+            } else if (measures[i] instanceof Count && !((Count) measures[i]).isDistinct()) {
+                function = "count";
+                name = name(((Count) measures[i]).column());
+            } else if (measures[i] instanceof Min) {
+                function = "min";
+                name = name(((Min) measures[i]).column());
+            } else if (measures[i] instanceof Max) {
+                function = "max";
+                name = name(((Max) measures[i]).column());
+            }
+            if (name == null) return null;
+            out.append('\u0000').append(function).append('\u0000').append(name);
+        }
+        return out.toString();
+    }
+
+    private static String name(Expression expression) {
+        if (!(expression instanceof NamedReference)) return null;
+        String[] path = ((NamedReference) expression).fieldNames();
+        return path.length == 1 ? path[0] : null;
+    }
+}
