@@ -12,7 +12,7 @@ from tamis.errors import InvalidInput
 from tamis.files.orc import OrcPartWriter, check_orc, open_orc
 from tamis.files.parquet import ParquetPartWriter, open_parquet
 from tamis.files.protocol import PartFile, PartRef, PartWriter, WriteOptions
-from tamis.files.vortex import VortexPartWriter, check_vortex, open_vortex
+from tamis.files.vortex import WINDOW_ROWS, VortexPartWriter, check_vortex, open_vortex
 from tamis.types import Schema
 from tamis.types.arrow import to_arrow_schema
 
@@ -27,11 +27,13 @@ class Format:
     open: Callable[[Any, PartRef, Schema], PartFile]
     check: Callable[[pa.Schema], None] = lambda _: None
     """Raises ``InvalidInput`` naming the column whose type it cannot hold."""
+    window_rows: int = 0
+    """Least rows of a window of a part: what two readers would fetch both is larger than blocks in some formats."""
 
 
 FORMATS: dict[str, Format] = {
     "parquet": Format("parquet", ParquetPartWriter, open_parquet),
-    "vortex": Format("vortex", VortexPartWriter, open_vortex, check_vortex),
+    "vortex": Format("vortex", VortexPartWriter, open_vortex, check_vortex, WINDOW_ROWS),
     "orc": Format("orc", OrcPartWriter, open_orc, check_orc),
 }
 

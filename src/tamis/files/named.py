@@ -82,6 +82,10 @@ class SealedPart:
         return self._source.seal.blocks
 
     @property
+    def stride(self) -> int:
+        return PIECE_ROWS
+
+    @property
     def io(self) -> IoCounters:
         return self._source.io
 

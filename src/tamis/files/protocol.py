@@ -114,6 +114,11 @@ class PartFile(Protocol):
         """Rows of each block, in order."""
         ...
 
+    @property
+    def stride(self) -> int:
+        """Rows to look through before the followers of all that survived are asked for at once, where these are few: some formats read in pieces as large."""
+        ...
+
     def read(
         self,
         columns: Sequence[int],

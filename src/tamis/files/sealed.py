@@ -105,7 +105,7 @@ class Sealed:
         return twice(lambda: self._load_once(spans))
 
     def _load_once(self, spans: list[tuple[int, int]]) -> list[tuple[int, memoryview]]:
-        found = [(start, memoryview(data)) for (start, _), data in zip(spans, self._source.get(spans), strict=True)]
+        found = [(start, data) for (start, _), data in zip(spans, self._source.get(spans), strict=True)]
         if not all(self._sound(start, data) for start, data in found):
             raise corrupt(self.ref, "does not hold the bytes that were committed", "CHECKSUM")
         return found

@@ -57,7 +57,7 @@ class PartSource:
         """The ids that the file may give itself: a part that was restored has another than the file that it takes up again."""
         return {self.ref.part_id, PurePosixPath(self.ref.path).stem}
 
-    def get(self, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+    def get(self, ranges: Sequence[tuple[int, int]]) -> list[memoryview]:
         """The bytes of these (offset, length) ranges, near ones by one request. Raises ``CorruptData`` or ``StoreUnavailable`` naming the part."""
         try:
             return self._get(ranges)
@@ -73,16 +73,16 @@ class PartSource:
                 remedy=error.remedy,
             ) from error
 
-    def _get(self, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+    def _get(self, ranges: Sequence[tuple[int, int]]) -> list[memoryview]:
         try:
-            return list(self._store.get_ranges(self.ref.path, ranges))
+            return list(self._store.views(self.ref.path, ranges))
         except CorruptData:  # a short answer, or a short object
-            return list(self._store.get_ranges(self.ref.path, ranges))
+            return list(self._store.views(self.ref.path, ranges))
 
     def tail(self, length: int) -> bytes:
         """The last ``length`` bytes, or all of fewer."""
         wanted = min(length, self.ref.bytes)
-        return self.get([(self.ref.bytes - wanted, wanted)])[0]
+        return bytes(self.get([(self.ref.bytes - wanted, wanted)])[0])
 
 
 class Stream(io.RawIOBase):

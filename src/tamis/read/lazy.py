@@ -23,7 +23,7 @@ from tamis.read.conjunction import Conjunction
 from tamis.read.expected import expected
 from tamis.read.failure import failure
 from tamis.read.gate import Gate
-from tamis.read.live import LiveRows, counted, positioned
+from tamis.read.live import LiveRows, Ordinals, counted, positioned
 from tamis.read.meter import Meter
 from tamis.read.spec import ReadCounters, ReadSpec
 from tamis.state import open_store
@@ -31,8 +31,8 @@ from tamis.stats import TableEvidence
 from tamis.types import Schema
 from tamis.types.arrow import to_arrow_schema
 
-CHUNK_ROWS = 65_536
-"""Blocks in a row are filtered together up to so many rows: a call of the filter costs as much as some thousand rows."""
+MOST_WAITING = 8_192
+"""Survivors that may wait for those of the pieces behind them, so that their followers are asked for at once."""
 
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
@@ -115,7 +115,7 @@ class _Reader:
         self._meter.planned(end - first, int(skip[first:end].sum()), int(by_index[first:end].sum()))
         skip |= by_index
         skip[:first] = skip[end:] = True
-        for chunk in _chunks(blocks, skip, sure, probe=bool(self._conjuncts) and self._gate.curious):
+        for chunk in _chunks(blocks, skip, sure, self._part.stride, probe=bool(self._conjuncts) and self._gate.curious):
             if not self._conjuncts or sure[chunk[0]]:
                 yield from self._whole(chunk)
             elif self._gate.lazy(chunk):
@@ -163,26 +163,35 @@ class _Reader:
 
     def _lazily(self, chunk: list[int]) -> Iterator[pa.RecordBatch]:
         """Leaders, filter, then followers of the blocks and rows that are left."""
-        alive: list[int] = []
+        alive: set[int] = set()
         kept = rows = 0
         starts = np.concatenate([[0], np.cumsum(self._part.block_rows)])
+        waiting: list[tuple[dict[int, pa.Array], Ordinals]] = []
         for piece in self._read(self._leader_ids, chunk, self._live.of(chunk), leaders=True):
             arrays = self._columns.typed(self._columns.leaders, piece.batch)
-            keep = self._filtered(arrays, len(piece.positions))
+            try:
+                keep = self._filtered(arrays, len(piece.positions))
+            except InvalidInput:
+                yield from self._followed(waiting, starts)  # they come before the row that fails
+                raise
             kept, rows = kept + int(keep.sum()), rows + len(keep)
-            if not keep.any():
-                continue
-            positions = piece.positions[keep]
-            hit = np.unique(np.searchsorted(starts, positions, side="right") - 1)
-            alive += [int(b) for b in hit]
-            yield from self._followed(_reduced(arrays, keep), positions, [int(b) for b in hit])
+            if keep.any():
+                waiting.append((_reduced(arrays, keep), piece.positions[keep]))
+                alive.update(np.unique(np.searchsorted(starts, waiting[-1][1], side="right") - 1).tolist())
+            if sum(len(p) for _, p in waiting) > MOST_WAITING:
+                yield from self._followed(waiting, starts)
+                waiting = []
+        yield from self._followed(waiting, starts)
         self._gate.saw(chunk, kept, rows)
         self._meter.blocks(read=len(alive), lazy=len(chunk), skipped_filter=len(chunk) - len(alive))
 
-    def _followed(
-        self, leaders: dict[int, pa.Array], positions: np.ndarray[Any, np.dtype[np.int64]], blocks: list[int]
-    ) -> Iterator[pa.RecordBatch]:
+    def _followed(self, waiting: list[tuple[dict[int, pa.Array], Ordinals]], starts: Ordinals) -> Iterator[pa.RecordBatch]:
         """The surviving rows with their followers."""
+        if not waiting:
+            return
+        positions = np.concatenate([p for _, p in waiting])
+        leaders = {i: pa.concat_arrays([arrays[i] for arrays, _ in waiting]) if len(waiting) > 1 else a for i, a in waiting[0][0].items()}
+        blocks = [int(b) for b in np.unique(np.searchsorted(starts, positions, side="right") - 1)]
         if not self._columns.followers:
             yield self._out(leaders, positions)
             return
@@ -236,13 +245,13 @@ def _reduced(arrays: dict[int, pa.Array], keep: Mask) -> dict[int, pa.Array]:
     return {i: a.filter(mask) for i, a in arrays.items()}
 
 
-def _chunks(rows: np.ndarray[Any, np.dtype[np.int64]], skip: Mask, sure: Mask, *, probe: bool) -> Iterator[list[int]]:
-    """The blocks to read, in order, alike ones together up to ``CHUNK_ROWS``; with ``probe`` the first that is tested comes alone."""
+def _chunks(rows: Ordinals, skip: Mask, sure: Mask, most: int, *, probe: bool) -> Iterator[list[int]]:
+    """The blocks to read, in order, alike ones together up to ``most`` rows; with ``probe`` the first that is tested comes alone."""
     chunk: list[int] = []
     count = 0
     for block in np.flatnonzero(~skip).tolist():
         size = int(rows[block])
-        if chunk and (count + size > CHUNK_ROWS or sure[block] != sure[chunk[0]] or (probe and not sure[chunk[0]])):
+        if chunk and (count + size > most or sure[block] != sure[chunk[0]] or (probe and not sure[chunk[0]])):
             yield chunk
             probe = probe and bool(sure[chunk[0]])
             chunk, count = [], 0

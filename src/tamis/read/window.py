@@ -11,10 +11,14 @@ from itertools import pairwise
 import numpy as np
 
 from tamis.files import PartRef
+from tamis.files.formats import format_named
 
 
 def windows(ref: PartRef, count: int) -> list[PartRef]:
-    """The part as at most ``count`` references to runs of its blocks, of about as many rows each; itself where it has no two blocks, or is one already."""
+    """The part as at most ``count`` references to runs of its blocks, of about as many rows each; itself where it has no two blocks, is one already, or its format
+    would fetch too much twice."""
+    least = format_named(ref.format).window_rows
+    count = min(count, ref.rows // least) if least else count
     if count < 2 or len(ref.blocks) < 2 or ref.window is not None:
         return [ref]
     ends = np.cumsum(np.array(ref.blocks, dtype=np.int64))

@@ -102,6 +102,10 @@ class Store:
 
     def get_ranges(self, path: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
         """The bytes of each (offset, length), in the order given; near ones are fetched together."""
+        return [bytes(view) for view in self.views(path, ranges)]
+
+    def views(self, path: str, ranges: Sequence[tuple[int, int]]) -> list[memoryview]:
+        """As ``get_ranges``, but what was fetched together stays together in memory: nothing is copied."""
         wanted = [r for r in ranges if r[1] > 0]
         spans = _merge(wanted, self.gap)
         chunks: list[memoryview] = []
@@ -247,9 +251,9 @@ def _merge(ranges: Sequence[tuple[int, int]], gap: int) -> list[tuple[int, int]]
     return spans
 
 
-def _cut(offset: int, length: int, starts: Sequence[int], chunks: Sequence[memoryview]) -> bytes:
+def _cut(offset: int, length: int, starts: Sequence[int], chunks: Sequence[memoryview]) -> memoryview:
     """A range's bytes, from the last chunk that begins at or before it."""
     if length <= 0:
-        return b""
+        return memoryview(b"")
     at = bisect_right(starts, offset) - 1
-    return bytes(chunks[at][offset - starts[at] : offset - starts[at] + length])
+    return chunks[at][offset - starts[at] : offset - starts[at] + length]

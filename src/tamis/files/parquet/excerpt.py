@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tamis.files.parquet.pages import PAGE_ROWS, Ordinals, Pages, excerpt, runs_of
+from tamis.files.parquet.pages import PAGE_ROWS, Octets, Ordinals, Pages, excerpt, runs_of
 
 WORTH = 0.5
 """Share of the pages from which whole chunks are read: the excerpt costs a copy."""
@@ -60,7 +60,7 @@ class Excerpt:
             base += count
         return Excerpt(leaves, ranges, [pages.field(leaf) for leaf in leaves], planned, np.concatenate(rows))
 
-    def decode(self, fetched: Sequence[bytes]) -> list[pa.Array]:
+    def decode(self, fetched: Sequence[Octets]) -> list[pa.Array]:
         """The columns' wanted rows. Raises ``pa.ArrowException``, ``OSError`` or ``ValueError`` where the pages are not what they should be."""
         file = pq.ParquetFile(
             pa.BufferReader(excerpt(self._fields, self._groups(fetched), "ZSTD")),
@@ -75,7 +75,7 @@ class Excerpt:
         taken = pa.array(self._taken)
         return [column.take(taken).combine_chunks() for column in table.columns]
 
-    def _groups(self, fetched: Sequence[bytes]) -> Iterator[tuple[int, list[tuple[bytes, list[bytes]]]]]:
+    def _groups(self, fetched: Sequence[Octets]) -> Iterator[tuple[int, list[tuple[Octets, list[Octets]]]]]:
         for block in self._blocks:
             yield block.rows, [(fetched[d] if d >= 0 else b"", [fetched[p] for p in pages]) for d, pages in block.ranges]
 

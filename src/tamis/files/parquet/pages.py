@@ -22,6 +22,8 @@ PAGE_ROWS = 1024
 PAGES = "tamis.pages"
 """Footer note: where each page begins."""
 
+Octets = bytes | memoryview
+
 Ordinals = np.ndarray[Any, np.dtype[np.int64]]
 
 
@@ -97,9 +99,9 @@ def runs_of(pages: Ordinals) -> list[tuple[int, int]]:
     return [(int(run[0]), int(run[-1]) + 1) for run in np.split(pages, cuts)]
 
 
-def excerpt(fields: Sequence[pa.Field], groups: Iterable[tuple[int, Sequence[tuple[bytes, Sequence[bytes]]]]], codec: str) -> pa.Buffer:
+def excerpt(fields: Sequence[pa.Field], groups: Iterable[tuple[int, Sequence[tuple[Octets, Sequence[Octets]]]]], codec: str) -> pa.Buffer:
     """A Parquet file of these columns. ``groups``: rows, and for each column its dictionary (or nothing) and its pages, as bytes."""
-    pieces: list[bytes] = [b"PAR1"]
+    pieces: list[Octets] = [b"PAR1"]
     at = 4
     built, total = [], 0
     head, kinds = _head(fields)

@@ -59,6 +59,10 @@ class ParquetPart:
         return [int(n) for n in self._rows]
 
     @property
+    def stride(self) -> int:
+        return PIECE_ROWS
+
+    @property
     def io(self) -> IoCounters:
         return self._source.io
 
@@ -184,7 +188,7 @@ class _Ranges:
                 spans[-1] = (spans[-1][0], max(spans[-1][1], offset + length - spans[-1][0]))
             else:
                 spans.append((offset, length))
-        self._held = [(offset, memoryview(chunk)) for (offset, _), chunk in zip(spans, self._source.get(spans), strict=True)]
+        self._held = [(offset, chunk) for (offset, _), chunk in zip(spans, self._source.get(spans), strict=True)]
 
     def forget(self) -> None:
         self._held = []
@@ -193,4 +197,4 @@ class _Ranges:
         for start, chunk in self._held:
             if start <= offset < start + len(chunk):
                 return chunk[offset - start : offset - start + length]
-        return memoryview(self._source.get([(offset, min(length, self._source.ref.bytes - offset))])[0])
+        return self._source.get([(offset, min(length, self._source.ref.bytes - offset))])[0]

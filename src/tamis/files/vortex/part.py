@@ -1,7 +1,7 @@
 """Reading Vortex: chosen rows × columns, decoded by the library, one column after another.
 
 One scan of several columns fetches what lies between them too; a scan of each column by itself fetches that column's segments, and takes a few hundred
-microseconds (docs/design/0014). Segments are kept while the part is open, up to ``CACHE_BYTES``: neighbouring blocks share them.
+microseconds (docs/design/0014). So columns are scanned together only for rows in nearly every segment, which leave nothing between them unread. Segments are kept while the part is open, up to ``CACHE_BYTES``: neighbouring blocks share them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.files.corrupt import corrupt
-from tamis.files.named import Ordinals, SealedPart
+from tamis.files.named import PIECE_ROWS, Ordinals, SealedPart
 from tamis.files.protocol import PartRef, Piece
 from tamis.files.recent import Recent
 from tamis.files.sealed import Sealed, open_sealed
@@ -24,6 +24,12 @@ from tamis.types import Field, Schema
 from tamis.types.arrow import to_arrow_type
 
 CACHE_BYTES = 64 * 2**20
+SEGMENT_ROWS = 131_072
+"""Rows of a segment of whole numbers, and about those of others: what the library writes, and does not let one choose."""
+WINDOW_ROWS = 4 * SEGMENT_ROWS
+_TOGETHER = 0.9
+"""Share of the segments from which all columns are scanned at once."""
+_STRIDE = 8 * PIECE_ROWS
 _FOOTERS = 256
 _footers = Recent[Any](_FOOTERS)
 
@@ -50,6 +56,10 @@ class VortexPart(SealedPart):
         if self._columns.fields and len(self._file) != ref.rows:
             raise corrupt(ref, f"has {len(self._file)} rows instead of {ref.rows}")
 
+    @property
+    def stride(self) -> int:
+        return _STRIDE
+
     def read(self, columns: Sequence[int], blocks: Sequence[int], rows: Ordinals | None = None) -> Iterator[Piece]:
         fields, starts = self._columns.wanted(columns), self._columns.starts
         if rows is None:
@@ -62,22 +72,28 @@ class VortexPart(SealedPart):
         taken = rows[np.isin(block_of, np.asarray(blocks, dtype=np.int64))]
         if len(taken):
             first_block = int(np.searchsorted(starts, taken[0], side="right")) - 1
-            arrays = [self._rows(f, taken) for f in fields]
+            arrays = self._rows(fields, taken) if self._everywhere(taken) else [a for f in fields for a in self._rows([f], taken)]
             yield Piece(first_block, taken, self._columns.batch(fields, arrays, len(taken)))
+
+    def _everywhere(self, rows: Ordinals) -> bool:
+        """Whether nearly every segment holds one of these rows."""
+        return len(np.unique(rows // SEGMENT_ROWS)) >= _TOGETHER * -(-self._source.ref.rows // SEGMENT_ROWS)
 
     def _range(self, field: Field, first: int, end: int) -> pa.Array:
         with self._stream.decoding(f"rows {first} to {end}"):
             scan = self._file.to_repeated_scan([field.name])
-            return self._one(field, scan.execute(row_range=(first, end)), end - first)
+            return self._arrays([field], scan.execute(row_range=(first, end)), end - first)[0]
 
-    def _rows(self, field: Field, rows: Ordinals) -> pa.Array:
+    def _rows(self, fields: Sequence[Field], rows: Ordinals) -> list[pa.Array]:
+        if not fields:
+            return []
         with self._stream.decoding(f"{len(rows)} rows from {rows[0]}"):
             indices = vortex().array(pa.array(rows.astype(np.uint64)))
-            return self._one(field, self._file.scan([field.name], indices=indices), len(rows))
+            return self._arrays(fields, self._file.scan([f.name for f in fields], indices=indices), len(rows))
 
-    def _one(self, field: Field, found: Any, length: int) -> pa.Array:
-        kind = stored_type(to_arrow_type(field.type), keep)
-        array = found.to_arrow_array(arrow_type=pa.struct([pa.field(field.name, kind)]), combine_chunks=True)
+    def _arrays(self, fields: Sequence[Field], found: Any, length: int) -> list[pa.Array]:
+        kinds = [pa.field(f.name, stored_type(to_arrow_type(f.type), keep)) for f in fields]
+        array = found.to_arrow_array(arrow_type=pa.struct(kinds), combine_chunks=True)
         if len(array) != length:
             raise corrupt(self._source.ref, f"gave {len(array)} rows where {length} were asked for")
-        return array.field(0)
+        return [array.field(at) for at in range(len(fields))]
