@@ -5,7 +5,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-quick test-spark-4.2 lint types format bench nightly soak clean
+.PHONY: help setup demo test test-quick test-spark-4.2 lint types format bench nightly random soak clean
 
 help:  ## what can be made
 	@sed -n 's/^\([a-z0-9.-]*\):.*## /  \1: /p' $(MAKEFILE_LIST)
@@ -57,6 +57,9 @@ format: setup  ## what lint would ask for
 
 nightly: setup  ## all tests, with many more random cases
 	HYPOTHESIS_PROFILE=nightly $(BIN)/python -m pytest --timeout=3600
+
+random: setup  ## random tables and filters against plain Spark for 20 minutes; SEED=… and MINUTES=… choose
+	$(BIN)/python -m tests.spark.random_cases $(or $(MINUTES),20) $(or $(SEED),0)
 
 soak: setup  ## the simulation for an hour; SEED=… and MINUTES=… choose
 	$(BIN)/python -m tests.simulation.soak $(or $(MINUTES),60) $(or $(SEED),0)

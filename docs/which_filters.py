@@ -36,6 +36,9 @@ The table holds the year 2024, a part for each month. `ts` (timestamp), `day` (d
 A part is skipped when the filter is *proved* true for none of its rows, and proved to fail for none of them ([how](how-skipping-works.md)). So three things decide: whether
 a function's result follows from bounds (*claims*), whether it can fail (under ANSI; `try_…` gives NULL instead), and whether the bounds of its columns are narrow: cluster the table by what most filters are about.
 
+Where a part has at most 32 distinct values of a column (a level, a country, a status), or its whole numbers or days lie so close together, the filter is asked of each of them:
+then *every* function below is exact, a `LIKE '%x'` too, and it can fail only if one of these values makes it fail.
+
 | claim | means |
 | --- | --- |
 | rises, falls | never the other way when this argument grows: bounds are mapped end by end |
@@ -56,9 +59,13 @@ TITLES = {
     "truncate": "Truncation",
     "instants": "Times and intervals",
     "epoch": "Epochs",
+    "stamps": "Timestamps made, months between",
     "calendar": "More of dates and times",
     "patterns": "Times as text, text as times",
     "rounding": "Rounding",
+    "regular": "Regular expressions",
+    "digests": "Digests",
+    "powers": "Powers and logarithms",
     "strings": "More of text",
     "collections": "Arrays and maps",
     "documents": "JSON in text",

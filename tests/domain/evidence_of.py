@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.domain import ColumnEvidence
+from tamis.stats.values import listable
 from tamis.types import DataType, Schema, String, Struct
 from tamis.types.arrow import to_arrow_type
 
@@ -33,6 +34,8 @@ class RowsEvidence:
     drop: frozenset[str] = frozenset()
     widen: int = 0
     seed: int = 0
+    listed: bool = False
+    """Whether the few values of columns are known."""
     rng: Any = field(init=False)
 
     def __post_init__(self) -> None:
@@ -60,6 +63,14 @@ class RowsEvidence:
 
         exact = pa.array([False] * len(stats))
         return ColumnEvidence(data_type, whole("count"), bound("lo"), bound("hi"), exact, exact, whole("nulls"), whole("nans"))
+
+    def values(self, ids: tuple[int, ...]) -> Any:
+        """Sets of values, where the type has them and they are few."""
+        path, data_type = [self.schema.by_id[i].name for i in ids], self.schema.by_id[ids[-1]].type
+        if not self.listed or not listable(data_type):
+            return None
+        sets = [sorted({v for v in stored(piece, path) if v is not None}) for piece in self.pieces]
+        return pa.array([found if 0 < len(found) <= 8 else None for found in sets], pa.list_(to_arrow_type(data_type)))
 
     def _of(self, data_type: DataType, piece: pa.Table, path: list[str]) -> dict[str, Any]:
         values = stored(piece, path)

@@ -93,6 +93,13 @@ def test_what_is_named_goes_last() -> None:
     assert decided("long > 'ê'", 60, frozenset(named(["long"], SCHEMA)))[0] >= decided("long > 'ê'", 60)[0]
 
 
+def test_a_trimmed_column_is_named_so() -> None:
+    """NULL counts stay: without bounds, and without NULLs, the cause is still the budget."""
+    none, _, why = decided("long > 'ê'", 20)
+    assert (none, why) == (False, "no statistics for long: trimmed")
+    assert decided("long > 'ê'", 100_000)[0]
+
+
 def test_end_to_end(tmp_path: Path) -> None:
     """A small budget by property, what it did in the history, and what a filter of late asked for kept."""
     data = pa.table({"n": [r["n"] for r in ROWS], "s": [r["s"] for r in ROWS]})

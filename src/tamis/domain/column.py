@@ -94,8 +94,10 @@ def _whole(array: Datum, length: int) -> tuple[Mask, Mask]:
         return np.zeros(length, np.int64), np.zeros(length, bool)
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()
-    known_ = np.asarray(array.is_valid().to_numpy(zero_copy_only=False))
-    return np.asarray(array.cast(pa.int64(), safe=False).fill_null(0).to_numpy(zero_copy_only=False)), known_
+    whole = array.cast(pa.int64(), safe=False)
+    if not whole.null_count:
+        return np.asarray(whole.to_numpy()), np.ones((), bool)
+    return np.asarray(whole.fill_null(0).to_numpy(zero_copy_only=False)), np.asarray(array.is_valid().to_numpy(zero_copy_only=False))
 
 
 def _bounds(data_type: DataType, found: ColumnEvidence, length: int) -> tuple[Datum, Datum]:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from tamis.domain.cases import divided
 from tamis.domain.evidence import Evidence
 from tamis.domain.interpret import Interpreter, broadcast
 from tamis.domain.narrow import narrow
@@ -50,6 +51,27 @@ def decide(
     ``now`` is the inclusive range of instants (microseconds) that the query may see as its own; None: any. Never raises because of what the
     evidence holds; ``strict`` (for tests) lets errors of the rules themselves through, which else count as unknown. Without ``reasons`` nobody asks why.
     """
+    whole = _decided(conjuncts, evidence, now, strict, reasons)
+    return _by_cases(whole, conjuncts, evidence, now, strict)
+
+
+def _by_cases(whole: Decision, conjuncts: Sequence[Expr], evidence: Evidence, now: tuple[int, int] | None, strict: bool) -> Decision:
+    """The pieces that are neither none nor all, each once more by its cases."""
+    none, all_, skipped_by = whole.none, whole.all, whole.skipped_by
+    for some in divided(conjuncts, evidence, ~none & ~all_):
+        found = _decided(conjuncts, some, now, strict, reasons=False)
+        starts = np.flatnonzero(np.diff(some.owner, prepend=-1))
+        at = some.owner[starts]
+        nowhere = np.logical_and.reduceat(found.none, starts)
+        none[at] |= nowhere
+        all_[at] |= np.logical_and.reduceat(found.all, starts)
+        skipped_by[at[nowhere]] = np.maximum.reduceat(found.skipped_by, starts)[nowhere]  # the last case falls to this conjunct
+    why = list[str | None]([None] * len(whole.why)) if none.all() else whole.why
+    return Decision(none, all_, skipped_by, why, whole.statistics)
+
+
+def _decided(conjuncts: Sequence[Expr], evidence: Evidence, now: tuple[int, int] | None, strict: bool, reasons: bool) -> Decision:
+    """Each piece as a whole."""
     count = len(evidence)
     run = Interpreter(evidence, now)
     none, all_, blocked = np.zeros(count, bool), np.ones(count, bool), np.zeros(count, bool)

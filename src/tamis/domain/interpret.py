@@ -15,6 +15,7 @@ from tamis.expr.evaluate import moment, scalar
 from tamis.expr.functions.clock import now_range
 from tamis.expr.sql import short_sql
 from tamis.expr.tree import Call, Column, Element, Expr, Literal, Literals, Moving, Opaque
+from tamis.expr.values import Mask
 from tamis.types import BOOLEAN, DataType
 
 
@@ -76,6 +77,14 @@ class Interpreter:
         if found is not None and found.known.any() and name not in self.used:
             self.used.append(name)
         return found
+
+    def trimmed(self, column: Column) -> Mask:
+        """Where nothing is known of the column's bounds because there was no room for them."""
+        try:
+            ask = getattr(self.evidence, "trimmed", None)
+            return NO if ask is None else np.asarray(ask(column.ids))
+        except Exception:  # noqa: BLE001  (a law: statistics that cannot be read are unknown)
+            return NO
 
     def inside(self, data_type: DataType, ids: tuple[int, ...], name: str) -> Spec:
         """What lies in an array or a map."""

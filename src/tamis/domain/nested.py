@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from tamis.domain import texts
 from tamis.domain.comparison import compared
 from tamis.domain.spec import NO, UNKNOWN_TRUTH, YES, Abstract, Spec, Truth, at_most, below, known, spec_of, truth_of, unknown, where
+from tamis.expr.functions import inside
 from tamis.expr.functions.compare import compare
 from tamis.expr.tree import Call, Column, Expr, Literal, Mode
 from tamis.expr.values import Mask
@@ -32,21 +33,43 @@ def _unknown(call: Call) -> Abstract:
 
 def size(run: Inside, call: Call) -> Abstract:
     """Between the least and the greatest size of the piece."""
-    (source,) = call.args
-    if not isinstance(source, Column):
-        return _unknown(call)
-    return run.size(source)
+    source = _column_of(call.args[0])
+    return _unknown(call) if source is None else run.size(source)
+
+
+def _column_of(source: Expr) -> Column | None:
+    """The column whose elements an array has, one for one."""
+    inner = source.args[0] if isinstance(source, Call) and source.function == "array_field" else source
+    return inner if isinstance(inner, Column) else None
+
+
+def _members(run: Inside, call: Call) -> tuple[Spec, Column] | None:
+    """What each element may be, of what ``call`` looks at, and the column; None where nothing is known."""
+    source = call.args[0]
+    of_each = isinstance(source, Call) and source.function == "array_field"
+    column, found = _column_of(source), inside.members(source if of_each and isinstance(source, Call) else call)
+    if column is None or found is None or (of_each and inside.path_of(call)):
+        return None
+    kind, ids = found
+    return run.inside(kind, ids, column.name), column
+
+
+def unknown_array(run: Inside, call: Call) -> Abstract:
+    """NULL where the array is; nothing else is known of it as a whole."""
+    (source,) = call.args[:1]
+    null = run.size(source).null if isinstance(source, Column) else YES
+    return replace(unknown(call.type), null=null, fail=NO)
 
 
 def element(run: Inside, call: Call) -> Abstract:
     """One of the elements; NULL, or a failure, where an array may be too short."""
-    source, index = call.args
+    source, index = call.args[:2]
     if isinstance(source, Call) and source.function == "split":
         return _of_split(run, call, source, index)
-    if not (isinstance(source, Column) and isinstance(source.type, Array)):
+    if (found := _members(run, call)) is None:
         return _unknown(call)
-    inner = source.type.element
-    one, sizes, at = run.inside(inner.type, (*source.ids, inner.id), source.name), run.size(source), spec_of(run(index))
+    one, column = found
+    sizes, at = run.size(column), spec_of(run(index))
     zero_based = call.function == "element"
     reached = _reached(at, sizes, 0 if zero_based else 1)
     asked = sizes.value & (at.value | at.nan)
@@ -96,11 +119,11 @@ def _reached(at: Spec, sizes: Spec, base: int) -> Mask:
 
 def map_value(run: Inside, call: Call) -> Abstract:
     """One of the values where the key can be one of the keys; NULL where a map may lack it."""
-    source, wanted = call.args
-    if not (isinstance(source, Column) and isinstance(source.type, Map)):
+    source, wanted = call.args[:2]
+    if not (isinstance(source, Column) and isinstance(source.type, Map)) or (found := _members(run, call)) is None:
         return _unknown(call)
     keys = run.inside(source.type.key.type, (*source.ids, source.type.key.id), source.name)
-    values = run.inside(source.type.value.type, (*source.ids, source.type.value.id), source.name)
+    values, _ = found
     whole, key = run.size(source), spec_of(run(wanted))
     hit = whole.value & compared("eq", keys, key).true
     out = Spec(call.type, values.lo, values.hi, hit & values.value, YES, key.fail, hit & values.nan)
@@ -109,12 +132,10 @@ def map_value(run: Inside, call: Call) -> Abstract:
 
 def array_contains(run: Inside, call: Call) -> Abstract:
     """An equality with any of the elements."""
-    source, wanted = call.args
-    if not (isinstance(source, Column) and isinstance(source.type, Array)):
+    if (found := _members(run, call)) is None:
         return _unknown(call)
-    inner, value = source.type.element, spec_of(run(wanted))
-    one = run.inside(inner.type, (*source.ids, inner.id), source.name)
-    out = _folded(run.size(source), compared("eq", one, value))
+    (one, column), value = found, spec_of(run(call.args[1]))
+    out = _folded(run.size(column), compared("eq", one, value))
     return Truth(out.true, out.false, out.null | value.null, value.fail)
 
 

@@ -68,11 +68,11 @@ def _unknown_columns(run: Interpreter, conjunct: Expr, left: Mask) -> str | None
         if not isinstance(node, Column) or isinstance(node.type, Array | Map):  # what lies in those has statistics of its own
             continue
         spec = run.column(node)
-        silent = np.broadcast_to(~_bounded(spec) & spec.null & spec.value, left.shape) & left
-        if (count := int(silent.sum())) == int(left.sum()):
-            return f"no statistics for {node.name}"
-        if count:
-            return f"no statistics for {node.name} in {count:,} of {int(left.sum()):,}"
+        trimmed = run.trimmed(node)
+        silent = np.broadcast_to(~_bounded(spec) & spec.value & (spec.null | trimmed), left.shape) & left
+        if (count := int(silent.sum())) > 0:
+            why = ": trimmed" if (silent & trimmed).any() else ""
+            return f"no statistics for {node.name}" + (f" in {count:,} of {int(left.sum()):,}" if count < int(left.sum()) else "") + why
     return None
 
 

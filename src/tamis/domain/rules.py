@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.domain import nested, texts
+from tamis.domain import approximate, nested, texts
 from tamis.domain.comparison import compared, member, null_safe
 from tamis.domain.spec import (
     NO,
@@ -355,11 +355,14 @@ RULES: dict[str, Rule] = {
     "json": lambda run, call: _documents().transfer(run, call),
     "make_date": _make_date,
     "size": nested.size,
+    "unknown_array": nested.unknown_array,
     "split": nested.split,
     "element": nested.element,
     "map_value": nested.map_value,
     "array_contains": nested.array_contains,
     "elements": nested.elements,
+    "approximate": lambda run, call: approximate.outward(call, _specs(run, call)),
+    "months_between": lambda run, call: approximate.months_between(call, _specs(run, call)),
     "utc": lambda run, call: moved_zone(call, _specs(run, call)),
     "from_unixtime": lambda run, call: from_unixtime(call, _specs(run, call)),
     "timestamp_add": lambda run, call: timestamp_add(call, _specs(run, call)),

@@ -110,7 +110,11 @@ def _ends(a: Spec) -> tuple[Datum, Datum]:
     if limits is None:
         return a.lo, a.hi
     arrow = to_arrow_type(a.type)
-    return tuple(pc.fill_null(b, pa.scalar(v, arrow)) for b, v in zip((a.lo, a.hi), limits, strict=True))
+    return tuple(_filled(b, pa.scalar(v, arrow)) for b, v in zip((a.lo, a.hi), limits, strict=True))
+
+
+def _filled(bound: Datum, value: Datum) -> Datum:
+    return bound if nulls(bound) is None else pc.fill_null(bound, value)
 
 
 def _corners(call: Call, claims: tuple[Claim, ...], ends: list[tuple[Datum, Datum]]) -> tuple[list[_Corner], list[_Corner]]:

@@ -59,9 +59,12 @@ def _mapped(bound: Datum, function: Any) -> Datum:
     one = isinstance(bound, pa.Scalar)
     array = pa.repeat(bound, 1) if one else bound
     values, null = raw(array), nulls(array)
-    far: Mask = (values > _FAR) | (values < -_FAR)
-    far = far if null is None else far | null
-    out = build(function(np.where(far, 0, values)), far if far.any() else None, array.type)
+    if len(values) and values.min() >= -_FAR and values.max() <= _FAR:
+        out = build(function(values), null, array.type)
+    else:
+        far: Mask = (values > _FAR) | (values < -_FAR)
+        far = far if null is None else far | null
+        out = build(function(np.where(far, 0, values)), far if far.any() else None, array.type)
     return out[0] if one else out
 
 

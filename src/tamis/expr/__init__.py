@@ -3,6 +3,7 @@
 from tamis.expr.catalogue import call, catalyst_name, entries, function, sql_name
 from tamis.expr.evaluate import evaluate, filter_mask, supported
 from tamis.expr.frontend import bound, parse, parse_value
+from tamis.expr.readable import check_readable
 from tamis.expr.sql import short_sql, to_sql
 from tamis.expr.tree import (
     FALSE,
@@ -39,6 +40,7 @@ __all__ = [
     "bound",
     "call",
     "catalyst_name",
+    "check_readable",
     "columns",
     "conjuncts",
     "entries",

@@ -8,16 +8,17 @@ from typing import Any
 
 from sqlglot import exp
 
-from tamis.errors import InvalidInput, NotFound
+from tamis.errors import NotFound
 from tamis.expr import bind_documents as documents
 from tamis.expr.catalogue import TOTAL, call, sql_name
 from tamis.expr.coerce import folded
 from tamis.expr.frontend import bound
+from tamis.expr.functions.inside import field_of
 from tamis.expr.lists import Constants
 from tamis.expr.literals import array_of, interval, list_of, number, time_of_day, type_of
 from tamis.expr.padding import is_char, padded
 from tamis.expr.tree import Column, Element, Expr, Literal, Mode, Opaque
-from tamis.types import BINARY, BOOLEAN, NULL, STRING, TIMESTAMP, Array, DataType, Map, Schema, Struct, Time
+from tamis.types import BINARY, BOOLEAN, NULL, STRING, Array, DataType, Map, Schema, Struct, Time
 
 _BINARY = {
     exp.EQ: "eq", exp.NEQ: "ne", exp.LT: "lt", exp.LTE: "le", exp.GT: "gt", exp.GTE: "ge", exp.NullSafeEQ: "null_safe_eq",
@@ -104,6 +105,8 @@ class Binder:
         if len(node.expressions) != 1:
             return self.unknown(node)
         source, at = self.bind(node.this), self.bind(node.expressions[0])
+        if isinstance(at, Literal) and isinstance(at.value, str) and isinstance(source.type, Struct | Array):
+            return field_of(source, at.value) or self.unknown(node)
         return self.call("map_value" if isinstance(source.type, Map) else "element", source, at)
 
     def tested(self, name: str, node: exp.Anonymous) -> Expr:
@@ -117,10 +120,22 @@ class Binder:
         body = replace(self, variables={variable.lower(): stands}).bind(test.this)
         return self.call(name, source, self._predicate(body), data_type=BOOLEAN)
 
+    def each_field(self, node: exp.Transform) -> Expr:
+        """``transform(array, x -> x.field)``."""
+        test = node.expression
+        body = _dotted(test.this) if isinstance(test, exp.Lambda) and len(test.expressions) == 1 and not self.variables else None
+        if body is None or len(body) != 2 or body[0].lower() != test.expressions[0].name.lower():
+            return self.unknown(node)
+        return field_of(self.bind(node.this), body[1]) or self.unknown(node)
+
     def field(self, parts: tuple[str, ...]) -> Expr:
         fields = self.schema.find(parts[:1])
         if len(parts) == 2 and isinstance(fields[0].type, Map):  # ``map.key``
             return self.call("map_value", bound(self.schema, (fields[0].id,)), Literal(STRING, parts[1]))
+        if len(parts) > 1 and isinstance(fields[0].type, Array):  # ``array.field``: of each element
+            found = field_of(bound(self.schema, (fields[0].id,)), parts[1]) if len(parts) == 2 else None
+            if found is not None:
+                return found
         fields = self.schema.find(parts)
         if any(isinstance(f.type, Array | Map) for f in fields[:-1]):
             raise NotFound(
@@ -136,7 +151,8 @@ class Binder:
         if (found := documents.from_json_field(node, self.bind)) is not None:
             return found
         if (parts := _dotted(node)) is None:
-            return self.unknown(node)
+            inner = self.bind(node.this) if isinstance(node.expression, exp.Identifier) else None
+            return (inner and field_of(inner, node.expression.name)) or self.unknown(node)
         if parts[0].lower() in self.variables:
             return self._of_variable(tuple(parts)) or self.unknown(node)
         return self.field(tuple(parts))
@@ -147,7 +163,12 @@ class Binder:
     def negative(self, node: exp.Neg) -> Expr:
         if isinstance(node.this, exp.Literal) and not node.this.is_string:
             return number("-" + node.this.name)
-        if isinstance(node.this, exp.Cast) and isinstance(node.this.this, exp.Literal) and node.this.args.get("_type") is not None:
+        if (
+            isinstance(node.this, exp.Cast)
+            and isinstance(node.this.this, exp.Literal)
+            and not node.this.this.is_string
+            and _no_word(node.this)
+        ):
             literal = node.this.copy()
             literal.this.set("this", "-" + literal.this.name)
             return self.cast(literal)
@@ -158,19 +179,12 @@ class Binder:
         value, target = self.bind(node.this), type_of(node.to)
         if target is None:
             return self.unknown(node)
-        if isinstance(target, Time) and node.args.get("_type") is not None and isinstance(value, Literal) and isinstance(value.value, str):
+        if isinstance(target, Time) and isinstance(value, Literal) and isinstance(value.value, str):
             return time_of_day(value.value) or self.unknown(node)
         mode = Mode.TRY if isinstance(node, exp.TryCast) else self.mode
         out = call("cast", value, mode=mode, zone=self.zone, type=target)
         if isinstance(value, Literal) and not isinstance(out, Opaque):
-            folded_ = folded(out)
-            if node.args.get("_type") is not None and not isinstance(folded_, Literal) and isinstance(node.this, exp.Literal):
-                text = node.this.name
-                if node.this.is_string and target in (TIMESTAMP,):
-                    return out
-                if node.this.is_string is False:
-                    raise InvalidInput(f"{text} does not fit {target}.", code="PARSE_ERROR", name=text, remedy="Use a wider type.")
-            return folded_
+            return folded(out)
         return out
 
     def listed(self, node: exp.In) -> Expr:
@@ -295,7 +309,11 @@ class Binder:
         return self.call("floor" if isinstance(node, exp.Floor) else "ceil", self.bind(node.this), *places)
 
     def adjacent(self, node: exp.Concat) -> Expr:
-        return self.call("concat", *(self.bind(e) for e in node.expressions))
+        """``'a' 'b'``: one constant."""
+        parts = [self.bind(e) for e in node.expressions]
+        if all(isinstance(p, Literal) and isinstance(p.value, str) for p in parts):
+            return Literal(STRING, "".join(p.value for p in parts if isinstance(p, Literal)))
+        return self.call("concat", *parts)
 
 
 def _dotted(node: Any) -> list[str] | None:
@@ -306,6 +324,11 @@ def _dotted(node: Any) -> list[str] | None:
     if isinstance(node, exp.Paren):
         return _dotted(node.this)
     return [p.name for p in node.parts] if isinstance(node, exp.Column) else [node.name] if isinstance(node, exp.Identifier) else None
+
+
+def _no_word(node: exp.Expression) -> bool:
+    """Whether a cast is written as ``5L`` or ``x::type``: a sign before it belongs to the number."""
+    return "safe" not in node.args
 
 
 def _operands(node: Any) -> list[Any]:
@@ -384,6 +407,7 @@ _HANDLERS: dict[type, Callable[[Binder, Any], Expr]] = {
     exp.If: Binder.when,
     exp.Anonymous: Binder.named,
     exp.Extract: Binder.extracted,
+    exp.Transform: Binder.each_field,
     exp.Interval: Binder.interval,
     exp.Trim: Binder.trimmed,
     exp.Substring: Binder.sliced,

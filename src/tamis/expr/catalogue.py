@@ -101,6 +101,8 @@ class Function:
     """Whether arguments are evaluated from the last to the first (Spark looks at the divisor first): a NULL hides failures of those after it."""
     keeps_nulls: bool = False
     """NULL in, something else out (IS NULL, <=>)."""
+    approximate: bool = False
+    """Whether Spark may compute other last digits: bounds are moved outward, and rows cannot be evaluated here."""
     collated: bool = False
     """Whether it means the same for every collation (IS NULL)."""
     note: str = ""

@@ -28,7 +28,7 @@ Batch = Mapping[int, Any]
 def evaluate(expr: Expr, batch: Batch, length: int, *, now_micros: int | None = None) -> Evaluated:
     """The values of ``expr`` for ``length`` rows, and where it fails.
 
-    ``now_micros`` is the instant of the query. Raises ``InvalidInput`` (``UNKNOWN_FUNCTION``) for what the catalogue does not know.
+    ``now_micros`` is the instant of the query. Raises ``InvalidInput`` (``UNKNOWN_FUNCTION``) for what is not ``supported``.
     """
     out = _Run(batch, now_micros).eval(expr)
     failed = None if out.failed is None else np.array(np.broadcast_to(out.failed, (length,)))
@@ -55,8 +55,13 @@ def filter_mask(conjuncts: Sequence[Expr], batch: Batch, length: int, *, now_mic
 
 
 def supported(expr: Expr) -> bool:
-    """Whether rows can be evaluated here: nothing in it is opaque."""
-    return not any(isinstance(node, Opaque) for node in expr.walk())
+    """Whether rows can be evaluated here: nothing in it is opaque, or known up to its last digits only."""
+    return not any(isinstance(node, Opaque) or approximate(node) for node in expr.walk())
+
+
+def approximate(node: Expr) -> bool:
+    """Whether Spark may compute other last digits of it."""
+    return isinstance(node, Call) and catalogue.function(node.function).approximate
 
 
 @dataclass(slots=True)
@@ -78,13 +83,13 @@ class _Run:
                 return self._tested(expr)
             case Element():
                 return Evaluated(_inside(self.elements, expr))
-            case Call():
+            case Call() if not approximate(expr):
                 return apply(expr, [self.eval(a) for a in expr.args])
             case Literals():
                 return Evaluated(pa.scalar(None, to_arrow_type(expr.type)))
             case Moving():
                 return Evaluated(moment(expr, self.now_micros if self.now_micros is not None else world().now_micros()))
-        text = expr.text if isinstance(expr, Opaque) else str(expr)
+        text = expr.text if isinstance(expr, Opaque) else _shown(expr)
         raise InvalidInput(
             f"{text} cannot be evaluated here.",
             code="UNKNOWN_FUNCTION",
@@ -107,6 +112,12 @@ class _Run:
         elements = {**self.elements, (*source.ids, source.type.element.id): x.values.take(pa.array(member))}
         out = any_of(_Run(batch, self.now_micros, elements).eval(body), owner, len(x), exists=call.function == "exists")
         return Evaluated(blank(out.values, nulls(x)), out.failed, out.error)
+
+
+def _shown(expr: Expr) -> str:
+    from tamis.expr.sql import to_sql
+
+    return to_sql(expr)
 
 
 def _whole(array: Any) -> Any:
@@ -216,7 +227,7 @@ def _child(struct: Any, identifier: int, name: str) -> int:
 
 def constant(expr: Expr) -> Literal | None:
     """The value of an expression without columns as a literal, or None if it fails or cannot be known now."""
-    if any(isinstance(node, Column | Element | Moving | Opaque | Literals) for node in expr.walk()):
+    if any(isinstance(node, Column | Element | Moving | Opaque | Literals) or approximate(node) for node in expr.walk()):
         return None
     out = _Run({}, None).eval(expr)
     if out.failed is not None and bool(out.failed.any()):

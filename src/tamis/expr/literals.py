@@ -39,7 +39,7 @@ def number(text: str) -> Literal:
 _TYPES = {
     "tinyint": "byte", "smallint": "short", "int": "integer", "bigint": "long", "text": "string", "varchar": "string",
     "timestamptz": "timestamp", "timestampltz": "timestamp", "timestamp": "timestamp", "timestampntz": "timestamp_ntz", "decimal": "decimal(10,0)",
-    "varbinary": "binary",
+    "varbinary": "binary", "time": "time(6)",
 }  # fmt: skip
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import decimal
 import math
+from dataclasses import replace
 from typing import Any
 
 from tamis.expr.tree import Call, Column, Element, Expr, Literal, Literals, Mode, Moving, Opaque
@@ -42,6 +43,7 @@ _NAMES = {
     "date_from_unix_date": "date_from_unix_date",
 }
 _FORMS = {
+    "raised": "power({0}, {1})", "matches": "({0} RLIKE {1})",
     "not": "(NOT {0})", "is_null": "({0} IS NULL)", "is_not_null": "({0} IS NOT NULL)", "in": "({0} IN ({rest}))",
     "like": "({0} LIKE {1} ESCAPE {2})", "negate": "(- {0})", "interval_negate": "(- {0})", "months_of": "{0}",
     "trim": "trim(BOTH {1} FROM {0})", "ltrim": "trim(LEADING {1} FROM {0})", "rtrim": "trim(TRAILING {1} FROM {0})",
@@ -143,8 +145,23 @@ _RESERVED = frozenset(
 )
 
 
+_ACCESS = frozenset({"element", "element_at", "map_value"})
+
+
+def _access(expr: Call) -> str | None:
+    """What leads into an array or a map, and on from there; None for anything else."""
+    name, args = expr.function, expr.args
+    if name == "array_field" or (name in _ACCESS and len(args) == 3):
+        *above, last = args
+        inner = to_sql(replace(expr, args=tuple(above))) if len(above) > 1 else to_sql(above[0])
+        return f"{inner}.{last.value if isinstance(last, Literal) else last}"
+    return f"get({to_sql(args[0])}, {to_sql(args[1])})" if name == "element" and expr.mode is Mode.TRY else None
+
+
 def _call(expr: Call) -> str:
     name, args = expr.function, expr.args
+    if (inside := _access(expr)) is not None:
+        return inside
     if expr.mode is Mode.TRY and name in _TRIES:
         return f"{_TRIES[name]}({', '.join(to_sql(a) for a in args)})"
     if name in _INFIX:

@@ -101,14 +101,14 @@ def is_true(x: Datum) -> Mask:
     """Where a boolean datum is true (NULL is not)."""
     if isinstance(x, pa.Scalar):
         return np.asarray(x.is_valid and x.as_py() is True)
-    return np.asarray(x.fill_null(False).to_numpy(zero_copy_only=False))
+    return np.asarray((x.fill_null(False) if x.null_count else x).to_numpy(zero_copy_only=False))
 
 
 def is_false(x: Datum) -> Mask:
     """Where a boolean datum is false (NULL is not)."""
     if isinstance(x, pa.Scalar):
         return np.asarray(x.is_valid and x.as_py() is False)
-    return ~np.asarray(x.fill_null(True).to_numpy(zero_copy_only=False))
+    return ~np.asarray((x.fill_null(True) if x.null_count else x).to_numpy(zero_copy_only=False))
 
 
 def truth(true: Mask, false: Mask, length: int) -> Datum:

@@ -25,7 +25,7 @@ DAY = 86_400 * SECOND
 _CYCLE_YEARS = 400
 _CYCLE = 146_097 * DAY
 """After 400 years the calendar repeats, weekdays included: so do a zone's recurring rules."""
-_MANY, _BUCKET = 1_000, 42
+_MANY, _BUCKET, _FEW = 1_000, 42, 8
 _EDGE = np.iinfo(np.int64).min // 2
 
 
@@ -54,7 +54,12 @@ class Shift:
 
     def _index(self, x: Numbers) -> Any:
         """How many of ``starts`` lie at or before ``x``; the first one counts as minus infinity, which it is not."""
-        if np.size(x) < _MANY or self._buckets is None:
+        if np.size(x) < _MANY:
+            return np.maximum(np.searchsorted(self.starts, x, side="right"), 1)
+        first, last = (max(int(np.searchsorted(self.starts, end, side="right")), 1) for end in (x.min(), x.max()))
+        if last - first <= _FEW:  # a few years have few shifts: each is compared with
+            return first + sum((x >= self.starts[at] for at in range(first, last)), start=np.zeros((), np.intp))
+        if self._buckets is None:
             return np.maximum(np.searchsorted(self.starts, x, side="right"), 1)
         base, before, following = self._buckets
         inside = np.clip(x, base, base + ((len(before) - 1) << _BUCKET))
@@ -141,20 +146,21 @@ class Zone:
         """The offset at ``x``, instants beyond the table by the 400-year cycle."""
         if len(shift.offsets) == 1:
             return shift.offsets[0]  # type: ignore[no-any-return]
-        return shift.at(x - self._over(shift, x))
+        over = self._over(shift, x)
+        return shift.at(x - over if over.ndim else x)
 
     def _over(self, shift: Shift, x: Numbers) -> Numbers:
         """Whole cycles by which ``x`` lies beyond the table."""
-        late = x > shift.starts[-1]
-        if not (self.recurs and np.any(late)):
+        if not self.recurs or not np.size(x) or np.max(x) <= shift.starts[-1]:
             return np.zeros((), np.int64)
+        late = x > shift.starts[-1]
         return np.where(late, ((x - shift.starts[-1]) // _CYCLE + 1) * _CYCLE, 0)
 
     def _enveloped(self, shift: Shift, x: Numbers, envelope: Any) -> Numbers:
         if len(shift.offsets) == 1:
             return x + shift.offsets[0]  # type: ignore[no-any-return]
         over = self._over(shift, x)
-        return envelope(x - over) + over  # type: ignore[no-any-return]
+        return envelope(x - over) + over if over.ndim else envelope(x)  # type: ignore[no-any-return]
 
 
 def _make(name: str, starts: list[int], offsets: list[int], recurs: bool = False) -> Zone:

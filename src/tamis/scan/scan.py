@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from tamis.errors import InvalidInput
-from tamis.expr import Column, Expr, Opaque
+from tamis.expr import Column, Expr, check_readable
 from tamis.scan.aggregate import answer, parse_aggregation
 from tamis.scan.execute import Execution
 from tamis.scan.fold import Aggregation, Measure, folded, stream
@@ -183,14 +183,6 @@ class Scan:
 
     def _checked(self, order: Order, measured: frozenset[int] = frozenset()) -> Plan:
         """A plan at one instant, whose report is the latest. Raises ``InvalidInput`` for what can be planned but not read here."""
-        for node in (n for conjunct in self.conjuncts for n in conjunct.walk()):
-            if isinstance(node, Opaque):
-                raise InvalidInput(
-                    f"The function in {node.text!r} is unknown to an embedded scan.",
-                    code="UNKNOWN_FUNCTION",
-                    name=node.text,
-                    remedy="Leave it out and filter the rows yourself, or run the query through Spark; explain() works.",
-                )
         lo, hi = self.now or (instant := world().now_micros(), instant)
         if lo != hi:
             raise InvalidInput(
@@ -199,6 +191,7 @@ class Scan:
                 name="now",
                 remedy="Give one instant, or use plan() or explain().",
             )
+        check_readable(self.conjuncts, lo)
         made = self._plan((lo, hi), order, measured)
         self._last.report = made.report
         return made

@@ -17,6 +17,7 @@ from typing import Any
 from tamis import expr
 from tamis import types as t
 from tamis.expr.catalogue import TOTAL_CLASSES, Partial
+from tamis.expr.functions.inside import field_of
 from tamis.expr.tree import Call, Column, Element, Expr, Literal, Mode, Opaque, conjuncts
 from tamis.spark import catalyst_documents as documents
 from tamis.spark.literals import Strange, data_type, literal, literals, same_values
@@ -165,6 +166,8 @@ class _Reader:
         inside = documents.json_field(parent, self._field_name(node), self.type(node))
         if inside is not None:
             return inside
+        if isinstance(parent, Call) and (found_below := field_of(parent, self._field_name(node))) is not None:
+            return self._checked(found_below, node)
         if not (isinstance(parent, Column) and isinstance(parent.type, t.Struct)):
             raise Strange("a field of a computed struct")
         name = self._field_name(node)
@@ -172,6 +175,24 @@ class _Reader:
         if not same_values(found.type, self.type(node)):
             raise Strange("another type than the table's")
         return expr.bound(self.schema, (*parent.ids, found.id))
+
+    def array_field(self, node: Node, args: Args) -> Expr:
+        """A field of each struct of an array."""
+        inner = self.types[node["k"][0]["t"]]["elementType"]["fields"]
+        return self._checked(field_of(args[0], str(inner[node["p"]["ordinal"]]["name"])), node)
+
+    def transformed(self, node: Node, args: Args) -> Expr:  # noqa: ARG002
+        """``transform(array, x -> x.field)``: a field of each."""
+        source, function = node["k"]
+        body, *variables = function["k"]
+        if body["c"] != "GetStructField" or len(variables) != 1 or body["k"][0]["c"] != "NamedLambdaVariable" or self.variables:
+            raise Strange("a computed array")
+        return self._checked(field_of(self.expression(source), self._field_name(body)), node)
+
+    def _checked(self, found: Expr | None, node: Node) -> Expr:
+        if found is None or not same_values(found.type, self.type(node)):
+            raise Strange("a field of something else")
+        return found
 
     def _field_name(self, node: Node) -> str:
         return str(self.types[node["k"][0]["t"]]["fields"][node["p"]["ordinal"]]["name"])
@@ -270,6 +291,8 @@ def _mode(settings: Mapping[str, Any]) -> Mode | None:
 
 _SPECIAL: dict[str, Callable[[_Reader, Node, Args], Expr]] = {
     "AttributeReference": _Reader.column,
+    "GetArrayStructFields": _Reader.array_field,
+    "ArrayTransform": _Reader.transformed,
     "GetStructField": _Reader.field,
     "Literal": _Reader.literal,
     "In": _Reader.in_list,

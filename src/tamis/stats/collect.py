@@ -13,9 +13,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.stats.bounds import comparable, count_nans, cut_high, cut_low, extremes
-from tamis.stats.encode import COUNTS, HI_EXACT, LO_EXACT, bound_name, count_name, has_bounds
+from tamis.stats.encode import COUNTS, HI_EXACT, LO_EXACT, VALUES, bound_name, count_name, has_bounds
 from tamis.stats.path_collect import PathCollector, collects
 from tamis.stats.path_rows import Paths, table_of
+from tamis.stats.values import Values, listable
 from tamis.types import DOUBLE, FLOAT, INTEGER, Array, DataType, Field, Map, Schema, Struct
 from tamis.types.arrow import to_arrow_type
 
@@ -65,6 +66,7 @@ class _Node:
         """The type of the bounds: arrays and maps have those of their sizes."""
         self.count = self.nulls = self.nans = 0
         self.paths = PathCollector(field.type) if not repeated and collects(field.type) else None
+        self._values = Values() if not repeated and listable(field.type) else None
         self._lows: list[pa.Scalar] = []
         self._highs: list[pa.Scalar] = []
 
@@ -79,6 +81,8 @@ class _Node:
         self.nulls += array.null_count
         if self.bounded:
             self._widen(_sizes(array) if self.sized else array)
+        if self._values is not None:
+            self._values.update(array)
         if self.paths is not None:
             self.paths.update(array)
         for child, values in zip(self.children, _below(self.type, array), strict=True):
@@ -107,6 +111,9 @@ class _Node:
             for kind, bound in (("lo", low), ("hi", high)):
                 yield bound_name(self.id, self.measured, kind), pa.array([bound], to_arrow_type(self.measured))
             yield self._count("exact", LO_EXACT * low_exact + HI_EXACT * high_exact)
+        if self._values is not None:
+            found, kind_ = self._values.finish(), pa.list_(to_arrow_type(self.type))
+            yield bound_name(self.id, self.type, VALUES), pa.array([found], kind_) if found is not None else pa.nulls(1, kind_)
         yield self._count("nulls", self.nulls)
         if self.floating:
             yield self._count("nans", self.nans)

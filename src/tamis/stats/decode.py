@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.schema.widening import widens
-from tamis.stats.encode import COUNTS, HI_EXACT, LO_EXACT, Name, arrow_type, count_name, parse_name
+from tamis.stats.encode import COUNTS, HI_EXACT, LO_EXACT, NO_ROOM, VALUES, Name, arrow_type, count_name, parse_name
+from tamis.stats.values import MOST
 from tamis.types import DataType, DayTimeInterval, String, Time
 from tamis.types.arrow import to_arrow_type
 
@@ -33,6 +35,7 @@ class Decoder:
         self._table = table
         self._bounds: dict[int, dict[DataType, dict[str, str]]] = {}
         self._counts: dict[int, set[str]] = {}
+        self._values: dict[int, dict[DataType, str]] = {}
         for name in table.column_names:
             parsed = parse_name(name)
             if parsed is None:
@@ -40,6 +43,8 @@ class Decoder:
             self._counts.setdefault(parsed.id, set())
             if parsed.type is None:
                 self._counts[parsed.id].add(parsed.kind)
+            elif parsed.kind == VALUES:
+                self._values.setdefault(parsed.id, {})[parsed.type] = name
             else:
                 self._bounds.setdefault(parsed.id, {}).setdefault(parsed.type, {})[parsed.kind] = name
 
@@ -78,6 +83,28 @@ class Decoder:
         lo, hi = _sane(lo, hi)
         return Bounds(lo, hi, _flag(flags, LO_EXACT, lo), _flag(flags, HI_EXACT, hi))
 
+    def no_room(self, column_id: int) -> pa.BooleanArray:
+        """Where bounds were left out because there was no room."""
+        flags = self._take(count_name(column_id, "exact"), COUNTS["exact"])
+        return pc.fill_null(pc.not_equal(pc.bit_wise_and(flags, pa.scalar(NO_ROOM, flags.type)), 0), False)
+
+    def value_types(self, column_id: int) -> list[DataType]:
+        """The types under which this column has sets of values."""
+        return list(self._values.get(column_id, ()))
+
+    def values(self, column_id: int, target: DataType) -> pa.ListArray:
+        """Sets of values under ``target``; NULL where there is none, it is said twice, or it holds NULLs, nothing, or too much."""
+        arrow = pa.list_(to_arrow_type(target))
+        out, told = pa.nulls(len(self), arrow), np.zeros(len(self), np.bool_)
+        for data_type, name in self._values.get(column_id, {}).items():
+            found = self._take(name, arrow_type(Name(column_id, VALUES, data_type)))
+            here = np.asarray(found.is_valid())
+            if here.any():
+                fits = reads_as(data_type, target) and not told.any()
+                out = _sets(found, arrow) if fits else pa.nulls(len(self), arrow)
+            told |= here
+        return out
+
     def _take(self, name: str, expected: pa.DataType) -> pa.Array:
         """A whole column of the type that its name promises, or NULLs."""
         at = self._table.schema.get_field_index(name)  # -1 also for a name that is there twice
@@ -90,6 +117,15 @@ class Decoder:
         except pa.ArrowException:
             return pa.nulls(len(self), expected)
         return array
+
+
+def _sets(found: pa.ListArray, arrow: pa.DataType) -> pa.ListArray:
+    """The same sets in a wider type, NULL where one is no set."""
+    members, offsets = _as(found.values, arrow.value_type), found.offsets.to_numpy()
+    nothing = np.concatenate([[0], np.cumsum(np.asarray(members.is_null()))])
+    sizes = np.diff(offsets)
+    bad = (sizes < 1) | (sizes > MOST) | (nothing[offsets[1:]] > nothing[offsets[:-1]]) | np.asarray(found.is_null())
+    return pa.ListArray.from_arrays(pa.array(offsets), members, type=arrow, mask=pa.array(bad))
 
 
 def reads_as(old: DataType, new: DataType) -> bool:

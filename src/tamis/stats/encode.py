@@ -1,6 +1,6 @@
 """How statistics are named as columns of a manifest, and which types have bounds.
 
-A name is ``<column id>|<kind>`` or, for bounds, ``<column id>|<type>|<kind>``: ``7|nulls``, ``7|long|lo``. Bounds carry the type they
+A name is ``<column id>|<kind>`` or, for bounds and values, ``<column id>|<type>|<kind>``: ``7|nulls``, ``7|long|lo``. Bounds carry the type they
 were collected under, so that they are never read as another one. A kind that this version does not know is ignored.
 """
 
@@ -17,10 +17,12 @@ from tamis.types.arrow import to_arrow_type
 from tamis.types.logical import type_from_json
 
 BOUNDS = ("lo", "hi")
+VALUES = "values"
+"""The kind of a column's few values (see ``values``)."""
 COUNTS = {"nulls": pa.int64(), "nans": pa.int64(), "count": pa.int64(), "exact": pa.uint8()}
-"""The kinds without a type. ``exact``: bit 0 the lower bound occurs, bit 1 the upper one."""
+"""The kinds without a type. ``exact``: bit 0 the lower bound occurs, bit 1 the upper one, bit 2 there were bounds but no room for them."""
 
-LO_EXACT, HI_EXACT = 1, 2
+LO_EXACT, HI_EXACT, NO_ROOM = 1, 2, 4
 
 
 class Name(NamedTuple):
@@ -54,7 +56,7 @@ def parse_name(name: str) -> Name | None:
     *middle, kind = rest
     if not middle:
         return Name(int(head), kind, None) if kind in COUNTS else None
-    if len(middle) > 1 or kind not in BOUNDS:
+    if len(middle) > 1 or kind not in (*BOUNDS, VALUES):
         return None
     try:
         data_type = type_from_json(middle[0])
@@ -70,4 +72,6 @@ def wanted(names: Iterable[str], ids: Collection[int]) -> list[str]:
 
 def arrow_type(name: Name) -> pa.DataType:
     """The Arrow type that a column of this name has; any other is not trusted."""
-    return COUNTS[name.kind] if name.type is None else to_arrow_type(name.type)
+    if name.type is None:
+        return COUNTS[name.kind]
+    return pa.list_(to_arrow_type(name.type)) if name.kind == VALUES else to_arrow_type(name.type)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import reduce
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -20,6 +21,7 @@ from tamis.stats.decode import Decoder
 from tamis.stats.encode import has_bounds
 from tamis.stats.path_evidence import PathTable
 from tamis.stats.tuples import Edges, edges
+from tamis.stats.values import listable
 from tamis.types import DOUBLE, FLOAT, INTEGER, Array, DataType, Field, Map, Schema
 from tamis.types.arrow import to_arrow_type
 from tamis.types.defaults import initial_scalar
@@ -48,6 +50,10 @@ class TableEvidence:
             self._known[ids] = self._column(ids)
         return self._known[ids]
 
+    def trimmed(self, ids: tuple[int, ...]) -> pa.BooleanArray:
+        """Where the column's bounds were left out because there was no room."""
+        return self._decoder.no_room(ids[-1])
+
     def document(self, ids: tuple[int, ...], steps: Steps) -> DocumentEvidence | None:
         """What is known of a path in the JSON documents of a column; None if nothing is."""
         return None if self._paths is None else self._paths.at(ids[-1], steps, self.rows())
@@ -69,6 +75,17 @@ class TableEvidence:
         b = self._decoder.bounds(ids[-1], INTEGER)
         nothing = pa.array([0] * len(self), pa.int64())
         return _consistent(ColumnEvidence(INTEGER, container.count, b.lo, b.hi, b.lo_exact, b.hi_exact, container.nulls, nothing))
+
+    def values(self, ids: tuple[int, ...]) -> pa.ListArray | None:
+        """The few values of a column, a list per piece; NULL where they are not known, None where they are nowhere. They lie within the bounds, or are not believed."""
+        path, column = self._path(ids), self.column(ids)
+        if path is None or column is None or any(isinstance(above.type, Array | Map) for above in path[:-1]) or not listable(path[-1].type):
+            return None
+        found = self._decoder.values(ids[-1], path[-1].type)
+        for schema in self._schemas.values():
+            if ids[-1] not in schema.by_id:
+                found = pc.if_else(self._written_under(schema), pa.scalar(None, found.type), found)
+        return None if found.null_count == len(found) else _believed(found, column)
 
     def _column(self, ids: tuple[int, ...]) -> ColumnEvidence | None:
         path = self._path(ids)
@@ -134,6 +151,17 @@ class TableEvidence:
         lo, hi = (pa.nulls(len(rows), end.type) if not end.is_valid else where_any(end) for end in (low, high))
         nans = pc.subtract(rows, nulls) if is_nan else pc.subtract(rows, rows)
         return ColumnEvidence(data_type, rows, lo, hi, where_any(pa.scalar(low_exact)), where_any(pa.scalar(high_exact)), nulls, nans)
+
+
+def _believed(sets: pa.ListArray, column: ColumnEvidence) -> pa.ListArray:
+    """Without sets that have a value outside the bounds."""
+    owner, members = pc.list_parent_indices(sets), sets.flatten()
+    outside = pc.or_(
+        pc.fill_null(pc.less(members, column.lo.take(owner)), False), pc.fill_null(pc.greater(members, column.hi.take(owner)), False)
+    )
+    wrong = np.zeros(len(sets), np.bool_)
+    wrong[np.asarray(owner.filter(outside))] = True
+    return pc.if_else(pa.array(wrong), pa.scalar(None, sets.type), sets) if wrong.any() else sets
 
 
 def _schema_ids(table: pa.Table) -> pa.Array:

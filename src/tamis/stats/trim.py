@@ -1,6 +1,6 @@
 """Statistics of a part within a budget of bytes that grows with its rows. Law: no bound ever moves inward; what is left out is unknown.
 
-First texts are shortened; then paths of JSON documents go, the deepest and the most mixed first; then bounds of columns, the longest first. What is to be kept (by
+First the few values of columns go, then texts are shortened; then paths of JSON documents go, the deepest and the most mixed first; then bounds of columns, the longest first. What is to be kept (by
 ``tamis.stats.keep``, or because filters of late asked for it) goes last of all. A path that goes leaves a note in the row above it, so that it is told from one that is absent.
 """
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from tamis.stats.bounds import next_bytes, next_text
-from tamis.stats.encode import BOUNDS, COUNTS, HI_EXACT, LO_EXACT, count_name, parse_name
+from tamis.stats.encode import BOUNDS, COUNTS, HI_EXACT, LO_EXACT, NO_ROOM, VALUES, count_name, parse_name
 from tamis.stats.path_rows import INCOMPLETE, LONG, REAL, ROOT, STRING, TRIMMED, Paths, PathStatistics
 
 BYTES = 64 * 2**10
@@ -44,11 +44,16 @@ def trim(statistics: pa.Table, documents: dict[int, Paths], room: int, keep: Kep
     out = Trimmed(statistics, documents)
     if _size(out) <= room:
         return out
+    _drop_values(out, keep, kept=False)
+    if _size(out) <= room:
+        return out
     for length in _LENGTHS:
         _shorten(out, length, keep)
         if _size(out) <= room:
             return out
     for kept in (False, True):
+        if kept:
+            _drop_values(out, keep, kept)
         for identifier, path in _least_useful(out.documents, keep, kept):
             if _size_of(out, room):
                 return out
@@ -74,12 +79,25 @@ def _width(value: pa.Scalar) -> int:
     if not value.is_valid:
         return 0
     plain = value.as_py()
+    return sum(map(_bytes, plain)) if isinstance(plain, list) else _bytes(plain)
+
+
+def _bytes(plain: object) -> int:
     return len(plain) if isinstance(plain, str | bytes) else 8
 
 
 def _path_size(path: str, found: PathStatistics) -> int:
     bounds = 16 * bool(found.kinds & LONG) + 16 * bool(found.kinds & REAL) + sum(len(text or "") for text in found.string)
     return len(path) + 24 + bounds
+
+
+def _drop_values(out: Trimmed, keep: Kept, kept: bool) -> None:
+    """Without the few values of columns: their bounds are left."""
+    for name in out.statistics.column_names:
+        parsed = parse_name(name)
+        if parsed is not None and parsed.kind == VALUES and ((parsed.id, ROOT) in keep) is kept:
+            out.dropped += out.statistics[name].null_count == 0
+            out.statistics = _with(out.statistics, name, pa.nulls(1, out.statistics.schema.field(name).type))
 
 
 def _shorten(out: Trimmed, length: int, keep: Kept) -> None:
@@ -106,10 +124,10 @@ def _shorten_column(out: Trimmed, name: str, identifier: int, kind: str, length:
     _unflag(out, identifier, LO_EXACT if kind == "lo" else HI_EXACT)
 
 
-def _unflag(out: Trimmed, identifier: int, bit: int) -> None:
+def _unflag(out: Trimmed, identifier: int, bit: int, instead: int = 0) -> None:
     name = count_name(identifier, "exact")
     if name in out.statistics.column_names:
-        out.statistics = _with(out.statistics, name, pa.array([(out.statistics[name][0].as_py() or 0) & ~bit], COUNTS["exact"]))
+        out.statistics = _with(out.statistics, name, pa.array([(out.statistics[name][0].as_py() or 0) & ~bit | instead], COUNTS["exact"]))
 
 
 def _with(table: pa.Table, name: str, column: pa.Array) -> pa.Table:
@@ -163,5 +181,5 @@ def _drop_bounds(out: Trimmed, identifier: int) -> None:
         parsed = parse_name(name)
         if parsed is not None and parsed.id == identifier and parsed.kind in BOUNDS:
             out.statistics = _with(out.statistics, name, pa.nulls(1, out.statistics.schema.field(name).type))
-    _unflag(out, identifier, LO_EXACT | HI_EXACT)
+    _unflag(out, identifier, LO_EXACT | HI_EXACT, NO_ROOM)
     out.dropped += 1

@@ -11,10 +11,12 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tamis.stats import values
 from tamis.stats.bounds import comparable
 from tamis.stats.decode import Decoder, reads_as
-from tamis.stats.encode import COUNTS, HI_EXACT, LO_EXACT, bound_name, count_name
+from tamis.stats.encode import COUNTS, HI_EXACT, LO_EXACT, VALUES, bound_name, count_name
 from tamis.types import DataType
+from tamis.types.arrow import to_arrow_type
 
 
 def union(table: pa.Table) -> pa.Table:
@@ -39,6 +41,10 @@ def _column(decoder: Decoder, column_id: int) -> Iterator[tuple[str, pa.Array]]:
         yield bound_name(column_id, target, "lo"), low
         yield bound_name(column_id, target, "hi"), high
         yield count_name(column_id, "exact"), pa.array([LO_EXACT * low_exact + HI_EXACT * high_exact], COUNTS["exact"])
+    target = _widest(decoder.value_types(column_id))
+    if target is not None:
+        found, kind_ = values.union(decoder.values(column_id, target), empty), pa.list_(to_arrow_type(target))
+        yield bound_name(column_id, target, VALUES), pa.array([found], kind_) if found is not None else pa.nulls(1, kind_)
     for kind in ("nulls", "nans", "count"):
         if kind in kinds:
             yield count_name(column_id, kind), _total(decoder.count(column_id, kind))

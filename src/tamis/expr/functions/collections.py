@@ -9,9 +9,10 @@ import pyarrow.compute as pc
 from tamis.expr.catalogue import Claim, Function, Partial, Signature, call, declare, overload, sugar
 from tamis.expr.coerce import brought, orders, wider
 from tamis.expr.functions.compare import compare
+from tamis.expr.functions.inside import descended, path_of
 from tamis.expr.tree import Call, Expr, Literal, Mode
 from tamis.expr.values import Datum, Evaluated, Mask, any_set, full, is_false, is_true, nulls, outcome, rows, truth
-from tamis.types import BOOLEAN, INTEGER, INTEGRAL, LONG, Array, Map
+from tamis.types import BOOLEAN, INTEGER, INTEGRAL, LONG, Array, DataType, Map, Struct
 
 
 def spread(x: Datum) -> tuple[np.ndarray, np.ndarray]:
@@ -47,7 +48,7 @@ def _element_resolve(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Si
     if len(args) != 2 or not isinstance(args[0].type, Array) or args[1].type not in INTEGRAL or args[1].type == LONG:
         return None
     element = args[0].type.element.type
-    return Signature((args[0], brought(args[1], INTEGER, mode, zone)), element) if orders(element) else None
+    return Signature((args[0], brought(args[1], INTEGER, mode, zone)), element) if orders(element) or isinstance(element, Struct) else None
 
 
 def _element(call_: Call, args: list[Datum]) -> Evaluated:
@@ -64,10 +65,18 @@ def _element(call_: Call, args: list[Datum]) -> Evaluated:
     null = _any_null(x, index)
     taken = x.values.take(pa.array(np.where(there, starts + at, 0), mask=~(there & ~null)))
     bad = ~there & ~null
+    taken = descended(taken, _inner(call_), path_of(call_))
     out = outcome(taken, bad, call_.mode, "[INVALID_ARRAY_INDEX] The array has no element there.")
     if call_.mode is not Mode.ANSI and any_set(zero & ~null) is not None:  # fails in every mode
         return Evaluated(out.values, zero & ~null, "[INVALID_INDEX_OF_ZERO] The index 0 is invalid.")
     return out
+
+
+def _inner(call_: Call) -> DataType:
+    """The type of an element (value)."""
+    kind = call_.args[0].type
+    assert isinstance(kind, Array | Map)
+    return kind.element.type if isinstance(kind, Array) else kind.value.type
 
 
 def _any_null(*arrays: Datum) -> Mask:
@@ -95,16 +104,22 @@ for _name, _catalyst in (("element", ("GetArrayItem",)), ("element_at", ("Elemen
     )
 
 
+@sugar("get")
+def _get(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Expr | None:  # noqa: ARG001
+    """``array[i]`` that gives NULL where there is none."""
+    return call("element", *args, mode=Mode.TRY, zone=zone) if len(args) == 2 else None
+
+
 def _key_resolve(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature | None:
     if len(args) != 2 or not isinstance(args[0].type, Map):
         return None
     key, value = args[0].type.key.type, args[0].type.value.type
-    if not (orders(key) and orders(value)) or wider(key, args[1].type) != key:
+    if not (orders(key) and (orders(value) or isinstance(value, Struct))) or wider(key, args[1].type) != key:
         return None
     return Signature((args[0], brought(args[1], key, mode, zone)), value)
 
 
-def _value_of(call_: Call, args: list[Datum]) -> Evaluated:  # noqa: ARG001
+def _value_of(call_: Call, args: list[Datum]) -> Evaluated:
     """The value under a key; NULL where the map has none."""
     n = rows(args)
     x = full(args[0], n)
@@ -112,7 +127,7 @@ def _value_of(call_: Call, args: list[Datum]) -> Evaluated:  # noqa: ARG001
     hit = np.asarray(is_true(equal))
     at = np.full(n, -1, np.int64)
     at[owner[hit][::-1]] = member[hit][::-1]
-    return Evaluated(x.items.take(pa.array(np.maximum(at, 0), mask=at < 0)))
+    return Evaluated(descended(x.items.take(pa.array(np.maximum(at, 0), mask=at < 0)), _inner(call_), path_of(call_)))
 
 
 declare(Function("map_value", _key_resolve, _value_of, catalyst=("GetMapValue",), rule="map_value"))

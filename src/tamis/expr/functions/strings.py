@@ -209,14 +209,14 @@ def _listed(inside: str) -> str | None:
 
 @sugar("rlike", "regexp", "regexp_like", catalyst=("RLike",))
 def _rlike(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Expr | None:
-    """A search for a few plain texts, at the beginning or anywhere. Other regular expressions are not looked into."""
+    """A search for a few plain texts, at the beginning or anywhere; other regular expressions as they are."""
     pattern = constant_text(args[1]) if len(args) == 2 else None
     if pattern is None or (text := as_text(args[0], mode, zone)) is None:
         return None
     first = pattern.startswith("^")
     found = alternatives(pattern[1:] if first else pattern)
     if found is None:
-        return None
+        return call("matches", text, args[1], mode=mode, zone=zone)
     tests = tuple(call("starts_with" if first else "contains", text, Literal(STRING, o), mode=mode, zone=zone) for o in found)
     return call("or", *tests) if len(tests) > 1 else tests[0]
 

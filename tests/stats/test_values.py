@@ -1,0 +1,130 @@
+"""The few values of a column: every value is in the set, through batches, unions and trimming; what cannot be a set is none."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tamis.stats import Collector, TableEvidence, union
+from tamis.stats.trim import _size, trim
+from tamis.stats.values import MOST, listable
+from tamis.types import DATE, DOUBLE, INTEGER, LONG, STRING, DataType, Field, Schema
+from tests.values import ATOMIC, column, kind_of
+
+LISTED = [t for t in ATOMIC if listable(t)]
+
+
+def schema_of(data_type: DataType) -> Schema:
+    return Schema((Field("c", data_type, id=7),))
+
+
+def collected(data_type: DataType, *batches: pa.Array) -> pa.Table:
+    collector = Collector(schema_of(data_type))
+    for values in batches:
+        collector.update(pa.record_batch([values], names=["c"]))
+    return collector.finish().append_column("rows", pa.array([sum(map(len, batches))]))
+
+
+def sets(table: pa.Table, data_type: DataType) -> list[list[object] | None]:
+    found = TableEvidence(table, schema_of(data_type)).values((7,))
+    return [None] * len(table) if found is None else found.to_pylist()
+
+
+@given(st.data())
+def test_every_value_is_in_the_set(data: st.DataObject) -> None:
+    data_type = data.draw(st.sampled_from(LISTED))
+    parts = [[data.draw(column(data_type)) for _ in range(data.draw(st.integers(1, 2)))] for _ in range(data.draw(st.integers(1, 3)))]
+    tables = [collected(data_type, *batches) for batches in parts]
+    together = union(pa.concat_tables(tables)).append_column("rows", pa.array([sum(t["rows"][0].as_py() for t in tables)]))
+    for table, batches in [*zip(tables, parts, strict=True), (together, [b for part in parts for b in part])]:
+        (found,) = sets(table, data_type)
+        if found is not None:
+            assert {v for b in batches for v in b.to_pylist()} - {None} <= set(found)
+
+
+@pytest.mark.parametrize("data_type", [t for t in ATOMIC if not listable(t)], ids=kind_of)
+def test_some_types_have_none(data_type: DataType) -> None:
+    assert not [name for name in Collector(schema_of(data_type)).finish().column_names if name.endswith("values")]
+
+
+def test_few_are_kept_and_many_are_not() -> None:
+    few, many = pa.array([f"v{i % MOST}" for i in range(5_000)] + [None]), pa.array([f"v{i % (MOST + 1)}" for i in range(5_000)])
+    (found,) = sets(collected(STRING, few, few), STRING)
+    assert found == sorted(found or [])
+    assert len(found or []) == MOST
+    assert sets(collected(STRING, many), STRING) == [None]
+    assert sets(collected(STRING, few.slice(0, 10), many), STRING) == [None]
+    assert sets(collected(STRING, pa.array(["a", "x" * 65])), STRING) == [None]
+    assert sets(collected(STRING, pa.array([b"\xff"]).view(pa.string())), STRING) == [None]
+    assert sets(collected(STRING, pa.nulls(3, pa.string())), STRING) == [None], "emptiness is a matter of counts"
+
+
+def test_a_union_knows_what_all_know() -> None:
+    def one(*values: str | None) -> pa.Table:
+        return collected(STRING, pa.array(values, pa.string()))
+
+    def both(*tables: pa.Table) -> list[object] | None:
+        whole = union(pa.concat_tables(tables, promote_options="default"))
+        return sets(whole.append_column("rows", pa.array([sum(t["rows"][0].as_py() for t in tables)])), STRING)[0]
+
+    assert both(one("b"), one("a", None)) == ["a", "b"]
+    assert both(one("b"), one(None)) == ["b"], "only NULLs: no say in values"
+    assert both(one("b"), one(*(str(i) for i in range(40)))) is None
+    assert both(one("b"), one("a").drop_columns(["7|string|values"])) is None
+
+
+BAD = {
+    "outside the bounds": {"7|long|lo": [1], "7|long|hi": [2], "7|long|values": [[1, 3]]},
+    "nothing": {"7|long|lo": [1], "7|long|hi": [2], "7|long|values": pa.array([[]], pa.list_(pa.int64()))},
+    "with a NULL": {"7|long|values": pa.array([[1, None]], pa.list_(pa.int64()))},
+    "of another type": {"7|long|values": [["a"]]},
+    "no list": {"7|long|values": [5]},
+    "of text": {"7|string|values": [["a"]]},
+    "said twice": {"7|long|values": [[1]], "7|integer|values": pa.array([[1]], pa.list_(pa.int32()))},
+    "too many": {"7|long|values": [list(range(MOST + 1))]},
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_what_cannot_be_is_unknown(case: str) -> None:
+    assert sets(pa.table({"rows": [10], **BAD[case]}), LONG) == [None]
+
+
+def test_a_widened_column_keeps_its_values() -> None:
+    table = pa.table({"rows": [2, 2], "7|integer|values": pa.array([[1, 2], None], pa.list_(pa.int32())), "7|long|values": [None, [2**40]]})
+    assert sets(table.slice(0, 1), LONG) == [[1, 2]]
+    assert sets(table, LONG) == [None, None], "under two types in one table: unknown"
+    assert sets(collected(INTEGER, pa.array([5, 5], pa.int32())), LONG) == [[5]]
+
+
+def test_a_column_younger_than_the_part_has_no_set() -> None:
+    table = collected(STRING, pa.array(["a"])).append_column("schema_id", pa.array([0], pa.int32()))
+    schemas = {0: Schema((Field("other", LONG, id=1),), schema_id=0), 1: Schema((Field("c", STRING, id=7),), schema_id=1)}
+    assert TableEvidence(table, schemas).values((7,)) in (None, pa.array([None], pa.list_(pa.string())))
+
+
+def test_values_go_before_bounds() -> None:
+    table = collected(STRING, pa.array(["aa", "bb", "cc"])).drop_columns(["rows"])
+    left = trim(table, {}, _size(trim(table, {}, 10**6)) - 1)
+    assert left.dropped == 1
+    assert left.statistics["7|string|values"].to_pylist() == [None]
+    assert left.statistics["7|string|lo"].to_pylist() == ["aa"]
+    kept = trim(table, {}, 20, frozenset({(7, "$")}))
+    assert kept.statistics["7|string|values"].to_pylist() == [None]
+
+
+def test_noise_is_no_set() -> None:
+    noise = pa.py_buffer(np.random.default_rng(5).bytes(4096))
+    offsets = pa.array([0, 2, 4], pa.int32())
+    for data_type in (LONG, DATE, DOUBLE):
+        arrow = (
+            pa.int64() if data_type == LONG else pa.date32() if data_type == DATE else pa.string() if data_type == STRING else pa.float64()
+        )
+        members = pa.Array.from_buffers(arrow, 4, [None, noise, noise] if arrow == pa.string() else [None, noise])
+        table = pa.table({"rows": [2, 2], f"7|{data_type.to_json()}|values": pa.ListArray.from_arrays(offsets, members)})
+        found = TableEvidence(table, schema_of(data_type)).values((7,))
+        assert found is None or len(found) == 2
+        union(table)
