@@ -116,3 +116,9 @@ def delete(table: tamis.Table, row_filter: str) -> int:
     if gone:
         commit(table.store, Proposal(operation=Operation("delete"), read_version=made.report.version, delete_rows=gone))
     return count
+
+
+def missing(table: tamis.Table, name: str = "ik") -> list[int]:
+    """Which loads are missing, by number."""
+    every = ids(table)
+    return sorted(every.index(segment) for segment in info(table, name).missing)

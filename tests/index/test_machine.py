@@ -11,28 +11,30 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 import tamis
-from tamis.errors import StoreUnavailable
+from tamis.errors import InvalidInput, StoreUnavailable
 from tests.index.tables import delete, failing, ids
 
 VALUES = st.one_of(st.none(), st.integers(-3, 12))
 ROWS = st.lists(st.tuples(VALUES, VALUES), min_size=1, max_size=12)
 FILTERS = (
-    "a = 3",
-    "a IS NULL",
-    "a <=> NULL",
-    "a > 4 AND b < 6",
-    "a = 1 OR b = 2",
-    "a IN (0, 2, 4, NULL)",
-    "b = 5 AND a <> 2",
-    "a + b = 4",
-    "b BETWEEN 2 AND 7",
+    "{a} = 3",
+    "{a} IS NULL",
+    "{a} <=> NULL",
+    "{a} > 4 AND {b} < 6",
+    "{a} = 1 OR {b} = 2",
+    "{a} IN (0, 2, 4, NULL)",
+    "{b} = 5 AND {a} <> 2",
+    "{a} + {b} = 4",
+    "{b} BETWEEN 2 AND 7",
 )
-INDEXES = {"ia": ["a"], "ib": ["b"], "iba": ["b", "a"]}
+INDEXES = {"ia": "a", "ib": "b", "iba": "ba"}
+USES = ("auto", "lookup", "plan")
 
 
 class Life(RuleBasedStateMachine):
@@ -44,6 +46,9 @@ class Life(RuleBasedStateMachine):
         self.path = Path(self.folder.name) / "t"
         self.built: dict[str, set[str]] = {}
         self.builds: dict[str, str] = {}
+        self.names = {"a": "a", "b": "b", "c": "c"}
+        """What columns are called now; c, which no index has, may be gone."""
+        self.turn = 0
 
     def teardown(self) -> None:
         self.folder.cleanup()
@@ -59,32 +64,38 @@ class Life(RuleBasedStateMachine):
 
     @initialize(rows=ROWS)
     def begin(self, rows: list[Any]) -> None:
-        tamis.create(self.path, pa.schema([("a", pa.int64()), ("b", pa.int64())]))
+        tamis.create(self.path, pa.schema([("a", pa.int64()), ("b", pa.int32()), ("c", pa.string())]))
         self.load(rows)
+
+    def data(self, rows: list[Any]) -> pa.Table:
+        """Rows under the names and types of now."""
+        schema = self.table.schema
+        columns = {"a": [a for a, _ in rows], "b": [b for _, b in rows], "c": [f"{a}" for a, _ in rows]}
+        return pa.table({now: pa.array(columns[was], schema.field(now).type) for was, now in self.names.items()})
 
     @rule(rows=ROWS)
     def load(self, rows: list[Any]) -> None:
         before = set(self.parts())
-        self.table.append(_table(rows))
+        self.table.append(self.data(rows))
         self._loaded(before, None)
 
     @rule(rows=ROWS, name=st.sampled_from([*INDEXES, None]))
     def load_with_a_failing_build(self, rows: list[Any], name: str | None) -> None:
         before = set(self.parts())
         with failing(name):
-            self.table.append(_table(rows))
+            self.table.append(self.data(rows))
         self._loaded(before, name or "*")
 
     @rule(rows=ROWS, value=st.integers(-3, 12))
     def overwrite_some(self, rows: list[Any], value: int) -> None:
         before = set(self.parts())
-        self.table.overwrite(_table(rows), row_filter=f"a = {value}")
+        self.table.overwrite(self.data(rows), row_filter=f"{self.names['a']} = {value}")
         self._loaded(before, None)
 
     @rule(rows=ROWS)
     def overwrite_all(self, rows: list[Any]) -> None:
         before = set(self.parts())
-        self.table.overwrite(_table(rows))
+        self.table.overwrite(self.data(rows))
         self._loaded(before, None)
 
     @rule()
@@ -95,7 +106,48 @@ class Life(RuleBasedStateMachine):
 
     @rule(value=st.integers(-3, 12))
     def delete_some(self, value: int) -> None:
-        delete(self.table, f"b = {value}")
+        delete(self.table, f"{self.names['b']} = {value}")
+
+    @rule(value=st.integers(-3, 12), column=st.sampled_from("ab"))
+    def update_some(self, value: int, column: str) -> None:
+        before = set(self.parts())
+        name = self.names[column]
+        self.table.update({name: f"{name} + 1"}, f"{self.names['a']} = {value}")
+        self._loaded(before, None)
+
+    @rule(column=st.sampled_from("ab"), at=st.integers(0, 3))
+    def rename(self, column: str, at: int) -> None:
+        if (name := f"{column}{at}") != self.names[column]:
+            self.table.alter().rename_column(self.names[column], name).commit()
+            self.names[column] = name
+
+    @rule()
+    def widen(self) -> None:
+        if self.table.schema.field(self.names["b"]).type == pa.int32():
+            self.table.alter().widen(self.names["b"], pa.int64()).commit()
+
+    @rule()
+    def drop_or_add_a_column(self) -> None:
+        if "c" in self.names:
+            self.table.alter().drop_column(self.names.pop("c")).commit()
+        else:
+            self.names["c"] = "c"
+            self.table.alter().add_column("c", pa.string(), default="'x'").commit()
+
+    @precondition(lambda self: self.built)
+    @rule(data=st.data())
+    def drop_an_indexed_column(self, data: st.DataObject) -> None:
+        name = data.draw(st.sampled_from(sorted(self.built)))
+        with pytest.raises(InvalidInput) as caught:
+            self.table.alter().drop_column(self.names[INDEXES[name][0]]).commit()
+        assert caught.value.code == "INDEXED_COLUMN"
+
+    @rule(data=st.data())
+    def restore(self, data: st.DataObject) -> None:
+        before = set(self.parts())
+        version = data.draw(st.integers(1, self.table.version))
+        self.table.restore(version, allow_dropped_columns=True)
+        self._loaded(before, None)
 
     @rule(name=st.sampled_from([*INDEXES]), build=st.sampled_from(["with_write", "deferred"]), fail=st.booleans())
     def create(self, name: str, build: str, fail: bool) -> None:
@@ -103,16 +155,19 @@ class Life(RuleBasedStateMachine):
             return
         self.built[name], self.builds[name] = set(), build
         if not fail:
-            self.table.create_index(name, INDEXES[name], build=build)
+            self.table.create_index(name, self.columns(name), build=build)
             if build == "with_write":
                 self.built[name] = set(self.parts())
             return
         try:
             with failing():
-                self.table.create_index(name, INDEXES[name], build=build)
+                self.table.create_index(name, self.columns(name), build=build)
         except StoreUnavailable:
             assert self.parts()
             assert build == "with_write"
+
+    def columns(self, name: str) -> list[str]:
+        return [self.names[column] for column in INDEXES[name]]
 
     @precondition(lambda self: self.built)
     @rule(data=st.data())
@@ -159,24 +214,24 @@ class Life(RuleBasedStateMachine):
             assert set(entry.covered) == set(parts.values()) - missing
             covered[entry.name] = set(entry.covered)
         assert set(covered) == set(self.built)
-        for row_filter in FILTERS:
+        self.turn += 1
+        for at, text in enumerate(FILTERS):
+            row_filter = text.format(**self.names)
             plain = table.scan(row_filter, options={"tamis.index.use": "off", "tamis.read.lazy": "off"}).to_arrow()
-            for use in ("auto", "lookup"):
-                scan = table.scan(row_filter, options={"tamis.index.use": use})
-                assert scan.to_arrow().equals(plain), (row_filter, use)
+            use = USES[(self.turn + at) % len(USES)]
+            for columns in (tuple(plain.column_names), (self.names["b"], self.names["a"])):
+                scan = table.scan(row_filter, columns, options={"tamis.index.use": use})
+                assert scan.to_arrow().equals(plain.select(columns)), (row_filter, columns, use)
                 assert scan.report is not None
                 for used in scan.report.indexes:
                     assert 0 < used.segments <= len(covered[used.name])
                     assert used.segments + used.missing <= len(set(parts.values()))
+            assert table.scan(row_filter, options={"tamis.index.use": use}).count() == len(plain), (row_filter, use)
 
     def _loaded(self, before: set[str], failed: str | None) -> None:
         for name in self.built:
             if self.builds[name] == "with_write" and failed not in (name, "*"):
                 self.built[name] |= set(self.parts()) - before
-
-
-def _table(rows: list[Any]) -> pa.Table:
-    return pa.table({"a": pa.array([a for a, _ in rows], pa.int64()), "b": pa.array([b for _, b in rows], pa.int64())})
 
 
 TestLife = Life.TestCase

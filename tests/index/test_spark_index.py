@@ -102,6 +102,57 @@ def test_builds_by_executors(lake: Any, monkeypatch: pytest.MonkeyPatch) -> None
     lake.sql("DROP INDEX jobs ON ix.db.t")
 
 
+def test_tasks_ask_for_themselves_and_rows_come_from_the_index_alone(lake: Any) -> None:
+    lake.sql("CALL ix.system.create_index(table => 'db.t', index => 'igk', columns => 'g, k')")
+    lake.sql("DELETE FROM ix.db.t WHERE k IN (41, 42)")
+    for where in ("k BETWEEN 40 AND 900 AND f >= 0", "g = 3 AND k < 2000", f"k = {key_in(1)}"):
+        assert answer(lake, where, "plan") == answer(lake, where, "off") != [], where
+    answer(lake, "k BETWEEN 40 AND 900 AND f >= 0", "plan")
+    report = tamis.reports()[0]
+    assert (report.parts["skipped_index"], report.bytes["index"] > 0, "each task asks" in report.index_reason) == (0, True, True)
+    query = "SELECT k, g FROM ix.db.t WITH ('tamis.index.use' = '{}') WHERE g = 3 AND k BETWEEN 40 AND 900 ORDER BY k"
+    found = {use: lake.sql(query.format(use)).collect() for use in ("off", "lookup", "plan")}
+    assert found["off"] == found["lookup"] == found["plan"] != []
+    alone = tamis.reports()[0]
+    assert (alone.bytes["leader"] + alone.bytes["follower"], alone.bytes["index"] > 0) == (0, True)
+    counts = [
+        lake.sql(f"SELECT count(*) FROM ix.db.t WITH ('tamis.index.use' = '{use}') WHERE k < 900").collect() for use in ("off", "plan")
+    ]
+    assert counts[0] == counts[1]
+    with pytest.raises(Exception, match="bogus"):
+        answer(lake, "k = 1", "bogus")
+    lake.sql("DROP INDEX igk ON ix.db.t")
+
+
+def test_json_paths(lake: Any) -> None:
+    lake.sql("CREATE TABLE ix.db.j (k BIGINT, s STRING, v VARIANT) USING tamis")
+    document = """concat('{"user": {"id": ', id * 3, ', "name": "n', id, '"}}')"""
+    for low in (0, 500):
+        lake.sql(f"INSERT INTO ix.db.j SELECT id, {document}, parse_json({document}) FROM range({low}, {low} + 500)")
+    lake.sql("CREATE INDEX iv ON ix.db.j (v) OPTIONS (path = 'user.id::bigint')")
+    lake.sql("CREATE INDEX both ON ix.db.j (s OPTIONS (path = '$.user.name'), k)")
+    lake.sql("CALL ix.system.create_index(table => 'db.j', index => 'ic', columns => 'v:user.name::string, k')")
+    for name, options in (
+        ("a", "(k) OPTIONS (path = 'x', soon = 'y')"),
+        ("b", "(k, v) OPTIONS (path = 'x')"),
+        ("c", "(k OPTIONS (as = 'x'))"),
+    ):
+        with pytest.raises(Exception, match="UNKNOWN_OPTION"):
+            lake.sql(f"CREATE INDEX {name} ON ix.db.j {options}")
+    listed = {r["name"]: list(r["columns"]) for r in lake.table("ix.db.j.indexes").collect()}
+    assert listed == {"iv": ["v:user.id::bigint"], "both": ["s:user.name", "k"], "ic": ["v:user.name::string", "k"]}
+    for where, index in (
+        ("v:user.id::bigint = 1200", "iv"),
+        ("get_json_object(s, '$.user.name') = 'n17'", "both"),
+        ("v:user.name::string = 'n700'", "ic"),
+        ("variant_get(v, '$.user.id', 'bigint') BETWEEN 30 AND 60", "iv"),
+    ):
+        query = f"SELECT k FROM ix.db.j WITH ('tamis.index.use' = '{{}}') WHERE {where} ORDER BY k"
+        assert lake.sql(query.format("off")).collect() == lake.sql(query.format("auto")).collect() != [], where
+        assert [entry["name"] for entry in tamis.reports()[0].indexes] == [index], where
+    lake.sql("DROP TABLE ix.db.j")
+
+
 def test_self_join_and_native(lake: Any) -> None:
     """Each side of a join has its own look-up; Spark's own reader is not chosen where an index says which rows to read."""
     a, b = key_in(0), key_in(1)

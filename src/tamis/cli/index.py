@@ -15,13 +15,17 @@ Name = Annotated[str, typer.Argument(metavar="INDEX", help="The name of the inde
 def create(
     table: Place,
     index: Name,
-    columns: Annotated[str, typer.Argument(metavar="COLUMNS", help="Columns or fields of structs, separated by commas.")],
+    columns: Annotated[
+        str, typer.Argument(metavar="COLUMNS", help="Columns, fields of structs or JSON paths (body:user.id::bigint), separated by commas.")
+    ],
     build: Annotated[str, typer.Option(help="with_write: with every load. deferred: when it is repaired.")] = "with_write",
     storage_option: Stored = None,
     json: Json = False,
 ) -> None:
     """Make a secondary index, and build it for what is there."""
-    done = _open(table, storage_option).create_index(index, names(columns), build=build)
+    from tamis.index.paths import split
+
+    done = _open(table, storage_option).create_index(index, split(columns), build=build)
     _told(done, json, f"Made the index {index}; {done.bytes_written:,} bytes were written.")
 
 

@@ -8,17 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
 
 from tamis.errors import InvalidInput, StoreUnavailable
 from tamis.exec import WriteSpec, sorted_batches, write_parts
-from tamis.expr import Column
+from tamis.expr import Call, Column
 from tamis.expr.evaluate import read as read_column
 from tamis.files import PartRef
 from tamis.index.define import schema_of
+from tamis.index.paths import UNSURE, source, values
 from tamis.index.record import FOLDER
 from tamis.read import ReadCounters, ReadSpec, read_part
 from tamis.state import Head, IndexDefinition, Store
@@ -33,8 +34,26 @@ BLOCK_ROWS = 16_384
 """A look-up reads the footer of a part and a block or two: together they are smallest about here (docs/design/0013)."""
 SORT_MEMORY = 256 * 2**20
 
-Run = Callable[[Sequence[tuple[int, PartRef]], "BuildSpec"], list[pa.Table]]
-"""How a build runs: here, or as a job. Given base parts with their ordinals, gives manifest rows of index parts."""
+
+class Work(Protocol):
+    """What makes index parts; picklable."""
+
+    @property
+    def rows(self) -> int:
+        """How many entries there will be, at most."""
+        ...
+
+    def manifests(self) -> list[pa.Table]:
+        """Does it, in this process and in bounded memory; manifest rows of index parts."""
+        ...
+
+    def cut(self, count: int) -> Sequence[Work]:
+        """As at most ``count`` pieces, each of which makes a sorted run of its own."""
+        ...
+
+
+Run = Callable[[Work], list[pa.Table]]
+"""How such work runs: here, or by the tasks of a job."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +62,8 @@ class BuildSpec:
 
     read: ReadSpec
     write: WriteSpec
-    columns: tuple[Column, ...]
-    """The indexed columns, in the order of the index's schema."""
+    columns: tuple[Column | Call, ...]
+    """The indexed columns, and paths into documents, in the order of the index's schema."""
 
 
 def build_failed(message: str, name: str, remedy: str) -> StoreUnavailable:
@@ -66,7 +85,7 @@ def build_spec(store: Store, head: Head, index: IndexDefinition) -> BuildSpec:
     read = ReadSpec(
         url=store.url,
         storage_options=dict(store.options),
-        schema=replace(base, fields=_pruned(base.fields, index.columns)),
+        schema=replace(base, fields=_pruned(base.fields, [path[:-1] if path[-1] in index.by_path else path for path in index.columns])),
         part_schemas={s.schema_id: s for s in head.schemas},
     )
     write = WriteSpec(
@@ -80,7 +99,10 @@ def build_spec(store: Store, head: Head, index: IndexDefinition) -> BuildSpec:
         run_id=new_id(),
         folder=FOLDER,
     )
-    columns = tuple(Column(base.by_id[path[-1]].type, path, base.by_id[path[-1]].name) for path in index.columns)
+    columns = tuple(
+        source(index, path, base) if path[-1] in index.by_path else Column(base.by_id[path[-1]].type, path, base.by_id[path[-1]].name)
+        for path in index.columns
+    )
     return BuildSpec(read, write, columns)
 
 
@@ -96,10 +118,33 @@ def _pruned(fields: Iterable[Field], paths: Sequence[tuple[int, ...]]) -> tuple[
     return tuple(out)
 
 
-def run_here(parts: Sequence[tuple[int, PartRef]], spec: BuildSpec) -> list[pa.Table]:
-    """The index parts of base ``parts`` (each with its ordinal), in bounded memory; a manifest row each."""
-    rows = sorted_batches(_entries(parts, spec), spec.write.schema, spec.write.cluster_by, SORT_MEMORY)
-    return list(write_parts(rows, spec.write))
+@dataclass(frozen=True, slots=True)
+class Build:
+    """The index parts of base ``parts``, each with its ordinal."""
+
+    parts: Sequence[tuple[int, PartRef]]
+    spec: BuildSpec
+
+    @property
+    def rows(self) -> int:
+        return sum(ref.rows for _, ref in self.parts)
+
+    def manifests(self) -> list[pa.Table]:
+        return in_order(_entries(self.parts, self.spec), self.spec.write)
+
+    def cut(self, count: int) -> Sequence[Build]:
+        step = max(min(count, len(self.parts)), 1)
+        return [replace(self, parts=self.parts[at::step]) for at in range(step)]
+
+
+def in_order(entries: Iterator[pa.RecordBatch], spec: WriteSpec) -> list[pa.Table]:
+    """Entries sorted and written as index parts, in bounded memory; a manifest row each."""
+    return list(write_parts(sorted_batches(entries, spec.schema, spec.cluster_by, SORT_MEMORY), spec))
+
+
+def run_here(work: Work) -> list[pa.Table]:
+    """In this process."""
+    return work.manifests()
 
 
 def _entries(parts: Sequence[tuple[int, PartRef]], spec: BuildSpec) -> Iterator[pa.RecordBatch]:
@@ -109,9 +154,18 @@ def _entries(parts: Sequence[tuple[int, PartRef]], spec: BuildSpec) -> Iterator[
         start = 0
         for batch in read_part(physical(ref), spec.read, ReadCounters()):
             found = dict(zip(tops, batch.columns, strict=True))
-            values = [_array(read_column(found, column), f.type) for column, f in zip(spec.columns, target, strict=False)]
+            arrays, doubt = [], np.zeros(len(batch), dtype=np.bool_)
+            for column, f in zip(spec.columns, target, strict=False):
+                if isinstance(column, Call):
+                    array, unknown = values(column, found, len(batch))
+                    doubt |= unknown
+                else:
+                    array = read_column(found, column)
+                arrays.append(_array(array, f.type))
+            flag = [pa.array(doubt)] if UNSURE in spec.write.schema.by_id else []
             rows = pa.array(np.arange(start, start + len(batch), dtype=np.int32))
-            yield pa.RecordBatch.from_arrays([*values, pa.array(np.full(len(batch), ordinal, dtype=np.int32)), rows], schema=target)
+            parts = pa.array(np.full(len(batch), ordinal, dtype=np.int32))
+            yield pa.RecordBatch.from_arrays([*arrays, *flag, parts, rows], schema=target)
             start += len(batch)
         if start != ref.rows:
             raise build_failed(f"Part {ref.part_id} gave {start} rows instead of {ref.rows}.", ref.part_id, "Verify the table.")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import exp
 from typing import Any
 
@@ -22,16 +23,20 @@ from tamis.expr import Call, Expr, Moving, columns, supported
 from tamis.index.candidates import Bools, Candidates
 from tamis.index.cover import Coverage, coverage
 from tamis.index.lookup import Lookup, TooMany
+from tamis.index.paths import UNSURE, keyed
 from tamis.index.record import entries
-from tamis.read import ReadCounters
+from tamis.index.shared import SharedLookup
+from tamis.read import ReadCounters, evidence_of
 from tamis.state import IndexDefinition, Snapshot, Store
-from tamis.stats import TableEvidence
+from tamis.types import Schema
 
 CHEAP_BYTES = 512 * 2**10
 """What a look-up may always read: about what a request costs."""
 MOST_SHARE = 0.2
 """A filter that keeps more of the rows has hits in every block."""
 LEAST_LIMIT = 1_024
+DRIVER_HITS = 1_000_000
+"""Of more, those who read the parts ask for themselves: the driver's memory stays as it is."""
 HITS_PER_BLOCK = 4
 """Hits for each block of the base from which nearly every block has one, if they lie scattered."""
 
@@ -53,12 +58,15 @@ class Outcome:
     used: list[Used] = field(default_factory=list)
     reason: str = "there is no index"
     counters: ReadCounters = field(default_factory=ReadCounters)
+    shared: tuple[SharedLookup, ...] = ()
+    """What is left to those who read the parts."""
 
 
 def choose(
     snapshot: Snapshot,
     store: Store,
     conjuncts: Sequence[Expr],
+    selected: Schema,
     parts: pa.Table,
     keep: Bools,
     *,
@@ -76,7 +84,7 @@ def choose(
     if not keep.any():
         return Outcome(nothing, reason="statistics leave nothing to read")
     try:
-        return _Choice(snapshot, store, conjuncts, parts, keep, use, now).outcome()
+        return _Choice(snapshot, store, conjuncts, selected, parts, keep, use, now).outcome()
     except Exception as error:  # noqa: BLE001  # an index is advice: no problem with it may fail a query
         return Outcome(nothing, reason=f"the indexes could not be used: {error}")
 
@@ -89,11 +97,16 @@ class _Choice:
         snapshot: Snapshot,
         store: Store,
         conjuncts: Sequence[Expr],
+        selected: Schema,
         parts: pa.Table,
         keep: Bools,
         use: str,
         now: tuple[int, int],
     ) -> None:
+        self._selected = selected
+        self._shared: list[SharedLookup] = []
+        self._left = np.zeros(len(parts), dtype=np.bool_)
+        """The parts that a shared look-up answers for."""
         self._snapshot, self._store, self._conjuncts, self._parts = snapshot, store, tuple(conjuncts), parts
         self._keep, self._now, self._use = keep, now, use.lower()
         named = self._use not in {"auto", "lookup", "plan"}
@@ -109,65 +122,81 @@ class _Choice:
         found = Candidates.nothing(len(self._parts))
         if not self._indexes:
             return Outcome(found, reason=f"there is no index {self._use!r}")
-        fails = self._failing()
-        for index in self._ranked(fails):
-            mine = tuple(self._conjuncts[at] for at in self._usable(index, fails))
-            found = self._and(found, index, mine)
+        for index in self._ranked():
+            found = self._and(found, index, self._usable(index))
         for at, conjunct in enumerate(self._conjuncts):
-            if any(fails[: at + 1]) or not self._splits(conjunct):
-                continue
-            found = found & self._any_leg(conjunct)
+            if self._splits(conjunct) and not any(self._fails[: at + 1]):
+                found = found & self._any_leg(conjunct)
         reason = "; ".join(dict.fromkeys(self._why))
         if self._used:
-            reason = "; ".join(filter(None, ["used " + ", ".join(self._used), reason]))
-        return Outcome(found, list(self._used.values()), reason or "the filter is about no indexed column", self._counters)
+            reason = "; ".join(filter(None, ["used " + ", ".join(self._used), self._how(), reason]))
+        reason = reason or "the filter is about no indexed column"
+        return Outcome(found, list(self._used.values()), reason, self._counters, tuple(self._shared))
+
+    def _how(self) -> str:
+        """How the rows of shared look-ups are found."""
+        return "; ".join(
+            f"each task asks {shared.name} about its own parts"
+            if shared.columns is None
+            else f"rows come from {shared.name} alone: it holds every column"
+            for shared in self._shared
+        )
 
     # --- which conjuncts ---
 
-    def _failing(self) -> list[bool]:
+    @cached_property
+    def _fails(self) -> list[bool]:
         """For each conjunct: whether it may fail on a row of the parts in question that reaches it."""
         try:
-            schemas = {schema.schema_id: schema for schema in self._snapshot.head.schemas}
-            masks = may_fail(self._conjuncts, TableEvidence(self._parts, schemas), now=self._now)
+            masks = may_fail(self._conjuncts, evidence_of(self._parts, self._schemas), now=self._now)
             return [bool((mask & self._keep).any()) for mask in masks]
         except Exception:  # noqa: BLE001  # what is not known may fail
             return [True] * len(self._conjuncts)
 
+    @cached_property
+    def _schemas(self) -> dict[int, Schema]:
+        return {schema.schema_id: schema for schema in self._snapshot.head.schemas}
+
     def _on(self, index: IndexDefinition, expr: Expr) -> bool:
         """Whether an expression can be run on the index's entries."""
-        paths = columns(expr)
+        paths = set(columns(self._said(index, expr))) - {(UNSURE,)}
         fixed = self._now[0] == self._now[1] or not any(isinstance(node, Moving) for node in expr.walk())
-        return bool(paths) and set(paths) <= set(index.columns) and supported(expr) and fixed
+        return bool(paths) and paths <= set(index.columns) and supported(expr) and fixed
 
-    def _usable(self, index: IndexDefinition, fails: Sequence[bool]) -> list[int]:
+    def _said(self, index: IndexDefinition, expr: Expr) -> Expr:
+        """The same of the index's entries, where paths into documents are columns."""
+        schema = self._snapshot.head.schema
+        return expr if schema is None else keyed(expr, index, schema)
+
+    def _usable(self, index: IndexDefinition) -> list[int]:
         """The conjuncts that the index may drop rows by, in order: up to the first of the others that can fail."""
         out = []
         for at, conjunct in enumerate(self._conjuncts):
             if self._on(index, conjunct):
                 out.append(at)
-            elif fails[at]:
+            elif self._fails[at]:
                 break
         return out
 
-    def _ranked(self, fails: Sequence[bool]) -> list[IndexDefinition]:
+    def _ranked(self) -> list[IndexDefinition]:
         """Indexes that the filter is about, the best fit first: the most conjuncts, then the fewest columns, then the leading column."""
-        about = [(index, self._usable(index, fails)) for index in self._indexes]
+        about = [(index, self._usable(index)) for index in self._indexes]
         scored = []
         for index, mine in about:
             if not mine:
                 continue
-            named = {path for at in mine for path in columns(self._conjuncts[at])}
+            named = {path for at in mine for path in columns(self._said(index, self._conjuncts[at]))} - {(UNSURE,)}
             scored.append((-len(named), len(index.columns), index.columns[0] not in named, index.name, index))
         return [entry[-1] for entry in sorted(scored, key=lambda entry: entry[:-1])]
 
     # --- AND ---
 
-    def _and(self, found: Candidates, index: IndexDefinition, mine: tuple[Expr, ...]) -> Candidates:
+    def _and(self, found: Candidates, index: IndexDefinition, usable: Sequence[int]) -> Candidates:
         """``found`` and what this index says, where that is worth asking: of segments not answered for yet, and of all where much is left."""
-        open_parts = self._keep & ~found.known
+        open_parts = self._keep & ~found.known & ~self._left
         if found.hits > LEAST_LIMIT or self._use == index.name.lower():
-            open_parts = self._keep & ~found.empty
-        more = self._ask(index, mine, open_parts)
+            open_parts = self._keep & ~found.empty & ~self._left
+        more = self._ask(index, tuple(self._conjuncts[at] for at in usable), open_parts, alone=len(usable) == len(self._conjuncts))
         return found if more is None else found & more
 
     # --- OR ---
@@ -210,42 +239,73 @@ class _Choice:
 
     def _excluded(self, leg: Expr) -> Bools:
         """The parts that statistics exclude for this leg alone."""
-        schemas = {schema.schema_id: schema for schema in self._snapshot.head.schemas}
-        none: Bools = decide([leg], TableEvidence(self._parts, schemas), now=self._now).none
+        none: Bools = decide([leg], evidence_of(self._parts, self._schemas), now=self._now, reasons=False).none
         return none & self._keep
 
     # --- one look-up ---
 
-    def _ask(self, index: IndexDefinition, mine: tuple[Expr, ...], wanted: Bools) -> Candidates | None:
-        """The candidates of the covered parts in ``wanted``; None where the index cannot help, or would not pay."""
+    def _ask(self, index: IndexDefinition, mine: tuple[Expr, ...], wanted: Bools, *, alone: bool | None = None) -> Candidates | None:
+        """The candidates of the covered parts in ``wanted``; None where the index cannot help, would not pay, or is asked by those who read the parts.
+
+        ``alone``: whether these are all conjuncts; None where the answer is needed here.
+        """
         covered = self._coverage(index)
+        mine = tuple(self._said(index, conjunct) for conjunct in mine)
         lookup = Lookup(self._snapshot, self._store, covered, mine, wanted, self._now, self._counters)
         if not lookup.asked.any():
             if wanted.any():
                 self._why.append(f"{index.name} covers none of the segments")
             return None
+        alone, asked_here = alone is True and not any(self._fails), alone is None
+        columns, shared, found = self._covering(index, lookup) if alone else None, None, None
         try:
             limit = None
             if not self._forced:
-                if (why := self._unpaying(lookup, mine)) is not None:
+                if (why := self._unpaying(lookup, mine, covering=columns is not None)) is not None:
                     self._why.append(f"{index.name} would not pay: {why}")
                     return None
                 limit = self._limit(lookup.asked)
-            found = lookup.run(limit)
+            large = self._large(lookup, covering=columns is not None)
+            if not asked_here and (columns is not None or large):
+                shared = lookup.shared(columns)
+            if shared is None or not large:
+                found = lookup.run(limit) if shared is None else lookup.run_shared(shared)
         except TooMany:
             self._why.append(f"{index.name} would not pay: it found more than {limit:,} rows")
             return None
         except TamisError as error:
             self._why.append(f"{index.name} cannot be read: {error.message}")
             return None
+        if shared is not None:
+            self._shared.append(shared)
+            self._left |= lookup.asked
+        self._tell(index, lookup.asked, wanted)
+        return found
+
+    def _tell(self, index: IndexDefinition, asked: Bools, wanted: Bools) -> None:
+        """Notes that the index answers for the segments of ``asked``."""
         segments = self._parts["segment"].to_numpy()
-        answered = len(np.unique(segments[lookup.asked]))
+        answered = len(np.unique(segments[asked]))
         left = len(np.unique(segments[wanted])) - answered
         before = self._used.get(index.name)
         self._used[index.name] = Used(
             index.name, max(answered, before.segments if before else 0), max(left, before.missing if before else 0)
         )
-        return found
+
+    def _large(self, lookup: Lookup, *, covering: bool) -> bool:
+        """Whether those who read the parts should ask: the result is large, or ``plan`` says so. Where its values are read too, sooner: nothing is pruned by it."""
+        most = self._limit(lookup.asked) if covering else DRIVER_HITS
+        return self._use == "plan" or (not self._forced and lookup.estimate.hits > most)
+
+    def _covering(self, index: IndexDefinition, lookup: Lookup) -> Schema | None:
+        """The selected columns, where the index holds them all as they are asked for."""
+        held = lookup.schemas[max(lookup.schemas)].by_id if lookup.schemas else {}
+        if UNSURE in held:  # an entry may be more than a match
+            return None
+        tops = {path[0] for path in index.columns if len(path) == 1}
+        if not all(f.id in tops and f.id in held and held[f.id].type == f.type for f in self._selected):
+            return None
+        return self._selected
 
     def _coverage(self, index: IndexDefinition) -> Coverage:
         if index.index_id not in self._covered:
@@ -260,20 +320,20 @@ class _Choice:
     def _blocks(self, asked: Bools) -> int:
         return int(pc.sum(pc.list_value_length(self._parts["blocks"].filter(pa.array(asked)))).as_py() or 0)
 
-    def _unpaying(self, lookup: Lookup, mine: tuple[Expr, ...]) -> str | None:
+    def _unpaying(self, lookup: Lookup, mine: tuple[Expr, ...], *, covering: bool) -> str | None:
         """Why the look-up would cost more than it saves, as far as can be told before; None where it should pay."""
-        estimate = lookup.estimate()
+        estimate = lookup.estimate
         rows, size = self._sum("rows", lookup.asked), self._sum("bytes", lookup.asked)
         if estimate.hits > max(MOST_SHARE * rows, LEAST_LIMIT):
             return f"the filter keeps about {min(100 * estimate.hits / max(rows, 1), 100):.0f} % of the rows"
-        if estimate.hits > self._limit(lookup.asked):
+        if estimate.hits > self._limit(lookup.asked) and not covering:
             return f"about {estimate.hits:,} rows lie in nearly every block"
         if estimate.bytes <= CHEAP_BYTES:
             return None
         fields = self._snapshot.head.schema.fields if self._snapshot.head.schema else ()
-        leading = {path[0] for conjunct in mine for path in columns(conjunct)}
+        leading = {path[0] for conjunct in mine for path in columns(conjunct)} - {UNSURE}
         leaders = size * len(leading) / max(len(fields), 1)
-        saved = leaders * exp(-estimate.hits / max(self._blocks(lookup.asked), 1))
+        saved = leaders * (1.0 if covering else exp(-estimate.hits / max(self._blocks(lookup.asked), 1)))
         return None if estimate.bytes < saved else f"it would read {estimate.bytes:,} bytes to save about {int(saved):,}"
 
     def _sum(self, name: str, asked: Bools) -> int:

@@ -33,6 +33,8 @@ class Coverage:
     """Of one index over some live parts (``Snapshot.parts``) of a version."""
 
     index: IndexDefinition
+    part_ids: pa.StringArray
+    """Of the parts that were looked at."""
     built: list[IndexSegment]
     owner: Ints
     """Per part: the place in ``built`` of the index segment that answers for it; -1 where its segment is not covered."""
@@ -76,7 +78,18 @@ def coverage(snapshot: Snapshot, index: IndexDefinition, parts: pa.Table, known:
     count = len(snapshot.segments)
     missing = np.bincount(segment[owner < 0], minlength=count) > 0
     covered = (np.bincount(segment, minlength=count) > 0) & ~missing
-    return Coverage(index, built, np.where(covered[segment], owner, -1), ordinal, owner, covered, missing, reasons, problem)
+    return Coverage(
+        index,
+        parts["part_id"].combine_chunks(),
+        built,
+        np.where(covered[segment], owner, -1),
+        ordinal,
+        owner,
+        covered,
+        missing,
+        reasons,
+        problem,
+    )
 
 
 def _owners(ids: list[pa.Array], parts: pa.Table) -> tuple[Ints, Ints]:

@@ -14,12 +14,12 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.errors import TamisError
-from tamis.exec import sorted_batches, write_parts
+from tamis.exec import WriteSpec
 from tamis.files import PartRef
-from tamis.index.build import SORT_MEMORY, BuildSpec, Run, build_spec, check_not_told_to_fail, run_here
+from tamis.index.build import Build, Run, build_spec, check_not_told_to_fail, in_order, run_here
 from tamis.index.cover import coverage
 from tamis.index.define import PART, schemas_of
-from tamis.index.record import IndexSegment, built, entries, unbuilt
+from tamis.index.record import built, entries, unbuilt
 from tamis.read import ReadCounters, ReadSpec, read_part
 from tamis.state import Head, IndexDefinition, Snapshot, Store
 
@@ -59,7 +59,7 @@ def entry(store: Store, head: Head, index: IndexDefinition, refs: Sequence[PartR
     """Builds an index segment that covers ``refs``; its entry. Raises whatever goes wrong: then nothing is said to be covered."""
     check_not_told_to_fail(index, told)
     spec = build_spec(store, head, index)
-    manifest = _stacked(run(list(enumerate(refs)), spec))
+    manifest = _stacked(run(Build(list(enumerate(refs)), spec)))
     return built(store, index.index_id, spec.write.schema.schema_id, manifest, [ref.part_id for ref in refs])
 
 
@@ -75,7 +75,7 @@ class Merged:
     remove: tuple[str, ...]
 
 
-def merged(snapshot: Snapshot, store: Store, index: IndexDefinition, least: int = MERGE_FROM) -> Merged | None:
+def merged(snapshot: Snapshot, store: Store, index: IndexDefinition, least: int = MERGE_FROM, run: Run = run_here) -> Merged | None:
     """The small index segments of ``index`` as one, where there are at least ``least``. Entries of base parts that are no longer there are left out."""
     schemas = schemas_of(index, snapshot.head)
     if snapshot.head.schema is None or snapshot.head.schema.schema_id not in schemas:
@@ -87,33 +87,47 @@ def merged(snapshot: Snapshot, store: Store, index: IndexDefinition, least: int 
     ]
     if len(small) < least:
         return None
-    found = coverage(snapshot, index, snapshot.parts(None, frozenset()), small)
-    owned = [np.flatnonzero(found.holder == at) for at in range(len(found.built))]
-    ids = snapshot.parts(None, frozenset())["part_id"].combine_chunks()
-    spec = build_spec(store, snapshot.head, index)
-    maps, covers = [], list[str]()
-    for at, mine in enumerate(owned):
-        place = np.full(len(found.built[at].covers(store)), -1, dtype=np.int32)
+    parts = snapshot.parts(None, frozenset())
+    found = coverage(snapshot, index, parts, small)
+    ids = parts["part_id"].combine_chunks()
+    sources, covers = [], list[str]()
+    for at, segment in enumerate(found.built):
+        mine = np.flatnonzero(found.holder == at)
+        place = np.full(len(segment.covers(store)), -1, dtype=np.int32)
         place[found.ordinal[mine]] = np.arange(len(covers), len(covers) + len(mine))
-        maps.append(place)
+        sources.append((refs_of(segment.manifest(store, frozenset())), place))
         covers += ids.take(pa.array(mine)).to_pylist()
     gone = tuple(e.segment_id for e in small)
     if not covers:
         return Merged({}, gone)
-    rows = sorted_batches(_rows(store, found.built, maps, schemas, spec), spec.write.schema, spec.write.cluster_by, SORT_MEMORY)
-    manifest = _stacked(list(write_parts(rows, spec.write)))
-    return Merged(built(store, index.index_id, spec.write.schema.schema_id, manifest, covers), gone)
+    write = build_spec(store, snapshot.head, index).write
+    read = ReadSpec(url=store.url, storage_options=dict(store.options), schema=write.schema, part_schemas=schemas)
+    manifest = _stacked(run(Merge(sources, read, write)))
+    return Merged(built(store, index.index_id, write.schema.schema_id, manifest, covers), gone)
 
 
-def _rows(
-    store: Store, segments: Sequence[IndexSegment], maps: Sequence[np.ndarray[Any, Any]], schemas: dict[int, Any], spec: BuildSpec
-) -> Iterator[pa.RecordBatch]:
-    """The entries of index segments whose base part has a new ordinal, under it."""
-    read = ReadSpec(url=store.url, storage_options=dict(store.options), schema=spec.write.schema, part_schemas=schemas)
-    at = next(i for i, f in enumerate(spec.write.schema) if f.id == PART)
-    for segment, place in zip(segments, maps, strict=True):
-        for ref in refs_of(segment.manifest(store, frozenset())):
-            for batch in read_part(ref, read, ReadCounters()):
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """Index parts written anew as one sorted run. ``sources``: parts of an index segment, and for each base part that it covers the new ordinal (-1: left out)."""
+
+    sources: Sequence[tuple[Sequence[PartRef], np.ndarray[Any, np.dtype[np.int32]]]]
+    read: ReadSpec
+    write: WriteSpec
+
+    @property
+    def rows(self) -> int:
+        return sum(ref.rows for refs, _ in self.sources for ref in refs)
+
+    def manifests(self) -> list[pa.Table]:
+        return in_order(self._entries(), self.write)
+
+    def cut(self, count: int) -> Sequence[Merge]:  # noqa: ARG002  # a merge is for making one run of many
+        return [self]
+
+    def _entries(self) -> Iterator[pa.RecordBatch]:
+        at = next(i for i, f in enumerate(self.write.schema) if f.id == PART)
+        for refs, place in self.sources:
+            for batch in (batch for ref in refs for batch in read_part(ref, self.read, ReadCounters())):
                 ordinals = place[batch.column(at).to_numpy()]
                 moved = batch.set_column(at, batch.schema.field(at), pa.array(ordinals, pa.int32()))
                 yield moved if (ordinals >= 0).all() else moved.filter(pa.array(ordinals >= 0))

@@ -6,7 +6,7 @@ are dead, or that another index segment answers for, are left out.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -18,15 +18,18 @@ import pyarrow as pa
 from tamis.domain import Decision, decide
 from tamis.expr import Call, Column, Expr
 from tamis.files import PartRef, open_part
+from tamis.files.recent import Recent
 from tamis.index.candidates import Bools, Candidates, Ints
 from tamis.index.cover import Coverage
 from tamis.index.define import PART, ROW, schemas_of
 from tamis.index.keep import refs_of
-from tamis.read import ReadCounters, ReadSpec, read_part
+from tamis.index.paths import UNSURE
+from tamis.index.shared import SharedLookup
+from tamis.read import ReadCounters, ReadSpec, block_evidence, evidence_of, read_part
 from tamis.state import Snapshot, Store
 from tamis.state.merge import stack
-from tamis.stats import TableEvidence
 from tamis.types import Schema
+from tamis.world import new_id
 
 FEW_ROWS = 32_768
 """Entries that are read without asking first what they would cost."""
@@ -35,6 +38,9 @@ SAMPLE = 32
 EDGE = 16
 """Hits that are expected of a block at the edge of a range: what an equality finds is not known before."""
 THREADS = 4
+
+
+_manifests = Recent[pa.Table](8 * 2**20)
 
 
 class TooMany(Exception):
@@ -62,7 +68,7 @@ class Lookup:
     counters: ReadCounters = field(default_factory=ReadCounters)
 
     @cached_property
-    def schemas(self) -> dict[int, Schema]:
+    def schemas(self) -> Mapping[int, Schema]:
         return schemas_of(self.covered.index, self.snapshot.head)
 
     @cached_property
@@ -81,23 +87,33 @@ class Lookup:
 
     @cached_property
     def _ids(self) -> frozenset[int]:
-        return frozenset(path[-1] for path in self.covered.index.columns)
+        return frozenset((*(path[-1] for path in self.covered.index.columns), UNSURE))
 
     @cached_property
     def _parts(self) -> tuple[list[PartRef], Ints, Decision]:
         """Index parts that statistics leave, the place in ``covered.built`` of each, and what was decided about them."""
-        tables = []
-        for at in self._used:
-            table = self.covered.built[at].manifest(self.snapshot.store, self._ids)
-            tables.append(table.append_column("entry", pa.array(np.full(len(table), at, dtype=np.int64))))
-        table = stack(tables).combine_chunks()
-        decision = decide(self._flat, TableEvidence(table, self.schemas), now=self.now)
+        table = self._manifest()
+        decision = decide(self._flat, evidence_of(table, self.schemas), now=self.now, reasons=False)
         alive = ~decision.none
         every = (decision.all & alive)[alive]
         left = table.filter(pa.array(alive))
         refs = [replace(ref, all_match=bool(sure)) for ref, sure in zip(refs_of(left), every, strict=True)]
         return refs, left["entry"].to_numpy(), decision
 
+    def _manifest(self) -> pa.Table:
+        """All parts of the index segments that are used, with their statistics and the place in ``covered.built`` of each."""
+        key = (self.store.url, self._ids, *((at, self.covered.built[at].segment_id) for at in self._used))
+        table = _manifests.get(key)
+        if table is None:
+            tables = []
+            for at in self._used:
+                one = self.covered.built[at].manifest(self.snapshot.store, self._ids)
+                tables.append(one.append_column("entry", pa.array(np.full(len(one), at, dtype=np.int64))))
+            table = stack(tables).combine_chunks()
+            _manifests.put(key, table, table.nbytes)
+        return table
+
+    @cached_property
     def estimate(self) -> Estimate:
         """From statistics of index parts and of their blocks. Reads footers."""
         refs, _, _ = self._parts
@@ -116,9 +132,7 @@ class Lookup:
         self.counters.bytes_leader += part.io.bytes
         self.counters.requests += part.io.requests
         rows = np.asarray(part.block_rows)
-        table = part.statistics(self._ids)
-        table = table.append_column("schema_id", pa.array([ref.schema_id] * len(table), pa.int32()))
-        decision = decide(self._flat, TableEvidence(table, self.schemas), now=self.now)
+        decision = decide(self._flat, block_evidence(part, ref, self.store.url, self._ids, self.schemas), now=self.now, reasons=False)
         alive = ~decision.none
         every = decision.all & alive
         blocks = [int(b) for b in np.flatnonzero(alive)]
@@ -127,7 +141,7 @@ class Lookup:
     def run(self, limit: int | None) -> Candidates:
         """The candidates. Raises ``TooMany`` where there are more than ``limit``, and what reading raises."""
         refs, entries, _ = self._parts
-        spec = self.spec
+        spec = self.spec()
         places = {at: self._places(at) for at in self._used}
         found: list[tuple[Ints, Ints]] = []
         total = 0
@@ -154,14 +168,42 @@ class Lookup:
         empty = np.empty(0, dtype=np.int64)
         return Candidates.of(self.asked, np.concatenate([empty, *(p for p, _ in found)]), np.concatenate([empty, *(r for _, r in found)]))
 
-    @property
-    def spec(self) -> ReadSpec:
-        """How positions are read: an index part's ordinal and row, of entries that the filter keeps or fails on."""
+    def shared(self, columns: Schema | None) -> SharedLookup:
+        """The same look-up, left to those who read the base parts. ``columns``: the reader's, where the index holds them all, and what the whole filter is about."""
+        refs, entries, _ = self._parts
+        segments: dict[int, list[PartRef]] = {at: [] for at in self._used}
+        for ref, at in zip(refs, entries.tolist(), strict=True):
+            segments[at].append(ref)
+        mine = np.flatnonzero(self.asked)
+        ids = self.covered.part_ids.take(pa.array(mine)).to_pylist()
+        places = zip(self.covered.owner[mine].tolist(), self.covered.ordinal[mine].tolist(), strict=True)
+        return SharedLookup(
+            token=new_id(),
+            name=self.covered.index.name,
+            read=self.spec(columns),
+            segments=segments,
+            places=dict(zip(ids, places, strict=True)),
+            columns=columns,
+        )
+
+    def run_shared(self, shared: SharedLookup) -> Candidates:
+        """The candidates, by way of the entries that will be read for the rows too."""
+        found = []
+        for at in self._used:
+            entries, places = shared.entries(at, self.counters), self._places(at)
+            parts = places[entries.parts]
+            found.append((parts[parts >= 0], entries.rows[parts >= 0]))
+        empty = np.empty(0, dtype=np.int64)
+        return Candidates.of(self.asked, np.concatenate([empty, *(p for p, _ in found)]), np.concatenate([empty, *(r for _, r in found)]))
+
+    def spec(self, columns: Schema | None = None) -> ReadSpec:
+        """How entries are read that the filter keeps or fails on: these columns, then the ordinal of the base part, and the row."""
         current = self.schemas[max(self.schemas)]
+        wanted = () if columns is None else tuple(f.id for f in columns)
         return ReadSpec(
             url=self.store.url,
             storage_options=dict(self.store.options),
-            schema=replace(current, fields=tuple(f for f in current.fields if f.id in (PART, ROW))),
+            schema=replace(current, fields=tuple(current.by_id[i] for i in (*wanted, PART, ROW))),
             part_schemas=self.schemas,
             conjuncts=self._flat,
             errors="keep",

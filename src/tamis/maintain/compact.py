@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from tamis.errors import Conflict, CorruptData, StoreUnavailable, TamisError
 from tamis.expr import Expr
+from tamis.index import Run, run_here
 from tamis.maintain.append import write
 from tamis.maintain.choose import Group, choose
 from tamis.maintain.curve import Layout, along
@@ -137,11 +138,12 @@ def compact(
     max_bytes: int | None = None,
     max_seconds: float | None = None,
     rewrite: Rewrite | None = None,
+    run: Run = run_here,
     progress: Progress | None = None,
 ) -> tuple[Snapshot, Compacted]:
     """Rewrites what is worth it, within the limits: ``max_bytes`` of parts read, and no group begun that would end after ``max_seconds`` as far as can be told.
 
-    Raises what reading and writing raise; what was committed by then stands.
+    ``run`` builds what indexes need of the new parts. Raises what reading and writing raise; what was committed by then stands.
     """
     start = world().monotonic()
     done = Compacted(snapshot.version)
@@ -154,7 +156,7 @@ def compact(
             if max_seconds is not None and spent + spent * group.bytes / max(done.bytes_read, 1) > max_seconds and (at or done.commits):
                 todo = replace(todo, later=(*todo.groups[at:], *todo.later))
                 break
-            after, outcome = _group(work, group, rewrite or rewrite_locally)
+            after, outcome = _group(work, group, rewrite or rewrite_locally, run)
             done = _add(done, group, outcome)
             met = met or outcome is None
             snapshot = after or snapshot
@@ -197,7 +199,7 @@ def discard(store: Store, manifests: Sequence[pa.Table]) -> None:
             store.delete(path)
 
 
-def _group(work: Work, group: Group, rewrite: Rewrite) -> tuple[Snapshot | None, Result | None]:
+def _group(work: Work, group: Group, rewrite: Rewrite, run: Run) -> tuple[Snapshot | None, Result | None]:
     """Rewrites one group and commits it; nothing where another operation was quicker."""
     manifests = [_aged(m, group, work.layout) for m in rewrite(work, group)]
     rows, parts, size = written(manifests)
@@ -227,7 +229,7 @@ def _group(work: Work, group: Group, rewrite: Rewrite) -> tuple[Snapshot | None,
         operation_id=new_id(),
         table_id=work.head.table_id,
     )
-    proposal = indexed(work.store, work.head, proposal, work.options.index_build)
+    proposal = indexed(work.store, work.head, proposal, work.options.index_build, run)
     try:
         after = _surely(work.store, proposal)
     except Conflict:

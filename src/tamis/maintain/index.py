@@ -124,18 +124,7 @@ def _change_head(
     for attempt in range(TRIES):
         head, remove = change(snapshot)
         try:
-            return commit(
-                store,
-                Proposal(
-                    operation=operation,
-                    read_version=snapshot.version,
-                    table_id=snapshot.head.table_id,
-                    head=head,
-                    remove_index=remove,
-                    data_change=False,
-                    operation_id=new_id(),
-                ),
-            )
+            return commit(store, _proposal(snapshot, operation, head=head, remove_index=remove))
         except Conflict as error:
             if error.code != "CONFLICT_HEAD_CHANGED" or attempt == TRIES - 1:
                 raise
@@ -163,7 +152,7 @@ def repair_index(
             snapshot = _add(store, snapshot, Operation("repair index", {"index": index.name}), (made,), ())
             total = replace(total, parts_added=total.parts_added + made["count"], bytes_written=total.bytes_written + made["bytes"])
     if total.parts_added:
-        snapshot = tidy(store, snapshot)
+        snapshot = tidy(store, snapshot, run)
     return snapshot, replace(total, version=snapshot.version)
 
 
@@ -232,12 +221,12 @@ def _without(store: Store, e: Any, covers: Sequence[str], gone: set[str]) -> dic
     }
 
 
-def tidy(store: Store, snapshot: Snapshot) -> Snapshot:
+def tidy(store: Store, snapshot: Snapshot, run: Run = run_here) -> Snapshot:
     """Makes one index segment of many small ones, and removes entries that say nothing any more. Best effort: it raises nothing, and changes no coverage."""
     try:
         add, remove = [], set(settled(snapshot))
         for index in snapshot.head.indexes:
-            if (one := merged(snapshot, store, index)) is not None:
+            if (one := merged(snapshot, store, index, run=run)) is not None:
                 add += [one.add] if one.add else []
                 remove |= set(one.remove)
         if not add and not remove:
@@ -261,21 +250,22 @@ def commit_indexed(store: Store, head: Head, proposal: Proposal, told: str = "",
     """
     after = commit(store, indexed(store, head, proposal, told, run))
     if after.head.indexes and (after.version + 1) % MERGE_FROM == 0:
-        tidy(store, after)
+        tidy(store, after, run)
     return after
 
 
 def _add(store: Store, snapshot: Snapshot, operation: Operation, add: tuple[dict[str, Any], ...], remove: tuple[str, ...]) -> Snapshot:
     """Commits index entries. Nothing that others commit meanwhile can make it wrong: it speaks of base parts by their ids."""
-    return commit(
-        store,
-        Proposal(
-            operation=operation,
-            read_version=snapshot.version,
-            table_id=snapshot.head.table_id,
-            add_index=add,
-            remove_index=remove,
-            data_change=False,
-            operation_id=new_id(),
-        ),
+    return commit(store, _proposal(snapshot, operation, add_index=add, remove_index=remove))
+
+
+def _proposal(snapshot: Snapshot, operation: Operation, **changes: Any) -> Proposal:
+    """A commit that changes no rows."""
+    return Proposal(
+        operation=operation,
+        read_version=snapshot.version,
+        table_id=snapshot.head.table_id,
+        data_change=False,
+        operation_id=new_id(),
+        **changes,
     )

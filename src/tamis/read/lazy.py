@@ -23,11 +23,11 @@ from tamis.read.conjunction import Conjunction
 from tamis.read.expected import expected
 from tamis.read.failure import failure
 from tamis.read.gate import Gate
+from tamis.read.known import block_evidence
 from tamis.read.live import LiveRows, Ordinals, counted, positioned
 from tamis.read.meter import Meter
 from tamis.read.spec import ReadCounters, ReadSpec
 from tamis.state import open_store
-from tamis.stats import TableEvidence
 from tamis.types import Schema
 from tamis.types.arrow import to_arrow_schema
 
@@ -118,10 +118,14 @@ class _Reader:
         for chunk in _chunks(blocks, skip, sure, self._part.stride, probe=bool(self._conjuncts) and self._gate.curious):
             if not self._conjuncts or sure[chunk[0]]:
                 yield from self._whole(chunk)
-            elif self._gate.lazy(chunk):
-                yield from self._lazily(chunk)
+            elif (few := self._few(chunk)) or not self._gate.lazy(chunk):
+                yield from self._eagerly(chunk, few=few)
             else:
-                yield from self._eagerly(chunk)
+                yield from self._lazily(chunk)
+
+    def _few(self, chunk: list[int]) -> bool:
+        """Whether an index left so few rows that a second read of pages costs more than the columns of those that are no hits after all."""
+        return self._spec.lazy == "auto" and self._live.few(chunk)
 
     def _judged(self, ref: PartRef, count: int) -> tuple[Mask, Mask]:
         """Which blocks hold no row that survives, and which only such rows, by the file's own statistics. They may be wrong about nothing, but they may be silent."""
@@ -131,10 +135,10 @@ class _Reader:
         now = self._spec.now_micros
         try:
             ids = {i for conjunct in self._conjuncts for node in conjunct.walk() for i in getattr(node, "ids", ())}
-            table = self._part.statistics(ids)
-            table = table.append_column("schema_id", pa.array([ref.schema_id] * count, pa.int32()))
-            evidence = TableEvidence(table, self._spec.part_schemas)
+            evidence = block_evidence(self._part, ref, self._spec.url, ids, self._spec.part_schemas)
             decision = decide(self._conjuncts, evidence, now=None if now is None else (now, now), reasons=False)
+            if len(decision.none) != count:
+                return none, every
             self._gate.likely = expected(self._conjuncts, evidence)
         except Exception:  # noqa: BLE001  # a statistics problem never fails a query: the blocks are read
             return none, every
@@ -147,8 +151,8 @@ class _Reader:
             yield self._out(self._columns.typed(wanted, piece.batch), piece.positions)
         self._meter.blocks(read=len(chunk), eager=len(chunk))
 
-    def _eagerly(self, chunk: list[int]) -> Iterator[pa.RecordBatch]:
-        """All columns at once, then the filter."""
+    def _eagerly(self, chunk: list[int], *, few: bool) -> Iterator[pa.RecordBatch]:
+        """All columns at once, then the filter. ``few``: of the rows alone that an index left, which is as lazy as can be."""
         kept = rows = 0
         wanted = self._columns.whole
         share = self._gate.leader_share
@@ -159,7 +163,7 @@ class _Reader:
             if keep.any():
                 yield self._out(_reduced(arrays, keep), piece.positions[keep])
         self._gate.saw(chunk, kept, rows)
-        self._meter.blocks(read=len(chunk), eager=len(chunk))
+        self._meter.blocks(read=len(chunk), lazy=len(chunk) * few, eager=len(chunk) * (not few))
 
     def _lazily(self, chunk: list[int]) -> Iterator[pa.RecordBatch]:
         """Leaders, filter, then followers of the blocks and rows that are left."""

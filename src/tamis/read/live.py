@@ -16,6 +16,9 @@ from tamis.state.deletions import bitmap, ordinals
 
 Ordinals = np.ndarray[Any, np.dtype[np.int64]]
 
+FEW = 16
+"""Candidates whose pages are read with all columns at once: nearly all of them are hits, and the second read costs as much as the first."""
+
 POSITION = pa.field("_position", pa.int64(), nullable=False)
 """The column that ``ReadSpec.positions`` asks for."""
 
@@ -38,8 +41,14 @@ class LiveRows:
         """The blocks without a candidate."""
         if self._chosen is None:
             return np.zeros(len(self._lost), dtype=np.bool_)
-        none: np.ndarray[Any, np.dtype[np.bool_]] = np.diff(np.searchsorted(self._chosen, self._starts)) == 0
+        none: np.ndarray[Any, np.dtype[np.bool_]] = self._candidates == 0
         return none
+
+    @property
+    def _candidates(self) -> Ordinals:
+        """How many there are in each block."""
+        assert self._chosen is not None
+        return np.diff(np.searchsorted(self._chosen, self._starts))
 
     @property
     def emptied(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
@@ -50,6 +59,10 @@ class LiveRows:
     def within(self, first: int, end: int) -> int:
         """How many rows of these blocks are not deleted."""
         return int(self._starts[end] - self._starts[first] - self._lost[first:end].sum())
+
+    def few(self, blocks: Sequence[int]) -> bool:
+        """Whether an index left no more than ``FEW`` rows of these blocks."""
+        return self._chosen is not None and int(self._candidates[list(blocks)].sum()) <= FEW
 
     def of(self, blocks: Sequence[int]) -> Ordinals | None:
         """The ordinals of the rows of these blocks to look at, rising; None: all of them."""

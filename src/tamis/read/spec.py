@@ -52,8 +52,10 @@ class ReadCounters:
     rows_matched: int = 0
     bytes_leader: int = 0
     bytes_follower: int = 0
+    bytes_index: int = 0
+    """Of an index, where the reader asked it itself."""
     bytes_footer: int = 0
-    """Within the two above."""
+    """Within leaders and followers."""
     requests: int = 0
     seconds_open: float = 0.0
     seconds_leader: float = 0.0

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from functools import partial
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from tamis.files import PartRef
-from tamis.read import ReadCounters, read_part, windows
+from tamis.index import read_shared
+from tamis.read import ReadCounters, windows
 from tamis.scan.audit import read_audited, strict, tell, violation
 from tamis.scan.plan import Plan, tell_order
 from tamis.scan.reader import in_order, threads
@@ -72,9 +72,9 @@ class Execution:
         return sorted(parts, key=lambda ref: (ref.segment, ref.part)) if len(self._plan.audit) else parts
 
     def _cut(self, parts: list[PartRef]) -> list[PartRef]:
-        """Fewer parts than threads are cut into windows. Not those whose proofs are checked, and not where rows are only counted."""
+        """Fewer parts than threads are cut into windows. Not those whose proofs are checked, and not where rows are only counted, or an index is asked for whole parts."""
         wanted, spec = threads(), self._plan.spec
-        if len(parts) >= wanted or not (spec.schema.fields or spec.conjuncts):
+        if len(parts) >= wanted or not (spec.schema.fields or spec.conjuncts) or self._plan.shared:
             return parts
         total = max(sum(ref.bytes for ref in parts), 1)
         return [
@@ -92,7 +92,7 @@ class Execution:
         proof = self._plan.proofs.get(ref.part_id)
         try:
             if proof is None:
-                yield from read_part(ref, self._plan.spec, counters)
+                yield from read_shared(ref, self._plan.spec, counters, self._plan.shared)
             else:
                 yield from read_audited(ref, proof, self._plan.spec, counters, self._violation)
         finally:
@@ -110,8 +110,7 @@ class Execution:
     def _finish(self, start: float) -> None:
         report = self._plan.report
         report.seconds["read"] = world().monotonic() - start
-        ids = self._plan.parts.table["part_id"]
-        unread = self._plan.parts.where(pc.invert(pc.is_in(ids, pa.array(list(self._begun), pa.string()))).to_numpy())
+        unread = self._plan.parts.where(~self._plan.parts.among(self._begun))
         why = "skipped_topk" if self._plan.order else "skipped_limit"
         report.unread(len(unread), int(unread.all_match.sum()), unread.blocks, unread.bytes, why)
         if self._plan.order:

@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from tamis.domain import Decision, decide, document_columns, document_places
 from tamis.errors import TamisError
 from tamis.expr import Call, Column, Expr, columns, evidence_ids, short_sql
+from tamis.read import evidence_of
 from tamis.scan.options import Options
 from tamis.scan.report import Counts
 from tamis.state import Snapshot
@@ -119,7 +120,7 @@ def _decide(active: Sequence[Expr], load: Any, schemas: Mapping[int, Schema], no
     """``domain.decide`` over statistics that ``load`` gives; with nothing known about any piece where they cannot be had."""
     try:
         table, paths = load()
-        decision = decide(active, TableEvidence(table, schemas, paths), now=now)
+        decision = decide(active, evidence_of(table, schemas) if paths is None else TableEvidence(table, schemas, paths), now=now)
         if len(decision.none) == pieces:
             return decision
         problem = f"statistics of {len(decision.none)} pieces for {pieces}"

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from tamis.expr import Expr
-from tamis.index import Outcome, choose
+from tamis.index import Outcome, check_use, choose
 from tamis.scan.funnel import Sieved
 from tamis.scan.options import Options
 from tamis.scan.report import Counts, Report
-from tamis.state import Snapshot, Store
+from tamis.state import Head, Snapshot, Store
+from tamis.types import Schema
 
 
-def look_up(snapshot: Snapshot, store: Store, conjuncts: Sequence[Expr], sieved: Sieved, options: Options, now: tuple[int, int]) -> Outcome:
+def look_up(
+    snapshot: Snapshot, store: Store, conjuncts: Sequence[Expr], selected: Schema, sieved: Sieved, options: Options, now: tuple[int, int]
+) -> Outcome:
     """Asks the indexes; ``sieved`` then keeps what they leave, its parts with a column ``candidates``. Reads index data within bounds."""
     wanted = sieved.keep & ~sieved.all_match
-    found = choose(snapshot, store, conjuncts, sieved.parts, wanted, use=options.index_use, now=now)
+    found = choose(snapshot, store, conjuncts, selected, sieved.parts, wanted, use=options.index_use, now=now)
     empty = found.candidates.empty & wanted
     if found.candidates.known.any():
         chosen: list[bytes | None] = [None] * len(sieved.parts)
@@ -33,9 +37,15 @@ def look_up(snapshot: Snapshot, store: Store, conjuncts: Sequence[Expr], sieved:
     return found
 
 
+def check_told(told: Mapping[str, Any], options: Options, head: Head) -> None:
+    """Raises ``InvalidInput`` (``BAD_OPTION``) where a query's own options name an index that is not there. A conf or a property may: it is meant for other tables or versions too."""
+    if any(str(name).lower() == "tamis.index.use" for name in told):
+        check_use(head, options.index_use)
+
+
 def tell(report: Report, found: Outcome) -> None:
     """What the indexes did, and what that cost."""
     report.indexes = [Counts(name=used.name, segments=used.segments, missing=used.missing) for used in found.used]
     report.index_reason = found.reason
-    report.bytes["index"] += found.counters.bytes_leader + found.counters.bytes_follower
-    report.planned(0, found.counters.requests)
+    cost = found.counters
+    report.looked_up(cost.bytes_leader + cost.bytes_follower + cost.bytes_index, cost.requests)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, overload
 
@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from tamis.expr import Expr
 from tamis.files import PartRef
+from tamis.index import SharedLookup
 from tamis.read import ReadSpec
 from tamis.scan.audit import Proof, sample
 from tamis.scan.funnel import Bools, Sieved, sieve
@@ -82,6 +83,11 @@ class PartRefs(Sequence[PartRef]):
         """How many rows of each are not deleted."""
         return self.column("rows") - self.column("deleted")
 
+    def among(self, part_ids: Iterable[str]) -> Bools:
+        """Which of them have these ids."""
+        found: Bools = pc.is_in(self.table["part_id"], pa.array(list(part_ids), pa.string())).to_numpy()
+        return found
+
     def column(self, name: str) -> np.ndarray[Any, np.dtype[np.int64]]:
         """A whole-number column, NULL as 0."""
         values: np.ndarray[Any, np.dtype[np.int64]] = pc.fill_null(self.table[name], 0).to_numpy().astype(np.int64)
@@ -124,6 +130,8 @@ class Plan:
     order: Order = ()
     """Which rows come first; ``limit`` of them are wanted."""
     limit: int | None = None
+    shared: tuple[SharedLookup, ...] = field(default=(), repr=False)
+    """Look-ups that are left to those who read the parts; they may do without."""
 
     def tasks(self, target_bytes: int) -> list[list[PartRef]]:
         """The parts in order, cut into runs of about ``target_bytes`` (one part at least)."""
@@ -169,7 +177,7 @@ def plan(
     lo, hi = now or (instant := world().now_micros(), instant)
     before = snapshot.io.bytes, snapshot.io.requests
     sieved = sieve(snapshot, conjuncts, options, (lo, hi), measured.union(*(by.column.ids for by in order)))
-    looked = look_up(snapshot, store, conjuncts, sieved, options, (lo, hi))
+    looked = look_up(snapshot, store, conjuncts, selected, sieved, options, (lo, hi))
     report = Report(
         table or store.url, snapshot.version, filter_text, columns if columns is not None else selected.names, options.read_lazy
     )
@@ -194,7 +202,7 @@ def plan(
         block_statistics=options.stats_filter,
         now_micros=hi,
     )
-    return Plan(parts, report, spec, options, audit, proofs, order, limit)
+    return Plan(parts, report, spec, options, audit, proofs, order, limit, looked.shared)
 
 
 def _needed(

@@ -71,6 +71,7 @@ class Report:
         self.ended_micros = 0
         """Microseconds since 1970: what ``tamis.reports()`` orders by."""
         self._planned_requests = 0
+        self._planned_index = 0
         self._answered_rows = 0
         self._looked = ReadCounters()
         self._attempts: dict[Hashable, ReadCounters] = {}
@@ -79,6 +80,12 @@ class Report:
     def planned(self, metadata_bytes: int, requests: int) -> None:
         """Adds what planning read from the log, the manifests and the rollups."""
         self.bytes["metadata"] += metadata_bytes
+        self._planned_requests += requests
+        self._total()
+
+    def looked_up(self, index_bytes: int, requests: int) -> None:
+        """Adds what planning read from indexes."""
+        self._planned_index += index_bytes
         self._planned_requests += requests
         self._total()
 
@@ -164,7 +171,7 @@ class Report:
                 read=sums.blocks_read,
             )
             self.rows.update(leader=sums.rows_leader, matched=sums.rows_matched + self._answered_rows)
-            self.bytes.update(leader=sums.bytes_leader, follower=sums.bytes_follower)
+            self.bytes.update(index=self._planned_index + sums.bytes_index, leader=sums.bytes_leader, follower=sums.bytes_follower)
             self.bytes["read"] = sum(self.bytes[level] for level in ("metadata", "index", "leader", "follower"))
             self.requests = self._planned_requests + sums.requests
             if sums.blocks_lazy or sums.blocks_eager:

@@ -143,20 +143,20 @@ class Scan:
     def _repr_html_(self) -> str:
         return (self.report or self.explain())._repr_html_()
 
-    def _plan(self, now: tuple[int, int] | None, order: Order, measured: frozenset[int] = frozenset()) -> Plan:
+    def _plan(self, now: tuple[int, int] | None, order: Order, asked: Aggregation | None = None) -> Plan:
         made = plan(
             self.snapshot,
             self.store,
             self.schema,
             self.conjuncts,
-            self.selected,
+            self.selected if asked is None else asked.columns,
             self.options,
             now=now,
             filter_text=self.filter,
             table=self.table,
             limit=self.limit,
             order=order,
-            measured=measured,
+            measured=frozenset(f.id for f in asked.columns) if asked else frozenset(),
             columns=self.columns,
         )
         opened, self._last.opened = self._last.opened, (0, 0, 0.0)
@@ -170,7 +170,7 @@ class Scan:
 
     def _answered(self, asked: Aggregation) -> tuple[Plan, pa.Table]:
         """A plan to read what metadata does not answer, and the partial aggregates that it does. Raises as ``ready``."""
-        made = self._checked((), frozenset(f.id for f in asked.columns))
+        made = self._checked((), asked)
         made, known = answer(made, asked, {s.schema_id: s for s in self.snapshot.head.schemas})
         made.guard()
         return made, known
@@ -181,7 +181,7 @@ class Scan:
         made.guard()
         return made
 
-    def _checked(self, order: Order, measured: frozenset[int] = frozenset()) -> Plan:
+    def _checked(self, order: Order, asked: Aggregation | None = None) -> Plan:
         """A plan at one instant, whose report is the latest. Raises ``InvalidInput`` for what can be planned but not read here."""
         lo, hi = self.now or (instant := world().now_micros(), instant)
         if lo != hi:
@@ -192,7 +192,7 @@ class Scan:
                 remedy="Give one instant, or use plan() or explain().",
             )
         check_readable(self.conjuncts, lo)
-        made = self._plan((lo, hi), order, measured)
+        made = self._plan((lo, hi), order, asked)
         self._last.report = made.report
         return made
 

@@ -17,6 +17,7 @@ from pyroaring import BitMap
 
 from tamis.expr import Expr
 from tamis.files import PartRef
+from tamis.index import read_shared
 from tamis.read import ReadCounters, ReadSpec, read_part
 from tamis.scan.audit import read_audited
 from tamis.scan.limit import Bools, Numbers, Ranked
@@ -114,7 +115,7 @@ class TopK:
             if proof is not None:
                 batches = read_audited(ref, proof, replace(spec, conjuncts=self._plan.spec.conjuncts), counters, self._violated)
             else:
-                batches = read_part(replace(ref, all_match=ref.all_match and bound is None), spec, counters)
+                batches = read_shared(replace(ref, all_match=ref.all_match and bound is None), spec, counters, self._plan.shared)
             yield from self._kept(batches, place)
         finally:
             self.counters.append(counters)

@@ -20,12 +20,18 @@ from tamis.maintain.curve import KEY, stretches, with_keys
 from tamis.read import ReadCounters, ReadSpec, read_part
 from tamis.spark import write_task as task
 from tamis.spark.frame import ordered_tasks
+from tamis.spark.index import by_spark
 from tamis.spark.session import check_classic
 from tamis.spark.types import to_spark
 from tamis.spark.worker import shaped, spark_schema
 from tamis.spark.write import arranged
 from tamis.types import Schema
 from tamis.types.arrow import to_arrow_schema
+
+
+def by_executors(spark: Any) -> dict[str, Any]:
+    """What ``maintain.compact`` is told so that the executors of ``spark`` write groups anew, and build what indexes need of them."""
+    return {"rewrite": rewriter(spark), "run": by_spark(spark)}
 
 
 def rewriter(spark: Any) -> Rewrite:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 
 from tamis.errors import AlreadyExists, InvalidInput, NotFound
-from tamis.files import PartRef
-from tamis.index import BuildSpec, Run, run_here
+from tamis.index import Run, Work
 from tamis.spark import errors
 from tamis.spark.adapter import JavaThrow
 from tamis.spark.write_task import from_ipc, to_ipc
@@ -22,24 +21,22 @@ TASK_ROWS = 10_000_000
 
 
 def by_spark(spark: Any) -> Run:
-    """Builds index parts by the executors of the session ``spark``, a run of index parts for each task."""
+    """Builds and merges index parts by the executors of the session ``spark``, a run of index parts for each task."""
 
-    def run(parts: Sequence[tuple[int, PartRef]], spec: BuildSpec) -> list[pa.Table]:
-        rows = sum(ref.rows for _, ref in parts)
-        if rows <= FEW_ROWS:
-            return run_here(parts, spec)
+    def run(work: Work) -> list[pa.Table]:
+        if work.rows <= FEW_ROWS:
+            return work.manifests()
         context = spark.sparkContext
-        count = min(len(parts), max(context.defaultParallelism, -(-rows // TASK_ROWS)))
-        work = [pickle.dumps(([parts[i] for i in range(at, len(parts), count)], spec)) for at in range(count)]
-        return [from_ipc(m) for done in context.parallelize(work, count).map(build).collect() for m in done]
+        pieces = [pickle.dumps(piece) for piece in work.cut(max(context.defaultParallelism, -(-work.rows // TASK_ROWS)))]
+        return [from_ipc(m) for done in context.parallelize(pieces, len(pieces)).map(done_by_task).collect() for m in done]
 
     return run
 
 
-def build(pickled: bytes) -> list[bytes]:
-    """What a task does: ``(parts with their ordinals, build spec)``. Manifests as IPC."""
-    parts, spec = pickle.loads(pickled)  # noqa: S301  # made by our own driver
-    return [to_ipc(manifest) for manifest in run_here(parts, spec)]
+def done_by_task(pickled: bytes) -> list[bytes]:
+    """What a task does: a piece of ``Work``. Manifests as IPC."""
+    work: Work = pickle.loads(pickled)  # noqa: S301  # made by our own driver
+    return [to_ipc(manifest) for manifest in work.manifests()]
 
 
 class Indexed:
@@ -49,7 +46,7 @@ class Indexed:
     store: Any
     snapshot: Any
 
-    def createIndex(self, name: str, columns: Any, columns_properties: Any, properties: Any) -> None:  # noqa: N802, ARG002
+    def createIndex(self, name: str, columns: Any, columns_properties: Any, properties: Any) -> None:  # noqa: N802
         given = {k.lower(): v for k, v in self.bridge.dict(properties).items()}
         build = given.pop("build", "with_write")
         kind = given.pop("type", "")
@@ -57,10 +54,15 @@ class Indexed:
             raise InvalidInput(
                 f"There is no index of type {kind!r}.", code="UNKNOWN_OPTION", name=kind, remedy="Leave USING out: every index is sorted."
             )
+        texts = self.bridge.texts
+        more = {tuple(texts(column.fieldNames())): self.bridge.dict(columns_properties[column]) for column in columns_properties}
+        whole = {"path": given.pop("path")} if "path" in given else {}
         if given:
-            name_ = next(iter(given))
-            raise InvalidInput(f"An index has no option {name_!r}.", code="UNKNOWN_OPTION", name=name_, remedy="The option is build.")
-        paths = [".".join(_quoted(part) for part in self.bridge.texts(column.fieldNames())) for column in columns]
+            raise _no_option(next(iter(given)), "Options are build and path.")
+        if whole and len(columns) > 1:
+            raise _no_option("path", "Give it beside the column that it is about: (body OPTIONS (path = 'user.id::bigint'), day).")
+        named = [tuple(texts(column.fieldNames())) for column in columns]
+        paths = [_said(names, more.get(names) or whole) for names in named]
         try:
             self._verb("create_index", name, paths, build)
         except AlreadyExists as error:
@@ -90,6 +92,20 @@ class Indexed:
 
     def _thrown(self, kind: str, name: str) -> JavaThrow:
         return errors.index_error(self.bridge, kind, name, str(self))
+
+
+def _no_option(name: str, remedy: str) -> InvalidInput:
+    return InvalidInput(f"An index has no option {name!r} here.", code="UNKNOWN_OPTION", name=name, remedy=remedy)
+
+
+def _said(names: Sequence[str], told: Mapping[str, str]) -> str:
+    """A column, or the path into its documents that its options name."""
+    column = ".".join(_quoted(part) for part in names)
+    options = {name.lower(): value for name, value in told.items()}
+    path = options.pop("path", None)
+    if options:
+        raise _no_option(next(iter(options)), "A column's option is path.")
+    return column if path is None else f"{column}:{path.removeprefix('$.')}"
 
 
 def _quoted(part: str) -> str:

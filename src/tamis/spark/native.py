@@ -37,7 +37,7 @@ def obstacle(plan: Plan, selected: Schema, *, filtered: bool) -> str | None:
         return "not all parts are Parquet"
     if pc.sum(plan.parts.table["deleted"]).as_py():
         return "some parts have deleted rows"
-    if "candidates" in plan.parts.table.column_names:
+    if "candidates" in plan.parts.table.column_names or plan.shared:
         return "an index says which rows to read"
     if not selected.fields:
         return "no column is asked for: rows are counted without opening a part"

@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tamis.scan import Options
+from tamis.scan.indexed import check_told
 from tamis.spark.adapter import Bridge
 from tamis.spark.batch import Scan, Source
 from tamis.spark.catalyst import Translation, known, translate, unknown
@@ -135,6 +136,7 @@ class Builder:
     def build(self) -> Any:
         if self._required is None:
             self._required = self._owner.struct_type(to_spark(self._source.schema))
+        check_told(self._options, self._switches[0], self._source.snapshot.head)
         made = self._answer or self._scan(self._pushed, self._selected, self._required)
         made.told = self._options
         java = self._owner.implement(made.interfaces, made)

@@ -55,11 +55,11 @@ class Cut:
         """``divisible``: a part larger than a task should be may go to several, by blocks."""
         self.sizes = sizes
         self._parts = _ordered(plan)
-        self._proofs = plan.proofs
+        self._proofs, self._shared = plan.proofs, plan.shared
         weights = self._parts.column("bytes")
         self._groups = grouped(weights, sizes)
         self._pieces = [1] * len(self._groups)
-        if divisible and len(weights) and (plan.spec.schema.fields or plan.spec.conjuncts):
+        if divisible and not plan.shared and len(weights) and (plan.spec.schema.fields or plan.spec.conjuncts):
             target = task_bytes(weights, sizes)
             self._pieces = [self._divided(start, end, int(weights[start]), target) for start, end in self._groups]
 
@@ -88,7 +88,9 @@ class Cut:
         return [self._task(i, [r for r in run if r is not None]) for i, run in enumerate(runs)]
 
     def _task(self, index: int, refs: list[PartRef]) -> Task:
-        return Task(index, tuple(refs), {r.part_id: self._proofs[r.part_id] for r in refs if r.part_id in self._proofs})
+        proofs = {r.part_id: self._proofs[r.part_id] for r in refs if r.part_id in self._proofs}
+        mine = [r.part_id for r in refs]
+        return Task(index, tuple(refs), proofs, tuple(one.of(mine) for one in self._shared))
 
 
 def _ordered(plan: Plan) -> PartRefs:

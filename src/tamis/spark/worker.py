@@ -15,7 +15,8 @@ import pyarrow as pa
 
 from tamis.expr import short_sql
 from tamis.files import PartRef
-from tamis.read import ReadCounters, ReadSpec, read_part
+from tamis.index import SharedLookup, read_shared
+from tamis.read import ReadCounters, ReadSpec
 from tamis.scan.audit import Proof, read_audited, violation
 from tamis.scan.fold import Aggregation, stream
 from tamis.types.arrow import to_arrow_schema
@@ -30,11 +31,12 @@ LARGEST_BATCH = 65_536
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One partition's work. ``proofs``: by id of an audited part, what planning proved about it and reading checks."""
+    """One partition's work. ``proofs``: by id of an audited part, what planning proved about it and reading checks. ``shared``: what it asks an index itself."""
 
     index: int
     refs: tuple[PartRef, ...]
     proofs: Mapping[str, Proof] = field(default_factory=dict)
+    shared: tuple[SharedLookup, ...] = ()
 
 
 @dataclass(slots=True)
@@ -94,7 +96,7 @@ class Read:
         for ref in task.refs:
             proof = task.proofs.get(ref.part_id)
             if proof is None:
-                batches = read_part(ref, self.spec, outcome.counters)
+                batches = read_shared(ref, self.spec, outcome.counters, task.shared)
             else:
                 batches = read_audited(ref, proof, self.spec, outcome.counters, found)
             for batch in batches:

@@ -3,7 +3,7 @@
 from tamis.state.conflict import StillValid
 from tamis.state.creation import create
 from tamis.state.heads import next_schema, ordered_now
-from tamis.state.model import PART_COLUMNS, Head, IndexDefinition, Operation, ReadSet
+from tamis.state.model import PART_COLUMNS, Head, IndexDefinition, IndexPath, Operation, ReadSet
 from tamis.state.past import HISTORY, history, load
 from tamis.state.proposal import Proposal
 from tamis.state.snapshot import SEGMENT_COLUMNS, Snapshot
@@ -17,6 +17,7 @@ __all__ = [
     "Entry",
     "Head",
     "IndexDefinition",
+    "IndexPath",
     "Io",
     "Operation",
     "Proposal",

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from tamis.schema import Dropped, dropped_in
-from tamis.state.model import Head, IndexDefinition
+from tamis.state.model import Head, IndexDefinition, IndexPath
 from tamis.types import Schema
 
 
@@ -27,7 +27,7 @@ def head_to_json(head: Head) -> dict[str, Any]:
         "ordered_since": head.ordered_since,
     }
     if head.indexes:
-        value["indexes"] = [{**asdict(index), "columns": [list(path) for path in index.columns]} for index in head.indexes]
+        value["indexes"] = [_index_to_json(index) for index in head.indexes]
     return value
 
 
@@ -53,6 +53,11 @@ def head_from_json(value: dict[str, Any]) -> Head:
     )
 
 
+def _index_to_json(index: IndexDefinition) -> dict[str, Any]:
+    value = {**asdict(index), "columns": [list(path) for path in index.columns], "paths": [asdict(path) for path in index.paths]}
+    return value if index.paths else {name: told for name, told in value.items() if name != "paths"}
+
+
 def _index_from_json(value: dict[str, Any]) -> IndexDefinition:
     return IndexDefinition(
         index_id=value["index_id"],
@@ -61,4 +66,5 @@ def _index_from_json(value: dict[str, Any]) -> IndexDefinition:
         build=value["build"],
         created_version=value["created_version"],
         created_micros=value["created_micros"],
+        paths=tuple(IndexPath(path["id"], path["path"], path["type"]) for path in value.get("paths", ())),
     )

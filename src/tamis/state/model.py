@@ -25,6 +25,15 @@ PART_COLUMNS = (
 
 
 @dataclass(frozen=True, slots=True)
+class IndexPath:
+    """A path into JSON documents as an indexed column: the ``id`` of its values in index parts, the path in Spark's words, and their type as JSON."""
+
+    id: int
+    path: str
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
 class IndexDefinition:
     """A secondary index as a table's head knows it: what it is about, not what is built of it (that is in the log, segment by segment)."""
 
@@ -32,12 +41,18 @@ class IndexDefinition:
     """Made at creation; an index of the same name made later is another one."""
     name: str
     columns: tuple[tuple[int, ...], ...]
-    """Id paths, the leading column first."""
+    """Id paths, the leading column first; one into documents ends with the id of its ``IndexPath``, which no column has."""
     build: str = "with_write"
     """``with_write | deferred``."""
     created_version: int = 0
     """The version from which it was created: segments that stood there already are older than it."""
     created_micros: int = 0
+    paths: tuple[IndexPath, ...] = ()
+
+    @property
+    def by_path(self) -> dict[int, IndexPath]:
+        """Paths by id."""
+        return {path.id: path for path in self.paths}
 
 
 @dataclass(frozen=True, slots=True)

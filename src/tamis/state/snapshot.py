@@ -6,7 +6,7 @@ versions, parts in (segment, part) order. Of statistics only those of the column
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Hashable
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.errors import CorruptData
+from tamis.state.cache import CACHE
 from tamis.state.deletions import vectors
 from tamis.state.delta import CHANGES, Bools, Delta, Live, files_of, live
 from tamis.state.features import check_reader
@@ -73,11 +74,12 @@ class Snapshot:
     @cached_property
     def segments(self) -> pa.Table:
         """One row per live segment, ``SEGMENT_COLUMNS``."""
-        return self._whole(self._segments)
+        return self._whole(lambda: self._remembered("segments", self._segments, lambda table: table.nbytes))
 
     def segment_evidence(self, ids: Collection[int]) -> pa.Table:
         """One row per live segment: ``rows`` (physical), ``schema_id``, and the statistics of the columns ``ids``: the union of its parts'."""
-        return self._whole(lambda: self._evidence(frozenset(ids)))
+        chosen = frozenset(ids)
+        return self._whole(lambda: self._remembered(("evidence", chosen), lambda: self._evidence(chosen), lambda table: table.nbytes))
 
     def parts(self, mask: Bools | None = None, ids: Collection[int] = ()) -> pa.Table:
         """The live parts of the segments that ``mask`` chooses (None: all), in order.
@@ -85,7 +87,10 @@ class Snapshot:
         Columns: ``segment`` (int32, row of ``segments``), ``part`` (int32, ordinal in its segment), ``PART_COLUMNS``, the statistics of the columns ``ids``, and
         ``deleted`` (int64: how many of ``rows`` are deleted), ``deletion`` (binary: the vector that says which, NULL for none).
         """
-        return self._whole(lambda: self._parts(mask, frozenset(ids)))
+        chosen = frozenset(ids)
+        if mask is not None:
+            return self._whole(lambda: self._parts(mask, chosen))
+        return self._whole(lambda: self._remembered(("parts", chosen), lambda: self._parts(None, chosen), lambda table: table.nbytes))
 
     def table(self, name: str, facts: Collection[str], mask: Bools | None = None, ids: Collection[int] = ()) -> pa.Table:
         """Like ``parts``, of any table that segments have: the columns ``facts`` and the statistics of ``ids``."""
@@ -117,8 +122,21 @@ class Snapshot:
 
     @cached_property
     def _live(self) -> Live:
-        found = deltas(self.store, self.commit.table_id, tiles(self.version + 1), self._avoid)
-        return live(self.store, found)
+        def read() -> Live:
+            return live(self.store, deltas(self.store, self.commit.table_id, tiles(self.version + 1), self._avoid))
+
+        return self._remembered("live", read, lambda found: found.changes.nbytes + sum(layer.nbytes for layer in found.layers))
+
+    def _remembered(self, what: Hashable, read: Callable[[], T], size: Callable[[T], int]) -> T:
+        """What ``read`` gives, once per process: a version of a table never changes. Where a rollup is damaged nothing is taken from memory, or put there."""
+        if self._avoid:
+            return read()
+        key = (self.store.url, self.commit.table_id, self.version, what)
+        found: T | None = CACHE.get(key)
+        if found is None:
+            found = read()
+            CACHE.put(key, found, size(found) + 1024)
+        return found
 
     def _whole(self, read: Callable[[], T]) -> T:
         """``read``, again without the rollups that turn out damaged."""

@@ -19,6 +19,7 @@ from tamis.expr import Expr
 from tamis.maintain import Result
 from tamis.maintain import index as index_verbs
 from tamis.scan import Options, Report, Scan
+from tamis.scan.indexed import check_told
 from tamis.scan.instant import micros
 from tamis.scan.options import items
 from tamis.state import Head, Operation, Snapshot, Store, load, open_store
@@ -147,7 +148,7 @@ class Table(Evolving, Tending):
         return self._write(arrow_stream(data), run)
 
     def create_index(self, name: str, columns: Sequence[str] | str, *, build: str = "with_write") -> Result:
-        """Makes a secondary index of columns or fields of structs, and builds it for what is there, unless ``deferred``.
+        """Makes a secondary index of columns, fields of structs or JSON paths (``body:user.id::bigint``), and builds it for what is there, unless ``deferred``.
 
         Raises ``AlreadyExists``, ``NotFound``, ``InvalidInput``; ``StoreUnavailable`` (``INDEX_BUILD_FAILED``) where it is listed now, but covers nothing.
         """
@@ -238,13 +239,15 @@ class Table(Evolving, Tending):
         at = _point(version, timestamp)
         snapshot, schema, cost = self._at(at)
         seconds = world().monotonic() - start
+        chosen = Options.resolve(options, None, snapshot.head.properties)
+        check_told(options or {}, chosen, snapshot.head)
         scan = make_scan(
             self._store,
             snapshot,
             schema,
             row_filter,
             selected_fields,
-            options=Options.resolve(options, None, snapshot.head.properties),
+            options=chosen,
             now=now,
             limit=limit,
             order_by=order_by,

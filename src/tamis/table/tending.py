@@ -65,8 +65,8 @@ class Tending:
             layout=layout,
             max_bytes=max_bytes,
             max_seconds=max_seconds,
-            rewrite=None if spark is None else importlib.import_module("tamis.spark.compact").rewriter(spark),
             progress=progress,
+            **({} if spark is None else importlib.import_module("tamis.spark.compact").by_executors(spark)),
         )[1]
 
     def vacuum(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,12 @@ import pyarrow.parquet as pq
 from tamis.files.convert import Names, convert
 from tamis.files.corrupt import corrupt
 from tamis.files.parquet.excerpt import Excerpt
-from tamis.files.parquet.footer import Footer, footer_of
+from tamis.files.parquet.footer import CACHE_BYTES, Footer, footer_of
 from tamis.files.parquet.layout import Layout
 from tamis.files.parquet.pages import Pages
 from tamis.files.parquet.statistics import block_statistics
 from tamis.files.protocol import IoCounters, PartRef, Piece
+from tamis.files.recent import Recent
 from tamis.files.source import PartSource, Stream, twice
 from tamis.types import Schema
 
@@ -33,6 +35,20 @@ def open_parquet(store: Any, ref: PartRef, schema: Schema) -> ParquetPart:
     return ParquetPart(source, schema, footer_of(source))
 
 
+class _Shape:
+    """What follows from a footer and the schema under which the part was written; both are held, so that their ids stay theirs."""
+
+    def __init__(self, footer: Footer, schema: Schema, found: pa.Schema) -> None:
+        self.held = footer, schema
+        self.layout = Layout(found, schema)
+        self.pages = Pages(footer, found)
+        self.rows = np.array([footer.row_group(i).num_rows for i in range(footer.num_row_groups)], dtype=np.int64)
+        self.starts = np.concatenate([[0], np.cumsum(self.rows)])
+
+
+_shapes = Recent[_Shape](CACHE_BYTES)
+
+
 class ParquetPart:
     """One open Parquet file (see ``PartFile``). Not for several threads at once."""
 
@@ -41,22 +57,33 @@ class ParquetPart:
         self._names = Names(schema)
         self._ranges = _Ranges(source)
         self._stream = Stream(source.ref, source.ref.bytes, self._ranges.read)
-        with self._stream.decoding("its footer"):
-            self._file = pq.ParquetFile(
-                pa.PythonFile(self._stream, mode="r"),
-                metadata=footer,
-                pre_buffer=False,
-                page_checksum_verification=True,
-                arrow_extensions_enabled=False,
-            )
-            self._layout = Layout(self._file.schema_arrow, schema)
-            self._pages = Pages(footer, self._file.schema_arrow)
-        self._rows = np.array([footer.row_group(i).num_rows for i in range(footer.num_row_groups)], dtype=np.int64)
-        self._starts = np.concatenate([[0], np.cumsum(self._rows)])
+        key = (*source.key, id(footer), id(schema))
+        shape = _shapes.get(key)
+        if shape is None:
+            shape = self._shape()
+            _shapes.put(key, shape, footer.serialized_size)
+        self._layout, self._pages, self._rows, self._starts = shape.layout, shape.pages, shape.rows, shape.starts
 
     @property
     def block_rows(self) -> Sequence[int]:
         return [int(n) for n in self._rows]
+
+    @cached_property
+    def _file(self) -> pq.ParquetFile:
+        """The library's view of the file, made when whole chunks are decoded."""
+        with self._stream.decoding("its footer"):
+            return pq.ParquetFile(
+                pa.PythonFile(self._stream, mode="r"),
+                metadata=self._footer,
+                pre_buffer=False,
+                page_checksum_verification=True,
+                arrow_extensions_enabled=False,
+            )
+
+    def _shape(self) -> _Shape:
+        found = self._file.schema_arrow
+        with self._stream.decoding("its footer"):
+            return _Shape(self._footer, self._schema, found)
 
     @property
     def stride(self) -> int:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from tamis.index.paths import split
 from tamis.maintain import index as verbs
 from tamis.scan import Options
 from tamis.spark.calls.tend import numbers
@@ -15,7 +16,7 @@ from tamis.table import metadata
 
 
 def _create(catalog: Any, arguments: dict[str, Any]) -> pa.Table:
-    return _run(catalog, arguments, "create_index", arguments["index"], _list(arguments["columns"]) or [], arguments["build"], builds=True)
+    return _run(catalog, arguments, "create_index", arguments["index"], split(arguments["columns"]), arguments["build"], builds=True)
 
 
 def _drop(catalog: Any, arguments: dict[str, Any]) -> pa.Table:
@@ -57,7 +58,12 @@ PROCEDURES = (
     Procedure(
         "create_index",
         "Makes a secondary index, and builds it unless it is deferred",
-        (TABLE, INDEX, Parameter("columns", comment="Columns, separated by commas"), Parameter("build", default="'with_write'")),
+        (
+            TABLE,
+            INDEX,
+            Parameter("columns", comment="Columns, fields of structs or JSON paths (body:user.id::bigint), separated by commas"),
+            Parameter("build", default="'with_write'"),
+        ),
         _create,
     ),
     Procedure("drop_index", "Drops a secondary index", (TABLE, INDEX), _drop),
