@@ -75,6 +75,13 @@ def test_an_error_of_one_case_keeps_the_piece() -> None:
     assert decided("cast(s AS INT) > 99 AND s <> 'x'", texts) == ["some"]
 
 
+def test_a_time_of_day_alone_is_of_no_day_while_it_is_planned() -> None:
+    """The query may run on another day than the one on which it is planned."""
+    texts, early = piece(s=["12:30:00"]), piece(ts=[dt.datetime(1999, 1, 1, tzinfo=dt.UTC)])
+    assert decided("cast(s AS TIMESTAMP) > '2020-01-01'", texts) == ["some"]
+    assert decided("ts < '12:30:00'", early) == ["some"]
+
+
 def test_combinations_stay_few(monkeypatch: pytest.MonkeyPatch) -> None:
     wide = piece(level=[f"l{i}" for i in range(8)], s=[f"s{i}" for i in range(8)], n=list(range(8)))
     assert decided("concat(level, s, n) = 'l9s9n9'", wide) == ["none"]

@@ -17,7 +17,7 @@ from tamis.errors import InvalidInput
 from tamis.expr import catalogue
 from tamis.expr.tree import Call, Column, Element, Expr, Literal, Literals, Mode, Moving, Opaque, columns
 from tamis.expr.values import Datum, Evaluated, Mask, blank, full, is_true, none_of, nulls, rows
-from tamis.types import Array, DataType
+from tamis.types import STRING, TIMESTAMP, Array, DataType
 from tamis.types.arrow import FIELD_ID, to_arrow_type
 from tamis.world import world
 
@@ -229,10 +229,20 @@ def constant(expr: Expr) -> Literal | None:
     """The value of an expression without columns as a literal, or None if it fails or cannot be known now."""
     if any(isinstance(node, Column | Element | Moving | Opaque | Literals) or approximate(node) for node in expr.walk()):
         return None
+    if any(isinstance(node, Call) and _of_today(node) for node in expr.walk()):
+        return None
     out = _Run({}, None).eval(expr)
     if out.failed is not None and bool(out.failed.any()):
         return None
     return Literal(expr.type, plain(full(out.values, 1)[0]))
+
+
+def _of_today(call: Call) -> bool:
+    """Whether a constant time of day alone is read as an instant: of the day on which the query runs."""
+    from tamis.expr.functions.cast_text import of_today
+
+    text = call.args[0] if call.function == "cast" and call.type == TIMESTAMP else None
+    return isinstance(text, Literal) and isinstance(text.value, str) and bool(of_today(scalar(text.value, STRING)))
 
 
 def cast_values(array: Any, source: DataType, target: DataType, mode: Mode, zone: str | None) -> Any:

@@ -141,9 +141,16 @@ def _instant(call: Call, text: Datum) -> Evaluated:
     return _timestamp(call, piece, days, bad, null)
 
 
+def of_today(text: Datum) -> Mask:
+    """Where a text is a time of day alone."""
+    if isinstance(text, pa.Scalar):
+        return np.asarray(bool(text.is_valid and _matches(pa.repeat(text, 1), _TIME).any()))
+    return _matches(text, _TIME) & ~np.asarray(text.is_null().to_numpy(zero_copy_only=False))
+
+
 def _with_today(text: Datum, session: str) -> Datum:
     """Times of day with today's date before them, in the zone that the text names or else the session's."""
-    alone = _matches(text, _TIME) & ~np.asarray(text.is_null().to_numpy(zero_copy_only=False))
+    alone = of_today(text)
     if not alone.any():
         return text
     now, out = np.array(world().now_micros(), np.int64), text.to_pylist()
