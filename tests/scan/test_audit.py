@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import tamis
 from tamis.domain import Decision
 from tamis.errors import CorruptData, InvalidInput
 from tamis.read import lazy
-from tamis.scan import funnel
+from tamis.scan import funnel, indexed
 from tamis.scan.audit import sample
 from tamis.world import World, use
 
@@ -97,6 +98,36 @@ def test_a_wrong_proof_is_found_and_the_rows_are_right(table, monkeypatch, caplo
         table.scan(text, ["n"], options=ALWAYS).to_arrow()
     with pytest.raises(CorruptData, match="AUDIT_FAILED"):
         table.scan(text, ["n"], options=ALWAYS).count()
+
+
+def test_what_an_index_skips_is_audited(tmp_path: Path, monkeypatch, caplog):
+    """Planted: the index says that a part has no candidates, or forgets one of its rows."""
+    table = tamis.create(tmp_path / "t", pa.schema([("key", pa.int64()), ("n", pa.int64())]))
+    for part in range(3):
+        table.append(pa.table({"key": np.random.default_rng(part).permutation(3_000) * 3 + part, "n": np.arange(3_000) + part * 3_000}))
+    table.create_index("by_key", ["key"])
+    right = table.scan("key IN (7, 8)", ["n"], options={"tamis.index.use": "off"}).to_arrow()["n"].to_pylist()
+    scan = table.scan("key IN (7, 8)", ["n"])
+    assert scan.to_arrow()["n"].to_pylist() == right
+    assert scan.report.parts["skipped_index"] == 1, "the index skips"
+    real = indexed.choose
+
+    def plant(change: Any) -> None:
+        def wrong(*args: Any, **more: Any) -> Any:
+            found = real(*args, **more)
+            return replace(found, candidates=replace(found.candidates, rows=change(found.candidates.rows)))
+
+        monkeypatch.setattr(indexed, "choose", wrong)
+
+    for change in (lambda _: {}, lambda rows: dict(list(rows.items())[1:])):
+        plant(change)
+        assert table.scan("key IN (7, 8)", ["n"]).to_arrow()["n"].to_pylist() != right, "the plant shows"
+        with use(Production()), caplog.at_level(logging.ERROR, "tamis"):
+            scan = table.scan("key IN (7, 8)", ["n"], options=ALWAYS)
+            assert scan.to_arrow()["n"].to_pylist() == right
+        assert scan.report.violations
+    with pytest.raises(CorruptData, match="AUDIT_FAILED"):
+        table.scan("key IN (7, 8)", ["n"], options=ALWAYS).to_arrow()
 
 
 @pytest.mark.parametrize("module", [funnel, lazy])

@@ -182,3 +182,31 @@ def _spoiled(rows: pa.Table, kind: str, rng: np.random.Generator) -> pa.Table:
     if kind == "inverted" and name.endswith(".lo") and pa.types.is_integer(column.type):
         return rows.set_column(at, name, pa.array([2**60] * length, column.type))
     return rows.set_column(at, name, pa.nulls(length, column.type))
+
+
+def test_a_union_forgets_no_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Planted: a part whose bounds (or set of values) are not known has no say in the segment's."""
+    from tamis.stats import union as module
+    from tamis.stats import values
+    from tamis.types import LONG, Field, Schema
+
+    schema = Schema((Field("c", LONG, id=7),))
+    part = pa.table({"rows": [5, 5], "7|long|lo": [1, None], "7|long|hi": [2, None], "7|long|values": [[1, 2], None], "7|nulls": [0, 0]})
+
+    def skips() -> bool:
+        whole = module(part).append_column("rows", pa.array([10]))
+        return bool(decide(expr.conjuncts(expr.parse("c = 7", schema)), TableEvidence(whole, schema), strict=True).none[0])
+
+    assert not skips()
+    real = values.union
+    monkeypatch.setattr(values, "union", lambda sets, _empty: real(sets, pa.repeat(pa.scalar(True), len(sets))))
+    assert skips()
+    monkeypatch.undo()
+    import sys
+
+    inner = sys.modules["tamis.stats.union"]
+    outermost = inner._outermost
+    monkeypatch.setattr(
+        inner, "_outermost", lambda bound, exact, empty, which: outermost(bound, exact, pa.repeat(pa.scalar(True), len(empty)), which)
+    )
+    assert skips()

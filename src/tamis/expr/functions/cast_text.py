@@ -145,7 +145,8 @@ def of_today(text: Datum) -> Mask:
     """Where a text is a time of day alone."""
     if isinstance(text, pa.Scalar):
         return np.asarray(bool(text.is_valid and _matches(pa.repeat(text, 1), _TIME).any()))
-    return _matches(text, _TIME) & ~np.asarray(text.is_null().to_numpy(zero_copy_only=False))
+    there: Mask = np.asarray(text.is_valid().to_numpy(zero_copy_only=False))
+    return there & _matches(text, _TIME)
 
 
 def _with_today(text: Datum, session: str) -> Datum:
