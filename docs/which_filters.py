@@ -110,7 +110,7 @@ FORMS = [
 ]  # fmt: skip
 
 NOT = {
-    "user = 7": "The value lies between the bounds in every part: rows are not ordered by it. Cluster by it, or give it an index.",
+    "user = 7": "The value lies between the bounds in every part, and a part has too many values to keep them all: rows are not ordered by it. Cluster by it, or give it an index.",
     "hash(i) = 3": "A hash scatters its argument: nothing about a range of arguments bounds the results.",
     "my_function(i) = 3": "A function of your own may return anything, NULL, or fail. The rest of the filter still skips, if it stands before it.",
     "rand() < 0.5": "Not a function of the row.",
@@ -122,6 +122,9 @@ NOT = {
     "hour(ts) = 3": "Every day has all hours. In a part that spans less than a day it skips.",
     "i % 10 = 3": "Every run of ten numbers has all remainders. In a part that spans fewer it may skip.",
     "1 / (user - 50) > 5": "It might fail (`user` may be 50), and an error is part of the answer. `try_divide` does not fail; a condition before it that excludes such rows helps too.",
+    "cast(substring(code, 5, 4) AS INT) > 9000": "Between two texts that are numbers lie texts that are none, so it may fail. Texts of which a part has few are looked at one by one; else keep a column of the type.",
+    "try_cast(substring(code, 5, 4) AS INT) > 9000": "The order of texts is not the order of the numbers that they say.",
+    "substring(code, -2) = '40'": "Bounds are ordered by how texts begin.",
     "x = 'NaN' OR user = 7": "One side of an OR that may be true is enough.",
 }
 """Filters that read everything, and why nothing better is possible; those that skip now are left out of the page."""

@@ -61,13 +61,13 @@
 44 | CAST(at AS STRING) >= '2026-03-30'
 -- zone: UTC
 -- levels, codes, measures
- 0 | level = 'FATAL'
- 0 | level IN ('ERROR', 'FATAL')
-22 | level = 'ERROR' AND at >= '2026-03-29'
+47 | level = 'FATAL'
+39 | level IN ('ERROR', 'FATAL')
+44 | level = 'ERROR' AND at >= '2026-03-29'
  0 | level <> 'DEBUG'
- 0 | lower(level) = 'fatal'
- 0 | level LIKE 'F%'
- 0 | level IN ('ERROR') OR status >= 500
+47 | lower(level) = 'fatal'
+47 | level LIKE 'F%'
+36 | level IN ('ERROR') OR status >= 500
 44 | status >= 500
 44 | status = 503
 44 | status BETWEEN 500 AND 599
@@ -76,22 +76,22 @@
 44 | status div 100 = 5
 44 | cast(status AS STRING) LIKE '5%'
 44 | left(cast(status AS STRING), 1) = '5'
- 0 | status NOT IN (200, 301, 404)
-44 | status = 500 AND level = 'ERROR'
+44 | status NOT IN (200, 301, 404)
+48 | status = 500 AND level = 'ERROR'
 44 | CASE WHEN status >= 500 THEN 'bad' WHEN status >= 400 THEN 'hm' ELSE 'ok' END = 'bad'
 44 | if(status >= 500, 1, 0) = 1
 47 | bytes > 1073741824
 47 | bytes / 1024 / 1024 > 1000
- 0 | bytes / pow(1024, 3) > 1
+47 | bytes / pow(1024, 3) > 1
 47 | round(bytes / 1048576) > 1024
 47 | took > 5
 47 | took > 5.0 AND level = 'INFO'
 47 | took * 1000 > 5000
 47 | cast(took * 1000 AS INT) > 15000
 47 | ceil(took) = 20
- 0 | log10(bytes + 1) > 9
+47 | log10(bytes + 1) > 9
 47 | sqrt(took) > 4
- 0 | host = 'web-07'
+ 3 | host = 'web-07'
 46 | host = 'web-07' AND at < '2026-03-28 04:00'
 48 | host = 'web-99'
 48 | host IN ('db-01', 'db-02')
@@ -117,7 +117,7 @@
 22 | deploy >= '2026.03.29'
 26 | split_part(deploy, '-', 1) = '2026.03.28'
 47 | cast(right(deploy, 4) AS INT) = 31
- 0 | regexp_extract(deploy, '-(\\d+)$', 1) = '0031'
+47 | regexp_extract(deploy, '-(\\d+)$', 1) = '0031'
 -- json
 47 | cast(get_json_object(request, '$.ms') AS INT) > 47000
 48 | get_json_object(request, '$.method') = 'DELETE'
@@ -127,8 +127,8 @@
 47 | from_json(request, 'ms INT').ms BETWEEN 12000 AND 12100
 47 | from_json(request, 'trace STRUCT<span: STRING>').trace.span = 's12345'
 -- mixed
-42 | at > '2026-03-29 20:00' AND (level = 'ERROR' OR status >= 500)
+47 | at > '2026-03-29 20:00' AND (level = 'ERROR' OR status >= 500)
 48 | at > '2026-03-29' AND at < '2026-03-28'
-35 | level = 'ERROR' AND took > 1.9 AND at BETWEEN '2026-03-28 06:00' AND '2026-03-28 20:00'
+46 | level = 'ERROR' AND took > 1.9 AND at BETWEEN '2026-03-28 06:00' AND '2026-03-28 20:00'
 48 | epoch > 1774792800 AND date_text = '2026-03-28'
 46 | status >= 500 AND hour NOT BETWEEN 20 AND 23
