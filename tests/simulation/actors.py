@@ -14,7 +14,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 import tamis
-from tamis.errors import Conflict, CorruptData, NotFound, SchemaMismatch, StoreUnavailable, TamisError
+from tamis.errors import Conflict, CorruptData, NotFound, SchemaFenced, SchemaMismatch, StoreUnavailable, TamisError
 from tamis.maintain import Result
 from tamis.state import load
 from tamis.state.log import read_commits
@@ -53,7 +53,7 @@ def attempt(sim: Simulation, actor: Actor, intent: model.Intent, run: Callable[[
             sim.model.done[intent.number] = True  # what matched nothing need not be committed
     except StoreUnavailable as error:
         sim.model.done[intent.number] = None if held is not None and error.code == "COMMIT_UNKNOWN" else False
-    except (Conflict, SchemaMismatch):
+    except (Conflict, SchemaMismatch, SchemaFenced):
         sim.model.done[intent.number] = False
     except (CorruptData, NotFound) as error:
         sim.model.done[intent.number] = False
@@ -111,13 +111,38 @@ def upsert(sim: Simulation, actor: Actor) -> None:
     attempt(sim, actor, model.Intent("upsert", apply, number), lambda t: t.upsert(data(batch), on=["key"]))
 
 
+def merge(sim: Simulation, actor: Actor) -> None:
+    """Every kind of clause at once: some matches go, some change, the rest comes, and what has no match goes where its key is high."""
+    number = sim.number()
+    batch = [Row(number * 100 + i, key, number, 3) for i, key in enumerate(sim.dice.sample(range(KEYS), 6))]
+    keys = {row.key for row in batch}
+
+    def apply(rows: model.Rows, history: list[model.Rows]) -> model.Rows:
+        out: model.Rows = Counter()
+        for row, count in rows.items():
+            if row.key in keys and row.key % 3:
+                out[row._replace(value=row.value + 10)] += count
+            elif row.key not in keys and row.key <= KEYS - 3:
+                out[row] += count
+        met = {row.key for row in rows}
+        return out + Counter(row for row in batch if row.key not in met)
+
+    def run(t: tamis.Table) -> object:
+        values = {name: f"source.{name}" for name in Row._fields}
+        found = t.merge(data(batch), on="target.key = source.key").when_matched_delete(condition="target.key % 3 = 0")
+        found = found.when_matched_update({"value": "target.value + 10"}).when_not_matched_insert(values)
+        return found.when_not_matched_by_source_delete(condition=f"target.key > {KEYS - 3}").execute()
+
+    attempt(sim, actor, model.Intent("merge", apply, number), run)
+
+
 def restore(sim: Simulation, actor: Actor) -> None:
     actor.intent = None
     try:
         held = table(sim)
         version = sim.dice.randint(max(0, held.version - 6), held.version)
         actor.intent = model.restores(version)
-        held.restore(version)
+        held.restore(version, allow_dropped_columns=True)
     except (StoreUnavailable, Conflict, NotFound):
         return
     except CorruptData as error:
@@ -125,13 +150,21 @@ def restore(sim: Simulation, actor: Actor) -> None:
 
 
 def migrate(sim: Simulation, actor: Actor) -> None:
-    """A column more; the model's rows do not know it."""
+    """A column comes, changes its name, or goes, sometimes one under the name of another that went; the model's rows do not know of them."""
     actor.intent = model.unchanged("migrate")
     try:
         held = table(sim)
-        if len(held.schema) < 8:
-            held.alter().add_column(f"extra{sim.number()}", "bigint").commit()
-    except (StoreUnavailable, Conflict, SchemaMismatch):
+        extra = [name for name in held.schema.names if name not in Row._fields]
+        change = held.alter()
+        if not extra or (len(extra) < 4 and sim.dice.random() < 0.5):
+            name = next(name for name in (f"extra{i}" for i in range(9)) if name not in extra)
+            change.add_column(name, "bigint", default=sim.dice.choice([None, 7]))
+        elif sim.dice.random() < 0.4:
+            change.rename_column(sim.dice.choice(extra), f"extra{sim.number() + 9}")
+        else:
+            change.drop_column(sim.dice.choice(extra))
+        change.commit()
+    except (StoreUnavailable, Conflict, SchemaMismatch, NotFound):
         return
 
 
@@ -142,8 +175,8 @@ def compact(sim: Simulation, actor: Actor) -> None:
 def index(sim: Simulation, actor: Actor) -> None:
     def run(t: tamis.Table) -> object:
         if not len(t.indexes()):
-            return t.create_index("by_key", ["key"])
-        return t.repair_index()
+            return t.create_index("by_key", ["key"], build=sim.dice.choice(["with_write", "deferred"]))
+        return t.drop_index("by_key") if sim.dice.random() < 0.15 else t.repair_index()
 
     upkeep(sim, actor, run)
 
@@ -158,11 +191,12 @@ def upkeep(sim: Simulation, actor: Actor, run: Callable[[tamis.Table], object]) 
         run(table(sim))
     except (StoreUnavailable, Conflict):
         return
-    except (CorruptData, NotFound) as error:
-        must_be_late(sim, actor, error)
     except TamisError as error:
-        if error.code != "INDEX_EXISTS":
+        if error.code in {"INDEX_EXISTS", "INDEX_NOT_FOUND"}:
+            return  # another indexer was first
+        if not isinstance(error, CorruptData | NotFound):
             raise
+        must_be_late(sim, actor, error)
 
 
 def read(sim: Simulation, actor: Actor) -> None:
@@ -173,7 +207,8 @@ def read(sim: Simulation, actor: Actor) -> None:
         key = sim.dice.randrange(KEYS)
         row_filter = sim.dice.choice([None, f"key = {key}", f"key < {key} and value >= 0"])
         kept = {None: lambda r: True, f"key = {key}": lambda r: r.key == key}.get(row_filter, lambda r: r.key < key)
-        found = held.scan(row_filter, Row._fields, version=version).to_arrow()
+        options = {"tamis.index.use": sim.dice.choice(["auto", "lookup", "plan", "off"])}
+        found = held.scan(row_filter, Row._fields, version=version, options=options).to_arrow()
     except StoreUnavailable:
         return
     except (CorruptData, NotFound) as error:
@@ -183,6 +218,47 @@ def read(sim: Simulation, actor: Actor) -> None:
     seen = Counter(Row(*row) for row in zip(*(c.to_pylist() for c in found.columns), strict=True))
     expected = Counter({row: n for row, n in audited(sim, version).items() if kept(row)})
     assert seen == expected, f"version {version} under {row_filter}: {+(seen - expected)} too much, {+(expected - seen)} lost"
+
+
+def hold(sim: Simulation, actor: Actor) -> None:
+    """A table that is held while others migrate it: it reads on, or is fenced, and fenced just where a column that it reads has gone."""
+    try:
+        held = table(sim)
+        own = {f.metadata[b"PARQUET:field_id"] for f in held.schema}
+        for _ in range(3):
+            sim.pause()
+            why = None
+            try:
+                held.scan().to_arrow()
+            except SchemaFenced as error:
+                why = error.code
+            now = {str(f.id).encode() for f in held.snapshot.schema or ()}
+            expected = "FENCED_READD_DELETED" if own - now else None
+            assert why == expected, f"held {own}, version {held.version} has {now}: {why}"
+    except StoreUnavailable:
+        return
+    except (CorruptData, NotFound) as error:
+        must_be_late(sim, actor, error)
+
+
+def compare(sim: Simulation, actor: Actor) -> None:
+    """What changed between two versions, against what differs between them in the model."""
+    try:
+        held = table(sim)
+        last = sim.dice.randint(max(0, held.version - 3), held.version)
+        first = sim.dice.randint(max(0, last - 3), last)
+        told = held.changes(first, last).to_arrow()
+    except StoreUnavailable:
+        return
+    except (CorruptData, NotFound) as error:
+        if not let_go(sim, first):
+            must_be_late(sim, actor, error)
+        return
+    net: Counter[Row] = Counter(audited(sim, first))
+    for kind, *row in zip(told["_change_type"].to_pylist(), *(told[name].to_pylist() for name in Row._fields), strict=True):
+        net[Row(*row)] += 1 if kind == "insert" else -1
+    expected = audited(sim, last)
+    assert {r: n for r, n in net.items() if n} == dict(+expected), f"changes from {first} to {last}"
 
 
 def let_go(sim: Simulation, version: int) -> bool:
@@ -222,13 +298,16 @@ ACTORS: dict[str, Role] = {
     "replacer": Role(replace),
     "deleter": Role(delete, 2, "delete"),
     "updater": Role(update, 1, "update"),
-    "merger": Role(upsert, 1, "upsert"),
+    "upserter": Role(upsert, 1, "upsert"),
+    "merger": Role(merge, 1, "merge"),
     "restorer": Role(restore, 1, "restore"),
     "migrator": Role(migrate, 1, "alter"),
     "compactor": Role(compact, 2, "compact"),
     "indexer": Role(index, 1, "create_index"),
     "vacuum": Role(vacuum, 1, "vacuum"),
     "reader": Role(read, 3),
+    "holder": Role(hold, 1, "alter"),
+    "auditor": Role(compare, 1, "changes"),
     "clock": Role(pass_time),
 }
 
