@@ -6,6 +6,7 @@ depends on the seed alone, so a seed is a story that can be told again.
 
 from __future__ import annotations
 
+import itertools
 import json
 import sys
 import threading
@@ -27,6 +28,7 @@ from tests.state.faults import LATER, LOSE, REFUSE, TAKEN, TAKEN_DONE
 from tests.state.making import forget
 
 T = TypeVar("T")
+_STORIES = itertools.count()
 FAULTS = (REFUSE, LOSE, LATER, TAKEN, TAKEN_DONE)
 
 
@@ -65,7 +67,7 @@ class Simulation:
         self.seed, self.steps, self.mishaps = seed, steps, mishaps
         self.dice = Random(seed)
         self.model = Model()
-        self.inner = open_store(f"memory://simulation-{id(self)}")
+        self.inner = open_store(f"memory://simulation-{next(_STORIES)}")
         self.actors: list[Actor] = []
         self.calls = 0
         self.trace: list[str] = []
