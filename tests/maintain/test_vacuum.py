@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
 import tamis
 from tamis.errors import Conflict, InvalidInput, NotFound, StoreUnavailable
-from tamis.state import Operation, Proposal, Store, commit, load
+from tamis.maintain import index as index_verbs
+from tamis.state import Operation, Proposal, Store, commit, load, transaction
 from tamis.state.store import Entry
+from tamis.state.stored import keep
 from tamis.world import SeededWorld, use, world
 from tests.maintain.making import filled, held, rows
 
@@ -117,6 +120,49 @@ def test_a_write_that_outlives_the_retention_gives_way_instead_of_losing_rows() 
         commit(other.store, Proposal(Operation("append"), read_version, blind_append=True, add=[late], operation_id=new_id()))
     assert caught.value.code == "CONFLICT_VACUUMED"
     assert of.append(rows(1_000, 3)).rows_inserted == 3, "a new write is fine"
+
+
+def test_an_index_build_that_outlives_the_retention_gives_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it built may be gone. (Found by the simulation, seed 2004.)"""
+    of = filled(3)
+    of.create_index("by_user", ["user"], build="deferred")
+    true = index_verbs.entry
+
+    def slow(*arguments: Any) -> Any:
+        made = true(*arguments)
+        world().sleep(2 * HOUR.total_seconds())
+        tamis.open(of.path).vacuum(HOUR, dry_run=False)
+        return made
+
+    with monkeypatch.context() as patched:
+        patched.setattr(index_verbs, "entry", slow)
+        with pytest.raises(Conflict) as caught:
+            of.repair_index()
+    assert caught.value.code == "CONFLICT_VACUUMED"
+    assert of.verify().ok
+    of.repair_index()
+    assert not of.indexes()[0].missing
+    assert of.verify().ok
+
+
+def test_deletion_vectors_are_there_however_long_their_delete_took(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file of them is written before the commit that names it, and a vacuum may come in between."""
+    of = filled(6)
+    waited: list[str] = []
+
+    def slow(store: Store, tables: Any, schema: pa.Schema, path: str) -> Any:
+        kept = keep(store, tables, schema, path, limit=0)
+        if not waited:
+            waited.append(path)
+            assert path in {e.path for e in store.list()}
+            world().sleep(2 * HOUR.total_seconds())
+            assert path in tamis.open(of.path).vacuum(HOUR, dry_run=False).objects["path"].to_pylist()
+        return kept
+
+    monkeypatch.setattr(transaction, "keep", slow)
+    assert of.delete("ts % 5 = 2").rows_deleted
+    assert waited
+    assert of.verify().ok, of.verify().problems.to_pylist()
 
 
 def test_restore_gives_way_to_a_vacuum() -> None:

@@ -17,6 +17,7 @@ from tamis.expr import conjuncts, parse
 from tamis.state.log import read_commits
 from tamis.state.model import Head
 from tamis.state.proposal import Proposal, Removal
+from tamis.state.reach import ids_in, paths_in
 from tamis.state.record import Commit, Segment
 from tamis.state.snapshot import Snapshot
 from tamis.state.store import Store
@@ -39,14 +40,15 @@ def check_commit(store: Store, proposal: Proposal, removal: Removal, base: Snaps
             _check_removed(store, proposal, base, theirs)
 
 
-def check_vacuum(proposal: Proposal, theirs: Commit) -> None:
-    """Raises ``Conflict`` where ``theirs`` is a vacuum that may have removed a file which the proposal adds or takes up again."""
+def check_vacuum(store: Store, proposal: Proposal, theirs: Commit) -> None:
+    """Raises ``Conflict`` where ``theirs`` is a vacuum that may have removed a file which the proposal adds or takes up again, of the table or of an index."""
     if theirs.lets_go is None:
         return
     version, micros = theirs.lets_go
     if proposal.restores is not None and proposal.restores < version:
         raise _conflict("VACUUMED", theirs, f"let go of version {proposal.restores}")
-    if proposal.restores is None and any(made_micros(i) <= micros for table in proposal.add for i in table["part_id"].to_pylist()):
+    parts = [part for table in proposal.add for part in table["part_id"].to_pylist()]
+    if any(made_micros(part) <= micros for part in (*parts, *ids_in(paths_in(store, proposal.add_index)))):
         raise _conflict("VACUUMED", theirs, "may have removed files that this operation wrote: it took longer than the vacuum's retention")
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from tamis.state.log import ROOT, read_commits
@@ -67,6 +67,14 @@ def rollup_paths(store: Store) -> set[str]:
             stem = path.removesuffix(".json")
             found |= {other for other in listed if other.startswith(f"{stem}-")}
     return found
+
+
+def ids_in(paths: Iterable[str]) -> Iterator[str]:
+    """The ids in the names of objects that were made before the one that names them."""
+    for path in paths:
+        match = OURS.fullmatch(path)
+        if match is not None and match.lastgroup is not None:
+            yield match[match.lastgroup]
 
 
 def paths_in(store: Store, value: Any, *, deep: bool = True) -> Iterator[str]:

@@ -113,7 +113,9 @@ class _Transaction:
         for theirs in read_commits(self._store, range(self._checked + 1, latest.version + 1), latest.table_id):
             if theirs.operation_id == self._landing.operation_id:
                 return Snapshot.at(self._store, theirs)
-            check_vacuum(proposal, theirs)
+            check_vacuum(self._store, proposal, theirs)
+            if theirs.lets_go is not None:
+                self._deletions = None  # written before it, and named by nobody: they may be gone
             if not proposal.rests_on_nothing:
                 self._resolve()
                 check_commit(self._store, proposal, self._removal, self._base, theirs)
