@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from decimal import Decimal
+from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import tamis
+from tamis.files import PartRef
+from tamis.index import build
 from tamis.state import Operation, Proposal, commit
 from tamis.state.envelope import seal
 from tests.maintain.making import filled, parts
@@ -82,6 +88,81 @@ def test_damage_is_found_and_named(name: str) -> None:
     assert not found.ok
     assert code in found.problems["code"].to_pylist(), found.problems.to_pylist()
     assert all(row["object"] for row in found.problems.to_pylist())
+
+
+LIES: dict[str, Callable[[pa.RecordBatch], pa.RecordBatch]] = {
+    "two rows exchanged": lambda batch: pa.RecordBatch.from_arrays([*batch.columns[:-1], batch.column(-1)[::-1]], schema=batch.schema),
+    "a value that the row has not": lambda batch: batch.set_column(0, batch.schema.field(0), pc.add(batch.column(0), 1)),
+    "a row twice, another never": lambda batch: batch.take(pa.array([0, *range(len(batch) - 1)])),
+    "NULL for a value": lambda batch: batch.set_column(
+        0, batch.schema.field(0), pc.if_else(pc.equal(batch.column(2), 3), None, batch.column(0))
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LIES)
+def test_an_index_that_does_not_say_what_the_rows_say(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Entries that were built wrong stand in files whose checksums are right."""
+    true = build.entries_of
+
+    def lies(chosen: list[tuple[int, PartRef]], spec: build.BuildSpec) -> Iterator[pa.RecordBatch]:
+        for ordinal, ref in chosen:
+            batches = true([(ordinal, ref)], spec)
+            yield from batches if ordinal != 1 else (LIES[name](batch) for batch in batches)
+
+    of = well()
+    with monkeypatch.context() as patched:
+        patched.setattr(build, "entries_of", lies)
+        of.create_index("by_ts", ["ts"])
+    found = of.verify()
+    assert found.problems["code"].to_pylist() == ["INDEX_LIES"], found.problems.to_pylist()
+    assert found.problems["object"].to_pylist()[0].startswith("data/")
+    assert of.verify(data=False).ok
+    of.drop_index("by_ts")
+    of.create_index("by_ts", ["ts"])
+    of.delete("ts % 7 = 1")
+    assert of.verify().ok
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pa.float32(),
+        pa.float64(),
+        pa.string(),
+        pa.binary(),
+        pa.decimal128(9, 2),
+        pa.date32(),
+        pa.bool_(),
+        pa.timestamp("us", "UTC"),
+        pa.int8(),
+    ],
+    ids=str,
+)
+def test_an_index_of_any_type_that_is_well(kind: pa.DataType) -> None:
+    plain: dict[pa.DataType, list[Any]] = {
+        pa.string(): ["", "a", None, "é"],
+        pa.binary(): [b"", b"\0", None, b"z"],
+        pa.bool_(): [True, False, None, True],
+        pa.decimal128(9, 2): [Decimal("0.01"), Decimal("-7.5"), None, Decimal(0)],
+        pa.date32(): [dt.date(2020, 1, 1), dt.date(1969, 1, 1), None, dt.date(1970, 1, 1)],
+    }
+    values = plain.get(kind) or ([0.0, -0.0, None, float("nan")] if pa.types.is_floating(kind) else [0, 1, None, 100])
+    of = tamis.create(f"memory://verify-{kind}", pa.schema([("v", kind)]))
+    of.create_index("by_v", ["v"])
+    for turn in range(2):
+        of.append(pa.table([pa.array(values[turn:] + values, kind)], names=["v"]))
+    assert of.verify().ok
+
+
+def test_damage_to_the_files_of_an_index() -> None:
+    of = well()
+    of.create_index("by_ts", ["ts"])
+    path = next(entry.path for entry in of.store.list("index"))
+    turn(of, path, 50)
+    assert [(row["code"], row["object"]) for row in of.verify().problems.to_pylist()] == [("BAD_CHECKSUM", path)]
+    of.store.put(path, of.store.get(path)[:-9])
+    assert [(row["code"], row["object"]) for row in of.verify().problems.to_pylist()] == [("WRONG_SIZE", path)]
 
 
 def test_a_clock_that_went_back() -> None:

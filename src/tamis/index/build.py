@@ -130,7 +130,7 @@ class Build:
         return sum(ref.rows for _, ref in self.parts)
 
     def manifests(self) -> list[pa.Table]:
-        return in_order(_entries(self.parts, self.spec), self.spec.write)
+        return in_order(entries_of(self.parts, self.spec), self.spec.write)
 
     def cut(self, count: int) -> Sequence[Build]:
         step = max(min(count, len(self.parts)), 1)
@@ -147,7 +147,8 @@ def run_here(work: Work) -> list[pa.Table]:
     return work.manifests()
 
 
-def _entries(parts: Sequence[tuple[int, PartRef]], spec: BuildSpec) -> Iterator[pa.RecordBatch]:
+def entries_of(parts: Iterable[tuple[int, PartRef]], spec: BuildSpec) -> Iterator[pa.RecordBatch]:
+    """An entry for each physical row of ``parts`` (each with its ordinal): the indexed values, the ordinal, the row."""
     target = to_arrow_schema(spec.write.schema)
     tops = [f.id for f in spec.read.schema]
     for ordinal, ref in parts:

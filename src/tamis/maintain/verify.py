@@ -2,7 +2,7 @@
 
 Checked always: every commit (whole, in order, of this table), every table at rest of the versions that can be read (checksums, sums), rollups against
 the commits that they tell shorter, and that each data file is there with its size. With ``data`` also every live part is read: its
-checksum, its rows, its statistics against its values.
+checksum, its rows, its statistics against its values; and every part of an index: its checksum, and its entries against the rows that they are about.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ import pyarrow.compute as pc
 from tamis.errors import TamisError
 from tamis.files import PartRef
 from tamis.maintain.compact import Work
+from tamis.maintain.verify_index import index_files, index_problems
 from tamis.read import ReadCounters, read_part
 from tamis.scan import Options, PartRefs
-from tamis.state import PART_COLUMNS, Snapshot, Store, load
+from tamis.state import PART_COLUMNS, IndexDefinition, Snapshot, Store, load
 from tamis.state.cache import CACHE
 from tamis.state.log import commit_path, read_commit, versions
 from tamis.state.reach import reached
@@ -65,10 +66,9 @@ def verify(store: Store, *, data: bool = True, progress: Progress | None = None)
     store = store.fresh()
     snapshot = load(store, afresh=True)
     problems = list(_log(store, snapshot))
-    found = 0
+    listed: dict[str, int] = {}
     if not problems:
         listed = {entry.path: entry.size for folder in ("data", "index") for entry in store.list(folder)}
-        found = len(listed)
         problems += _guarded("state", lambda: _state(store, snapshot, listed))
     parts = 0
     if data and not problems:
@@ -77,12 +77,14 @@ def verify(store: Store, *, data: bool = True, progress: Progress | None = None)
         refs = PartRefs(every, np.zeros(len(every), dtype=np.bool_))
         parts = len(refs)
         for at, ref in enumerate(refs):
-            problems += _guarded(ref.path, lambda ref=ref, at=at: _part(store, snapshot, ref, every.slice(at, 1)))  # type: ignore[misc]
+            problems += _guarded(ref.path, lambda ref=ref, at=at: _part(store, snapshot, ref, every.slice(at, 1), listed))  # type: ignore[misc]
             if progress is not None:
                 progress(ref.bytes, ref.path)
+        for index in snapshot.head.indexes:
+            problems += _guarded(index.name, lambda index=index: _index(store, snapshot, index, listed))  # type: ignore[misc]
     rows = [dict(zip(PROBLEMS.names, problem, strict=True)) for problem in problems]
     table = pa.Table.from_pylist(rows, schema=PROBLEMS)
-    return Verification(snapshot.version, snapshot.version + 1, parts, found, store.io.bytes, table)
+    return Verification(snapshot.version, snapshot.version + 1, parts, len(listed), store.io.bytes, table)
 
 
 def _guarded(name: str, look: Callable[[], Iterator[Problem]]) -> list[Problem]:
@@ -130,7 +132,7 @@ def _state(store: Store, snapshot: Snapshot, listed: dict[str, int]) -> Iterator
     yield from _sums(snapshot)
     parts = snapshot.parts(None)
     for path, size in zip(parts["path"].to_pylist(), parts["bytes"].to_pylist(), strict=True):
-        if path in listed and listed[path] != size:
+        if listed.get(path, size) != size:
             yield "WRONG_SIZE", path, f"It has {listed[path]} bytes and should have {size}."
     told = Snapshot.at(store, snapshot.commit)
     told._avoid = _Everything()
@@ -156,13 +158,29 @@ def _sums(snapshot: Snapshot) -> Iterator[Problem]:
         yield "PART_TWICE", "parts", "A part is live twice."
 
 
-def _part(store: Store, snapshot: Snapshot, ref: PartRef, manifest: pa.Table) -> Iterator[Problem]:
-    """One data file: bytes, rows, values."""
+def _index(store: Store, snapshot: Snapshot, index: IndexDefinition, listed: dict[str, int]) -> Iterator[Problem]:
+    """One index: its files, and what they say of the rows."""
+    damaged = [problem for ref in index_files(snapshot, index) for problem in _bytes(store, ref, listed)]
+    yield from damaged or index_problems(store, snapshot, index)
+
+
+def _bytes(store: Store, ref: PartRef, listed: dict[str, int]) -> Iterator[Problem]:
+    """A file's size and checksum."""
+    if listed.get(ref.path, ref.bytes) != ref.bytes:
+        yield "WRONG_SIZE", ref.path, f"It has {listed[ref.path]} bytes and should have {ref.bytes}."
+        return
     crc = 0
     for start in range(0, ref.bytes, CHUNK):
         crc = zlib.crc32(store.get_range(ref.path, start, min(CHUNK, ref.bytes - start)), crc)
     if ref.checksum is not None and crc != ref.checksum:
         yield "BAD_CHECKSUM", ref.path, "Its bytes are not those that were written."
+
+
+def _part(store: Store, snapshot: Snapshot, ref: PartRef, manifest: pa.Table, listed: dict[str, int]) -> Iterator[Problem]:
+    """One data file: bytes, rows, values."""
+    damaged = list(_bytes(store, ref, listed))
+    if damaged:
+        yield from damaged
         return
     schema = next(s for s in snapshot.head.schemas if s.schema_id == ref.schema_id)
     work = Work(store, snapshot, Options())
