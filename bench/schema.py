@@ -19,28 +19,47 @@ from bench.report import Figure, quick, record
 from bench.state import SCHEMA, manifest
 from tamis.maintain.alter import Alteration
 from tamis.schema.registry import check_next
-from tamis.state import Head, Operation, Proposal, commit, create, next_schema, open_store
+from tamis.state import Head, Operation, Proposal, Store, commit, create, load, next_schema, open_store
 from tamis.types import LONG, Field, Schema
 
+LOG = {
+    f"{action} {path}"
+    for action in ("read", "write", "list")
+    for path in ("_tamis/log", "_tamis/latest", "_tamis/vacuumed", "_tamis/rollup")
+}
+"""What a change of the log alone asks the store for: its commits, and what it makes of them in order to be read quickly."""
 
-def migration(folder: Path, parts: int, rounds: int = 5) -> tuple[float, int]:
-    """Seconds of ALTER TABLE ADD / DROP COLUMN on so many parts, and bytes that it read."""
+
+def migration(folder: Path, parts: int, rounds: int = 5) -> tuple[float, set[str]]:
+    """Seconds of ALTER TABLE ADD / DROP COLUMN on so many parts, and the objects that it read, by the kind of their folder."""
     store = open_store(str(folder / "large"))
     snapshot = create(store, Head("", schemas=(SCHEMA,), highest_column_id=len(SCHEMA)), Operation("create"))
     for at in range(10):
         snapshot = commit(store, Proposal(Operation("append"), snapshot.version, blind_append=True, add=[manifest(parts // 10, at)]))
-    seconds, read = [], 0
+    seconds, read = [], set[str]()
     for at in range(rounds):
-        fresh = store.fresh()
+        fresh = Watched(store, read)
         start = time.perf_counter()
-        change = Alteration(fresh, tamis.open(store.url).snapshot)
+        change = Alteration(fresh, load(fresh, afresh=True))
         change.add((f"new{at}",), Field("new", LONG))
         if at:
             change.drop((f"new{at - 1}",))
         change.commit()
         seconds.append(time.perf_counter() - start)
-        read = max(read, fresh.io.bytes)
     return statistics.median(seconds), read
+
+
+class Watched(Store):
+    """The store through which a change does all that it does, and what it is asked for."""
+
+    def __init__(self, inner: Store, asked: set[str]) -> None:
+        super().__init__(inner.location, inner.options)
+        self._connection, self.asked = inner._connection, asked
+
+    def _run(self, action: str, path: str, call: Any, *, create: bool = False) -> Any:
+        kept = "/".join(path.split("/")[:2]) if path.startswith("_tamis/") else path.split("/", maxsplit=1)[0]
+        self.asked.add(f"{action} {kept}")
+        return super()._run(action, path, call, create=create)
 
 
 def check(schemas: int, fields: int) -> tuple[float, float]:
@@ -60,6 +79,22 @@ def check(schemas: int, fields: int) -> tuple[float, float]:
         check_next(head.schema, head.dropped, new, widen=True, presented=False)
         seconds.append(time.perf_counter() - start)
     return statistics.median(seconds), built
+
+
+def pure(schemas: int, fields: int) -> tuple[float, float]:
+    """The same by the pure check over Arrow schemas: seconds with what the history comes to, and of replaying it."""
+    columns = [pa.field(f"c{i}", pa.int64()) for i in range(fields)]
+    history = [pa.schema(columns := [*columns[1:], pa.field(f"n{at}", pa.int64())]) for at in range(schemas)]
+    start = time.perf_counter()
+    known = tamis.schema.MigrationType.of(history)
+    replayed = time.perf_counter() - start
+    new = pa.schema([*columns[1:], pa.field("last", pa.int64())])
+    seconds = []
+    for _ in range(5):
+        start = time.perf_counter()
+        tamis.schema.check_migration(known, new)
+        seconds.append(time.perf_counter() - start)
+    return statistics.median(seconds), replayed
 
 
 def reading(folder: Path, schemas: int, parts: int, rows: int) -> tuple[float, float]:
@@ -92,15 +127,18 @@ def main() -> None:
         parts, schemas = (10_000, 100) if small else (100_000, 1_000)
         one, read = migration(folder, parts)
         checked, built = check(schemas, 100 if small else 1_000)
+        plain, replayed = pure(schemas, 100 if small else 1_000)
         single, many = reading(folder, 50, 100, 500 if small else 5_000)
     record(
         "schema",
         [
             Figure(f"one change of the schema of a table of {parts:,} parts", one, "s", 0.5),
-            Figure(f"check behind {schemas:,} schemas", checked, "s", 0.1),
+            Figure("… kinds of objects beside the log that it read or wrote", len(read - LOG), "", 0),
+            Figure(f"check of a table's next schema behind {schemas:,} schemas", checked, "s", 0.1),
+            Figure(f"check_migration with the migration type of {schemas:,} schemas", plain, "s", 0.1),
             Figure("scan over 50 schemas beside one", many / single, "×", 1.1),
         ],
-        {"migration_bytes_read": read, "history_seconds": built, "scan_seconds": [single, many]},
+        {"migration_asked": sorted(read), "history_seconds": built, "replay_seconds": replayed, "scan_seconds": [single, many]},
     )
 
 

@@ -98,6 +98,27 @@ def test_reader_is_fenced_where_a_migration_is_refused(case: str, wrap: str) -> 
     assert fenced.value.code == f"FENCED_{rule}"
 
 
+@pytest.mark.parametrize("wrap", WRAPS)
+@pytest.mark.parametrize("case", CASES)
+def test_a_migration_type_stands_for_its_history(case: str, wrap: str) -> None:
+    """Kept from step to step, it gives every verdict that the whole history gives, and memory of what each step deleted."""
+    history, new, rule = CASES[case]
+    known = tamis.schema.MigrationType()
+    for fields in history:
+        known = known.then(WRAPS[wrap](fields))
+    assert known == tamis.schema.MigrationType.of([WRAPS[wrap](fields) for fields in history])
+    if rule is None:
+        tamis.schema.check_migration(known, WRAPS[wrap](new))
+        tamis.schema.check_reader(known, WRAPS[wrap](new))
+        return
+    with pytest.raises(tamis.IncompatibleSchema) as refused:
+        tamis.schema.check_migration(known, WRAPS[wrap](new))
+    assert refused.value.code == f"MIGRATION_{rule}"
+    with pytest.raises(tamis.SchemaFenced) as fenced:
+        tamis.schema.check_reader(known, WRAPS[wrap](new))
+    assert fenced.value.code == f"FENCED_{rule}"
+
+
 def test_the_first_schema_is_free() -> None:
     tamis.schema.check_migration([], pa.schema([f("a", nullable=False)]))
 

@@ -1,6 +1,6 @@
 """Migration rules, the registry of schemas, reader fencing (seed 001)."""
 
-from tamis.schema.check import check_migration, check_reader, check_table_reader, fence, rows_fit
+from tamis.schema.check import MigrationType, check_migration, check_reader, check_table_reader, fence, rows_fit
 from tamis.schema.difference import difference
 from tamis.schema.memory import Dropped, dropped_between, dropped_in
 from tamis.schema.registry import Evolution, Fence
@@ -10,6 +10,7 @@ __all__ = [
     "Dropped",
     "Evolution",
     "Fence",
+    "MigrationType",
     "Violation",
     "check_migration",
     "check_reader",

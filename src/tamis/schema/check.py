@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tamis.errors import IncompatibleSchema, InvalidInput, SchemaFenced, TamisError
@@ -15,39 +16,49 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def migration_type(history: Iterable[Record], *, widen: bool = False) -> Record | None:
-    """The shape of the latest schema of ``history`` with all that was ever deleted; None for an empty one.
+@dataclass(frozen=True, slots=True)
+class MigrationType:
+    """What a history of schemas comes to: the latest, and every field that was ever deleted (seed 001, "Tracking deleted fields").
 
-    Raises ``IncompatibleSchema`` where a step of the history itself is against the rules.
+    Takes the place of the history in both checks, so that a program that keeps one need not replay its schemas: ``known = known.then(new)`` after each.
     """
-    current: Record | None = None
-    for shape in history:
-        if current is not None and shape == current:
-            continue
-        if current is not None:
-            _refuse(current, shape, IncompatibleSchema, widen)
-            current = evolve(current, shape)
-        else:
-            current = shape
-    return current
+
+    shape: Record | None = None
+
+    @staticmethod
+    def of(history: Iterable[pa.Schema], *, widen: bool = False) -> MigrationType:
+        """That of ``history``, oldest first. Raises ``IncompatibleSchema`` where a step of it is against the rules."""
+        known, last = MigrationType(), None
+        for schema in history:
+            if last is None or not _checked(schema).equals(last):
+                known, last = known.then(schema, widen=widen), schema
+        return known
+
+    def then(self, new: pa.Schema, *, widen: bool = False) -> MigrationType:
+        """After ``new`` has become the latest. Raises as ``check_migration``."""
+        after = from_arrow(_checked(new))
+        _refuse(self.shape or Record(()), after, IncompatibleSchema, widen, first=self.shape is None)
+        return MigrationType(after if self.shape is None else evolve(self.shape, after))
 
 
-def check_migration(history: list[pa.Schema], new: pa.Schema, *, widen: bool = False) -> None:
-    """Whether ``new`` may follow ``history`` (oldest first) by the rules of seed 001; fields are matched by exact name.
+History = Sequence["pa.Schema"] | MigrationType
+
+
+def check_migration(history: History, new: pa.Schema, *, widen: bool = False) -> None:
+    """Whether ``new`` may follow ``history`` (oldest first, or what it comes to) by the rules of seed 001; fields are matched by exact name.
 
     Raises ``IncompatibleSchema`` (code ``MIGRATION_<RULE>``, ``name`` the dotted path of the offending field). ``widen`` also allows lossless type widening.
     """
-    current = _fold(history, widen)
-    _refuse(current if current is not None else Record(()), from_arrow(_checked(new)), IncompatibleSchema, widen, first=current is None)
+    _known(history, widen).then(new, widen=widen)
 
 
-def check_reader(history: list[pa.Schema], reader: pa.Schema) -> None:
+def check_reader(history: History, reader: pa.Schema) -> None:
     """Whether a reader with schema ``reader`` may read data written under ``history``; fields are matched by exact name.
 
     Raises ``SchemaFenced`` (code ``FENCED_<RULE>``, ``name`` the dotted path). The latest schema, a projection of it, and a reader that adds a nullable field nobody
     ever had are never fenced.
     """
-    current = _fold(history, widen=True)
+    current = _known(history, widen=True).shape
     if current is not None:
         _refuse(current, from_arrow(_checked(reader)), SchemaFenced, widen=False)
 
@@ -70,7 +81,7 @@ def fence(current: Schema, dropped: Iterable[Dropped], reader: Schema) -> None:
         when = f" It is gone since schema {since}." if since is not None else ""
         kind: type[TamisError] = SchemaFenced
         raise kind(
-            f"Field {violation.path!r} {_FENCED.get(violation.rule) or violation.said}.{when} This reader holds schema {reader.schema_id}, and the table is at schema {current.schema_id}.",
+            f"{violation.fenced}{when} This reader holds schema {reader.schema_id}, and the table is at schema {current.schema_id}.",
             code="FENCED_" + violation.rule.upper(),
             name=violation.path,
             remedy=_READER_REMEDY,
@@ -95,11 +106,8 @@ def rows_fit(written: Schema, current: Schema) -> str | None:
     return None
 
 
-def _fold(history: list[pa.Schema], widen: bool) -> Record | None:
-    for schema in history:
-        _checked(schema)
-    distinct = [schema for at, schema in enumerate(history) if at == 0 or not schema.equals(history[at - 1])]
-    return migration_type((from_arrow(schema) for schema in distinct), widen=widen)
+def _known(history: History, widen: bool) -> MigrationType:
+    return history if isinstance(history, MigrationType) else MigrationType.of(history, widen=widen)
 
 
 def _checked(given: pa.Schema) -> pa.Schema:
@@ -122,19 +130,14 @@ def _refuse(old: Record, new: Record, kind: type[TamisError], widen: bool, *, fi
             continue
         fenced = kind is SchemaFenced
         raise kind(
-            violation.text,
+            violation.fenced if fenced else violation.text,
             code=("FENCED_" if fenced else "MIGRATION_") + violation.rule.upper(),
             name=violation.path,
             remedy=_READER_REMEDY if fenced else _REMEDIES[violation.rule],
         )
 
 
-_FENCED = {
-    "readd_deleted": "was deleted",
-    "tighten": "may be NULL by now, and this reader takes it for NOT NULL",
-}
-"""What a rule means to a reader, where the words for a migration do not say it."""
-_READER_REMEDY = "Open the table again, or call refresh(), to read under its newest schema."
+_READER_REMEDY = "Open the table again, call refresh(), or make the DataFrame again, to read under its newest schema."
 _REMEDIES = {
     "duplicate_field": "Give each field its own name.",
     "readd_deleted": "Choose another name, or use ALTER TABLE, which adds a new column under the old name.",

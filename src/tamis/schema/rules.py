@@ -24,10 +24,17 @@ class Violation:
     said: str
     key: Hashable = None
     """What the field is (its name, or its column id)."""
+    reader: str = ""
+    """The same to a reader: what has become of a field that it takes for something else."""
 
     @property
     def text(self) -> str:
         return f"Field {self.path!r} {self.said}."
+
+    @property
+    def fenced(self) -> str:
+        """The text for a reader, whose schema is the newer one of the two."""
+        return f"Field {self.path!r} {self.reader or self.said}."
 
 
 def violations(old: Record, new: Record, *, widen: bool = False) -> Iterator[Violation]:
@@ -53,7 +60,7 @@ def _record(old: Record, new: Record, path: tuple[str, ...], widen: bool) -> Ite
         if place.key in before:
             yield from _place(before[place.key], place, here, widen)
         elif place.key in old.deleted:
-            yield _violation("readd_deleted", here, "was deleted and cannot come back as the same field", place.key)
+            yield _violation("readd_deleted", here, "was deleted and cannot come back as the same field", place.key, "was deleted")
         elif not place.nullable:
             yield _violation("add_required", here, "is new and not nullable: older data has no value for it", place.key)
     kept_before = [place.key for place in old.fields if place.key in seen]
@@ -66,7 +73,8 @@ def _record(old: Record, new: Record, path: tuple[str, ...], widen: bool) -> Ite
 
 def _place(old: Place, new: Place, path: tuple[str, ...], widen: bool) -> Iterator[Violation]:
     if old.nullable and not new.nullable:
-        yield _violation("tighten", path, "was nullable and is not any more", new.key)
+        said = "was nullable and is not any more"
+        yield _violation("tighten", path, said, new.key, "may be NULL by now, and this reader takes it for NOT NULL")
     yield from _shape(old.shape, new.shape, path, widen, new.key)
 
 
@@ -83,7 +91,8 @@ def _shape(old: Shape, new: Shape, path: tuple[str, ...], widen: bool, key: Hash
         case Leaf(), Leaf() if old.type == new.type or (widen and widens(old.type, new.type)):
             return
         case _:
-            yield _violation("type_change", path, f"was {_text(old)} and is {_text(new)}", key)
+            reader = f"is {_text(old)} by now, and this reader takes it for {_text(new)}"
+            yield _violation("type_change", path, f"was {_text(old)} and is {_text(new)}", key, reader)
 
 
 def _evolve(old: Shape, new: Shape) -> Shape:
@@ -130,5 +139,5 @@ def _text(shape: Shape) -> str:
             return "a map"
 
 
-def _violation(rule: str, path: tuple[str, ...], text: str, key: Hashable) -> Violation:
-    return Violation(rule, ".".join(path), text, key)
+def _violation(rule: str, path: tuple[str, ...], text: str, key: Hashable, reader: str = "") -> Violation:
+    return Violation(rule, ".".join(path), text, key, reader)
