@@ -32,7 +32,9 @@ class Column:
     def shown(self, row: dict[int, Any], defaults: dict[int, Any]) -> Any:
         """The column's value in a row, which says of a struct whether it is there, and of each of its fields what it was."""
         value = row.get(self.id, defaults.get(self.id))
-        return {c.name: c.shown(row, {}) for c in self.inside} if self.inside and value else value
+        if self.inside:
+            return {c.name: c.shown(row, {}) for c in self.inside} if value else None
+        return value
 
 
 @dataclass
@@ -173,10 +175,7 @@ class Evolving(RuleBasedStateMachine):
         for row, (outer, there) in itertools.product(made, [(c, data.draw(st.booleans())) for c in self.model.columns if c.inside]):
             row[outer.id] = there
         kinds = [pa.struct([(i.name, TYPES[i.type]) for i in c.inside]) if c.inside else TYPES[c.type] for c in self.model.columns]
-        arrays = [
-            pa.array([c.shown(row, {}) or None if c.inside else row[c.id] for row in made], kind)
-            for c, kind in zip(self.model.columns, kinds, strict=True)
-        ]
+        arrays = [pa.array([c.shown(row, {}) for row in made], kind) for c, kind in zip(self.model.columns, kinds, strict=True)]
         self.table.append(pa.Table.from_arrays(arrays, names=[c.name for c in self.model.columns]))
         self.model.rows += made
 

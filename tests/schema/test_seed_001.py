@@ -403,6 +403,32 @@ def test_the_schema_history_says_whether_data_was_ever_reordered(table: Table) -
     assert clustered.snapshot.head.ordered_since == 1
 
 
+def test_changes_of_rows_are_fenced_by_the_columns_that_they_name(table: Table) -> None:
+    """Delete and update read like a scan: what they do not name may go or be renamed, what they name is the column that it was."""
+    held, names = tamis.open(table.path), table.schema.names
+    table.alter().rename_column(names[0], "renamed").add_column(names[0] + "2", "STRING").commit()
+    assert held.delete(f"{names[0]} IS NULL").rows_deleted == 0
+    assert held.update({names[0]: names[0]}, f"{names[0]} IS NOT NULL").rows_updated == table.scan().count()
+    table.alter().drop_column("renamed").add_column(names[0], "STRING").commit()
+    for change in (
+        lambda: held.delete(f"{names[0]} IS NULL"),
+        lambda: held.update({names[0]: "NULL"}),
+        lambda: held.update({names[1]: f"CAST({names[0]} AS INT)"}),
+    ):
+        with pytest.raises(SchemaFenced):
+            change()
+    assert held.update({names[1]: names[1]}).rows_updated == table.scan().count()
+
+
+def test_an_alteration_tells_what_it_did_in_a_line(table: Table) -> None:
+    change = table.alter().drop_column("b").add_column("wide", pa.struct([f(f"x{i}") for i in range(60)]))
+    assert "dry run" in repr(change.dry_run())
+    done = change.commit()
+    assert done.version == table.version == done.as_dict()["version"]
+    assert len(repr(table.alter().add_column("c", "INT").commit())) < 120
+    assert repr(table.alter().set_properties({"a": "b"}).commit()) == f"Evolution(version {table.version}, schema 2: no change of columns)"
+
+
 def test_the_arrow_schema_tells_ids(table: Table) -> None:
     """(beside the seed) Fields are matched by the ids in their metadata where given: a rename by id is a rename."""
     fields = [table.schema.field(0), table.schema.field(1).with_name("called")]

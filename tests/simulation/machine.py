@@ -6,8 +6,10 @@ depends on the seed alone, so a seed is a story that can be told again.
 
 from __future__ import annotations
 
+import importlib
 import itertools
 import json
+import pkgutil
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -18,6 +20,7 @@ from random import Random  # noqa: TID251  # seeded: it asks the machine nothing
 from typing import Any, TypeVar
 from unittest import mock
 
+import tamis
 from tamis import state
 from tamis.errors import StoreUnavailable
 from tamis.state import Store, open_store
@@ -207,7 +210,13 @@ class FickleStore(Store):
 
 
 def _shared_locks() -> Iterator[Any]:
-    """Python 3.11's cached properties, each of which has one lock for all objects: an actor who pauses would keep the others from ever moving."""
+    """Python 3.11's cached properties, each of which has one lock for all objects: an actor who pauses would keep the others from ever moving.
+
+    Of all modules, also those that are only imported when they are needed.
+    """
+    for found in pkgutil.walk_packages(tamis.__path__, "tamis."):
+        if found.name.split(".")[1] not in {"spark", "cli"}:
+            importlib.import_module(found.name)
     for name, module in list(sys.modules.items()):
         if name.startswith("tamis."):
             for kind in [k for k in vars(module).values() if isinstance(k, type) and k.__module__ == name]:

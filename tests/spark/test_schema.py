@@ -25,6 +25,7 @@ REFUSED = {
     "ALTER COLUMN b TYPE INT": "NOT_SUPPORTED_CHANGE_COLUMN",
     "ALTER COLUMN a TYPE SMALLINT": "NOT_SUPPORTED_CHANGE_COLUMN",
     "CLUSTER BY (a)": "ClusterBy",
+    "REPLACE COLUMNS (x INT)": "REPLACE COLUMNS",
     "SET TBLPROPERTIES ('tamis.schema.policy' = 'sideways')": "tamis.schema.policy",
 }
 
@@ -104,25 +105,54 @@ def test_names_that_are_hard(spark: Any, lake: str) -> None:
 
 @pytest.mark.spark
 def test_queries_analysed_before_an_evolution(spark: Any, lake: str) -> None:
-    """What is harmless goes on; a column that is another by now is never shown as the one that was meant."""
-    from pyspark.errors import AnalysisException
+    """A DataFrame reads columns, not names: what it does not read may go, what it reads is found again by its id, and one that is no longer what it took it for fences it."""
+    from pyspark.errors import SparkRuntimeException
 
     t = "evolving.db.held"
-    spark.sql(f"CREATE TABLE {t} (a INT, b STRING) USING tamis")
-    spark.sql(f"INSERT INTO {t} VALUES (1, 'x')")
-    before = spark.table(t)
-    spark.sql(f"ALTER TABLE {t} ADD COLUMN c INT")
-    assert [tuple(row) for row in before.collect()] == [(1, "x")]
-    held = spark.table(t).where("a = 1")
-    spark.sql(f"ALTER TABLE {t} DROP COLUMN b")
-    for _ in range(2):
-        with pytest.raises(AnalysisException, match="`b`"):
-            held.collect()
-    held = spark.table(t).where("a = 1").select("c")
+    spark.sql(
+        f"CREATE TABLE {t} (a INT NOT NULL, b STRING, c CHAR(2), n INT, s STRUCT<x: INT, y: ARRAY<STRUCT<p: INT, q: INT>>>) USING tamis"
+    )
+    spark.sql(f"INSERT INTO {t} VALUES (1, 'x', 'cc', 5, named_struct('x', 2, 'y', array(named_struct('p', 3, 'q', 4))))")
+    whole = spark.table(t)
+    cached = whole.select("a", "b").cache()
+    assert cached.count() == 1, "what Spark caches it rebuilds, or forgets, when the table changes"
+    for change in (
+        "ADD COLUMN e INT DEFAULT 9",
+        "DROP COLUMN b",
+        "RENAME COLUMN n TO m",
+        "ADD COLUMN n STRING DEFAULT 'other'",
+        "ALTER COLUMN a DROP NOT NULL",
+        "DROP COLUMN s.y.element.q",
+        "ALTER COLUMN s.x TYPE BIGINT",
+    ):
+        spark.sql(f"ALTER TABLE {t} {change}")
+    goes_on = {
+        "a projection of what is unchanged, one renamed": (whole.select("c", "n"), ("cc", 5)),
+        "a filter by the renamed one, whose name another has": (whole.where("n = 5").selectExpr("s.y[0].p", "n"), (3, 5)),
+        "an aggregate": (whole.where("n = 5").selectExpr("max(n)", "count(*)"), (5, 1)),
+        "an order with a limit": (whole.orderBy("n").limit(1).select("c", "n"), ("cc", 5)),
+        "with itself": (whole.alias("l").join(whole.alias("r"), "n").selectExpr("l.c", "n"), ("cc", 5)),
+    }
+    for name, (frame, row) in goes_on.items():
+        assert [tuple(found) for found in frame.collect()] == [row], name
+    fenced = {
+        "FENCED_READD_DELETED.*'b' was deleted. It is gone since schema 2. This reader holds schema 0": whole.select("b"),
+        "FENCED_READD_DELETED.*'b' was deleted": whole.where("b = 'x'").select("c"),
+        "FENCED_TIGHTEN.*'a' may be NULL by now": whole.selectExpr("a + 1"),
+        "FENCED_TYPE_CHANGE.*'s.x' is bigint by now, and this reader takes it for int": whole.select("s.x"),
+        "FENCED_READD_DELETED.*'s.y.element.q' was deleted": whole.selectExpr("s.y[0].q"),
+    }
+    for said, frame in fenced.items():
+        for _ in range(2):  # the same at each attempt
+            with pytest.raises(SparkRuntimeException, match=said):
+                frame.collect()
+    copied = whole.select("c", "n")
     spark.sql(f"ALTER TABLE {t} DROP COLUMN c")
-    spark.sql(f"ALTER TABLE {t} ADD COLUMN c INT")
-    with pytest.raises(AnalysisException, match="`c`"):
-        held.collect()
+    with pytest.raises(SparkRuntimeException, match="FENCED_READD_DELETED"):
+        copied.writeTo("evolving.db.copied").using("tamis").create()
+    assert not spark.catalog.tableExists("evolving.db.copied")
+    whole.select("n").writeTo("evolving.db.copied").using("tamis").create()
+    assert collected(spark, "SELECT n FROM evolving.db.copied") == [(5,)], "the column that the frame meant"
 
 
 @pytest.mark.spark

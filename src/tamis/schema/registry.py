@@ -18,6 +18,8 @@ from tamis.types import NO_ID, Field, Schema, Struct
 from tamis.types.logical import with_children
 
 Memory = tuple[Dropped, ...]
+_SHOWN = 4
+"""Changes that a line of text tells."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +31,7 @@ class Fence:
     schema_ids: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Evolution:
     """What an evolution does, or would do: the schema id in force afterwards, the differences in words, and whom it fences."""
 
@@ -37,10 +39,19 @@ class Evolution:
     schema: Schema
     changes: tuple[str, ...]
     fences: tuple[Fence, ...]
+    version: int | None = None
+    """The version that it made, or met where it changed nothing; None for a dry run."""
 
     def as_dict(self) -> dict[str, object]:
         fences = [{"column": f.column, "why": f.why, "schema_ids": list(f.schema_ids)} for f in self.fences]
-        return {"schema_id": self.schema_id, "changes": list(self.changes), "fences": fences}
+        return {"schema_id": self.schema_id, "version": self.version, "changes": list(self.changes), "fences": fences}
+
+    def __repr__(self) -> str:
+        """One short line; ``as_dict`` has it all."""
+        what = "; ".join(self.changes[:_SHOWN]) + (f"; {len(self.changes) - _SHOWN} more" if len(self.changes) > _SHOWN else "")
+        fenced = f"; fences readers of {', '.join(f.column for f in self.fences[:_SHOWN])}" if self.fences else ""
+        at = "dry run" if self.version is None else f"version {self.version}"
+        return f"Evolution({at}, schema {self.schema_id}: {what or 'no change of columns'}{fenced})"
 
 
 def check_next(current: Schema, dropped: Memory, new: Schema, *, widen: bool, presented: bool) -> None:

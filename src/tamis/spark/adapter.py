@@ -7,6 +7,7 @@ Spark may add some. Two such objects are equal iff their targets are (``__eq__``
 A method gets Java's strings, numbers, booleans and byte arrays as Python's, everything else as Py4J objects, and may return those, None,
 another Java object, or lists, tuples, sets and dicts of them (which become arrays, sets, iterators or maps as the signature says).
 Where an interface overloads a name and ``target`` answers only some, its class says which by number of arguments: ``java_arity = {"loadTable": (1, 2)}``.
+What it answers only where Spark looks again at the tables of a plan that was analysed earlier is in ``java_when_refreshed``; elsewhere, and for None, the default runs.
 To throw an exception of Spark's, raise ``JavaThrow``. A ``TamisError`` reaches the caller as a ``SparkRuntimeException`` that bears its text and
 its code (``getCondition()``); an exception that came from Java goes back as it was.
 
@@ -281,8 +282,10 @@ def _thrown(owner: Bridge, error: BaseException) -> Any:
 
 def _methods(kind: type) -> list[str]:
     arities: Mapping[str, Sequence[int]] = getattr(kind, "java_arity", {})
-    names = [name for name in dir(kind) if not name.startswith("_") and name not in arities and callable(getattr(kind, name))]
-    return names + [f"{name}/{count}" for name, counts in arities.items() for count in counts]
+    refreshed: Sequence[str] = getattr(kind, "java_when_refreshed", ())
+    special = {*arities, *refreshed}
+    names = [name for name in dir(kind) if not name.startswith("_") and name not in special and callable(getattr(kind, name))]
+    return names + [f"{name}/{count}" for name, counts in arities.items() for count in counts] + [f"{name}@" for name in refreshed]
 
 
 def _source(name: str) -> str:

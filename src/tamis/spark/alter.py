@@ -22,6 +22,11 @@ from tamis.types.defaults import initial_json
 def alteration(bridge: Bridge, store: Store, snapshot: Snapshot, changes: Any) -> Alteration:
     """The steps that the Java ``changes`` ask for. Raises ``InvalidInput`` (``UNSUPPORTED_STATEMENT``) naming one that is not supported."""
     found = Alteration(store, snapshot)
+    kinds = [change.getClass().getSimpleName() for change in changes]
+    if snapshot.schema is not None and kinds.count("DeleteColumn") >= len(snapshot.schema) and "AddColumn" in kinds:
+        raise unsupported(
+            "ALTER TABLE (REPLACE COLUMNS)", "Say which columns to add, drop, rename or widen; CREATE OR REPLACE TABLE begins anew."
+        )
     for change in changes:
         kind = change.getClass().getSimpleName()
         if kind not in _STEPS:

@@ -7,7 +7,7 @@ Law: every filter goes back to Spark, which checks it again, so a row too many i
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -16,12 +16,13 @@ from tamis.scan import Options
 from tamis.scan.indexed import check_told
 from tamis.spark.adapter import Bridge
 from tamis.spark.batch import Scan, Source
+from tamis.spark.captured import captured
 from tamis.spark.catalyst import Translation, known, translate, unknown
 from tamis.spark.pushed import INTERFACES, MARK, NOTHING, Pushed, aggregation_of, exact, order_of, output
 from tamis.spark.tasks import Sizes
-from tamis.spark.types import to_spark
+from tamis.spark.types import pruned, to_spark
 from tamis.spark.worker import PART, POSITION
-from tamis.types import Array, DataType, Field, Map, Schema, Struct
+from tamis.types import Schema
 
 if TYPE_CHECKING:
     from tamis.spark.table import SparkTable
@@ -36,16 +37,24 @@ BUILDER = (
 def scan_builder(owner: Bridge, table: SparkTable, options: Any, built: list[Scan] | None = None) -> Any:
     """A Java ``ScanBuilder`` for ``table``; ``options`` (Java) are those of the query: ``WITH (…)``, a reader's options. What it builds is put into ``built`` too."""
     source = Source(table.name(), table.store, table.snapshot, table.logical_schema, table.opening)
-    return owner.implement(BUILDER, Builder(owner, source, owner.dict(options.asCaseSensitiveMap()), built))
+    return owner.implement(BUILDER, Builder(owner, source, owner.dict(options.asCaseSensitiveMap()), built, table.captured))
 
 
 class Builder:
-    """Collects what Spark pushes down. Method names are Spark's."""
+    """Collects what Spark pushes down. Method names are Spark's.
 
-    def __init__(self, owner: Bridge, source: Source, options: Mapping[str, str], built: list[Scan] | None = None) -> None:
+    ``analysed`` are ids of schemas under which the plan may have been made. Where one is another than the table's, names mean what they meant there: that is known when
+    the columns are, and until then nothing is taken over that is bound to a name.
+    """
+
+    def __init__(self, owner: Bridge, source: Source, options: Mapping[str, str], built: list[Scan] | None, analysed: Collection[int]) -> None:
         self._owner = owner
         self._source = source
         self._options = options
+        self._analysed = frozenset(analysed)
+        schemas = source.snapshot.head.schemas
+        self._moved = any(i < len(schemas) and schemas[i].fields != source.schema.fields for i in self._analysed)
+        self._text: str | None = ""
         self._filters = Translation((), ())
         self._selected = source.schema
         self._required: Any = None
@@ -69,11 +78,11 @@ class Builder:
         from py4j.protocol import Py4JError
 
         try:
-            text = self._owner.helper("TreeText").render(filters, known())
-            self._filters = translate(text, self._source.schema)
+            self._text = self._owner.helper("TreeText").render(filters, known())
         except Py4JError:  # a tree that Java itself cannot walk (nested too deeply): it may mean anything
-            self._filters = unknown(self._source.schema, "a filter that could not be read")
-        owned = MARK in self._options and self._built is None and self._switches[0].read_lazy != "native" and exact(self._filters.conjuncts)
+            self._text = None
+        self._filters = self._translated(self._source.schema)
+        owned = not self._moved and MARK in self._options and self._built is None and self._switches[0].read_lazy != "native" and exact(self._filters.conjuncts)
         self._pushed = Pushed(owned=owned and bool(self._filters.conjuncts))
         return self._owner.seq([]) if self._pushed.owned else filters
 
@@ -84,7 +93,11 @@ class Builder:
         wanted = json.loads(required.json())
         columns = [f for f in wanted["fields"] if f["name"] not in {PART, POSITION}]
         self._placed = len(columns) < len(wanted["fields"])
-        self._selected = pruned(self._source.schema, wanted | {"fields": columns})
+        schema = captured(self._source.snapshot.head, self._source.schema, wanted | {"fields": columns}, self._analysed)
+        if schema is not self._source.schema:
+            self._source = replace(self._source, schema=schema)
+            self._filters = self._translated(schema)
+        self._selected = pruned(schema, wanted | {"fields": columns})
         places = [
             {"name": PART, "type": "string", "nullable": False, "metadata": {}},
             {"name": POSITION, "type": "long", "nullable": False, "metadata": {}},
@@ -100,7 +113,7 @@ class Builder:
         return True
 
     def pushTopN(self, orders: Any, limit: int) -> bool:  # noqa: N802
-        if not self._switches[0].scan_topk or self._answer is not None or self._built is not None:
+        if self._moved or not self._switches[0].scan_topk or self._answer is not None or self._built is not None:
             return False
         order = order_of(self._owner.helper("Pushed").orders(orders), self._source.schema)
         if order:
@@ -121,7 +134,7 @@ class Builder:
 
     def _aggregated(self, asked: Any) -> Scan | None:
         """The scan that answers what Spark asks; None where that is not exactly what it wants, or does not pay."""
-        if self._built is not None or not self._switches[0].scan_aggregates:
+        if self._moved or self._built is not None or not self._switches[0].scan_aggregates:
             return None
         text = self._owner.helper("Pushed").aggregation(asked)
         if text not in self._asked:
@@ -145,29 +158,13 @@ class Builder:
             self._built.append(made)
         return java
 
+    def _translated(self, schema: Schema) -> Translation:
+        if self._text is None:
+            return unknown(schema, "a filter that could not be read")
+        return translate(self._text, schema) if self._text else Translation((), ())
+
     def _scan(self, pushed: Pushed, selected: Schema, required: Any) -> Scan:
         options, settings = self._switches
         return Scan(
             self._owner, self._source, options, self._filters, selected, required, Sizes.of(settings), placed=self._placed, pushed=pushed
         )
-
-
-def pruned(schema: Schema, required: dict[str, Any]) -> Schema:
-    """The columns and struct fields that Spark's schema (JSON) names, in its order."""
-    return replace(schema, fields=tuple(_pruned(schema.find(f["name"])[0], f["type"]) for f in required["fields"]))
-
-
-def _pruned(f: Field, required: Any) -> Field:
-    return replace(f, type=_pruned_type(f.type, required)) if isinstance(required, dict) else f
-
-
-def _pruned_type(ours: DataType, required: dict[str, Any]) -> DataType:
-    match ours:
-        case Struct(fields):
-            by_name = {f.name: f for f in fields}
-            return Struct(tuple(_pruned(by_name[f["name"]], f["type"]) for f in required["fields"]))
-        case Array(element):
-            return Array(_pruned(element, required["elementType"]))
-        case Map(key, value):
-            return Map(_pruned(key, required["keyType"]), _pruned(value, required["valueType"]))
-    return ours

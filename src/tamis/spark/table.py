@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import weakref
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -27,6 +29,8 @@ _MIXINS = (
     "SupportsRowLevelOperations",
 )
 INTERFACES = tuple(_CATALOG + name for name in _MIXINS)
+_asked = threading.local()
+"""The table that this thread asked last for its columns."""
 CAPABILITIES = ("BATCH_READ", "MICRO_BATCH_READ", "V1_BATCH_WRITE", "TRUNCATE", "OVERWRITE_BY_FILTER")
 
 
@@ -34,10 +38,12 @@ class SparkTable(Indexed):
     """A table at one version. What writes and scans need is in ``store``, ``snapshot``, ``head`` and ``schema``.
 
     ``head`` differs from the snapshot's where a write brings the first schema. ``result`` is what the last write through this object did, ``operation``
-    what an append through it says about itself in the log, ``failure`` our own error where the write ended with one, ``opening`` what loading it cost.
+    what an append through it says about itself in the log, ``failure`` our own error where the write ended with one, ``opening`` what loading it cost, ``captured`` the ids
+    of the schemas under which plans were analysed that are run with it.
     """
 
     java_arity: ClassVar = {"deleteWhere": (1, 2)}
+    java_when_refreshed: ClassVar = ("columns",)
 
     def __init__(self, bridge: Bridge, store: Store, snapshot: Snapshot, names: Sequence[str], *, head: Head | None = None) -> None:
         self.bridge = bridge
@@ -49,6 +55,7 @@ class SparkTable(Indexed):
         self.operation = Operation("append")
         self.failure: TamisError | None = None
         self.opening = Opening()
+        self.captured: set[int] = set()
 
     @staticmethod
     def held(bridge: Bridge, store: Store, snapshot: Snapshot, df: Any) -> SparkTable:
@@ -94,6 +101,19 @@ class SparkTable(Indexed):
 
     def schema(self) -> Any:
         return self._struct
+
+    def columns(self) -> Any:
+        """No columns to compare, where Spark would refuse a plan for any column of the table that has changed: the scan decides, by what it reads. None where Spark keeps no ids by which it could.
+
+        Spark asks the table with which a plan was analysed, and then the one of now, which remembers for its scans under which schema that was.
+        """
+        if not self._evolving:
+            return None
+        before, _asked.table = getattr(_asked, "table", None), weakref.ref(self)
+        other = None if before is None else before()
+        if other is not None and other is not self and other.head.table_id == self.head.table_id and other.head.schema is not None:
+            self.captured.add(other.head.schema.schema_id)
+        return []
 
     @cached_property
     def _struct(self) -> Any:

@@ -7,6 +7,7 @@ defaults, ``char`` and ``varchar``, collations) is read from there and put back 
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 from tamis.errors import InvalidInput, TamisError
@@ -19,6 +20,8 @@ EXISTS_DEFAULT = "EXISTS_DEFAULT"
 CHAR_VARCHAR = "__CHAR_VARCHAR_TYPE_STRING"
 COLLATIONS = "__COLLATIONS"
 FIELD_ID = "__FIELD_ID"
+SCHEMA_ID = "tamis.schema"
+"""Under which schema a column was looked up: Spark loses the ids of struct fields on the way to a scan, and keeps a column's own metadata."""
 _PROVIDERS = {"UTF8_BINARY": "spark", "UTF8_LCASE": "spark"}  # all other collations are ICU's
 
 
@@ -36,10 +39,12 @@ def from_spark(struct_json: str) -> Schema:
 
 
 def to_spark(schema: Schema, *, ids: bool = False) -> str:
-    """JSON that ``DataType.fromJson`` of Spark reads. ``ids``: with the columns' ids, where Spark 4.3 looks for them when it loads a table again."""
+    """JSON that ``DataType.fromJson`` of Spark reads. ``ids``: with the columns' ids, where Spark 4.3 looks for them when it loads a table again, and the schema's."""
     struct = _type_json(schema.as_struct(), "", {})
     if ids:
         _identify(struct, schema.as_struct())
+        for column in struct["fields"]:
+            column["metadata"][SCHEMA_ID] = schema.schema_id
     return json.dumps(struct)
 
 
@@ -53,6 +58,27 @@ def _identify(spark: Any, ours: DataType) -> None:
     if isinstance(spark, dict):
         for key, inner in zip([k for k in ("elementType", "keyType", "valueType") if k in spark], ours.children, strict=True):
             _identify(spark[key], inner.type)
+
+
+def pruned(schema: Schema, required: dict[str, Any]) -> Schema:
+    """The columns and struct fields that Spark's schema (JSON) names, in its order."""
+    return replace(schema, fields=tuple(_pruned(schema.find(f["name"])[0], f["type"]) for f in required["fields"]))
+
+
+def _pruned(f: Field, required: Any) -> Field:
+    return replace(f, type=_pruned_type(f.type, required)) if isinstance(required, dict) else f
+
+
+def _pruned_type(ours: DataType, required: dict[str, Any]) -> DataType:
+    match ours:
+        case Struct(fields):
+            by_name = {f.name: f for f in fields}
+            return Struct(tuple(_pruned(by_name[f["name"]], f["type"]) for f in required["fields"]))
+        case Array(element):
+            return Array(_pruned(element, required["elementType"]))
+        case Map(key, value):
+            return Map(_pruned(key, required["keyType"]), _pruned(value, required["valueType"]))
+    return ours
 
 
 def _field(column: dict[str, Any]) -> Field:

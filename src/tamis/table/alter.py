@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -121,7 +122,7 @@ class Alter:
         """
         after = self._alteration.commit()
         self._adopt(after)
-        return outcome(self._before.head, after.head)
+        return replace(outcome(self._before.head, after.head), version=after.version)
 
     def _path(self, name: Any) -> Path:
         """A column of exactly that name, else a dotted path."""
