@@ -1,6 +1,6 @@
 """Upkeep: compacting many parts of about 1 MB against Spark reading, sorting and writing the same bytes; appends meanwhile; queries before and after.
 
-``BENCH_PARTS`` (200 unless told; the goal was set for 1,000) parts of about 1 MB, each one append of rows anywhere in the clustering column. Peak memory is that of a process of
+``BENCH_PARTS`` (1,000 unless told) parts of about 1 MB, each one append of rows anywhere in the clustering column. Peak memory is that of a process of
 its own that compacts without Spark.
 """
 
@@ -23,7 +23,7 @@ import pyarrow as pa
 import tamis
 from bench.report import Figure, peak_mb, quick, record, spark_session
 
-PARTS = int(os.environ.get("BENCH_PARTS") or (20 if quick() else 200))
+PARTS = int(os.environ.get("BENCH_PARTS") or (20 if quick() else 1_000))
 ROWS = 16_000
 GOAL, APPEND_GOAL = 1.3, 1.5
 SEGMENTS = 100 if quick() else 1_000

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
 
 import pyarrow as pa
 import pytest
@@ -152,22 +151,10 @@ def test_the_newest_schema_is_written_even_by_an_old_handle() -> None:
     of = filled(3)
     old = tamis.open(of.path)
     schema = pa.schema([*of.schema, pa.field("extra", pa.int64())])
-    assert of.compare_and_evolve_schema(0, schema) == 1 if hasattr(of, "compare_and_evolve_schema") else _evolve(of, "extra")
+    assert of.compare_and_evolve_schema(0, schema) == 1
     old.compact()
     assert {p["schema_id"] for p in parts(tamis.open(of.path))} == {1}
     assert tamis.open(of.path).scan("extra is null").count() == 150
-
-
-def _evolve(of: tamis.Table, name: str) -> bool:
-    """A nullable column more, by the log alone."""
-    from tamis.types import LONG, Field
-
-    head = of.snapshot.head
-    assert head.schema is not None
-    new = replace(head.schema, fields=(*head.schema.fields, Field(name, LONG, True, head.highest_column_id + 1)), schema_id=1)
-    after = replace(head, schemas=(*head.schemas, new), highest_column_id=head.highest_column_id + 1)
-    commit(of.store, Proposal(Operation("schema"), of.snapshot.version, head=after))
-    return True
 
 
 def test_compaction_gives_way_to_row_changes_and_goes_on() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pyarrow as pa
 import pytest
 
 import tamis
@@ -63,6 +64,24 @@ def test_restored_rows_can_be_changed_again() -> None:
     commit(of.store, Proposal(Operation("delete"), of.refresh().version, remove_parts=[again]))
     assert len(held(of)) == 50
     assert held(of, version=2) == held(of, version=4)
+
+
+def test_statistics_of_json_paths_come_back_too() -> None:
+    of = tamis.create("memory://restore-paths", pa.schema([("id", pa.int64()), ("j", pa.string())]))
+    for first in (0, 10, 20):
+        of.append(pa.table({"id": range(first, first + 10), "j": [f'{{"u": {i}}}' for i in range(first, first + 10)]}))
+    of.delete("id = 15")
+
+    def skipped() -> int:
+        return int(of.explain("CAST(get_json_object(j, '$.u') AS INT) = 17").parts["skipped_stats"])
+
+    before, version = skipped(), of.version
+    assert before == 2
+    of.overwrite(pa.table({"id": [1], "j": ["{}"]}))
+    of.restore(version)
+    assert skipped() == before
+    assert of.scan("CAST(get_json_object(j, '$.u') AS INT) = 17").count() == 1
+    assert of.scan().count() == 29
 
 
 def test_a_dropped_column_is_named() -> None:

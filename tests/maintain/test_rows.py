@@ -58,6 +58,38 @@ def test_what_matches_in_part_is_read_by_its_leaders(table: tamis.Table) -> None
     assert "id" in table.history()["filter"][0].as_py()
 
 
+@pytest.mark.parametrize(
+    ("verb", "told"),
+    {
+        "delete": (lambda of: of.delete("id = 8"), "id = 8"),
+        "update": (lambda of: of.update({"v": "v + 1"}, "id = 8"), "id = 8"),
+        "upsert": (lambda of: of.upsert(rows(8), on=["id"]), "id"),
+        "overwrite": (lambda of: of.overwrite(rows(8), "id = 8"), "id = 8"),
+    }.values(),
+    ids=str,
+)
+def test_what_a_verb_looked_at_is_told(table: tamis.Table, verb: Callable[[tamis.Table], Any], told: str) -> None:
+    """As that of a scan: bytes in the result and in the history, the funnel in a report."""
+    scan = table.scan("id = 8", ["id"])
+    scan.to_arrow()
+    result = verb(table)
+    report = next(r for r in tamis.reports(1_000) if r.table == table.path and r is not scan.report)
+    assert report.filter is not None
+    assert told in report.filter.replace("`", "")
+    assert dict(report.parts)["kept"] == result.parts_read == 1
+    assert (report.parts["total"], report.parts["skipped_segment"] + report.parts["skipped_stats"]) == (3, 2)
+    assert result.bytes_read == report.bytes["leader"] + report.bytes["follower"] + report.bytes["index"] > 0
+    assert dict(table.history()["metrics"][0].as_py())["bytes_read"] == result.bytes_read
+    if result.rows_deleted and not result.parts_added:  # a delete
+        assert result.bytes_read <= 1.1 * (scan.report.bytes["leader"] + scan.report.bytes["follower"])
+
+
+def test_a_delete_by_metadata_is_answered(table: tamis.Table) -> None:
+    assert table.delete("id < 20").bytes_read == 0
+    report = next(r for r in tamis.reports(1_000) if r.table == table.path)
+    assert (report.parts["answered"], report.parts["kept"], report.bytes["leader"]) == (2, 0, 0)
+
+
 def test_null_is_not_true(table: tamis.Table) -> None:
     table.append(rows(30, v=None))
     assert table.delete("v >= 0 OR v < 0").rows_deleted == 30
@@ -125,6 +157,13 @@ def test_upsert_touches_only_parts_that_can_match(table: tamis.Table) -> None:
     assert (result.rows_updated, result.rows_inserted, result.parts_read, result.parts_thinned) == (2, 1, 1, 1)
     found = {r["id"]: (r["v"], r["s"]) for r in table.scan("id >= 12").to_arrow().to_pylist()}
     assert (found[12], found[13], found[99]) == ((2, "x"), (3, "y"), (None, "z"))
+
+
+@pytest.mark.parametrize("on", ["id", "t.id = s.id", "target.id = s.id"])
+def test_a_merge_says_how_it_names_columns(table: tamis.Table, on: str) -> None:
+    with pytest.raises(NotFound, match=r"target\.x and source\.x.*upsert") as caught:
+        table.merge(rows(1), on=on).when_matched_delete().execute()
+    assert caught.value.code == "COLUMN_NOT_FOUND"
 
 
 def test_keys_compare_as_in_spark(tmp_path: Path) -> None:

@@ -117,12 +117,13 @@ def test_by_path_with_a_dataframe(made: Lake) -> None:
     result = table.upsert(source, on=["id"])
     assert (result.rows_updated, result.rows_inserted, result.rows_deleted) == (3, 1, 0)
     assert result.parts_read == 1  # the parts without a key of the source are not read
+    assert result.bytes_read > 0
     assert table.delete("id = 500", spark=made.spark).rows_deleted == 1
     assert table.update({"v": "v + 1"}, "id BETWEEN 42 AND 44", spark=made.spark).rows_updated == 3
     merge = table.merge(source, "target.id = source.id").when_matched_delete(condition="source.id = 44")
-    assert merge.when_matched_update({"s": "concat(target.s, source.s)"}).execute().as_dict() | {"bytes_written": 0, "version": 0} == {
+    assert merge.when_matched_update({"s": "concat(target.s, source.s)"}).execute().as_dict() | {"bytes_written": 0, "bytes_read": 0, "version": 0} == {
         "version": 0, "rows_inserted": 0, "rows_updated": 2, "rows_deleted": 1, "parts_added": 1, "parts_removed": 1, "parts_rewritten": 0,
-        "bytes_written": 0, "parts_read": 2, "parts_thinned": 0,
+        "bytes_written": 0, "parts_read": 2, "parts_thinned": 0, "bytes_read": 0,
     }  # fmt: skip
     found = table.scan("v IN (5, 6) AND s LIKE 'u%'", ["id", "v", "s"]).to_arrow().to_pylist()
     assert found == [{"id": 42, "v": 6, "s": "uu"}, {"id": 43, "v": 6, "s": "uu"}]

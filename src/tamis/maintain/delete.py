@@ -5,19 +5,19 @@ A row for which the filter is false or NULL stays; one on which it fails fails t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from pyroaring import BitMap
 
 from tamis.expr import Expr
-from tamis.files import PartRef
 from tamis.maintain.landing import RowChange, read_set
+from tamis.maintain.looking import Looking
 from tamis.maintain.overwrite import find
 from tamis.maintain.result import Result
-from tamis.read import ReadCounters, ReadSpec, read_part
 from tamis.scan import Options, Plan
 from tamis.state import Snapshot, Store
 
@@ -31,21 +31,25 @@ def delete(store: Store, snapshot: Snapshot, conjuncts: Sequence[Expr], options:
     found = matching(store, snapshot, conjuncts, options)
     if found is None:
         return snapshot, Result(snapshot.version)
-    partial = found.parts.where(~found.parts.all_match)
-    return delete_found(store, snapshot, conjuncts, options, found, rows_of(partial, found.spec))
+    looking = Looking(found)
+    gone = {ref.part_id: rows_of(looking.rows(ref)) for ref in found.parts.where(~found.parts.all_match)}
+    return delete_found(store, snapshot, conjuncts, options, looking, gone)
 
 
 def delete_found(
-    store: Store, snapshot: Snapshot, conjuncts: Sequence[Expr], options: Options, found: Plan, gone: dict[str, Any]
+    store: Store, snapshot: Snapshot, conjuncts: Sequence[Expr], options: Options, looking: Looking, gone: dict[str, Any]
 ) -> tuple[Snapshot, Result]:
-    """Commits a delete of which ``gone`` are the rows of the parts in ``found`` that match in part."""
+    """Commits a delete of which ``gone`` are the rows, by part, of the parts that match in part."""
+    found = looking.found
     doomed = found.parts.where(found.parts.all_match)
+    looking.answered(doomed)
     change = RowChange("delete", read_set(conjuncts, options), conjuncts, exact=True)
     change.parameters = {} if change.reads.filter is None else {"filter": change.reads.filter}
-    change.gone = gone
+    change.gone = {part: rows for part, rows in gone.items() if rows}
     change.whole = doomed.table["part_id"].to_pylist()
     change.deleted = int(doomed.live_rows.sum()) + sum(len(rows) for rows in gone.values())
     change.read = len(found.parts) - len(doomed)
+    change.bytes_read = looking.finish()
     return change.land(store, snapshot)
 
 
@@ -58,13 +62,9 @@ def matching(store: Store, snapshot: Snapshot, conjuncts: Sequence[Expr], option
     return replace(found, spec=replace(found.spec, schema=replace(schema, fields=()), positions=True))
 
 
-def rows_of(parts: Sequence[PartRef], spec: ReadSpec) -> dict[str, Any]:
-    """Of each part, a bitmap of the rows that the filter matches; parts without any are left out. Reads leaders only."""
-    out: dict[str, Any] = {}
-    for ref in parts:
-        rows = BitMap()
-        for batch in read_part(ref, spec, ReadCounters()):
-            rows |= BitMap(np.ascontiguousarray(batch.column(0).to_numpy(), dtype=np.uint32))
-        if rows:
-            out[ref.part_id] = rows
-    return out
+def rows_of(positions: Iterable[pa.RecordBatch]) -> Any:
+    """A bitmap of the rows whose positions come first in these batches."""
+    rows = BitMap()
+    for batch in positions:
+        rows |= BitMap(np.ascontiguousarray(batch.column(0).to_numpy(), dtype=np.uint32))
+    return rows

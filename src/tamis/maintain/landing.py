@@ -40,12 +40,13 @@ class RowChange:
     deleted: int = 0
     read: int = 0
     """Parts of which rows were read."""
+    bytes_read: int = 0
 
     def land(self, store: Store, snapshot: Snapshot, run: Run = run_here) -> tuple[Snapshot, Result]:
         """One commit of it all, index segments of new parts (built by ``run``) with it; none where nothing changes. Raises ``Conflict`` where another commit changed what was read, or the same rows."""
         _, parts, size = written(self.manifests)
         if not (self.gone or self.whole or parts):
-            return snapshot, Result(snapshot.version, parts_read=self.read)
+            return snapshot, Result(snapshot.version, parts_read=self.read, bytes_read=self.bytes_read)
         thinned, emptied = separate(snapshot, self.gone)
         whole = [*self.whole, *emptied]
         result = Result(
@@ -58,6 +59,7 @@ class RowChange:
             bytes_written=size,
             parts_read=self.read,
             parts_thinned=len(thinned),
+            bytes_read=self.bytes_read,
         )
         proposal = Proposal(
             operation=Operation(self.verb, self.parameters, result.metrics()),

@@ -19,12 +19,13 @@ from tamis.expr import Column, Expr, filter_mask
 from tamis.maintain.append import write
 from tamis.maintain.assign import computed
 from tamis.maintain.landing import RowChange, read_set
+from tamis.maintain.looking import Looking
 from tamis.maintain.merge_keys import SourceKeys, taken
 from tamis.maintain.merge_plan import BY_SOURCE, MATCHED, NOT_MATCHED, Clause, MergePlan
 from tamis.maintain.overwrite import find
 from tamis.maintain.result import Result
-from tamis.read import ReadCounters, failure, read_part
-from tamis.scan import Options, Plan
+from tamis.read import failure
+from tamis.scan import Options
 from tamis.state import Snapshot, Store
 from tamis.types import Schema
 from tamis.types.arrow import to_arrow_type
@@ -48,10 +49,10 @@ def merge(
     conjuncts = () if plan.of(BY_SOURCE) else keys.filter()
     found = find(store, snapshot, plan.target, conjuncts, options)
     change = RowChange(verb, read_set(conjuncts, options), conjuncts or None)
-    run = _Run(plan, source, keys, found, change)
+    run = _Run(plan, source, keys, Looking(found), change)
     change.manifests = list(write(store, snapshot.head, run.rows(), options))
     change.exact = run.seen == sum(len(rows) for rows in change.gone.values())
-    change.read = len(found.parts)
+    change.read, change.bytes_read = len(found.parts), run.looking.finish()
     return change.land(store, snapshot)
 
 
@@ -62,7 +63,7 @@ class _Run:
     plan: MergePlan
     source: pa.Table
     keys: SourceKeys
-    found: Plan
+    looking: Looking
     change: RowChange
     seen: int = 0
     """Target rows that were read."""
@@ -137,7 +138,7 @@ class _Run:
             left = left[~keep]
 
     def _mask(self, conditions: Sequence[Expr], arrays: Arrays, length: int) -> Mask:
-        now = self.found.spec.now_micros
+        now = self.looking.found.spec.now_micros
         keep, failed, error = filter_mask(conditions, arrays, length, now_micros=now)
         if failed.any():
             raise failure(conditions, arrays, length, error, now_micros=now, where=" of the merge")
@@ -147,7 +148,7 @@ class _Run:
         columns = []
         for f in self.plan.target:
             if f.id in clause.values:
-                columns.append(computed(clause.values[f.id], arrays, length, self.found.spec.now_micros, f.name))
+                columns.append(computed(clause.values[f.id], arrays, length, self.looking.found.spec.now_micros, f.name))
             elif f.id in old:
                 columns.append(arrays[f.id])
             else:
@@ -165,12 +166,12 @@ class _Run:
 
     def _groups(self, schema: Schema) -> Iterator[tuple[list[tuple[str, int]], pa.RecordBatch]]:
         """The target's candidate rows, many at a time, with the parts that they come from."""
-        spec = replace(self.found.spec, schema=schema, positions=True)
+        spec = replace(self.looking.found.spec, schema=schema, positions=True)
         held: list[pa.RecordBatch] = []
         parts: list[tuple[str, int]] = []
         count = 0
-        for ref in self.found.parts:
-            for batch in read_part(ref, spec, ReadCounters()):
+        for ref in self.looking.found.parts:
+            for batch in self.looking.rows(ref, spec):
                 held.append(batch)
                 count += len(batch)
                 parts = [*(p for p in parts if p[0] != ref.part_id), (ref.part_id, count)]

@@ -6,13 +6,13 @@ source an id beyond all of these, so that arrays of both stand side by side in o
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
 
-from tamis.errors import InvalidInput
+from tamis.errors import InvalidInput, NotFound
 from tamis.expr import Call, Column, Expr, conjuncts, parse, parse_value, to_sql
 from tamis.maintain.assign import assigned, check_known
 from tamis.scan import Options
@@ -101,7 +101,19 @@ class _Binder:
     options: Options
 
     def predicate(self, text: str) -> Expr:
-        return check_known(_settled(parse(text, self.scope, zone=self.options.timezone, ansi=self.options.ansi)))
+        return self._bound(parse, text)
+
+    def _bound(self, read: Callable[..., Expr], text: str) -> Expr:
+        """The text's tree. Raises ``NotFound`` (``COLUMN_NOT_FOUND``) with how a merge names columns, ``InvalidInput``."""
+        try:
+            return check_known(_settled(read(text, self.scope, zone=self.options.timezone, ansi=self.options.ansi)))
+        except NotFound as error:
+            raise NotFound(
+                f"{text!r} names a column that neither side of the merge has: {error.message}",
+                code=error.code,
+                name=error.name,
+                remedy="Name columns target.x and source.x, not by other aliases; to match by equal keys alone, upsert(data, on=[…]) takes their plain names.",
+            ) from error
 
     def sides(self, tree: Expr) -> set[str]:
         return {"target" if node.ids[0] in self.target.by_id else "source" for node in tree.walk() if isinstance(node, Column)}
@@ -141,8 +153,7 @@ class _Binder:
         out = {}
         for name, text in texts.items():
             (column,) = self.target.find(name.removeprefix("target."))
-            value = _settled(parse_value(str(text), self.scope, zone=self.options.timezone, ansi=self.options.ansi))
-            out[column.id] = check_known(assigned(value, column, self.options.timezone))
+            out[column.id] = check_known(assigned(self._bound(parse_value, str(text)), column, self.options.timezone))
         return out
 
 

@@ -6,17 +6,18 @@ rows written anew. A row for which the filter is false or NULL stays; one on whi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
 
 from tamis.errors import InvalidInput
 from tamis.exec import conform
-from tamis.expr import Expr, columns, filter_mask, supported, to_sql
+from tamis.expr import Expr, columns, filter_mask, short_sql, supported, to_sql
 from tamis.files import PartRef
 from tamis.maintain.append import write
 from tamis.maintain.index import commit_indexed
+from tamis.maintain.looking import Looking
 from tamis.maintain.result import Result, written
 from tamis.read import ReadCounters, ReadSpec, failure, read_part
 from tamis.scan import Options, PartRefs, Plan, plan
@@ -35,11 +36,14 @@ def overwrite(
     assert head.schema is not None
     manifests = list(write(store, head, conform(data, head.schema), options))
     inserted, _, _ = written(manifests)
-    doomed, rewritten, kept_rows = snapshot_parts(snapshot), 0, 0
+    doomed, rewritten, kept_rows, size_read = snapshot_parts(snapshot), 0, 0, 0
     if conjuncts is not None:
         found = find(store, snapshot, head.schema, conjuncts, options)
         partial = found.parts.where(~found.parts.all_match)
-        survivors = list(write(store, head, survivors_of(partial, found.spec, head.schema, conjuncts), options))
+        looking = Looking(found)
+        looking.answered(found.parts.where(found.parts.all_match))
+        survivors = list(write(store, head, survivors_of(partial, found.spec, head.schema, conjuncts, looking.rows), options))
+        size_read = looking.finish()
         kept_rows, _, _ = written(survivors)
         manifests, doomed, rewritten = manifests + survivors, found.parts, len(partial)
     _, parts, size = written(manifests)
@@ -51,6 +55,8 @@ def overwrite(
         parts_removed=len(doomed),
         parts_rewritten=rewritten,
         bytes_written=size,
+        parts_read=rewritten,
+        bytes_read=size_read,
     )
     text = None if conjuncts is None else " AND ".join(f"({to_sql(c)})" for c in conjuncts)
     after = commit_indexed(
@@ -99,15 +105,26 @@ def find(store: Store, snapshot: Snapshot, schema: Schema, conjuncts: Sequence[E
                 remedy="Run the statement through Spark.",
             )
     now = world().now_micros()
-    return plan(snapshot, store, schema, conjuncts, schema, options, now=(now, now))
+    text = " AND ".join(short_sql(c) for c in conjuncts) or None
+    name = snapshot.head.name or store.url
+    return plan(snapshot, store, schema, conjuncts, schema, options, now=(now, now), filter_text=text, table=name)
 
 
-def survivors_of(parts: Sequence[PartRef], spec: ReadSpec, schema: Schema, conjuncts: Sequence[Expr]) -> Iterator[pa.RecordBatch]:
+Read = Callable[[PartRef, ReadSpec], Iterator[pa.RecordBatch]]
+
+
+def _plainly(ref: PartRef, spec: ReadSpec) -> Iterator[pa.RecordBatch]:
+    return read_part(ref, spec, ReadCounters())
+
+
+def survivors_of(
+    parts: Sequence[PartRef], spec: ReadSpec, schema: Schema, conjuncts: Sequence[Expr], read: Read = _plainly
+) -> Iterator[pa.RecordBatch]:
     """The rows of ``parts`` that the filter does not match, in order."""
     whole = replace(spec, conjuncts=(), schema=schema)
     for ref in parts:
         every = replace(ref, candidates=None)  # what an index left are the rows that may match: the others are those that stay
-        for batch in read_part(every, whole, ReadCounters()):
+        for batch in read(every, whole):
             by_id = {f.id: batch.column(at) for at, f in enumerate(schema)}
             matched, failed, error = filter_mask(conjuncts, by_id, len(batch), now_micros=spec.now_micros)
             if failed.any():

@@ -8,7 +8,9 @@ position, index entry or deletion vector of its former life is taken for one of 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -19,8 +21,10 @@ from tamis.maintain.result import Result
 from tamis.state import Operation, Proposal, ReadSet, Snapshot, Store, commit, load
 from tamis.state.log import read_commits
 from tamis.state.vacuumed import let_go
+from tamis.stats.packed import PACKED, PATHS, packed
 from tamis.world import new_id
 
+Ints = np.ndarray[Any, np.dtype[np.int64]]
 ATTEMPTS = 10
 """Times that what is to be done is worked out anew because another commit came between."""
 
@@ -77,7 +81,7 @@ def _restore(store: Store, then: Snapshot, now: Snapshot) -> tuple[Snapshot, Res
     if not len(back) and not len(gone):
         return now, Result(now.version)
     result = Result(-1, rows_inserted=live_rows(back), rows_deleted=live_rows(gone), parts_added=len(back), parts_removed=len(gone))
-    manifest, vectors = _again(back)
+    manifest, vectors = _again(back.append_column(PACKED, _paths(then, back, ids)))
     proposal = Proposal(
         operation=Operation("restore", {"version": then.version}, result.metrics()),
         read_version=now.version,
@@ -111,6 +115,23 @@ def _again(parts: pa.Table) -> tuple[pa.Table, dict[str, bytes]]:
     left = [n for n in parts.column_names if n not in {"segment", "part", "deleted", "deletion"}]
     manifest = parts.select(left)
     return manifest.set_column(left.index("part_id"), "part_id", names), vectors
+
+
+def _paths(then: Snapshot, parts: pa.Table, ids: frozenset[int]) -> pa.Array:
+    """What each of ``parts`` says of its JSON paths, as a writer would hand it over; NULL for nothing."""
+    rows = then.table(PATHS, (), None, ids)
+    if not len(rows):
+        return pa.nulls(len(parts), pa.binary())
+
+    def keys(table: pa.Table) -> Ints:
+        place: Ints = table["segment"].to_numpy().astype(np.int64) << 32 | table["part"].to_numpy().astype(np.int64)
+        return place
+
+    found = keys(rows)
+    order = np.argsort(found, kind="stable")
+    rows = rows.drop_columns(["segment", "part"]).take(pa.array(order)).combine_chunks()
+    starts, ends = (np.searchsorted(found[order], keys(parts), side=side).tolist() for side in ("left", "right"))
+    return pa.array([packed(rows.slice(a, b - a)) if b > a else None for a, b in zip(starts, ends, strict=True)], pa.binary())
 
 
 def live_rows(parts: pa.Table) -> int:

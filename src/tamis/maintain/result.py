@@ -28,6 +28,8 @@ class Result:
     """Parts of which rows were looked at."""
     parts_thinned: int = 0
     """Parts that stay and have lost rows."""
+    bytes_read: int = 0
+    """Of data files and of parts of indexes, to find the rows; metadata is not counted."""
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)

@@ -13,10 +13,10 @@ from tamis.expr import Expr
 from tamis.maintain.append import write
 from tamis.maintain.assign import assigned, check_known, computed
 from tamis.maintain.landing import RowChange, read_set
+from tamis.maintain.looking import Looking
 from tamis.maintain.overwrite import find
 from tamis.maintain.result import Result
-from tamis.read import ReadCounters, read_part
-from tamis.scan import Options, Plan
+from tamis.scan import Options
 from tamis.state import Snapshot, Store
 from tamis.types import Schema
 
@@ -33,19 +33,20 @@ def update(
         return snapshot, Result(snapshot.version)
     wanted = {f.id: check_known(assigned(value, f, options.timezone)) for name, value in values.items() for f in schema.find(name)}
     found = find(store, snapshot, schema, conjuncts, options)
+    looking = Looking(found)
     change = RowChange("update", read_set(conjuncts, options), conjuncts, exact=True)
     change.parameters = {"columns": ", ".join(values)} | ({} if change.reads.filter is None else {"filter": change.reads.filter})
-    change.manifests = list(write(store, snapshot.head, _updated(found, schema, wanted, change), options))
+    change.manifests = list(write(store, snapshot.head, _updated(looking, schema, wanted, change), options))
     change.updated = sum(len(rows) for rows in change.gone.values())
-    change.read = len(found.parts)
+    change.read, change.bytes_read = len(found.parts), looking.finish()
     return change.land(store, snapshot)
 
 
-def _updated(found: Plan, schema: Schema, wanted: Mapping[int, Expr], change: RowChange) -> Iterator[pa.RecordBatch]:
+def _updated(looking: Looking, schema: Schema, wanted: Mapping[int, Expr], change: RowChange) -> Iterator[pa.RecordBatch]:
     """The matching rows with their new values; their positions go into ``change``."""
-    spec = replace(found.spec, schema=schema, positions=True)
-    for ref in found.parts:
-        for batch in read_part(ref, spec, ReadCounters()):
+    spec = replace(looking.found.spec, schema=schema, positions=True)
+    for ref in looking.found.parts:
+        for batch in looking.rows(ref, spec):
             arrays = {f.id: batch.column(at) for at, f in enumerate(schema)}
             rows = BitMap(np.ascontiguousarray(batch.column(len(arrays)).to_numpy(), dtype=np.uint32))
             change.gone[ref.part_id] = change.gone.get(ref.part_id, BitMap()) | rows

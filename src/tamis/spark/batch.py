@@ -120,6 +120,11 @@ class Scan:
         """Whether Spark's own Parquet reader reads."""
         return self.obstacle is None
 
+    @property
+    def bytes_read(self) -> int:
+        """What its execution, which has ended and is not reported yet, has read of data files and indexes."""
+        return self._ledger.bytes_of(self.id) + int(self.plan.report.bytes["index"])
+
     def register(self, key: str) -> None:
         """Makes executions of this scan known by the key of its Java object."""
         self.java_key = key

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import functools
 import pickle
+from collections.abc import Iterator
 from typing import Any
 
 from tamis.errors import TamisError
 from tamis.expr import Expr, supported
 from tamis.files import PartRef
 from tamis.maintain.delete import delete_found, matching, rows_of
+from tamis.maintain.looking import Looking
 from tamis.maintain.result import Result
-from tamis.read import ReadSpec
+from tamis.read import ReadCounters, ReadSpec, read_part
 from tamis.scan import PartRefs
 from tamis.spark.insert import predicate, switches
 from tamis.spark.table import SparkTable
@@ -42,8 +44,12 @@ def delete_where(table: SparkTable, predicates: Any, given: dict[str, str]) -> N
             table.result = Result(table.snapshot.version)
             return
         partial = found.parts.where(~found.parts.all_match)
-        gone = rows_of(partial, found.spec) if len(partial) <= LOCAL_PARTS else _by_executors(session, partial, found.spec)
-        table.result = delete_found(table.store, table.snapshot, conjuncts, options, found, gone)[1]
+        looking = Looking(found)
+        if len(partial) <= LOCAL_PARTS:
+            gone = {ref.part_id: rows_of(looking.rows(ref)) for ref in partial}
+        else:
+            gone = _by_executors(session, partial, looking)
+        table.result = delete_found(table.store, table.snapshot, conjuncts, options, looking, gone)[1]
     except TamisError as error:
         table.failure = error
         raise
@@ -53,14 +59,20 @@ def _conjuncts(table: SparkTable, predicates: Any) -> tuple[Expr, ...]:
     return tuple(c for p in predicates for c in predicate(table, p))
 
 
-def _by_executors(session: Any, parts: PartRefs, spec: ReadSpec) -> dict[str, Any]:
+def _by_executors(session: Any, parts: PartRefs, looking: Looking) -> dict[str, Any]:
     context = session.sparkContext
     count = min(len(parts), max(context.defaultParallelism, len(parts) // 4))
     work = [pickle.dumps([parts[i] for i in range(at, len(parts), count)]) for at in range(count)]
-    done = context.parallelize(work, count).map(functools.partial(_look, spec=spec)).collect()
-    return {part: bitmap(rows, part) for found in done for part, rows in found.items()}
+    done = context.parallelize(work, count).flatMap(functools.partial(_look, spec=looking.found.spec)).collect()
+    for part, _, counters in done:
+        looking.take(part, counters)
+    return {part: bitmap(rows, part) for part, rows, _ in done if rows is not None}
 
 
-def _look(pickled: bytes, spec: ReadSpec) -> dict[str, bytes]:
+def _look(pickled: bytes, spec: ReadSpec) -> Iterator[tuple[str, bytes | None, ReadCounters]]:
+    """Of each part, the vector of the rows that match and what reading it cost."""
     refs: list[PartRef] = pickle.loads(pickled)  # noqa: S301  # made by our own driver
-    return {part: vector(rows) for part, rows in rows_of(refs, spec).items()}
+    for ref in refs:
+        counters = ReadCounters()
+        rows = rows_of(read_part(ref, spec, counters))
+        yield ref.part_id, vector(rows) if rows else None, counters

@@ -67,6 +67,7 @@ class Ledger:
         self._attempts: dict[tuple[str, str, int], tuple[int, int]] = {}
         self._heard: dict[tuple[str, str], int] = {}
         """When a task of an open execution last answered, in microseconds since 1970."""
+        self._bytes: dict[tuple[str, str, int], int] = {}
         self._lock = threading.RLock()
         self.accumulator = context.accumulator(_Inbox(self), _Param())
         context._jsc.sc().addSparkListener(self._jvm_executions)
@@ -92,6 +93,7 @@ class Ledger:
             return
         self._attempts[outcome.key] = outcome.attempt
         self._heard[scan, execution] = world().now_micros()
+        self._bytes[outcome.key] = outcome.counters.bytes_leader + outcome.counters.bytes_follower
         report.add(("spark", task), outcome.counters)
         for part, problem in outcome.violations:
             report.violate(part, problem)
@@ -112,8 +114,14 @@ class Ledger:
         report = self._open.pop(key)
         for task in [k for k in self._attempts if k[:2] == key]:
             del self._attempts[task]
+            self._bytes.pop(task, None)
         heard = self._heard.pop(key, None)
         report.finish(heard if ended_micros is None else ended_micros)
+
+    def bytes_of(self, scan: str) -> int:
+        """What the tasks of a scan that has not been settled yet have read of data files."""
+        with self._lock:
+            return sum(size for key, size in self._bytes.items() if key[0] == scan)
 
     def settle(self) -> None:
         """Finishes the reports of all executions that have ended."""

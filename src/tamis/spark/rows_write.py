@@ -38,4 +38,5 @@ def change_rows(df: Any, table: Any, verb: str, scans: list[Any], options: Optio
     change.gone = {part: bitmap(rows, part) for part, rows in found.gone.items()}
     change.inserted, change.updated, change.deleted = found.inserted, found.updated, found.deleted
     change.read = sum(len(scan.plan.parts) for scan in scans)
+    change.bytes_read = sum(scan.bytes_read for scan in scans)
     return change.land(table.store, snapshot, by_spark(df.sparkSession))[1]

@@ -65,7 +65,7 @@ def _check_condition(given: Any, name: str) -> None:
             f"{given!r:.100} is not a condition.",
             code="BAD_FILTER",
             name=name,
-            remedy='Give Spark SQL text such as "target.id = source.id".',
+            remedy='Give Spark SQL text such as "target.id = source.id"; upsert(data, on=["id"]) takes names of keys.',
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from tamis.errors import InvalidInput
@@ -52,7 +53,7 @@ def make_scan(
         table=snapshot.head.name or store.url,
         store=store,
         snapshot=snapshot,
-        schema=full,
+        reader=full,
         conjuncts=filters,
         filter=text,
         selected=selected,
@@ -115,6 +116,15 @@ def parse_values(texts: Mapping[str, str], schema: Schema | None, options: Optio
     """The expressions, by column. Raises as ``parse_filter``."""
     known = schema or Schema(())
     return {name: parse_value(text, known, zone=options.timezone, ansi=options.ansi) for name, text in texts.items()}
+
+
+def meant_values(snapshot: Snapshot, schema: Schema | None, texts: Mapping[str, str], options: Options) -> dict[str, Expr]:
+    """The expressions as a reader under ``schema`` means them, by what their columns are called in ``snapshot``. Raises as ``parse_filter``, and ``SchemaFenced``."""
+    held, current = schema or Schema(()), snapshot.schema or Schema(())
+    values = parse_values(texts, held, options)
+    targets = [held.find(name)[-1] for name in values]
+    check_fence(snapshot, held, replace(held, fields=tuple(targets)), [*values.values()])
+    return {current.by_id[f.id].name: value for f, value in zip(targets, values.values(), strict=True)}
 
 
 def checked_limit(limit: Any) -> int | None:

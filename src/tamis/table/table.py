@@ -29,7 +29,7 @@ from tamis.table import card, metadata
 from tamis.table.definition import PENDING, logical_schema, new_head, with_schema
 from tamis.table.evolving import Evolving, check_names
 from tamis.table.merge import Merge, upsert_clauses, upsert_condition
-from tamis.table.request import check_fence, checked_limit, make_scan, parse_filter, parse_texts, parse_values
+from tamis.table.request import check_fence, checked_limit, make_scan, meant_values, parse_filter, parse_texts
 from tamis.table.stream import arrow_stream, is_spark
 from tamis.table.tending import Tending
 from tamis.types import Schema
@@ -180,7 +180,8 @@ class Table(Evolving, Tending):
 
         def run(snapshot: Snapshot) -> tuple[Snapshot, Result]:
             options = self._options(snapshot.head)
-            return maintain.delete(self._store, snapshot, parse_filter(row_filter, snapshot.head.schema, options)[0], options)
+            conjuncts = () if row_filter is None else self._conjuncts(snapshot, row_filter, options)
+            return maintain.delete(self._store, snapshot, conjuncts, options)
 
         return self._change(run)
 
@@ -195,8 +196,8 @@ class Table(Evolving, Tending):
 
         def run(snapshot: Snapshot) -> tuple[Snapshot, Result]:
             options = self._options(snapshot.head)
-            conjuncts = parse_filter(row_filter, snapshot.head.schema, options)[0]
-            return maintain.update(self._store, snapshot, parse_values(texts, snapshot.head.schema, options), conjuncts, options)
+            conjuncts = () if row_filter is None else self._conjuncts(snapshot, row_filter, options)
+            return maintain.update(self._store, snapshot, meant_values(snapshot, self._schema, texts, options), conjuncts, options)
 
         return self._change(run)
 
@@ -254,7 +255,7 @@ class Table(Evolving, Tending):
             keys=keys,
             opened=(*cost, seconds),
         )
-        check_fence(snapshot, scan.schema, scan.selected, [*scan.conjuncts, *(by.column for by in scan.order)])
+        check_fence(snapshot, scan.reader, scan.selected, [*scan.conjuncts, *(by.column for by in scan.order)])
         return scan
 
     def explain(self, row_filter: str | Expr | None = None, selected_fields: Sequence[str] | str = ("*",), **scan: Any) -> Report:
@@ -337,7 +338,7 @@ class Table(Evolving, Tending):
     def _change(self, run: Callable[[Snapshot], tuple[Snapshot, Result]]) -> Result:
         """``run`` on the newest version, and on later ones as long as others get in its way."""
         self._writable()
-        self._snapshot, result = maintain.repeated(self._settled, run)
+        self._snapshot, result = maintain.repeated(self._latest, run)
         return result
 
     def _merged(self, rows: pa.RecordBatchReader, on: str, clauses: Sequence[maintain.Asked], keys: Sequence[str] | None = None) -> Result:

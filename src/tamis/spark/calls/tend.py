@@ -38,7 +38,7 @@ def _compact(catalog: Any, arguments: dict[str, Any]) -> pa.Table:
 
 def _vacuum(catalog: Any, arguments: dict[str, Any]) -> pa.Table:
     found = held(catalog, arguments).vacuum(timedelta(hours=arguments["retention_hours"]), dry_run=arguments["dry_run"])
-    return found.objects if arguments["dry_run"] else numbers(found.as_dict())
+    return found.objects if arguments["dry_run"] and len(found.objects) else numbers(found.as_dict())
 
 
 def _restore(catalog: Any, arguments: dict[str, Any]) -> pa.Table:
@@ -47,8 +47,8 @@ def _restore(catalog: Any, arguments: dict[str, Any]) -> pa.Table:
 
 
 def _verify(catalog: Any, arguments: dict[str, Any]) -> pa.Table:
-    found: pa.Table = held(catalog, arguments).verify(data=arguments["data"]).problems
-    return found
+    found = held(catalog, arguments).verify(data=arguments["data"])
+    return numbers(found.as_dict()) if found.ok else found.problems
 
 
 def _changes(catalog: Any, arguments: dict[str, Any]) -> pa.Table:
@@ -82,7 +82,7 @@ PROCEDURES = (
         (
             TABLE,
             Parameter("retention_hours", "double", "168.0D"),
-            Parameter("dry_run", "boolean", "true", "Only list what would be removed"),
+            Parameter("dry_run", "boolean", "true", "Only list what would be removed, or say in one row of numbers that nothing would be"),
         ),
         _vacuum,
     ),
@@ -94,7 +94,7 @@ PROCEDURES = (
     ),
     Procedure(
         "verify",
-        "What is wrong with what is stored; no rows: nothing",
+        "What is wrong with what is stored, a row each; where nothing is, one row of what was looked at",
         (TABLE, Parameter("data", "boolean", "true", "Read every part too")),
         _verify,
     ),
