@@ -24,17 +24,25 @@ def test_compact_then_vacuum_then_verify(run: Run, place: str) -> None:
     assert [g["parts"] for g in planned["groups"]] == [6]
     assert "small parts" in run("compact", place, "--dry-run").out
     done = run("compact", place)
-    assert "6 parts became 1" in done.err
+    assert "6 parts became 1 in 1 commit" in done.out
     assert "█" in done.out
     assert "Nothing to do" in run("compact", place, "--dry-run").out
 
     said = run("vacuum", place, "--retention", "0s")
-    assert "Would remove 6 objects" in said.err
+    assert "Would remove 6 objects" in said.out
     assert tamis.open(place, version=3).scan().count() == 9
     removed = run("vacuum", place, "--retention", "0s", "--yes", "--json").json
     assert (removed["objects"], len(removed["paths"]), removed["failed"]) == (6, 6, 0)
-    assert "All is well" in run("verify", place).err
+    assert "All is well" in run("verify", place).out
     assert run("verify", place, "--quick", "--json").json["ok"]
+
+
+def test_sizes_have_units(run: Run, place: str) -> None:
+    assert run("compact", place, "--max-bytes", "1GB", "--dry-run", "--json").json["groups"]
+    for text in ("1 potato", "0", "-1"):
+        assert run("compact", place, f"--max-bytes={text}").code == 2
+    assert run("explain", place, "--where", "a = 1", "--max-bytes", "64MB").code == 0
+    assert run("explain", place, "--where", "a = 1", "--max-bytes", "1").code == 1
 
 
 def test_verify_fails_where_something_is_wrong(run: Run, place: str) -> None:

@@ -48,7 +48,7 @@ def test_every_way_out_gives_the_same_rows(table):
     assert scan.to_polars().to_dicts() == rows
     assert scan.to_duckdb().fetchall() == [(5, 0.5), (4, 1.5)]
     assert scan.count() == len(rows)
-    assert scan.to_arrow().schema.equals(scan.arrow_schema, check_metadata=True)
+    assert scan.to_arrow().schema.equals(scan.schema, check_metadata=True)
 
 
 def test_polars_and_duckdb_take_the_scan_itself(table):

@@ -33,6 +33,21 @@ def pairs(texts: Sequence[str] | None, option: str) -> dict[str, str]:
     return found
 
 
+def size_in(text: str | None, option: str, least: int = 0) -> int | None:
+    """Bytes of ``1000`` or ``1GB``. Exits with a usage error for what is none, or less than ``least``."""
+    from tamis.scan.options import size_of
+
+    if text is None:
+        return None
+    try:
+        found = size_of(text)
+    except ValueError:
+        found = -1
+    if found < least:
+        raise typer.BadParameter(f"{text!r} is no size: give a number of bytes, or a size such as 64MB.", param_hint=option)
+    return found
+
+
 def names(text: str | None) -> tuple[str, ...]:
     """Column names separated by commas; a comma inside backquotes belongs to a name."""
     parts: list[str] = []

@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
-from tamis.cli.arguments import Json, Place, Stored, Where, names, pairs
-from tamis.cli.output import console, print_json, print_rows, say
+from tamis.cli.arguments import Json, Place, Stored, Where, names, pairs, size_in
+from tamis.cli.output import console, print_json, print_rows, say, tell
 from tamis.cli.progress import progress
 
 
@@ -18,7 +18,7 @@ def compact(
         str | None, typer.Option("--cluster-by", metavar="COLUMNS", help="Sort by these columns together, along a curve.")
     ] = None,
     curve: Annotated[str, typer.Option(help="The curve of --cluster-by: hilbert or zorder.")] = "hilbert",
-    max_bytes: Annotated[int | None, typer.Option(min=1, metavar="B", help="Read at most about so much.")] = None,
+    max_bytes: Annotated[str | None, typer.Option(metavar="B", help="Read at most about so much: a number of bytes, or 1GB.")] = None,
     max_seconds: Annotated[float | None, typer.Option(min=0, metavar="S", help="Begin nothing that would end later.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and why.")] = False,
     spark: Annotated[bool, typer.Option("--spark", help="Let a local Spark do the work.")] = False,
@@ -30,15 +30,16 @@ def compact(
     Bounded by its limits, and safe to stop: the next call goes on. Readers and writers never notice.
     """
     import tamis
+    from tamis.scan.render import counted
 
     held = tamis.open(table, storage_options=pairs(storage_option, "--storage-option"))
-    arguments: dict[str, Any] = {"max_bytes": max_bytes, "cluster_by": names(cluster_by), "curve": curve}
+    arguments: dict[str, Any] = {"max_bytes": size_in(max_bytes, "--max-bytes", 1), "cluster_by": names(cluster_by), "curve": curve}
     plan: Any = held.compact(where, dry_run=True, **arguments)
     if dry_run:
         print_json(plan.as_dict()) if json else _show(plan)
         return
     arguments["max_seconds"] = max_seconds
-    with progress(f"Compacting {sum(len(g.parts) for g in plan.groups):,} parts", plan.bytes) as advance:
+    with progress(f"Compacting {counted(sum(len(g.parts) for g in plan.groups), 'part')}", plan.bytes) as advance:
         if spark:
             from tamis.cli.session import spark_session
 
@@ -49,9 +50,9 @@ def compact(
     if json:
         print_json(done.as_dict())
         return
-    say(
-        f"{done.parts_removed:,} parts became {done.parts_added:,} in {done.commits:,} commits; {done.rows_dropped:,} deleted rows are gone; "
-        f"{done.conflicts:,} times it gave way to other writers; {done.later:,} groups are left to the next call."
+    tell(
+        f"{counted(done.parts_removed, 'part')} became {done.parts_added:,} in {counted(done.commits, 'commit')}; {counted(done.rows_dropped, 'deleted row')} gone; "
+        f"gave way to other writers {counted(done.conflicts, 'time')}; {counted(done.later, 'group')} left to the next call."
     )
     show_clustering(held.refresh())
 

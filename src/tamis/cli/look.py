@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tamis.cli.arguments import Json, Limit, Place, Select, Settings, Stored, Timestamp, Version, Where, names, pairs, point
+from tamis.cli.arguments import Json, Limit, Place, Select, Settings, Stored, Timestamp, Version, Where, names, pairs, point, size_in
 from tamis.cli.output import console, print_json, print_json_rows, print_rows, records, say
 from tamis.scan.render import counted
 
@@ -38,7 +38,7 @@ def query(
         if json:
             print_json_rows(row for batch in batches for row in records(batch))
         else:
-            _show(scan.arrow_schema.names, [row for batch in batches for row in _rows(batch)], cut=limit is None)
+            _show(scan.schema.names, [row for batch in batches for row in _rows(batch)], cut=limit is None)
     done = scan.report
     assert done is not None
     if report:
@@ -59,7 +59,7 @@ def explain(
     settings: Settings = None,
     storage_option: Stored = None,
     max_parts: Annotated[int | None, typer.Option(min=0, metavar="N", help="Exit with 1 if more parts would be read.")] = None,
-    max_bytes: Annotated[int | None, typer.Option(min=0, metavar="B", help="Exit with 1 if more bytes could be read.")] = None,
+    max_bytes: Annotated[str | None, typer.Option(metavar="B", help="Exit with 1 if more bytes, or 64MB, could be read.")] = None,
     json: Json = False,
 ) -> None:
     """Show what a query would read, and why not less; reads metadata only."""
@@ -68,7 +68,7 @@ def explain(
     held = tamis.open(table, storage_options=pairs(storage_option, "--storage-option"))
     found = held.explain(where, names(select) or ("*",), limit=limit, options=pairs(settings, "--set"), **point(version, timestamp))
     print_json(found.as_dict()) if json else console().print(found)
-    found.guard(max_parts, max_bytes)
+    found.guard(max_parts, size_in(max_bytes, "--max-bytes"))
 
 
 def describe(table: Place, version: Version = None, timestamp: Timestamp = None, storage_option: Stored = None, json: Json = False) -> None:

@@ -32,6 +32,11 @@ def say(message: str) -> None:
     console(stderr=True).print(message, markup=False, soft_wrap=True)
 
 
+def tell(message: str) -> None:
+    """A line of the command's answer, on stdout."""
+    console().print(message, markup=False, soft_wrap=True)
+
+
 def fail(message: str) -> NoReturn:
     """One line on stderr, exit code 1."""
     say(message.replace("\n", " "))

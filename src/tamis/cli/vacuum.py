@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from tamis.cli.arguments import Json, Place, Stored, pairs
-from tamis.cli.output import print_json, print_rows, say
+from tamis.cli.output import print_json, print_rows, say, tell
 from tamis.cli.progress import progress
 
 SHOWN = 20
@@ -52,6 +52,8 @@ def vacuum(
         )
     verb = "Removed" if yes else "Would remove"
     failed = f" {counted(done.failed, 'object')} could not be removed." if done.failed else ""
-    say(f"{verb} {counted(len(done.objects), 'object')}, {size(done.bytes)}. Versions from {done.oldest_version} on stay readable.{failed}")
+    tell(
+        f"{verb} {counted(len(done.objects), 'object')}, {size(done.bytes)}. Versions from {done.oldest_version} on stay readable.{failed}"
+    )
     if not yes and len(done.objects):
         say("Nothing was removed: add --yes.")

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from tamis.cli.arguments import Json, Place, Stored, pairs
-from tamis.cli.output import fail, print_json, print_rows, say
+from tamis.cli.output import fail, print_json, print_rows, tell
 from tamis.cli.progress import progress
 
 
@@ -30,4 +30,7 @@ def verify(
         print_rows(found.problems.column_names, [list(row.values()) for row in found.problems.to_pylist()])
     if not found.ok:
         fail(f"[NOT_WELL] {counted(len(found.problems), 'problem')} found in {held.path}.")
-    say(f"All is well: {counted(found.commits, 'commit')}, {counted(found.objects, 'data file')}, {counted(found.parts, 'part')} read.")
+    if not json:
+        tell(
+            f"All is well: {counted(found.commits, 'commit')}, {counted(found.objects, 'data file')}, {counted(found.parts, 'part')} read."
+        )

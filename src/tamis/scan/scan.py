@@ -41,7 +41,7 @@ class Scan:
     table: str
     store: Store = field(repr=False)
     snapshot: Snapshot = field(repr=False)
-    schema: Schema = field(repr=False)
+    reader: Schema = field(repr=False)
     """The reader's full schema."""
     conjuncts: tuple[Expr, ...] = field(repr=False)
     filter: str | None
@@ -61,7 +61,7 @@ class Scan:
         return self.snapshot.version
 
     @property
-    def arrow_schema(self) -> pa.Schema:
+    def schema(self) -> pa.Schema:
         """The schema of the rows that come out."""
         return to_arrow_schema(self.selected)
 
@@ -87,11 +87,11 @@ class Scan:
     def to_batches(self) -> pa.RecordBatchReader:
         """The rows as a stream, in bounded memory; the report is filled when it ends or is dropped."""
         execution = self._execute()
-        return pa.RecordBatchReader.from_batches(self.arrow_schema, execution.batches(self.limit))
+        return pa.RecordBatchReader.from_batches(self.schema, execution.batches(self.limit))
 
     def to_arrow(self) -> pa.Table:
         execution = self._execute()
-        return pa.Table.from_batches(execution.batches(self.limit), schema=self.arrow_schema)
+        return pa.Table.from_batches(execution.batches(self.limit), schema=self.schema)
 
     def to_pandas(self) -> Any:
         _need("pandas")
@@ -135,7 +135,7 @@ class Scan:
         return self.to_batches().__arrow_c_stream__(requested_schema)
 
     def __arrow_c_schema__(self) -> object:
-        return self.arrow_schema.__arrow_c_schema__()
+        return self.schema.__arrow_c_schema__()
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         return iter(self.to_batches())
@@ -147,7 +147,7 @@ class Scan:
         made = plan(
             self.snapshot,
             self.store,
-            self.schema,
+            self.reader,
             self.conjuncts,
             self.selected if asked is None else asked.columns,
             self.options,
