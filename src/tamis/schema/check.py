@@ -36,9 +36,14 @@ class MigrationType:
 
     def then(self, new: pa.Schema, *, widen: bool = False) -> MigrationType:
         """After ``new`` has become the latest. Raises as ``check_migration``."""
+        after = self.checked(new, widen=widen)
+        return MigrationType(after if self.shape is None else evolve(self.shape, after))
+
+    def checked(self, new: pa.Schema, *, widen: bool = False) -> Record:
+        """The shape of ``new``. Raises as ``check_migration``."""
         after = from_arrow(_checked(new))
         _refuse(self.shape or Record(()), after, IncompatibleSchema, widen, first=self.shape is None)
-        return MigrationType(after if self.shape is None else evolve(self.shape, after))
+        return after
 
 
 History = Sequence["pa.Schema"] | MigrationType
@@ -49,7 +54,7 @@ def check_migration(history: History, new: pa.Schema, *, widen: bool = False) ->
 
     Raises ``IncompatibleSchema`` (code ``MIGRATION_<RULE>``, ``name`` the dotted path of the offending field). ``widen`` also allows lossless type widening.
     """
-    _known(history, widen).then(new, widen=widen)
+    _known(history, widen).checked(new, widen=widen)
 
 
 def check_reader(history: History, reader: pa.Schema) -> None:

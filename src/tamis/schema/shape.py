@@ -91,6 +91,8 @@ def _arrow_place(f: pa.Field, name: str | None = None) -> Place:
 def _arrow_shape(data_type: pa.DataType) -> Shape:
     import pyarrow.types as p
 
+    if not data_type.num_fields and not p.is_struct(data_type):
+        return Leaf(data_type, str(data_type))
     if p.is_struct(data_type):
         return Record(tuple(_arrow_place(f) for f in data_type))
     if p.is_map(data_type):
