@@ -224,3 +224,6 @@ class _Everything(set[Any]):
 
     def __contains__(self, item: object) -> bool:
         return True
+
+    def __bool__(self) -> bool:
+        return True

@@ -47,7 +47,9 @@ class Builder:
     the columns are, and until then nothing is taken over that is bound to a name.
     """
 
-    def __init__(self, owner: Bridge, source: Source, options: Mapping[str, str], built: list[Scan] | None, analysed: Collection[int]) -> None:
+    def __init__(
+        self, owner: Bridge, source: Source, options: Mapping[str, str], built: list[Scan] | None, analysed: Collection[int]
+    ) -> None:
         self._owner = owner
         self._source = source
         self._options = options
@@ -82,7 +84,13 @@ class Builder:
         except Py4JError:  # a tree that Java itself cannot walk (nested too deeply): it may mean anything
             self._text = None
         self._filters = self._translated(self._source.schema)
-        owned = not self._moved and MARK in self._options and self._built is None and self._switches[0].read_lazy != "native" and exact(self._filters.conjuncts)
+        owned = (
+            not self._moved
+            and MARK in self._options
+            and self._built is None
+            and self._switches[0].read_lazy != "native"
+            and exact(self._filters.conjuncts)
+        )
         self._pushed = Pushed(owned=owned and bool(self._filters.conjuncts))
         return self._owner.seq([]) if self._pushed.owned else filters
 
