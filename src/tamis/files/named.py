@@ -16,7 +16,8 @@ from tamis.stats import wanted
 from tamis.types import NULL, Field, Schema
 
 PIECE_ROWS = 65_536
-"""Blocks in a row are decoded together up to so many rows."""
+PIECE_BYTES = 64 * 2**20
+"""Rows are decoded together up to so many, and so many bytes as Arrow data: blocks in a row, but a block at least."""
 
 Ordinals = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -59,12 +60,18 @@ class NamedColumns:
         table = self.seal.statistics
         return table.select([*wanted(table.column_names, ids), "rows"])
 
-    def runs(self, blocks: Sequence[int]) -> list[list[int]]:
-        """The blocks, those next to each other together, up to ``PIECE_ROWS``."""
+    def together(self, fields: Sequence[Field]) -> int:
+        """How many rows of these columns to decode at once."""
+        width = sum(self.seal.weights.get(f.id, 0) for f in fields) / max(int(self.starts[-1]), 1)
+        return max(1, min(PIECE_ROWS, int(PIECE_BYTES / max(width, 1.0))))
+
+    def runs(self, fields: Sequence[Field], blocks: Sequence[int]) -> list[list[int]]:
+        """The blocks, those next to each other together as far as memory allows."""
+        most = self.together(fields)
         runs: list[list[int]] = []
         for block in blocks:
             near = runs and runs[-1][-1] + 1 == block
-            if near and self.starts[block + 1] - self.starts[runs[-1][0]] <= PIECE_ROWS:
+            if near and self.starts[block + 1] - self.starts[runs[-1][0]] <= most:
                 runs[-1].append(block)
             else:
                 runs.append([block])

@@ -38,7 +38,7 @@ class OrcPart(SealedPart):
 
     def read(self, columns: Sequence[int], blocks: Sequence[int], rows: Ordinals | None = None) -> Iterator[Piece]:
         fields, starts = self._columns.wanted(columns), self._columns.starts
-        for run in self._columns.runs(blocks):
+        for run in self._columns.runs(fields, blocks):
             if rows is None:
                 positions = np.arange(starts[run[0]], starts[run[-1] + 1])
                 yield Piece(run[0], positions, self._decode(fields, run, [None] * len(run)))

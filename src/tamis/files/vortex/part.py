@@ -63,17 +63,18 @@ class VortexPart(SealedPart):
     def read(self, columns: Sequence[int], blocks: Sequence[int], rows: Ordinals | None = None) -> Iterator[Piece]:
         fields, starts = self._columns.wanted(columns), self._columns.starts
         if rows is None:
-            for run in self._columns.runs(blocks):
+            for run in self._columns.runs(fields, blocks):
                 first, end = int(starts[run[0]]), int(starts[run[-1] + 1])
                 arrays = [self._range(f, first, end) for f in fields]
                 yield Piece(run[0], np.arange(first, end), self._columns.batch(fields, arrays, end - first))
             return
         block_of = np.searchsorted(starts, rows, side="right") - 1
         taken = rows[np.isin(block_of, np.asarray(blocks, dtype=np.int64))]
-        if len(taken):
-            first_block = int(np.searchsorted(starts, taken[0], side="right")) - 1
-            arrays = self._rows(fields, taken) if self._everywhere(taken) else [a for f in fields for a in self._rows([f], taken)]
-            yield Piece(first_block, taken, self._columns.batch(fields, arrays, len(taken)))
+        everywhere, most = self._everywhere(taken), self._columns.together(fields)
+        for part in (taken[at : at + most] for at in range(0, len(taken), most)):
+            first_block = int(np.searchsorted(starts, part[0], side="right")) - 1
+            arrays = self._rows(fields, part) if everywhere else [a for f in fields for a in self._rows([f], part)]
+            yield Piece(first_block, part, self._columns.batch(fields, arrays, len(part)))
 
     def _everywhere(self, rows: Ordinals) -> bool:
         """Whether nearly every segment holds one of these rows."""
