@@ -16,7 +16,7 @@ import tamis
 from tamis.errors import InvalidInput, NotFound
 
 SCHEMA = pa.schema([("a", pa.int64()), ("b", pa.float64()), ("s", pa.string()), ("d", pa.decimal128(6, 2)), ("id", pa.int64())])
-TABLES, QUERIES = max(settings().max_examples // 10, 4), 12
+TABLES, QUERIES = max(settings().max_examples // 25, 3), 12
 FILTERS = {None: lambda r: True, "a >= 5": lambda r: r["a"] is not None and r["a"] >= 5, "id > 3": lambda r: r["id"] > 3}
 OFF = {"tamis.scan.aggregates": "off"}
 LONG = "x" * 70

@@ -19,7 +19,7 @@ from tamis.scan import limit as limits
 
 SCHEMA = pa.schema([("a", pa.int64()), ("b", pa.float64()), ("s", pa.string()), ("id", pa.int64())])
 EXAMPLES = settings().max_examples
-TABLES, QUERIES = max(EXAMPLES // 10, 4), 12
+TABLES, QUERIES = max(EXAMPLES // 25, 3), 12
 FILTERS = {None: lambda r: True, "a >= 5": lambda r: r["a"] is not None and r["a"] >= 5, "id > 3": lambda r: r["id"] > 3}
 OFF = {"tamis.scan.topk": "off", "tamis.scan.limits": "off"}
 
