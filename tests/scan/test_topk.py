@@ -15,7 +15,9 @@ from hypothesis import settings
 import tamis
 from tamis.errors import InvalidInput, NotFound
 from tamis.expr import short_sql
+from tamis.read import ReadCounters, read_part
 from tamis.scan import limit as limits
+from tamis.spark import pushed
 
 SCHEMA = pa.schema([("a", pa.int64()), ("b", pa.float64()), ("s", pa.string()), ("id", pa.int64())])
 EXAMPLES = settings().max_examples
@@ -88,6 +90,30 @@ def test_the_first_rows_are_those_of_sorting_everything(tmp_path: Any, seed: int
         assert all(any(repr(r) == repr(e) for e in wanted) for r in limited)
         assert table.scan(condition, limit=k).count() == min(k, len(wanted))
         assert table.scan(condition).exists() == bool(wanted)
+
+
+@pytest.mark.parametrize("seed", range(TABLES))
+def test_what_a_look_at_the_best_parts_leaves_to_read_has_the_first_rows(tmp_path: Any, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As Spark's driver looks, at one part or at all; what tasks then read, sorted and cut, is what sorting everything gives."""
+    rng = Random(seed + 1_000)
+    table = a_table(tmp_path / "t", rng)
+    every = table.scan().to_arrow().to_pylist()
+    for turn in range(QUERIES):
+        order = [(c, rng.random() < 0.5, rng.random() < 0.5) for c in rng.sample(["a", "b", "s"], rng.randint(1, 2))]
+        said = ", ".join(f"{c} {'DESC' if d else 'ASC'} NULLS {'FIRST' if n else 'LAST'}" for c, d, n in order)
+        k, condition = rng.randint(1, 9), rng.choice(list(FILTERS))
+        monkeypatch.setattr(pushed, "LOOK_BYTES", 1 if turn % 2 else 2**26)
+        plan = pushed.foremost(table.scan(condition, order_by=said, limit=k).plan(), 1.0)
+        read = [row for ref in plan.parts for batch in read_part(ref, plan.spec, ReadCounters()) for row in batch.to_pylist()]
+        by = cmp_to_key(partial(in_order, order))
+        expected = sorted(filter(FILTERS[condition], every), key=by)[:k]
+        assert places(sorted(read, key=by)[:k], order) == places(expected, order), (said, k, condition, turn)
+        assert len({row["id"] for row in read}) == len(read)
+        assert (
+            plan.report.parts.total
+            == sum(n for name, n in plan.report.parts.items() if name.startswith("skipped")) + plan.report.parts.kept
+        )
+        assert plan.report.parts.kept == len(plan.parts)
 
 
 @pytest.fixture(scope="module")
