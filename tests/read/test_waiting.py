@@ -8,7 +8,8 @@ import pytest
 
 from tamis.errors import InvalidInput
 from tamis.expr import conjuncts, parse
-from tamis.files import PartRef
+from tamis.files import PartRef, named, open_part
+from tamis.files.parquet import part as parquet_part
 from tamis.files.vortex import part as vortex_part
 from tamis.read import ReadCounters, ReadSpec, lazy, read_part
 from tamis.state import open_store
@@ -67,3 +68,20 @@ def test_rows_before_the_one_that_fails_come_before_the_error(ref: PartRef) -> N
     assert next(rows)["k"].to_pylist() == [wanted]
     with pytest.raises(InvalidInput, match="FILTER_FAILED"):
         next(rows)
+
+
+def test_wide_rows_come_in_small_pieces(ref: PartRef, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Memory goes by bytes, not by rows; a block is the least that is decoded whole."""
+    monkeypatch.setattr(named, "PIECE_BYTES", BLOCK * 7 * 8 * 2)
+    monkeypatch.setattr(parquet_part, "PIECE_BYTES", BLOCK * 7 * 8 * 2)
+    file = open_part(open_store(URL), ref, SCHEMA)
+    pieces = list(file.read(range(1, 8), range(6)))
+    assert max(len(p.positions) for p in pieces) <= 2 * BLOCK
+    assert np.concatenate([p.positions for p in pieces]).tolist() == list(range(ROWS))
+    assert np.concatenate([p.batch.column(0).to_numpy() for p in pieces]).tolist() == K.tolist()
+    monkeypatch.setattr(named, "PIECE_BYTES", 7 * 8 * 100)
+    monkeypatch.setattr(parquet_part, "PIECE_BYTES", 7 * 8 * 100)
+    taken = np.arange(0, ROWS, 500)
+    pieces = list(file.read(range(1, 8), range(6), taken))
+    assert max(len(p.positions) for p in pieces) <= 100
+    assert np.concatenate([p.batch.column(0).to_numpy() for p in pieces]).tolist() == K[taken].tolist()
