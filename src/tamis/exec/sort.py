@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.exec.order import Order
+from tamis.exec.spool import gathered
 from tamis.types import Schema
 from tamis.types.arrow import to_arrow_schema
 
@@ -29,21 +30,16 @@ def sorted_batches(
         yield from batches
         return
     order, limit = Order(schema, cluster_by), max(memory_bytes // 2, 1)  # sorting takes as much again
+    source = iter(batches)
+    held, ended = gathered(source, limit)
+    if ended:
+        yield from _sorted(held, order, OUT_ROWS)
+        return
     with tempfile.TemporaryDirectory(prefix="tamis-sort-") as folder:
         runs: list[Path] = []
-        held: list[pa.RecordBatch] = []
-        size = 0
-        for batch in batches:
-            held.append(batch)
-            size += batch.nbytes
-            if size > limit:
-                runs.append(_spill(_sorted(held, order, _RUN_ROWS), schema, Path(folder) / str(len(runs))))
-                held, size = [], 0
-        if not runs:
-            yield from _sorted(held, order, OUT_ROWS)
-            return
-        if held:
+        while held:
             runs.append(_spill(_sorted(held, order, _RUN_ROWS), schema, Path(folder) / str(len(runs))))
+            held, ended = ([], True) if ended else gathered(source, limit)
         yield from _merge([_load(run) for run in runs], order)
 
 

@@ -13,17 +13,23 @@ MEMORY = 128 * 2**20
 """Bytes up to which a stream stays in memory."""
 
 
-@contextmanager
-def spooled(reader: pa.RecordBatchReader, memory_bytes: int = MEMORY) -> Iterator[pa.Table]:
-    """All rows of ``reader`` as a table, as long as the context lasts."""
+def gathered(batches: Iterator[pa.RecordBatch], memory_bytes: int) -> tuple[list[pa.RecordBatch], bool]:
+    """The next batches, until they take more than ``memory_bytes``; and whether these were the last."""
     held: list[pa.RecordBatch] = []
     size = 0
-    for batch in reader:
+    for batch in batches:
         held.append(batch)
         size += batch.nbytes
         if size > memory_bytes:
-            break
-    else:
+            return held, False
+    return held, True
+
+
+@contextmanager
+def spooled(reader: pa.RecordBatchReader, memory_bytes: int = MEMORY) -> Iterator[pa.Table]:
+    """All rows of ``reader`` as a table, as long as the context lasts."""
+    held, ended = gathered(iter(reader), memory_bytes)
+    if ended:
         yield pa.Table.from_batches(held, schema=reader.schema)
         return
     with tempfile.TemporaryDirectory(prefix="tamis-spool-") as folder:
