@@ -14,6 +14,7 @@ from hypothesis import settings
 
 import tamis
 from tamis.scan import Report
+from tamis.spark import pushed
 from tamis.spark.pushed import aggregation_of, exact
 from tamis.types.arrow import from_arrow_schema
 
@@ -94,9 +95,11 @@ def a_filter(rng: Any) -> str:
     return str(rng.choice(["", *(f" WHERE {c}" for c in (*OWNED, *LEFT))]))
 
 
-def test_the_first_rows_of_an_order_are_plain_sparks(both: Both) -> None:
+def test_the_first_rows_of_an_order_are_plain_sparks(both: Both, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the driver may look at one part only, and tasks read the others above the bound that it found."""
     rng, columns = Random(SEED + 1), list(COLUMNS)
-    for _ in range(QUERIES):
+    for turn in range(QUERIES):
+        monkeypatch.setattr(pushed, "LOOK_BYTES", 1 if turn % 2 else 2**26)
         chosen = rng.sample(["a", "b", "s", "d", "m"], rng.randint(1, 2))
         keys = [f"{c} {rng.choice(['ASC', 'DESC'])} NULLS {rng.choice(['FIRST', 'LAST'])}" for c in chosen]
         text = f"SELECT * FROM {{t}}{a_filter(rng)} ORDER BY {', '.join(keys)} LIMIT {rng.randint(1, 20)}"
@@ -150,6 +153,32 @@ SHAPES = [
 def test_shapes_of_queries(both: Both, text: str) -> None:
     found, expected = both.rows(text)
     assert sorted(found, key=repr) == sorted(expected, key=repr)
+
+
+OFF = "WITH ('tamis.scan.aggregates' = 'off', 'tamis.scan.topk' = 'off', 'tamis.scan.limits' = 'off')"
+
+
+def test_padded_and_collated_text_and_columns_that_came_later(both: Both) -> None:
+    """With everything pushed as with nothing."""
+    spark, name = both.spark, "pushed_lake.db.texts"
+    spark.sql(f"CREATE TABLE {name} (c CHAR(3), v VARCHAR(5), l STRING COLLATE UTF8_LCASE, n INT) USING tamis")
+    for rows in ("('a', 'a', 'A', 1), ('ab', 'b', 'a', 2)", "('b', 'b', 'b', 3)", "(NULL, NULL, NULL, 4)"):
+        spark.sql(f"INSERT INTO {name} VALUES {rows}")
+    spark.sql(f"ALTER TABLE {name} ADD COLUMN late INT DEFAULT 7")
+    spark.sql(f"ALTER TABLE {name} ALTER COLUMN n TYPE BIGINT")
+    spark.sql(f"INSERT INTO {name} VALUES ('z', 'z', 'Z', 5000000000, NULL)")
+    for asked in (
+        "SELECT min(c), max(c), min(v), max(v), min(l), max(l), max(n), count(late), min(late) FROM {t}",
+        "SELECT c, count(*) FROM {t} GROUP BY c",
+        "SELECT v, max(n) FROM {t} WHERE v > 'a' GROUP BY v",
+        "SELECT l, count(*) FROM {t} GROUP BY l",
+        "SELECT late, min(n) FROM {t} WHERE n < 4000000000 GROUP BY late",
+        "SELECT c FROM {t} WHERE c = 'ab' LIMIT 5",
+        "SELECT n FROM {t} WHERE v IS NOT NULL ORDER BY l DESC, n LIMIT 2",
+        "SELECT n FROM {t} ORDER BY late NULLS LAST, c DESC LIMIT 4",
+    ):
+        found, expected = ([tuple(r) for r in spark.sql(asked.format(t=t)).collect()] for t in (name, f"{name} {OFF}"))
+        assert sorted(found, key=repr) == sorted(expected, key=repr), asked
 
 
 # --- what is read ---
