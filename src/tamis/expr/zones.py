@@ -10,8 +10,10 @@ from __future__ import annotations
 import re
 import struct
 import zoneinfo
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -40,17 +42,31 @@ class Shift:
         """The offset in force at ``x``."""
         if len(self.offsets) == 1:
             return np.full(np.shape(x), self.offsets[0], np.int64)
+        if (runs := self._runs(x)) is not None:
+            return _filled(x, runs, lambda _, at: self.offsets[at - 1])
         return np.asarray(self.offsets[self._index(x) - 1])
 
     def low(self, x: Numbers) -> Numbers:
         """The least value at or after ``x``: never more than the value of anything later."""
+        if (runs := self._runs(x)) is not None:
+            return _filled(x, runs, lambda part, at: np.minimum(part + self.offsets[at - 1], self._dips[at]))
         index = self._index(x)
         return np.asarray(np.minimum(x + self.offsets[index - 1], self._dips[index]))
 
     def high(self, x: Numbers) -> Numbers:
         """The greatest value at or before ``x``."""
+        if (runs := self._runs(x)) is not None:
+            return _filled(x, runs, lambda part, at: np.maximum(part + self.offsets[at - 1], self._peaks[at - 1]))
         index = self._index(x)
         return np.asarray(np.maximum(x + self.offsets[index - 1], self._peaks[index - 1]))
+
+    def _runs(self, x: Numbers) -> list[tuple[slice, int]] | None:
+        """Of many values that rise, as those of parts that are clustered by time do: the stretches between shifts, with the index of each. Else None."""
+        if np.ndim(x) != 1 or len(x) < _MANY or np.any(x[1:] < x[:-1]):
+            return None
+        first, last = (max(int(np.searchsorted(self.starts, end, side="right")), 1) for end in (x[0], x[-1]))
+        edges = [0, *np.searchsorted(x, self.starts[first:last], side="left").tolist(), len(x)]
+        return [(slice(a, b), first + at) for at, (a, b) in enumerate(pairwise(edges))]
 
     def _index(self, x: Numbers) -> Any:
         """How many of ``starts`` lie at or before ``x``; the first one counts as minus infinity, which it is not."""
@@ -88,6 +104,14 @@ class Shift:
     def _peaks(self) -> Numbers:
         values = self.starts[1:] - 1 + self.offsets[:-1]
         return np.concatenate([[np.iinfo(np.int64).min], np.maximum.accumulate(values)])
+
+
+def _filled(x: Numbers, runs: list[tuple[slice, int]], value: Callable[[Numbers, int], Any]) -> Numbers:
+    """A value for each stretch."""
+    out = np.empty(len(x), np.int64)
+    for where, at in runs:
+        out[where] = value(x[where], at)
+    return out
 
 
 @dataclass(frozen=True)
