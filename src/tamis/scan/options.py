@@ -36,6 +36,7 @@ class Options:
     scan_topk: bool = True
     scan_aggregates: bool = True
     scan_max_bytes: int | None = None
+    scan_join_keys: bool = True
     write_part_bytes: int = 128 * 2**20
     schema_policy: str = "any"
     timezone: str = "UTC"
@@ -208,6 +209,7 @@ _SWITCHES: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "tamis.scan.topk": ("scan_topk", _flag),
     "tamis.scan.aggregates": ("scan_aggregates", _flag),
     "tamis.scan.max_bytes": ("scan_max_bytes", _size),
+    "tamis.scan.join_keys": ("scan_join_keys", _flag),
     "tamis.write.part_bytes": ("write_part_bytes", _positive_size),
     "tamis.schema.policy": ("schema_policy", _one_of("any", "forward")),
     "timezone": ("timezone", _zone),

@@ -102,6 +102,14 @@ class Report:
         self._looked.merge(counters)
         self._total()
 
+    def joined(self, without: Report) -> None:
+        """Says what a join's keys skipped of what the plan ``without`` them left. Both plans were made: what they cost is added up."""
+        self.parts.update({name: without.parts[name] for name in SKIPPED})
+        self.parts["skipped_join"] = without.parts["kept"] - self.parts["kept"]
+        self.bytes["index"] += without.bytes["index"]
+        self.planned(without.bytes["metadata"], without._planned_requests)
+        self.seconds = Counts({**without.seconds, "plan": without.seconds.get("plan", 0.0) + self.seconds.get("plan", 0.0)})
+
     def unread(self, parts: int, all_match: int, blocks: int, size: int, why: str = "skipped_limit") -> None:
         """Takes back parts that were planned but never begun, because the limit was reached, nobody wanted more, or the best rows were found elsewhere."""
         self.parts["kept"] -= parts

@@ -45,6 +45,8 @@ class Bridge:
 
         ensure_callback_server_started(gateway)
         self._gateway = weakref.proxy(gateway)
+        self.pinned = type(gateway).__name__ == "ClientServer"
+        """Whether each thread of Java is answered by one of Python's (PySpark's default), so that what one call leaves to the next is safe with the thread."""
         self._targets: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()
         self._keys = itertools.count()
         self._probed: dict[tuple[str, ...], bool] = {}

@@ -21,6 +21,7 @@ from tamis.spark import native
 from tamis.spark.adapter import Bridge
 from tamis.spark.catalyst import Translation
 from tamis.spark.estimate import share
+from tamis.spark.joins import INTERFACE, Handover, Narrowed, execution, few, key_columns, key_conjuncts
 from tamis.spark.metrics import Ledger, Opening, Planned, ledger, scan_id
 from tamis.spark.pushed import NOTHING, Pushed, foremost, pays
 from tamis.spark.tasks import Cut, Sizes, local_url, pack, pack_files
@@ -31,6 +32,8 @@ from tamis.types import Schema
 _READ = "org.apache.spark.sql.connector.read."
 _PYTHON = "org.apache.spark.sql.execution.datasources.v2.python."
 SCAN = (_READ + "SupportsReportStatistics",)
+KEYED = (*SCAN, INTERFACE)
+"""A scan that a join's keys may narrow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,19 +62,37 @@ class Scan:
         *,
         placed: bool = False,
         pushed: Pushed = NOTHING,
+        changes_rows: bool = False,
+        keyed: bool = False,
     ) -> None:
         self._owner = owner
         self._required = required
         self._ledger: Ledger = ledger(owner)
         self.source, self.options, self.selected, self.placed = source, options, selected, placed
         self.pushed = pushed
+        self.changes_rows = changes_rows
+        """Whether an UPDATE, MERGE or DELETE reads its target so: it counts on every part."""
+        self.keyed = keyed
+        """Whether few keys of a join will narrow it, so that Spark's own reader would read too much."""
         self._sizes = sizes
         self.java_key = ""
         self._looked = False
         self.id = scan_id()
         self.told: Mapping[str, str] = {}
         """The options of the query as they were given; a stream finds its own among them."""
+        self._handover = Handover()
         self._prepare(filters)
+
+    def java(self) -> Any:
+        """Its Java object, a new one; executions are known by it."""
+        made = self._owner.implement(self.interfaces, self)
+        self.register(self._owner._tools.keyOf(made))
+        return made
+
+    @property
+    def interfaces(self) -> tuple[str, ...]:
+        """The Java interfaces that it answers. A join's keys would take rows from what changes rows, and from what counts or orders them before the join."""
+        return SCAN if self.changes_rows or self.pushed != NOTHING else KEYED
 
     def narrow(self, conjuncts: tuple[Expr, ...]) -> None:
         """Reads only what satisfies these too: the scan is planned again, and has not been read before."""
@@ -82,21 +103,8 @@ class Scan:
     def _prepare(self, filters: Translation) -> None:
         source, options, selected = self.source, self.options, self.selected
         self.filters = filters
-        self.filter = " AND ".join(short_sql(c) for c in filters.conjuncts) or None
-        self.plan: Plan = funnel.plan(
-            source.snapshot,
-            source.store,
-            source.schema,
-            filters.conjuncts,
-            selected,
-            options,
-            filter_text=self.filter,
-            table=source.name,
-            limit=self.pushed.limit,
-            order=self.pushed.order,
-            measured=frozenset(f.id for f in selected) if self.pushed.aggregation else frozenset(),
-            errors="raise" if self.pushed.owned else "keep",
-        )
+        self.filter_text = " AND ".join(short_sql(c) for c in filters.conjuncts) or None
+        self.plan = self._planned(filters.conjuncts, options)
         if self.placed:
             self.plan = replace(self.plan, spec=replace(self.plan.spec, positions=True))
         self.answer, self.pays = b"", True
@@ -104,16 +112,43 @@ class Scan:
             whole = self.plan
             self.plan, known = answer(whole, self.pushed.aggregation, whole.spec.part_schemas)
             self.answer, self.pays = packed_rows(known), pays(self.pushed.aggregation, whole, self.plan)
-        self.obstacle = self.pushed.obstacle or native.obstacle(self.plan, selected, filtered=bool(filters.conjuncts))
+        every = len(self.plan.parts) > 0 and bool(self.plan.parts.all_match.all())
+        self.obstacle = self.pushed.obstacle or native.obstacle(self.plan, selected, filtered=bool(filters.conjuncts) and not every)
+        if self.keyed and self.native:
+            self.obstacle = "the keys of a join come"
         self.cut = Cut(self.plan, self._sizes, divisible=self.obstacle is not None)
-        self.rows = int(self.plan.parts.live_rows.sum())
-        self.bytes = int(self.plan.parts.column("bytes").sum() * share(selected, source.schema))
+        self.bytes, self.rows = self._sizes_of(self.plan)
         table = source.store.url, source.snapshot.head.table_id, source.snapshot.version
-        self._key = (*table, selected, filters.conjuncts, options, self.placed, self.pushed)
+        self._key = (*table, selected, filters.conjuncts, options, self.placed, self.pushed, self.keyed)
+        self._tell_reader(self.plan)
+
+    def _planned(self, conjuncts: tuple[Expr, ...], options: Options) -> Plan:
+        source = self.source
+        return funnel.plan(
+            source.snapshot,
+            source.store,
+            source.schema,
+            conjuncts,
+            self.selected,
+            options,
+            filter_text=self.filter_text,
+            table=source.name,
+            limit=self.pushed.limit,
+            order=self.pushed.order,
+            measured=frozenset(f.id for f in self.selected) if self.pushed.aggregation else frozenset(),
+            errors="raise" if self.pushed.owned else "keep",
+        )
+
+    def _tell_reader(self, plan: Plan) -> None:
         if self.native:
-            why = "asked for" if options.read_lazy == "native" else "there is no filter"
-            done = "bytes are estimated" if self.rows else "nothing was read"
-            self.plan.report.reader, self.plan.report.reader_reason = "native", f"{why}; {done}"
+            whole = "the filter is true of every row" if self.filter_text else "there is no filter"
+            why = "asked for" if self.options.read_lazy == "native" else whole
+            done = "bytes are estimated" if len(plan.parts) else "nothing was read"
+            plan.report.reader, plan.report.reader_reason = "native", f"{why}; {done}"
+
+    def _sizes_of(self, plan: Plan) -> tuple[int, int]:
+        """Bytes of the selected columns, and rows, of what a plan keeps."""
+        return int(plan.parts.bytes * share(self.selected, self.source.schema)), int(plan.parts.live_rows.sum())
 
     @property
     def native(self) -> bool:
@@ -143,12 +178,13 @@ class Scan:
     def __str__(self) -> str:
         return self.description()
 
-    def check(self) -> None:
-        """What must hold before anything is read, a look at the best parts where an order asks for it. Raises ``InvalidInput`` (``SCAN_TOO_LARGE``), and ``CorruptData`` where Spark's reader would meet a damaged part."""
+    def check(self, narrowed: Narrowed | None = None) -> None:
+        """What must hold before anything (of what is narrowed) is read, a look at the best parts where an order asks for it. Raises ``InvalidInput`` (``SCAN_TOO_LARGE``), and ``CorruptData`` where Spark's reader would meet a damaged part."""
         self._look()
-        self.plan.guard()
+        plan = self.plan if narrowed is None else narrowed.plan
+        plan.guard()
         if self.native:
-            native.check_present(self.plan.parts, self.plan.spec.url)
+            native.check_present(plan.parts, plan.spec.url)
 
     def _look(self) -> None:
         """Once, when the scan is first run and not when it is explained."""
@@ -168,15 +204,14 @@ class Scan:
     @cached_property
     def partitions(self) -> Any:
         """A Java array of input partitions."""
+        return self.packed(self.tasks)
+
+    def packed(self, tasks: list[Task]) -> Any:
+        """Input partitions of these tasks."""
         helper = self._owner.helper("Partitions")
         if self.native:
-            return helper.files(pack_files(self.tasks, local_url(self.plan.spec.url)))
-        return helper.python(pack(self.tasks))
-
-    @property
-    def interfaces(self) -> tuple[str, ...]:
-        """The Java interfaces that it answers."""
-        return SCAN
+            return helper.files(pack_files(tasks, local_url(self.plan.spec.url)))
+        return helper.python(pack(tasks))
 
     @cached_property
     def reader(self) -> Any:
@@ -207,7 +242,7 @@ class Scan:
 
     def description(self) -> str:
         reader = "Spark's Parquet reader" if self.native else f"Python ({self.obstacle})"
-        return f"tamis version {self.source.snapshot.version}, {summary(self.plan.report)}, filter: [{self.filter or ''}], reader: {reader}"
+        return f"tamis version {self.source.snapshot.version}, {summary(self.plan.report)}, filter: [{self.filter_text or ''}], reader: {reader}"
 
     def estimateStatistics(self) -> Any:  # noqa: N802
         return self._owner.helper("Partitions").estimate(max(self.bytes, 1), self.rows)
@@ -216,7 +251,37 @@ class Scan:
         return self._owner.enum(_READ + "Scan$ColumnarSupportMode", "PARTITION_DEFINED" if self.native else "UNSUPPORTED")
 
     def toBatch(self) -> Any:  # noqa: N802
-        return self._owner.implement((_READ + "Batch",), Batch(self))
+        return self._owner.implement((_READ + "Batch",), Batch(self, self._handover.take()))
+
+    # --- SupportsRuntimeV2Filtering ---
+
+    def filterAttributes(self) -> list[Any]:  # noqa: N802
+        return key_columns(self._owner, self.selected) if self.options.scan_join_keys else []
+
+    def filter(self, predicates: Any) -> None:
+        """The keys of one execution; the batch that Spark asks for next reads only what can hold them."""
+        self._handover.put(self._narrowed(key_conjuncts(self._owner, predicates, self.source.schema)))
+
+    def twin(self, column: str, keys: int) -> Any:
+        """A Java scan of the same rows that reads by keys, where ``keys`` of them for ``column`` leave little; None where this one should do."""
+        f = self.source.schema.find(column)[0]
+        if not self.native or self.options.read_lazy == "native" or not few(self.plan, self.source.snapshot, f, keys):
+            return None
+        made = Scan(self._owner, self.source, self.options, self.filters, self.selected, self._required, self._sizes, keyed=True)
+        made.told = self.told
+        return made.java()
+
+    def _narrowed(self, keys: tuple[Expr, ...]) -> Narrowed | None:
+        if not keys:
+            return None
+        options = replace(self.options, audit_percent=0.0) if self.native else self.options  # Spark's reader checks no proofs
+        plan = self._planned((*self.filters.conjuncts, *keys), options)
+        plan.report.joined(self.plan.report)
+        self._tell_reader(plan)
+        made = Narrowed(scan_id(), keys, plan, Cut(plan, self._sizes, divisible=not self.native))
+        size, rows = self._sizes_of(plan)
+        self._ledger.narrow(self.java_key, execution(), Planned(made.name, plan.report, len(made.cut), size, rows, self.native))
+        return made
 
     def toMicroBatchStream(self, checkpoint: str) -> Any:  # noqa: N802, ARG002  # Spark keeps the positions there itself
         from tamis.spark.stream_read import INTERFACES, MicroBatchStream
@@ -225,20 +290,21 @@ class Scan:
 
 
 class Batch:
-    """Spark's ``Batch``: equal where the scans are."""
+    """Spark's ``Batch``: equal where the scans are, and the keys that narrow them."""
 
-    def __init__(self, scan: Scan) -> None:
+    def __init__(self, scan: Scan, narrowed: Narrowed | None = None) -> None:
         self._scan = scan
+        self._narrowed = narrowed
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Batch) and self._scan == other._scan
+        return isinstance(other, Batch) and self._scan == other._scan and self._narrowed is other._narrowed
 
     def __hash__(self) -> int:
         return hash(self._scan)
 
     def planInputPartitions(self) -> Any:  # noqa: N802
-        self._scan.check()
-        return self._scan.partitions
+        self._scan.check(self._narrowed)
+        return self._scan.partitions if self._narrowed is None else self._scan.packed(self._narrowed.tasks())
 
     def createReaderFactory(self) -> Any:  # noqa: N802
         return self._scan.reader

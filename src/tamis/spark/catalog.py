@@ -11,6 +11,7 @@ from tamis.spark import errors
 from tamis.spark.adapter import Bridge
 from tamis.spark.alter import alteration
 from tamis.spark.define import Definition, definition, new_head
+from tamis.spark.joins import plan_with_keys
 from tamis.spark.local import LocalTable
 from tamis.spark.metrics import Opening
 from tamis.spark.names import METADATA_TABLES
@@ -74,6 +75,7 @@ class Catalog(Namespaces, Procedures):
         self.bridge.helper("Pushed").enable()
         start = world().monotonic()
         store, snapshot = self.open(names, at)
+        plan_with_keys(self.bridge)
         table = SparkTable(self.bridge, store, snapshot, (self._name, *names))
         cost = store.io.bytes + snapshot.io.bytes, store.io.requests + snapshot.io.requests
         table.opening = Opening(*cost, world().monotonic() - start)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +22,8 @@ from tamis.spark.worker import Outcome
 from tamis.world import new_id, world
 
 _KEPT = 1_000
+_KEPT_KEYS = 16
+"""Sets of keys remembered of one scan."""
 _PATIENCE_MILLIS = 5_000
 """How long to wait for Spark to tell of executions that have already ended."""
 
@@ -63,6 +65,8 @@ class Ledger:
         self._jvm_executions = owner.helper("Executions")
         self._bus = context._jsc.sc().listenerBus()
         self._planned: OrderedDict[str, Planned] = OrderedDict()
+        self._narrowed: dict[str, deque[tuple[str, str]]] = {}
+        """By the key of a scan: in which execution it got keys, and what is planned for them."""
         self._open: OrderedDict[tuple[str, str], Report] = OrderedDict()
         self._attempts: dict[tuple[str, str, int], tuple[int, int]] = {}
         self._heard: dict[tuple[str, str], int] = {}
@@ -78,7 +82,13 @@ class Ledger:
         with self._lock:
             self._planned[key] = planned
             while len(self._planned) > _KEPT:
-                self._planned.popitem(last=False)
+                self._narrowed.pop(self._planned.popitem(last=False)[0], None)
+
+    def narrow(self, key: str, execution: str, planned: Planned) -> None:
+        """Remembers what join keys left of a scan in one execution."""
+        with self._lock:
+            self.plan(f"{key} {planned.scan}", planned)
+            self._narrowed.setdefault(key, deque(maxlen=_KEPT_KEYS)).append((execution, f"{key} {planned.scan}"))
 
     def take(self, outcomes: Iterable[Outcome]) -> None:
         """Counters of tasks that have ended; called by Spark's accumulator server."""
@@ -128,11 +138,22 @@ class Ledger:
         text = self._ended_since() if self._context() is _running() else ""
         with self._lock:
             for line in text.splitlines():
-                execution, key, rows, direct, nanos, millis = line.split(" ")
-                if key in self._planned:
-                    self._ended(self._planned[key], execution, int(rows), direct == "1", int(nanos), int(millis) * 1_000)
+                execution, key, rows, direct, nanos, millis, keyed = line.split(" ")
+                if (planned := self._ran(key, execution, keyed == "1")) is not None:
+                    self._ended(planned, execution, int(rows), direct == "1", int(nanos), int(millis) * 1_000)
             for open_key in [k for k in self._open if k[1].startswith("stage ") or self._complete(k)]:
                 self._close(open_key)
+
+    def _ran(self, key: str, execution: str, keyed: bool) -> Planned | None:
+        """What a scan did in an execution: what keys had left of it, where it was given some. Run again, a plan keeps the keys of its first time."""
+        found = self._narrowed.get(key) if keyed else None
+        if not found:
+            return self._planned.get(key)
+        counted = {scan for scan, ran in self._open if ran == execution}
+        at = next((at for at in found if at[0] == execution or at[1].split(" ")[1] in counted), found[-1])
+        found.remove(at)
+        found.append(at)  # a plan may hold the scan twice: the other's turn is next
+        return self._planned.get(at[1])
 
     def _ended_since(self) -> str:
         try:

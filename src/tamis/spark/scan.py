@@ -160,8 +160,7 @@ class Builder:
         check_told(self._options, self._switches[0], self._source.snapshot.head)
         made = self._answer or self._scan(self._pushed, self._selected, self._required)
         made.told = self._options
-        java = self._owner.implement(made.interfaces, made)
-        made.register(self._owner._tools.keyOf(java))
+        java = made.java()
         if self._built is not None:
             self._built.append(made)
         return java
@@ -174,5 +173,14 @@ class Builder:
     def _scan(self, pushed: Pushed, selected: Schema, required: Any) -> Scan:
         options, settings = self._switches
         return Scan(
-            self._owner, self._source, options, self._filters, selected, required, Sizes.of(settings), placed=self._placed, pushed=pushed
+            self._owner,
+            self._source,
+            options,
+            self._filters,
+            selected,
+            required,
+            Sizes.of(settings),
+            placed=self._placed,
+            pushed=pushed,
+            changes_rows=self._placed or self._built is not None,
         )

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
 
 import pyarrow as pa
 
-from tamis.expr import short_sql
+from tamis.expr import Expr, short_sql
 from tamis.files import PartRef
 from tamis.index import SharedLookup, read_shared
 from tamis.read import ReadCounters, ReadSpec
@@ -31,12 +31,17 @@ LARGEST_BATCH = 65_536
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One partition's work. ``proofs``: by id of an audited part, what planning proved about it and reading checks. ``shared``: what it asks an index itself."""
+    """One partition's work. ``proofs``: by id of an audited part, what planning proved about it and reading checks. ``shared``: what it asks an index itself.
+
+    ``keys``: more conjuncts, of one execution's join keys; ``scan``: what it is counted under, if not under the scan's own name.
+    """
 
     index: int
     refs: tuple[PartRef, ...]
     proofs: Mapping[str, Proof] = field(default_factory=dict)
     shared: tuple[SharedLookup, ...] = ()
+    keys: tuple[Expr, ...] = ()
+    scan: str | None = None
 
 
 @dataclass(slots=True)
@@ -70,7 +75,7 @@ class Read:
                 yield from self._task(task)
 
     def _task(self, task: Task) -> Iterator[pa.RecordBatch]:
-        key, attempt = _where(self.scan, task.index)
+        key, attempt = _where(task.scan or self.scan, task.index)
         outcome = Outcome(key, attempt)
         try:
             yield from joined(self._rows(task, outcome), SMALLEST_BATCH)
@@ -87,18 +92,17 @@ class Read:
 
     def _read(self, task: Task, outcome: Outcome) -> Iterator[tuple[str, pa.RecordBatch]]:
         """The rows as they are read, with the id of their part."""
+        spec = replace(self.spec, conjuncts=(*self.spec.conjuncts, *task.keys)) if task.keys else self.spec
+        counters = outcome.counters
 
         def found(part: str, problem: str) -> None:
             outcome.violations.append((part, problem))
             if self.strict:
-                raise violation(self.spec.url, " AND ".join(short_sql(c) for c in self.spec.conjuncts), part, problem)
+                raise violation(spec.url, " AND ".join(short_sql(c) for c in spec.conjuncts), part, problem)
 
         for ref in task.refs:
             proof = task.proofs.get(ref.part_id)
-            if proof is None:
-                batches = read_shared(ref, self.spec, outcome.counters, task.shared)
-            else:
-                batches = read_audited(ref, proof, self.spec, outcome.counters, found)
+            batches = read_shared(ref, spec, counters, task.shared) if proof is None else read_audited(ref, proof, spec, counters, found)
             for batch in batches:
                 yield ref.part_id, batch
 

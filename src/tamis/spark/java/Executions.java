@@ -9,6 +9,8 @@ import org.apache.spark.scheduler.SparkListener;
 import org.apache.spark.scheduler.SparkListenerEvent;
 import org.apache.spark.scheduler.SparkListenerStageSubmitted;
 import org.apache.spark.scheduler.SparkListenerTaskEnd;
+import org.apache.spark.sql.catalyst.expressions.DynamicPruningExpression;
+import org.apache.spark.sql.execution.InSubqueryExec;
 import org.apache.spark.sql.execution.QueryExecution;
 import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.adaptive.AdaptiveSparkPlanExec;
@@ -23,7 +25,7 @@ import org.apache.spark.util.AccumulatorV2;
 /**
  * Remembers which of our scans each SQL execution that ended well had in its plan, until Python asks: "execution, key of the scan,
  * rows that it gave in this execution, whether it stands in the plan itself (1) or below a cache (0), nanoseconds of the execution, milliseconds
- * since 1970 at its end".
+ * since 1970 at its end, whether it was given values to filter by at run time (1) or not (0)".
  *
  * Rows are added up from the tasks: the metric in the plan is set back by the next execution of the same plan, which may begin before
  * this one's end is told.
@@ -107,7 +109,17 @@ public final class Executions extends SparkListener {
         if (key == null) return;
         Object given = sums.get(Long.valueOf(((AccumulatorV2) plan.metrics().apply("numOutputRows")).id()));
         add(end.executionId() + " " + key + " " + (given == null ? "0" : given.toString()) + " " + (direct ? 1 : 0)
-            + " " + end.duration() + " " + end.time());
+            + " " + end.duration() + " " + end.time() + " " + (keyed((BatchScanExec) plan) ? 1 : 0));
+    }
+
+    /** Whether values came for one of its run-time filters: the others were found not to pay. */
+    private static boolean keyed(BatchScanExec scan) {
+        scala.collection.Iterator it = scan.runtimeFilters().iterator();
+        while (it.hasNext()) {
+            Object filter = it.next();
+            if (filter instanceof DynamicPruningExpression && ((DynamicPruningExpression) filter).child() instanceof InSubqueryExec) return true;
+        }
+        return false;
     }
 
     private static final class Same implements java.util.function.Predicate {

@@ -1,0 +1,116 @@
+"""TPC-H, all 22 queries through Spark: tamis (orders and lineitem clustered by date, indexes on keys) against Spark over Parquet files sorted alike.
+
+``tpchgen-cli`` makes the data; ``BENCH_SCALE`` is the scale factor (1; 0.01 in a quick run). Both sides run in one session and in turn, and give the same rows.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import tamis
+from bench.report import Figure, in_turn, quick, record, rounds, spark_session
+from bench.tpch_queries import QUERIES
+
+SORTED = {"lineitem": "l_shipdate", "orders": "o_orderdate"}
+INDEXED = {"lineitem": ("l_orderkey", "l_partkey"), "orders": ("o_orderkey", "o_custkey")}
+LOADS = 8
+WHOLE, EACH = 0.9, 1.15
+
+
+def generated(folder: Path, scale: str) -> Path:
+    """The eight tables as Parquet."""
+    found = shutil.which("tpchgen-cli", path=os.pathsep.join([sysconfig.get_path("scripts"), os.environ["PATH"]]))
+    if found is None:
+        sys.exit("tpchgen-cli is not installed: pip install --require-hashes -r requirements/bench.txt")
+    subprocess.run([found, "parquet", "--scale-factor", scale, "--output-dir", str(folder)], check=True)
+    return folder
+
+
+def build(spark: Any, source: Path, folder: Path) -> None:
+    """``tpch.db.<table>``, and the same rows in the same order in ``plain/<table>``; the larger ones in several loads and files."""
+    tamis.attach(spark, "tpch", folder / "lake")
+    spark.sql("CREATE NAMESPACE IF NOT EXISTS tpch.db")
+    for path in sorted(source.rglob("*.parquet")):
+        name = path.stem
+        data = plain(pq.read_table(path))
+        key = SORTED.get(name)
+        data = data.sort_by(key) if key else data
+        loads = LOADS if key else 1
+        each = -(-len(data) // loads)
+        table = tamis.create(folder / "lake" / "db" / name, data.schema, cluster_by=(key,) if key else ())
+        (folder / "plain" / name).mkdir(parents=True)
+        for at in range(loads):
+            table.append(data.slice(at * each, each))
+            pq.write_table(data.slice(at * each, each), folder / "plain" / name / f"{at}.parquet", compression="zstd")
+        for column in INDEXED.get(name, ()):
+            table.create_index(f"by_{column}", [column])
+
+
+def plain(table: pa.Table) -> pa.Table:
+    """Without views and dictionaries, which are Arrow's own business."""
+    kinds = {pa.string_view(): pa.string(), pa.large_string(): pa.string()}
+    return table.cast(pa.schema([pa.field(f.name, kinds.get(f.type, f.type)) for f in table.schema]))
+
+
+def use(spark: Any, folder: Path, side: str) -> None:
+    """Makes the views of a side those that queries name."""
+    for name in (p.name for p in (folder / "plain").iterdir()):
+        frame = spark.table(f"tpch.db.{name}") if side == "tamis" else spark.read.parquet(str(folder / "plain" / name))
+        frame.createOrReplaceTempView(f"{side}_{name}")
+
+
+def asked(number: int, side: str) -> str:
+    """The query over the views of a side."""
+    names = ("customer", "lineitem", "nation", "orders", "partsupp", "part", "region", "supplier")
+    views = ", ".join(f"{name} AS (SELECT * FROM {side}_{name})" for name in names)
+    text = QUERIES[number].strip()
+    return f"WITH {views}, {text.removeprefix('WITH ')}" if text.startswith("WITH ") else f"WITH {views} {text}"
+
+
+def same(a: list[Any], b: list[Any]) -> bool:
+    """Equal rows; averages of decimals and doubles to the last digits."""
+    return len(a) == len(b) and all(
+        len(x) == len(y) and all(u == v or (isinstance(u, float) and math.isclose(u, v, rel_tol=1e-9)) for u, v in zip(x, y, strict=True))
+        for x, y in zip(a, b, strict=True)
+    )
+
+
+def main() -> None:
+    scale = os.environ.get("BENCH_SCALE") or ("0.01" if quick() else "1")
+    spark = spark_session(**{"spark.sql.shuffle.partitions": "4"})
+    with tempfile.TemporaryDirectory() as home:
+        folder = Path(home)
+        build(spark, generated(folder / "source", scale), folder)
+        for side in ("tamis", "spark"):
+            use(spark, folder, side)
+        detail: dict[str, Any] = {}
+        for number in QUERIES:
+            answers = {side: list(map(tuple, spark.sql(asked(number, side)).collect())) for side in ("spark", "tamis")}
+            if not same(answers["tamis"], answers["spark"]):
+                raise SystemExit(f"Query {number} gives other rows than Spark over Parquet.")
+            work = {side: (lambda _, side=side: spark.sql(asked(number, side)).collect()) for side in answers}  # noqa: B023  # run at once
+            seconds = in_turn(rounds(), **work)
+            ratio = seconds["tamis"]["median"] / seconds["spark"]["median"]
+            detail[f"q{number}"] = {"ratio": round(ratio, 3), "rows": len(answers["spark"]), "seconds": seconds}
+            print(f"  q{number}: {ratio:.2f} ×", flush=True)
+    ratios = [found["ratio"] for found in detail.values()]
+    figures = [
+        Figure("geometric mean: tamis / Spark Parquet", math.exp(sum(map(math.log, ratios)) / len(ratios)), "×", WHOLE),
+        Figure("the slowest query: tamis / Spark Parquet", max(ratios), "×", EACH),
+    ]
+    record("tpch", figures, {"scale": float(scale), "queries": detail, "rows_equal": True})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,271 @@
+package tamis;
+
+import java.lang.reflect.Constructor;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.function.BiFunction;
+import org.apache.spark.sql.catalyst.expressions.Alias;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.DynamicPruningSubquery;
+import org.apache.spark.sql.catalyst.expressions.ExprId;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression$;
+import org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys$;
+import org.apache.spark.sql.catalyst.planning.PhysicalOperation$;
+import org.apache.spark.sql.catalyst.plans.logical.Filter;
+import org.apache.spark.sql.catalyst.plans.logical.Join;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.catalyst.plans.logical.Subquery;
+import org.apache.spark.sql.catalyst.rules.Rule;
+import org.apache.spark.sql.catalyst.trees.TreeNode;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.connector.read.Scan;
+import org.apache.spark.sql.execution.SparkStrategy;
+import org.apache.spark.sql.execution.adaptive.LogicalQueryStage;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Strategy;
+import org.apache.spark.sql.execution.dynamicpruning.PartitionPruning$;
+import org.apache.spark.sql.internal.SQLConf;
+import scala.PartialFunction;
+import scala.Function1;
+import scala.collection.immutable.Seq;
+import scala.jdk.javaapi.CollectionConverters;
+
+/** What a session plans beyond Spark's own rules, so that the keys of more joins reach our scans, and reach them where they pay. */
+public final class JoinPlanning {
+    private static final PartitionPruning$ SPARK = PartitionPruning$.MODULE$;
+
+    /** Sees to it that the active session plans so; "twins" gives, for the key of a scan and "rows column", the scan to read by where that many keys come, or null. */
+    public void enable(BiFunction twins) {
+        SparkSession session = (SparkSession) SparkSession.active();
+        Seq rules = session.experimental().extraOptimizations();
+        for (int i = 0; i < rules.size(); i++) if (rules.apply(i) instanceof MoreKeys) return;
+        List all = new ArrayList(CollectionConverters.asJava(rules));
+        all.add(new MoreKeys());
+        session.experimental().extraOptimizations_$eq(seq(all));
+        List planners = new ArrayList(CollectionConverters.asJava(session.experimental().extraStrategies()));
+        planners.add(new Lazily(twins));
+        session.experimental().extraStrategies_$eq(seq(planners));
+    }
+
+    /**
+     * Asks for the keys of a side that is broadcast anyway, where Spark's own rule asks only for sides with a selective predicate. Such keys cost nothing: they are taken
+     * from the broadcast, and if there is none in the end, they are not asked for. They go no deeper than through what treats each row by itself.
+     */
+    public static final class MoreKeys extends Rule {
+        public TreeNode apply(TreeNode plan) {
+            SQLConf conf = conf();
+            boolean off = !conf.dynamicPartitionPruningEnabled() || !conf.exchangeReuseEnabled();
+            return off || (plan instanceof Subquery && ((Subquery) plan).correlated()) ? plan : plan.transformUp(new EachJoin(conf));
+        }
+    }
+
+    private static final class EachJoin extends scala.runtime.AbstractPartialFunction {
+        private final SQLConf conf;
+
+        EachJoin(SQLConf conf) { this.conf = conf; }
+
+        public boolean isDefinedAt(Object node) { return node instanceof Join; }
+
+        public Object applyOrElse(Object node, Function1 otherwise) {
+            if (!(node instanceof Join)) return otherwise.apply(node);
+            try {
+                return more((Join) node);
+            } catch (RuntimeException strangePlan) {
+                return node; // keys are advice: no plan fails for want of them
+            }
+        }
+
+        private LogicalPlan more(Join join) {
+            scala.Option found = ExtractEquiJoinKeys$.MODULE$.unapply(join);
+            if (found.isEmpty()) return join;
+            Seq lefts = (Seq) ((scala.Product) found.get()).productElement(1);
+            Seq rights = (Seq) ((scala.Product) found.get()).productElement(2);
+            LogicalPlan left = join.left();
+            LogicalPlan right = join.right();
+            if (SPARK.canPruneLeft(join.joinType()) && small(right, SPARK.hintToBroadcastRight(join.hint()), SPARK.hintToNotBroadcastRight(join.hint()))) {
+                for (int i = 0; i < lefts.size(); i++) left = pruned(left, lefts.apply(i), join.right(), rights, i);
+            } else if (SPARK.canPruneRight(join.joinType()) && small(left, SPARK.hintToBroadcastLeft(join.hint()), SPARK.hintToNotBroadcastLeft(join.hint()))) {
+                for (int i = 0; i < rights.size(); i++) right = pruned(right, rights.apply(i), join.left(), lefts, i);
+            }
+            return left == join.left() && right == join.right() ? join : with(join, left, right);
+        }
+
+        private boolean small(LogicalPlan side, boolean asked, boolean refused) {
+            return !refused && (asked || SPARK.canBroadcastBySize(side, conf)) && !side.isStreaming() && side.deterministic();
+        }
+
+        private LogicalPlan pruned(LogicalPlan plan, Object key, LogicalPlan other, Seq keys, int at) {
+            LogicalPlan found = key instanceof Attribute ? below(plan, (Attribute) key, other, keys, at) : null;
+            return found == null ? plan : found;
+        }
+
+        /** The plan with the keys asked for right above our scan that gives the attribute; null where there is none, or it cannot be, or it has been. */
+        private LogicalPlan below(LogicalPlan plan, Attribute key, LogicalPlan other, Seq keys, int at) {
+            if (plan instanceof DataSourceV2ScanRelation) {
+                boolean ours = Handler.keyOf(((DataSourceV2ScanRelation) plan).scan()) != null;
+                return ours && SPARK.getFilterableTableScan(key, plan).isDefined() ? new Filter(asking(key, other, keys, at), plan) : null;
+            }
+            if (plan instanceof Filter) {
+                Filter filter = (Filter) plan;
+                if (!filter.condition().deterministic() || asks(filter.condition(), key, (Expression) keys.apply(at))) return null;
+                return above(plan, below(filter.child(), key, other, keys, at));
+            }
+            if (plan instanceof Project) {
+                Attribute inside = inside((Project) plan, key);
+                return inside == null ? null : above(plan, below((LogicalPlan) plan.children().apply(0), inside, other, keys, at));
+            }
+            if (plan instanceof Join) {
+                Join join = (Join) plan;
+                String type = join.joinType().getClass().getSimpleName();
+                if (join.left().outputSet().contains(key) && !type.equals("RightOuter$") && !type.equals("FullOuter$") && !type.equals("LeftSingle$")) {
+                    LogicalPlan left = below(join.left(), key, other, keys, at);
+                    return left == null ? null : with(join, left, join.right());
+                }
+                if (join.right().outputSet().contains(key) && (type.equals("Inner$") || type.equals("RightOuter$"))) {
+                    LogicalPlan right = below(join.right(), key, other, keys, at);
+                    return right == null ? null : with(join, join.left(), right);
+                }
+            }
+            return null;
+        }
+
+        private static LogicalPlan above(LogicalPlan plan, LogicalPlan child) {
+            List one = new ArrayList();
+            one.add(child);
+            return child == null ? null : (LogicalPlan) plan.withNewChildren(seq(one));
+        }
+
+        private static LogicalPlan with(Join join, LogicalPlan left, LogicalPlan right) {
+            List two = new ArrayList();
+            two.add(left);
+            two.add(right);
+            return (LogicalPlan) join.withNewChildren(seq(two));
+        }
+
+        /** The attribute below a projection that it gives out as this one; null where it computes it, or anything that differs from one run to the next. */
+        private static Attribute inside(Project project, Attribute key) {
+            Attribute found = null;
+            Seq list = project.projectList();
+            for (int i = 0; i < list.size(); i++) {
+                Expression given = (Expression) list.apply(i);
+                if (!given.deterministic()) return null;
+                if (!((NamedExpression) given).exprId().equals(key.exprId())) continue;
+                Object source = given instanceof Alias ? ((Alias) given).child() : given;
+                if (source instanceof Attribute) found = (Attribute) source;
+            }
+            return found;
+        }
+
+        private static boolean asks(Expression condition, Attribute key, Expression given) {
+            List asked = new ArrayList();
+            questions(condition, asked);
+            for (int i = 0; i < asked.size(); i++) {
+                DynamicPruningSubquery one = (DynamicPruningSubquery) asked.get(i);
+                if (!one.pruningKey().semanticEquals(key)) continue;
+                for (int k = 0; k < one.buildKeys().size(); k++) if (((Expression) one.buildKeys().apply(k)).semanticEquals(given)) return true;
+            }
+            return false;
+        }
+
+        private static Expression asking(Attribute key, LogicalPlan other, Seq keys, int at) {
+            List indices = new ArrayList();
+            indices.add(Integer.valueOf(at));
+            Constructor made = DynamicPruningSubquery.class.getConstructors()[0];  // releases append parameters, all of them optional
+            Object[] args = new Object[made.getParameterCount()];
+            Object[] first = {key, other, keys, seq(indices), Boolean.TRUE, NamedExpression$.MODULE$.newExprId()};
+            for (int i = 0; i < args.length; i++) args[i] = i < first.length ? first[i] : scala.Option.empty();
+            try {
+                return (Expression) made.newInstance(args);
+            } catch (ReflectiveOperationException e) {
+                throw new IllegalStateException(e);
+            }
+        }
+    }
+
+    /**
+     * Plans a scan that keys will narrow by its twin where few keys come: known for certain when adaptive execution plans again, the other side having run.
+     * Everything else is left to Spark.
+     */
+    public static final class Lazily extends SparkStrategy {
+        private final BiFunction twins;
+        private final Map known = new LinkedHashMap() {
+            protected boolean removeEldestEntry(Map.Entry eldest) { return size() > 1000; }
+        };
+
+        Lazily(BiFunction twins) { this.twins = twins; }
+
+        public Seq apply(LogicalPlan plan) {
+            try {
+                if (plan instanceof Join) {
+                    note(((Join) plan).left(), ((Join) plan).right());
+                    note(((Join) plan).right(), ((Join) plan).left());
+                } else if (plan instanceof Project || plan instanceof Filter) {
+                    LogicalPlan other = twin(plan);
+                    if (other != null) return new DataSourceV2Strategy((SparkSession) SparkSession.active()).apply(other);
+                }
+            } catch (RuntimeException strangePlan) {
+                return seq(new ArrayList());
+            }
+            return seq(new ArrayList());
+        }
+
+        private synchronized void note(LogicalPlan side, LogicalPlan other) {
+            LogicalPlan stage = side;
+            while (stage instanceof Project || stage instanceof Filter) stage = (LogicalPlan) stage.children().apply(0);
+            if (!(stage instanceof LogicalQueryStage) || stage.stats().rowCount().isEmpty()) return;
+            Long rows = Long.valueOf(((scala.math.BigInt) stage.stats().rowCount().get()).longValue());
+            List asked = new ArrayList();
+            filters(other, asked);
+            for (int i = 0; i < asked.size(); i++) {
+                DynamicPruningSubquery one = (DynamicPruningSubquery) asked.get(i);
+                if (((Expression) one.buildKeys().apply(0)).references().subsetOf(side.outputSet())) known.put(one.exprId(), rows);
+            }
+        }
+
+        private static void filters(LogicalPlan plan, List out) {
+            if (plan instanceof Filter) questions(((Filter) plan).condition(), out);
+            for (int i = 0; i < plan.children().size(); i++) filters((LogicalPlan) plan.children().apply(i), out);
+        }
+
+        private synchronized LogicalPlan twin(LogicalPlan plan) {
+            scala.Option found = PhysicalOperation$.MODULE$.unapply(plan);
+            if (found.isEmpty()) return null;
+            scala.Tuple3 parts = (scala.Tuple3) found.get();
+            String key = parts._3() instanceof DataSourceV2ScanRelation ? Handler.keyOf(((DataSourceV2ScanRelation) parts._3()).scan()) : null;
+            if (key == null) return null;
+            Seq filters = (Seq) parts._2();
+            for (int i = 0; i < filters.size(); i++) {
+                if (!(filters.apply(i) instanceof DynamicPruningSubquery)) continue;
+                DynamicPruningSubquery asked = (DynamicPruningSubquery) filters.apply(i);
+                Object rows = known.get(asked.exprId());
+                if (rows == null || !(asked.pruningKey() instanceof Attribute)) continue;
+                Object scan = twins.apply(key, rows + " " + ((Attribute) asked.pruningKey()).name());
+                if (scan instanceof Scan) return replaced(plan, (Scan) scan);
+            }
+            return null;
+        }
+
+        private static LogicalPlan replaced(LogicalPlan plan, Scan scan) {
+            if (!(plan instanceof DataSourceV2ScanRelation)) {
+                List one = new ArrayList();
+                one.add(replaced((LogicalPlan) plan.children().apply(0), scan));
+                return (LogicalPlan) plan.withNewChildren(seq(one));
+            }
+            Object[] args = new Object[plan.productArity()];
+            for (int i = 0; i < args.length; i++) args[i] = plan.productElement(i) instanceof Scan ? scan : plan.productElement(i);
+            return (LogicalPlan) plan.makeCopy(args);
+        }
+    }
+
+    private static void questions(Expression condition, List out) {
+        if (condition instanceof DynamicPruningSubquery) out.add(condition);
+        for (int i = 0; i < condition.children().size(); i++) questions((Expression) condition.children().apply(i), out);
+    }
+
+    private static Seq seq(List items) { return CollectionConverters.asScala(items).toSeq(); }
+}

@@ -1,0 +1,146 @@
+"""Join keys at run time: the values of a join's small side, known when it has run, narrow the scan of the other side before that is read.
+
+Laws: keys only add conjuncts behind those of the query, so that what they skip is proved as for any filter and no error of the query's own filter is hidden. They hold
+for the one execution that brought them: a scan that Spark uses again, or twice in a plan, never sees another's.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tamis.expr import Call, Expr, Literals
+from tamis.scan import Plan
+from tamis.spark.adapter import Bridge
+from tamis.spark.catalyst import known, translate
+from tamis.spark.tasks import Cut
+from tamis.spark.worker import Task
+from tamis.state import Snapshot
+from tamis.stats import TableEvidence
+from tamis.types import BINARY_COLLATION, DATE, INTEGRAL, TIMESTAMP, TIMESTAMP_NTZ, DataType, Decimal, Field, Schema, String
+
+INTERFACE = "org.apache.spark.sql.connector.read.SupportsRuntimeV2Filtering"
+MOST_KEYS = 1_000_000
+"""Keys up to which they are asked about; a broadcast of more is a table, not a set of keys."""
+TASK_BYTES = 2**18
+"""Keys travel with every task. Larger sets prune parts and look up indexes, and leave rows to Spark's join."""
+
+
+def key_columns(owner: Bridge, schema: Schema) -> list[Any]:
+    """References to the columns whose keys can prune. Without floats: what a join calls equal there is not what a list does."""
+    if not owner.pinned:
+        return []
+    column = owner.cls("org.apache.spark.sql.connector.expressions.FieldReference").column
+    return [column(f.name) for f in schema if _has_order(f.type)]
+
+
+def _has_order(kind: DataType) -> bool:
+    if isinstance(kind, String):
+        return kind.collation == BINARY_COLLATION and kind.kind != "char"
+    return kind in {*INTEGRAL, DATE, TIMESTAMP, TIMESTAMP_NTZ} or isinstance(kind, Decimal)
+
+
+def key_conjuncts(owner: Bridge, predicates: Any, schema: Schema) -> tuple[Expr, ...]:
+    """Spark's run-time predicates as conjuncts on columns of ``schema``; those that cannot be said exactly are left out."""
+    from py4j.protocol import Py4JError
+
+    try:
+        said = owner.helper("JoinKeys").expressions(predicates, MOST_KEYS)
+        found = translate(owner.helper("TreeText").render(said, known()), schema).conjuncts
+    except Py4JError:  # values of a kind that Java itself cannot show: keys are advice
+        return ()
+    return tuple(c for c in found if isinstance(c, Call) and c.function == "in" and isinstance(c.args[1], Literals))
+
+
+@dataclass(frozen=True, slots=True)
+class Narrowed:
+    """A scan's plan for one execution's keys. ``name`` is what its tasks are counted under."""
+
+    name: str
+    keys: tuple[Expr, ...]
+    plan: Plan
+    cut: Cut
+
+    def tasks(self) -> list[Task]:
+        """As the plan's, each bearing the keys: the reader that Spark made earlier does not know them."""
+        size = sum(c.args[1].array.nbytes for c in self.keys if isinstance(c, Call) and isinstance(c.args[1], Literals))
+        keys = self.keys if size <= TASK_BYTES or self.plan.proofs else ()
+        return [replace(task, scan=self.name, keys=keys) for task in self.cut.tasks()]
+
+
+class Twins:
+    """Answers ``JoinPlanning``: the twin of a scan that Spark's own reader would read, for where few keys come; a Java ``BiFunction``."""
+
+    def __init__(self, owner: Bridge) -> None:
+        self._owner = owner
+
+    def apply(self, key: str, asked: str) -> Any:
+        rows, _, column = asked.partition(" ")
+        scan = self._owner.target_of_key(key)
+        return None if scan is None else scan.twin(column, int(rows))
+
+
+_twins: weakref.WeakKeyDictionary[Bridge, Any] = weakref.WeakKeyDictionary()
+"""The Java object that answers for each JVM; None where Spark has other planning classes than those that ``JoinPlanning`` names."""
+
+
+def plan_with_keys(owner: Bridge) -> None:
+    """Sees to it that the active session asks for keys where Spark alone would not, and reads by them where that pays. A later Spark may not let it: its own rules remain."""
+    from py4j.protocol import Py4JError
+
+    try:
+        if owner not in _twins:
+            _twins[owner] = owner.implement(("java.util.function.BiFunction",), Twins(owner))
+        if _twins[owner] is not None:
+            owner.helper("JoinPlanning").enable(_twins[owner])
+    except Py4JError:
+        _twins[owner] = None
+
+
+MOST_SHARE = 0.02
+"""Of a column's values: where keys are more, nearly every block holds some, and Spark's reader is the faster one."""
+
+
+def few(plan: Plan, snapshot: Snapshot, column: Field, keys: int) -> bool:
+    """Whether so many keys leave most of the rows out, as far as the bounds of the column tell."""
+    rows = int(plan.parts.live_rows.sum())
+    return keys <= MOST_SHARE * min(rows, _values(snapshot, column, rows))
+
+
+def _values(snapshot: Snapshot, column: Field, rows: int) -> int:
+    """How many values the column can have at most between its bounds; of what has no such number, a tenth of the rows is taken."""
+    table = snapshot.segment_evidence(frozenset({column.id}))
+    found = TableEvidence(table, {schema.schema_id: schema for schema in snapshot.head.schemas}).column((column.id,))
+    if found is None or column.type not in {*INTEGRAL, DATE} or not len(table):
+        return rows // 10
+    number = pa.int32() if column.type == DATE else found.lo.type
+    lo, hi = pc.min(found.lo.cast(number)).as_py(), pc.max(found.hi.cast(number)).as_py()
+    return rows // 10 if lo is None or hi is None else int(hi - lo + 1)
+
+
+class Handover:
+    """From ``filter`` to the ``toBatch`` that Spark calls next, in the same thread and execution; a scan may be in use by several at once."""
+
+    def __init__(self) -> None:
+        self._mine = threading.local()
+
+    def put(self, narrowed: Narrowed | None) -> None:
+        self._mine.waiting = (execution(), narrowed)
+
+    def take(self) -> Narrowed | None:
+        """What was put for the execution at hand, once."""
+        waiting, self._mine.waiting = getattr(self._mine, "waiting", None), None
+        return waiting[1] if waiting is not None and waiting[0] == execution() else None
+
+
+def execution() -> str:
+    """The SQL execution on whose behalf Spark calls in this thread."""
+    from pyspark import SparkContext
+
+    context = SparkContext._active_spark_context
+    return str(context.getLocalProperty("spark.sql.execution.id")) if context is not None else ""

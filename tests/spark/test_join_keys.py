@@ -1,0 +1,246 @@
+"""A join's keys narrow the scan of its large side: by the values themselves, for each type that has an order, and for one execution only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import tamis
+from tamis.expr import Call, Literals
+from tamis.scan import Report
+from tamis.spark.adapter import bridge
+from tamis.spark.joins import INTERFACE, Handover, Narrowed, key_conjuncts
+
+pytestmark = pytest.mark.spark
+
+PARTS, ROWS = 6, 50
+DECLARED = (
+    "big BIGINT, small INT, day DATE, at TIMESTAMP, local TIMESTAMP_NTZ, price DECIMAL(12, 2), word STRING, x DOUBLE, c CHAR(5), wide INT, gone BIGINT, "
+    "by_index BIGINT"
+)
+KEYS = [5, 6, 7, 255, 260]
+"""In the first part and the last, one deleted; a range over them would hold every part."""
+HITS = [5, 7, 255, 260]
+
+
+def _rows(ids: Any, **types: pa.DataType) -> pa.Table:
+    n = np.asarray(list(ids), dtype=np.int64)
+    columns: dict[str, Any] = {
+        "big": n,
+        "small": n.astype(np.int32),
+        "day": pa.array((n - 2).astype(np.int32)).cast(pa.date32()),
+        "at": pa.array(n * 7 - 900).cast(pa.timestamp("us", "UTC")),
+        "local": pa.array(n).cast(pa.timestamp("us")),
+        "price": pa.array([Decimal(int(i)) - Decimal("20.5") for i in n], pa.decimal128(12, 2)),
+        "word": [f"{i:05}" for i in n],
+        "x": n.astype(np.float64),
+        "c": [f"{i:03}  " for i in n],
+        "wide": n.astype(np.int32),
+        "gone": n,
+        "by_index": n,
+    }
+    return pa.table({name: pa.array(values).cast(types.get(name, pa.array(values).type)) for name, values in columns.items()})
+
+
+@pytest.fixture(scope="module")
+def keyed(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """``keyed.db.t`` of six parts whose columns all grow with ``big``, and views ``few`` (its keys and a row of NULLs) and ``dim`` (all, those with ``sel > 0``)."""
+    folder = tmp_path_factory.mktemp("keyed")
+    tamis.attach(spark, "keyed", folder / "lake")
+    spark.sql("CREATE NAMESPACE keyed.db")
+    spark.sql(f"CREATE TABLE keyed.db.t ({DECLARED}) USING tamis")
+    table = tamis.open(folder / "lake" / "db" / "t")
+    for n in range(PARTS):
+        table.append(_rows(range(n * ROWS, (n + 1) * ROWS)))
+    table.alter().rename_column("gone", "renamed").widen("wide", pa.int64()).commit()
+    table.refresh()
+    table.delete("big IN (6, 100)")
+    table.create_index("places", ["by_index"])
+    spark.sql("CREATE TABLE keyed.db.whole (big BIGINT, word STRING) USING tamis")
+    for n in range(PARTS):
+        tamis.open(folder / "lake" / "db" / "whole").append(_rows(range(n * ROWS, (n + 1) * ROWS)).select(["big", "word"]))
+    few = _rows(KEYS, wide=pa.int64()).rename_columns({"gone": "renamed"})
+    few = pa.concat_tables([few, pa.table({f.name: pa.nulls(1, f.type) for f in few.schema})]).append_column("sel", pa.array([1] * 6))
+    rest = _rows(range(300), wide=pa.int64()).rename_columns({"gone": "renamed"}).append_column("sel", pa.array([0] * 300))
+    for name, rows in (("few", few), ("dim", pa.concat_tables([few, rest]))):
+        pq.write_table(rows, folder / f"{name}.parquet")
+        spark.read.parquet(str(folder / f"{name}.parquet")).createOrReplaceTempView(f"keyed_{name}")
+    return spark
+
+
+@pytest.fixture
+def new(keyed: Any) -> Iterator[Callable[[], list[Report]]]:
+    """The reports on ``t`` and ``whole`` since the test began, oldest first."""
+    seen = {id(report) for report in tamis.reports(1_000)}
+    return lambda: [r for r in reversed(tamis.reports(1_000)) if id(r) not in seen and r.table in {"keyed.db.t", "keyed.db.whole"}]
+
+
+def _big(spark: Any, query: str) -> list[int]:
+    return sorted(row[0] for row in spark.sql(query).collect())
+
+
+@pytest.mark.parametrize("column", ["big", "small", "day", "at", "local", "price", "word", "wide", "renamed"])
+def test_values_prune_not_their_range(keyed: Any, new: Callable[[], list[Report]], column: str) -> None:
+    assert _big(keyed, f"SELECT t.big FROM keyed.db.t t JOIN keyed_dim d ON t.{column} = d.{column} WHERE d.sel > 0") == HITS
+    (report,) = new()
+    assert report.parts | {} == report.parts | {"total": PARTS, "skipped_join": PARTS - 2, "skipped_stats": 0, "kept": 2}
+    (named,) = [e for e in report.because if f"{column} IN (" in e.conjunct]
+    assert named.parts_skipped == PARTS - 2
+    assert f"{PARTS - 2} by join keys" in repr(report)
+
+
+@pytest.mark.parametrize("column", ["x", "c"])
+def test_what_has_other_ways_to_be_equal_is_left_to_spark(keyed: Any, new: Callable[[], list[Report]], column: str) -> None:
+    assert _big(keyed, f"SELECT t.big FROM keyed.db.t t JOIN keyed_dim d ON t.{column} = d.{column} WHERE d.sel > 0") == HITS
+    assert new()[0].parts["skipped_join"] == 0
+
+
+def test_an_index_gives_positions(keyed: Any, new: Callable[[], list[Report]]) -> None:
+    held = "keyed.db.t WITH ('tamis.index.use' = 'lookup')"
+    assert _big(keyed, f"SELECT t.big, t.word FROM {held} t JOIN keyed_dim d ON t.by_index = d.by_index WHERE d.sel > 0") == HITS
+    (report,) = new()
+    assert report.parts["skipped_join"] == PARTS - 2
+    assert [(i.name, i.missing) for i in report.indexes] == [("places", 0)]
+    assert report.rows["leader"] == len(HITS), "the filter ran on the rows that the index named, and on no other"
+
+
+def test_errors_of_the_query_come_first(keyed: Any) -> None:
+    """The filter fails on a row of a part that holds no key: it fails as if nothing had been skipped."""
+    from pyspark.errors import PySparkException
+
+    with pytest.raises(PySparkException) as caught:
+        _big(keyed, "SELECT t.big FROM keyed.db.t t JOIN keyed_dim d ON t.big = d.big WHERE d.sel > 0 AND 1 / (t.small - 120) < 5")
+    assert caught.value.getCondition() == "DIVIDE_BY_ZERO"
+
+
+def test_a_switch_turns_it_off(keyed: Any, new: Callable[[], list[Report]]) -> None:
+    held = "keyed.db.t WITH ('tamis.scan.join_keys' = 'off')"
+    assert _big(keyed, f"SELECT t.big FROM {held} t JOIN keyed_dim d ON t.big = d.big WHERE d.sel > 0") == HITS
+    assert [(r.parts["skipped_join"], r.parts["kept"]) for r in new()] == [(0, PARTS)]
+
+
+def test_joins_that_keep_unmatched_rows_are_not_pruned(keyed: Any, new: Callable[[], list[Report]]) -> None:
+    everything = [i for i in range(PARTS * ROWS) if i not in (6, 100)]
+    chosen = "(SELECT big FROM keyed_dim WHERE sel > 0 AND big IS NOT NULL)"
+    assert _big(keyed, f"SELECT t.big FROM keyed.db.t t LEFT JOIN {chosen} d ON t.big = d.big") == everything
+    assert _big(keyed, f"SELECT big FROM keyed.db.t WHERE big NOT IN {chosen}") == [i for i in everything if i not in HITS]
+    assert [r.parts["skipped_join"] for r in new()] == [0, 0]
+
+
+# --- beyond Spark's own rule ---
+
+
+def test_small_sides_need_no_predicate(keyed: Any, new: Callable[[], list[Report]]) -> None:
+    assert _big(keyed, "SELECT t.big FROM keyed.db.t t JOIN keyed_few d ON t.big = d.big") == HITS
+    assert (
+        _big(keyed, "SELECT t.big FROM (SELECT big b, * FROM keyed.db.t WHERE small >= 0) t WHERE b IN (SELECT big FROM keyed_few)") == HITS
+    )
+    assert _big(keyed, "SELECT /*+ BROADCAST(d) */ t.big FROM keyed_few d LEFT JOIN keyed.db.t t ON d.big = t.big WHERE d.big = 5") == [5]
+    first, second, _ = new()
+    assert (first.parts["skipped_join"], second.parts["skipped_join"]) == (PARTS - 2, PARTS - 2)
+
+
+@pytest.mark.parametrize(
+    "below",
+    [
+        "SELECT big, count(*) OVER () n FROM keyed.db.t",
+        "SELECT big, (SELECT count(*) FROM keyed.db.t) n FROM (SELECT big FROM keyed.db.t ORDER BY big LIMIT 298)",
+        "SELECT f.big, 298 n FROM keyed_few f LEFT JOIN keyed.db.t t ON f.big = t.big",
+    ],
+    ids=["window", "limit", "outer"],
+)
+def test_what_looks_at_other_rows_sees_them_all(keyed: Any, below: str) -> None:
+    rows = keyed.sql(f"SELECT w.big, w.n FROM ({below}) w JOIN keyed_few d ON w.big = d.big").collect()
+    assert {r.n for r in rows} == {PARTS * ROWS - 2}
+    assert set(HITS) <= {r.big for r in rows}
+
+
+def test_few_keys_are_read_by_our_reader(keyed: Any, new: Callable[[], list[Report]]) -> None:
+    """Without a filter Spark's reader reads; when few keys come, ours finds their rows; when many come, Spark's goes on."""
+    assert _big(keyed, "SELECT big, word FROM keyed.db.whole LEFT SEMI JOIN keyed_few d USING (big)") == KEYS
+    assert len(_big(keyed, "SELECT big, word FROM keyed.db.whole LEFT SEMI JOIN keyed_dim d USING (big)")) == PARTS * ROWS
+    few, many = new()
+    assert (few.reader, few.rows["matched"], few.parts["skipped_join"]) == ("lazy", len(KEYS), PARTS - 2)
+    assert (many.reader, many.parts["kept"]) == ("native", PARTS)
+
+
+# --- what must not be narrowed ---
+
+
+def test_row_changes_read_all(keyed: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tamis.spark.rows import RowChange
+
+    changes: list[RowChange] = []
+    original = RowChange.newScanBuilder
+    monkeypatch.setattr(RowChange, "newScanBuilder", lambda self, options: original(changes.append(self) or self, options))
+    keyed.sql("CREATE TABLE keyed.db.changing (big BIGINT, word STRING) USING tamis")
+    keyed.sql("INSERT INTO keyed.db.changing SELECT big, word FROM keyed_dim WHERE sel = 0")
+    keyed.sql(
+        "MERGE INTO keyed.db.changing t USING (SELECT big FROM keyed_dim WHERE sel > 0 AND big IS NOT NULL) s ON t.big = s.big WHEN MATCHED THEN UPDATE SET word = 'hit'"
+    )
+    assert _big(keyed, "SELECT big FROM keyed.db.changing WHERE word = 'hit'") == KEYS
+    assert keyed.table("keyed.db.changing").count() == PARTS * ROWS
+    read = [scan for change in changes for scan in change.scans]
+    assert read, "the statement read its target by our scan"
+    assert not any(INTERFACE in scan.interfaces for scan in read)
+
+
+def _leaf(spark: Any, query: str) -> Any:
+    """The Java scan in the plan of a query over one table."""
+    return spark.sql(query)._jdf.queryExecution().optimizedPlan().collectLeaves().head().scan()
+
+
+def _longs(java: Any, *values: int | None) -> list[Any]:
+    kind = java.scala_object("org.apache.spark.sql.types.LongType")
+    return [java.new("org.apache.spark.sql.connector.expressions.LiteralValue", v, kind) for v in values]
+
+
+def test_keys_hold_for_one_execution(keyed: Any) -> None:
+    """Spark keeps scans: one that was given keys, and is asked again, is as it was."""
+    java = bridge(keyed)
+    scan = java.target(_leaf(keyed, "SELECT big, word FROM keyed.db.t"))
+    column = java.cls("org.apache.spark.sql.connector.expressions.FieldReference").column("big")
+
+    def given(*keys: int) -> Any:
+        inside = java.array("org.apache.spark.sql.connector.expressions.Expression", [column, *_longs(java, *keys)])
+        predicate = java.new("org.apache.spark.sql.connector.expressions.filter.Predicate", "IN", inside)
+        scan.filter(java.array("org.apache.spark.sql.connector.expressions.filter.Predicate", [predicate]))
+        return java.target(scan.toBatch())
+
+    first, plain, second = given(5), java.target(scan.toBatch()), given(255)
+    kept = [[part.part for part in batch._narrowed.plan.parts] if batch._narrowed else None for batch in (first, plain, second)]
+    assert [len(k) if k is not None else None for k in kept] == [1, None, 1]
+    assert len({repr(batch._narrowed.keys) for batch in (first, second)}) == 2
+    assert len(scan.plan.parts) == PARTS
+    assert first != second
+    assert first != plain
+
+
+def test_keys_are_the_columns_type(keyed: Any) -> None:
+    """Py4J and Catalyst hold a small BIGINT as an int: what reaches the funnel is of the column's type, and none is lost."""
+    java = bridge(keyed)
+    scan = java.target(_leaf(keyed, "SELECT * FROM keyed.db.t"))
+    column = java.cls("org.apache.spark.sql.connector.expressions.FieldReference").column("big")
+    inside = java.array("org.apache.spark.sql.connector.expressions.Expression", [column, *_longs(java, 7, None, 2**40)])
+    predicate = java.new("org.apache.spark.sql.connector.expressions.filter.Predicate", "IN", inside)
+    (found,) = key_conjuncts(
+        java, java.array("org.apache.spark.sql.connector.expressions.filter.Predicate", [predicate]), scan.source.schema
+    )
+    assert isinstance(found, Call)
+    assert isinstance(found.args[1], Literals)
+    assert str(found.args[1].array.type) == "int64"
+    assert sorted(found.args[1].array.to_pylist()) == [7, 2**40]
+
+
+def test_a_handover_is_taken_once(keyed: Any) -> None:
+    waiting = Handover()
+    narrowed = Narrowed("n", (), None, None)  # type: ignore[arg-type]  # nothing looks inside
+    waiting.put(narrowed)
+    assert waiting.take() is narrowed
+    assert waiting.take() is None
