@@ -60,13 +60,12 @@ def test_what_matches_in_part_is_read_by_its_leaders(table: tamis.Table) -> None
 
 @pytest.mark.parametrize(
     ("verb", "told"),
-    {
-        "delete": (lambda of: of.delete("id = 8"), "id = 8"),
-        "update": (lambda of: of.update({"v": "v + 1"}, "id = 8"), "id = 8"),
-        "upsert": (lambda of: of.upsert(rows(8), on=["id"]), "id"),
-        "overwrite": (lambda of: of.overwrite(rows(8), "id = 8"), "id = 8"),
-    }.values(),
-    ids=str,
+    [
+        pytest.param(lambda of: of.delete("id = 8"), "id = 8", id="delete"),
+        pytest.param(lambda of: of.update({"v": "v + 1"}, "id = 8"), "id = 8", id="update"),
+        pytest.param(lambda of: of.upsert(rows(8), on=["id"]), "id", id="upsert"),
+        pytest.param(lambda of: of.overwrite(rows(8), "id = 8"), "id = 8", id="overwrite"),
+    ],
 )
 def test_what_a_verb_looked_at_is_told(table: tamis.Table, verb: Callable[[tamis.Table], Any], told: str) -> None:
     """As that of a scan: bytes in the result and in the history, the funnel in a report."""
