@@ -35,6 +35,7 @@ def plan(
         options=Options(read_lazy=lazy),
         parts=SimpleNamespace(table=parts),
         audit=[None] * audit,
+        shared=(),
         spec=SimpleNamespace(url=url, part_schemas={written.schema_id: written}, schema=selected, positions=False),
     )
 
