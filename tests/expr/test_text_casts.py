@@ -90,3 +90,13 @@ def test_case_changes_as_in_spark(spark: Any) -> None:
     for name in ("upper", "lower"):
         tree = expr.call(name, Column(t.STRING, (1,), "s"))
         assert expr.evaluate(tree, {1: expected["s"].combine_chunks()}, len(CASED)).values.to_pylist() == expected[name].to_pylist()
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(5e-324, "4.9E-324"), (1e-323, "9.9E-324"), (2e-323, "2.0E-323"), (1e22, "1.0E22"), (-1e-5, "-1.0E-5"), (1e6, "1000000.0")],
+)
+def test_a_double_has_two_digits_at_least(value: float, text: str) -> None:
+    """Java rounds the smallest ones to two digits, although one would read back."""
+    made = expr.call("cast", Column(t.DOUBLE, (1,), "d"), type=t.STRING)
+    assert expr.evaluate(made, {1: pa.array([value])}, 1).values.to_pylist() == [text]

@@ -9,13 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tamis.expr import Call, Expr, Opaque, to_sql
+from tamis.expr import Call, Expr, Opaque, columns, to_sql
 from tamis.spark.catalyst import translate
-from tamis.types import LONG, STRING, Field, Schema, Struct
+from tamis.types import DOUBLE, LONG, STRING, Field, Schema, Struct
 
-SCHEMA = Schema((Field("i", LONG, id=1), Field("a b", STRING, id=2), Field("st", Struct((Field("x", LONG, id=4),)), id=3)))
+SCHEMA = Schema(
+    (Field("i", LONG, id=1), Field("a b", STRING, id=2), Field("st", Struct((Field("x", LONG, id=4),)), id=3), Field("d", DOUBLE, id=5))
+)
 STRUCT = {"type": "struct", "fields": [{"name": "x", "nullable": True, "type": "long"}]}
-TYPES: list[Any] = ["boolean", "long", "string", STRUCT, "interval year to month", "hologram"]
+TYPES: list[Any] = ["boolean", "long", "string", STRUCT, "interval year to month", "hologram", "double"]
 
 
 def attribute(name: str, kind: int = 1) -> dict[str, Any]:
@@ -39,6 +41,15 @@ def test_a_plain_comparison() -> None:
     found = read(node("GreaterThan", attribute("i"), literal(3)))
     assert isinstance(found, Call)
     assert found.function == "gt"
+
+
+def test_the_text_of_a_double_is_that_of_the_java_that_runs() -> None:
+    """Before Java 19 it is not always the shortest that reads back (JDK-4511638), so only Spark may compute it; it cannot fail."""
+    found = read(node("EqualTo", node("Cast", attribute("d", kind=6), kind=2, evalMode="ANSI"), literal("2.0E-3", kind=2)))
+    assert isinstance(found, Call)
+    text = found.args[0]
+    assert isinstance(text, Opaque)
+    assert (text.type, text.total, columns(text)) == (STRING, True, ((5,),))
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from typing import Any
 from tamis import expr
 from tamis import types as t
 from tamis.expr.catalogue import TOTAL_CLASSES, Partial
+from tamis.expr.coerce import is_text
 from tamis.expr.functions.inside import field_of
 from tamis.expr.tree import Call, Column, Element, Expr, Literal, Mode, Opaque, conjuncts
 from tamis.spark import catalyst_documents as documents
@@ -146,6 +147,8 @@ class _Reader:
         made = expr.call(function, *args, mode=mode or Mode.ANSI, zone=settings.get("timeZoneId"), type=kind)
         if isinstance(made, Opaque) or not same_values(made.type, kind):
             raise Strange(f"{function} that gives {kind}")
+        if function == "cast" and args[0].type in (t.FLOAT, t.DOUBLE) and is_text(kind):
+            return Opaque(kind, node.get("s") or expr.to_sql(made), args, True)  # before Java 19 not always the shortest text
         if mode is None and isinstance(made, Call) and expr.function(made.function).moded(made.args, made.type):
             raise Strange("whether it can fail is not known")
         return made

@@ -275,14 +275,17 @@ def render(call: Call, x: Datum) -> Evaluated:
 
 
 def _java_text(value: Any) -> str:
-    """As Java prints a float (19 and later: the shortest text that reads back): ``1.0``, ``1.0E10``, ``NaN``."""
+    """As Java prints a float (19 and later: the shortest text that reads back; of two digits at least, so the nearest of these): ``1.0``, ``1.0E10``, ``4.9E-324``."""
     if np.isnan(value) or np.isinf(value):
         return "NaN" if np.isnan(value) else "Infinity" if value > 0 else "-Infinity"
     if value == 0:
         return "-0.0" if np.signbit(value) else "0.0"
     if 1e-3 <= abs(value) < 1e7:
         return str(np.format_float_positional(value, unique=True, trim="0"))
-    digits, exponent = np.format_float_scientific(value, unique=True, trim="0").split("e")
+    text = np.format_float_scientific(value, unique=True, trim="0")
+    if text.lstrip("-")[:3].endswith(".0"):
+        text = np.format_float_scientific(value, unique=False, precision=1)
+    digits, exponent = text.split("e")
     return f"{digits}E{int(exponent)}"
 
 
