@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from tamis.expr import Opaque, parse
+from tamis.expr import Opaque, columns, parse
 from tamis.types.arrow import from_arrow_schema
 
 _POINT = pa.struct([("y", pa.int64())])
@@ -29,7 +29,13 @@ _SCHEMA = from_arrow_schema(
         *("named_struct('y', 1).y", "m['a'].y.z", "(get(a, 0)).y"),
     ],
 )
-def test_a_field_of_a_value_is_unknown(text: str) -> None:
+def test_a_field_of_a_value_is_no_column(text: str) -> None:
+    read = parse(f"{text} = 1", _SCHEMA)
+    assert _SCHEMA.find("y")[0].id not in {ids[-1] for ids in columns(read)}
+
+
+@pytest.mark.parametrize("text", ["from_json(js, 'y DATE').y", "named_struct('y', 1).y", "m['a'].y.z"])
+def test_what_cannot_be_read_is_unknown(text: str) -> None:
     assert any(isinstance(node, Opaque) for node in parse(f"{text} = 1", _SCHEMA).walk())
 
 
