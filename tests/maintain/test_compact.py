@@ -10,7 +10,7 @@ import pytest
 import tamis
 from tamis import maintain
 from tamis.errors import StoreUnavailable
-from tamis.maintain.choose import Group
+from tamis.maintain.candidates import Group
 from tamis.maintain.compact import Work, discard, rewrite_locally
 from tamis.scan import Options
 from tamis.state import Operation, Proposal, commit, load

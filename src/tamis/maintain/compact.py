@@ -18,10 +18,10 @@ from tamis.errors import Conflict, CorruptData, StoreUnavailable, TamisError
 from tamis.expr import Expr
 from tamis.index import Run, run_here
 from tamis.maintain.append import write
-from tamis.maintain.choose import Group, choose
-from tamis.maintain.curve import Layout, along
+from tamis.maintain.candidates import Group, choose
 from tamis.maintain.index import indexed
 from tamis.maintain.result import Result, written
+from tamis.maintain.space_filling_curve import Layout, along
 from tamis.read import ReadCounters, ReadSpec, read_part
 from tamis.scan import Options
 from tamis.state import Head, Operation, Proposal, Snapshot, Store, commit, load

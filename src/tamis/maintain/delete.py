@@ -14,10 +14,10 @@ import pyarrow as pa
 from pyroaring import BitMap
 
 from tamis.expr import Expr
-from tamis.maintain.landing import RowChange, read_set
 from tamis.maintain.looking import Looking
 from tamis.maintain.overwrite import find
 from tamis.maintain.result import Result
+from tamis.maintain.row_change import RowChange, read_set
 from tamis.scan import Options, Plan
 from tamis.state import Snapshot, Store
 

@@ -18,12 +18,12 @@ from tamis.errors import InvalidInput
 from tamis.expr import Column, Expr, filter_mask
 from tamis.maintain.append import write
 from tamis.maintain.assign import computed
-from tamis.maintain.landing import RowChange, read_set
 from tamis.maintain.looking import Looking
 from tamis.maintain.merge_keys import SourceKeys, taken
 from tamis.maintain.merge_plan import BY_SOURCE, MATCHED, NOT_MATCHED, Clause, MergePlan
 from tamis.maintain.overwrite import find
 from tamis.maintain.result import Result
+from tamis.maintain.row_change import RowChange, read_set
 from tamis.read import failure
 from tamis.scan import Options
 from tamis.state import Snapshot, Store

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.errors import Conflict, InvalidInput
-from tamis.maintain.choose import with_age
+from tamis.maintain.candidates import with_age
 from tamis.maintain.index import indexed
 from tamis.maintain.result import Result
 from tamis.state import Operation, Proposal, ReadSet, Snapshot, Store, commit, load

@@ -12,10 +12,10 @@ from pyroaring import BitMap
 from tamis.expr import Expr
 from tamis.maintain.append import write
 from tamis.maintain.assign import assigned, check_known, computed
-from tamis.maintain.landing import RowChange, read_set
 from tamis.maintain.looking import Looking
 from tamis.maintain.overwrite import find
 from tamis.maintain.result import Result
+from tamis.maintain.row_change import RowChange, read_set
 from tamis.scan import Options
 from tamis.state import Snapshot, Store
 from tamis.types import Schema

@@ -19,7 +19,7 @@ import pyarrow as pa
 from tamis.errors import InvalidInput, NotFound, TamisError
 from tamis.state import Entry, Operation, Proposal, Snapshot, Store, commit, load
 from tamis.state.log import read_commits
-from tamis.state.reach import DELETIONS, FOLDERS, OURS, deletion_paths, reached, rollup_paths
+from tamis.state.reachable import DELETIONS, FOLDERS, OURS, deletion_paths, reached, rollup_paths
 from tamis.state.vacuumed import oldest_readable, tell
 from tamis.world import made_micros, new_id, world
 

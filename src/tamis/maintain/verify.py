@@ -25,7 +25,7 @@ from tamis.scan import Options, PartRefs
 from tamis.state import PART_COLUMNS, IndexDefinition, Snapshot, Store, load
 from tamis.state.cache import CACHE
 from tamis.state.log import commit_path, read_commit, versions
-from tamis.state.reach import reached
+from tamis.state.reachable import reached
 from tamis.state.record import Commit
 from tamis.state.vacuumed import oldest_readable
 from tamis.stats import Collector, TableEvidence

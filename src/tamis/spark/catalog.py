@@ -21,7 +21,7 @@ from tamis.spark.procedures import Procedures
 from tamis.spark.staged import StagedTable
 from tamis.spark.table import SparkTable
 from tamis.state import Head, Operation, Proposal, Snapshot, Store, commit, create, load
-from tamis.state.place import check_free
+from tamis.state.path_checks import check_free
 from tamis.table import metadata
 from tamis.world import new_id, world
 

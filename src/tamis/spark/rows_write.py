@@ -8,8 +8,8 @@ from typing import Any
 
 from tamis.errors import InvalidInput
 from tamis.maintain.append import write_spec
-from tamis.maintain.landing import RowChange, read_set
 from tamis.maintain.result import Result
+from tamis.maintain.row_change import RowChange, read_set
 from tamis.scan import Options
 from tamis.spark import rows_task as task
 from tamis.spark.index import by_spark

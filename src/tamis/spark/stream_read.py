@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tamis.errors import InvalidInput
-from tamis.maintain.follow import Follower, Position
+from tamis.maintain.stream_source import Follower, Position
 from tamis.scan.instant import micros
 from tamis.scan.options import size_of
 from tamis.schema import check_table_reader

@@ -4,11 +4,11 @@ from tamis.state.conflict import StillValid
 from tamis.state.creation import create
 from tamis.state.heads import next_schema, ordered_now
 from tamis.state.model import PART_COLUMNS, Head, IndexDefinition, IndexPath, Operation, ReadSet
-from tamis.state.past import HISTORY, history, load
 from tamis.state.proposal import Proposal
 from tamis.state.snapshot import SEGMENT_COLUMNS, Snapshot
 from tamis.state.store import Entry, Io, Store, open_store
 from tamis.state.transaction import commit
+from tamis.state.versions import HISTORY, history, load
 
 __all__ = [
     "HISTORY",

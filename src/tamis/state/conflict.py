@@ -17,7 +17,7 @@ from tamis.expr import conjuncts, parse
 from tamis.state.log import read_commits
 from tamis.state.model import Head
 from tamis.state.proposal import Proposal, Removal
-from tamis.state.reach import ids_in, paths_in
+from tamis.state.reachable import ids_in, paths_in
 from tamis.state.record import Commit, Segment
 from tamis.state.snapshot import Snapshot
 from tamis.state.store import Store

@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from tamis.state.adding import add_segment
 from tamis.state.epochs import next_streams
 from tamis.state.features import check_writer
 from tamis.state.landing import Landing, landed
 from tamis.state.log import find_latest, read_commits
+from tamis.state.manifests import add_segment
 from tamis.state.model import Head, Operation
-from tamis.state.place import already, check_free, check_store
+from tamis.state.path_checks import already, check_free, check_store
 from tamis.state.record import Commit
 from tamis.state.snapshot import Snapshot
 from tamis.state.store import Store

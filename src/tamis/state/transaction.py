@@ -12,15 +12,15 @@ import pyarrow as pa
 
 from tamis.errors import Conflict, InvalidInput, StoreUnavailable
 from tamis.schema import rows_fit
-from tamis.state.adding import add_segment
 from tamis.state.conflict import StillValid, check_commit, check_rows, check_vacuum
 from tamis.state.deletions import FOLDER, vectors_of
 from tamis.state.epochs import Streams, next_streams
 from tamis.state.features import DELETION_VECTORS, check_writer
 from tamis.state.landing import Landing, landed
 from tamis.state.log import find_latest, head_commit, read_commits
+from tamis.state.manifests import add_segment
 from tamis.state.model import Head
-from tamis.state.place import no_table
+from tamis.state.path_checks import no_table
 from tamis.state.proposal import Proposal, Removal, resolve
 from tamis.state.record import Commit, Segment
 from tamis.state.snapshot import Snapshot

@@ -14,9 +14,9 @@ import pyarrow.compute as pc
 
 from tamis.domain import ColumnEvidence
 from tamis.errors import NotFound
-from tamis.maintain.choose import figures
+from tamis.maintain.candidates import figures
+from tamis.maintain.clustering import Clustering
 from tamis.maintain.index import indexes as list_indexes
-from tamis.maintain.layout import Clustering
 from tamis.schema import difference
 from tamis.state import Snapshot, Store, history
 from tamis.stats import TableEvidence

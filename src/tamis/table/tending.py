@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tamis import maintain
 from tamis.expr import Expr
 from tamis.maintain import Changes, Compacted, CompactionPlan, Result, Vacuumed, Verification
-from tamis.maintain.curve import layout_of
+from tamis.maintain.space_filling_curve import layout_of
 from tamis.scan import Options
 from tamis.scan.selection import names_of
 from tamis.state import Head, Snapshot, Store

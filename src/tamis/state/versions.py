@@ -10,7 +10,7 @@ import pyarrow as pa
 from tamis.errors import InvalidInput, NotFound
 from tamis.state.cache import CACHE
 from tamis.state.log import find_latest, read_commit, read_commits
-from tamis.state.place import no_table
+from tamis.state.path_checks import no_table
 from tamis.state.record import Commit
 from tamis.state.snapshot import Snapshot
 from tamis.state.store import Store

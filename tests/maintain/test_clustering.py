@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tamis.domain import ColumnEvidence
-from tamis.maintain.layout import clustering, depth, intervals
+from tamis.maintain.clustering import clustering, depth, intervals
 from tamis.types import LONG
 from tests.maintain.making import filled
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.expr import Expr
-from tamis.maintain.layout import Clustering, Intervals, clustering, depth, intervals
+from tamis.maintain.clustering import Clustering, Intervals, clustering, depth, intervals
 from tamis.scan import Options, PartRefs, plan
 from tamis.state import Snapshot, Store, ordered_now
 from tamis.stats import TableEvidence

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import tamis
 from tamis.errors import InvalidInput, NotFound, TamisError
-from tamis.maintain.follow import Follower, Position
+from tamis.maintain.stream_source import Follower, Position
 from tests.maintain.making import filled, rows
 
 
