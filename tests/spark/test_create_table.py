@@ -68,6 +68,8 @@ def test_rename(lake: Any) -> None:
     assert {row[1] for row in lake.rows("SHOW TABLES IN lake.db")} == {"new name", "u"}
     lake.refused("ALTER TABLE lake.db.u RENAME TO db.`new name`", "TABLE_OR_VIEW_ALREADY_EXISTS")
     lake.refused("ALTER TABLE lake.db.t RENAME TO db.v", "TABLE_OR_VIEW_NOT_FOUND")
+    lake.sql("ALTER TABLE lake.db.u RENAME TO lake.db.v")
+    assert {row[1] for row in lake.rows("SHOW TABLES IN lake.db")} == {"new name", "v"}
 
 
 def test_properties_and_comments_change(lake: Any) -> None:

@@ -162,7 +162,7 @@ class Catalog(Namespaces, Procedures):
         return self.dropTable(identifier)
 
     def renameTable(self, old: Any, new: Any) -> None:  # noqa: N802  # Spark's name
-        source, target = self.bridge.identifier(old), self.bridge.identifier(new)
+        source, target = self.bridge.identifier(old), self._within(self.bridge.identifier(new))
         if not self.warehouse.is_table(source):
             raise errors.no_such_table(self.bridge, (self._name, *source))
         if self.warehouse.is_table(target):
@@ -178,6 +178,11 @@ class Catalog(Namespaces, Procedures):
         store, snapshot = self.open(names)
         snapshot = alteration(self.bridge, store, snapshot, changes).commit()
         return SparkTable(self.bridge, store, snapshot, (self._name, *names)).java()
+
+    def _within(self, names: Names) -> Names:
+        """The new name of a table without this catalog's own, which Spark takes for a namespace (SPARK-39527)."""
+        qualified = len(names) > 1 and names[0] == self._name and not self.warehouse.is_namespace(names[:1])
+        return names[1:] if qualified else names
 
     def _stays(self, namespace: Names) -> None:
         """A namespace that is one only by its tables (made by path) is still there when the last of them has gone."""

@@ -57,6 +57,11 @@ def raw_or_zero(x: Datum) -> Numbers:
     return raw(x)
 
 
+def _fails_at_least_integer(call: Call) -> Partial:
+    """The least integer of a width has no positive counterpart; floats and decimals all have."""
+    return Partial.NEVER if call.type in _FLOATS or isinstance(call.type, Decimal) else Partial.OUTSIDE
+
+
 declare(
     Function(
         "negate",
@@ -65,7 +70,7 @@ declare(
         sql=("negative",),
         catalyst=("UnaryMinus",),
         claims=lambda _: (Claim.DOWN,),
-        partial=lambda c: Partial.NEVER if c.type in _FLOATS or isinstance(c.type, Decimal) else Partial.OUTSIDE,
+        partial=_fails_at_least_integer,
         nan=lambda _: NaN.KEPT,
         moded=lambda _args, t: t in INTEGRAL,
     )
@@ -78,7 +83,7 @@ declare(
         sql=("abs",),
         catalyst=("Abs",),
         claims=lambda _: (Claim.EITHER,),
-        partial=lambda c: Partial.NEVER if c.type in _FLOATS or isinstance(c.type, Decimal) else Partial.OUTSIDE,
+        partial=_fails_at_least_integer,
         guard=_one_sided,
         rule="abs",
         limits=lambda c: None if c.mode is Mode.LEGACY else (decimal.Decimal(0) if isinstance(c.type, Decimal) else 0, None),
