@@ -26,7 +26,7 @@ demo: setup  ## the main job on real data, checked row for row: under 3 minutes,
 
 test: setup  ## all tests, in two processes; the tests of a file stay together
 	@.ci/machine check
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --durations=40 --durations-min=5
 
 test-quick: setup  ## the tests that need no JVM, in seconds
 	$(BIN)/python -m pytest -q -m "not spark and not slow"

@@ -83,10 +83,15 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A test that asks for the session is a Spark test, whether it says so or not; nightly ones run in the long profile only."""
+    """A test that asks for the session is a Spark test, whether it says so or not; nightly ones run in the long profile only.
+
+    Files with Spark tests come first: they take longest, and a long file at the end would keep one process alone.
+    """
     nightly = settings.get_current_profile_name() == "nightly"
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.spark)
         if item.get_closest_marker("nightly") and not nightly:
             item.add_marker(pytest.mark.skip(reason="only in the long profile: HYPOTHESIS_PROFILE=nightly"))
+    sparks = {item.path for item in items if item.get_closest_marker("spark")}
+    items.sort(key=lambda item: item.path not in sparks)
