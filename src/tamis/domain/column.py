@@ -78,7 +78,9 @@ def _counts(data_type: DataType, found: ColumnEvidence, length: int, rows: Datum
     count, nulls, nans = (_whole(x, length) for x in (found.count, found.nulls, found.nans))
     (all_, has_all), (nulls_, has_nulls) = count, nulls
     physical, has_rows = _whole(rows, length)
-    sane = has_all & has_nulls & (nulls_ >= 0) & (nulls_ <= all_) & (~has_rows | (physical == all_))
+    sane = has_all & has_nulls & (nulls_ >= 0) & (nulls_ <= all_)
+    if found.count is not rows:
+        sane &= ~has_rows | (physical == all_)
     null: Mask = ~(sane & (nulls_ == 0))
     if data_type not in (FLOAT, DOUBLE):
         return null, ~(sane & (nulls_ == all_)), NO

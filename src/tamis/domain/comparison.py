@@ -5,6 +5,8 @@ NaN is greater than any number and equal to itself, and lies outside the bounds;
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -75,15 +77,16 @@ def _search(a: Spec, ordered: Datum) -> tuple[Mask, Mask]:
     if count == 0:
         return np.zeros((), bool), np.zeros((), bool)
     first, last = _rank(ordered, a.lo, "left", 0), _rank(ordered, a.hi, "right", count)
-    one = known(compare("eq", a.lo, a.hi))
-    surely = one & (first < last)
-    if storage(ordered.type) is not None and pa.types.is_integer(ordered.type):
-        beyond = raw(a.hi).astype(np.int64).view(np.uint64) - raw(a.lo).astype(np.int64).view(np.uint64)  # exact: unsigned, it wraps around
-        bounded = known(compare("le", a.lo, a.hi))
-        surely = surely | (
-            bounded & (first < last) & ((last - first - 1).astype(np.uint64) >= beyond)
-        )  # every integer between the bounds is listed
-    return first < last, surely
+    hit = np.asarray(first < last)
+    surely = known(compare("eq", a.lo, a.hi)) & hit
+    if hit.any() and storage(ordered.type) is not None and pa.types.is_integer(ordered.type):
+        surely = surely | (hit & known(compare("le", a.lo, a.hi)) & (_steps(raw(a.lo), raw(a.hi)) < (last - first).astype(np.uint64)))
+    return hit, surely
+
+
+def _steps(lo: Numbers, hi: Numbers) -> Any:
+    """How many integers lie behind ``lo`` up to ``hi``, exactly: unsigned, it wraps around."""
+    return hi.astype(np.int64).view(np.uint64) - lo.astype(np.int64).view(np.uint64)
 
 
 def _rank(ordered: Datum, bound: Datum, side: str, otherwise: int) -> Numbers:

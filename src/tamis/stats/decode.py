@@ -78,7 +78,7 @@ class Decoder:
             here = pc.or_(low.is_valid(), high.is_valid())
             twice, told = pc.and_(here, told), pc.or_(here, told)
             if reads_as(data_type, target):
-                lo, hi = pc.coalesce(lo, _as(low, arrow)), pc.coalesce(hi, _as(high, arrow))
+                lo, hi = _filled(lo, _as(low, arrow)), _filled(hi, _as(high, arrow))
             lo, hi = _blank(lo, twice), _blank(hi, twice)
         lo, hi = _sane(lo, hi)
         return Bounds(lo, hi, _flag(flags, LO_EXACT, lo), _flag(flags, HI_EXACT, hi))
@@ -154,7 +154,13 @@ def _sane(lo: pa.Array, hi: pa.Array) -> tuple[pa.Array, pa.Array]:
     return lo, hi
 
 
+def _filled(array: pa.Array, other: pa.Array) -> pa.Array:
+    return other if array.null_count == len(array) else pc.coalesce(array, other)
+
+
 def _blank(array: pa.Array, where: pa.BooleanArray) -> pa.Array:
+    if not where.null_count and not where.true_count:
+        return array
     return pc.if_else(where, pa.scalar(None, array.type), array)
 
 

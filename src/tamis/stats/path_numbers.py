@@ -13,93 +13,153 @@ import numpy.typing as npt
 from tamis.stats.path_rows import FALSE, HI_EXACT, LO_EXACT, LONG, REAL, TRUE, PathStatistics
 
 Ints = npt.NDArray[np.int64]
+Words = npt.NDArray[np.uint64]
+Reals = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
+Kinds = npt.NDArray[np.uint8]
 Data = npt.NDArray[np.uint8]
-_ZEROS, _ABOVE, _TOPS = (np.uint64(int(two * 8, 16)) for two in ("30", "76", "80"))
+_ZEROS, _ABOVE, _TOPS, _ONES, _POINTS = (np.uint64(int(two * 8, 16)) for two in ("30", "76", "80", "01", "1e"))
 _FEW, _MANY = 15, 18
 """Digits: of a number with a point (a quotient of two exact doubles, and its shortest text), and of an integer."""
 _INTEGER, _REAL, _NULL, _FALSE, _TRUE = range(1, 6)
+_LAST = np.array([2**64 - 2 ** (8 * (8 - count)) for count in range(9)], np.uint64)
+"""By number: which bits of a word are the last so many bytes."""
+_LEAST = np.array([0, 0, *(10**count for count in range(1, _MANY))], np.int64)
+"""By number of digits: the least integer that begins with none that is too many."""
+_TENS = np.array([10.0**count for count in range(8)])
 
 
-def words(data: Data, at: Ints) -> npt.NDArray[np.uint64]:
+def words(data: Data, at: Ints) -> Words:
     """The eight bytes at each place, first byte lowest."""
     return np.ndarray((len(data) - 7,), "V8", data, 0, (1,))[at].view("<u8")  # as plain bytes: numbers would be aligned first
 
 
 @dataclass(frozen=True)
 class Numbers:
-    """Scalars: a row for each place of a template, a column for each document."""
+    """Scalars at one place of a template, one for each document; those of kind 0 are none."""
 
-    kind: npt.NDArray[np.uint8]
+    kind: Kinds
     longs: Ints
-    reals: npt.NDArray[np.float64]
+    reals: Reals
 
     @property
     def valid(self) -> Flags:
         return self.kind > 0
 
-    def statistics(self, place: int, rows: Flags) -> PathStatistics:
-        """Of one place, in these documents."""
-        kinds = self.kind[place][rows]
+    def take(self, rows: Flags) -> Numbers:
+        """Those of these documents."""
+        return Numbers(self.kind[rows], *(values[rows] if len(values) else values for values in (self.longs, self.reals)))
+
+    def statistics(self) -> PathStatistics:
+        if self.kind.min() == self.kind.max():
+            return _statistics(int(self.kind[0]), len(self.kind), self.longs, self.reals)
         out = PathStatistics()
-        for kind in np.unique(kinds).tolist():
-            mine = kinds == kind
-            count = int(mine.sum())
-            if kind == _INTEGER:
-                longs = self.longs[place][rows][mine]
-                out.add(PathStatistics(LONG, count, 0, long=(int(longs.min()), int(longs.max()))))
-            elif kind == _REAL:
-                reals = self.reals[place][rows][mine]
-                out.add(PathStatistics(REAL | LO_EXACT | HI_EXACT, count, 0, real=(float(reals.min()), float(reals.max()))))
-            elif kind == _NULL:
-                out.add(PathStatistics(0, 0, count))
-            else:
-                out.add(PathStatistics(TRUE if kind == _TRUE else FALSE, count, 0))
+        for kind in np.unique(self.kind).tolist():
+            mine = self.take(self.kind == kind)
+            out.add(_statistics(kind, len(mine.kind), mine.longs, mine.reals))
         return out
 
 
-def numbers(data: Data, begins: Ints, ends: Ints) -> Numbers:
-    """What lies between these places."""
-    begins = np.clip(begins, 0, len(data) - 8)
+def _statistics(kind: int, count: int, longs: Ints, reals: Reals) -> PathStatistics:
+    """Of scalars of one kind."""
+    if kind == _INTEGER:
+        return PathStatistics(LONG, count, 0, long=(int(longs.min()), int(longs.max())))
+    if kind == _REAL:
+        return PathStatistics(REAL | LO_EXACT | HI_EXACT, count, 0, real=(float(reals.min()), float(reals.max())))
+    return PathStatistics(0, 0, count) if kind == _NULL else PathStatistics(TRUE if kind == _TRUE else FALSE, count, 0)
+
+
+def numbers(data: Data, begins: Ints, ends: Ints, example: bytes) -> Numbers:
+    """What lies between these places, none of which is empty. Looks first whether all are of the kind of ``example``."""
+    none, reals = np.empty(0, np.int64), np.empty(0)
+    if b"." in example:
+        reals, valid = _short_decimals(data, begins, ends)
+        kind = np.full(len(begins), _REAL, np.uint8)
+    elif example[:1].isalpha():
+        kind = _literals(data, begins, ends)
+        valid = kind > 0
+    else:
+        longs, valid = _digits(data, begins, ends)
+        if valid.all():
+            return Numbers(np.full(len(begins), _INTEGER, np.uint8), longs, reals)
+    return Numbers(kind, none, reals) if valid.all() else _any(data, begins, ends)
+
+
+def _any(data: Data, begins: Ints, ends: Ints) -> Numbers:
+    """Scalars of all kinds side by side, with their signs."""
     negative = data[begins] == ord("-")
     starts = begins + negative
     longs, valid = _digits(data, starts, ends)
-    valid &= (data[starts] != ord("0")) | (ends - starts == 1)
     kind = valid.astype(np.uint8)
-    reals = np.zeros(longs.shape if not valid.all() else (1, 1))
-    other = np.nonzero(~valid)
-    if len(other[0]):
-        values, real = _decimals(data, starts[other], ends[other])
+    reals = np.zeros(len(begins))
+    other = np.flatnonzero(~valid)
+    if len(other):
+        values, real = _short_decimals(data, starts[other], ends[other])
+        if not real.all():
+            values, real = _decimals(data, starts[other], ends[other])
         reals[other] = np.where(negative[other], -values, values)
         kind[other] = np.where(real, _REAL, _literals(data, begins[other], ends[other]))
     return Numbers(kind, np.where(negative, -longs, longs), reals)
 
 
-def _digits(data: Data, starts: Ints, ends: Ints) -> tuple[Ints, Flags]:
-    """The value of digits, and whether there are 1 to 18, and nothing else."""
+def _digits(data: Data, starts: Ints, ends: Ints, *, padded: bool = False) -> tuple[Ints, Flags]:
+    """The value of digits, and whether there are 1 to 18, and nothing else; the first is no zero that is too many, unless they may be ``padded``."""
     size = ends - starts
-    valid = (size > 0) & (size <= _MANY)
-    total = np.zeros(size.shape, np.int64)
-    for word in range((int(size[valid].max()) + 7) // 8 if valid.any() else 0):
-        here = np.clip(size - 8 * word, 0, 8)
-        drop = (8 * (8 - here)).astype(np.uint64) & np.uint64(63)
-        found = words(data, np.clip(ends - 8 * word - 8, 0, len(data) - 8)) ^ _ZEROS
-        found = (found >> drop) << drop
-        if word:
-            found[here == 0] = 0  # a shift by a whole word is not defined; in the first word it is no number at all
-        valid &= ((found + _ABOVE) | found) & _TOPS == 0
-        total += _eight(found) * 10 ** (8 * word)
-    return total, valid
+    most = int(size.max())
+    valid = size > 0
+    if most > _MANY or not valid.all():
+        valid &= size <= _MANY
+        size = np.where(valid, size, 0)
+        most = int(size.max())
+    total = np.zeros(len(size), np.int64)
+    for word in range((most + 7) // 8):
+        here = size if most <= 8 else np.clip(size - 8 * word, 0, 8)
+        found = _last_bytes(data, ends - 8 * word, here)
+        valid &= _are_digits(found)
+        total += _eight(found) * np.int64(10 ** (8 * word)) if word else _eight(found)
+    return total, valid if padded else valid & (total >= _LEAST[size])
 
 
-def _eight(digits: npt.NDArray[np.uint64]) -> Ints:
+def _last_bytes(data: Data, ends: Ints, size: Ints) -> Words:
+    """The last bytes before these places, up to eight, as far as they are digits by their values; the rest is zero."""
+    found = words(data, np.maximum(ends - 8, 0))
+    found ^= _ZEROS
+    found &= _LAST[size]
+    return found
+
+
+def _are_digits(found: Words) -> Flags:
+    """Whether each byte is at most nine. The lowest byte that is not is seen: nothing is carried into it."""
+    return (((found + _ABOVE) | found) & _TOPS) == 0
+
+
+def _eight(digits: Words) -> Ints:
     """The number of eight digits, the first in the lowest byte: neighbours are joined three times."""
     for step, mask in ((8, 0x00FF00FF00FF00FF), (16, 0x0000FFFF0000FFFF), (32, 0xFFFFFFFF)):
         digits = (digits * np.uint64(10 ** (step // 8)) + (digits >> np.uint64(step))) & np.uint64(mask)
-    return digits.astype(np.int64)
+    return digits.view(np.int64)
 
 
-def _decimals(data: Data, starts: Ints, ends: Ints) -> tuple[npt.NDArray[np.float64], Flags]:
+def _short_decimals(data: Data, starts: Ints, ends: Ints) -> tuple[Reals, Flags]:
+    """Digits, a point, digits: eight bytes at the most."""
+    size = ends - starts
+    valid = (size > 2) & (size <= 8)
+    size = np.where(valid, size, 3)
+    found = _last_bytes(data, ends, size)
+    point = found ^ _POINTS
+    point = (point - _ONES) & ~point & _TOPS
+    point &= -point  # of the lowest byte that is a point: what lies below cannot make it seem one
+    behind = ~((point << np.uint64(1)) - np.uint64(1))
+    found = ((found & ((point >> np.uint64(7)) - np.uint64(1))) << np.uint64(8)) | (found & behind)
+    unscaled = _eight(found)
+    scale = 7 - (np.bitwise_count(point - np.uint64(1)) >> 3).astype(np.int64)
+    whole = size - 1 - scale
+    valid &= _are_digits(found) & (point != 0) & (scale > 0) & (whole > 0)
+    valid &= (whole == 1) | (unscaled >= _LEAST[size - 1])
+    return unscaled / _TENS[np.maximum(scale, 0)], valid
+
+
+def _decimals(data: Data, starts: Ints, ends: Ints) -> tuple[Reals, Flags]:
     """Digits, a point, digits."""
     scale = np.zeros(len(starts), np.int64)
     for place in range(1, _FEW):
@@ -109,15 +169,14 @@ def _decimals(data: Data, starts: Ints, ends: Ints) -> tuple[npt.NDArray[np.floa
             break
     point = ends - 1 - scale
     whole, left = _digits(data, starts, point)
-    fraction, right = _digits(data, point + 1, ends)
-    size = point - starts
-    valid = left & right & (scale > 0) & (size + scale <= _FEW) & ((data[starts] != ord("0")) | (size == 1))
+    fraction, right = _digits(data, point + 1, ends, padded=True)
+    valid = left & right & (scale > 0) & (point - starts + scale <= _FEW)
     power = np.where(valid, scale, 0)
     unscaled = np.where(valid, whole, 0) * 10**power + np.where(valid, fraction, 0)
     return unscaled / 10.0**power, valid
 
 
-def _literals(data: Data, begins: Ints, ends: Ints) -> npt.NDArray[np.uint8]:
+def _literals(data: Data, begins: Ints, ends: Ints) -> Kinds:
     found = words(data, begins)
     out = np.zeros(len(begins), np.uint8)
     for text, kind in ((b"null", _NULL), (b"false", _FALSE), (b"true", _TRUE)):

@@ -12,19 +12,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from tamis.expr.documents.paths import ELEMENT, Steps, stored
-from tamis.stats.path_numbers import numbers, words
-from tamis.stats.path_rows import LIST, MAP, STRING, Paths, PathStatistics
+from tamis.stats.path_numbers import Flags, Ints, numbers, words
+from tamis.stats.path_rows import LIST, MAP, Paths, PathStatistics
+from tamis.stats.path_strings import texts
 
 _PAD = 24
 """Bytes before and behind the texts, so that a word may be read at every place."""
 _LONGEST = 10 * 2**20
 _TOKEN = re.compile(rb'"[^"]*"(?P<key> *:)?|[^][{},:" ]+')
-Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -51,8 +49,9 @@ class Block:
         self.count = np.diff(self.first)
         self.usable = (self.end - self.start < _LONGEST) & (self.count > 0)
         inner = self.data[_PAD:-_PAD]
-        odd = np.flatnonzero((inner < ord(" ")) | (inner == ord("\\"))) + _PAD
-        if len(odd):
+        slashes = inner == ord("\\")
+        if len(inner) and (inner.min() < ord(" ") or slashes.any()):
+            odd = np.flatnonzero((inner < ord(" ")) | slashes) + _PAD
             self.usable[np.searchsorted(bounds, odd, side="right") - 1] = False
 
     def quotes_of(self, rows: Ints, count: int) -> Ints:
@@ -70,55 +69,59 @@ class Template:
         self._nodes = list(_nodes(document, ()))
         self.steps = [steps for steps, value in self._nodes if not isinstance(value, dict | list)]
         tokens = [m for m in _TOKEN.finditer(data) if m["key"] is None]
-        self.texts = [m[0][:1] == b'"' for m in tokens]
+        self.examples = [m[0] for m in tokens]
+        self.texts = [example[:1] == b'"' for example in self.examples]
         inside = [(m.start() + text, m.end() - text) for m, text in zip(tokens, self.texts, strict=True)]
         starts, ends = [0, *(end for _, end in inside)], [*(start for start, _ in inside), len(data)]
         self.segments = [_segment(data, start, end) for start, end in zip(starts, ends, strict=True)]
         self.quotes = data.count(b'"')
         self.usable = len(tokens) == len(self.steps) > 0 and all(s.quote is not None for s in self.segments[:-1])
 
-    def read(self, block: Block, rows: Ints) -> tuple[Paths, Ints]:
+    def read(self, block: Block, rows: Ints) -> tuple[Paths, Flags]:
         """Which of ``rows`` are like this one, and their paths."""
-        places = block.quotes_of(rows, self.quotes)
-        begins, ends, like = self._scalars(block, rows, places)
-        plain = [i for i, text in enumerate(self.texts) if not text]
-        found = numbers(block.data, np.array([begins[i] for i in plain]), np.array([ends[i] for i in plain])) if plain else None
-        if found is not None:
-            like &= found.valid.all(axis=0)
+        begins, ends, like = self._scalars(block, rows, block.quotes_of(rows, self.quotes))
         if not like.any():
-            return {}, rows[:0]
+            return {}, like
+        if not like.all():
+            begins, ends = [b[like] for b in begins], [e[like] for e in ends]
+        plain = {i: numbers(block.data, begins[i], ends[i], self.examples[i]) for i, text in enumerate(self.texts) if not text}
+        valid = np.logical_and.reduce([found.valid for found in plain.values()]) if plain else np.True_
+        if not valid.all():
+            like[like] = valid
+            if not valid.any():
+                return {}, like
+            begins, ends = [b[valid] for b in begins], [e[valid] for e in ends]
+            plain = {i: found.take(valid) for i, found in plain.items()}
         paths: Paths = {}
-        count = int(like.sum())
         for steps, value in self._nodes:
             if isinstance(value, dict | list):
-                _add(paths, steps, PathStatistics(MAP if isinstance(value, dict) else LIST, count, 0))
+                _add(paths, steps, PathStatistics(MAP if isinstance(value, dict) else LIST, len(begins[0]), 0))
                 if value == []:
                     _add(paths, (*steps, ELEMENT), PathStatistics())
-        column = {slot: at for at, slot in enumerate(plain)}
         for i, steps in enumerate(self.steps):
-            told = _texts(block.data, begins[i][like], ends[i][like]) if self.texts[i] else found.statistics(column[i], like)  # type: ignore[union-attr]
-            _add(paths, steps, told)
-        return paths, rows[like]
+            _add(paths, steps, plain[i].statistics() if i in plain else texts(block.data, begins[i], ends[i]))
+        return paths, like
 
-    def _scalars(self, block: Block, rows: Ints, places: Ints) -> tuple[list[Ints], list[Ints], npt.NDArray[np.bool_]]:
-        like = np.ones(len(rows), np.bool_)
+    def _scalars(self, block: Block, rows: Ints, places: Ints) -> tuple[list[Ints], list[Ints], Flags]:
+        like, other = np.ones(len(rows), np.bool_), np.zeros(len(rows), np.uint64)
         begins, ends = [], []
         before = block.start[rows]
         for i, segment in enumerate(self.segments):
             size = len(segment.data)
             at = block.end[rows] - size if segment.quote is None else places[segment.quote] - segment.back
-            like &= at == before if i == 0 else at >= before + (not self.texts[i - 1])
+            like &= at == before if i == 0 else at >= before if self.texts[i - 1] else at > before
             for part in range(0, size, 8):
                 piece = segment.data[part : part + 8]
-                mask = np.uint64((1 << 8 * len(piece)) - 1)
-                like &= words(block.data, at + part if part < _PAD - 8 else np.minimum(at + part, len(block.data) - 8)) & mask == np.uint64(
-                    int.from_bytes(piece, "little")
-                )
+                found = words(block.data, np.minimum(at + part, len(block.data) - 8) if part >= _PAD - 8 else at + part if part else at)
+                found ^= np.uint64(int.from_bytes(piece, "little"))
+                found <<= np.uint64(64 - 8 * len(piece))
+                other |= found
             if i:
                 ends.append(at)
             before = at + size
             begins.append(before)
         like &= before == block.end[rows]
+        like &= other == 0
         return begins[:-1], ends, like
 
 
@@ -140,12 +143,3 @@ def _nodes(value: Any, steps: Steps) -> Iterator[tuple[Steps, Any]]:
 
 def _add(paths: Paths, steps: Steps, found: PathStatistics) -> None:
     paths.setdefault(stored(steps), PathStatistics()).add(found)
-
-
-def _texts(data: npt.NDArray[np.uint8], begins: Ints, ends: Ints) -> PathStatistics:
-    """Of texts at ascending places: every second stretch between the places is one."""
-    offsets = np.empty(2 * len(begins), np.int32)
-    offsets[::2], offsets[1::2] = begins, ends
-    stretches = pa.Array.from_buffers(pa.binary(), len(offsets) - 1, [None, pa.py_buffer(offsets), pa.py_buffer(data)])
-    both = pc.min_max(stretches.take(pa.array(np.arange(0, len(offsets) - 1, 2))))
-    return PathStatistics(STRING, len(begins), 0, string=(both["min"].as_py().decode(), both["max"].as_py().decode()))

@@ -44,8 +44,8 @@ DEEPEST = 12
 SAMPLE = 64
 AT_ONCE = 1024
 """Documents that are parsed together: so that they stay in the processor's cache (measured)."""
-ALIKE_AT_ONCE, FEW, TEMPLATES = 8192, 16, 8
-"""Documents that are compared with templates together, fewer than it is worth for, and how many templates."""
+ALIKE_AT_ONCE, FEW, TEMPLATES = 2**20, 16, 8
+"""Bytes of documents that are compared with templates together (as many as stay in the cache, measured), fewer documents than it is worth for, and how many templates."""
 _LONG_DOCUMENT = 1000
 """Bytes from which a document may pass one of Jackson's limits."""
 _DECODER = json.JSONDecoder(parse_constant=STRICT.parse_constant)
@@ -75,8 +75,9 @@ def looks_like_objects(texts: pa.Array) -> bool:
 def paths_of(texts: pa.Array) -> Paths:
     """The paths of a block's documents. One strange document makes the root STRANGE and the rest unsaid."""
     found: Paths = {}
-    for start in range(0, len(texts) or 1, ALIKE_AT_ONCE):
-        now = _fast(texts.slice(start, ALIKE_AT_ONCE).drop_null())
+    count = max(AT_ONCE, len(texts) * ALIKE_AT_ONCE // max(texts.nbytes, 1))
+    for start in range(0, len(texts) or 1, count):
+        now = _fast(texts.slice(start, count).drop_null())
         if now[ROOT].kinds & STRANGE:
             return now
         found = combined(found, now) if found else now
@@ -99,10 +100,10 @@ def _fast(texts: pa.Array) -> Paths:
         taken, now = _alike(texts, block, usable)
         if now and now[ROOT].kinds & STRANGE:
             return now
-        if not now or len(taken) * 2 * TEMPLATES < len(usable):
+        if not now or 2 * TEMPLATES * np.count_nonzero(taken) < len(usable):
             break  # too few for the price of looking
         found = combined(found, now) if found else now
-        usable = np.setdiff1d(usable, taken, assume_unique=True)
+        usable = usable[~taken]
     rest = np.sort(np.concatenate([rest, usable]))
     if len(rest):
         now = slow_paths_of(texts.take(pa.array(rest)))
@@ -110,20 +111,23 @@ def _fast(texts: pa.Array) -> Paths:
     return found
 
 
-def _alike(texts: pa.Array, block: Block, rows: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], Paths]:
+def _alike(texts: pa.Array, block: Block, rows: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.bool_], Paths]:
     """Which of ``rows`` are like the first of them, and their paths; no paths where that one is no template."""
+    none = np.zeros(len(rows), np.bool_)
     first = texts.slice(int(rows[0]), 1)
     judged = _paths_of(first)
     if judged[ROOT].kinds & STRANGE:
-        return rows[:0], judged
+        return none, judged
     if not judged[ROOT].kinds & (MAP | LIST) or any(found.kinds & INCOMPLETE for found in judged.values()):
-        return rows[:0], {}
+        return none, {}
     text = first[0].as_py()
     template = Template(text.encode(), _DECODER.decode(text))
     if not template.usable:
-        return rows[:0], {}
-    found, taken = template.read(block, rows[block.count[rows] == template.quotes])
-    return taken, found
+        return none, {}
+    alike = block.count[rows] == template.quotes
+    found, taken = template.read(block, rows if alike.all() else rows[alike])
+    alike[alike] = taken
+    return alike, found
 
 
 def slow_paths_of(texts: pa.Array) -> Paths:

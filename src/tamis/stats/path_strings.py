@@ -1,0 +1,53 @@
+"""Strings of JSON text, at whole arrays of places: the least and the greatest are found by their first bytes, eight by one word.
+
+Law: strings are ordered by their UTF-8 bytes, as Spark does it. None holds a zero byte: control characters are escaped in JSON.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tamis.stats.path_numbers import Data, Ints, Words, words
+from tamis.stats.path_rows import STRING, PathStatistics
+
+_FIRST = np.array([2**64 - 2 ** (8 * (8 - count)) for count in range(9)], np.uint64)
+"""By number: which bits of a word are the first so many bytes, the first byte highest."""
+_LOOKS = 3
+"""Words that are looked at before what is left is compared in whole."""
+
+
+def texts(data: Data, begins: Ints, ends: Ints) -> PathStatistics:
+    """Of the strings between these places, which ascend."""
+    heads = _heads(data, begins, ends)
+    low, high = (_extreme(data, begins, ends, heads, which) for which in ("min", "max"))
+    return PathStatistics(STRING, len(begins), 0, string=(low, high))
+
+
+def _extreme(data: Data, begins: Ints, ends: Ints, heads: Words, which: str) -> str:
+    for look in range(1, _LOOKS + 1):
+        best = heads.min() if which == "min" else heads.max()
+        left = np.flatnonzero(heads == best)
+        if len(left) == 1 or not best & np.uint64(0xFF):  # it is alone, or the others are the same: they end within this word
+            return data[begins[left[0]] : ends[left[0]]].tobytes().decode()
+        begins, ends = begins[left], ends[left]
+        if look < _LOOKS:
+            heads = _heads(data, begins + 8 * look, ends)
+    return _compared(data, begins, ends, which)
+
+
+def _heads(data: Data, at: Ints, ends: Ints) -> Words:
+    """The next eight bytes of each string, the first one highest; zero behind its end."""
+    found = words(data, np.minimum(at, ends)).byteswap(inplace=True)
+    found &= _FIRST[np.clip(ends - at, 0, 8)]
+    return found
+
+
+def _compared(data: Data, begins: Ints, ends: Ints, which: str) -> str:
+    """Every second stretch between the places is a string."""
+    offsets = np.empty(2 * len(begins), np.int32)
+    offsets[::2], offsets[1::2] = begins, ends
+    stretches = pa.Array.from_buffers(pa.binary(), len(offsets) - 1, [None, pa.py_buffer(offsets), pa.py_buffer(data)])
+    found: bytes = pc.min_max(stretches.take(pa.array(np.arange(0, len(offsets) - 1, 2))))[which].as_py()
+    return found.decode()
