@@ -1,6 +1,7 @@
 """Of the parts that a filter could skip, how many it does skip: over the filters that people type (``tests/corpus``), each checked against plain Spark.
 
-A part is skippable for a filter if a scan of it finds no row. What was not skipped is listed with the reason that ``explain`` gives.
+A part is skippable for a filter if a scan of it finds no row. What was not skipped is listed with the reason that ``explain`` gives. The tables are made twice, of few
+rows a part and of many: where a part holds many, more columns hold every value that they ever have, and fewer parts can be skipped at all.
 ``--floors`` raises the floors in ``tests/corpus/*.sql`` to what is skipped now; none is ever lowered.
 """
 
@@ -10,17 +11,20 @@ import re
 import sys
 import tempfile
 from collections import Counter, defaultdict
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from tests.corpus.filters import HERE, Filter, filters, made, matching, plan
-from tests.corpus.tables import TABLES
+from tests.corpus.tables import ROWS, TABLES
 
 from bench.report import Figure, record, spark_session
 
 GOAL = 5.0
 """Percent that may be missed."""
+MANY = 3_000
+"""Rows per part of the larger tables."""
 KINDS = (
     (r"could not be read", "the filter is not understood"),
     (r"may be anything", "a function that is not known"),
@@ -32,28 +36,41 @@ KINDS = (
 """Reasons by kind, the first that fits."""
 
 
+@dataclass
+class Judged:
+    """What the filters come to over tables of one size."""
+
+    totals: Counter[str] = field(default_factory=Counter)
+    misses: dict[str, list[dict[str, Any]]] = field(default_factory=lambda: defaultdict(list))
+
+
 def main() -> None:
     spark = spark_session()
     spark.conf.set("spark.sql.codegen.wholeStage", "false")
-    totals: Counter[str] = Counter()
-    misses: dict[str, list[dict[str, Any]]] = defaultdict(list)
     with tempfile.TemporaryDirectory() as home:
-        for table in TABLES:
-            held = made(table, Path(home))
-            skipped: dict[Filter, int] = {}
-            for f, match in zip(filters(table), matching(spark, table), strict=True):
-                keep, reason = judged(held, f)
-                assert not (match & ~keep).any(), f"rows lost: {f}"
-                skipped[f] = int((~keep).sum())
-                totals["filters"] += 1
-                totals["skippable"] += int((~match).sum())
-                totals["skipped"] += skipped[f]
-                if (left := int((keep & ~match).sum())) > 0:
-                    misses[kind(reason)].append({"filter": str(f), "parts_missed": left, "skipped": skipped[f], "reason": reason})
-            if "--floors" in sys.argv:
-                raise_floors(table, skipped)
+        few, many = (every(spark, Path(home) / str(rows), rows) for rows in (ROWS, MANY))
     spark.stop()
-    report(totals, misses)
+    report(few, many)
+
+
+def every(spark: Any, home: Path, rows: int) -> Judged:
+    """All filters over all tables, of ``rows`` rows a part."""
+    out = Judged()
+    for table in TABLES:
+        held = made(table, home, rows)
+        skipped: dict[Filter, int] = {}
+        for f, match in zip(filters(table), matching(spark, table, rows), strict=True):
+            keep, reason = judged(held, f)
+            assert not (match & ~keep).any(), f"rows lost: {f}"
+            skipped[f] = int((~keep).sum())
+            out.totals["filters"] += 1
+            out.totals["skippable"] += int((~match).sum())
+            out.totals["skipped"] += skipped[f]
+            if (left := int((keep & ~match).sum())) > 0:
+                out.misses[kind(reason)].append({"filter": str(f), "parts_missed": left, "skipped": skipped[f], "reason": reason})
+        if "--floors" in sys.argv and rows == ROWS:
+            raise_floors(table, skipped)
+    return out
 
 
 def judged(held: Any, f: Filter) -> tuple[np.ndarray[Any, np.dtype[np.bool_]], str]:
@@ -81,19 +98,38 @@ def raise_floors(table: str, skipped: dict[Filter, int]) -> None:
     path.write_text("\n".join(lines) + "\n")
 
 
-def report(totals: Counter[str], misses: dict[str, list[dict[str, Any]]]) -> None:
-    between = "the value lies between the bounds of a column that the table is not clustered by"
-    lost = {name: sum(m["parts_missed"] for m in entries) for name, entries in misses.items()}
-    provable = totals["skippable"] - lost.get(between, 0)
+def report(few: Judged, many: Judged) -> None:
     figures = [
-        Figure("filters", totals["filters"], ""),
-        Figure("skippable parts that are not skipped", 100 - 100 * totals["skipped"] / totals["skippable"], "%", GOAL),
-        Figure("… but for values between the bounds, which only an index tells apart", 100 - 100 * totals["skipped"] / provable, "%", GOAL),
+        Figure("filters", few.totals["filters"], ""),
+        *shares(few, ""),
+        *shares(many, f", parts of {MANY:,} rows"),
     ]
-    ordered = {name: sorted(misses[name], key=lambda m: -m["parts_missed"]) for name in sorted(misses, key=lambda n: -lost[n])}
-    record("corpus", figures, {**totals, "missed_by_reason": lost, "misses": ordered})
-    for name in ordered:
-        print(f"  {lost[name]:6d}  {name}")
+    detail = {"rows_per_part": ROWS, **told(few), f"parts_of_{MANY}_rows": told(many)}
+    record("corpus", figures, detail)
+    for found in (few, many):
+        for name, lost in told(found)["missed_by_reason"].items():
+            print(f"  {lost:6d}  {name}")
+
+
+def shares(found: Judged, which: str) -> list[Figure]:
+    """Of the skippable parts, how many are not skipped."""
+    between = sum(m["parts_missed"] for m in found.misses.get(KINDS[-1][1], ()))
+    skipped, skippable = found.totals["skipped"], found.totals["skippable"]
+    return [
+        Figure(f"skippable parts that are not skipped{which}", 100 - 100 * skipped / skippable, "%", GOAL),
+        Figure(
+            f"… but for values between the bounds, which only an index tells apart{which}",
+            100 - 100 * skipped / (skippable - between),
+            "%",
+            GOAL,
+        ),
+    ]
+
+
+def told(found: Judged) -> dict[str, Any]:
+    lost = {name: sum(m["parts_missed"] for m in entries) for name, entries in found.misses.items()}
+    ordered = {name: sorted(found.misses[name], key=lambda m: -m["parts_missed"]) for name in sorted(lost, key=lambda n: -lost[n])}
+    return {**found.totals, "missed_by_reason": dict(sorted(lost.items(), key=lambda item: -item[1])), "misses": ordered}
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 import tamis
-from tests.corpus.tables import TABLES
+from tests.corpus.tables import ROWS, TABLES
 
 HERE = Path(__file__).parent
 
@@ -49,16 +49,16 @@ def filters(table: str) -> tuple[Filter, ...]:
     return tuple(found)
 
 
-def rows(table: str) -> list[pa.Table]:
-    """The parts of the table."""
+def rows(table: str, each: int = ROWS) -> list[pa.Table]:
+    """The parts of the table, of ``each`` rows."""
     make, count, _, _ = TABLES[table]
-    return [make(i) for i in range(count)]
+    return [make(i, each) for i in range(count)]
 
 
-def made(table: str, folder: Path) -> tamis.Table:
+def made(table: str, folder: Path, each: int = ROWS) -> tamis.Table:
     """The table on disk, a load for each part."""
     _, _, cluster_by, _ = TABLES[table]
-    parts = rows(table)
+    parts = rows(table, each)
     held = tamis.create(folder / table, parts[0].schema, cluster_by=cluster_by)
     for part in parts:
         held.append(part)
@@ -78,9 +78,9 @@ def kept(held: tamis.Table, f: Filter) -> np.ndarray[Any, np.dtype[np.bool_]]:
     return mask
 
 
-def matching(spark: Any, table: str) -> list[np.ndarray[Any, np.dtype[np.bool_]]]:
+def matching(spark: Any, table: str, each: int = ROWS) -> list[np.ndarray[Any, np.dtype[np.bool_]]]:
     """For each filter, in which parts plain Spark finds a row: the filters of one time zone are columns of one projection."""
-    parts = rows(table)
+    parts = rows(table, each)
     whole = pa.concat_tables(part.append_column("_part", pa.array([i] * len(part), pa.int32())) for i, part in enumerate(parts))
     out: dict[int, np.ndarray[Any, np.dtype[np.bool_]]] = {}
     instant = TABLES[table][3].astimezone(dt.UTC)

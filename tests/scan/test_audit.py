@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import logging
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -98,6 +100,27 @@ def test_a_wrong_proof_is_found_and_the_rows_are_right(table, monkeypatch, caplo
         table.scan(text, ["n"], options=ALWAYS).to_arrow()
     with pytest.raises(CorruptData, match="AUDIT_FAILED"):
         table.scan(text, ["n"], options=ALWAYS).count()
+
+
+def test_two_wrong_proofs_at_once_are_one_error_and_no_noise(table, monkeypatch):
+    """The second part is given up while its rows come: its error has nobody to go to, and is not thrown at the collector. With a limit it is raised all the same."""
+    noise: list[Any] = []
+    monkeypatch.setattr(sys, "unraisablehook", noise.append)
+    planted(monkeypatch, funnel, skip_all)
+    for _ in range(5):
+        scan = table.scan("n >= 0", ["n"], options=ALWAYS)
+        with pytest.raises(CorruptData, match="AUDIT_FAILED"):
+            scan.to_arrow()
+        gc.collect()
+        assert scan.report.violations
+        limited = table.scan("n >= 0", ["n"], limit=10, options=ALWAYS)
+        with pytest.raises(CorruptData, match="AUDIT_FAILED"):
+            limited.to_arrow()
+    stream = iter(table.scan("n >= 0", ["n"], options=ALWAYS).to_batches())
+    next(stream)
+    del stream
+    gc.collect()
+    assert noise == []
 
 
 def test_what_an_index_skips_is_audited(tmp_path: Path, monkeypatch, caplog):

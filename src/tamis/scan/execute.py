@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import closing
 from functools import partial
 
 import pyarrow as pa
 
+from tamis.errors import TamisError
 from tamis.files import PartRef
 from tamis.index import read_shared
 from tamis.read import ReadCounters, windows
@@ -26,6 +28,8 @@ class Execution:
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
         self._begun: set[str] = set()
+        self._wrong: TamisError | None = None
+        """What an audit found."""
 
     def batches(self, limit: int | None = None) -> Iterator[pa.RecordBatch]:
         """The rows, ``limit`` of them at most; stops reading as soon as it has them."""
@@ -40,14 +44,17 @@ class Execution:
             parts = self._order()
             if limit is None:
                 parts = self._cut(parts)
-            for batch in in_order((partial(self._read, at, ref) for at, ref in enumerate(parts)), min(threads(), len(parts))):
-                if left is not None:
-                    batch = batch.slice(0, min(left, len(batch)))  # noqa: PLW2901  # the same batch, cut
-                    left -= len(batch)
-                if len(batch):
-                    yield batch
-                if left == 0:
-                    return
+            with closing(in_order((partial(self._read, at, ref) for at, ref in enumerate(parts)), min(threads(), len(parts)))) as rows:
+                for batch in rows:
+                    if left is not None:
+                        batch = batch.slice(0, min(left, len(batch)))  # noqa: PLW2901  # the same batch, cut
+                        left -= len(batch)
+                    if len(batch):
+                        yield batch
+                    if left == 0:
+                        break
+            if self._wrong is not None and strict():  # found in parts of which nobody wanted more
+                raise self._wrong
         finally:
             self._finish(start)
 
@@ -85,7 +92,7 @@ class Execution:
             )
         ]
 
-    def _read(self, at: int, ref: PartRef) -> Iterator[pa.RecordBatch]:
+    def _read(self, at: int, ref: PartRef) -> Generator[pa.RecordBatch]:
         """One part's rows."""
         counters = ReadCounters()
         self._begun.add(ref.part_id)
@@ -102,10 +109,10 @@ class Execution:
         """Something that was proved is wrong: told loudly, and the right answer given."""
         report = self._plan.report
         report.violate(part, problem)
-        error = violation(report.table, report.filter, part, problem)
+        self._wrong = violation(report.table, report.filter, part, problem)
         if strict():
-            raise error
-        tell(error)
+            raise self._wrong
+        tell(self._wrong)
 
     def _finish(self, start: float) -> None:
         report = self._plan.report

@@ -9,8 +9,9 @@ from __future__ import annotations
 import os
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from itertools import islice
 
 import pyarrow as pa
@@ -62,10 +63,10 @@ class Channel:
             yield item
 
 
-Work = Callable[[], Iterator[pa.RecordBatch]]
+Work = Callable[[], Generator[pa.RecordBatch]]
 
 
-def in_order(work: Iterable[Work], workers: int) -> Iterator[pa.RecordBatch]:
+def in_order(work: Iterable[Work], workers: int) -> Generator[pa.RecordBatch]:
     """The batches of each piece of work, pieces in order, at most ``workers`` of them begun and not yet consumed."""
     pieces = iter(work)
     if workers <= 1:
@@ -96,10 +97,10 @@ def in_order(work: Iterable[Work], workers: int) -> Iterator[pa.RecordBatch]:
 
 def _produce(piece: Work, channel: Channel) -> None:
     try:
-        batches = piece()
-        for batch in batches:
-            if not channel.put(batch):
-                break
+        with closing(piece()) as batches:
+            for batch in batches:
+                if not channel.put(batch):
+                    break
         channel.close()
     except BaseException as error:  # noqa: BLE001  # handed to the consumer, who raises it in its turn
         channel.close(error)

@@ -6,7 +6,7 @@ bound that prunes parts, blocks and rows of the waves that follow. No bound is d
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -107,7 +107,7 @@ class TopK:
         for batch in in_order(work, min(threads(), len(work))):
             yield pa.Table.from_batches([batch])
 
-    def _search(self, place: int, ref: PartRef, bound: Expr | None) -> Iterator[pa.RecordBatch]:
+    def _search(self, place: int, ref: PartRef, bound: Expr | None) -> Generator[pa.RecordBatch]:
         """The best rows of one part."""
         counters = ReadCounters()
         spec, proof = self._spec(ref, bound), self._plan.proofs.get(ref.part_id)
@@ -176,7 +176,7 @@ class TopK:
         work = [partial(self._fetch, int(at), BitMap(position[place == at].astype(np.uint32))) for at in np.unique(place)]
         yield from in_order(work, min(threads(), len(work)))
 
-    def _fetch(self, place: int, wanted: Any) -> Iterator[pa.RecordBatch]:
+    def _fetch(self, place: int, wanted: Any) -> Generator[pa.RecordBatch]:
         kept = self._plan.parts
         ref = kept[place] if place < len(kept) else self._plan.audit[place - len(kept)]
         cost = ReadCounters()
