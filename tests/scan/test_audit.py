@@ -102,7 +102,7 @@ def test_a_wrong_proof_is_found_and_the_rows_are_right(table, monkeypatch, caplo
         table.scan(text, ["n"], options=ALWAYS).count()
 
 
-def test_two_wrong_proofs_at_once_are_one_error_and_no_noise(table, monkeypatch):
+def test_two_wrong_proofs_at_once_are_one_error_and_no_noise(table, tmp_path: Path, monkeypatch):
     """The second part is given up while its rows come: its error has nobody to go to, and is not thrown at the collector. With a limit it is raised all the same."""
     noise: list[Any] = []
     monkeypatch.setattr(sys, "unraisablehook", noise.append)
@@ -116,10 +116,13 @@ def test_two_wrong_proofs_at_once_are_one_error_and_no_noise(table, monkeypatch)
         limited = table.scan("n >= 0", ["n"], limit=10, options=ALWAYS)
         with pytest.raises(CorruptData, match="AUDIT_FAILED"):
             limited.to_arrow()
-    stream = iter(table.scan("n >= 0", ["n"], options=ALWAYS).to_batches())
-    next(stream)
-    del stream
-    gc.collect()
+    one = tamis.create(tmp_path / "one")
+    one.append(pa.table({"n": np.arange(ROWS)}))
+    for held in (table, one):
+        stream = iter(held.scan("n >= 0", ["n"], options=ALWAYS).to_batches())
+        next(stream)
+        del stream
+        gc.collect()
     assert noise == []
 
 
