@@ -48,7 +48,8 @@ class Numbers:
 
     def take(self, rows: Flags) -> Numbers:
         """Those of these documents."""
-        return Numbers(self.kind[rows], *(values[rows] if len(values) else values for values in (self.longs, self.reals)))
+        longs, reals = self.longs, self.reals
+        return Numbers(self.kind[rows], longs[rows] if len(longs) else longs, reals[rows] if len(reals) else reals)
 
     def statistics(self) -> PathStatistics:
         if self.kind.min() == self.kind.max():
@@ -130,7 +131,7 @@ def _last_bytes(data: Data, ends: Ints, size: Ints) -> Words:
 
 def _are_digits(found: Words) -> Flags:
     """Whether each byte is at most nine. The lowest byte that is not is seen: nothing is carried into it."""
-    return (((found + _ABOVE) | found) & _TOPS) == 0
+    return np.asarray((((found + _ABOVE) | found) & _TOPS) == 0)
 
 
 def _eight(digits: Words) -> Ints:

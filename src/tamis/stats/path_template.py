@@ -85,7 +85,7 @@ class Template:
         if not like.all():
             begins, ends = [b[like] for b in begins], [e[like] for e in ends]
         plain = {i: numbers(block.data, begins[i], ends[i], self.examples[i]) for i, text in enumerate(self.texts) if not text}
-        valid = np.logical_and.reduce([found.valid for found in plain.values()]) if plain else np.True_
+        valid: Flags = np.logical_and.reduce([found.valid for found in plain.values()]) if plain else np.ones(len(begins[0]), np.bool_)
         if not valid.all():
             like[like] = valid
             if not valid.any():
