@@ -1,6 +1,7 @@
 """Sorting in bounded memory: the same rows, in Spark's ascending order, equal ones as they came."""
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -86,3 +87,19 @@ def test_what_cannot_be_ordered_is_named(path: tuple[int, ...]) -> None:
     schema = Schema((*SCHEMA.fields, Field("l", Array(Field("element", LONG, id=7)), id=6)))
     with pytest.raises(InvalidInput, match="BAD_CLUSTERING"):
         Order(schema, (path,))
+
+
+def test_rows_are_held_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was gathered is let go as soon as it stands in one piece."""
+    monkeypatch.setattr(sort, "OUT_ROWS", 4)
+    schema = Schema((Field("n", LONG, id=1), Field("s", STRING, id=2)))
+    size, count = 1 << 17, 24
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for at in range(count):
+            yield pa.record_batch([pa.array([at, -at], pa.int64()), pa.array(["x" * size] * 2)], schema=to_arrow_schema(schema))
+
+    before = pa.total_allocated_bytes()
+    held = [pa.total_allocated_bytes() - before for _ in sorted_batches(batches(), schema, ((1,),), 1 << 30)]
+    assert len(held) == count // 2
+    assert max(held) < 1.5 * 2 * size * count

@@ -44,10 +44,11 @@ def sorted_batches(
 
 
 def _sorted(batches: list[pa.RecordBatch], order: Order, rows: int) -> Iterator[pa.RecordBatch]:
-    """The rows of all ``batches`` in order, ``rows`` at a time."""
+    """The rows of all ``batches`` in order, ``rows`` at a time; the list is emptied, so that they are not held twice."""
     if not sum(len(b) for b in batches):
         return
     whole = pa.concat_batches(batches)
+    batches.clear()
     indices = order.sort(whole)
     for start in range(0, len(indices), rows):
         yield whole.take(indices[start : start + rows])
