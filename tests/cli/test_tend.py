@@ -26,6 +26,7 @@ def test_compact_then_vacuum_then_verify(run: Run, place: str) -> None:
     done = run("compact", place)
     assert "6 parts became 1 in 1 commit" in done.out
     assert "█" in done.out
+    assert "█" in run("describe", place).out
     assert "Nothing to do" in run("compact", place, "--dry-run").out
 
     said = run("vacuum", place, "--retention", "0s")

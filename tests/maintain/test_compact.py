@@ -258,6 +258,13 @@ def test_along_a_curve(curve: str, small_blocks: None) -> None:
     whole = len(parts(of))
     for row_filter in ("ts < 2000", "user < 50"):
         assert of.explain(row_filter).parts.kept <= whole * 0.6, row_filter
+    figures = {c["column"]: c for c in of.refresh().detail()["clustering"][0].as_py()}
+    assert list(figures) == ["ts", "user"]
+    for column, found in figures.items():
+        assert 1 <= found["average_depth"] <= whole * 0.7, column
+        assert found["max_depth"] < whole, column
+        assert found["average_overlap"] < whole - 1, column
+        assert set("▁▂▃▄▅▆▇█") >= set(found["picture"]) > {"█"}, column
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from tamis.cli.arguments import Json, Place, Stored, Where, names, pairs, size_in
-from tamis.cli.output import console, print_json, print_rows, say, tell
+from tamis.cli.output import console, print_clustering, print_json, print_rows, say, tell
 from tamis.cli.progress import progress
 
 
@@ -54,15 +54,7 @@ def compact(
         f"{counted(done.parts_removed, 'part')} became {done.parts_added:,} in {counted(done.commits, 'commit')}; {counted(done.rows_dropped, 'deleted row')} gone; "
         f"gave way to other writers {counted(done.conflicts, 'time')}; {counted(done.later, 'group')} left to the next call."
     )
-    show_clustering(held.refresh())
-
-
-def show_clustering(held: Any) -> None:
-    """The figures of each clustering column, and a line of bars: how many runs lie over one another along the column's range."""
-    found = held.detail()["clustering"][0].as_py()
-    if found:
-        shown = [[c["column"], f"{c['average_overlap']:.1f}", f"{c['average_depth']:.1f}", c["max_depth"], c["picture"]] for c in found]
-        print_rows(["clustered by", "overlap", "depth", "deepest", "runs, from the lowest value to the highest"], shown)
+    print_clustering(held.refresh().detail()["clustering"][0].as_py())
 
 
 def _show(plan: Any) -> None:

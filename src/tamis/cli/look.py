@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from tamis.cli.arguments import Json, Limit, Place, Select, Settings, Stored, Timestamp, Version, Where, names, pairs, point, size_in
-from tamis.cli.output import console, print_json, print_json_rows, print_rows, records, say
+from tamis.cli.output import console, print_clustering, print_json, print_json_rows, print_rows, records, say
 from tamis.scan.render import counted
 
 SHOWN = 20
@@ -80,8 +80,9 @@ def describe(table: Place, version: Version = None, timestamp: Timestamp = None,
     if json:
         print_json({**detail, "columns": columns})
         return
-    shown = [(name, value) for name, value in detail.items() if value not in (None, [], "")]
+    shown = [(name, value) for name, value in detail.items() if value not in (None, [], "") and name != "clustering"]
     print_rows(["", ""], shown)
+    print_clustering(detail["clustering"])
     print_rows(
         ["column", "type", "nullable", "lo", "hi", "nulls"],
         [[c[k] for k in ("name", "type", "nullable", "lo", "hi", "nulls")] for c in columns],

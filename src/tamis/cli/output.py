@@ -87,6 +87,13 @@ def print_rows(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str
     console().print(table)
 
 
+def print_clustering(columns: Sequence[Mapping[str, Any]]) -> None:
+    """The figures of each clustering column, and a line of bars: how many runs lie over one another along the column's range."""
+    if columns:
+        shown = [[c["column"], f"{c['average_overlap']:.1f}", f"{c['average_depth']:.1f}", c["max_depth"], c["picture"]] for c in columns]
+        print_rows(["clustered by", "overlap", "depth", "deepest", "runs, from the lowest value to the highest"], shown)
+
+
 def text(value: Any) -> str:
     """A value as a person reads it; NULL is said."""
     if value is None:
