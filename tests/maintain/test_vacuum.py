@@ -241,7 +241,14 @@ def test_parts_of_indexes_stay() -> None:
     assert set(of.vacuum(WEEK, dry_run=False).objects["path"].to_pylist()) == there
 
 
-@pytest.mark.parametrize("retention", [timedelta(seconds=-1), 7, None])
+@pytest.mark.parametrize(
+    ("text", "length"), [("90m", timedelta(minutes=90)), (" 1.5 D ", timedelta(hours=36)), ("0s", timedelta(0)), ("2w", timedelta(days=14))]
+)
+def test_a_retention_may_be_text(text: str, length: timedelta) -> None:
+    assert filled(1).vacuum(text).retention == length
+
+
+@pytest.mark.parametrize("retention", [timedelta(seconds=-1), 7, None, "7", "a week", "-3d", "9" * 400 + "d"])
 def test_a_retention_is_a_length_of_time(retention: object) -> None:
     of = filled(1)
     with pytest.raises(InvalidInput) as caught:

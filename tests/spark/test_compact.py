@@ -45,6 +45,10 @@ def test_by_call(lake: Any) -> None:
     before = rows(lake, "t")
     planned = lake.rows("CALL lake.system.compact(table => 'db.t', dry_run => true)")
     assert len(planned) == 1
+    for name in ("filter", "row_filter"):
+        assert lake.rows(f"CALL lake.system.compact(table => 'db.t', {name} => 'user > 100000', dry_run => true)") == []
+    with pytest.raises(Exception, match="BAD_FILTER"):
+        lake.sql("CALL lake.system.compact(table => 'db.t', filter => 'user > 1', row_filter => 'user > 1')").collect()
     done = lake.sql("CALL lake.system.compact(table => 'db.t')").collect()[0].asDict()
     assert done["commits"] == 1
     assert done["parts_removed"] >= 5
@@ -58,6 +62,12 @@ def test_by_call(lake: Any) -> None:
     assert (restored["rows_inserted"], restored["rows_deleted"]) == (400, 1001)
     assert lake.rows("SELECT count(*), max(id) FROM lake.db.t") == [(400, 399)]
     assert lake.sql("CALL lake.system.verify(table => 'db.t')").collect()[0].asDict()["ok"]
+    for given in ("retention => '90m'", "retention_hours => 1.5D"):
+        said = lake.sql(f"CALL lake.system.vacuum(table => 'db.t', {given})").collect()[0].asDict()
+        assert (said["retention_seconds"], said["dry_run"]) == (5400.0, True)
+    assert lake.sql("CALL lake.system.vacuum(table => 'db.t')").collect()[0].asDict()["retention_seconds"] == 7 * 86400
+    with pytest.raises(Exception, match="BAD_RETENTION"):
+        lake.sql("CALL lake.system.vacuum(table => 'db.t', retention => '7 potatoes')").collect()
     assert lake.sql("CALL lake.system.vacuum(table => 'db.t')").collect()[0].asDict()["objects"] == 0, (
         "nothing to remove is a row of numbers"
     )

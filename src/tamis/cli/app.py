@@ -16,7 +16,7 @@ from typing import Any
 import typer
 
 import tamis
-from tamis.cli import change, index, look, schema, try_out
+from tamis.cli import change, index, look, restore, rows, schema, try_out
 from tamis.cli.compact import compact
 from tamis.cli.output import fail, say
 from tamis.cli.vacuum import vacuum
@@ -90,6 +90,12 @@ for _command in (
     look.explain,
     look.describe,
     look.history,
+    restore.changes,
+    rows.delete,
+    rows.update,
+    rows.upsert,
+    rows.merge,
+    restore.restore,
     compact,
     vacuum,
     verify,

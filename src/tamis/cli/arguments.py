@@ -7,7 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
-Where = Annotated[str | None, typer.Option("--where", "-w", metavar="SQL", help="A filter in Spark SQL, e.g. \"ts > '2026-01-01'\".")]
+Where = Annotated[
+    str | None,
+    typer.Option("--where", "-w", "--filter", "--row-filter", metavar="SQL", help="A filter in Spark SQL, e.g. \"ts > '2026-01-01'\"."),
+]
 Select = Annotated[
     str | None, typer.Option("--select", "-s", metavar="COLUMNS", help="Columns to read, separated by commas; all unless told.")
 ]

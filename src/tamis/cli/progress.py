@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Protocol
+from typing import Any, Protocol
 
 from tamis.cli.output import console, say
 from tamis.world import world
@@ -35,6 +35,13 @@ def progress(title: str, total: int) -> Iterator[Advance]:
 
     say(f"{title} …")
     yield line
+
+
+@contextmanager
+def over_table(title: str, held: Any) -> Iterator[Advance]:
+    """``progress`` of a verb that goes once over the bytes of a table."""
+    with progress(title, int(held.detail()["size_in_bytes"][0].as_py() or 0)) as advance:
+        yield advance
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from datetime import timedelta
 from typing import Annotated
 
@@ -14,15 +13,17 @@ from tamis.cli.progress import progress
 
 SHOWN = 20
 """Objects that a person sees of a dry run."""
-_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
 def length(text: str) -> timedelta:
     """``7d``, ``36h``, ``90m`` as a length of time. Exits with a usage error for what is none."""
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smhdw])", text.strip())
-    if match is None:
-        raise typer.BadParameter(f"{text!r} is no length of time such as 7d, 36h or 90m.", param_hint="--retention")
-    return timedelta(**{_UNITS[match[2]]: float(match[1])})
+    from tamis.errors import InvalidInput
+    from tamis.maintain import retention_of
+
+    try:
+        return retention_of(text)
+    except InvalidInput as error:
+        raise typer.BadParameter(f"{text!r} is no length of time such as 7d, 36h or 90m.", param_hint="--retention") from error
 
 
 def vacuum(

@@ -8,7 +8,7 @@ import typer
 
 from tamis.cli.arguments import Json, Place, Stored, pairs
 from tamis.cli.output import fail, print_json, print_rows, tell
-from tamis.cli.progress import progress
+from tamis.cli.progress import over_table, progress
 
 
 def verify(
@@ -22,7 +22,7 @@ def verify(
     from tamis.scan.render import counted
 
     held = tamis.open(table, storage_options=pairs(storage_option, "--storage-option"))
-    with progress("Verifying", 0 if quick else int(held.detail()["size_in_bytes"][0].as_py() or 0)) as advance:
+    with progress("Verifying", 0) if quick else over_table("Verifying", held) as advance:
         found = held.verify(data=not quick, progress=advance)
     if json:
         print_json(found.as_dict())

@@ -2,16 +2,16 @@
 
 from tamis.maintain.append import append
 from tamis.maintain.changes import Changes, changes
-from tamis.maintain.compact import Compacted, CompactionPlan, Progress, compact, plan_compaction
+from tamis.maintain.compact import Compacted, CompactionPlan, compact, plan_compaction
 from tamis.maintain.delete import delete
 from tamis.maintain.merge_plan import Asked
 from tamis.maintain.overwrite import overwrite
 from tamis.maintain.restore import restore
-from tamis.maintain.result import Result
+from tamis.maintain.result import Progress, Result
 from tamis.maintain.retry import repeated
 from tamis.maintain.update import update
 from tamis.maintain.upsert import merge_once, merge_rows
-from tamis.maintain.vacuum import Vacuumed, vacuum
+from tamis.maintain.vacuum import Vacuumed, retention_of, vacuum
 from tamis.maintain.verify import Verification, verify
 
 __all__ = [
@@ -33,6 +33,7 @@ __all__ = [
     "plan_compaction",
     "repeated",
     "restore",
+    "retention_of",
     "update",
     "vacuum",
     "verify",

@@ -20,7 +20,7 @@ from tamis.index import Run, run_here
 from tamis.maintain.append import write
 from tamis.maintain.candidates import Group, choose
 from tamis.maintain.index import indexed
-from tamis.maintain.result import Result, written
+from tamis.maintain.result import Progress, Result, written
 from tamis.maintain.space_filling_curve import Layout, along
 from tamis.read import ReadCounters, ReadSpec, read_part
 from tamis.scan import Options
@@ -62,8 +62,6 @@ class Work:
 
 Rewrite = Callable[[Work, Group], list[pa.Table]]
 """Writes the live rows of a group anew; the manifest rows of what stands then."""
-Progress = Callable[[int, str], None]
-"""Told of bytes read, and what was done."""
 
 
 @dataclass(frozen=True, slots=True)

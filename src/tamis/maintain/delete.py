@@ -16,13 +16,15 @@ from pyroaring import BitMap
 from tamis.expr import Expr
 from tamis.maintain.looking import Looking
 from tamis.maintain.overwrite import find
-from tamis.maintain.result import Result
+from tamis.maintain.result import Progress, Result
 from tamis.maintain.row_change import RowChange, read_set
 from tamis.scan import Options, Plan
 from tamis.state import Snapshot, Store
 
 
-def delete(store: Store, snapshot: Snapshot, conjuncts: Sequence[Expr], options: Options) -> tuple[Snapshot, Result]:
+def delete(
+    store: Store, snapshot: Snapshot, conjuncts: Sequence[Expr], options: Options, progress: Progress | None = None
+) -> tuple[Snapshot, Result]:
     """Deletes the rows that all ``conjuncts`` keep (none given: every row), in one commit.
 
     Raises ``Conflict`` where another commit since ``snapshot`` added rows that may match, or removed rows that do; ``InvalidInput`` (``FILTER_FAILED``) for a
@@ -31,8 +33,9 @@ def delete(store: Store, snapshot: Snapshot, conjuncts: Sequence[Expr], options:
     found = matching(store, snapshot, conjuncts, options)
     if found is None:
         return snapshot, Result(snapshot.version)
-    looking = Looking(found)
-    gone = {ref.part_id: rows_of(looking.rows(ref)) for ref in found.parts.where(~found.parts.all_match)}
+    partial = found.parts.where(~found.parts.all_match)
+    looking = Looking(found, progress, partial)
+    gone = {ref.part_id: rows_of(looking.rows(ref)) for ref in partial}
     return delete_found(store, snapshot, conjuncts, options, looking, gone)
 
 

@@ -8,18 +8,26 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.files import PartRef
+from tamis.maintain.result import Progress
 from tamis.read import ReadCounters, ReadSpec, read_part
 from tamis.scan import PartRefs, Plan
 from tamis.world import world
 
 
 class Looking:
-    """One pass over the parts of ``found``. Afterwards its report stands in ``tamis.reports()``, like that of any scan."""
+    """One pass over the parts of ``found``. Afterwards its report stands in ``tamis.reports()``, like that of any scan.
 
-    def __init__(self, found: Plan) -> None:
+    ``progress`` is told of all bytes of the table's parts: at once of those that need not be read, of ``parts`` (all that were found) as they are.
+    """
+
+    def __init__(self, found: Plan, progress: Progress | None = None, parts: PartRefs | None = None) -> None:
         self.found = found
         self._read: set[str] = set()
         self._began = world().monotonic()
+        self._progress = progress
+        if progress is not None:
+            left = found.parts if parts is None else parts
+            progress(found.report.bytes["table"] - left.bytes, f"{len(left)} of {found.report.parts['total']} parts to read")
 
     def rows(self, ref: PartRef, spec: ReadSpec | None = None) -> Iterator[pa.RecordBatch]:
         """The rows of a part that the filter keeps, as ``spec`` (the plan's own) wants them."""
@@ -28,6 +36,8 @@ class Looking:
             yield from read_part(ref, spec or self.found.spec, counters)
         finally:
             self.take(ref.part_id, counters)
+            if self._progress is not None:
+                self._progress(ref.bytes, ref.path)
 
     def take(self, part_id: str, counters: ReadCounters) -> None:
         """Notes what reading a part cost, here or elsewhere."""

@@ -22,7 +22,7 @@ from tamis.maintain.looking import Looking
 from tamis.maintain.merge_keys import SourceKeys, taken
 from tamis.maintain.merge_plan import BY_SOURCE, MATCHED, NOT_MATCHED, Clause, MergePlan
 from tamis.maintain.overwrite import find
-from tamis.maintain.result import Result
+from tamis.maintain.result import Progress, Result
 from tamis.maintain.row_change import RowChange, read_set
 from tamis.read import failure
 from tamis.scan import Options
@@ -40,7 +40,13 @@ Arrays = Mapping[int, pa.Array]
 
 
 def merge(
-    store: Store, snapshot: Snapshot, source: pa.Table, plan: MergePlan, options: Options, verb: str = "merge"
+    store: Store,
+    snapshot: Snapshot,
+    source: pa.Table,
+    plan: MergePlan,
+    options: Options,
+    verb: str = "merge",
+    progress: Progress | None = None,
 ) -> tuple[Snapshot, Result]:
     """Runs ``plan`` with the rows of ``source``. Raises ``InvalidInput`` (``MERGE_CARDINALITY_VIOLATION``) where a target row would be changed by two source rows,
     ``Conflict`` where another commit changed what was read.
@@ -49,7 +55,7 @@ def merge(
     conjuncts = () if plan.of(BY_SOURCE) else keys.filter()
     found = find(store, snapshot, plan.target, conjuncts, options)
     change = RowChange(verb, read_set(conjuncts, options), conjuncts or None)
-    run = _Run(plan, source, keys, Looking(found), change)
+    run = _Run(plan, source, keys, Looking(found, progress), change)
     change.manifests = list(write(store, snapshot.head, run.rows(), options))
     change.exact = run.seen == sum(len(rows) for rows in change.gone.values())
     change.read, change.bytes_read = len(found.parts), run.looking.finish()

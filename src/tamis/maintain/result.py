@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+
+Progress = Callable[[int, str], None]
+"""Told of further bytes of the table that have been dealt with, and how."""
 
 
 @dataclass(frozen=True, slots=True)

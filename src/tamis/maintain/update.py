@@ -14,7 +14,7 @@ from tamis.maintain.append import write
 from tamis.maintain.assign import assigned, check_known, computed
 from tamis.maintain.looking import Looking
 from tamis.maintain.overwrite import find
-from tamis.maintain.result import Result
+from tamis.maintain.result import Progress, Result
 from tamis.maintain.row_change import RowChange, read_set
 from tamis.scan import Options
 from tamis.state import Snapshot, Store
@@ -22,7 +22,12 @@ from tamis.types import Schema
 
 
 def update(
-    store: Store, snapshot: Snapshot, values: Mapping[str, Expr], conjuncts: Sequence[Expr], options: Options
+    store: Store,
+    snapshot: Snapshot,
+    values: Mapping[str, Expr],
+    conjuncts: Sequence[Expr],
+    options: Options,
+    progress: Progress | None = None,
 ) -> tuple[Snapshot, Result]:
     """Gives the columns named in ``values`` these values in every row that all ``conjuncts`` keep (none given: every row).
 
@@ -33,7 +38,7 @@ def update(
         return snapshot, Result(snapshot.version)
     wanted = {f.id: check_known(assigned(value, f, options.timezone)) for name, value in values.items() for f in schema.find(name)}
     found = find(store, snapshot, schema, conjuncts, options)
-    looking = Looking(found)
+    looking = Looking(found, progress)
     change = RowChange("update", read_set(conjuncts, options), conjuncts, exact=True)
     change.parameters = {"columns": ", ".join(values)} | ({} if change.reads.filter is None else {"filter": change.reads.filter})
     change.manifests = list(write(store, snapshot.head, _updated(looking, schema, wanted, change), options))

@@ -10,7 +10,7 @@ from tamis.errors import InvalidInput
 from tamis.exec.spool import spooled
 from tamis.maintain.merge import merge
 from tamis.maintain.merge_plan import Asked, merge_plan
-from tamis.maintain.result import Result
+from tamis.maintain.result import Progress, Result
 from tamis.maintain.retry import repeated
 from tamis.scan import Options
 from tamis.state import Snapshot, Store
@@ -25,6 +25,7 @@ def merge_rows(
     options: Options,
     *,
     keys: Sequence[str] | None = None,
+    progress: Progress | None = None,
 ) -> tuple[Snapshot, Result]:
     """Runs a merge on the newest version, again where another commit gets in its way. ``keys`` make it an upsert: they must be unique in ``data``."""
     with spooled(data) as source:
@@ -32,13 +33,20 @@ def merge_rows(
             _check_unique(source, keys)
 
         def run(snapshot: Snapshot) -> tuple[Snapshot, Result]:
-            return merge_once(store, snapshot, source, on, clauses, options, "merge" if keys is None else "upsert")
+            return merge_once(store, snapshot, source, on, clauses, options, "merge" if keys is None else "upsert", progress)
 
         return repeated(latest, run)
 
 
 def merge_once(
-    store: Store, snapshot: Snapshot, source: pa.Table, on: str, clauses: Sequence[Asked], options: Options, verb: str = "merge"
+    store: Store,
+    snapshot: Snapshot,
+    source: pa.Table,
+    on: str,
+    clauses: Sequence[Asked],
+    options: Options,
+    verb: str = "merge",
+    progress: Progress | None = None,
 ) -> tuple[Snapshot, Result]:
     """The merge from ``snapshot``. Raises ``Conflict`` where another commit got in its way."""
     head = snapshot.head
@@ -47,7 +55,7 @@ def merge_once(
             "The table has no columns yet.", code="NO_COLUMNS", name=store.url, remedy="Append rows first: they bring the schema."
         )
     plan = merge_plan(head.schema, source.schema, on, clauses, head.highest_column_id, options)
-    return merge(store, snapshot, source, plan, options, verb)
+    return merge(store, snapshot, source, plan, options, verb, progress)
 
 
 def _check_unique(source: pa.Table, keys: Sequence[str]) -> None:

@@ -8,7 +8,7 @@ one is told so, and ``restore`` cannot bring back what is being removed.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
@@ -17,6 +17,7 @@ from typing import Any
 import pyarrow as pa
 
 from tamis.errors import InvalidInput, NotFound, TamisError
+from tamis.maintain.result import Progress
 from tamis.state import Entry, Operation, Proposal, Snapshot, Store, commit, load
 from tamis.state.log import read_commits
 from tamis.state.reachable import DELETIONS, FOLDERS, OURS, deletion_paths, reached, rollup_paths
@@ -27,6 +28,9 @@ REMOVABLE = pa.schema(
     [("path", pa.string()), ("kind", pa.string()), ("bytes", pa.int64()), ("age_seconds", pa.float64()), ("reason", pa.string())]
 )
 _KINDS = {"part": "data file", "table": "table of the log", "rollup": "table of a rollup", "probe": "probe"}
+
+_LENGTH = re.compile(r"(\d+(?:\.\d+)?)\s*([smhdw])", re.IGNORECASE)
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 DEAD, ORPHAN = "removed by a version before those retained", "of no version: a write that failed or was given up"
 
@@ -61,15 +65,27 @@ class Vacuumed:
         }
 
 
-def vacuum(store: Store, retention: timedelta, *, dry_run: bool = True, progress: Callable[[int, str], None] | None = None) -> Vacuumed:
+def retention_of(given: object) -> timedelta:
+    """A length of time of a timedelta, or of text such as ``7d``, ``36h``, ``90m``. Raises ``InvalidInput`` (``BAD_RETENTION``) for what is none, or below zero."""
+    length = given
+    if isinstance(given, str) and (match := _LENGTH.fullmatch(given.strip())):
+        with suppress(OverflowError):
+            length = timedelta(**{_UNITS[match[2].lower()]: float(match[1])})
+    if not isinstance(length, timedelta) or length < timedelta(0):
+        raise InvalidInput(
+            f"{given!r} is no retention.",
+            code="BAD_RETENTION",
+            name="retention",
+            remedy="Give a timedelta, such as timedelta(days=7), or text such as 7d, 36h or 90m.",
+        )
+    return length
+
+
+def vacuum(store: Store, retention: timedelta, *, dry_run: bool = True, progress: Progress | None = None) -> Vacuumed:
     """Removes, or with ``dry_run`` only says, what nothing within ``retention`` needs. Raises ``InvalidInput`` for a retention below zero, ``CorruptData`` for a log that
     cannot be read in full: then nothing is removed.
     """
-    length: object = retention
-    if not isinstance(length, timedelta) or length < timedelta(0):
-        raise InvalidInput(
-            f"{retention!r} is no retention.", code="BAD_RETENTION", name="retention", remedy="Give a timedelta, such as timedelta(days=7)."
-        )
+    retention = retention_of(retention)
     now = world().now_micros()
     cutoff = now - int(retention.total_seconds() * 1e6)
     latest = load(store, afresh=True)

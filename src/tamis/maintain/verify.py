@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from tamis.errors import TamisError
 from tamis.files import PartRef
 from tamis.maintain.compact import Work
+from tamis.maintain.result import Progress
 from tamis.maintain.verify_index import index_files, index_problems
 from tamis.read import ReadCounters, read_part
 from tamis.scan import Options, PartRefs
@@ -35,7 +36,6 @@ CHUNK = 8 * 2**20
 """Bytes of a file that are held at once while its checksum is made."""
 
 Problem = tuple[str, str, str]
-Progress = Callable[[int, str], None]
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,8 @@ class Parameter:
 
 
 TABLE = Parameter("table", comment="Name of the table within the catalog, such as db.t")
+FILTER = Parameter("filter", default="NULL", comment="Only what may match this filter, Spark SQL text")
+ROW_FILTER = Parameter("row_filter", default="NULL", comment="The same by the name that it has in Python")
 Answer = Callable[[Any, dict[str, Any]], pa.Table]
 
 
@@ -48,6 +50,14 @@ READERS: dict[str, tuple[str, Callable[[Any, int], Any]]] = {
 def argument(row: Any, at: int, parameter: Parameter) -> Any:
     """The argument at ``at`` of Spark's row; None for NULL."""
     return None if row.isNullAt(at) else READERS[parameter.type][1](row, at)
+
+
+def row_filter(arguments: dict[str, Any]) -> str | None:
+    """The filter, by whichever of its two names. Raises ``InvalidInput`` (``BAD_FILTER``) where both are given."""
+    found: list[str] = [arguments[p.name] for p in (FILTER, ROW_FILTER) if arguments[p.name] is not None]
+    if len(found) > 1:
+        raise InvalidInput("A filter and a row_filter are given.", code="BAD_FILTER", name="filter", remedy="Give one: they are the same.")
+    return found[0] if found else None
 
 
 def held(catalog: Any, arguments: dict[str, Any]) -> Any:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tamis.errors import InvalidInput
-from tamis.maintain import Asked, Result
+from tamis.maintain import Asked, Progress, Result
 from tamis.maintain.merge_plan import BY_SOURCE, MATCHED, NOT_MATCHED
 from tamis.table.request import parse_texts
 
@@ -22,7 +22,7 @@ class Merge:
     """
 
     on: str
-    run: Callable[[Merge], Result]
+    run: Callable[[Merge, Progress | None], Result]
     clauses: tuple[Asked, ...] = ()
 
     def when_matched_update(self, values: Values | None = None, *, condition: str | None = None) -> Merge:
@@ -47,12 +47,12 @@ class Merge:
         """Target rows without a source row go."""
         return self._with(BY_SOURCE, "delete", condition, None)
 
-    def execute(self) -> Result:
+    def execute(self, *, progress: Progress | None = None) -> Result:
         """Runs it, in one commit. Raises ``InvalidInput`` (``MERGE_CARDINALITY_VIOLATION``) where several source rows match one target row, ``Conflict``."""
         _check_condition(self.on, "on")
         if not self.clauses:
             raise InvalidInput("The merge has no clause.", code="BAD_MERGE", name="merge", remedy="Add one, such as when_matched_update().")
-        return self.run(self)
+        return self.run(self, progress)
 
     def _with(self, kind: str, action: str, condition: str | None, values: Values | None) -> Merge:
         _check_condition(condition, "condition")

@@ -9,7 +9,7 @@ from typing import Any
 from tamis.errors import InvalidInput
 from tamis.expr import Expr, columns, conjuncts, parse, parse_value, short_sql, to_sql
 from tamis.scan import Options, Scan
-from tamis.scan.instant import bounds
+from tamis.scan.instant import bounds, micros
 from tamis.scan.order import parse_order
 from tamis.scan.scan import Last
 from tamis.scan.selection import covering, names_of, select
@@ -152,3 +152,14 @@ def check_fence(snapshot: Snapshot, held: Schema, selected: Schema, filters: Seq
     if head.schema is None or head.schema.fields == held.fields:
         return
     fence(head.schema, head.dropped, covering(held, selected, (path for c in filters for path in columns(c))))
+
+
+def point(version: Any, timestamp: Any) -> dict[str, int]:
+    """The arguments of ``state.load`` for a version or a time. Raises ``InvalidInput`` for both at once, or what is neither."""
+    if version is not None and timestamp is not None:
+        raise InvalidInput("A version and a timestamp are given.", code="BAD_VERSION", name="version", remedy="Give one of them.")
+    if version is not None:
+        if isinstance(version, bool) or not isinstance(version, int) or version < 0:
+            raise InvalidInput(f"{version!r} is not a version.", code="BAD_VERSION", name=str(version), remedy="Versions are 0, 1, 2, ….")
+        return {"version": version}
+    return {} if timestamp is None else {"timestamp_micros": micros(timestamp)}

@@ -20,7 +20,6 @@ from tamis.maintain import Result
 from tamis.maintain import index as index_verbs
 from tamis.scan import Options, Report, Scan
 from tamis.scan.indexed import check_told
-from tamis.scan.instant import micros
 from tamis.scan.options import items
 from tamis.state import Head, Operation, Snapshot, Store, load, open_store
 from tamis.state import create as create_state
@@ -29,7 +28,7 @@ from tamis.table import card, metadata
 from tamis.table.definition import PENDING, logical_schema, new_head, with_schema
 from tamis.table.evolving import Evolving, check_names
 from tamis.table.merge import Merge, upsert_clauses, upsert_condition
-from tamis.table.request import check_fence, checked_limit, make_scan, meant_values, parse_filter, parse_texts
+from tamis.table.request import check_fence, checked_limit, make_scan, meant_values, parse_filter, parse_texts, point
 from tamis.table.stream import arrow_stream, is_spark
 from tamis.table.tending import Tending
 from tamis.types import Schema
@@ -66,7 +65,7 @@ def open(  # noqa: A001  # the public name
 
     What is stored now is read, whatever this process remembers. Raises ``NotFound`` (``TABLE_NOT_FOUND``, ``VERSION_NOT_FOUND``), ``CorruptData``.
     """
-    at = _point(version, timestamp)
+    at = point(version, timestamp)
     store = open_store(_url(path), dict(items(storage_options or {}, "storage_options")))
     return Table(store, load(store, at.get("version"), at.get("timestamp_micros"), afresh=True), pinned=bool(at))
 
@@ -170,10 +169,11 @@ class Table(Evolving, Tending):
         """The indexes of the newest version (or of the one opened): columns, size, covered segments, and missing ones with the reason."""
         return index_verbs.indexes(self._latest())
 
-    def delete(self, row_filter: str | Expr | None = None, *, spark: Any = None) -> Result:
+    def delete(self, row_filter: str | Expr | None = None, *, spark: Any = None, progress: maintain.Progress | None = None) -> Result:
         """Deletes the rows that ``row_filter`` matches (None: all): here, leaders only, or by the executors of ``spark``.
 
-        A row for which the filter is NULL stays. Raises ``Conflict`` where other commits get in the way again and again.
+        A row for which the filter is NULL stays. ``progress`` is told here of the table's bytes as they are done with; Spark shows its own.
+        Raises ``Conflict`` where other commits get in the way again and again.
         """
         if spark is not None:
             return self._by_spark("delete", spark, row_filter=row_filter)
@@ -181,11 +181,18 @@ class Table(Evolving, Tending):
         def run(snapshot: Snapshot) -> tuple[Snapshot, Result]:
             options = self._options(snapshot.head)
             conjuncts = () if row_filter is None else self._conjuncts(snapshot, row_filter, options)
-            return maintain.delete(self._store, snapshot, conjuncts, options)
+            return maintain.delete(self._store, snapshot, conjuncts, options, progress)
 
         return self._change(run)
 
-    def update(self, values: Mapping[str, Any], row_filter: str | Expr | None = None, *, spark: Any = None) -> Result:
+    def update(
+        self,
+        values: Mapping[str, Any],
+        row_filter: str | Expr | None = None,
+        *,
+        spark: Any = None,
+        progress: maintain.Progress | None = None,
+    ) -> Result:
         """Gives columns the values of SQL texts (numbers, booleans and None stand for themselves) in the rows that ``row_filter`` matches; otherwise as ``delete``.
 
         Raises ``NotFound`` for a column that is not there, ``SchemaMismatch`` for a value that it cannot take.
@@ -197,7 +204,8 @@ class Table(Evolving, Tending):
         def run(snapshot: Snapshot) -> tuple[Snapshot, Result]:
             options = self._options(snapshot.head)
             conjuncts = () if row_filter is None else self._conjuncts(snapshot, row_filter, options)
-            return maintain.update(self._store, snapshot, meant_values(snapshot, self._schema, texts, options), conjuncts, options)
+            meant = meant_values(snapshot, self._schema, texts, options)
+            return maintain.update(self._store, snapshot, meant, conjuncts, options, progress)
 
         return self._change(run)
 
@@ -205,16 +213,16 @@ class Table(Evolving, Tending):
         """A merge of ``data`` (any Arrow stream, or a Spark DataFrame) by the condition ``on``, such as ``target.id = source.id``; add clauses, then ``execute()``."""
         self._writable()
         if is_spark(data):
-            return Merge(on, lambda merge: self._by_spark("merge", data, on=merge.on, clauses=merge.clauses))
-        return Merge(on, lambda merge: self._merged(arrow_stream(data), merge.on, merge.clauses))
+            return Merge(on, lambda merge, _: self._by_spark("merge", data, on=merge.on, clauses=merge.clauses))
+        return Merge(on, lambda merge, progress: self._merged(arrow_stream(data), merge.on, merge.clauses, progress=progress))
 
-    def upsert(self, data: Any, on: Sequence[str] | str) -> Result:
+    def upsert(self, data: Any, on: Sequence[str] | str, *, progress: maintain.Progress | None = None) -> Result:
         """Updates the rows whose key columns ``on`` equal those of a row of ``data``, and adds the others. Raises ``InvalidInput`` (``DUPLICATE_KEYS``)."""
         condition, keys = upsert_condition(on), [on] if isinstance(on, str) else list(on)
         if is_spark(data):
             return self._by_spark("merge", data, on=condition, clauses=upsert_clauses(data.columns))
         rows = arrow_stream(data)
-        return self._merged(rows, condition, upsert_clauses(rows.schema.names), keys)
+        return self._merged(rows, condition, upsert_clauses(rows.schema.names), keys=keys, progress=progress)
 
     def scan(
         self,
@@ -237,7 +245,7 @@ class Table(Evolving, Tending):
         Raises ``NotFound`` and ``InvalidInput`` for what cannot be, ``SchemaFenced`` where the table has left this object's schema behind.
         """
         start = world().monotonic()
-        at = _point(version, timestamp)
+        at = point(version, timestamp)
         snapshot, schema, cost = self._at(at)
         seconds = world().monotonic() - start
         chosen = Options.resolve(options, None, snapshot.head.properties)
@@ -341,10 +349,10 @@ class Table(Evolving, Tending):
         self._snapshot, result = maintain.repeated(self._latest, run)
         return result
 
-    def _merged(self, rows: pa.RecordBatchReader, on: str, clauses: Sequence[maintain.Asked], keys: Sequence[str] | None = None) -> Result:
+    def _merged(self, rows: pa.RecordBatchReader, on: str, clauses: Sequence[maintain.Asked], **more: Any) -> Result:
         self._writable()
         options = self._options(self._latest().head)
-        self._snapshot, result = maintain.merge_rows(self._store, self._settled, rows, on, clauses, options, keys=keys)
+        self._snapshot, result = maintain.merge_rows(self._store, self._settled, rows, on, clauses, options, **more)
         return result
 
     def _by_spark(self, verb: str, data: Any, **arguments: Any) -> Result:
@@ -374,17 +382,6 @@ class Table(Evolving, Tending):
     @staticmethod
     def _options(head: Head) -> Options:
         return Options.resolve(None, None, head.properties)
-
-
-def _point(version: Any, timestamp: Any) -> dict[str, int]:
-    """The arguments of ``state.load`` for a version or a time. Raises ``InvalidInput`` for both at once, or what is neither."""
-    if version is not None and timestamp is not None:
-        raise InvalidInput("A version and a timestamp are given.", code="BAD_VERSION", name="version", remedy="Give one of them.")
-    if version is not None:
-        if isinstance(version, bool) or not isinstance(version, int) or version < 0:
-            raise InvalidInput(f"{version!r} is not a version.", code="BAD_VERSION", name=str(version), remedy="Versions are 0, 1, 2, ….")
-        return {"version": version}
-    return {} if timestamp is None else {"timestamp_micros": micros(timestamp)}
 
 
 def _url(path: Any) -> str:

@@ -70,14 +70,14 @@ class Tending:
         )[1]
 
     def vacuum(
-        self, retention: timedelta = timedelta(days=7), *, dry_run: bool = True, progress: maintain.Progress | None = None
+        self, retention: timedelta | str = timedelta(days=7), *, dry_run: bool = True, progress: maintain.Progress | None = None
     ) -> Vacuumed:
         """Removes, or by default only says, what no version of the last ``retention`` and no running write can need; versions before become unreadable.
 
-        Nothing younger than ``retention`` goes: keep it above the longest write. Raises ``InvalidInput`` for a retention below zero.
+        Nothing younger than ``retention`` (a timedelta, or text such as ``7d``) goes: keep it above the longest write. Raises ``InvalidInput`` (``BAD_RETENTION``).
         """
         self._writable()
-        return maintain.vacuum(self._store, retention, dry_run=dry_run, progress=progress)
+        return maintain.vacuum(self._store, maintain.retention_of(retention), dry_run=dry_run, progress=progress)
 
     def restore(self, version: int, *, allow_dropped_columns: bool = False) -> Result:
         """Brings back the rows of ``version`` under the current schema, by one commit.

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from tamis.scan.render import lines
-from tamis.spark.procedure import TABLE, Parameter, Procedure, held, opened, session_options
+from tamis.spark.procedure import FILTER, ROW_FILTER, TABLE, Parameter, Procedure, held, opened, row_filter, session_options
 from tamis.table import metadata
 
 
@@ -25,7 +25,7 @@ def _detail(catalog: Any, arguments: dict[str, Any]) -> pa.Table:
 def _explain(catalog: Any, arguments: dict[str, Any]) -> pa.Table:
     """As a query of this session would see it: its time zone, ANSI mode and switches."""
     table = held(catalog, arguments)
-    report = table.explain(arguments["filter"], options=session_options(catalog.bridge))
+    report = table.explain(row_filter(arguments), options=session_options(catalog.bridge))
     report.guard(arguments["max_parts"], arguments["max_bytes"])
     return pa.Table.from_pylist(lines(report), schema=_EXPLAINED)
 
@@ -36,5 +36,5 @@ _GUARDS = (Parameter("max_parts", "long", "NULL"), Parameter("max_bytes", "long"
 PROCEDURES = (
     Procedure("history", "The commits of a table, newest first", (TABLE, Parameter("limit", "int", "NULL")), _history),
     Procedure("detail", "One row about a table as a whole", (TABLE,), _detail),
-    Procedure("explain", "What a filter would read, and why not less", (TABLE, Parameter("filter", default="NULL"), *_GUARDS), _explain),
+    Procedure("explain", "What a filter would read, and why not less", (TABLE, FILTER, *_GUARDS, ROW_FILTER), _explain),
 )

@@ -7,8 +7,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from tamis.errors import InvalidInput
 from tamis.maintain import CompactionPlan
-from tamis.spark.procedure import TABLE, Parameter, Procedure, held
+from tamis.spark.procedure import FILTER, ROW_FILTER, TABLE, Parameter, Procedure, held, row_filter
 
 _GROUP = pa.schema(
     [
@@ -22,7 +23,7 @@ _GROUP = pa.schema(
 def _compact(catalog: Any, arguments: dict[str, Any]) -> pa.Table:
     names = [name.strip() for name in (arguments["cluster_by"] or "").split(",") if name.strip()]
     found = held(catalog, arguments).compact(
-        arguments["filter"],
+        row_filter(arguments),
         max_bytes=arguments["max_bytes"],
         max_seconds=arguments["max_seconds"],
         dry_run=arguments["dry_run"],
@@ -37,7 +38,13 @@ def _compact(catalog: Any, arguments: dict[str, Any]) -> pa.Table:
 
 
 def _vacuum(catalog: Any, arguments: dict[str, Any]) -> pa.Table:
-    found = held(catalog, arguments).vacuum(timedelta(hours=arguments["retention_hours"]), dry_run=arguments["dry_run"])
+    told, hours = arguments["retention"], arguments["retention_hours"]
+    if told is not None and hours is not None:
+        raise InvalidInput(
+            "The retention is given twice.", code="BAD_RETENTION", name="retention", remedy="Give retention or retention_hours."
+        )
+    keep = timedelta(hours=hours) if hours is not None else told or timedelta(days=7)
+    found = held(catalog, arguments).vacuum(keep, dry_run=arguments["dry_run"])
     return found.objects if arguments["dry_run"] and len(found.objects) else numbers(found.as_dict())
 
 
@@ -67,12 +74,13 @@ PROCEDURES = (
         "Merges small parts, sorts, drops deleted rows",
         (
             TABLE,
-            Parameter("filter", default="NULL", comment="Only parts that may match"),
+            FILTER,
             Parameter("max_bytes", "long", "NULL"),
             Parameter("max_seconds", "double", "NULL"),
             Parameter("dry_run", "boolean", "false", "Say what would be done, and why"),
             Parameter("cluster_by", default="NULL", comment="Columns to sort by together, separated by commas"),
             Parameter("curve", default="'hilbert'", comment="hilbert or zorder"),
+            ROW_FILTER,
         ),
         _compact,
     ),
@@ -81,8 +89,9 @@ PROCEDURES = (
         "Removes what no version within the retention needs",
         (
             TABLE,
-            Parameter("retention_hours", "double", "168.0D"),
+            Parameter("retention_hours", "double", "NULL", "How far back versions stay readable: seven days unless told"),
             Parameter("dry_run", "boolean", "true", "Only list what would be removed, or say in one row of numbers that nothing would be"),
+            Parameter("retention", default="NULL", comment="The same as text: 7d, 36h, 90m"),
         ),
         _vacuum,
     ),

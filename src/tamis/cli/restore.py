@@ -1,0 +1,63 @@
+"""The commands restore and changes: going back to a version, and what lies between two."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import Annotated
+
+import typer
+
+from tamis.cli.arguments import Json, Limit, Place, Stored, pairs
+from tamis.cli.output import print_json, print_json_rows, print_rows, records, say, tell
+
+SHOWN = 20
+"""Changed rows that a person sees unless a limit says otherwise."""
+
+
+def restore(
+    table: Place,
+    version: Annotated[int, typer.Argument(min=0, metavar="VERSION", help="The version whose rows come back.")],
+    allow_dropped_columns: Annotated[
+        bool, typer.Option("--allow-dropped-columns", help="Go on where a column has been dropped since: its values stay away.")
+    ] = False,
+    storage_option: Stored = None,
+    json: Json = False,
+) -> None:
+    """Bring back the rows of a version, under the schema of now, by one commit; no file is copied."""
+    import tamis
+    from tamis.scan.render import counted
+
+    held = tamis.open(table, storage_options=pairs(storage_option, "--storage-option"))
+    say(f"Restoring version {version} …")
+    done = held.restore(version, allow_dropped_columns=allow_dropped_columns)
+    if json:
+        print_json(done.as_dict())
+    elif done.version == held.version:
+        tell(f"The rows of version {version} are there already.")
+    else:
+        tell(f"{counted(done.rows_inserted, 'row')} came back, {done.rows_deleted:,} left. Version {done.version}.")
+
+
+def changes(
+    table: Place,
+    after: Annotated[int, typer.Argument(min=0, metavar="A", help="What came after this version …")],
+    until: Annotated[int | None, typer.Argument(min=0, metavar="[B]", help="… up to this one; the newest unless told.")] = None,
+    limit: Limit = None,
+    storage_option: Stored = None,
+    json: Json = False,
+) -> None:
+    """Print the rows that were inserted and deleted between two versions."""
+    import tamis
+
+    held = tamis.open(table, storage_options=pairs(storage_option, "--storage-option"))
+    found = held.changes(after, until)
+    say(f"Changes after version {after} …")
+    most = SHOWN if limit is None and not json else limit
+    rows = islice((row for batch in found.to_batches() for row in records(batch)), most)
+    if json:
+        print_json_rows(rows)
+        return
+    shown = [list(row.values()) for row in rows]
+    print_rows(found.schema.names, shown)
+    if limit is None and len(shown) == SHOWN:
+        say(f"The first {SHOWN}; --limit gives more.")

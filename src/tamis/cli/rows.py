@@ -1,0 +1,105 @@
+"""Commands that change rows: delete, update, upsert, merge. Each is the verb of ``Table`` of that name, run here, in one commit."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from tamis.cli.arguments import Json, Place, Stored, Where, names, pairs
+from tamis.cli.output import print_json, tell
+from tamis.cli.progress import over_table
+
+All = Annotated[bool, typer.Option("--all", help="Every row; said aloud, because no --where was given.")]
+Source = Annotated[str, typer.Argument(metavar="FILE", help="The file with the new rows: parquet, csv (with a header) or json lines.")]
+Format = Annotated[str | None, typer.Option("--format", help="parquet, csv or json; known by the file's name unless told.")]
+
+
+def delete(table: Place, where: Where = None, every: All = False, storage_option: Stored = None, json: Json = False) -> None:
+    """Delete the rows that a filter matches; parts of which all or none match are not read."""
+    held, chosen = _open(table, storage_option), _chosen(where, every)
+    with over_table("Deleting", held) as advance:
+        done = held.delete(chosen, progress=advance)
+    _told(done, json)
+
+
+def update(
+    table: Place,
+    values: Annotated[list[str], typer.Option("--set", metavar="COLUMN=SQL", help='A column\'s new value, e.g. "n=n + 1".')],
+    where: Where = None,
+    every: All = False,
+    storage_option: Stored = None,
+    json: Json = False,
+) -> None:
+    """Give columns new values in the rows that a filter matches."""
+    held, chosen = _open(table, storage_option), _chosen(where, every)
+    with over_table("Updating", held) as advance:
+        done = held.update(pairs(values, "--set"), chosen, progress=advance)
+    _told(done, json)
+
+
+def upsert(
+    table: Place,
+    source: Source,
+    on: Annotated[str, typer.Option(metavar="COLUMNS", help="The key columns, separated by commas.")],
+    format: Format = None,  # noqa: A002  # the option's name
+    storage_option: Stored = None,
+    json: Json = False,
+) -> None:
+    """Update the rows whose keys a file has, and add the others of the file."""
+    from tamis.cli.row_file import rows_of
+
+    held = _open(table, storage_option)
+    with rows_of(source, format, held.schema) as rows, over_table("Upserting", held) as advance:
+        done = held.upsert(rows, on=list(names(on)), progress=advance)
+    _told(done, json)
+
+
+def merge(
+    table: Place,
+    source: Source,
+    on: Annotated[str, typer.Option(metavar="SQL", help='Which rows match, e.g. "target.id = source.id".')],
+    when: Annotated[
+        list[str],
+        typer.Option(
+            metavar="CLAUSE",
+            help='In order, as in SQL: "MATCHED AND source.gone THEN DELETE", "NOT MATCHED THEN INSERT *". Name it again for more.',
+        ),
+    ],
+    format: Format = None,  # noqa: A002  # the option's name
+    storage_option: Stored = None,
+    json: Json = False,
+) -> None:
+    """Update, delete and insert by the rows of a file, as the clauses of a MERGE say."""
+    from tamis.cli.row_file import rows_of
+    from tamis.cli.when import clauses
+
+    held = _open(table, storage_option)
+    with rows_of(source, format, held.schema) as rows, over_table("Merging", held) as advance:
+        done = clauses(held.merge(rows, on=on), when).execute(progress=advance)
+    _told(done, json)
+
+
+def _open(table: str, storage_option: list[str] | None) -> Any:
+    import tamis
+
+    return tamis.open(table, storage_options=pairs(storage_option, "--storage-option"))
+
+
+def _chosen(where: str | None, every: bool) -> str | None:
+    """The filter. Exits with a usage error unless exactly one of it and ``--all`` is given."""
+    if (where is None) != every:
+        raise typer.BadParameter("Say which rows: by a filter, or --all.", param_hint="--where / --all")
+    return where
+
+
+def _told(done: Any, json: bool) -> None:
+    from tamis.scan.render import counted
+
+    if json:
+        print_json(done.as_dict())
+        return
+    changes = (f"{counted(getattr(done, f'rows_{how}'), 'row')} {how}" for how in ("inserted", "updated", "deleted"))
+    tell(
+        f"{', '.join(changes)}; {counted(done.parts_read, 'part')} read, {done.parts_removed:,} removed, {done.parts_added:,} added. Version {done.version}."
+    )
