@@ -9,12 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from math import exp
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from tamis.domain import decide
 from tamis.domain.decide import may_fail
@@ -26,19 +24,13 @@ from tamis.index.lookup import Lookup, TooMany
 from tamis.index.paths import UNSURE, keyed
 from tamis.index.record import entries
 from tamis.index.shared import SharedLookup
+from tamis.index.worth import FEW_HITS, Worth
 from tamis.read import ReadCounters, evidence_of
 from tamis.state import IndexDefinition, Snapshot, Store
 from tamis.types import Schema
 
-CHEAP_BYTES = 512 * 2**10
-"""What a look-up may always read: about what a request costs."""
-MOST_SHARE = 0.2
-"""A filter that keeps more of the rows has hits in every block."""
-LEAST_LIMIT = 1_024
 DRIVER_HITS = 1_000_000
 """Of more, those who read the parts ask for themselves: the driver's memory stays as it is."""
-HITS_PER_BLOCK = 4
-"""Hits for each block of the base from which nearly every block has one, if they lie scattered."""
 
 
 @dataclass(slots=True)
@@ -194,7 +186,7 @@ class _Choice:
     def _and(self, found: Candidates, index: IndexDefinition, usable: Sequence[int]) -> Candidates:
         """``found`` and what this index says, where that is worth asking: of segments not answered for yet, and of all where much is left."""
         open_parts = self._keep & ~found.known & ~self._left
-        if found.hits > LEAST_LIMIT or self._use == index.name.lower():
+        if found.hits > FEW_HITS or self._use == index.name.lower():
             open_parts = self._keep & ~found.empty & ~self._left
         more = self._ask(index, tuple(self._conjuncts[at] for at in usable), open_parts, alone=len(usable) == len(self._conjuncts))
         return found if more is None else found & more
@@ -258,14 +250,15 @@ class _Choice:
             return None
         alone, asked_here = alone is True and not any(self._fails), alone is None
         columns, shared, found = self._covering(index, lookup) if alone else None, None, None
+        worth = self._worth(lookup, mine)
         try:
             limit = None
             if not self._forced:
-                if (why := self._unpaying(lookup, mine, covering=columns is not None)) is not None:
+                if (why := worth.refusal(lookup.estimate, covering=columns is not None)) is not None:
                     self._why.append(f"{index.name} would not pay: {why}")
                     return None
-                limit = self._limit(lookup.asked)
-            large = self._large(lookup, covering=columns is not None)
+                limit = worth.most(lookup.estimate.bytes)
+            large = self._large(lookup, worth, covering=columns is not None)
             if not asked_here and (columns is not None or large):
                 shared = lookup.shared(columns)
             if shared is None or not large:
@@ -292,10 +285,18 @@ class _Choice:
             index.name, max(answered, before.segments if before else 0), max(left, before.missing if before else 0)
         )
 
-    def _large(self, lookup: Lookup, *, covering: bool) -> bool:
+    def _large(self, lookup: Lookup, worth: Worth, *, covering: bool) -> bool:
         """Whether those who read the parts should ask: the result is large, or ``plan`` says so. Where its values are read too, sooner: nothing is pruned by it."""
-        most = self._limit(lookup.asked) if covering else DRIVER_HITS
-        return self._use == "plan" or (not self._forced and lookup.estimate.hits > most)
+        if self._use == "plan" or self._forced:
+            return self._use == "plan"
+        return lookup.estimate.hits > (worth.most(lookup.estimate.bytes) if covering else DRIVER_HITS)
+
+    def _worth(self, lookup: Lookup, mine: tuple[Expr, ...]) -> Worth:
+        """What the filter's columns are of the parts that the look-up answers for."""
+        head, asked = self._snapshot.head, lookup.asked
+        leading = {path[0] for conjunct in mine for path in columns(conjunct)} - {UNSURE}
+        share = len(leading) / max(len(head.schema.fields) if head.schema else 0, 1)
+        return Worth(int(self._parts["rows"].to_numpy()[asked].sum()), int(self._parts["bytes"].to_numpy()[asked].sum() * share))
 
     def _covering(self, index: IndexDefinition, lookup: Lookup) -> Schema | None:
         """The selected columns, where the index holds them all as they are asked for."""
@@ -313,31 +314,6 @@ class _Choice:
             if found.problem:
                 self._why.append(f"{index.name} cannot be read in part: {found.problem}")
         return self._covered[index.index_id]
-
-    def _limit(self, asked: Bools) -> int:
-        return max(LEAST_LIMIT, HITS_PER_BLOCK * self._blocks(asked))
-
-    def _blocks(self, asked: Bools) -> int:
-        return int(pc.sum(pc.list_value_length(self._parts["blocks"].filter(pa.array(asked)))).as_py() or 0)
-
-    def _unpaying(self, lookup: Lookup, mine: tuple[Expr, ...], *, covering: bool) -> str | None:
-        """Why the look-up would cost more than it saves, as far as can be told before; None where it should pay."""
-        estimate = lookup.estimate
-        rows, size = self._sum("rows", lookup.asked), self._sum("bytes", lookup.asked)
-        if estimate.hits > max(MOST_SHARE * rows, LEAST_LIMIT):
-            return f"the filter keeps about {min(100 * estimate.hits / max(rows, 1), 100):.0f} % of the rows"
-        if estimate.hits > self._limit(lookup.asked) and not covering:
-            return f"about {estimate.hits:,} rows lie in nearly every block"
-        if estimate.bytes <= CHEAP_BYTES:
-            return None
-        fields = self._snapshot.head.schema.fields if self._snapshot.head.schema else ()
-        leading = {path[0] for conjunct in mine for path in columns(conjunct)} - {UNSURE}
-        leaders = size * len(leading) / max(len(fields), 1)
-        saved = leaders * (1.0 if covering else exp(-estimate.hits / max(self._blocks(lookup.asked), 1)))
-        return None if estimate.bytes < saved else f"it would read {estimate.bytes:,} bytes to save about {int(saved):,}"
-
-    def _sum(self, name: str, asked: Bools) -> int:
-        return int(pc.sum(self._parts[name].filter(pa.array(asked))).as_py() or 0)
 
 
 def _legs(expr: Expr, function: str) -> list[Any]:

@@ -25,6 +25,7 @@ from tamis.index.define import PART, ROW, schemas_of
 from tamis.index.keep import refs_of
 from tamis.index.paths import UNSURE
 from tamis.index.shared import SharedLookup
+from tamis.index.worth import Estimate
 from tamis.read import ReadCounters, ReadSpec, block_evidence, evidence_of, read_part
 from tamis.state import Snapshot, Store
 from tamis.state.merge import stack
@@ -35,8 +36,6 @@ FEW_ROWS = 32_768
 """Entries that are read without asking first what they would cost."""
 SAMPLE = 32
 """Index parts whose blocks are looked at for an estimate."""
-EDGE = 16
-"""Hits that are expected of a block at the edge of a range: what an equality finds is not known before."""
 THREADS = 4
 
 
@@ -45,14 +44,6 @@ _manifests = Recent[pa.Table](8 * 2**20)
 
 class TooMany(Exception):
     """A look-up found more than it was allowed to."""
-
-
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """What a look-up would find and read."""
-
-    hits: int
-    bytes: int
 
 
 @dataclass
@@ -115,13 +106,13 @@ class Lookup:
 
     @cached_property
     def estimate(self) -> Estimate:
-        """From statistics of index parts and of their blocks. Reads footers."""
+        """From statistics of index parts and of their blocks: entries of blocks that match wholly, and one of each that may. Reads footers."""
         refs, _, _ = self._parts
         sure = [ref for ref in refs if ref.all_match]
         hits, size = sum(ref.rows for ref in sure), sum(ref.bytes for ref in sure)
         unsure = [ref for ref in refs if not ref.all_match]
         if sum(ref.rows for ref in unsure) <= FEW_ROWS:
-            return Estimate(hits + EDGE * len(unsure), size + sum(ref.bytes for ref in unsure))
+            return Estimate(hits + len(unsure), size + sum(ref.bytes for ref in unsure))
         looked = unsure[:: max(len(unsure) // SAMPLE, 1)][:SAMPLE]
         found = [self._blocks(ref) for ref in looked]
         scale = len(unsure) / max(len(looked), 1)
@@ -136,7 +127,7 @@ class Lookup:
         alive = ~decision.none
         every = decision.all & alive
         blocks = [int(b) for b in np.flatnonzero(alive)]
-        return Estimate(int(rows[every].sum()) + EDGE * int((alive & ~every).sum()), part.cost([*self._ids, PART, ROW], blocks))
+        return Estimate(int(rows[every].sum()) + int((alive & ~every).sum()), part.cost([*self._ids, PART, ROW], blocks))
 
     def run(self, limit: int | None) -> Candidates:
         """The candidates. Raises ``TooMany`` where there are more than ``limit``, and what reading raises."""
