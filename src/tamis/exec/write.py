@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
@@ -17,10 +17,12 @@ from tamis.exec.conform import conform
 from tamis.exec.order import Order
 from tamis.files import PartWriter, WriteOptions, create_part
 from tamis.files.formats import format_named
+from tamis.files.parquet.pages import PAGE_ROWS
 from tamis.files.parquet.statistics import NANS
 from tamis.files.spark_json import schema_json
 from tamis.state import Store, open_store
 from tamis.stats import Collector
+from tamis.stats.by_page import NOTE, PageStatistics
 from tamis.stats.packed import DROPPED, PACKED, packed
 from tamis.stats.path_rows import table_of
 from tamis.stats.trim import budget, trim
@@ -55,6 +57,8 @@ class WriteSpec:
     """What parts that are sorted together share."""
     folder: str = "data"
     """Where parts stand below the table's root."""
+    by_page: int = 0
+    """Of so many columns, the first ones, the file has statistics of every page."""
 
 
 def write_parts(batches: Iterable[pa.RecordBatch], spec: WriteSpec) -> Iterator[pa.Table]:
@@ -129,6 +133,7 @@ class _Part:
         self._writer: PartWriter = create_part(store, self._path, spec.format, to_arrow_schema(spec.schema), options)
         self._collector = Collector(spec.schema) if spec.collect else None
         self._order = Order(spec.schema, spec.cluster_by) if spec.cluster_by else None
+        self._pages = PageStatistics(replace(spec.schema, fields=spec.schema.fields[: spec.by_page]), PAGE_ROWS) if spec.by_page else None
         self._ordered = bool(spec.cluster_by)
         self._first: pa.RecordBatch | None = None
         self._last: pa.RecordBatch | None = None
@@ -143,6 +148,8 @@ class _Part:
         self._rows += len(block)
         if self._collector is not None:
             self._collector.update(block)
+        if self._pages is not None:
+            self._pages.update(block)
         if self._order is not None and self._ordered:
             # Looked at, not believed: whoever relies on the order later must be able to.
             joint = block.slice(0, 1) if self._last is None else pa.concat_batches([self._last, block.slice(0, 1)])
@@ -152,6 +159,8 @@ class _Part:
 
     def close(self) -> pa.Table:
         notes = {} if self._collector is None else {NANS: json.dumps(self._collector.nans())}
+        if self._pages is not None:
+            notes[NOTE] = self._pages.note()
         done = self._writer.close(notes)
         row = {
             "part_id": pa.array([self._id]),

@@ -101,3 +101,6 @@ class SealedPart:
 
     def statistics(self, ids: Collection[int]) -> pa.Table:
         return self._columns.statistics(ids)
+
+    def pages(self) -> pa.Table | None:
+        return None

@@ -140,5 +140,9 @@ class PartFile(Protocol):
         """What the file itself says of each block, as statistics columns of a manifest (``tamis.stats``), with ``rows``; of these column ids only."""
         ...
 
+    def pages(self) -> pa.Table | None:
+        """As ``statistics``, a row for each run of rows that can be read alone, in order; None where the file does not say."""
+        ...
+
     @property
     def io(self) -> IoCounters: ...

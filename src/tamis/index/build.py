@@ -98,6 +98,7 @@ def build_spec(store: Store, head: Head, index: IndexDefinition) -> BuildSpec:
         cluster_by=tuple((path[-1],) for path in index.columns),
         run_id=new_id(),
         folder=FOLDER,
+        by_page=len(index.columns),
     )
     columns = tuple(
         source(index, path, base) if path[-1] in index.by_path else Column(base.by_id[path[-1]].type, path, base.by_id[path[-1]].name)

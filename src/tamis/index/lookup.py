@@ -17,16 +17,17 @@ import pyarrow as pa
 
 from tamis.domain import Decision, decide
 from tamis.expr import Call, Column, Expr
-from tamis.files import PartRef, open_part
+from tamis.files import PartRef
 from tamis.files.recent import Recent
 from tamis.index.candidates import Bools, Candidates, Ints
 from tamis.index.cover import Coverage
 from tamis.index.define import PART, ROW, schemas_of
 from tamis.index.keep import refs_of
+from tamis.index.narrow import Narrowed, narrowed
 from tamis.index.paths import UNSURE
 from tamis.index.shared import SharedLookup
 from tamis.index.worth import Estimate
-from tamis.read import ReadCounters, ReadSpec, block_evidence, evidence_of, read_part
+from tamis.read import ReadCounters, ReadSpec, evidence_of, read_part
 from tamis.state import Snapshot, Store
 from tamis.state.merge import stack
 from tamis.types import Schema
@@ -34,6 +35,8 @@ from tamis.world import new_id
 
 FEW_ROWS = 32_768
 """Entries that are read without asking first what they would cost."""
+WHOLE_ROWS = 8_192
+"""Entries of an index part that are read faster than their pages are judged."""
 SAMPLE = 32
 """Index parts whose blocks are looked at for an estimate."""
 THREADS = 4
@@ -57,6 +60,8 @@ class Lookup:
     wanted: Bools
     now: tuple[int, int]
     counters: ReadCounters = field(default_factory=ReadCounters)
+    _narrowed: dict[str, Narrowed] = field(default_factory=dict, repr=False)
+    """Index parts that were looked into for the estimate."""
 
     @cached_property
     def schemas(self) -> Mapping[int, Schema]:
@@ -106,7 +111,7 @@ class Lookup:
 
     @cached_property
     def estimate(self) -> Estimate:
-        """From statistics of index parts and of their blocks: entries of blocks that match wholly, and one of each that may. Reads footers."""
+        """From statistics of index parts and of their pages: entries of pages that match wholly, and one of each that may. Reads footers."""
         refs, _, _ = self._parts
         sure = [ref for ref in refs if ref.all_match]
         hits, size = sum(ref.rows for ref in sure), sum(ref.bytes for ref in sure)
@@ -114,25 +119,22 @@ class Lookup:
         if sum(ref.rows for ref in unsure) <= FEW_ROWS:
             return Estimate(hits + len(unsure), size + sum(ref.bytes for ref in unsure))
         looked = unsure[:: max(len(unsure) // SAMPLE, 1)][:SAMPLE]
-        found = [self._blocks(ref) for ref in looked]
+        for ref in looked:
+            self._narrowed[ref.part_id] = self._narrow(ref, self.counters)
         scale = len(unsure) / max(len(looked), 1)
+        found = self._narrowed.values()
         return Estimate(hits + int(scale * sum(f.hits for f in found)), size + int(scale * sum(f.bytes for f in found)))
 
-    def _blocks(self, ref: PartRef) -> Estimate:
-        part = open_part(self.store, ref, self.schemas[ref.schema_id])
-        self.counters.bytes_leader += part.io.bytes
-        self.counters.requests += part.io.requests
-        rows = np.asarray(part.block_rows)
-        decision = decide(self._flat, block_evidence(part, ref, self.store.url, self._ids, self.schemas), now=self.now, reasons=False)
-        alive = ~decision.none
-        every = decision.all & alive
-        blocks = [int(b) for b in np.flatnonzero(alive)]
-        return Estimate(int(rows[every].sum()) + int((alive & ~every).sum()), part.cost([*self._ids, PART, ROW], blocks))
+    def _narrow(self, ref: PartRef, counters: ReadCounters) -> Narrowed:
+        """What is left of an index part; of one that is small, or matches wholly, the whole."""
+        if ref.all_match or ref.rows <= WHOLE_ROWS:
+            return Narrowed(ref, 1, ref.bytes)
+        return narrowed(self.store, ref, self.schemas, self._ids, self._flat, self.now, counters)
 
     def run(self, limit: int | None) -> Candidates:
         """The candidates. Raises ``TooMany`` where there are more than ``limit``, and what reading raises."""
         refs, entries, _ = self._parts
-        spec = self.spec()
+        spec = replace(self.spec(), block_statistics=False)  # pages have been judged
         places = {at: self._places(at) for at in self._used}
         found: list[tuple[Ints, Ints]] = []
         total = 0
@@ -140,7 +142,8 @@ class Lookup:
         def read(ref: PartRef, at: int) -> tuple[list[tuple[Ints, Ints]], ReadCounters]:
             counters, hits = ReadCounters(), 0
             out = []
-            for batch in read_part(ref, spec, counters):
+            left = (self._narrowed.get(ref.part_id) or self._narrow(ref, counters)).ref
+            for batch in () if left is None else read_part(left, spec, counters):
                 parts = places[at][batch.column(0).to_numpy()]
                 rows = batch.column(1).to_numpy().astype(np.int64)
                 live = parts >= 0

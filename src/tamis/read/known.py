@@ -19,6 +19,7 @@ LARGEST = 2**20
 """Bytes of statistics from which judging them takes so long that decoding does not matter."""
 
 _tables = Recent[tuple[pa.Table, tuple[Schema, ...], TableEvidence]](LIMIT)
+_pages = Recent[tuple[tuple[Schema, ...], pa.Int64Array, TableEvidence]](LIMIT)
 _blocks = Recent[tuple[tuple[Schema, ...], TableEvidence]](LIMIT)
 
 
@@ -32,6 +33,20 @@ def evidence_of(table: pa.Table, schemas: Mapping[int, Schema]) -> TableEvidence
         found = table, tuple(schemas.values()), TableEvidence(table, schemas)  # they are held, so that their ids stay theirs
         _tables.put(key, found, 2 * table.nbytes + 4096)
     return found[-1]
+
+
+def page_evidence(part: PartFile, ref: PartRef, url: str, schemas: Mapping[int, Schema]) -> tuple[pa.Int64Array, TableEvidence] | None:
+    """What an open part says of its pages, a row each, and how many rows each has; None where it says nothing."""
+    key = (url, ref.path, ref.bytes, ref.checksum, *map(id, schemas.values()))
+    found = _pages.get(key)
+    if found is None:
+        table = part.pages()
+        if table is None:
+            return None
+        table = table.append_column("schema_id", pa.array([ref.schema_id] * len(table), pa.int32()))
+        found = tuple(schemas.values()), table["rows"].combine_chunks(), TableEvidence(table, schemas)
+        _pages.put(key, found, 2 * table.nbytes + 4096)
+    return found[1:]
 
 
 def block_evidence(part: PartFile, ref: PartRef, url: str, ids: Collection[int], schemas: Mapping[int, Schema]) -> TableEvidence:

@@ -20,6 +20,7 @@ from tamis.files.parquet.statistics import block_statistics
 from tamis.files.protocol import IoCounters, PartRef, Piece
 from tamis.files.recent import Recent
 from tamis.files.source import PartSource, Stream, twice
+from tamis.stats.by_page import NOTE, pages_of
 from tamis.types import Schema
 
 PIECE_ROWS = 65_536
@@ -116,6 +117,10 @@ class ParquetPart:
 
     def statistics(self, ids: Collection[int]) -> pa.Table:
         return block_statistics(self._footer, self._layout, self._schema, ids)
+
+    def pages(self) -> pa.Table | None:
+        note = (self._footer.metadata or {}).get(NOTE.encode())
+        return None if note is None else pages_of(note, self._ref.rows)
 
     def _chunks(self, leaves: Sequence[int], blocks: Sequence[int]) -> Iterator[list[int]]:
         chunk: list[int] = []
