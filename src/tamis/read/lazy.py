@@ -115,7 +115,7 @@ class _Reader:
         self._meter.planned(end - first, int(skip[first:end].sum()), int(by_index[first:end].sum()))
         skip |= by_index
         skip[:first] = skip[end:] = True
-        for chunk in _chunks(blocks, skip, sure, self._part.stride, probe=bool(self._conjuncts) and self._gate.curious):
+        for chunk in _chunks(self._live.looked(blocks), skip, sure, self._part.stride, probe=bool(self._conjuncts) and self._gate.curious):
             if not self._conjuncts or sure[chunk[0]]:
                 yield from self._whole(chunk)
             elif (few := self._few(chunk)) or not self._gate.lazy(chunk):

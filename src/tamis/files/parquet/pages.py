@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterable, Sequence
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -49,12 +50,29 @@ def starts_in(footer: pq.FileMetaData) -> Ordinals:
     return starts
 
 
+class Chunk(NamedTuple):
+    """Where a column chunk stands in its file, and where the first of its pages is among all that are noted (-1: the note does not fit it)."""
+
+    rows: int
+    size: int
+    """Its bytes, the dictionary's among them."""
+    inflated: int
+    """The same before compression."""
+    begin: int
+    """The first data page."""
+    end: int
+    dictionary: int
+    """-1: it has none."""
+    first: int
+
+
 class Pages:
-    """The pages of one file's plain columns."""
+    """The chunks of one file, and the pages of its plain columns."""
 
     def __init__(self, footer: pq.FileMetaData, schema: pa.Schema) -> None:
-        self._footer, self._starts = footer, starts_in(footer)
+        self._footer, self.starts = footer, starts_in(footer)
         self._flat: dict[int, pa.Field] = {}
+        self._chunks: dict[tuple[int, int], Chunk] = {}
         leaf = 0
         for f in schema:
             width = _leaves(f.type)
@@ -62,41 +80,41 @@ class Pages:
                 self._flat[leaf] = f
             leaf += width
 
-    def readable(self, leaves: Sequence[int], blocks: Sequence[int]) -> dict[tuple[int, int], Ordinals] | None:
-        """Where the pages of each of these chunks begin, and where the last one ends; None where a chunk has to be read whole."""
-        found: dict[tuple[int, int], Ordinals] = {}
-        if not len(self._starts) or not all(leaf in self._flat for leaf in leaves):
-            return None
-        for block in blocks:
-            group = self._footer.row_group(block)
-            expected = -(-group.num_rows // PAGE_ROWS)
-            for leaf in leaves:
-                chunk = group.column(leaf)
-                begin = chunk.data_page_offset
-                end = (chunk.dictionary_page_offset or begin) + chunk.total_compressed_size
-                a, z = np.searchsorted(self._starts, (begin, end))
-                if z - a != expected or self._starts[a] != begin:
-                    return None
-                found[block, leaf] = np.append(self._starts[a:z], end)
+    def chunk(self, block: int, leaf: int) -> Chunk:
+        """As the footer says; looked up once."""
+        found = self._chunks.get((block, leaf))
+        if found is None:
+            found = self._chunks[block, leaf] = self._chunk(block, leaf)
         return found
+
+    def _chunk(self, block: int, leaf: int) -> Chunk:
+        group = self._footer.row_group(block)
+        said, rows = group.column(leaf), group.num_rows
+        begin, size, at = said.data_page_offset, said.total_compressed_size, said.dictionary_page_offset
+        at = -1 if at is None or at >= begin else at
+        end = (at if at >= 0 else begin) + size
+        a, z = np.searchsorted(self.starts, (begin, end)).tolist()
+        fits = leaf in self._flat and z - a == -(-rows // PAGE_ROWS) and z > a and int(self.starts[a]) == begin
+        return Chunk(rows, size, said.total_uncompressed_size, begin, end, at, a if fits else -1)
 
     def is_flat(self, leaf: int) -> bool:
         return leaf in self._flat
 
+    def readable(self, leaves: Sequence[int]) -> bool:
+        """Whether rows of all these columns may be read by pages."""
+        return bool(len(self.starts)) and all(leaf in self._flat for leaf in leaves)
+
     def field(self, leaf: int) -> pa.Field:
         return self._flat[leaf]
 
-    def dictionary(self, block: int, leaf: int) -> tuple[int, int] | None:
-        """Offset and length of a chunk's dictionary."""
-        chunk = self._footer.row_group(block).column(leaf)
-        at = chunk.dictionary_page_offset
-        return None if at is None or at >= chunk.data_page_offset else (at, chunk.data_page_offset - at)
 
-
-def runs_of(pages: Ordinals) -> list[tuple[int, int]]:
-    """The pages (rising) as runs: first, and one behind the last."""
-    cuts = np.flatnonzero(np.diff(pages) != 1) + 1
-    return [(int(run[0]), int(run[-1]) + 1) for run in np.split(pages, cuts)]
+def runs_in(rows: Ordinals, starts: Ordinals) -> Ordinals:
+    """How many pages, counted from the start of the file, the ``rows`` (rising) touch between each two of ``starts``; at the ends one more than there are."""
+    page = rows // PAGE_ROWS
+    touched = np.concatenate([[0], np.cumsum(np.diff(page, prepend=-1) != 0)])
+    cuts = np.searchsorted(rows, starts)
+    counts: Ordinals = np.diff(touched[cuts]) + (np.diff(cuts) > 0)
+    return counts
 
 
 def excerpt(fields: Sequence[pa.Field], groups: Iterable[tuple[int, Sequence[tuple[Octets, Sequence[Octets]]]]], codec: str) -> pa.Buffer:
@@ -104,7 +122,7 @@ def excerpt(fields: Sequence[pa.Field], groups: Iterable[tuple[int, Sequence[tup
     pieces: list[Octets] = [b"PAR1"]
     at = 4
     built, total = [], 0
-    head, kinds = _head(fields)
+    head, kinds = _head(tuple(fields))
     for rows, columns in groups:
         chunks = []
         for kind, name, (dictionary, pages) in zip(kinds, (f.name for f in fields), columns, strict=True):
@@ -120,7 +138,8 @@ def excerpt(fields: Sequence[pa.Field], groups: Iterable[tuple[int, Sequence[tup
     return pa.py_buffer(b"".join(pieces))
 
 
-def _head(fields: Sequence[pa.Field]) -> tuple[bytes, list[str]]:
+@lru_cache(256)
+def _head(fields: tuple[pa.Field, ...]) -> tuple[bytes, list[str]]:
     """The beginning of a footer, up to the end of the schema, as the library writes it for these columns; and their physical types."""
     sink = pa.BufferOutputStream()
     pq.ParquetWriter(sink, pa.schema(fields), store_schema=False, store_decimal_as_integer=True).close()

@@ -15,7 +15,7 @@ from tamis.files.corrupt import corrupt
 from tamis.files.parquet.excerpt import Excerpt
 from tamis.files.parquet.footer import CACHE_BYTES, Footer, footer_of
 from tamis.files.parquet.layout import Layout
-from tamis.files.parquet.pages import Pages
+from tamis.files.parquet.pages import PAGE_ROWS, Pages, runs_in
 from tamis.files.parquet.statistics import block_statistics
 from tamis.files.protocol import IoCounters, PartRef, Piece
 from tamis.files.recent import Recent
@@ -62,7 +62,7 @@ class ParquetPart:
         shape = _shapes.get(key)
         if shape is None:
             shape = self._shape()
-            _shapes.put(key, shape, footer.serialized_size)
+            _shapes.put(key, shape, 2 * footer.serialized_size)  # it learns where chunks are
         self._layout, self._pages, self._rows, self._starts = shape.layout, shape.pages, shape.rows, shape.starts
 
     @property
@@ -95,11 +95,13 @@ class ParquetPart:
         return self._source.io
 
     def read(self, columns: Sequence[int], blocks: Sequence[int], rows: Ordinals | None = None) -> Iterator[Piece]:
-        leaves = self._layout.select(columns)
+        leaves, looked = self._layout.select(columns), self._rows
         if rows is not None:
-            hit = np.diff(np.searchsorted(rows, self._starts)) > 0
-            blocks = [b for b in blocks if hit[b]]
-        for chunk in self._chunks(leaves, blocks):
+            hits = np.diff(np.searchsorted(rows, self._starts))
+            blocks = [b for b in blocks if hits[b]]
+            if self._pages.readable(leaves):
+                looked = np.minimum(runs_in(rows, self._starts) * PAGE_ROWS, self._rows)
+        for chunk in self._chunks(leaves, blocks, looked):
             if rows is None:
                 positions = np.concatenate([np.arange(self._starts[b], self._starts[b + 1]) for b in chunk])
                 yield Piece(chunk[0], positions, self._decode(leaves, chunk))
@@ -113,7 +115,7 @@ class ParquetPart:
 
     def cost(self, columns: Sequence[int], blocks: Sequence[int]) -> int:
         leaves = self._layout.select(columns)
-        return sum(self._footer.row_group(b).column(at).total_compressed_size for b in blocks for at in leaves)
+        return sum(self._pages.chunk(b, at).size for b in blocks for at in leaves)
 
     def statistics(self, ids: Collection[int]) -> pa.Table:
         return block_statistics(self._footer, self._layout, self._schema, ids)
@@ -122,17 +124,18 @@ class ParquetPart:
         note = (self._footer.metadata or {}).get(NOTE.encode())
         return None if note is None else pages_of(note, self._ref.rows)
 
-    def _chunks(self, leaves: Sequence[int], blocks: Sequence[int]) -> Iterator[list[int]]:
+    def _chunks(self, leaves: Sequence[int], blocks: Sequence[int], looked: Ordinals) -> Iterator[list[int]]:
+        """Blocks to decode together; of each block so many rows are decoded as ``looked`` says, at most."""
         chunk: list[int] = []
         rows = size = 0
         for block in blocks:
-            more = self._footer.row_group(block)
-            weight = sum(more.column(at).total_uncompressed_size for at in leaves)
-            if chunk and (rows + more.num_rows > PIECE_ROWS or size + weight > PIECE_BYTES):
+            more, whole = int(looked[block]), int(self._rows[block])
+            weight = sum(self._pages.chunk(block, at).inflated for at in leaves) * more // max(whole, 1)
+            if chunk and (rows + more > PIECE_ROWS or size + weight > PIECE_BYTES):
                 yield chunk
                 chunk, rows, size = [], 0, 0
             chunk.append(block)
-            rows, size = rows + more.num_rows, size + weight
+            rows, size = rows + more, size + weight
         if chunk:
             yield chunk
 
@@ -186,11 +189,8 @@ class ParquetPart:
         return array if known is None else convert(array, self._layout.prune(known, array.type, self._names), self._names)
 
     def _range(self, block: int, leaf: int) -> tuple[int, int]:
-        chunk = self._footer.row_group(block).column(leaf)
-        start = (
-            chunk.data_page_offset if chunk.dictionary_page_offset is None else min(chunk.dictionary_page_offset, chunk.data_page_offset)
-        )
-        return start, chunk.total_compressed_size
+        chunk = self._pages.chunk(block, leaf)
+        return chunk.end - chunk.size, chunk.size
 
 
 def _one(column: pa.ChunkedArray) -> pa.Array:
