@@ -21,15 +21,23 @@ from tamis.types.arrow import to_arrow_type
 
 
 def column_spec(column: Column, evidence: Evidence) -> tuple[Spec, bool]:
-    """What the column might be in each piece, and whether anything was known about it. A column itself never fails."""
-    top = _never_fails(unknown(column.type))
+    """What the column might be in each piece, and whether anything was known about it. A column itself never fails.
+
+    Evidence that has a place for it (``specs``) remembers: it is asked by every query.
+    """
     try:
-        found = evidence.column(column.ids)
-        if found is None:
-            return top, False
-        return _read(column.type, found, len(evidence), evidence.rows()), True
+        spec = _known(column, evidence)
     except Exception:  # noqa: BLE001  (a law: statistics that cannot be read are unknown)
-        return top, False
+        spec = None
+    return (_never_fails(unknown(column.type)), False) if spec is None else (spec, True)
+
+
+def _known(column: Column, evidence: Evidence) -> Spec | None:
+    remembered = getattr(evidence, "specs", {})
+    spec: Spec | None = remembered.get((column.ids, column.type))
+    if spec is None and (found := evidence.column(column.ids)) is not None:
+        spec = remembered[column.ids, column.type] = _lasting(_read(column.type, found, len(evidence), evidence.rows()))
+    return spec
 
 
 def element_spec(data_type: DataType, ids: tuple[int, ...], evidence: Evidence) -> tuple[Spec, bool]:
@@ -61,6 +69,13 @@ def size_spec(column: Column, evidence: Evidence) -> tuple[Spec, bool]:
         return replace(spec, lo=pc.coalesce(spec.lo, zero)), True
     except Exception:  # noqa: BLE001  (as above)
         return top, False
+
+
+def _lasting(spec: Spec) -> Spec:
+    """The spec, whose masks nobody can change."""
+    for mask in (spec.value, spec.null, spec.nan):
+        mask.setflags(write=False)
+    return spec
 
 
 def _never_fails(spec: Spec) -> Spec:

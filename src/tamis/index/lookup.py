@@ -23,7 +23,7 @@ from tamis.index.candidates import Bools, Candidates, Ints
 from tamis.index.cover import Coverage
 from tamis.index.define import PART, ROW, schemas_of
 from tamis.index.keep import refs_of
-from tamis.index.narrow import Narrowed, narrowed
+from tamis.index.narrow import WHOLE_ROWS, Narrowed, narrowed
 from tamis.index.paths import UNSURE
 from tamis.index.shared import SharedLookup
 from tamis.index.worth import Estimate
@@ -35,8 +35,6 @@ from tamis.world import new_id
 
 FEW_ROWS = 32_768
 """Entries that are read without asking first what they would cost."""
-WHOLE_ROWS = 8_192
-"""Entries of an index part that are read faster than their pages are judged."""
 SAMPLE = 32
 """Index parts whose blocks are looked at for an estimate."""
 THREADS = 4

@@ -21,6 +21,9 @@ from tamis.state import Store
 from tamis.state.deletions import vector
 from tamis.types import Schema
 
+WHOLE_ROWS = 8_192
+"""Entries of an index part that are read faster than their pages are judged."""
+
 
 @dataclass(frozen=True, slots=True)
 class Narrowed:

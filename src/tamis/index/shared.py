@@ -20,7 +20,10 @@ from tamis.errors import TamisError
 from tamis.files import PartRef
 from tamis.files.recent import Recent
 from tamis.index.candidates import Ints
+from tamis.index.define import PART, ROW
+from tamis.index.narrow import WHOLE_ROWS, narrowed
 from tamis.read import ReadCounters, ReadSpec, read_part
+from tamis.state import open_store
 from tamis.state.deletions import bitmap, ordinals
 from tamis.types import Schema
 from tamis.types.arrow import to_arrow_schema
@@ -126,10 +129,20 @@ class SharedLookup:
             _asking.pop(key, None)
         return found
 
+    def _narrowed(self, part: PartRef, cost: ReadCounters) -> PartRef | None:
+        """What is left of an index part by the statistics of its pages."""
+        if part.all_match or part.rows <= WHOLE_ROWS:
+            return part
+        spec, now = self.read, self.read.now_micros or 0
+        ids = {f.id for schema in spec.part_schemas.values() for f in schema} - {PART, ROW}
+        store = open_store(spec.url, spec.storage_options)
+        return narrowed(store, part, spec.part_schemas, ids, spec.conjuncts, (now, now), cost).ref
+
     def _read(self, at: int, counters: ReadCounters) -> Found:
         cost = ReadCounters()
         try:
-            batches = [batch for part in self.segments[at] for batch in read_part(part, self.read, cost)]
+            left = [ref for part in self.segments[at] if (ref := self._narrowed(part, cost)) is not None]
+            batches = [batch for part in left for batch in read_part(part, self.read, cost)]
         finally:
             counters.bytes_index += cost.bytes_leader + cost.bytes_follower
             counters.requests += cost.requests

@@ -123,14 +123,16 @@ class _Reader:
             else:
                 yield from self._lazily(chunk)
 
-    def _few(self, chunk: list[int]) -> bool:
+    def _few(self, chunk: Sequence[int]) -> bool:
         """Whether an index left so few rows that a second read of pages costs more than the columns of those that are no hits after all."""
         return self._spec.lazy == "auto" and self._live.few(chunk)
 
     def _judged(self, ref: PartRef, count: int) -> tuple[Mask, Mask]:
         """Which blocks hold no row that survives, and which only such rows, by the file's own statistics. They may be wrong about nothing, but they may be silent."""
         none, every = np.zeros(count, dtype=np.bool_), np.zeros(count, dtype=np.bool_)
-        if not self._conjuncts or not self._spec.block_statistics or count < 2:  # of a single block the manifest has said more already
+        if (
+            not self._conjuncts or not self._spec.block_statistics or count < 2 or self._few(range(count))
+        ):  # of a single block the manifest has said more already
             return none, every
         now = self._spec.now_micros
         try:

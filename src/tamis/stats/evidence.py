@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import reduce
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -36,6 +37,8 @@ class TableEvidence:
         self._decoder = Decoder(table)
         self._pieces = _schema_ids(table) if not isinstance(schema, Schema) or "schema_id" in table.column_names else None
         self._known: dict[tuple[int, ...], ColumnEvidence | None] = {}
+        self.specs: dict[Any, Any] = {}
+        """What the interpreter has made of columns."""
 
     def __len__(self) -> int:
         return len(self._decoder)

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 from tamis.files.corrupt import corrupt
 from tamis.files.parquet.writer import PART_ID
+from tamis.files.protocol import PartRef
 from tamis.files.recent import Recent
 from tamis.files.source import PartSource, twice
 
@@ -27,17 +28,22 @@ _MAGIC = b"PAR1"
 Footer: TypeAlias = pq.FileMetaData
 
 
-_cache = Recent[Footer](CACHE_BYTES)
+_cache = Recent[tuple[Footer, PartRef]](CACHE_BYTES)
+"""With the part as which each was checked."""
 
 
 def footer_of(source: PartSource) -> Footer:
     """The checked footer of a part. Raises ``CorruptData``."""
     found = _cache.get(source.key)
     if found is None:
-        found = twice(lambda: _read(source))
-        _cache.put(source.key, found, found.serialized_size)
-    _check(found, source)
-    return found
+        footer = twice(lambda: _read(source))
+        _cache.put(source.key, (footer, source.ref), footer.serialized_size)
+        return footer
+    footer, known = found
+    ref = source.ref
+    if (ref.part_id, ref.rows, ref.blocks) != (known.part_id, known.rows, known.blocks):
+        _check(footer, source)
+    return footer
 
 
 def _read(source: PartSource) -> Footer:
