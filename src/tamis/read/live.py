@@ -59,7 +59,8 @@ class LiveRows:
             return blocks
         runs = np.concatenate([[0], np.cumsum(np.diff(self._chosen // NEAR, prepend=-1) != 0)])
         cuts = np.searchsorted(self._chosen, self._starts)
-        return np.minimum((np.diff(runs[cuts]) + (np.diff(cuts) > 0)) * NEAR, blocks)
+        looked: Ordinals = np.minimum((np.diff(runs[cuts]) + (np.diff(cuts) > 0)) * NEAR, blocks)
+        return looked
 
     @property
     def emptied(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
