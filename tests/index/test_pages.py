@@ -150,3 +150,10 @@ def test_few_values_of_many_rows_each_are_looked_up(tmp_path: Path) -> None:
     chosen = ", ".join(map(str, random.choice(50_000, 100, replace=False).tolist()))
     report = same(table, f"k IN ({chosen})")
     assert (used(report), report.rows.matched) == ({"ik": (1, 0)}, 400)
+
+
+def test_a_part_of_which_few_rows_are_read_weighs_little(t: tamis.Table) -> None:
+    parts = t.scan("k = 7").plan().parts
+    assert len(parts) == 1
+    assert 0 < parts.weights[0] < parts.bytes / 20
+    assert t.scan("w = 3").plan().parts.weights.tolist() == [parts.bytes]

@@ -20,15 +20,17 @@ from tamis.types import Schema
 def look_up(
     snapshot: Snapshot, store: Store, conjuncts: Sequence[Expr], selected: Schema, sieved: Sieved, options: Options, now: tuple[int, int]
 ) -> Outcome:
-    """Asks the indexes; ``sieved`` then keeps what they leave, its parts with a column ``candidates``. Reads index data within bounds."""
+    """Asks the indexes; ``sieved`` then keeps what they leave, its parts with the columns ``candidates`` and ``candidate_rows``. Reads index data within bounds."""
     wanted = sieved.keep & ~sieved.all_match
     found = choose(snapshot, store, conjuncts, selected, sieved.parts, wanted, use=options.index_use, now=now)
     empty = found.candidates.empty & wanted
     if found.candidates.known.any():
         chosen: list[bytes | None] = [None] * len(sieved.parts)
+        counts = sieved.parts["rows"].to_numpy().copy()
         for part, rows in found.candidates.rows.items():
-            chosen[part] = rows.serialize()
+            chosen[part], counts[part] = rows.serialize(), len(rows)
         sieved.parts = sieved.parts.append_column("candidates", pa.array(chosen, pa.large_binary()))
+        sieved.parts = sieved.parts.append_column("candidate_rows", pa.array(counts, pa.int64()))
     segment = sieved.parts["segment"].to_numpy()
     before = np.unique(segment[sieved.keep])
     sieved.keep = sieved.keep & ~empty

@@ -79,6 +79,15 @@ class PartRefs(Sequence[PartRef]):
         return int(self.column("bytes").sum())
 
     @property
+    def weights(self) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """About how many bytes of each are read: where an index left few rows, of the pages that may hold them."""
+        sizes = self.column("bytes")
+        if "candidate_rows" not in self.table.column_names:
+            return sizes
+        share = np.minimum(self.column("candidate_rows") * _NEAR / np.maximum(self.column("rows"), 1), 1.0)
+        return np.maximum((sizes * share).astype(np.int64), 1)
+
+    @property
     def live_rows(self) -> np.ndarray[Any, np.dtype[np.int64]]:
         """How many rows of each are not deleted."""
         return self.column("rows") - self.column("deleted")
@@ -98,6 +107,8 @@ class PartRefs(Sequence[PartRef]):
 
 
 _SLICE = 1024
+_NEAR = 1024
+"""Rows that are read for the sake of one: a page."""
 _REF_COLUMNS = [
     "part_id",
     "path",

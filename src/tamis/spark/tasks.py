@@ -56,7 +56,7 @@ class Cut:
         self.sizes = sizes
         self._parts = _ordered(plan)
         self._proofs, self._shared = plan.proofs, plan.shared
-        weights = self._parts.column("bytes")
+        weights = self._parts.weights
         self._groups = grouped(weights, sizes)
         self._pieces = [1] * len(self._groups)
         if divisible and not plan.shared and len(weights) and (plan.spec.schema.fields or plan.spec.conjuncts):
