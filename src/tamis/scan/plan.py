@@ -85,7 +85,8 @@ class PartRefs(Sequence[PartRef]):
         if "candidate_rows" not in self.table.column_names:
             return sizes
         share = np.minimum(self.column("candidate_rows") * _NEAR / np.maximum(self.column("rows"), 1), 1.0)
-        return np.maximum((sizes * share).astype(np.int64), 1)
+        read: np.ndarray[Any, np.dtype[np.int64]] = np.maximum((sizes * share).astype(np.int64), 1)
+        return read
 
     @property
     def live_rows(self) -> np.ndarray[Any, np.dtype[np.int64]]:
