@@ -8,6 +8,7 @@ the followers are decoded and reduced to them. Memory is bounded by a few blocks
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
@@ -17,6 +18,7 @@ import pyarrow as pa
 from tamis.domain import decide
 from tamis.errors import CorruptData, InvalidInput
 from tamis.expr import Expr, supported, to_sql
+from tamis.expr.java import spark_decides
 from tamis.files import PartFile, PartRef, Piece, open_part
 from tamis.read.columns import Columns, split
 from tamis.read.conjunction import Conjunction
@@ -227,7 +229,7 @@ class _Reader:
             yield piece
 
     def _filtered(self, arrays: dict[int, pa.Array], length: int) -> Mask:
-        with self._meter.filtering(length):
+        with self._meter.filtering(length), spark_decides() if self._spec.errors == "keep" else nullcontext():
             keep, failed, error = self._filter.mask(arrays, length)
         if failed.any():
             if self._spec.errors == "raise":

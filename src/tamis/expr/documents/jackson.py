@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NoReturn
 
 from tamis.expr.documents.paths import Steps
+from tamis.expr.java import Unsure, unsure
 
 DEEPEST = 1000
 LONGEST_NUMBER = 1000
@@ -153,7 +154,9 @@ def _escaped(character: str) -> str:
 
 
 def java_double(value: float) -> str:
-    """The shortest text that reads as this double, in Java's form; infinities quoted, as Jackson does."""
+    """The shortest text that reads as this double, in Java's form; infinities quoted, as Jackson does. Raises ``Unsure`` where it is left to Spark."""
+    if unsure(value):
+        raise Unsure
     if math.isinf(value) or math.isnan(value):
         return '"NaN"' if math.isnan(value) else '"Infinity"' if value > 0 else '"-Infinity"'
     sign = "-" if math.copysign(1.0, value) < 0 else ""

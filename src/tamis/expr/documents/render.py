@@ -8,6 +8,8 @@ from typing import Any
 
 from tamis.expr.documents import variant as v
 from tamis.expr.documents.jackson import Malformed, java_double, quoted
+from tamis.expr.java import Unsure
+from tamis.expr.values import Mask, none_of
 
 
 def number(value: decimal.Decimal | float) -> str:
@@ -20,9 +22,16 @@ def number(value: decimal.Decimal | float) -> str:
     return "0" if text in {"-0", ""} else text
 
 
-def texts(found: v.Nodes) -> list[str | None]:
-    """Each value as JSON; None for one that holds something JSON has no form for, or is damaged."""
-    return [_safe(found, at, shape) for at, shape in zip(found.at.tolist(), found.shape.tolist(), strict=True)]
+def texts(found: v.Nodes) -> tuple[list[str | None], Mask]:
+    """Each value as JSON; None for one that holds something JSON has no form for, or is damaged. And which are left to Spark."""
+    out, left = list[str | None](), none_of(len(found))
+    for row, (at, shape) in enumerate(zip(found.at.tolist(), found.shape.tolist(), strict=True)):
+        try:
+            out.append(_safe(found, at, shape))
+        except Unsure:
+            out.append(None)
+            left[row] = True
+    return out, left
 
 
 def _safe(found: v.Nodes, at: int, shape: int) -> str | None:

@@ -12,8 +12,9 @@ import pyarrow.compute as pc
 
 from tamis.errors import InvalidInput
 from tamis.expr.functions.clock import HOUR, MINUTE, month_days
+from tamis.expr.java import LEFT_TO_SPARK, unsure
 from tamis.expr.tree import Call, Mode
-from tamis.expr.values import Datum, Evaluated, Mask, Numbers, blank, build, nulls, outcome, raw
+from tamis.expr.values import Datum, Evaluated, Mask, Numbers, any_set, blank, build, nulls, outcome, raw
 from tamis.expr.zones import DAY, SECOND, zone
 from tamis.types import BOOLEAN, DATE, DOUBLE, FLOAT, TIMESTAMP, TIMESTAMP_NTZ, Decimal
 from tamis.types.arrow import to_arrow_type
@@ -228,7 +229,11 @@ def by_decimal(call: Call, x: Datum) -> Evaluated:
             out.append(number if fits else None)
             infinite = isinstance(value, float) and number is not None and not number.is_finite()  # NULL in Spark, whatever the mode
             bad[row] = value is not None and not fits and not infinite
-    return outcome(pa.array(out, to_arrow_type(target)), bad, call.mode, _bad(call))
+    found = outcome(pa.array(out, to_arrow_type(target)), bad, call.mode, _bad(call))
+    left = any_set(unsure(raw(x), target.scale)) if pa.types.is_floating(x.type) else None
+    if left is None:
+        return found
+    return Evaluated(blank(found.values, left), left if found.failed is None else left | found.failed, found.error or LEFT_TO_SPARK)
 
 
 _DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")

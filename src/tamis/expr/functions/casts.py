@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tamis.expr import java
 from tamis.expr.catalogue import Bounds, Claim, Function, NaN, Partial, Signature, call, declare, sugar
 from tamis.expr.coerce import is_instant, is_numeric, is_text
 from tamis.expr.functions import cast_text
@@ -326,6 +327,8 @@ for _type in (BYTE, SHORT, INTEGER, LONG, FLOAT, DOUBLE, BOOLEAN, STRING, BINARY
 def _everywhere_alike(call_: Call, bounds: Bounds) -> Mask:
     """As printed by every release of Java; and not by today's date, which a time of day alone would take from the clock of whoever plans."""
     alike = _whole_numbers(call_, bounds)
+    if isinstance(call_.type, Decimal) and call_.args[0].type in _FLOATS:
+        return alike & java.alike(raw(bounds[0][0]), call_.type.scale) & java.alike(raw(bounds[0][1]), call_.type.scale)
     if call_.type != TIMESTAMP or not is_text(call_.args[0].type):
         return alike
     return alike & ~cast_text.of_today(bounds[0][0]) & ~cast_text.of_today(bounds[0][1])

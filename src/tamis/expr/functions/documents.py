@@ -12,8 +12,9 @@ from tamis.expr.catalogue import Function, Signature, declare
 from tamis.expr.coerce import is_text
 from tamis.expr.documents.jackson import Malformed, Pairs, compact, get, loose_document
 from tamis.expr.documents.paths import Steps, steps_of, text_of
+from tamis.expr.java import LEFT_TO_SPARK, Unsure
 from tamis.expr.tree import Call, Expr, Literal, Mode
-from tamis.expr.values import Datum, Evaluated, full, rows
+from tamis.expr.values import Datum, Evaluated, any_set, full, none_of, rows
 from tamis.types import BOOLEAN, BYTE, DOUBLE, FLOAT, INTEGER, LONG, SHORT, STRING, DataType, Struct
 from tamis.types.arrow import to_arrow_type
 
@@ -45,8 +46,14 @@ def _get_json_object(call: Call, args: list[Datum]) -> Evaluated:
 def _each(args: list[Datum], data_type: DataType, read: Callable[[str], Any]) -> Evaluated:
     """One document at a time: the parser is native, nothing else here is. Bytes that are no UTF-8 are no JSON."""
     texts = full(args[0], rows(args))
-    out = [None if t is None else read(t) for t in map(_text, texts.cast(pa.binary()).to_pylist())]
-    return Evaluated(pa.array([_storable(v) for v in out], to_arrow_type(data_type)))
+    out, left = [], none_of(len(texts))
+    for row, text in enumerate(map(_text, texts.cast(pa.binary()).to_pylist())):
+        try:
+            out.append(None if text is None else _storable(read(text)))
+        except Unsure:
+            out.append(None)
+            left[row] = True
+    return Evaluated(pa.array(out, to_arrow_type(data_type)), any_set(left), LEFT_TO_SPARK if left.any() else None)
 
 
 def _text(data: bytes | None) -> str | None:

@@ -22,6 +22,7 @@ from tamis.expr.documents.encode import encode
 from tamis.expr.documents.jackson import Malformed
 from tamis.expr.documents.paths import Steps, text_of
 from tamis.expr.functions.documents import known_steps, path_of
+from tamis.expr.java import unsure
 from tamis.expr.tree import Call, Column, Expr, Literal, Mode, Opaque
 from tamis.expr.values import Datum, Evaluated, Mask, any_set, full, none_of, rows
 from tamis.types import BOOLEAN, DATE, DOUBLE, FLOAT, LONG, STRING, TIMESTAMP, TIMESTAMP_NTZ, VARIANT, DataType, Decimal
@@ -96,13 +97,12 @@ def _kernel(call_: Call, args: list[Datum]) -> Evaluated:
 def _cast(call_: Call, found: v.Nodes) -> Evaluated:
     """Each kind by the cast of its own type, put together again."""
     kinds = found.kinds()
-    bad, pieces, places = none_of(len(found)), [], []
+    bad, left, pieces, places = none_of(len(found)), none_of(len(found)), [], []
     for kind in np.unique(kinds).tolist():
         if kind in (v.MISSING, v.NULL):
             continue
         rows_ = np.flatnonzero(kinds == kind)
-        values, failed = _of_kind(call_, found.take(rows_), kind)
-        bad[rows_] = failed
+        values, bad[rows_], left[rows_] = _of_kind(call_, found.take(rows_), kind)
         pieces.append(values)
         places.append(rows_)
     arrow = to_arrow_type(call_.type)
@@ -112,7 +112,7 @@ def _cast(call_: Call, found: v.Nodes) -> Evaluated:
     order = np.concatenate(places)
     index[order] = np.arange(len(order))
     out = pa.concat_arrays(pieces).take(pa.array(index, mask=index < 0))
-    failed_ = any_set(bad) if call_.mode is not Mode.TRY else None
+    failed_ = any_set(left if call_.mode is Mode.TRY else bad | left)
     return Evaluated(out, failed_, f"[INVALID_VARIANT_CAST] A VARIANT cannot be cast to {call_.type}." if failed_ is not None else None)
 
 
@@ -129,14 +129,21 @@ _SOURCE: dict[int, tuple[DataType, Callable[[v.Nodes], Any]]] = {
 }
 
 
-def _of_kind(call_: Call, found: v.Nodes, kind: int) -> tuple[Any, Mask]:
-    """Values of one kind as the call's type, NULL where there is none, and where that is a failure."""
+def _of_kind(call_: Call, found: v.Nodes, kind: int) -> tuple[Any, Mask, Mask]:
+    """Values of one kind as the call's type, NULL where there is none; where that is a failure; and where the value is left to Spark."""
+    if is_text(call_.type) and kind in (v.OBJECT, v.ARRAY, v.DOUBLE):
+        texts, left = render.texts(found)
+        out = pa.array(texts, pa.string())
+        out = pc.utf8_trim(out, '"') if kind == v.DOUBLE else out
+        return out, np.asarray(out.is_null()), left
+    left = unsure(v.fixed(found, "<f8"), call_.type.scale) if kind == v.DOUBLE and isinstance(call_.type, Decimal) else none_of(len(found))
+    return *_converted(call_, found, kind), left
+
+
+def _converted(call_: Call, found: v.Nodes, kind: int) -> tuple[Any, Mask]:
+    """By the cast of the kind's own type."""
     if kind == v.DECIMAL:
         return _decimals(call_, v.decimals(found))
-    if is_text(call_.type) and kind in (v.OBJECT, v.ARRAY, v.DOUBLE):
-        out = pa.array(render.texts(found), pa.string())
-        out = pc.utf8_trim(out, '"') if kind == v.DOUBLE else out
-        return out, np.asarray(out.is_null())
     if call_.type == TIMESTAMP and kind == v.LONG:
         return _seconds([seconds * 1_000_000 for seconds in v.longs(found).tolist()])
     if call_.type == TIMESTAMP and kind == v.DOUBLE:

@@ -1,0 +1,54 @@
+"""Texts of doubles that releases of Java print differently are left to Spark, where Spark is asked after us; and nothing is concluded from them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from tamis import expr
+from tamis.domain import decide
+from tamis.expr.java import alike, spark_decides
+from tamis.types import DOUBLE, Field, Schema
+from tests.domain.evidence_of import RowsEvidence
+from tests.expr.documents import SCHEMA as DOCUMENTS
+from tests.stats.test_paths import batch
+
+TEXTS = ['{"a": 2E23}', '{"a": 0.5}', '{"a": 7.9248121131225648E16}', '{"a": {"b": 1e-30}}', '{"a": 3}', '{"a": "2E23"}']
+LEFT = [True, False, True, True, False, False]
+DOUBLES = Schema((Field("x", DOUBLE, True, 1),))
+
+
+@pytest.mark.parametrize("text", ["get_json_object(s, '$.a') = '2.0E23'", "from_json(s, 'a STRING').a = '2.0E23'", "v:a::string = '2.0E23'", "try_variant_get(v, '$.a', 'string') = '2.0E23'"])  # fmt: skip
+def test_rows_are_left_to_spark(text: str) -> None:
+    one = batch(TEXTS)
+    columns = {f.id: one.column(i) for i, f in enumerate(DOCUMENTS.fields)}
+    keep, failed, _ = expr.filter_mask(expr.conjuncts(expr.parse(text, DOCUMENTS)), columns, len(TEXTS))
+    assert (keep.tolist(), failed.any()) == ([True, *[False] * 5], False), "nobody is asked after us: the shortest text"
+    with spark_decides():
+        keep, failed, _ = expr.filter_mask(expr.conjuncts(expr.parse(text, DOCUMENTS)), columns, len(TEXTS))
+    assert (keep.any(), failed.tolist()) == (False, LEFT)
+
+
+@pytest.mark.parametrize("how", ["cast", "try_cast"])
+def test_decimals_are_read_from_that_text(how: str) -> None:
+    values = [2e23, 0.5, 79248121131225650.0, 5e-324, 3.0, 123456789012345.6, 0.0, None]
+    tree = expr.parse(f"{how}(x AS DECIMAL(38, 8)) > 0", DOUBLES)
+    with spark_decides():
+        _, failed, _ = expr.filter_mask([tree], {1: pa.array(values)}, len(values))
+    assert failed.tolist() == [True, False, True, False, False, False, False, False]
+
+
+@pytest.mark.parametrize(("value", "wanted", "expected"), [(2e23, "199999999999999980000000", "some"), (2e23, "7", "some"), (1024.5, "7", "none"), (1e-12, "7", "none")])  # fmt: skip
+def test_nothing_is_concluded_from_them(value: float, wanted: str, expected: str) -> None:
+    """Java 17 reads 2E23 as 199999999999999980000000."""
+    piece: Any = pa.table({"x": [value]})
+    found = decide([expr.parse(f"cast(x AS DECIMAL(38, 8)) = {wanted}", DOUBLES)], RowsEvidence(DOUBLES, [piece]), strict=True)
+    assert found.none[0] == (expected == "none")
+
+
+def test_where_all_releases_agree() -> None:
+    assert alike([0.0, 1e-9, 1.5, 9e14, np.inf, np.nan]).all()
+    assert not alike([1e15, 5e-324, -2e23]).any()
