@@ -115,3 +115,13 @@ def test_names_that_lead_elsewhere(lake: Any, name: str) -> None:
 def test_what_cannot_be_is_refused_by_name(lake: Any, sql: str, condition: str, says: str) -> None:
     assert says in lake.refused(sql, condition)
     assert not (lake.folder / "db" / "t").exists()
+
+
+@pytest.mark.parametrize("columns", ["a INT, A INT", "s STRUCT<x: INT, X: INT>"])
+def test_names_that_differ_by_case_are_one_name(lake: Any, columns: str) -> None:
+    lake.sql("SET spark.sql.caseSensitive = true")
+    try:
+        assert "case does not tell them apart" in lake.refused(f"CREATE TABLE lake.db.t ({columns}) USING tamis", "DUPLICATE_COLUMN")
+    finally:
+        lake.sql("RESET spark.sql.caseSensitive")
+    assert not (lake.folder / "db" / "t").exists()

@@ -13,7 +13,8 @@ from tamis.spark.adapter import Bridge
 from tamis.spark.errors import unsupported
 from tamis.spark.types import from_spark
 from tamis.state import Head, next_schema
-from tamis.types import VARIANT, Array, Map, Schema, Struct
+from tamis.table.definition import checked_columns, clustering_key
+from tamis.types import Schema
 from tamis.world import new_id, world
 
 FORMAT = "tamis.format"
@@ -38,7 +39,7 @@ def definition(bridge: Bridge, info: Any) -> Definition:
         raise unsupported(f"USING {given['provider']}", "Write USING tamis, or leave it out.")
     if "location" in given and given.get("is_managed_location") != "true":
         raise unsupported("LOCATION", "A table lies in its catalog's folder: leave LOCATION out, or attach a catalog there.")
-    schema = from_spark(info.schema().json())
+    schema = checked_columns(from_spark(info.schema().json()))
     return Definition(schema, clustering(bridge, info.partitions()), user_properties(given), given.get("comment"), data_format(given))
 
 
@@ -77,18 +78,5 @@ def new_head(asked: Definition, names: Sequence[str], before: Head | None = None
         return head
     after = next_schema(head, asked.schema.assign_ids(head.highest_column_id))
     check_format(asked.format, after.schemas[-1])
-    return replace(after, cluster_by=tuple(_key(after.schemas[-1], path) for path in asked.cluster_by))
-
-
-def _key(schema: Schema, path: tuple[str, ...]) -> tuple[int, ...]:
-    found = schema.find(path)
-    kind = found[-1].type
-    if isinstance(kind, Array | Map | Struct) or kind == VARIANT:
-        name = ".".join(path)
-        raise InvalidInput(
-            f"Column {name!r} is {kind}, by which rows cannot be clustered.",
-            code="BAD_CLUSTERING",
-            name=name,
-            remedy="Choose a column of a plain type.",
-        )
-    return tuple(f.id for f in found)
+    keys = (clustering_key(after.schemas[-1].find(path), ".".join(path)) for path in asked.cluster_by)
+    return replace(after, cluster_by=tuple(keys))

@@ -72,6 +72,14 @@ def checked_schema(schema: pa.Schema, *, keep_ids: bool = False) -> Schema:
     return Schema(tuple(fields))
 
 
+def checked_columns(schema: Schema) -> Schema:
+    """``schema`` itself. Raises ``InvalidInput`` for a name that two columns have, and for a type that none can have, at any depth."""
+    _distinct(schema.fields)
+    for f in schema:
+        checked_field(f)
+    return schema
+
+
 def checked_field(field: Field) -> Field:
     """``field`` itself. Raises ``InvalidInput`` for a type that no column can have, at any depth."""
     _typed(field.type)
@@ -100,6 +108,11 @@ def clustering_column(schema: Schema, name: str) -> tuple[int, ...]:
         found = find(schema, name)
     except NotFound as error:
         raise NotFound(f"cluster_by: {error.message}", code=error.code, name=name, remedy=error.remedy) from error
+    return clustering_key(found, name)
+
+
+def clustering_key(found: Sequence[Field], name: str) -> tuple[int, ...]:
+    """The id path of the clustering column called ``name``, from the fields down to it. Raises ``InvalidInput`` for a type without an order."""
     kind: DataType = found[-1].type
     if isinstance(kind, Array | Map | Struct) or kind == VARIANT:
         raise InvalidInput(
