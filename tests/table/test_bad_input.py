@@ -1,5 +1,7 @@
 """Bad input of any kind: the right error, its code, the name of the thing, and a remedy; the table is as it was."""
 
+from datetime import timedelta
+
 import pandas as pd
 import pyarrow as pa
 import pytest
@@ -281,6 +283,28 @@ VERBS = {
     "compact by one name": (lambda t: t.compact(cluster_by="id"), "BAD_CLUSTERING", "id"),
     "a schema for a history": (lambda t: tamis.schema.check_migration(SCHEMA, SCHEMA), "BAD_SCHEMA", "schema"),
     "a reader that is none": (lambda t: tamis.schema.check_reader([SCHEMA], "id BIGINT"), "BAD_SCHEMA", "schema"),
+    "no history": (lambda t: tamis.schema.check_migration(None, SCHEMA), "BAD_SCHEMA", "history"),
+    "a dry run or not, who knows": (lambda t: t.vacuum(timedelta(0), dry_run=None), "BAD_OPTION", "dry_run"),
+    "a compaction that may be a dry run": (lambda t: t.compact(dry_run=0), "BAD_OPTION", "dry_run"),
+    "an evolution that may be a dry run": (lambda t: t.compare_and_evolve_schema(0, SCHEMA, dry_run="no"), "BAD_OPTION", "dry_run"),
+    "restore of no version": (lambda t: t.restore(None), "BAD_VERSION", "None"),
+    "restore below nothing": (lambda t: t.restore(-1), "BAD_VERSION", "-1"),
+    "changes since no version": (lambda t: t.changes(None), "BAD_VERSION", "None"),
+    "a comment that is no text": (lambda t: t.alter().set_comment("id", 5), "BAD_COLUMN", "id"),
+    "a new column's comment that is no text": (lambda t: t.alter().add_column("n", "INT", comment=[1]), "BAD_COLUMN", "n"),
+    "an update of one column twice": (lambda t: t.update({"name": "'x'", "NAME": "'y'"}), "DUPLICATE_COLUMN", "NAME"),
+    "an upsert of one column twice": (
+        lambda t: t.upsert(pa.table([[1], ["x"], ["y"]], names=["id", "name", "NAME"]), "id"),
+        "DUPLICATE_COLUMN",
+        "NAME",
+    ),
+    "a merge that sets one column twice": (
+        lambda t: t.merge(ROWS, "target.id = source.id").when_matched_update({"target.name": "'x'", "name": "'y'"}).execute(),
+        "DUPLICATE_COLUMN",
+        "name",
+    ),
+    "a guard by a size as text": (lambda t: t.explain("id = 1").guard(max_bytes="10MB"), "BAD_OPTION", "max_bytes"),
+    "a guard below nothing": (lambda t: t.explain("id = 1").guard(max_parts=-1), "BAD_OPTION", "max_parts"),
 }
 
 
@@ -297,3 +321,9 @@ def test_a_number_stands_for_itself(table):
     table.alter().add_column("n", "INT", default=5).commit()
     table.merge(ROWS, "target.id = source.id").when_matched_update({"n": 7}, condition="source.id = 1").execute()
     assert table.scan(None, ["id", "n"]).to_arrow().to_pydict() == {"id": [2, 1], "n": [5, 7]}
+
+
+def test_a_named_target_keeps_its_value_over_the_default(table):
+    table.alter().add_column("n", "INT", default=5).commit()
+    table.merge(pa.table({"id": [9]}), "target.id = source.id").when_not_matched_insert({"id": "source.id", "target.n": 7}).execute()
+    assert table.scan("id = 9", ["n"]).to_arrow().to_pydict() == {"n": [7]}

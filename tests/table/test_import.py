@@ -22,6 +22,11 @@ def test_the_embedded_path_needs_no_spark():
     assert (done.stdout.strip(), done.stderr) == ("False False", "")
 
 
+def test_the_command_line_starts_light():
+    done = run(f"import sys, tamis.cli; print([m for m in {HEAVY!r} if m in sys.modules])")
+    assert (done.stdout.strip(), done.stderr) == ("['typer']", "")
+
+
 def test_every_public_name_is_there():
     import tamis
 

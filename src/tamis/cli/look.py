@@ -9,7 +9,6 @@ import typer
 
 from tamis.cli.arguments import Json, Limit, Place, Select, Settings, Stored, Timestamp, Version, Where, names, pairs, point, size_in
 from tamis.cli.output import console, print_clustering, print_json, print_json_rows, print_rows, records, say
-from tamis.scan.render import counted
 
 SHOWN = 20
 """Rows that a person sees unless a limit says otherwise."""
@@ -29,6 +28,7 @@ def query(
 ) -> None:
     """Print the rows that a filter matches, read by the embedded scan (no Spark)."""
     import tamis
+    from tamis.scan.render import counted
 
     options = pairs(settings, "--set")
     most = limit if json or limit is not None else SHOWN + 1

@@ -9,10 +9,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from functools import cache
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
-import pyarrow as pa
 import typer
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 WIDE = 200
 """Columns of an output that is no terminal: tables are not cut to a screen nobody looks at."""
@@ -58,12 +60,16 @@ def print_json_rows(rows: Iterable[Mapping[str, Any]]) -> None:
 
 def records(rows: pa.Table | pa.RecordBatch) -> Iterator[dict[str, Any]]:
     """The rows as mappings; Arrow maps inside too, the empty ones with them."""
+    import pyarrow as pa
+
     nested = [field for field in rows.schema if pa.types.is_nested(field.type)]
     for row in rows.to_pylist():
         yield row | {field.name: _mapped(row[field.name], field.type) for field in nested}
 
 
 def _mapped(value: Any, kind: pa.DataType) -> Any:
+    import pyarrow as pa
+
     if value is None or not pa.types.is_nested(kind):
         return value
     if pa.types.is_map(kind):

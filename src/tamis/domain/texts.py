@@ -27,7 +27,8 @@ Ends = tuple[Datum, Datum]
 _WIDTH = 64
 """Bytes of a bound that are looked at."""
 _CHUNK = 65_536
-_CHARACTERS = pa.array([chr(c) for c in range(128)])
+_CHARACTERS = pa.StringArray.from_buffers(128, pa.py_buffer(np.arange(129, dtype=np.int32)), pa.py_buffer(bytes(range(128))))
+"""ASCII, one by one; made of bytes, as Arrow imports pandas to look at a list."""
 _CASES = {name: np.array([ord(change(chr(c))) for c in range(128)]) for name, change in {"lower": str.lower, "upper": str.upper}.items()}
 
 

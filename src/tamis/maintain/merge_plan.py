@@ -148,11 +148,15 @@ class _Binder:
         else:
             texts = dict(asked.values)
         if asked.action == "insert":
-            known = {name.lower() for name in texts}
+            known = {name.removeprefix("target.").lower() for name in texts}
             texts |= {f.name: f.write_default for f in self.target if f.write_default and f.name.lower() not in known}
         out = {}
         for name, text in texts.items():
             (column,) = self.target.find(name.removeprefix("target."))
+            if column.id in out:
+                raise InvalidInput(
+                    f"Column {column.name!r} is given twice.", code="DUPLICATE_COLUMN", name=column.name, remedy="Give every column once."
+                )
             out[column.id] = check_known(assigned(self._bound(parse_value, str(text)), column, self.options.timezone))
         return out
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tamis.errors import InvalidInput
+from tamis.scan.options import check_bound
 from tamis.scan.render import counted, reasons
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ def culprits(report: Report) -> str:
 
 def check_pruning(report: Report, max_parts: int | None, max_bytes: int | None) -> None:
     """Raises ``InvalidInput`` (``PRUNING_LOST``) where the parts left, or the bytes of their files, are more than allowed."""
+    check_bound("max_parts", max_parts, 0)
+    check_bound("max_bytes", max_bytes, 0)
     parts, size = report.parts["kept"], report.bytes["table"] - report.bytes["skipped"]
     over = []
     if max_parts is not None and parts > max_parts:

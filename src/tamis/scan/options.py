@@ -90,6 +90,14 @@ def check_properties(properties: Mapping[Any, Any]) -> dict[str, str]:
     return checked
 
 
+def check_bound(name: str, value: Any, least: int) -> None:
+    """Raises ``InvalidInput`` (``BAD_OPTION``) where ``value`` is neither None nor a number from ``least`` on."""
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or not value >= least):
+        raise InvalidInput(
+            f"{name} cannot be {value!r}.", code="BAD_OPTION", name=name, remedy=f"Give a number, {least} or more; None for no bound."
+        )
+
+
 def items(given: Any, name: str) -> list[tuple[Any, Any]]:
     """The entries of the mapping that the argument ``name`` is. Raises ``InvalidInput`` (``BAD_OPTION``) where it is none."""
     if not isinstance(given, Mapping):

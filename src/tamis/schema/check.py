@@ -112,7 +112,16 @@ def rows_fit(written: Schema, current: Schema) -> str | None:
 
 
 def _known(history: History, widen: bool) -> MigrationType:
-    return history if isinstance(history, MigrationType) else MigrationType.of(history, widen=widen)
+    if isinstance(history, MigrationType):
+        return history
+    if not isinstance(history, Iterable):
+        raise InvalidInput(
+            f"A history is a list of schemas, not {type(history).__name__}.",
+            code="BAD_SCHEMA",
+            name="history",
+            remedy="Give pyarrow schemas, oldest first; [] for none.",
+        )
+    return MigrationType.of(history, widen=widen)
 
 
 def _checked(given: pa.Schema) -> pa.Schema:

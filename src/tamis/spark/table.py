@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -15,8 +14,8 @@ from tamis.spark.adapter import Bridge
 from tamis.spark.index import Indexed
 from tamis.spark.metrics import Opening
 from tamis.spark.types import from_spark, to_spark
-from tamis.state import Head, Operation, Snapshot, Store, next_schema
-from tamis.table.definition import PENDING
+from tamis.state import Head, Operation, Snapshot, Store
+from tamis.table.definition import PENDING, checked_columns, with_columns
 from tamis.types import Schema
 
 _CATALOG = "org.apache.spark.sql.connector.catalog."
@@ -60,7 +59,7 @@ class SparkTable(Indexed):
     @staticmethod
     def held(bridge: Bridge, store: Store, snapshot: Snapshot, df: Any) -> SparkTable:
         """A table opened by path, about to take the rows of ``df``, which bring the schema if it has none yet."""
-        head = snapshot.head if snapshot.head.schema else with_schema(snapshot.head, from_spark(df._jdf.schema().json()))
+        head = snapshot.head if snapshot.head.schema else with_columns(snapshot.head, checked_columns(from_spark(df._jdf.schema().json())))
         return SparkTable(bridge, store, snapshot, (store.url,), head=head)
 
     @property
@@ -181,17 +180,3 @@ def clustering(bridge: Bridge, columns: Sequence[Any]) -> Any:
     package = "org.apache.spark.sql.connector.expressions."
     references = [bridge.new(package + "FieldReference", bridge.jvm.PythonUtils.toSeq(path)) for path in columns]
     return bridge.new(package + "ClusterByTransform", bridge.seq(references))
-
-
-def with_schema(head: Head, schema: Schema) -> Head:
-    """The head of a table that had no schema and now has this one; clustering names that waited for it are resolved."""
-    import json
-
-    from tamis.table.definition import clustering_column
-
-    after = next_schema(head, schema.assign_ids(head.highest_column_id))
-    given = after.schemas[-1]
-    properties = dict(head.properties)
-    waiting = json.loads(properties.pop(PENDING, "[]"))
-    keys = tuple(clustering_column(given, name) for name in waiting) or head.cluster_by
-    return replace(after, cluster_by=keys, properties=properties)

@@ -48,6 +48,7 @@ class Alter:
         ``default`` is SQL text (a number or boolean stands for itself), evaluated now for the rows there are, and by each later write for rows without a value. ``first`` and ``after`` are presentation.
         """
         path, default = self._path(name), sql_text(str(name), default)
+        comment = _comment(name, comment)
         made = checked_field(Field(path[-1], _type(type), nullable, comment=comment, write_default=default))
         if default is not None:
             value = default_scalar(default, made.type, path[-1])
@@ -85,7 +86,7 @@ class Alter:
         return self
 
     def set_comment(self, name: Name, comment: str | None) -> Alter:
-        self._alteration.comment(self._path(name), comment)
+        self._alteration.comment(self._path(name), _comment(name, comment))
         return self
 
     def move_column(self, name: Name, *, first: bool = False, after: str | None = None) -> Alter:
@@ -157,3 +158,9 @@ def _type(given: Any) -> DataType:
     raise InvalidInput(
         f"{given!r} is not a type.", code="BAD_TYPE", name=repr(given), remedy='Give an Arrow type, or SQL text such as "BIGINT".'
     )
+
+
+def _comment(name: Name, comment: Any) -> str | None:
+    if comment is not None and not isinstance(comment, str):
+        raise InvalidInput(f"A comment is text, not {comment!r:.100}.", code="BAD_COLUMN", name=str(name), remedy="Give text, or None.")
+    return comment

@@ -34,8 +34,16 @@ def new_head(schema: pa.Schema | None, cluster_by: Sequence[str], data_format: s
 
 
 def with_schema(head: Head, schema: pa.Schema) -> Head:
-    """The head of a table that had no schema and now has this one, all ids new; clustering names that waited for it are resolved."""
-    logical = logical_schema(schema).assign_ids(head.highest_column_id)
+    """``with_columns`` of an Arrow schema, whatever ids it has."""
+    return with_columns(head, logical_schema(schema))
+
+
+def with_columns(head: Head, schema: Schema) -> Head:
+    """The head of a table that had no schema and now has this one, all ids new; clustering names that waited for it are resolved.
+
+    Raises ``InvalidInput`` or ``NotFound`` naming what cannot be.
+    """
+    logical = schema.assign_ids(head.highest_column_id)
     check_format(head.format, logical)
     properties = dict(head.properties)
     names = json.loads(properties.pop(PENDING, "[]"))

@@ -17,6 +17,7 @@ from tamis.schema.registry import Evolution, check_next, identical, resolved
 from tamis.state import Head, Snapshot, Store, next_schema
 from tamis.table.alter import Alter
 from tamis.table.definition import checked_schema, logical_schema, with_schema
+from tamis.table.request import checked_flag
 from tamis.types import Field, Schema
 from tamis.types.arrow import to_arrow_schema
 from tamis.world import new_id
@@ -66,7 +67,7 @@ class Evolving:
         def plan(head: Head) -> Head:
             return head if _known(head, expected_schema_id, asked) is not None else _next(head, expected_schema_id, asked, new_schema)
 
-        if dry_run:
+        if checked_flag("dry_run", dry_run):
             return outcome(snapshot.head, plan(snapshot.head))
         after = evolve(self._store, snapshot, plan, operation_id=new_id())
         known = _known(after.head, expected_schema_id, asked)

@@ -9,7 +9,7 @@ from typing import Any
 from tamis.errors import InvalidInput
 from tamis.maintain import Asked, Progress, Result
 from tamis.maintain.merge_plan import BY_SOURCE, MATCHED, NOT_MATCHED
-from tamis.table.request import parse_texts
+from tamis.table.request import check_once, parse_texts
 
 Values = Mapping[str, Any]
 
@@ -70,7 +70,8 @@ def _check_condition(given: Any, name: str) -> None:
 
 
 def upsert_clauses(columns: list[str]) -> tuple[Asked, ...]:
-    """Update what is there, insert what is not, in the columns that the data has."""
+    """Update what is there, insert what is not, in the columns that the data has. Raises ``InvalidInput`` (``DUPLICATE_COLUMN``)."""
+    check_once(columns)
     values = {name: f"source.{quoted(name)}" for name in columns}
     return Asked(MATCHED, "update", None, values), Asked(NOT_MATCHED, "insert", None, values)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -88,7 +88,17 @@ def parse_texts(values: Any) -> dict[str, str]:
             name="values",
             remedy='Give SQL by column: {"price": "price * 2"}.',
         )
+    check_once(values)
     return {name: _text(name, value) for name, value in values.items()}
+
+
+def check_once(names: Iterable[str]) -> None:
+    """Raises ``InvalidInput`` (``DUPLICATE_COLUMN``) for a column that is named twice; case does not tell them apart."""
+    seen = set[str]()
+    for name in names:
+        if name.lower() in seen:
+            raise InvalidInput(f"Column {name!r} is given twice.", code="DUPLICATE_COLUMN", name=name, remedy="Give every column once.")
+        seen.add(name.lower())
 
 
 def sql_text(name: str, value: Any) -> str | None:
@@ -134,12 +144,18 @@ def checked_limit(limit: Any) -> int | None:
     raise InvalidInput(f"{limit!r} is not a limit.", code="BAD_LIMIT", name="limit", remedy="Give a whole number, 0 or more.")
 
 
-def check_bound(name: str, value: Any, least: int) -> None:
-    """Raises ``InvalidInput`` (``BAD_OPTION``) where ``value`` is neither None nor a number from ``least`` on."""
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or not value >= least):
-        raise InvalidInput(
-            f"{name} cannot be {value!r}.", code="BAD_OPTION", name=name, remedy=f"Give a number, {least} or more; None for no bound."
-        )
+def checked_version(version: Any) -> int:
+    """``version`` itself. Raises ``InvalidInput`` (``BAD_VERSION``) for what is no whole number from 0 on."""
+    if isinstance(version, bool) or not isinstance(version, int) or version < 0:
+        raise InvalidInput(f"{version!r} is not a version.", code="BAD_VERSION", name=str(version), remedy="Versions are 0, 1, 2, ….")
+    return version
+
+
+def checked_flag(name: str, value: Any) -> bool:
+    """``value`` itself. Raises ``InvalidInput`` (``BAD_OPTION``) for what is neither True nor False: what None or 0 asks for is anyone's guess."""
+    if not isinstance(value, bool):
+        raise InvalidInput(f"{name} cannot be {value!r}.", code="BAD_OPTION", name=name, remedy="Give True or False.")
+    return value
 
 
 def _bad_filter(what: str) -> InvalidInput:
@@ -159,7 +175,5 @@ def point(version: Any, timestamp: Any) -> dict[str, int]:
     if version is not None and timestamp is not None:
         raise InvalidInput("A version and a timestamp are given.", code="BAD_VERSION", name="version", remedy="Give one of them.")
     if version is not None:
-        if isinstance(version, bool) or not isinstance(version, int) or version < 0:
-            raise InvalidInput(f"{version!r} is not a version.", code="BAD_VERSION", name=str(version), remedy="Versions are 0, 1, 2, ….")
-        return {"version": version}
+        return {"version": checked_version(version)}
     return {} if timestamp is None else {"timestamp_micros": micros(timestamp)}

@@ -12,9 +12,10 @@ from tamis.expr import Expr
 from tamis.maintain import Changes, Compacted, CompactionPlan, Result, Vacuumed, Verification
 from tamis.maintain.space_filling_curve import layout_of
 from tamis.scan import Options
+from tamis.scan.options import check_bound
 from tamis.scan.selection import names_of
 from tamis.state import Head, Snapshot, Store
-from tamis.table.request import check_bound, parse_filter
+from tamis.table.request import checked_flag, checked_version, parse_filter
 
 
 class Tending:
@@ -55,7 +56,7 @@ class Tending:
         conjuncts = parse_filter(row_filter, snapshot.schema, options)[0]
         names = names_of(cluster_by, "cluster_by")
         layout = layout_of(snapshot.schema, curve, names) if names and snapshot.schema else None
-        if dry_run:
+        if checked_flag("dry_run", dry_run):
             return maintain.plan_compaction(self._store, snapshot, conjuncts, options, layout=layout, max_bytes=max_bytes)
         return maintain.compact(
             self._store,
@@ -74,10 +75,11 @@ class Tending:
     ) -> Vacuumed:
         """Removes, or by default only says, what no version of the last ``retention`` and no running write can need; versions before become unreadable.
 
-        Nothing younger than ``retention`` (a timedelta, or text such as ``7d``) goes: keep it above the longest write. Raises ``InvalidInput`` (``BAD_RETENTION``).
+        Nothing younger than ``retention`` (a timedelta, or text such as ``7d``) goes: keep it above the longest write. Raises ``InvalidInput`` (``BAD_RETENTION``; ``BAD_OPTION`` where
+        ``dry_run`` is not True or False).
         """
         self._writable()
-        return maintain.vacuum(self._store, maintain.retention_of(retention), dry_run=dry_run, progress=progress)
+        return maintain.vacuum(self._store, maintain.retention_of(retention), dry_run=checked_flag("dry_run", dry_run), progress=progress)
 
     def restore(self, version: int, *, allow_dropped_columns: bool = False) -> Result:
         """Brings back the rows of ``version`` under the current schema, by one commit.
@@ -86,7 +88,7 @@ class Tending:
         """
         self._writable()
         self._newest()
-        return maintain.restore(self._store, version, allow_dropped_columns=allow_dropped_columns)[1]
+        return maintain.restore(self._store, checked_version(version), allow_dropped_columns=allow_dropped_columns)[1]
 
     def verify(self, *, data: bool = True, progress: maintain.Progress | None = None) -> Verification:
         """Compares log, manifests, checksums and parts with each other; ``data``: also reads every part. What is wrong is in its ``problems``."""
@@ -98,7 +100,7 @@ class Tending:
         Raises ``NotFound`` (``VERSION_NOT_FOUND``) for a version that is not there (any more).
         """
         self._newest()
-        return maintain.changes(self._store, a, b)
+        return maintain.changes(self._store, checked_version(a), None if b is None else checked_version(b))
 
     def stream_writer(self, query: str | None = None) -> Any:
         """What ``writeStream.foreachBatch`` takes: appends each micro-batch exactly once, however often Spark repeats it.
