@@ -109,6 +109,7 @@ def test_names_that_lead_elsewhere(lake: Any, name: str) -> None:
         ("CREATE TABLE lake.db.t (a INT, b INTERVAL YEAR) USING tamis", "UNSUPPORTED_TYPE", "'b': Type interval year"),
         ("CREATE TABLE lake.db.t (a ARRAY<INT>) USING tamis CLUSTER BY (a)", "BAD_CLUSTERING", "'a' is array<int>"),
         ("CREATE TABLE lake.db.t (a INT) USING tamis TBLPROPERTIES ('tamis.read.lzy' = 'on')", "UNKNOWN_OPTION", "tamis.read.lzy"),
+        ("CREATE TABLE lake.db.t (`_tamis_position` INT) USING tamis", "RESERVED_NAME", "_tamis_position"),
         ("CREATE TABLE lake.db.t (a INT) USING tamis TBLPROPERTIES ('tamis.format' = 'csv')", "UNKNOWN_FORMAT", "csv"),
     ],
 )

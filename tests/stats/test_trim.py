@@ -122,3 +122,11 @@ def test_collecting_can_be_switched_off(tmp_path: Path) -> None:
     assert snapshot.table("paths", (), None, {1, 2}).num_rows == 0
     assert not [name for name in snapshot.parts(None, {1, 2}).column_names if name[0].isdigit()]
     assert table.scan("get_json_object(s, '$.id') = '7'").count() == 1
+
+
+def test_dates_that_python_has_not(tmp_path: Path) -> None:
+    far = pa.table({"d": pa.array([2_932_897, -800_000], pa.date32()), "t": pa.array([2**60, -(2**60)], pa.timestamp("us", tz="UTC"))})
+    made = tamis.create(tmp_path / "t", far.schema, properties={"tamis.stats.budget_bytes": "40"})
+    made.append(far)
+    assert made.scan("d > DATE'9999-12-31' AND t > TIMESTAMP'2026-01-01'").count() == 1
+    assert made.scan("d > DATE'9999-12-31' AND t < TIMESTAMP'2026-01-01'").count() == 0

@@ -303,6 +303,7 @@ VERBS = {
         "DUPLICATE_COLUMN",
         "name",
     ),
+    "a column named as a metadata column": (lambda t: t.alter().add_column("_tamis_Part", "INT").commit(), "RESERVED_NAME", "_tamis_Part"),
     "a guard by a size as text": (lambda t: t.explain("id = 1").guard(max_bytes="10MB"), "BAD_OPTION", "max_bytes"),
     "a guard below nothing": (lambda t: t.explain("id = 1").guard(max_parts=-1), "BAD_OPTION", "max_parts"),
 }

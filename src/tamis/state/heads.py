@@ -7,9 +7,13 @@ from dataclasses import replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tamis.errors import InvalidInput
 from tamis.schema import dropped_between
 from tamis.state.model import Head
 from tamis.types import Schema
+
+RESERVED = "_tamis_"
+"""How the names of the columns begin that say where a row stands; Spark finds them beside a table's own."""
 
 
 def next_schema(head: Head, schema: Schema) -> Head:
@@ -17,7 +21,18 @@ def next_schema(head: Head, schema: Schema) -> Head:
 
     A clustering column that is gone clusters no more. Sorted by (a, b, c) is sorted by (a, b) but not by (a, c): where a column was taken from between, the parts
     there are count as not in order (``ordered_now``) until they are compacted.
+
+    Raises ``InvalidInput`` (``RESERVED_NAME``) for a new column whose name a metadata column may have.
     """
+    before = set(head.schema.names) if head.schema else set[str]()
+    for name in schema.names:
+        if name.lower().startswith(RESERVED) and name not in before:
+            raise InvalidInput(
+                f"Column {name!r}: names that begin with {RESERVED!r} are metadata columns'.",
+                code="RESERVED_NAME",
+                name=name,
+                remedy="Choose another name.",
+            )
     given = replace(schema, schema_id=len(head.schemas))
     dropped = dropped_between(head.schema, given) if head.schema else ()
     live = (*(gone for gone in head.dropped if gone.parent == 0 or gone.parent in given.by_id), *dropped)

@@ -78,12 +78,10 @@ def _size(out: Trimmed) -> int:
 def _width(value: pa.Scalar) -> int:
     if not value.is_valid:
         return 0
-    plain = value.as_py()
-    return sum(map(_bytes, plain)) if isinstance(plain, list) else _bytes(plain)
-
-
-def _bytes(plain: object) -> int:
-    return len(plain) if isinstance(plain, str | bytes) else 8
+    if isinstance(value, pa.ListScalar):
+        return sum(map(_width, value))
+    # Of text and bytes (a kind of these to Arrow) alone is the Python value looked at: there are dates that Python has not.
+    return len(value.as_py()) if isinstance(value, pa.BinaryScalar) else 8
 
 
 def _path_size(path: str, found: PathStatistics) -> int:

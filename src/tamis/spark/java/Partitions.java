@@ -85,6 +85,7 @@ public final class Partitions {
             "spark.sql.parquet.int96AsTimestamp", "spark.sql.parquet.inferTimestampNTZ.enabled", "spark.sql.legacy.parquet.nanosAsLong"
         };
         for (int i = 0; i < flags.length; i++) hadoop.set(flags[i], conf.getConfString(flags[i]));
+        hadoop.setBoolean("parquet.page.verify-checksum.enabled", true);
         hadoop.setBoolean("spark.sql.parquet.fieldId.read.enabled", true);
         hadoop.setBoolean("spark.sql.parquet.fieldId.read.ignoreMissing", false);
         scala.reflect.ClassTag tag = scala.reflect.ClassTag$.MODULE$.apply(SerializableConfiguration.class);
