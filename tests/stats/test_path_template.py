@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tamis.stats import path_text
-from tamis.stats.path_rows import HI_EXACT, LO_EXACT, Paths
+from tamis.stats import path_text, path_variant
+from tamis.stats.path_rows import HI_EXACT, LO_EXACT, STRANGE, Paths
 from tests.expr.documents import DOCUMENTS
+from tests.stats.test_paths import variants
 
 NUMBERS = ["0", "-0", "7", "-7", "10", "12345678", "123456789", "999999999999999999", "-999999999999999999", "9223372036854775807", "9223372036854775808", "0.5", "-0.25", "99.99", "1.50", "0.1", "12345678.1234567", "123456789012345.5", "1e5", "1.5E-3", "true", "false", "null"]  # fmt: skip
 NO_NUMBERS = ["01", "-01", "00", "1.", ".5", "-", "", "+1", "1 2", "0x10", "tru", "nul", "truee", "NaN", "Infinity", "1.2.3", "--1", "1-1", "00.5", "1/2", "1:2", "{}", "[]", "1,2", "1}", "é", "\x7f"]  # fmt: skip
@@ -87,3 +88,24 @@ def test_documents_of_one_shape_are_not_parsed_one_by_one(monkeypatch: pytest.Mo
     found = path_text.paths_of(pa.array(texts))
     assert len(parsed) == 1
     assert (found["$.id"].long, found["$.user.price"].real) == ((0, 999), (0.0, 249.75))
+
+
+AWKWARD = ["", "a", "a\0", "a\0b", "é", "\x7f", "aaaaaaaa", "aaaaaaab", "aaaaaaaab", "a" * 31, "a" * 32, "a" * 33, "😀", "z" * 8, "z" * 9]
+
+
+@pytest.mark.parametrize("some", [AWKWARD[:1], AWKWARD[1:3], AWKWARD[6:], [s for s in AWKWARD if s.isascii() and "\0" not in s], AWKWARD])
+def test_the_ends_of_strings(some: list[str]) -> None:
+    """By their words as by their bytes, in either form of documents; a string that ends with a zero byte is not the one without."""
+    for order in (some, some[::-1]):
+        documents = [json.dumps({"k": i, "s": s}) for i, s in enumerate(order * 20)]
+        ordered = sorted(order, key=str.encode)
+        for found in (path_text.paths_of(pa.array(documents)), path_variant.paths_of(variants(documents))):
+            assert found["$.s"].string == (ordered[0], ordered[-1])
+            assert (found["$.s"].present, found["$.k"].long) == (len(documents), (0, len(documents) - 1))
+
+
+def test_text_in_a_variant_that_is_no_unicode_says_nothing() -> None:
+    good = variants([json.dumps({"s": s}) for s in ("aaaaaa", "bcdefg", "zzzzzz")])
+    for spoiled in (b"bc\xffefg", b"bcdef\x80"):
+        bad = pa.array([{**row, "value": row["value"].replace(b"bcdefg", spoiled)} for row in good.to_pylist()], good.type)
+        assert path_variant.paths_of(bad)["$"].kinds & STRANGE

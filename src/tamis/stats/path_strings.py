@@ -14,6 +14,12 @@ from tamis.stats.path_rows import STRING, PathStatistics
 
 _FIRST = np.array([2**64 - 2 ** (8 * (8 - count)) for count in range(9)], np.uint64)
 """By number: which bits of a word are the first so many bytes, the first byte highest."""
+_INSIDE = np.array([2 ** (8 * count) - 1 for count in range(9)], np.uint64)
+"""By number: the bits of the first so many bytes of a word, the first byte lowest."""
+_BEHIND = np.array([0x0101010101010101 & ~(2 ** (8 * count) - 1) for count in range(9)], np.uint64)
+"""And a one in every byte behind them."""
+_ONES, _TOPS = np.uint64(0x0101010101010101), np.uint64(0x8080808080808080)
+_PLAIN_WORDS = 4
 _LOOKS = 3
 """Words that are looked at before what is left is compared in whole."""
 
@@ -23,6 +29,23 @@ def texts(data: Data, begins: Ints, ends: Ints) -> PathStatistics:
     heads = _heads(data, begins, ends)
     low, high = (_extreme(data, begins, ends, heads, which) for which in ("min", "max"))
     return PathStatistics(STRING, len(begins), 0, string=(low, high))
+
+
+def plain(data: Data, begins: Ints, ends: Ints) -> bool:
+    """Whether the strings are short, lie in order within ``data``, and are ASCII without zero bytes, which ``texts`` relies on. Looks at every byte."""
+    if (begins[1:] < ends[:-1]).any() or begins[0] < 0 or ends[-1] > len(data) - 8:
+        return False
+    longest = int((ends - begins).max())
+    if longest > 8 * _PLAIN_WORDS:
+        return False
+    seen = np.uint64(0)
+    for word in range(0, longest, 8):
+        found = words(data, np.minimum(begins + word, ends))
+        here = np.clip(ends - begins - word, 0, 8)
+        found &= _INSIDE[here]
+        found |= _BEHIND[here]
+        seen |= np.bitwise_or.reduce((found - _ONES) | found)  # a zero byte and one above 127 both leave a highest bit
+    return not bool(seen & _TOPS)
 
 
 def _extreme(data: Data, begins: Ints, ends: Ints, heads: Words, which: str) -> str:

@@ -24,17 +24,28 @@ from tamis.stats.path_rows import (
     STRANGE,
     STRING,
     TRUE,
+    Paths,
     PathStatistics,
+    combined,
 )
+from tamis.stats.path_strings import plain, texts
 from tamis.stats.path_text import DEEPEST, MOST_PATHS
+
+LEAST, AT_ONCE = 1024, 2**21
+"""Values and bytes that are walked together: as many as stay in the cache (measured)."""
 
 
 def paths_of(column: pa.StructArray) -> dict[str, PathStatistics]:
     """The paths of a block's values. What cannot be decoded is nothing known, never an error."""
+    found: Paths = {}
+    count = max(LEAST, len(column) * AT_ONCE // max(column.nbytes, 1))
     try:
-        return _Walk().of(v.nodes(column))
+        for start in range(0, len(column) or 1, count):
+            now = _Walk().of(v.nodes(column.slice(start, count)))
+            found = combined(found, now) if found else now
     except (LookupError, ValueError, ArithmeticError, MemoryError, pa.ArrowException):
         return {ROOT: PathStatistics(STRANGE | INCOMPLETE, 0, None)}
+    return found
 
 
 class _Walk:
@@ -88,7 +99,7 @@ class _Walk:
             if len(groups) > 1:  # texts lie in ascending places
                 order = np.argsort(at)
                 rows, at = rows[order], at[order]
-            self._walk(v.Nodes(nodes.data, at, nodes.shape[rows], nodes.names), (*steps, key))
+            self._walk(v.Nodes(nodes.data, at, nodes.shape if len(rows) == len(nodes) else nodes.shape[rows], nodes.names), (*steps, key))
 
 
 def _leaf(nodes: v.Nodes, kind: int) -> PathStatistics:
@@ -97,14 +108,22 @@ def _leaf(nodes: v.Nodes, kind: int) -> PathStatistics:
         values = v.longs(nodes)
         return PathStatistics(LONG, count, 0, long=(int(values.min()), int(values.max())))
     if kind == v.STRING:
-        texts = v.texts(nodes)
-        texts.validate(full=True)
-        both = pc.min_max(texts)
-        return PathStatistics(STRING, count, 0, string=(both["min"].as_py(), both["max"].as_py()))
+        return _strings(nodes)
     if kind in (v.DOUBLE, v.DECIMAL):
         return _reals(nodes, kind)
     plain = {v.TRUE: TRUE, v.FALSE: FALSE, v.OBJECT: MAP, v.ARRAY: LIST}.get(kind, OTHER)
     return PathStatistics(plain, count, 0)
+
+
+def _strings(nodes: v.Nodes) -> PathStatistics:
+    starts, lengths = v.places(nodes)
+    ends = starts + lengths
+    if plain(nodes.data, starts, ends):
+        return texts(nodes.data, starts, ends)
+    values = v.slices(nodes.data, starts, lengths)
+    values.validate(full=True)
+    both = pc.min_max(values)
+    return PathStatistics(STRING, len(nodes), 0, string=(both["min"].as_py(), both["max"].as_py()))
 
 
 def _reals(nodes: v.Nodes, kind: int) -> PathStatistics:

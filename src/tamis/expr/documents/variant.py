@@ -40,7 +40,8 @@ def kind_of(header: int) -> int:
 
 
 _KINDS = np.array([kind_of(header) for header in range(256)], dtype=np.int8)
-_LONG_BITS = np.array([{3: 8, 4: 16, 5: 32}.get(header >> 2, 64) for header in range(256)], dtype=np.int64)
+_UNUSED_BITS = np.array([{3: 56, 4: 48, 5: 32}.get(header >> 2, 0) for header in range(256)], dtype=np.int64)
+"""Of the eight bytes behind an integer's header."""
 _WIDTHS = {LONG: {3: 1, 4: 2, 5: 4, 6: 8}, DECIMAL: {8: 4, 9: 8, 10: 16}}
 
 
@@ -61,8 +62,8 @@ class Nodes:
 
     def kinds(self) -> np.ndarray[Any, np.dtype[np.int8]]:
         """The kind of each value."""
-        found = _KINDS[_bytes(self.data, self.at)]
-        return np.where(self.at < 0, np.int8(MISSING), found) if (self.at < 0).any() else found
+        found = _KINDS.take(_bytes(self.data, self.at))
+        return np.where(self.at < 0, np.int8(MISSING), found) if len(self.at) and self.at.min() < 0 else found
 
     def take(self, rows: Ints | Bools) -> Nodes:
         return Nodes(self.data, self.at[rows], self.shape[rows], self.names)
@@ -227,8 +228,8 @@ def _arrays(found: Nodes, rows: Ints) -> Iterator[tuple[Ints, Ints, Ints, int, I
 
 def longs(found: Nodes) -> Ints:
     """The values of integers."""
-    width = _LONG_BITS[_bytes(found.data, found.at)]
-    return (_words(found.data, found.at + 1) << (64 - width)) >> (64 - width)
+    unused = _UNUSED_BITS.take(_bytes(found.data, found.at))
+    return (_words(found.data, found.at + 1) << unused) >> unused
 
 
 def fixed(found: Nodes, dtype: str) -> Any:
@@ -266,6 +267,12 @@ def small_decimals(found: Nodes) -> tuple[Ints, Ints, Bools]:
 
 def texts(found: Nodes) -> pa.Array:
     """The values of strings (or, of kind BINARY, bytes as text unchecked)."""
+    starts, lengths = places(found)
+    return slices(found.data, starts, lengths)
+
+
+def places(found: Nodes) -> tuple[Ints, Ints]:
+    """Where strings begin, and how many bytes they have."""
     header = _bytes(found.data, found.at)
     short = (header & 3) == 1
     lengths = np.where(short, header >> 2, 0).astype(np.int64)
@@ -274,7 +281,7 @@ def texts(found: Nodes) -> pa.Array:
         rest = ~short
         lengths[rest] = little(found.data, starts[rest], 4)
         starts = np.where(short, starts, starts + 4)
-    return slices(found.data, starts, lengths)
+    return starts, lengths
 
 
 def slices(data: Bytes, starts: Ints, lengths: Ints, kind: Any = None) -> pa.Array:
