@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+import command_line
 import which_filters
 
 from tamis import errors
@@ -93,7 +94,7 @@ def errors_page() -> str:
     return "\n".join(lines) + "\n"
 
 
-PAGES = {"errors.md": errors_page, "which-filters-skip.md": which_filters.page}
+PAGES = {"command-line.md": command_line.page, "errors.md": errors_page, "which-filters-skip.md": which_filters.page}
 
 if __name__ == "__main__":
     for name, make in PAGES.items():

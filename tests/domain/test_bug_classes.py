@@ -1,4 +1,4 @@
-"""The ways in which others skipped wrongly after shipping, by the number under which ``anchors/persist.md`` keeps them.
+"""The ways in which others skipped wrongly after shipping, numbered.
 
 Each test has an interior value outside what the endpoints say, and fails when that very bug is planted.
 """

@@ -1,4 +1,4 @@
-"""The 22 ways in which a careful team skipped wrongly after shipping (``anchors/persist.md``, section 2, B1 to B22): one check for each, and the bug itself.
+"""The 22 ways in which a careful team skipped wrongly after shipping (B1 to B22): one check for each, and the bug itself.
 
 Every check holds, and fails when its bug is planted: a check that could not fail would show nothing. Interior values lie outside what the ends say.
 Where theirs was a function or a type that Spark lacks (``date_bin``, ``interval × number``, leap seconds), the way is taken with what breaks the same claim here; where they met it in JSON

@@ -147,7 +147,7 @@ def test_what_is_out_of_order_is_put_in_order() -> None:
 
 
 def test_the_newest_schema_is_written_even_by_an_old_handle() -> None:
-    """De-evolving compaction (anchors, V2): a handle opened before a migration writes under the schema after it."""
+    """De-evolving compaction: a handle opened before a migration writes under the schema after it."""
     of = filled(3)
     old = tamis.open(of.path)
     schema = pa.schema([*of.schema, pa.field("extra", pa.int64())])

@@ -1,4 +1,4 @@
-"""``anchors/persist.md`` §1.7 and §2.3: what the makers of the seed shipped, and how it went wrong, each with a test."""
+"""What the makers of the seed shipped, and how it went wrong, each with a test."""
 
 from __future__ import annotations
 

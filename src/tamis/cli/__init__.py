@@ -1,4 +1,4 @@
-"""The command line: ``tamis create | ingest | query | explain | describe | history | demo``."""
+"""The command line ``tamis``; docs/command-line.md lists its commands."""
 
 from tamis.cli.app import main
 
