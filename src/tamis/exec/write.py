@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from tamis.exec.conform import conform
 from tamis.exec.order import Order
+from tamis.exec.shred import Shredder
 from tamis.files import PartWriter, WriteOptions, create_part
 from tamis.files.formats import format_named
 from tamis.files.parquet.pages import PAGE_ROWS
@@ -28,7 +29,6 @@ from tamis.stats.path_rows import table_of
 from tamis.stats.trim import budget, trim
 from tamis.stats.tuples import ends
 from tamis.types import Schema
-from tamis.types.arrow import to_arrow_schema
 from tamis.world import new_id
 
 PART_BYTES = 128 * 2**20
@@ -55,6 +55,8 @@ class WriteSpec:
     """Columns (by id) and paths whose statistics go last where the budget is short."""
     run_id: str = ""
     """What parts that are sorted together share."""
+    shred: tuple[tuple[int, str], ...] = ()
+    """Paths (column id, path) of documents whose values are kept apart (``files.leaves``)."""
     folder: str = "data"
     """Where parts stand below the table's root."""
     by_page: int = 0
@@ -130,7 +132,8 @@ class _Part:
         self._spec, self._id = spec, new_id()
         self._path = f"{spec.folder}/{self._id}.{format_named(spec.format).extension}"
         options = WriteOptions(part_id=self._id, schema_json=schema_json(spec.schema))
-        self._writer: PartWriter = create_part(store, self._path, spec.format, to_arrow_schema(spec.schema), options)
+        self._shredder = Shredder(spec.schema, spec.shred)
+        self._writer: PartWriter = create_part(store, self._path, spec.format, self._shredder.schema, options)
         self._collector = Collector(spec.schema) if spec.collect else None
         self._order = Order(spec.schema, spec.cluster_by) if spec.cluster_by else None
         self._pages = PageStatistics(replace(spec.schema, fields=spec.schema.fields[: spec.by_page]), PAGE_ROWS) if spec.by_page else None
@@ -144,7 +147,7 @@ class _Part:
         return self._writer.size
 
     def write(self, block: pa.RecordBatch) -> None:
-        self._writer.write(block)
+        self._writer.write(self._shredder.add(block))
         self._rows += len(block)
         if self._collector is not None:
             self._collector.update(block)
@@ -161,7 +164,7 @@ class _Part:
         notes = {} if self._collector is None else {NANS: json.dumps(self._collector.nans())}
         if self._pages is not None:
             notes[NOTE] = self._pages.note()
-        done = self._writer.close(notes)
+        done = self._writer.close(notes | self._shredder.notes)
         row = {
             "part_id": pa.array([self._id]),
             "path": pa.array([self._path]),

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.files.convert import Names, convert
+from tamis.files.leaves import extended, leaves_in
 from tamis.files.protocol import IoCounters
 from tamis.files.seal import Seal
 from tamis.files.sealed import Sealed
@@ -82,7 +83,8 @@ class SealedPart:
     """What the sealed formats have in common of a ``PartFile``: all but ``read``."""
 
     def __init__(self, source: Sealed, schema: Schema) -> None:
-        self._source, self._columns = source, NamedColumns(source.seal, schema)
+        self.leaves = leaves_in(source.seal.leaves)
+        self._source, self._columns = source, NamedColumns(source.seal, extended(schema, self.leaves))
 
     @property
     def block_rows(self) -> Sequence[int]:

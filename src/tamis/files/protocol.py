@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 import pyarrow as pa
 
+from tamis.files.leaves import Leaf
 from tamis.state.deletions import bitmap
 
 Vector = bytes
@@ -112,6 +113,11 @@ class PartFile(Protocol):
     @property
     def block_rows(self) -> Sequence[int]:
         """Rows of each block, in order."""
+        ...
+
+    @property
+    def leaves(self) -> tuple[Leaf, ...]:
+        """The paths of document columns that it keeps apart; their values are read by the ids of their fields."""
         ...
 
     @property

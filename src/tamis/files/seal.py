@@ -42,6 +42,8 @@ class Seal:
     """Bytes of each top-level column, by id, as Arrow data: what its share of the file is guessed by."""
     crcs: np.ndarray[Any, np.dtype[np.uint32]] = field(repr=False)
     statistics: pa.Table = field(repr=False)
+    leaves: str = ""
+    """Which paths of documents the file keeps apart (``files.leaves``)."""
 
     def pack(self) -> bytes:
         head = json.dumps(
@@ -52,6 +54,7 @@ class Seal:
                 "blocks": self.blocks,
                 "spans": self.spans,
                 "weights": {str(i): n for i, n in self.weights.items()},
+                **({"leaves": self.leaves} if self.leaves else {}),
             }
         ).encode()
         stream = io.BytesIO()
@@ -77,7 +80,9 @@ class Seal:
         crcs = np.frombuffer(body, "<u4", count, start)
         statistics = pa.ipc.open_stream(body[start + 4 * count :]).read_all()
         weights = {int(i): int(n) for i, n in head["weights"].items()}
-        return Seal(head["part"], head["size"], tuple(head["blocks"]), tuple(head["spans"]), weights, crcs, statistics)
+        return Seal(
+            head["part"], head["size"], tuple(head["blocks"]), tuple(head["spans"]), weights, crcs, statistics, str(head.get("leaves", ""))
+        )
 
 
 TAIL = 8 + len(MAGIC)
@@ -126,7 +131,7 @@ class SealingSink:
         """Nothing: whoever writes through a library closes when it is told to, and so on errors too."""
         self.closed = True
 
-    def seal(self, summary: Summary, options: WriteOptions, spans: Sequence[int]) -> WrittenFile:
+    def seal(self, summary: Summary, options: WriteOptions, spans: Sequence[int], leaves: str = "") -> WrittenFile:
         """Writes the seal and makes the file visible."""
         crcs = [*self._crcs, self._crc] if self._filled else self._crcs
         found = Seal(
@@ -137,6 +142,7 @@ class SealingSink:
             summary.weights,
             np.array(crcs, dtype=np.uint32),
             summary.statistics(),
+            leaves,
         )
         packed = found.pack()
         self._sink.write(packed)

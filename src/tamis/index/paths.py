@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from tamis.errors import InvalidInput, NotFound, TamisError
 from tamis.expr import Call, Column, Expr, Literal, Mode, evaluate, parse_value
-from tamis.expr.documents.paths import steps_of, text_of
+from tamis.expr.functions.documents import asked_path
 from tamis.state import IndexDefinition, IndexPath
 from tamis.types import BOOLEAN, STRING, VARIANT, DataType, Field, Schema, String
 from tamis.types.logical import type_from_json
@@ -50,7 +50,7 @@ def parsed(schema: Schema, text: str, at: int) -> tuple[tuple[int, ...], IndexPa
             name=text,
             remedy=f"Give a type: {text}::bigint.",
         )
-    said = canonical(call)
+    said = asked_path(call)
     assert said is not None
     return (*column.ids, FIRST - at), IndexPath(FIRST - at, said[1], json.dumps(call.type.to_json()))
 
@@ -76,23 +76,11 @@ def _call(schema: Schema, text: str) -> Call | None:
         if isinstance(error, NotFound) or error.code == "BAD_INDEX":
             raise
         return None
-    return found if isinstance(found, Call) and canonical(found) is not None else None
+    return found if isinstance(found, Call) and asked_path(found) is not None else None
 
 
 def _names(text: str) -> tuple[str, ...]:
     return Column(STRING, (), text).path
-
-
-def canonical(call: Expr) -> tuple[tuple[int, ...], str, DataType, str] | None:
-    """What a step into a document of a column asks for, in one form for all ways to say it; None where it is something else."""
-    if not isinstance(call, Call) or call.function not in {"get_json_object", "variant_get"} or len(call.args) != 2:
-        return None
-    column, path = call.args
-    if not isinstance(column, Column) or not isinstance(path, Literal) or not isinstance(path.value, str):
-        return None
-    steps = steps_of(path.value)
-    said = None if steps is None else text_of(steps)
-    return None if said is None else (column.ids, said, call.type, call.function)
 
 
 def split(text: str) -> list[str]:
@@ -153,7 +141,7 @@ def keyed(expr: Expr, index: IndexDefinition, schema: Schema) -> Expr:
     if not index.paths:
         return expr
     keys = {
-        canonical(source(index, path, schema)): path for path in index.columns if path[-1] in index.by_path and path[-2] in schema.by_id
+        asked_path(source(index, path, schema)): path for path in index.columns if path[-1] in index.by_path and path[-2] in schema.by_id
     }
     changed, met = _replaced(expr, keys)
     if not met or not unsure(index, schema):
@@ -162,7 +150,7 @@ def keyed(expr: Expr, index: IndexDefinition, schema: Schema) -> Expr:
 
 
 def _replaced(expr: Expr, keys: dict[Any, tuple[int, ...]]) -> tuple[Expr, bool]:
-    path = keys.get(canonical(expr))
+    path = keys.get(asked_path(expr))
     if path is not None:
         return Column(expr.type, path, f"c{path[-1]}"), True
     if not isinstance(expr, Call):

@@ -77,6 +77,7 @@ def write_spec(store: Store, head: Head, schema: Schema, options: Options) -> Wr
         collect=options.stats_collect,
         stats_bytes=options.stats_budget_bytes,
         keep=(*keep.named(options.stats_keep, schema), *keep.recent(store.url)),
+        shred=keep.paths_named(options.write_shred, schema),
         cluster_by=head.cluster_by,
         run_id=new_id(),
     )

@@ -29,11 +29,18 @@ _SUSPECTS = {
 
 
 def failure(
-    conjuncts: Sequence[Expr], arrays: Mapping[int, pa.Array], length: int, error: str | None, *, now_micros: int | None, where: str
+    conjuncts: Sequence[Expr],
+    arrays: Mapping[int, pa.Array],
+    length: int,
+    error: str | None,
+    *,
+    now_micros: int | None,
+    where: str,
+    told: Sequence[Expr] = (),
 ) -> InvalidInput:
-    """``FILTER_FAILED`` naming the first conjunct that fails on one of these rows, of which ``error`` is what it says."""
+    """``FILTER_FAILED`` naming the first conjunct that fails on one of these rows, of which ``error`` is what it says. ``told``: the conjuncts as they were written, where others are run."""
     at = next(n for n in range(1, len(conjuncts) + 1) if filter_mask(conjuncts[:n], arrays, length, now_micros=now_micros)[1].any())
-    conjunct = conjuncts[at - 1]
+    conjunct = (told or conjuncts)[at - 1]
     return InvalidInput(
         f"The filter {to_sql(conjunct)} fails on a row{where}: {error}",
         code="FILTER_FAILED",

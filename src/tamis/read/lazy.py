@@ -20,12 +20,14 @@ from tamis.errors import CorruptData, InvalidInput
 from tamis.expr import Expr, supported, to_sql
 from tamis.expr.java import spark_decides
 from tamis.files import PartFile, PartRef, Piece, open_part
+from tamis.files.leaves import extended
 from tamis.read.columns import Columns, split
 from tamis.read.conjunction import Conjunction
 from tamis.read.expected import expected
 from tamis.read.failure import failure
 from tamis.read.gate import Gate
 from tamis.read.known import block_evidence
+from tamis.read.leaves import through_leaves
 from tamis.read.live import LiveRows, Ordinals, counted, positioned
 from tamis.read.meter import Meter
 from tamis.read.spec import ReadCounters, ReadSpec
@@ -60,8 +62,9 @@ def read_part(ref: PartRef, spec: ReadSpec, counters: ReadCounters) -> Iterator[
     live = LiveRows(ref, part.block_rows)
     if ref.window is not None:
         counters.rows_total += live.within(*ref.window)
-    columns = split(part_schema, spec.schema, spec.part_schemas, conjuncts, partial(_apart, part))
-    reader = _Reader(part, live, spec, columns, conjuncts, meter)
+    asking = through_leaves(conjuncts, part.leaves)
+    columns = split(extended(part_schema, part.leaves), spec.schema, spec.part_schemas, asking, partial(_apart, part))
+    reader = _Reader(part, live, spec, columns, conjuncts, asking, meter)
     for batch in reader.batches(ref):
         for start in range(0, len(batch), spec.batch_rows):
             yield batch if len(batch) <= spec.batch_rows else batch.slice(start, spec.batch_rows)
@@ -98,14 +101,23 @@ def _schema_of(ref: PartRef, spec: ReadSpec) -> Schema:
 
 
 class _Reader:
-    """One pass over one open part."""
+    """One pass over one open part. ``asking``: the conjuncts as they are run, over leaves where it has some."""
 
-    def __init__(self, part: PartFile, live: LiveRows, spec: ReadSpec, columns: Columns, conjuncts: tuple[Expr, ...], meter: Meter) -> None:
-        self._live = live
+    def __init__(
+        self,
+        part: PartFile,
+        live: LiveRows,
+        spec: ReadSpec,
+        columns: Columns,
+        conjuncts: tuple[Expr, ...],
+        asking: tuple[Expr, ...],
+        meter: Meter,
+    ) -> None:
+        self._live, self._asking = live, asking
         self._part, self._spec, self._columns, self._conjuncts, self._meter = part, spec, columns, conjuncts, meter
         self._schema = to_arrow_schema(spec.schema)
         self._leader_ids, self._follower_ids = columns.ask(columns.leaders), columns.ask(columns.followers)
-        self._filter = Conjunction(conjuncts, spec.now_micros)
+        self._filter = Conjunction(asking, spec.now_micros)
         self._gate = Gate(spec.lazy, part, self._leader_ids, self._follower_ids)
 
     def batches(self, ref: PartRef) -> Iterator[pa.RecordBatch]:
@@ -234,7 +246,7 @@ class _Reader:
         if failed.any():
             if self._spec.errors == "raise":
                 now = self._spec.now_micros
-                raise failure(self._conjuncts, arrays, length, error, now_micros=now, where="")
+                raise failure(self._asking, arrays, length, error, now_micros=now, where="", told=self._conjuncts)
             keep |= failed
         return keep
 

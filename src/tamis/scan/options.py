@@ -38,6 +38,7 @@ class Options:
     scan_max_bytes: int | None = None
     scan_join_keys: bool = True
     write_part_bytes: int = 128 * 2**20
+    write_shred: tuple[str, ...] = ()
     schema_policy: str = "any"
     timezone: str = "UTC"
     ansi: bool = True
@@ -219,6 +220,7 @@ _SWITCHES: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "tamis.scan.max_bytes": ("scan_max_bytes", _size),
     "tamis.scan.join_keys": ("scan_join_keys", _flag),
     "tamis.write.part_bytes": ("write_part_bytes", _positive_size),
+    "tamis.write.shred": ("write_shred", _names),
     "tamis.schema.policy": ("schema_policy", _one_of("any", "forward")),
     "timezone": ("timezone", _zone),
     "ansi": ("ansi", _flag),

@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 
 from tamis.errors import TamisError
-from tamis.expr.documents.paths import Steps, steps_of, stored
+from tamis.expr.documents.paths import Steps, steps_of, stored, text_of
 from tamis.types import Schema, Struct
 
 Place = tuple[int, str]
@@ -41,7 +41,19 @@ def named(names: Sequence[str], schema: Schema) -> tuple[Place, ...]:
     return tuple(place for name in names if (place := _named(name, schema)) is not None)
 
 
+def paths_named(names: Sequence[str], schema: Schema) -> tuple[Place, ...]:
+    """As ``named``, each path with the positions that it says, as ``text_of`` writes it."""
+    found = (_steps_named(name, schema) for name in names)
+    said = ((place[0], text_of(place[1])) for place in found if place is not None)
+    return tuple((column, path) for column, path in said if path is not None)
+
+
 def _named(name: str, schema: Schema) -> Place | None:
+    found = _steps_named(name, schema)
+    return None if found is None else (found[0], stored(found[1]))
+
+
+def _steps_named(name: str, schema: Schema) -> tuple[int, Steps] | None:
     column, _, inner = name.partition(":")
     parts = column.split(".")
     for count in range(len(parts), 0, -1):
@@ -53,5 +65,5 @@ def _named(name: str, schema: Schema) -> Place | None:
         if below and isinstance(found.type, Struct):
             return None
         steps = steps_of(f"$.{below}" if below and not below.startswith("[") else f"${below}")
-        return None if steps is None else (found.id, stored(steps))
+        return None if steps is None else (found.id, steps)
     return None

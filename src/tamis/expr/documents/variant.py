@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tamis.expr.documents.paths import Steps
 
@@ -117,6 +118,40 @@ def cut_out(array: pa.StructArray, found: Nodes) -> pa.StructArray:
     there = found.at >= 0
     pieces = slices(found.data, np.where(there, found.at, offsets[:-1]), np.where(there, offsets[1:] - found.at, 0), pa.binary())
     return pa.StructArray.from_arrays([pieces, array.field("metadata")], fields=list(array.type), mask=pa.array(~there))
+
+
+def standalone(array: pa.StructArray, found: Nodes) -> tuple[pa.StructArray, bool]:
+    """The values of ``found``, at most one of each row of ``array``, as a column of documents of their own: a scalar without what stood around it. And whether all of them lie
+    within their rows; else they are damaged, and what is read of them here is not what is read there."""
+    values = array.field("value")
+    offsets = np.frombuffer(values.buffers()[1], np.int32)[values.offset : values.offset + len(array) + 1].astype(np.int64)
+    offsets -= offsets[0]
+    there = found.at >= 0
+    kinds = found.kinds()
+    nested = np.isin(kinds, (OBJECT, ARRAY, OTHER))
+    room = np.where(there, offsets[1:] - found.at, 0)
+    sizes = np.where(there, np.where(nested, room, _sizes(found)), 0)
+    sound = bool((~there | ((found.at >= offsets[:-1]) & (sizes <= room))).all())
+    pieces = slices(found.data, np.where(there, found.at, offsets[:-1]), sizes, pa.binary())
+    metadata = pc.if_else(pa.array(nested), array.field("metadata"), pa.scalar(NO_NAMES, pa.binary()))
+    return pa.StructArray.from_arrays([pieces, metadata], fields=list(array.type), mask=pa.array(~there)), sound
+
+
+NO_NAMES = b"\x01\x00\x00"
+"""Metadata without a key."""
+_SCALAR_BYTES = {0: 1, 1: 1, 2: 1, 3: 2, 4: 3, 5: 5, 6: 9, 7: 9, 8: 6, 9: 10, 10: 18, 11: 5, 12: 9, 13: 9, 14: 5, 15: 5, 16: 5}
+_BYTES_OF = np.array([1 + (h >> 2) if h & 3 == 1 else _SCALAR_BYTES.get(h >> 2, 1) for h in range(256)], dtype=np.int64)
+_LENGTH_FOLLOWS = np.array([h & 3 == 0 and h >> 2 in (15, 16) for h in range(256)])
+
+
+def _sizes(found: Nodes) -> Ints:
+    """The bytes of each scalar, its header among them."""
+    header = _bytes(found.data, found.at)
+    sizes = _BYTES_OF[header]
+    long = _LENGTH_FOLLOWS[header]
+    if long.any():
+        sizes[long] += little(found.data, found.at[long] + 1, 4)
+    return sizes
 
 
 def at_path(found: Nodes, steps: Steps) -> Nodes:

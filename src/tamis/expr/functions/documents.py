@@ -13,7 +13,7 @@ from tamis.expr.coerce import is_text
 from tamis.expr.documents.jackson import Malformed, Pairs, compact, get, loose_document
 from tamis.expr.documents.paths import Steps, steps_of, text_of
 from tamis.expr.java import LEFT_TO_SPARK, Unsure
-from tamis.expr.tree import Call, Expr, Literal, Mode
+from tamis.expr.tree import Call, Column, Expr, Literal, Mode
 from tamis.expr.values import Datum, Evaluated, any_set, full, none_of, rows
 from tamis.types import BOOLEAN, BYTE, DOUBLE, FLOAT, INTEGER, LONG, SHORT, STRING, DataType, Struct
 from tamis.types.arrow import to_arrow_type
@@ -31,6 +31,18 @@ def known_steps(call: Expr) -> Steps:
     steps = path_of(call.children)
     assert steps is not None
     return steps
+
+
+def asked_path(call: Expr) -> tuple[tuple[int, ...], str, DataType, str] | None:
+    """What a step into a document of a column asks for (column, path, type, function), in one form for all ways to say it; None where it is something else."""
+    if not isinstance(call, Call) or call.function not in {"get_json_object", "variant_get"} or len(call.args) != 2:
+        return None
+    column, path = call.args
+    if not isinstance(column, Column) or not isinstance(path, Literal) or not isinstance(path.value, str):
+        return None
+    steps = steps_of(path.value)
+    said = None if steps is None else text_of(steps)
+    return None if said is None else (column.ids, said, call.type, call.function)
 
 
 def _get(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature | None:  # noqa: ARG001

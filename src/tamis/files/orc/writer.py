@@ -12,6 +12,7 @@ import pyarrow as pa
 from pyarrow import orc
 
 from tamis.errors import InvalidInput
+from tamis.files.leaves import LEAVES
 from tamis.files.protocol import WriteOptions, WrittenFile
 from tamis.files.seal import SealingSink, Summary
 from tamis.files.stored import as_stored, stored_schema
@@ -84,12 +85,12 @@ class OrcPartWriter:
         if self._sink.size > before:
             self._end()
 
-    def close(self, notes: Mapping[str, str] | None = None) -> WrittenFile:  # noqa: ARG002  # its statistics know what the notes say
+    def close(self, notes: Mapping[str, str] | None = None) -> WrittenFile:
         if not self._rows:
             self._writer.write(self._schema.empty_table() if len(self._schema) else _rows(0))
         self._writer.close()
         self._end()
-        return self._sink.seal(self._summary, self._options, self._spans)
+        return self._sink.seal(self._summary, self._options, self._spans, (notes or {}).get(LEAVES, ""))
 
     def _end(self) -> None:
         self._summary.end()

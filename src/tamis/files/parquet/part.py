@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 
 from tamis.files.convert import Names, convert
 from tamis.files.corrupt import corrupt
+from tamis.files.leaves import LEAVES, Leaf, extended, leaves_in
 from tamis.files.parquet.excerpt import Excerpt
 from tamis.files.parquet.footer import CACHE_BYTES, Footer, footer_of
 from tamis.files.parquet.layout import Layout
@@ -33,7 +34,9 @@ Ordinals = np.ndarray[Any, np.dtype[np.int64]]
 def open_parquet(store: Any, ref: PartRef, schema: Schema) -> ParquetPart:
     """The part, its footer checked. ``schema`` is the one that it was written under. Raises ``CorruptData``."""
     source = PartSource(store, ref)
-    return ParquetPart(source, schema, footer_of(source))
+    footer = footer_of(source)
+    leaves = leaves_in((footer.metadata or {}).get(LEAVES.encode(), b"").decode("utf-8", "replace"))
+    return ParquetPart(source, extended(schema, leaves), footer, leaves)
 
 
 class _Shape:
@@ -53,7 +56,8 @@ _shapes = Recent[_Shape](CACHE_BYTES)
 class ParquetPart:
     """One open Parquet file (see ``PartFile``). Not for several threads at once."""
 
-    def __init__(self, source: PartSource, schema: Schema, footer: Footer) -> None:
+    def __init__(self, source: PartSource, schema: Schema, footer: Footer, leaves: tuple[Leaf, ...] = ()) -> None:
+        self.leaves = leaves
         self._source, self._ref, self._schema, self._footer = source, source.ref, schema, footer
         self._names = Names(schema)
         self._ranges = _Ranges(source)

@@ -17,6 +17,7 @@ from typing import Any
 import pyarrow as pa
 
 from tamis.errors import StoreUnavailable
+from tamis.files.leaves import LEAVES
 from tamis.files.protocol import WriteOptions, WrittenFile
 from tamis.files.seal import SealingSink, Summary
 from tamis.files.stored import as_stored, stored_schema
@@ -61,7 +62,7 @@ class VortexPartWriter:
             self._feed.put(pa.RecordBatch.from_arrays(columns, schema=self._schema))
             self._check()
 
-    def close(self, notes: Mapping[str, str] | None = None) -> WrittenFile:  # noqa: ARG002  # its statistics know what the notes say
+    def close(self, notes: Mapping[str, str] | None = None) -> WrittenFile:
         self._feed.end()
         self._thread.join()
         try:
@@ -71,7 +72,7 @@ class VortexPartWriter:
                     self._sink.write(piece)
         finally:
             shutil.rmtree(self._folder, ignore_errors=True)
-        return self._sink.seal(self._summary, self._options, ())
+        return self._sink.seal(self._summary, self._options, (), (notes or {}).get(LEAVES, ""))
 
     def abort(self) -> None:
         self._feed.end()
