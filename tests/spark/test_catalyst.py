@@ -229,11 +229,6 @@ def test_a_long_chain_does_not_nest(spark: Any, read: Callable[[str], Translatio
     assert condition.function == "or"
 
 
-def test_sql_is_kept_for_people(read: Callable[[str], Translation]) -> None:
-    (text,) = read("i > 3").sql
-    assert "i > 3" in text.replace("spark_catalog.", "")
-
-
 def test_text_that_is_no_unicode_is_opaque(spark: Any, read: Callable[[str], Translation]) -> None:
     filters = read("s = cast(X'FF61' AS STRING)").conjuncts
     assert any(isinstance(n, Opaque) for c in filters for n in c.walk())

@@ -78,12 +78,24 @@ def to_sql(expr: Expr) -> str:
 
 
 def short_sql(expr: Expr, limit: int = 120) -> str:
-    """``to_sql`` cut for a report."""
-    if isinstance(expr, Call) and expr.function == "in" and isinstance(expr.args[1], Literals) and len(expr.args[1].array) > 5:
-        array = expr.args[1].array
-        return f"{to_sql(expr.args[0])} IN ({to_sql(Literals(expr.args[1].type, array[:3]))}, … {len(array)} values)"
-    text = to_sql(expr)
+    """``to_sql`` cut for a report; of a long list only the first values are written at all."""
+    text = to_sql(_abridged(expr))
+    if isinstance(expr, Call) and expr.function == "in" and isinstance(expr.args[1], Literals) and len(expr.args[1].array) > _LISTED:
+        return text[1:-1]
     return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+_LISTED = 5
+"""Values of a list that a report shows, at most."""
+
+
+def _abridged(expr: Expr) -> Expr:
+    """``expr`` with long lists cut, for people."""
+    if isinstance(expr, Literals) and len(expr.array) > _LISTED:
+        return Opaque(expr.type, f"{to_sql(Literals(expr.type, expr.array[:3]))}, … {len(expr.array)} values")
+    if isinstance(expr, Call) and any(isinstance(node, Literals) for node in expr.walk()):
+        return replace(expr, args=tuple(_abridged(a) for a in expr.args))
+    return expr
 
 
 def _quoted(name: str) -> str:

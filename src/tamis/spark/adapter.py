@@ -55,6 +55,8 @@ class Bridge:
         self._helpers: dict[str, Any] = {}
         self._lock = threading.RLock()
         self._has: dict[str, bool] = {}
+        self._classes: dict[str, Any] = {}
+        self._constants: dict[tuple[str, str], Any] = {}
         self._tools = self.helper("Tools")
 
     @property
@@ -82,8 +84,13 @@ class Bridge:
     # --- objects ---
 
     def cls(self, name: str) -> Any:
-        """A Java class by its full name, for static members and ``new``; ``$`` separates inner classes."""
-        return getattr(self.jvm, name)
+        """A Java class by its full name, for static members and ``new``; ``$`` separates inner classes. Asking Py4J for one is a call to Java."""
+        found = self._classes.get(name)
+        if found is None:
+            found = getattr(self.jvm, name)
+            if type(found).__name__ == "JavaClass":  # a class that is not there is a package, and may be there later
+                self._classes[name] = found
+        return found
 
     def has(self, name: str) -> bool:
         """Whether this Spark has the class at all: interfaces come with releases."""
@@ -99,7 +106,10 @@ class Bridge:
         return getattr(self.cls(name + "$"), "MODULE$")
 
     def enum(self, name: str, value: str) -> Any:
-        return self.cls(name).valueOf(value)
+        """A constant of a Java enumeration: they never change, so each is asked for once."""
+        if (name, value) not in self._constants:
+            self._constants[name, value] = self.cls(name).valueOf(value)
+        return self._constants[name, value]
 
     def array(self, element: str, items: Iterable[Any]) -> Any:
         """A Java array of objects; ``element`` is the full name of the element class. Takes proxies, which Py4J's own arrays do not."""

@@ -20,7 +20,7 @@ from tamis.scan.render import summary
 from tamis.spark import native
 from tamis.spark.adapter import Bridge
 from tamis.spark.catalyst import Translation
-from tamis.spark.estimate import share
+from tamis.spark.estimate import read_share, share
 from tamis.spark.joins import INTERFACE, Handover, Narrowed, execution, few, key_columns, key_conjuncts
 from tamis.spark.metrics import Ledger, Opening, Planned, ledger, scan_id
 from tamis.spark.pushed import NOTHING, Pushed, foremost, pays
@@ -116,7 +116,7 @@ class Scan:
         self.obstacle = self.pushed.obstacle or native.obstacle(self.plan, selected, filtered=bool(filters.conjuncts) and not every)
         if self.keyed and self.native:
             self.obstacle = "the keys of a join come"
-        self.cut = Cut(self.plan, self._sizes, divisible=self.obstacle is not None)
+        self.cut = self._cut(self.plan)
         self.bytes, self.rows = self._sizes_of(self.plan)
         table = source.store.url, source.snapshot.head.table_id, source.snapshot.version
         self._key = (*table, selected, filters.conjuncts, options, self.placed, self.pushed, self.keyed)
@@ -138,6 +138,11 @@ class Scan:
             measured=frozenset(f.id for f in self.selected) if self.pushed.aggregation else frozenset(),
             errors="raise" if self.pushed.owned else "keep",
         )
+
+    def _cut(self, plan: Plan) -> Cut:
+        lazy = not self.native and self.options.read_lazy != "off"
+        read = read_share(self.selected, plan.spec.conjuncts, self.source.schema, lazy=lazy)
+        return Cut(plan, self._sizes, share=read, divisible=not self.native)
 
     def _tell_reader(self, plan: Plan) -> None:
         if self.native:
@@ -190,7 +195,7 @@ class Scan:
         """Once, when the scan is first run and not when it is explained."""
         if not self._looked and self.pushed.order:
             self.plan = foremost(self.plan, share(Schema(tuple(by.field for by in self.pushed.order)), self.source.schema))
-            self.cut = Cut(self.plan, self._sizes, divisible=True)
+            self.cut = self._cut(self.plan)
             self.register(self.java_key)
         self._looked = True
 
@@ -255,7 +260,7 @@ class Scan:
 
     # --- SupportsRuntimeV2Filtering ---
 
-    def filterAttributes(self) -> list[Any]:  # noqa: N802
+    def filterAttributes(self) -> Any:  # noqa: N802
         return key_columns(self._owner, self.selected) if self.options.scan_join_keys else []
 
     def filter(self, predicates: Any) -> None:
@@ -278,7 +283,7 @@ class Scan:
         plan = self._planned((*self.filters.conjuncts, *keys), options)
         plan.report.joined(self.plan.report)
         self._tell_reader(plan)
-        made = Narrowed(scan_id(), keys, plan, Cut(plan, self._sizes, divisible=not self.native))
+        made = Narrowed(scan_id(), keys, plan, self._cut(plan))
         size, rows = self._sizes_of(plan)
         self._ledger.narrow(self.java_key, execution(), Planned(made.name, plan.report, len(made.cut), size, rows, self.native))
         return made

@@ -33,10 +33,9 @@ _MODES = {"ANSI": Mode.ANSI, "TRY": Mode.TRY, "LEGACY": Mode.LEGACY}
 
 @dataclass(frozen=True, slots=True)
 class Translation:
-    """Filters as Spark handed them over. ``conjuncts`` are in running order; ``sql`` is Spark's text of each filter, in Spark's order."""
+    """Filters as Spark handed them over, in running order."""
 
     conjuncts: tuple[Expr, ...]
-    sql: tuple[str, ...]
 
 
 def translate(text: str, schema: Schema) -> Translation:
@@ -47,13 +46,13 @@ def translate(text: str, schema: Schema) -> Translation:
         found = [_settled(c) for tree in content["trees"] for c in conjuncts(reader.expression(tree))]
     except RecursionError:
         return unknown(schema, "a filter nested too deeply")
-    return Translation(tuple(sorted(found, key=_is_null_check)), tuple(content["sql"]))  # sorting is stable
+    return Translation(tuple(sorted(found, key=_is_null_check)))  # sorting is stable
 
 
 def unknown(schema: Schema, text: str) -> Translation:
     """What is known of a filter that could not be read at all: it may do anything with any column."""
     every = tuple(expr.bound(schema, (f.id,)) for f in schema)
-    return Translation((Opaque(t.BOOLEAN, text, every),), (text,))
+    return Translation((Opaque(t.BOOLEAN, text, every),))
 
 
 def _is_null_check(tree: Expr) -> bool:

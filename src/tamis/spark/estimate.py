@@ -1,7 +1,10 @@
-"""How much of a row some columns are: what Spark's optimiser is told when it asks how large a pruned scan is."""
+"""How much of a row some columns are: what Spark's optimiser is told when it asks how large a pruned scan is, and how large tasks are made."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from tamis.expr import Expr, columns
 from tamis.types import (
     BINARY,
     BOOLEAN,
@@ -44,3 +47,16 @@ def width(data_type: DataType) -> int:
 def share(selected: Schema, of: Schema) -> float:
     """The part of a row of ``of`` that ``selected`` is, between 0 and 1."""
     return min(1.0, (_ROW + width(selected.as_struct())) / (_ROW + width(of.as_struct())))
+
+
+_SURVIVE = 0.25
+"""Share of rows of which a lazy reader reads the followers, at most: where more survive it reads all columns at once."""
+
+
+def read_share(selected: Schema, conjuncts: Sequence[Expr], of: Schema, *, lazy: bool) -> float:
+    """The part of a row of ``of`` that is likely to be read: of a filter's columns all, of the others what a lazy reader reads before it changes its mind."""
+    named = {ids[0] for c in conjuncts for ids in columns(c)}
+    leaders = Schema(tuple(f for f in of if f.id in named))
+    followers = Schema(tuple(f for f in selected if f.id not in named))
+    rest = share(followers, of) if followers.fields else 0.0
+    return min(1.0, (share(leaders, of) + rest * _SURVIVE) if named and lazy else share(leaders, of) + rest)

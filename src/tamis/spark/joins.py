@@ -31,12 +31,12 @@ TASK_BYTES = 2**18
 """Keys travel with every task. Larger sets prune parts and look up indexes, and leave rows to Spark's join."""
 
 
-def key_columns(owner: Bridge, schema: Schema) -> list[Any]:
+def key_columns(owner: Bridge, schema: Schema) -> Any:
     """References to the columns whose keys can prune. Without floats: what a join calls equal there is not what a list does."""
     if not owner.pinned:
         return []
-    column = owner.cls("org.apache.spark.sql.connector.expressions.FieldReference").column
-    return [column(f.name) for f in schema if _has_order(f.type)]
+    names = [f.name for f in schema if _has_order(f.type)]
+    return owner.helper("JoinKeys").columns("\0".join(names)) if names else []
 
 
 def _has_order(kind: DataType) -> bool:

@@ -57,7 +57,7 @@ class Builder:
         schemas = source.snapshot.head.schemas
         self._moved = any(i < len(schemas) and schemas[i].fields != source.schema.fields for i in self._analysed)
         self._text: str | None = ""
-        self._filters = Translation((), ())
+        self._filters = Translation(())
         self._selected = source.schema
         self._required: Any = None
         self._placed = False
@@ -168,7 +168,7 @@ class Builder:
     def _translated(self, schema: Schema) -> Translation:
         if self._text is None:
             return unknown(schema, "a filter that could not be read")
-        return translate(self._text, schema) if self._text else Translation((), ())
+        return translate(self._text, schema) if self._text else Translation(())
 
     def _scan(self, pushed: Pushed, selected: Schema, required: Any) -> Scan:
         options, settings = self._switches

@@ -51,12 +51,12 @@ def _bytes(text: str) -> int:
 class Cut:
     """A plan's parts, audited ones among them, cut into tasks. Parts become objects only when tasks are asked for."""
 
-    def __init__(self, plan: Plan, sizes: Sizes, *, divisible: bool = False) -> None:
-        """``divisible``: a part larger than a task should be may go to several, by blocks."""
+    def __init__(self, plan: Plan, sizes: Sizes, *, share: float = 1.0, divisible: bool = False) -> None:
+        """``share``: how much of each part is going to be read, about. ``divisible``: a part larger than a task should be may go to several, by blocks."""
         self.sizes = sizes
         self._parts = _ordered(plan)
         self._proofs, self._shared = plan.proofs, plan.shared
-        weights = self._parts.weights
+        weights = (self._parts.weights * share).astype(np.int64)
         self._groups = grouped(weights, sizes)
         self._pieces = [1] * len(self._groups)
         if divisible and not plan.shared and len(weights) and (plan.spec.schema.fields or plan.spec.conjuncts):

@@ -8,6 +8,7 @@ import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.InSet;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression$;
 import org.apache.spark.sql.connector.expressions.Expression;
+import org.apache.spark.sql.connector.expressions.FieldReference;
 import org.apache.spark.sql.connector.expressions.LiteralValue;
 import org.apache.spark.sql.connector.expressions.NamedReference;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
@@ -41,6 +42,14 @@ public final class JoinKeys {
             out.add(new InSet(column(path[0], type == null ? org.apache.spark.sql.types.NullType$.MODULE$ : type), CollectionConverters.asScala(values).toSet()));
         }
         return CollectionConverters.asScala(out).toSeq();
+    }
+
+    /** References to columns; their names with NUL characters between. */
+    public NamedReference[] columns(String names) {
+        String[] each = names.split("\u0000", -1);
+        NamedReference[] out = new NamedReference[each.length];
+        for (int i = 0; i < each.length; i++) out[i] = FieldReference.column(each[i]);
+        return out;
     }
 
     private static AttributeReference column(String name, DataType type) {

@@ -24,7 +24,7 @@ import org.apache.spark.unsafe.types.UTF8String;
  *
  * A node is {"c": class, "t": index into "types", "k": [children], "p": {constructor arguments that are no expressions}}; a literal
  * has "v". Unlike Spark's own toJSON this shows evalMode, nested argument objects and the values of an InSet. Classes outside
- * the given set of names also carry "s", their SQL text, for people. "sql" holds the text of each whole expression.
+ * the given set of names also carry "s", their SQL text, for people.
  */
 public final class TreeText {
     private static final int LONGEST_SQL = 2000;
@@ -47,19 +47,11 @@ public final class TreeText {
     }
 
     private String write(Object expressions) {
-        ArrayList texts = new ArrayList();
         out.append("{\"trees\":[");
         scala.collection.Iterator it = ((scala.collection.Iterable) expressions).iterator();
-        while (it.hasNext()) {
-            Expression e = (Expression) it.next();
-            if (!texts.isEmpty()) out.append(',');
-            texts.add(sql(e));
-            node(e);
-        }
-        out.append("],\"sql\":[");
-        for (int i = 0; i < texts.size(); i++) {
+        for (int i = 0; it.hasNext(); i++) {
             if (i > 0) out.append(',');
-            quote((String) texts.get(i));
+            node((Expression) it.next());
         }
         out.append("],\"types\":[");
         Object[] names = types.keySet().toArray();
