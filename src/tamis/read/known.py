@@ -25,13 +25,12 @@ _blocks = Recent[tuple[tuple[Schema, ...], TableEvidence]](LIMIT)
 
 def evidence_of(table: pa.Table, schemas: Mapping[int, Schema]) -> TableEvidence:
     """The evidence of the manifest rows ``table``; decoded once for as long as the table and the schemas are the same objects."""
-    if table.nbytes > LARGEST:
-        return TableEvidence(table, schemas)
     key = (id(table), *map(id, schemas.values()))
     found = _tables.get(key)
     if found is None:
         found = table, tuple(schemas.values()), TableEvidence(table, schemas)  # they are held, so that their ids stay theirs
-        _tables.put(key, found, 2 * table.nbytes + 4096)
+        if (size := table.nbytes) <= LARGEST:
+            _tables.put(key, found, 2 * size + 4096)
     return found[-1]
 
 
