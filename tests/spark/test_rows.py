@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from tests.spark.conftest import Lake
 
 import tamis
+from tamis.maintain import row_change
 from tamis.state import load
 
 COLUMNS = "id BIGINT, v INT, s STRING, at TIMESTAMP"
@@ -136,3 +138,75 @@ def test_positions_are_where_the_rows_stand(made: Lake) -> None:
     assert [r[:2] for r in rows] == [(40, 0), (42, 2), (44, 4), (45, 5)]
     assert {r[2] for r in rows} == {tamis.open(made.folder / "db" / "t").metadata("parts")["part_id"][1].as_py()}
     assert made.rows("SELECT count(_tamis_position) FROM lake.db.t") == [(118,)]
+
+
+def _meanwhile(lake: Lake, monkeypatch: pytest.MonkeyPatch, other: Callable[[tamis.Table], object]) -> None:
+    """``other`` lands after the next statement has read, and before it commits."""
+    plain, waiting = row_change.commit_indexed, [other]
+
+    def commit(*given: Any) -> Any:
+        if waiting:
+            waiting.pop()(tamis.open(lake.folder / "db" / "t"))
+        return plain(*given)
+
+    monkeypatch.setattr(row_change, "commit_indexed", commit)
+
+
+def _merge(keys: str) -> str:
+    source = f"(SELECT id, CAST(-1 AS INT) AS v, 'm' AS s, CAST(NULL AS TIMESTAMP) AS at FROM range({keys}))"
+    return f"MERGE INTO lake.db.t t USING {source} s ON t.id = s.id WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
+
+
+UPDATE = "UPDATE lake.db.t SET v = -1 WHERE id BETWEEN 5 AND 8"
+DELETE = "DELETE FROM lake.db.t WHERE id BETWEEN 5 AND 8"
+BY_SPARK = "DELETE FROM lake.db.t WHERE id BETWEEN 5 AND 8 AND rtrim(reverse(s)) <> 'x'"
+PAIRS: dict[str, tuple[str, Callable[[tamis.Table], object], str | None]] = {
+    "update, delete of the same row": (UPDATE, lambda t: t.delete("id = 5"), "CONFLICT_ROWS"),
+    "update, delete of another row of the part": (UPDATE, lambda t: t.delete("id = 9"), None),
+    "update that asks for other rows, delete of another row of the part": (
+        UPDATE + " AND v <= (SELECT max(v) FROM lake.db.t)",
+        lambda t: t.delete("id = 9"),
+        "CONFLICT_READ",
+    ),
+    "delete that Spark decides, delete of another row of the part": (BY_SPARK, lambda t: t.delete("id = 9"), None),
+    "update, rows that match come": (UPDATE, lambda t: t.append(t.scan("id = 6").to_arrow()), "CONFLICT_READ"),
+    "update, rows that cannot match come": (UPDATE, lambda t: t.append(t.scan("id = 9").to_arrow()), None),
+    "delete, its rows are rewritten": (DELETE, lambda t: t.update({"v": "7"}, "id = 6"), "CONFLICT_ROWS"),
+    "delete that Spark decides, rows that match come": (BY_SPARK, lambda t: t.append(t.scan("id = 6").to_arrow()), "CONFLICT_READ"),
+    "merge, its new key comes": (_merge("115, 125"), lambda t: t.upsert(t.scan("id = 116").to_arrow(), on=["id"]), "CONFLICT_"),
+    "merge, another key comes": (_merge("115, 125"), lambda t: t.delete("id = 7"), None),
+    "update, a compaction that takes its part": (UPDATE, lambda t: t.compact(), "CONFLICT_REMOVED"),
+}
+
+
+OFTEN = {
+    "update, delete of the same row",
+    "update, delete of another row of the part",
+    "update that asks for other rows, delete of another row of the part",
+}
+"""Those of every run; the others are the long one's."""
+
+
+@pytest.mark.parametrize(
+    ("statement", "other", "code"),
+    [pytest.param(*pair, id=name, marks=() if name in OFTEN else pytest.mark.nightly) for name, pair in PAIRS.items()],
+)
+def test_a_statement_and_another_commit_are_as_one_after_the_other(
+    made: Lake, monkeypatch: pytest.MonkeyPatch, statement: str, other: Callable[[tamis.Table], object], code: str | None
+) -> None:
+    path = made.folder / "db" / "t"
+    _meanwhile(made, monkeypatch, other)
+    if code is not None:
+        with pytest.raises(Exception, match=rf"\[{code}"):
+            made.sql(statement)
+        assert tamis.open(path).version == 4, "the other alone"
+        made.sql(statement)  # and again, on what is there now
+        assert tamis.open(path).version == 5
+        return
+    made.sql(statement)
+    seen = sorted(made.rows("SELECT * FROM lake.db.t"), key=repr)
+    assert tamis.open(path).version == 5
+    tamis.open(path).restore(3)
+    other(tamis.open(path))
+    made.sql(statement)
+    assert sorted(made.rows("SELECT * FROM lake.db.t"), key=repr) == seen

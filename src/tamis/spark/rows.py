@@ -122,7 +122,13 @@ class ChangeWrite(ChangeWriteBuilder):
         try:
             if self.change.verb == "merge" and len(self.change.scans) == 1:
                 narrow(df, table, self.change.scans[0])
-            table.result = change_rows(df, table, self.change.verb, self.change.scans, options)
+            table.result = change_rows(df, table, self.change.verb, self.change.scans, options, exact=self._local(df))
         except TamisError as error:
             table.failure = error
             raise
+
+    def _local(self, df: Any) -> bool:
+        """Whether other rows than those that go are nothing to this statement: then it is as well if another commit removes them."""
+        if self.change.verb == "merge" or len(self.change.scans) != 1:
+            return False
+        return bool(self.change.table.bridge.helper("RowLevel").local(df._jdf, self.change.scans[0].java_key))

@@ -17,8 +17,11 @@ from tamis.spark.write import arranged
 from tamis.state.deletions import bitmap
 
 
-def change_rows(df: Any, table: Any, verb: str, scans: list[Any], options: Options) -> Result:
-    """Runs the changes in ``df`` (Spark's operation, the table's columns, part and position) and commits them. Nothing to change: no commit."""
+def change_rows(df: Any, table: Any, verb: str, scans: list[Any], options: Options, *, exact: bool = False) -> Result:
+    """Runs the changes in ``df`` (Spark's operation, the table's columns, part and position) and commits them. Nothing to change: no commit.
+
+    ``exact``: of the rows that were read, the statement depends on those that go alone (``Proposal.exact``).
+    """
     head, snapshot = table.head, table.snapshot
     assert head.schema is not None
     spec = write_spec(table.store, head, head.schema, options)
@@ -33,7 +36,7 @@ def change_rows(df: Any, table: Any, verb: str, scans: list[Any], options: Optio
             remedy="Make the source's keys unique.",
         )
     conjuncts = scans[0].filters.conjuncts if len(scans) == 1 else ()
-    change = RowChange(verb, read_set(conjuncts, options), conjuncts or None)
+    change = RowChange(verb, read_set(conjuncts, options), conjuncts or None, exact=exact)
     change.manifests = found.tables
     change.gone = {part: bitmap(rows, part) for part, rows in found.gone.items()}
     change.inserted, change.updated, change.deleted = found.inserted, found.updated, found.deleted

@@ -5,6 +5,7 @@ import java.util.List;
 import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression$;
+import org.apache.spark.sql.catalyst.expressions.SubqueryExpression$;
 import org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys$;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.Join;
@@ -88,6 +89,22 @@ public final class RowLevel {
             return new Object[] {left, org.apache.spark.sql.classic.Dataset$.MODULE$.ofRows((SparkSession) rows.sparkSession(), asked)};
         }
         return null;
+    }
+
+    /** Whether each row of the scan behind this key changes by what it holds itself, whatever other rows there are. */
+    public boolean local(org.apache.spark.sql.classic.Dataset rows, String key) {
+        LogicalPlan plan = rows.queryExecution().optimizedPlan();
+        return scans(plan, key) && plan.deterministic() && !asks(plan);
+    }
+
+    /** Whether an expression of the plan is a query of its own. */
+    private static boolean asks(LogicalPlan plan) {
+        Seq expressions = plan.expressions();
+        for (int i = 0; i < expressions.size(); i++)
+            if (SubqueryExpression$.MODULE$.hasSubquery((Expression) expressions.apply(i))) return true;
+        Seq children = plan.children();
+        for (int i = 0; i < children.size(); i++) if (asks((LogicalPlan) children.apply(i))) return true;
+        return false;
     }
 
     private static void collect(LogicalPlan plan, List out) {
