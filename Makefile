@@ -5,7 +5,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-quick test-spark-4.2 lint types format bench nightly random soak clean
+.PHONY: help setup demo test test-quick test-spark-4.2 lint types format bench nightly random soak soak-spark clean
 
 help:  ## what can be made
 	@sed -n 's/^\([a-z0-9.-]*\):.*## /  \1: /p' $(MAKEFILE_LIST)
@@ -63,6 +63,9 @@ random: setup  ## random tables and filters against plain Spark for 20 minutes; 
 
 soak: setup  ## the simulation for an hour; SEED=… and MINUTES=… choose
 	$(BIN)/python -m tests.simulation.soak $(or $(MINUTES),60) $(or $(SEED),0)
+
+soak-spark: setup  ## Spark SQL beside embedded writers, against a store that misbehaves, for 20 minutes; SEED=… and MINUTES=… choose
+	$(BIN)/python -m tests.simulation.spark_soak $(or $(MINUTES),20) $(or $(SEED),0)
 
 .venv/.bench: requirements/bench.txt $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --require-hashes -r requirements/bench.txt
