@@ -176,6 +176,17 @@ def _interval_part(call: Call, args: list[Datum]) -> Evaluated:
     )
 
 
+def _within_part(call: Call, bounds: Bounds) -> Mask:
+    """Where both ends lie in the same day (hour, minute), counted from zero either way: there its hours (minutes, seconds) rise, signs included."""
+    lo, hi = (numbers(bound) for bound in bounds[0])
+    if call.function == "interval_days":
+        return np.ones((), bool)
+    size = {"interval_hours": DAY, "interval_minutes": HOUR, "interval_seconds": MINUTE}[call.function]
+    null = either(*(nulls(bound) for bound in bounds[0]))
+    same = lo - np.fmod(lo, size) == hi - np.fmod(hi, size)
+    return np.asarray(same if null is None else same & ~null)
+
+
 def _of_interval(result: DataType) -> Callable[[tuple[Expr, ...], Mode, str | None], Signature | None]:
     def resolve(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Signature | None:  # noqa: ARG001
         return Signature(args, result) if len(args) == 1 and isinstance(args[0].type, DayTimeInterval) else None
@@ -196,7 +207,8 @@ for _name, _catalyst, _type, _bounds in (
             _of_interval(_type),
             _seconds if _name == "interval_seconds" else _interval_part,
             catalyst=_catalyst,
-            claims=lambda c: (Claim.UP if c.function == "interval_days" else Claim.FIXED,),
+            claims=lambda _: (Claim.UP,),
+            guard=_within_part,
             limits=lambda _c, bounds=_bounds: bounds,  # type: ignore[misc]
         )
     )
