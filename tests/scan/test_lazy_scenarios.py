@@ -14,6 +14,7 @@ import pytest
 
 import tamis
 from tamis.expr import parse
+from tamis.read import ReadCounters, read_part
 from tamis.types.arrow import from_arrow_schema
 
 BLOCK, BLOCKS = 16_384, 7  # rows of 30 columns: see exec.write.block_rows_for
@@ -89,6 +90,21 @@ def test_68_a_filter_that_keeps_everything(t: Any, text: str) -> None:
     assert report.requests <= 2 * base.requests  # a block of each window is looked at before it is known
     assert report.reader != "lazy"
     assert report.rows["matched"] == ROWS
+
+
+def test_68_in_a_large_part_looking_first_is_next_to_nothing(tmp_path: Path) -> None:
+    count = 2_000_000
+    data = pa.table({name: pa.array(np.arange(count) * 2 % 126, pa.int8()) for name in ("k", "f")})
+    table = tamis.create(tmp_path, data.schema)
+    table.append(data)
+    cost = {}
+    for lazy in ("off", "auto"):
+        plan = table.scan("k % 2 = 0", options={"tamis.read.lazy": lazy}).plan()
+        (ref,), counters = list(plan.parts), ReadCounters()
+        assert sum(len(batch) for batch in read_part(ref, plan.spec, counters)) == count
+        cost[lazy] = counters
+    assert cost["auto"].requests <= 1.1 * cost["off"].requests
+    assert cost["auto"].bytes_leader + cost["auto"].bytes_follower <= 1.02 * (cost["off"].bytes_leader + cost["off"].bytes_follower)
 
 
 def test_69_few_rows_by_three_columns(tmp_path: Path) -> None:
