@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 import tamis
@@ -22,11 +24,17 @@ CASES = [
 ]  # fmt: skip
 
 
+APART = "v:id, v:user.name, v:mixed, v:user.tags[0], s:user.name"
+"""Paths that filters ask for, and that are kept apart; others are not."""
+
+
 @pytest.fixture(scope="module")
 def table(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Any]:
     tamis.attach(spark, "documents", tmp_path_factory.mktemp("documents"))
     spark.sql("CREATE NAMESPACE IF NOT EXISTS documents.db")
-    spark.sql("CREATE TABLE documents.db.t (a INT, b STRING, s STRING, v VARIANT) USING tamis")
+    spark.sql(
+        f"CREATE TABLE documents.db.t (a INT, b STRING, s STRING, v VARIANT) USING tamis TBLPROPERTIES ('tamis.write.shred' = '{APART}')"
+    )
     frames = []
     for part, rows in enumerate(DOCUMENTS):
         data = [(part, f"k{n:02d}", json.dumps(row)) for n, row in enumerate(rows)]
@@ -43,3 +51,11 @@ def test_rows_and_parts(spark: Any, table: tuple[str, Any]) -> None:
         found = sorted((r.a, r.b) for r in spark.table(name).where(text).select("a", "b").collect())
         assert found == sorted((r.a, r.b) for r in plain.where(text).select("a", "b").collect()), text
         assert tamis.reports()[0].parts["kept"] == kept, (text, tamis.reports()[0].not_skipped_because)
+
+
+def test_spark_keeps_paths_apart(spark: Any, table: tuple[str, Any]) -> None:
+    name, _ = table
+    place = spark.sql(f"DESCRIBE EXTENDED {name}").where("col_name = 'Location'").collect()[0].data_type
+    for file in (Path(place.removeprefix("file:")) / "data").iterdir():
+        assert len([c for c in pq.read_schema(file).names if c.startswith("_tamis_leaf_")]) == 5
+    assert spark.table(name).columns == ["a", "b", "s", "v"]
