@@ -158,6 +158,31 @@ def test_upsert_touches_only_parts_that_can_match(table: tamis.Table) -> None:
     assert (found[12], found[13], found[99]) == ((2, "x"), (3, "y"), (None, "z"))
 
 
+ONLY = "target.id = source.id AND target.v >= 5"
+# What a merge of the rows 3, 7 and 40 does to the table by a condition that names the target alone too: 3 is no match.
+BY_TARGET: list[Any] = [
+    pytest.param(lambda m: m.when_not_matched_by_source_delete(), [7], (0, 0, 29), id="the unmatched go"),
+    pytest.param(
+        lambda m: m.when_matched_delete().when_not_matched_by_source_update({"v": "-1"}),
+        [*range(7), *range(8, 30)],
+        (0, 29, 1),
+        id="the matched go",
+    ),
+    pytest.param(
+        lambda m: m.when_not_matched_insert().when_not_matched_by_source_delete(), [3, 7, 40], (2, 0, 29), id="the source's unmatched come"
+    ),
+]
+
+
+@pytest.mark.parametrize(("clauses", "left", "counts"), BY_TARGET)
+def test_the_condition_holds_of_rows_that_are_read_for_another_clause(
+    table: tamis.Table, clauses: Callable[[Any], Any], left: list[int], counts: tuple[int, int, int]
+) -> None:
+    result = clauses(table.merge(rows(3, 7, 40), ONLY)).execute()
+    assert ids(table) == left
+    assert (result.rows_inserted, result.rows_updated, result.rows_deleted) == counts
+
+
 @pytest.mark.parametrize("on", ["id", "t.id = s.id", "target.id = s.id"])
 def test_a_merge_says_how_it_names_columns(table: tamis.Table, on: str) -> None:
     with pytest.raises(NotFound, match=r"target\.x and source\.x.*upsert") as caught:

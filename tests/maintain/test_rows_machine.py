@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import tempfile
 from typing import Any
 
@@ -102,19 +103,18 @@ class Rows(RuleBasedStateMachine):
         model = [r for r in self.model if r["k"] not in keys] + [new[r["k"]] for r in hit] + added
         self.did(self.table.upsert(table_of(rows), on=["k"]), model, inserted=len(added), updated=len(hit))
 
-    @rule(rows=ROWS, text=FILTER, by_source=st.booleans())
-    def merge(self, rows: list[Row], text: str, by_source: bool) -> None:
-        """Matched and filtered: deleted; matched: v from the source; source rows with v >= 0 inserted; target rows on their own with v = 2 go."""
-        condition = text.replace("k", "target.k").replace("target.k", "target.k")
-        for name in ("v", "s"):
-            condition = _scoped(condition, name)
-        merge = self.table.merge(table_of(rows), on="target.k = source.k AND source.v IS NOT NULL")
-        merge = merge.when_matched_delete(condition=condition).when_matched_update({"v": "source.v * 10"})
+    @rule(rows=ROWS, text=FILTER, only=FILTER, by_source=st.booleans())
+    def merge(self, rows: list[Row], text: str, only: str, by_source: bool) -> None:
+        """Rows of equal keys match where the target's also fulfils ``only``. Matched and filtered: deleted; matched: v from the source; source rows with
+        v >= 0 inserted; target rows on their own with v = 2 go.
+        """
+        merge = self.table.merge(table_of(rows), on=f"target.k = source.k AND source.v IS NOT NULL AND ({_of_target(only)})")
+        merge = merge.when_matched_delete(condition=_of_target(text)).when_matched_update({"v": "source.v * 10"})
         merge = merge.when_not_matched_insert(condition="source.v >= 0")
         if by_source:
             merge = merge.when_not_matched_by_source_delete(condition="target.v = 2")
         usable = [r for r in rows if r["k"] is not None and r["v"] is not None]
-        pairs = {i: [r for r in usable if r["k"] == t["k"]] for i, t in enumerate(self.model)}
+        pairs = {i: [r for r in usable if r["k"] == t["k"] and FILTERS[only](t)] for i, t in enumerate(self.model)}
         if any(len(found) > 1 for found in pairs.values()):
             with pytest.raises(InvalidInput, match="MERGE_CARDINALITY_VIOLATION"):
                 merge.execute()
@@ -130,8 +130,8 @@ class Rows(RuleBasedStateMachine):
                 deleted += 1
             else:
                 model.append(t)
-        there = {t["k"] for t in self.model}
-        added = [r for r in rows if (r["v"] is None or r["k"] is None or r["k"] not in there) and r["v"] is not None and r["v"] >= 0]
+        there = {t["k"] for t in self.model if FILTERS[only](t)}
+        added = [r for r in rows if r["v"] is not None and r["v"] >= 0 and (r["k"] is None or r["k"] not in there)]
         self.did(merge.execute(), model + added, inserted=len(added), updated=updated, deleted=deleted)
 
     @rule(text=FILTER, options=st.sampled_from(READ), limit=st.integers(0, 8), data=st.data())
@@ -155,9 +155,9 @@ class Rows(RuleBasedStateMachine):
         assert sum(self.table.metadata("parts")["rows"].to_pylist()) == len(self.model)
 
 
-def _scoped(text: str, name: str) -> str:
-    """``name`` as a column of the target."""
-    return " ".join(f"target.{w}" if w == name else w.replace(f"({name}", f"(target.{name}") for w in text.split(" "))
+def _of_target(text: str) -> str:
+    """``text`` over the target's columns of a merge."""
+    return re.sub(r"\b[kvs]\b", r"target.\g<0>", text)
 
 
 @pytest.mark.slow

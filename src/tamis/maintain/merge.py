@@ -97,9 +97,9 @@ class _Run:
         count = len(positions)
         self.seen += count
         t, s = self.keys.pairs(arrays, count)
-        if self.plan.rest and len(t):
+        if self.plan.checks and len(t):
             both = {**_some(arrays, t), **taken(self.source, s, [f.id for f in self.plan.source])}
-            keep = self._mask(self.plan.rest, both, len(t))
+            keep = self._mask(self.plan.checks, both, len(t))
             t, s = t[keep], s[keep]
         if self.plan.unique and len(t) > 1 and (t[1:] == t[:-1]).any():
             raise InvalidInput(
@@ -192,7 +192,7 @@ class _Run:
         plan = self.plan
         trees = [
             *(t for t, _ in plan.keys),
-            *plan.rest,
+            *plan.checks,
             *(c for clause in plan.clauses for c in (*clause.conditions, *clause.values.values())),
         ]
         named = {node.ids[0] for tree in trees for node in tree.walk() if isinstance(node, Column)}

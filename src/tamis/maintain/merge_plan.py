@@ -61,6 +61,11 @@ class MergePlan:
         return tuple(c for c in self.clauses if c.kind == kind)
 
     @property
+    def checks(self) -> tuple[Expr, ...]:
+        """What rows of equal keys must fulfil to match: the ``narrowing`` too where rows that it does not choose are read, to be changed as unmatched."""
+        return (*self.narrowing, *self.rest) if self.of(BY_SOURCE) else self.rest
+
+    @property
     def unique(self) -> bool:
         """Whether a target row may match one source row only: not where all that can happen to it is to be deleted."""
         matched = self.of(MATCHED)
