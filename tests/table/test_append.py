@@ -34,6 +34,47 @@ def test_any_arrow_stream_can_be_appended(tmp_path, case):
     assert table.scan().to_arrow().to_pylist() == TABLE.to_pylist()
 
 
+def frame(*ids):
+    """A Polars frame of every kind that it holds in a way of its own: views, and dictionaries of views."""
+    names = [f"n{i}" for i in ids]
+    plainly = pl.DataFrame(
+        {
+            "id": pl.Series(ids, dtype=pl.Int64),
+            "text": names,
+            "bytes": [n.encode() for n in names],
+            "texts": [[n, None] if n != "n1" else None for n in names],
+            "pair": [{"a": n, "b": [n]} if n != "n2" else None for n in names],
+        }
+    )
+    return plainly.with_columns(category=pl.col("text").cast(pl.Categorical), enum=pl.col("text").cast(pl.Enum(["n1", "n2", "n3", "n4"])))
+
+
+VERBS = {
+    "append": lambda t: t.append(frame(3, 4)),
+    "overwrite": lambda t: t.overwrite(frame(3, 4), "id > 2"),
+    "upsert": lambda t: t.upsert(frame(2, 3, 4), on=["id"]),
+    "upsert by text": lambda t: t.upsert(frame(2, 3, 4), on=["text"]),
+    "upsert by a category": lambda t: t.upsert(frame(2, 3, 4), on=["category", "enum", "bytes"]),
+    "merge": lambda t: t.merge(frame(2, 3, 4), "target.text = source.enum").when_matched_update().when_not_matched_insert().execute(),
+}
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_takes_a_polars_frame(tmp_path, verb):
+    table = tamis.create(tmp_path)
+    table.append(frame(1, 2))
+    VERBS[verb](table)
+    assert table.scan(order_by="id", limit=9).to_arrow().to_pylist() == frame(1, 2, 3, 4).to_dicts()
+
+
+def test_runs_are_values_like_others(tmp_path):
+    table = tamis.create(tmp_path)
+    runs = pa.RunEndEncodedArray.from_arrays(pa.array([2, 3], pa.int32()), ["a", "b"])
+    table.append(pa.table({"id": [1, 2, 3], "s": runs}))
+    table.upsert(pa.table({"id": [3, 4, 5], "s": runs}), on=["id"])
+    assert table.scan().to_arrow()["s"].to_pylist() == ["a", "a", "a", "a", "b"]
+
+
 def test_a_scan_can_be_appended_to_another_table(tmp_path):
     one, two = tamis.create(tmp_path / "1"), tamis.create(tmp_path / "2")
     one.append(TABLE)

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from tamis.errors import InvalidInput, SchemaMismatch
 from tamis.exec.blank import blank
+from tamis.exec.plain import plain
 from tamis.types import (
     BINARY,
     BOOLEAN,
@@ -39,7 +40,7 @@ from tamis.types.arrow import to_arrow_field, to_arrow_type
 
 def fit(array: pa.Array, target: Field, path: str) -> pa.Array:
     """``array`` as values of ``target``; ``path`` is what people call the column. Raises ``SchemaMismatch``, or ``InvalidInput`` for text that is too long."""
-    array = _plain(array)
+    array = plain(array)
     if pa.types.is_null(array.type):
         array = pa.nulls(len(array), to_arrow_type(target.type))
     if array.null_count and not target.nullable:
@@ -107,15 +108,6 @@ def _check(allowed: bool, source: pa.DataType, target: DataType, path: str) -> N
         )
 
 
-def _plain(array: pa.Array) -> pa.Array:
-    """Without dictionaries, run lengths and other ways to store the same values."""
-    if pa.types.is_dictionary(array.type):
-        return array.dictionary_decode()
-    if pa.types.is_run_end_encoded(array.type):
-        return pc.run_end_decode(array)
-    return array
-
-
 def _struct(array: pa.Array, fields: tuple[Field, ...], target: DataType, path: str) -> pa.Array:
     _check(pa.types.is_struct(array.type), array.type, target, path)
     places = match_fields([f.name for f in array.type], fields, f"{path}.")
@@ -141,12 +133,7 @@ def _hide(child: pa.Array, parents: pa.BooleanArray | None, f: Field) -> pa.Arra
 
 def _list(array: pa.Array, target: Array, path: str) -> pa.Array:
     kind = array.type
-    if (
-        pa.types.is_large_list(kind)
-        or pa.types.is_fixed_size_list(kind)
-        or pa.types.is_list_view(kind)
-        or pa.types.is_large_list_view(kind)
-    ):
+    if pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
         array = array.cast(pa.list_(kind.value_field))
     _check(pa.types.is_list(array.type), kind, target, path)
     return array
@@ -201,9 +188,9 @@ _TAKES: list[tuple[Callable[[DataType], bool], tuple[Callable[[pa.DataType], boo
     (lambda t: t == DOUBLE, (_kinds.is_integer, _kinds.is_floating)),
     (lambda t: t == TIMESTAMP, (lambda s: _kinds.is_timestamp(s) and s.tz is not None,)),
     (lambda t: t == TIMESTAMP_NTZ, (lambda s: _kinds.is_timestamp(s) and s.tz is None,)),
-    (lambda t: t == BINARY, (_kinds.is_binary, _kinds.is_large_binary, _kinds.is_binary_view, _kinds.is_fixed_size_binary)),
+    (lambda t: t == BINARY, (_kinds.is_binary, _kinds.is_large_binary, _kinds.is_fixed_size_binary)),
     (lambda t: isinstance(t, Decimal), (_kinds.is_integer, _kinds.is_decimal)),
-    (lambda t: isinstance(t, String), (_kinds.is_string, _kinds.is_large_string, _kinds.is_string_view)),
+    (lambda t: isinstance(t, String), (_kinds.is_string, _kinds.is_large_string)),
     (lambda t: isinstance(t, Time), (_kinds.is_time,)),
     (lambda t: isinstance(t, DayTimeInterval), (_kinds.is_duration,)),
     (lambda t: t == DATE, (_kinds.is_date,)),

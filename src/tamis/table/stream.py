@@ -7,6 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from tamis.errors import InvalidInput
+from tamis.exec.plain import plain_stream
 
 
 def is_spark(data: Any) -> bool:
@@ -15,10 +16,14 @@ def is_spark(data: Any) -> bool:
 
 
 def arrow_stream(data: Any) -> pa.RecordBatchReader:
-    """A reader over any Arrow data: tables, batches, streams, and frames of pandas or Polars (whose index is left out).
+    """A reader over any Arrow data: tables, batches, streams, and frames of pandas or Polars (whose index is left out); columns are plain, however they were held.
 
     Raises ``InvalidInput`` (``BAD_DATA``) naming the type where it is none of these.
     """
+    return plain_stream(_stream(data))
+
+
+def _stream(data: Any) -> pa.RecordBatchReader:
     if isinstance(data, pa.RecordBatchReader):
         return data
     if isinstance(data, pa.Table):
