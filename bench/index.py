@@ -73,6 +73,8 @@ def main() -> None:
         figures += looked_up(plain, folder, keys, detail)
         figures += cold(folder / "bare", keys, detail)
     with tempfile.TemporaryDirectory() as home:
+        figures += in_vortex(Path(home), rows(10_000_000) // 20, detail)
+    with tempfile.TemporaryDirectory() as home:
         figures += one_missing(Path(home), rows(10_000_000) // 500, detail)
     record("index", figures, detail)
 
@@ -167,6 +169,22 @@ def cold(path: Path, keys: Any, detail: dict[str, Any]) -> list[Figure]:
         shutil.rmtree(place)
     detail["cold"] = {"seconds": seconds[1:], "cpu_seconds": cpu[1:]}
     return [Figure("point, cold metadata", 1000 * min(seconds[1:]), "ms", 80)]
+
+
+def in_vortex(folder: Path, count: int, detail: dict[str, Any]) -> list[Figure]:
+    """Bytes of a point where the table's parts are Vortex files, all rows in one load."""
+    table, keys = tamis.create(folder / "vortex", format="vortex"), keys_of(count)
+    table.append(load(0, count, keys))
+    table.create_index("by_key", "key")
+    read = {}
+    for name, options in (("index", {}), ("without", WITHOUT)):
+        for at in (5, 6):  # the second one finds footers read
+            scan = table.scan(f"key = {int(keys[at])}", options=options)
+            assert scan.to_arrow().num_rows == 1
+            report = scan.report.as_dict()
+            read[name] = sum(report["bytes"][level] for level in ("index", "leader", "follower"))
+    detail["vortex"] = {"rows": count, "bytes": read}
+    return [Figure("point in Vortex: bytes, index / without", 100 * read["index"] / read["without"], "%", 1)]
 
 
 def one_missing(folder: Path, each: int, detail: dict[str, Any]) -> list[Figure]:
