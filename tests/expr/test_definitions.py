@@ -23,6 +23,7 @@ TYPES = [
     ("DATE", pa.date32()),
     ("DECIMAL(10,2)", pa.decimal128(10, 2)),
     ("INTERVAL DAY TO SECOND", pa.duration("us")),
+    ("INTERVAL DAY", pa.duration("us")),
     ("ARRAY<INT>", pa.list_(pa.field("element", pa.int32()))),
     ("STRUCT<a: INT, b: STRING>", pa.struct([("a", pa.int32()), ("b", pa.string())])),
     ("MAP<STRING, DOUBLE>", pa.map_(pa.string(), pa.float64())),
@@ -40,23 +41,43 @@ def test_names_and_nullability() -> None:
     assert [f.nullable for f in found] == [False, True, True]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "x",
-        "x FOO",
-        "a INT)",
-        "a INT, PRIMARY KEY (a)",
-        "a INTERVAL YEAR TO MONTH",
-        "a STRUCT<b: FOO>",
-        "a INT COMMENT 'x'",
-        "a INT DEFAULT 3",
-        ");DROP",
-    ],
-)
-def test_what_is_no_schema_is_refused_by_name(text: str) -> None:
+REFUSED = [
+    ("", "It is no list"),
+    ("x", "It is no list"),
+    ("x FOO", "from 'FOO' on (column 3): a type is unknown"),
+    ("c BIGINTT", "from 'BIGINTT' on (column 3)"),
+    ("a INT,\n b BIGINTT", "from 'BIGINTT' on (line 2, column 4)"),
+    ("c DECIMAL(10,2", "It ends too soon"),
+    ("c 'a", "does not end"),
+    ("a INT)", ""),
+    ("a INT, PRIMARY KEY (a)", "It is no list"),
+    ("a INTERVAL YEAR TO MONTH", "years and months cannot be stored"),
+    ("a INTERVAL DAY TO FOO", "INTERVAL DAY TO FOO here: fields go from DAY"),
+    ("a INTERVAL HOUR TO DAY", "fields go from DAY"),
+    ("a INTERVAL", "There is no type INTERVAL here."),
+    ("a STRUCT<b: FOO>", "from 'b' on (column 10)"),
+    ("a INT COMMENT 'x'", "Only NOT NULL"),
+    ("a INT DEFAULT 3", "Only NOT NULL"),
+    (");DROP", ""),
+    ("c DATETIME", "There is no type DATETIME here."),
+    ("c UUID", "There is no type UUID here."),
+    ("c DECIMAL(50,2)", "There is no type DECIMAL(50,2) here"),
+    ("c DECIMAL(5,10)", "There is no type DECIMAL(5,10) here"),
+    ("c DECIMAL(10,2,3)", "it takes a precision and a scale"),
+    ("c TIMESTAMP(9)", "There is no type TIMESTAMP(9) here: it takes no parameter"),
+    ("c TIME(9)", "There is no type TIME(9) here"),
+    ("c BINARY(3)", "it takes no parameter"),
+    ("c CHAR", "a length is missing"),
+    ("c VARCHAR", "a length is missing"),
+    ("c VARCHAR(3)", "There is no type VARCHAR(3) here: a text of limited length"),
+]
+
+
+@pytest.mark.parametrize(("text", "words"), REFUSED, ids=[text for text, _ in REFUSED])
+def test_what_is_no_schema_is_refused_by_name(text: str, words: str) -> None:
     with pytest.raises(InvalidInput) as caught:
         columns(text)
-    assert caught.value.code in {"BAD_SCHEMA", "UNSUPPORTED_TYPE"}
+    assert caught.value.code in {"BAD_SCHEMA", "BAD_TYPE"}
+    assert words in caught.value.message
+    assert "CREATE TABLE t" not in str(caught.value)
     assert caught.value.remedy

@@ -120,6 +120,7 @@ REFUSED: list[tuple[Callable[[tamis.Table], Any], type[TamisError], str]] = [
     (lambda t: t.update({"v": object()}), InvalidInput, "BAD_VALUES"),
     (lambda t: t.update({"v": "s"}), SchemaMismatch, "UNSAFE_CAST"),
     (lambda t: t.update({"v": "my_udf(s)"}), InvalidInput, "UNKNOWN_FUNCTION"),
+    (lambda t: t.update({"v": "sum(v)"}), InvalidInput, "NO_PLACE"),
     (lambda t: t.update({"v": "id * 1000000000"}), InvalidInput, "VALUE_FAILED"),
     (lambda t: t.update({"id": None}), SchemaMismatch, "NULL_IN_REQUIRED"),
     (lambda t: t.delete("my_udf(s)"), InvalidInput, "UNKNOWN_FUNCTION"),

@@ -89,7 +89,7 @@ def test_with_a_filter_and_an_index(numbered: tamis.Table) -> None:
     assert scan.report is not None
     assert [i.name for i in scan.report.indexes] == ["by_k"]
     assert scan.report.rows["leader"] == 3
-    assert scan.filter == "(id >= 0) AND (k IN (5L, 77L, 4711L))"
+    assert scan.row_filter == "(id >= 0) AND (k IN (5L, 77L, 4711L))"
     assert numbered.scan(keys={"k": [5], "id": [-1]}).count() == 0
     assert numbered.explain(keys={"id": [3]}).parts["kept"] == 1
 

@@ -4,8 +4,16 @@ import pyarrow as pa
 import pytest
 
 import tamis
-from tamis.errors import InvalidInput
+from tamis.errors import InvalidInput, NotFound, SchemaMismatch
+from tamis.exec.defaults import default_scalar
+from tamis.expr import check_readable, conjuncts, parse
+from tamis.expr.definitions import columns
+from tamis.maintain.assign import assignable, assigned
+from tamis.maintain.merge_plan import MATCHED, Asked, merge_plan
+from tamis.scan import Options
 from tamis.state.backend import translate
+from tamis.types import DOUBLE
+from tamis.types.arrow import from_arrow_schema
 
 ROW = pa.schema([("a", pa.int64())])
 
@@ -34,3 +42,89 @@ def test_the_name_of_a_format_is_text(tmp_path):
 
 def test_what_the_system_says_ends_before_the_remedy():
     assert "(os error 2). Check" in str(translate(FileNotFoundError("No such file or directory (os error 2)"), "write", "x"))
+
+
+SCHEMA = from_arrow_schema(columns("id BIGINT, s STRING, d DATE, ts TIMESTAMP, x DOUBLE, st STRUCT<x: BIGINT>")).assign_ids(0)
+
+FILTERS = [
+    ("d > 5", "BAD_ARGUMENTS", "'(d > 5)' is not defined here: d is date, 5 is int."),
+    ("id = true", "BAD_ARGUMENTS", "'(id = true)'"),
+    ("NOT id", "BAD_ARGUMENTS", "'(NOT id)' is not defined here: id is bigint."),
+    ("id = 5 OR 1", "BAD_ARGUMENTS", "'((id = 5L) OR 1)'"),
+    ("s[0] = 'a'", "BAD_ARGUMENTS", "'s[0]'"),
+    ("ts > now() - 7", "BAD_ARGUMENTS", "'(current_timestamp() - 7)'"),
+    ("upper() = 'a'", "BAD_ARGUMENTS", "'upper()' is not defined here: it takes arguments."),
+    ("s RLIKE '['", "BAD_ARGUMENTS", "(s RLIKE '[')"),
+    ("to_date(s, 'qq') = d", "BAD_ARGUMENTS", "to_timestamp(s, 'qq')"),
+    ("my_udf(id) = 1", "UNKNOWN_FUNCTION", "The function in 'my_udf(id)' is unknown here."),
+    ("id = 1 AND my_udf(id) > d", "UNKNOWN_FUNCTION", "'my_udf(id)'"),
+    ("array(1, 2)[5] = 1", "UNKNOWN_FUNCTION", "'array(1, 2)'"),
+    ("sum(id) > 1", "NO_PLACE", "'sum(id)' is an aggregate"),
+    ("count(*) > 1", "NO_PLACE", "'count(*)' is an aggregate"),
+    ("row_number() OVER (ORDER BY id) = 1", "NO_PLACE", "is a window function"),
+    ("id IN (SELECT other FROM t)", "NO_PLACE", "holds a query"),
+    ("id = (SELECT 1)", "NO_PLACE", "holds a query"),
+    ("id = :p", "NO_PLACE", "':p' is a parameter"),
+    ("id = ?", "NO_PLACE", "'?' is a parameter"),
+    ("{{ x }} = 1", "NO_PLACE", "'{{x}}' is a parameter"),
+    ("id = *", "NO_PLACE", "'*' stands for all columns"),
+    ("CAST(x AS UUID) = 1", "BAD_TYPE", "'CAST(x AS UUID)' names a type"),
+    ("id = 'abc'", "FILTER_FAILED", "Correct the constant"),
+    ("CAST(x AS DECIMAL(50,2)) > 1", "BAD_TYPE", "There is no type DECIMAL(50,2) here: the precision is 1 to 38"),
+    ("CAST(x AS DECIMAL(5,10)) > 1", "BAD_TYPE", "DECIMAL(5,10)"),
+    ("CAST(x AS DECIMAL(0)) > 1", "BAD_TYPE", "DECIMAL(0)"),
+    ("CAST(x AS DECIMAL(a)) > 1", "BAD_TYPE", "it takes a precision and a scale"),
+    ("id::decimal(99) > 1", "BAD_TYPE", "DECIMAL(99)"),
+    ("CAST(s AS TIMESTAMP(9)) = ts", "BAD_TYPE", "TIMESTAMP(9) here: it takes no parameter"),
+    ("x = nan", "COLUMN_NOT_FOUND", "Write isnan(x)"),
+    ("id IS NAN", "COLUMN_NOT_FOUND", "Write isnan(x)"),
+    ("t.id = 5", "COLUMN_NOT_FOUND", "In 't.id', leave the table's name out."),
+    ("s = hello", "COLUMN_NOT_FOUND", "Text stands in quotes: 'hello'."),
+    ("s = x'zz'", "PARSE_ERROR", "Numeric string contains invalid characters from 1:4. Write"),
+    ("s = 'a", "PARSE_ERROR", "Missing ' from 1:4. Write"),
+    ("hello world", "PARSE_ERROR", "Nothing joins 'world' to what stands before it. Write one Spark SQL predicate."),
+]
+
+
+@pytest.mark.parametrize(("text", "code", "words"), FILTERS, ids=[text for text, _, _ in FILTERS])
+def test_what_is_wrong_with_a_filter(text, code, words):
+    with pytest.raises((InvalidInput, NotFound)) as caught:
+        check_readable(conjuncts(parse(text, SCHEMA)), 0)
+    assert (caught.value.code, words in str(caught.value)) == (code, True), str(caught.value)
+
+
+OTHERS = {
+    "a default with an open quote": (lambda: default_scalar("('x", DOUBLE, "z"), "\"('x\" is not a default: Missing '"),
+    "a default of an unknown function": (lambda: default_scalar("my_udf(1)", DOUBLE, "z"), "'my_udf(1)' is unknown here"),
+    "a field that is given a value": (lambda: assignable(SCHEMA, "st.x"), "Give the whole of 'st'"),
+    "a value without a cast": (lambda: assigned(column_of("d"), SCHEMA.find("id")[0], "UTC"), "Give a value of type bigint."),
+    "a value with a cast": (lambda: assigned(column_of("s"), SCHEMA.find("d")[0], "UTC"), "Write CAST(s AS date)"),
+    "a source that lacks a column": (lambda: merged(None, pa.schema([("id", pa.int64())])), "The source has no column 's'"),
+    "a source of another type": (
+        lambda: merged({"d": "source.d"}, pa.schema([("id", pa.int64()), ("d", pa.string())])),
+        "Cast column 'd' of the data to date.",
+    ),
+    "a value that is no expression": (lambda: merged({"s": "a b"}, pa.schema([("id", pa.int64())])), "'a b' is not a value for 's'"),
+}
+
+
+def column_of(name):
+    return parse(f"{name} IS NULL", SCHEMA).children[0]
+
+
+def merged(values, source):
+    return merge_plan(SCHEMA, source, "target.id = source.id", [Asked(MATCHED, "update", None, values)], SCHEMA.highest_id(), Options())
+
+
+@pytest.mark.parametrize("case", OTHERS)
+def test_what_is_wrong_with_other_text(case):
+    call, words = OTHERS[case]
+    with pytest.raises((InvalidInput, NotFound, SchemaMismatch)) as caught:
+        call()
+    assert words in str(caught.value), str(caught.value)
+
+
+def test_what_cannot_be_read_can_be_explained(tmp_path):
+    scan = tamis.create(tmp_path, ROW).scan("a > my_udf(a) AND a = (SELECT 1) AND a > DATE'2026-01-01'")
+    assert len(scan.explain().not_skipped_because) <= 3
+    assert not hasattr(scan, "filter")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from tamis.errors import InvalidInput, NotFound
-from tamis.expr import Call, Expr, evaluate, parse, supported
+from tamis.expr import Call, Expr, evaluate, parse, parse_value, refused, supported
 from tamis.types import DataType, Field, Schema, String
 from tamis.types.arrow import to_arrow_type
 from tamis.world import world
@@ -21,13 +21,14 @@ def default_scalar(sql: str, data_type: DataType, name: str) -> pa.Scalar:
         return pa.scalar(None, to_arrow_type(data_type))
     target = "string" if isinstance(data_type, String) else str(data_type)
     try:
-        # The language parses predicates; the operand of this one is the value.
+        parse_value(sql, Schema(()), what="a default")  # what is wrong with it is said of the text as it was given
+        # The operand of this predicate is the value.
         test = parse(f"CAST(({sql}) AS {target}) IS NULL", Schema(()))
     except (InvalidInput, NotFound) as error:
         raise _bad(sql, data_type, name, f": {error.message}") from error
     value = _operand(test)
     if value is None or not supported(value):
-        raise _bad(sql, data_type, name, " that can be evaluated here")
+        raise _bad(sql, data_type, name, f": {refused(value or test).message}")
     out = evaluate(value, {}, 1, now_micros=world().now_micros())
     if out.failed is not None and out.failed.any():
         raise _bad(sql, data_type, name, f": {out.error}")

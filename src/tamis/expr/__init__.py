@@ -1,9 +1,10 @@
 """The filter language: tree, function catalogue, parse, evaluate."""
 
 from tamis.expr.catalogue import call, catalyst_name, entries, function, sql_name
-from tamis.expr.evaluate import evaluate, filter_mask, supported
+from tamis.expr.evaluate import evaluate, filter_mask
 from tamis.expr.frontend import bound, parse, parse_value
 from tamis.expr.readable import check_readable
+from tamis.expr.refusal import check_supported, refused, supported
 from tamis.expr.sql import short_sql, to_sql
 from tamis.expr.tree import (
     FALSE,
@@ -41,6 +42,7 @@ __all__ = [
     "call",
     "catalyst_name",
     "check_readable",
+    "check_supported",
     "columns",
     "conjuncts",
     "entries",
@@ -51,6 +53,7 @@ __all__ = [
     "function",
     "parse",
     "parse_value",
+    "refused",
     "short_sql",
     "sql_name",
     "supported",

@@ -10,14 +10,15 @@ from sqlglot import exp
 
 from tamis.errors import NotFound
 from tamis.expr import bind_documents as documents
-from tamis.expr.catalogue import TOTAL, call, sql_name
+from tamis.expr.catalogue import call, sql_name
 from tamis.expr.coerce import folded
 from tamis.expr.frontend import bound
 from tamis.expr.functions.inside import field_of
 from tamis.expr.lists import Constants
 from tamis.expr.literals import array_of, interval, list_of, number, time_of_day, type_of
+from tamis.expr.nodes import cause_of, dotted, never_fails, no_word, operands, says_more, shown
 from tamis.expr.padding import is_char, padded
-from tamis.expr.tree import Column, Element, Expr, Literal, Mode, Opaque
+from tamis.expr.tree import Cause, Column, Element, Expr, Literal, Mode, Opaque
 from tamis.types import BINARY, BOOLEAN, NULL, STRING, Array, DataType, Map, Schema, Struct, Time
 
 _BINARY = {
@@ -41,8 +42,8 @@ class Binder:
 
     def bind(self, node: Any) -> Expr:
         kind = type(node)
-        if any(value not in _NOTHING and key not in _ASKED and key not in _ALSO_ASKED.get(kind, ()) for key, value in node.args.items()):
-            return self.unknown(node)  # sqlglot said something that no handler here asks about
+        if says_more(node):
+            return self.unknown(node)
         if kind in _BINARY:
             return self._binary(node)
         handler = _HANDLERS.get(kind)
@@ -52,15 +53,16 @@ class Binder:
         return call(name, *args, mode=self.mode, zone=self.zone, type=data_type)
 
     def unknown(self, node: Any) -> Opaque:
-        """Something that only Spark understands; the columns in it are still checked."""
-        nodes = node.find_all(exp.Column) if isinstance(node, exp.Expression) else ()
+        """Something that only Spark understands; the columns in it are still checked, but for those of a query inside."""
+        cause = cause_of(node)
+        nodes = node.find_all(exp.Column) if isinstance(node, exp.Expression) and cause is not Cause.SUBQUERY else ()
         local = {v.name.lower() for f in node.find_all(exp.Lambda) for v in f.expressions} if isinstance(node, exp.Expression) else set()
         args = tuple(self.bind(c) for c in nodes if c.parts[0].name.lower() not in local and c.name not in self.lists)
-        text = node.sql(dialect="databricks")
+        text = shown(node)
         for name, constants in self.lists.items():
             text = text.replace(f"`{name}`", constants.text)
-        total = type(node) in _TOTAL or (isinstance(node, exp.Anonymous) and str(node.this).lower() in TOTAL)
-        return Opaque(NULL, text, args if not total else tuple(self.bind(n) for n in _operands(node)), total)
+        total = isinstance(node, exp.Expression) and never_fails(node)
+        return Opaque(NULL, text, args if not total else tuple(self.bind(n) for n in operands(node)), total, cause)
 
     def _binary(self, node: Any) -> Expr:
         """Chains of one operator are as deep as they are long: unrolled here."""
@@ -123,13 +125,16 @@ class Binder:
     def each_field(self, node: exp.Transform) -> Expr:
         """``transform(array, x -> x.field)``."""
         test = node.expression
-        body = _dotted(test.this) if isinstance(test, exp.Lambda) and len(test.expressions) == 1 and not self.variables else None
+        body = dotted(test.this) if isinstance(test, exp.Lambda) and len(test.expressions) == 1 and not self.variables else None
         if body is None or len(body) != 2 or body[0].lower() != test.expressions[0].name.lower():
             return self.unknown(node)
         return field_of(self.bind(node.this), body[1]) or self.unknown(node)
 
     def field(self, parts: tuple[str, ...]) -> Expr:
-        fields = self.schema.find(parts[:1])
+        try:
+            fields = self.schema.find(parts[:1])
+        except NotFound as error:
+            raise self._missing(parts, error) from None
         if len(parts) == 2 and isinstance(fields[0].type, Map):  # ``map.key``
             return self.call("map_value", bound(self.schema, (fields[0].id,)), Literal(STRING, parts[1]))
         if len(parts) > 1 and isinstance(fields[0].type, Array):  # ``array.field``: of each element
@@ -143,6 +148,17 @@ class Binder:
             )
         return bound(self.schema, tuple(f.id for f in fields))
 
+    def _missing(self, parts: tuple[str, ...], error: NotFound) -> NotFound:
+        """The error for a name that is no column, with what was perhaps meant."""
+        remedy = error.remedy
+        if len(parts) > 1 and any(f.name.lower() == name.lower() for f in self.schema for name in parts[1:]):
+            remedy = f"In {'.'.join(parts)!r}, leave the table's name out. {remedy}"
+        elif parts[0].lower() == "nan":
+            remedy = "Write isnan(x); the value itself is CAST('NaN' AS DOUBLE)."
+        elif len(parts) == 1 and self.schema.fields:
+            remedy += f" Text stands in quotes: '{parts[0]}'."
+        return NotFound(error.message, code=error.code, name=error.name, remedy=remedy)
+
     def extract(self, node: exp.JSONExtract) -> Expr:
         """``v:a.b[0]``: steps into a VARIANT."""
         return documents.extract(self.bind(node.this), node.expression, self.mode, self.zone) or self.unknown(node)
@@ -150,7 +166,7 @@ class Binder:
     def dot(self, node: exp.Dot) -> Expr:
         if (found := documents.from_json_field(node, self.bind)) is not None:
             return found
-        if (parts := _dotted(node)) is None:
+        if (parts := dotted(node)) is None:
             inner = self.bind(node.this) if isinstance(node.expression, exp.Identifier) else None
             return (inner and field_of(inner, node.expression.name)) or self.unknown(node)
         if parts[0].lower() in self.variables:
@@ -167,7 +183,7 @@ class Binder:
             isinstance(node.this, exp.Cast)
             and isinstance(node.this.this, exp.Literal)
             and not node.this.this.is_string
-            and _no_word(node.this)
+            and no_word(node.this)
         ):
             literal = node.this.copy()
             literal.this.set("this", "-" + literal.this.name)
@@ -178,7 +194,7 @@ class Binder:
         """``cast``, ``try_cast``, ``x::type``, and typed literals, which sqlglot writes as casts."""
         value, target = self.bind(node.this), type_of(node.to)
         if target is None:
-            return self.unknown(node)
+            return replace(self.unknown(node), cause=Cause.TYPE)
         if isinstance(target, Time) and isinstance(value, Literal) and isinstance(value.value, str):
             return time_of_day(value.value) or self.unknown(node)
         mode = Mode.TRY if isinstance(node, exp.TryCast) else self.mode
@@ -271,7 +287,7 @@ class Binder:
         if found in {"ltrim", "rtrim"}:
             args = args[::-1]  # the characters come first there
         out = call(found, *args, mode=mode, zone=self.zone)
-        return replace(out, text=node.sql(dialect="databricks")) if isinstance(out, Opaque) else out
+        return replace(out, text=shown(node)) if isinstance(out, Opaque) else out
 
     def _arguments(self, name: str, nodes: list[Any]) -> tuple[Expr, ...]:
         """Bound arguments; a bare word that leads three of them is a unit (``timestampdiff(DAY, …)``)."""
@@ -316,59 +332,6 @@ class Binder:
         return self.call("concat", *parts)
 
 
-def _dotted(node: Any) -> list[str] | None:
-    """The names of ``a.b.c``; None where something is no name, as in ``m['a'].b`` and ``f(x).b``: that is no field of a column."""
-    if isinstance(node, exp.Dot):
-        below = _dotted(node.this) if isinstance(node.expression, exp.Identifier) else None
-        return below and [*below, node.expression.name]
-    if isinstance(node, exp.Paren):
-        return _dotted(node.this)
-    return [p.name for p in node.parts] if isinstance(node, exp.Column) else [node.name] if isinstance(node, exp.Identifier) else None
-
-
-def _no_word(node: exp.Expression) -> bool:
-    """Whether a cast is written as ``5L`` or ``x::type``: a sign before it belongs to the number."""
-    return "safe" not in node.args
-
-
-def _operands(node: Any) -> list[Any]:
-    """What a function that never fails itself is applied to."""
-    return (
-        list(node.expressions)
-        if isinstance(node, exp.Anonymous)
-        else [n for n in (node.this, node.args.get("expression")) if n is not None]
-    )
-
-
-_TOTAL = (exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor, exp.BitwiseNot)
-_NOTHING: tuple[object, ...] = (None, False, [])
-_ASKED = frozenset({"this", "expression", "expressions"})
-_ALSO_ASKED: dict[type, frozenset[str]] = {
-    exp.Column: frozenset({"table", "db", "catalog"}),
-    exp.Literal: frozenset({"is_string"}),
-    exp.Identifier: frozenset({"quoted"}),
-    exp.Bracket: frozenset({"offset", "safe", "returns_list_for_maps"}),
-    exp.Cast: frozenset({"to", "_type"}),
-    exp.TryCast: frozenset({"to", "safe"}),
-    exp.Div: frozenset({"typed", "safe"}),  # how other dialects divide; Spark's way is the catalogue's
-    exp.In: frozenset({"query", "unnest"}),
-    exp.Between: frozenset({"low", "high"}),
-    exp.Like: frozenset({"negate"}),
-    exp.ILike: frozenset({"negate"}),
-    exp.Case: frozenset({"ifs", "default"}),
-    exp.If: frozenset({"true", "false"}),
-    exp.Interval: frozenset({"unit"}),
-    exp.Trim: frozenset({"position"}),
-    exp.Substring: frozenset({"start", "length"}),
-    exp.Overlay: frozenset({"from_", "for_"}),
-    exp.StrPosition: frozenset({"substr"}),
-    exp.Floor: frozenset({"decimals", "to"}),
-    exp.Ceil: frozenset({"decimals", "to"}),
-    exp.Concat: frozenset({"safe", "coalesce"}),
-    exp.DPipe: frozenset({"safe"}),
-    exp.JSONExtract: frozenset({"variant_extract", "requires_json"}),
-}
-"""What of sqlglot's nodes is understood. Law: whatever else a node carries (a later release may move a NOT into one) makes it unknown."""
 _TESTS = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "null_safe_eq"})
 _TRIES = {
     "try_add": "add",

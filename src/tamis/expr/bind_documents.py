@@ -10,6 +10,7 @@ from sqlglot import exp
 from sqlglot.dialects.databricks import Databricks
 from sqlglot.errors import SqlglotError
 
+from tamis.errors import InvalidInput
 from tamis.expr.documents.paths import Step, Steps
 from tamis.expr.functions import documents, variants
 from tamis.expr.literals import type_of
@@ -62,9 +63,9 @@ def struct_of(text: str) -> DataType | None:
     """The struct whose fields a schema's text lists (``a INT, b STRUCT<c: STRING>``); None where it is not understood."""
     try:
         parsed = sqlglot.parse_one(f"CAST(NULL AS STRUCT<{text}>)", dialect=Databricks)
-    except SqlglotError:
+        return _type(parsed.to) if isinstance(parsed, exp.Cast) else None
+    except (SqlglotError, InvalidInput):  # no SQL, or a type that cannot be
         return None
-    return _type(parsed.to) if isinstance(parsed, exp.Cast) else None
 
 
 def _type(node: Any) -> DataType | None:

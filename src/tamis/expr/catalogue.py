@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from tamis.expr.tree import Call, Expr, Literal, Literals, Mode, Opaque
+from tamis.expr.tree import Call, Cause, Expr, Literal, Literals, Mode, Opaque
 from tamis.expr.values import Datum, Evaluated, Mask
 from tamis.types import BINARY_COLLATION, VARIANT, DataType, String
 
@@ -241,12 +241,11 @@ def call(name: str, *args: Expr, mode: Mode = Mode.ANSI, zone: str | None = None
 
 
 def opaque(name: str, args: tuple[Expr, ...], data_type: DataType | None = None) -> Opaque:
-    """Something unknown. Without a better idea its type is boolean where it is used as a predicate, else whatever it is compared with."""
-    from tamis.expr.sql import to_sql
+    """A function with arguments that it is not known for. Without a better idea its type is boolean where it is used as a predicate, else whatever it is compared with."""
+    from tamis.expr.sql import attempted
     from tamis.types import NULL
 
-    text = f"{name}({', '.join(to_sql(a) for a in args)})"
-    return Opaque(data_type or NULL, text, args)
+    return Opaque(data_type or NULL, attempted(name, args, data_type), args, cause=Cause.ARGUMENTS)
 
 
 def _collated(arg: Expr) -> bool:

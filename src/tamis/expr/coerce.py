@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tamis.expr.tree import Expr, Literal, Literals, Mode, Opaque
+from tamis.expr.tree import Cause, Expr, Literal, Literals, Mode, Opaque
 from tamis.types import (
     BINARY,
     BOOLEAN,
@@ -169,11 +169,11 @@ def folded(expr: Expr) -> Expr:
 
 def _bring_literals(expr: Literals, data_type: DataType, mode: Mode, zone: str | None) -> Expr:
     """The list under another type; opaque where a member has no value there."""
-    from tamis.expr.catalogue import opaque
     from tamis.expr.evaluate import cast_values
+    from tamis.expr.sql import to_sql
 
     values = cast_values(expr.array, expr.type, data_type, mode, zone)
-    return Literals(data_type, values) if values is not None else opaque("list", (), data_type)
+    return Literals(data_type, values) if values is not None else Opaque(data_type, to_sql(expr), cause=Cause.ARGUMENTS)
 
 
 def common(args: tuple[Expr, ...], mode: Mode, zone: str | None, *, sides: bool = False) -> tuple[tuple[Expr, ...], DataType] | None:

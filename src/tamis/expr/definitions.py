@@ -9,23 +9,34 @@ import sqlglot
 from sqlglot import exp
 
 from tamis.errors import InvalidInput
-from tamis.expr.literals import type_of
+from tamis.expr.literals import bad_type, type_of
 from tamis.types import Array, DataType, DayTimeInterval, Field, Map, Schema, Struct
 from tamis.types.arrow import to_arrow_schema
 
-_DAY_TIME = {"day", "hour", "minute", "second"}
+_DAY_TIME = ("day", "hour", "minute", "second")
 
 
 def columns(text: str) -> pa.Schema:
-    """The schema that ``text`` describes. Raises ``InvalidInput`` (``BAD_SCHEMA``) naming what cannot be."""
+    """The schema that ``text`` describes. Raises ``InvalidInput`` (``BAD_SCHEMA``, ``BAD_TYPE``) naming what cannot be."""
     try:
-        table = sqlglot.parse_one(f"CREATE TABLE t ({text})", dialect="databricks")
+        table = sqlglot.parse_one(f"CREATE TABLE t (\n{text}\n)", dialect="databricks")
     except sqlglot.errors.SqlglotError as error:
-        raise _bad(text, f"It cannot be read: {str(error).splitlines()[0].rstrip('.')}") from error
+        raise _bad(text, _where(error, text)) from error
     parts = table.this.expressions if isinstance(table, exp.Create) and isinstance(table.this, exp.Schema) else []
     if not parts or not all(isinstance(part, exp.ColumnDef) and part.args.get("kind") for part in parts):
         raise _bad(text, "It is no list of columns with types")
     return to_arrow_schema(Schema(tuple(_field(part) for part in parts)))
+
+
+def _where(error: sqlglot.errors.SqlglotError, text: str) -> str:
+    """At which word of ``text``, which begins on the second line of what was parsed, it cannot be read any more."""
+    if not isinstance(error, sqlglot.errors.ParseError):
+        return "A quote or a comment in it does not end"
+    word, line, end = (error.errors[0].get(key) for key in ("highlight", "line", "col"))
+    if not word or not line or not end or line - 1 > len(text.splitlines()):
+        return "It ends too soon"
+    at = f"column {end - len(word) + 1}" if line == 2 else f"line {line - 1}, column {end - len(word) + 1}"
+    return f"It cannot be read from {word!r} on ({at}): a type is unknown, or a comma is missing"
 
 
 def _field(node: Any) -> Field:
@@ -44,16 +55,26 @@ def _type(node: Any) -> DataType:
         return Array(Field("element", _type(inner[0])))
     if name == "MAP" and len(inner) == 2:
         return Map(Field("key", _type(inner[0]), nullable=False), Field("value", _type(inner[1])))
-    if isinstance(node.this, exp.Interval) and isinstance(node.this.args.get("unit"), exp.IntervalSpan):
-        unit = node.this.args["unit"]
-        first, last = unit.this.name.lower(), unit.expression.name.lower()
-        if {first, last} <= _DAY_TIME:
-            return DayTimeInterval(first, last)
-        raise _bad(node.sql("databricks"), "Intervals of years and months cannot be stored")
+    if isinstance(node.this, exp.Interval):
+        return _interval(node)
     found = type_of(node)
     if found is None:
-        raise _bad(node.sql("databricks"), "There is no such type")
+        raise bad_type(
+            node,
+            "a text of limited length can only be defined by CREATE TABLE in Spark" if name in {"CHAR", "VARCHAR"} else "",
+        )
     return found
+
+
+def _interval(node: Any) -> DataType:
+    unit = node.this.args.get("unit")
+    span = isinstance(unit, exp.IntervalSpan)
+    first, last = (unit.this.name.lower(), unit.expression.name.lower()) if span else (unit.name.lower(),) * 2
+    if {first, last} <= {"year", "month"}:
+        raise bad_type(node, "intervals of years and months cannot be stored")
+    if not (first in _DAY_TIME and last in _DAY_TIME and _DAY_TIME.index(first) <= _DAY_TIME.index(last)):
+        raise bad_type(node, "fields go from DAY by HOUR and MINUTE to SECOND")
+    return DayTimeInterval(first, last)
 
 
 def _bad(name: str, why: str) -> InvalidInput:

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from tamis.errors import InvalidInput
 from tamis.expr import catalogue
+from tamis.expr.refusal import approximate, refused, supported
 from tamis.expr.tree import Call, Column, Element, Expr, Literal, Literals, Mode, Moving, Opaque, columns
 from tamis.expr.values import Datum, Evaluated, Mask, blank, full, is_true, none_of, nulls, rows
 from tamis.types import STRING, TIMESTAMP, Array, DataType
@@ -54,16 +55,6 @@ def filter_mask(conjuncts: Sequence[Expr], batch: Batch, length: int, *, now_mic
     return live, failed, error
 
 
-def supported(expr: Expr) -> bool:
-    """Whether rows can be evaluated here: nothing in it is opaque, or known up to its last digits only."""
-    return not any(isinstance(node, Opaque) or approximate(node) for node in expr.walk())
-
-
-def approximate(node: Expr) -> bool:
-    """Whether Spark may compute other last digits of it."""
-    return isinstance(node, Call) and catalogue.function(node.function).approximate
-
-
 @dataclass(slots=True)
 class _Run:
     """One evaluation over one batch."""
@@ -89,13 +80,7 @@ class _Run:
                 return Evaluated(pa.scalar(None, to_arrow_type(expr.type)))
             case Moving():
                 return Evaluated(moment(expr, self.now_micros if self.now_micros is not None else world().now_micros()))
-        text = expr.text if isinstance(expr, Opaque) else _shown(expr)
-        raise InvalidInput(
-            f"{text} cannot be evaluated here.",
-            code="UNKNOWN_FUNCTION",
-            name=text,
-            remedy="Run this filter in Spark, or write it with the functions listed in the documentation.",
-        )
+        raise refused(expr)
 
     def _tested(self, call: Call) -> Evaluated:
         """A test of the elements of an array: over all elements of all rows at once, other columns repeated beside them."""
@@ -112,12 +97,6 @@ class _Run:
         elements = {**self.elements, (*source.ids, source.type.element.id): x.values.take(pa.array(member))}
         out = any_of(_Run(batch, self.now_micros, elements).eval(body), owner, len(x), exists=call.function == "exists")
         return Evaluated(blank(out.values, nulls(x)), out.failed, out.error)
-
-
-def _shown(expr: Expr) -> str:
-    from tamis.expr.sql import to_sql
-
-    return to_sql(expr)
 
 
 def _whole(array: Any) -> Any:

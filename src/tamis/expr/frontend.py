@@ -6,22 +6,22 @@ from tamis.expr.tree import Column, Expr
 from tamis.types import Schema
 
 
-def parse(text: str, schema: Schema, *, zone: str = "UTC", ansi: bool = True) -> Expr:
+def parse(text: str, schema: Schema, *, zone: str = "UTC", ansi: bool = True, what: str = "a filter") -> Expr:
     """The predicate that ``text`` (Spark SQL) says, over the columns of ``schema``, coerced as Spark's analyser would.
 
-    ``zone`` is the session time zone. Raises ``NotFound`` (``COLUMN_NOT_FOUND``), and ``InvalidInput`` (``PARSE_ERROR``) for text that
+    ``zone`` is the session time zone, ``what`` the text is meant as, for people. Raises ``NotFound`` (``COLUMN_NOT_FOUND``), and ``InvalidInput`` (``PARSE_ERROR``) for text that
     does not parse or is no predicate. A function that is not in the catalogue becomes ``Opaque``.
     """
     from tamis.expr.reading import read
 
-    return read(text, schema, zone, ansi)
+    return read(text, schema, zone, ansi, what)
 
 
-def parse_value(text: str, schema: Schema, *, zone: str = "UTC", ansi: bool = True) -> Expr:
+def parse_value(text: str, schema: Schema, *, zone: str = "UTC", ansi: bool = True, what: str = "a value") -> Expr:
     """The expression of any type that ``text`` (Spark SQL) says; otherwise as ``parse``."""
     from tamis.expr.reading import read_value
 
-    return read_value(text, schema, zone, ansi)
+    return read_value(text, schema, zone, ansi, what)
 
 
 def bound(schema: Schema, ids: tuple[int, ...]) -> Column:

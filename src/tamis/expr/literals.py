@@ -44,19 +44,47 @@ _TYPES = {
 
 
 def type_of(node: exp.DataType) -> DataType | None:
-    """The type that a CAST names, or None if it is none of ours."""
+    """The type that a CAST names, or None if it is none of ours. Raises ``InvalidInput`` (``BAD_TYPE``) for parameters that it cannot have, as Spark does."""
     name = node.this.name.lower() if hasattr(node.this, "name") else str(node.this).lower()
     params = [p.name for p in node.expressions if isinstance(p, exp.DataTypeParam)]
     if node.expressions and len(params) != len(node.expressions):
         return None
-    if name == "decimal" and params:
-        return Decimal(int(params[0]), int(params[1]) if len(params) > 1 else 0)
-    if name in {"varchar", "char"} and params:
+    if name in {"varchar", "char"}:
+        if not params:
+            raise bad_type(node, f"a length is missing, as in {name.upper()}(10)")
         return None  # a cast to VARCHAR(n) pads or cuts
+    if name == "decimal" and params:
+        return _decimal(node, params)
+    if params and not (name == "time" and params == ["6"]):
+        raise bad_type(node, "a time of day has 6 digits" if name == "time" else "it takes no parameter")
     try:
         return type_from_json(_TYPES.get(name, name))
     except InvalidInput:
         return None
+
+
+def _decimal(node: exp.DataType, params: list[str]) -> Decimal:
+    numbers = [int(p) for p in params if p.isdecimal()]
+    if len(numbers) != len(params) or len(numbers) > 2:
+        raise bad_type(node, "it takes a precision and a scale, as in DECIMAL(10,2)")
+    found = Decimal(numbers[0], numbers[1] if len(numbers) > 1 else 0)
+    if not found.possible:
+        raise bad_type(node, "the precision is 1 to 38, the scale 0 to the precision")
+    return found
+
+
+def bad_type(node: exp.DataType, why: str) -> InvalidInput:
+    text = _OWN_WORD.sub(lambda m: {"TIMESTAMPTZ": "TIMESTAMP", "TEXT": "STRING"}[m[0]], node.sql()).replace(", ", ",")
+    return InvalidInput(
+        f"There is no type {text} here{why and ': ' + why}.",
+        code="BAD_TYPE",
+        name=text,
+        remedy="Write a type of Spark's, such as BIGINT, DECIMAL(10,2), TIMESTAMP or STRING.",
+    )
+
+
+_OWN_WORD = re.compile(r"\b(TIMESTAMPTZ|TEXT)\b")
+"""What sqlglot calls two of Spark's types."""
 
 
 _MICROS = {"microsecond": 1, "millisecond": 1_000, "second": 10**6, "minute": 60 * 10**6, "hour": 3600 * 10**6, "day": 86_400 * 10**6}

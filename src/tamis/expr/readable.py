@@ -9,25 +9,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tamis.errors import InvalidInput
-from tamis.expr.evaluate import approximate, evaluate
+from tamis.expr.evaluate import evaluate
+from tamis.expr.refusal import check_supported
 from tamis.expr.sql import to_sql
-from tamis.expr.tree import Call, Column, Element, Expr, Literal, Literals, Opaque
+from tamis.expr.tree import Call, Column, Element, Expr, Literal, Literals
 
 _BRANCHES = frozenset({"case", "coalesce"})
 
 
 def check_readable(conjuncts: Sequence[Expr], now_micros: int) -> None:
-    """Raises ``InvalidInput``: ``UNKNOWN_FUNCTION``, or ``FILTER_FAILED`` for a constant."""
+    """Raises ``InvalidInput`` as ``refused``, and ``FILTER_FAILED`` for a constant."""
     for conjunct in conjuncts:
-        for node in conjunct.walk():
-            if isinstance(node, Opaque) or approximate(node):
-                name = node.text if isinstance(node, Opaque) else to_sql(node)
-                raise InvalidInput(
-                    f"The function in {name!r} is unknown to an embedded scan.",
-                    code="UNKNOWN_FUNCTION",
-                    name=name,
-                    remedy="Leave it out and filter the rows yourself, or run the query through Spark; explain() works.",
-                )
+        check_supported(conjunct)
     _check_conjuncts(conjuncts, now_micros)
 
 
@@ -54,8 +47,11 @@ def _check_constants(tree: Expr, now_micros: int) -> None:
         out = evaluate(tree, {}, 1, now_micros=now_micros)
         if out.failed is not None and out.failed.any():
             raise InvalidInput(
-                f"{to_sql(tree)} fails whatever the rows are: {out.error}", code="FILTER_FAILED", name=to_sql(tree), remedy="Write a value that there is."
-            )  # fmt: skip
+                f"{to_sql(tree)} fails whatever the rows are: {out.error}",
+                code="FILTER_FAILED",
+                name=to_sql(tree),
+                remedy="Correct the constant; try_cast, try_divide and their like give NULL instead.",
+            )
     elif not (isinstance(tree, Call) and tree.function in _BRANCHES):
         for child in tree.children:
             _check_constants(child, now_micros)

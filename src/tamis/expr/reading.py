@@ -14,7 +14,7 @@ from typing import Any
 import sqlglot
 from sqlglot import exp
 from sqlglot.dialects.databricks import Databricks
-from sqlglot.errors import SqlglotError
+from sqlglot.errors import SqlglotError, TokenError
 
 from tamis.errors import InvalidInput
 from tamis.expr.bind import Binder
@@ -31,6 +31,7 @@ class SparkWords(Databricks):
 
     class Parser(Databricks.Parser):  # type: ignore[misc,valid-type]  # noqa: D106
         FUNCTIONS: dict[str, Callable[..., Any]] = {}  # noqa: RUF012
+        ARRAY_CONSTRUCTORS: dict[str, Any] = {}  # noqa: RUF012  # array(1, 2)[0] is an element
 
 
 DEEPEST = 150
@@ -38,43 +39,57 @@ DEEPEST = 150
 
 _HALF = re.compile("[\ud800-\udfff]")
 _MISSING = re.compile(r"Required keyword: '\w+' missing for <class '[^']*'>")
-_NO_PREDICATE = (exp.Alias, exp.Select, exp.DDL, exp.DML, exp.Drop, exp.Command, exp.Set, exp.Star)
+_NO_EXPRESSION = (exp.Select, exp.DDL, exp.DML, exp.Drop, exp.Command, exp.Set, exp.Star)
 
 
-def read(text: str, schema: Schema, zone: str, ansi: bool) -> Expr:
+def read(text: str, schema: Schema, zone: str, ansi: bool, what: str) -> Expr:
     """See ``tamis.expr.parse``."""
-    out = read_value(text, schema, zone, ansi)
+    out = _bound(text, schema, zone, ansi, what, "predicate")
     if isinstance(out, Opaque) and out.type == NULL:
         out = replace(out, type=BOOLEAN)
     if isinstance(out, Literal) and out.value is None:
         out = Literal(BOOLEAN, None)
     if out.type != BOOLEAN:
-        raise _wrong(text, f"Its type is {out.type}, not boolean.")
+        raise _wrong(text, what, f"Its type is {out.type}, not boolean", "predicate")
     return out
 
 
-def read_value(text: str, schema: Schema, zone: str, ansi: bool) -> Expr:
+def read_value(text: str, schema: Schema, zone: str, ansi: bool, what: str) -> Expr:
     """See ``tamis.expr.parse_value``."""
+    return _bound(text, schema, zone, ansi, what, "expression")
+
+
+def _bound(text: str, schema: Schema, zone: str, ansi: bool, what: str, kind: str) -> Expr:
     if _HALF.search(text):
-        raise _wrong(repr(text)[1:-1], "It holds half a character.")
+        raise _wrong(repr(text)[1:-1], what, "It holds half a character", kind)
     try:
         short, lists = taken(text)
         statements = sqlglot.parse(short, dialect=SparkWords)
     except (SqlglotError, RecursionError, ValueError) as error:
-        message = re.sub(r"\x1b\[\d*m", "", str(error)).split("\n")[0]
-        raise _wrong(text, _MISSING.sub("Something is missing", message)) from error
+        raise _wrong(text, what, _said(error), kind) from error
     parsed = statements[0] if len(statements) == 1 else None
     if parsed is None:
-        raise _wrong(text, "It holds no predicate." if not any(statements) else "It holds more than one.")
-    if isinstance(parsed, _NO_PREDICATE):
-        raise _wrong(text, f"It holds no predicate ({type(parsed).__name__.upper()}).")
+        raise _wrong(text, what, "It holds more than one" if any(statements) else "It is empty", kind)
+    if isinstance(parsed, exp.Alias):
+        raise _wrong(text, what, f"Nothing joins {parsed.alias!r} to what stands before it", kind)
+    if isinstance(parsed, _NO_EXPRESSION):
+        raise _wrong(text, what, f"It is a statement or a part of one ({type(parsed).__name__.upper()})", kind)
     try:
         out = Binder(schema, zone, Mode.ANSI if ansi else Mode.LEGACY, lists=lists).bind(parsed)
     except RecursionError as error:
-        raise _wrong(text, "It is nested too deeply.") from error
+        raise _wrong(text, what, "It is nested too deeply", kind) from error
     if _depth(out) > DEEPEST:
-        raise _wrong(text, "It is nested too deeply.")
+        raise _wrong(text, what, "It is nested too deeply", kind)
     return out
+
+
+def _said(error: Exception) -> str:
+    """What sqlglot says, for people. Where it cannot even tell the words apart, its message is the text once more and the cause says what."""
+    if isinstance(error, TokenError):
+        cause = str(error.__cause__)
+        return cause if cause.startswith(("Missing", "Numeric")) else "A quote or a comment in it does not end"
+    message = re.sub(r"\x1b\[\d*m", "", str(error)).split("\n")[0]
+    return _MISSING.sub("Something is missing", message)
 
 
 def _depth(tree: Expr) -> int:
@@ -85,6 +100,9 @@ def _depth(tree: Expr) -> int:
     return depth
 
 
-def _wrong(text: str, message: str) -> InvalidInput:
+def _wrong(text: str, what: str, message: str, kind: str) -> InvalidInput:
     shown = text if len(text) < 200 else text[:200] + "…"
-    return InvalidInput(f"{shown!r} is not a filter: {message}", code="PARSE_ERROR", name=shown, remedy="Write one Spark SQL predicate.")
+    quoted = "" if kind == "predicate" else "; text stands in quotes: 'text'"
+    return InvalidInput(
+        f"{shown!r} is not {what}: {message.rstrip('.')}.", code="PARSE_ERROR", name=shown, remedy=f"Write one Spark SQL {kind}{quoted}."
+    )

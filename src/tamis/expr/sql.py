@@ -38,6 +38,7 @@ _NAMES = {
     "round_floor": "floor",
     "round_ceil": "ceil",
     "is_nan": "isnan",
+    "timestamp_of_text": "to_timestamp",
     "starts_with": "startswith",
     "ends_with": "endswith",
     "date_from_unix_date": "date_from_unix_date",
@@ -75,6 +76,19 @@ def to_sql(expr: Expr) -> str:
         case Call():
             return _call(expr)
     return str(expr)
+
+
+def attempted(name: str, args: tuple[Expr, ...], data_type: DataType | None = None) -> str:
+    """A function as Spark SQL writes it, whether or not it takes such arguments, or so many."""
+    texts = [to_sql(a) for a in args]
+    if name == "cast" and data_type is not None:
+        return f"cast({', '.join(texts)} AS {type_sql(data_type)})"
+    if name in _INFIX and len(args) > 1:
+        return "(" + f" {_INFIX[name]} ".join(texts) + ")"
+    try:
+        return _FORMS[name].format(*texts, rest=", ".join(texts[1:]))
+    except (KeyError, IndexError):  # no form of its own, or too few arguments for it
+        return f"{_NAMES.get(name, name)}({', '.join(texts)})"
 
 
 def short_sql(expr: Expr, limit: int = 120) -> str:
@@ -176,10 +190,8 @@ def _call(expr: Call) -> str:
         return inside
     if expr.mode is Mode.TRY and name in _TRIES:
         return f"{_TRIES[name]}({', '.join(to_sql(a) for a in args)})"
-    if name in _INFIX:
-        return "(" + f" {_INFIX[name]} ".join(to_sql(a) for a in args) + ")"
-    if name in _FORMS:
-        return _FORMS[name].format(*(to_sql(a) for a in args), rest=", ".join(to_sql(a) for a in args[1:]))
+    if name in _INFIX or name in _FORMS:
+        return attempted(name, args)
     match name:
         case "cast":
             return f"{'try_cast' if expr.mode is Mode.TRY else 'cast'}({to_sql(args[0])} AS {type_sql(expr.type)})"

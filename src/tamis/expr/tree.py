@@ -25,6 +25,21 @@ class Mode(Enum):
     LEGACY = "legacy"
 
 
+class Cause(Enum):
+    """Why nothing is known of an expression; for people."""
+
+    FUNCTION = "function"
+    """It is not in the catalogue."""
+    ARGUMENTS = "arguments"
+    """It is, but not for such arguments."""
+    TYPE = "type"
+    AGGREGATE = "aggregate"
+    WINDOW = "window function"
+    SUBQUERY = "subquery"
+    PARAMETER = "parameter"
+    STAR = "star"
+
+
 @dataclass(frozen=True, slots=True)
 class Expr:
     """Base of all nodes. ``type`` is the logical type of its values."""
@@ -122,6 +137,7 @@ class Opaque(Expr):
     text: str
     args: tuple[Expr, ...] = ()
     total: bool = False
+    cause: Cause = Cause.FUNCTION
 
     @property
     def children(self) -> tuple[Expr, ...]:

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from tamis.errors import InvalidInput
-from tamis.files.orc import OrcPartWriter, check_orc, open_orc
+from tamis.files.orc import OrcPartWriter, open_orc
 from tamis.files.parquet import ParquetPartWriter, open_parquet
 from tamis.files.protocol import PartFile, PartRef, PartWriter, WriteOptions
 from tamis.files.vortex import WINDOW_ROWS, VortexPartWriter, check_vortex, open_vortex
@@ -31,10 +31,32 @@ class Format:
     """Least rows of a window of a part: what two readers would fetch both is larger than blocks in some formats."""
 
 
+def _without_empty_structs(name: str, column: str, data_type: pa.DataType) -> None:
+    if pa.types.is_struct(data_type) and not data_type.num_fields:
+        raise InvalidInput(
+            f"Column {column!r} is or holds a struct without fields, which {name} does not have.",
+            code="UNSUPPORTED_TYPE",
+            name=column,
+            remedy="Give it a field, or choose the format vortex.",
+        )
+    for at in range(data_type.num_fields):
+        _without_empty_structs(name, column, data_type.field(at).type)
+
+
+def _with_fields(name: str) -> Callable[[pa.Schema], None]:
+    """The check of a format that has no structs without fields."""
+
+    def check(schema: pa.Schema) -> None:
+        for f in schema:
+            _without_empty_structs(name, f.name, f.type)
+
+    return check
+
+
 FORMATS: dict[str, Format] = {
-    "parquet": Format("parquet", ParquetPartWriter, open_parquet),
+    "parquet": Format("parquet", ParquetPartWriter, open_parquet, _with_fields("Parquet")),
     "vortex": Format("vortex", VortexPartWriter, open_vortex, check_vortex, WINDOW_ROWS),
-    "orc": Format("orc", OrcPartWriter, open_orc, check_orc),
+    "orc": Format("orc", OrcPartWriter, open_orc, _with_fields("ORC")),
 }
 
 

@@ -6,17 +6,40 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
-from tamis.errors import InvalidInput, SchemaMismatch
-from tamis.expr import Expr, Literal, Mode, Opaque, call, evaluate, supported, to_sql
-from tamis.types import BOOLEAN, DATE, DOUBLE, FLOAT, INTEGRAL, NULL, TIMESTAMP, TIMESTAMP_NTZ, DataType, Decimal, Field, String
+from tamis.errors import InvalidInput, NotFound, SchemaMismatch
+from tamis.expr import Expr, Literal, Mode, Opaque, call, check_supported, evaluate, to_sql
+from tamis.types import BOOLEAN, DATE, DOUBLE, FLOAT, INTEGRAL, NULL, TIMESTAMP, TIMESTAMP_NTZ, DataType, Decimal, Field, Schema, String
 
 Arrays = Mapping[int, pa.Array]
 
 _TIMES = frozenset({DATE, TIMESTAMP, TIMESTAMP_NTZ})
 
 
-def assigned(value: Expr, target: Field, zone: str) -> Expr:
-    """``value`` under the column's type. Raises ``SchemaMismatch`` (``UNSAFE_CAST``) where Spark would not store it there."""
+def assignable(schema: Schema, name: str) -> Field:
+    """The column that is to get a value. Raises ``NotFound``, and ``InvalidInput`` (``BAD_VALUES``) for a field of one."""
+    try:
+        return schema.find(name)[-1]
+    except NotFound:
+        path = tuple(name.split("."))
+        if len(path) == 1 or not _there(schema, path):
+            raise
+        raise InvalidInput(
+            f"{name!r} is a field: values are given to whole columns.",
+            code="BAD_VALUES",
+            name=name,
+            remedy=f"Give the whole of {path[0]!r}: by upsert, or by UPDATE through Spark.",
+        ) from None
+
+
+def _there(schema: Schema, path: tuple[str, ...]) -> bool:
+    try:
+        return bool(schema.find(path))
+    except NotFound:
+        return False
+
+
+def assigned(value: Expr, target: Field, zone: str, text: str | None = None) -> Expr:
+    """``value``, written as ``text``, under the column's type. Raises ``SchemaMismatch`` (``UNSAFE_CAST``) where Spark would not store it there."""
     if value.type == target.type or (isinstance(value.type, String) and isinstance(target.type, String)):
         return value
     if value.type.children and str(value.type) == str(target.type):
@@ -24,15 +47,21 @@ def assigned(value: Expr, target: Field, zone: str) -> Expr:
     if isinstance(value, Literal) and value.value is None:
         return Literal(target.type, None)
     if isinstance(value, Opaque) and value.type == NULL:
-        raise unknown(value)
+        check_supported(value)
     if not _storable(value.type, target.type):
         raise SchemaMismatch(
             f"A {value.type} cannot be stored in column {target.name!r}, which is {target.type}.",
             code="UNSAFE_CAST",
             name=target.name,
-            remedy=f"Write CAST({to_sql(value)} AS {target.type}).",
+            remedy=_cast(text or to_sql(value), call("cast", value, zone=zone, type=target.type)),
         )
     return call("cast", value, mode=Mode.ANSI, zone=zone, type=target.type)
+
+
+def _cast(text: str, cast: Expr) -> str:
+    if isinstance(cast, Opaque):
+        return f"Give a value of type {cast.type}."
+    return f"Write CAST({text} AS {cast.type}), or give a value of that type."
 
 
 def computed(value: Expr, arrays: Arrays, length: int, now_micros: int | None, column: str) -> pa.Array:
@@ -50,19 +79,9 @@ def computed(value: Expr, arrays: Arrays, length: int, now_micros: int | None, c
 
 
 def check_known(value: Expr) -> Expr:
-    """``value`` itself. Raises ``InvalidInput`` (``UNKNOWN_FUNCTION``) where it cannot be computed here."""
-    if not supported(value):
-        raise unknown(value)
+    """``value`` itself. Raises ``InvalidInput`` as ``check_supported`` where it cannot be computed here."""
+    check_supported(value)
     return value
-
-
-def unknown(value: Expr) -> InvalidInput:
-    return InvalidInput(
-        f"{to_sql(value)!r} has a function that is unknown here.",
-        code="UNKNOWN_FUNCTION",
-        name=to_sql(value),
-        remedy="Run the statement through Spark.",
-    )
 
 
 def _storable(source: DataType, target: DataType) -> bool:

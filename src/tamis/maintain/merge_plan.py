@@ -12,9 +12,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from tamis.errors import InvalidInput, NotFound
+from tamis.errors import InvalidInput, NotFound, SchemaMismatch
 from tamis.expr import Call, Column, Expr, conjuncts, parse, parse_value, to_sql
-from tamis.maintain.assign import assigned, check_known
+from tamis.maintain.assign import assignable, assigned, check_known
 from tamis.scan import Options
 from tamis.types import DOUBLE, FLOAT, NO_ID, Field, Schema, String, Struct
 from tamis.types.arrow import from_arrow_schema
@@ -106,18 +106,18 @@ class _Binder:
     options: Options
 
     def predicate(self, text: str) -> Expr:
-        return self._bound(parse, text)
+        return self._bound(parse, text, "a condition of a merge")
 
-    def _bound(self, read: Callable[..., Expr], text: str) -> Expr:
+    def _bound(self, read: Callable[..., Expr], text: str, what: str) -> Expr:
         """The text's tree. Raises ``NotFound`` (``COLUMN_NOT_FOUND``) with how a merge names columns, ``InvalidInput``."""
         try:
-            return check_known(_settled(read(text, self.scope, zone=self.options.timezone, ansi=self.options.ansi)))
+            return check_known(_settled(read(text, self.scope, zone=self.options.timezone, ansi=self.options.ansi, what=what)))
         except NotFound as error:
             raise NotFound(
                 f"{text!r} names a column that neither side of the merge has: {error.message}",
                 code=error.code,
                 name=error.name,
-                remedy="Name columns target.x and source.x, not by other aliases; to match by equal keys alone, upsert(data, on=[…]) takes their plain names.",
+                remedy="Name columns target.x and source.x, not by other aliases, and put text in quotes; to match by equal keys alone, upsert(data, on=[…]) takes their plain names.",
             ) from error
 
     def sides(self, tree: Expr) -> set[str]:
@@ -149,7 +149,7 @@ class _Binder:
 
     def values(self, asked: Asked) -> dict[int, Expr]:
         if asked.values is None:
-            texts = {f.name: "source." + _quoted(self.source.find(f.name)[0].name) for f in self.target}
+            texts = {f.name: "source." + _quoted(self.of_source(f.name, asked).name) for f in self.target}
         else:
             texts = dict(asked.values)
         if asked.action == "insert":
@@ -157,13 +157,35 @@ class _Binder:
             texts |= {f.name: f.write_default for f in self.target if f.write_default and f.name.lower() not in known}
         out = {}
         for name, text in texts.items():
-            (column,) = self.target.find(name.removeprefix("target."))
+            column = assignable(self.target, name.removeprefix("target."))
             if column.id in out:
                 raise InvalidInput(
                     f"Column {column.name!r} is given twice.", code="DUPLICATE_COLUMN", name=column.name, remedy="Give every column once."
                 )
-            out[column.id] = check_known(assigned(self._bound(parse_value, str(text)), column, self.options.timezone))
+            out[column.id] = check_known(self.assigned(str(text), column))
         return out
+
+    def assigned(self, text: str, column: Field) -> Expr:
+        value = self._bound(parse_value, text, f"a value for {column.name!r}")
+        try:
+            return assigned(value, column, self.options.timezone, text)
+        except SchemaMismatch as error:
+            if not (isinstance(value, Column) and self.sides(value) == {"source"}):
+                raise
+            remedy = f"Cast column {value.name!r} of the data to {column.type}."
+            raise SchemaMismatch(error.message, code=error.code, name=error.name, remedy=remedy) from None
+
+    def of_source(self, name: str, asked: Asked) -> Field:
+        """The source's column for a target's, where a clause names none. Raises ``NotFound``."""
+        try:
+            return self.source.find(name)[0]
+        except NotFound as error:
+            raise NotFound(
+                f"The source has no column {name!r}, and WHEN {asked.kind.upper()} … {asked.action.upper()} without values takes every column from it.",
+                code=error.code,
+                name=name,
+                remedy=f"Name the columns and their values, or add it to the source, whose columns are: {', '.join(self.source.names)}.",
+            ) from None
 
 
 def _settled(tree: Expr) -> Expr:

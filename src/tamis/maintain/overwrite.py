@@ -11,9 +11,8 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from tamis.errors import InvalidInput
 from tamis.exec import conform
-from tamis.expr import Expr, columns, filter_mask, short_sql, supported, to_sql
+from tamis.expr import Expr, check_supported, columns, filter_mask, short_sql, to_sql
 from tamis.files import PartRef
 from tamis.maintain.append import write
 from tamis.maintain.index import commit_indexed
@@ -97,13 +96,7 @@ def snapshot_parts(snapshot: Snapshot) -> PartRefs:
 def find(store: Store, snapshot: Snapshot, schema: Schema, conjuncts: Sequence[Expr], options: Options) -> Plan:
     """The parts that may hold a matching row, those that match wholly marked. Raises ``InvalidInput`` for a filter that cannot be run here."""
     for conjunct in conjuncts:
-        if not supported(conjunct):
-            raise InvalidInput(
-                f"The filter {to_sql(conjunct)!r} has a function that is unknown here.",
-                code="UNKNOWN_FUNCTION",
-                name=to_sql(conjunct),
-                remedy="Run the statement through Spark.",
-            )
+        check_supported(conjunct)
     now = world().now_micros()
     text = " AND ".join(short_sql(c) for c in conjuncts) or None
     name = snapshot.head.name or store.url

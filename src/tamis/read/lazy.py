@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from tamis.domain import decide
 from tamis.errors import CorruptData, InvalidInput
-from tamis.expr import Expr, supported, to_sql
+from tamis.expr import Expr, check_supported, supported
 from tamis.expr.java import spark_decides
 from tamis.files import PartFile, PartRef, Piece, open_part
 from tamis.files.leaves import extended
@@ -81,12 +81,7 @@ def _runnable(spec: ReadSpec) -> tuple[Expr, ...]:
         if not supported(conjunct):
             if spec.errors == "keep":
                 return spec.conjuncts[:at]
-            raise InvalidInput(
-                f"The filter {to_sql(conjunct)!r} has a function that is unknown here.",
-                code="UNKNOWN_FUNCTION",
-                name=to_sql(conjunct),
-                remedy="Use functions that Tamis knows, or run the query through Spark.",
-            )
+            check_supported(conjunct)
     return spec.conjuncts
 
 

@@ -44,7 +44,7 @@ class Scan:
     reader: Schema = field(repr=False)
     """The reader's full schema."""
     conjuncts: tuple[Expr, ...] = field(repr=False)
-    filter: str | None
+    row_filter: str | None
     selected: Schema = field(repr=False)
     columns: tuple[str, ...]
     """The selected fields as they were asked for."""
@@ -152,7 +152,7 @@ class Scan:
             self.selected if asked is None else asked.columns,
             self.options,
             now=now,
-            filter_text=self.filter,
+            filter_text=self.row_filter,
             table=self.table,
             limit=self.limit,
             order=order,

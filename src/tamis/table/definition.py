@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +14,7 @@ from tamis.files.formats import check_format, format_named
 from tamis.scan import check_properties
 from tamis.scan.selection import find, names_of
 from tamis.state import Head, next_schema
-from tamis.types import NO_ID, NULL, VARIANT, Array, DataType, Field, Map, Schema, Struct
+from tamis.types import NO_ID, NULL, VARIANT, Array, DataType, Decimal, Field, Map, Schema, String, Struct
 from tamis.types.arrow import from_arrow_field
 from tamis.types.logical import with_children
 from tamis.world import new_id, world
@@ -139,7 +139,10 @@ def _pending(names: tuple[str, ...]) -> dict[str, str]:
 
 
 def _typed(data_type: DataType) -> None:
-    """Raises ``InvalidInput`` for void, at any depth: a column of it could never hold a value, and Spark's tables refuse it too."""
+    """Raises ``InvalidInput`` for a type that no column can have, at any depth.
+
+    Void: a column of it could never hold a value. Decimals, texts and keys of maps that Arrow has and Spark has not.
+    """
     if data_type == NULL:
         raise InvalidInput(
             "it has no type: all its values are NULL.",
@@ -147,10 +150,28 @@ def _typed(data_type: DataType) -> None:
             name="void",
             remedy="Give it a type, by a schema or a cast.",
         )
+    if isinstance(data_type, Decimal) and not data_type.possible:
+        raise _impossible(data_type, "the precision of a decimal is 1 to 38, its scale 0 to the precision")
+    if isinstance(data_type, String) and data_type.kind != "string" and not data_type.length:
+        raise _impossible(data_type, "it needs a length")
+    if isinstance(data_type, Map) and any(isinstance(inner, Map) for inner in _within(data_type.key.type)):
+        raise _impossible(data_type, "the key of a map can hold no map")
     if isinstance(data_type, Struct):
         _distinct(data_type.fields)
     for child in data_type.children:
         _typed(child.type)
+
+
+def _within(data_type: DataType) -> Iterator[DataType]:
+    yield data_type
+    for child in data_type.children:
+        yield from _within(child.type)
+
+
+def _impossible(data_type: DataType, why: str) -> InvalidInput:
+    return InvalidInput(
+        f"there is no type {data_type}: {why}.", code="UNSUPPORTED_TYPE", name=str(data_type), remedy="Give it a type that Spark has."
+    )
 
 
 def _without_id(f: Field) -> Field:

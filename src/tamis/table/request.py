@@ -8,6 +8,7 @@ from typing import Any
 
 from tamis.errors import InvalidInput
 from tamis.expr import Expr, columns, conjuncts, parse, parse_value, short_sql, to_sql
+from tamis.maintain.assign import assignable
 from tamis.scan import Options, Scan
 from tamis.scan.instant import bounds, micros
 from tamis.scan.order import parse_order
@@ -55,7 +56,7 @@ def make_scan(
         snapshot=snapshot,
         reader=full,
         conjuncts=filters,
-        filter=text,
+        row_filter=text,
         selected=selected,
         columns=selected.names if names == ("*",) else names,
         options=options,
@@ -125,14 +126,17 @@ def _text(name: str, value: Any) -> str:
 def parse_values(texts: Mapping[str, str], schema: Schema | None, options: Options) -> dict[str, Expr]:
     """The expressions, by column. Raises as ``parse_filter``."""
     known = schema or Schema(())
-    return {name: parse_value(text, known, zone=options.timezone, ansi=options.ansi) for name, text in texts.items()}
+    return {
+        name: parse_value(text, known, zone=options.timezone, ansi=options.ansi, what=f"a value for {name!r}")
+        for name, text in texts.items()
+    }
 
 
 def meant_values(snapshot: Snapshot, schema: Schema | None, texts: Mapping[str, str], options: Options) -> dict[str, Expr]:
     """The expressions as a reader under ``schema`` means them, by what their columns are called in ``snapshot``. Raises as ``parse_filter``, and ``SchemaFenced``."""
     held, current = schema or Schema(()), snapshot.schema or Schema(())
     values = parse_values(texts, held, options)
-    targets = [held.find(name)[-1] for name in values]
+    targets = [assignable(held, name) for name in values]
     check_fence(snapshot, held, replace(held, fields=tuple(targets)), [*values.values()])
     return {current.by_id[f.id].name: value for f, value in zip(targets, values.values(), strict=True)}
 

@@ -74,6 +74,11 @@ class Decimal(DataType):
     precision: int
     scale: int
 
+    @property
+    def possible(self) -> bool:
+        """Whether Spark has this type: 1 to 38 digits, none or some of them behind the point. Arrow has others."""
+        return 1 <= self.precision <= 38 and 0 <= self.scale <= self.precision
+
     def __str__(self) -> str:
         return f"decimal({self.precision},{self.scale})"
 

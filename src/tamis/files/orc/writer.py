@@ -11,7 +11,6 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import orc
 
-from tamis.errors import InvalidInput
 from tamis.files.leaves import LEAVES
 from tamis.files.protocol import WriteOptions, WrittenFile
 from tamis.files.seal import SealingSink, Summary
@@ -30,24 +29,6 @@ def keep(data_type: pa.DataType) -> pa.DataType:
     if pa.types.is_timestamp(data_type) or pa.types.is_time64(data_type) or pa.types.is_duration(data_type):
         return pa.int64()
     return data_type
-
-
-def check_orc(schema: pa.Schema) -> None:
-    """Raises ``InvalidInput`` (``UNSUPPORTED_TYPE``) naming a column that ORC cannot hold."""
-    for f in schema:
-        _check(f.name, f.type)
-
-
-def _check(path: str, data_type: pa.DataType) -> None:
-    if pa.types.is_struct(data_type) and not data_type.num_fields:
-        raise InvalidInput(
-            f"Column {path!r} is a struct without fields, which ORC does not have.",
-            code="UNSUPPORTED_TYPE",
-            name=path,
-            remedy="Give it a field, or choose the format parquet.",
-        )
-    for at in range(data_type.num_fields):
-        _check(path, data_type.field(at).type)
 
 
 class OrcPartWriter:
