@@ -139,3 +139,11 @@ def test_every_kind_alone_and_in_pairs(first: int) -> None:
     for second in ONE_OF_EACH[first:]:
         pair = [json.dumps({"a": value}) for value in (ONE_OF_EACH[first], second)]
         check([[pair[0]], pair, [*pair, '{"b":null}']], FILTERS[first :: 5 * len(ONE_OF_EACH)])
+
+
+def test_whether_a_variant_is_null_is_known() -> None:
+    """Its NULLs are counted as those of any column."""
+    rows = pa.concat_tables([manifest(0, [batch(["1", '{"a": 2}'])]), manifest(1, [batch([None, None])]), manifest(2, [batch([None, "3"])])], promote_options="default")  # fmt: skip
+    found, there = decided("v IS NULL", rows), decided("v IS NOT NULL", rows)
+    assert (found.none.tolist(), found.all.tolist()) == ([True, False, False], [False, True, False])
+    assert (there.none.tolist(), there.all.tolist()) == ([False, True, False], [True, False, False])

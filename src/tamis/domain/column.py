@@ -16,7 +16,7 @@ from tamis.domain.spec import NO, Spec, below, known, unknown, where
 from tamis.expr.functions.casts import lossless
 from tamis.expr.tree import Column
 from tamis.expr.values import Datum, Mask
-from tamis.types import BINARY_COLLATION, DOUBLE, FLOAT, INTEGER, DataType, String
+from tamis.types import BINARY_COLLATION, DOUBLE, FLOAT, INTEGER, VARIANT, DataType, String
 from tamis.types.arrow import to_arrow_type
 
 
@@ -120,7 +120,7 @@ def _whole(array: Datum, length: int) -> tuple[Mask, Mask]:
 def _bounds(data_type: DataType, found: ColumnEvidence, length: int) -> tuple[Datum, Datum]:
     """Bounds in the column's type; unknown on both sides where they are inverted or not numbers."""
     nothing = pa.scalar(None, to_arrow_type(data_type))
-    if data_type.children or (isinstance(data_type, String) and data_type.collation != BINARY_COLLATION):
+    if data_type.children or data_type == VARIANT or (isinstance(data_type, String) and data_type.collation != BINARY_COLLATION):
         return nothing, nothing
     lo, hi = _bound(data_type, found, found.lo, length), _bound(data_type, found, found.hi, length)
     bad = below(hi, lo)

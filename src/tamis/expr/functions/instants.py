@@ -207,6 +207,20 @@ for _name, _claim in (("interval_add", Claim.UP), ("interval_subtract", Claim.DO
 
 
 overload("add")(_shift(1))
+
+
+def _by_interval(name: str) -> Callable[[tuple[Expr, ...], Mode, str | None], Expr | None]:
+    """Catalyst adds the interval itself, not its months."""
+
+    def build(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Expr | None:
+        fits = len(args) == 2 and args[1].type == YEAR_MONTH
+        return call(name, args[0], _months(args[1], 1), mode=mode, zone=zone_name) if fits else None
+
+    return build
+
+
+for _name in ("add_months", "timestamp_add_months"):
+    overload(_name)(_by_interval(_name))
 overload("subtract")(_shift(-1))
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import pyarrow as pa
 
-from tamis.expr.catalogue import Function, Signature, declare
+from tamis.expr.catalogue import Function, Signature, call, declare, overload
 from tamis.expr.functions.strings import constant_count, constant_text
 from tamis.expr.functions.text import as_text
 from tamis.expr.tree import Call, Expr, Literal, Mode
@@ -126,4 +126,11 @@ def _replace(call_: Call, args: list[Datum]) -> Evaluated:
 
 declare(Function("matches", _searched, _search, note="other patterns than a few plain texts: single values only"))
 declare(Function("regexp_extract", _extracted, _extract, sql=("regexp_extract",), catalyst=("RegExpExtract",), note="single values only"))
-declare(Function("regexp_replace", _replaced, _replace, sql=("regexp_replace",), note="single values only"))
+declare(Function("regexp_replace", _replaced, _replace, sql=("regexp_replace",), catalyst=("RegExpReplace",), note="single values only"))
+
+
+@overload("regexp_replace")
+def _from_the_start(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Expr | None:
+    """Catalyst says where it begins: at the first character, if nothing else is said."""
+    start = args[3] if len(args) == 4 else None
+    return call("regexp_replace", *args[:3], mode=mode, zone=zone) if isinstance(start, Literal) and start.value == 1 else None
