@@ -1,6 +1,7 @@
 """TPC-H, all 22 queries through Spark: tamis (orders and lineitem clustered by date, indexes on keys) against Spark over Parquet files sorted alike.
 
-``tpchgen-cli`` makes the data; ``BENCH_SCALE`` is the scale factor (1; 0.01 in a quick run). Both sides run in one session and in turn, and give the same rows.
+``tpchgen-cli`` makes the data; ``BENCH_SCALE`` is the scale factor (1; 0.01 in a quick run), ``BENCH_QUERIES`` chooses some (numbers, commas between). Both sides run in one
+application and in turn, each in a session in which the tables have their plain names (a current namespace; views), and give the same rows.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -63,19 +65,24 @@ def plain(table: pa.Table) -> pa.Table:
     return table.cast(pa.schema([pa.field(f.name, kinds.get(f.type, f.type)) for f in table.schema]))
 
 
-def use(spark: Any, folder: Path, side: str) -> None:
-    """Makes the views of a side those that queries name."""
+def sessions(spark: Any, folder: Path) -> dict[str, Any]:
+    """A session for each side, in which the tables are known by their plain names."""
+    ours, theirs = spark.newSession(), spark.newSession()
+    tamis.attach(ours, "tpch", folder / "lake")
+    ours.sql("USE tpch.db")
     for name in (p.name for p in (folder / "plain").iterdir()):
-        frame = spark.table(f"tpch.db.{name}") if side == "tamis" else spark.read.parquet(str(folder / "plain" / name))
-        frame.createOrReplaceTempView(f"{side}_{name}")
+        theirs.read.parquet(str(folder / "plain" / name)).createOrReplaceTempView(name)
+    return {"spark": theirs, "tamis": ours}
 
 
-def asked(number: int, side: str) -> str:
-    """The query over the views of a side."""
-    names = ("customer", "lineitem", "nation", "orders", "partsupp", "part", "region", "supplier")
-    views = ", ".join(f"{name} AS (SELECT * FROM {side}_{name})" for name in names)
-    text = QUERIES[number].strip()
-    return f"WITH {views}, {text.removeprefix('WITH ')}" if text.startswith("WITH ") else f"WITH {views} {text}"
+def answered(session: Any, number: int) -> list[tuple[Any, ...]]:
+    """The rows of a query."""
+    return list(map(tuple, session.sql(QUERIES[number]).collect()))
+
+
+def _again(session: Any, number: int, turn: int) -> None:
+    del turn
+    session.sql(QUERIES[number]).collect()
 
 
 def same(a: list[Any], b: list[Any]) -> bool:
@@ -92,14 +99,14 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as home:
         folder = Path(home)
         build(spark, generated(folder / "source", scale), folder)
-        for side in ("tamis", "spark"):
-            use(spark, folder, side)
+        sides = sessions(spark, folder)
+        chosen = [int(n) for n in os.environ.get("BENCH_QUERIES", "").split(",") if n] or list(QUERIES)
         detail: dict[str, Any] = {}
-        for number in QUERIES:
-            answers = {side: list(map(tuple, spark.sql(asked(number, side)).collect())) for side in ("spark", "tamis")}
+        for number in chosen:
+            answers = {side: answered(session, number) for side, session in sides.items()}
             if not same(answers["tamis"], answers["spark"]):
                 raise SystemExit(f"Query {number} gives other rows than Spark over Parquet.")
-            work = {side: (lambda _, side=side: spark.sql(asked(number, side)).collect()) for side in answers}  # noqa: B023  # run at once
+            work = {side: partial(_again, session, number) for side, session in sides.items()}
             seconds = in_turn(rounds(), **work)
             ratio = seconds["tamis"]["median"] / seconds["spark"]["median"]
             detail[f"q{number}"] = {"ratio": round(ratio, 3), "rows": len(answers["spark"]), "seconds": seconds}

@@ -93,6 +93,12 @@ def evidence(lo: list[Any], hi: list[Any], column: str = "a") -> TableEvidence:
         ("25L > a", [0.25, 0.0]),
         ("a >= 150L", [0.0, 0.5]),
         ("a > 50L AND a < 150L", [0.5, 0.5]),
+        ("a >= 40L AND a < 50L", [0.1, 0.0]),
+        ("a > 10L AND a > 60L AND a < 80L AND a < 90L", [0.2, 0.0]),
+        ("a > 80L AND a < 20L", [0.0, 0.0]),
+        ("a BETWEEN 40L AND 50L AND a IS NOT NULL", [0.1, 0.0]),
+        ("a IS NULL OR a < 25L", [0.25, 0.0]),
+        ("a < b", None),
         ("a < 50L OR a >= 150L", [0.5, 0.5]),
         ("NOT (a < 25L)", [0.75, 1.0]),
         ("a < 25L AND b = 3", None),
@@ -103,6 +109,20 @@ def evidence(lo: list[Any], hi: list[Any], column: str = "a") -> TableEvidence:
 def test_what_bounds_let_expect(text: str, shares: list[float] | None) -> None:
     found = expected(conjuncts(parse(text, SCHEMA)), evidence([0, 100], [100, 200]))
     assert (None if found is None else found.round(6).tolist()) == shares
+
+
+def test_two_columns_side_by_side() -> None:
+    """Evenly between their bounds: [0, 100] against the same, against what lies above, against the upper half, against a single value."""
+    a, b = evidence([0] * 4, [100] * 4), evidence([0, 200, 50, 30], [100, 300, 100, 30], "b")
+    both = TableEvidence(
+        pa.table({**dict(zip(a._table.column_names, a._table.columns, strict=True)), **{n: b._table[n] for n in b._table.column_names}}),
+        {0: SCHEMA},
+    )
+    found, turned = expected(tree(["a < b"]), both), expected(tree(["a >= b"]), both)
+    assert found is not None
+    assert turned is not None
+    assert found.round(2).tolist() == [0.5, 1.0, 0.75, 0.31]
+    assert (found + turned).tolist() == pytest.approx([1.0] * 4, abs=0.05)
 
 
 def test_what_is_not_known_is_not_expected() -> None:

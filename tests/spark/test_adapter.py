@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import gc
 import weakref
-from typing import Any
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, ClassVar
 
 import pytest
 
@@ -73,6 +74,39 @@ def test_values_cross_as_the_signature_says(shelf: Any) -> None:
 def test_what_python_lacks_runs_as_java_default(shelf: Any) -> None:
     assert shelf.useNullableQuerySchema() is True
     assert list(shelf.defaultNamespace()) == []
+
+
+class Counted(Shelf):
+    """What it says is the number of calls so far; a new name follows from a new location."""
+
+    java_constant: ClassVar = {"name": "dropTable", "defaultNamespace": ""}
+
+    def __init__(self, owner: Any) -> None:
+        super().__init__(owner, "counted")
+        self.calls = 0
+
+    def name(self) -> str:
+        self.calls += 1
+        return str(self.calls)
+
+    def defaultNamespace(self) -> list[str]:
+        self.calls += 1
+        return [str(self.calls)]
+
+    def dropTable(self, ident: Any) -> bool:
+        return ident is not None
+
+
+def test_what_always_is_the_same_is_asked_once(spark: Any) -> None:
+    """And anew, once, by the thread that called what it follows from; what the others know stays."""
+    made = implement(spark, [CATALOG, NAMESPACES], Counted(bridge(spark)))
+    assert [made.name(), made.name(), list(made.defaultNamespace()), list(made.defaultNamespace())] == ["1", "1", ["2"], ["2"]]
+    assert made.dropTable(identifier(spark, "t"))
+    assert [made.name(), made.name(), list(made.defaultNamespace())] == ["3", "1", ["2"]]
+    assert made.dropTable(identifier(spark, "t"))
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(made.name).result() == "1"
+    assert [made.name(), made.name()] == ["4", "1"]
 
 
 def test_what_nobody_defines_is_refused_by_name(spark: Any, shelf: Any) -> None:

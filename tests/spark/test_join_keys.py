@@ -222,6 +222,29 @@ def test_keys_hold_for_one_execution(keyed: Any) -> None:
     assert first != plain
 
 
+def test_a_batch_is_the_scans_but_for_the_one_that_follows_keys(keyed: Any) -> None:
+    """Spark asks for batches and their partitions again and again: Python makes them once, and anew where keys have come."""
+    java = bridge(keyed)
+    scan = _leaf(keyed, "SELECT big, word FROM keyed.db.t")
+    column = java.cls("org.apache.spark.sql.connector.expressions.FieldReference").column("big")
+    inside = java.array("org.apache.spark.sql.connector.expressions.Expression", [column, *_longs(java, 5)])
+    predicate = java.new("org.apache.spark.sql.connector.expressions.filter.Predicate", "IN", inside)
+    plain = java.target(scan.toBatch())
+    scan.filter(java.array("org.apache.spark.sql.connector.expressions.filter.Predicate", [predicate]))
+    narrowed, after = java.target(scan.toBatch()), java.target(scan.toBatch())
+    assert plain._narrowed is None
+    assert narrowed._narrowed is not None
+    assert after is plain
+
+
+def test_a_small_table_waits_for_no_keys(keyed: Any, new: Callable[[], list[Report]]) -> None:
+    keyed.sql("CREATE TABLE keyed.db.small USING tamis AS SELECT big, word FROM keyed.db.t WHERE big < 30")
+    query = "SELECT t.big FROM keyed.db.{} t JOIN keyed_few d ON t.big = d.big WHERE t.big < 30"
+    assert _big(keyed, query.format("small")) == _big(keyed, query.format("t")) == [5, 7]
+    plans = [keyed.sql(query.format(name))._jdf.queryExecution().optimizedPlan().toString() for name in ("small", "t")]
+    assert ["dynamicpruning" in plan.lower() for plan in plans] == [False, True]
+
+
 def test_keys_are_the_columns_type(keyed: Any) -> None:
     """Py4J and Catalyst hold a small BIGINT as an int: what reaches the funnel is of the column's type, and none is lost."""
     java = bridge(keyed)

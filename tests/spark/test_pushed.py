@@ -16,6 +16,7 @@ import tamis
 from tamis.scan import Report
 from tamis.spark import pushed
 from tamis.spark.pushed import aggregation_of, exact
+from tamis.spark.scan import Builder
 from tamis.types.arrow import from_arrow_schema
 
 pytestmark = pytest.mark.spark
@@ -257,8 +258,29 @@ def test_a_filter_is_sparks_own_but_under_a_limit_or_an_aggregate(spark: Any, or
     assert filters("SELECT * FROM {t} a JOIN {t} b ON a.ts = b.ts WHERE a.ts >= 150 LIMIT 3")
     assert filters("SELECT count(*) FROM {t} WHERE ts % 2 = 0")
     assert filters("SELECT count(*) FROM {t} WITH ('tamis.read.lazy' = 'native') WHERE ts >= 150")
+    for measures in ("sum(x)", "count(*), avg(x)", "count(DISTINCT day)", "max(x) FILTER (WHERE ts > 200)", "min(ts) + sum(ts)"):
+        assert filters(f"SELECT {measures} FROM {{t}} WHERE ts >= 150"), measures
     assert not filters("SELECT count(*) FROM {t} WHERE ts >= 150")
+    assert not filters("SELECT day, max(x) - min(x) FROM {t} WHERE ts >= 150 GROUP BY day")
     assert not filters("SELECT * FROM {t} WHERE ts >= 150 LIMIT 3")
+
+
+def test_a_limit_after_an_aggregate_is_sparks(spark: Any, ordered: str) -> None:
+    """A limit counts groups then, not rows: a scan that answers aggregates takes over none."""
+    from tamis.spark.adapter import bridge
+
+    text = f"SELECT day, count(*) FROM {ordered} GROUP BY day"
+    java = bridge(spark)
+    answer = java.target(spark.sql(text)._jdf.queryExecution().optimizedPlan().collectLeaves().head().scan())
+    made = Builder(java, answer.source, {}, None, ())
+    assert made.pushLimit(2)
+    made._answer = answer
+    before = made._pushed
+    assert not made.pushLimit(1)
+    assert not made.pushTopN([], 1)
+    assert made._pushed == before
+    for order in ("", " ORDER BY day DESC", " ORDER BY 2, 1"):
+        assert len(spark.sql(f"{text}{order} LIMIT 2").collect()) == 2
 
 
 def test_explaining_reads_no_part(spark: Any, ordered: str) -> None:

@@ -1,9 +1,10 @@
 """The lazy reader of one part (seed 003)."""
 
+from tamis.read.expected import expected
 from tamis.read.failure import failure
 from tamis.read.known import block_evidence, evidence_of, page_evidence
 from tamis.read.lazy import read_part
 from tamis.read.spec import ReadCounters, ReadSpec
 from tamis.read.window import windows
 
-__all__ = ["ReadCounters", "ReadSpec", "block_evidence", "evidence_of", "failure", "page_evidence", "read_part", "windows"]
+__all__ = ["ReadCounters", "ReadSpec", "block_evidence", "evidence_of", "expected", "failure", "page_evidence", "read_part", "windows"]

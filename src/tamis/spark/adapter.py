@@ -7,6 +7,7 @@ Spark may add some. Two such objects are equal iff their targets are (``__eq__``
 A method gets Java's strings, numbers, booleans and byte arrays as Python's, everything else as Py4J objects, and may return those, None,
 another Java object, or lists, tuples, sets and dicts of them (which become arrays, sets, iterators or maps as the signature says).
 Where an interface overloads a name and ``target`` answers only some, its class says which by number of arguments: ``java_arity = {"loadTable": (1, 2)}``.
+What an object without arguments always answers the same is asked once: ``java_constant = {"name": "", "toBatch": "filter"}``, with the method after which the same thread asks anew.
 What it answers only where Spark looks again at the tables of a plan that was analysed earlier is in ``java_when_refreshed``; elsewhere, and for None, the default runs.
 To throw an exception of Spark's, raise ``JavaThrow``. A ``TamisError`` reaches the caller as a ``SparkRuntimeException`` that bears its text and
 its code (``getCondition()``); an exception that came from Java goes back as it was.
@@ -20,7 +21,7 @@ import itertools
 import threading
 import traceback
 import weakref
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import resources
 from typing import Any, ClassVar
 
@@ -92,6 +93,11 @@ class Bridge:
                 self._classes[name] = found
         return found
 
+    def once(self, kind: str, name: str, make: Callable[[], Any]) -> Any:
+        """What ``make`` gives, made once for this JVM. For few names only: nothing is forgotten."""
+        found = self._constants.get((kind, name))
+        return found if found is not None else self._constants.setdefault((kind, name), make())
+
     def has(self, name: str) -> bool:
         """Whether this Spark has the class at all: interfaces come with releases."""
         if name not in self._has:
@@ -103,13 +109,11 @@ class Bridge:
 
     def scala_object(self, name: str) -> Any:
         """The singleton of a Scala ``object``."""
-        return getattr(self.cls(name + "$"), "MODULE$")
+        return self.once("object", name, lambda: getattr(self.cls(name + "$"), "MODULE$"))
 
     def enum(self, name: str, value: str) -> Any:
         """A constant of a Java enumeration: they never change, so each is asked for once."""
-        if (name, value) not in self._constants:
-            self._constants[name, value] = self.cls(name).valueOf(value)
-        return self._constants[name, value]
+        return self.once(name, value, lambda: self.cls(name).valueOf(value))
 
     def array(self, element: str, items: Iterable[Any]) -> Any:
         """A Java array of objects; ``element`` is the full name of the element class. Takes proxies, which Py4J's own arrays do not."""
@@ -295,8 +299,10 @@ def _thrown(owner: Bridge, error: BaseException) -> Any:
 def _methods(kind: type) -> list[str]:
     arities: Mapping[str, Sequence[int]] = getattr(kind, "java_arity", {})
     refreshed: Sequence[str] = getattr(kind, "java_when_refreshed", ())
-    special = {*arities, *refreshed}
+    constant: Mapping[str, str] = getattr(kind, "java_constant", {})
+    special = {*arities, *refreshed, *constant}
     names = [name for name in dir(kind) if not name.startswith("_") and name not in special and callable(getattr(kind, name))]
+    names += [f"{name}={until}" for name, until in constant.items()]
     return names + [f"{name}/{count}" for name, counts in arities.items() for count in counts] + [f"{name}@" for name in refreshed]
 
 

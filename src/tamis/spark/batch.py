@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 from tamis import scan as funnel
 from tamis.expr import Expr, short_sql
@@ -34,6 +34,8 @@ _PYTHON = "org.apache.spark.sql.execution.datasources.v2.python."
 SCAN = (_READ + "SupportsReportStatistics",)
 KEYED = (*SCAN, INTERFACE)
 """A scan that a join's keys may narrow."""
+WORTH_KEYS = 2**22
+"""Bytes of a single part from which on it is worth while to wait for keys, and to plan again with them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,15 @@ class Source:
 
 class Scan:
     """Spark's ``Scan`` with statistics. The funnel has run when it is made."""
+
+    java_constant: ClassVar = {
+        "readSchema": "",
+        "columnarSupportMode": "",
+        "estimateStatistics": "",
+        "filterAttributes": "",
+        "toBatch": "filter",
+    }
+    """A batch is its scan's but for the one that Spark asks for when it has handed over keys."""
 
     def __init__(
         self,
@@ -81,6 +92,7 @@ class Scan:
         self.told: Mapping[str, str] = {}
         """The options of the query as they were given; a stream finds its own among them."""
         self._handover = Handover()
+        self._twins: dict[tuple[str, int], Any] = {}
         self._prepare(filters)
 
     def java(self) -> Any:
@@ -112,8 +124,8 @@ class Scan:
             whole = self.plan
             self.plan, known = answer(whole, self.pushed.aggregation, whole.spec.part_schemas)
             self.answer, self.pays = packed_rows(known), pays(self.pushed.aggregation, whole, self.plan)
-        every = len(self.plan.parts) > 0 and bool(self.plan.parts.all_match.all())
-        self.obstacle = self.pushed.obstacle or native.obstacle(self.plan, selected, filtered=bool(filters.conjuncts) and not every)
+        left = bool(filters.conjuncts) and not self._every and (self.pushed.owned or not native.keeps_much(self.plan))
+        self.obstacle = self.pushed.obstacle or native.obstacle(self.plan, selected, filtered=left)
         if self.keyed and self.native:
             self.obstacle = "the keys of a join come"
         self.cut = self._cut(self.plan)
@@ -144,9 +156,15 @@ class Scan:
         read = read_share(self.selected, plan.spec.conjuncts, self.source.schema, lazy=lazy)
         return Cut(plan, self._sizes, share=read, divisible=not self.native)
 
+    @property
+    def _every(self) -> bool:
+        """Whether the filter is true of every row of the parts that are left."""
+        return len(self.plan.parts) > 0 and bool(self.plan.parts.all_match.all())
+
     def _tell_reader(self, plan: Plan) -> None:
         if self.native:
-            whole = "the filter is true of every row" if self.filter_text else "there is no filter"
+            true = "the filter is true of every row" if self._every else "the filter keeps many rows, Spark tests them"
+            whole = true if self.filter_text else "there is no filter"
             why = "asked for" if self.options.read_lazy == "native" else whole
             done = "bytes are estimated" if len(plan.parts) else "nothing was read"
             plan.report.reader, plan.report.reader_reason = "native", f"{why}; {done}"
@@ -261,14 +279,20 @@ class Scan:
     # --- SupportsRuntimeV2Filtering ---
 
     def filterAttributes(self) -> Any:  # noqa: N802
-        return key_columns(self._owner, self.selected) if self.options.scan_join_keys else []
+        small = len(self.plan.parts) < 2 and self.bytes < WORTH_KEYS
+        return key_columns(self._owner, self.selected) if self.options.scan_join_keys and not small else []
 
     def filter(self, predicates: Any) -> None:
         """The keys of one execution; the batch that Spark asks for next reads only what can hold them."""
         self._handover.put(self._narrowed(key_conjuncts(self._owner, predicates, self.source.schema)))
 
     def twin(self, column: str, keys: int) -> Any:
-        """A Java scan of the same rows that reads by keys, where ``keys`` of them for ``column`` leave little; None where this one should do."""
+        """A Java scan of the same rows that reads by keys, where ``keys`` of them for ``column`` leave little; None where this one should do. The same each time that it is asked for."""
+        if (column, keys) not in self._twins:
+            self._twins[column, keys] = self._twin(column, keys)
+        return self._twins[column, keys]
+
+    def _twin(self, column: str, keys: int) -> Any:
         f = self.source.schema.find(column)[0]
         if not self.native or self.options.read_lazy == "native" or not few(self.plan, self.source.snapshot, f, keys):
             return None
@@ -279,7 +303,9 @@ class Scan:
     def _narrowed(self, keys: tuple[Expr, ...]) -> Narrowed | None:
         if not keys:
             return None
-        options = replace(self.options, audit_percent=0.0) if self.native else self.options  # Spark's reader checks no proofs
+        options = self.options
+        if self.native:  # Spark's reader checks no proofs, and knows parts, not rows
+            options = replace(options, audit_percent=0.0, index_use="off")
         plan = self._planned((*self.filters.conjuncts, *keys), options)
         plan.report.joined(self.plan.report)
         self._tell_reader(plan)
@@ -296,6 +322,8 @@ class Scan:
 
 class Batch:
     """Spark's ``Batch``: equal where the scans are, and the keys that narrow them."""
+
+    java_constant: ClassVar = {"planInputPartitions": "", "createReaderFactory": ""}
 
     def __init__(self, scan: Scan, narrowed: Narrowed | None = None) -> None:
         self._scan = scan

@@ -10,14 +10,18 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow.compute as pc
 
 from tamis.files.corrupt import corrupt
+from tamis.read import evidence_of, expected
 from tamis.scan import PartRefs, Plan
 from tamis.spark.types import to_spark
 from tamis.types import BINARY_COLLATION, NULL, VARIANT, DataType, DayTimeInterval, Field, Schema, String, Struct, Time
 
 FIELD_ID = "parquet.field.id"
+MOST_KEPT = 0.25
+"""Share of the rows of the parts left that a filter may keep before Spark's reader, which leaves it to Spark, is the faster one."""
 
 
 def obstacle(plan: Plan, selected: Schema, *, filtered: bool) -> str | None:
@@ -43,6 +47,17 @@ def obstacle(plan: Plan, selected: Schema, *, filtered: bool) -> str | None:
         return "no column is asked for: rows are counted without opening a part"
     schemas = [plan.spec.part_schemas.get(i) for i in plan.parts.table["schema_id"].unique().to_pylist()]
     return next((why for f in selected.fields for s in schemas if (why := _column(f, s))), None)
+
+
+def keeps_much(plan: Plan) -> bool:
+    """Whether the filter is likely to keep so many rows of the plan's parts that they had better be read whole. Of what bounds do not tell nothing is taken to be kept."""
+    parts, rows = plan.parts, plan.parts.live_rows
+    try:
+        guess = expected(plan.spec.conjuncts, evidence_of(parts.table, plan.spec.part_schemas))
+    except Exception:  # noqa: BLE001  # a statistics problem never fails a query
+        guess = None
+    kept = np.maximum(parts.all_match, 0.0 if guess is None else guess)
+    return not plan.proofs and bool((kept * rows).sum() >= MOST_KEPT * max(int(rows.sum()), 1))
 
 
 def _column(wanted: Field, written: Schema | None) -> str | None:

@@ -6,9 +6,11 @@ Law: the rows that change are exactly those that Spark says; they are deleted by
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
+from typing import Any, ClassVar
 
 from tamis.errors import TamisError
+from tamis.spark.adapter import Bridge
 from tamis.spark.insert import dataframe, switches
 from tamis.spark.narrow import narrow
 from tamis.spark.rows_write import change_rows
@@ -23,15 +25,19 @@ _TYPES = "org.apache.spark.sql.types."
 def metadata_columns(table: SparkTable) -> list[Any]:
     """Where each row stands: the part's id and the row's ordinal in it."""
     bridge = table.bridge
-    types = {PART: "StringType", POSITION: "LongType"}
     return [
-        bridge.implement([_CATALOG + "MetadataColumn"], MetadataColumn(name, bridge.scala_object(_TYPES + kind)))
-        for name, kind in types.items()
+        bridge.once("metadata column", name, partial(_metadata_column, bridge, name, kind))
+        for name, kind in ((PART, "StringType"), (POSITION, "LongType"))
     ]
+
+
+def _metadata_column(bridge: Bridge, name: str, kind: str) -> Any:
+    return bridge.implement([_CATALOG + "MetadataColumn"], MetadataColumn(name, bridge.scala_object(_TYPES + kind)))
 
 
 @dataclass(eq=False)
 class MetadataColumn:
+    java_constant: ClassVar = {"name": "", "dataType": "", "isNullable": "", "comment": ""}
     column: str
     type: Any
 

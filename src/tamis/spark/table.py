@@ -43,6 +43,7 @@ class SparkTable(Indexed):
 
     java_arity: ClassVar = {"deleteWhere": (1, 2)}
     java_when_refreshed: ClassVar = ("columns",)
+    java_constant: ClassVar = dict.fromkeys(["name", "id", "version", "schema", "capabilities", "partitioning", "metadataColumns"], "")
 
     def __init__(self, bridge: Bridge, store: Store, snapshot: Snapshot, names: Sequence[str], *, head: Head | None = None) -> None:
         self.bridge = bridge

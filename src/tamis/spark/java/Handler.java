@@ -9,14 +9,20 @@ import java.util.function.BiFunction;
 
 /** Answers calls of Java interfaces from one Python object; what Python does not define runs as the interface's default method. */
 public final class Handler implements InvocationHandler {
+    private static final Object NULL = new Object();
     private final BiFunction target;
     private final Set methods;
+    /** Method without arguments that always answers the same, to the method (or "") after which it is asked once more, by the same thread. */
+    private final Map constant;
+    private final Map answers = new java.util.concurrent.ConcurrentHashMap();
+    private final ThreadLocal moved = new ThreadLocal();
     public final String key;
     private Integer hash;
 
-    public Handler(BiFunction target, Set methods, String key) {
+    public Handler(BiFunction target, Set methods, Map constant, String key) {
         this.target = target;
         this.methods = methods;
+        this.constant = constant;
         this.key = key;
     }
 
@@ -42,7 +48,7 @@ public final class Handler implements InvocationHandler {
         }
         if (methods.contains(name) || methods.contains(name + "/" + count)) {
             try {
-                return coerce(method.getReturnType(), call(name, args));
+                return count == 0 && constant.containsKey(name) ? constant(method) : coerce(method.getReturnType(), call(name, args));
             } catch (Throwable error) {
                 throw permitted(error, method.getExceptionTypes());
             }
@@ -53,6 +59,21 @@ public final class Handler implements InvocationHandler {
         }
         if (method.isDefault()) return InvocationHandler.invokeDefault(proxy, method, args);
         throw new UnsupportedOperationException(method.getDeclaringClass().getName() + "." + name + " is not implemented by tamis");
+    }
+
+    /** The answer that was given before, if this thread has called nothing since that makes it another. */
+    private Object constant(Method method) throws Throwable {
+        String name = method.getName();
+        if (constant.get(name).equals(moved.get())) {
+            moved.remove();
+            return coerce(method.getReturnType(), call(name, null));
+        }
+        Object known = answers.get(name);
+        if (known == null) {
+            known = coerce(method.getReturnType(), call(name, null));
+            answers.put(name, known == null ? NULL : known);
+        }
+        return known == NULL ? null : known;
     }
 
     /** Whether Spark is comparing a plan that was analysed earlier with the tables of now, in order to run it; not where it rebuilds what it caches. */
@@ -75,6 +96,7 @@ public final class Handler implements InvocationHandler {
     }
 
     private Object call(String name, Object[] args) throws Throwable {
+        if (constant.containsValue(name)) moved.set(name);
         int count = args == null ? 0 : args.length;
         Object result = target.apply(count + ":" + name, count == 0 ? null : count == 1 ? args[0] : args);
         if (result instanceof Thrown) throw ((Thrown) result).cause;

@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression;
 import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.GlobalLimit;
@@ -57,12 +58,28 @@ public final class Pushed {
         public Object apply(Object node) {
             LogicalPlan plan = (LogicalPlan) node;
             boolean limit = plan instanceof GlobalLimit || plan instanceof LocalLimit;
-            if (limit || plan instanceof Aggregate) {
+            if (limit || (plan instanceof Aggregate && ours(((Aggregate) plan).aggregateExpressions()))) {
                 LogicalPlan child = (LogicalPlan) plan.children().apply(0);
                 LogicalPlan marked = marked(child, limit, false);
                 if (marked != null) return over(plan, marked);
             }
             return plan.mapChildren(this);
+        }
+
+        /** Whether nothing but counts, minima and maxima is asked for: under any other aggregate a scan has nothing to take over, and leaves its filter to Spark. */
+        private static boolean ours(Seq trees) {
+            for (int i = 0; i < trees.size(); i++) {
+                Object tree = trees.apply(i);
+                if (tree instanceof AggregateExpression) {
+                    AggregateExpression asked = (AggregateExpression) tree;
+                    String function = asked.aggregateFunction().getClass().getSimpleName();
+                    boolean known = function.equals("Count") || function.equals("Min") || function.equals("Max");
+                    if (!known || asked.isDistinct() || asked.filter().isDefined()) return false;
+                } else if (!ours(((TreeNode) tree).children())) {
+                    return false;
+                }
+            }
+            return true;
         }
 
         /** The plan with its relation marked; null where there is nothing to mark: another shape, no filter, or marked before. */

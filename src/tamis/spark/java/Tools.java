@@ -15,7 +15,15 @@ public final class Tools {
         String[] names = interfaces.split(",");
         Class[] classes = new Class[names.length];
         for (int i = 0; i < names.length; i++) classes[i] = Class.forName(names[i], true, loader);
-        return Proxy.newProxyInstance(loader, classes, new Handler(target, new HashSet(Arrays.asList(methods.split(","))), key));
+        Set answered = new HashSet();
+        Map constant = new HashMap();
+        String[] entries = methods.split(",");
+        for (int i = 0; i < entries.length; i++) {
+            int at = entries[i].indexOf('=');
+            answered.add(at < 0 ? entries[i] : entries[i].substring(0, at));
+            if (at >= 0) constant.put(entries[i].substring(0, at), entries[i].substring(at + 1));
+        }
+        return Proxy.newProxyInstance(loader, classes, new Handler(target, answered, constant, key));
     }
 
     public String keyOf(Object object) { return Handler.keyOf(object); }
