@@ -6,7 +6,6 @@ average, so that 100 keys find about 400 rows; all 15 columns of them are wanted
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import tamis
-from bench.report import Figure, in_turn, record, rounds, rows, spark_session
+from bench.report import Figure, in_turn, record, rounds, rows, spark_session, workplace
 
 LOADS, PER_KEY, WANTED = 8, 4, 100
 QUERY = "SELECT d.name, f.* FROM {facts} f JOIN dim d ON f.k = d.k WHERE d.chosen = 1"
@@ -38,10 +37,8 @@ def dimension(keys: int) -> pa.Table:
     return pa.table({"k": np.arange(keys), "name": np.char.add("name-", (np.arange(keys) % 1_000).astype(str)), "chosen": chosen})
 
 
-def build(spark: Any, folder: Path, data: pa.Table) -> None:
-    """The tables ``bench.db.{indexed, clustered, neither}``, and the views ``unsorted`` and ``sorted`` over Parquet files."""
-    tamis.attach(spark, "bench", folder / "lake")
-    spark.sql("CREATE NAMESPACE IF NOT EXISTS bench.db")
+def build(folder: Path, data: pa.Table) -> None:
+    """The tables ``db.{indexed, clustered, neither}``, and the folders ``unsorted`` and ``sorted`` of Parquet files."""
     ordered = data.sort_by("k")
     each = len(data) // LOADS
     for name, source, cluster in (("indexed", data, ()), ("clustered", ordered, ("k",)), ("neither", data, ())):
@@ -54,16 +51,24 @@ def build(spark: Any, folder: Path, data: pa.Table) -> None:
         (folder / name).mkdir()
         for at in range(LOADS):
             pq.write_table(source.slice(at * each, each), folder / name / f"{at}.parquet", compression="zstd")
+    (folder / "dim").mkdir()
+    pq.write_table(dimension(len(data) // PER_KEY), folder / "dim" / "0.parquet")
+
+
+def views(spark: Any, folder: Path) -> None:
+    """The tables as ``bench.db.…``, the folders of Parquet files under their names."""
+    tamis.attach(spark, "bench", folder / "lake")
+    for name in ("unsorted", "sorted", "dim"):
         spark.read.parquet(str(folder / name)).createOrReplaceTempView(name)
-    pq.write_table(dimension(len(data) // PER_KEY), folder / "dim.parquet")
-    spark.read.parquet(str(folder / "dim.parquet")).createOrReplaceTempView("dim")
 
 
 def main() -> None:
-    count = rows(8_000_000)
+    count = rows(10_000_000)
     spark = spark_session()
-    with tempfile.TemporaryDirectory() as home:
-        build(spark, Path(home), facts(count))
+    with workplace(f"joins{count}") as (folder, built):
+        if not built:
+            build(folder, facts(count))
+        views(spark, folder)
         sides = {
             "with index": ("bench.db.indexed", "unsorted"),
             "clustered": ("bench.db.clustered", "sorted"),

@@ -7,8 +7,10 @@ import os
 import platform
 import statistics
 import sys
+import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -81,6 +83,21 @@ def rows(default: int) -> int:
 
 def rounds() -> int:
     return int(os.environ.get("BENCH_ROUNDS") or (2 if quick() else 4))
+
+
+@contextmanager
+def workplace(name: str) -> Iterator[tuple[Path, bool]]:
+    """A folder to build in, and whether that has been done: a temporary one, or ``BENCH_FOLDER``/name, which stays for the next run."""
+    kept = os.environ.get("BENCH_FOLDER")
+    if not kept:
+        with tempfile.TemporaryDirectory() as home:
+            yield Path(home), False
+        return
+    folder = Path(kept) / name
+    folder.mkdir(parents=True, exist_ok=True)
+    built = folder / "built"
+    yield folder, built.exists()
+    built.touch()
 
 
 def in_turn(rounds_: int, **work: Callable[[int], Any]) -> dict[str, dict[str, Any]]:

@@ -12,7 +12,6 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-import tempfile
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import tamis
-from bench.report import Figure, in_turn, quick, record, rounds, spark_session
+from bench.report import Figure, in_turn, quick, record, rounds, spark_session, workplace
 from bench.tpch_queries import QUERIES
 
 SORTED = {"lineitem": "l_shipdate", "orders": "o_orderdate"}
@@ -39,10 +38,8 @@ def generated(folder: Path, scale: str) -> Path:
     return folder
 
 
-def build(spark: Any, source: Path, folder: Path) -> None:
-    """``tpch.db.<table>``, and the same rows in the same order in ``plain/<table>``; the larger ones in several loads and files."""
-    tamis.attach(spark, "tpch", folder / "lake")
-    spark.sql("CREATE NAMESPACE IF NOT EXISTS tpch.db")
+def build(source: Path, folder: Path) -> None:
+    """``lake/db/<table>``, and the same rows in the same order in ``plain/<table>``; the larger ones in several loads and files."""
     for path in sorted(source.rglob("*.parquet")):
         name = path.stem
         data = plain(pq.read_table(path))
@@ -96,9 +93,9 @@ def same(a: list[Any], b: list[Any]) -> bool:
 def main() -> None:
     scale = os.environ.get("BENCH_SCALE") or ("0.01" if quick() else "1")
     spark = spark_session(**{"spark.sql.shuffle.partitions": "4"})
-    with tempfile.TemporaryDirectory() as home:
-        folder = Path(home)
-        build(spark, generated(folder / "source", scale), folder)
+    with workplace(f"tpch{scale}") as (folder, built):
+        if not built:
+            build(generated(folder / "source", scale), folder)
         sides = sessions(spark, folder)
         chosen = [int(n) for n in os.environ.get("BENCH_QUERIES", "").split(",") if n] or list(QUERIES)
         detail: dict[str, Any] = {}

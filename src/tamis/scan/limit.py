@@ -55,8 +55,8 @@ class Ranked:
         self, parts: PartRefs, conjuncts: Sequence[Expr], order: Order, schemas: Mapping[int, Schema], now: tuple[int, int]
     ) -> None:
         self._parts, self._conjuncts, self._order, self._schemas, self._now = parts, tuple(conjuncts), order, schemas, now
-        evidence = TableEvidence(parts.table, schemas)
-        found = evidence.column(order[0].column.ids)
+        self._evidence = TableEvidence(parts.table, schemas)
+        found = self._evidence.column(order[0].column.ids)
         self._first = None if found is None or found.type != order[0].column.type else found
 
     def bound(self, limit: int) -> Expr | None:
@@ -74,9 +74,9 @@ class Ranked:
 
     def left_out(self, bound: Expr, places: Numbers | None = None) -> Bools:
         """Of the parts (at ``places``; None: all) those without a row for which ``bound`` is true or the filter fails."""
-        table = self._parts.table if places is None else self._parts.table.take(pa.array(places))
-        sure = self._parts.all_match if places is None else self._parts.all_match[places]
-        evidence = TableEvidence(table, self._schemas)
+        sure, evidence = self._parts.all_match, self._evidence
+        if places is not None:
+            sure, evidence = sure[places], TableEvidence(self._parts.table.take(pa.array(places)), self._schemas)
         none = decide((*self._conjuncts, bound), evidence, now=self._now, reasons=False).none
         if sure.any() and self._conjuncts:  # of these the filter is known to be true
             none = none | (sure & decide((bound,), evidence, now=self._now, reasons=False).none)
