@@ -109,8 +109,8 @@ def _less(left: Column, right: Column, evidence: Evidence) -> Shares | None:
     if a is None or b is None or left.type != right.type:
         return None
     values = a[0][:, None] * (1 - _GRID) + a[1][:, None] * _GRID
-    above: Shares = 1 - _part(values, b[0][:, None], b[1][:, None])
-    return above.mean(axis=1)
+    above: Shares = (1 - _part(values, b[0][:, None], b[1][:, None])).mean(axis=1)
+    return above
 
 
 def _part(at: Any, lo: Shares, hi: Shares) -> Shares:

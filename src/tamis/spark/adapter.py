@@ -22,7 +22,6 @@ import threading
 import traceback
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
 from importlib import resources
 from typing import Any, ClassVar
 
@@ -297,7 +296,6 @@ def _thrown(owner: Bridge, error: BaseException) -> Any:
     return owner.failed("PYTHON_ERROR", f"{type(error).__name__}: {error}", "".join(traceback.format_exception(error)))
 
 
-@cache
 def _methods(kind: type) -> list[str]:
     arities: Mapping[str, Sequence[int]] = getattr(kind, "java_arity", {})
     refreshed: Sequence[str] = getattr(kind, "java_when_refreshed", ())
