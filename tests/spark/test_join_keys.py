@@ -222,10 +222,11 @@ def test_keys_hold_for_one_execution(keyed: Any) -> None:
     assert first != plain
 
 
-def test_a_batch_is_the_scans_but_for_the_one_that_follows_keys(keyed: Any) -> None:
-    """Spark asks for batches and their partitions again and again: Python makes them once, and anew where keys have come."""
+@pytest.mark.parametrize(("table", "index"), [("t", "auto"), ("whole", "off")])
+def test_a_batch_is_the_scans_but_for_the_one_that_follows_keys(keyed: Any, table: str, index: str) -> None:
+    """Spark asks for batches and their partitions again and again: Python makes them once, and anew where keys have come. No index is asked for rows that Spark's reader cannot skip."""
     java = bridge(keyed)
-    scan = _leaf(keyed, "SELECT big, word FROM keyed.db.t")
+    scan = _leaf(keyed, f"SELECT big, word FROM keyed.db.{table}")
     column = java.cls("org.apache.spark.sql.connector.expressions.FieldReference").column("big")
     inside = java.array("org.apache.spark.sql.connector.expressions.Expression", [column, *_longs(java, 5)])
     predicate = java.new("org.apache.spark.sql.connector.expressions.filter.Predicate", "IN", inside)
@@ -233,7 +234,7 @@ def test_a_batch_is_the_scans_but_for_the_one_that_follows_keys(keyed: Any) -> N
     scan.filter(java.array("org.apache.spark.sql.connector.expressions.filter.Predicate", [predicate]))
     narrowed, after = java.target(scan.toBatch()), java.target(scan.toBatch())
     assert plain._narrowed is None
-    assert narrowed._narrowed is not None
+    assert narrowed._narrowed.plan.options.index_use == index
     assert after is plain
 
 

@@ -142,7 +142,7 @@ def test_sparks_reader_reads_where_the_filter_keeps_much(spark: Any, table: str,
     found = new()
     assert [r.reader == "native" for r in found] == list(asked.values())
     assert found[0].reader_reason == "the filter keeps many rows, Spark tests them; bytes are estimated"
-    spark.sql(f"SELECT id, s FROM {table} WITH ('tamis.audit.percent' = '100') WHERE id >= 250").collect()
+    spark.sql(f"SELECT id, s FROM {table} WITH ('tamis.audit.percent' = '100') WHERE id >= 50").collect()
     assert new()[-1].reader != "native"
 
 
