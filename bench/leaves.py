@@ -37,7 +37,7 @@ def scanned(table: Any, text: str) -> dict[str, Any]:
 
 
 def main() -> None:
-    data = table_of(rows(200_000))
+    data = table_of(rows(40_000))
     figures: list[Figure] = []
     detail: dict[str, Any] = {"rows": len(data)}
     with tempfile.TemporaryDirectory() as home:
