@@ -17,7 +17,9 @@ from tamis.errors import InvalidInput, NotFound
 from tamis.expr import short_sql
 from tamis.read import ReadCounters, read_part
 from tamis.scan import limit as limits
+from tamis.scan.order import parse_order
 from tamis.spark import pushed
+from tamis.types.arrow import from_arrow_schema
 
 SCHEMA = pa.schema([("a", pa.int64()), ("b", pa.float64()), ("s", pa.string()), ("id", pa.int64())])
 EXAMPLES = settings().max_examples
@@ -226,3 +228,12 @@ def test_what_is_no_order_is_refused(tmp_path: Any, order_by: Any, code: str) ->
     assert caught.value.code == code
     with pytest.raises(InvalidInput, match="needs a limit"):
         table.scan(order_by="ts")
+
+
+def test_the_name_in_a_pair_stands_for_itself() -> None:
+    schema = from_arrow_schema(pa.schema([("A B", pa.int64()), ("a.b", pa.int64()), ("x`", pa.int64())])).assign_ids(0)
+    given = [("A B", "descending"), ["a.b", "asc nulls last"], ("`A B`", "DESC"), ("x`", " Ascending ")]
+    assert [str(by) for by in parse_order(given, schema)] == ["A B DESC", "`a.b` NULLS LAST", "A B DESC", "`x```"]
+    for direction in ("up", "asc, x", "nulls", "descnulls last"):
+        with pytest.raises(InvalidInput, match="BAD_ORDER"):
+            parse_order([("A B", direction)], schema)

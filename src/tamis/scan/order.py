@@ -24,7 +24,9 @@ from tamis.scan.selection import find
 from tamis.stats.encode import has_bounds
 from tamis.types import Field, Schema
 
-_ITEM = re.compile(r"\s*((?:`(?:[^`]|``)+`|[^`,\s])+)(?:\s+(asc|ascending|desc|descending))?(?:\s+nulls\s+(first|last))?\s*", re.IGNORECASE)
+_HOW = r"(?:\s+(?P<direction>asc|ascending|desc|descending))?(?:\s+nulls\s+(?P<nulls>first|last))?\s*"
+_ITEM = re.compile(r"\s*(?P<name>(?:`(?:[^`]|``)+`|[^`,\s])+)" + _HOW, re.IGNORECASE)
+_OF_PAIR = re.compile(_HOW, re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +66,12 @@ def key(schema: Schema, name: str, *, descending: bool, nulls_first: bool) -> Ke
 
 
 def _key(item: Any, schema: Schema) -> Key:
-    said = f"{item[0]} {item[1]}" if isinstance(item, tuple | list) and len(item) == 2 and all(isinstance(x, str) for x in item) else item
-    match = _ITEM.fullmatch(said) if isinstance(said, str) else None
+    pair = isinstance(item, tuple | list) and len(item) == 2 and all(isinstance(x, str) for x in item)
+    match = _OF_PAIR.fullmatch(f" {item[1]}") if pair else _ITEM.fullmatch(item) if isinstance(item, str) else None
     if match is None:
         raise _bad(str(item), f"{item!r} is no column to order by")
-    name, direction, nulls = match.groups()
+    name = item[0] if pair else match["name"]  # in a pair it stands for itself, and needs no quotes
+    direction, nulls = match["direction"], match["nulls"]
     descending = (direction or "").lower().startswith("desc")
     return key(schema, name, descending=descending, nulls_first=(nulls or ("last" if descending else "first")).lower() == "first")
 
