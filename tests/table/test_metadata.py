@@ -59,6 +59,19 @@ def test_columns_have_the_bounds_of_the_table(table):
     assert columns["l"]["lo"] is None
 
 
+def test_bounds_that_python_has_no_value_for(tmp_path):
+    micros = pa.array([-(10**17), None, 4 * 10**17])
+    days = pa.array([-800_000, None, 3_000_000], pa.int32()).cast(pa.date32())
+    table = tamis.create(tmp_path / "t")
+    columns = {"d": days, "ts": micros.cast(pa.timestamp("us", tz="UTC")), "i": micros.cast(pa.duration("us")), "plain": micros}
+    table.append(pa.table(columns))
+    found = {row["name"]: (row["lo"], row["hi"], row["nulls"]) for row in table.metadata("columns").to_pylist()}
+    assert found["plain"] == ("-100000000000000000", "400000000000000000", 1)
+    assert found["i"] == ("-1157408 days, 14:13:20", "4629629 days, 15:06:40", 1)
+    assert found["d"] == ("-0221-09-04", "10183-09-21", 1)
+    assert found["ts"] == ("-1199-02-15 14:13:20.000000Z", "14645-06-30 15:06:40.000000Z", 1)
+
+
 def test_detail_and_history(table):
     (detail,) = table.detail().to_pylist()
     assert (detail["num_parts"], detail["num_segments"], detail["num_rows"]) == (3, 3, 6)

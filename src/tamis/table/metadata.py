@@ -266,7 +266,7 @@ def _bounds(column: ColumnEvidence | None) -> tuple[str | None, str | None, int 
         return None, None, None, None
     empty = pc.equal(pc.add(column.nulls, pc.fill_null(column.nans, 0)), column.count)
     known = not pc.any(pc.and_(pc.is_null(column.lo), pc.invert(pc.fill_null(empty, False)))).as_py()
-    lo, hi = (pc.min(column.lo), pc.max(column.hi)) if known and _ordered(column.lo.type) else (None, None)
+    lo, hi = (_extreme(pc.min, column.lo), _extreme(pc.max, column.hi)) if known and _ordered(column.lo.type) else (None, None)
     return _text(lo), _text(hi), _sum(column.nulls), _sum(column.nans)
 
 
@@ -274,10 +274,20 @@ def _ordered(kind: pa.DataType) -> bool:
     return not (pa.types.is_nested(kind) or pa.types.is_null(kind))
 
 
+def _extreme(of: Callable[[pa.Array], pa.Scalar], bounds: pa.Array) -> pa.Scalar:
+    """The least or the greatest; of intervals by their microseconds, since Arrow has no order for them."""
+    if not pa.types.is_duration(bounds.type):
+        return of(bounds)
+    return of(bounds.cast(pa.int64())).cast(bounds.type)
+
+
 def _text(value: pa.Scalar | None) -> str | None:
     if value is None or not value.is_valid:
         return None
-    known = value.as_py()
+    try:
+        known = value.as_py()
+    except (OverflowError, ValueError):  # of a year that Python's dates do not have
+        return str(value.cast(pa.string()).as_py())
     return f"0x{known.hex()}" if isinstance(known, bytes) else str(known)
 
 
