@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -16,6 +17,9 @@ from hypothesis import strategies as st
 import tamis
 from tamis.errors import InvalidInput, NotFound
 from tamis.expr import Literals
+from tamis.table.keys import parse_keys
+from tamis.types import FLOAT, Field, Schema, String
+from tamis.types.arrow import from_arrow_schema
 from tests.table.random_tables import DATES, FLOATS, INSTANTS, INTEGERS, SEGMENTS, STRINGS, segment
 
 KEYED = {"i": INTEGERS, "f": FLOATS, "s": STRINGS, "d": DATES, "t": INSTANTS, "b": [True, False]}
@@ -107,7 +111,46 @@ def test_many_keys_are_one_object(numbered: tamis.Table) -> None:
     assert scan.count() == 5_000
 
 
-@pytest.mark.parametrize("keys", [[("id", [1])], {"id": 7}, {"id": ["x"]}, {"small": [1.5]}, {"s": [1]}, {"id": object()}])
+NS, EXTREMES = pa.timestamp("ns"), [2**24, 2**24 + 1, 2**63 - 1]
+HELD: dict[str, tuple[pa.DataType, Any, Any]] = {  # of a column, the keys given, and those of them that it can hold
+    "decimal": (pa.decimal128(5, 2), [Decimal("1.005"), Decimal("1.5"), Decimal("123456.00"), Decimal(-7)], [Decimal("1.50"), Decimal(-7)]),
+    "integers for a decimal": (pa.decimal128(5, 2), [999, 1000, -1000, 3], [Decimal(999), Decimal(3)]),
+    "a great decimal": (pa.decimal128(38, 0), pa.array([10**30], pa.decimal256(60, 0)), [Decimal(10**30)]),
+    "nanoseconds": (pa.timestamp("us"), pa.array([1_000, 1_001, None], NS), [dt.datetime(1970, 1, 1, 0, 0, 0, 1)]),
+    "float": (pa.float32(), [0.5, 0.1, float("inf")], [0.5, float("inf")]),
+    "integers for a float": (pa.float32(), pa.array(EXTREMES), [2.0**24]),
+    "unsigned": (pa.int64(), pa.array([7, 2**64 - 1], pa.uint64()), [7]),
+    "negative": (pa.int8(), pa.array([-128, -129, 255], pa.int64()), [-128]),
+    "views": (pa.string(), pa.array(["a", None, "a"], pa.string_view()), ["a"]),
+    "categories": (pa.string(), pl.Series(["a", "a"], dtype=pl.Categorical), ["a"]),
+}
+
+
+@pytest.mark.parametrize("name", HELD)
+def test_what_a_column_cannot_hold_matches_nothing(name: str) -> None:
+    kind, keys, expected = HELD[name]
+    schema = from_arrow_schema(pa.schema([("x", kind)])).assign_ids(0)
+    (found,) = [node for c in parse_keys({"x": keys}, schema) for node in c.walk() if isinstance(node, Literals)]
+    assert (found.array.type, found.array.to_pylist()) == (kind, expected)
+
+
+def test_nan_is_a_key_and_long_text_none() -> None:
+    schema = Schema((Field("f", FLOAT), Field("c", String("char", 2)), Field("v", String("varchar", 2)))).assign_ids(0)
+    keys = parse_keys({"f": [float("nan")], "c": ["a", "abc", "ab "], "v": ["abc", "ab"]}, schema)
+    assert [node.array.to_pylist().__repr__() for c in keys for node in c.walk() if isinstance(node, Literals)] == [
+        "[nan]",
+        "['a ', 'ab']",
+        "['ab']",
+    ]
+
+
+NO_KEYS: list[Any] = [
+    *([("id", [1])], {"id": 7}, {"id": ["x"]}, {"small": [1.5]}, {"s": [1]}, {"id": object()}),
+    *({"id": [{"a": 1}]}, {"id": [[1]]}, {"id": pa.table({"id": [1]})}, {"price": ["x"]}),
+]
+
+
+@pytest.mark.parametrize("keys", NO_KEYS, ids=str)
 def test_bad_keys(numbered: tamis.Table, keys: Any) -> None:
     with pytest.raises(InvalidInput) as caught:
         numbered.scan(keys=keys)

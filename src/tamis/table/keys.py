@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import decimal
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -10,9 +11,10 @@ import pyarrow.compute as pc
 
 from tamis.errors import InvalidInput, TamisError
 from tamis.exec.cast import fit
+from tamis.exec.plain import plain
 from tamis.expr import Call, Expr, Literals, bound, call
 from tamis.scan.selection import find
-from tamis.types import Field, Schema
+from tamis.types import DataType, Decimal, Field, Schema, String
 from tamis.types.arrow import to_arrow_type
 
 
@@ -39,23 +41,61 @@ def _among(schema: Schema, name: str, given: Any) -> Expr:
 
 def _values(given: Any, field: Field, name: str) -> pa.Array:
     """The values as an array of the column's type, each once; those that the column cannot hold are left out."""
-    array = _array(given, name).unique().drop_null()
-    wanted = to_arrow_type(field.type)
-    if pa.types.is_integer(array.type) and pa.types.is_integer(wanted) and array.type != wanted:
-        least, most = (pa.scalar(limit, pa.int64()) for limit in _range(wanted))
-        if array.type == pa.uint64():
-            array = array.filter(pc.less_equal(array, pa.scalar(2**63 - 1, pa.uint64())))
-        array = array.cast(pa.int64())
-        array = array.filter(pc.and_(pc.greater_equal(array, least), pc.less_equal(array, most))).cast(wanted)
+    array = _array(given, name)
     try:
-        return fit(array, Field(field.name, field.type, id=field.id), name).drop_null()
-    except (TamisError, pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        array = plain(array).unique().drop_null()
+        return fit(_held(array, field.type), Field(field.name, field.type, id=field.id), name).drop_null()
+    except (TamisError, pa.ArrowException):
         raise _bad(name, f"Column {name!r} is {field.type}, the keys are {array.type}") from None
 
 
-def _range(kind: pa.DataType) -> tuple[int, int]:
-    half = 1 << (kind.bit_width - 1)
-    return -half, half - 1
+def _held(array: pa.Array, column: DataType) -> pa.Array:
+    """Those of the values that ``column`` can hold exactly; as they are where it is of another kind, and holds none."""
+    wanted = to_arrow_type(column)
+    if isinstance(column, Decimal):
+        return _decimals(array, column)
+    if isinstance(column, String) and column.length is not None and array.type in (pa.string(), pa.large_string()):
+        shown = pc.utf8_rtrim(array, " ") if column.kind == "char" else array
+        return array.filter(pc.less_equal(pc.utf8_length(shown), column.length))
+    if (
+        array.type == wanted
+        or not any(these(array.type) and those(wanted) for these, those in _ALIKE)
+        or _zoned(array.type) != _zoned(wanted)
+    ):
+        return array
+    there = array.cast(wanted, safe=False)
+    same = pc.equal(there.cast(array.type, safe=False), array)
+    if pa.types.is_unsigned_integer(array.type):  # what is too great for a signed integer comes back from it as well
+        same = pc.and_(same, pc.greater_equal(there, pa.scalar(0, wanted)))
+    return there.filter(pc.or_(same, pc.is_nan(array)) if pa.types.is_floating(array.type) else same)
+
+
+def _decimals(array: pa.Array, column: Decimal) -> pa.Array:
+    """Those that have no more digits than ``column``, before its point and behind."""
+    if pa.types.is_integer(array.type):
+        array = array.cast(pa.decimal128(20, 0))
+    if not pa.types.is_decimal(array.type):
+        return array
+    wide = array.cast(pa.decimal256(76, max(array.type.scale, column.scale)))
+    limit = pa.scalar(decimal.Decimal(10) ** (column.precision - column.scale), wide.type)
+    return array.filter(pc.and_(pc.equal(pc.round(wide, column.scale), wide), pc.less(pc.abs(wide), limit)))
+
+
+def _zoned(kind: pa.DataType) -> bool:
+    return pa.types.is_timestamp(kind) and kind.tz is not None
+
+
+_kinds = pa.types
+_ALIKE: tuple[tuple[Callable[[pa.DataType], bool], Callable[[pa.DataType], bool]], ...] = (
+    (_kinds.is_integer, _kinds.is_integer),
+    (_kinds.is_integer, _kinds.is_floating),
+    (_kinds.is_floating, _kinds.is_floating),
+    (_kinds.is_timestamp, _kinds.is_timestamp),
+    (_kinds.is_date, _kinds.is_date),
+    (_kinds.is_time, _kinds.is_time),
+    (_kinds.is_duration, _kinds.is_duration),
+)
+"""Kinds of which some values are the very same in another type: what is given, and what a column holds."""
 
 
 def _array(given: Any, name: str) -> pa.Array:
@@ -65,7 +105,7 @@ def _array(given: Any, name: str) -> pa.Array:
         if isinstance(given, pa.ChunkedArray):
             return given.combine_chunks()
         return given if isinstance(given, pa.Array) else pa.array(given)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, ValueError):
+    except (pa.ArrowException, TypeError, ValueError):
         raise _bad(name, f"{type(given).__name__} is no column of keys") from None
 
 
