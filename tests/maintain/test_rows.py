@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -13,6 +14,7 @@ import tamis
 from tamis import maintain
 from tamis.errors import Conflict, InvalidInput, NotFound, SchemaMismatch, TamisError
 from tamis.scan import Options
+from tamis.spark import held
 from tamis.state import Snapshot, load
 from tamis.table.request import parse_filter, parse_values
 
@@ -198,6 +200,69 @@ def test_keys_compare_as_in_spark(tmp_path: Path) -> None:
     result = table.upsert(pa.table({"k": pa.array([-0.0, nan, None, 5.0]), "n": [10, 20, 30, 50]}), on=["k"])
     assert (result.rows_updated, result.rows_inserted) == (2, 2)
     assert sorted(table.scan().to_arrow()["n"].to_pylist()) == [3, 4, 10, 20, 30, 50]
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        pytest.param(pa.array([-0.0, 0.0]), id="both zeros"),
+        pytest.param(pa.array(np.array([0x7FF8000000000000, 0xFFF8000000000001], np.uint64).view(np.float64)), id="two NaNs"),
+        pytest.param(pa.array([-0.0, 0.0], pa.float32()), id="both zeros, of a FLOAT"),
+        pytest.param(pa.array(["a", "a "]), id="padded to one"),
+    ],
+)
+def test_keys_that_compare_as_one_are_there_twice(tmp_path: Path, keys: pa.Array) -> None:
+    kind = pa.field("k", keys.type, metadata={b"tamis:type": b"char(4)"} if keys.type == pa.string() else None)
+    table = tamis.create(tmp_path / "t", pa.schema([kind, ("v", pa.int64())]))
+    with pytest.raises(InvalidInput) as caught:
+        table.upsert(pa.table({"k": keys, "v": [1, 2]}), on=["K"])
+    assert (caught.value.code, table.version) == ("DUPLICATE_KEYS", 0)
+
+
+@pytest.mark.parametrize("kind", ["varchar(4)", "char(4)"])
+def test_text_of_a_length_is_a_key(tmp_path: Path, kind: str) -> None:
+    schema = pa.schema([pa.field("k", pa.string(), metadata={b"tamis:type": kind.encode()}), ("v", pa.int64())])
+    table = tamis.create(tmp_path / "t", schema)
+    table.append(pa.table({"k": ["a", "b"], "v": [1, 2]}))
+    result = table.upsert(pa.table({"k": ["b", "c", None], "v": [20, 30, 40]}), on="k")
+    assert (result.rows_updated, result.rows_inserted) == (1, 2)
+    merge = table.merge(pa.table({"k": ["a".ljust(4 if kind == "char(4)" else 1), "b.", "é"], "v": [1, 2, 3]}), "target.k = source.k")
+    assert merge.when_matched_delete().execute().rows_deleted == 1
+    assert [(r["k"].rstrip() if r["k"] else None, r["v"]) for r in table.scan(order_by="v", limit=9).to_arrow().to_pylist()] == [
+        ("b", 20),
+        ("c", 30),
+        (None, 40),
+    ]
+    with pytest.raises((InvalidInput, SchemaMismatch)):
+        table.upsert(pa.table({"k": ["b   !"], "v": [0]}), on="k")
+
+
+@pytest.mark.parametrize(
+    "late",
+    [
+        lambda m: m.when_matched_delete().when_matched_update(),
+        lambda m: m.when_not_matched_insert().when_matched_delete().when_not_matched_insert({"id": "source.id"}, condition="source.id > 3"),
+        lambda m: m.when_not_matched_by_source_delete().when_not_matched_by_source_update({"v": "1"}),
+    ],
+)
+def test_a_clause_that_can_take_no_row_is_refused(table: tamis.Table, late: Callable[[Any], Any]) -> None:
+    with pytest.raises(InvalidInput, match="takes no row") as caught:
+        late(table.merge(rows(1), "target.id = source.id"))
+    assert caught.value.code == "BAD_MERGE"
+
+
+def test_clauses_stand_by_kind_as_spark_has_them(table: tamis.Table) -> None:
+    merge = (
+        table.merge(rows(1), "target.id = source.id").when_not_matched_by_source_delete(condition="target.v = 1").when_not_matched_insert()
+    )
+    merge = merge.when_matched_delete(condition="target.v = 2").when_not_matched_by_source_delete().when_matched_update({"v": "source.v"})
+    assert held.when(merge.clauses).split(" WHEN ") == [
+        "WHEN MATCHED AND (target.v = 2) THEN DELETE",
+        "MATCHED THEN UPDATE SET `v` = source.v",
+        "NOT MATCHED THEN INSERT *",
+        "NOT MATCHED BY SOURCE AND (target.v = 1) THEN DELETE",
+        "NOT MATCHED BY SOURCE THEN DELETE",
+    ]
 
 
 def test_keys_may_be_expressions(table: tamis.Table) -> None:

@@ -19,7 +19,7 @@ from tamis.expr import Column, Expr, filter_mask
 from tamis.maintain.append import write
 from tamis.maintain.assign import computed
 from tamis.maintain.looking import Looking
-from tamis.maintain.merge_keys import SourceKeys, taken
+from tamis.maintain.merge_keys import SourceKeys, comparable, taken
 from tamis.maintain.merge_plan import BY_SOURCE, MATCHED, NOT_MATCHED, Clause, MergePlan
 from tamis.maintain.overwrite import find
 from tamis.maintain.result import Progress, Result
@@ -45,16 +45,20 @@ def merge(
     source: pa.Table,
     plan: MergePlan,
     options: Options,
-    verb: str = "merge",
+    each_once: Sequence[str] | None = None,
     progress: Progress | None = None,
 ) -> tuple[Snapshot, Result]:
-    """Runs ``plan`` with the rows of ``source``. Raises ``InvalidInput`` (``MERGE_CARDINALITY_VIOLATION``) where a target row would be changed by two source rows,
+    """Runs ``plan`` with the rows of ``source``, which may have each value of the key columns ``each_once`` (those of an upsert) but once.
+
+    Raises ``InvalidInput`` (``MERGE_CARDINALITY_VIOLATION``) where a target row would be changed by two source rows, or (``DUPLICATE_KEYS``) for a key that is there twice;
     ``Conflict`` where another commit changed what was read.
     """
     keys = SourceKeys(plan, source, world().now_micros())
+    if each_once is not None:
+        _check_unique(source, each_once, plan, keys)
     conjuncts = () if plan.of(BY_SOURCE) else keys.filter()
     found = find(store, snapshot, plan.target, conjuncts, options)
-    change = RowChange(verb, read_set(conjuncts, options), conjuncts or None)
+    change = RowChange("merge" if each_once is None else "upsert", read_set(conjuncts, options), conjuncts or None)
     run = _Run(plan, source, keys, Looking(found, progress), change)
     change.manifests = list(write(store, snapshot.head, run.rows(), options))
     change.exact = run.seen == sum(len(rows) for rows in change.gone.values())
@@ -200,6 +204,19 @@ class _Run:
             if clause.action == "update":
                 named |= {f.id for f in plan.target if f.id not in clause.values}
         return replace(plan.target, fields=tuple(f for f in plan.target if f.id in named))
+
+
+def _check_unique(source: pa.Table, names: Sequence[str], plan: MergePlan, keys: SourceKeys) -> None:
+    """Keys are the same where they match the same rows: 0.0 and −0.0, or texts that a CHAR column pads to one."""
+    there = keys.compared
+    if len(plan.keys) < len(names):  # one of them cannot be looked up, and is compared as it is
+        for name in names:
+            there = there.append_column(f"as it is: {name}", comparable(source[name]))
+    there = there.drop_null()
+    if there.group_by(there.column_names).aggregate([]).num_rows < there.num_rows:
+        raise InvalidInput(
+            "The data has several rows of one key.", code="DUPLICATE_KEYS", name=", ".join(names), remedy="Keep one row of each key."
+        )
 
 
 def _some(arrays: Arrays, rows: Indices) -> dict[int, pa.Array]:

@@ -32,9 +32,8 @@ class SourceKeys:
         columns = [pa.chunked_array([p[i] for p in pieces], kind) for i, kind in enumerate(types)]
         self.values = columns
         self._names = names
-        self._table = pa.table([_comparable(c, key[1]) for c, key in zip(columns, plan.keys, strict=True)], names=names).append_column(
-            "s", pa.array(np.arange(source.num_rows, dtype=np.int64))
-        )
+        self.compared = pa.table([comparable(c) for c in columns], names=names)
+        self._table = self.compared.append_column("s", pa.array(np.arange(source.num_rows, dtype=np.int64)))
 
     def _of(self, batch: pa.RecordBatch) -> list[pa.Array]:
         arrays = {f.id: batch.column(at) for at, f in enumerate(self._plan.source)}
@@ -53,8 +52,7 @@ class SourceKeys:
     def pairs(self, arrays: Arrays, length: int) -> tuple[Indices, Indices]:
         """The rows of ``arrays`` and the source rows that have the same keys, by target row."""
         columns = [
-            _comparable(pa.chunked_array([computed(target, arrays, length, self._now, "the target's key")]), target)
-            for target, _ in self._plan.keys
+            comparable(pa.chunked_array([computed(target, arrays, length, self._now, "the target's key")])) for target, _ in self._plan.keys
         ]
         table = pa.table(columns, names=self._names).append_column("t", pa.array(np.arange(length, dtype=np.int64)))
         joined = table.join(self._table, keys=self._names, join_type="inner", use_threads=False)
@@ -68,9 +66,9 @@ def taken(source: pa.Table, rows: Indices, ids: Sequence[int]) -> dict[int, pa.A
     return {i: source.column(at).take(pa.array(rows)).combine_chunks() for at, i in enumerate(ids)}
 
 
-def _comparable(values: pa.ChunkedArray, key: Expr) -> pa.ChunkedArray:
+def comparable(values: pa.ChunkedArray) -> pa.ChunkedArray:
     """Floats as bits that are equal where the numbers are; all else as it is."""
-    if key.type not in FLOATS:
+    if not pa.types.is_floating(values.type):
         return values
     doubles = values.cast(pa.float64()).combine_chunks()
     numbers = np.array(pc.fill_null(doubles, 0.0)) + 0.0  # −0.0 + 0.0 is 0.0

@@ -16,9 +16,9 @@ from tamis.errors import InvalidInput, NotFound, SchemaMismatch
 from tamis.expr import Call, Column, Expr, conjuncts, parse, parse_value, to_sql
 from tamis.maintain.assign import assignable, assigned, check_known
 from tamis.scan import Options
-from tamis.types import DOUBLE, FLOAT, NO_ID, Field, Schema, String, Struct
+from tamis.types import DOUBLE, FLOAT, NO_ID, DataType, Field, Schema, String, Struct
 from tamis.types.arrow import from_arrow_schema
-from tamis.types.logical import with_children
+from tamis.types.logical import BINARY_COLLATION, with_children
 
 _SCOPE = 1 << 30
 """Ids of the two scopes while text is bound."""
@@ -124,10 +124,12 @@ class _Binder:
         return {"target" if node.ids[0] in self.target.by_id else "source" for node in tree.walk() if isinstance(node, Column)}
 
     def key(self, tree: Expr) -> tuple[Expr, Expr] | None:
-        if not (isinstance(tree, Call) and tree.function == "eq") or _collated(tree.args[0]) or tree.args[0].type != tree.args[1].type:
+        if not (isinstance(tree, Call) and tree.function == "eq"):
             return None
         left, right = tree.args
-        if left.type.children:
+        if left.type.children or not (
+            _binary(left.type) and _binary(right.type) if isinstance(left.type, String) else left.type == right.type
+        ):
             return None
         if self.sides(left) == {"target"} and self.sides(right) == {"source"}:
             return left, right
@@ -198,8 +200,9 @@ def _settled(tree: Expr) -> Expr:
     return replace(tree, **changed) if changed else tree
 
 
-def _collated(tree: Expr) -> bool:
-    return isinstance(tree.type, String) and tree.type.collation != "UTF8_BINARY"
+def _binary(kind: DataType) -> bool:
+    """Whether it is text that is equal where its bytes are, be it STRING, VARCHAR or CHAR."""
+    return isinstance(kind, String) and kind.collation == BINARY_COLLATION
 
 
 def _quoted(name: str) -> str:

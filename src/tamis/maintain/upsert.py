@@ -29,11 +29,10 @@ def merge_rows(
 ) -> tuple[Snapshot, Result]:
     """Runs a merge on the newest version, again where another commit gets in its way. ``keys`` make it an upsert: they must be unique in ``data``."""
     with spooled(data) as source:
-        if keys is not None:
-            _check_unique(source, keys)
+        each_once = None if keys is None else _found(source, keys)
 
         def run(snapshot: Snapshot) -> tuple[Snapshot, Result]:
-            return merge_once(store, snapshot, source, on, clauses, options, "merge" if keys is None else "upsert", progress)
+            return merge_once(store, snapshot, source, on, clauses, options, each_once, progress)
 
         return repeated(latest, run)
 
@@ -45,7 +44,7 @@ def merge_once(
     on: str,
     clauses: Sequence[Asked],
     options: Options,
-    verb: str = "merge",
+    each_once: Sequence[str] | None = None,
     progress: Progress | None = None,
 ) -> tuple[Snapshot, Result]:
     """The merge from ``snapshot``. Raises ``Conflict`` where another commit got in its way."""
@@ -55,18 +54,14 @@ def merge_once(
             "The table has no columns yet.", code="NO_COLUMNS", name=store.url, remedy="Append rows first: they bring the schema."
         )
     plan = merge_plan(head.schema, source.schema, on, clauses, head.highest_column_id, options)
-    return merge(store, snapshot, source, plan, options, verb, progress)
+    return merge(store, snapshot, source, plan, options, each_once, progress)
 
 
-def _check_unique(source: pa.Table, keys: Sequence[str]) -> None:
+def _found(source: pa.Table, keys: Sequence[str]) -> list[str]:
+    """The keys by the names that the source gives them. Raises ``InvalidInput`` (``BAD_COLUMN``)."""
     folded = {name.lower(): name for name in source.column_names}
     if missing := [key for key in keys if key.lower() not in folded]:
         raise InvalidInput(
             f"The data has no column {missing[0]!r}.", code="BAD_COLUMN", name=missing[0], remedy="Name key columns that it has."
         )
-    names = [folded[key.lower()] for key in keys]
-    there = source.select(names).drop_null()
-    if there.group_by(names).aggregate([]).num_rows < there.num_rows:
-        raise InvalidInput(
-            "The data has several rows of one key.", code="DUPLICATE_KEYS", name=", ".join(names), remedy="Keep one row of each key."
-        )
+    return [folded[key.lower()] for key in keys]

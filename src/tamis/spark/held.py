@@ -71,8 +71,7 @@ def merge(table: Any, df: Any, on: str, clauses: Sequence[Asked]) -> Result:
     view = f"tamis_source_{next(_numbers)}"
     df.createTempView(view)
     try:
-        when = " ".join(_clause(c) for c in clauses)
-        return _run(table, df.sparkSession, lambda name: f"MERGE INTO {name} AS target USING {view} AS source ON {on} {when}")
+        return _run(table, df.sparkSession, lambda name: f"MERGE INTO {name} AS target USING {view} AS source ON {on} {when(clauses)}")
     finally:
         df.sparkSession.catalog.dropTempView(view)
 
@@ -122,13 +121,19 @@ def _assignments(values: Mapping[str, str]) -> str:
     return ", ".join(f"{quoted(name)} = {text}" for name, text in values.items())
 
 
+def when(clauses: Sequence[Asked]) -> str:
+    """The clauses as SQL: by kind, as Spark's grammar has them, and those of a kind as they were given."""
+    kinds = list(_WHEN)
+    return " ".join(_clause(c) for c in sorted(clauses, key=lambda c: kinds.index(c.kind)))
+
+
 def _clause(asked: Asked) -> str:
-    when = _WHEN[asked.kind] + (f" AND ({asked.condition})" if asked.condition is not None else "") + " THEN "
+    head = _WHEN[asked.kind] + (f" AND ({asked.condition})" if asked.condition is not None else "") + " THEN "
     if asked.action == "delete":
-        return when + "DELETE"
+        return head + "DELETE"
     if asked.action == "update":
-        return when + ("UPDATE SET *" if asked.values is None else f"UPDATE SET {_assignments(asked.values)}")
+        return head + ("UPDATE SET *" if asked.values is None else f"UPDATE SET {_assignments(asked.values)}")
     if asked.values is None:
-        return when + "INSERT *"
+        return head + "INSERT *"
     names = ", ".join(quoted(name) for name in asked.values)
-    return when + f"INSERT ({names}) VALUES ({', '.join(asked.values.values())})"
+    return head + f"INSERT ({names}) VALUES ({', '.join(asked.values.values())})"

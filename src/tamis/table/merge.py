@@ -10,6 +10,7 @@ from tamis.errors import InvalidInput
 from tamis.maintain import Asked, Progress, Result
 from tamis.maintain.merge_plan import BY_SOURCE, MATCHED, NOT_MATCHED
 from tamis.table.request import check_once, parse_texts
+from tamis.types import Schema, String
 
 Values = Mapping[str, Any]
 
@@ -18,7 +19,8 @@ Values = Mapping[str, Any]
 class Merge:
     """A merge that has not run. Immutable: each method gives another one. Texts are Spark SQL over ``target.x`` and ``source.x``.
 
-    Of the clauses of a kind, in the order given, the first whose condition is true takes the row. A clause without values takes all columns from the source.
+    Of the clauses of a kind, in the order given, the first whose condition is true takes the row; only the last may have none. A clause without values takes all columns
+    from the source. Raises ``InvalidInput`` (``BAD_MERGE``) for a clause that could take no row.
     """
 
     on: str
@@ -56,6 +58,13 @@ class Merge:
 
     def _with(self, kind: str, action: str, condition: str | None, values: Values | None) -> Merge:
         _check_condition(condition, "condition")
+        if any(c.kind == kind and c.condition is None for c in self.clauses):
+            raise InvalidInput(
+                f"WHEN {kind.upper()} THEN {action.upper()} takes no row: the clause before it takes every row that is {kind}.",
+                code="BAD_MERGE",
+                name=f"when {kind} then {action}",
+                remedy="Give the clause before it a condition, or put this one first.",
+            )
         return replace(self, clauses=(*self.clauses, Asked(kind, action, condition, None if values is None else parse_texts(values))))
 
 
@@ -76,12 +85,18 @@ def upsert_clauses(columns: list[str]) -> tuple[Asked, ...]:
     return Asked(MATCHED, "update", None, values), Asked(NOT_MATCHED, "insert", None, values)
 
 
-def upsert_condition(on: Any) -> str:
-    """The keys' equality. Raises ``InvalidInput`` (``BAD_COLUMN``) for no keys."""
+def upsert_condition(on: Any, target: Schema | None) -> str:
+    """The keys' equality; a CHAR column holds padded values, so the source's are padded too. Raises ``InvalidInput`` (``BAD_COLUMN``) for no keys."""
     names = [on] if isinstance(on, str) else list(on or ())
     if not names or not all(isinstance(n, str) for n in names):
         raise InvalidInput(f"{on!r} names no key column.", code="BAD_COLUMN", name="on", remedy='Give names, such as on=["id"].')
-    return " AND ".join(f"target.{quoted(n)} = source.{quoted(n)}" for n in names)
+    padded = {f.name.lower(): f.type.length for f in target or () if isinstance(f.type, String) and f.type.kind == "char"}
+
+    def of_source(name: str) -> str:
+        length = padded.get(name.lower())
+        return f"source.{quoted(name)}" if length is None else f"rpad(source.{quoted(name)}, {length}, ' ')"
+
+    return " AND ".join(f"target.{quoted(n)} = {of_source(n)}" for n in names)
 
 
 def quoted(name: str) -> str:

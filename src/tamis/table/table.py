@@ -218,7 +218,7 @@ class Table(Evolving, Tending):
 
     def upsert(self, data: Any, on: Sequence[str] | str, *, progress: maintain.Progress | None = None) -> Result:
         """Updates the rows whose key columns ``on`` equal those of a row of ``data``, and adds the others. Raises ``InvalidInput`` (``DUPLICATE_KEYS``)."""
-        condition, keys = upsert_condition(on), [on] if isinstance(on, str) else list(on)
+        condition, keys = upsert_condition(on, self._schema), [on] if isinstance(on, str) else list(on)
         if is_spark(data):
             return self._by_spark("merge", data, on=condition, clauses=upsert_clauses(data.columns))
         rows = arrow_stream(data)
