@@ -137,7 +137,10 @@ def test_what_a_look_up_is_worth() -> None:
     assert "to save" in str(worth.refusal(Estimate(0, 41_000_000), covering=True))
     assert "finds 6,000,000 rows" in str(worth.refusal(Estimate(6_000_000, 45_000_000), covering=False))
     assert worth.most(1_000_000) > 4_000 > 1_024 == worth.most(50_000_000)
-    assert worth.refusal(Estimate(6_000_000, 30_000_000), covering=True) is None
+    assert worth.refusal(Estimate(6_000_000, 9_000_000), covering=True) is None
+    thousand = Estimate(1_000, 4_700_000)
+    assert worth.refusal(thousand, covering=False) is None, "a tenth of the index"
+    assert Worth(2_000_000, 8_000_000).refusal(thousand, covering=False) is not None, "half of it"
 
 
 def test_few_values_of_many_rows_each_are_looked_up(tmp_path: Path) -> None:

@@ -13,6 +13,8 @@ CHEAP_BYTES = 512 * 2**10
 """What a look-up may always read: about what a request costs."""
 FEW_HITS = 1_024
 """What a look-up may always find."""
+DEARER = 4
+"""Bytes of a column read whole that cost as much time as one of an index read by its pages (docs/design/0013)."""
 REACH = 1_024
 """Rows of the table that are looked at because of a hit: a page."""
 
@@ -37,13 +39,14 @@ class Worth:
         saved = self._saved(0 if covering else estimate.hits)
         if estimate.hits > self.most(estimate.bytes) and not covering:
             return f"it finds {estimate.hits:,} rows or more, {min(100 * estimate.hits / max(self.rows, 1), 100):.1f} % of all, and saves too little"
-        if estimate.bytes <= CHEAP_BYTES or estimate.bytes < saved:
+        if estimate.bytes <= CHEAP_BYTES or DEARER * estimate.bytes < saved:
             return None
-        return f"it would read {estimate.bytes:,} bytes to save about {saved:,}"
+        return f"it would read {estimate.bytes:,} bytes in pages to save about {saved:,} in whole columns"
 
     def most(self, cost: int) -> int:
         """The hits up to which a look-up that reads ``cost`` bytes pays."""
-        return max(FEW_HITS, int(self.rows / REACH * log(max(self.leaders, 1) / max(cost, 1)))) if self.leaders > cost else FEW_HITS
+        gain = max(self.leaders, 1) / max(DEARER * cost, 1)
+        return max(FEW_HITS, int(self.rows / REACH * log(gain))) if gain > 1 else FEW_HITS
 
     def _saved(self, hits: int) -> int:
         """Bytes of pages without a hit, where hits lie scattered."""
