@@ -104,7 +104,7 @@ def test_names_that_lead_elsewhere(lake: Any, name: str) -> None:
     [
         ("CREATE TABLE lake.db.t (a INT, b INT) USING tamis PARTITIONED BY (b)", "UNSUPPORTED_STATEMENT", "CLUSTER BY"),
         ("CREATE TABLE lake.db.t (a INT) USING tamis PARTITIONED BY (bucket(4, a))", "UNSUPPORTED_STATEMENT", "CLUSTER BY"),
-        ("CREATE TABLE lake.db.t (a INT) USING parquet", "UNSUPPORTED_STATEMENT", "USING parquet"),
+        ("CREATE TABLE lake.db.t (a INT) USING orc", "UNSUPPORTED_STATEMENT", "USING orc"),
         ("CREATE TABLE lake.db.t (a INT) USING tamis LOCATION '/somewhere'", "UNSUPPORTED_STATEMENT", "LOCATION"),
         ("CREATE TABLE lake.db.t (a INT, b INTERVAL YEAR) USING tamis", "UNSUPPORTED_TYPE", "'b': Type interval year"),
         ("CREATE TABLE lake.db.t (a ARRAY<INT>) USING tamis CLUSTER BY (a)", "BAD_CLUSTERING", "'a' is array<int>"),

@@ -28,6 +28,8 @@ from typing import Any, ClassVar
 from tamis.errors import TamisError
 
 _CATALOG = "org.apache.spark.sql.connector.catalog."
+_SOURCE = "tamis.DefaultSource"
+"""The class for which Spark looks where a format is called ``tamis``."""
 
 
 class JavaThrow(Exception):
@@ -247,6 +249,19 @@ class Bridge:
         if not self.has_class(self.catalog_class):
             return None
         return self.target(self.cls(self.catalog_class).delegates.get(name))
+
+    def register_source(self, source: Any) -> bool:
+        """Make ``source`` what ``format("tamis")`` means in every session of this JVM; False where the JVM was started so that nobody may define a class there."""
+        from py4j.protocol import Py4JJavaError
+
+        if not self.has_class(_SOURCE):
+            try:
+                self._tools.defineAll(_CATALOG + "TableProvider", self._compile(_source("DefaultSource"), self._loader).getBytecodes())
+            except Py4JJavaError:
+                return False
+            self._probed[_SOURCE,] = True
+        self.cls(_SOURCE).delegates.put("tamis", source)
+        return True
 
     def thrown(self, throwable: Any) -> Any:
         return self._tools.thrown(throwable)

@@ -10,7 +10,7 @@ from tamis.errors import AlreadyExists, InvalidInput, NotFound
 from tamis.spark import errors
 from tamis.spark.adapter import Bridge
 from tamis.spark.alter import alteration
-from tamis.spark.define import Definition, definition, new_head
+from tamis.spark.define import Definition, definition, inherited, new_head
 from tamis.spark.joins import plan_with_keys
 from tamis.spark.local import LocalTable
 from tamis.spark.metrics import Opening
@@ -104,8 +104,17 @@ class Catalog(Namespaces, Procedures):
     # --- make and replace ---
 
     def createTable(self, identifier: Any, info: Any) -> Any:  # noqa: N802  # Spark's name
-        names = self.bridge.identifier(identifier)
-        store, head = self._new(names, definition(self.bridge, info))
+        return self._created(self.bridge.identifier(identifier), definition(self.bridge, info))
+
+    def createTableLike(self, identifier: Any, info: Any, source: Any) -> Any:  # noqa: N802  # Spark's name
+        """``info`` has the columns and clustering of ``source``; properties, comment and format of a table of ours come along where the statement says none."""
+        asked, origin = definition(self.bridge, info), self.bridge.target(source)
+        if isinstance(origin, SparkTable):
+            asked = inherited(asked, origin.head, self.bridge.dict(info.properties()))
+        return self._created(self.bridge.identifier(identifier), asked)
+
+    def _created(self, names: Names, asked: Definition) -> Any:
+        store, head = self._new(names, asked)
         snapshot = self._unless_taken(names, lambda: create(store, head, Operation("create")))
         return SparkTable(self.bridge, store, snapshot, (self._name, *names)).java()
 

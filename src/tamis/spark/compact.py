@@ -24,7 +24,7 @@ from tamis.spark.index import by_spark
 from tamis.spark.session import check_classic
 from tamis.spark.types import to_spark
 from tamis.spark.worker import shaped, spark_schema
-from tamis.spark.write import arranged
+from tamis.spark.write import arranged, map_rows
 from tamis.types import Schema
 from tamis.types.arrow import to_arrow_schema
 
@@ -61,7 +61,7 @@ def _rewrite(spark: Any, work: Work, group: Group) -> list[pa.Table]:
         else:
             count = max(1, -(-group.bytes // options.write_part_bytes))
             sorted_rows = frame.repartitionByRange(count, KEY.name).sortWithinPartitions(KEY.name).drop(KEY.name)
-        job = sorted_rows.mapInArrow(functools.partial(task.write_rows, spec=spec), task.RESULT)
+        job = map_rows(sorted_rows, functools.partial(task.write_rows, spec=spec), task.RESULT)
         manifests += (task.from_ipc(bytes(row[0])) for row in job.collect())
     except BaseException:
         discard(work.store, manifests)

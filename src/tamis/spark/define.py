@@ -35,12 +35,25 @@ class Definition:
 def definition(bridge: Bridge, info: Any) -> Definition:
     """Reads a Java ``TableInfo``. Raises ``InvalidInput`` naming the type, clause or property that cannot be."""
     given = bridge.dict(info.properties())
-    if given.get("provider", "tamis").lower() != "tamis":
+    provider = given.get("provider", "tamis").lower()
+    if provider != "tamis" and provider != _default_source(bridge):
         raise unsupported(f"USING {given['provider']}", "Write USING tamis, or leave it out.")
     if "location" in given and given.get("is_managed_location") != "true":
         raise unsupported("LOCATION", "A table lies in its catalog's folder: leave LOCATION out, or attach a catalog there.")
     schema = checked_columns(from_spark(info.schema().json()))
     return Definition(schema, clustering(bridge, info.partitions()), user_properties(given), given.get("comment"), data_format(given))
+
+
+def inherited(asked: Definition, source: Head, given: Mapping[str, str]) -> Definition:
+    """``asked`` by CREATE TABLE LIKE, with what the statement's properties ``given`` leave to the table that it names."""
+    chosen = asked.format if given.get(FORMAT) or given.get("format") else source.format
+    return replace(asked, properties={**source.properties, **asked.properties}, comment=asked.comment or source.comment, format=chosen)
+
+
+def _default_source(bridge: Bridge) -> str:
+    """What the session writes where no format is named. A DataFrame's writer names it then (``saveAsTable``, ``toTable``), so it says nothing about what the user wants."""
+    conf = bridge.cls("org.apache.spark.sql.classic.SparkSession").active().sessionState().conf()
+    return str(conf.defaultDataSourceName()).lower()
 
 
 def user_properties(given: Mapping[str, str]) -> dict[str, str]:

@@ -11,6 +11,7 @@ from tamis.maintain import Result
 from tamis.scan import Options
 from tamis.spark import write
 from tamis.spark.adapter import Bridge
+from tamis.spark.errors import unsupported
 from tamis.spark.table import SparkTable
 
 _WRITE = "org.apache.spark.sql.connector.write."
@@ -38,6 +39,8 @@ class WriteBuilder:
         return replace(self, replaced=found).java()
 
     def truncate(self) -> Any:
+        if "replacewhere" in map(str.lower, self.options):
+            raise unsupported("replaceWhere", "Say which rows give way: df.writeTo(table).overwrite(condition), or INSERT … REPLACE WHERE.")
         return replace(self, replaced=(TRUE,)).java()
 
     def build(self) -> Any:
@@ -53,6 +56,13 @@ class V1Write:
 
     def toInsertableRelation(self) -> Any:  # noqa: N802  # Spark's name
         return self.builder.table.bridge.implement(["org.apache.spark.sql.sources.InsertableRelation"], Insert(self.builder))
+
+    def toStreaming(self) -> Any:  # noqa: N802  # Spark's name
+        from tamis.spark.stream_write import streaming_write
+
+        if self.builder.replaced is not None:
+            raise unsupported("Output mode Complete", "Append rows, or overwrite the table in foreachBatch.")
+        return streaming_write(self.builder.table)
 
     def description(self) -> str:
         return str(self.builder)

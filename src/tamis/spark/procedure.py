@@ -48,8 +48,17 @@ READERS: dict[str, tuple[str, Callable[[Any, int], Any]]] = {
 
 
 def argument(row: Any, at: int, parameter: Parameter) -> Any:
-    """The argument at ``at`` of Spark's row; None for NULL."""
-    return None if row.isNullAt(at) else READERS[parameter.type][1](row, at)
+    """The argument at ``at`` of Spark's row; None for NULL where that is the default. Raises ``InvalidInput`` (``BAD_OPTION``) for any other NULL: it says nothing."""
+    if not row.isNullAt(at):
+        return READERS[parameter.type][1](row, at)
+    if parameter.default == "NULL":
+        return None
+    raise InvalidInput(
+        f"{parameter.name} cannot be NULL.",
+        code="BAD_OPTION",
+        name=parameter.name,
+        remedy="Give a value." if parameter.default is None else f"Leave it out, which means {parameter.default}, or give a value.",
+    )
 
 
 def row_filter(arguments: dict[str, Any]) -> str | None:

@@ -13,7 +13,7 @@ from tamis.maintain.row_change import RowChange, read_set
 from tamis.scan import Options
 from tamis.spark import rows_task as task
 from tamis.spark.index import by_spark
-from tamis.spark.write import arranged
+from tamis.spark.write import arranged, map_rows
 from tamis.state.deletions import bitmap
 
 
@@ -26,7 +26,7 @@ def change_rows(df: Any, table: Any, verb: str, scans: list[Any], options: Optio
     assert head.schema is not None
     spec = write_spec(table.store, head, head.schema, options)
     rows = arranged(df, head, options) if verb != "delete" else df
-    job = rows.mapInArrow(functools.partial(task.change, spec=spec), task.RESULT)
+    job = map_rows(rows, functools.partial(task.change, spec=spec), task.RESULT)
     found = task.Changes().merge([pickle.loads(bytes(row[0])) for row in job.collect()])  # noqa: S301  # made by our own workers
     if found.doubled:
         raise InvalidInput(

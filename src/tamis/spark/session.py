@@ -11,6 +11,7 @@ from tamis.errors import AlreadyExists, InvalidInput
 from tamis.spark.adapter import bridge
 from tamis.spark.catalog import INTERFACES, Catalog
 from tamis.spark.places import Warehouse
+from tamis.spark.source import register
 from tamis.state import Store, open_store
 from tamis.world import world
 
@@ -41,6 +42,7 @@ def attach(spark: Any, name: str, warehouse: str | Path, *, storage_options: Map
             raise _taken(name, other)
         catalog = Catalog(java, name, Warehouse(root), application)
         class_name = java.register_catalog(name, java.implement(INTERFACES, catalog), INTERFACES)
+    register(java)
     spark.conf.set(_KEY + name, class_name)
     spark._jsparkSession.sharedState().conf().set(_KEY + name, class_name)
     _use_this_python(spark.sparkContext)

@@ -1,4 +1,4 @@
-"""Writing a stream: what ``writeStream.foreachBatch`` calls with each micro-batch.
+"""Writing a stream: what ``writeStream.foreachBatch`` calls with each micro-batch, and what ``toTable`` and ``start(path)`` do.
 
 Law: the rows of an epoch of a query are in the table once, whatever is repeated: the commit holds the query and the epoch, and a table that has them
 already takes nothing. A batch that was written and not committed leaves files that no version names.
@@ -6,13 +6,18 @@ already takes nothing. A batch that was written and not committed leaves files t
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tamis.errors import InvalidInput
 from tamis.maintain import Result
+from tamis.spark.insert import dataframe
 from tamis.state import Operation, Store, load
 from tamis.state.epochs import next_streams
 
+if TYPE_CHECKING:
+    from tamis.spark.table import SparkTable
+
+_STREAMING = "org.apache.spark.sql.connector.write.streaming.StreamingWrite"
 _QUERY_ID = "sql.streaming.queryId"
 """The local property in which Spark keeps the id of the query that a micro-batch belongs to: that of its checkpoint."""
 
@@ -39,6 +44,22 @@ class StreamWriter:
 
     def __repr__(self) -> str:
         return f"StreamWriter({self._store.url!r}, query={self._query!r})"
+
+
+def streaming_write(table: SparkTable) -> Any:
+    """A Java ``StreamingWrite`` into ``table``, for the session of the query that asks."""
+    table.bridge.helper("StreamInsert").enable()
+    return table.bridge.implement([_STREAMING, "org.apache.spark.sql.execution.streaming.Sink"], StreamSink(table.store))
+
+
+class StreamSink(StreamWriter):
+    """The same for a plan of Spark's: ``StreamInsert`` calls it, in the place of tasks that would write row by row."""
+
+    def addBatch(self, epoch: int, data: Any) -> None:  # noqa: N802  # Spark's name
+        self(dataframe(data), epoch)
+
+    def __str__(self) -> str:
+        return f"tamis stream into {self._store.url}"
 
 
 def _query_of(df: Any) -> str:

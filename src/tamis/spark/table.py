@@ -30,7 +30,7 @@ _MIXINS = (
 INTERFACES = tuple(_CATALOG + name for name in _MIXINS)
 _asked = threading.local()
 """The table that this thread asked last for its columns."""
-CAPABILITIES = ("BATCH_READ", "MICRO_BATCH_READ", "V1_BATCH_WRITE", "TRUNCATE", "OVERWRITE_BY_FILTER")
+CAPABILITIES = ("BATCH_READ", "MICRO_BATCH_READ", "V1_BATCH_WRITE", "STREAMING_WRITE", "TRUNCATE", "OVERWRITE_BY_FILTER")
 
 
 class SparkTable(Indexed):

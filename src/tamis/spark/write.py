@@ -7,7 +7,7 @@ by speculation, leaves a file that no commit names.
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -36,8 +36,17 @@ def write_rows(df: Any, store: Store, head: Head, options: Options) -> list[pa.T
     """Runs the Spark job that writes the rows of ``df`` (columns as in the table) as parts; their manifest rows. Commits nothing."""
     assert head.schema is not None
     spec = write_spec(store, head, head.schema, options)
-    job = arranged(df, head, options).mapInArrow(functools.partial(task.write_rows, spec=spec), task.RESULT)
+    job = map_rows(arranged(df, head, options), functools.partial(task.write_rows, spec=spec), task.RESULT)
     return [task.from_ipc(bytes(row[0])) for row in job.collect()]
+
+
+def map_rows(df: Any, function: Callable[[Any], Any], result: str) -> Any:
+    """``df.mapInArrow(function, result)``. PySpark takes a dot in a column's name for the way to a field, so columns travel under other names where one has it."""
+    if not any("." in name or "`" in name for name in df.columns):
+        return df.mapInArrow(function, result)
+    return df.toDF(*(f"c{i}" for i in range(len(df.columns)))).mapInArrow(
+        functools.partial(task.renamed, names=df.columns, function=function), result
+    )
 
 
 def arranged(df: Any, head: Head, options: Options) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -21,6 +21,11 @@ def write_rows(batches: Iterator[pa.RecordBatch], spec: WriteSpec) -> Iterator[p
     """Writes one partition of a DataFrame; for ``mapInArrow``. Only what is yielded by a task that succeeds is ever committed."""
     for manifest in write_parts(batches, spec):
         yield pa.record_batch([pa.array([to_ipc(manifest)], pa.binary())], ["manifest"])
+
+
+def renamed(batches: Iterator[pa.RecordBatch], names: list[str], function: Callable[[Iterator[pa.RecordBatch]], Any]) -> Any:
+    """What ``function`` makes of the batches with their columns under ``names``."""
+    return function(batch.rename_columns(names) for batch in batches)
 
 
 def rewrite(pickled: bytes) -> list[bytes]:

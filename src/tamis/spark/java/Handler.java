@@ -57,7 +57,13 @@ public final class Handler implements InvocationHandler {
             Object own = call(name, args);
             if (own != null) return coerce(method.getReturnType(), own);
         }
-        if (method.isDefault()) return InvocationHandler.invokeDefault(proxy, method, args);
+        if (method.isDefault()) {
+            try {
+                return InvocationHandler.invokeDefault(proxy, method, args);
+            } catch (Throwable error) {
+                throw permitted(error, method.getExceptionTypes());
+            }
+        }
         throw new UnsupportedOperationException(method.getDeclaringClass().getName() + "." + name + " is not implemented by tamis");
     }
 

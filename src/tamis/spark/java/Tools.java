@@ -125,4 +125,16 @@ public final class Tools {
         Class beside = Class.forName(neighbour, true, loader);
         return MethodHandles.privateLookupIn(beside, MethodHandles.lookup()).defineClass(code);
     }
+
+    /** Defines compiled classes of a package of their own where a class of Spark was loaded; Spark itself has the JVM started so that this is allowed. */
+    public void defineAll(String neighbour, Map codes) throws Exception {
+        ClassLoader home = Class.forName(neighbour, true, loader).getClassLoader();
+        Method define = ClassLoader.class.getDeclaredMethod("defineClass", new Class[] {String.class, byte[].class, int.class, int.class});
+        define.setAccessible(true);
+        for (Iterator it = codes.entrySet().iterator(); it.hasNext();) {
+            Map.Entry entry = (Map.Entry) it.next();
+            byte[] code = (byte[]) entry.getValue();
+            define.invoke(home, new Object[] {entry.getKey(), code, Integer.valueOf(0), Integer.valueOf(code.length)});
+        }
+    }
 }

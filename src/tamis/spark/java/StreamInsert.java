@@ -1,0 +1,80 @@
+package tamis;
+
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.trees.TreeNode;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.execution.PlanLater;
+import org.apache.spark.sql.execution.SparkPlan;
+import org.apache.spark.sql.execution.SparkStrategy;
+import org.apache.spark.sql.execution.datasources.v2.V2CommandExec;
+import org.apache.spark.sql.execution.datasources.v2.WriteToDataSourceV2;
+import org.apache.spark.sql.execution.streaming.Sink;
+import org.apache.spark.sql.execution.streaming.sources.MicroBatchWrite;
+import scala.collection.immutable.Seq;
+import scala.jdk.javaapi.CollectionConverters;
+
+/** How Spark runs a micro-batch whose sink is a table: its rows are handed to Python as one DataFrame, as foreachBatch would. */
+public final class StreamInsert {
+    /** Plans micro-batches whose sink takes DataFrames; everything else is left to Spark. */
+    public static final class Strategy extends SparkStrategy {
+        public Seq apply(LogicalPlan plan) {
+            List found = new ArrayList();
+            if (plan instanceof WriteToDataSourceV2 && ((WriteToDataSourceV2) plan).batchWrite() instanceof MicroBatchWrite) {
+                WriteToDataSourceV2 asked = (WriteToDataSourceV2) plan;
+                Object sink = ((MicroBatchWrite) asked.batchWrite()).writeSupport();
+                if (sink instanceof Sink && Handler.keyOf(sink) != null) found.add(new Insert(new PlanLater(asked.query()), (Sink) sink));
+            }
+            return CollectionConverters.asScala(found).toSeq();
+        }
+    }
+
+    /** Runs the rows' own plan, which has the query's state, and hands over what comes of it. */
+    public static final class Insert extends V2CommandExec {
+        private final SparkPlan query;
+        private final Sink sink;
+
+        public Insert(SparkPlan query, Sink sink) {
+            this.query = query;
+            this.sink = sink;
+        }
+
+        public Seq run() {
+            SparkSession session = session();
+            long epoch = Long.parseLong(session.sparkContext().getLocalProperty("streaming.sql.batchId"));
+            sink.addBatch(epoch, session.internalCreateDataFrame(query.execute(), query.schema(), false));
+            return list(new ArrayList());
+        }
+
+        public Seq output() { return list(new ArrayList()); }
+
+        public Seq children() {
+            List one = new ArrayList();
+            one.add(query);
+            return list(one);
+        }
+
+        public TreeNode withNewChildrenInternal(scala.collection.immutable.IndexedSeq children) {
+            return new Insert((SparkPlan) children.apply(0), sink);
+        }
+
+        public int productArity() { return 2; }
+
+        public Object productElement(int at) { return at == 0 ? (Object) query : sink; }
+
+        public boolean canEqual(Object other) { return other instanceof Insert; }
+
+        private static Seq list(List items) { return CollectionConverters.asScala(items).toSeq(); }
+    }
+
+    /** Sees to it that the active session, which is the stream's own, plans micro-batches so. */
+    public void enable() {
+        SparkSession session = (SparkSession) SparkSession.active();
+        Seq known = session.experimental().extraStrategies();
+        for (int i = 0; i < known.size(); i++) if (known.apply(i) instanceof Strategy) return;
+        List all = new ArrayList(CollectionConverters.asJava(known));
+        all.add(new Strategy());
+        session.experimental().extraStrategies_$eq(CollectionConverters.asScala(all).toSeq());
+    }
+}
