@@ -150,7 +150,7 @@ NO_KEYS: list[Any] = [
 ]
 
 
-@pytest.mark.parametrize("keys", NO_KEYS, ids=str)
+@pytest.mark.parametrize("keys", NO_KEYS, ids=range(len(NO_KEYS)))
 def test_bad_keys(numbered: tamis.Table, keys: Any) -> None:
     with pytest.raises(InvalidInput) as caught:
         numbered.scan(keys=keys)
