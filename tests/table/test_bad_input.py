@@ -281,6 +281,7 @@ VERBS = {
     "a column type that says NOT NULL": (lambda t: t.alter().add_column("n", "BIGINT NOT NULL"), "BAD_TYPE", "BIGINT NOT NULL"),
     "a column type that is two columns": (lambda t: t.alter().add_column("n", "BIGINT, m INT"), "BAD_TYPE", "BIGINT, m INT"),
     "a default that is no SQL": (lambda t: t.alter().add_column("n", "BIGINT", default=[1]), "BAD_VALUES", "n"),
+    "a default that Spark would not store": (lambda t: t.alter().add_column("n", "DOUBLE", default="true"), "BAD_DEFAULT", "n"),
     "a list of properties to unset": (lambda t: t.alter().unset_properties(["a"]), "BAD_PROPERTY", None),
     "an expected schema id that is text": (lambda t: t.compare_and_evolve_schema("0", SCHEMA), "BAD_SCHEMA", "'0'"),
     "merge on names": (lambda t: t.merge(ROWS, on=["id"]).when_matched_delete().execute(), "BAD_FILTER", "on"),

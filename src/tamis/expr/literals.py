@@ -51,7 +51,7 @@ def type_of(node: exp.DataType) -> DataType | None:
         return None
     if name in {"varchar", "char"}:
         if not params:
-            raise bad_type(node, f"a length is missing, as in {name.upper()}(10)")
+            raise bad_type(node, f"a length is missing, as in {name.upper()}(10); text of any length is STRING")
         return None  # a cast to VARCHAR(n) pads or cuts
     if name == "decimal" and params:
         return _decimal(node, params)

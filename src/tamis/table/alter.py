@@ -8,9 +8,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from tamis.errors import InvalidInput
+from tamis.errors import InvalidInput, SchemaMismatch
 from tamis.exec.defaults import default_scalar
+from tamis.expr import parse_value
 from tamis.maintain.alter import Alteration
+from tamis.maintain.assign import assigned
 from tamis.maintain.evolve import outcome
 from tamis.scan.selection import split
 from tamis.schema.edit import Path, Place
@@ -18,7 +20,7 @@ from tamis.schema.registry import Evolution
 from tamis.state import Snapshot
 from tamis.table.definition import checked_field
 from tamis.table.request import sql_text
-from tamis.types import DataType, Field
+from tamis.types import DataType, Field, Schema
 from tamis.types.arrow import from_arrow_field, from_arrow_type
 from tamis.types.defaults import initial_json
 
@@ -51,7 +53,7 @@ class Alter:
         comment = _comment(name, comment)
         made = checked_field(Field(path[-1], _type(type), nullable, comment=comment, write_default=default))
         if default is not None:
-            value = default_scalar(default, made.type, path[-1])
+            value = _default(default, made.type, path[-1])
             made = checked_field(Field(path[-1], made.type, nullable, -1, comment, initial_json(value), default))
         place = Place() if first else Place(after) if after is not None else None
         self._alteration.add(path, made, place)
@@ -81,7 +83,7 @@ class Alter:
         default = sql_text(str(name), default)
         if default is not None and self._before.schema is not None:
             found = self._before.schema.find(self._path(name))[-1]
-            default_scalar(default, found.type, found.name)
+            _default(default, found.type, found.name)
         self._alteration.set_default(self._path(name), default)
         return self
 
@@ -164,3 +166,14 @@ def _comment(name: Name, comment: Any) -> str | None:
     if comment is not None and not isinstance(comment, str):
         raise InvalidInput(f"A comment is text, not {comment!r:.100}.", code="BAD_COLUMN", name=str(name), remedy="Give text, or None.")
     return comment
+
+
+def _default(sql: str, data_type: DataType, name: str) -> pa.Scalar:
+    """The value of a default. Raises ``InvalidInput`` (``BAD_DEFAULT``), also for what Spark would not store there, nor load the table with."""
+    value = default_scalar(sql, data_type, name)
+    if not data_type.children and value.is_valid:
+        try:
+            assigned(parse_value(sql, Schema(())), Field(name, data_type), "UTC", sql)
+        except SchemaMismatch as error:
+            raise InvalidInput(f"The default {sql!r}: {error.message}", code="BAD_DEFAULT", name=name, remedy=error.remedy) from error
+    return value
