@@ -117,6 +117,16 @@ def test_without_a_fitting_note_chunks_are_read_whole(monkeypatch: pytest.Monkey
     assert size == open_part(STORE, REF, SCHEMA).cost([1], [1])
 
 
+def test_chunks_read_whole_are_weighed_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One row of each block is wanted: by pages that is little and comes together; of whole chunks no more than a piece is decoded at once."""
+    monkeypatch.setattr("tamis.files.parquet.part.PIECE_ROWS", 5 * PAGE_ROWS)
+    rows = np.array([7, 4200, STARTS[2] + 1], dtype=np.int64)
+    assert len(list(open_part(STORE, REF, SCHEMA).read([1], [0, 1, 2], rows))) == 1
+    monkeypatch.setattr("tamis.files.parquet.pages.starts_in", lambda _: np.array([4, 5, 6], dtype=np.int64))
+    monkeypatch.setattr("tamis.files.parquet.part._shapes", Recent(2**20))  # what the true footer said is remembered
+    assert [len(p.positions) for p in open_part(STORE, REF, SCHEMA).read([1], [0, 1, 2], rows)] == [1, 1, 1]
+
+
 def test_pages_cut_short_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pages that end early, or that are fewer than the footer says."""
     original = Excerpt.decode

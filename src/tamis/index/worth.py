@@ -9,14 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import exp, log
 
+from tamis.files import PAGE_ROWS
+
 CHEAP_BYTES = 512 * 2**10
 """What a look-up may always read: about what a request costs."""
 FEW_HITS = 1_024
 """What a look-up may always find."""
 DEARER = 4
 """Bytes of a column read whole that cost as much time as one of an index read by its pages (docs/design/0013)."""
-REACH = 1_024
-"""Rows of the table that are looked at because of a hit: a page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +46,8 @@ class Worth:
     def most(self, cost: int) -> int:
         """The hits up to which a look-up that reads ``cost`` bytes pays."""
         gain = max(self.leaders, 1) / max(DEARER * cost, 1)
-        return max(FEW_HITS, int(self.rows / REACH * log(gain))) if gain > 1 else FEW_HITS
+        return max(FEW_HITS, int(self.rows / PAGE_ROWS * log(gain))) if gain > 1 else FEW_HITS
 
     def _saved(self, hits: int) -> int:
         """Bytes of pages without a hit, where hits lie scattered."""
-        return int(self.leaders * exp(-hits * REACH / max(self.rows, 1)))
+        return int(self.leaders * exp(-hits * PAGE_ROWS / max(self.rows, 1)))

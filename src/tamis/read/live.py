@@ -11,16 +11,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tamis.files import PartRef
+from tamis.files import PAGE_ROWS, PartRef, runs_in
 from tamis.state.deletions import bitmap, ordinals
 
 Ordinals = np.ndarray[Any, np.dtype[np.int64]]
 
 FEW = 16
 """Candidates whose pages are read with all columns at once: nearly all of them are hits, and the second read costs as much as the first."""
-
-NEAR = 1_024
-"""Rows that are decoded for the sake of one: a page of Parquet."""
 
 POSITION = pa.field("_position", pa.int64(), nullable=False)
 """The column that ``ReadSpec.positions`` asks for."""
@@ -54,12 +51,10 @@ class LiveRows:
         return np.diff(np.searchsorted(self._chosen, self._starts))
 
     def looked(self, blocks: Ordinals) -> Ordinals:
-        """About how many rows of each block, of so many rows, are looked at: where an index left some, the runs of ``NEAR`` rows that they are in."""
+        """About how many rows of each block, of so many rows, are looked at: where an index left some, the pages that they are in."""
         if self._chosen is None:
             return blocks
-        runs = np.concatenate([[0], np.cumsum(np.diff(self._chosen // NEAR, prepend=-1) != 0)])
-        cuts = np.searchsorted(self._chosen, self._starts)
-        looked: Ordinals = np.minimum((np.diff(runs[cuts]) + (np.diff(cuts) > 0)) * NEAR, blocks)
+        looked: Ordinals = np.minimum(runs_in(self._chosen, self._starts) * PAGE_ROWS, blocks)
         return looked
 
     @property

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.expr import Expr
-from tamis.files import PartRef
+from tamis.files import PAGE_ROWS, PartRef
 from tamis.index import SharedLookup
 from tamis.read import ReadSpec
 from tamis.scan.audit import Proof, sample
@@ -84,7 +84,7 @@ class PartRefs(Sequence[PartRef]):
         sizes = self.column("bytes")
         if "candidate_rows" not in self.table.column_names:
             return sizes
-        share = np.minimum(self.column("candidate_rows") * _NEAR / np.maximum(self.column("rows"), 1), 1.0)
+        share = np.minimum(self.column("candidate_rows") * PAGE_ROWS / np.maximum(self.column("rows"), 1), 1.0)
         read: np.ndarray[Any, np.dtype[np.int64]] = np.maximum((sizes * share).astype(np.int64), 1)
         return read
 
@@ -108,8 +108,6 @@ class PartRefs(Sequence[PartRef]):
 
 
 _SLICE = 1024
-_NEAR = 1024
-"""Rows that are read for the sake of one: a page."""
 _REF_COLUMNS = [
     "part_id",
     "path",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tamis.expr import Expr, columns
+from tamis.read import MOST_ROWS
 from tamis.types import (
     BINARY,
     BOOLEAN,
@@ -49,14 +50,10 @@ def share(selected: Schema, of: Schema) -> float:
     return min(1.0, (_ROW + width(selected.as_struct())) / (_ROW + width(of.as_struct())))
 
 
-_SURVIVE = 0.25
-"""Share of rows of which a lazy reader reads the followers, at most: where more survive it reads all columns at once."""
-
-
 def read_share(selected: Schema, conjuncts: Sequence[Expr], of: Schema, *, lazy: bool) -> float:
     """The part of a row of ``of`` that is likely to be read: of a filter's columns all, of the others what a lazy reader reads before it changes its mind."""
     named = {ids[0] for c in conjuncts for ids in columns(c)}
     leaders = Schema(tuple(f for f in of if f.id in named))
     followers = Schema(tuple(f for f in selected if f.id not in named))
     rest = share(followers, of) if followers.fields else 0.0
-    return min(1.0, (share(leaders, of) + rest * _SURVIVE) if named and lazy else share(leaders, of) + rest)
+    return min(1.0, (share(leaders, of) + rest * MOST_ROWS) if named and lazy else share(leaders, of) + rest)

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from tamis.files.parquet.thrift import column_chunk, row_group, seal_footer
 
 PAGE_ROWS = 1024
-"""Rows of a page. At 1,024 a file of 120 columns is 1% larger than at 8,192, and one row costs an eighth (docs/design/0014)."""
+"""Rows of a page: what is decoded for the sake of one. At 1,024 a file of 120 columns is 1% larger than at 8,192, and one row costs an eighth (docs/design/0014)."""
 PAGES = "tamis.pages"
 """Footer note: where each page begins."""
 

@@ -129,15 +129,19 @@ class ParquetPart:
         return None if note is None else pages_of(note, self._ref.rows)
 
     def _chunks(self, leaves: Sequence[int], blocks: Sequence[int], looked: Ordinals) -> Iterator[list[int]]:
-        """Blocks to decode together; of each block so many rows are decoded as ``looked`` says, at most."""
+        """Blocks to decode together; of each block so many rows are decoded as ``looked`` says, at most, but all where the note of pages does not fit."""
         chunk: list[int] = []
         rows = size = 0
+        noted = True
         for block in blocks:
-            more, whole = int(looked[block]), int(self._rows[block])
-            weight = sum(self._pages.chunk(block, at).inflated for at in leaves) * more // max(whole, 1)
-            if chunk and (rows + more > PIECE_ROWS or size + weight > PIECE_BYTES):
+            found = [self._pages.chunk(block, at) for at in leaves]
+            fits, whole = all(one.first >= 0 for one in found), int(self._rows[block])
+            more = int(looked[block]) if fits else whole
+            weight = sum(one.inflated for one in found) * more // max(whole, 1)
+            if chunk and (rows + more > PIECE_ROWS or size + weight > PIECE_BYTES or fits != noted):
                 yield chunk
                 chunk, rows, size = [], 0, 0
+            noted = fits
             chunk.append(block)
             rows, size = rows + more, size + weight
         if chunk:
