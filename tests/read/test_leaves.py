@@ -153,6 +153,14 @@ def test_a_damaged_document_makes_no_leaf() -> None:
     assert [leaf.column for leaf in leaves_in(shredder.notes[LEAVES])] == [3]
 
 
+@pytest.mark.parametrize(("number", "leaves"), [("2E23", [2]), ("7.9248121131225648E16", [2]), ("1.5", [2, 3])])
+def test_a_text_that_depends_on_java_makes_no_leaf(number: str, leaves: list[int]) -> None:
+    """Spark's own text of it is known to Spark alone; the VARIANT's leaf holds the number."""
+    shredder = Shredder(SCHEMA, ((2, "$.a"), (3, "$.a")))
+    shredder.add(table_of([f'{{"a": {number}}}', '{"a": 1}']).to_batches()[0])
+    assert [leaf.column for leaf in leaves_in(shredder.notes[LEAVES])] == leaves
+
+
 def test_scalars_stand_alone() -> None:
     texts = [json.dumps({"a": value, "noise": "n" * 50}) for value in KINDS]
     column = table_of([*texts, None, "{}"])["v"].combine_chunks()

@@ -1,6 +1,7 @@
 """Shredding: the leaves of a part's documents, computed block by block while it is written.
 
-Law: what a reader finds in a leaf is what it would find in the document. Where that is in doubt for one value (a document that is damaged), the part says that it does not have the leaf.
+Law: what a reader finds in a leaf is what it would find in the document. Where that is in doubt for one value (a document that is
+damaged, the text of a number that depends on the Java that runs Spark), the part says that it does not have the leaf.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import pyarrow as pa
 from tamis.expr import Call, Column, Literal, evaluate
 from tamis.expr.documents import variant
 from tamis.expr.documents.paths import steps_of
+from tamis.expr.java import spark_decides
 from tamis.files.leaves import LEAVES, Leaf, extended, leaves_for, note_of
 from tamis.types import STRING, VARIANT, Schema
 from tamis.types.arrow import to_arrow_schema
@@ -47,7 +49,8 @@ class Shredder:
             values, sound = variant.standalone(documents, variant.at_path(variant.nodes(documents), steps))
         else:
             asked = Call(STRING, "get_json_object", (self._text[leaf.column], Literal(STRING, leaf.path)))
-            found = evaluate(asked, {leaf.column: documents}, len(block))
+            with spark_decides():
+                found = evaluate(asked, {leaf.column: documents}, len(block))
             values, sound = found.values, found.failed is None
             values = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
         if not sound:

@@ -301,7 +301,7 @@ class _Choice:
     def _covering(self, index: IndexDefinition, lookup: Lookup) -> Schema | None:
         """The selected columns, where the index holds them all as they are asked for."""
         held = lookup.schemas[max(lookup.schemas)].by_id if lookup.schemas else {}
-        if UNSURE in held:  # an entry may be more than a match
+        if not lookup.sure:
             return None
         tops = {path[0] for path in index.columns if len(path) == 1}
         if not all(f.id in tops and f.id in held and held[f.id].type == f.type for f in self._selected):

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from tamis.errors import TamisError
 from tamis.index.define import schemas_of
-from tamis.index.record import IndexSegment, entries
+from tamis.index.record import SCHEME, IndexSegment, entries
 from tamis.state import IndexDefinition, Snapshot
 
 Ints = np.ndarray[Any, np.dtype[np.int64]]
@@ -25,6 +25,7 @@ Bools = np.ndarray[Any, np.dtype[np.bool_]]
 
 YOUNGER = "the index is younger than the segment"
 DEFERRED = "it is built later (deferred)"
+OLDER = "it was built by an earlier release, whose entries of JSON paths do not say where they are not sure"
 NOT_BUILT = "it was written without building the index"
 
 
@@ -67,6 +68,8 @@ def coverage(snapshot: Snapshot, index: IndexDefinition, parts: pa.Table, known:
             continue
         if entry.parts is None:
             reasons.append(entry)
+        elif index.paths and entry.scheme < SCHEME:
+            problem = OLDER
         elif entry.schema_id in usable:
             try:
                 ids.append(entry.covers(snapshot.store))

@@ -12,7 +12,7 @@ from dataclasses import replace
 from tamis.errors import AlreadyExists, InvalidInput, NotFound
 from tamis.expr import Column
 from tamis.files.recent import Recent
-from tamis.index.paths import UNSURE, fits, parsed, shown, type_of, unsure
+from tamis.index.paths import UNSURE, fits, parsed, shown, type_of
 from tamis.state import Head, IndexDefinition, IndexPath
 from tamis.types import BOOLEAN, INTEGER, NULL, VARIANT, Field, Schema, String, Struct
 from tamis.types.logical import BINARY_COLLATION
@@ -167,7 +167,7 @@ def schema_of(index: IndexDefinition, schema: Schema) -> Schema | None:
         if field is None or schema.paths.get(path[-1]) != path or obstacle(field) is not None:
             return None
         fields.append(Field(f"c{field.id}", field.type, True, field.id))
-    flag = (Field("unsure", BOOLEAN, False, UNSURE),) if unsure(index, schema) else ()
+    flag = (Field("unsure", BOOLEAN, False, UNSURE),) if index.paths else ()
     position = (Field("part", INTEGER, False, PART), Field("row", INTEGER, False, ROW))
     return Schema((*fields, *flag, *position), schema.schema_id)
 

@@ -30,7 +30,7 @@ from tamis.index.worth import Estimate
 from tamis.read import ReadCounters, ReadSpec, evidence_of, read_part
 from tamis.state import Snapshot, Store
 from tamis.state.merge import stack
-from tamis.types import Schema
+from tamis.types import BOOLEAN, Schema
 from tamis.world import new_id
 
 FEW_ROWS = 32_768
@@ -74,6 +74,14 @@ class Lookup:
     @cached_property
     def _used(self) -> list[int]:
         return [int(at) for at in np.unique(self.covered.owner[self.asked])]
+
+    @cached_property
+    def sure(self) -> bool:
+        """Whether no entry is flagged: each is a match if it looks like one. Said by the statistics of the flag."""
+        if not self.covered.index.paths:
+            return True
+        flagged = Column(BOOLEAN, (UNSURE,), "unsure", False)
+        return bool(decide((flagged,), evidence_of(self._manifest(), self.schemas), now=self.now, reasons=False).none.all())
 
     @cached_property
     def _flat(self) -> tuple[Expr, ...]:

@@ -1,8 +1,8 @@
 """Paths into JSON documents as indexed columns: what is said, what is stored, and where a filter says the same.
 
-A path's values stand in an index under an id of their own, beside those of plain columns. Of a VARIANT they have the type that was asked for; where a value
-has no cast to it, or one that depends on the session's time zone, the entry says that it is not sure, and its row is a candidate of every filter about the path.
-Paths into text are what ``get_json_object`` gives, and that is always sure.
+A path's values stand in an index under an id of their own, beside those of plain columns. Of a VARIANT they have the type that was asked for, of text they are what
+``get_json_object`` gives. Where a value has no cast to its type, or one that depends on the session's time zone, or a text that depends on the Java that runs Spark
+(``expr.java``), the entry says that it is not sure, and its row is a candidate of every filter about the path.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import pyarrow as pa
 from tamis.errors import InvalidInput, NotFound, TamisError
 from tamis.expr import Call, Column, Expr, Literal, Mode, evaluate, parse_value
 from tamis.expr.functions.documents import asked_path
+from tamis.expr.java import spark_decides
 from tamis.state import IndexDefinition, IndexPath
 from tamis.types import BOOLEAN, STRING, VARIANT, DataType, Field, Schema, String
 from tamis.types.logical import type_from_json
@@ -97,11 +98,6 @@ def fits(document: Field, path: IndexPath) -> bool:
     return document.type == VARIANT or (isinstance(document.type, String) and type_of(path) == STRING)
 
 
-def unsure(index: IndexDefinition, schema: Schema) -> bool:
-    """Whether entries of the index have the flag: it leads into a VARIANT."""
-    return any(schema.by_id[path[-2]].type == VARIANT for path in index.columns if path[-1] in index.by_path and path[-2] in schema.by_id)
-
-
 def shown(index: IndexDefinition, path: tuple[int, ...], document: str, schema: Schema | None) -> str:
     """A path as a user would say it."""
     known = index.by_path[path[-1]]
@@ -121,7 +117,8 @@ def source(index: IndexDefinition, path: tuple[int, ...], schema: Schema) -> Cal
 
 def values(call: Call, batch: Any, length: int) -> tuple[pa.Array, np.ndarray[Any, np.dtype[np.bool_]]]:
     """The values of a path, and where they are not sure (NULL there)."""
-    first, *others = (evaluate(replace(call, zone=zone), batch, length) for zone in (_ZONES if call.zone else _ZONES[:1]))
+    with spark_decides():
+        first, *others = (evaluate(replace(call, zone=zone), batch, length) for zone in (_ZONES if call.zone else _ZONES[:1]))
     array = _whole(first.values)
     doubt = np.zeros(length, dtype=np.bool_) if first.failed is None else first.failed.copy()
     for other in others:
@@ -144,7 +141,7 @@ def keyed(expr: Expr, index: IndexDefinition, schema: Schema) -> Expr:
         asked_path(source(index, path, schema)): path for path in index.columns if path[-1] in index.by_path and path[-2] in schema.by_id
     }
     changed, met = _replaced(expr, keys)
-    if not met or not unsure(index, schema):
+    if not met:
         return changed
     return Call(BOOLEAN, "or", (changed, Column(BOOLEAN, (UNSURE,), "unsure", False)))
 

@@ -22,6 +22,8 @@ from tamis.world import new_id, world
 
 INLINE_COVERS = 64
 """Base parts up to which their ids stand in the commit as they are."""
+SCHEME = 1
+"""How the entries of paths are made; since 1 those of text say where they are not sure. What is older answers for no path."""
 FOLDER = "index"
 """Where index parts stand below the table's root."""
 _COVERS = pa.schema([("part_id", pa.string())])
@@ -42,6 +44,7 @@ class IndexSegment:
     parts: Columns | None
     covered: tuple[str, ...] | Columns
     reason: str | None
+    scheme: int = SCHEME
 
     def covers(self, store: Store) -> pa.Array:
         """The ids of the base parts, in the order of their ordinals. Raises ``CorruptData``."""
@@ -64,6 +67,7 @@ def built(store: Store, index_id: str, schema_id: int, manifest: pa.Table, cover
         "index_id": index_id,
         "micros": world().now_micros(),
         "schema_id": schema_id,
+        "scheme": SCHEME,
         "rows": sum(manifest["rows"].to_pylist()),
         "bytes": sum(manifest["bytes"].to_pylist()),
         "count": len(manifest),
@@ -117,6 +121,7 @@ def _parsed(text: str) -> IndexSegment | None:
             parts=columns_from_json(value["manifest"]) if value.get("manifest") else None,
             covered=tuple(covers) if isinstance(covers, list) else columns_from_json(covers),
             reason=value.get("reason"),
+            scheme=value.get("scheme", 0),
         )
     except (LookupError, TypeError, ValueError, TamisError):
         return None

@@ -216,6 +216,7 @@ def _without(store: Store, e: Any, covers: Sequence[str], gone: set[str]) -> dic
         "rows": e.rows,
         "bytes": e.bytes,
         "count": e.count,
+        "scheme": e.scheme,
         "manifest": e.parts.to_json(),
         "covers": covers_json(store, segment_id, ["" if part in gone else part for part in covers]),
     }
