@@ -12,6 +12,7 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -49,18 +50,27 @@ def command(line: str) -> str:
 RUNNABLE = [page for page in PAGES if FENCE.search(page.read_text())]
 
 
-@pytest.mark.spark
 @pytest.mark.slow
-@pytest.mark.parametrize("page", RUNNABLE, ids=lambda p: str(p.relative_to(ROOT)))
+@pytest.mark.parametrize("page", [page for page in RUNNABLE if "SparkSession" not in program(page)], ids=lambda p: str(p.relative_to(ROOT)))
 def test_examples_run(page: Path, tmp_path: Path) -> None:
     code = program(page)
-    if ("spark" in code or "ingest" in code) and (problem := java_problem()):
+    if "ingest" in code and (problem := java_problem()):
         (pytest.fail if IN_CI else pytest.skip)(problem)
     script = tmp_path / "page.py"
     script.write_text(code)
     environment = {**world().environment(), "SPARK_LOCAL_IP": "127.0.0.1"}
     done = subprocess.run([sys.executable, str(script)], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{page.name}:\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", [page for page in RUNNABLE if "SparkSession" in program(page)], ids=lambda p: str(p.relative_to(ROOT)))
+def test_examples_of_spark_run(page: Path, spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In this process and its JVM, in a session of their own: what they ask of the builder (threads, no UI) the one here has. A catalog's name stands for one folder."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(type(spark.builder), "getOrCreate", lambda _: spark.newSession())
+    code = re.sub(r"\blake\b", f"lake_{page.stem.lower().replace('-', '_')}", program(page))
+    exec(compile(code, page.name, "exec"), {"__name__": "__main__"})
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
