@@ -32,7 +32,7 @@ def test_every_version_can_be_opened(store: Store, version: int) -> None:
     assert (snapshot.version, len(part_ids(snapshot))) == (version, version)
 
 
-@pytest.mark.parametrize("version", [-1, LENGTH + 1, 10**30])
+@pytest.mark.parametrize("version", [LENGTH + 1, 10**30])
 def test_a_version_that_is_not_there(store: Store, version: int) -> None:
     with pytest.raises(NotFound) as caught:
         load(store, version)
@@ -40,7 +40,7 @@ def test_a_version_that_is_not_there(store: Store, version: int) -> None:
     assert f"0 to {LENGTH}" in caught.value.remedy
 
 
-@pytest.mark.parametrize("version", [True, "3", 2.0])
+@pytest.mark.parametrize("version", [-1, True, "3", 2.0])
 def test_what_is_no_version(store: Store, version: object) -> None:
     with pytest.raises(InvalidInput) as caught:
         load(store, version)  # type: ignore[arg-type]

@@ -50,7 +50,7 @@ SCANS = {
     "a negative version": ({"version": -1}, InvalidInput, "BAD_VERSION", "-1"),
     "a time before the table": ({"timestamp": "1999-01-01"}, NotFound, None, None),
     "no time": ({"timestamp": "yesterday"}, InvalidInput, "BAD_TIMESTAMP", None),
-    "a version and a time": ({"version": 1, "timestamp": "2026-01-01"}, InvalidInput, "BAD_VERSION", "version"),
+    "a version and a time": ({"version": 1, "timestamp": "2026-01-01"}, InvalidInput, "TWO_VERSIONS", "1, 2026-01-01"),
     "now that is no instant": ({"now": "soon"}, InvalidInput, "BAD_TIMESTAMP", "now"),
     "now backwards": ({"now": ("2026-01-02", "2026-01-01")}, InvalidInput, "BAD_TIMESTAMP", "now"),
 }

@@ -22,6 +22,7 @@ from tamis.spark.staged import StagedTable
 from tamis.spark.table import SparkTable
 from tamis.state import Head, Operation, Proposal, Snapshot, Store, commit, create, load
 from tamis.state.path_checks import check_free
+from tamis.state.point import version_in
 from tamis.table import metadata
 from tamis.world import new_id, world
 
@@ -209,9 +210,7 @@ def _point(at: Any) -> dict[str, int]:
         return {}
     if isinstance(at, int):
         return {"timestamp_micros": at}
-    if not at.strip().isdigit():
-        raise InvalidInput(f"{at!r} is not a version.", code="BAD_VERSION", name=at, remedy="Versions are 0, 1, 2, ….")
-    return {"version": int(at)}
+    return {"version": version_in(at)}
 
 
 def _nothing() -> None:

@@ -22,6 +22,7 @@ from tamis.spark.table import SparkTable
 from tamis.spark.types import from_spark
 from tamis.state import Operation, Snapshot, Store, create, load, open_store
 from tamis.state.path_checks import check_free
+from tamis.state.point import check_one, version_in
 from tamis.table import Table
 
 INTERFACES = ("org.apache.spark.sql.connector.catalog.TableProvider", "org.apache.spark.sql.sources.CreatableRelationProvider")
@@ -78,16 +79,11 @@ class PathSource:
     def _point(self, told: Mapping[str, str]) -> dict[str, Any]:
         """The arguments of ``state.load`` that name the snapshot."""
         version, instant = (next((told[k] for k in keys if k in told), None) for keys in (_VERSION, _TIMESTAMP))
-        if version is not None and instant is not None:
-            raise _bad("versionAsOf", "A version and a timestamp are given.", "Give one of them.")
+        check_one(version, instant)
         if instant is not None:
             zone = self._bridge.active_session().conf.get("spark.sql.session.timeZone")
             return {"timestamp_micros": micros(instant, zone)}
-        if version is None:
-            return {}
-        if not version.strip().isdigit():
-            raise InvalidInput(f"{version!r} is not a version.", code="BAD_VERSION", name=version, remedy="Versions are 0, 1, 2, ….")
-        return {"version": int(version)}
+        return {} if version is None else {"version": version_in(version)}
 
     def _told(self, parameters: Any) -> dict[str, str]:
         """The options of a write. Raises ``InvalidInput`` for what it cannot do."""

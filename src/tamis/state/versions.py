@@ -7,10 +7,11 @@ from datetime import UTC, datetime
 
 import pyarrow as pa
 
-from tamis.errors import InvalidInput, NotFound
+from tamis.errors import NotFound
 from tamis.state.cache import CACHE
 from tamis.state.log import find_latest, read_commit, read_commits
 from tamis.state.path_checks import no_table
+from tamis.state.point import check_one, checked_version
 from tamis.state.record import Commit
 from tamis.state.snapshot import Snapshot
 from tamis.state.store import Store
@@ -50,13 +51,7 @@ def load(
 
     Raises ``NotFound``: ``TABLE_NOT_FOUND``, or ``VERSION_NOT_FOUND`` naming the versions there are; ``CorruptData`` naming the object that is damaged or missing.
     """
-    if version is not None and timestamp_micros is not None:
-        raise InvalidInput(
-            "Both a version and a timestamp are given.",
-            code="TWO_VERSIONS",
-            name=f"{version}, {timestamp_micros}",
-            remedy="Give one of them.",
-        )
+    check_one(version, timestamp_micros)
     if afresh:
         CACHE.forget(store.url)
     store = store.fresh()
@@ -84,13 +79,10 @@ def _latest(store: Store) -> Commit:
 
 
 def _numbered(store: Store, version: int) -> Commit:
-    if isinstance(version, bool) or not isinstance(version, int):
-        raise InvalidInput(f"{version!r} is not a version.", code="BAD_VERSION", name=str(version), remedy="Versions are numbers from 0.")
-    if version >= 0:
-        try:
-            return read_commit(store, version)
-        except NotFound:
-            pass
+    try:
+        return read_commit(store, checked_version(version))
+    except NotFound:
+        pass
     latest = _latest(store)
     if 0 <= version <= latest.version:
         return read_commits(store, [version], latest.table_id)[0]

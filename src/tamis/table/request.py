@@ -16,6 +16,7 @@ from tamis.scan.scan import Last
 from tamis.scan.selection import covering, names_of, select
 from tamis.schema import fence
 from tamis.state import Snapshot, Store
+from tamis.state.point import check_one, checked_version
 from tamis.table.keys import parse_keys
 from tamis.types import BOOLEAN, Schema
 
@@ -148,13 +149,6 @@ def checked_limit(limit: Any) -> int | None:
     raise InvalidInput(f"{limit!r} is not a limit.", code="BAD_LIMIT", name="limit", remedy="Give a whole number, 0 or more.")
 
 
-def checked_version(version: Any) -> int:
-    """``version`` itself. Raises ``InvalidInput`` (``BAD_VERSION``) for what is no whole number from 0 on."""
-    if isinstance(version, bool) or not isinstance(version, int) or version < 0:
-        raise InvalidInput(f"{version!r} is not a version.", code="BAD_VERSION", name=str(version), remedy="Versions are 0, 1, 2, ….")
-    return version
-
-
 def checked_flag(name: str, value: Any) -> bool:
     """``value`` itself. Raises ``InvalidInput`` (``BAD_OPTION``) for what is neither True nor False: what None or 0 asks for is anyone's guess."""
     if not isinstance(value, bool):
@@ -176,8 +170,7 @@ def check_fence(snapshot: Snapshot, held: Schema, selected: Schema, filters: Seq
 
 def point(version: Any, timestamp: Any) -> dict[str, int]:
     """The arguments of ``state.load`` for a version or a time. Raises ``InvalidInput`` for both at once, or what is neither."""
-    if version is not None and timestamp is not None:
-        raise InvalidInput("A version and a timestamp are given.", code="BAD_VERSION", name="version", remedy="Give one of them.")
+    check_one(version, timestamp)
     if version is not None:
         return {"version": checked_version(version)}
     return {} if timestamp is None else {"timestamp_micros": micros(timestamp)}

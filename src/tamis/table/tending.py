@@ -15,7 +15,8 @@ from tamis.scan import Options
 from tamis.scan.options import check_bound
 from tamis.scan.selection import names_of
 from tamis.state import Head, Snapshot, Store
-from tamis.table.request import checked_flag, checked_version, parse_filter
+from tamis.state.point import checked_version
+from tamis.table.request import checked_flag, parse_filter
 
 
 class Tending:
