@@ -1,4 +1,4 @@
-"""Awkward values of every type, small parts of them, and random predicates over them, in Spark SQL. No predicate fails on any row, in ANSI mode either."""
+"""Awkward values of every type, documents and arrays too, small parts of them, and random predicates over them, in Spark SQL. No predicate fails on any row, in ANSI mode either."""
 
 from __future__ import annotations
 
@@ -10,6 +10,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from tests.expr.documents import DOCUMENTS
+
+from tamis.expr.documents.encode import encode
+from tamis.expr.documents.jackson import Malformed
+from tamis.types import VARIANT
+from tamis.types.arrow import to_arrow_type
 
 NAN, INF = float("nan"), float("inf")
 UTC = dt.UTC
@@ -46,7 +52,25 @@ VALUES: dict[str, tuple[pa.DataType, list[Any]]] = {
         ["", "a", "A", "ab", "a ", "a\x00b", "ß", "SS", "ΑΣ", "\ud7ff", "\ue000", "\U0010ffff" * 65, "x" * 64, "x" * 64 + "y", "a%b", "a_b", "10", " 7 ", "1e1", "0x1p3", "NaN", "inf", "true", "2024-01-31", "2024-3-10 02:30:00", "2024-03-10 02:30:00 PST", "2024-02-30", "1."],
     ),
 }  # fmt: skip
+ARRAYS = [[], [1], [1, 2], [None], [5, None], [-1, 2**31 - 1], [7, 7, 7], None]
+
+
+def _sound(text: str | None) -> bool:
+    try:
+        return text is not None and text.startswith('{"a"') and bool(encode(text))
+    except Malformed:
+        return False
+
+
+SOUND = [text for text in DOCUMENTS if _sound(text)]
+"""Documents that every function reads alike: their paths are known; one of the others, and those of its part are not."""
+PATHS = ("$.a", "$.a", "$.a", "$.a.b", "$.a[1]", "$.a.c[0]", "$", "$[0]", "$.nowhere")
 NUMBERS, OPS = ("i", "l", "d", "f", "c"), ("=", "<>", "<", "<=", ">", ">=", "<=>")
+_WHOLE, _REALS = (
+    ("0", "1", "-7", "300", "9223372036854775807", "-9223372036854775807"),
+    ("1.5", "1e38D", "0.1D", "10000000.0", "9223372036854775808", "-0.0D"),
+)
+_TEXTS = ("'1'", "'5'", "''", "'x'", "'{\"b\":1}'", "'true'", "'1.5'", "'a'", "'2020-01-01'")
 LIKES = ("a%", "%a", "_", "a_%", "%", "", "a\\\\%%", "a\\\\_b", "x" * 64 + "%", "\ud7ff%", "\U0010ffff%", "SS", "2024%")
 
 
@@ -59,9 +83,25 @@ def random_parts(rng: np.random.Generator, wanted: int) -> list[pa.Table]:
             columns[name] = pa.array(_some(rng, values, rows, single=rng.random() < 0.4 or part < 8), kind)
         present = rng.random(rows) < 0.7
         inner = pa.StructArray.from_arrays([columns["i"], columns["s"]], ["u", "v"], mask=pa.array(~present))
-        parts.append(pa.table({**columns, "st": inner}))
+        texts = SOUND if rng.random() < 0.8 else DOCUMENTS
+        documents = [texts[rng.integers(len(texts))] for _ in range(rows)]
+        arrays = [ARRAYS[rng.integers(len(ARRAYS))] for _ in range(rows)]
+        parts.append(pa.table({**columns, "st": inner, **_nested(documents, arrays)}))
         first += rows
     return parts
+
+
+def _nested(documents: list[str | None], arrays: list[Any]) -> dict[str, pa.Array]:
+    """Documents as text and, those that are any, as VARIANT."""
+    pairs: list[tuple[bytes, bytes] | None] = []
+    for text in documents:
+        try:
+            pairs.append(None if text is None else encode(text))
+        except Malformed:
+            pairs.append(None)
+    fields = [pa.array([pair[k] if pair else b"" for pair in pairs], pa.binary()) for k in (0, 1)]
+    variant = pa.StructArray.from_arrays(fields, fields=list(to_arrow_type(VARIANT)), mask=pa.array([pair is None for pair in pairs]))
+    return {"j": pa.array(documents, pa.string()), "ar": pa.array(arrays, pa.list_(pa.int32())), "v": variant}
 
 
 def _some(rng: np.random.Generator, values: list[Any], rows: int, *, single: bool) -> list[Any]:
@@ -145,8 +185,27 @@ class Filters:
             )
         )
 
+    def nested(self) -> str:
+        """Of a document, or of an array."""
+        path, op = self.one(*PATHS), self.one(*OPS)
+        kind = self.one("INT", "BIGINT", "DOUBLE", "DECIMAL(10, 2)", "BOOLEAN")
+        number = f"{op} {self.one(*_WHOLE, *_REALS)}"
+        value = "IS NOT TRUE" if kind == "BOOLEAN" else number
+        text = f"{op} {self.one(*_TEXTS)}"
+        return str(
+            self.one(
+                f"get_json_object(j, '{path}') {text}", f"get_json_object(j, '{path}') IS NULL", f"from_json(j, 'a STRING').a {text}", f"try_variant_get(v, '{path}', 'string') {text}",
+                f"try_variant_get(v, '{path}', '{kind}') {value}", f"try_variant_get(v, '{path}', '{kind}') {value}", f"try_variant_get(v, '{path}', '{kind}') IS NULL",
+                f"try_cast(get_json_object(j, '{path}') AS {kind}) {value}", f"try_cast(get_json_object(j, '{path}') AS {kind}) {value}", f"from_json(j, 'a {kind}').a {value}",
+                f"try_variant_get(try_parse_json(j), '{path}', '{kind}') {value}", f"is_variant_null(try_variant_get(v, '{path}', 'variant'))", "v IS NULL", "j IS NULL", "v:a IS NULL", "v:a.b IS NOT NULL",
+                f"get_json_object(j, '{path}') {self.one('', 'NOT ')}LIKE '{self.one('1%', '%', '%5', '_', '{{%')}'", f"get_json_object(j, '{path}') IN ({self.one(*_TEXTS)}, {self.one(*_TEXTS)})",
+                f"array_contains(ar, {self.one(1, 2, 5, -1, 3)})", f"size(ar) {op} {self.one(-1, 0, 1, 2, 3)}", f"try_element_at(ar, {self.one(1, 2, -1)}) {op} {self.one(1, 5, 7)}",
+                "ar IS NULL", f"get(ar, {self.one(0, 1, 5)}) {op} {self.one(1, 5, -1)}",
+            )
+        )  # fmt: skip
+
     def comparison(self) -> str:
-        match self.rng.integers(9):
+        match self.rng.integers(11):
             case 0 | 1:
                 x = self.one(*VALUES)
                 return f"{x} {self.one(*OPS)} {self.constant(x)}"
@@ -162,6 +221,8 @@ class Filters:
                 x = self.one(*VALUES)
                 members = ", ".join([*(self.constant(x) for _ in range(self.one(1, 3, 12))), *self.one((), (), ("NULL",))])
                 return f"{x} {self.one('', 'NOT ')}IN ({members})"
+            case 8 | 9:
+                return self.nested()
         return str(
             self.one(
                 f"{self.text()} {self.one(*OPS)} {self.constant('s')}", "st IS NULL", "st.u IS NULL", "isnan(d)", "b IS NOT TRUE", f"{self.number()} IS NULL",
@@ -184,15 +245,18 @@ def pairs(longest: int) -> list[pa.Table]:
     Bounds of one value cannot show what bounds of two do: NaN of either sign, −0.0 and 0.0, a cut text and its neighbour.
     """
     by_name = {name: list(combinations_with_replacement(values[:longest], 2)) for name, (_, values) in VALUES.items()}
+    texts, lists = (list(combinations_with_replacement(values[:longest], 2)) for values in (SOUND, ARRAYS))
     parts = []
-    for number in range(max(map(len, by_name.values()))):
+    for number in range(max(map(len, [*by_name.values(), texts, lists]))):
         columns = {"rid": pa.array([3 * number, 3 * number + 1, 3 * number + 2], pa.int64())}
         for name, (kind, _) in VALUES.items():
             first, second = by_name[name][number % len(by_name[name])]
             third = None if number >= len(by_name[name]) else second
             columns[name] = pa.array([first, second, third], kind)
         inner = pa.StructArray.from_arrays([columns["i"], columns["s"]], ["u", "v"])
-        parts.append(pa.table({**columns, "st": inner}))
+        documents, arrays = texts[number % len(texts)], lists[number % len(lists)]
+        nested = _nested([*documents, documents[number % 2]], [*arrays, arrays[number % 2]])
+        parts.append(pa.table({**columns, "st": inner, **nested}))
     return parts
 
 
@@ -206,3 +270,13 @@ def comparisons() -> Iterator[str]:
         yield from (f"{name} IN ({a}, {b})" for a, b in pairwise(texts))
         yield from (f"{name} BETWEEN {a} AND {b}" for a, b in pairwise(texts))
         yield from (f"{name} IS NULL", f"{name} IS NOT NULL", f"coalesce({name}, {texts[0]}) = {texts[-1]}", f"{name} <=> NULL")
+    for kind, texts in (("BIGINT", _WHOLE), ("DOUBLE", _REALS), ("DECIMAL(38, 10)", _REALS), ("STRING", _TEXTS)):
+        for place in (
+            f"try_variant_get(v, '$.a', '{kind}')",
+            f"try_cast(get_json_object(j, '$.a') AS {kind})",
+            f"from_json(j, 'a {kind}').a",
+        ):
+            yield from (f"{place} {op} {text}" for op in OPS for text in texts)
+            yield f"{place} IS NULL"
+    yield from (f"{place} {op} {text}" for place in ("size(ar)", "try_element_at(ar, 1)", "get(ar, 1)") for op in OPS for text in "0125")
+    yield from (f"array_contains(ar, {text})" for text in "1257")

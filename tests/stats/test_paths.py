@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from functools import cache
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -43,6 +44,7 @@ FILTERS = [
     *(f"from_json(s, 'a {t}').a {op} {LITERAL.get(t, '1')}" for t in ("int", "bigint", "tinyint", "double", "float", "boolean", "string") for op in ("=", ">", "<")),
     "from_json(s, 'a STRUCT<b: INT>').a.b = 1", "from_json(s, 'b STRING').b IS NULL", "v:a IS NULL", "v:a.b IS NOT NULL", "is_variant_null(v:a)", "NOT is_variant_null(v:b)", "v IS NULL", "is_variant_null(v)",
     "parse_json(s):a::int = 5", "try_parse_json(s):a::string > 'a'", "is_variant_null(try_parse_json(s):a)", "try_parse_json(s) IS NULL", "parse_json(s) IS NOT NULL", "get_json_object(s, '$') > 'n'", "v::string < 'b'",
+    *(f"try_variant_get(v, '$.{p}', '{t}') IS NULL" for p in ("a", "b[1]") for t in TYPES), *(f"from_json(s, 'a {t}').a IS NULL" for t in ("int", "double", "boolean", "string")),
     "v:a::bigint + 1 > 3", "coalesce(get_json_object(s, '$.a'), 'q') = 'q'", "get_json_object(s, '$[0]') IS NOT NULL",
 ]  # fmt: skip
 
@@ -147,3 +149,19 @@ def test_whether_a_variant_is_null_is_known() -> None:
     found, there = decided("v IS NULL", rows), decided("v IS NOT NULL", rows)
     assert (found.none.tolist(), found.all.tolist()) == ([True, False, False], [False, True, False])
     assert (there.none.tolist(), there.all.tolist()) == ([False, True, False], [True, False, False])
+
+
+def test_what_is_not_known_may_be_anything() -> None:
+    """Documents of which nothing is known beside others: no room was left for one of two, and every filter that is true of it finds it."""
+    texts = [*DOCUMENTS, *(json.dumps({"a": value}) for value in ONE_OF_EACH)]
+    rows = pa.concat_tables([manifest(i, [batch([text])]) for i, text in enumerate(texts)], promote_options="default")
+    said = [None if i % 2 else value for i, value in enumerate(rows[PACKED].to_pylist())]
+    rows = rows.set_column(rows.schema.get_field_index(PACKED), PACKED, pa.array(said, rows.schema.field(PACKED).type))
+    one = batch(texts)
+    columns = {f.id: one.column(i) for i, f in enumerate(SCHEMA.fields)}
+    wrong = []
+    for text in [*FILTERS[::12], *(text for text in FILTERS if text.endswith("IS NULL"))]:
+        keep, failed, _ = expr.filter_mask(tree(text), columns, len(one))
+        decision = decided(text, rows)
+        wrong += [(text, texts[i]) for i in np.flatnonzero((decision.none & (keep | failed)) | (decision.all & ~keep)).tolist()]
+    assert wrong == []

@@ -62,8 +62,8 @@ def transfer(run: Any, call: Call) -> Abstract:
     if _may_fail(call):
         fails = fails | ~known  # of what is not known, any value can be one that has no cast
     out = _of(call, evidence)
-    if isinstance(out, Truth):
-        return Truth(out.true | ~known, out.false | ~known, out.null & known, out.fail | fails)
+    if call.function == "is_variant_null" and isinstance(out, Truth):  # never NULL itself
+        return Truth(out.true | ~known, out.false | ~known, NO, out.fail | fails)
     return _with_unknown(out, known, fails)
 
 
