@@ -19,7 +19,7 @@ import tamis
 from tamis.world import world
 
 ZONES = ("UTC", "America/New_York", "Pacific/Apia", "America/Sao_Paulo", "Europe/Berlin", "Australia/Lord_Howe")
-FILTERS, READ, SPARK = 300, 20, 4
+FILTERS, READ, SPARK = 600, 20, 4
 
 
 def judged(tables: Loaded, zone: str, ansi: bool, seed: list[int]) -> tuple[int, list[str]]:
