@@ -248,8 +248,9 @@ class _Choice:
             if wanted.any():
                 self._why.append(f"{index.name} covers none of the segments")
             return None
-        alone, asked_here = alone is True and not any(self._fails), alone is None
-        columns, shared, found = self._covering(index, lookup) if alone else None, None, None
+        asked_here, columns, shared, found = alone is None, None, None, None
+        if alone and (held := self._covering(index, lookup)) is not None and not any(self._fails):
+            columns = held
         worth = self._worth(lookup, mine)
         try:
             limit = None

@@ -83,12 +83,16 @@ class Execution:
         wanted, spec = threads(), self._plan.spec
         if len(parts) >= wanted or not (spec.schema.fields or spec.conjuncts) or self._plan.shared:
             return parts
-        total = max(sum(ref.bytes for ref in parts), 1)
+        sizes = dict(zip(self._plan.parts.table["part_id"].to_pylist(), self._plan.parts.weights.tolist(), strict=True))
+        weights = [sizes.get(ref.part_id, ref.bytes) for ref in parts]
+        total = max(sum(weights), 1)
         return [
             w
-            for ref in parts
+            for ref, size in zip(parts, weights, strict=True)
             for w in (
-                [ref] if ref.part_id in self._plan.proofs or (ref.all_match and not spec.schema.fields) else _windows(ref, wanted, total)
+                [ref]
+                if ref.part_id in self._plan.proofs or (ref.all_match and not spec.schema.fields)
+                else _windows(ref, size, wanted, total)
             )
         ]
 
@@ -125,6 +129,6 @@ class Execution:
         report.finish()
 
 
-def _windows(ref: PartRef, wanted: int, total: int) -> list[PartRef]:
-    """As many windows as its share of the ``total`` bytes deserves; a window is worth at least ``LEAST_BYTES``."""
-    return windows(ref, min(-(-wanted * ref.bytes // total), ref.bytes // LEAST_BYTES))
+def _windows(ref: PartRef, size: int, wanted: int, total: int) -> list[PartRef]:
+    """As many windows as its share of the ``total`` bytes to read deserves; a window is worth at least ``LEAST_BYTES``."""
+    return windows(ref, min(-(-wanted * size // total), size // LEAST_BYTES))

@@ -73,7 +73,7 @@ class Bridge:
         """A Java object that implements ``interfaces`` (full names) by the methods of ``target``; see the module for the rules."""
         key = f"t{next(self._keys)}"
         self._targets[key] = target
-        return self._tools.make(",".join(interfaces), ",".join(_methods(type(target))), _Callback(self, target), key)
+        return self._tools.make(",".join(interfaces), _methods(type(target)), _Callback(self, target), key)
 
     def target(self, java_object: Any) -> Any:
         """The Python object behind a Java object made by ``implement``, or None for any other."""
@@ -109,6 +109,10 @@ class Bridge:
     def new(self, name: str, *args: Any) -> Any:
         return self.cls(name)(*args)
 
+    def static(self, name: str, method: str) -> Any:
+        """A static method: Py4J asks Java for each that is named."""
+        return self.once(name, method, lambda: getattr(self.cls(name), method))
+
     def scala_object(self, name: str) -> Any:
         """The singleton of a Scala ``object``."""
         return self.once("object", name, lambda: getattr(self.cls(name + "$"), "MODULE$"))
@@ -126,20 +130,20 @@ class Bridge:
         values = list(items)
         if values and all(isinstance(v, str) and "\0" not in v for v in values):
             return self._tools.strings("\0" + "\0".join(values))
-        out = self.jvm.java.util.ArrayList()
+        out = self.new("java.util.ArrayList")
         for value in values:
             out.add(self.to_java(value))
         return out
 
     def map(self, items: Mapping[str, Any]) -> Any:
-        out = self.jvm.java.util.LinkedHashMap()
+        out = self.new("java.util.LinkedHashMap")
         for key, value in items.items():
             out.put(key, self.to_java(value))
         return out
 
     def seq(self, items: Iterable[Any]) -> Any:
         """A Scala ``Seq``."""
-        return self.jvm.PythonUtils.toSeq(self.list(items))
+        return self.static("org.apache.spark.api.python.PythonUtils", "toSeq")(self.list(items))
 
     def helper(self, name: str) -> Any:
         """The one instance of class ``tamis.<name>``, compiled from ``java/<name>.java`` at first use. Call its instance methods."""
@@ -166,7 +170,7 @@ class Bridge:
 
     def struct_type(self, json_text: str) -> Any:
         """A Java ``StructType`` from its JSON."""
-        return self.cls("org.apache.spark.sql.types.DataType").fromJson(json_text)
+        return self.static("org.apache.spark.sql.types.DataType", "fromJson")(json_text)
 
     def to_java(self, value: Any) -> Any:
         """``value`` as Java can take it: lists, tuples and sets as ``ArrayList``, dicts as ``LinkedHashMap``, all else as it is."""
@@ -311,14 +315,22 @@ def _thrown(owner: Bridge, error: BaseException) -> Any:
     return owner.failed("PYTHON_ERROR", f"{type(error).__name__}: {error}", "".join(traceback.format_exception(error)))
 
 
-def _methods(kind: type) -> list[str]:
-    arities: Mapping[str, Sequence[int]] = getattr(kind, "java_arity", {})
-    refreshed: Sequence[str] = getattr(kind, "java_when_refreshed", ())
-    constant: Mapping[str, str] = getattr(kind, "java_constant", {})
-    special = {*arities, *refreshed, *constant}
-    names = [name for name in dir(kind) if not name.startswith("_") and name not in special and callable(getattr(kind, name))]
-    names += [f"{name}={until}" for name, until in constant.items()]
-    return names + [f"{name}/{count}" for name, counts in arities.items() for count in counts] + [f"{name}@" for name in refreshed]
+_told: weakref.WeakKeyDictionary[type, str] = weakref.WeakKeyDictionary()
+
+
+def _methods(kind: type) -> str:
+    """What Java is told of the methods of a class."""
+    known = _told.get(kind)
+    if known is None:
+        arities: Mapping[str, Sequence[int]] = getattr(kind, "java_arity", {})
+        refreshed: Sequence[str] = getattr(kind, "java_when_refreshed", ())
+        constant: Mapping[str, str] = getattr(kind, "java_constant", {})
+        special = {*arities, *refreshed, *constant}
+        names = [name for name in dir(kind) if not name.startswith("_") and name not in special and callable(getattr(kind, name))]
+        names += [f"{name}={until}" for name, until in constant.items()]
+        names += [f"{name}/{count}" for name, counts in arities.items() for count in counts]
+        known = _told[kind] = ",".join([*names, *(f"{name}@" for name in refreshed)])
+    return known
 
 
 def _source(name: str) -> str:

@@ -6,6 +6,7 @@ exchanges compare. Planning reads metadata only, and makes no report: executions
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -254,9 +255,8 @@ class Scan:
 
         owner = self._owner
         command = CloudPickleSerializer().dumps((read, StructType()))
-        source = owner.new(_PYTHON + "UserDefinedPythonDataSource", _worker_function())
-        none = owner.cls("scala.Option").empty()
-        return owner.new(_PYTHON + "PythonPartitionReaderFactory", source, command, self._required, none, none)
+        none = owner.scala_object("scala.None")
+        return owner.new(_PYTHON + "PythonPartitionReaderFactory", _python_source(owner), command, self._required, none, none)
 
     # --- Scan, SupportsReportStatistics ---
 
@@ -343,12 +343,23 @@ class Batch:
         return self._scan.reader
 
 
-def _worker_function() -> Any:
-    """Spark's record of how Python workers are started (interpreter, environment, accumulators); the function in it is never called."""
+_sources: weakref.WeakKeyDictionary[Any, tuple[object, Any]] = weakref.WeakKeyDictionary()
+"""Of each Spark application: how its workers are started, and the Java object that says so."""
+
+
+def _python_source(owner: Bridge) -> Any:
+    """Spark's record of how Python workers are started (interpreter, environment, files, accumulators), made again where that has changed; the function in it is never called."""
     from pyspark import SparkContext
     from pyspark.sql.udf import _wrap_function
 
-    return _wrap_function(SparkContext._active_spark_context, _no_function)
+    context = SparkContext._active_spark_context
+    assert context is not None
+    start = context.pythonExec, tuple(context.environment.items()), tuple(context._python_includes)
+    known = _sources.get(context)
+    if known is None or known[0] != start:
+        known = start, owner.new(_PYTHON + "UserDefinedPythonDataSource", _wrap_function(context, _no_function))
+        _sources[context] = known
+    return known[1]
 
 
 def _no_function() -> None:

@@ -179,5 +179,6 @@ class SparkTable(Indexed):
 def clustering(bridge: Bridge, columns: Sequence[Any]) -> Any:
     """A CLUSTER BY transform of column paths (Java lists of names)."""
     package = "org.apache.spark.sql.connector.expressions."
-    references = [bridge.new(package + "FieldReference", bridge.jvm.PythonUtils.toSeq(path)) for path in columns]
+    to_seq = bridge.static("org.apache.spark.api.python.PythonUtils", "toSeq")
+    references = [bridge.new(package + "FieldReference", to_seq(path)) for path in columns]
     return bridge.new(package + "ClusterByTransform", bridge.seq(references))
