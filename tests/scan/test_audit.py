@@ -184,7 +184,9 @@ def test_right_proofs_pass(table, text):
         return
     assert scan.to_arrow().equals(expected)
     assert (scan.count(), scan.report.violations) == (len(expected), [])
-    assert scan.report.parts.audited == sum(v for k, v in scan.report.parts.items() if k.startswith("skipped"))
+    report = scan.report
+    assert report.parts.audited == sum(v for k, v in report.parts.items() if k.startswith("skipped"))
+    assert report.blocks.total == sum(v for k, v in report.blocks.items() if k != "total"), "those of audited parts are no part of it"
 
 
 def test_a_skipped_part_that_cannot_be_read_costs_the_query_nothing(tmp_path: Path, caplog):

@@ -141,6 +141,8 @@ CREATES = {
     "a column of no type": ({"schema": pa.schema([("a", pa.int64()), ("m", pa.null())])}, InvalidInput, "UNSUPPORTED_TYPE", "m"),
     "a list of no type": ({"schema": pa.schema([("m", pa.list_(pa.null()))])}, InvalidInput, "UNSUPPORTED_TYPE", "m"),
     "clustering by nothing there": ({"schema": SCHEMA, "cluster_by": ["nope"]}, NotFound, "COLUMN_NOT_FOUND", "nope"),
+    "clustering twice by one": ({"schema": SCHEMA, "cluster_by": ["id", "ID"]}, InvalidInput, "BAD_CLUSTERING", "ID"),
+    "clustering twice, no schema": ({"cluster_by": ["id", "id"]}, InvalidInput, "BAD_CLUSTERING", "id"),
     "clustering by a list": ({"schema": SCHEMA, "cluster_by": ["tags"]}, InvalidInput, "BAD_CLUSTERING", "tags"),
     "clustering by a number": ({"schema": SCHEMA, "cluster_by": [3]}, InvalidInput, "BAD_COLUMN", "cluster_by"),
     "an unknown format": ({"schema": SCHEMA, "format": "csv"}, InvalidInput, "UNKNOWN_FORMAT", "csv"),

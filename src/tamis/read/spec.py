@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 from tamis.expr import Expr
@@ -66,6 +66,10 @@ class ReadCounters:
         """Adds what ``other`` counted."""
         for f in fields(self):
             setattr(self, f.name, getattr(self, f.name) + getattr(other, f.name))
+
+    def without_blocks(self) -> ReadCounters:
+        """The same of a part whose blocks nobody counts: it was skipped, and is read for another's sake."""
+        return replace(self, **{f.name: 0 for f in fields(self) if f.name.startswith("blocks_")})
 
     def as_dict(self) -> dict[str, int | float]:
         return asdict(self)

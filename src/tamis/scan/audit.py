@@ -59,11 +59,14 @@ def read_audited(ref: PartRef, proof: Proof, spec: ReadSpec, counters: ReadCount
     Raises what the filter raises. A part that was skipped and cannot be read at all costs the query nothing: it did not need it.
     """
     clues = {f.name: _CLUES[f.name] for f in fields(ref) if f.name in _CLUES}
-    rows = 0
+    rows, cost = 0, ReadCounters()
     try:
-        for batch in read_part(replace(ref, **clues), replace(spec, block_statistics=False), counters):
-            rows += len(batch)
-            yield batch
+        try:
+            for batch in read_part(replace(ref, **clues), replace(spec, block_statistics=False), cost):
+                rows += len(batch)
+                yield batch
+        finally:
+            counters.merge(cost if proof is not Proof.NONE else cost.without_blocks())
     except InvalidInput as error:
         _compare(ref, proof, spec, counters, str(error), found)
         raise

@@ -135,6 +135,9 @@ def clustering_key(found: Sequence[Field], name: str) -> tuple[int, ...]:
 def _pending(names: tuple[str, ...]) -> dict[str, str]:
     if not all(isinstance(name, str) for name in names):
         raise InvalidInput("cluster_by is a sequence of column names.", code="BAD_COLUMN", name="cluster_by", remedy="Give names as text.")
+    for at, name in enumerate(names):
+        if name.lower() in (other.lower() for other in names[:at]):
+            raise InvalidInput(f"cluster_by names {name!r} twice.", code="BAD_CLUSTERING", name=name, remedy="Name each column once.")
     return {PENDING: json.dumps(names)} if names else {}
 
 
