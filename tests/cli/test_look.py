@@ -92,6 +92,7 @@ def test_describe(run: Run, numbers: Path) -> None:
 def test_history_is_newest_first(run: Run, numbers: Path) -> None:
     done = run("history", numbers, "--limit", 2, "--json").json
     assert [(row["version"], row["operation"]) for row in done] == [(4, "append"), (3, "append")]
+    assert all(isinstance(commit["parameters"], dict) for commit in done), "an object, not text with JSON in it"
     assert "create" in run("history", numbers).out
 
 

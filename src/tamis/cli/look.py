@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from json import loads as parsed
 from typing import Annotated, Any
 
 import typer
@@ -96,7 +97,7 @@ def history(table: Place, limit: Limit = None, storage_option: Stored = None, js
     held = tamis.open(table, storage_options=pairs(storage_option, "--storage-option"))
     commits = held.history(limit)
     if json:
-        print_json_rows(records(commits))
+        print_json_rows(row | {"parameters": parsed(row["parameters"])} for row in records(commits))
     else:
         shown = commits.select(["version", "timestamp", "operation", "filter", "parts_added", "rows_added", "bytes_added"])
         print_rows(shown.column_names, _rows(shown))
