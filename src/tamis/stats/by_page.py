@@ -6,12 +6,12 @@ Law: as with those of parts. What cannot be understood, or does not make up the 
 from __future__ import annotations
 
 import base64
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.stats.collect import Collector
-from tamis.stats.encode import VALUES
 from tamis.types import Schema
 
 NOTE = "tamis.statistics"
@@ -23,7 +23,8 @@ class PageStatistics:
 
     def __init__(self, schema: Schema, rows: int) -> None:
         self._schema, self._rows = schema, rows
-        self._pages: list[pa.Table] = []
+        self._figures: dict[str, tuple[pa.DataType, list[Any]]] = {}
+        """The columns of statistics, a value per page."""
         self._sizes: list[int] = []
 
     def update(self, block: pa.RecordBatch) -> None:
@@ -31,17 +32,18 @@ class PageStatistics:
         own = block.select(range(len(self._schema.fields)))
         for start in range(0, len(block), self._rows):
             page = own.slice(start, self._rows)
-            collector = Collector(self._schema)
+            collector = Collector(self._schema, sets=False)
             collector.update(page)
-            found = collector.finish()
-            self._pages.append(found.select([name for name in found.column_names if not name.endswith(f"|{VALUES}")]))
+            for name, kind, value in collector.figures():
+                self._figures.setdefault(name, (kind, []))[1].append(value)
             self._sizes.append(len(page))
 
     def note(self) -> str:
         """All pages as text; empty where there is none."""
-        if not self._pages:
+        if not self._sizes:
             return ""
-        table = pa.concat_tables(self._pages).combine_chunks().append_column("rows", pa.array(self._sizes, pa.int64()))
+        columns = {name: pa.array(values, kind) for name, (kind, values) in self._figures.items()}
+        table = pa.table(columns | {"rows": pa.array(self._sizes, pa.int64())})
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as stream:
             stream.write_table(table)

@@ -24,11 +24,15 @@ _PENDING = 64
 """Extremes of batches that are kept before they are merged: merging costs as much as a batch."""
 
 
-class Collector:
-    """Takes the batches of one part, gives one row of statistics columns."""
+Figure = tuple[str, pa.DataType, Any]
+"""A column of statistics: its name, type, and value of one piece."""
 
-    def __init__(self, schema: Schema) -> None:
-        self._nodes = [_Node(f, repeated=False) for f in schema.fields]
+
+class Collector:
+    """Takes the batches of one part, gives one row of statistics columns. ``sets``: with the values of columns that have few."""
+
+    def __init__(self, schema: Schema, *, sets: bool = True) -> None:
+        self._nodes = [_Node(f, repeated=False, sets=sets) for f in schema.fields]
 
     def update(self, batch: pa.RecordBatch) -> None:
         """Counts a batch whose columns are the schema's, in order, in their Arrow types."""
@@ -37,8 +41,12 @@ class Collector:
 
     def finish(self) -> pa.Table:
         """One row; bounds are null where there is no value, or none that can serve."""
-        columns = dict(column for node in self._nodes for column in node.columns())
+        columns = {name: pa.array([value], kind) for name, kind, value in self.figures()}
         return pa.table(columns) if columns else pa.table({"_": [None]}).select([])
+
+    def figures(self) -> Iterator[Figure]:
+        """What ``finish`` makes columns of: their names, types and values."""
+        return (figure for node in self._nodes for figure in node.figures())
 
     def documents(self) -> dict[int, Paths]:
         """The paths of JSON documents, by column id."""
@@ -56,17 +64,17 @@ class Collector:
 class _Node:
     """One field at some depth, and what has been counted of it."""
 
-    def __init__(self, field: Field, *, repeated: bool) -> None:
+    def __init__(self, field: Field, *, repeated: bool, sets: bool) -> None:
         inside = repeated or isinstance(field.type, Array | Map)
         self.id, self.type, self.repeated = field.id, field.type, repeated
-        self.children = [_Node(child, repeated=inside) for child in field.type.children]
+        self.children = [_Node(child, repeated=inside, sets=sets) for child in field.type.children]
         self.sized, self.floating = isinstance(field.type, Array | Map), field.type in (FLOAT, DOUBLE)
         self.bounded = self.sized or has_bounds(field.type)
         self.measured: DataType = INTEGER if self.sized else field.type
         """The type of the bounds: arrays and maps have those of their sizes."""
         self.count = self.nulls = self.nans = 0
         self.paths = PathCollector(field.type) if not repeated and collects(field.type) else None
-        self._values = Values() if not repeated and listable(field.type) else None
+        self._values = Values() if sets and not repeated and listable(field.type) else None
         self._lows: list[pa.Scalar] = []
         self._highs: list[pa.Scalar] = []
 
@@ -105,25 +113,24 @@ class _Node:
     def _greatest(self) -> pa.Scalar:
         return _pick(self._highs, self.measured, "max")
 
-    def columns(self) -> Iterator[tuple[str, pa.Array]]:
+    def figures(self) -> Iterator[Figure]:
         if self.bounded:
             (low, low_exact), (high, high_exact) = cut_low(self._least()), cut_high(self._greatest())
             for kind, bound in (("lo", low), ("hi", high)):
-                yield bound_name(self.id, self.measured, kind), pa.array([bound], to_arrow_type(self.measured))
+                yield bound_name(self.id, self.measured, kind), to_arrow_type(self.measured), bound
             yield self._count("exact", LO_EXACT * low_exact + HI_EXACT * high_exact)
         if self._values is not None:
-            found, kind_ = self._values.finish(), pa.list_(to_arrow_type(self.type))
-            yield bound_name(self.id, self.type, VALUES), pa.array([found], kind_) if found is not None else pa.nulls(1, kind_)
+            yield bound_name(self.id, self.type, VALUES), pa.list_(to_arrow_type(self.type)), self._values.finish()
         yield self._count("nulls", self.nulls)
         if self.floating:
             yield self._count("nans", self.nans)
         if self.repeated:
             yield self._count("count", self.count)
         for child in self.children:
-            yield from child.columns()
+            yield from child.figures()
 
-    def _count(self, kind: str, value: int) -> tuple[str, pa.Array]:
-        return count_name(self.id, kind), pa.array([value], COUNTS[kind])
+    def _count(self, kind: str, value: int) -> Figure:
+        return count_name(self.id, kind), COUNTS[kind], value
 
 
 def _sizes(array: pa.Array) -> pa.Array:
