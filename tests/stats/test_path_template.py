@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tamis.stats import path_text, path_variant
+from tamis.stats.path_alike import Documents
 from tamis.stats.path_rows import HI_EXACT, LO_EXACT, STRANGE, Paths
 from tests.expr.documents import DOCUMENTS
 from tests.stats.test_paths import variants
@@ -48,7 +49,7 @@ def check(texts: list[str]) -> None:
     array = pa.array(texts, pa.string())
     forget = LO_EXACT | HI_EXACT if path_text._long_numbers(array) else 0  # parsing takes the word back for all documents beside
     for whole in (array, pa.concat_arrays([pa.array(["ab"]), array]).slice(1)):
-        fast, slow = path_text.paths_of(whole), path_text.slow_paths_of(whole)
+        fast, slow = Documents().paths_of(whole), path_text.paths_of(whole)
         assert told(fast, forget) == told(slow, forget), texts
 
 
@@ -85,7 +86,7 @@ def test_documents_of_one_shape_are_not_parsed_one_by_one(monkeypatch: pytest.Mo
     slow = path_text._parsed
     monkeypatch.setattr(path_text, "_parsed", lambda texts: parsed.extend(texts) or slow(texts))
     texts = [json.dumps({"id": i, "name": f"n{i}", "user": {"price": i / 4, "on": i % 2 == 0}}) for i in range(1000)]
-    found = path_text.paths_of(pa.array(texts))
+    found = Documents().paths_of(pa.array(texts))
     assert len(parsed) == 1
     assert (found["$.id"].long, found["$.user.price"].real) == ((0, 999), (0.0, 249.75))
 
@@ -99,7 +100,7 @@ def test_the_ends_of_strings(some: list[str]) -> None:
     for order in (some, some[::-1]):
         documents = [json.dumps({"k": i, "s": s}) for i, s in enumerate(order * 20)]
         ordered = sorted(order, key=str.encode)
-        for found in (path_text.paths_of(pa.array(documents)), path_variant.paths_of(variants(documents))):
+        for found in (Documents().paths_of(pa.array(documents)), path_variant.paths_of(variants(documents))):
             assert found["$.s"].string == (ordered[0], ordered[-1])
             assert (found["$.s"].present, found["$.k"].long) == (len(documents), (0, len(documents) - 1))
 

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from tamis.stats import path_text, path_variant
 from tamis.stats.bounds import cut_high, cut_low
+from tamis.stats.path_alike import Documents
 from tamis.stats.path_rows import ROOT, STRANGE, STRING, Paths, combined
 from tamis.types import BINARY_COLLATION, VARIANT, DataType, String
 
@@ -24,7 +25,7 @@ class PathCollector:
     """Takes the arrays of one column of one part."""
 
     def __init__(self, data_type: DataType) -> None:
-        self._read: Callable[[Any], Paths] = path_variant.paths_of if data_type == VARIANT else path_text.paths_of
+        self._read: Callable[[Any], Paths] = path_variant.paths_of if data_type == VARIANT else Documents().paths_of
         self._paths: Paths = {}
         self._lost = False
         """Something was met that makes the rest useless: nothing more is looked at."""

@@ -26,6 +26,8 @@ _LAST = np.array([2**64 - 2 ** (8 * (8 - count)) for count in range(9)], np.uint
 """By number: which bits of a word are the last so many bytes."""
 _LEAST = np.array([0, 0, *(10**count for count in range(1, _MANY))], np.int64)
 """By number of digits: the least integer that begins with none that is too many."""
+_LEADING = np.array([0, 0, *(1 << 8 * count for count in range(1, 8))], np.uint64)
+"""By number of digits, the first in the highest byte that is used: the least of them that begins with none that is too many."""
 _TENS = np.array([10.0**count for count in range(8)])
 
 
@@ -68,6 +70,32 @@ def _statistics(kind: int, count: int, longs: Ints, reals: Reals) -> PathStatist
     if kind == _REAL:
         return PathStatistics(REAL | LO_EXACT | HI_EXACT, count, 0, real=(float(reals.min()), float(reals.max())))
     return PathStatistics(0, 0, count) if kind == _NULL else PathStatistics(TRUE if kind == _TRUE else FALSE, count, 0)
+
+
+def lines_of_integers(data: Data, begins: Ints, ends: Ints) -> list[PathStatistics | None]:
+    """Of each line of places, none of which is empty: the least and the greatest, without reading the others; None where not all are one to eight digits, and nothing else."""
+    size = ends - begins
+    short = size.max(axis=1) <= 8  # a word
+    if not short.all():
+        size = np.minimum(size, 8)
+    found = _last_bytes(data, ends, size)
+    above = found + _ABOVE
+    above |= found
+    strange = np.bitwise_or.reduce(above, axis=1) & _TOPS
+    found.byteswap(inplace=True)  # digits in the order of their weight: so words are ordered as their numbers are
+    plain: Flags = short & (strange == 0) & (found >= _LEADING[size]).all(axis=1)
+    low, high = (_eight(ends.byteswap()).tolist() for ends in (found.min(axis=1), found.max(axis=1)))
+    count = found.shape[1]
+    return [PathStatistics(LONG, count, 0, long=(low[i], high[i])) if good else None for i, good in enumerate(plain.tolist())]
+
+
+def lines_of_reals(data: Data, begins: Ints, ends: Ints) -> list[PathStatistics | None]:
+    """The same of digits, a point, digits: eight bytes at the most."""
+    values, valid = _short_decimals(data, begins, ends)
+    plain = np.asarray(valid.all(axis=1))
+    low, high = values.min(axis=1).tolist(), values.max(axis=1).tolist()
+    kinds, count = REAL | LO_EXACT | HI_EXACT, values.shape[1]
+    return [PathStatistics(kinds, count, 0, real=(low[i], high[i])) if good else None for i, good in enumerate(plain.tolist())]
 
 
 def numbers(data: Data, begins: Ints, ends: Ints, example: bytes) -> Numbers:
@@ -123,7 +151,8 @@ def _digits(data: Data, starts: Ints, ends: Ints, *, padded: bool = False) -> tu
 
 def _last_bytes(data: Data, ends: Ints, size: Ints) -> Words:
     """The last bytes before these places, up to eight, as far as they are digits by their values; the rest is zero."""
-    found = words(data, np.maximum(ends - 8, 0))
+    at = ends - 8
+    found = words(data, np.maximum(at, 0, out=at))
     found ^= _ZEROS
     found &= _LAST[size]
     return found
@@ -131,13 +160,19 @@ def _last_bytes(data: Data, ends: Ints, size: Ints) -> Words:
 
 def _are_digits(found: Words) -> Flags:
     """Whether each byte is at most nine. The lowest byte that is not is seen: nothing is carried into it."""
-    return np.asarray((((found + _ABOVE) | found) & _TOPS) == 0)
+    above = found + _ABOVE
+    above |= found
+    above &= _TOPS
+    return np.asarray(above == 0)
 
 
 def _eight(digits: Words) -> Ints:
     """The number of eight digits, the first in the lowest byte: neighbours are joined three times."""
     for step, mask in ((8, 0x00FF00FF00FF00FF), (16, 0x0000FFFF0000FFFF), (32, 0xFFFFFFFF)):
-        digits = (digits * np.uint64(10 ** (step // 8)) + (digits >> np.uint64(step))) & np.uint64(mask)
+        right = digits >> np.uint64(step)
+        right += digits * np.uint64(10 ** (step // 8))
+        right &= np.uint64(mask)
+        digits = right
     return digits.view(np.int64)
 
 
@@ -148,7 +183,9 @@ def _short_decimals(data: Data, starts: Ints, ends: Ints) -> tuple[Reals, Flags]
     size = np.where(valid, size, 3)
     found = _last_bytes(data, ends, size)
     point = found ^ _POINTS
-    point = (point - _ONES) & ~point & _TOPS
+    borrowed = point - _ONES
+    point = np.bitwise_and(borrowed, np.invert(point, out=point), out=borrowed)
+    point &= _TOPS
     point &= -point  # of the lowest byte that is a point: what lies below cannot make it seem one
     behind = ~((point << np.uint64(1)) - np.uint64(1))
     found = ((found & ((point >> np.uint64(7)) - np.uint64(1))) << np.uint64(8)) | (found & behind)

@@ -24,6 +24,21 @@ _LOOKS = 3
 """Words that are looked at before what is left is compared in whole."""
 
 
+def lines_of_texts(data: Data, begins: Ints, ends: Ints) -> list[PathStatistics]:
+    """Of the strings of each line of places, which ascend."""
+    heads = _heads(data, begins, ends)
+    best = {"min": heads.argmin(axis=1).tolist(), "max": heads.argmax(axis=1).tolist()}
+
+    def extreme(line: int, which: str) -> str:
+        head = heads[line, best[which][line]]
+        if head & np.uint64(0xFF):  # there may be more of it
+            return _extreme(data, begins[line], ends[line], heads[line], which)
+        return int(head).to_bytes(8).rstrip(b"\0").decode()
+
+    lines, count = range(len(heads)), heads.shape[1]
+    return [PathStatistics(STRING, count, 0, string=(extreme(line, "min"), extreme(line, "max"))) for line in lines]
+
+
 def texts(data: Data, begins: Ints, ends: Ints) -> PathStatistics:
     """Of the strings between these places, which ascend."""
     heads = _heads(data, begins, ends)
@@ -32,19 +47,20 @@ def texts(data: Data, begins: Ints, ends: Ints) -> PathStatistics:
 
 
 def plain(data: Data, begins: Ints, ends: Ints) -> bool:
-    """Whether the strings are short, lie in order within ``data``, and are ASCII without zero bytes, which ``texts`` relies on. Looks at every byte."""
-    if (begins[1:] < ends[:-1]).any() or begins[0] < 0 or ends[-1] > len(data) - 8:
+    """Whether the strings (of each line of places) are short, lie in order within ``data``, and are ASCII without zero bytes, which ``texts`` relies on. Looks at every byte."""
+    if (begins[..., 1:] < ends[..., :-1]).any() or begins[..., 0].min() < 0 or ends[..., -1].max() > len(data) - 8:
         return False
     longest = int((ends - begins).max())
     if longest > 8 * _PLAIN_WORDS:
         return False
     seen = np.uint64(0)
     for word in range(0, longest, 8):
-        found = words(data, np.minimum(begins + word, ends))
+        found = words(data, np.minimum(begins + word, ends) if word else begins)
         here = np.clip(ends - begins - word, 0, 8)
         found &= _INSIDE[here]
         found |= _BEHIND[here]
-        seen |= np.bitwise_or.reduce((found - _ONES) | found)  # a zero byte and one above 127 both leave a highest bit
+        found |= found - _ONES
+        seen |= np.bitwise_or.reduce(found, axis=None)  # a zero byte and one above 127 both leave a highest bit
     return not bool(seen & _TOPS)
 
 

@@ -1,4 +1,4 @@
-"""Fast paths of JSON text: documents that differ from one of them in their scalars only are read together, by whole-array operations on their bytes.
+"""Documents that differ from one of them in their scalars only are read together, by whole-array operations on their bytes.
 
 Law: what is said here of a document is what ``path_text`` would say of it. A document is taken only where its bytes are proved to be those of the template, each scalar replaced by another
 scalar: then its keys, their number and their order are the template's, which ``path_text`` has judged. All else is handed back: a backslash, a control character, numbers of an exponent or of many digits.
@@ -7,7 +7,7 @@ scalar: then its keys, their number and their order are the template's, which ``
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,9 +15,9 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.expr.documents.paths import ELEMENT, Steps, stored
-from tamis.stats.path_numbers import Flags, Ints, numbers, words
+from tamis.stats.path_numbers import Data, Flags, Ints, lines_of_integers, lines_of_reals, numbers, words
 from tamis.stats.path_rows import LIST, MAP, Paths, PathStatistics
-from tamis.stats.path_strings import texts
+from tamis.stats.path_strings import lines_of_texts
 
 _PAD = 24
 """Bytes before and behind the texts, so that a word may be read at every place."""
@@ -45,7 +45,7 @@ class Block:
         bounds = offsets - offsets[0] + _PAD
         self.start, self.end = bounds[:-1], bounds[1:]
         self.quotes = np.flatnonzero(self.data == ord('"'))
-        self.first = np.searchsorted(self.quotes, bounds)
+        self.first = _ordinals(self.quotes, bounds)
         self.count = np.diff(self.first)
         self.usable = (self.end - self.start < _LONGEST) & (self.count > 0)
         inner = self.data[_PAD:-_PAD]
@@ -54,12 +54,15 @@ class Block:
             odd = np.flatnonzero((inner < ord(" ")) | slashes) + _PAD
             self.usable[np.searchsorted(bounds, odd, side="right") - 1] = False
 
-    def quotes_of(self, rows: Ints, count: int) -> Ints:
-        """The places of the quotes of ``rows``, of which each has ``count``: an array for each quote."""
-        if len(rows) * count == len(self.quotes):
-            return np.ascontiguousarray(self.quotes.reshape(-1, count).T)
-        found: Ints = self.quotes[self.first[rows] + np.arange(count)[:, None]]
-        return found
+
+def _ordinals(quotes: Ints, bounds: Ints) -> Ints:
+    """The number of the first quote of each document, and how many there are in all. Mostly each has as many as the others: then they need not be looked for."""
+    documents = len(bounds) - 1
+    each, rest = divmod(len(quotes), max(documents, 1))
+    first = np.arange(documents + 1) * each
+    if each and not rest and (quotes[first[:-1]] >= bounds[:-1]).all() and (quotes[first[1:] - 1] < bounds[1:]).all():
+        return first
+    return np.searchsorted(quotes, bounds)
 
 
 class Template:
@@ -67,62 +70,97 @@ class Template:
 
     def __init__(self, data: bytes, document: Any) -> None:
         self._nodes = list(_nodes(document, ()))
-        self.steps = [steps for steps, value in self._nodes if not isinstance(value, dict | list)]
+        self._steps = [steps for steps, value in self._nodes if not isinstance(value, dict | list)]
         tokens = [m for m in _TOKEN.finditer(data) if m["key"] is None]
-        self.examples = [m[0] for m in tokens]
-        self.texts = [example[:1] == b'"' for example in self.examples]
-        inside = [(m.start() + text, m.end() - text) for m, text in zip(tokens, self.texts, strict=True)]
+        self._examples = [m[0] for m in tokens]
+        texts = [example[:1] == b'"' for example in self._examples]
+        inside = [(m.start() + text, m.end() - text) for m, text in zip(tokens, texts, strict=True)]
         starts, ends = [0, *(end for _, end in inside)], [*(start for start, _ in inside), len(data)]
-        self.segments = [_segment(data, start, end) for start, end in zip(starts, ends, strict=True)]
+        segments = [_segment(data, start, end) for start, end in zip(starts, ends, strict=True)]
         self.quotes = data.count(b'"')
-        self.usable = len(tokens) == len(self.steps) > 0 and all(s.quote is not None for s in self.segments[:-1])
+        self.usable = len(tokens) == len(self._steps) > 0 and all(s.quote is not None for s in segments[:-1])
+        self._texts = np.flatnonzero(texts)
+        self._reals = np.array([i for i, e in enumerate(self._examples) if not texts[i] and b"." in e], np.int64)
+        self._integers = np.array([i for i, e in enumerate(self._examples) if e[:1] in b"-0123456789" and b"." not in e], np.int64)
+        self._least = np.where(texts, 0, 1)[:, None]
+        self._lay_out(segments)
 
-    def read(self, block: Block, rows: Ints) -> tuple[Paths, Flags]:
-        """Which of ``rows`` are like this one, and their paths."""
-        begins, ends, like = self._scalars(block, rows, block.quotes_of(rows, self.quotes))
-        if not like.any():
-            return {}, like
+    def _lay_out(self, segments: Sequence[_Segment]) -> None:
+        """The segments as columns: where they lie, and the words that they are made of."""
+        last = segments[-1]
+        self._open = last.quote is None
+        """The last one has no quote: it is at the end."""
+        self._quote = np.array([s.quote or 0 for s in segments], np.int64)[:, None]
+        self._back = np.array([s.back for s in segments], np.int64)[:, None]
+        self._sizes = np.array([len(s.data) for s in segments], np.int64)[:, None]
+        pieces = [(i, part, s.data[part : part + 8]) for i, s in enumerate(segments) for part in range(0, len(s.data), 8)]
+        self._owner = np.array([i for i, _, _ in pieces], np.int64)
+        self._offset = np.array([part for _, part, _ in pieces], np.int64)[:, None]
+        self._unused = np.array([64 - 8 * len(piece) for *_, piece in pieces], np.uint64)[:, None]
+        self._words = np.array([int.from_bytes(piece, "little") for *_, piece in pieces], np.uint64)[:, None]
+
+    def read(self, block: Block, rows: Ints) -> tuple[list[PathStatistics], Flags]:
+        """Which of ``rows``, of as many quotes as this, are like this one; and what their scalars are, in order (nothing where no row is)."""
+        if int(self._sizes.sum()) > len(block.data):
+            return [], np.zeros(len(rows), np.bool_)
+        begins, ends, like = self._scalars(block, rows)
         if not like.all():
-            begins, ends = [b[like] for b in begins], [e[like] for e in ends]
-        plain = {i: numbers(block.data, begins[i], ends[i], self.examples[i]) for i, text in enumerate(self.texts) if not text}
-        valid: Flags = np.logical_and.reduce([found.valid for found in plain.values()]) if plain else np.ones(len(begins[0]), np.bool_)
-        if not valid.all():
+            begins, ends = begins[:, like], ends[:, like]
+        while begins.shape[1]:
+            found, valid = self._values(block.data, begins, ends)
+            if valid.all():
+                return found, like
             like[like] = valid
-            if not valid.any():
-                return {}, like
-            begins, ends = [b[valid] for b in begins], [e[valid] for e in ends]
-            plain = {i: found.take(valid) for i, found in plain.items()}
+            begins, ends = begins[:, valid], ends[:, valid]
+        return [], like
+
+    def paths(self, documents: int, scalars: Sequence[PathStatistics]) -> Paths:
+        """What is known of the paths of so many documents, whose scalars are these."""
         paths: Paths = {}
         for steps, value in self._nodes:
             if isinstance(value, dict | list):
-                _add(paths, steps, PathStatistics(MAP if isinstance(value, dict) else LIST, len(begins[0]), 0))
+                _add(paths, steps, PathStatistics(MAP if isinstance(value, dict) else LIST, documents, 0))
                 if value == []:
                     _add(paths, (*steps, ELEMENT), PathStatistics())
-        for i, steps in enumerate(self.steps):
-            _add(paths, steps, plain[i].statistics() if i in plain else texts(block.data, begins[i], ends[i]))
-        return paths, like
+        for steps, found in zip(self._steps, scalars, strict=True):
+            _add(paths, steps, found)
+        return paths
 
-    def _scalars(self, block: Block, rows: Ints, places: Ints) -> tuple[list[Ints], list[Ints], Flags]:
-        like, other = np.ones(len(rows), np.bool_), np.zeros(len(rows), np.uint64)
-        begins, ends = [], []
-        before = block.start[rows]
-        for i, segment in enumerate(self.segments):
-            size = len(segment.data)
-            at = block.end[rows] - size if segment.quote is None else places[segment.quote] - segment.back
-            like &= at == before if i == 0 else at >= before if self.texts[i - 1] else at > before
-            for part in range(0, size, 8):
-                piece = segment.data[part : part + 8]
-                found = words(block.data, np.minimum(at + part, len(block.data) - 8) if part >= _PAD - 8 else at + part if part else at)
-                found ^= np.uint64(int.from_bytes(piece, "little"))
-                found <<= np.uint64(64 - 8 * len(piece))
-                other |= found
-            if i:
-                ends.append(at)
-            before = at + size
-            begins.append(before)
-        like &= before == block.end[rows]
-        like &= other == 0
-        return begins[:-1], ends, like
+    def _scalars(self, block: Block, rows: Ints) -> tuple[Ints, Ints, Flags]:
+        """Where the scalars of ``rows`` begin and end, a line for each scalar; and which rows have all the segments."""
+        at = block.quotes[block.first[rows] + self._quote]
+        at -= self._back
+        if self._open:
+            at[-1] = block.end[rows] - self._sizes[-1]
+        begins, ends = at[:-1] + self._sizes[:-1], at[1:]
+        pieces = at[self._owner]
+        pieces += self._offset
+        found = words(block.data, np.minimum(pieces, len(block.data) - 8, out=pieces))
+        found ^= self._words
+        found <<= self._unused
+        like: Flags = (at[0] == block.start[rows]) & (at[-1] + self._sizes[-1] == block.end[rows])
+        room = ends - begins
+        if (room.min(axis=1, keepdims=True) < self._least).any():
+            like &= (room >= self._least).all(axis=0)
+        if found.max():
+            like &= ~found.any(axis=0)
+        return begins, ends, like
+
+    def _values(self, data: Data, begins: Ints, ends: Ints) -> tuple[list[PathStatistics], Flags]:
+        """What the scalars are, and which documents have none but such as may be read here; nothing is said before all have."""
+        found: dict[int, PathStatistics] = {}
+        for columns, read in ((self._texts, lines_of_texts), (self._integers, lines_of_integers), (self._reals, lines_of_reals)):
+            if len(columns):
+                told = read(data, begins[columns], ends[columns])
+                found |= {i: one for i, one in zip(columns.tolist(), told, strict=True) if one is not None}
+        valid = np.ones(begins.shape[1], np.bool_)
+        for i, example in enumerate(self._examples):
+            if i not in found:
+                several = numbers(data, begins[i], ends[i], example)
+                valid &= several.valid
+                if valid.all():
+                    found[i] = several.statistics()
+        return [found[i] for i in range(len(self._examples))] if valid.all() else [], valid
 
 
 def _segment(data: bytes, start: int, end: int) -> _Segment:

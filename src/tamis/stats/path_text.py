@@ -11,8 +11,6 @@ import json
 from itertools import chain
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -36,7 +34,6 @@ from tamis.stats.path_rows import (
     PathStatistics,
     combined,
 )
-from tamis.stats.path_template import Block, Template
 from tamis.world import new_id
 
 MOST_PATHS = 500
@@ -44,11 +41,9 @@ DEEPEST = 12
 SAMPLE = 64
 AT_ONCE = 1024
 """Documents that are parsed together: so that they stay in the processor's cache (measured)."""
-ALIKE_AT_ONCE, FEW, TEMPLATES = 2**20, 16, 8
-"""Bytes of documents that are compared with templates together (as many as stay in the cache, measured), fewer documents than it is worth for, and how many templates."""
 _LONG_DOCUMENT = 1000
 """Bytes from which a document may pass one of Jackson's limits."""
-_DECODER = json.JSONDecoder(parse_constant=STRICT.parse_constant)
+DECODER = json.JSONDecoder(parse_constant=STRICT.parse_constant)
 """Does not see duplicate keys: those are found by counting, see ``_Walk``."""
 _INT64 = range(-(2**63), 2**63)
 
@@ -73,65 +68,7 @@ def looks_like_objects(texts: pa.Array) -> bool:
 
 
 def paths_of(texts: pa.Array) -> Paths:
-    """The paths of a block's documents. One strange document makes the root STRANGE and the rest unsaid."""
-    found: Paths = {}
-    count = max(AT_ONCE, len(texts) * ALIKE_AT_ONCE // max(texts.nbytes, 1))
-    for start in range(0, len(texts) or 1, count):
-        now = _fast(texts.slice(start, count).drop_null())
-        if now[ROOT].kinds & STRANGE:
-            return now
-        found = combined(found, now) if found else now
-    return found
-
-
-def _fast(texts: pa.Array) -> Paths:
-    """Documents that are like one another by their bytes, the others by ``slow_paths_of``."""
-    if len(texts) < FEW:
-        return slow_paths_of(texts)
-    try:
-        texts.validate(full=True)
-    except pa.ArrowInvalid:
-        return _nothing()
-    block = Block(texts)
-    usable, rest, found = np.flatnonzero(block.usable), np.flatnonzero(~block.usable), Paths()
-    for _ in range(TEMPLATES):
-        if len(usable) < FEW:
-            break
-        taken, now = _alike(texts, block, usable)
-        if now and now[ROOT].kinds & STRANGE:
-            return now
-        if not now or 2 * TEMPLATES * np.count_nonzero(taken) < len(usable):
-            break  # too few for the price of looking
-        found = combined(found, now) if found else now
-        usable = usable[~taken]
-    rest = np.sort(np.concatenate([rest, usable]))
-    if len(rest):
-        now = slow_paths_of(texts.take(pa.array(rest)))
-        found = now if not found or now[ROOT].kinds & STRANGE else combined(found, now)
-    return found
-
-
-def _alike(texts: pa.Array, block: Block, rows: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.bool_], Paths]:
-    """Which of ``rows`` are like the first of them, and their paths; no paths where that one is no template."""
-    none = np.zeros(len(rows), np.bool_)
-    first = texts.slice(int(rows[0]), 1)
-    judged = _paths_of(first)
-    if judged[ROOT].kinds & STRANGE:
-        return none, judged
-    if not judged[ROOT].kinds & (MAP | LIST) or any(found.kinds & INCOMPLETE for found in judged.values()):
-        return none, {}
-    text = first[0].as_py()
-    template = Template(text.encode(), _DECODER.decode(text))
-    if not template.usable:
-        return none, {}
-    alike = block.count[rows] == template.quotes
-    found, taken = template.read(block, rows if alike.all() else rows[alike])
-    alike[alike] = taken
-    return alike, found
-
-
-def slow_paths_of(texts: pa.Array) -> Paths:
-    """The same of any documents, parsed."""
+    """The paths of documents. One strange document makes the root STRANGE and the rest unsaid."""
     found: Paths = {}
     for start in range(0, len(texts) or 1, AT_ONCE):
         now = _paths_of(texts.slice(start, AT_ONCE))
@@ -148,11 +85,11 @@ def _paths_of(texts: pa.Array) -> Paths:
         found = walk.of(documents, invalid)
         same = walk.colons == colons  # not where paths were too many to be walked, either
     except (Strange, Malformed, RecursionError, ValueError):
-        return _nothing()
-    return found if same else _nothing()
+        return nothing()
+    return found if same else nothing()
 
 
-def _nothing() -> Paths:
+def nothing() -> Paths:
     return {ROOT: PathStatistics(STRANGE | INCOMPLETE, 0, None)}
 
 
@@ -184,7 +121,7 @@ def _parsed(texts: list[str]) -> list[Any]:
     if not texts:
         return []
     word = new_id()
-    found = _DECODER.decode("[" + f',"{word}",'.join(texts) + "]")
+    found = DECODER.decode("[" + f',"{word}",'.join(texts) + "]")
     if len(found) != 2 * len(texts) - 1 or any(item != word for item in found[1::2]):
         raise Strange
     return found[::2]  # type: ignore[no-any-return]

@@ -28,11 +28,15 @@ from tamis.stats.path_rows import (
     PathStatistics,
     combined,
 )
-from tamis.stats.path_strings import plain, texts
+from tamis.stats.path_strings import lines_of_texts, plain, texts
 from tamis.stats.path_text import DEEPEST, MOST_PATHS
 
-LEAST, AT_ONCE = 1024, 2**21
+LEAST, AT_ONCE = 1024, 2**20
 """Values and bytes that are walked together: as many as stay in the cache (measured)."""
+MANY = 64
+"""Objects of one layout whose fields are worth to be read together."""
+_FIFTEEN = 10**15
+_POWERS = np.array([10.0**scale for scale in range(23)])
 
 
 def paths_of(column: pa.StructArray) -> dict[str, PathStatistics]:
@@ -88,8 +92,12 @@ class _Walk:
             self._walk(v.Nodes(nodes.data, at, nodes.shape[rows], nodes.names), (*steps, ELEMENT))
             return
         listed: dict[str, list[tuple[Any, Any]]] = {}
-        for key, rows, at in v.members(nodes):
-            listed.setdefault(key, []).append((rows, at))
+        for keys, rows, at in v.members(nodes):
+            if at.shape[1] >= MANY and len(self._found) + len(keys) < MOST_PATHS:
+                self._together(nodes, keys, rows, at, steps)
+                continue
+            for key, one in zip(keys, at, strict=True):
+                listed.setdefault(key, []).append((rows, one))
         for key, groups in listed.items():
             if len(self._found) >= MOST_PATHS:
                 here.kinds |= INCOMPLETE
@@ -99,7 +107,56 @@ class _Walk:
             if len(groups) > 1:  # texts lie in ascending places
                 order = np.argsort(at)
                 rows, at = rows[order], at[order]
-            self._walk(v.Nodes(nodes.data, at, nodes.shape if len(rows) == len(nodes) else nodes.shape[rows], nodes.names), (*steps, key))
+            self._walk(nodes.child(rows, at), (*steps, key))
+
+    def _together(self, nodes: v.Nodes, keys: list[str], rows: Any, at: Any, steps: Steps) -> None:
+        """The fields of objects of one layout, those of one kind at once; ``at`` has a line for each key."""
+        headers, kinds = v.headers(nodes.data, at)
+        alike = (kinds == kinds[:, :1]).all(axis=1)
+        told: dict[int, PathStatistics] = {}
+        for kind, read in ((v.LONG, _longs), (v.STRING, _short_strings), (v.DECIMAL, _easy_decimals)):
+            lines = np.flatnonzero(alike & (kinds[:, 0] == kind))
+            if len(lines):
+                told |= {
+                    line: one
+                    for line, one in zip(lines.tolist(), read(nodes.data, at[lines], headers[lines]), strict=True)
+                    if one is not None
+                }
+        for line, key in enumerate(keys):
+            if line in told:
+                self._found.setdefault(stored((*steps, key)), PathStatistics()).add(told[line])
+            else:
+                self._walk(nodes.child(rows, at[line]), (*steps, key))
+
+
+def _longs(data: Any, at: Any, headers: Any) -> list[PathStatistics | None]:
+    """Integers, a line for each path."""
+    values = v.longs_at(data, at, headers)
+    return [
+        PathStatistics(LONG, at.shape[1], 0, long=both)
+        for both in zip(values.min(axis=1).tolist(), values.max(axis=1).tolist(), strict=True)
+    ]
+
+
+def _short_strings(data: Any, at: Any, headers: Any) -> list[PathStatistics] | list[None]:
+    """Strings, a line for each path; None where they are not all plain."""
+    starts, lengths = v.places_at(data, at, headers)
+    ends = starts + lengths
+    return lines_of_texts(data, starts, ends) if plain(data, starts, ends) else [None] * len(at)
+
+
+def _easy_decimals(data: Any, at: Any, headers: Any) -> list[PathStatistics | None]:
+    """Decimals, a line for each path; None where not all are easy."""
+    values, easy = _quotients(*v.decimals_at(data, at, headers))
+    kinds, good = REAL | LO_EXACT | HI_EXACT, easy.all(axis=1).tolist()
+    both = zip(values.min(axis=1).tolist(), values.max(axis=1).tolist(), strict=True)
+    return [PathStatistics(kinds, at.shape[1], 0, real=ends) if fine else None for fine, ends in zip(good, both, strict=True)]
+
+
+def _quotients(unscaled: Any, scale: Any, small: Any) -> tuple[Any, Any]:
+    """Decimals as doubles, where that is easy: both numbers are doubles, and so the quotient is the double nearest to the decimal; of at most 15 digits, it is told by its shortest text."""
+    easy = small & (unscaled < _FIFTEEN) & (unscaled > -_FIFTEEN) & (scale < len(_POWERS))
+    return unscaled / _POWERS.take(scale, mode="clip"), easy
 
 
 def _leaf(nodes: v.Nodes, kind: int) -> PathStatistics:
@@ -132,12 +189,10 @@ def _reals(nodes: v.Nodes, kind: int) -> PathStatistics:
         if not np.isfinite(values).all():
             return PathStatistics(OTHER | REAL, len(nodes), 0)
         return PathStatistics(REAL | LO_EXACT | HI_EXACT, len(nodes), 0, real=(float(values.min()), float(values.max())))
-    unscaled, scale, small = v.small_decimals(nodes)
-    # Both numbers are doubles, and so the quotient is the double nearest to the decimal; of at most 15 digits, it is told by its shortest text.
-    easy = small & (np.abs(unscaled) < 10**15) & (scale <= 22)
+    values, easy = _quotients(*v.decimals_at(nodes.data, nodes.at, v.headers(nodes.data, nodes.at)[0]))
     parts = []
     if easy.any():
-        values = unscaled[easy] / np.power(10.0, scale[easy])
+        values = values[easy]
         parts.append(PathStatistics(REAL | LO_EXACT | HI_EXACT, len(values), 0, real=(float(values.min()), float(values.max()))))
     if not easy.all():
         numbers = v.decimals(nodes.take(~easy))

@@ -43,6 +43,8 @@ def kind_of(header: int) -> int:
 _KINDS = np.array([kind_of(header) for header in range(256)], dtype=np.int8)
 _UNUSED_BITS = np.array([{3: 56, 4: 48, 5: 32}.get(header >> 2, 0) for header in range(256)], dtype=np.int64)
 """Of the eight bytes behind an integer's header."""
+WIDE_DECIMAL = 10
+_UNUSED_OF_DECIMALS = np.array([32 if kind == WIDE_DECIMAL - 2 else 0 for kind in range(64)], dtype=np.int64)
 _WIDTHS = {LONG: {3: 1, 4: 2, 5: 4, 6: 8}, DECIMAL: {8: 4, 9: 8, 10: 16}}
 
 
@@ -68,6 +70,10 @@ class Nodes:
 
     def take(self, rows: Ints | Bools) -> Nodes:
         return Nodes(self.data, self.at[rows], self.shape[rows], self.names)
+
+    def child(self, rows: Ints, at: Ints) -> Nodes:
+        """What lies at ``at`` below the values of ``rows``, which ascend."""
+        return Nodes(self.data, at, self.shape if len(rows) == len(self) else self.shape[rows], self.names)
 
     def moved(self, at: Ints) -> Nodes:
         return Nodes(self.data, at, self.shape, self.names)
@@ -194,7 +200,7 @@ class Layout:
     first: Ints
 
     def children(self, field: Ints | int) -> Ints:
-        """The positions of one field's values, in each object."""
+        """The positions of one field's values, in each object; of several fields (a column of them) a line for each."""
         return self.first + little(self.data, self.offsets + np.asarray(field) * self.offset_size, self.offset_size)
 
 
@@ -216,17 +222,16 @@ def _objects(found: Nodes, rows: Ints) -> Iterator[tuple[Ints, Layout]]:
             yield group, Layout(found.data, ids, offsets, offset_size, offsets + (fields + 1) * offset_size)
 
 
-def members(found: Nodes) -> Iterator[tuple[str, Ints, Ints]]:
-    """Of all objects: (key, rows, positions of its values), each key once per group of objects that are alike."""
+def members(found: Nodes) -> Iterator[tuple[list[str], Ints, Ints]]:
+    """Of all objects: (keys, rows, positions of their values, a line for each key), each key once per group of objects that are alike."""
     for rows, layout in _objects(found, np.arange(len(found))):
         shapes = found.shape[rows]
         if not layout.ids.shape[1]:
             continue
         if (shapes == shapes[0]).all() and (layout.ids == layout.ids[0]).all():
-            names = found.names[shapes[0]]
-            for field, identifier in enumerate(layout.ids[0].tolist()):
-                if identifier < len(names):
-                    yield names[identifier], rows, layout.children(field)
+            names, ids = found.names[shapes[0]], layout.ids[0]
+            fields = np.flatnonzero(ids < len(names))
+            yield [names[i] for i in ids[fields].tolist()], rows, layout.children(fields[:, None])
             continue
         wide = int(layout.ids.max()) + 1
         keyed = shapes[:, None] * wide + layout.ids
@@ -235,7 +240,7 @@ def members(found: Nodes) -> Iterator[tuple[str, Ints, Ints]]:
             names, identifier = found.names[key // wide], key % wide
             if identifier < len(names):
                 hit = np.nonzero(keyed == key)
-                yield names[identifier], rows[hit[0]], children[hit]
+                yield [names[identifier]], rows[hit[0]], children[hit][None]
 
 
 def elements(found: Nodes) -> tuple[Ints, Ints]:
@@ -261,10 +266,34 @@ def _arrays(found: Nodes, rows: Ints) -> Iterator[tuple[Ints, Ints, Ints, int, I
         yield some, count, start, size, start + (count + 1) * size
 
 
+def headers(data: Bytes, at: Ints) -> tuple[Bytes, np.ndarray[Any, np.dtype[np.int8]]]:
+    """The first bytes of values, and their kinds."""
+    found = _bytes(data, at)
+    return found, _KINDS.take(found)
+
+
 def longs(found: Nodes) -> Ints:
     """The values of integers."""
-    unused = _UNUSED_BITS.take(_bytes(found.data, found.at))
-    return (_words(found.data, found.at + 1) << unused) >> unused
+    return longs_at(found.data, found.at, _bytes(found.data, found.at))
+
+
+def longs_at(data: Bytes, at: Ints, header: Bytes) -> Ints:
+    """The values of integers with these headers."""
+    unused = _UNUSED_BITS.take(header)
+    values = _words(data, at + 1)
+    values <<= unused
+    values >>= unused
+    return values
+
+
+def decimals_at(data: Bytes, at: Ints, header: Bytes) -> tuple[Ints, Ints, Bools]:
+    """Decimals with these headers as (unscaled, scale), and which have at most 8 bytes; the others are nonsense."""
+    kind = header >> 2
+    unused = _UNUSED_OF_DECIMALS.take(kind)
+    values = _words(data, at + 2)
+    values <<= unused
+    values >>= unused
+    return values, _bytes(data, at + 1).astype(np.int64), kind != WIDE_DECIMAL
 
 
 def fixed(found: Nodes, dtype: str) -> Any:
@@ -288,18 +317,6 @@ def decimals(found: Nodes) -> list[decimal.Decimal]:
 _WIDE = decimal.Context(prec=60)
 
 
-def small_decimals(found: Nodes) -> tuple[Ints, Ints, Bools]:
-    """Decimals of at most 8 bytes as (unscaled, scale), and which are."""
-    header = _bytes(found.data, found.at) >> 2
-    scale = _bytes(found.data, found.at + 1).astype(np.int64)
-    out = np.zeros(len(found), np.int64)
-    for kind, width in ((8, 4), (9, 8)):
-        here = header == kind
-        if here.any():
-            out[here] = signed(found.data, found.at[here] + 2, width)
-    return out, scale, header != 10
-
-
 def texts(found: Nodes) -> pa.Array:
     """The values of strings (or, of kind BINARY, bytes as text unchecked)."""
     starts, lengths = places(found)
@@ -308,13 +325,17 @@ def texts(found: Nodes) -> pa.Array:
 
 def places(found: Nodes) -> tuple[Ints, Ints]:
     """Where strings begin, and how many bytes they have."""
-    header = _bytes(found.data, found.at)
+    return places_at(found.data, found.at, _bytes(found.data, found.at))
+
+
+def places_at(data: Bytes, at: Ints, header: Bytes) -> tuple[Ints, Ints]:
+    """The same of strings with these headers."""
     short = (header & 3) == 1
-    lengths = np.where(short, header >> 2, 0).astype(np.int64)
-    starts = found.at + 1
+    lengths = (header >> 2).astype(np.int64)
+    starts = at + 1
     if not short.all():
         rest = ~short
-        lengths[rest] = little(found.data, starts[rest], 4)
+        lengths[rest] = little(data, starts[rest], 4)
         starts = np.where(short, starts, starts + 4)
     return starts, lengths
 
