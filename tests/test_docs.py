@@ -11,6 +11,8 @@ import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -48,13 +50,16 @@ def command(line: str) -> str:
 
 
 RUNNABLE = [page for page in PAGES if FENCE.search(page.read_text())]
+SHARED = [page for page in RUNNABLE if "SparkSession" in program(page) and "checkpoint" not in program(page)]
+"""Pages that share this process's JVM. A stream's checkpoint follows the folder in which the JVM was started."""
 
 
+@pytest.mark.spark
 @pytest.mark.slow
-@pytest.mark.parametrize("page", [page for page in RUNNABLE if "SparkSession" not in program(page)], ids=lambda p: str(p.relative_to(ROOT)))
+@pytest.mark.parametrize("page", [page for page in RUNNABLE if page not in SHARED], ids=lambda p: str(p.relative_to(ROOT)))
 def test_examples_run(page: Path, tmp_path: Path) -> None:
     code = program(page)
-    if "ingest" in code and (problem := java_problem()):
+    if ("spark" in code or "ingest" in code) and (problem := java_problem()):
         (pytest.fail if IN_CI else pytest.skip)(problem)
     script = tmp_path / "page.py"
     script.write_text(code)
@@ -64,13 +69,27 @@ def test_examples_run(page: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", [page for page in RUNNABLE if "SparkSession" in program(page)], ids=lambda p: str(p.relative_to(ROOT)))
+@pytest.mark.parametrize("page", SHARED, ids=lambda p: str(p.relative_to(ROOT)))
 def test_examples_of_spark_run(page: Path, spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In this process and its JVM, in a session of their own: what they ask of the builder (threads, no UI) the one here has. A catalog's name stands for one folder."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(type(spark.builder), "getOrCreate", lambda _: spark.newSession())
     code = re.sub(r"\blake\b", f"lake_{page.stem.lower().replace('-', '_')}", program(page))
-    exec(compile(code, page.name, "exec"), {"__name__": "__main__"})
+    with folder_of_java(spark, tmp_path):
+        exec(compile(code, page.name, "exec"), {"__name__": "__main__"})
+
+
+@contextmanager
+def folder_of_java(spark: Any, folder: Path) -> Iterator[None]:
+    """Where the JVM, whose working folder cannot be changed, finds relative paths."""
+    java = spark.sparkContext._jvm.org.apache.hadoop.fs
+    files = java.FileSystem.getLocal(spark.sparkContext._jsc.hadoopConfiguration())
+    home = files.getWorkingDirectory()
+    files.setWorkingDirectory(java.Path(folder.as_uri()))
+    try:
+        yield
+    finally:
+        files.setWorkingDirectory(home)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))

@@ -40,6 +40,12 @@ def tracked() -> list[Path]:
     return [ROOT / name for name in listed.stdout.split("\0") if name and (ROOT / name).is_file()]
 
 
+def test_no_folder_came_by_accident() -> None:
+    """What a program wrote into the folder that it was started in."""
+    there = {path.relative_to(ROOT).parts[0] for path in tracked() if path.parent != ROOT}
+    assert there <= {".ci", ".github", "bench", "docs", "requirements", "src", "tests"}, sorted(there)
+
+
 def test_modules_fit() -> None:
     long = {short(p) for p in MODULES if len(p.read_text().splitlines()) > MODULE_LINES}
     assert long == LONG_MODULES
