@@ -63,7 +63,7 @@ def member(a: Spec, listed: Datum) -> Truth:
         numbers = values.to_numpy(zero_copy_only=False)
         nan_listed = bool(np.isnan(numbers).any())
         values = pa.array(numbers[~np.isnan(numbers)], values.type)
-    hit, surely = _search(a, values.unique().sort())
+    hit, surely = _search(a, ordered(values))
     true = (a.value & hit) | (a.nan & nan_listed)
     missed = (a.value & ~surely) | (a.nan & (not nan_listed))
     has_null = listed.null_count > 0
@@ -71,15 +71,24 @@ def member(a: Spec, listed: Datum) -> Truth:
     return Truth(true, nothing if has_null else missed, a.null | (missed if has_null else nothing), a.fail)
 
 
-def _search(a: Spec, ordered: Datum) -> tuple[Mask, Mask]:
+def ordered(values: Datum) -> Datum:
+    """Each value once, in order. Many that are so already, as the keys of a join, are not sorted for every level of every scan."""
+    if storage(values.type) is not None:
+        numbers = raw(values)
+        if (numbers[1:] > numbers[:-1]).all():
+            return values
+    return values.unique().sort()
+
+
+def _search(a: Spec, among: Datum) -> tuple[Mask, Mask]:
     """Where a listed value lies within the bounds, and where all values within the bounds are listed."""
-    count = len(ordered)
+    count = len(among)
     if count == 0:
         return np.zeros((), bool), np.zeros((), bool)
-    first, last = _rank(ordered, a.lo, "left", 0), _rank(ordered, a.hi, "right", count)
+    first, last = _rank(among, a.lo, "left", 0), _rank(among, a.hi, "right", count)
     hit = np.asarray(first < last)
     surely = known(compare("eq", a.lo, a.hi)) & hit
-    if hit.any() and storage(ordered.type) is not None and pa.types.is_integer(ordered.type):
+    if hit.any() and storage(among.type) is not None and pa.types.is_integer(among.type):
         surely = surely | (hit & known(compare("le", a.lo, a.hi)) & (_steps(raw(a.lo), raw(a.hi)) < (last - first).astype(np.uint64)))
     return hit, surely
 

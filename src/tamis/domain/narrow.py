@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pyarrow.compute as pc
-
+from tamis.domain.comparison import ordered
 from tamis.domain.interpret import Interpreter
 from tamis.domain.spec import NO, Spec, meet, no_bound, spec_of
 from tamis.expr.tree import Call, Column, Expr, Literals
@@ -51,8 +50,8 @@ def _listed(run: Interpreter, column: Column, array: Datum) -> None:
     values = array.drop_null()
     if len(values) == 0 or column.type in (FLOAT, DOUBLE, BOOLEAN):
         return
-    ordered = values.take(pc.array_sort_indices(values))
-    _keep(run, column, replace(run.column(column), lo=ordered[0], hi=ordered[-1], null=NO))
+    among = ordered(values)
+    _keep(run, column, replace(run.column(column), lo=among[0], hi=among[-1], null=NO))
 
 
 def _keep(run: Interpreter, column: Column, spec: Spec) -> None:

@@ -153,6 +153,10 @@ class Bridge:
                 self._helpers[name] = found.getConstructor(self._gateway.new_array(self.jvm.Class, 0)).newInstance(None)
             return self._helpers[name]
 
+    def plan_with(self, helper: str, *args: Any) -> None:
+        """Sees to it that the active session plans by the strategy of ``helper``, made once for this JVM."""
+        self._tools.planWith(self.once("strategy", helper, lambda: self.helper(helper).strategy(*args)))
+
     def identifier(self, java_identifier: Any) -> tuple[str, ...]:
         """The parts of the namespace, and the name, of a catalog identifier."""
         return tuple(self._tools.identifier(java_identifier)[1:].split("\0"))

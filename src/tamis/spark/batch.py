@@ -22,7 +22,7 @@ from tamis.spark import native
 from tamis.spark.adapter import Bridge
 from tamis.spark.catalyst import Translation
 from tamis.spark.estimate import read_share, share
-from tamis.spark.joins import INTERFACE, Handover, Narrowed, execution, few, key_columns, key_conjuncts
+from tamis.spark.joins import INTERFACE, Handover, Narrowed, execution, few, key_columns, key_conjuncts, worth
 from tamis.spark.metrics import Ledger, Opening, Planned, ledger, scan_id
 from tamis.spark.pushed import NOTHING, Pushed, foremost, pays
 from tamis.spark.tasks import Cut, Sizes, local_url, pack, pack_files
@@ -56,11 +56,13 @@ class Scan:
     java_constant: ClassVar = {
         "readSchema": "",
         "columnarSupportMode": "",
+        "description": "",
         "estimateStatistics": "",
         "filterAttributes": "",
         "toBatch": "filter",
     }
-    """A batch is its scan's but for the one that Spark asks for when it has handed over keys."""
+    """A batch is its scan's but for the one that Spark asks for when it has handed over keys. Each state of a plan is written down for listeners, some sixty times a query: what a
+    scan is called stays what EXPLAIN has said of it."""
 
     def __init__(
         self,
@@ -291,6 +293,11 @@ class Scan:
         if (column, keys) not in self._twins:
             self._twins[column, keys] = self._twin(column, keys)
         return self._twins[column, keys]
+
+    def worth(self, column: str, keys: Scan, theirs: str) -> bool:
+        """Whether all the values that ``keys`` has in its column ``theirs`` are likely to leave out anything here."""
+        mine, other = self.source.schema.find(column)[0], keys.source.schema.find(theirs)[0]
+        return worth(self.plan, self.source.snapshot, mine, int(keys.plan.parts.live_rows.sum()), keys.source.snapshot, other)
 
     def _twin(self, column: str, keys: int) -> Any:
         f = self.source.schema.find(column)[0]

@@ -42,6 +42,7 @@ class Catalog(Namespaces, Procedures):
         "stageReplace": (2,),
         "stageCreateOrReplace": (2,),
     }
+    java_constant: ClassVar = {"name": ""}
 
     def __init__(self, bridge: Bridge, name: str, warehouse: Warehouse, application: str) -> None:
         self.bridge = bridge

@@ -11,19 +11,23 @@ import weakref
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.expr import Call, Expr, Literals
+from tamis.errors import TamisError
+from tamis.expr import Call, Expr, Literals, bound, call
 from tamis.scan import Plan
 from tamis.spark.adapter import Bridge
 from tamis.spark.catalyst import known, translate
+from tamis.spark.literals import Strange, array, data_type, same_values
 from tamis.spark.tasks import Cut
 from tamis.spark.worker import Task
 from tamis.state import Snapshot
 from tamis.stats import TableEvidence
 from tamis.types import BINARY_COLLATION, DATE, INTEGRAL, TIMESTAMP, TIMESTAMP_NTZ, DataType, Decimal, Field, Schema, String
 
+_FUNCTION = ("java.util.function.BiFunction",)
 INTERFACE = "org.apache.spark.sql.connector.read.SupportsRuntimeV2Filtering"
 MOST_KEYS = 1_000_000
 """Keys up to which they are asked about; a broadcast of more is a table, not a set of keys."""
@@ -50,11 +54,31 @@ def key_conjuncts(owner: Bridge, predicates: Any, schema: Schema) -> tuple[Expr,
     from py4j.protocol import Py4JError
 
     try:
+        numbers, others = _numbers(owner.helper("JoinKeys").numbers(predicates, MOST_KEYS), schema)
+        if not others:
+            return numbers
         said = owner.helper("JoinKeys").expressions(predicates, MOST_KEYS)
         found = translate(owner.helper("TreeText").render(said, known()), schema).conjuncts
     except Py4JError:  # values of a kind that Java itself cannot show: keys are advice
         return ()
-    return tuple(c for c in found if isinstance(c, Call) and c.function == "in" and isinstance(c.args[1], Literals))
+    return (*numbers, *(c for c in found if isinstance(c, Call) and c.function == "in" and isinstance(c.args[1], Literals)))
+
+
+def _numbers(packed: bytes, schema: Schema) -> tuple[tuple[Expr, ...], bool]:
+    """What ``JoinKeys.numbers`` has packed, each key once and in order, which is how they are looked for; and whether there are other predicates."""
+    at = 4 + int.from_bytes(packed[:4], "little")
+    others, *words = packed[4:at].decode().split("\0")
+    out = []
+    for name, kind, count in zip(words[::3], words[1::3], words[2::3], strict=True):
+        values = np.frombuffer(packed, "<i8", int(count), at)
+        at += values.nbytes
+        try:
+            column = schema.find(name)[0]
+            if same_values(column.type, data_type(kind)):
+                out.append(call("in", bound(schema, (column.id,)), Literals(column.type, array(column.type, np.unique(values)))))
+        except (TamisError, Strange):  # no column of the table, or a type that there is not here
+            continue
+    return tuple(out), others != "0"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +97,18 @@ class Narrowed:
         return [replace(task, scan=self.name, keys=keys) for task in self.cut.tasks()]
 
 
+class Worth:
+    """Answers ``JoinPlanning``: whether all the values of one scan's column, as keys, can leave out anything of another; a Java ``BiFunction``."""
+
+    def __init__(self, owner: Bridge) -> None:
+        self._owner = owner
+
+    def apply(self, key: str, asked: str) -> str:
+        column, other, theirs = asked.split("\0")
+        scan, keys = self._owner.target_of_key(key), self._owner.target_of_key(other)
+        return str(scan is None or keys is None or scan.worth(column, keys, theirs)).lower()
+
+
 class Twins:
     """Answers ``JoinPlanning``: the twin of a scan that Spark's own reader would read, for where few keys come; a Java ``BiFunction``."""
 
@@ -85,8 +121,8 @@ class Twins:
         return None if scan is None else scan.twin(column, int(rows))
 
 
-_twins: weakref.WeakKeyDictionary[Bridge, Any] = weakref.WeakKeyDictionary()
-"""The Java object that answers for each JVM; None where Spark has other planning classes than those that ``JoinPlanning`` names."""
+_asked: weakref.WeakKeyDictionary[Bridge, tuple[Any, Any] | None] = weakref.WeakKeyDictionary()
+"""The Java objects that answer for each JVM; None where Spark has other planning classes than those that ``JoinPlanning`` names."""
 
 
 def plan_with_keys(owner: Bridge) -> None:
@@ -94,12 +130,14 @@ def plan_with_keys(owner: Bridge) -> None:
     from py4j.protocol import Py4JError
 
     try:
-        if owner not in _twins:
-            _twins[owner] = owner.implement(("java.util.function.BiFunction",), Twins(owner))
-        if _twins[owner] is not None:
-            owner.helper("JoinPlanning").enable(_twins[owner])
+        if owner not in _asked:
+            _asked[owner] = owner.implement(_FUNCTION, Worth(owner)), owner.implement(_FUNCTION, Twins(owner))
+        answers = _asked[owner]
+        if answers is not None:
+            owner.helper("JoinPlanning").enable(answers[0])
+            owner.plan_with("JoinPlanning", answers[1])
     except Py4JError:
-        _twins[owner] = None
+        _asked[owner] = None
 
 
 MOST_SHARE = 0.02
@@ -109,18 +147,31 @@ MOST_SHARE = 0.02
 def few(plan: Plan, snapshot: Snapshot, column: Field, keys: int) -> bool:
     """Whether so many keys leave most of the rows out, as far as the bounds of the column tell."""
     rows = int(plan.parts.live_rows.sum())
-    return keys <= MOST_SHARE * min(rows, _values(snapshot, column, rows))
+    ends = _ends(snapshot, column)
+    return keys <= MOST_SHARE * min(rows, rows // 10 if ends is None else ends[1] - ends[0] + 1)
 
 
-def _values(snapshot: Snapshot, column: Field, rows: int) -> int:
-    """How many values the column can have at most between its bounds; of what has no such number, a tenth of the rows is taken."""
+MOST_COVERED = 0.9
+"""Of the range of a column's values that many keys may cover and still leave a part out."""
+
+
+def worth(plan: Plan, snapshot: Snapshot, column: Field, keys: int, other: Snapshot, theirs: Field) -> bool:
+    """Whether all the values of the column ``theirs`` of ``other``, at most ``keys``, are likely to leave anything out as keys: the few, and those of another range."""
+    mine, given = _ends(snapshot, column), _ends(other, theirs)
+    if mine is None or given is None or few(plan, snapshot, column, keys):
+        return True
+    return min(mine[1], given[1]) - max(mine[0], given[0]) + 1 <= MOST_COVERED * (mine[1] - mine[0] + 1)
+
+
+def _ends(snapshot: Snapshot, column: Field) -> tuple[int, int] | None:
+    """The bounds of a column that has as many values as lie between them, at most; None of any other."""
     table = snapshot.segment_evidence(frozenset({column.id}))
     found = TableEvidence(table, {schema.schema_id: schema for schema in snapshot.head.schemas}).column((column.id,))
     if found is None or column.type not in {*INTEGRAL, DATE} or not len(table):
-        return rows // 10
+        return None
     number = pa.int32() if column.type == DATE else found.lo.type
     lo, hi = pc.min(found.lo.cast(number)).as_py(), pc.max(found.hi.cast(number)).as_py()
-    return rows // 10 if lo is None or hi is None else int(hi - lo + 1)
+    return None if lo is None or hi is None else (int(lo), int(hi))
 
 
 class Handover:

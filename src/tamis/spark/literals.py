@@ -101,8 +101,8 @@ def literals(kind: t.DataType, values: list[Any]) -> Expr:
     return Literals(kind, array(kind, plain))
 
 
-def array(kind: t.DataType, plain: list[Any]) -> pa.Array:
-    """An Arrow array of ``kind`` from plain values as ``Literal`` holds them (microseconds, days …)."""
+def array(kind: t.DataType, plain: Any) -> pa.Array:
+    """An Arrow array of ``kind`` from plain values (a list, or NumPy's) as ``Literal`` holds them (microseconds, days …)."""
     arrow = to_arrow_type(kind)
     if pa.types.is_temporal(arrow):
         return pa.array(plain, pa.int32() if kind == t.DATE else pa.int64()).cast(arrow)

@@ -56,7 +56,7 @@ class MetadataColumn:
 
 def operation_builder(table: SparkTable, info: Any) -> Any:
     """A Java ``RowLevelOperationBuilder`` for one statement."""
-    table.bridge.helper("RowLevel").enable()
+    table.bridge.plan_with("RowLevel")
     return table.bridge.implement([_WRITE + "RowLevelOperationBuilder"], OperationBuilder(table, info.command()))
 
 

@@ -48,7 +48,7 @@ class StreamWriter:
 
 def streaming_write(table: SparkTable) -> Any:
     """A Java ``StreamingWrite`` into ``table``, for the session of the query that asks."""
-    table.bridge.helper("StreamInsert").enable()
+    table.bridge.plan_with("StreamInsert")
     return table.bridge.implement([_STREAMING, "org.apache.spark.sql.execution.streaming.Sink"], StreamSink(table.store))
 
 

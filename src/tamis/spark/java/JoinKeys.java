@@ -1,6 +1,10 @@
 package tamis;
 
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
@@ -19,29 +23,62 @@ import scala.jdk.javaapi.CollectionConverters;
 
 /** What a join's small side tells the scan of the other one while the query runs. */
 public final class JoinKeys {
+    private static final Set NUMBERS = new HashSet(Arrays.asList(new String[] {"byte", "short", "integer", "long", "date", "timestamp", "timestamp_ntz"}));
+
     /**
-     * Run-time predicates ("column IN (values)") as Catalyst expressions, NULLs left out: what compares with them is never true. Anything else is left
-     * out, and so is a predicate of more than "most" values.
+     * Run-time predicates ("column IN (values)") on what Catalyst holds as whole numbers, NULLs left out: what compares with them is never true. How many other predicates there are, then
+     * column, type and number of values of each, a NUL between them, their bytes counted by an int before them; then the values as longs. Little-endian. A predicate of more than "most"
+     * values, or of anything but values of one type, counts among neither.
      */
+    public byte[] numbers(Predicate[] predicates, int most) {
+        StringBuilder said = new StringBuilder();
+        int others = 0;
+        int count = 0;
+        for (int i = 0; i < predicates.length; i++) if (type(predicates[i], most) != null) count += predicates[i].children().length;
+        ByteBuffer values = ByteBuffer.allocate(8 * count).order(ByteOrder.LITTLE_ENDIAN);
+        for (int i = 0; i < predicates.length; i++) {
+            DataType type = type(predicates[i], most);
+            if (type == null) continue;
+            if (!NUMBERS.contains(type.typeName())) {
+                others++;
+                continue;
+            }
+            Expression[] inside = predicates[i].children();
+            int before = values.position();
+            for (int v = 1; v < inside.length; v++) {
+                Number value = (Number) ((LiteralValue) inside[v]).value();
+                if (value != null) values.putLong(value.longValue());
+            }
+            said.append('\u0000').append(((NamedReference) inside[0]).fieldNames()[0]).append('\u0000').append(type.typeName());
+            said.append('\u0000').append((values.position() - before) / 8);
+        }
+        byte[] header = (others + said.toString()).getBytes(StandardCharsets.UTF_8);
+        values.flip();
+        return ByteBuffer.allocate(4 + header.length + values.limit()).order(ByteOrder.LITTLE_ENDIAN).putInt(header.length).put(header).put(values).array();
+    }
+
+    /** The others as Catalyst expressions, NULLs left out. */
     public Seq expressions(Predicate[] predicates, int most) {
         List out = new ArrayList();
         for (int i = 0; i < predicates.length; i++) {
+            DataType type = type(predicates[i], most);
+            if (type == null || NUMBERS.contains(type.typeName())) continue;
             Expression[] inside = predicates[i].children();
-            if (!predicates[i].name().equals("IN") || inside.length == 0 || inside.length > most + 1 || !(inside[0] instanceof NamedReference)) continue;
-            String[] path = ((NamedReference) inside[0]).fieldNames();
             Set values = new HashSet();
-            DataType type = null;
-            boolean plain = path.length == 1;
-            for (int v = 1; v < inside.length && plain; v++) {
-                plain = inside[v] instanceof LiteralValue && (type == null || type.equals(((LiteralValue) inside[v]).dataType()));
-                if (!plain) continue;
-                type = ((LiteralValue) inside[v]).dataType();
-                if (((LiteralValue) inside[v]).value() != null) values.add(((LiteralValue) inside[v]).value());
-            }
-            if (!plain) continue;
-            out.add(new InSet(column(path[0], type == null ? org.apache.spark.sql.types.NullType$.MODULE$ : type), CollectionConverters.asScala(values).toSet()));
+            for (int v = 1; v < inside.length; v++) if (((LiteralValue) inside[v]).value() != null) values.add(((LiteralValue) inside[v]).value());
+            out.add(new InSet(column(((NamedReference) inside[0]).fieldNames()[0], type), CollectionConverters.asScala(values).toSet()));
         }
         return CollectionConverters.asScala(out).toSeq();
+    }
+
+    /** The type of the values among which a column of the table must be; null for any other predicate, and where there are none, or too many. */
+    private static DataType type(Predicate predicate, int most) {
+        Expression[] inside = predicate.children();
+        if (!predicate.name().equals("IN") || inside.length < 2 || inside.length > most + 1 || !(inside[0] instanceof NamedReference)) return null;
+        if (((NamedReference) inside[0]).fieldNames().length != 1 || !(inside[1] instanceof LiteralValue)) return null;
+        DataType type = ((LiteralValue) inside[1]).dataType();
+        for (int v = 2; v < inside.length; v++) if (!(inside[v] instanceof LiteralValue) || !type.equals(((LiteralValue) inside[v]).dataType())) return null;
+        return type;
     }
 
     /** References to columns; their names with NUL characters between. */

@@ -7,10 +7,12 @@ import java.util.List;
 import java.util.Map;
 import java.util.function.BiFunction;
 import org.apache.spark.sql.catalyst.expressions.Alias;
+import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.DynamicPruningSubquery;
 import org.apache.spark.sql.catalyst.expressions.ExprId;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.IsNotNull;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression$;
 import org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys$;
@@ -39,35 +41,46 @@ import scala.jdk.javaapi.CollectionConverters;
 public final class JoinPlanning {
     private static final PartitionPruning$ SPARK = PartitionPruning$.MODULE$;
 
-    /** Sees to it that the active session plans so; "twins" gives, for the key of a scan and "rows column", the scan to read by where that many keys come, or null. */
-    public void enable(BiFunction twins) {
+    /**
+     * Sees to it that the active session asks for keys so. "worth" says ("true"), for the key of a scan and "column NUL other scan NUL other column", whether all the values that the other
+     * scan has there can leave something out.
+     */
+    public void enable(BiFunction worth) {
         SparkSession session = (SparkSession) SparkSession.active();
         Seq rules = session.experimental().extraOptimizations();
         for (int i = 0; i < rules.size(); i++) if (rules.apply(i) instanceof MoreKeys) return;
         List all = new ArrayList(CollectionConverters.asJava(rules));
-        all.add(new MoreKeys());
+        all.add(new MoreKeys(worth));
         session.experimental().extraOptimizations_$eq(seq(all));
-        List planners = new ArrayList(CollectionConverters.asJava(session.experimental().extraStrategies()));
-        planners.add(new Lazily(twins));
-        session.experimental().extraStrategies_$eq(seq(planners));
     }
+
+    /** "twins" gives, for the key of a scan and "rows column", the scan to read by where that many keys come, or null. */
+    public SparkStrategy strategy(BiFunction twins) { return new Lazily(twins); }
 
     /**
      * Asks for the keys of a side that is broadcast anyway, where Spark's own rule asks only for sides with a selective predicate. Such keys cost nothing: they are taken
      * from the broadcast, and if there is none in the end, they are not asked for. They go no deeper than through what treats each row by itself.
      */
     public static final class MoreKeys extends Rule {
+        private final BiFunction worth;
+
+        MoreKeys(BiFunction worth) { this.worth = worth; }
+
         public TreeNode apply(TreeNode plan) {
             SQLConf conf = conf();
             boolean off = !conf.dynamicPartitionPruningEnabled() || !conf.exchangeReuseEnabled();
-            return off || (plan instanceof Subquery && ((Subquery) plan).correlated()) ? plan : plan.transformUp(new EachJoin(conf));
+            return off || (plan instanceof Subquery && ((Subquery) plan).correlated()) ? plan : plan.transformUp(new EachJoin(conf, worth));
         }
     }
 
     private static final class EachJoin extends scala.runtime.AbstractPartialFunction {
         private final SQLConf conf;
+        private final BiFunction worth;
 
-        EachJoin(SQLConf conf) { this.conf = conf; }
+        EachJoin(SQLConf conf, BiFunction worth) {
+            this.conf = conf;
+            this.worth = worth;
+        }
 
         public boolean isDefinedAt(Object node) { return node instanceof Join; }
 
@@ -107,8 +120,11 @@ public final class JoinPlanning {
         /** The plan with the keys asked for right above our scan that gives the attribute; null where there is none, or it cannot be, or it has been. */
         private LogicalPlan below(LogicalPlan plan, Attribute key, LogicalPlan other, Seq keys, int at) {
             if (plan instanceof DataSourceV2ScanRelation) {
-                boolean ours = Handler.keyOf(((DataSourceV2ScanRelation) plan).scan()) != null;
-                return ours && SPARK.getFilterableTableScan(key, plan).isDefined() ? new Filter(asking(key, other, keys, at), plan) : null;
+                String ours = Handler.keyOf(((DataSourceV2ScanRelation) plan).scan());
+                if (ours == null || !SPARK.getFilterableTableScan(key, plan).isDefined()) return null;
+                String whole = keys.apply(at) instanceof Attribute ? whole(other, (Attribute) keys.apply(at)) : null;
+                if (whole != null && !"true".equals(worth.apply(ours, key.name() + '\u0000' + whole))) return null;
+                return new Filter(asking(key, other, keys, at), plan);
             }
             if (plan instanceof Filter) {
                 Filter filter = (Filter) plan;
@@ -132,6 +148,23 @@ public final class JoinPlanning {
                 }
             }
             return null;
+        }
+
+        /** Where a side gives all that one of our scans has in a column: the scan's key, a NUL, the column's name. Null for any other side. */
+        private static String whole(LogicalPlan side, Attribute key) {
+            if (side instanceof DataSourceV2ScanRelation) {
+                String ours = Handler.keyOf(((DataSourceV2ScanRelation) side).scan());
+                return ours == null ? null : ours + '\u0000' + key.name();
+            }
+            if (side instanceof Filter && present(((Filter) side).condition())) return whole((LogicalPlan) side.children().apply(0), key);
+            Attribute inside = side instanceof Project ? inside((Project) side, key) : null;
+            return inside == null ? null : whole((LogicalPlan) side.children().apply(0), inside);
+        }
+
+        /** Whether a condition only asks that columns be there. */
+        private static boolean present(Expression condition) {
+            if (condition instanceof IsNotNull) return true;
+            return condition instanceof And && present(((And) condition).left()) && present(((And) condition).right());
         }
 
         private static LogicalPlan above(LogicalPlan plan, LogicalPlan child) {
@@ -193,9 +226,8 @@ public final class JoinPlanning {
      */
     public static final class Lazily extends SparkStrategy {
         private final BiFunction twins;
-        private final Map known = new LinkedHashMap() {
-            protected boolean removeEldestEntry(Map.Entry eldest) { return size() > 1000; }
-        };
+        private final Map known = new Latest(1000);
+        private final Map none = new Latest(1000);
 
         Lazily(BiFunction twins) { this.twins = twins; }
 
@@ -244,10 +276,18 @@ public final class JoinPlanning {
                 DynamicPruningSubquery asked = (DynamicPruningSubquery) filters.apply(i);
                 Object rows = known.get(asked.exprId());
                 if (rows == null || !(asked.pruningKey() instanceof Attribute)) continue;
-                Object scan = twins.apply(key, rows + " " + ((Attribute) asked.pruningKey()).name());
+                Object scan = twin(key, rows + " " + ((Attribute) asked.pruningKey()).name());
                 if (scan instanceof Scan) return replaced(plan, (Scan) scan);
             }
             return null;
+        }
+
+        /** Adaptive execution plans again and again; that there is none stays so. */
+        private Object twin(String key, String asked) {
+            if (none.containsKey(key + " " + asked)) return null;
+            Object found = twins.apply(key, asked);
+            if (found == null) none.put(key + " " + asked, null);
+            return found;
         }
 
         private static LogicalPlan replaced(LogicalPlan plan, Scan scan) {
@@ -260,6 +300,14 @@ public final class JoinPlanning {
             for (int i = 0; i < args.length; i++) args[i] = plan.productElement(i) instanceof Scan ? scan : plan.productElement(i);
             return (LogicalPlan) plan.makeCopy(args);
         }
+    }
+
+    private static final class Latest extends LinkedHashMap {
+        private final int most;
+
+        Latest(int most) { this.most = most; }
+
+        protected boolean removeEldestEntry(Map.Entry eldest) { return size() > most; }
     }
 
     private static void questions(Expression condition, List out) {

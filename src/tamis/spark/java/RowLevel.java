@@ -55,15 +55,7 @@ public final class RowLevel {
         }
     }
 
-    /** Sees to it that the active session plans row changes so. */
-    public void enable() {
-        SparkSession session = (SparkSession) SparkSession.active();
-        Seq known = session.experimental().extraStrategies();
-        for (int i = 0; i < known.size(); i++) if (known.apply(i) instanceof Strategy) return;
-        List all = new ArrayList(CollectionConverters.asJava(known));
-        all.add(new Strategy());
-        session.experimental().extraStrategies_$eq(CollectionConverters.asScala(all).toSeq());
-    }
+    public SparkStrategy strategy() { return new Strategy(); }
 
     /**
      * Of the join that decides which rows of the scan behind this key match, what must be equal: expressions over the scan, and a DataFrame of the other side's.

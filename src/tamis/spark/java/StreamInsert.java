@@ -68,13 +68,5 @@ public final class StreamInsert {
         private static Seq list(List items) { return CollectionConverters.asScala(items).toSeq(); }
     }
 
-    /** Sees to it that the active session, which is the stream's own, plans micro-batches so. */
-    public void enable() {
-        SparkSession session = (SparkSession) SparkSession.active();
-        Seq known = session.experimental().extraStrategies();
-        for (int i = 0; i < known.size(); i++) if (known.apply(i) instanceof Strategy) return;
-        List all = new ArrayList(CollectionConverters.asJava(known));
-        all.add(new Strategy());
-        session.experimental().extraStrategies_$eq(CollectionConverters.asScala(all).toSeq());
-    }
+    public SparkStrategy strategy() { return new Strategy(); }
 }

@@ -6,6 +6,10 @@ import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
 import java.util.*;
 import java.util.function.BiFunction;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.execution.SparkStrategy;
+import scala.collection.immutable.Seq;
+import scala.jdk.javaapi.CollectionConverters;
 
 /** What Python cannot do over Py4J. An object, not statics: Py4J finds classes by name in another class loader. */
 public final class Tools {
@@ -24,6 +28,16 @@ public final class Tools {
             if (at >= 0) constant.put(entries[i].substring(0, at), entries[i].substring(at + 1));
         }
         return Proxy.newProxyInstance(loader, classes, new Handler(target, answered, constant, key));
+    }
+
+    /** Sees to it that the active session plans by the strategy too; one of its class is enough. */
+    public void planWith(SparkStrategy strategy) {
+        SparkSession session = (SparkSession) SparkSession.active();
+        Seq known = session.experimental().extraStrategies();
+        for (int i = 0; i < known.size(); i++) if (known.apply(i).getClass() == strategy.getClass()) return;
+        List all = new ArrayList(CollectionConverters.asJava(known));
+        all.add(strategy);
+        session.experimental().extraStrategies_$eq(CollectionConverters.asScala(all).toSeq());
     }
 
     public String keyOf(Object object) { return Handler.keyOf(object); }
