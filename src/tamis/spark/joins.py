@@ -6,6 +6,7 @@ for the one execution that brought them: a scan that Spark uses again, or twice 
 
 from __future__ import annotations
 
+import base64
 import threading
 import weakref
 from dataclasses import dataclass, replace
@@ -54,7 +55,7 @@ def key_conjuncts(owner: Bridge, predicates: Any, schema: Schema) -> tuple[Expr,
     from py4j.protocol import Py4JError
 
     try:
-        numbers, others = _numbers(owner.helper("JoinKeys").numbers(predicates, MOST_KEYS), schema)
+        numbers, others = _numbers(base64.b64decode(owner.helper("JoinKeys").numbers(predicates, MOST_KEYS)), schema)
         if not others:
             return numbers
         said = owner.helper("JoinKeys").expressions(predicates, MOST_KEYS)
@@ -70,12 +71,13 @@ def _numbers(packed: bytes, schema: Schema) -> tuple[tuple[Expr, ...], bool]:
     others, *words = packed[4:at].decode().split("\0")
     out = []
     for name, kind, count in zip(words[::3], words[1::3], words[2::3], strict=True):
-        values = np.frombuffer(packed, "<i8", int(count), at)
+        values = np.sort(np.frombuffer(packed, "<i8", int(count), at))
         at += values.nbytes
         try:
             column = schema.find(name)[0]
             if same_values(column.type, data_type(kind)):
-                out.append(call("in", bound(schema, (column.id,)), Literals(column.type, array(column.type, np.unique(values)))))
+                distinct = values[np.append(True, values[1:] != values[:-1])[: len(values)]]
+                out.append(call("in", bound(schema, (column.id,)), Literals(column.type, array(column.type, distinct))))
         except (TamisError, Strange):  # no column of the table, or a type that there is not here
             continue
     return tuple(out), others != "0"

@@ -5,6 +5,7 @@ import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Base64;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
@@ -28,9 +29,9 @@ public final class JoinKeys {
     /**
      * Run-time predicates ("column IN (values)") on what Catalyst holds as whole numbers, NULLs left out: what compares with them is never true. How many other predicates there are, then
      * column, type and number of values of each, a NUL between them, their bytes counted by an int before them; then the values as longs. Little-endian. A predicate of more than "most"
-     * values, or of anything but values of one type, counts among neither.
+     * values, or of anything but values of one type, counts among neither. All as Base64: Py4J takes each byte of an array by itself.
      */
-    public byte[] numbers(Predicate[] predicates, int most) {
+    public String numbers(Predicate[] predicates, int most) {
         StringBuilder said = new StringBuilder();
         int others = 0;
         int count = 0;
@@ -54,7 +55,11 @@ public final class JoinKeys {
         }
         byte[] header = (others + said.toString()).getBytes(StandardCharsets.UTF_8);
         values.flip();
-        return ByteBuffer.allocate(4 + header.length + values.limit()).order(ByteOrder.LITTLE_ENDIAN).putInt(header.length).put(header).put(values).array();
+        ByteBuffer all = ByteBuffer.allocate(4 + header.length + values.limit()).order(ByteOrder.LITTLE_ENDIAN);
+        all.putInt(header.length);
+        all.put(header);
+        all.put(values);
+        return new String(Base64.getEncoder().encode(all.array()), StandardCharsets.ISO_8859_1);
     }
 
     /** The others as Catalyst expressions, NULLs left out. */
