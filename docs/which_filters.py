@@ -1,6 +1,7 @@
 """The page ``which-filters-skip.md``: every function of the catalogue with what it claims, and an example that is decided when the page is made.
 
-An entry without an example of its own gets one that fits its signature, so that adding a function to the catalogue adds it to the page.
+An entry without an example of its own gets one that fits its signature, so that adding a function to the catalogue adds it to the page; where none fits, the page
+is not made: ``EXAMPLES`` has to say one.
 """
 
 from __future__ import annotations
@@ -19,9 +20,18 @@ from tamis import expr
 from tamis.errors import TamisError
 from tamis.expr import Call, Expr, Mode, Opaque
 from tamis.expr.catalogue import Claim, Function, Partial
+from tamis.expr.documents.encode import encode
 from tamis.expr.sql import literal
+from tamis.types import VARIANT
+from tamis.types.arrow import to_arrow_type
 
 MONTHS = 12
+START = dt.datetime(2024, 1, 1)
+KINDS = {
+    "ts": pa.timestamp("us", "UTC"), "at": pa.timestamp("us"), "i": pa.int32(), "u": pa.string(), "span": pa.duration("us"),
+    "st": pa.struct([("k", pa.int32())]), "attrs": pa.map_(pa.string(), pa.int64()), "v": to_arrow_type(VARIANT),
+}  # fmt: skip
+"""Columns whose type does not follow from their values."""
 NOW = dt.datetime(2024, 12, 31, tzinfo=dt.UTC)
 
 HEAD = """# Which of my filters skip?
@@ -30,8 +40,8 @@ Each line below is a filter over the same table, and how many of its twelve part
 generated (`docs/generate.py`); the same question about your own table is answered by `tamis explain TABLE --where "…"`.
 
 The table holds the year 2024, a part for each month. `ts` (timestamp), `day` (date), `at` (timestamp without zone), `i` (0 to 1199), `l`, `x` (double), `m` (decimal), `s` and `code`
-(texts), `body` (JSON text), `tags` (array) rise with time; `user` does not: every part has all its values. `u` is NULL in every other month, `late` is true from July on,
-`st.k` is the number of the month.
+(texts), `span` (interval since New Year), `stamp` (the time as text), `body` (JSON text), `v` (VARIANT), `tags` and `items` (arrays), `attrs` (map) rise with time; `user` does not: every part has all its values.
+`u` is NULL in every other month, `late` is true from July on, `st.k` is the number of the month less one, `level` is INFO in one month and WARN in the next.
 
 A part is skipped when the filter is *proved* true for none of its rows, and proved to fail for none of them ([how](how-skipping-works.md)). So three things decide: whether
 a function's result follows from bounds (*claims*), whether it can fail (under ANSI; `try_…` gives NULL instead), and whether the bounds of its columns are narrow: cluster the table by what most filters are about.
@@ -68,6 +78,7 @@ TITLES = {
     "powers": "Powers and logarithms",
     "strings": "More of text",
     "collections": "Arrays and maps",
+    "inside": "Fields in arrays",
     "documents": "JSON in text",
     "variants": "VARIANT",
     "text": "Text",
@@ -75,7 +86,7 @@ TITLES = {
 
 EXAMPLES = {
     "eq": "i = 550", "ne": "i <> 550", "lt": "ts < '2024-02-01'", "le": "day <= '2024-01-31'", "gt": "ts > current_timestamp() - INTERVAL 30 DAYS", "ge": "code >= 'ORD-11'",
-    "null_safe_eq": "u <=> NULL", "is_null": "u IS NULL", "is_not_null": "u IS NOT NULL", "is_nan": "isnan(x)", "in": "i IN (5, 550, 1150)",
+    "null_safe_eq": "u <=> NULL", "is_null": "u IS NULL", "is_nan": "isnan(x)", "in": "i IN (5, 550, 1150)",
     "and": "i > 300 AND i < 400", "or": "i < 100 OR i >= 1100", "not": "NOT (i < 1100)",
     "coalesce": "coalesce(u, 'none') = 'none'", "case": "CASE WHEN i < 600 THEN 'low' ELSE 'high' END = 'low'", "greatest": "greatest(i, 1000) > 1100", "least": "least(i, 100) < 50",
     "add": "i + 1 > 1100", "subtract": "l - i < 100", "multiply": "i * 2 > 2200", "divide": "i / 2 > 560", "div": "i div 100 = 5", "remainder": "i % 2 = 0", "negate": "-i > -50", "abs": "abs(i) < 50",
@@ -100,8 +111,34 @@ EXAMPLES = {
     "array_size": "size(tags) > 1",
     "exists": "exists(tags, t -> t = 't3')",
     "forall": "forall(tags, t -> t = 't3')",
+    "is_not_null": "isnotnull(u)", "next_day": "next_day(day, 'MON') > '2024-12-15'", "yearofweek": "extract(YEAROFWEEK FROM day) = 2023", "second_with_fraction": "extract(SECOND FROM ts) = 3.5",
+    "timestamp_millis": "timestamp_millis(l) < '1970-01-01 00:00:00.6'", "timestamp_micros": "timestamp_micros(l) < '1970-01-01 00:00:00.0006'",
+    "make_timestamp": "make_timestamp(2024, st.k + 1, 1, 0, 0, 0) = '2024-03-01'", "timestamp_of_text": "try_to_timestamp(stamp, 'yyyy-MM-dd HH:mm:ss') > '2024-12-15'",
+    "months_of": "day + make_ym_interval(0, st.k) > '2025-11-15'", "months_add": "make_ym_interval(0, i) + INTERVAL '1' YEAR > INTERVAL '1111' MONTH", "months_subtract": "make_ym_interval(0, i) - INTERVAL '1' YEAR > INTERVAL '1100' MONTH",
+    "interval_days": "extract(DAY FROM span) = 3", "interval_hours": "extract(HOUR FROM span) = 3", "interval_minutes": "extract(MINUTE FROM span) = 30", "interval_seconds": "extract(SECOND FROM span) > 30",
+    "interval_add": "span + INTERVAL '1' DAY > INTERVAL '320' DAY", "interval_subtract": "span - INTERVAL '1' DAY > INTERVAL '320' DAY", "interval_negate": "-span > INTERVAL '-20' DAY",
+    "array_field": "array_contains(items.sku, 1150)", "element": "tags[0] = 't3'", "map_value": "attrs['k'] = 550",
+    "variant_get": "v:seq::int = 550", "is_variant_null": "is_variant_null(v:late)", "parse_json": "parse_json(body):seq::int = 550",
+    "raised": "power(x, 2) > 130", "exp": "exp(x) > 100000", "ln": "ln(x) > 2.4", "log10": "log10(x) > 1.05", "log2": "log2(x) > 3.5",
+    "matches": "level RLIKE '^[IJ].*O$'", "regexp_extract": "regexp_extract(level, '^(WARN|INFO)', 1) = 'INFO'", "regexp_replace": "regexp_replace(level, 'N$', '') = 'WAR'", "sha2": "sha2(level, 256) = sha2('INFO', 256)",
+    "md5": "md5(level) = md5('INFO')", "sha1": "sha1(level) = sha1('INFO')", "crc32": "crc32(level) = crc32('INFO')",
+    "round_floor": "floor(m, 1) = 100", "round_ceil": "ceil(m, 1) = 100",
+    "reverse": "reverse(level) = 'OFNI'", "repeat": "repeat(level, 2) = 'INFOINFO'", "instr": "instr(level, 'F') > 0", "lpad": "lpad(level, 5, '-') = '-INFO'", "rpad": "rpad(level, 5, '-') = 'INFO-'",
+    "pmod": "pmod(i, 5000) > 1150", "months_between": "months_between('2025-01-01', day) < 1",
+    "replace": "replace(s, 'b', 'z') = 'z050'", "split": "split(code, '-')[1] = '0550'", "split_part": "split_part(s, '0', 1) = 'b'",
     "upper": "upper(s) = 'C000'", "length": "length(u) > 3", "contains": "contains(s, '9')", "ends_with": "endswith(s, '9')",
 }  # fmt: skip
+
+WRITTEN = {
+    "array_field": ("array.field",), "element": ("array[0]",), "map_value": ("map['k']",), "variant_get": ("variant_get", "try_variant_get", "v:path::type"),
+    "matches": ("RLIKE", "regexp_like"), "raised": ("power", "pow"), "timestamp_of_text": ("to_timestamp", "to_date", "unix_timestamp with a pattern"),
+    "round_floor": ("floor(m, scale)",), "round_ceil": ("ceil(m, scale)",), "yearofweek": ("extract(YEAROFWEEK …)",), "second_with_fraction": ("extract(SECOND …)",),
+    "interval_days": ("extract(DAY FROM interval)",), "interval_hours": ("extract(HOUR FROM interval)",), "interval_minutes": ("extract(MINUTE FROM interval)",), "interval_seconds": ("extract(SECOND FROM interval)",),
+    "interval_add": ("interval + interval",), "interval_subtract": ("interval - interval",), "interval_negate": ("- interval",),
+    "months_of": ("date + months",), "months_add": ("months + months",), "months_subtract": ("months - months",),
+    "timestamp_add": ("timestamp + interval",), "timestamp_add_months": ("timestamp + months",), "subtract_timestamps": ("timestamp - timestamp",), "subtract_dates": ("date - date",),
+}  # fmt: skip
+"""How one writes what has no name of its own in SQL."""
 
 FORMS = [
     "ts >= '2024-06-29' AND ts < '2024-07-02'", "ts BETWEEN '2024-03-01' AND '2024-03-05'", "to_date(ts) = '2024-03-05'", "ts::date >= '2024-12-01'", "day = current_date() - 3",
@@ -116,7 +153,7 @@ NOT = {
     "rand() < 0.5": "Not a function of the row.",
     "s LIKE '%9'": "Bounds are ordered by how texts begin; nothing follows about how they end.",
     "contains(s, '99')": "As above.",
-    "s RLIKE '^[ab]'": "What a regular expression matches is not a range of texts in general. Write a prefix as LIKE.",
+    "s RLIKE '9$'": "What a regular expression matches is not a range of texts in general. Write a prefix as LIKE.",
     "length(s) = 4": "Short and long texts lie between any two bounds.",
     "md5(s) = 'x'": "As for hashes.",
     "hour(ts) = 3": "Every day has all hours. In a part that spans less than a day it skips.",
@@ -137,8 +174,7 @@ def page() -> str:
         lines += [f"| `{text}` | {_read(table, text)} |" for text in FORMS]
         families: dict[str, list[str]] = {}
         for function in expr.entries():
-            if function.sql or function.name in EXAMPLES:
-                families.setdefault(_family(function), []).append(_line(table, function))
+            families.setdefault(_family(function), []).append(_line(table, function))
         for family in [*TITLES, *(f for f in families if f not in TITLES)]:
             lines += ["", f"## {TITLES.get(family, family.replace('_', ' ').capitalize())}", ""]
             lines += [
@@ -163,16 +199,20 @@ def _table(path: str) -> tamis.Table:
             i = month * 100 + n
             rows.append(
                 {"ts": ts, "day": ts.date(), "at": ts.replace(tzinfo=None), "i": i, "l": 10 * i, "x": i / 100, "s": f"{chr(97 + month)}{n:03d}", "code": f"ORD-{i:04d}",
-                 "user": n * 37 % 100, "u": None if month % 2 else "set", "late": month >= 6, "st": {"k": month}, "body": json.dumps({"seq": i}), "tags": [f"t{month}"]}
+                 "user": n * 37 % 100, "u": None if month % 2 else "set", "late": month >= 6, "st": {"k": month}, "body": _body(i), "tags": [f"t{month}"], "items": [{"sku": i}],
+                 "attrs": [("k", i)], "v": dict(zip(("value", "metadata"), encode(_body(i)), strict=True)), "level": ["INFO", "WARN"][month % 2], "span": ts.replace(tzinfo=None) - START, "stamp": ts.strftime("%Y-%m-%d %H:%M:%S")}
             )  # fmt: skip
-        schema = pa.Table.from_pylist(rows).schema
-        for name, kind in {"ts": pa.timestamp("us", "UTC"), "at": pa.timestamp("us"), "i": pa.int32(), "u": pa.string()}.items():
-            schema = schema.set(schema.get_field_index(name), pa.field(name, kind))
+        schema = pa.schema([(name, KINDS.get(name) or pa.infer_type([r[name] for r in rows])) for name in rows[0]])
         data = pa.Table.from_pylist(rows, schema=schema)
         data = data.append_column("m", pa.array([r["i"] / 10 for r in rows]).cast(pa.decimal128(10, 2)))
         table = table or tamis.create(path, data.schema, cluster_by=["ts"])
         table.append(data)
     return table  # type: ignore[no-any-return]
+
+
+def _body(i: int) -> str:
+    """A document; its ``late`` is JSON's null in the first half of the year."""
+    return json.dumps({"seq": i, "late": i if i >= 600 else None})
 
 
 def _read(table: tamis.Table, text: str) -> int:
@@ -190,27 +230,25 @@ def _family(function: Function) -> str:
 
 def _line(table: tamis.Table, function: Function) -> str:
     text, call = _example(table, function)
-    names = ", ".join(f"`{name}`" for name in function.sql) or f"`{function.name.replace('_', ' ')}`"
-    if call is None:
-        return f"| {_cell(names)} | | | {_claims(function, None)} | {function.note} |"
+    names = ", ".join(f"`{name}`" for name in function.sql or WRITTEN.get(function.name, (function.name.replace("_", " "),)))
     partial = Partial.NEVER if call.mode is Mode.TRY else function.partial(call)
     fails = {Partial.NEVER: "", Partial.OUTSIDE: "can fail at its limits; ", Partial.ANYWHERE: "can fail; "}[partial]
     note = function.note or ("while the larger unit stays the same" if function.guard else "")
     return f"| {_cell(names)} | `{_cell(text)}` | {_read(table, text)} | {_claims(function, call)} | {(fails + note).rstrip('; ')} |"
 
 
-def _claims(function: Function, call: Call | None) -> str:
+def _claims(function: Function, call: Call) -> str:
     """What is claimed of the example's call, an argument after the other."""
     words = {Claim.UP: "rises", Claim.DOWN: "falls", Claim.EITHER: "one or the other", Claim.FIXED: "single values"}
-    if function.claims is None or call is None:
+    if function.claims is None:
         return "rule" if function.rule else "single values"
     claims = function.claims(call)
     moving = [words[c] for c, arg in zip(claims, call.args, strict=False) if not isinstance(arg, expr.Literal)]
     return ", ".join(dict.fromkeys(moving)) or "single values"
 
 
-def _example(table: tamis.Table, function: Function) -> tuple[str, Call | None]:
-    """A filter with a call of the function in it, and that call."""
+def _example(table: tamis.Table, function: Function) -> tuple[str, Call]:
+    """A filter with a call of the function in it, and that call. Raises ``ValueError`` where there is none: what a page says of a function is shown."""
     schema = table.snapshot.head.schema
     assert schema is not None
     for text in [EXAMPLES[function.name]] if function.name in EXAMPLES else _guesses(table, function):
@@ -222,7 +260,7 @@ def _example(table: tamis.Table, function: Function) -> tuple[str, Call | None]:
             for node in tree.walk():
                 if isinstance(node, Call) and node.function == function.name:
                     return text, node
-    return "", None
+    raise ValueError(f"{function.name} has no example that holds it: add one to EXAMPLES")
 
 
 ARGUMENTS = ["code", "ts", "day", "i", "x", "m", "2", "'a'", "DATE'2024-06-01'"]
