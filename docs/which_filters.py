@@ -26,7 +26,7 @@ from tamis.types import VARIANT
 from tamis.types.arrow import to_arrow_type
 
 MONTHS = 12
-START = dt.datetime(2024, 1, 1)
+START = dt.datetime(2024, 1, 1, tzinfo=dt.UTC)
 KINDS = {
     "ts": pa.timestamp("us", "UTC"), "at": pa.timestamp("us"), "i": pa.int32(), "u": pa.string(), "span": pa.duration("us"),
     "st": pa.struct([("k", pa.int32())]), "attrs": pa.map_(pa.string(), pa.int64()), "v": to_arrow_type(VARIANT),
@@ -200,7 +200,7 @@ def _table(path: str) -> tamis.Table:
             rows.append(
                 {"ts": ts, "day": ts.date(), "at": ts.replace(tzinfo=None), "i": i, "l": 10 * i, "x": i / 100, "s": f"{chr(97 + month)}{n:03d}", "code": f"ORD-{i:04d}",
                  "user": n * 37 % 100, "u": None if month % 2 else "set", "late": month >= 6, "st": {"k": month}, "body": _body(i), "tags": [f"t{month}"], "items": [{"sku": i}],
-                 "attrs": [("k", i)], "v": dict(zip(("value", "metadata"), encode(_body(i)), strict=True)), "level": ["INFO", "WARN"][month % 2], "span": ts.replace(tzinfo=None) - START, "stamp": ts.strftime("%Y-%m-%d %H:%M:%S")}
+                 "attrs": [("k", i)], "v": dict(zip(("value", "metadata"), encode(_body(i)), strict=True)), "level": ["INFO", "WARN"][month % 2], "span": ts - START, "stamp": ts.strftime("%Y-%m-%d %H:%M:%S")}
             )  # fmt: skip
         schema = pa.schema([(name, KINDS.get(name) or pa.infer_type([r[name] for r in rows])) for name in rows[0]])
         data = pa.Table.from_pylist(rows, schema=schema)
