@@ -48,6 +48,25 @@ def test_repair(run: Run, place: str) -> None:
     assert "Nothing was missing" in run("index", "repair", place).err
 
 
+def test_segments_are_forgotten_and_built_again_with_progress(run: Run, place: str) -> None:
+    assert "Building by_k: 100%" in run("index", "create", place, "by_k", "k").err
+    first, second, third = tamis.open(place).metadata("segments")["segment_id"].to_pylist()
+    assert "no longer covers" in run("index", "drop-segments", place, "by_k", f"{first},{third}").err
+    listed = run("index", "list", place, "--json").json[0]
+    assert (listed["covered"], set(listed["missing"])) == ([second], {first, third})
+    assert "covered none" in run("index", "drop-segments", place, "by_k", first).err
+    told: list[tuple[int, str]] = []
+    table = tamis.open(place)
+    table.repair_index("by_k", [third], progress=lambda amount, message: told.append((amount, message)))
+    assert (sum(amount for amount, _ in told), told[0][1], len(told)) == (
+        table.detail()["size_in_bytes"][0].as_py(),
+        "by_k: 1 of 3 parts to read",
+        2,
+    )
+    assert run("index", "drop-segments", place, "by_k", second, "--json").json["version"] == table.version + 1
+    assert "Repairing by_k: 100%" in run("index", "repair", place, "by_k").err
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -55,6 +74,7 @@ def test_repair(run: Run, place: str) -> None:
         (("create", "by_k", "k", "--build", "soon"), "with_write or deferred"),
         (("drop", "other"), "INDEX_NOT_FOUND"),
         (("repair", "other"), "INDEX_NOT_FOUND"),
+        (("drop-segments", "other", "x"), "INDEX_NOT_FOUND"),
         (("repair", "--segments", "none such"), "UNKNOWN_SEGMENT"),
     ],
 )

@@ -115,6 +115,24 @@ class Life(RuleBasedStateMachine):
         self.table.update({name: f"{name} + 1"}, f"{self.names['a']} = {value}")
         self._loaded(before, None)
 
+    @rule(rows=ROWS)
+    def upsert(self, rows: list[Any]) -> None:
+        before = set(self.parts())
+        self.table.upsert(self.data(list({a: (a, b) for a, b in rows}.values())), on=self.names["a"])
+        self._loaded(before, None)
+
+    @rule(data=st.data())
+    def look_back(self, data: st.DataObject) -> None:
+        """An earlier version, under its own names, by what was built then."""
+        version = data.draw(st.integers(1, self.table.version))
+        then = tamis.open(self.path, version=version)
+        names = {column: next((n for n in then.schema.names if n.startswith(column)), None) for column in "ab"}
+        row_filter = data.draw(st.sampled_from(FILTERS)).format(**names)
+        plain = then.scan(row_filter, options={"tamis.index.use": "off"}).to_arrow()
+        for use in USES:
+            assert then.scan(row_filter, options={"tamis.index.use": use}).to_arrow().equals(plain), (version, row_filter, use)
+            assert self.table.scan(row_filter, version=version, options={"tamis.index.use": use}).count() == len(plain)
+
     @rule(column=st.sampled_from("ab"), at=st.integers(0, 3))
     def rename(self, column: str, at: int) -> None:
         if (name := f"{column}{at}") != self.names[column]:

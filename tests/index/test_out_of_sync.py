@@ -6,12 +6,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from pyroaring import BitMap
 
 import tamis
 from tamis.errors import InvalidInput, NotFound, StoreUnavailable
-from tests.index.tables import SEGMENTS, delete, empty_table, failing, ids, info, key_in, missing, rows_of, same, table_a, used
+from tests.index.tables import ROWS, SEGMENTS, delete, empty_table, failing, ids, info, key_in, missing, rows_of, same, table_a, used
 
 
 def test_19_index_where_it_covers_statistics_where_not(out_of_sync: tamis.Table) -> None:
@@ -79,6 +81,44 @@ def test_26_or_of_two(two_out_of_sync: tamis.Table) -> None:
     for segment in range(SEGMENTS):
         report = same(two_out_of_sync, f"k = {key_in(segment)} OR s = '{rows_of(4)['s'][7].as_py()}'")
         assert report.rows.matched == 2
+
+
+def left(table: tamis.Table, row_filter: str) -> dict[int, int | None]:
+    """By load that is kept: the candidates of its part; None where every row is one."""
+    same(table, row_filter)
+    order = ids(table)
+    parts = table.metadata("parts")
+    segment = dict(zip(parts["part_id"].to_pylist(), parts["segment_id"].to_pylist(), strict=True))
+    found = {order.index(segment[ref.part_id]): ref.candidates for ref in table.scan(row_filter).plan().parts}
+    return {load: None if rows is None else len(BitMap.deserialize(rows)) for load, rows in found.items()}
+
+
+def test_25_27_each_index_prunes_what_it_has(two_out_of_sync: tamis.Table) -> None:
+    """ik has the loads 2, 3, 4, is has 1, 2; nobody has 0."""
+
+    def key(load: int) -> str:
+        return f"k = {key_in(load)}"
+
+    def text(load: int) -> str:
+        return f"s = '{rows_of(load)['s'][9].as_py()}'"
+
+    assert left(two_out_of_sync, f"{key(3)} AND {text(1)}") == {0: None, 1: 1, 3: 1}, "2 by both, 4 by ik"
+    assert left(two_out_of_sync, f"{key(1)} AND {text(3)}") == {0: None}, "1 by is, 2 by both, 3 and 4 by ik"
+    assert left(two_out_of_sync, f"{key(2)} AND s = '{rows_of(2)['s'][5].as_py()}'") == {0: None, 2: 1}
+    assert left(two_out_of_sync, f"{key(3)} OR {text(1)}") == {0: None, 1: None, 3: None, 4: None}, "2 by both"
+    assert left(two_out_of_sync, f"{key(2)} OR {text(2)}") == {0: None, 1: None, 2: 2, 3: None, 4: None}
+
+
+def test_or_of_an_index_and_statistics(tmp_path: Path) -> None:
+    table = tamis.create(tmp_path / "t")
+    for day in range(4):
+        table.append(rows_of(day).append_column("day", pa.array([day] * ROWS, pa.int32())))
+    table.create_index("ik", "k")
+    report = same(table, f"k = {key_in(1)} OR day = 2")
+    assert used(report) == {"ik": (3, 0)}, "every row of the load 2 matches: nothing to ask"
+    assert left(table, f"k = {key_in(1)} OR day = 2") == {1: 1, 2: None}
+    table.drop_index_segments("ik", [ids(table)[3]])
+    assert left(table, f"k = {key_in(1)} OR day = 2") == {1: 1, 2: None, 3: None}
 
 
 def test_28_all_index_segments_dropped(just_ik: tamis.Table, tmp_path: Path) -> None:

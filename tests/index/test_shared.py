@@ -87,6 +87,17 @@ def test_a_task_gets_what_its_own_parts_need(t: tamis.Table) -> None:
     assert pickle.loads(pickle.dumps(mine)) == mine  # our own
 
 
+def test_what_is_left_to_tasks_does_not_grow_with_what_they_find(t: tamis.Table) -> None:
+    """The driver's memory stays as it is however much a look-up finds."""
+
+    def planned(use: str, least: int) -> int:
+        made = t.scan(f"k BETWEEN {least} AND 9000 AND w >= 0", options={"tamis.index.use": use}).plan()
+        return len(pickle.dumps((made.shared, list(made.parts))))
+
+    assert planned("plan", 50) < 1.1 * planned("plan", 8_990)
+    assert planned("lookup", 50) > 2 * planned("lookup", 8_990)
+
+
 def test_an_index_that_cannot_be_read_by_a_task_leaves_the_part_whole(tmp_path: Path) -> None:
     table = table_a(tmp_path / "t", ("ik", "k"), segments=2)
     for columns in (("*",), ("k",)):

@@ -103,8 +103,14 @@ for _command in (
 ):
     program.command()(_failing(_command))
 
-_index = typer.Typer(help="Secondary indexes: create, drop, repair, list.", no_args_is_help=True)
-for _name, _verb in (("create", index.create), ("drop", index.drop), ("repair", index.repair), ("list", index.list_)):
+_index = typer.Typer(help="Secondary indexes: create, drop, repair, drop-segments, list.", no_args_is_help=True)
+for _name, _verb in (
+    ("create", index.create),
+    ("drop", index.drop),
+    ("repair", index.repair),
+    ("drop-segments", index.drop_segments),
+    ("list", index.list_),
+):
     _index.command(_name)(_failing(_verb))
 program.add_typer(_index, name="index")
 

@@ -1,13 +1,15 @@
-"""The commands ``tamis index create | drop | repair | list``."""
+"""The commands ``tamis index create | drop | repair | drop-segments | list``."""
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Annotated, Any
 
 import typer
 
 from tamis.cli.arguments import Json, Place, Stored, names, pairs
 from tamis.cli.output import print_json, print_rows, say
+from tamis.cli.progress import over_table
 
 Name = Annotated[str, typer.Argument(metavar="INDEX", help="The name of the index.")]
 
@@ -25,7 +27,9 @@ def create(
     """Make a secondary index, and build it for what is there."""
     from tamis.index.paths import split
 
-    done = _open(table, storage_option).create_index(index, split(columns), build=build)
+    held = _open(table, storage_option)
+    with nullcontext() if build == "deferred" else over_table(f"Building {index}", held) as advance:
+        done = held.create_index(index, split(columns), build=build, progress=advance)
     _told(done, json, f"Made the index {index}; {done.bytes_written:,} bytes were written.")
 
 
@@ -42,12 +46,28 @@ def repair(
     json: Json = False,
 ) -> None:
     """Build what is missing; safe to stop, the next call goes on."""
-    done = _open(table, storage_option).repair_index(index, list(names(segments)) if segments else None)
+    held = _open(table, storage_option)
+    with over_table(f"Repairing {index or 'all indexes'}", held, 1 if index else len(held.indexes())) as advance:
+        done = held.repair_index(index, list(names(segments)) if segments else None, progress=advance)
     _told(
         done,
         json,
         f"{done.parts_added:,} index parts were built, {done.bytes_written:,} bytes." if done.parts_added else "Nothing was missing.",
     )
+
+
+def drop_segments(
+    table: Place,
+    index: Name,
+    segments: Annotated[str, typer.Argument(metavar="SEGMENTS", help="Ids of segments of the table, separated by commas.")],
+    storage_option: Stored = None,
+    json: Json = False,
+) -> None:
+    """Forget what an index has of some segments: queries read them by their statistics, until they are repaired."""
+    held = _open(table, storage_option)
+    before = held.version
+    done = held.drop_index_segments(index, list(names(segments)))
+    _told(done, json, f"{index} no longer covers these segments." if done.version > before else f"{index} covered none of them.")
 
 
 def list_(table: Place, storage_option: Stored = None, json: Json = False) -> None:

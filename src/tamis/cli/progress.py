@@ -38,9 +38,9 @@ def progress(title: str, total: int) -> Iterator[Advance]:
 
 
 @contextmanager
-def over_table(title: str, held: Any) -> Iterator[Advance]:
-    """``progress`` of a verb that goes once over the bytes of a table."""
-    with progress(title, int(held.detail()["size_in_bytes"][0].as_py() or 0)) as advance:
+def over_table(title: str, held: Any, times: int = 1) -> Iterator[Advance]:
+    """``progress`` of a verb that goes over the bytes of a table, once or several ``times``."""
+    with progress(title, times * int(held.detail()["size_in_bytes"][0].as_py() or 0)) as advance:
         yield advance
 
 

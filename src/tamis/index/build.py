@@ -35,6 +35,9 @@ BLOCK_ROWS = 16_384
 SORT_MEMORY = 256 * 2**20
 
 
+Done = Callable[[PartRef], None]
+
+
 class Work(Protocol):
     """What makes index parts; picklable."""
 
@@ -43,8 +46,8 @@ class Work(Protocol):
         """How many entries there will be, at most."""
         ...
 
-    def manifests(self) -> list[pa.Table]:
-        """Does it, in this process and in bounded memory; manifest rows of index parts."""
+    def manifests(self, done: Done | None = None) -> list[pa.Table]:
+        """Does it, in this process and in bounded memory; manifest rows of index parts. ``done`` is told of every base part that has been read."""
         ...
 
     def cut(self, count: int) -> Sequence[Work]:
@@ -130,8 +133,8 @@ class Build:
     def rows(self) -> int:
         return sum(ref.rows for _, ref in self.parts)
 
-    def manifests(self) -> list[pa.Table]:
-        return in_order(entries_of(self.parts, self.spec), self.spec.write)
+    def manifests(self, done: Done | None = None) -> list[pa.Table]:
+        return in_order(entries_of(self.parts, self.spec, done), self.spec.write)
 
     def cut(self, count: int) -> Sequence[Build]:
         step = max(min(count, len(self.parts)), 1)
@@ -143,12 +146,12 @@ def in_order(entries: Iterator[pa.RecordBatch], spec: WriteSpec) -> list[pa.Tabl
     return list(write_parts(sorted_batches(entries, spec.schema, spec.cluster_by, SORT_MEMORY), spec))
 
 
-def run_here(work: Work) -> list[pa.Table]:
+def run_here(work: Work, done: Done | None = None) -> list[pa.Table]:
     """In this process."""
-    return work.manifests()
+    return work.manifests(done)
 
 
-def entries_of(parts: Iterable[tuple[int, PartRef]], spec: BuildSpec) -> Iterator[pa.RecordBatch]:
+def entries_of(parts: Iterable[tuple[int, PartRef]], spec: BuildSpec, done: Done | None = None) -> Iterator[pa.RecordBatch]:
     """An entry for each physical row of ``parts`` (each with its ordinal): the indexed values, the ordinal, the row."""
     target = to_arrow_schema(spec.write.schema)
     tops = [f.id for f in spec.read.schema]
@@ -171,6 +174,8 @@ def entries_of(parts: Iterable[tuple[int, PartRef]], spec: BuildSpec) -> Iterato
             start += len(batch)
         if start != ref.rows:
             raise build_failed(f"Part {ref.part_id} gave {start} rows instead of {ref.rows}.", ref.part_id, "Verify the table.")
+        if done is not None:
+            done(ref)
 
 
 def physical(ref: PartRef) -> PartRef:

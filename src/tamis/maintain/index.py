@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -22,7 +23,7 @@ from tamis.index.build import build_failed
 from tamis.index.define import names
 from tamis.index.keep import MERGE_FROM, entry, for_load, merged, refs_of, settled
 from tamis.index.record import covers_json, entries, unbuilt
-from tamis.maintain.result import Result
+from tamis.maintain.result import Progress, Result
 from tamis.state import Head, IndexDefinition, Operation, Proposal, Snapshot, Store, commit, load
 from tamis.world import new_id
 
@@ -86,8 +87,9 @@ def create_index(
     *,
     told: str = "",
     run: Run = run_here,
+    progress: Progress | None = None,
 ) -> tuple[Snapshot, Result]:
-    """Makes an index; unless it is deferred, builds it for all segments that are there.
+    """Makes an index; unless it is deferred, builds it for all segments that are there. ``progress`` as of ``repair_index``.
 
     Raises ``AlreadyExists``, ``NotFound``, ``InvalidInput``; and ``StoreUnavailable`` (``INDEX_BUILD_FAILED``) where the index was made but could not be built: it is
     listed, covering nothing.
@@ -99,7 +101,7 @@ def create_index(
     if build == "deferred":
         return after, Result(after.version)
     try:
-        return repair_index(store, after, name, told=told, run=run)
+        return repair_index(store, after, name, told=told, run=run, progress=progress)
     except TamisError as error:
         raise build_failed(
             f"The index {name!r} was made, but could not be built: {error.message}", name, "Call repair_index, or drop_index."
@@ -133,9 +135,18 @@ def _change_head(
 
 
 def repair_index(
-    store: Store, snapshot: Snapshot, name: str | None = None, segments: Sequence[str] | None = None, *, told: str = "", run: Run = run_here
+    store: Store,
+    snapshot: Snapshot,
+    name: str | None = None,
+    segments: Sequence[str] | None = None,
+    *,
+    told: str = "",
+    run: Run = run_here,
+    progress: Progress | None = None,
 ) -> tuple[Snapshot, Result]:
     """Builds what is missing of one index, or of all; of these ``segments`` only. Nothing missing: nothing is done.
+
+    ``progress`` is told, once for each index, of all bytes of the table's parts: at once of those that need not be read, of the others as this process has read them.
 
     Raises ``NotFound`` (``INDEX_NOT_FOUND``), ``InvalidInput`` (``UNKNOWN_SEGMENT``), and whatever makes a build fail: steps before it stay.
     """
@@ -147,13 +158,22 @@ def repair_index(
         found = coverage(snapshot, index, parts)
         todo = (found.holder < 0) & np.isin(parts["segment"].to_numpy(), wanted)
         refs = refs_of(parts.filter(pa.array(todo)))
+        if progress is not None:
+            progress(int(parts["bytes"].to_numpy()[~todo].sum()), f"{index.name}: {len(refs)} of {len(parts)} parts to read")
         for step in _steps(refs):
-            made = entry(store, snapshot.head, index, step, told, run)
+            made = entry(store, snapshot.head, index, step, told, _watched(run, progress))
             snapshot = _add(store, snapshot, Operation("repair index", {"index": index.name}), (made,), ())
             total = replace(total, parts_added=total.parts_added + made["count"], bytes_written=total.bytes_written + made["bytes"])
     if total.parts_added:
         snapshot = tidy(store, snapshot, run)
     return snapshot, replace(total, version=snapshot.version)
+
+
+def _watched(run: Run, progress: Progress | None) -> Run:
+    """``run``, telling ``progress`` of base parts; those that executors read it is not told of."""
+    if progress is None or run is not run_here:
+        return run
+    return partial(run_here, done=lambda ref: progress(ref.bytes, ref.path))
 
 
 def _steps(refs: Sequence[PartRef]) -> list[list[PartRef]]:

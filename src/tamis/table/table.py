@@ -146,20 +146,26 @@ class Table(Evolving, Tending):
 
         return self._write(arrow_stream(data), run)
 
-    def create_index(self, name: str, columns: Sequence[str] | str, *, build: str = "with_write") -> Result:
+    def create_index(
+        self, name: str, columns: Sequence[str] | str, *, build: str = "with_write", progress: maintain.Progress | None = None
+    ) -> Result:
         """Makes a secondary index of columns, fields of structs or JSON paths (``body:user.id::bigint``), and builds it for what is there, unless ``deferred``.
 
         Raises ``AlreadyExists``, ``NotFound``, ``InvalidInput``; ``StoreUnavailable`` (``INDEX_BUILD_FAILED``) where it is listed now, but covers nothing.
         """
-        return self._index(index_verbs.create_index, name, columns, build, told=self._options(self._snapshot.head).index_build)
+        told = self._options(self._snapshot.head).index_build
+        return self._index(index_verbs.create_index, name, columns, build, told=told, progress=progress)
 
     def drop_index(self, name: str) -> Result:
         """Drops an index. Raises ``NotFound`` (``INDEX_NOT_FOUND``)."""
         return self._index(index_verbs.drop_index, name)
 
-    def repair_index(self, name: str | None = None, segments: Sequence[str] | None = None) -> Result:
+    def repair_index(
+        self, name: str | None = None, segments: Sequence[str] | None = None, *, progress: maintain.Progress | None = None
+    ) -> Result:
         """Builds what an index (or every index) lacks of all segments, or of these. Nothing missing: nothing is done. Raises what makes a build fail."""
-        return self._index(index_verbs.repair_index, name, segments, told=self._options(self._snapshot.head).index_build)
+        told = self._options(self._snapshot.head).index_build
+        return self._index(index_verbs.repair_index, name, segments, told=told, progress=progress)
 
     def drop_index_segments(self, name: str, segments: Sequence[str]) -> Result:
         """Forgets what an index has of these segments: queries read them by their statistics until they are repaired."""
