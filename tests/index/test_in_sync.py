@@ -9,7 +9,7 @@ import pytest
 
 import tamis
 from tamis.errors import InvalidInput
-from tests.index.tables import empty_table, key_in, rows_of, same, table_a, used
+from tests.index.tables import empty_table, ids, key_in, rows_of, same, table_a, used
 
 
 def test_01_a_point(just_ik: tamis.Table) -> None:
@@ -98,6 +98,26 @@ def test_12_the_best_fit(a: tamis.Table) -> None:
     key = key_in(0)
     assert used(same(a, f"k = {key} AND g = {key % 10}")) == {"ikg": (5, 0)}
     assert used(same(a, f"k = {key}")) == {"ik": (5, 0)}
+
+
+def test_12_the_cheapest_by_estimate_whatever_its_columns(tmp_path: Path) -> None:
+    """An index of fewer columns, or about more of the filter, that would have to be read whole: statistics of its pages say so."""
+    table = empty_table(tmp_path / "t")
+    table.append(rows_of(0, 40_000, 1))
+    table.create_index("sorted", ["k", "s", "n"])
+    for row_filter in ("k BETWEEN 30000 AND 30010", "k = 30005 AND w >= 0"):
+        same(table, row_filter)  # its footer is known from now on
+        alone = same(table, row_filter).bytes.index
+        table.create_index("a_apart", ["w", "k"])
+        assert same(table, row_filter, options={"tamis.index.use": "a_apart"}).bytes.index > 10 * alone, "else nothing is shown"
+        report = same(table, row_filter)
+        assert (used(report), report.bytes.index <= 2 * alone) == ({"sorted": (1, 0)}, True)
+        table.drop_index("a_apart")
+    table.create_index("a_apart", ["w", "k"])
+    table.drop_index_segments("sorted", ids(table))
+    assert used(same(table, "k = 30005", options={"tamis.index.use": "lookup"})) == {"a_apart": (1, 0)}, (
+        "what covers nothing is no candidate"
+    )
 
 
 @pytest.mark.parametrize(

@@ -36,8 +36,35 @@ def test_all_four_say_the_same(filled: Lake, run: Run) -> None:  # noqa: F811
         assert [said in text for text in shown] == [True] * 4, said
     assert "parts: 2 of 4" in plan
     assert ("parts", None, 2, 4) in [row[:4] for row in called]
+    assert not any("indexes:" in text for text in shown), "there is none to speak of"
     report = run("explain", path, "--where", FILTER, "--json").json
     assert [e["parts_skipped"] for e in report["because"]] == [2]
+
+
+def test_all_four_name_the_index_and_the_path(filled: Lake, run: Run) -> None:  # noqa: F811
+    path = filled.folder / "db" / "t"
+    tamis.open(path).create_index("ik", "user")
+    for use, said in (
+        ("lookup", "used ik (ik for 4 of 4 segments)"),
+        ("plan", "used ik; each task asks ik about its own parts"),
+        ("off", "tamis.index.use is off"),
+    ):
+        option, where = {"tamis.index.use": use}, "user = 3 AND s = 'x'"
+        filled.spark.conf.set("tamis.index.use", use)
+        try:
+            called = filled.rows(f"CALL lake.system.explain(table => 'db.t', filter => \"{where}\")")
+            plans = [filled.rows(f"EXPLAIN SELECT s FROM lake.db.t WHERE {where}")[0][0]]
+        finally:
+            filled.spark.conf.unset("tamis.index.use")
+        plans.append(filled.rows(f"EXPLAIN SELECT s FROM lake.db.t WITH ('tamis.index.use' = '{use}') WHERE {where}")[0][0])
+        assert [said in plan for plan in plans] == [True, True], (use, plans)
+        assert next(row for row in called if row[0] == "indexes")[-1].startswith(said), called
+        assert f"indexes: {said}" in repr(tamis.open(path).explain(where, options=option))
+        scan = tamis.open(path).scan(where, options=option)
+        assert scan.to_arrow().num_rows == 4
+        assert f"indexes: {said}" in repr(scan.report)
+    assert "indexes: used ik" in run("explain", path, "--where", "user = 3").out
+    assert "indexes" not in str(filled.rows("EXPLAIN SELECT s FROM lake.db.t")[0][0])
 
 
 def test_call_sees_what_the_session_would_see(filled: Lake) -> None:

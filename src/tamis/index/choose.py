@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,8 @@ from tamis.types import Schema
 DRIVER_HITS = 1_000_000
 """Of more, those who read the parts ask for themselves: the driver's memory stays as it is."""
 
+NO_INDEX = "there is no index"
+
 
 @dataclass(slots=True)
 class Used:
@@ -48,7 +51,7 @@ class Outcome:
 
     candidates: Candidates
     used: list[Used] = field(default_factory=list)
-    reason: str = "there is no index"
+    reason: str = NO_INDEX
     counters: ReadCounters = field(default_factory=ReadCounters)
     shared: tuple[SharedLookup, ...] = ()
     """What is left to those who read the parts."""
@@ -106,6 +109,8 @@ class _Choice:
         self._indexes = [i for i in snapshot.head.indexes if not named or i.name.lower() == self._use]
         self._known = entries(snapshot)
         self._covered: dict[str, Coverage] = {}
+        self._first: dict[str, Lookup] = {}
+        """The look-ups by which indexes were compared, to be run where they are wanted as they are."""
         self._used: dict[str, Used] = {}
         self._why: list[str] = []
         self._counters = ReadCounters()
@@ -171,15 +176,27 @@ class _Choice:
         return out
 
     def _ranked(self) -> list[IndexDefinition]:
-        """Indexes that the filter is about, the best fit first: the most conjuncts, then the fewest columns, then the leading column."""
-        about = [(index, self._usable(index)) for index in self._indexes]
-        scored = []
-        for index, mine in about:
-            if not mine:
-                continue
-            named = {path for at in mine for path in columns(self._said(index, self._conjuncts[at]))} - {(UNSURE,)}
-            scored.append((-len(named), len(index.columns), index.columns[0] not in named, index.name, index))
+        """Indexes that the filter is about, the cheapest first; of those that cost the same, the one of the fewest columns."""
+        about = [(index, mine) for index in self._indexes if (mine := self._usable(index))]
+        costs = [self._cost(index, mine) for index, mine in about] if len(about) > 1 else [0.0] * len(about)
+        scored = [(cost, len(index.columns), index.name, index) for cost, (index, _) in zip(costs, about, strict=True)]
         return [entry[-1] for entry in sorted(scored, key=lambda entry: entry[:-1])]
+
+    def _cost(self, index: IndexDefinition, usable: Sequence[int]) -> float:
+        """Bytes that a look-up reads and leaves to be read for each part that it answers for, as far as statistics tell. A column more of the filter counts as
+        half of them: statistics of pages tell little of what two columns leave together."""
+        mine = tuple(self._said(index, self._conjuncts[at]) for at in usable)
+        lookup = self._first[index.index_id] = Lookup(
+            self._snapshot, self._store, self._coverage(index), mine, self._keep, self._now, self._counters
+        )
+        answered = int(lookup.asked.sum())
+        if not answered:
+            return inf
+        named = {path for conjunct in mine for path in columns(conjunct)} - {(UNSURE,)}
+        try:
+            return self._worth(lookup, self._conjuncts).cost(lookup.estimate) / answered / len(named)
+        except TamisError:  # told when it is asked
+            return inf
 
     # --- AND ---
 
@@ -243,7 +260,9 @@ class _Choice:
         """
         covered = self._coverage(index)
         mine = tuple(self._said(index, conjunct) for conjunct in mine)
-        lookup = Lookup(self._snapshot, self._store, covered, mine, wanted, self._now, self._counters)
+        lookup = self._first.pop(index.index_id, None)
+        if lookup is None or lookup.conjuncts != mine or not np.array_equal(lookup.wanted, wanted):
+            lookup = Lookup(self._snapshot, self._store, covered, mine, wanted, self._now, self._counters)
         if not lookup.asked.any():
             if wanted.any():
                 self._why.append(f"{index.name} covers none of the segments")

@@ -43,6 +43,10 @@ class Worth:
             return None
         return f"it would read {estimate.bytes:,} bytes in pages to save about {saved:,} in whole columns"
 
+    def cost(self, estimate: Estimate) -> int:
+        """Bytes that are read of the index, at what they cost in pages, and then of the filter's columns."""
+        return DEARER * estimate.bytes + self.leaders - self._saved(estimate.hits)
+
     def most(self, cost: int) -> int:
         """The hits up to which a look-up that reads ``cost`` bytes pays."""
         gain = max(self.leaders, 1) / max(DEARER * cost, 1)

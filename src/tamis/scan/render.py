@@ -6,6 +6,8 @@ import html
 import io
 from typing import TYPE_CHECKING, Any
 
+from tamis.index import NO_INDEX
+
 if TYPE_CHECKING:
     from tamis.scan.report import Report
 
@@ -57,8 +59,17 @@ def reasons(report: Report) -> list[str]:
         for e in report.because
     ]
     lines += [f"{e['conjunct']}: did not skip because {e['reason']}" for e in report.not_skipped_because]
+    lines += [f"indexes: {said}" for said in filter(None, [by_index(report)])]
     lines += [f"AUDIT: what was proved of part {e['part']} is wrong: {e['problem']}" for e in report.violations]
     return lines
+
+
+def by_index(report: Report) -> str | None:
+    """Which indexes are used, for how many segments and on which path, or why none is; None where there is nothing to say."""
+    if report.filter is None or report.index_reason == NO_INDEX:
+        return None
+    answered = ", ".join(f"{e['name']} for {e['segments']:,} of {counted(e['segments'] + e['missing'], 'segment')}" for e in report.indexes)
+    return report.index_reason + (f" ({answered})" if answered else "")
 
 
 def summary(report: Report) -> str:
@@ -85,6 +96,8 @@ def lines(report: Report) -> list[dict[str, Any]]:
         _record("conjunct", conjunct, parts["total"] - count, parts["total"], line)
         for (conjunct, count), line in zip(skipped, reasons(report), strict=False)
     ]
+    if (said := by_index(report)) is not None:
+        found.append(_record("indexes", ", ".join(e["name"] for e in report.indexes) or None, None, None, said))
     return [*found, _record("reader", report.reader, None, None, report.reader_reason)]
 
 

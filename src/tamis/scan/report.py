@@ -18,6 +18,7 @@ from itertools import takewhile
 from typing import Any
 
 from tamis.errors import InvalidInput
+from tamis.index import NO_INDEX
 from tamis.read import ReadCounters
 from tamis.world import world
 
@@ -62,7 +63,7 @@ class Report:
         self.reader = "eager"
         self.reader_reason = "there is no filter" if filter is None else "nothing was read"
         self.indexes: list[Counts] = []
-        self.index_reason = "there is no index"
+        self.index_reason = NO_INDEX
         self.because: list[Counts] = []
         self.not_skipped_because: list[Counts] = []
         self.violations: list[Counts] = []
