@@ -13,7 +13,7 @@ import pytest
 from tamis.domain.evidence import ColumnEvidence
 from tamis.errors import InvalidInput, SchemaMismatch
 from tamis.exec import WriteSpec, write_parts
-from tamis.exec.write import BLOCK_ROWS, block_rows_for
+from tamis.exec.write import BLOCK_ROWS, WIDE_ROWS, block_rows_for
 from tamis.files import PartRef, open_part
 from tamis.state import PART_COLUMNS, open_store
 from tamis.stats import TableEvidence
@@ -138,7 +138,8 @@ def test_blocks_are_larger_where_rows_are_narrow() -> None:
     narrow = pa.record_batch([np.arange(1_000)], names=["n"])
     wide = pa.record_batch([np.arange(1_000)] * 120, names=[str(i) for i in range(120)])
     usual = pa.record_batch([np.arange(1_000)] * 20, names=[str(i) for i in range(20)])
-    assert (block_rows_for(narrow), block_rows_for(usual), block_rows_for(wide)) == (BLOCK_ROWS[1], 16_384, BLOCK_ROWS[0])
+    widest = pa.record_batch([np.arange(1_000)] * 1_200, names=[str(i) for i in range(1_200)])
+    assert [block_rows_for(batch) for batch in (narrow, usual, wide, widest)] == [BLOCK_ROWS[1], 16_384, WIDE_ROWS, BLOCK_ROWS[0]]
 
 
 def test_passing_columns_by_the_schema_itself(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from tamis.files import PartRef, WriteOptions, create_part, open_part
+from tamis.files import PAGE_ROWS, PartRef, WriteOptions, create_part, open_part
 from tamis.types import Schema
 from tamis.types.arrow import to_arrow_schema
 
@@ -19,10 +19,11 @@ def write_part(
     part_id: str = "p",
     notes: Mapping[str, str] | None = None,
     form: str = "parquet",
+    page_rows: int = PAGE_ROWS,
 ) -> PartRef:
     """One block per batch."""
     path = f"data/{part_id}.{form}"
-    writer = create_part(store, path, form, to_arrow_schema(schema), WriteOptions(part_id=part_id))
+    writer = create_part(store, path, form, to_arrow_schema(schema), WriteOptions(part_id=part_id, page_rows=page_rows))
     for batch in batches:
         writer.write(batch)
     done = writer.close(notes or {})

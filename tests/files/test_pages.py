@@ -10,10 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tamis.errors import CorruptData
-from tamis.files import PartRef, open_part
+from tamis.files import PAGE_ROWS, PartRef, open_part
 from tamis.files.parquet import pages
 from tamis.files.parquet.excerpt import Excerpt
-from tamis.files.parquet.pages import PAGE_ROWS
 from tamis.files.recent import Recent
 from tamis.state.store import open_store
 from tamis.types import BOOLEAN, DATE, DOUBLE, INTEGER, LONG, STRING, TIMESTAMP, VARIANT, Array, DayTimeInterval, Decimal, Field, Schema
@@ -37,7 +36,8 @@ SCHEMA = Schema(
         Field("v", VARIANT, id=13),
     )
 )
-SIZES = (3 * PAGE_ROWS + 17, 8 * PAGE_ROWS, 5)
+PAGE = PAGE_ROWS // 2  # a file says how many rows its pages have
+SIZES = (3 * PAGE + 17, 8 * PAGE, 5)
 FLAT = list(range(1, 11))
 
 
@@ -68,7 +68,7 @@ STARTS = np.concatenate([[0], np.cumsum(SIZES)])
 
 
 def make_part() -> PartRef:
-    return write_part(STORE, SCHEMA, [WHOLE.slice(a, z - a) for a, z in pairwise(STARTS)], "pages")
+    return write_part(STORE, SCHEMA, [WHOLE.slice(a, z - a) for a, z in pairwise(STARTS)], "pages", page_rows=PAGE)
 
 
 REF = make_part()
@@ -104,13 +104,22 @@ def test_one_row_costs_a_page_of_each_column_and_not_a_block() -> None:
 
 
 @pytest.mark.parametrize(
-    "note", [b"", b"no", b"1024 3 !!", b"512 1 AA==", b"1024 2 " + base64.b64encode(b"x" * 9), pages.note_of([4, 5, 6]).encode()]
+    "note",
+    [
+        b"",
+        b"no",
+        b"1024 3 !!",
+        b"512 1 AA==",
+        b"1024 2 " + base64.b64encode(b"x" * 9),
+        pages.note_of([4, 5, 6], PAGE).encode(),
+        pages.note_of([4], 0).encode(),
+    ],
 )
 def test_without_a_fitting_note_chunks_are_read_whole(monkeypatch: pytest.MonkeyPatch, note: bytes) -> None:
     class Footer:
         metadata = {pages.PAGES.encode(): note}  # noqa: RUF012  # a stub
 
-    monkeypatch.setattr("tamis.files.parquet.pages.starts_in", lambda _, real=pages.starts_in: real(Footer()))
+    monkeypatch.setattr("tamis.files.parquet.pages.noted", lambda _, real=pages.noted: real(Footer()))
     monkeypatch.setattr("tamis.files.parquet.part._shapes", Recent(2**20))  # what the true footer said is remembered
     found, size = read([1], [4200])
     assert found["1"].to_pylist() == [4200]
@@ -119,10 +128,10 @@ def test_without_a_fitting_note_chunks_are_read_whole(monkeypatch: pytest.Monkey
 
 def test_chunks_read_whole_are_weighed_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     """One row of each block is wanted: by pages that is little and comes together; of whole chunks no more than a piece is decoded at once."""
-    monkeypatch.setattr("tamis.files.parquet.part.PIECE_ROWS", 5 * PAGE_ROWS)
+    monkeypatch.setattr("tamis.files.parquet.part.PIECE_ROWS", 5 * PAGE)
     rows = np.array([7, 4200, STARTS[2] + 1], dtype=np.int64)
     assert len(list(open_part(STORE, REF, SCHEMA).read([1], [0, 1, 2], rows))) == 1
-    monkeypatch.setattr("tamis.files.parquet.pages.starts_in", lambda _: np.array([4, 5, 6], dtype=np.int64))
+    monkeypatch.setattr("tamis.files.parquet.pages.noted", lambda _: (PAGE, np.array([4, 5, 6], dtype=np.int64)))
     monkeypatch.setattr("tamis.files.parquet.part._shapes", Recent(2**20))  # what the true footer said is remembered
     assert [len(p.positions) for p in open_part(STORE, REF, SCHEMA).read([1], [0, 1, 2], rows)] == [1, 1, 1]
 

@@ -9,8 +9,9 @@ import pyarrow as pa
 import pytest
 
 import tamis
+from tamis.exec.write import WIDE_ROWS
 
-COLLECTIONS, ROWS = 6, 8_192
+COLLECTIONS, ROWS = 6, WIDE_ROWS
 WIDE = [f"{i:x}" * 520 for i in range(1, 9)]
 """Texts that make a block of one collection's rows."""
 

@@ -16,9 +16,8 @@ import pyarrow as pa
 from tamis.exec.conform import conform
 from tamis.exec.order import Order
 from tamis.exec.shred import Shredder
-from tamis.files import PartWriter, WriteOptions, create_part
+from tamis.files import PAGE_ROWS, PartWriter, WriteOptions, create_part
 from tamis.files.formats import format_named
-from tamis.files.parquet.pages import PAGE_ROWS
 from tamis.files.parquet.statistics import NANS
 from tamis.files.spark_json import schema_json
 from tamis.state import Store, open_store
@@ -35,6 +34,8 @@ PART_BYTES = 128 * 2**20
 BLOCK_BYTES = 4 * 2**20
 """Blocks hold about so many bytes of Arrow data, within the bounds of ``BLOCK_ROWS`` (measured: docs/design/0004)."""
 BLOCK_ROWS = (8_192, 65_536)
+WIDE_ROWS, WIDE_BYTES = 16_384, 32 * 2**20
+"""Rows so wide that fewer would do are so many in a block, unless they are more bytes: the footer has an entry for each column of each block."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,7 @@ class WriteSpec:
     """Where parts stand below the table's root."""
     by_page: int = 0
     """Of so many columns, the first ones, the file has statistics of every page."""
+    page_rows: int = PAGE_ROWS
 
 
 def write_parts(batches: Iterable[pa.RecordBatch], spec: WriteSpec) -> Iterator[pa.Table]:
@@ -88,7 +90,8 @@ def write_parts(batches: Iterable[pa.RecordBatch], spec: WriteSpec) -> Iterator[
 def block_rows_for(batch: pa.RecordBatch) -> int:
     """A power of two of rows, so that a block of rows as wide as these is worth a read and not too much for one."""
     low, high = BLOCK_ROWS
-    rows = BLOCK_BYTES // max(int(batch.nbytes) // max(len(batch), 1), 1)
+    width = max(int(batch.nbytes) // max(len(batch), 1), 1)
+    rows = max(BLOCK_BYTES // width, min(WIDE_ROWS, WIDE_BYTES // width))
     return min(max(1 << (max(rows, 1).bit_length() - 1), low), high)
 
 
@@ -131,12 +134,13 @@ class _Part:
     def __init__(self, store: Store, spec: WriteSpec) -> None:
         self._spec, self._id = spec, new_id()
         self._path = f"{spec.folder}/{self._id}.{format_named(spec.format).extension}"
-        options = WriteOptions(part_id=self._id, schema_json=schema_json(spec.schema))
+        options = WriteOptions(self._id, schema_json(spec.schema), spec.page_rows)
         self._shredder = Shredder(spec.schema, spec.shred)
         self._writer: PartWriter = create_part(store, self._path, spec.format, self._shredder.schema, options)
         self._collector = Collector(spec.schema) if spec.collect else None
         self._order = Order(spec.schema, spec.cluster_by) if spec.cluster_by else None
-        self._pages = PageStatistics(replace(spec.schema, fields=spec.schema.fields[: spec.by_page]), PAGE_ROWS) if spec.by_page else None
+        paged = replace(spec.schema, fields=spec.schema.fields[: spec.by_page])
+        self._pages = PageStatistics(paged, spec.page_rows) if spec.by_page else None
         self._ordered = bool(spec.cluster_by)
         self._first: pa.RecordBatch | None = None
         self._last: pa.RecordBatch | None = None

@@ -1,8 +1,8 @@
 """One small protocol per data format: write a part in a pass, read chosen blocks, columns and rows of it."""
 
 from tamis.files.formats import create_part, open_part
-from tamis.files.parquet.pages import PAGE_ROWS, runs_in
-from tamis.files.protocol import IoCounters, PartFile, PartRef, PartWriter, Piece, WriteOptions, WrittenFile
+from tamis.files.parquet.pages import runs_in
+from tamis.files.protocol import PAGE_ROWS, IoCounters, PartFile, PartRef, PartWriter, Piece, WriteOptions, WrittenFile
 
 __all__ = [
     "PAGE_ROWS",

@@ -15,6 +15,9 @@ import pyarrow as pa
 from tamis.files.leaves import Leaf
 from tamis.state.deletions import bitmap
 
+PAGE_ROWS = 2_048
+"""Rows of a page of Parquet: what is decoded for the sake of one. A page costs Spark's reader as much as decoding a few thousand numbers (docs/design/0014)."""
+
 Vector = bytes
 """A serialised roaring bitmap of row ordinals. (A name of its own: parts have a field ``bytes``.)"""
 
@@ -70,10 +73,11 @@ class WrittenFile:
 
 @dataclass(frozen=True, slots=True)
 class WriteOptions:
-    """``schema_json`` is Spark's JSON of the schema, for readers that are not ours; ``part_id`` lets a file say which part it is."""
+    """``schema_json`` is Spark's JSON of the schema, for readers that are not ours; ``part_id`` lets a file say which part it is; a format with pages ends one every ``page_rows``."""
 
     part_id: str = ""
     schema_json: str = ""
+    page_rows: int = PAGE_ROWS
 
 
 class PartWriter(Protocol):

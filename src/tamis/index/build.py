@@ -32,6 +32,8 @@ FAIL = "TAMIS_INDEX_BUILD"
 PART_BYTES = 16 * 2**20
 BLOCK_ROWS = 16_384
 """A look-up reads the footer of a part and a block or two: together they are smallest about here (docs/design/0013)."""
+PAGE_ROWS = 1_024
+"""Rows of a page: an index is looked up, and never read whole."""
 SORT_MEMORY = 256 * 2**20
 
 
@@ -102,6 +104,7 @@ def build_spec(store: Store, head: Head, index: IndexDefinition) -> BuildSpec:
         run_id=new_id(),
         folder=FOLDER,
         by_page=len(index.columns),
+        page_rows=PAGE_ROWS,
     )
     columns = tuple(
         source(index, path, base) if path[-1] in index.by_path else Column(base.by_id[path[-1]].type, path, base.by_id[path[-1]].name)

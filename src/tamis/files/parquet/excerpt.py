@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tamis.files.parquet.pages import PAGE_ROWS, Chunk, Octets, Ordinals, Pages, excerpt
+from tamis.files.parquet.pages import Chunk, Octets, Ordinals, Pages, excerpt
 
 WORTH = 0.5
 """Share of the pages from which whole chunks are read: the excerpt costs a copy."""
@@ -32,16 +32,16 @@ class Chosen:
     """The wanted rows, counted over these pages."""
 
     @staticmethod
-    def of(sizes: Ordinals, wanted: Ordinals) -> Chosen:
-        """``wanted``: rows (rising), counted over blocks of ``sizes`` rows."""
+    def of(sizes: Ordinals, wanted: Ordinals, page_rows: int) -> Chosen:
+        """``wanted``: rows (rising), counted over blocks of ``sizes`` rows, whose pages have ``page_rows``."""
         ends = np.cumsum(sizes)
         block = np.searchsorted(ends, wanted, side="right")
-        page, within = np.divmod(wanted - (ends - sizes)[block], PAGE_ROWS)
+        page, within = np.divmod(wanted - (ends - sizes)[block], page_rows)
         first = np.flatnonzero((np.diff(block, prepend=-1) != 0) | (np.diff(page, prepend=-1) != 0))
         mine = np.zeros(len(wanted), dtype=np.int64)
         mine[first] = 1
         block, page = block[first], page[first]
-        rows = np.minimum(sizes[block] - page * PAGE_ROWS, PAGE_ROWS)
+        rows = np.minimum(sizes[block] - page * page_rows, page_rows)
         return Chosen(block, page, rows, (np.cumsum(rows) - rows)[np.cumsum(mine) - 1] + within)
 
     def runs(self) -> tuple[Ordinals, Ordinals]:
@@ -72,8 +72,8 @@ class Excerpt:
         """``taken``: the wanted rows, counted over ``blocks`` as if they were one, of ``sizes`` rows. None where pages would not help, or are not known."""
         if not leaves or not len(taken) or not pages.readable(leaves):
             return None
-        chosen = Chosen.of(sizes, taken)
-        if len(chosen.page) > WORTH * int((-(-sizes // PAGE_ROWS)).sum()):
+        chosen = Chosen.of(sizes, taken, pages.rows)
+        if len(chosen.page) > WORTH * int((-(-sizes // pages.rows)).sum()):
             return None
         used, place = np.unique(chosen.block, return_inverse=True)
         runs = chosen.runs()
@@ -84,7 +84,7 @@ class Excerpt:
             chunks = [pages.chunk(blocks[b], leaf) for b in used.tolist()]
             if any(chunk.first < 0 for chunk in chunks):
                 return None
-            columns.append(_Column(pages.field(leaf), _placed(ranges, pages.starts, chunks, chosen.page, place, runs, of_block)))
+            columns.append(_Column(pages.field(leaf), _placed(ranges, pages, chunks, chosen.page, place, runs, of_block)))
         return Excerpt(leaves, ranges, columns, chosen)
 
     def decode(self, fetched: Sequence[Octets]) -> list[pa.Array]:
@@ -105,7 +105,7 @@ class Excerpt:
 
 def _placed(
     ranges: list[tuple[int, int]],
-    starts: Ordinals,
+    pages: Pages,
     chunks: Sequence[Chunk],
     page: Ordinals,
     place: Ordinals,
@@ -113,10 +113,10 @@ def _placed(
     of_block: list[int],
 ) -> list[tuple[int, int, int]]:
     """Adds what a column needs to ``ranges``; where that stands there, group by group. ``place``: of each page, which of ``chunks`` it is in."""
-    first, last = runs
+    (first, last), starts = runs, pages.starts
     base = np.array([chunk.first for chunk in chunks], dtype=np.int64)
     begin = starts[base[place[first]] + page[first]]
-    final = np.array([-(-chunk.rows // PAGE_ROWS) - 1 for chunk in chunks], dtype=np.int64)[place[last]]
+    final = np.array([-(-chunk.rows // pages.rows) - 1 for chunk in chunks], dtype=np.int64)[place[last]]
     following = np.minimum(base[place[last]] + page[last] + 1, len(starts) - 1)
     end = np.where(page[last] == final, np.array([chunk.end for chunk in chunks], dtype=np.int64)[place[last]], starts[following])
     at = len(ranges)

@@ -2,7 +2,8 @@
 
 The library decodes whole column chunks. So from the pages that are wanted a small Parquet file is made in memory (a footer of our own before the very
 bytes of the pages, dictionaries first), which it decodes like any other. For that the pages of all plain columns of a block must hold the same
-rows: the writer ends one every ``PAGE_ROWS`` rows, and notes where each begins. A chunk for which the note does not fit is read whole.
+rows: the writer ends one every ``WriteOptions.page_rows`` rows, and notes how many that are and where each begins. A chunk for which the note does not
+fit is read whole.
 """
 
 from __future__ import annotations
@@ -17,9 +18,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tamis.files.parquet.thrift import column_chunk, row_group, seal_footer
+from tamis.files.protocol import PAGE_ROWS
 
-PAGE_ROWS = 1024
-"""Rows of a page: what is decoded for the sake of one. At 1,024 a file of 120 columns is 1% larger than at 8,192, and one row costs an eighth (docs/design/0014)."""
 PAGES = "tamis.pages"
 """Footer note: where each page begins."""
 
@@ -28,26 +28,24 @@ Octets = bytes | memoryview
 Ordinals = np.ndarray[Any, np.dtype[np.int64]]
 
 
-def note_of(starts: Sequence[int]) -> str:
+def note_of(starts: Sequence[int], page_rows: int = PAGE_ROWS) -> str:
     """Differences as varints would be, but simpler: 32-bit whole numbers whose bytes lie plane by plane, compressed."""
     deltas = np.diff(np.array([0, *starts], dtype=np.int64)).astype("<u4")
     planes = np.ascontiguousarray(deltas.view(np.uint8).reshape(-1, 4).T).tobytes()
     packed = bytes(pa.Codec("zstd", 3).compress(planes, asbytes=True))
-    return f"{PAGE_ROWS} {len(starts)} " + base64.b64encode(packed).decode()
+    return f"{page_rows} {len(starts)} " + base64.b64encode(packed).decode()
 
 
-def starts_in(footer: pq.FileMetaData) -> Ordinals:
-    """Where pages begin, rising; nothing where the file does not say, or says nonsense."""
+def noted(footer: pq.FileMetaData) -> tuple[int, Ordinals]:
+    """The rows of a page and where pages begin, rising; no place where the file does not say, or says nonsense."""
     try:
         rows, count, packed = (footer.metadata or {})[PAGES.encode()].split(b" ")
-        if int(rows) != PAGE_ROWS:
-            return np.zeros(0, dtype=np.int64)
         planes = bytes(pa.Codec("zstd").decompress(base64.b64decode(packed), 4 * int(count), asbytes=True))
         deltas = np.frombuffer(planes, np.uint8).reshape(4, -1).T.copy().view("<u4").ravel()
         starts: Ordinals = np.cumsum(deltas.astype(np.int64))
     except (KeyError, ValueError, TypeError, pa.ArrowException, OSError):
-        return np.zeros(0, dtype=np.int64)
-    return starts
+        return PAGE_ROWS, np.zeros(0, dtype=np.int64)
+    return (int(rows), starts) if int(rows) > 0 else (PAGE_ROWS, starts[:0])
 
 
 class Chunk(NamedTuple):
@@ -70,7 +68,8 @@ class Pages:
     """The chunks of one file, and the pages of its plain columns."""
 
     def __init__(self, footer: pq.FileMetaData, schema: pa.Schema) -> None:
-        self._footer, self.starts = footer, starts_in(footer)
+        self._footer = footer
+        self.rows, self.starts = noted(footer)
         self._flat: dict[int, pa.Field] = {}
         self._chunks: dict[tuple[int, int], Chunk] = {}
         leaf = 0
@@ -94,7 +93,7 @@ class Pages:
         at = -1 if at is None or at >= begin else at
         end = (at if at >= 0 else begin) + size
         a, z = np.searchsorted(self.starts, (begin, end)).tolist()
-        fits = leaf in self._flat and z - a == -(-rows // PAGE_ROWS) and z > a and int(self.starts[a]) == begin
+        fits = leaf in self._flat and z - a == -(-rows // self.rows) and z > a and int(self.starts[a]) == begin
         return Chunk(rows, size, said.total_uncompressed_size, begin, end, at, a if fits else -1)
 
     def is_flat(self, leaf: int) -> bool:
@@ -108,9 +107,9 @@ class Pages:
         return self._flat[leaf]
 
 
-def runs_in(rows: Ordinals, starts: Ordinals) -> Ordinals:
+def runs_in(rows: Ordinals, starts: Ordinals, page_rows: int = PAGE_ROWS) -> Ordinals:
     """How many pages, counted from the start of the file, the ``rows`` (rising) touch between each two of ``starts``; at the ends one more than there are."""
-    page = rows // PAGE_ROWS
+    page = rows // page_rows
     touched = np.concatenate([[0], np.cumsum(np.diff(page, prepend=-1) != 0)])
     cuts = np.searchsorted(rows, starts)
     counts: Ordinals = np.diff(touched[cuts]) + (np.diff(cuts) > 0)

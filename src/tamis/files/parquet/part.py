@@ -16,7 +16,7 @@ from tamis.files.leaves import LEAVES, Leaf, extended, leaves_in
 from tamis.files.parquet.excerpt import Excerpt
 from tamis.files.parquet.footer import CACHE_BYTES, Footer, footer_of
 from tamis.files.parquet.layout import Layout
-from tamis.files.parquet.pages import PAGE_ROWS, Pages, runs_in
+from tamis.files.parquet.pages import Pages, runs_in
 from tamis.files.parquet.statistics import block_statistics
 from tamis.files.protocol import IoCounters, PartRef, Piece
 from tamis.files.recent import Recent
@@ -104,7 +104,7 @@ class ParquetPart:
             hits = np.diff(np.searchsorted(rows, self._starts))
             blocks = [b for b in blocks if hits[b]]
             if self._pages.readable(leaves):
-                looked = np.minimum(runs_in(rows, self._starts) * PAGE_ROWS, self._rows)
+                looked = np.minimum(runs_in(rows, self._starts, self._pages.rows) * self._pages.rows, self._rows)
         for chunk in self._chunks(leaves, blocks, looked):
             if rows is None:
                 positions = np.concatenate([np.arange(self._starts[b], self._starts[b + 1]) for b in chunk])

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from tamis.files.checksum import ChecksumSink
-from tamis.files.parquet.pages import PAGE_ROWS, PAGES, note_of
+from tamis.files.parquet.pages import PAGES, note_of
 from tamis.files.protocol import WriteOptions, WrittenFile
 
 _NEVER = 2**30
@@ -56,7 +56,7 @@ class ParquetPartWriter:
             self._writer = self._open(self._schema.empty_table())
         pairs = {PART_ID: self._options.part_id, "org.apache.spark.sql.parquet.row.metadata": self._options.schema_json, **(notes or {})}
         if self._blocks:  # the magic, then of each page a header and a body
-            pairs |= {PAGES: note_of(self._sink.writes[1::2])}
+            pairs |= {PAGES: note_of(self._sink.writes[1::2], self._options.page_rows)}
         self._writer.add_key_value_metadata({"org.apache.spark.version": SPARK_VERSION} | {k: v for k, v in pairs.items() if v})
         self._sink.keep_tail()
         self._writer.close()
@@ -78,7 +78,7 @@ class ParquetPartWriter:
             store_decimal_as_integer=True,
             write_page_index=True,
             write_page_checksum=True,
-            max_rows_per_page=PAGE_ROWS,
+            max_rows_per_page=self._options.page_rows,
             data_page_size=_NEVER,
         )
 
