@@ -6,7 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tamis import expr
+from tamis.domain import decide
 from tamis.stats import TableEvidence, union
+from tamis.stats.decode import reads_as
+from tamis.stats.packed import PATHS, packed, unpacked
+from tamis.stats.path_evidence import PathTable
+from tamis.stats.path_rows import LONG as LONGS
+from tamis.stats.path_rows import MAP, ROOT, PathStatistics, table_of
 from tamis.types import DOUBLE, LONG, STRING, DataType, Field, Schema
 from tests.values import ATOMIC, column, kind_of
 
@@ -79,8 +86,65 @@ def test_random_bytes(data_type: DataType, seed: int) -> None:
                 "7|exact": pa.array([255] * 4, pa.uint8()),
             }
         )
-        TableEvidence(table, Schema((Field("c", data_type, id=7),))).column((7,))
+        schema = Schema((Field("c", data_type, id=7),))
+        found = TableEvidence(table, schema).column((7,))
+        assert found is not None
+        believed = reads_as(stored, data_type) and valid(array)
+        assert believed or found.lo.null_count == found.hi.null_count == 4
         union(table)
+        asked = [
+            expr.parse(text, schema) for text in ("c IS NULL", "c IS NOT NULL", *(() if believed else COMPARED.get(kind_of(data_type), ())))
+        ]
+        for tree in asked:
+            decision = decide([tree], TableEvidence(table, schema), strict=True)
+            assert not (decision.none | decision.all).any(), f"{stored} as {data_type}: {expr.to_sql(tree)}"
+
+
+COMPARED = {
+    "boolean": ("c", "NOT c"),
+    **dict.fromkeys(("byte", "short", "integer", "long", "float", "double"), ("c = 1", "c < 0", "c > 0")),
+    "string": ("c = 'a'", "c < 'a'", "c LIKE 'b%'"),
+    "date": ("c = DATE'2024-01-01'", "year(c) = 2024"),
+    "timestamp": ("c < TIMESTAMP'2024-01-01 00:00:00'", "CAST(c AS DATE) > DATE'2024-01-01'"),
+}
+
+
+def valid(array: pa.Array) -> bool:
+    try:
+        array.validate(full=True)
+    except pa.ArrowException:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_paths_that_were_packed_by_nobody(seed: int) -> None:
+    """Bytes in the place of packed paths, or a piece of good ones, or good ones with bytes changed, or another table: the other parts keep theirs, and nothing is skipped by these."""
+    rng = np.random.default_rng(seed)
+    good = packed(table_of({7: {ROOT: PathStatistics(MAP, 10), "$.a": PathStatistics(LONGS, 10, 0, (1, 5))}}))
+    other = {7: {ROOT: PathStatistics(MAP, 10), "$.a": PathStatistics(LONGS, 10, 0, (1, 5))}}
+    changed = bytearray(good)
+    changed[int(rng.integers(8, 400))] ^= 1 << int(rng.integers(8))  # in what says how the values are laid out
+    wrong = {
+        "noise": rng.bytes(int(rng.integers(0, 4096))),
+        "cut short": good[: int(rng.integers(len(good) - 200))],
+        "other columns": packed(pa.table({"x": [seed]})),
+        "the columns that say which part": packed(pa.table({"part": ["none"], "part_id": [1]})),
+        "other types": packed(pa.table({"7|path": ["$"], "7|kinds": ["many"]})),
+        "half of them": packed(table_of(other).drop_columns(["7|kinds"])),
+        "column of no number": packed(pa.table({"x|path": ["$"]})),
+    }
+    schema = Schema((Field("s", STRING, id=7),))
+    text = expr.parse("try_cast(get_json_object(s, '$.a') AS INT) > 100", schema)
+    for kind, content in {**wrong, "changed": bytes(changed)}.items():
+        row = {"part_id": ["a", "b"], "segment": pa.array([0, 0], pa.int32()), "part": pa.array([0, 1], pa.int32()), "rows": [10, 10]}
+        manifest, tables = unpacked(pa.table({**row, "packed_paths": pa.array([content, good], pa.binary())}))
+        assert "packed_paths" not in manifest.column_names
+        assert len(tables[PATHS]) >= 2, kind
+        found = tables[PATHS].append_column("segment", pa.array(np.zeros(len(tables[PATHS])), pa.int32()))
+        none = decide([text], TableEvidence(manifest, schema, PathTable.of_parts(found, manifest)), strict=True).none.tolist()
+        assert none[1], f"{kind}: the good part keeps what it said"
+        assert kind == "changed" or not none[0], kind
 
 
 @given(st.data())

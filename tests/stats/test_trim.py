@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -16,7 +17,7 @@ from tamis.stats.keep import named, recent
 from tamis.stats.packed import PATHS, packed, unpacked
 from tamis.stats.path_evidence import PathTable
 from tamis.stats.path_rows import table_of
-from tamis.stats.trim import _size, trim
+from tamis.stats.trim import _size, budget, trim
 from tamis.types import LONG, STRING, Field, Schema
 from tamis.types.arrow import to_arrow_schema
 
@@ -35,9 +36,9 @@ def collected() -> Collector:
     return collector
 
 
-def decided(text: str, budget: int, keep: frozenset[tuple[int, str]] = frozenset()) -> tuple[bool, bool, str | None]:
+def decided(text: str, room: int, keep: frozenset[tuple[int, str]] = frozenset()) -> tuple[bool, bool, str | None]:
     collector = collected()
-    left = trim(collector.finish(), collector.documents(), budget, keep)
+    left = trim(collector.finish(), collector.documents(), room, keep)
     rows = table_of(left.documents)
     row = {
         "part_id": pa.array(["p"]),
@@ -53,14 +54,14 @@ def decided(text: str, budget: int, keep: frozenset[tuple[int, str]] = frozenset
     return bool(decision.none[0]), bool(decision.all[0]), decision.why[0]
 
 
-@pytest.mark.parametrize("budget", BUDGETS)
-def test_nothing_moves_inward(budget: int) -> None:
+@pytest.mark.parametrize("room", BUDGETS)
+def test_nothing_moves_inward(room: int) -> None:
     rows = pa.RecordBatch.from_pylist(ROWS, schema=to_arrow_schema(SCHEMA))
     for text in FILTERS:
         keep, failed, _ = expr.filter_mask(
             expr.conjuncts(expr.parse(text, SCHEMA)), {f.id: rows.column(i) for i, f in enumerate(SCHEMA.fields)}, len(rows)
         )
-        none, all_, _ = decided(text, budget)
+        none, all_, _ = decided(text, room)
         assert not (none and (keep | failed).any()), text
         assert not (all_ and not keep.all()), text
 
@@ -68,9 +69,9 @@ def test_nothing_moves_inward(budget: int) -> None:
 def test_every_budget_is_kept() -> None:
     collector = collected()
     counts_only = 8 * 8
-    for budget in BUDGETS:
-        left = trim(collector.finish(), collector.documents(), budget)
-        assert _size(left) <= max(budget, counts_only)
+    for room in BUDGETS:
+        left = trim(collector.finish(), collector.documents(), room)
+        assert _size(left) <= max(room, counts_only)
 
 
 def test_without_need_nothing_goes() -> None:
@@ -98,6 +99,19 @@ def test_a_trimmed_column_is_named_so() -> None:
     none, _, why = decided("long > 'ê'", 20)
     assert (none, why) == (False, "no statistics for long: trimmed")
     assert decided("long > 'ê'", 100_000)[0]
+
+
+def test_the_budget_grows_with_the_rows(tmp_path: Path) -> None:
+    """Every 65,536 rows, begun or whole, have the budget once: what a part of one row fewer must drop, one of a row more keeps."""
+    assert [budget(None, rows) for rows in (0, 1, 65_536, 65_537, 131_072, 131_073)] == [65_536 * times for times in (1, 1, 1, 2, 2, 3)]
+    assert [budget(100, rows) for rows in (65_536, 65_537)] == [100, 200]
+    kept = {}
+    for rows in (65_536, 65_537):
+        data = pa.table({f"n{i}": np.arange(rows) for i in range(6)})
+        table = tamis.create(tmp_path / str(rows), data.schema, properties={"tamis.stats.budget_bytes": "120"})
+        table.append(data)
+        kept[rows] = sum(table.explain(f"n{i} < 0").parts["kept"] == 0 for i in range(6))
+    assert kept[65_536] < kept[65_537] == 6
 
 
 def test_end_to_end(tmp_path: Path) -> None:

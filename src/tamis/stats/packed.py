@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from tamis.stats.path_rows import COLUMNS
 from tamis.stats.path_union import union_of
 
 PACKED = "packed_paths"
@@ -24,6 +25,13 @@ def packed(rows: pa.Table) -> bytes:
     return bytes(sink.getvalue())
 
 
+def _sound(schema: pa.Schema) -> bool:
+    """Whether these are rows of paths: all columns of some ids, each of its type, and no other."""
+    ids = {field.name.partition("|")[0] for field in schema}
+    wanted = {f"{identifier}|{kind}": arrow for identifier in ids for kind, arrow in COLUMNS.items()}
+    return all(identifier.isdecimal() for identifier in ids) and wanted == {f.name: f.type for f in schema} and len(schema) == len(wanted)
+
+
 def unpacked(manifest: pa.Table) -> tuple[pa.Table, dict[str, pa.Table]]:
     """The manifest without its packed rows, and the tables that they make: rows name their part by ``part`` and ``part_id``. What cannot be read is unknown."""
     if PACKED not in manifest.column_names:
@@ -33,7 +41,11 @@ def unpacked(manifest: pa.Table) -> tuple[pa.Table, dict[str, pa.Table]]:
     for part in np.flatnonzero(np.asarray(column.is_valid())).tolist():
         try:
             rows = pa.ipc.open_stream(column[part].as_py()).read_all()
-        except (pa.ArrowException, OSError, TypeError):
+            rows.validate(full=True)
+            sound = _sound(rows.schema)
+        except (pa.ArrowException, OSError, TypeError, ValueError):  # the last: names that are no text
+            continue
+        if not sound:
             continue
         where = pa.table({"part": pa.array(np.full(len(rows), part, np.int32)), "part_id": pa.repeat(ids[part], len(rows))})
         found.append(pa.table(dict(zip([*where.column_names, *rows.column_names], [*where.columns, *rows.columns], strict=True))))
