@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import importlib
 import logging
 import sys
 from dataclasses import replace
@@ -19,10 +20,13 @@ import tamis
 from tamis.domain import Decision
 from tamis.errors import CorruptData, InvalidInput
 from tamis.read import lazy
-from tamis.scan import funnel, indexed
+from tamis.scan import aggregate, funnel, indexed
 from tamis.scan.audit import sample
+from tamis.scan.limit import Ranked
+from tamis.stats.path_evidence import PathTable
 from tamis.world import World, use
 
+decide_module = importlib.import_module("tamis.domain.decide")  # the package has a function of that name
 ROWS = 20_000  # two blocks
 ALWAYS = {"tamis.audit.percent": 100, "tamis.read.lazy": "on"}
 
@@ -154,6 +158,69 @@ def test_what_an_index_skips_is_audited(tmp_path: Path, monkeypatch, caplog):
         assert scan.report.violations
     with pytest.raises(CorruptData, match="AUDIT_FAILED"):
         table.scan("key IN (7, 8)", ["n"], options=ALWAYS).to_arrow()
+
+
+@pytest.fixture(scope="module")
+def sorted_documents(tmp_path_factory: pytest.TempPathFactory) -> tamis.Table:
+    """Three parts clustered by (a, b), with documents."""
+    made = tamis.create(tmp_path_factory.mktemp("audit") / "d", cluster_by=["a", "b"])
+    for part in range(3):
+        rows = [(a, b) for a in range(3) for b in range(part * 10, part * 10 + 100)]
+        made.append(
+            pa.table({"a": [a for a, _ in rows], "b": [b for _, b in rows], "s": [f'{{"k": {part * 1_000 + b}}}' for _, b in rows]})
+        )
+    return made
+
+
+def nowhere(evidence: Any) -> Any:
+    """Documents whose every number is 0."""
+    if evidence is None:
+        return None
+    zero = pa.array([0] * len(evidence.known), pa.int64())
+    return replace(evidence, long_lo=zero, long_hi=zero)
+
+
+def test_what_clustering_tuples_and_paths_of_documents_skip_is_audited(sorted_documents, monkeypatch, caplog):
+    real, outside = PathTable.at, decide_module.outside
+    for text, module, name, wrong, count in (
+        ("a = 1 AND b = 25", decide_module, "outside", lambda run, keys: np.ones_like(outside(run, keys)), 3),
+        ("try_cast(get_json_object(s, '$.k') AS INT) = 1050", PathTable, "at", lambda *args: nowhere(real(*args)), 3),
+    ):
+        assert sorted_documents.scan(text).count() == count
+        with monkeypatch.context() as planting:
+            planting.setattr(module, name, wrong)
+            assert sorted_documents.scan(text).count() == 0, "the plant shows"
+            with use(Production()), caplog.at_level(logging.ERROR, "tamis"):
+                scan = sorted_documents.scan(text, options=ALWAYS)
+                assert len(scan.to_arrow()) == count
+                assert scan.report.violations, text
+            with pytest.raises(CorruptData, match="AUDIT_FAILED"):
+                sorted_documents.scan(text, options=ALWAYS).to_arrow()
+
+
+def test_what_an_audit_makes_right_without_a_word(sorted_documents, monkeypatch):
+    """Bounds of ORDER BY … LIMIT, and aggregates that metadata answers: parts of the sample are read instead, and nothing is compared. Without a filter nothing is audited."""
+    wrong = {
+        "topk": (Ranked, "left_out", lambda self, bound, places=None: np.ones(len(self._parts if places is None else places), np.bool_)),
+        "answers": (
+            aggregate,
+            "_share",
+            lambda measure, evidence, live, intact: (pa.array([-1] * len(live)), np.ones(len(live), np.bool_)),
+        ),
+    }
+    asked = {
+        "topk": lambda text, options: (
+            sorted_documents.scan(text, ["b"], order_by="b DESC", limit=2, options=options).to_arrow()["b"].to_pylist()
+        ),
+        "answers": lambda text, options: sorted_documents.scan(text, options=options).aggregate("max(b)")["max(b)"].to_pylist(),
+    }
+    for kind, (module, name, change) in wrong.items():
+        expected = asked[kind]("b >= 0", {})
+        with monkeypatch.context() as planting:
+            planting.setattr(module, name, change)
+            assert asked[kind]("b >= 0", {}) != expected, f"{kind}: the plant shows"
+            assert asked[kind]("b >= 0", ALWAYS) == expected, kind
+            assert asked[kind](None, ALWAYS) != expected, f"{kind}: without a filter"
 
 
 @pytest.mark.parametrize("module", [funnel, lazy])
