@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from tamis import expr
-from tamis.types import Field, Schema, String
+from tamis.types import INTEGER, LONG, Field, Schema, String
 from tests.expr.oracle import bound
 
 
@@ -48,4 +48,29 @@ def test_char_is_compared_as_in_spark(text: str, rows: list[int]) -> None:
     schema = Schema(tuple(Field(name, kind, id=i) for i, (name, kind) in enumerate(kinds.items(), 1)))
     tree = expr.parse(text, schema)
     keep, _, _ = expr.filter_mask([tree], {i: pa.array(v) for i, v in enumerate(data.values(), 1)}, 4)
+    assert keep.nonzero()[0].tolist() == rows
+
+
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        ("i <= 9223372036854775808", [0, 1, 2]),
+        ("NOT (l > 9223372036854775808)", [0, 1, 2]),
+        ("9223372036854775808 >= i", [0, 1, 2]),
+        ("i > -9223372036854775809", [0, 1, 2]),
+        ("i < 9.3e18BD", [0, 1, 2]),
+        ("i <= 9223372036854775807.5", [0, 1, 2]),
+        ("i BETWEEN 0 AND 9223372036854775808", [0, 2]),
+        ("l NOT BETWEEN 9223372036854775808 AND 9223372036854775809", [0, 1, 2]),
+        ("i >= 9223372036854775808", []),
+        ("i <= 9223372036854775807.0", [0, 2]),
+        ("i <> 9223372036854775808", [0, 2]),
+        ("i <= CAST(9223372036854775808 AS DECIMAL(30, 0))", [0, 2]),
+        ("CAST(i AS DECIMAL(20, 0)) <= 9223372036854775808", [0, 2]),
+    ],
+)
+def test_integers_beside_constants_beyond_them(text: str, rows: list[int]) -> None:
+    """Spark's analyser makes these comparisons constants, of NULL too (random cases found it)."""
+    schema = Schema((Field("i", INTEGER, id=1), Field("l", LONG, id=2)))
+    keep, _, _ = expr.filter_mask([expr.parse(text, schema)], {1: pa.array([1, None, 5], pa.int32()), 2: pa.array([1, None, 5])}, 3)
     assert keep.nonzero()[0].tolist() == rows

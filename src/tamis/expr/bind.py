@@ -11,7 +11,7 @@ from sqlglot import exp
 from tamis.errors import NotFound
 from tamis.expr import bind_documents as documents
 from tamis.expr.catalogue import call, sql_name
-from tamis.expr.coerce import folded
+from tamis.expr.coerce import beyond_longs, folded
 from tamis.expr.frontend import bound
 from tamis.expr.functions.inside import field_of
 from tamis.expr.lists import Constants
@@ -19,7 +19,7 @@ from tamis.expr.literals import array_of, interval, list_of, number, time_of_day
 from tamis.expr.nodes import cause_of, dotted, never_fails, no_word, operands, says_more, shown
 from tamis.expr.padding import is_char, padded
 from tamis.expr.tree import Cause, Column, Element, Expr, Literal, Mode, Opaque
-from tamis.types import BINARY, BOOLEAN, NULL, STRING, Array, DataType, Map, Schema, Struct, Time
+from tamis.types import BINARY, BOOLEAN, NULL, STRING, Array, DataType, Decimal, Map, Schema, Struct, Time
 
 _BINARY = {
     exp.EQ: "eq", exp.NEQ: "ne", exp.LT: "lt", exp.LTE: "le", exp.GT: "gt", exp.GTE: "ge", exp.NullSafeEQ: "null_safe_eq",
@@ -75,11 +75,18 @@ class Binder:
             args = [self._predicate(self.bind(p)) for p in (node, *reversed(parts))]
             return self.call(name, *args, data_type=BOOLEAN)
         if name in _TESTS:
-            return self.compared(name, self.bind(node.this), self.bind(node.expression))
+            return self.ordered(name, node.this, node.expression)
         return self.call(name, self.bind(node.this), self.bind(node.expression))
 
     def compared(self, name: str, a: Expr, b: Expr) -> Expr:
         return self.call(name, *self.even([a, b]), data_type=BOOLEAN)
+
+    def ordered(self, name: str, x: Any, y: Any) -> Expr:
+        """Two nodes compared; a constant that no cast makes is looked at first."""
+        a, b = self.bind(x), self.bind(y)
+        constant = x if isinstance(a, Literal) and isinstance(a.type, Decimal) else y
+        cast = isinstance(constant, exp.Cast) and not constant.this.is_string  # 1BD comes as a cast of text
+        return (None if cast else beyond_longs(name, a, b)) or self.compared(name, a, b)
 
     def even(self, sides: list[Expr]) -> list[Expr]:
         return padded(sides, lambda side, blanks: self.call("concat", side, blanks))
@@ -225,8 +232,10 @@ class Binder:
 
     def between(self, node: exp.Between) -> Expr:
         value, low, high = (self.bind(node.args[k]) for k in ("this", "low", "high"))
-        if is_char(value):
-            return self.call("and", self.compared("ge", value, low), self.compared("le", value, high), data_type=BOOLEAN)
+        if is_char(value) or beyond_longs("ge", value, low) or beyond_longs("le", value, high):
+            return self.call(
+                "and", *(self.ordered(n, node.this, node.args[k]) for n, k in (("ge", "low"), ("le", "high"))), data_type=BOOLEAN
+            )
         return self.call("between", value, low, high, data_type=BOOLEAN)
 
     def test(self, node: exp.Is) -> Expr:

@@ -130,6 +130,22 @@ def widest(types: list[DataType], mode: Mode = Mode.ANSI, *, sides: bool = False
     return out
 
 
+_LESS, _GREATER, _INT64 = ("lt", "le"), ("gt", "ge"), range(-(2**63), 2**63)
+
+
+def beyond_longs(name: str, a: Expr, b: Expr) -> Literal | None:
+    """The order of an integer and a decimal constant that no 64 bits hold. Spark's analyser knows it without looking: it is true (or false) of NULL, and of what would fail, too."""
+    if isinstance(b, Literal) and isinstance(b.type, Decimal) and a.type in INTEGRAL:
+        constant, less = b.value, name in _LESS
+    elif isinstance(a, Literal) and isinstance(a.type, Decimal) and b.type in INTEGRAL:
+        constant, less = a.value, name in _GREATER
+    else:
+        return None
+    if name not in _LESS + _GREATER or constant is None or _INT64[0] <= constant <= _INT64[-1]:
+        return None
+    return Literal(BOOLEAN, (constant > 0) is less)
+
+
 def narrowest(expr: Expr) -> DataType:
     """The type of ``expr`` where a decimal is about to be computed: an integer literal counts with its own digits only."""
     if isinstance(expr, Literal) and expr.type in INTEGRAL and expr.value is not None:
