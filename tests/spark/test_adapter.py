@@ -109,6 +109,14 @@ def test_what_always_is_the_same_is_asked_once(spark: Any) -> None:
     assert [made.name(), made.name()] == ["4", "1"]
 
 
+def test_targets_that_answer_alike_are_asked_once(spark: Any) -> None:
+    owner = bridge(spark)
+    one, other, third = Counted(owner), Counted(owner), Counted(owner)
+    made = [owner.implement([CATALOG, NAMESPACES], target, alike) for target, alike in ((one, "alike"), (other, "alike"), (third, None))]
+    assert [java.name() for java in made] == ["1", "1", "1"]
+    assert [target.calls for target in (one, other, third)] == [1, 0, 1]
+
+
 def test_what_nobody_defines_is_refused_by_name(spark: Any, shelf: Any) -> None:
     with pytest.raises(Exception, match=r"SupportsNamespaces\.dropNamespace is not implemented"):
         shelf.dropNamespace(bridge(spark).array("java.lang.String", ["a"]), False)

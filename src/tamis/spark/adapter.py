@@ -69,11 +69,14 @@ class Bridge:
 
     # --- interfaces ---
 
-    def implement(self, interfaces: Sequence[str], target: object) -> Any:
-        """A Java object that implements ``interfaces`` (full names) by the methods of ``target``; see the module for the rules."""
+    def implement(self, interfaces: Sequence[str], target: object, alike: str | None = None) -> Any:
+        """A Java object that implements ``interfaces`` (full names) by the methods of ``target``; see the module for the rules.
+
+        ``alike`` names what the constant answers follow from: they are asked once of all targets that have the same.
+        """
         key = f"t{next(self._keys)}"
         self._targets[key] = target
-        return self._tools.make(",".join(interfaces), _methods(type(target)), _Callback(self, target), key)
+        return self._tools.make(",".join(interfaces), _methods(type(target)), _Callback(self, target), key, alike)
 
     def target(self, java_object: Any) -> Any:
         """The Python object behind a Java object made by ``implement``, or None for any other."""
@@ -153,9 +156,12 @@ class Bridge:
                 self._helpers[name] = found.getConstructor(self._gateway.new_array(self.jvm.Class, 0)).newInstance(None)
             return self._helpers[name]
 
-    def plan_with(self, helper: str, *args: Any) -> None:
-        """Sees to it that the active session plans by the strategy of ``helper``, made once for this JVM."""
-        self._tools.planWith(self.once("strategy", helper, lambda: self.helper(helper).strategy(*args)))
+    def plan_with(self, strategy: Any, rule: Any = None) -> None:
+        """Sees to it that the active session plans by ``strategy``, and optimizes by ``rule``, once each; ``strategy`` is Java's, or the name of the helper that gives it."""
+        if isinstance(strategy, str):
+            name = strategy
+            strategy = self.once("strategy", name, lambda: self.helper(name).strategy())
+        self._tools.planWith(strategy, rule)
 
     def identifier(self, java_identifier: Any) -> tuple[str, ...]:
         """The parts of the namespace, and the name, of a catalog identifier."""

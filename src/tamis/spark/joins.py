@@ -123,8 +123,8 @@ class Twins:
         return None if scan is None else scan.twin(column, int(rows))
 
 
-_asked: weakref.WeakKeyDictionary[Bridge, tuple[Any, Any] | None] = weakref.WeakKeyDictionary()
-"""The Java objects that answer for each JVM; None where Spark has other planning classes than those that ``JoinPlanning`` names."""
+_planning: weakref.WeakKeyDictionary[Bridge, tuple[Any, Any] | None] = weakref.WeakKeyDictionary()
+"""The strategy and the rule of each JVM; None where Spark has other planning classes than those that ``JoinPlanning`` names."""
 
 
 def plan_with_keys(owner: Bridge) -> None:
@@ -132,14 +132,14 @@ def plan_with_keys(owner: Bridge) -> None:
     from py4j.protocol import Py4JError
 
     try:
-        if owner not in _asked:
-            _asked[owner] = owner.implement(_FUNCTION, Worth(owner)), owner.implement(_FUNCTION, Twins(owner))
-        answers = _asked[owner]
-        if answers is not None:
-            owner.helper("JoinPlanning").enable(answers[0])
-            owner.plan_with("JoinPlanning", answers[1])
+        if owner not in _planning:
+            helper = owner.helper("JoinPlanning")
+            rule = helper.rule(owner.implement(_FUNCTION, Worth(owner)))
+            _planning[owner] = helper.strategy(owner.implement(_FUNCTION, Twins(owner))), rule
+        if (planning := _planning[owner]) is not None:
+            owner.plan_with(*planning)
     except Py4JError:
-        _asked[owner] = None
+        _planning[owner] = None
 
 
 MOST_SHARE = 0.02

@@ -10,7 +10,7 @@ import json
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from tamis.scan import Options
 from tamis.scan.indexed import check_told
@@ -37,7 +37,7 @@ BUILDER = (
 def scan_builder(owner: Bridge, table: SparkTable, options: Any, built: list[Scan] | None = None) -> Any:
     """A Java ``ScanBuilder`` for ``table``; ``options`` (Java) are those of the query: ``WITH (…)``, a reader's options. What it builds is put into ``built`` too."""
     source = Source(table.name(), table.store, table.snapshot, table.logical_schema, table.opening)
-    return owner.implement(BUILDER, Builder(owner, source, owner.dict(options.asCaseSensitiveMap()), built, table.captured))
+    return owner.implement(BUILDER, Builder(owner, source, owner.dict(options.asCaseSensitiveMap()), built, table.captured), "builder")
 
 
 class Builder:
@@ -46,6 +46,8 @@ class Builder:
     ``analysed`` are ids of schemas under which the plan may have been made. Where one is another than the table's, names mean what they meant there: that is known when
     the columns are, and until then nothing is taken over that is bound to a name.
     """
+
+    java_constant: ClassVar = {"pushedFilters": "", "isPartiallyPushed": ""}
 
     def __init__(
         self, owner: Bridge, source: Source, options: Mapping[str, str], built: list[Scan] | None, analysed: Collection[int]

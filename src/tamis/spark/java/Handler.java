@@ -14,16 +14,16 @@ public final class Handler implements InvocationHandler {
     private final Set methods;
     /** Method without arguments that always answers the same, to the method (or "") after which it is asked once more, by the same thread. */
     private final Map constant;
-    private final Map answers = new java.util.concurrent.ConcurrentHashMap();
+    private final Map answers;
     private final ThreadLocal moved = new ThreadLocal();
     public final String key;
-    private Integer hash;
 
-    public Handler(BiFunction target, Set methods, Map constant, String key) {
+    public Handler(BiFunction target, Set methods, Map constant, String key, Map answers) {
         this.target = target;
         this.methods = methods;
         this.constant = constant;
         this.key = key;
+        this.answers = answers;
     }
 
     /** The key of the Python object behind a proxy, or null for any other object. */
@@ -38,8 +38,8 @@ public final class Handler implements InvocationHandler {
         int count = args == null ? 0 : args.length;
         if (method.getDeclaringClass() == Object.class) {
             if (name.equals("hashCode")) {
-                if (hash == null) hash = Integer.valueOf(((Number) call("hashCode", null)).intValue());
-                return hash;
+                if (!answers.containsKey(name)) answers.put(name, Integer.valueOf(((Number) call(name, null)).intValue()));
+                return answers.get(name);
             }
             if (name.equals("toString")) return call(name, null);
             String other = keyOf(args[0]);

@@ -41,18 +41,8 @@ import scala.jdk.javaapi.CollectionConverters;
 public final class JoinPlanning {
     private static final PartitionPruning$ SPARK = PartitionPruning$.MODULE$;
 
-    /**
-     * Sees to it that the active session asks for keys so. "worth" says ("true"), for the key of a scan and "column NUL other scan NUL other column", whether all the values that the other
-     * scan has there can leave something out.
-     */
-    public void enable(BiFunction worth) {
-        SparkSession session = (SparkSession) SparkSession.active();
-        Seq rules = session.experimental().extraOptimizations();
-        for (int i = 0; i < rules.size(); i++) if (rules.apply(i) instanceof MoreKeys) return;
-        List all = new ArrayList(CollectionConverters.asJava(rules));
-        all.add(new MoreKeys(worth));
-        session.experimental().extraOptimizations_$eq(seq(all));
-    }
+    /** "worth" says ("true"), for the key of a scan and "column NUL other scan NUL other column", whether all the values that the other scan has there can leave something out. */
+    public Rule rule(BiFunction worth) { return new MoreKeys(worth); }
 
     /** "twins" gives, for the key of a scan and "rows column", the scan to read by where that many keys come, or null. */
     public SparkStrategy strategy(BiFunction twins) { return new Lazily(twins); }

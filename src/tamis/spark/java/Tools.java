@@ -5,7 +5,9 @@ import java.lang.reflect.Array;
 import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
 import java.util.*;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.BiFunction;
+import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.execution.SparkStrategy;
 import scala.collection.immutable.Seq;
@@ -14,8 +16,11 @@ import scala.jdk.javaapi.CollectionConverters;
 /** What Python cannot do over Py4J. An object, not statics: Py4J finds classes by name in another class loader. */
 public final class Tools {
     private final ClassLoader loader = Tools.class.getClassLoader();
+    private final Map shared = new LinkedHashMap() {
+        protected boolean removeEldestEntry(Map.Entry eldest) { return size() > 100; }
+    };
 
-    public Object make(String interfaces, String methods, BiFunction target, String key) throws Exception {
+    public Object make(String interfaces, String methods, BiFunction target, String key, String alike) throws Exception {
         String[] names = interfaces.split(",");
         Class[] classes = new Class[names.length];
         for (int i = 0; i < names.length; i++) classes[i] = Class.forName(names[i], true, loader);
@@ -27,17 +32,32 @@ public final class Tools {
             answered.add(at < 0 ? entries[i] : entries[i].substring(0, at));
             if (at >= 0) constant.put(entries[i].substring(0, at), entries[i].substring(at + 1));
         }
-        return Proxy.newProxyInstance(loader, classes, new Handler(target, answered, constant, key));
+        return Proxy.newProxyInstance(loader, classes, new Handler(target, answered, constant, key, alike == null ? new ConcurrentHashMap() : answers(alike)));
     }
 
-    /** Sees to it that the active session plans by the strategy too; one of its class is enough. */
-    public void planWith(SparkStrategy strategy) {
+    /** What objects that answer alike have answered; the oldest are forgotten. */
+    private Map answers(String alike) {
+        synchronized (shared) {
+            Map found = (Map) shared.get(alike);
+            if (found == null) shared.put(alike, found = new ConcurrentHashMap());
+            return found;
+        }
+    }
+
+    /** Sees to it that the active session plans by the strategy, and optimizes by the rule if there is one; one of each class is enough. */
+    public void planWith(SparkStrategy strategy, Rule rule) {
         SparkSession session = (SparkSession) SparkSession.active();
-        Seq known = session.experimental().extraStrategies();
-        for (int i = 0; i < known.size(); i++) if (known.apply(i).getClass() == strategy.getClass()) return;
+        Seq strategies = with(session.experimental().extraStrategies(), strategy);
+        if (strategies != null) session.experimental().extraStrategies_$eq(strategies);
+        Seq rules = rule == null ? null : with(session.experimental().extraOptimizations(), rule);
+        if (rules != null) session.experimental().extraOptimizations_$eq(rules);
+    }
+
+    private static Seq with(Seq known, Object one) {
+        for (int i = 0; i < known.size(); i++) if (known.apply(i).getClass() == one.getClass()) return null;
         List all = new ArrayList(CollectionConverters.asJava(known));
-        all.add(strategy);
-        session.experimental().extraStrategies_$eq(CollectionConverters.asScala(all).toSeq());
+        all.add(one);
+        return CollectionConverters.asScala(all).toSeq();
     }
 
     public String keyOf(Object object) { return Handler.keyOf(object); }
