@@ -1,8 +1,10 @@
-"""Planning at scale: tables of 1 and 10 million parts, a filter of one hour of one column; and 1,000 small collections in one table against one alone.
+"""Planning at scale: tables of 1 and 10 million parts, and one of as many segments as 100 million parts have; a filter of one hour of one column. And 1,000 small collections in one
+table against one alone.
 
 Metadata only: manifests are synthetic, no data file exists, and everything else is the real code: commits, rollups, opening, the funnel. A segment has 10,000 parts of
 three columns with bounds; time rises from part to part. Each opening is a process of its own, so that its memory is its own; the sizes take turns.
-``BENCH_PARTS`` (millions, commas between) chooses other sizes: ``1,10,100`` takes an hour and 10 GB of disk.
+``BENCH_PARTS`` (millions, commas between) chooses other sizes: ``1,10,100`` takes an hour and 10 GB of disk. What planning pays for are the unions of all segments, and the manifests of
+those that may match. The latter are the same whatever the table's size, so a table of 10,000 segments, each of 100 parts, shows what is left of 100 million.
 """
 
 from __future__ import annotations
@@ -64,10 +66,10 @@ def append(store: Store, snapshot: Snapshot, add: pa.Table) -> tuple[Snapshot, f
     return made, time.perf_counter() - start
 
 
-def grown(path: Path, segments: int) -> tuple[Store, Snapshot]:
+def grown(path: Path, segments: int, each: int) -> tuple[Store, Snapshot]:
     store, snapshot = new_table(path)
     for segment in range(segments):
-        snapshot, _ = append(store, snapshot, manifest(segment, PER_SEGMENT))
+        snapshot, _ = append(store, snapshot, manifest(segment, each))
     return store, snapshot
 
 
@@ -102,33 +104,35 @@ def asked(path: Path, condition: str) -> dict[str, Any]:
     return {**min(runs, key=lambda r: r["seconds"]), "median_seconds": statistics.median(r["seconds"] for r in runs)}
 
 
-def an_hour(segments: int) -> str:
+def an_hour(parts: int) -> str:
     """The filter of one hour in the middle of the table."""
-    at = segments * PER_SEGMENT // 2
+    at = parts // 2
     return f"ts >= timestamp_seconds({at}) AND ts < timestamp_seconds({at + (60 if quick() else 3_600)})"
 
 
-def sizes(folder: Path, millions: list[float]) -> dict[str, Any]:
-    """Each size: opening and planning, and the commit of one small load."""
+def sizes(folder: Path, shapes: dict[str, tuple[int, int]]) -> dict[str, Any]:
+    """Each shape (segments, parts of each): opening and planning, and the commit of one small load."""
     out: dict[str, Any] = {}
-    for size in millions:
-        segments = max(int(size * 1_000_000) // PER_SEGMENT, 1)
+    for name, (segments, each) in shapes.items():
         start = time.perf_counter()
-        store, snapshot = grown(folder / f"t{segments}", segments)
+        store, snapshot = grown(folder / f"t{segments}x{each}", segments, each)
         made = time.perf_counter() - start
-        row = asked(folder / f"t{segments}", an_hour(segments))
+        row = asked(folder / f"t{segments}x{each}", an_hour(segments * each))
         commits = []
         for extra in range(5):
             snapshot, seconds = append(store, snapshot, manifest(segments + extra, 10))
             commits.append(seconds)
-        out[f"{segments * PER_SEGMENT:,}"] = {
-            **row,
-            "segments": segments,
-            "commit_ms": round(1_000 * statistics.median(commits), 1),
-            "made_seconds": round(made, 1),
-        }
-        print(f"  {segments * PER_SEGMENT:,} parts: {out[f'{segments * PER_SEGMENT:,}']}", flush=True)
+        out[name] = {**row, "segments": segments, "commit_ms": round(1_000 * statistics.median(commits), 1), "made_seconds": round(made, 1)}
+        print(f"  {name} parts: {out[name]}", flush=True)
     return out
+
+
+def shapes(millions: list[float]) -> dict[str, tuple[int, int]]:
+    """The sizes asked for in segments of ``PER_SEGMENT``; and as many segments as a hundred million parts have, of a hundredth of their parts each."""
+    found = {int(size * 1_000_000) // PER_SEGMENT or 1 for size in millions}
+    many = 10 * max(found)
+    small = PER_SEGMENT // 100
+    return {f"{n * PER_SEGMENT:,}": (n, PER_SEGMENT) for n in sorted(found)} | {f"{many * small:,} (in {many:,} segments)": (many, small)}
 
 
 def collections(folder: Path) -> dict[str, Any]:
@@ -150,7 +154,7 @@ def main() -> None:
         return
     millions = [float(m) for m in os.environ.get("BENCH_PARTS", "0.01,0.1" if quick() else "1,10").split(",")]
     with tempfile.TemporaryDirectory() as home:
-        found = sizes(Path(home), millions)
+        found = sizes(Path(home), shapes(millions))
         sharded = collections(Path(home))
     figures = []
     for name, row in found.items():
