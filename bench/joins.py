@@ -1,7 +1,8 @@
 """A star join: 100 keys that a WHERE on the dimension leaves, against many facts; key unsorted with an index, clustered without one, neither. Spark over Parquet beside each.
 
 Through Spark on both sides, in one session and in turn; the facts lie in Parquet files in the same order as in the table that they stand against. A key has four facts on
-average, so that 100 keys find about 400 rows; all 15 columns of them are wanted.
+average, so that 100 keys find about 400 rows; all 15 columns of them are wanted. The same query over a single fact says what no reader of facts can save: the dimension is read, its rows
+are broadcast, and Spark plans and starts its jobs.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def dimension(keys: int) -> pa.Table:
 
 
 def build(folder: Path, data: pa.Table) -> None:
-    """The tables ``db.{indexed, clustered, neither}``, and the folders ``unsorted`` and ``sorted`` of Parquet files."""
+    """The tables ``db.{indexed, clustered, neither, single}``, and the folders ``unsorted``, ``sorted`` and ``one`` of Parquet files."""
     ordered = data.sort_by("k")
     each = len(data) // LOADS
     for name, source, cluster in (("indexed", data, ()), ("clustered", ordered, ("k",)), ("neither", data, ())):
@@ -47,6 +48,9 @@ def build(folder: Path, data: pa.Table) -> None:
             table.append(source.slice(at * each, each))
         if name == "indexed":
             table.create_index("by_key", ["k"])
+    tamis.create(folder / "lake" / "db" / "single", data.schema).append(data.slice(0, 1))
+    (folder / "one").mkdir()
+    pq.write_table(data.slice(0, 1), folder / "one" / "0.parquet", compression="zstd")
     for name, source in (("unsorted", data), ("sorted", ordered)):
         (folder / name).mkdir()
         for at in range(LOADS):
@@ -58,7 +62,7 @@ def build(folder: Path, data: pa.Table) -> None:
 def views(spark: Any, folder: Path) -> None:
     """The tables as ``bench.db.…``, the folders of Parquet files under their names."""
     tamis.attach(spark, "bench", folder / "lake")
-    for name in ("unsorted", "sorted", "dim"):
+    for name in ("unsorted", "sorted", "one", "dim"):
         spark.read.parquet(str(folder / name)).createOrReplaceTempView(name)
 
 
@@ -89,6 +93,13 @@ def main() -> None:
             figures.append(
                 Figure(f"{name}: with keys / without", seconds["tamis"]["median"] / seconds["tamis_without_keys"]["median"], "×")
             )
+        asked = {"tamis": "bench.db.single", "spark": "one"}
+        work = {side: (lambda _, table=table: spark.sql(QUERY.format(facts=table)).collect()) for side, table in asked.items()}
+        seconds = in_turn(rounds(), **work)
+        detail["a single fact"] = {"seconds": seconds}
+        for name, (_, plain) in sides.items():
+            least = seconds["tamis"]["median"] / detail[name]["seconds"]["spark"]["median"]
+            figures.append(Figure(f"a single fact in tamis / {name} ({plain} facts) in Spark Parquet", least, "×"))
     record("joins", figures, {"rows": count, "columns": 15, "keys": WANTED, "facts_per_key": PER_KEY, **detail})
 
 
