@@ -1,6 +1,6 @@
 """How much memory reading one large part takes, whatever its size: each way of reading in a process of its own.
 
-``python -m bench.memory``: 48 columns of numbers and 12 of text, a single part of each format of about 2 GB as Arrow data (Vortex and ORC: 1 GB), read as one task reads it: the first quarter of its
+``python -m bench.memory``: 48 columns of numbers and 12 of text, a single part of each format of about 2 GB as Arrow data (ORC: 1 GB), read as one task reads it: the first quarter of its
 blocks, half of them, all of them. A task whose memory does not grow from 0.5 to 2 GB has no reason to grow to 10. Peak is the process's (``VmHWM``) less what it had when the scan began.
 """
 
@@ -69,7 +69,7 @@ def main() -> None:
     count = rows(2_400_000)
     figures, detail = [], {}
     with tempfile.TemporaryDirectory() as home:
-        for form, size in (("parquet", count), ("vortex", count // 2), ("orc", count // 2)):
+        for form, size in (("parquet", count), ("vortex", count), ("orc", count // 2)):
             stream = pieces(size)
             place = str(Path(home) / form)
             properties = {"tamis.write.part_bytes": str(2**40), "tamis.stats.collect": "off"}
