@@ -52,7 +52,10 @@ def test_55_widening(tmp_path: Path) -> None:
         (f"k IN ({key_in(0)}, {2**40})", 2),
         ("k IS NULL", 1),
     ):
-        assert same(table, row_filter).rows.matched == matched
+        report = same(table, row_filter)
+        assert (report.rows.matched, set(used(report))) == (matched, {"ik"}), row_filter
+    assert missing(table) == []
+    assert used(same(table, f"k IN ({key_in(0)}, 3, {2**40})")) == {"ik": (4, 0)}, "what was built of INT answers for BIGINT"
 
 
 def test_56_a_column_with_a_default(tmp_path: Path) -> None:
@@ -98,11 +101,19 @@ def test_57_time_travel(tmp_path: Path) -> None:
 
 
 def test_60_a_drop_under_a_query(tmp_path: Path) -> None:
-    table = table_a(tmp_path / "t", ("ik", "k"))
-    scan = table.scan(f"k = {key_in(0)}")
-    tamis.open(table.path).drop_index("ik")
-    assert scan.to_arrow().num_rows == 1
-    assert used(same(table, f"k = {key_in(0)}")) == {}
+    row_filter = " OR ".join(f"k = {key_in(segment)}" for segment in range(SEGMENTS))
+    for use, planned in (("lookup", True), ("plan", True), ("lookup", False)):
+        table = table_a(tmp_path / f"{use}{planned}", ("ik", "k"))
+        scan = table.scan(row_filter, options={"tamis.index.use": use})
+        if planned:
+            assert used(scan.plan().report) == {"ik": (5, 0)}
+        batches = scan.to_batches()
+        first = next(batches)
+        tamis.open(table.path).drop_index("ik")
+        assert first.num_rows + sum(batch.num_rows for batch in batches) == SEGMENTS
+        assert scan.report is not None
+        assert used(scan.report) == {"ik": (5, 0)}, "it goes on with what it has begun with"
+        assert used(same(table, row_filter)) == {}
 
 
 def test_61_names(tmp_path: Path) -> None:
@@ -146,10 +157,32 @@ def test_62_deferred_builds(tmp_path: Path) -> None:
     assert missing(table) == []
 
 
+def test_62_deferred_by_a_property(tmp_path: Path) -> None:
+    """The table's property leaves the builds of loads for later, whatever the index says of itself."""
+    table = table_a(tmp_path / "t", ("ik", "k"), segments=1, properties={"tamis.index.build": "deferred"})
+    assert missing(table) == [], "an index is built when it is made"
+    table.append(rows_of(1))
+    assert missing(table) == [1]
+    report = same(table, f"k = {key_in(1)}")
+    assert (report.rows.matched, used(report)) == (1, {"ik": (1, 1)})
+    table.repair_index()
+    assert missing(table) == []
+
+
 def test_a_field_of_a_struct(tmp_path: Path) -> None:
     table = table_a(tmp_path / "t", ("io", "o.a"), segments=3)
     assert used(same(table, f"o.a = {key_in(0) if key_in(0) % 9 else key_in(0, 6)}")) == {"io": (3, 0)}
     assert same(table, "o.a IS NULL", options={"tamis.index.use": "io"}).rows.matched > 0
+
+
+def test_why_nested_types_cannot_be_indexed(tmp_path: Path) -> None:
+    """Spark sorts arrays and structs, and no maps."""
+    kinds = {"a": pa.list_(pa.int64()), "o": pa.struct([("x", pa.int64())]), "m": pa.map_(pa.string(), pa.int64())}
+    table = tamis.create(tmp_path / "t", pa.schema(list(kinds.items())))
+    for name, why in (("a", "arrays and structs are not indexed"), ("o", "nothing keeps their bounds"), ("m", "have no order")):
+        with pytest.raises(InvalidInput, match=why) as caught:
+            table.create_index("bad", name)
+        assert caught.value.code == "BAD_INDEX"
 
 
 @pytest.mark.parametrize("columns", [[], ["nothing"], ["k", "k"], ["o"]])

@@ -36,10 +36,29 @@ def test_03_a_long_list_of_one_segment(just_ik: tamis.Table) -> None:
     assert (report.parts.kept, used(report)) == (1, {"ik": (5, 0)})
 
 
+def test_01_what_a_point_reads(tmp_path: Path) -> None:
+    """Less than a tenth of what is read without index, index included."""
+    table = empty_table(tmp_path / "t")
+    for segment in range(3):
+        table.append(rows_of(segment, 40_000, 3))
+    table.create_index("ik", "k")
+    row_filter = f"k = {rows_of(1, 40_000, 3)['k'][9].as_py()}"
+    same(table, row_filter)  # footers are known from now on
+    report, plain = same(table, row_filter), table.scan(row_filter, options={"tamis.index.use": "off", "tamis.read.lazy": "off"})
+    plain.to_arrow()
+    assert plain.report is not None
+    asked, base = (r.bytes.index + r.bytes.leader + r.bytes.follower for r in (report, plain.report))
+    assert (used(report), 0 < asked < base / 10) == ({"ik": (3, 0)}, True)
+
+
 @pytest.mark.parametrize(("low", "high"), [(100, 130), (100, 100), (130, 100), (-5, 3), (9_990, 99_999)])
 def test_04_between(just_ik: tamis.Table, low: int, high: int) -> None:
     report = same(just_ik, f"k BETWEEN {low} AND {high}")
-    assert used(report) or report.parts.kept == 0
+    read = report.parts.kept, report.bytes.index, report.bytes.leader + report.bytes.follower
+    if low > high:
+        assert (used(report), read) == ({}, (0, 0, 0)), "nothing is read to find nothing"
+    else:
+        assert (list(used(report)), used(report)["ik"][1], read[0] > 0) == (["ik"], 0, True), "all segments that statistics leave"
 
 
 def test_05_prefixes(a: tamis.Table) -> None:
@@ -62,6 +81,13 @@ def test_07_or_with_a_leg_without_index(just_ik: tamis.Table) -> None:
     assert "OR" in report.index_reason
 
 
+def test_07_or_with_a_leg_that_statistics_exclude(just_ik: tamis.Table) -> None:
+    """w is below 1 everywhere: the other leg alone decides, and the index answers for it."""
+    report = same(just_ik, f"k = {key_in(1)} OR w > 2")
+    assert (used(report), report.parts.kept, report.rows.matched) == ({"ik": (5, 0)}, 1, 1)
+    assert used(same(just_ik, f"k = {key_in(1)} OR w > 0.5")) == {}
+
+
 def test_08_the_rest_is_checked_again(just_ik: tamis.Table) -> None:
     for n in range(7):
         assert used(same(just_ik, f"k = {key_in(0)} AND n = {n}")) == {"ik": (5, 0)}
@@ -78,6 +104,7 @@ def test_09_negations(a: tamis.Table, row_filter: str) -> None:
 def test_10_nulls(a: tamis.Table, row_filter: str, rows: int) -> None:
     report = same(a, row_filter, options={"tamis.index.use": "in"})
     assert (report.rows.matched, report.parts.kept > 0) == (rows, rows > 0)
+    assert used(report) == ({"in": (5, 0)} if rows else {}), "what is never true needs no look-up"
 
 
 def test_11_a_query_can_leave_the_index(a: tamis.Table) -> None:
@@ -127,6 +154,19 @@ def test_12_the_cheapest_by_estimate_whatever_its_columns(tmp_path: Path) -> Non
 def test_13_functions(just_ik: tamis.Table, row_filter: str, use: str) -> None:
     report = same(just_ik, row_filter, options={"tamis.index.use": use})
     assert used(report) == {"ik": (5, 0)} or use == "auto"
+
+
+def test_13_functions_read_a_few_pages_of_the_index(tmp_path: Path) -> None:
+    """Their bounds are known where those of the column are, page by page."""
+    table = empty_table(tmp_path / "t")
+    table.append(rows_of(0, 40_000, 1))
+    table.create_index("ik", "k")
+    same(table, "k = 30005")
+    point = same(table, "k = 30005").bytes.index
+    for row_filter in ("k + 1 = 30006", "abs(k) = 30005", "CAST(k AS DOUBLE) = 30005.0", "-k = -30005", "k DIV 10 = 3000"):
+        report = same(table, row_filter)
+        assert (used(report), report.bytes.index <= 2 * point) == ({"ik": (1, 0)}, True), row_filter
+    assert same(table, "k % 40000 = 30005", options={"tamis.index.use": "ik"}).bytes.index > 10 * point, "else nothing is shown"
 
 
 def test_14_case_of_names(just_ik: tamis.Table) -> None:

@@ -80,6 +80,24 @@ TYPES: dict[str, tuple[pa.DataType, list[Any], list[str]]] = {
     "boolean": (pa.bool_(), [True, False, None], ["", "IS NULL", "= false"]),
     "binary": (pa.binary(), [b"\xff", b"", None, b"a"], ["= X'FF'", "IS NULL", "> X'00'"]),
     "float": (pa.float32(), [float("nan"), -0.0, 0.0, None, 1.5], ["= 0.0", "= -0.0", "> 1", "<=> NULL", "= float('nan')"]),
+    "tiny": (pa.int8(), [-128, 127, 0, None], ["= 127", "< 0", "IS NULL", "= 300", "+ 1 = 128"]),
+    "small": (pa.int16(), [-32768, 32767, 0, None], ["= -32768", "> 0", "IS NULL", "= 70000"]),
+    "local": (
+        pa.timestamp("us"),
+        [dt.datetime(2026, 1, 2), None, dt.datetime(1969, 12, 31, 23, 59, 59, 999_999)],
+        ["= TIMESTAMP_NTZ'2026-01-02 00:00:00'", "< TIMESTAMP_NTZ'1970-01-01 00:00:00'", "IS NULL"],
+    ),
+    "time": (pa.time64("us"), [dt.time(23, 59, 59, 999_999), None, dt.time(0)], ["= TIME'00:00:00'", "> TIME'12:00:00'", "IS NULL"]),
+    "interval": (
+        pa.duration("us"),
+        [dt.timedelta(days=2), None, dt.timedelta(seconds=-1)],
+        ["= INTERVAL '2' DAY", "< INTERVAL '0' DAY", "IS NULL"],
+    ),
+    "long decimal": (
+        pa.decimal128(38, 0),
+        [decimal.Decimal(10**38 - 1), decimal.Decimal(1 - 10**38), None, decimal.Decimal(0)],
+        [f"= {10**38 - 1}", "< 0", "IS NULL", f"> {10**37}"],
+    ),
     "text": (pa.string(), ["", "é", None, "\U0001f600", "a" * 200], ["= ''", "LIKE 'a%'", "> 'z'", "IN ('é', 'x')"]),
 }
 

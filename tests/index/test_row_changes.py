@@ -119,6 +119,8 @@ def test_52_overwrite_of_a_part_leaves_the_others(tmp_path: Path) -> None:
     assert missing(table) == []
     assert used(same(table, f"k = {key_in(2)}"))["ik"][1] == 0
     assert others <= set(table.metadata("parts")["part_id"].to_pylist()), "the others were rewritten"
+    alone = same(table, f"k = {key_in(0)} AND g = 77")
+    assert (alone.rows.matched, alone.parts.kept, used(alone)["ik"][1]) == (1, 1, 0)
     report = same(table, "g = 77 AND k >= 0", options={"tamis.index.use": "ik"})
     assert report.rows.matched == 10
 
@@ -175,7 +177,11 @@ def test_errors_are_not_hidden(tmp_path: Path) -> None:
 
 def test_63_rows_along_a_curve(tmp_path: Path) -> None:
     table = table_a(tmp_path / "t", ("ik", "k"))
-    table.compact(cluster_by=["k", "w"])
-    for key in (key_in(1), key_in(4)):
-        report = same(table, f"k = {key}")
-        assert report.rows.matched == 1
+    before = set(table.metadata("parts")["part_id"].to_pylist())
+    table.compact(cluster_by=["w", "s"])
+    assert not before & set(table.metadata("parts")["part_id"].to_pylist()), "every file is another"
+    assert missing(table) == []
+    for use in ("auto", "lookup", "plan"):
+        for key in (key_in(1), key_in(4)):
+            report = same(table, f"k = {key}", options={"tamis.index.use": use})
+            assert (report.rows.matched, used(report)) == (1, {"ik": (len(ids(table)), 0)})

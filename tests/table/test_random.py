@@ -6,7 +6,7 @@ import tempfile
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tamis
@@ -49,6 +49,30 @@ def test_skipping_changes_nothing(folder, segments, text, cluster_by):
         if expected.startswith("["):
             assert scan.count() == len(table.scan(text, options=OFF).to_arrow())
             identities(scan.report)
+
+
+@settings(max_examples=max(4, settings().max_examples // 30))
+@given(
+    SEGMENTS,
+    FILTERS,
+    st.lists(st.sampled_from(["i", "f", "s", "d", "t", "b", "r.x", "r.y"]), min_size=2, max_size=3, unique=True),
+    st.integers(0, 4),
+)
+def test_indexes_change_nothing(folder, segments, text, indexed, late):
+    """Two indexes, of a column and of two; from the load ``late`` on, they lack segments."""
+    table = table_of(folder, segments[: late + 1])
+    table.create_index("one", indexed[0], build="deferred")
+    table.create_index("two", indexed[1:], build="deferred")
+    table.repair_index()
+    for rows in segments[late + 1 :]:
+        table.append(segment(rows))
+    expected = answer(table.scan(text, options=OFF | {"tamis.index.use": "off"}))
+    for use in ("lookup", "plan"):
+        scan = table.scan(text, options={"tamis.index.use": use, "tamis.stats.filter": "off"})
+        assert answer(scan) == expected, use
+        if expected.startswith("["):
+            assert "could not be used" not in scan.report.index_reason, scan.report.index_reason
+            assert scan.count() == len(table.scan(text, options=OFF | {"tamis.index.use": "off"}).to_arrow())
 
 
 @given(SEGMENTS, st.lists(simple(), min_size=1, max_size=3))

@@ -7,6 +7,7 @@ import pytest
 
 import tamis
 from tamis.errors import InvalidInput
+from tamis.scan.reader import threads
 
 SEGMENTS = [
     pa.table({"id": pa.array([5, 3], pa.int64()), "s": [{"x": 1, "y": "a"}, None], "v": [0.5, None]}),
@@ -75,6 +76,21 @@ def test_limit_stops_reading(table):
     assert table.scan(limit=0).to_arrow().num_rows == 0
     assert table.scan(limit=3).to_arrow()["id"].to_pylist() == [5, 3, 4]
     assert table.scan(limit=9).to_arrow().num_rows == 4
+
+
+def test_limit_stops_reading_where_no_part_matches_wholly(tmp_path):
+    """As many parts are begun as are read at once, and no more."""
+    table = tamis.create(tmp_path)
+    for first in range(0, 40 * 4, 4):
+        table.append(pa.table({"id": range(first, first + 4)}))
+    for limit, needed in ((1, 1), (5, 3)):
+        scan = table.scan("id % 2 = 1", limit=limit)
+        assert scan.to_arrow()["id"].to_pylist() == [1, 3, 5, 7, 9][:limit]
+        assert needed <= scan.report.parts.kept <= needed - 1 + threads() < 20
+        assert scan.report.parts.kept + scan.report.parts.skipped_limit == 40
+    few = table.scan("id % 2 = 1 AND id < 12", limit=5)
+    assert few.to_arrow()["id"].to_pylist() == [1, 3, 5, 7, 9]
+    assert few.report.parts.kept == 3, "the fewest that can suffice"
 
 
 def test_an_error_is_raised_in_written_order_and_only_when_met(table):

@@ -14,7 +14,7 @@ from tamis.expr import Column
 from tamis.files.recent import Recent
 from tamis.index.paths import UNSURE, fits, parsed, shown, type_of
 from tamis.state import Head, IndexDefinition, IndexPath
-from tamis.types import BOOLEAN, INTEGER, NULL, VARIANT, Field, Schema, String, Struct
+from tamis.types import BOOLEAN, INTEGER, NULL, VARIANT, Field, Map, Schema, String, Struct
 from tamis.types.logical import BINARY_COLLATION
 from tamis.world import new_id, world
 
@@ -89,8 +89,10 @@ def obstacle(field: Field) -> str | None:
     kind = field.type
     if isinstance(kind, String) and kind.collation != BINARY_COLLATION:
         return f"is compared under the collation {kind.collation}"
-    if kind.children or kind in (VARIANT, NULL):
+    if isinstance(kind, Map) or kind in (VARIANT, NULL):
         return f"is {kind}, whose values have no order"
+    if kind.children:
+        return f"is {kind}: arrays and structs are not indexed, for nothing keeps their bounds, and a look-up would read the whole index"
     return None
 
 
