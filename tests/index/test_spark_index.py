@@ -159,7 +159,10 @@ def test_self_join_and_native(lake: Any) -> None:
     query = (
         f"SELECT count(*) FROM (SELECT * FROM ix.db.t WHERE k = {a}) x JOIN (SELECT * FROM ix.db.t WHERE k IN ({a}, {b})) y ON x.k = y.k"
     )
+    before = tamis.reports(1_000)
     assert lake.sql(query).collect()[0][0] == 1
+    made = [report for report in tamis.reports(1_000) if all(report is not other for other in before)]
+    assert [[entry["name"] for entry in report.indexes] for report in made] == [["ik"], ["ik"]]
     native = f"SELECT k FROM ix.db.t WITH ('tamis.read.lazy' = 'native') WHERE k = {a}"
     assert [r[0] for r in lake.sql(native).collect()] == [a]
     assert tamis.reports()[0].reader != "native"

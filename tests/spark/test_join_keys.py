@@ -78,7 +78,9 @@ def keyed(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
 def new(keyed: Any) -> Iterator[Callable[[], list[Report]]]:
     """The reports on ``t`` and ``whole`` since the test began, oldest first."""
     seen = {id(report) for report in tamis.reports(1_000)}
-    return lambda: [r for r in reversed(tamis.reports(1_000)) if id(r) not in seen and r.table in {"keyed.db.t", "keyed.db.whole"}]
+    return lambda: [
+        r for r in reversed(tamis.reports(1_000)) if id(r) not in seen and r.table in {"keyed.db.t", "keyed.db.whole", "keyed.db.blocks"}
+    ]
 
 
 def _big(spark: Any, query: str) -> list[int]:
@@ -90,9 +92,25 @@ def test_values_prune_not_their_range(keyed: Any, new: Callable[[], list[Report]
     assert _big(keyed, f"SELECT t.big FROM keyed.db.t t JOIN keyed_dim d ON t.{column} = d.{column} WHERE d.sel > 0") == HITS
     (report,) = new()
     assert report.parts | {} == report.parts | {"total": PARTS, "skipped_join": PARTS - 2, "skipped_stats": 0, "kept": 2}
+    assert report.segments["skipped"] == PARTS - 2, "a load's statistics are enough"
     (named,) = [e for e in report.because if f"{column} IN (" in e.conjunct]
     assert named.parts_skipped == PARTS - 2
     assert f"{PARTS - 2} by join keys" in repr(report)
+
+
+def test_keys_prune_blocks_of_a_part(keyed: Any, new: Callable[[], list[Report]]) -> None:
+    keyed.sql("CREATE TABLE keyed.db.blocks (big BIGINT, small INT) USING tamis")
+    place = keyed.sql("DESCRIBE TABLE EXTENDED keyed.db.blocks").where("col_name = 'Location'").collect()[0][1]
+    for first in (0, 140_000):
+        n = np.arange(first, first + 140_000)
+        tamis.open(place).append(pa.table({"big": n, "small": n.astype(np.int32)}))
+    held = "keyed.db.blocks WITH ('tamis.read.lazy' = 'on')"
+    assert _big(keyed, f"SELECT t.big FROM {held} t JOIN keyed_dim d ON t.big = d.big WHERE d.sel > 0") == KEYS
+    (report,) = new()
+    assert (report.parts["kept"], report.parts["skipped_join"]) == (1, 1)
+    assert (report.blocks["read"], report.blocks["skipped_stats"]) == (1, report.blocks["total"] - 1)
+    assert report.blocks["total"] > 1
+    keyed.sql("DROP TABLE keyed.db.blocks")
 
 
 @pytest.mark.parametrize("column", ["x", "c"])
@@ -101,8 +119,8 @@ def test_what_has_other_ways_to_be_equal_is_left_to_spark(keyed: Any, new: Calla
     assert new()[0].parts["skipped_join"] == 0
 
 
-def test_an_index_gives_positions(keyed: Any, new: Callable[[], list[Report]]) -> None:
-    held = "keyed.db.t WITH ('tamis.index.use' = 'lookup')"
+@pytest.mark.parametrize("held", ["keyed.db.t", "keyed.db.t WITH ('tamis.index.use' = 'lookup')"], ids=["auto", "lookup"])
+def test_an_index_gives_positions(keyed: Any, new: Callable[[], list[Report]], held: str) -> None:
     assert _big(keyed, f"SELECT t.big, t.word FROM {held} t JOIN keyed_dim d ON t.by_index = d.by_index WHERE d.sel > 0") == HITS
     (report,) = new()
     assert report.parts["skipped_join"] == PARTS - 2
