@@ -26,6 +26,18 @@ def store(s3: tuple[dict[str, Any], type[FakeS3]]) -> Store:
     return open_store(PLACE, s3[0])
 
 
+def test_what_lies_near_depends_on_what_a_request_costs(store: Store, s3: tuple[dict[str, Any], type[FakeS3]]) -> None:
+    """The same ranges: on a disk each is read by itself, over a network those are one request that lie within a megabyte of each other."""
+    data, ranges = bytes(range(256)) * 12_000, [(0, 10), (10_000, 10), (200_000, 10), (900_000, 10), (2_500_000, 10)]
+    found = {}
+    for kind, place in (("local", open_store("memory://near")), ("remote", store)):
+        place.put("x", data)
+        view, before = place.fresh(), len(s3[1].asked)
+        assert view.get_ranges("x", ranges) == [data[at : at + size] for at, size in ranges]
+        found[kind] = (view.io.requests, view.io.bytes, len(s3[1].asked) - before)
+    assert found == {"local": (4, 10_010 + 30, 0), "remote": (2, 900_010 + 10, 2)}
+
+
 def test_objects(store: Store, s3: tuple[dict[str, Any], type[FakeS3]]) -> None:
     assert store.put_if_absent("a b/ü", b"first")
     assert not store.put_if_absent("a b/ü", b"second")
