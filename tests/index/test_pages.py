@@ -14,6 +14,7 @@ from tamis.files.recent import Recent
 from tamis.index.build import PAGE_ROWS
 from tamis.index.narrow import WHOLE_ROWS
 from tamis.index.worth import Estimate, Worth
+from tamis.scan import execute
 from tamis.stats.by_page import PageStatistics, pages_of
 from tamis.stats.encode import bound_name
 from tamis.types import DOUBLE, LONG, STRING, Field, Schema
@@ -160,3 +161,17 @@ def test_a_part_of_which_few_rows_are_read_weighs_little(t: tamis.Table) -> None
     assert len(parts) == 1
     assert 0 < parts.weights[0] < parts.bytes / 10
     assert t.scan("w = 3").plan().parts.weights.tolist() == [parts.bytes]
+
+
+def test_a_part_of_which_few_rows_are_read_is_read_in_one_piece(t: tamis.Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A large part is cut for several threads; one of whose rows an index left few is not."""
+    monkeypatch.setattr(execute, "LEAST_BYTES", t.scan("k = 7").plan().parts.bytes // 4)
+    monkeypatch.setattr(execute, "threads", lambda: 4)
+    monkeypatch.setattr(execute, "windows", lambda ref, count: [ref] * max(count, 1))  # whatever its blocks are
+
+    def windows(row_filter: str) -> int:
+        made = t.scan(row_filter).plan()
+        return len(execute.Execution(made)._cut(list(made.parts)))
+
+    assert windows("w = 3") > 1
+    assert windows("k = 7") == 1
