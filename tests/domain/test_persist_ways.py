@@ -307,6 +307,7 @@ def without_trace(patch: pytest.MonkeyPatch) -> None:
 
 
 HOUR = 3_600_000_000
+FEBRUARY = [(DAY + 31) * 24 * HOUR] * 3
 LATE = [((DAY + 29) * 24 + 22) * HOUR, ((DAY + 29) * 24 + 23) * HOUR, ((DAY + 30) * 24 + 1) * HOUR]
 WAYS = {
     "B1 error AND false": Way(lambda: _same(f"({FAILS} AND {FALSE}) IS NULL", ONE), absorbed),
@@ -334,6 +335,10 @@ WAYS = {
         entry("timestamp_add_months", rule=None, claims=lambda _: (Claim.UP, Claim.UP)),
     ),
     "B9 a width that is not monotone": Way(says("some", "100 div integer1 = 100", integer1=[-5, -1, 1, 5]), entry("div", guard=None)),
+    "B9 where the ends agree": Way(  # on 0; a width between them gives 20
+        says("some", "100 div integer1 = 20", integer1=[-1000, 5, 1000]),
+        entry("div", guard=None),
+    ),
     "B10 a field that falls back at the year": Way(
         says("some", "month(date0) = 12", date0=[DAY - 200, DAY - 1, DAY + 200]), entry("month", guard=None)
     ),
@@ -346,6 +351,18 @@ WAYS = {
     "B11 signs flip": Way(
         says("some", "integer0 * integer1 > 14", integer0=[-3, 2], integer1=[-5, 4]),
         entry("multiply", claims=lambda _: (Claim.UP, Claim.UP)),
+    ),
+    "B11 hours of an interval carry": Way(
+        says(
+            "some",
+            "extract(HOUR FROM (timestamp_ntz0 - TIMESTAMP_NTZ'2024-02-01 00:00:00')) = 0",
+            timestamp_ntz0=[FEBRUARY[0] + h * HOUR for h in (22, 24, 26)],
+        ),
+        entry("interval_hours", guard=None),
+    ),
+    "B11 midnight wraps": Way(
+        says("some", "hour(timestamp_ntz0 + INTERVAL 3 HOURS) = 0", timestamp_ntz0=[FEBRUARY[0] + h * HOUR for h in (19, 21, 23)]),
+        entry("hour", guard=None),
     ),
     "B12 two orders for one type": Way(twice_the_same_hour, lambda patch: patch.setattr(rules, "local_rule", transfer.monotone)),
     "B13 a join that forgets one side": Way(

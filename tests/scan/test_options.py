@@ -1,9 +1,15 @@
 """Switches: which source wins, what is refused."""
 
+from pathlib import Path
+
+import pyarrow as pa
 import pytest
 
+import tamis
 from tamis.errors import InvalidInput
 from tamis.scan.options import Options, check_properties
+from tamis.types import VARIANT
+from tamis.types.arrow import to_arrow_type
 
 
 def test_option_over_conf_over_property_over_default():
@@ -92,3 +98,27 @@ def test_as_dict_uses_the_public_names():
     shown = Options(stats_filter=False).as_dict()
     assert shown["tamis.stats.filter"] is False
     assert Options.resolve({k: v for k, v in shown.items() if v is not None}) == Options(stats_filter=False)
+
+
+PLACES = ["user", "address.city", "body", "body.user.id", "body:user.id", "doc.a[0].b", "tags.element"]
+MISSPELT = ["usr", "address.cty", "user.id", "body , usr", "nowhere.else"]
+
+
+def test_what_is_kept_are_columns_that_there_are(tmp_path: Path) -> None:
+    """Where it is set: with the table, or later; columns that were dropped are none that were misspelt, and of documents any path may come."""
+    name = "tamis.stats.keep"
+    variant = to_arrow_type(VARIANT)
+    fields = [("user", pa.int64()), ("address", pa.struct([("city", pa.string())])), ("body", pa.string()), ("doc", variant), ("tags", pa.list_(pa.string())), ("old", pa.int32())]  # fmt: skip
+    schema = pa.schema(fields)
+    table = tamis.create(tmp_path / "t", schema, properties={name: ", ".join(PLACES)})
+    for number, wrong in enumerate(MISSPELT):
+        with pytest.raises(tamis.InvalidInput, match="there is no such column") as error:
+            tamis.create(tmp_path / f"t{number}", schema, properties={name: wrong})
+        assert error.value.code == "BAD_PROPERTY"
+        assert error.value.name == wrong.rpartition(",")[2].strip()
+        with pytest.raises(tamis.InvalidInput, match="there is no such column"):
+            table.alter().set_properties({name: wrong}).commit()
+    table.alter().drop_column("old").commit()
+    table.alter().set_properties({name: "old, user"}).commit()
+    table.alter().add_column("fresh", pa.int32()).set_properties({name: "fresh"}).commit()
+    assert table.refresh().properties[name] == "fresh"

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from tamis.errors import Conflict, InvalidInput, TamisError
 from tamis.maintain.evolve import check_policy, evolve, outcome
-from tamis.scan import check_properties
+from tamis.scan import check_places, check_properties
 from tamis.schema import edit
 from tamis.schema.edit import Path, Place
 from tamis.schema.registry import Evolution, check_next
@@ -29,6 +29,12 @@ class Draft:
     properties: dict[str, str]
     comment: str | None
     targets: list[int] = field(default_factory=list)
+    said: dict[str, str] = field(default_factory=dict)
+    """The properties that the steps set."""
+
+    def set(self, properties: Mapping[str, str]) -> None:
+        self.properties.update(properties)
+        self.said.update(properties)
 
     def edit(self, change: Callable[[Schema, Path], Schema], path: Path) -> None:
         self.targets.append(self.schema.find(path)[-1].id)
@@ -89,7 +95,7 @@ class Alteration:
 
     def set_properties(self, properties: Mapping[str, object]) -> None:
         checked = check_properties(properties)
-        self._steps.append(lambda draft: draft.properties.update(checked))
+        self._steps.append(lambda draft: draft.set(checked))
 
     def unset_property(self, name: str) -> None:
         def step(draft: Draft) -> None:
@@ -152,6 +158,8 @@ class Alteration:
         else:
             check_next(before, head.dropped, draft.schema, widen=True, presented=False)
             after = next_schema(head, draft.schema)
+        if after.schema is not None:
+            check_places(draft.said, after.schemas)
         old = draft.targets
         return replace(after, properties=draft.properties, comment=draft.comment), [i for i in old if i <= head.highest_column_id]
 

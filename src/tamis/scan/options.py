@@ -7,14 +7,17 @@ have, is refused by name: a misspelt switch must not silently do nothing.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 from zoneinfo import ZoneInfo
 
 from tamis.errors import InvalidInput
+from tamis.stats.keep import unfit
+from tamis.types import Schema
 
 PREFIX = "tamis."
+_KEEP = "tamis.stats.keep"
 _UNITS = {"": 1, "b": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 _SIZE = re.compile(r"(\d+)\s*(?:([kmgt]?)i?b?)", re.IGNORECASE)
 
@@ -89,6 +92,19 @@ def check_properties(properties: Mapping[Any, Any]) -> dict[str, str]:
             _put({}, key, value)
         checked[key] = str(value).lower() if isinstance(value, bool) else str(value)
     return checked
+
+
+def check_places(properties: Mapping[str, str], schemas: Sequence[Schema]) -> None:
+    """Raises ``InvalidInput`` (``BAD_PROPERTY``) where ``tamis.stats.keep`` names a column that none of the schemas has ever had. Paths below a column of documents may be any."""
+    given = {key.lower(): value for key, value in properties.items()}
+    wrong = unfit(_names(given.get(_KEEP, "")), schemas)
+    if wrong is not None:
+        raise InvalidInput(
+            f"Property {_KEEP} names {wrong!r}, and there is no such column.",
+            code="BAD_PROPERTY",
+            name=wrong,
+            remedy="Columns are: " + ", ".join(schemas[-1].names) + "; a path in a document follows its column: body.user.id.",
+        )
 
 
 def check_bound(name: str, value: Any, least: int) -> None:
@@ -208,7 +224,7 @@ _SWITCHES: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "tamis.stats.collect": ("stats_collect", _flag),
     "tamis.stats.filter": ("stats_filter", _flag),
     "tamis.stats.budget_bytes": ("stats_budget_bytes", _size),
-    "tamis.stats.keep": ("stats_keep", _names),
+    _KEEP: ("stats_keep", _names),
     "tamis.audit.percent": ("audit_percent", _percent),
     "tamis.audit.max_bytes": ("audit_max_bytes", _size),
     "tamis.read.lazy": ("read_lazy", _one_of("auto", "on", "off", "native")),

@@ -8,7 +8,7 @@ from typing import Any
 
 from tamis.errors import InvalidInput
 from tamis.files.formats import check_format, format_named
-from tamis.scan import check_properties
+from tamis.scan import check_places, check_properties
 from tamis.spark.adapter import Bridge
 from tamis.spark.errors import unsupported
 from tamis.spark.types import from_spark
@@ -91,5 +91,6 @@ def new_head(asked: Definition, names: Sequence[str], before: Head | None = None
         return head
     after = next_schema(head, asked.schema.assign_ids(head.highest_column_id))
     check_format(asked.format, after.schemas[-1])
+    check_places(asked.properties, after.schemas)
     keys = (clustering_key(after.schemas[-1].find(path), ".".join(path)) for path in asked.cluster_by)
     return replace(after, cluster_by=tuple(keys))

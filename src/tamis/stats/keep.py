@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 
 from tamis.errors import TamisError
 from tamis.expr.documents.paths import Steps, steps_of, stored, text_of
-from tamis.types import Schema, Struct
+from tamis.stats.path_collect import collects
+from tamis.types import Array, Map, Schema
 
 Place = tuple[int, str]
 """A column id, and the path in its documents ($ for the column itself)."""
@@ -36,6 +37,11 @@ def recent(url: str) -> tuple[Place, ...]:
     return tuple(_RECENT.get(url, ()))
 
 
+def unfit(names: Sequence[str], schemas: Sequence[Schema]) -> str | None:
+    """The first name that means nothing under any of the schemas: a misspelt one. What lies in a document is not known before it is there."""
+    return next((name for name in names if not any(_steps_named(name, schema) for schema in schemas)), None)
+
+
 def named(names: Sequence[str], schema: Schema) -> tuple[Place, ...]:
     """The places that people name: ``user``, ``address.city``, ``body.user.id`` or ``body:user.id`` in a document. A name that fits nothing is passed over: it may fit a later schema."""
     return tuple(place for name in names if (place := _named(name, schema)) is not None)
@@ -62,7 +68,7 @@ def _steps_named(name: str, schema: Schema) -> tuple[int, Steps] | None:
         except TamisError:
             continue
         below = ".".join([*parts[count:], *([inner] if inner else [])])
-        if below and isinstance(found.type, Struct):
+        if below and not (collects(found.type) or isinstance(found.type, Array | Map)):
             return None
         steps = steps_of(f"$.{below}" if below and not below.startswith("[") else f"${below}")
         return None if steps is None else (found.id, steps)

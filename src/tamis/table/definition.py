@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from tamis.errors import InvalidInput, NotFound, TamisError
 from tamis.files.formats import check_format, format_named
-from tamis.scan import check_properties
+from tamis.scan import check_places, check_properties
 from tamis.scan.selection import find, names_of
 from tamis.state import Head, next_schema
 from tamis.types import NO_ID, NULL, VARIANT, Array, DataType, Decimal, Field, Map, Schema, String, Struct
@@ -29,7 +29,9 @@ def new_head(schema: pa.Schema | None, cluster_by: Sequence[str], data_format: s
     names = names_of(cluster_by, "cluster_by")
     head = Head(table_id=new_id(), format=data_format, properties=check_properties(properties), created_micros=world().now_micros())
     if schema is not None:
-        return with_schema(replace(head, properties={**head.properties, **_pending(names)}), schema)
+        made = with_schema(replace(head, properties={**head.properties, **_pending(names)}), schema)
+        check_places(made.properties, made.schemas)
+        return made
     return replace(head, properties={**head.properties, **_pending(names)})
 
 
