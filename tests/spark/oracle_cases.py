@@ -196,7 +196,7 @@ class Filters:
             self.one(
                 f"get_json_object(j, '{path}') {text}", f"get_json_object(j, '{path}') IS NULL", f"from_json(j, 'a STRING').a {text}", f"try_variant_get(v, '{path}', 'string') {text}",
                 f"try_variant_get(v, '{path}', '{kind}') {value}", f"try_variant_get(v, '{path}', '{kind}') {value}", f"try_variant_get(v, '{path}', '{kind}') IS NULL",
-                f"try_cast(get_json_object(j, '{path}') AS {kind}) {value}", f"try_cast(get_json_object(j, '{path}') AS {kind}) {value}", f"from_json(j, 'a {kind}').a {value}",
+                f"try_cast(get_json_object(j, '{path}') AS {kind}) {value}", f"try_cast(get_json_object(j, '{path}') AS {kind}) {value}", f"from_json(j, 'a {kind.replace('DECIMAL(10, 2)', 'DOUBLE')}').a {value}",
                 f"try_variant_get(try_parse_json(j), '{path}', '{kind}') {value}", f"is_variant_null(try_variant_get(v, '{path}', 'variant'))", "v IS NULL", "j IS NULL", "v:a IS NULL", "v:a.b IS NOT NULL",
                 f"get_json_object(j, '{path}') {self.one('', 'NOT ')}LIKE '{self.one('1%', '%', '%5', '_', '{{%')}'", f"get_json_object(j, '{path}') IN ({self.one(*_TEXTS)}, {self.one(*_TEXTS)})",
                 f"array_contains(ar, {self.one(1, 2, 5, -1, 3)})", f"size(ar) {op} {self.one(-1, 0, 1, 2, 3)}", f"try_element_at(ar, {self.one(1, 2, -1)}) {op} {self.one(1, 5, 7)}",

@@ -16,7 +16,6 @@ from tests.spark.oracle_cases import Filters, random_parts
 from tests.spark.test_oracle import BUDGETS, PARTS, Loaded, interpreted, load
 
 import tamis
-from tamis.errors import InvalidInput
 from tamis.world import world
 
 ZONES = ("UTC", "America/New_York", "Pacific/Apia", "America/Sao_Paulo", "Europe/Berlin", "Australia/Lord_Howe")
@@ -33,27 +32,13 @@ def judged(tables: Loaded, zone: str, ansi: bool, seed: list[int]) -> tuple[int,
         wrong += [problem] if problem else []
         cases += len(BUDGETS)
         rows = sorted(np.flatnonzero(true).tolist() * len(BUDGETS))
-        if number < READ and (embedded := rids(tables, condition, zone, ansi=ansi)) is not None:
+        if number < READ and (read := tables.embedded(condition, timezone=zone, ansi=ansi)) is not None:
             cases += 1
-            wrong += (
-                []
-                if embedded == rows
-                else [f"embedded: {condition}: lost {set(rows) - set(embedded)}, invented {set(embedded) - set(rows)}"]
-            )
+            wrong += [] if read == rows else [f"embedded: {condition}: lost {set(rows) - set(read)}, invented {set(read) - set(rows)}"]
         if number < SPARK:
             found, cases = tables.rows(condition), cases + 1
             wrong += [] if found == rows else [f"Spark: {condition}: lost {set(rows) - set(found)}, invented {set(found) - set(rows)}"]
     return cases, wrong
-
-
-def rids(tables: Loaded, condition: str, zone: str, *, ansi: bool) -> list[int] | None:
-    """The rows of an embedded scan; None where Spark alone can run the filter."""
-    try:
-        return sorted(tables.scan(condition, timezone=zone, ansi=ansi).to_arrow()["rid"].to_pylist())
-    except InvalidInput as error:
-        if error.code == "UNKNOWN_FUNCTION":
-            return None
-        raise
 
 
 def main(minutes: float, seed: int) -> int:
