@@ -66,18 +66,17 @@ def key_conjuncts(owner: Bridge, predicates: Any, schema: Schema) -> tuple[Expr,
 
 
 def _numbers(packed: bytes, schema: Schema) -> tuple[tuple[Expr, ...], bool]:
-    """What ``JoinKeys.numbers`` has packed, each key once and in order, which is how they are looked for; and whether there are other predicates."""
+    """What ``JoinKeys.numbers`` has packed, each key once and in order; and whether there are other predicates."""
     at = 4 + int.from_bytes(packed[:4], "little")
     others, *words = packed[4:at].decode().split("\0")
     out = []
     for name, kind, count in zip(words[::3], words[1::3], words[2::3], strict=True):
-        values = np.sort(np.frombuffer(packed, "<i8", int(count), at))
+        values = np.frombuffer(packed, "<i8", int(count), at)
         at += values.nbytes
         try:
             column = schema.find(name)[0]
             if same_values(column.type, data_type(kind)):
-                distinct = values[np.append(True, values[1:] != values[:-1])[: len(values)]]
-                out.append(call("in", bound(schema, (column.id,)), Literals(column.type, array(column.type, distinct))))
+                out.append(call("in", bound(schema, (column.id,)), Literals(column.type, array(column.type, values))))
         except (TamisError, Strange):  # no column of the table, or a type that there is not here
             continue
     return tuple(out), others != "0"

@@ -28,7 +28,7 @@ public final class JoinKeys {
 
     /**
      * Run-time predicates ("column IN (values)") on what Catalyst holds as whole numbers, NULLs left out: what compares with them is never true. How many other predicates there are, then
-     * column, type and number of values of each, a NUL between them, their bytes counted by an int before them; then the values as longs. Little-endian. A predicate of more than "most"
+     * column, type and number of values of each, a NUL between them, their bytes counted by an int before them; then the values as longs, in order, each once. Little-endian. A predicate of more than "most"
      * values, or of anything but values of one type, counts among neither. All as Base64: Py4J takes each byte of an array by itself.
      */
     public String numbers(Predicate[] predicates, int most) {
@@ -45,11 +45,15 @@ public final class JoinKeys {
                 continue;
             }
             Expression[] inside = predicates[i].children();
-            int before = values.position();
+            long[] own = new long[inside.length - 1];
+            int found = 0;
             for (int v = 1; v < inside.length; v++) {
                 Number value = (Number) ((LiteralValue) inside[v]).value();
-                if (value != null) values.putLong(value.longValue());
+                if (value != null) own[found++] = value.longValue();
             }
+            Arrays.sort(own, 0, found);
+            int before = values.position();
+            for (int v = 0; v < found; v++) if (v == 0 || own[v] != own[v - 1]) values.putLong(own[v]);
             said.append('\u0000').append(((NamedReference) inside[0]).fieldNames()[0]).append('\u0000').append(type.typeName());
             said.append('\u0000').append((values.position() - before) / 8);
         }

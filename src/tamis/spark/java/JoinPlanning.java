@@ -48,7 +48,7 @@ public final class JoinPlanning {
     public SparkStrategy strategy(BiFunction twins) { return new Lazily(twins); }
 
     /**
-     * Asks for the keys of a side that is broadcast anyway, where Spark's own rule asks only for sides with a selective predicate. Such keys cost nothing: they are taken
+     * Asks for the keys of a side that is broadcast anyway, where Spark's own rule asks only for sides with a selective predicate. Such keys cost little: they are taken
      * from the broadcast, and if there is none in the end, they are not asked for. They go no deeper than through what treats each row by itself.
      */
     public static final class MoreKeys extends Rule {
