@@ -124,6 +124,56 @@ def test_tasks_ask_for_themselves_and_rows_come_from_the_index_alone(lake: Any) 
     lake.sql("DROP INDEX igk ON ix.db.t")
 
 
+def test_columns_that_change_types_of_spark_alone_and_confs(lake: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fields of structs, CHAR and VARCHAR in CREATE INDEX; ALTER TABLE of indexed columns; what is built later, and by executors; the switches as confs."""
+    from tamis.spark import index
+
+    lake.sql("CREATE TABLE ix.db.n (k BIGINT, o STRUCT<a: BIGINT>, c CHAR(5), v VARCHAR(5), d INTERVAL DAY TO SECOND, x INT) USING tamis")
+    load = "INSERT INTO ix.db.n SELECT id * 7 % 101, struct(id), concat('c', id % 9), concat('v', id), make_dt_interval(0, id), 1 FROM range({}, {})"
+    lake.sql(load.format(0, 60))
+    for name, column in (("io", "o.a"), ("ic", "c"), ("iv", "v"), ("idt", "d"), ("ikx", "k")):
+        lake.sql(f"CREATE INDEX {name} ON ix.db.n ({column})")
+    with pytest.raises(Exception, match="arrays and structs are not indexed"):
+        lake.sql("CREATE INDEX bad ON ix.db.n (o)")
+    lake.conf.set("tamis.index.build", "deferred")
+    try:
+        lake.sql(load.format(60, 100)), lake.sql(load.format(100, 120))
+    finally:
+        lake.conf.unset("tamis.index.build")
+    table = tamis.open(lake.sql("DESCRIBE TABLE EXTENDED ix.db.n").where("col_name = 'Location'").collect()[0][1])
+    assert {len(i.missing) for i in table.indexes()} == {2}
+    monkeypatch.setattr(index, "FEW_ROWS", 1)
+    second = next(iter(table.indexes()[0].missing))
+    lake.sql(f"CALL ix.system.repair_index(table => 'db.n', index => 'io', segments => '{second}')")
+    assert [len(i.missing) for i in table.refresh().indexes()] == [1, 2, 2, 2, 2]
+    lake.sql("CALL ix.system.repair_index(table => 'db.n')")
+    listed = {r["name"]: r for r in lake.table("ix.db.n.indexes").collect()}
+    assert listed["io"]["columns"] == ["o.a"]
+    assert all(
+        len(r["covered"]) == 3 and not r["missing"] and r["bytes"] > 0 and r["last_build"] >= r["created_at"] for r in listed.values()
+    )
+    lake.sql("ALTER TABLE ix.db.n DROP COLUMN x")
+    with pytest.raises(Exception, match="part of the index 'ikx'"):
+        lake.sql("ALTER TABLE ix.db.n DROP COLUMN k")
+    lake.sql("ALTER TABLE ix.db.n RENAME COLUMN k TO renamed")
+    for use, where, name in (
+        ("lookup", "o.a = 77", "io"),
+        ("lookup", "c = 'c7'", "ic"),
+        ("lookup", "v LIKE 'v11%'", "iv"),
+        ("plan", "d = INTERVAL '1' HOUR", "idt"),
+        ("auto", "renamed = 14", "ikx"),
+    ):
+        lake.conf.set("tamis.index.use", "off")
+        plain = lake.sql(f"SELECT * FROM ix.db.n WHERE {where}").collect()
+        lake.conf.set("tamis.index.use", use)
+        try:
+            assert sorted(lake.sql(f"SELECT * FROM ix.db.n WHERE {where}").collect()) == sorted(plain) != [], where
+        finally:
+            lake.conf.unset("tamis.index.use")
+        assert [entry["name"] for entry in tamis.reports()[0].indexes] == [name], where
+    lake.sql("DROP TABLE ix.db.n")
+
+
 def test_json_paths(lake: Any) -> None:
     lake.sql("CREATE TABLE ix.db.j (k BIGINT, s STRING, v VARIANT) USING tamis")
     document = """concat('{"user": {"id": ', id * 3, ', "name": "n', id, '"}}')"""
