@@ -105,9 +105,9 @@ def test_an_index_that_does_not_say_what_the_rows_say(name: str, monkeypatch: py
     """Entries that were built wrong stand in files whose checksums are right."""
     true = build.entries_of
 
-    def lies(chosen: list[tuple[int, PartRef]], spec: build.BuildSpec) -> Iterator[pa.RecordBatch]:
+    def lies(chosen: list[tuple[int, PartRef]], spec: build.BuildSpec, done: Any = None) -> Iterator[pa.RecordBatch]:
         for ordinal, ref in chosen:
-            batches = true([(ordinal, ref)], spec)
+            batches = true([(ordinal, ref)], spec, done)
             yield from batches if ordinal != 1 else (LIES[name](batch) for batch in batches)
 
     of = well()
