@@ -110,3 +110,11 @@ def test_text_in_a_variant_that_is_no_unicode_says_nothing() -> None:
     for spoiled in (b"bc\xffefg", b"bcdef\x80"):
         bad = pa.array([{**row, "value": row["value"].replace(b"bcdefg", spoiled)} for row in good.to_pylist()], good.type)
         assert path_variant.paths_of(bad)["$"].kinds & STRANGE
+
+
+def test_shapes_that_come_and_go_with_the_blocks() -> None:
+    """Templates of earlier blocks are tried first; none of a block's documents need have as many quotes."""
+    documents, ends = Documents(), ['{"a":1}', '{"a":1,"s":"x"}', '{"t":"y","u":"z","v":"w"}', "{}", "[]", '""', "7", '{"a":1}']
+    for text in ends:
+        block = pa.array([text] * 300, pa.string())
+        assert told(documents.paths_of(block), 0) == told(path_text.paths_of(block), 0), text

@@ -101,7 +101,7 @@ class Template:
 
     def read(self, block: Block, rows: Ints) -> tuple[list[PathStatistics], Flags]:
         """Which of ``rows``, of as many quotes as this, are like this one; and what their scalars are, in order (nothing where no row is)."""
-        if int(self._sizes.sum()) > len(block.data):
+        if not len(rows) or int(self._sizes.sum()) > len(block.data):
             return [], np.zeros(len(rows), np.bool_)
         begins, ends, like = self._scalars(block, rows)
         if not like.all():
