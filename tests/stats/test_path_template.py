@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -118,3 +119,15 @@ def test_shapes_that_come_and_go_with_the_blocks() -> None:
     for text in ends:
         block = pa.array([text] * 300, pa.string())
         assert told(documents.paths_of(block), 0) == told(path_text.paths_of(block), 0), text
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_each_document_is_counted_once(seed: int) -> None:
+    """Many shapes beside one another, of which a template has too few: how often a key is there decides what IS NULL skips."""
+    chance = np.random.default_rng(seed)
+    values = [None, True, 1, -5, 2.5, "x", "y" * 30, "é", "", [], {}, [1, "a"], {"k": 1}]
+    documents = Documents()
+    for _ in range(3):
+        keys = ["abcdefg"[at] for at in chance.integers(7, size=chance.integers(1, 6))]
+        block = pa.array([json.dumps({key: values[chance.integers(len(values))] for key in keys}) for _ in range(300)])
+        assert told(documents.paths_of(block), 0) == told(path_text.paths_of(block), 0)

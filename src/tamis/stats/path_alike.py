@@ -56,11 +56,12 @@ class Documents:
             if template is None:
                 break
             taken = _tell(template, block, usable, tallies)
-            if 2 * TEMPLATES * np.count_nonzero(taken) >= len(usable):
+            enough = 2 * TEMPLATES * np.count_nonzero(taken) >= len(usable)
+            usable = usable[~taken]  # whatever comes next: they have been counted
+            if enough:
                 self._templates.append(template)
             elif not known:
                 break  # too few for the price of looking
-            usable = usable[~taken]
         self._templates += known
         return np.sort(np.concatenate([other, usable]))
 
