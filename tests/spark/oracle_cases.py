@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from tests.expr.documents import DOCUMENTS
+from tests.stats.test_paths import variants
 
 from tamis.expr.documents.encode import encode
 from tamis.expr.documents.jackson import Malformed
-from tamis.types import VARIANT
-from tamis.types.arrow import to_arrow_type
 
 NAN, INF = float("nan"), float("inf")
 UTC = dt.UTC
@@ -93,15 +92,7 @@ def random_parts(rng: np.random.Generator, wanted: int) -> list[pa.Table]:
 
 def _nested(documents: list[str | None], arrays: list[Any]) -> dict[str, pa.Array]:
     """Documents as text and, those that are any, as VARIANT."""
-    pairs: list[tuple[bytes, bytes] | None] = []
-    for text in documents:
-        try:
-            pairs.append(None if text is None else encode(text))
-        except Malformed:
-            pairs.append(None)
-    fields = [pa.array([pair[k] if pair else b"" for pair in pairs], pa.binary()) for k in (0, 1)]
-    variant = pa.StructArray.from_arrays(fields, fields=list(to_arrow_type(VARIANT)), mask=pa.array([pair is None for pair in pairs]))
-    return {"j": pa.array(documents, pa.string()), "ar": pa.array(arrays, pa.list_(pa.int32())), "v": variant}
+    return {"j": pa.array(documents, pa.string()), "ar": pa.array(arrays, pa.list_(pa.int32())), "v": variants(documents)}
 
 
 def _some(rng: np.random.Generator, values: list[Any], rows: int, *, single: bool) -> list[Any]:
