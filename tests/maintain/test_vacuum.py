@@ -60,6 +60,17 @@ def test_what_compaction_left_goes_when_it_is_old() -> None:
     assert of.history(1)["operation"][0].as_py() == "vacuum"
 
 
+def test_nothing_to_remove_makes_no_version_and_lets_none_go() -> None:
+    of = filled(2)
+    of.overwrite(rows(900, 5))
+    world().sleep(DAY.total_seconds())
+    before = of.refresh().version
+    done = of.vacuum(WEEK, dry_run=False)
+    assert (done.version, done.oldest_version, len(done.objects), done.dry_run) == (before, 0, 0, False)
+    assert of.refresh().version == before
+    assert of.scan(version=1).count() == 50
+
+
 def test_a_version_that_was_current_within_the_retention_is_kept() -> None:
     of = filled(3)
     world().sleep(2 * WEEK.total_seconds())
@@ -73,6 +84,7 @@ def test_a_version_that_was_current_within_the_retention_is_kept() -> None:
 def test_versions_that_are_gone_say_so() -> None:
     of = filled(4)
     of.compact()
+    of.store.list()
     world().sleep(DAY.total_seconds() + 1)
     done = of.vacuum(DAY, dry_run=False)
     assert done.oldest_version == 5
@@ -114,6 +126,8 @@ def test_a_write_that_outlives_the_retention_gives_way_instead_of_losing_rows() 
     from tamis.world import new_id
 
     late = manifest.set_column(0, "part_id", pa.array([new_id()]))
+    of.store.put(f"data/{new_id()}.parquet", b"x")
+    of.store.list()
     world().sleep(2 * HOUR.total_seconds())
     of.vacuum(HOUR, dry_run=False)
     with pytest.raises(Conflict) as caught:
@@ -130,6 +144,7 @@ def test_an_index_build_that_outlives_the_retention_gives_way(monkeypatch: pytes
 
     def slow(*arguments: Any) -> Any:
         made = true(*arguments)
+        of.store.list()
         world().sleep(2 * HOUR.total_seconds())
         tamis.open(of.path).vacuum(HOUR, dry_run=False)
         return made
@@ -169,6 +184,7 @@ def test_restore_gives_way_to_a_vacuum() -> None:
     of = filled(2)
     of.overwrite(rows(900, 5))
     base = load(of.store)
+    of.store.list()
     world().sleep(2 * HOUR.total_seconds())
     of.vacuum(HOUR, dry_run=False)
     with pytest.raises(Conflict) as caught:
@@ -180,6 +196,7 @@ def test_restore_believes_the_log() -> None:
     """A vacuum that has committed and not yet written its marker is at work: what it lets go cannot be taken up again. (Found by the simulation, seed 1007.)"""
     of = filled(3)
     of.overwrite(rows(900, 5))
+    of.store.list()
     world().sleep(2 * HOUR.total_seconds())
     of.vacuum(HOUR, dry_run=False)
     of.store.delete("_tamis/vacuumed")

@@ -37,6 +37,7 @@ def test_segments_columns_schemas(filled: Any) -> None:
 
 def test_they_travel_in_time(filled: Any) -> None:
     assert filled.rows("SELECT sum(rows) FROM lake.db.t.parts VERSION AS OF 1") == [(2,)]
+    assert filled.rows("SELECT version FROM lake.db.t.history VERSION AS OF 1") == [(1,), (0,)]
 
 
 def test_they_join_and_cache(filled: Any) -> None:

@@ -87,3 +87,12 @@ def test_the_card(table):
         for expected in ("version", "3 parts", "id", "bigint", "clustered by", "array"):
             assert expected in shown
     assert "array&lt;bigint&gt;" in table._repr_html_()
+
+
+def test_a_past_version_knows_no_later_commits(table):
+    past = tamis.open(table.path, version=1)
+    for name in ("history", "snapshots"):
+        assert past.metadata(name)["version"].to_pylist() == [1, 0]
+    assert past.history()["version"].to_pylist() == [1, 0]
+    assert past.history(1)["version"].to_pylist() == [1]
+    assert table.history()["version"].to_pylist() == table.metadata("history")["version"].to_pylist() == [3, 2, 1, 0]

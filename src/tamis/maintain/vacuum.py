@@ -3,7 +3,7 @@
 Laws. A version is retained if it was the newest at some time within the retention; nothing that a retained version names is removed. Nothing
 is removed that was made within the retention, so a write that is under way, however it ends, keeps its files. What the log does not know and
 does not look like a writer's own object is never touched. Versions that are let go are named in the log before the first object is removed: whoever asks for
-one is told so, and ``restore`` cannot bring back what is being removed.
+one is told so, and ``restore`` cannot bring back what is being removed. Where nothing is to be removed, nothing is let go: no version is made.
 """
 
 from __future__ import annotations
@@ -92,9 +92,9 @@ def vacuum(store: Store, retention: timedelta, *, dry_run: bool = True, progress
     before = oldest_readable(store, latest.head.table_id)
     oldest = max(_oldest(store, latest, cutoff), before)
     listed = [entry for folder in FOLDERS for entry in store.list(folder)]
-    if dry_run:
-        doomed = _doomed(store, before, oldest, latest, listed, now, cutoff)
-        return Vacuumed(latest.version, oldest, True, doomed, retention, len(listed))
+    doomed = _doomed(store, before, oldest, latest, listed, now, cutoff)
+    if dry_run or not len(doomed):
+        return Vacuumed(latest.version, oldest if dry_run else before, dry_run, doomed, retention, len(listed))
     # What is looked at after this commit holds for good: restore gives way to it, and anything else only adds new objects.
     after = _announce(store, latest, oldest, cutoff, retention)
     tell(store, latest.head.table_id, oldest)

@@ -63,9 +63,9 @@ def load(
     return Snapshot.at(store, found)
 
 
-def history(store: Store, limit: int | None = None) -> pa.Table:
-    """The commits, newest first, at most ``limit``: one row each, columns ``HISTORY``."""
-    latest = _latest(store)
+def history(store: Store, limit: int | None = None, until: Commit | None = None) -> pa.Table:
+    """The commits up to ``until`` (None: the newest there is), newest first, at most ``limit``: one row each, columns ``HISTORY``."""
+    latest = until or _latest(store)
     oldest = 0 if limit is None else max(0, latest.version + 1 - limit)
     commits = read_commits(store, range(latest.version, oldest - 1, -1), latest.table_id)
     return pa.Table.from_pylist([_row(commit) for commit in commits], schema=HISTORY)

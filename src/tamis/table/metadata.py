@@ -169,8 +169,8 @@ def _figures(c: Clustering) -> dict[str, object]:
 
 
 TABLES: dict[str, Callable[[Store, Snapshot], pa.Table]] = {
-    "history": lambda store, _: history(store),
-    "snapshots": lambda store, _: history(store),
+    "history": lambda store, snapshot: history(store, until=snapshot.commit),
+    "snapshots": lambda store, snapshot: history(store, until=snapshot.commit),
     "segments": segments,
     "parts": parts,
     "columns": columns,

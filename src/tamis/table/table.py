@@ -277,8 +277,8 @@ class Table(Evolving, Tending):
         return self.scan(row_filter, selected_fields, **scan).explain()
 
     def history(self, limit: int | None = None) -> pa.Table:
-        """The commits, newest first."""
-        return state_history(self._store, checked_limit(limit))
+        """The commits up to the newest version (or to the one opened), newest first."""
+        return state_history(self._store, checked_limit(limit), self._snapshot.commit if self._pinned else None)
 
     def detail(self) -> pa.Table:
         """One row: id, path, format, clustering, counts, properties, features."""
