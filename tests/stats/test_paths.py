@@ -16,9 +16,10 @@ from tamis.domain import Decision, decide
 from tamis.expr import conjuncts
 from tamis.expr.documents.encode import encode
 from tamis.expr.documents.jackson import Malformed
-from tamis.stats import Collector, TableEvidence
+from tamis.stats import Collector, TableEvidence, path_text
 from tamis.stats.packed import PACKED, PATHS, UNION, packed, unpacked
 from tamis.stats.path_evidence import PathTable
+from tamis.stats.path_rows import ROOT, STRANGE
 from tamis.types import VARIANT
 from tamis.types.arrow import to_arrow_schema, to_arrow_type
 from tests.expr.documents import DOCUMENTS, SCHEMA
@@ -149,6 +150,15 @@ def test_whether_a_variant_is_null_is_known() -> None:
     found, there = decided("v IS NULL", rows), decided("v IS NOT NULL", rows)
     assert (found.none.tolist(), found.all.tolist()) == ([True, False, False], [False, True, False])
     assert (there.none.tolist(), there.all.tolist()) == ([False, True, False], [True, False, False])
+
+
+@pytest.mark.parametrize("beside", ['"x:y"', '"x\\u003ay"', '"::"', "x:y", "7", '{"a":"x:y"}'])
+def test_a_key_that_is_there_twice_is_seen_beside_any_document(beside: str) -> None:
+    """Such keys are found by counting colons, which other documents have too."""
+    sound = ['{"a":1}', '{"a":"b:c"}', beside]
+    assert not path_text.paths_of(pa.array(sound))[ROOT].kinds & STRANGE
+    for twice in ('{"a":77,"a":2}', '{"a":77,"a":2,"a":3}', '{"k":{"a":1,"a":2}}', '[{"a":1,"a":2}]'):
+        assert path_text.paths_of(pa.array([*sound, twice]))[ROOT].kinds & STRANGE, twice
 
 
 def test_what_is_not_known_may_be_anything() -> None:

@@ -94,7 +94,7 @@ def nothing() -> Paths:
 
 
 def _documents(texts: pa.Array) -> tuple[list[Any], int, int]:
-    """The documents, parsed, how many texts were no JSON at all, and how many colons the texts of those parsed by one call have. Raises ``Strange``, ``Malformed``, ``ValueError``."""
+    """The documents, parsed, how many texts were no JSON at all, and how many colons there are behind keys and in strings. Raises ``Strange``, ``Malformed``, ``ValueError``."""
     if not len(texts):
         return [], 0, 0
     texts.validate(full=True)
@@ -113,6 +113,7 @@ def _documents(texts: pa.Array) -> tuple[list[Any], int, int]:
     if pc.any(pc.match_substring(texts, "\\u003a", ignore_case=True)).as_py():
         raise Strange  # a colon that cannot be counted
     colons = pc.sum(pc.count_substring(texts, ":")).as_py() or 0
+    colons += sum(document.count(":") for document in rest if isinstance(document, str))  # the walk meets these too
     return [*_parsed(texts.to_pylist()), *rest], invalid, colons
 
 
