@@ -70,24 +70,54 @@ _WHOLE, _REALS = (
     ("1.5", "1e38D", "0.1D", "10000000.0", "9223372036854775808", "-0.0D"),
 )
 _TEXTS = ("'1'", "'5'", "''", "'x'", "'{\"b\":1}'", "'true'", "'1.5'", "'a'", "'2020-01-01'")
+SHAPES = ('{{"a":{x}}}', '{{"a": {x}, "k": {y}}}', '{{"k":"{t}","a":{{"b":{x},"c":[{y}]}}}}', '{{"a":["{t}",{x}],"k":[]}}', '{{"a":"{t}","k":{x}}}', '{{"a":{{"b":"{t}"}},"é":{{"ü":{y}}}}}')  # fmt: skip
+"""Of documents that come again and again, with other values: such are read for their statistics by templates."""
+_NEAR = (-7, 0, 1, 5, 300, 2**53, 10**17)
+_SCALARS = ("-0", "-0.0", "1.0", "1e0", "1E-7", "1.50", "9007199254740993", "9223372036854775808", "0.10000000000000001", "1e38", "12345678901234567", "null", "true", '"5"', "[]", "{}")  # fmt: skip
 LIKES = ("a%", "%a", "_", "a_%", "%", "", "a\\\\%%", "a\\\\_b", "x" * 64 + "%", "\ud7ff%", "\U0010ffff%", "SS", "2024%")
 
 
-def random_parts(rng: np.random.Generator, wanted: int) -> list[pa.Table]:
+def random_parts(rng: np.random.Generator, wanted: int, larger: int = 0) -> list[pa.Table]:
+    """Parts of a few rows, and after them ``larger`` ones of many, whose documents are of few shapes."""
     parts, first = [], 0
-    for part in range(wanted):
-        rows = int(rng.integers(1, 4))
+    for part in range(wanted + larger):
+        few = part < wanted
+        rows = int(rng.integers(1, 4)) if few else int(rng.choice([17, 40, 40, 40, 300]))
         columns = {"rid": pa.array(range(first, first + rows), pa.int64())}
         for name, (kind, values) in VALUES.items():
             columns[name] = pa.array(_some(rng, values, rows, single=rng.random() < 0.4 or part < 8), kind)
         present = rng.random(rows) < 0.7
         inner = pa.StructArray.from_arrays([columns["i"], columns["s"]], ["u", "v"], mask=pa.array(~present))
         texts = SOUND if rng.random() < 0.8 else DOCUMENTS
-        documents = [texts[rng.integers(len(texts))] for _ in range(rows)]
+        documents = [texts[rng.integers(len(texts))] for _ in range(rows)] if few else repeated(rng, rows, texts)
         arrays = [ARRAYS[rng.integers(len(ARRAYS))] for _ in range(rows)]
         parts.append(pa.table({**columns, "st": inner, **_nested(documents, arrays)}))
         first += rows
     return parts
+
+
+def repeated(rng: np.random.Generator, rows: int, others: list[str | None]) -> list[str | None]:
+    """Documents of one to three shapes and near values, in some parts with an awkward scalar, a NULL, or one of the ``others`` between them."""
+    chosen = [SHAPES[rng.integers(len(SHAPES))] for _ in range(rng.integers(1, 4))]
+    near, scale, awkward = _NEAR[rng.integers(len(_NEAR))], int(rng.integers(3)), rng.random() < 0.3
+
+    def scalar() -> str:
+        if awkward and rng.random() < 2 / rows:
+            return str(_SCALARS[rng.integers(len(_SCALARS))])
+        value = near + int(rng.integers(12))
+        return f"{value // 10**scale}.{value % 10**scale:0{scale}}" if scale and 0 < value < 2**40 else str(value)
+
+    def text() -> str:
+        return (
+            str(rng.choice(["", "1", "5", "a", "é", "true", "1.5", "x" * 64, f"x{rng.integers(20):02}"]))
+            if rng.random() < 0.9
+            else "b" * int(rng.integers(90))
+        )
+
+    found: list[str | None] = [chosen[rng.integers(len(chosen))].format(x=scalar(), y=scalar(), t=text()) for _ in range(rows)]
+    for _ in range(int(rng.integers(1, 3)) if rng.random() < 0.3 else 0):
+        found[rng.integers(rows)] = None if rng.random() < 0.3 else others[rng.integers(len(others))]
+    return found
 
 
 def _nested(documents: list[str | None], arrays: list[Any]) -> dict[str, pa.Array]:

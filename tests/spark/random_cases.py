@@ -20,6 +20,8 @@ from tamis.world import world
 
 ZONES = ("UTC", "America/New_York", "Pacific/Apia", "America/Sao_Paulo", "Europe/Berlin", "Australia/Lord_Howe")
 FILTERS, READ, SPARK = 600, 20, 4
+LARGER = 10
+"""Parts of so many rows that the documents in them are read by templates."""
 
 
 def judged(tables: Loaded, zone: str, ansi: bool, seed: list[int]) -> tuple[int, list[str]]:
@@ -56,7 +58,7 @@ def main(minutes: float, seed: int) -> int:
     with tempfile.TemporaryDirectory() as home:
         tamis.attach(spark, "oracle_lake", str(Path(home) / "lake"))
         while world().monotonic() < end:
-            tables = load(spark, Path(home), f"round{number}", random_parts(np.random.default_rng([seed, number]), PARTS))
+            tables = load(spark, Path(home), f"round{number}", random_parts(np.random.default_rng([seed, number]), PARTS, LARGER))
             for zone, ansi in ((ZONES[number % len(ZONES)], True), (ZONES[(number + 1) % len(ZONES)], False)):
                 count, wrong = judged(tables, zone, ansi, [seed, number, int(ansi)])
                 cases, found = cases + count, found + len(wrong)

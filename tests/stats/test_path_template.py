@@ -14,6 +14,7 @@ from tamis.stats import path_text, path_variant
 from tamis.stats.path_alike import Documents
 from tamis.stats.path_rows import HI_EXACT, LO_EXACT, STRANGE, Paths
 from tests.expr.documents import DOCUMENTS
+from tests.spark.oracle_cases import SOUND, repeated
 from tests.stats.test_paths import variants
 
 NUMBERS = ["0", "-0", "7", "-7", "10", "12345678", "123456789", "999999999999999999", "-999999999999999999", "9223372036854775807", "9223372036854775808", "0.5", "-0.25", "99.99", "1.50", "0.1", "12345678.1234567", "123456789012345.5", "1e5", "1.5E-3", "true", "false", "null"]  # fmt: skip
@@ -90,6 +91,16 @@ def test_documents_of_one_shape_are_not_parsed_one_by_one(monkeypatch: pytest.Mo
     found = Documents().paths_of(pa.array(texts))
     assert len(parsed) == 1
     assert (found["$.id"].long, found["$.user.price"].real) == ((0, 999), (0.0, 249.75))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_larger_parts_of_the_oracle_are_read_by_templates(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed: list[str] = []
+    slow = path_text._parsed
+    monkeypatch.setattr(path_text, "_parsed", lambda texts: parsed.extend(texts) or slow(texts))
+    texts = repeated(np.random.default_rng(seed), 300, SOUND)
+    assert not Documents().paths_of(pa.array(texts, pa.string()))["$"].kinds & STRANGE
+    assert len(parsed) < 0.5 * len(texts)
 
 
 AWKWARD = ["", "a", "a\0", "a\0b", "é", "\x7f", "aaaaaaaa", "aaaaaaab", "aaaaaaaab", "a" * 31, "a" * 32, "a" * 33, "😀", "z" * 8, "z" * 9]
