@@ -58,6 +58,16 @@ def test_explain_says_what_would_be_read(run: Run, numbers: Path) -> None:
     assert "parts" in run("explain", numbers, "--where", "n < 15").out
 
 
+def test_the_first_rows_of_an_order(run: Run, numbers: Path) -> None:
+    """The stage stands in both reports: parts that cannot hold the first rows."""
+    order = ["--order-by", "n DESC", "--limit", "2"]
+    assert run("query", numbers, *order, "--select", "n", "--json").json == [{"n": n} for n in (39, 38)]
+    found = run("explain", numbers, *order, "--json").json["parts"]
+    assert (found["kept"], found["skipped_topk"]) == (1, 3)
+    assert "3 by top-k" in run("explain", numbers, *order).out
+    assert "by the limit" in run("explain", numbers, "--where", "n >= 10", "--limit", "2").out
+
+
 @pytest.mark.parametrize(
     ("limits", "code"),
     [

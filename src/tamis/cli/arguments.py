@@ -15,6 +15,10 @@ Select = Annotated[
     str | None, typer.Option("--select", "-s", metavar="COLUMNS", help="Columns to read, separated by commas; all unless told.")
 ]
 Limit = Annotated[int | None, typer.Option("--limit", "-n", min=0, metavar="N", help="At most so many rows.")]
+OrderBy = Annotated[
+    str | None,
+    typer.Option("--order-by", metavar="COLUMNS", help='The first rows in this order, e.g. "ts DESC NULLS LAST, id"; needs --limit.'),
+]
 Version = Annotated[int | None, typer.Option("--version", min=0, metavar="N", help="The table as of this version.")]
 Timestamp = Annotated[
     str | None, typer.Option("--timestamp", metavar="TIME", help="The table as of this time, e.g. 2026-01-31T12:00:00+00:00.")

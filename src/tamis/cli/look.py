@@ -8,7 +8,22 @@ from typing import Annotated, Any
 
 import typer
 
-from tamis.cli.arguments import Json, Limit, Place, Select, Settings, Stored, Timestamp, Version, Where, names, pairs, point, size_in
+from tamis.cli.arguments import (
+    Json,
+    Limit,
+    OrderBy,
+    Place,
+    Select,
+    Settings,
+    Stored,
+    Timestamp,
+    Version,
+    Where,
+    names,
+    pairs,
+    point,
+    size_in,
+)
 from tamis.cli.output import console, print_clustering, print_json, print_json_rows, print_rows, records, say
 
 SHOWN = 20
@@ -20,6 +35,7 @@ def query(
     where: Where = None,
     select: Select = None,
     limit: Limit = None,
+    order_by: OrderBy = None,
     version: Version = None,
     timestamp: Timestamp = None,
     settings: Settings = None,
@@ -34,7 +50,7 @@ def query(
     options = pairs(settings, "--set")
     most = limit if json or limit is not None else SHOWN + 1
     held = tamis.open(table, storage_options=pairs(storage_option, "--storage-option"))
-    scan = held.scan(where, names(select) or ("*",), limit=most, options=options, **point(version, timestamp))
+    scan = held.scan(where, names(select) or ("*",), limit=most, order_by=order_by, options=options, **point(version, timestamp))
     with scan.to_batches() as batches:
         if json:
             print_json_rows(row for batch in batches for row in records(batch))
@@ -55,6 +71,7 @@ def explain(
     where: Where = None,
     select: Select = None,
     limit: Limit = None,
+    order_by: OrderBy = None,
     version: Version = None,
     timestamp: Timestamp = None,
     settings: Settings = None,
@@ -67,7 +84,8 @@ def explain(
     import tamis
 
     held = tamis.open(table, storage_options=pairs(storage_option, "--storage-option"))
-    found = held.explain(where, names(select) or ("*",), limit=limit, options=pairs(settings, "--set"), **point(version, timestamp))
+    options = pairs(settings, "--set")
+    found = held.explain(where, names(select) or ("*",), limit=limit, order_by=order_by, options=options, **point(version, timestamp))
     print_json(found.as_dict()) if json else console().print(found)
     found.guard(max_parts, size_in(max_bytes, "--max-bytes"))
 

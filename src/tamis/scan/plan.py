@@ -258,9 +258,9 @@ def _audit(sieved: Sieved, options: Options, *, filtered: bool) -> tuple[PartRef
 
     A part whose rows were all said to match loses that mark: its rows are tested.
     """
-    every = PartRefs(sieved.parts, np.zeros(len(sieved.keep), dtype=np.bool_))
     if not options.audit_percent or not filtered:
-        return every[:0], {}
+        return PartRefs(sieved.parts.schema.empty_table(), np.zeros(0, dtype=np.bool_)), {}
+    every = PartRefs(sieved.parts, np.zeros(len(sieved.keep), dtype=np.bool_))
     ids, sizes, budget = every.table["part_id"].to_pylist(), every.column("bytes"), options.audit_max_bytes
     chosen = np.zeros(len(ids), dtype=np.bool_)
     for group in (~sieved.keep, sieved.keep):

@@ -75,10 +75,12 @@ def by_index(report: Report) -> str | None:
 def summary(report: Report) -> str:
     """Funnel and reasons in one line, for Spark's plans."""
     segments, parts, sizes = report.segments, report.parts, report.bytes
-    why = "; ".join(reasons(report))
+    why, avoided = "; ".join(reasons(report)), _avoided(parts, [k for k in parts if k in _REASONS])
     return (
-        f"segments: {segments['total'] - segments['skipped']} of {segments['total']}, parts: {parts['kept']} of {parts['total']}, "
-        f"bytes: {size(sizes['table'] - sizes['skipped'])} of {size(sizes['table'])}" + (f", because: [{why}]" if why else "")
+        f"segments: {segments['total'] - segments['skipped']} of {segments['total']}, parts: {parts['kept']} of {parts['total']}"
+        + (f" ({avoided})" if avoided else "")
+        + f", bytes: {size(sizes['table'] - sizes['skipped'])} of {size(sizes['table'])}"
+        + (f", because: [{why}]" if why else "")
     )
 
 

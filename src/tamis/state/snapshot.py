@@ -183,7 +183,10 @@ class Snapshot:
     def _parts(self, mask: Bools | None, ids: frozenset[int]) -> pa.Table:
         table = self._table("parts", PART_COLUMNS, mask, ids)
         state = self._live
-        found = state.changes.take(pa.array(state.deleted)).select(["part_id", "rows", "layer", "row", "tables"])
+        if not len(state.deleted):
+            zeros, none = pa.array(np.zeros(len(table), dtype=np.int64)), pa.nulls(len(table), pa.binary())
+            return table.append_column("deleted", zeros).append_column("deletion", none)
+        found = state.changes.select(["part_id", "rows", "layer", "row", "tables"]).take(pa.array(state.deleted))
         at = pc.index_in(table["part_id"].combine_chunks(), value_set=found["part_id"].combine_chunks())
         used = pc.unique(at.drop_null())
         found = found.take(used)
