@@ -136,6 +136,13 @@ def test_chunks_read_whole_are_weighed_whole(monkeypatch: pytest.MonkeyPatch) ->
     assert [len(p.positions) for p in open_part(STORE, REF, SCHEMA).read([1], [0, 1, 2], rows)] == [1, 1, 1]
 
 
+def test_pages_of_chosen_rows_come_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Four times as many as rows that are all wanted: what is kept of them is little."""
+    monkeypatch.setattr("tamis.files.parquet.part.PIECE_ROWS", 2 * PAGE)
+    rows = np.array([7, 4200, STARTS[2] + 1], dtype=np.int64)
+    assert [p.positions.tolist() for p in open_part(STORE, REF, SCHEMA).read([1], [0, 1, 2], rows)] == [rows.tolist()]
+
+
 def test_pages_cut_short_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pages that end early, or that are fewer than the footer says."""
     original = Excerpt.decode

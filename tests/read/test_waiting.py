@@ -1,6 +1,7 @@
 """Survivors of several pieces wait for each other, so that what holds them is fetched once; errors and batches come as if they did not."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -59,6 +60,23 @@ def test_a_segment_with_hits_is_fetched_once_and_others_not(ref: PartRef) -> Non
     assert costs["one"] < 0.6 * costs["all"]
     assert costs["all"] < 1.02 * ref.bytes
     assert len({n // vortex_part.SEGMENT_ROWS for n in (7, 140_000, 290_000)}) == 3
+
+
+def test_where_hardly_a_row_survives_followers_are_asked_for_together(ref: PartRef, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One block tells that few survive; of the five behind it leaders come first, then the followers of what is left of all of them."""
+    kind, asked = type(open_part(open_store(URL), ref, SCHEMA)), []
+    original = kind.read
+
+    def read(self: Any, columns: Any, blocks: Any, rows: Any = None) -> Any:
+        asked.append((min(columns), len(blocks)))
+        return original(self, columns, blocks, rows)
+
+    monkeypatch.setattr(kind, "read", read)
+    hits = [7, 60_000, 140_000, 290_000]
+    found = pa.Table.from_batches(batches(ref, f"k IN ({', '.join(str(K[n]) for n in hits)})"))
+    assert found["k"].to_pylist() == [K[n] for n in hits]
+    whole = kind.__name__ == "VortexPart"  # its stride is longer than the part
+    assert asked == ([(1, 6), (2, 4)] if whole else [(1, 1), (2, 1), (1, 5), (2, 3)])
 
 
 def test_rows_before_the_one_that_fails_come_before_the_error(ref: PartRef) -> None:

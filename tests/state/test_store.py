@@ -40,10 +40,10 @@ def test_put_if_absent_succeeds_once(store: Store) -> None:
     assert store.get("x") == b"first"
 
 
-@pytest.mark.parametrize("call", ["get", "size", "reader"])
+@pytest.mark.parametrize("call", ["get", "size", "reader", "get_range"])
 def test_a_missing_object_is_named(store: Store, call: str) -> None:
     with pytest.raises(NotFound) as caught:
-        getattr(store, call)("no/such")
+        getattr(store, call)("no/such", *((0, 1) if call == "get_range" else ()))
     assert caught.value.code == "OBJECT_NOT_FOUND"
     assert caught.value.name == f"{store.url}/no/such"
 
@@ -95,6 +95,28 @@ def test_tables_below_folders_of_any_name(tmp_path: Path, name: str) -> None:
     store = open_store(tmp_path / name)
     store.put("x", b"1")
     assert (tmp_path / name / "x").read_bytes() == b"1"
+
+
+@pytest.mark.parametrize("name", ["plain.parquet", "_log/1", "a=1/b", *NAMES])
+def test_ranges_are_those_of_the_whole(store: Store, name: str) -> None:
+    """A local file of a plain name is read in this thread; whatever else, by the store's own reader."""
+    data = bytes(range(256)) * 400
+    store.put(name, data)
+    ranges = [(0, 10), (90_000, 300), (50_000, 1), (90_100, 7), (len(data) - 1, 1)]
+    assert store.get_ranges(name, ranges) == [data[at : at + size] for at, size in ranges]
+    with pytest.raises(CorruptData, match="shorter"):
+        store.get_ranges(name, [(0, 10), (len(data) - 1, 2)])
+    store.delete(name)
+    with pytest.raises(NotFound):
+        store.get_ranges(name, ranges)
+
+
+def test_ranges_of_local_files_take_no_detour(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = open_store(tmp_path)
+    store.put("data/x.parquet", b"abc")
+    monkeypatch.setattr("obstore.get_ranges", None)
+    assert store.get_range("data/x.parquet", 1, 2) == b"bc"
+    assert (store.io.requests, store.io.bytes) == (2, 2)
 
 
 def test_ranges_that_lie_near_are_one_request(store: Store) -> None:

@@ -14,6 +14,8 @@ MOST_BYTES = 0.8
 """Share of the leaders in the bytes from which the followers are not worth a second read."""
 MOST_ROWS = 0.25
 """Share of survivors among the rows from which a chunk is read whole."""
+SPARSE = 1 / 256
+"""Share of survivors up to which many rows are looked at before the followers of those that survived are asked for."""
 _SAMPLE = 4
 """Blocks looked at for the share of bytes."""
 
@@ -35,6 +37,11 @@ class Gate:
     def curious(self) -> bool:
         """Whether nothing is known yet of how many rows survive: then a single block is looked at first."""
         return self._mode == "auto" and self.likely is None and self._survived is None and self.leader_share < MOST_BYTES
+
+    @property
+    def sparse(self) -> bool:
+        """Whether nearly no row of the last chunk survived."""
+        return self._survived is not None and self._survived < SPARSE
 
     def lazy(self, chunk: Sequence[int]) -> bool:
         """Whether to read these blocks leaders first."""

@@ -7,7 +7,7 @@ the followers are decoded and reduced to them. Memory is bounded by a few blocks
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from functools import partial
 from typing import Any
@@ -37,6 +37,9 @@ from tamis.types.arrow import to_arrow_schema
 
 MOST_WAITING = 8_192
 """Survivors that may wait for those of the pieces behind them, so that their followers are asked for at once."""
+
+SPARSE_STRIDE, CHOSEN_STRIDE = 16, 4
+"""Strides that are looked through at once where few rows survive, and where an index chose the rows."""
 
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
@@ -124,13 +127,20 @@ class _Reader:
         self._meter.planned(end - first, int(skip[first:end].sum()), int(by_index[first:end].sum()))
         skip |= by_index
         skip[:first] = skip[end:] = True
-        for chunk in _chunks(self._live.looked(blocks), skip, sure, self._part.stride, probe=bool(self._conjuncts) and self._gate.curious):
+        probe = bool(self._conjuncts) and self._gate.curious
+        for chunk in _chunks(self._live.looked(blocks), skip, sure, self._stride, probe=probe):
             if not self._conjuncts or sure[chunk[0]]:
                 yield from self._whole(chunk)
             elif (few := self._few(chunk)) or not self._gate.lazy(chunk):
                 yield from self._eagerly(chunk, few=few)
             else:
                 yield from self._lazily(chunk)
+
+    def _stride(self) -> int:
+        """Rows to look at next before followers are asked for. Where few survive, more of them cost no more memory, and each asking costs as much as decoding some pages."""
+        if self._gate.sparse:
+            return SPARSE_STRIDE * self._part.stride
+        return CHOSEN_STRIDE * self._part.stride if self._live.chosen else self._part.stride
 
     def _few(self, chunk: Sequence[int]) -> bool:
         """Whether an index left so few rows that a second read of pages costs more than the columns of those that are no hits after all."""
@@ -260,13 +270,13 @@ def _reduced(arrays: dict[int, pa.Array], keep: Mask) -> dict[int, pa.Array]:
     return {i: a.filter(mask) for i, a in arrays.items()}
 
 
-def _chunks(rows: Ordinals, skip: Mask, sure: Mask, most: int, *, probe: bool) -> Iterator[list[int]]:
-    """The blocks to read, in order, alike ones together up to ``most`` rows; with ``probe`` the first that is tested comes alone."""
+def _chunks(rows: Ordinals, skip: Mask, sure: Mask, most: Callable[[], int], *, probe: bool) -> Iterator[list[int]]:
+    """The blocks to read, in order, alike ones together up to ``most`` rows, asked for each chunk; with ``probe`` the first that is tested comes alone."""
     chunk: list[int] = []
     count = 0
     for block in np.flatnonzero(~skip).tolist():
         size = int(rows[block])
-        if chunk and (count + size > most or sure[block] != sure[chunk[0]] or (probe and not sure[chunk[0]])):
+        if chunk and (count + size > most() or sure[block] != sure[chunk[0]] or (probe and not sure[chunk[0]])):
             yield chunk
             probe = probe and bool(sure[chunk[0]])
             chunk, count = [], 0

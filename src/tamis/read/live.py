@@ -37,6 +37,11 @@ class LiveRows:
             self._chosen = np.setdiff1d(chosen, self._gone, assume_unique=True) if len(self._gone) else chosen
 
     @property
+    def chosen(self) -> bool:
+        """Whether an index chose the rows."""
+        return self._chosen is not None
+
+    @property
     def unwanted(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
         """The blocks without a candidate."""
         if self._chosen is None:

@@ -17,6 +17,7 @@ import obstore
 
 from tamis.errors import CorruptData, NotFound
 from tamis.state.backend import check_process, connect, is_taken, translate
+from tamis.state.here import read_here, readable_here
 from tamis.state.location import Location, locate
 from tamis.state.object_file import Reader, Writer
 
@@ -110,12 +111,7 @@ class Store:
         spans = _merge(wanted, self.gap)
         chunks: list[memoryview] = []
         if spans:
-            starts, lengths = [s for s, _ in spans], [n for _, n in spans]
-            chunks = self._run(
-                "read",
-                path,
-                lambda store, key: [memoryview(b) for b in obstore.get_ranges(store, key, starts=starts, lengths=lengths, coalesce=0)],
-            )
+            chunks = self._run("read", path, lambda store, key: self._fetched(store, key, spans))
         self.io.add(read=sum(len(c) for c in chunks), requests=max(0, len(chunks) - 1))
         if [len(c) for c in chunks] != [n for _, n in spans]:
             raise CorruptData(
@@ -126,6 +122,12 @@ class Store:
             )
         starts = [start for start, _ in spans]
         return [_cut(offset, length, starts, chunks) for offset, length in ranges]
+
+    def _fetched(self, store: Any, key: str, spans: Sequence[tuple[int, int]]) -> list[memoryview]:
+        if self.location.scheme == "file" and readable_here(key, spans):
+            return read_here(f"{self.location.path}/{key}", spans)
+        starts, lengths = [s for s, _ in spans], [n for _, n in spans]
+        return [memoryview(b) for b in obstore.get_ranges(store, key, starts=starts, lengths=lengths, coalesce=0)]
 
     def size(self, path: str) -> int:
         """The object's size in bytes."""

@@ -27,6 +27,8 @@ from tamis.types import Schema
 PIECE_ROWS = 65_536
 PIECE_BYTES = 64 * 2**20
 """Blocks in a row are decoded together up to so many rows and (uncompressed) bytes: a call costs as much as some thousand rows."""
+CHOSEN_PIECES = 4
+"""How many times as many rows are decoded together where they are of pages that hold chosen rows: what is kept of them is little."""
 
 Ordinals = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -105,7 +107,7 @@ class ParquetPart:
             blocks = [b for b in blocks if hits[b]]
             if self._pages.readable(leaves):
                 looked = np.minimum(runs_in(rows, self._starts, self._pages.rows) * self._pages.rows, self._rows)
-        for chunk in self._chunks(leaves, blocks, looked):
+        for chunk in self._chunks(leaves, blocks, looked, chosen=rows is not None):
             if rows is None:
                 positions = np.concatenate([np.arange(self._starts[b], self._starts[b + 1]) for b in chunk])
                 yield Piece(chunk[0], positions, self._decode(leaves, chunk))
@@ -128,7 +130,7 @@ class ParquetPart:
         note = (self._footer.metadata or {}).get(NOTE.encode())
         return None if note is None else pages_of(note, self._ref.rows)
 
-    def _chunks(self, leaves: Sequence[int], blocks: Sequence[int], looked: Ordinals) -> Iterator[list[int]]:
+    def _chunks(self, leaves: Sequence[int], blocks: Sequence[int], looked: Ordinals, *, chosen: bool) -> Iterator[list[int]]:
         """Blocks to decode together; of each block so many rows are decoded as ``looked`` says, at most, but all where the note of pages does not fit."""
         chunk: list[int] = []
         rows = size = 0
@@ -138,7 +140,8 @@ class ParquetPart:
             fits, whole = all(one.first >= 0 for one in found), int(self._rows[block])
             more = int(looked[block]) if fits else whole
             weight = sum(one.inflated for one in found) * more // max(whole, 1)
-            if chunk and (rows + more > PIECE_ROWS or size + weight > PIECE_BYTES or fits != noted):
+            most = PIECE_ROWS * (CHOSEN_PIECES if chosen and fits else 1)
+            if chunk and (rows + more > most or size + weight > PIECE_BYTES or fits != noted):
                 yield chunk
                 chunk, rows, size = [], 0, 0
             noted = fits
