@@ -11,6 +11,7 @@ import pytest
 
 from tamis.errors import NotFound
 from tamis.spark.adapter import JavaThrow, bridge, implement
+from tamis.spark.table import SparkTable
 
 CATALOG = "org.apache.spark.sql.connector.catalog.TableCatalog"
 NAMESPACES = "org.apache.spark.sql.connector.catalog.SupportsNamespaces"
@@ -115,6 +116,32 @@ def test_targets_that_answer_alike_are_asked_once(spark: Any) -> None:
     made = [owner.implement([CATALOG, NAMESPACES], target, alike) for target, alike in ((one, "alike"), (other, "alike"), (third, None))]
     assert [java.name() for java in made] == ["1", "1", "1"]
     assert [target.calls for target in (one, other, third)] == [1, 0, 1]
+
+
+def test_only_a_table_that_answers_the_same_is_alike(lake: Any) -> None:
+    """What a table answers follows from its kind, the table, its version and what it is called; of one that is about to get its first schema, from nothing that is kept."""
+    lake.sql("CREATE TABLE lake.db.t (a INT) USING tamis")
+    first = loaded(lake, "t")
+    again = loaded(lake, "t")
+    assert first._alike == again._alike
+    lake.sql("ALTER TABLE lake.db.t ADD COLUMN b INT")
+    later = loaded(lake, "t")
+    assert first._alike != later._alike
+    assert [list(lake.sql("SELECT * FROM lake.db.t").columns), str(later.java().schema().json()).count('"name"')] == [["a", "b"], 2]
+    lake.sql("CREATE TABLE lake.db.u (a INT) USING tamis")
+    same = SparkTable(first.bridge, first.store, first.snapshot, ["other"])
+    staged = SparkTable(first.bridge, first.store, first.snapshot, first.names, head=later.head)
+    kind = type("Kind", (SparkTable,), {})(first.bridge, first.store, first.snapshot, first.names)
+    assert len({t._alike for t in (first, later, loaded(lake, "u"), same, staged, kind)}) == 6
+    assert staged._alike is None
+    assert (str(same.java().name()), str(first.java().name())) == ("other", ".".join(first.names))
+
+
+def loaded(lake: Any, name: str) -> SparkTable:
+    """The table as Spark has it in a plan."""
+    plan = lake.sql(f"SELECT * FROM lake.db.{name}")._jdf.queryExecution().analyzed()
+    found: SparkTable = bridge(lake.spark).target(plan.collectLeaves().head().table())
+    return found
 
 
 def test_what_nobody_defines_is_refused_by_name(spark: Any, shelf: Any) -> None:

@@ -137,10 +137,26 @@ def test_errors_of_the_query_come_first(keyed: Any) -> None:
     assert caught.value.getCondition() == "DIVIDE_BY_ZERO"
 
 
+@pytest.mark.parametrize("column", ["big", "word", "price"])
+def test_a_small_side_without_rows_leaves_nothing(keyed: Any, new: Callable[[], list[Report]], column: str) -> None:
+    """Adaptive execution would not run the join at all."""
+    keyed.conf.set("spark.sql.adaptive.enabled", "false")
+    try:
+        assert _big(keyed, f"SELECT t.big FROM keyed.db.t t JOIN keyed_dim d ON t.{column} = d.{column} WHERE d.sel > 1") == []
+    finally:
+        keyed.conf.unset("spark.sql.adaptive.enabled")
+    assert [(r.parts["skipped_join"], r.parts["kept"]) for r in new()] == [(PARTS, 0)]
+
+
 def test_a_switch_turns_it_off(keyed: Any, new: Callable[[], list[Report]]) -> None:
     held = "keyed.db.t WITH ('tamis.scan.join_keys' = 'off')"
     assert _big(keyed, f"SELECT t.big FROM {held} t JOIN keyed_dim d ON t.big = d.big WHERE d.sel > 0") == HITS
-    assert [(r.parts["skipped_join"], r.parts["kept"]) for r in new()] == [(0, PARTS)]
+    keyed.conf.set("tamis.scan.join_keys", "off")
+    try:
+        assert _big(keyed, "SELECT t.big FROM keyed.db.t t JOIN keyed_dim d ON t.big = d.big WHERE d.sel > 0") == HITS
+    finally:
+        keyed.conf.unset("tamis.scan.join_keys")
+    assert [(r.parts["skipped_join"], r.parts["kept"]) for r in new()] == [(0, PARTS)] * 2
 
 
 def test_joins_that_keep_unmatched_rows_are_not_pruned(keyed: Any, new: Callable[[], list[Report]]) -> None:

@@ -110,6 +110,22 @@ def test_the_first_rows_of_an_order_are_plain_sparks(both: Both, monkeypatch: py
         assert len({r[-1] for r in found}) == len(found), (SEED, text)
 
 
+def test_an_audit_changes_no_answer(both: Both) -> None:
+    """Parts of the sample are read although metadata answers for them, or leaves them out."""
+    both.spark.conf.set("tamis.audit.percent", "100")
+    try:
+        for text in (
+            "id, a FROM {t} WHERE a >= 5 ORDER BY a DESC NULLS LAST, id LIMIT 9",
+            "count(*), min(a), max(d) FROM {t} WHERE id > 40",
+        ):
+            found, expected = both.rows(f"SELECT {text}")
+            assert found == expected, (SEED, text)
+        found, every = both.rows("SELECT id FROM {t} WHERE id > 40 LIMIT 1000")
+        assert sorted(found) == sorted(every), SEED
+    finally:
+        both.spark.conf.unset("tamis.audit.percent")
+
+
 def test_a_limit_gives_as_many_rows_as_plain_spark(both: Both) -> None:
     rng = Random(SEED + 2)
     for _ in range(max(QUERIES // 2, 4)):
@@ -137,6 +153,7 @@ def test_aggregates_are_plain_sparks(both: Both) -> None:
 
 SHAPES = [
     "SELECT DISTINCT a FROM {t} WHERE a >= 5",
+    "SELECT DISTINCT s, a FROM {t} WHERE a >= 5",
     "SELECT count(DISTINCT a) FROM {t} WHERE a >= 5",
     "SELECT avg(a), max(id) FROM {t} WHERE a >= 5",
     "SELECT 1 WHERE EXISTS (SELECT * FROM {t} WHERE a = 6)",
@@ -235,6 +252,10 @@ def test_parts_read_and_not_read(report: Run) -> None:
         20,
         0,
     )
+    rows, found = report("SELECT DISTINCT day FROM {t} WHERE ts >= 500")
+    assert (sorted(rows), found.parts.answered, found.parts.kept) == ([("d0",), ("d1",), ("d2",)], 15, 0)
+    rows, found = report("SELECT 1 WHERE EXISTS (SELECT * FROM {t} WHERE ts >= 950)")
+    assert (rows, found.parts.kept) == ([(1,)], 1)
     rows, found = report("SELECT count(*) FROM {t} WHERE x > 2")
     assert (rows, found.parts.skipped_stats + found.parts.skipped_segment) == ([(0,)], 20)
 
@@ -246,6 +267,34 @@ def test_switches(spark: Any, ordered: str, report: Run) -> None:
     assert (rows, found.parts.skipped_topk) == ([(0,)], 0)
     rows, found = report("SELECT ts FROM {t} WITH ('tamis.scan.limits' = 'off') WHERE ts >= 150 LIMIT 1")
     assert (len(rows), found.parts.skipped_limit) == (1, 0)
+
+
+@pytest.mark.parametrize("place", ["conf", "property"])
+def test_switches_of_the_session_and_of_the_table(spark: Any, ordered: str, report: Run, place: str) -> None:
+    asked = {
+        "aggregates": ("SELECT count(*) FROM {t} WHERE ts >= 150", "answered"),
+        "topk": ("SELECT ts FROM {t} ORDER BY ts LIMIT 1", "skipped_topk"),
+        "limits": ("SELECT ts FROM {t} WHERE ts >= 150 LIMIT 1", "skipped_limit"),
+    }
+    for name, (text, stage) in asked.items():
+        key = f"tamis.scan.{name}"
+        assert report(text)[1].parts[stage] > 0
+        spark.conf.set(key, "off") if place == "conf" else spark.sql(f"ALTER TABLE {ordered} SET TBLPROPERTIES ('{key}' = 'off')")
+        try:
+            assert report(text)[1].parts[stage] == 0, name
+        finally:
+            spark.conf.unset(key) if place == "conf" else spark.sql(f"ALTER TABLE {ordered} UNSET TBLPROPERTIES ('{key}')")
+
+
+def test_the_plan_names_the_stage(spark: Any, ordered: str) -> None:
+    """What metadata leaves out for a limit, an order, an aggregate stands in EXPLAIN."""
+
+    def plan(text: str) -> str:
+        return str(spark.sql(text.format(t=ordered))._jdf.queryExecution().executedPlan().toString())
+
+    assert "10 by the limit" in plan("SELECT * FROM {t} WHERE ts >= 950 LIMIT 10")
+    assert "18 by top-k" in plan("SELECT ts FROM {t} WHERE ts >= 150 ORDER BY ts DESC LIMIT 5")
+    assert "16 answered from metadata" in plan("SELECT count(*), min(ts) FROM {t} WHERE ts BETWEEN 150 AND 1849")
 
 
 def test_a_filter_is_sparks_own_but_under_a_limit_or_an_aggregate(spark: Any, ordered: str) -> None:
@@ -273,12 +322,17 @@ def test_a_limit_after_an_aggregate_is_sparks(spark: Any, ordered: str) -> None:
     java = bridge(spark)
     answer = java.target(spark.sql(text)._jdf.queryExecution().optimizedPlan().collectLeaves().head().scan())
     made = Builder(java, answer.source, {}, None, ())
+    expressions = java.cls("org.apache.spark.sql.connector.expressions.Expressions")
+    ascending = java.enum("org.apache.spark.sql.connector.expressions.SortDirection", "ASCENDING")
+    orders = java.array("org.apache.spark.sql.connector.expressions.SortOrder", [expressions.sort(expressions.column("day"), ascending)])
     assert made.pushLimit(2)
     made._answer = answer
     before = made._pushed
     assert not made.pushLimit(1)
-    assert not made.pushTopN([], 1)
+    assert not made.pushTopN(orders, 1)
     assert made._pushed == before
+    made._answer = None
+    assert made.pushTopN(orders, 1), "it is the aggregate that stands in the way"
     for order in ("", " ORDER BY day DESC", " ORDER BY 2, 1"):
         assert len(spark.sql(f"{text}{order} LIMIT 2").collect()) == 2
 

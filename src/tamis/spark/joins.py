@@ -27,6 +27,7 @@ from tamis.spark.worker import Task
 from tamis.state import Snapshot
 from tamis.stats import TableEvidence
 from tamis.types import BINARY_COLLATION, DATE, INTEGRAL, TIMESTAMP, TIMESTAMP_NTZ, DataType, Decimal, Field, Schema, String
+from tamis.types.arrow import to_arrow_type
 
 _FUNCTION = ("java.util.function.BiFunction",)
 INTERFACE = "org.apache.spark.sql.connector.read.SupportsRuntimeV2Filtering"
@@ -66,7 +67,7 @@ def key_conjuncts(owner: Bridge, predicates: Any, schema: Schema) -> tuple[Expr,
 
 
 def _numbers(packed: bytes, schema: Schema) -> tuple[tuple[Expr, ...], bool]:
-    """What ``JoinKeys.numbers`` has packed, each key once and in order; and whether there are other predicates."""
+    """What ``JoinKeys.numbers`` has packed, each key once and in order, or none of a column of any type; and whether there are other predicates."""
     at = 4 + int.from_bytes(packed[:4], "little")
     others, *words = packed[4:at].decode().split("\0")
     out = []
@@ -75,8 +76,13 @@ def _numbers(packed: bytes, schema: Schema) -> tuple[tuple[Expr, ...], bool]:
         at += values.nbytes
         try:
             column = schema.find(name)[0]
-            if same_values(column.type, data_type(kind)):
-                out.append(call("in", bound(schema, (column.id,)), Literals(column.type, array(column.type, values))))
+            if not kind:
+                keys = pa.array([], to_arrow_type(column.type))
+            elif same_values(column.type, data_type(kind)):
+                keys = array(column.type, values)
+            else:
+                continue
+            out.append(call("in", bound(schema, (column.id,)), Literals(column.type, keys)))
         except (TamisError, Strange):  # no column of the table, or a type that there is not here
             continue
     return tuple(out), others != "0"

@@ -29,7 +29,7 @@ public final class JoinKeys {
     /**
      * Run-time predicates ("column IN (values)") on what Catalyst holds as whole numbers, NULLs left out: what compares with them is never true. How many other predicates there are, then
      * column, type and number of values of each, a NUL between them, their bytes counted by an int before them; then the values as longs, in order, each once. Little-endian. A predicate of more than "most"
-     * values, or of anything but values of one type, counts among neither. All as Base64: Py4J takes each byte of an array by itself.
+     * values, or of anything but values of one type, counts among neither; one of no values has no type. All as Base64: Py4J takes each byte of an array by itself.
      */
     public String numbers(Predicate[] predicates, int most) {
         StringBuilder said = new StringBuilder();
@@ -38,6 +38,7 @@ public final class JoinKeys {
         for (int i = 0; i < predicates.length; i++) if (type(predicates[i], most) != null) count += predicates[i].children().length;
         ByteBuffer values = ByteBuffer.allocate(8 * count).order(ByteOrder.LITTLE_ENDIAN);
         for (int i = 0; i < predicates.length; i++) {
+            if (nothing(predicates[i])) said.append('\u0000').append(((NamedReference) predicates[i].children()[0]).fieldNames()[0]).append("\u0000\u00000");
             DataType type = type(predicates[i], most);
             if (type == null) continue;
             if (!NUMBERS.contains(type.typeName())) {
@@ -78,6 +79,12 @@ public final class JoinKeys {
             out.add(new InSet(column(((NamedReference) inside[0]).fieldNames()[0], type), CollectionConverters.asScala(values).toSet()));
         }
         return CollectionConverters.asScala(out).toSeq();
+    }
+
+    /** Whether the predicate is that a column of the table is one of no values: the small side has no row. */
+    private static boolean nothing(Predicate predicate) {
+        Expression[] inside = predicate.children();
+        return predicate.name().equals("IN") && inside.length == 1 && inside[0] instanceof NamedReference && ((NamedReference) inside[0]).fieldNames().length == 1;
     }
 
     /** The type of the values among which a column of the table must be; null for any other predicate, and where there are none, or too many. */
