@@ -73,10 +73,16 @@ def test_examples_run(page: Path, tmp_path: Path) -> None:
 def test_examples_of_spark_run(page: Path, spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In this process and its JVM, in a session of their own: what they ask of the builder (threads, no UI) the one here has. A catalog's name stands for one folder."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(type(spark.builder), "getOrCreate", lambda _: spark.newSession())
+    monkeypatch.setattr(type(spark.builder), "getOrCreate", lambda _: _as_delivered(spark.newSession()))
     code = re.sub(r"\blake\b", f"lake_{page.stem.lower().replace('-', '_')}", program(page))
     with folder_of_java(spark, tmp_path):
         exec(compile(code, page.name, "exec"), {"__name__": "__main__"})
+
+
+def _as_delivered(session: Any) -> Any:
+    """The session without what tests set for themselves."""
+    session.conf.unset("tamis.read.native_bytes")
+    return session
 
 
 @contextmanager

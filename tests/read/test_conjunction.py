@@ -104,6 +104,9 @@ def evidence(lo: list[Any], hi: list[Any], column: str = "a") -> TableEvidence:
         ("a < 25L AND b = 3", None),
         ("a IN (1, 2)", None),
         ("s < 'x'", None),
+        ("s NOT LIKE '%x%y%'", [0.9, 0.9]),
+        ("s <> 'x' AND a < 25L", [0.225, 0.0]),
+        ("a NOT IN (1, 2)", [0.9, 0.9]),
     ],
 )
 def test_what_bounds_let_expect(text: str, shares: list[float] | None) -> None:

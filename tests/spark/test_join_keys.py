@@ -12,10 +12,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import tamis
-from tamis.expr import Call, Literals
+from tamis.expr import Call, Column, Literals
 from tamis.scan import Report
 from tamis.spark.adapter import bridge
-from tamis.spark.joins import INTERFACE, Handover, Narrowed, key_conjuncts
+from tamis.spark.joins import INTERFACE, TASK_BYTES, Handover, Narrowed, key_conjuncts, light
+from tamis.types import BOOLEAN, LONG
 
 pytestmark = pytest.mark.spark
 
@@ -308,6 +309,16 @@ def test_keys_are_the_columns_type(keyed: Any) -> None:
     assert isinstance(found.args[1], Literals)
     assert str(found.args[1].array.type) == "int64"
     assert found.args[1].array.to_pylist() == [7, 2**40]
+
+
+def test_a_large_set_of_keys_keeps_no_small_one_from_travelling() -> None:
+    def keys(count: int) -> Call:
+        return Call(BOOLEAN, "in", (Column(LONG, (count,), "k"), Literals(LONG, pa.array(range(count)))))
+
+    small, large, more = keys(10), keys(TASK_BYTES // 8 + 1), keys(20)
+    assert light((large, small)) == (small,)
+    assert light((more, large, small)) == (more, small)
+    assert light((keys(TASK_BYTES // 16), keys(TASK_BYTES // 16 + 1))) == (keys(TASK_BYTES // 16),)
 
 
 def test_a_handover_is_taken_once(keyed: Any) -> None:

@@ -65,7 +65,12 @@ def run(path: str, *, weeks: int = demo_data.WEEKS, show: bool = True) -> dict[s
     start = world().monotonic()
     lake = _fresh(Path(path))
     say("Starting Spark …")
-    conf = {"spark.sql.session.timeZone": "UTC", "spark.sql.shuffle.partitions": "2", "spark.sql.parquet.filterPushdown": "false"}
+    conf = {
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.parquet.filterPushdown": "false",
+        "tamis.read.native_bytes": "0",
+    }
     with tempfile.TemporaryDirectory() as scratch, spark_session(conf) as spark:
         files = Path(scratch)
         flights = demo_data.write(files)

@@ -1,5 +1,6 @@
 """The lazy reader of one part (seed 003)."""
 
+from tamis.read.conjunction import can_fail
 from tamis.read.expected import expected
 from tamis.read.failure import failure
 from tamis.read.gate import MOST_ROWS
@@ -13,6 +14,7 @@ __all__ = [
     "ReadCounters",
     "ReadSpec",
     "block_evidence",
+    "can_fail",
     "evidence_of",
     "expected",
     "failure",

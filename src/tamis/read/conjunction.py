@@ -92,7 +92,7 @@ def _runs(conjuncts: Sequence[Expr]) -> list[list[int]]:
     runs: list[list[int]] = []
     movable = False
     for at, conjunct in enumerate(conjuncts):
-        fixed = _can_fail(conjunct)
+        fixed = can_fail(conjunct)
         if movable and not fixed:
             runs[-1].append(at)
         else:
@@ -101,7 +101,7 @@ def _runs(conjuncts: Sequence[Expr]) -> list[list[int]]:
     return runs
 
 
-def _can_fail(conjunct: Expr) -> bool:
+def can_fail(conjunct: Expr) -> bool:
     """Whether it may fail on a row of which nothing is known. Not knowing is yes."""
     nothing = TableEvidence(pa.table({"rows": pa.nulls(1, pa.int64()), "schema_id": pa.nulls(1, pa.int32())}), {})
     return bool(may_fail([conjunct], nothing)[0].any())

@@ -20,6 +20,8 @@ from tamis.expr.evaluate import scalar
 Shares = np.ndarray[Any, np.dtype[np.float64]]
 
 _TURNED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
+MOST = 0.9
+"""The share of rows that differ from a value, are not in a list, or do not match a pattern, of which bounds tell nothing."""
 _GRID = (np.arange(16) + 0.5) / 16
 """Where, between its bounds, a column's values are looked at that another column is compared with."""
 
@@ -51,6 +53,11 @@ def _share(expr: Expr, evidence: Evidence) -> Shares | None:
             return expected(expr.args, evidence)
         case Call(function="or"):
             return _inverse(_product([_inverse(_share(a, evidence)) for a in expr.args]))
+        case (
+            Call(function="ne")
+            | Call(function="not", args=(Call(function="eq" | "in" | "like" | "contains" | "starts_with" | "ends_with"),))
+        ):
+            return np.full(len(evidence), MOST)
         case Call(function="not", args=(inner,)):
             return _inverse(_share(inner, evidence))
         case Call(function="is_not_null", args=(Column() as column,)):

@@ -33,6 +33,7 @@ class Options:
     audit_percent: float = 0.0
     audit_max_bytes: int = 256 * 2**20
     read_lazy: str = "auto"
+    read_native_bytes: int = 8 * 2**20
     index_use: str = "auto"
     index_build: str = "with_write"
     scan_limits: bool = True
@@ -228,6 +229,7 @@ _SWITCHES: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "tamis.audit.percent": ("audit_percent", _percent),
     "tamis.audit.max_bytes": ("audit_max_bytes", _size),
     "tamis.read.lazy": ("read_lazy", _one_of("auto", "on", "off", "native")),
+    "tamis.read.native_bytes": ("read_native_bytes", _size),
     "tamis.index.use": ("index_use", _word),
     "tamis.index.build": ("index_build", _one_of("with_write", "deferred", "fail")),
     "tamis.scan.limits": ("scan_limits", _flag),

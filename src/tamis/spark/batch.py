@@ -24,6 +24,7 @@ from tamis.spark.catalyst import Translation
 from tamis.spark.estimate import read_share, share
 from tamis.spark.joins import INTERFACE, Handover, Narrowed, execution, few, key_columns, key_conjuncts, worth
 from tamis.spark.metrics import Ledger, Opening, Planned, ledger, scan_id
+from tamis.spark.parquet_filter import advice
 from tamis.spark.pushed import NOTHING, Pushed, foremost, pays
 from tamis.spark.tasks import Cut, Sizes, local_url, pack, pack_files
 from tamis.spark.worker import Fold, Read, Task, packed_rows
@@ -127,8 +128,8 @@ class Scan:
             whole = self.plan
             self.plan, known = answer(whole, self.pushed.aggregation, whole.spec.part_schemas)
             self.answer, self.pays = packed_rows(known), pays(self.pushed.aggregation, whole, self.plan)
-        left = bool(filters.conjuncts) and not self._every and (self.pushed.owned or not native.keeps_much(self.plan))
-        self.obstacle = self.pushed.obstacle or native.obstacle(self.plan, selected, filtered=left)
+        self._whole = self._read_whole(bool(filters.conjuncts))
+        self.obstacle = self.pushed.obstacle or native.obstacle(self.plan, selected, filtered=self._whole is None)
         if self.keyed and self.native:
             self.obstacle = "the keys of a join come"
         self.cut = self._cut(self.plan)
@@ -164,11 +165,21 @@ class Scan:
         """Whether the filter is true of every row of the parts that are left."""
         return len(self.plan.parts) > 0 and bool(self.plan.parts.all_match.all())
 
+    def _read_whole(self, filtered: bool) -> str | None:
+        """Why parts had better be read by a reader that leaves the filter to Spark; None where they had not."""
+        if not filtered:
+            return "there is no filter"
+        if self._every:
+            return "the filter is true of every row"
+        if self.pushed.owned:
+            return None
+        if native.keeps_much(self.plan):
+            return "the filter keeps many rows, Spark tests them"
+        return "little is read, Spark tests the filter" if native.needs_little(self.plan, self.selected, self.source.schema) else None
+
     def _tell_reader(self, plan: Plan) -> None:
         if self.native:
-            true = "the filter is true of every row" if self._every else "the filter keeps many rows, Spark tests them"
-            whole = true if self.filter_text else "there is no filter"
-            why = "asked for" if self.options.read_lazy == "native" else whole
+            why = "asked for" if self.options.read_lazy == "native" else self._whole
             done = "bytes are estimated" if len(plan.parts) else "nothing was read"
             plan.report.reader, plan.report.reader_reason = "native", f"{why}; {done}"
 
@@ -245,7 +256,8 @@ class Scan:
         self._look()
         spec = self.plan.spec
         if self.native:
-            return self._owner.helper("Partitions").parquet(native.requested(spec.schema))
+            told = advice(self.filters.conjuncts, native.written(self.plan))
+            return self._owner.helper("Partitions").parquet(native.requested(spec.schema), told)
         if self.pushed.aggregation is not None:
             return self.python_reader(Fold(self.id, spec, self._ledger.accumulator, self.pushed.aggregation, self.answer, strict=strict()))
         return self.python_reader(Read(self.id, spec, self._ledger.accumulator, strict=strict()))

@@ -98,10 +98,18 @@ class Narrowed:
     cut: Cut
 
     def tasks(self) -> list[Task]:
-        """As the plan's, each bearing the keys: the reader that Spark made earlier does not know them."""
-        size = sum(c.args[1].array.nbytes for c in self.keys if isinstance(c, Call) and isinstance(c.args[1], Literals))
-        keys = self.keys if size <= TASK_BYTES or self.plan.proofs else ()
+        """As the plan's, each bearing keys: the reader that Spark made earlier does not know them. All where something was proved by them, else the sets that are small enough to travel."""
+        keys = self.keys if self.plan.proofs else light(self.keys)
         return [replace(task, scan=self.name, keys=keys) for task in self.cut.tasks()]
+
+
+def light(keys: tuple[Expr, ...]) -> tuple[Expr, ...]:
+    """The sets of keys that travel with every task, the smaller ones first: ``TASK_BYTES`` in all. The keys of one join do not keep back those of another."""
+    sizes = [c.args[1].array.nbytes if isinstance(c, Call) and isinstance(c.args[1], Literals) else 0 for c in keys]
+    order = sorted(range(len(keys)), key=sizes.__getitem__)
+    fits = np.cumsum([sizes[at] for at in order]) <= TASK_BYTES
+    taken = {at for at, fit in zip(order, fits, strict=True) if fit}
+    return tuple(c for at, c in enumerate(keys) if at in taken)
 
 
 class Worth:

@@ -16,6 +16,8 @@ import pyarrow.compute as pc
 from tamis.files.corrupt import corrupt
 from tamis.read import evidence_of, expected
 from tamis.scan import PartRefs, Plan
+from tamis.spark.estimate import read_share
+from tamis.spark.parquet_filter import told_whole
 from tamis.spark.types import to_spark
 from tamis.types import BINARY_COLLATION, NULL, VARIANT, DataType, DayTimeInterval, Field, Schema, String, Struct, Time
 
@@ -45,8 +47,7 @@ def obstacle(plan: Plan, selected: Schema, *, filtered: bool) -> str | None:
         return "an index says which rows to read"
     if not selected.fields:
         return "no column is asked for: rows are counted without opening a part"
-    schemas = [plan.spec.part_schemas.get(i) for i in plan.parts.table["schema_id"].unique().to_pylist()]
-    return next((why for f in selected.fields for s in schemas if (why := _column(f, s))), None)
+    return next((why for f in selected.fields for s in written(plan) if (why := _column(f, s))), None)
 
 
 def keeps_much(plan: Plan) -> bool:
@@ -58,6 +59,27 @@ def keeps_much(plan: Plan) -> bool:
         guess = None
     kept = np.maximum(parts.all_match, 0.0 if guess is None else guess)
     return not plan.proofs and bool((kept * rows).sum() >= MOST_KEPT * max(int(rows.sum()), 1))
+
+
+LEAST_SAVED = 0.5
+"""Of what is needed: where laziness saves less, Spark's reader, which skips as much if it can be told the whole filter, is the faster one."""
+
+
+def needs_little(plan: Plan, selected: Schema, schema: Schema) -> bool:
+    """Whether a lazy reader, in a Python worker, would save too little: where at most ``tamis.read.native_bytes`` is needed, or, of a filter that Spark's reader can be told whole, laziness saves no more than that, or than ``LEAST_SAVED``."""
+    limit = plan.options.read_native_bytes
+    if plan.proofs or not limit:
+        return False
+    whole = read_share(selected, plan.spec.conjuncts, schema, lazy=False)
+    saved = whole - read_share(selected, plan.spec.conjuncts, schema, lazy=True)
+    if plan.parts.bytes * whole <= limit:
+        return True
+    return (plan.parts.bytes * saved <= limit or saved < LEAST_SAVED * whole) and told_whole(plan.spec.conjuncts, written(plan))
+
+
+def written(plan: Plan) -> list[Schema | None]:
+    """The schemas of the parts that are left."""
+    return [plan.spec.part_schemas.get(i) for i in plan.parts.table["schema_id"].unique().to_pylist()]
 
 
 def _column(wanted: Field, written: Schema | None) -> str | None:

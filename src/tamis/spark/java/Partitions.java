@@ -2,9 +2,19 @@ package tamis;
 
 import java.io.ByteArrayInputStream;
 import java.io.DataInputStream;
+import java.math.BigDecimal;
+import java.time.Instant;
+import java.time.LocalDate;
+import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.Iterator;
+import java.util.LinkedHashMap;
+import java.util.Map;
 import java.util.OptionalLong;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.spark.broadcast.Broadcast;
 import org.apache.spark.paths.SparkPath;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.classic.SparkSession;
@@ -17,12 +27,28 @@ import org.apache.spark.sql.execution.datasources.parquet.ParquetOptions;
 import org.apache.spark.sql.execution.datasources.v2.parquet.ParquetPartitionReaderFactory;
 import org.apache.spark.sql.execution.datasources.v2.python.PythonInputPartition;
 import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.sql.sources.And;
+import org.apache.spark.sql.sources.EqualTo;
+import org.apache.spark.sql.sources.Filter;
+import org.apache.spark.sql.sources.GreaterThan;
+import org.apache.spark.sql.sources.GreaterThanOrEqual;
+import org.apache.spark.sql.sources.In;
+import org.apache.spark.sql.sources.IsNotNull;
+import org.apache.spark.sql.sources.IsNull;
+import org.apache.spark.sql.sources.LessThan;
+import org.apache.spark.sql.sources.LessThanOrEqual;
+import org.apache.spark.sql.sources.Or;
+import org.apache.spark.sql.sources.StringStartsWith;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.util.SerializableConfiguration;
 
 /** The objects that a scan hands to Spark, each made in one call from one byte array or one text: Py4J calls are too dear to make them piecemeal. */
 public final class Partitions {
+    private static final int MOST = 32;
+    /** All of a scan's Hadoop settings, and the application, to their broadcast. */
+    private final Map broadcasts = new Latest();
+
     /** Estimates of a scan for Spark's optimiser. */
     public static final class Estimate implements Statistics {
         private final long bytes;
@@ -70,8 +96,8 @@ public final class Partitions {
         return out;
     }
 
-    /** Spark's own Parquet reader for the columns of a schema (Spark's JSON, column ids in the metadata of its fields). */
-    public PartitionReaderFactory parquet(String schemaJson) {
+    /** Spark's own Parquet reader for the columns of a schema (Spark's JSON, column ids in the metadata of its fields), told of a filter (see filters). */
+    public PartitionReaderFactory parquet(String schemaJson, String filter) {
         SparkSession session = (SparkSession) SparkSession.active();
         SQLConf conf = session.sessionState().conf();
         StructType schema = (StructType) DataType.fromJson(schemaJson);
@@ -88,10 +114,75 @@ public final class Partitions {
         hadoop.setBoolean("parquet.page.verify-checksum.enabled", true);
         hadoop.setBoolean("spark.sql.parquet.fieldId.read.enabled", true);
         hadoop.setBoolean("spark.sql.parquet.fieldId.read.ignoreMissing", false);
-        scala.reflect.ClassTag tag = scala.reflect.ClassTag$.MODULE$.apply(SerializableConfiguration.class);
         return new ParquetPartitionReaderFactory(
-            conf, session.sparkContext().broadcast(new SerializableConfiguration(hadoop), tag), schema, schema, new StructType(),
-            new org.apache.spark.sql.sources.Filter[0], scala.Option.empty(), new ParquetOptions(noMap(), conf));
+            conf, broadcast(session, hadoop), schema, schema, new StructType(), filters(filter), scala.Option.empty(), new ParquetOptions(noMap(), conf));
+    }
+
+    /** The broadcast of these settings, made once as long as they are the same: it costs more than the rest of a scan's start. Who reads sets nothing in it: each file is read by a copy. */
+    private synchronized Broadcast broadcast(SparkSession session, Configuration hadoop) {
+        Map said = new HashMap();
+        for (Iterator it = hadoop.iterator(); it.hasNext();) {
+            Map.Entry entry = (Map.Entry) it.next();
+            said.put(entry.getKey(), entry.getValue());
+        }
+        said.put("", session.sparkContext().applicationId());
+        Broadcast known = (Broadcast) broadcasts.get(said);
+        if (known == null) {
+            scala.reflect.ClassTag tag = scala.reflect.ClassTag$.MODULE$.apply(SerializableConfiguration.class);
+            known = session.sparkContext().broadcast(new SerializableConfiguration(hadoop), tag);
+            broadcasts.put(said, known);
+        }
+        return known;
+    }
+
+    private static final class Latest extends LinkedHashMap {
+        Latest() { super(16, 0.75f, true); }
+
+        protected boolean removeEldestEntry(Map.Entry eldest) { return size() > MOST; }
+    }
+
+    /** Spark's filters from words in prefix order, a NUL between: "and", "or" and two filters; "is_null", "is_not_null" and a column; another comparison, a column, the type and its constant, of "in" their number first. */
+    public Filter[] filters(String text) {
+        ArrayList out = new ArrayList();
+        Iterator words = Arrays.asList(text.split("\u0000", -1)).iterator();
+        while (text.length() > 0 && words.hasNext()) out.add(filter(words));
+        return (Filter[]) out.toArray(new Filter[0]);
+    }
+
+    private static Filter filter(Iterator words) {
+        String op = (String) words.next();
+        if (op.equals("and")) return new And(filter(words), filter(words));
+        if (op.equals("or")) return new Or(filter(words), filter(words));
+        String column = (String) words.next();
+        if (op.equals("is_null")) return new IsNull(column);
+        if (op.equals("is_not_null")) return new IsNotNull(column);
+        String type = (String) words.next();
+        if (op.equals("in")) {
+            Object[] values = new Object[Integer.parseInt((String) words.next())];
+            for (int i = 0; i < values.length; i++) values[i] = constant(type, (String) words.next());
+            return new In(column, values);
+        }
+        Object value = constant(type, (String) words.next());
+        if (op.equals("eq")) return new EqualTo(column, value);
+        if (op.equals("lt")) return new LessThan(column, value);
+        if (op.equals("le")) return new LessThanOrEqual(column, value);
+        if (op.equals("gt")) return new GreaterThan(column, value);
+        if (op.equals("ge")) return new GreaterThanOrEqual(column, value);
+        if (op.equals("starts_with")) return new StringStartsWith(column, (String) value);
+        throw new IllegalArgumentException(op);
+    }
+
+    /** As Spark's Parquet reader takes a value; days and instants in the calendar of the files. */
+    private static Object constant(String type, String text) {
+        if (type.equals("string")) return text;
+        if (type.equals("decimal")) return new BigDecimal(text);
+        if (type.equals("long")) return Long.valueOf(text);
+        if (type.equals("integer")) return Integer.valueOf(text);
+        if (type.equals("short")) return Short.valueOf(text);
+        if (type.equals("byte")) return Byte.valueOf(text);
+        if (type.equals("date")) return LocalDate.ofEpochDay(Long.parseLong(text));
+        if (type.equals("timestamp")) return Instant.EPOCH.plus(Long.parseLong(text), ChronoUnit.MICROS);
+        throw new IllegalArgumentException(type);
     }
 
     /** What planning asks of the session: its settings under a prefix, Spark's split sizes, the parallelism; as name, value, name, value … */
