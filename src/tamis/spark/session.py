@@ -12,6 +12,7 @@ from tamis.spark.adapter import bridge
 from tamis.spark.catalog import INTERFACES, Catalog
 from tamis.spark.places import Warehouse
 from tamis.spark.source import register
+from tamis.spark.statements import teach
 from tamis.state import Store, open_store
 from tamis.world import world
 
@@ -43,6 +44,7 @@ def attach(spark: Any, name: str, warehouse: str | Path, *, storage_options: Map
         catalog = Catalog(java, name, Warehouse(root), application)
         class_name = java.register_catalog(name, java.implement(INTERFACES, catalog), INTERFACES)
     register(java)
+    teach(java, spark)
     spark.conf.set(_KEY + name, class_name)
     spark._jsparkSession.sharedState().conf().set(_KEY + name, class_name)
     _use_this_python(spark.sparkContext)

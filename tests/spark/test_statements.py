@@ -1,0 +1,127 @@
+"""OPTIMIZE, VACUUM, RESTORE, DESCRIBE HISTORY and DESCRIBE DETAIL: what users of Delta type does what they mean, of tables of ours alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import tamis
+from tamis.errors import InvalidInput
+from tamis.spark.statements import GRAMMAR, Statements
+
+
+@pytest.fixture
+def filled(lake: Any) -> Any:
+    lake.sql("CREATE TABLE lake.db.t (a INT, b STRING) USING tamis")
+    for a in range(4):
+        tamis.open(lake.folder / "db" / "t").append(pa.table({"a": pa.array([a], pa.int32()), "b": ["it's"]}))
+    return lake
+
+
+def operations(lake: Any) -> list[str]:
+    return [row[0] for row in lake.rows("SELECT operation FROM lake.db.t.history ORDER BY version DESC")]
+
+
+def test_what_users_of_delta_type(filled: Any) -> None:
+    before = filled.rows("SELECT * FROM lake.db.t ORDER BY a")
+    assert filled.sql("DESCRIBE HISTORY lake.db.t").collect() == filled.sql("CALL lake.system.history('db.t')").collect()
+    assert [row[0] for row in filled.rows("desc /* the last */ history lake.db.t LIMIT 1;")] == [4]
+    assert filled.sql("DESCRIBE DETAIL lake.db.t").collect()[0]["num_rows"] == 4
+    done = filled.sql("-- small parts\nOPTIMIZE lake.db.`t` WHERE a < 3 AND b = 'it\\'s'").collect()[0]
+    assert (done["parts_removed"], done["parts_added"]) == (3, 1)
+    assert filled.sql("OPTIMIZE lake.db.t ZORDER BY (a, b)").collect()[0]["parts_removed"] == 2
+    assert filled.rows("SELECT * FROM lake.db.t ORDER BY a") == before
+    assert operations(filled)[:2] == ["compact", "compact"]
+    assert len(filled.rows("VACUUM lake.db.t RETAIN 0 HOURS DRY RUN")) > 4, "the objects that would go"
+    assert operations(filled)[0] == "compact"
+    assert filled.sql("VACUUM lake.db.t").collect()[0]["objects"] == 0, "all is younger than a week"
+    at = filled.rows("SELECT CAST(timestamp AS STRING) FROM lake.db.t.history WHERE version = 1")[0][0]
+    filled.sql("RESTORE TABLE lake.db.t TO VERSION AS OF 2")
+    assert filled.rows("SELECT count(*) FROM lake.db.t") == [(2,)]
+    filled.sql(f"RESTORE lake.db.t TO TIMESTAMP AS OF '{at}'")
+    assert filled.rows("SELECT count(*) FROM lake.db.t") == [(1,)]
+    assert filled.sql("VACUUM lake.db.t RETAIN 0 HOURS").collect()[0]["objects"] > 4
+    assert operations(filled)[0] == "vacuum"
+
+
+def test_the_names_are_those_of_the_session_and_of_later_ones(filled: Any) -> None:
+    filled.spark.sql(f"USE {filled.name}.db")
+    assert filled.sql("DESCRIBE DETAIL t").collect()[0]["num_rows"] == 4
+    assert filled.sql("OPTIMIZE db.t").collect()[0]["parts_removed"] == 4
+    later = filled.spark.newSession()
+    assert later.sql(f"DESCRIBE DETAIL {filled.name}.db.t").collect()[0]["num_parts"] == 1
+    assert filled.spark.sql("SELECT :n AS n", args={"n": 7}).collect()[0]["n"] == 7, "parameters still come through"
+
+
+def test_what_is_not_ours_is_left_to_spark(filled: Any) -> None:
+    filled.refused("OPTIMIZE default.t", "PARSE_SYNTAX_ERROR")
+    filled.refused("VACUUM", "PARSE_SYNTAX_ERROR")
+    filled.refused("DESCRIBE HISTORY nowhere", "TABLE_OR_VIEW_NOT_FOUND")
+    filled.sql("CREATE TABLE lake.db.history (a INT, b STRING) USING tamis")
+    filled.spark.sql(f"USE {filled.name}.db")
+    assert filled.rows("DESCRIBE history a")[0] == ("col_name", "a"), "a column of a table of that name"
+    filled.refused("OPTIMIZE lake.db.nope", "TABLE_OR_VIEW_NOT_FOUND")
+    assert "tamis.open('/x/y')" in filled.refused("OPTIMIZE tamis.`/x/y`", "UNSUPPORTED_STATEMENT")
+    assert "ZORDER BY" in filled.refused("OPTIMIZE lake.db.t WEHRE a = 1", "PARSE_ERROR")
+
+
+class Known:
+    """A catalog that has every table but needs no Spark."""
+
+    def name(self) -> str:
+        return "la`ke"
+
+
+@pytest.mark.parametrize(
+    ("text", "call"),
+    [
+        ("OPTIMIZE lake.db.t FULL", "compact({})"),
+        ("optimize lake.db.t where s = 'a\\\\b' ZORDER BY a", "compact({}, filter => 's = \\'a\\\\\\\\b\\'', cluster_by => 'a', curve => 'zorder')"),
+        ("OPTIMIZE lake.db.t WHERE f(zorder) = 1", "compact({}, filter => 'f(zorder) = 1')"),
+        ("VACUUM lake.db.t", "vacuum({}, dry_run => false)"),
+        ("VACUUM lake.db.t FULL RETAIN 0.5 HOURS DRY RUN", "vacuum({}, retention_hours => 0.5D, dry_run => true)"),
+        ("VACUUM lake.db.t DRY RUN RETAIN 168 HOURS", "vacuum({}, retention_hours => 168D, dry_run => true)"),
+        ("RESTORE lake.db.t VERSION AS OF '3'", "restore({}, version => 3)"),
+        ("DESC HISTORY lake.db.t LIMIT 5", "history({}, limit => 5)"),
+        ("VACUUM lake.db.t LITE", "UNSUPPORTED_STATEMENT"),
+        ("VACUUM lake.db.t RETAIN 7 DAYS", "VACUUM"),
+        ("VACUUM lake.db.t RETAIN week HOURS", "VACUUM"),
+        ("RESTORE lake.db.t", "RESTORE"),
+        ("RESTORE lake.db.t TO VERSION AS OF -1", "RESTORE"),
+        ("RESTORE lake.db.t TO TIMESTAMP AS OF now()", "RESTORE"),
+        ("DESCRIBE HISTORY lake.db.t LIMIT", "DESCRIBE HISTORY"),
+        ("DESCRIBE DETAIL lake.db.t EXTENDED", "DESCRIBE DETAIL"),
+    ],
+)
+def test_the_grammar(monkeypatch: pytest.MonkeyPatch, text: str, call: str) -> None:
+    monkeypatch.setattr(Statements, "_ours", lambda _self, names, there: (Known(), names[1:]))
+    said = Statements(None)  # type: ignore[arg-type]  # asked for no catalog here
+    if "(" in call:
+        expected = call.replace("{}", "table => '`db`.`t`'")
+        assert said.apply("statement", text) == f"CALL `la``ke`.system.{expected}"
+        return
+    with pytest.raises(InvalidInput) as caught:
+        said.apply("statement", text)
+    if call in GRAMMAR:
+        assert (caught.value.code, caught.value.name) == ("PARSE_ERROR", call)
+        assert GRAMMAR[call] in caught.value.remedy
+    else:
+        assert caught.value.code == call
+
+
+def test_a_session_that_cannot_be_taught_still_attaches(lake: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    from py4j.protocol import Py4JError
+
+    from tamis.spark.adapter import Bridge
+
+    known = Bridge.helper
+
+    def refusing(self: Bridge, name: str) -> Any:
+        if name == "Statements":
+            raise Py4JError("a field that is final for good")
+        return known(self, name)
+
+    monkeypatch.setattr(Bridge, "helper", refusing)
+    tamis.attach(lake.spark, f"{lake.name}_more", tmp_path / "more")
