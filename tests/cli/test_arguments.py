@@ -18,10 +18,15 @@ from tamis.cli.arguments import names, pairs, point
         ("`a,b`,c", ("a,b", "c")),
         ("`it``s`", ("it`s",)),
         ("body.user", ("body.user",)),
+        ("`body.user`, a.`b.c`", ("`body.user`", "a.`b.c`")),
     ],
 )
 def test_names(text: str | None, expected: tuple[str, ...]) -> None:
     assert names(text) == expected
+
+
+def test_names_of_whole_columns() -> None:
+    assert names("`a.b`,c", whole=True) == ("a.b", "c")
 
 
 def test_pairs() -> None:

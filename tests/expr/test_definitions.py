@@ -7,6 +7,7 @@ import pytest
 
 from tamis import InvalidInput
 from tamis.expr.definitions import columns
+from tamis.types.arrow import from_arrow_schema
 
 TYPES = [
     ("TIMESTAMP", pa.timestamp("us", "UTC")),
@@ -33,6 +34,18 @@ TYPES = [
 @pytest.mark.parametrize(("text", "expected"), TYPES, ids=[text for text, _ in TYPES])
 def test_types(text: str, expected: pa.DataType) -> None:
     assert columns(f"c {text}").field("c").type == expected
+
+
+def test_sizes_come_along_at_any_depth() -> None:
+    text = "v VARCHAR(5), c CHAR(3), t TIME(3), s STRUCT<x: VARCHAR(2)>, a ARRAY<CHAR(2)>, m MAP<VARCHAR(4), TIME(0)>"
+    assert [str(f.type) for f in from_arrow_schema(columns(text))] == [
+        "varchar(5)",
+        "char(3)",
+        "time(3)",
+        "struct<x:varchar(2)>",
+        "array<char(2)>",
+        "map<varchar(4),time(0)>",
+    ]
 
 
 def test_names_and_nullability() -> None:
@@ -69,7 +82,9 @@ REFUSED = [
     ("c BINARY(3)", "it takes no parameter"),
     ("c CHAR", "a length is missing"),
     ("c VARCHAR", "a length is missing"),
-    ("c VARCHAR(3)", "There is no type VARCHAR(3) here: a text of limited length"),
+    ("c CHAR(0)", "its length is 1 or more"),
+    ("c VARCHAR(3, 4)", "it takes one whole number"),
+    ("c TIME(7)", "a time of day has at most 6 digits"),
 ]
 
 

@@ -91,7 +91,7 @@ class Life(RuleBasedStateMachine):
     @rule(rows=ROWS, value=st.integers(-3, 12))
     def overwrite_some(self, rows: list[Any], value: int) -> None:
         before = set(self.parts())
-        self.table.overwrite(self.data(rows), row_filter=f"{self.names['a']} = {value}")
+        self.table.overwrite(self.data(rows), row_filter=f"{self.names['a']} = {value}", allow_outside=True)
         self._loaded(before, None)
 
     @rule(rows=ROWS)

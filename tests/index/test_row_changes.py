@@ -29,7 +29,7 @@ def test_rows_written_anew_by_an_overwrite(tmp_path: Path) -> None:
     table = table_a(tmp_path / "t", ("ik", "k"), segments=3)
     old, new = key_in(1), 999_999
     row = table.scan(f"k = {old}").to_arrow()
-    table.overwrite(row.set_column(0, "k", pa.array([new])), row_filter=f"k = {old}")
+    table.overwrite(row.set_column(0, "k", pa.array([new])), row_filter=f"k = {old}", allow_outside=True)
     assert missing(table) == []
     assert (same(table, f"k = {old}").rows.matched, same(table, f"k = {new}").rows.matched) == (0, 1)
 
@@ -115,7 +115,11 @@ def test_52_overwrite_of_a_part_leaves_the_others(tmp_path: Path) -> None:
     table = table_a(tmp_path / "t", ("ik", "k"), segments=3)
     parts = dict(zip(*(table.metadata("parts")[c].to_pylist() for c in ("part_id", "segment_id")), strict=True))
     others = {part for part, segment in parts.items() if segment != ids(table)[0]}
-    table.overwrite(rows_of(0).slice(0, 10).set_column(1, "g", pa.array([77] * 10)), row_filter=f"k IN ({key_in(0)}, {key_in(0, 6)})")
+    table.overwrite(
+        rows_of(0).slice(0, 10).set_column(1, "g", pa.array([77] * 10)),
+        row_filter=f"k IN ({key_in(0)}, {key_in(0, 6)})",
+        allow_outside=True,
+    )
     assert missing(table) == []
     assert used(same(table, f"k = {key_in(2)}"))["ik"][1] == 0
     assert others <= set(table.metadata("parts")["part_id"].to_pylist()), "the others were rewritten"

@@ -35,7 +35,7 @@ def applied(of: tamis.Table, a: int, b: int) -> Counter[str]:
 
 def story() -> tamis.Table:
     of = filled(3, ("user",))
-    of.overwrite(rows(10_000, 5), "ts < 30")
+    of.overwrite(rows(10_000, 5), "ts < 30", allow_outside=True)
     of.compact()
     of.append(rows(0, 10))
     of.overwrite(rows(500, 20))
@@ -57,7 +57,7 @@ def test_any_two_versions() -> None:
 
 def test_rows_that_were_only_copied_are_not_told() -> None:
     of = filled(1, ())
-    of.overwrite(rows(900, 1), "ts = 7")
+    of.overwrite(rows(900, 1), "ts = 7", allow_outside=True)
     told = of.changes(1, 2).to_arrow().to_pylist()
     assert [(r["_change_type"], r["ts"], r["_commit_version"]) for r in told] == [("delete", 7, 2), ("insert", 900, 2)]
     assert told[0]["_commit_timestamp"] == of.history(1)["timestamp"][0].as_py()

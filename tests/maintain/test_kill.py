@@ -39,7 +39,7 @@ def merged(of: tamis.Table) -> object:
 
 VERBS: dict[str, Callable[[tamis.Table], object]] = {
     "append": lambda of: of.append(rows(50, 51)),
-    "overwrite": lambda of: of.overwrite(rows(60), "id BETWEEN 5 AND 14"),
+    "overwrite": lambda of: of.overwrite(rows(60), "id BETWEEN 5 AND 14", allow_outside=True),
     "delete": lambda of: of.delete("id % 3 = 1"),
     "delete whole parts": lambda of: of.delete("id < 10"),
     "update": lambda of: of.update({"n": "n + 1"}, "id % 4 = 2"),

@@ -12,6 +12,6 @@ def test_rows_beside_the_candidates_stay(row_filter: str) -> None:
     plain, indexed = filled(5, size=400), filled(5, size=400)
     indexed.create_index("by_user", ["user"])
     for of in (plain, indexed):
-        of.overwrite(rows(90_000, 3), row_filter)
+        of.overwrite(rows(90_000, 3), row_filter, allow_outside=True)
     assert held(indexed) == held(plain)
     assert len(held(indexed)) > 1_000

@@ -71,7 +71,7 @@ def test_upkeep_is_not_told_and_does_not_disturb() -> None:
 
 def test_rows_that_go_are_an_error_or_skipped() -> None:
     of = filled(3)
-    of.overwrite(rows(900, 2), "ts < 60")
+    of.overwrite(rows(900, 2), "ts < 60", allow_outside=True)
     of.append(rows(950, 2))
     start = Follower(of.store).begin(0)
     with pytest.raises(InvalidInput, match="Version 4") as caught:

@@ -122,3 +122,23 @@ def test_what_is_kept_are_columns_that_there_are(tmp_path: Path) -> None:
     table.alter().set_properties({name: "old, user"}).commit()
     table.alter().add_column("fresh", pa.int32()).set_properties({name: "fresh"}).commit()
     assert table.refresh().properties[name] == "fresh"
+
+
+@pytest.mark.parametrize(
+    ("key", "remedy"), [("tamis.format", "when it is made"), ("tamis.timezone", "'timezone'"), ("tamis.ansi", "'ansi'")]
+)
+def test_what_is_said_elsewhere_is_no_property(key, remedy):
+    with pytest.raises(InvalidInput) as caught:
+        check_properties({key: "x"})
+    assert (caught.value.code, caught.value.name) == ("BAD_PROPERTY", key)
+    assert remedy in caught.value.remedy
+
+
+def test_a_property_may_choose_the_format_of_a_new_table(tmp_path):
+    schema = pa.schema([("id", pa.int64())])
+    made = tamis.create(tmp_path / "a", schema, properties={"tamis.format": "orc", "owner": "me"})
+    assert (made.detail()["data_format"][0].as_py(), made.properties) == ("orc", {"owner": "me"})
+    assert tamis.create(tmp_path / "b", schema, format="orc", properties={"tamis.format": "orc"}).properties == {}
+    for chosen in ({"format": "orc", "properties": {"tamis.format": "vortex"}}, {"properties": {"tamis.format": "csv"}}):
+        with pytest.raises(InvalidInput):
+            tamis.create(tmp_path / "c", schema, **chosen)

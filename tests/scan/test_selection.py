@@ -3,8 +3,9 @@
 import pytest
 
 from tamis.errors import InvalidInput, NotFound
-from tamis.scan.selection import select, split
+from tamis.scan.selection import select
 from tamis.types import LONG, STRING, Array, Field, Schema, Struct
+from tamis.types.schema import split
 
 SCHEMA = Schema(
     (
@@ -57,3 +58,28 @@ def test_nothing_or_no_name_is_refused(names):
 
 def test_split():
     assert split("a.`b.c`.d") == ("a", "b.c", "d")
+    assert split("`a``.b`.c") == ("a`.b", "c")
+
+
+TWO = Schema((Field("a", Struct((Field("b", LONG, id=2),)), id=1), Field("a.b", STRING, id=3), Field("x`y", LONG, id=4)))
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("`a`.`b`", "a: struct<b:bigint>"),
+        ("a.`b`", "a: struct<b:bigint>"),
+        ("`a.b`", "a.b: string"),
+        ("x`y", "x`y: bigint"),
+        ("`x``y`", "x`y: bigint"),
+    ],
+)
+def test_a_name_with_a_dot_and_a_field_are_told_apart(name, expected):
+    assert " | ".join(str(f) for f in select(TWO, [name])) == expected
+
+
+def test_what_could_be_either_is_refused():
+    with pytest.raises(InvalidInput) as caught:
+        select(TWO, ["A.b"])
+    assert caught.value.code == "AMBIGUOUS_COLUMN"
+    assert "`A`.`b` for the field, `A.b` in backquotes" in caught.value.remedy

@@ -78,7 +78,7 @@ def replace(sim: Simulation, actor: Actor) -> None:
         batch = fresh(sim, number)
     modulus, rest = sim.dice.choice([(5, 1), (7, 3), (40, 11)])
     intent = model.replaces(number, lambda r: r.key % modulus == rest, batch)
-    attempt(sim, actor, intent, lambda t: t.overwrite(data(batch), f"key % {modulus} = {rest}"))
+    attempt(sim, actor, intent, lambda t: t.overwrite(data(batch), f"key % {modulus} = {rest}", allow_outside=True))
 
 
 def delete(sim: Simulation, actor: Actor) -> None:

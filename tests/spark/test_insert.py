@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import tamis
-from tamis.errors import SchemaMismatch
+from tamis.errors import InvalidInput, SchemaMismatch
 
 
 def content(lake: Any, name: str = "db.t") -> list[tuple[Any, ...]]:
@@ -115,6 +115,12 @@ def test_append_of_a_dataframe_answers_with_numbers(lake: Any) -> None:
     result = table.overwrite(lake.spark.sql("SELECT 'y' AS b, 7L AS a"), "a < 50")
     assert (result.version, result.rows_inserted, result.rows_deleted) == (2, 1, 50)
     assert lake.rows("SELECT count(*), count_if(b = 'y') FROM lake.db.t") == [(51, 1)]
+    with pytest.raises(InvalidInput) as caught:
+        table.overwrite(lake.spark.sql("SELECT 'z' AS b, 8L AS a"), "a = 7")
+    assert (caught.value.code, "a = 8" in caught.value.message) == ("OUTSIDE_FILTER", True)
+    assert "a = 9" in lake.refused("INSERT INTO lake.db.t REPLACE WHERE a = 7 VALUES (7, 'v'), (9, 'w')", "OUTSIDE_FILTER")
+    assert table.overwrite(lake.spark.sql("SELECT 'z' AS b, 8L AS a"), "a = 7", allow_outside=True).rows_deleted == 1
+    assert table.overwrite(lake.spark.sql("SELECT 'z' AS b, 8L AS a WHERE 1 = 0"), "a = 70 AND b = 'no'").version == table.version
     with pytest.raises(SchemaMismatch):
         table.append(lake.spark.range(3))
 

@@ -78,7 +78,10 @@ class Known:
     ("text", "call"),
     [
         ("OPTIMIZE lake.db.t FULL", "compact({})"),
-        ("optimize lake.db.t where s = 'a\\\\b' ZORDER BY a", "compact({}, filter => 's = \\'a\\\\\\\\b\\'', cluster_by => 'a', curve => 'zorder')"),
+        (
+            "optimize lake.db.t where s = 'a\\\\b' ZORDER BY a",
+            "compact({}, filter => 's = \\'a\\\\\\\\b\\'', cluster_by => 'a', curve => 'zorder')",
+        ),
         ("OPTIMIZE lake.db.t WHERE f(zorder) = 1", "compact({}, filter => 'f(zorder) = 1')"),
         ("VACUUM lake.db.t", "vacuum({}, dry_run => false)"),
         ("VACUUM lake.db.t FULL RETAIN 0.5 HOURS DRY RUN", "vacuum({}, retention_hours => 0.5D, dry_run => true)"),

@@ -66,6 +66,18 @@ def test_a_relative_path_is_made_absolute() -> None:
     assert locate(Path("x")).path == str(Path.cwd() / "x")
 
 
+def test_the_home_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/hearth/me")
+    assert [locate(text).path for text in ("~", "~/lake/t", Path("~/lake/t"), "./~", "/x/~/y", "~lake")] == [
+        "/hearth/me",
+        "/hearth/me/lake/t",
+        "/hearth/me/lake/t",
+        str(Path.cwd() / "~"),
+        "/x/~/y",
+        str(Path.cwd() / "~lake"),
+    ]
+
+
 def test_the_account_of_an_azure_url() -> None:
     location = locate("abfss://container@account.dfs.core.windows.net/a/b")
     assert (location.scheme, location.bucket, location.account, location.path) == ("az", "container", "account", "a/b")

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 import pytest
 
 import tamis
-from tamis.errors import Conflict
+from tamis.errors import Conflict, InvalidInput
 
 TABLE = pa.table({"id": pa.array([3, 1, 2], pa.int64()), "name": ["c", "a", None]})
 
@@ -139,7 +139,7 @@ def test_overwrite_where_touches_only_what_it_must(tmp_path):
     for ids in ([1, 2], [10, 11], [20, 21]):
         table.append(pa.table({"id": pa.array(ids, pa.int64())}))
     before = dict(zip(*table.metadata("parts").select(["part_id", "rows"]).to_pydict().values(), strict=True))
-    result = table.overwrite(pa.table({"id": pa.array([100], pa.int64())}), "id BETWEEN 2 AND 15")
+    result = table.overwrite(pa.table({"id": pa.array([100], pa.int64())}), "id BETWEEN 2 AND 15", allow_outside=True)
     assert result.bytes_read > 0
     assert result.as_dict() | {"bytes_written": 0, "bytes_read": 0} == {
         "version": 4,
@@ -204,6 +204,38 @@ def test_an_overwrite_conflicts_with_what_it_did_not_see(tmp_path, monkeypatch):
 
     monkeypatch.setattr(module, "commit_indexed", racing)
     with pytest.raises(Conflict):
-        table.overwrite(TABLE.slice(0, 1), "id = 1")
+        table.overwrite(TABLE.slice(0, 1), "id = 3")
     assert tamis.open(tmp_path).scan().count() == 6
-    assert table.overwrite(TABLE.slice(0, 1), "id = 1").rows_deleted == 2
+    assert table.overwrite(TABLE.slice(0, 1), "id = 3").rows_deleted == 2
+
+
+def test_rows_outside_the_filter_are_refused(tmp_path):
+    """Else the next overwrite by the same filter would leave them behind."""
+    table = tamis.create(tmp_path)
+    table.append(TABLE)
+    before = table.scan().to_arrow()
+    for new, shown in ((TABLE, "id = 1"), (TABLE.slice(0, 2), "id = 3")):
+        text = "id = 3" if shown == "id = 1" else "id < 3 AND name IS NOT NULL"
+        with pytest.raises(InvalidInput) as caught:
+            table.overwrite(new, text)
+        assert (caught.value.code, shown in caught.value.message) == ("OUTSIDE_FILTER", True), caught.value
+        assert "allow_outside" in caught.value.remedy
+    assert table.refresh().version == 1
+    assert len(list((tmp_path / "data").iterdir())) == 1, "what was written before the row was met is gone"
+    assert table.scan().to_arrow().equals(before)
+    assert table.overwrite(TABLE, "id = 3", allow_outside=True).rows_inserted == 3
+    allowing = tamis.create(tmp_path / "allowing", properties={"tamis.write.outside_filter": "allow"})
+    allowing.append(TABLE)
+    assert allowing.overwrite(TABLE, "id = 3").rows_inserted == 3
+
+
+def test_an_overwrite_that_changes_nothing_makes_no_version(tmp_path):
+    table = tamis.create(tmp_path)
+    table.append(TABLE)
+    for text in ("id > 100", "id > 0 AND name = 'no'"):
+        done = table.overwrite(TABLE.slice(0, 0), text)
+        assert (done.version, done.rows_deleted, done.parts_added) == (1, 0, 0)
+    assert table.refresh().version == 1
+    assert len(list((tmp_path / "data").iterdir())) == 1
+    table.overwrite(TABLE.slice(0, 0))
+    assert table.overwrite(TABLE.slice(0, 0)).version == 2

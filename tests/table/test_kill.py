@@ -44,7 +44,7 @@ def die_writing_table(path: str, verb: str, at: int, after: bool) -> None:
 
 def write(table: tamis.Table, verb: str) -> None:
     if verb == "overwrite":
-        table.overwrite(rows(NEW), "id < 10")
+        table.overwrite(rows(NEW), "id < 10", allow_outside=True)
     else:
         table.append(rows(NEW))
 

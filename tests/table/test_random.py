@@ -116,7 +116,7 @@ def test_overwrite_replaces_what_the_filter_matches(folder, segments, text):
         return
     gone = table.scan(text, options=OFF).to_arrow().to_pylist()
     new = segments[0][:1]
-    result = table.overwrite(segment(new), text)
+    result = table.overwrite(segment(new), text, allow_outside=True)
     assert (result.rows_inserted, result.rows_deleted) == (len(new), len(gone))
     expected = before.copy()
     texts = [repr(row) for row in expected]

@@ -12,7 +12,13 @@ Where = Annotated[
     typer.Option("--where", "-w", "--filter", "--row-filter", metavar="SQL", help="A filter in Spark SQL, e.g. \"ts > '2026-01-01'\"."),
 ]
 Select = Annotated[
-    str | None, typer.Option("--select", "-s", metavar="COLUMNS", help="Columns to read, separated by commas; all unless told.")
+    str | None,
+    typer.Option(
+        "--select",
+        "-s",
+        metavar="COLUMNS",
+        help="Columns to read, separated by commas; all unless told. a.b is the field b of a, `a.b` a column of that name.",
+    ),
 ]
 Limit = Annotated[int | None, typer.Option("--limit", "-n", min=0, metavar="N", help="At most so many rows.")]
 OrderBy = Annotated[
@@ -55,8 +61,11 @@ def size_in(text: str | None, option: str, least: int = 0) -> int | None:
     return found
 
 
-def names(text: str | None) -> tuple[str, ...]:
-    """Column names separated by commas; a comma inside backquotes belongs to a name."""
+def names(text: str | None, *, whole: bool = False) -> tuple[str, ...]:
+    """Column names separated by commas; a comma inside backquotes belongs to a name.
+
+    Backquotes stay around a name with a dot, which without them may be a field's path; not where only ``whole`` columns can be meant.
+    """
     parts: list[str] = []
     depth, word = False, ""
     for character in text or "":
@@ -69,7 +78,8 @@ def names(text: str | None) -> tuple[str, ...]:
             word += character
     parts.append(word)
     stripped = (part.strip() for part in parts)
-    return tuple(p[1:-1].replace("``", "`") if len(p) > 1 and p[0] == p[-1] == "`" else p for p in stripped if p)
+    quoted = (p if len(p) < 2 or not p[0] == p[-1] == "`" or ("." in p and not whole) else p[1:-1].replace("``", "`") for p in stripped)
+    return tuple(filter(None, quoted))
 
 
 def point(version: int | None, timestamp: str | None) -> dict[str, Any]:

@@ -51,7 +51,7 @@ def upsert(
 
     held = _open(table, storage_option)
     with rows_of(source, format, held.schema) as rows, over_table("Upserting", held) as advance:
-        done = held.upsert(rows, on=list(names(on)), progress=advance)
+        done = held.upsert(rows, on=list(names(on, whole=True)), progress=advance)
     _told(done, json)
 
 

@@ -10,9 +10,11 @@ from sqlglot import exp
 
 from tamis.errors import InvalidInput
 from tamis.expr.literals import bad_type, type_of
-from tamis.types import Array, DataType, DayTimeInterval, Field, Map, Schema, Struct
+from tamis.types import Array, DataType, DayTimeInterval, Field, Map, Schema, String, Struct, Time
 from tamis.types.arrow import to_arrow_schema
 
+_MOST_DIGITS = 6
+"""Of the fraction of a second."""
 _DAY_TIME = ("day", "hour", "minute", "second")
 
 
@@ -57,13 +59,27 @@ def _type(node: Any) -> DataType:
         return Map(Field("key", _type(inner[0]), nullable=False), Field("value", _type(inner[1])))
     if isinstance(node.this, exp.Interval):
         return _interval(node)
-    found = type_of(node)
+    found = _sized(name.lower(), node) or type_of(node)
     if found is None:
-        raise bad_type(
-            node,
-            "a text of limited length can only be defined by CREATE TABLE in Spark" if name in {"CHAR", "VARCHAR"} else "",
-        )
+        raise bad_type(node, "")
     return found
+
+
+def _sized(name: str, node: Any) -> DataType | None:
+    """CHAR(n), VARCHAR(n) and TIME(n), which a column can have and a CAST cannot; None for any other type. Raises ``InvalidInput`` (``BAD_TYPE``) for a size that cannot be."""
+    sizes = [part.name for part in node.expressions]
+    if name not in {"char", "varchar", "time"} or not sizes:
+        return None
+    if len(sizes) > 1 or not sizes[0].isdecimal():
+        raise bad_type(node, "it takes one whole number")
+    size = int(sizes[0])
+    if name == "time":
+        if size > _MOST_DIGITS:
+            raise bad_type(node, f"a time of day has at most {_MOST_DIGITS} digits")
+        return Time(size)
+    if not size:
+        raise bad_type(node, "its length is 1 or more")
+    return String(name, size)
 
 
 def _interval(node: Any) -> DataType:

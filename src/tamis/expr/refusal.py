@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 from tamis.errors import InvalidInput
 from tamis.expr import catalogue
 from tamis.expr.sql import short_sql
-from tamis.expr.tree import Call, Cause, Expr, Opaque
+from tamis.expr.tree import Call, Cause, Expr, Literal, Opaque
 
 _THROUGH_SPARK = "run this through Spark"
+_PATTERN = re.compile(r"\b(rlike|regexp\w*)\b", re.IGNORECASE)
+"""In the text of what looks for a regular expression, its second argument."""
 _NO_PLACE: dict[Cause, tuple[str, str]] = {
     Cause.AGGREGATE: ("is an aggregate, which has no place beside single rows", f"Use scan.aggregate(), or {_THROUGH_SPARK}."),
     Cause.WINDOW: ("is a window function, which has no place beside single rows", f"Leave it out, or {_THROUGH_SPARK}."),
@@ -48,6 +52,14 @@ def refused(expr: Expr) -> InvalidInput:
                 code="UNKNOWN_FUNCTION",
                 name=text,
                 remedy=f"Leave it out, or {_THROUGH_SPARK}; a filter with it can be explained.",
+            )
+        case Cause.ARGUMENTS if _PATTERN.search(text) and len(part.args) > 1 and isinstance(part.args[1], Literal):
+            pattern = short_sql(part.args[1], 40)
+            return InvalidInput(
+                f"The pattern {pattern} is none, or means something that is not known here.",
+                code="BAD_ARGUMENTS",
+                name=text,
+                remedy=f"Look at its brackets, and write it with plain classes, groups and repetitions; where Java's own syntax is meant, {_THROUGH_SPARK}.",
             )
         case Cause.ARGUMENTS:
             kinds = ", ".join(f"{short_sql(arg, 40)} is {arg.type}" for arg in part.args) or "it takes arguments"

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from tamis.errors import AlreadyExists, InvalidInput, NotFound
-from tamis.expr import Column
 from tamis.files.recent import Recent
 from tamis.index.paths import UNSURE, fits, parsed, shown, type_of
 from tamis.state import Head, IndexDefinition, IndexPath
@@ -72,10 +71,7 @@ def _found(schema: Schema, name: str, at: int) -> tuple[tuple[int, ...], IndexPa
 def _path(schema: Schema, name: str) -> tuple[int, ...]:
     if not isinstance(name, str):
         raise InvalidInput(f"{name!r} is not a column name.", code="BAD_COLUMN", name=repr(name), remedy="Give names as text.")
-    try:
-        found = schema.find(name)
-    except NotFound:
-        found = schema.find(Column(NULL, (), name).path)
+    found = schema.named(name)
     for above in found[:-1]:
         if not isinstance(above.type, Struct):
             raise _unfit(name, f"stands inside {above.type}")

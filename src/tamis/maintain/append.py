@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 import pyarrow as pa
 
-from tamis.errors import Conflict
+from tamis.errors import Conflict, TamisError
 from tamis.exec import WriteSpec, conform, sorted_batches, write_parts
 from tamis.maintain.index import commit_indexed
 from tamis.maintain.result import Result, written
@@ -65,6 +66,13 @@ def write(store: Store, head: Head, batches: Iterable[pa.RecordBatch], options: 
     if head.cluster_by and not ordered:
         batches = sorted_batches(batches, schema, head.cluster_by, SORT_MEMORY)
     return write_parts(batches, spec)
+
+
+def discard(store: Store, manifests: Sequence[pa.Table]) -> None:
+    """Removes files of parts that no commit names. What cannot be removed is vacuum's."""
+    for path in (path for manifest in manifests for path in manifest["path"].to_pylist()):
+        with suppress(TamisError):
+            store.delete(path)
 
 
 def write_spec(store: Store, head: Head, schema: Schema, options: Options) -> WriteSpec:

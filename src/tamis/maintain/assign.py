@@ -9,6 +9,7 @@ import pyarrow as pa
 from tamis.errors import InvalidInput, NotFound, SchemaMismatch
 from tamis.expr import Expr, Literal, Mode, Opaque, call, check_supported, evaluate, to_sql
 from tamis.types import BOOLEAN, DATE, DOUBLE, FLOAT, INTEGRAL, NULL, TIMESTAMP, TIMESTAMP_NTZ, DataType, Decimal, Field, Schema, String
+from tamis.types.schema import split
 
 Arrays = Mapping[int, pa.Array]
 
@@ -20,7 +21,9 @@ def assignable(schema: Schema, name: str) -> Field:
     try:
         return schema.find(name)[-1]
     except NotFound:
-        path = tuple(name.split("."))
+        path = split(name)
+        if len(path) == 1 and path != (name,):
+            return schema.find(path)[-1]
         if len(path) == 1 or not _there(schema, path):
             raise
         raise InvalidInput(

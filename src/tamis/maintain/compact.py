@@ -14,10 +14,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from tamis.errors import Conflict, CorruptData, StoreUnavailable, TamisError
+from tamis.errors import Conflict, CorruptData, StoreUnavailable
 from tamis.expr import Expr
 from tamis.index import Run, run_here
-from tamis.maintain.append import write
+from tamis.maintain.append import discard, write
 from tamis.maintain.candidates import Group, choose
 from tamis.maintain.index import indexed
 from tamis.maintain.result import Progress, Result, written
@@ -188,13 +188,6 @@ def rewrite_locally(work: Work, group: Group) -> list[pa.Table]:
         discard(work.store, manifests)
         raise
     return manifests
-
-
-def discard(store: Store, manifests: Sequence[pa.Table]) -> None:
-    """Removes files of parts that no commit names. What cannot be removed is vacuum's."""
-    for path in (path for manifest in manifests for path in manifest["path"].to_pylist()):
-        with suppress(TamisError):
-            store.delete(path)
 
 
 def _group(work: Work, group: Group, rewrite: Rewrite, run: Run) -> tuple[Snapshot | None, Result | None]:

@@ -14,10 +14,11 @@ import pyarrow as pa
 from tamis.exec import conform
 from tamis.expr import Expr, check_supported, columns, filter_mask, short_sql, to_sql
 from tamis.files import PartRef
-from tamis.maintain.append import write
+from tamis.maintain.append import discard, write
 from tamis.maintain.index import commit_indexed
 from tamis.maintain.looking import Looking
 from tamis.maintain.result import Result, written
+from tamis.maintain.within import within
 from tamis.read import ReadCounters, ReadSpec, failure, read_part
 from tamis.scan import Options, PartRefs, Plan, plan
 from tamis.state import Head, Operation, Proposal, ReadSet, Snapshot, Store
@@ -28,12 +29,16 @@ from tamis.world import new_id, world
 def overwrite(
     store: Store, snapshot: Snapshot, head: Head, data: pa.RecordBatchReader, conjuncts: Sequence[Expr] | None, options: Options
 ) -> tuple[Snapshot, Result]:
-    """Replaces the rows that all ``conjuncts`` keep (None: every row) by those of ``data``.
+    """Replaces the rows that all ``conjuncts`` keep (None: every row) by those of ``data``. No rows before and after: nothing is committed.
 
-    Raises ``Conflict`` where another commit changed what was read, ``SchemaMismatch`` for data that does not fit.
+    Raises ``Conflict`` where another commit changed what was read, ``SchemaMismatch`` for data that does not fit, ``InvalidInput`` (``OUTSIDE_FILTER``) for a row that
+    the filter does not match, unless ``options`` allow it.
     """
     assert head.schema is not None
-    manifests = list(write(store, head, conform(data, head.schema), options))
+    rows = conform(data, head.schema)
+    if conjuncts is not None and options.write_outside == "refuse":
+        rows = within(rows, head.schema, conjuncts, now_micros=world().now_micros())
+    manifests = list(write(store, head, rows, options))
     inserted, _, _ = written(manifests)
     doomed, rewritten, kept_rows, size_read = snapshot_parts(snapshot), 0, 0, 0
     if conjuncts is not None:
@@ -46,10 +51,14 @@ def overwrite(
         kept_rows, _, _ = written(survivors)
         manifests, doomed, rewritten = manifests + survivors, found.parts, len(partial)
     _, parts, size = written(manifests)
+    gone = int(doomed.live_rows.sum()) - kept_rows
+    if not (inserted or gone) and head == snapshot.head:
+        discard(store, manifests)
+        return snapshot, Result(snapshot.version, parts_read=rewritten, bytes_read=size_read)
     result = Result(
         -1,
         rows_inserted=inserted,
-        rows_deleted=int(doomed.live_rows.sum()) - kept_rows,
+        rows_deleted=gone,
         parts_added=parts,
         parts_removed=len(doomed),
         parts_rewritten=rewritten,

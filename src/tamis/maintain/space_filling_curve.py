@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from tamis.errors import InvalidInput, NotFound
+from tamis.errors import InvalidInput
 from tamis.exec import sorted_batches
 from tamis.exec.curve import CURVES, KEY_BITS, bits_of, boundaries, keys
 from tamis.exec.order import Order
@@ -49,16 +49,9 @@ def layout_of(schema: Schema, curve: str, names: Sequence[str]) -> Layout:
             name=", ".join(names),
             remedy="Name several columns; by one, make the table CLUSTER BY it.",
         )
-    found = tuple(tuple(f.id for f in _found(schema, name)) for name in names)
+    found = tuple(tuple(f.id for f in schema.named(name)) for name in names)
     Order(schema, found)  # raises for what has no order
     return Layout(curve, found)
-
-
-def _found(schema: Schema, name: str) -> tuple[Field, ...]:
-    try:
-        return schema.find(name)
-    except NotFound:
-        return schema.find(tuple(name.split(".")))
 
 
 def along(

@@ -43,6 +43,7 @@ class Options:
     scan_join_keys: bool = True
     write_part_bytes: int = 128 * 2**20
     write_shred: tuple[str, ...] = ()
+    write_outside: str = "refuse"
     schema_policy: str = "any"
     timezone: str = "UTC"
     ansi: bool = True
@@ -90,9 +91,24 @@ def check_properties(properties: Mapping[Any, Any]) -> dict[str, str]:
                 remedy="Names and values are text.",
             )
         if key.lower().startswith(PREFIX):
+            _of_a_table(key)
             _put({}, key, value)
         checked[key] = str(value).lower() if isinstance(value, bool) else str(value)
     return checked
+
+
+def _of_a_table(key: str) -> None:
+    """Raises ``InvalidInput`` (``BAD_PROPERTY``) for what has a name like a switch's and is said elsewhere."""
+    elsewhere = _SAID_ELSEWHERE.get(key.lower())
+    if elsewhere is not None:
+        raise InvalidInput(f"{key} is no property that can be set.", code="BAD_PROPERTY", name=key, remedy=elsewhere)
+
+
+_SAID_ELSEWHERE = {
+    "tamis.format": "The format of a table's files is chosen when it is made: tamis.create(…, format=…), or CREATE TABLE … TBLPROPERTIES.",
+    "tamis.timezone": "A time zone belongs to a query: scan(options={'timezone': …}); in Spark it is the session's.",
+    "tamis.ansi": "ANSI mode belongs to a query: scan(options={'ansi': …}); in Spark it is the session's.",
+}
 
 
 def check_places(properties: Mapping[str, str], schemas: Sequence[Schema]) -> None:
@@ -239,6 +255,7 @@ _SWITCHES: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "tamis.scan.join_keys": ("scan_join_keys", _flag),
     "tamis.write.part_bytes": ("write_part_bytes", _positive_size),
     "tamis.write.shred": ("write_shred", _names),
+    "tamis.write.outside_filter": ("write_outside", _one_of("refuse", "allow")),
     "tamis.schema.policy": ("schema_policy", _one_of("any", "forward")),
     "timezone": ("timezone", _zone),
     "ansi": ("ansi", _flag),

@@ -27,8 +27,8 @@ def names_of(given: Any, argument: str) -> tuple[str, ...]:
 def select(schema: Schema, names: Sequence[str] | str) -> Schema:
     """The part of ``schema`` that ``names`` choose, in their order, each once.
 
-    A name is ``*``, a column, or a dotted path to a struct field (``a.b`` gives the column ``a`` with only its field ``b``; backquotes protect dots). Raises ``NotFound``
-    (``COLUMN_NOT_FOUND``), ``InvalidInput`` where nothing is chosen.
+    A name is ``*``, a column, or a dotted path to a struct field (``a.b`` gives the column ``a`` with only its field ``b``), as ``Schema.named`` reads it. Raises ``NotFound``
+    (``COLUMN_NOT_FOUND``), ``InvalidInput`` where nothing is chosen, or a name could be either.
     """
     chosen: Tree = {}
     for name in [names] if isinstance(names, str) else names:
@@ -68,14 +68,8 @@ def _leaves(selected: Field, full: Field) -> Iterable[tuple[int, ...]]:
 
 
 def find(schema: Schema, name: str) -> tuple[Field, ...]:
-    """The fields from the top-level column down to the one called ``name``: a column of exactly that name, else a dotted path."""
-    try:
-        return schema.find(name)
-    except NotFound:
-        path = split(name)
-        if path == (name,):
-            raise
-        found = schema.find(path)
+    """The fields from the top-level column down to the one called ``name``, as ``Schema.named``; nothing inside an array or a map."""
+    found = schema.named(name)
     for above in found[:-1]:
         if not isinstance(above.type, Struct):
             raise NotFound(
@@ -85,19 +79,6 @@ def find(schema: Schema, name: str) -> tuple[Field, ...]:
                 remedy=f"Select {above.name!r} as a whole.",
             )
     return found
-
-
-def split(name: str) -> tuple[str, ...]:
-    """The parts of a dotted path; dots inside backquotes do not part."""
-    parts, quoted = [""], False
-    for character in name:
-        if character == "`":
-            quoted = not quoted
-        elif character == "." and not quoted:
-            parts.append("")
-        else:
-            parts[-1] += character
-    return tuple(parts)
 
 
 def _choose(chosen: Tree, ids: list[int]) -> None:

@@ -13,9 +13,9 @@ import pyarrow as pa
 
 from tamis.exec import write_parts
 from tamis.files import PartRef
-from tamis.maintain.append import write_spec
+from tamis.maintain.append import discard, write_spec
 from tamis.maintain.candidates import Group
-from tamis.maintain.compact import Rewrite, Work, discard
+from tamis.maintain.compact import Rewrite, Work
 from tamis.maintain.space_filling_curve import KEY, stretches, with_keys
 from tamis.read import ReadCounters, ReadSpec, read_part
 from tamis.spark import write_task as task

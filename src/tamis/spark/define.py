@@ -13,11 +13,10 @@ from tamis.spark.adapter import Bridge
 from tamis.spark.errors import unsupported
 from tamis.spark.types import from_spark
 from tamis.state import Head, next_schema
-from tamis.table.definition import checked_columns, clustering_key
+from tamis.table.definition import FORMAT, checked_columns, clustering_key
 from tamis.types import Schema
 from tamis.world import new_id, world
 
-FORMAT = "tamis.format"
 _GIVEN_BY_US = frozenset({"provider", "location", "owner", "external", "is_managed_location", "table_type", "comment", FORMAT, "format"})
 
 

@@ -87,13 +87,13 @@ class Insert:
 
     def write(self, df: Any, table: SparkTable, options: Options) -> Result | None:
         replaced = self.builder.replaced
-        manifests = write.write_rows(df, table.store, table.head, options)
+        chosen = None if replaced is None or replaced == (TRUE,) else replaced
+        manifests = write.write_rows(df, table.store, table.head, options, chosen)
         if replaced is None:
             own = table.operation
             return write.commit_rows(
                 table.store, table.snapshot, table.head, manifests, own.parameters, own.stream, spark=df.sparkSession, options=options
             )
-        chosen = None if replaced == (TRUE,) else replaced
         return write.overwrite_rows(df.sparkSession, table.store, table.snapshot, table.head, manifests, chosen, options)
 
 
@@ -130,13 +130,13 @@ def predicate(table: SparkTable, java_predicate: Any) -> tuple[Expr, ...]:
     return translate(bridge.helper("TreeText").render(bridge.seq([condition]), ""), table.logical_schema).conjuncts
 
 
-def run_insert(table: SparkTable, df: Any, replaced: Filter) -> Result:
-    """Runs INSERT of ``df`` into ``table``, columns by name, with all of Spark's checks. Raises what Spark raises, and our own errors as they are."""
+def run_insert(table: SparkTable, df: Any, replaced: Filter, told: dict[str, str] | None = None) -> Result:
+    """Runs INSERT of ``df`` into ``table``, columns by name, with all of Spark's checks and the switches ``told``. Raises what Spark raises, and our own errors as they are."""
     bridge = table.bridge
     spark = df.sparkSession._jsparkSession
     plan, empty = df._jdf.queryExecution().logical(), bridge.cls("scala.collection.immutable.Map$")
     options = getattr(empty, "MODULE$").empty()
-    target = Pointed(table, replaced)
+    target = Pointed(table, replaced, told or {})
     statement = bridge.scala_object(_LOGICAL + "AppendData").byName(_relation(target), plan, options, False)
     try:
         spark.sessionState().executePlan(statement, _command_mode(bridge)).assertCommandExecuted()
@@ -151,13 +151,14 @@ def run_insert(table: SparkTable, df: Any, replaced: Filter) -> Result:
 class Pointed(SparkTable):
     """A table whose next write replaces what it was told to, whatever the statement: the filter is one of ours, not of Spark's."""
 
-    def __init__(self, table: SparkTable, replaced: Filter) -> None:
+    def __init__(self, table: SparkTable, replaced: Filter, told: dict[str, str]) -> None:
         super().__init__(table.bridge, table.store, table.snapshot, table.names, head=table.head)
         self.operation = table.operation
         self.replaced = replaced
+        self.told = told
 
     def newWriteBuilder(self, info: Any) -> Any:  # noqa: N802  # Spark's name
-        return WriteBuilder(self, self.bridge.dict(info.options().asCaseSensitiveMap()), self.replaced).java()
+        return WriteBuilder(self, self.bridge.dict(info.options().asCaseSensitiveMap()) | self.told, self.replaced).java()
 
 
 def _relation(table: SparkTable) -> Any:

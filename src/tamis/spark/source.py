@@ -14,7 +14,7 @@ from tamis.maintain.result import written
 from tamis.scan.instant import micros
 from tamis.spark import write
 from tamis.spark.adapter import Bridge
-from tamis.spark.define import FORMAT, Definition, data_format, new_head
+from tamis.spark.define import Definition, data_format, new_head
 from tamis.spark.errors import unsupported
 from tamis.spark.insert import dataframe, switches
 from tamis.spark.joins import plan_with_keys
@@ -24,6 +24,7 @@ from tamis.state import Operation, Snapshot, Store, create, load, open_store
 from tamis.state.path_checks import check_free
 from tamis.state.point import check_one, version_in
 from tamis.table import Table
+from tamis.table.definition import FORMAT
 
 INTERFACES = ("org.apache.spark.sql.connector.catalog.TableProvider", "org.apache.spark.sql.sources.CreatableRelationProvider")
 _VERSION = ("versionasof", "version")

@@ -103,7 +103,9 @@ class Statements:
         """The catalog and the name within it. ``there``: only of a table that is, since Spark itself may mean something by the words before it."""
         session = self._bridge.active_session()
         if len(names) == 2 and names[0].lower() == "tamis" and "/" in names[1]:
-            raise unsupported("This statement by a path", f"Open it: tamis.open({names[1]!r}) has compact, vacuum, restore, history and detail.")
+            raise unsupported(
+                "This statement by a path", f"Open it: tamis.open({names[1]!r}) has compact, vacuum, restore, history and detail."
+            )
         catalog = self._bridge.registered_catalog(names[0]) if len(names) > 1 else None
         if catalog is None:
             manager = session._jsparkSession.sessionState().catalogManager()

@@ -16,7 +16,7 @@ import pyarrow as pa
 from tamis.errors import InvalidInput, SchemaMismatch
 from tamis.expr import Expr, columns, to_sql
 from tamis.index import run_here
-from tamis.maintain.append import write_spec
+from tamis.maintain.append import discard, write_spec
 from tamis.maintain.index import commit_indexed
 from tamis.maintain.overwrite import find, snapshot_parts
 from tamis.maintain.result import Result, written
@@ -26,18 +26,28 @@ from tamis.spark.errors import offending_column
 from tamis.spark.index import by_spark
 from tamis.state import Head, Operation, Proposal, ReadSet, Snapshot, Store
 from tamis.types import Schema
-from tamis.world import new_id
+from tamis.world import new_id, world
 
 MOST_PARTITIONS = 4_096
 """Of one shuffle where Spark does not adapt it: an estimate of a join's size may be wrong by any factor."""
 
 
-def write_rows(df: Any, store: Store, head: Head, options: Options) -> list[pa.Table]:
-    """Runs the Spark job that writes the rows of ``df`` (columns as in the table) as parts; their manifest rows. Commits nothing."""
+def write_rows(df: Any, store: Store, head: Head, options: Options, conjuncts: tuple[Expr, ...] | None = None) -> list[pa.Table]:
+    """Runs the Spark job that writes the rows of ``df`` (columns as in the table) as parts; their manifest rows. Commits nothing.
+
+    Raises ``InvalidInput`` (``OUTSIDE_FILTER``) for a row that ``conjuncts`` do not match, unless ``options`` allow it.
+    """
     assert head.schema is not None
     spec = write_spec(store, head, head.schema, options)
-    job = map_rows(arranged(df, head, options), functools.partial(task.write_rows, spec=spec), task.RESULT)
-    return [task.from_ipc(bytes(row[0])) for row in job.collect()]
+    asked = conjuncts if conjuncts and options.write_outside == "refuse" else ()
+    run = functools.partial(task.write_rows, spec=spec, conjuncts=asked, now_micros=world().now_micros())
+    told = [bytes(row[0]) for row in map_rows(arranged(df, head, options), run, task.RESULT).collect()]
+    refused = next((error for data in told if (error := task.refusal(data)) is not None), None)
+    manifests = [task.from_ipc(data) for data in told if task.refusal(data) is None]
+    if refused is not None:
+        discard(store, manifests)
+        raise refused
+    return manifests
 
 
 def map_rows(df: Any, function: Callable[[Any], Any], result: str) -> Any:
@@ -108,10 +118,14 @@ def overwrite_rows(
         survivors, rewritten = _rewrite(spark, store, head, partial, found.spec, conjuncts, options), len(partial)
     kept, _, _ = written(survivors)
     _, parts, size = written([*manifests, *survivors])
+    gone = int(doomed.live_rows.sum()) - kept
+    if not (inserted or gone) and head == snapshot.head:
+        discard(store, survivors)
+        return Result(snapshot.version)
     result = Result(
         -1,
         rows_inserted=inserted,
-        rows_deleted=int(doomed.live_rows.sum()) - kept,
+        rows_deleted=gone,
         parts_added=parts,
         parts_removed=len(doomed),
         parts_rewritten=rewritten,
@@ -183,7 +197,7 @@ def append(table: Any, df: Any, operation: Operation | None = None, *, merge_sch
     return _statement(table, df, None, operation)
 
 
-def overwrite(table: Any, df: Any, row_filter: str | Expr | None = None) -> Result:
+def overwrite(table: Any, df: Any, row_filter: str | Expr | None = None, *, allow_outside: bool = False) -> Result:
     """``table.overwrite(df, row_filter)``: as ``append``, and the rows that the filter matches (None: all) go."""
     from tamis.expr import TRUE, conjuncts
     from tamis.table.request import parse_filter
@@ -192,10 +206,12 @@ def overwrite(table: Any, df: Any, row_filter: str | Expr | None = None) -> Resu
         return _statement(table, df, (TRUE,))
     head = table.snapshot.head
     found = parse_filter(row_filter, head.schema, Options.resolve(None, None, head.properties))[0]
-    return _statement(table, df, tuple(c for part in found for c in conjuncts(part)))
+    return _statement(table, df, tuple(c for part in found for c in conjuncts(part)), allow_outside=allow_outside)
 
 
-def _statement(table: Any, df: Any, conjuncts: tuple[Expr, ...] | None, operation: Operation | None = None) -> Result:
+def _statement(
+    table: Any, df: Any, conjuncts: tuple[Expr, ...] | None, operation: Operation | None = None, *, allow_outside: bool = False
+) -> Result:
     from pyspark.errors import AnalysisException
 
     from tamis.spark.adapter import bridge
@@ -213,7 +229,7 @@ def _statement(table: Any, df: Any, conjuncts: tuple[Expr, ...] | None, operatio
     handle = SparkTable.held(bridge(df.sparkSession), table.store, table.write_snapshot(df.columns), df)
     handle.operation = operation or handle.operation
     try:
-        return run_insert(handle, df, conjuncts)
+        return run_insert(handle, df, conjuncts, {"tamis.write.outside_filter": "allow"} if allow_outside else {})
     except AnalysisException as error:
         condition = error.getCondition() or ""
         if condition.startswith(

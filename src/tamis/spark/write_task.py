@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from tamis.exec import WriteSpec, write_parts
+from tamis.errors import InvalidInput
+from tamis.exec import WriteSpec, conform, write_parts
 
 if TYPE_CHECKING:
     from tamis.expr import Expr
@@ -17,10 +18,39 @@ RESULT = "manifest binary"
 """The schema of what a writing task hands to the driver: manifest rows as Arrow IPC, nothing before the part is durable."""
 
 
-def write_rows(batches: Iterator[pa.RecordBatch], spec: WriteSpec) -> Iterator[pa.RecordBatch]:
-    """Writes one partition of a DataFrame; for ``mapInArrow``. Only what is yielded by a task that succeeds is ever committed."""
-    for manifest in write_parts(batches, spec):
-        yield pa.record_batch([pa.array([to_ipc(manifest)], pa.binary())], ["manifest"])
+def write_rows(
+    batches: Iterator[pa.RecordBatch], spec: WriteSpec, conjuncts: tuple[Expr, ...] = (), now_micros: int | None = None
+) -> Iterator[pa.RecordBatch]:
+    """Writes one partition of a DataFrame; for ``mapInArrow``. Only what is yielded by a task that succeeds is ever committed.
+
+    A row that ``conjuncts`` do not match is no failure of the task, which would be tried again: its error is what the task yields last.
+    """
+    from tamis.maintain.within import within
+
+    rows = within(conform(batches, spec.schema), spec.schema, conjuncts, now_micros=now_micros) if conjuncts else batches
+    try:
+        for manifest in write_parts(rows, spec):
+            yield _told(to_ipc(manifest))
+    except InvalidInput as error:
+        if not conjuncts:
+            raise
+        yield _told(_REFUSED + pickle.dumps(error))
+
+
+def _told(data: bytes) -> pa.RecordBatch:
+    return pa.record_batch([pa.array([data], pa.binary())], ["manifest"])
+
+
+_REFUSED = b"refused"
+
+
+def refusal(told: bytes) -> InvalidInput | None:
+    """The error that a task told instead of a manifest."""
+    if not told.startswith(_REFUSED):
+        return None
+    error = pickle.loads(told.removeprefix(_REFUSED))  # noqa: S301  # made by our own task
+    assert isinstance(error, InvalidInput)
+    return error
 
 
 def renamed(batches: Iterator[pa.RecordBatch], names: list[str], function: Callable[[Iterator[pa.RecordBatch]], Any]) -> Any:

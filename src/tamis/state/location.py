@@ -1,6 +1,6 @@
 """Where a table is: a path or URL taken apart, normalised and checked before anything is touched.
 
-Local paths become absolute and lose their ``..``; object-store URLs with ``..`` are refused, because there the dots would be part of a name.
+Local paths become absolute and lose their ``..``, ``~`` is the home folder; object-store URLs with ``..`` are refused, because there the dots would be part of a name.
 """
 
 from __future__ import annotations
@@ -71,6 +71,8 @@ def locate(place: str | os.PathLike[str]) -> Location:
 def _local(path: str) -> Location:
     if "\0" in path:
         raise _bad(path, "holds a control character")
+    if path == "~" or path.startswith(("~/", f"~{os.sep}")):  # a folder of that name is ./~
+        path = os.path.expanduser(path)  # noqa: PTH111  # Path.expanduser raises where there is no home
     return Location("file", "", os.path.abspath(Path(path)))  # noqa: PTH100  # Path.absolute keeps the dots, Path.resolve follows links
 
 

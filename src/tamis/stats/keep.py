@@ -9,6 +9,7 @@ from tamis.errors import TamisError
 from tamis.expr.documents.paths import Steps, steps_of, stored, text_of
 from tamis.stats.path_collect import collects
 from tamis.types import Array, Map, Schema
+from tamis.types.schema import split
 
 Place = tuple[int, str]
 """A column id, and the path in its documents ($ for the column itself)."""
@@ -61,13 +62,13 @@ def _named(name: str, schema: Schema) -> Place | None:
 
 def _steps_named(name: str, schema: Schema) -> tuple[int, Steps] | None:
     column, _, inner = name.partition(":")
-    parts = column.split(".")
-    for count in range(len(parts), 0, -1):
+    parts = split(column)
+    for path, rest in [*((parts[:n], parts[n:]) for n in range(len(parts), 0, -1)), ((column,), ())]:
         try:
-            found = schema.find(tuple(parts[:count]))[-1]
+            found = schema.find(path)[-1]
         except TamisError:
             continue
-        below = ".".join([*parts[count:], *([inner] if inner else [])])
+        below = ".".join([*rest, *([inner] if inner else [])])
         if below and not (collects(found.type) or isinstance(found.type, Array | Map)):
             return None
         steps = steps_of(f"$.{below}" if below and not below.startswith("[") else f"${below}")

@@ -8,13 +8,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from tamis.errors import InvalidInput, SchemaMismatch
+from tamis.errors import InvalidInput, NotFound, SchemaMismatch
 from tamis.exec.defaults import default_scalar
 from tamis.expr import parse_value
 from tamis.maintain.alter import Alteration
 from tamis.maintain.assign import assigned
 from tamis.maintain.evolve import outcome
-from tamis.scan.selection import split
 from tamis.schema.edit import Path, Place
 from tamis.schema.registry import Evolution
 from tamis.state import Snapshot
@@ -23,6 +22,7 @@ from tamis.table.request import sql_text
 from tamis.types import DataType, Field, Schema
 from tamis.types.arrow import from_arrow_field, from_arrow_type
 from tamis.types.defaults import initial_json
+from tamis.types.schema import split
 
 Name = str | tuple[str, ...]
 """A column, a dotted path to a nested field (backquotes protect dots; ``element``, ``key`` and ``value`` lead into arrays and maps), or its parts as a tuple."""
@@ -128,16 +128,19 @@ class Alter:
         return replace(outcome(self._before.head, after.head), version=after.version)
 
     def _path(self, name: Any) -> Path:
-        """A column of exactly that name, else a dotted path."""
+        """A tuple as it is; of text, the names of what it means now (``Schema.named``), or of what is to be there."""
         path = name if isinstance(name, tuple) else split(name) if isinstance(name, str) else ()
         if not path or not all(isinstance(part, str) and part for part in path):
             raise InvalidInput(
                 f"{name!r} is not a column name.", code="BAD_COLUMN", name=repr(name), remedy="Give text, or a tuple of names."
             )
         known = self._before.schema
-        if isinstance(name, str) and known is not None and any(f.name.lower() == name.lower() for f in known):
-            return (name,)
-        return path
+        if not isinstance(name, str) or known is None:
+            return path
+        try:
+            return tuple(f.name for f in known.named(name))
+        except NotFound:
+            return path
 
 
 def _type(given: Any) -> DataType:

@@ -12,6 +12,7 @@ import pyarrow as pa
 from tamis.errors import InvalidInput, NotFound, TamisError
 from tamis.files.formats import check_format, format_named
 from tamis.scan import check_places, check_properties
+from tamis.scan.options import items
 from tamis.scan.selection import find, names_of
 from tamis.state import Head, next_schema
 from tamis.types import NO_ID, NULL, VARIANT, Array, DataType, Decimal, Field, Map, Schema, String, Struct
@@ -19,12 +20,15 @@ from tamis.types.arrow import from_arrow_field
 from tamis.types.logical import with_children
 from tamis.world import new_id, world
 
+FORMAT, PLAIN = "tamis.format", "parquet"
+"""The property by which SQL chooses the data format, and the format of a table that chooses none."""
 PENDING = "tamis:cluster_by"
 """The property that keeps the clustering columns' names of a table that has no schema yet."""
 
 
 def new_head(schema: pa.Schema | None, cluster_by: Sequence[str], data_format: str, properties: Mapping[str, Any]) -> Head:
     """The head of a new table. Raises ``InvalidInput`` or ``NotFound`` naming what cannot be."""
+    data_format, properties = _format_of(data_format, properties)
     format_named(data_format)
     names = names_of(cluster_by, "cluster_by")
     head = Head(table_id=new_id(), format=data_format, properties=check_properties(properties), created_micros=world().now_micros())
@@ -33,6 +37,19 @@ def new_head(schema: pa.Schema | None, cluster_by: Sequence[str], data_format: s
         check_places(made.properties, made.schemas)
         return made
     return replace(head, properties={**head.properties, **_pending(names)})
+
+
+def _format_of(chosen: str, properties: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
+    """The data format, which the property of SQL may say too, and the other properties. Raises ``InvalidInput`` (``BAD_PROPERTY``) where both say one."""
+    said = {key: value for key, value in items(properties, "properties") if str(key).lower() == FORMAT}
+    if not said:
+        return chosen, properties
+    ((key, told),) = list(said.items())[-1:]
+    if chosen not in {PLAIN, told}:
+        raise InvalidInput(
+            f"The format is {chosen!r}, and {told!r} by {key}.", code="BAD_PROPERTY", name=key, remedy="Give format=… alone."
+        )
+    return told, {name: value for name, value in properties.items() if name not in said}
 
 
 def with_schema(head: Head, schema: pa.Schema) -> Head:
@@ -161,6 +178,8 @@ def _typed(data_type: DataType) -> None:
         raise _impossible(data_type, "it needs a length")
     if isinstance(data_type, Map) and any(isinstance(inner, Map) for inner in _within(data_type.key.type)):
         raise _impossible(data_type, "the key of a map can hold no map")
+    if isinstance(data_type, Map) and any(inner == VARIANT for inner in _within(data_type.key.type)):
+        raise _impossible(data_type, "the key of a map can hold no variant, whose values have no order")
     if isinstance(data_type, Struct):
         _distinct(data_type.fields)
     for child in data_type.children:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -174,3 +175,12 @@ def point(version: Any, timestamp: Any) -> dict[str, int]:
     if version is not None:
         return {"version": checked_version(version)}
     return {} if timestamp is None else {"timestamp_micros": micros(timestamp)}
+
+
+def checked_path(path: Any) -> str:
+    """``path`` as text. Raises ``InvalidInput`` (``BAD_PATH``) for what is no path."""
+    if not isinstance(path, str | os.PathLike) or not str(path).strip():
+        raise InvalidInput(
+            f"{path!r} is not a path.", code="BAD_PATH", name=repr(path), remedy="Give a directory or a URL such as s3://bucket/table."
+        )
+    return os.fspath(path)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -24,11 +25,10 @@ from tamis.scan.options import items
 from tamis.state import Head, Operation, Snapshot, Store, load, open_store
 from tamis.state import create as create_state
 from tamis.state import history as state_history
-from tamis.table import card, metadata
+from tamis.table import card, metadata, request
 from tamis.table.definition import PENDING, logical_schema, new_head, with_schema
 from tamis.table.evolving import Evolving, check_names
 from tamis.table.merge import Merge, upsert_clauses, upsert_condition
-from tamis.table.request import check_fence, checked_limit, make_scan, meant_values, parse_filter, parse_texts, point
 from tamis.table.stream import arrow_stream, is_spark
 from tamis.table.tending import Tending
 from tamis.types import Schema
@@ -50,7 +50,7 @@ def create(
     Raises ``AlreadyExists`` where one is, ``InvalidInput`` or ``NotFound`` naming what cannot be.
     """
     head = new_head(schema, cluster_by, format, properties or {})
-    store = open_store(_url(path), dict(items(storage_options or {}, "storage_options")))
+    store = open_store(request.checked_path(path), dict(items(storage_options or {}, "storage_options")))
     return Table(store, create_state(store, head, Operation("create")))
 
 
@@ -65,8 +65,8 @@ def open(  # noqa: A001  # the public name
 
     What is stored now is read, whatever this process remembers. Raises ``NotFound`` (``TABLE_NOT_FOUND``, ``VERSION_NOT_FOUND``), ``CorruptData``.
     """
-    at = point(version, timestamp)
-    store = open_store(_url(path), dict(items(storage_options or {}, "storage_options")))
+    at = request.point(version, timestamp)
+    store = open_store(request.checked_path(path), dict(items(storage_options or {}, "storage_options")))
     return Table(store, load(store, at.get("version"), at.get("timestamp_micros"), afresh=True), pinned=bool(at))
 
 
@@ -134,13 +134,18 @@ class Table(Evolving, Tending):
             self.merge_columns(logical_schema(stream.schema))
         return self._write(stream, lambda snapshot, head, rows: maintain.append(self._store, snapshot, head, rows, self._options(head)))
 
-    def overwrite(self, data: Any, row_filter: str | Expr | None = None) -> Result:
-        """Replaces the rows that ``row_filter`` matches (None: all) by those of ``data``, in one commit."""
+    def overwrite(self, data: Any, row_filter: str | Expr | None = None, *, allow_outside: bool = False) -> Result:
+        """Replaces the rows that ``row_filter`` matches (None: all) by those of ``data``, in one commit.
+
+        Raises ``InvalidInput`` (``OUTSIDE_FILTER``) where a row of ``data`` does not match it, unless ``allow_outside``.
+        """
+        allow = request.checked_flag("allow_outside", allow_outside)
         if is_spark(data):
-            return self._by_spark("overwrite", data, row_filter=row_filter)
+            return self._by_spark("overwrite", data, row_filter=row_filter, allow_outside=allow)
 
         def run(snapshot: Snapshot, head: Head, rows: pa.RecordBatchReader) -> tuple[Snapshot, Result]:
             options = self._options(head)
+            options = replace(options, write_outside="allow") if allow else options
             conjuncts = None if row_filter is None else self._conjuncts(snapshot, row_filter, options)
             return maintain.overwrite(self._store, snapshot, head, rows, conjuncts, options)
 
@@ -203,14 +208,14 @@ class Table(Evolving, Tending):
 
         Raises ``NotFound`` for a column that is not there, ``SchemaMismatch`` for a value that it cannot take.
         """
-        texts = parse_texts(values)
+        texts = request.parse_texts(values)
         if spark is not None:
             return self._by_spark("update", spark, values=texts, row_filter=row_filter)
 
         def run(snapshot: Snapshot) -> tuple[Snapshot, Result]:
             options = self._options(snapshot.head)
             conjuncts = () if row_filter is None else self._conjuncts(snapshot, row_filter, options)
-            meant = meant_values(snapshot, self._schema, texts, options)
+            meant = request.meant_values(snapshot, self._schema, texts, options)
             return maintain.update(self._store, snapshot, meant, conjuncts, options, progress)
 
         return self._change(run)
@@ -251,12 +256,12 @@ class Table(Evolving, Tending):
         Raises ``NotFound`` and ``InvalidInput`` for what cannot be, ``SchemaFenced`` where the table has left this object's schema behind.
         """
         start = world().monotonic()
-        at = point(version, timestamp)
+        at = request.point(version, timestamp)
         snapshot, schema, cost = self._at(at)
         seconds = world().monotonic() - start
         chosen = Options.resolve(options, None, snapshot.head.properties)
         check_told(options or {}, chosen, snapshot.head)
-        scan = make_scan(
+        scan = request.make_scan(
             self._store,
             snapshot,
             schema,
@@ -269,7 +274,7 @@ class Table(Evolving, Tending):
             keys=keys,
             opened=(*cost, seconds),
         )
-        check_fence(snapshot, scan.reader, scan.selected, [*scan.conjuncts, *(by.column for by in scan.order)])
+        request.check_fence(snapshot, scan.reader, scan.selected, [*scan.conjuncts, *(by.column for by in scan.order)])
         return scan
 
     def explain(self, row_filter: str | Expr | None = None, selected_fields: Sequence[str] | str = ("*",), **scan: Any) -> Report:
@@ -278,7 +283,7 @@ class Table(Evolving, Tending):
 
     def history(self, limit: int | None = None) -> pa.Table:
         """The commits up to the newest version (or to the one opened), newest first."""
-        return state_history(self._store, checked_limit(limit), self._snapshot.commit if self._pinned else None)
+        return state_history(self._store, request.checked_limit(limit), self._snapshot.commit if self._pinned else None)
 
     def detail(self) -> pa.Table:
         """One row: id, path, format, clustering, counts, properties, features."""
@@ -372,8 +377,8 @@ class Table(Evolving, Tending):
     def _conjuncts(self, snapshot: Snapshot, row_filter: str | Expr, options: Options) -> tuple[Expr, ...]:
         """A filter as this object means it. Raises ``SchemaFenced`` where a column that it names is not that column any more."""
         held = self._schema or Schema(())
-        found = parse_filter(row_filter, held, options)[0]
-        check_fence(snapshot, held, Schema(()), found)
+        found = request.parse_filter(row_filter, held, options)[0]
+        request.check_fence(snapshot, held, Schema(()), found)
         return found
 
     def _writable(self) -> None:
@@ -388,11 +393,3 @@ class Table(Evolving, Tending):
     @staticmethod
     def _options(head: Head) -> Options:
         return Options.resolve(None, None, head.properties)
-
-
-def _url(path: Any) -> str:
-    if not isinstance(path, str | os.PathLike) or not str(path).strip():
-        raise InvalidInput(
-            f"{path!r} is not a path.", code="BAD_PATH", name=repr(path), remedy="Give a directory or a URL such as s3://bucket/table."
-        )
-    return os.fspath(path)

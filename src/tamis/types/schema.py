@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -67,6 +68,31 @@ class Schema:
             fields = match.type.children
         return tuple(found)
 
+    def named(self, text: str) -> tuple[Field, ...]:
+        """The fields down to the one that people call ``text``: dots lead into structs, as in a filter, and backquotes protect them.
+
+        A column whose name holds a dot is found without backquotes too, unless a field has that path. Raises as ``find``, and ``InvalidInput``
+        (``AMBIGUOUS_COLUMN``) where both are there.
+        """
+        path = split(text)
+        plain = self._known((text,)) if path != (text,) else None
+        field = self._known(path)
+        if plain is not None and field is not None:
+            quoted = ".".join(f"`{part}`" for part in path)
+            raise InvalidInput(
+                f"{text!r} is a field, and the name of a column.",
+                code="AMBIGUOUS_COLUMN",
+                name=text,
+                remedy=f"Write {quoted} for the field, `{text}` in backquotes for the column.",
+            )
+        return plain or field or self.find(path)
+
+    def _known(self, path: tuple[str, ...]) -> tuple[Field, ...] | None:
+        try:
+            return self.find(path)
+        except NotFound:
+            return None
+
     def select(self, names: tuple[str, ...]) -> Schema:
         """The top-level columns ``names``, in that order, under the same schema id."""
         return replace(self, fields=tuple(self.find(n)[0] for n in names))
@@ -89,6 +115,21 @@ class Schema:
 
     def as_struct(self) -> Struct:
         return Struct(self.fields)
+
+
+def split(text: str) -> tuple[str, ...]:
+    """The parts of a dotted path; dots inside backquotes do not part, and two backquotes there are one."""
+    parts, quoted = [""], False
+    for mark in re.findall(r"``|.", text, re.DOTALL):
+        if mark == "``" and quoted:
+            parts[-1] += "`"
+        elif mark == "`":
+            quoted = not quoted
+        elif mark == "." and not quoted:
+            parts.append("")
+        elif mark != "``":
+            parts[-1] += mark
+    return tuple(parts)
 
 
 def _walk(above: tuple[int, ...], fields: tuple[Field, ...]) -> Iterator[tuple[tuple[int, ...], Field]]:
