@@ -205,6 +205,7 @@ def test_json_paths(lake: Any) -> None:
 
 def test_self_join_and_native(lake: Any) -> None:
     """Each side of a join has its own look-up; Spark's own reader is not chosen where an index says which rows to read."""
+    lake.sql("CREATE INDEX IF NOT EXISTS ik ON ix.db.t (k)")
     a, b = key_in(0), key_in(1)
     query = (
         f"SELECT count(*) FROM (SELECT * FROM ix.db.t WHERE k = {a}) x JOIN (SELECT * FROM ix.db.t WHERE k IN ({a}, {b})) y ON x.k = y.k"

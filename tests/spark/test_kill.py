@@ -1,4 +1,7 @@
-"""A whole Spark application killed while it writes: in a task, before its commit, right after it. Nothing half-written is seen, and the next one goes on."""
+"""A whole Spark application killed while it writes: in a task, before its commit, right after it. Nothing half-written is seen, and the next one goes on.
+
+In the last, every task fails once after it has written parts, and is run again: its first files are orphans, its rows are there once.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ import tamis
 
 SCRIPT = """
 import os, signal, sys
+from pyspark import TaskContext
 from pyspark.sql import SparkSession
 import tamis
 from tamis.state import Store
@@ -25,6 +29,8 @@ def die_in_a_task(batches):
         yield batch
         if moment == "task" and number == 3:
             os.killpg(group, signal.SIGKILL)
+    if moment == "after" and TaskContext.get().attemptNumber() == 0:
+        raise RuntimeError("the machine went away")
 
 plain = Store._run
 
@@ -38,7 +44,7 @@ def run(self, action, name, call, *, create=False):
     return result
 
 spark = (
-    SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").config("spark.driver.memory", "1g")
+    SparkSession.builder.master("local[2,3]").config("spark.ui.enabled", "false").config("spark.driver.memory", "1g")
     .config("spark.driver.host", "127.0.0.1").config("spark.sql.shuffle.partitions", "2")
     .config("spark.sql.execution.arrow.maxRecordsPerBatch", "5000").getOrCreate()
 )
@@ -73,7 +79,7 @@ def test_a_killed_application_leaves_the_rows_of_before_or_after(moment: str, ro
     files = len(list((tmp_path / "db" / "t" / "data").iterdir()))
     live = len(opened.metadata("parts"))
     assert files >= live
-    if moment == "before":
-        assert files > live  # its parts are orphans, which vacuum removes
+    if moment != "task":
+        assert files > live > 2 * (moment == "after")  # parts of no commit, which vacuum removes
     opened.append(pa.table({"id": pa.array([7], pa.int64())}))
     assert opened.scan("id = 7").count() == 1 + (7 in rows)

@@ -36,6 +36,8 @@ BAD = [
     ("file:///a%00b", "BAD_PATH"),
     ("s3://bucket/a/../b", "BAD_PATH"),
     ("s3:///a", "BAD_PATH"),
+    ("C:\\data\\t", "BAD_PATH"),
+    ("\\\\host\\share\\t", "BAD_PATH"),
     ("ftp://host/x", "UNKNOWN_SCHEME"),
     ("http://host/x", "UNKNOWN_SCHEME"),
 ]

@@ -340,3 +340,27 @@ def test_a_named_target_keeps_its_value_over_the_default(table):
     table.alter().add_column("n", "INT", default=5).commit()
     table.merge(pa.table({"id": [9]}), "target.id = source.id").when_not_matched_insert({"id": "source.id", "target.n": 7}).execute()
     assert table.scan("id = 9", ["n"]).to_arrow().to_pydict() == {"n": [7]}
+
+
+def test_an_index_with_a_name_is_a_column(tmp_path):
+    """Its values would be NULL otherwise."""
+    table = tamis.create(tmp_path, pa.schema([("id", pa.int64()), ("s", pa.string())]))
+    table.append(pd.DataFrame({"s": ["a", "b"]}, index=pd.Index([1, 2], name="id")))
+    table.append(pd.DataFrame({"id": [3], "s": ["c"]}, index=pd.Index([9], name="id")))  # the column is the one that is meant
+    table.append(pd.DataFrame({"id": [4], "s": ["d"]}, index=["no name"]))
+    assert table.scan(order_by="id", limit=9).to_arrow()["id"].to_pylist() == [1, 2, 3, 4]
+    with pytest.raises(InvalidInput) as caught:
+        table.append(pd.DataFrame([[1, 2]], columns=["id", "id"]))
+    assert caught.value.code == "BAD_DATA"
+    assert "id" in caught.value.message
+
+
+def test_a_very_wide_table_says_little(tmp_path):
+    table = tamis.create(tmp_path, pa.schema([(f"c{i}", pa.int64()) for i in range(2_000)]))
+    assert len(repr(table).splitlines()) < 120
+    assert "1,900 more" in repr(table)
+    assert "1,900 more" in table._repr_html_()
+    with pytest.raises(NotFound) as caught:
+        table.scan("c1999x = 1")
+    assert "c1999" in caught.value.remedy
+    assert "1,970 more" in caught.value.remedy

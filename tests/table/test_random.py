@@ -43,11 +43,12 @@ def answer(scan):
 def test_skipping_changes_nothing(folder, segments, text, cluster_by):
     table = table_of(folder, segments, cluster_by)
     expected = answer(table.scan(text, options=OFF))
+    rows = len(table.scan(text, options=OFF).to_arrow()) if expected.startswith("[") else 0
     for options in ({}, {"tamis.read.lazy": "on"}, {"tamis.read.lazy": "off"}, {"tamis.audit.percent": 100}, {"tamis.stats.filter": "off"}):
         scan = table.scan(text, options=options)
         assert answer(scan) == expected, options
         if expected.startswith("["):
-            assert scan.count() == len(table.scan(text, options=OFF).to_arrow())
+            assert scan.count() == rows
             identities(scan.report)
 
 

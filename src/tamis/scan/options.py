@@ -15,6 +15,7 @@ from zoneinfo import ZoneInfo
 from tamis.errors import InvalidInput
 from tamis.stats.keep import unfit
 from tamis.types import Schema
+from tamis.types.schema import listed
 
 PREFIX = "tamis."
 _KEEP = "tamis.stats.keep"
@@ -120,7 +121,7 @@ def check_places(properties: Mapping[str, str], schemas: Sequence[Schema]) -> No
             f"Property {_KEEP} names {wrong!r}, and there is no such column.",
             code="BAD_PROPERTY",
             name=wrong,
-            remedy="Columns are: " + ", ".join(schemas[-1].names) + "; a path in a document follows its column: body.user.id.",
+            remedy="Columns are: " + listed(schemas[-1].names, wrong) + "; a path in a document follows its column: body.user.id.",
         )
 
 

@@ -14,6 +14,7 @@ from urllib.parse import unquote
 from tamis.errors import InvalidInput
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(.*)", re.DOTALL)
+_WINDOWS = re.compile(r"[A-Za-z]:\\|\\\\")
 _FILE = re.compile(r"file:(?://(?:localhost)?)?(/.*)", re.DOTALL | re.IGNORECASE)
 _ALIASES = {
     "s3": "s3",
@@ -63,6 +64,8 @@ def locate(place: str | os.PathLike[str]) -> Location:
         raise _bad(text, "holds a control character or half a character")
     if match := _FILE.fullmatch(text):
         return _local(unquote(match[1]))
+    if _WINDOWS.match(text) and os.sep == "/":
+        raise _bad(text, "is one of Windows, which this machine is not")
     if match := _SCHEME.fullmatch(text):
         return _remote(text, match[1].lower(), match[2])
     return _local(text)

@@ -25,8 +25,15 @@ def facts(url: str, snapshot: Snapshot) -> list[tuple[str, str]]:
     ]
 
 
+MOST = 100
+"""Columns that a card shows."""
+
+
 def columns(schema: Schema | None) -> list[tuple[str, str]]:
-    return [(f.name, str(f.type) + ("" if f.nullable else " not null")) for f in (schema or ())]
+    """Names and types; of very many columns the first ones, and how many there are more."""
+    fields = schema.fields if schema else ()
+    more = [("…", f"{len(fields) - MOST:,} more")] if len(fields) > MOST else []
+    return [(f.name, str(f.type) + ("" if f.nullable else " not null")) for f in fields[:MOST]] + more
 
 
 def text(url: str, snapshot: Snapshot, schema: Schema | None) -> str:

@@ -16,7 +16,7 @@ def is_spark(data: Any) -> bool:
 
 
 def arrow_stream(data: Any) -> pa.RecordBatchReader:
-    """A reader over any Arrow data: tables, batches, streams, and frames of pandas or Polars (whose index is left out); columns are plain, however they were held.
+    """A reader over any Arrow data: tables, batches, streams, and frames of pandas (an index that has a name is a column, any other is left out) or Polars; columns are plain, however they were held.
 
     Raises ``InvalidInput`` (``BAD_DATA``) naming the type where it is none of these.
     """
@@ -32,15 +32,22 @@ def _stream(data: Any) -> pa.RecordBatchReader:
         return pa.RecordBatchReader.from_batches(data.schema, [data])
     try:
         if type(data).__module__.partition(".")[0] == "pandas":
-            return pa.Table.from_pandas(data, preserve_index=False).to_reader()
+            return _pandas(data).to_reader()
         if hasattr(data, "__arrow_c_stream__"):
             return pa.RecordBatchReader.from_stream(data)
         if hasattr(data, "__arrow_c_array__"):
             batch = pa.record_batch(data)
             return pa.RecordBatchReader.from_batches(batch.schema, [batch])
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, AttributeError, TypeError) as error:
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, AttributeError, TypeError, ValueError) as error:
         raise _bad(data, f": {error}") from error
     raise _bad(data, "")
+
+
+def _pandas(frame: Any) -> pa.Table:
+    named = [level for level in frame.index.names if level is not None and level not in frame.columns]
+    if named:  # else its values would be missing, and NULL in a table that has such a column
+        frame = frame.reset_index(level=named)
+    return pa.Table.from_pandas(frame, preserve_index=False)
 
 
 def _bad(data: Any, why: str) -> InvalidInput:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -62,7 +63,7 @@ class Schema:
                     f"There is no column {'.'.join(parts[: depth + 1])!r}.",
                     code="COLUMN_NOT_FOUND",
                     name=".".join(parts),
-                    remedy=_choice(found[-1] if found else None, fields),
+                    remedy=_choice(found[-1] if found else None, fields, part),
                 )
             found.append(match)
             fields = match.type.children
@@ -139,10 +140,23 @@ def _walk(above: tuple[int, ...], fields: tuple[Field, ...]) -> Iterator[tuple[t
         yield from _walk(ids, f.type.children)
 
 
-def _choice(above: Field | None, fields: tuple[Field, ...]) -> str:
+_LISTED = 30
+"""Names that a message lists; of more, those most like the one that was not found come first."""
+
+
+def listed(names: Sequence[str], wanted: str = "") -> str:
+    """The names, or of very many the first ones, as a message lists them."""
+    if len(names) <= _LISTED:
+        return ", ".join(names)
+    alike = difflib.get_close_matches(wanted, names, n=5) if wanted else []
+    first = [*alike, *(name for name in names if name not in alike)][:_LISTED]
+    return f"{', '.join(first)} and {len(names) - _LISTED:,} more"
+
+
+def _choice(above: Field | None, fields: tuple[Field, ...], name: str) -> str:
     """What a name could have been, in ``above`` or at the top."""
     if fields:
-        return "Columns are: " + ", ".join(f.name for f in fields) + "."
+        return f"Columns are: {listed([f.name for f in fields], name)}."
     return (
         "The table has no columns yet: the first append brings them."
         if above is None
