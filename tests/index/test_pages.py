@@ -12,7 +12,7 @@ import tamis
 from tamis.files.parquet.part import ParquetPart
 from tamis.files.recent import Recent
 from tamis.index.build import PAGE_ROWS
-from tamis.index.narrow import WHOLE_ROWS
+from tamis.index.pages import WHOLE_ROWS
 from tamis.index.worth import Estimate, Worth
 from tamis.scan import execute
 from tamis.stats.by_page import PageStatistics, pages_of

@@ -16,11 +16,11 @@ import numpy as np
 
 from tamis.domain.cases import divided
 from tamis.domain.evidence import Evidence
+from tamis.domain.implied import narrow
 from tamis.domain.interpret import Interpreter, broadcast
-from tamis.domain.narrow import narrow
-from tamis.domain.order import Ends, key_columns, outside
 from tamis.domain.reason import allowed, reason
 from tamis.domain.rules import as_truth
+from tamis.domain.sorted_part import Ends, key_columns, outside
 from tamis.domain.spec import NO, UNKNOWN_TRUTH, Truth
 from tamis.expr.sql import short_sql
 from tamis.expr.tree import Column, Expr

@@ -22,14 +22,14 @@ from tamis.files.recent import Recent
 from tamis.index.candidates import Bools, Candidates, Ints
 from tamis.index.cover import Coverage
 from tamis.index.define import PART, ROW, schemas_of
-from tamis.index.keep import refs_of
-from tamis.index.narrow import WHOLE_ROWS, Narrowed, narrowed
+from tamis.index.pages import WHOLE_ROWS, Narrowed, narrowed
 from tamis.index.paths import UNSURE
 from tamis.index.shared import SharedLookup
+from tamis.index.upkeep import refs_of
 from tamis.index.worth import Estimate
 from tamis.read import ReadCounters, ReadSpec, evidence_of, read_part
 from tamis.state import Snapshot, Store
-from tamis.state.merge import stack
+from tamis.state.union import stack
 from tamis.types import BOOLEAN, Schema
 from tamis.world import new_id
 

@@ -16,8 +16,8 @@ import pyarrow as pa
 
 from tamis.errors import TamisError
 from tamis.state import PART_COLUMNS, Snapshot, Store
-from tamis.state.merge import wanted
 from tamis.state.stored import Columns, columns_from_json, keep
+from tamis.state.union import wanted
 from tamis.world import new_id, world
 
 INLINE_COVERS = 64

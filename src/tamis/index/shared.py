@@ -21,7 +21,7 @@ from tamis.files import PartRef
 from tamis.files.recent import Recent
 from tamis.index.candidates import Ints
 from tamis.index.define import PART, ROW
-from tamis.index.narrow import WHOLE_ROWS, narrowed
+from tamis.index.pages import WHOLE_ROWS, narrowed
 from tamis.read import ReadCounters, ReadSpec, read_part
 from tamis.state import open_store
 from tamis.state.deletions import bitmap, ordinals

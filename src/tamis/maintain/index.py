@@ -21,8 +21,8 @@ from tamis.files import PartRef
 from tamis.index import Run, coverage, defined, find, run_here, why_missing, with_index, without_index
 from tamis.index.build import build_failed
 from tamis.index.define import names
-from tamis.index.keep import MERGE_FROM, entry, for_load, merged, refs_of, settled
 from tamis.index.record import covers_json, entries, unbuilt
+from tamis.index.upkeep import MERGE_FROM, entry, for_load, merged, refs_of, settled
 from tamis.maintain.result import Progress, Result
 from tamis.state import Head, IndexDefinition, Operation, Proposal, Snapshot, Store, commit, load
 from tamis.world import new_id

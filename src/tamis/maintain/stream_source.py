@@ -18,8 +18,8 @@ from tamis.errors import InvalidInput, NotFound, SchemaFenced
 from tamis.scan import PartRefs
 from tamis.state import Snapshot, Store, load
 from tamis.state.log import read_commits
-from tamis.state.merge import stack
 from tamis.state.record import Commit
+from tamis.state.union import stack
 from tamis.state.vacuumed import check_readable
 
 

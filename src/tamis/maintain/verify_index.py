@@ -16,7 +16,7 @@ from tamis.files import PartRef
 from tamis.index import Coverage, coverage
 from tamis.index.build import BuildSpec, build_spec, entries_of
 from tamis.index.define import schemas_of
-from tamis.index.keep import refs_of
+from tamis.index.upkeep import refs_of
 from tamis.read import ReadCounters, ReadSpec, read_part
 from tamis.scan import PartRefs
 from tamis.state import IndexDefinition, Snapshot, Store

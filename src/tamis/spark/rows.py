@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from tamis.errors import TamisError
 from tamis.spark.adapter import Bridge
 from tamis.spark.insert import dataframe, switches
-from tamis.spark.narrow import narrow
+from tamis.spark.merge_keys import narrow
 from tamis.spark.rows_write import change_rows
 from tamis.spark.table import SparkTable
 from tamis.spark.worker import PART, POSITION

@@ -17,11 +17,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.errors import CorruptData
-from tamis.state.merge import is_statistic, stack
 from tamis.state.parallel import gather
 from tamis.state.record import Commit
 from tamis.state.store import Store
 from tamis.state.stored import Chooser, Columns, Inline, Stored, columns_from_json
+from tamis.state.union import is_statistic, stack
 
 Bools = np.ndarray[Any, np.dtype[np.bool_]]
 

@@ -10,11 +10,11 @@ import pyarrow.compute as pc
 from tamis import stats
 from tamis.errors import InvalidInput
 from tamis.state.log import ROOT
-from tamis.state.merge import is_statistic, stack
 from tamis.state.model import PART_COLUMNS
 from tamis.state.record import Segment
 from tamis.state.store import Store
 from tamis.state.stored import Columns, inline, keep
+from tamis.state.union import is_statistic, stack
 from tamis.stats.packed import unpacked
 from tamis.world import new_id
 

@@ -20,11 +20,11 @@ from tamis.state.cache import CACHE
 from tamis.state.delta import DamagedLayer, Delta, live, of_commit
 from tamis.state.envelope import readable, seal, unseal
 from tamis.state.log import ROOT, read_commits
-from tamis.state.merge import common, under
 from tamis.state.parallel import gather
 from tamis.state.record import Commit
 from tamis.state.store import Store
 from tamis.state.stored import Columns, columns_from_json, keep
+from tamis.state.union import common, under
 from tamis.world import new_id
 
 T = TypeVar("T")

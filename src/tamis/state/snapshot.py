@@ -20,12 +20,12 @@ from tamis.state.deletions import vectors
 from tamis.state.delta import CHANGES, Bools, Delta, Live, files_of, live
 from tamis.state.features import check_reader
 from tamis.state.log import head_commit
-from tamis.state.merge import is_statistic, stack, wanted
 from tamis.state.model import PART_COLUMNS, Head
 from tamis.state.parallel import gather
 from tamis.state.record import Commit
 from tamis.state.rollup import Tile, deltas, tiles, trusting
 from tamis.state.store import Io, Store
+from tamis.state.union import is_statistic, stack, wanted
 from tamis.types import Schema
 
 T = TypeVar("T")

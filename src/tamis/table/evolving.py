@@ -12,7 +12,7 @@ from tamis.exec.conform import migrated
 from tamis.maintain.alter import Alteration
 from tamis.maintain.evolve import evolve, outcome
 from tamis.schema import fence, rows_fit
-from tamis.schema.merge import additions
+from tamis.schema.additions import additions
 from tamis.schema.registry import Evolution, check_next, identical, resolved
 from tamis.state import Head, Snapshot, Store, next_schema
 from tamis.table.alter import Alter
