@@ -141,7 +141,7 @@ WRITES: dict[str, tuple[str | Call, Any]] = {
     "save error": (lambda k: k.save_path("t"), Refused("TABLE_EXISTS", "append")),
     "save append": (lambda k: k.save_path("t", mode="append"), Ids([0, 1, 2, 7, 8])),
     "save overwrite": (lambda k: k.save_path("t", mode="overwrite"), Ids([7, 8])),
-    "save replaceWhere": (lambda k: k.save_path("t", mode="overwrite", replaceWhere="id = 1"), Ids([0, 2, 7, 8])),
+    "save replaceWhere": (lambda k: k.save_path("t", mode="overwrite", replaceWhere="id = 1"), Refused("OUTSIDE_FILTER", "id = 1")),
     "save ignore": (lambda k: k.save_path("t", mode="ignore"), Ids([0, 1, 2])),
     "save partitionBy": (
         lambda k: k.df.write.format("tamis").partitionBy("id").save(k.path("new")),

@@ -118,7 +118,9 @@ def test_append_of_a_dataframe_answers_with_numbers(lake: Any) -> None:
     with pytest.raises(InvalidInput) as caught:
         table.overwrite(lake.spark.sql("SELECT 'z' AS b, 8L AS a"), "a = 7")
     assert (caught.value.code, "a = 8" in caught.value.message) == ("OUTSIDE_FILTER", True)
+    lake.sql("ALTER TABLE lake.db.t SET TBLPROPERTIES ('tamis.write.outside_filter' = 'refuse')")
     assert "a = 9" in lake.refused("INSERT INTO lake.db.t REPLACE WHERE a = 7 VALUES (7, 'v'), (9, 'w')", "OUTSIDE_FILTER")
+    lake.sql("ALTER TABLE lake.db.t UNSET TBLPROPERTIES ('tamis.write.outside_filter')")
     assert table.overwrite(lake.spark.sql("SELECT 'z' AS b, 8L AS a"), "a = 7", allow_outside=True).rows_deleted == 1
     assert table.overwrite(lake.spark.sql("SELECT 'z' AS b, 8L AS a WHERE 1 = 0"), "a = 70 AND b = 'no'").version == table.version
     with pytest.raises(SchemaMismatch):

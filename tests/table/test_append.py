@@ -227,6 +227,8 @@ def test_rows_outside_the_filter_are_refused(tmp_path):
     allowing = tamis.create(tmp_path / "allowing", properties={"tamis.write.outside_filter": "allow"})
     allowing.append(TABLE)
     assert allowing.overwrite(TABLE, "id = 3").rows_inserted == 3
+    allowing.alter().set_properties({"tamis.write.outside_filter": "refuse"}).commit()
+    assert allowing.overwrite(TABLE, "id = 3", allow_outside=True).rows_inserted == 3
 
 
 def test_an_overwrite_that_changes_nothing_makes_no_version(tmp_path):

@@ -36,7 +36,7 @@ def overwrite(
     """
     assert head.schema is not None
     rows = conform(data, head.schema)
-    if conjuncts is not None and options.write_outside == "refuse":
+    if conjuncts is not None and options.write_outside != "allow":
         rows = within(rows, head.schema, conjuncts, now_micros=world().now_micros())
     manifests = list(write(store, head, rows, options))
     inserted, _, _ = written(manifests)

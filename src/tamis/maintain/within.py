@@ -44,5 +44,5 @@ def _outside(batch: pa.RecordBatch, schema: Schema, conjuncts: Sequence[Expr], r
         f"The filter {text} does not match a row of the data{shown and ': ' + shown}.",
         code="OUTSIDE_FILTER",
         name=text,
-        remedy="Give only rows that it matches, or allow others: overwrite(…, allow_outside=True); in Spark SQL, tamis.write.outside_filter = allow.",
+        remedy="Give only rows that it matches, or allow others: overwrite(…, allow_outside=True), or tamis.write.outside_filter = allow.",
     )

@@ -44,7 +44,7 @@ class Options:
     scan_join_keys: bool = True
     write_part_bytes: int = 128 * 2**20
     write_shred: tuple[str, ...] = ()
-    write_outside: str = "refuse"
+    write_outside: str = "auto"
     schema_policy: str = "any"
     timezone: str = "UTC"
     ansi: bool = True
@@ -256,7 +256,7 @@ _SWITCHES: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "tamis.scan.join_keys": ("scan_join_keys", _flag),
     "tamis.write.part_bytes": ("write_part_bytes", _positive_size),
     "tamis.write.shred": ("write_shred", _names),
-    "tamis.write.outside_filter": ("write_outside", _one_of("refuse", "allow")),
+    "tamis.write.outside_filter": ("write_outside", _one_of("auto", "refuse", "allow")),
     "tamis.schema.policy": ("schema_policy", _one_of("any", "forward")),
     "timezone": ("timezone", _zone),
     "ansi": ("ansi", _flag),

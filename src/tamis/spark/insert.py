@@ -88,6 +88,8 @@ class Insert:
     def write(self, df: Any, table: SparkTable, options: Options) -> Result | None:
         replaced = self.builder.replaced
         chosen = None if replaced is None or replaced == (TRUE,) else replaced
+        if isinstance(table, Pointed) and (table.allow_outside or options.write_outside == "auto"):
+            options = replace(options, write_outside="allow" if table.allow_outside else "refuse")
         manifests = write.write_rows(df, table.store, table.head, options, chosen)
         if replaced is None:
             own = table.operation
@@ -130,13 +132,13 @@ def predicate(table: SparkTable, java_predicate: Any) -> tuple[Expr, ...]:
     return translate(bridge.helper("TreeText").render(bridge.seq([condition]), ""), table.logical_schema).conjuncts
 
 
-def run_insert(table: SparkTable, df: Any, replaced: Filter, told: dict[str, str] | None = None) -> Result:
-    """Runs INSERT of ``df`` into ``table``, columns by name, with all of Spark's checks and the switches ``told``. Raises what Spark raises, and our own errors as they are."""
+def run_insert(table: SparkTable, df: Any, replaced: Filter, *, allow_outside: bool = False) -> Result:
+    """Runs INSERT of ``df`` into ``table``, columns by name, with all of Spark's checks. Raises what Spark raises, and our own errors as they are."""
     bridge = table.bridge
     spark = df.sparkSession._jsparkSession
     plan, empty = df._jdf.queryExecution().logical(), bridge.cls("scala.collection.immutable.Map$")
     options = getattr(empty, "MODULE$").empty()
-    target = Pointed(table, replaced, told or {})
+    target = Pointed(table, replaced, allow_outside=allow_outside)
     statement = bridge.scala_object(_LOGICAL + "AppendData").byName(_relation(target), plan, options, False)
     try:
         spark.sessionState().executePlan(statement, _command_mode(bridge)).assertCommandExecuted()
@@ -149,16 +151,19 @@ def run_insert(table: SparkTable, df: Any, replaced: Filter, told: dict[str, str
 
 
 class Pointed(SparkTable):
-    """A table whose next write replaces what it was told to, whatever the statement: the filter is one of ours, not of Spark's."""
+    """A table whose next write replaces what it was told to, whatever the statement: the filter is one of ours, not of Spark's.
 
-    def __init__(self, table: SparkTable, replaced: Filter, told: dict[str, str]) -> None:
+    So is the check that new rows match it: Spark's own statements take any row, unless ``tamis.write.outside_filter`` says otherwise.
+    """
+
+    def __init__(self, table: SparkTable, replaced: Filter, *, allow_outside: bool) -> None:
         super().__init__(table.bridge, table.store, table.snapshot, table.names, head=table.head)
         self.operation = table.operation
         self.replaced = replaced
-        self.told = told
+        self.allow_outside = allow_outside
 
     def newWriteBuilder(self, info: Any) -> Any:  # noqa: N802  # Spark's name
-        return WriteBuilder(self, self.bridge.dict(info.options().asCaseSensitiveMap()) | self.told, self.replaced).java()
+        return WriteBuilder(self, self.bridge.dict(info.options().asCaseSensitiveMap()), self.replaced).java()
 
 
 def _relation(table: SparkTable) -> Any:

@@ -35,7 +35,7 @@ MOST_PARTITIONS = 4_096
 def write_rows(df: Any, store: Store, head: Head, options: Options, conjuncts: tuple[Expr, ...] | None = None) -> list[pa.Table]:
     """Runs the Spark job that writes the rows of ``df`` (columns as in the table) as parts; their manifest rows. Commits nothing.
 
-    Raises ``InvalidInput`` (``OUTSIDE_FILTER``) for a row that ``conjuncts`` do not match, unless ``options`` allow it.
+    Raises ``InvalidInput`` (``OUTSIDE_FILTER``) for a row that ``conjuncts`` do not match, where ``options`` say so.
     """
     assert head.schema is not None
     spec = write_spec(store, head, head.schema, options)
@@ -198,7 +198,7 @@ def append(table: Any, df: Any, operation: Operation | None = None, *, merge_sch
 
 
 def overwrite(table: Any, df: Any, row_filter: str | Expr | None = None, *, allow_outside: bool = False) -> Result:
-    """``table.overwrite(df, row_filter)``: as ``append``, and the rows that the filter matches (None: all) go."""
+    """``table.overwrite(df, row_filter)``: as ``append``, and the rows that the filter matches (None: all) go; new ones that it does not match are refused unless allowed."""
     from tamis.expr import TRUE, conjuncts
     from tamis.table.request import parse_filter
 
@@ -229,7 +229,7 @@ def _statement(
     handle = SparkTable.held(bridge(df.sparkSession), table.store, table.write_snapshot(df.columns), df)
     handle.operation = operation or handle.operation
     try:
-        return run_insert(handle, df, conjuncts, {"tamis.write.outside_filter": "allow"} if allow_outside else {})
+        return run_insert(handle, df, conjuncts, allow_outside=allow_outside)
     except AnalysisException as error:
         condition = error.getCondition() or ""
         if condition.startswith(
