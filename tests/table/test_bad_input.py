@@ -364,3 +364,16 @@ def test_a_very_wide_table_says_little(tmp_path):
         table.scan("c1999x = 1")
     assert "c1999" in caught.value.remedy
     assert "1,970 more" in caught.value.remedy
+
+
+@pytest.mark.parametrize("kind", ["MAP<VARIANT, INT>", "MAP<STRUCT<x: VARIANT>, INT>", "ARRAY<MAP<VARIANT, INT>>"])
+def test_a_variant_is_no_key(tmp_path, kind):
+    from tamis.expr.definitions import columns
+
+    with pytest.raises(InvalidInput) as caught:
+        tamis.create(tmp_path, columns(f"id INT, m {kind}"))
+    assert (caught.value.code, caught.value.name) == ("UNSUPPORTED_TYPE", "m")
+    assert "no variant" in caught.value.message
+    table = tamis.create(tmp_path, columns("id INT, m MAP<VARCHAR(3), VARIANT>"))
+    with pytest.raises(InvalidInput):
+        table.alter().add_column("k", kind).commit()
