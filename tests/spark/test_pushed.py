@@ -164,6 +164,8 @@ SHAPES = [
     "SELECT id AS n FROM {t} WHERE a >= 5 ORDER BY n DESC LIMIT 4",
     "SELECT x.id, y.m FROM {t} x JOIN (SELECT a, max(id) m FROM {t} WHERE a >= 5 GROUP BY a) y ON x.id = y.m",
     "SELECT count(*) FILTER (WHERE a > 6) FROM {t} WHERE a >= 5",
+    "SELECT count(*) FROM (SELECT max(id), count(*) FROM {t} WHERE id > 100000)",
+    "SELECT 1 FROM (SELECT max(id) FROM {t})",
 ]
 
 
@@ -359,6 +361,7 @@ def test_a_filter_that_may_fail_is_never_owned() -> None:
 def test_what_is_no_aggregation_of_ours() -> None:
     schema = from_arrow_schema(pa.schema({**COLUMNS, "l": pa.list_(pa.int64())})).assign_ids(0)
     assert aggregation_of(None, schema) is None
+    assert aggregation_of("\0" + "0", schema) is None
     assert aggregation_of("\0" + "1\0l\0count\0", schema) is None
     assert aggregation_of("\0" + "0\0max\0l", schema) is None
     assert aggregation_of("\0" + "0\0count\0l", schema) is not None

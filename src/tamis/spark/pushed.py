@@ -105,9 +105,9 @@ def order_of(text: str | None, schema: Schema) -> Order:
 
 
 def aggregation_of(text: str | None, schema: Schema) -> Aggregation | None:
-    """The aggregates that ``Pushed.java`` has written down; None where one of them cannot be used."""
+    """The aggregates that ``Pushed.java`` has written down; None where one of them cannot be used, or nothing of them is: the one row that there is then would have no column to stand in."""
     words = text[1:].split("\0") if text else []
-    if not words:
+    if len(words) < 2:
         return None
     groups, rest = words[1 : 1 + int(words[0])], words[1 + int(words[0]) :]
     try:
