@@ -10,8 +10,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from tamis.expr import conjuncts, parse
 from tamis.scan import Options
-from tamis.spark.native import obstacle, requested
+from tamis.spark.native import needs_little, obstacle, requested
 from tamis.types import DATE, INTEGER, LONG, STRING, VARIANT, Array, DataType, Field, Map, Schema, String, Struct, Time
 
 
@@ -84,6 +85,26 @@ def test_what_stands_in_the_way_is_said(changes: dict[str, Any], filtered: bool,
 def test_a_filter_is_no_obstacle_where_native_is_asked_for() -> None:
     columns = schema(LONG)
     assert obstacle(plan(columns, columns, lazy="native"), columns, filtered=True) is None
+
+
+@pytest.mark.parametrize(
+    ("size", "columns", "text", "limit", "little"),
+    [
+        (2**20, 10, "c0 % 2 = 1", "8MB", True),
+        (2**20, 10, "c0 = 1", "0", False),
+        (2**30, 10, "c0 = 1", "8MB", False),
+        (2**30, 2, "c0 = 1", "8MB", True),
+        (2**30, 2, "c0 % 2 = 1", "8MB", False),
+        (10 * 2**20, 10, "c0 = 1", "8MB", True),
+    ],
+    ids=["all is little", "never", "much is saved", "less than half is saved", "not told whole", "little is saved"],
+)
+def test_a_filter_is_sparks_where_laziness_saves_little(size: int, columns: int, text: str, limit: str, little: bool) -> None:
+    whole = schema(*[LONG] * 10)
+    made = plan(whole, whole)
+    made.options, made.proofs, made.parts.bytes = Options.resolve({"tamis.read.native_bytes": limit}), {}, size
+    made.spec.conjuncts = conjuncts(parse(text, whole))
+    assert needs_little(made, replace(whole, fields=whole.fields[:columns]), whole) is little
 
 
 @pytest.mark.parametrize("kind", [VARIANT, Time(6), String(collation="UNICODE"), Array(Field("element", VARIANT))])
