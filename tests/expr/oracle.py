@@ -78,12 +78,16 @@ def _compared(spark: Any, wanted: list[str], ours: list[list[Any]], exprs: list[
     return out
 
 
-def fails(spark: Any, rows: pa.Table, text: str, zone: str) -> bool:
-    """Whether Spark raises for these rows."""
-    frame = _stored(spark, rows)
+def numbered(spark: Any, rows: pa.Table) -> Any:
+    """The rows as Spark keeps them, for ``fails`` to choose from."""
+    return _stored(spark, rows.append_column("row_number", pa.array(range(len(rows)), pa.int32())))
+
+
+def fails(spark: Any, frame: Any, row: int, text: str, zone: str) -> bool:
+    """Whether Spark raises for this row of a ``numbered`` frame: what is selected is computed of the rows that the filter leaves."""
     spark.conf.set("spark.sql.session.timeZone", zone)
     try:
-        frame.selectExpr(f"{text} AS c").toArrow()
+        frame.where(f"row_number = {row}").selectExpr(f"{text} AS c").toArrow()
     except Exception:
         return True
     finally:

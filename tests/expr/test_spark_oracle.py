@@ -11,7 +11,7 @@ import pytest
 from tamis import expr
 from tamis.expr import Mode
 from tests.domain.trees import SCHEMA, ZONES, piece, tree
-from tests.expr.oracle import bound, differences, fails
+from tests.expr.oracle import bound, differences, fails, numbered
 from tests.expr.phrases import PHRASES
 
 pytestmark = pytest.mark.spark
@@ -55,10 +55,11 @@ SATURATES = ("floor(", "ceil(", "ceiling(")
 def test_what_fails_here_fails_in_spark(spark: Any) -> None:
     table = in_range(rows(3))
     batch = {f.id: table.column(i) for i, f in enumerate(SCHEMA.fields)}
-    missing = []
+    missing, stored = [], numbered(spark, table)
+    assert not fails(spark, stored, 0, "1 + 1", "UTC"), "the question itself does not fail"
     phrases = [phrase for phrase in PHRASES if spark.version >= "4.3" or not phrase.startswith(SATURATES)]
     for phrase in phrases:
         out = expr.evaluate(bound(phrase, "UTC"), batch, table.num_rows)
-        if out.failed is not None and out.failed.any() and not fails(spark, table.slice(int(out.failed.argmax()), 1), phrase, "UTC"):
+        if out.failed is not None and out.failed.any() and not fails(spark, stored, int(out.failed.argmax()), phrase, "UTC"):
             missing.append(f"{phrase}: {out.error} {table.slice(int(out.failed.argmax()), 1).to_pylist()}")
     assert "\n".join(missing) == ""
