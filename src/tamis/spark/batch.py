@@ -21,7 +21,7 @@ from tamis.scan.render import summary
 from tamis.spark import native
 from tamis.spark.adapter import Bridge
 from tamis.spark.catalyst import Translation
-from tamis.spark.estimate import read_share, share
+from tamis.spark.estimate import column_statistics, read_share, share, told
 from tamis.spark.joins import INTERFACE, Handover, Narrowed, execution, few, key_columns, key_conjuncts, worth
 from tamis.spark.metrics import Ledger, Opening, Planned, ledger, scan_id
 from tamis.spark.parquet_filter import advice
@@ -79,6 +79,7 @@ class Scan:
         pushed: Pushed = NOTHING,
         changes_rows: bool = False,
         keyed: bool = False,
+        cost_based: bool = False,
     ) -> None:
         self._owner = owner
         self._required = required
@@ -90,6 +91,8 @@ class Scan:
         self.keyed = keyed
         """Whether few keys of a join will narrow it, so that Spark's own reader would read too much."""
         self._sizes = sizes
+        self._cost_based = cost_based and not (changes_rows or pushed.aggregation)
+        """Whether Spark's optimiser, which is cost-based, is told what columns hold: their statistics are read for it."""
         self.java_key = ""
         self._looked = False
         self.id = scan_id()
@@ -140,6 +143,9 @@ class Scan:
 
     def _planned(self, conjuncts: tuple[Expr, ...], options: Options) -> Plan:
         source = self.source
+        asked = (
+            frozenset(f.id for f in self.selected) if self.pushed.aggregation else told(self.selected) if self._cost_based else frozenset()
+        )
         return funnel.plan(
             source.snapshot,
             source.store,
@@ -151,7 +157,7 @@ class Scan:
             table=source.name,
             limit=self.pushed.limit,
             order=self.pushed.order,
-            measured=frozenset(f.id for f in self.selected) if self.pushed.aggregation else frozenset(),
+            measured=asked,
             errors="raise" if self.pushed.owned else "keep",
         )
 
@@ -282,7 +288,8 @@ class Scan:
         return f"tamis version {self.source.snapshot.version}, {summary(self.plan.report)}, filter: [{self.filter_text or ''}], reader: {reader}"
 
     def estimateStatistics(self) -> Any:  # noqa: N802
-        return self._owner.helper("Partitions").estimate(max(self.bytes, 1), self.rows)
+        columns = column_statistics(self.plan, self.selected) if self._cost_based else ""
+        return self._owner.helper("Partitions").estimate(max(self.bytes, 1), self.rows, columns)
 
     def columnarSupportMode(self) -> Any:  # noqa: N802
         return self._owner.enum(_READ + "Scan$ColumnarSupportMode", "PARTITION_DEFINED" if self.native else "UNSUPPORTED")

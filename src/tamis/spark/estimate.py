@@ -1,19 +1,31 @@
-"""How much of a row some columns are: what Spark's optimiser is told when it asks how large a pruned scan is, and how large tasks are made."""
+"""What Spark's optimiser is told when it asks how large a pruned scan is, and what its columns hold; and how large tasks are made."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tamis.domain.evidence import ColumnEvidence
 from tamis.expr import Expr, columns
-from tamis.read import MOST_ROWS
+from tamis.read import MOST_ROWS, evidence_of
+from tamis.scan import Plan
 from tamis.types import (
     BINARY,
     BOOLEAN,
     BYTE,
     DATE,
+    DOUBLE,
     FLOAT,
     INTEGER,
+    INTEGRAL,
+    LONG,
     SHORT,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
     VARIANT,
     Array,
     DataType,
@@ -57,3 +69,75 @@ def read_share(selected: Schema, conjuncts: Sequence[Expr], of: Schema, *, lazy:
     followers = Schema(tuple(f for f in selected if f.id not in named))
     rest = share(followers, of) if followers.fields else 0.0
     return min(1.0, (share(leaders, of) + rest * MOST_ROWS) if named and lazy else share(leaders, of) + rest)
+
+
+_CODES: dict[DataType, str] = {
+    BYTE: "b",
+    SHORT: "s",
+    INTEGER: "i",
+    DATE: "i",
+    LONG: "l",
+    TIMESTAMP: "l",
+    TIMESTAMP_NTZ: "l",
+    FLOAT: "f",
+    DOUBLE: "d",
+}
+"""As what Java type Spark holds a value. Of others it compares no bounds."""
+_NULLS_ONLY = ""
+
+
+def told(schema: Schema) -> frozenset[int]:
+    """The columns of which the cost-based optimiser may be told something."""
+    return frozenset(f.id for f in schema if _code(f.type) is not None)
+
+
+def column_statistics(plan: Plan, selected: Schema) -> str:
+    """What the parts kept say of each column, as ``Partitions.estimate`` reads it: name, code, least and greatest value, NULLs, distinct values; no bounds where a column holds nothing but NULL.
+
+    Bounds are those of the parts' rows, deleted ones among them, of which as large a share is taken to be NULL as of all. A column about which something is not known is left out: Spark takes one without bounds for NULL throughout.
+    """
+    found = evidence_of(plan.parts.table, plan.spec.part_schemas)
+    rows, live = plan.parts.column("rows"), plan.parts.live_rows
+    words: list[str] = []
+    for f in selected:
+        code = _code(f.type)
+        column = found.column((f.id,)) if code is not None and live.any() else None
+        if column is not None and code is not None and (ends := _ends(column, code)) is not None and not column.nulls.null_count:
+            nulls = int((column.nulls.to_numpy() * live // np.maximum(rows, 1)).sum())
+            words += [f.name, code, *map(str, ends), str(nulls), _distinct(f.type, ends, int(live.sum()) - nulls)]
+    return "\0".join(words)
+
+
+def _code(kind: DataType) -> str | None:
+    if isinstance(kind, String | Decimal):
+        return "n" if isinstance(kind, Decimal) else _NULLS_ONLY
+    return _CODES.get(kind)
+
+
+def _ends(column: ColumnEvidence, code: str) -> tuple[Any, ...] | None:
+    """Bounds of all pieces together, empty texts where no piece has a value; None where they are not known, or NaN lies beyond them."""
+    empty = pc.fill_null(pc.equal(column.nulls, column.count), False)
+    if code == _NULLS_ONLY or pc.all(empty).as_py():
+        return "", ""
+    unknown = pc.or_(column.lo.is_null(), column.hi.is_null())
+    if pc.any(pc.and_not(unknown, empty)).as_py() or pc.any(pc.fill_null(pc.not_equal(column.nans, 0), True)).as_py():
+        return None
+    lo, hi = pc.min(_plain(column.lo)).as_py(), pc.max(_plain(column.hi)).as_py()
+    return (lo, hi) if np.isfinite(float(lo)) and np.isfinite(float(hi)) else None
+
+
+def _distinct(kind: DataType, ends: tuple[Any, ...], values: int) -> str:
+    """As many as lie between the bounds, at most, where that says something: of a column of one value, and of whole numbers and days that leave no room for more than there are values."""
+    lo, hi = ends
+    if lo == "" or not values:
+        return ""
+    if lo == hi:
+        return "1"
+    return str(hi - lo + 1) if kind in {*INTEGRAL, DATE} and hi - lo < values else ""
+
+
+def _plain(values: pa.Array) -> Any:
+    """Moments as the whole numbers that Spark holds."""
+    if not pa.types.is_temporal(values.type):
+        return values
+    return values.view(pa.int32() if values.type.bit_width == 32 else pa.int64())

@@ -185,4 +185,5 @@ class Builder:
             placed=self._placed,
             pushed=pushed,
             changes_rows=self._placed or self._built is not None,
+            cost_based=settings["spark.sql.cbo.enabled"] == "true",
         )

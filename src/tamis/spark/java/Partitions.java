@@ -12,15 +12,18 @@ import java.util.HashMap;
 import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.Optional;
 import java.util.OptionalLong;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.spark.broadcast.Broadcast;
 import org.apache.spark.paths.SparkPath;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.connector.expressions.FieldReference;
 import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 import org.apache.spark.sql.connector.read.Statistics;
+import org.apache.spark.sql.connector.read.colstats.ColumnStatistics;
 import org.apache.spark.sql.execution.datasources.FilePartition;
 import org.apache.spark.sql.execution.datasources.PartitionedFile;
 import org.apache.spark.sql.execution.datasources.parquet.ParquetOptions;
@@ -40,6 +43,7 @@ import org.apache.spark.sql.sources.LessThanOrEqual;
 import org.apache.spark.sql.sources.Or;
 import org.apache.spark.sql.sources.StringStartsWith;
 import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.Decimal;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.util.SerializableConfiguration;
 
@@ -53,18 +57,68 @@ public final class Partitions {
     public static final class Estimate implements Statistics {
         private final long bytes;
         private final long rows;
+        private final Map columns;
 
-        public Estimate(long bytes, long rows) {
+        public Estimate(long bytes, long rows, Map columns) {
             this.bytes = bytes;
             this.rows = rows;
+            this.columns = columns;
         }
 
         public OptionalLong sizeInBytes() { return OptionalLong.of(bytes); }
 
         public OptionalLong numRows() { return OptionalLong.of(rows); }
+
+        public Map columnStats() { return columns; }
     }
 
-    public Object estimate(long bytes, long rows) { return new Estimate(bytes, rows); }
+    /** What is known of a column: bounds, as Spark holds values, or none where it is NULL throughout; its NULLs; its distinct values, -1 where that is not known. */
+    public static final class Known implements ColumnStatistics {
+        private final Object min;
+        private final Object max;
+        private final long nulls;
+        private final long distinct;
+
+        public Known(Object min, Object max, long nulls, long distinct) {
+            this.min = min;
+            this.max = max;
+            this.nulls = nulls;
+            this.distinct = distinct;
+        }
+
+        public Optional min() { return Optional.ofNullable(min); }
+
+        public Optional max() { return Optional.ofNullable(max); }
+
+        public OptionalLong nullCount() { return OptionalLong.of(nulls); }
+
+        public OptionalLong distinctCount() { return distinct < 0 ? OptionalLong.empty() : OptionalLong.of(distinct); }
+    }
+
+    /** An estimate. {@code columns}: name, code, least and greatest value, NULLs and distinct values (or nothing) of each column of which anything is known, separated by NUL. */
+    public Object estimate(long bytes, long rows, String columns) {
+        HashMap found = new HashMap();
+        String[] words = columns.isEmpty() ? new String[0] : columns.split("\0", -1);
+        for (int i = 0; i < words.length; i += 6) {
+            long distinct = words[i + 5].isEmpty() ? -1L : Long.parseLong(words[i + 5]);
+            Known known = new Known(value(words[i + 1], words[i + 2]), value(words[i + 1], words[i + 3]), Long.parseLong(words[i + 4]), distinct);
+            found.put(FieldReference.column(words[i]), known);
+        }
+        return new Estimate(bytes, rows, found);
+    }
+
+    private static Object value(String code, String text) {
+        if (text.isEmpty()) return null;
+        switch (code.charAt(0)) {
+            case 'b': return Byte.valueOf(text);
+            case 's': return Short.valueOf(text);
+            case 'i': return Integer.valueOf(text);
+            case 'l': return Long.valueOf(text);
+            case 'f': return Float.valueOf(text);
+            case 'd': return Double.valueOf(text);
+            default: return Decimal.apply(new BigDecimal(text));
+        }
+    }
 
     /** Partitions for Python workers. Big-endian: their number, then length and bytes of each. */
     public InputPartition[] python(byte[] packed) throws Exception {
@@ -197,7 +251,7 @@ public final class Partitions {
             out.add(entry._1());
             out.add(entry._2());
         }
-        String[] wanted = {"spark.sql.files.maxPartitionBytes", "spark.sql.files.openCostInBytes"};
+        String[] wanted = {"spark.sql.files.maxPartitionBytes", "spark.sql.files.openCostInBytes", "spark.sql.cbo.enabled"};
         for (int i = 0; i < wanted.length; i++) {
             out.add(wanted[i]);
             out.add(conf.getConfString(wanted[i]));
