@@ -161,6 +161,22 @@ def test_a_text_that_depends_on_java_makes_no_leaf(number: str, leaves: list[int
     assert [leaf.column for leaf in leaves_in(shredder.notes[LEAVES])] == leaves
 
 
+@pytest.mark.parametrize("form", ["parquet", "vortex", "orc"])
+def test_leaves_beside_one_that_is_in_doubt(tmp_path: Path, form: str) -> None:
+    """What a part does not vouch for is in its file all the same: the other leaves are found beside it."""
+    texts = [json.dumps({"a": 2e23 if n == 3 else n, "b": n % 7, "c": n % 5, "d": n % 3}) for n in range(60)]
+    data = table_of(texts)
+    table = tamis.create(tmp_path / "t", data.schema, format=form, properties={"tamis.write.shred": "s:a, s:b, v:a, s:c, v:d"})
+    table.append(data)
+    for text, kept in (
+        ("get_json_object(s, '$.b') = '2'", lambda n: n % 7 == 2),
+        ("get_json_object(s, '$.c') = '2'", lambda n: n % 5 == 2),
+        ("try_variant_get(v, '$.d', 'int') = 2", lambda n: n % 3 == 2),
+        ("try_variant_get(v, '$.a', 'int') = 2 OR get_json_object(s, '$.c') = '4'", lambda n: n == 2 or n % 5 == 4),
+    ):
+        assert outcome(table, text) == [{"id": n} for n in range(60) if kept(n)], text
+
+
 def test_scalars_stand_alone() -> None:
     texts = [json.dumps({"a": value, "noise": "n" * 50}) for value in KINDS]
     column = table_of([*texts, None, "{}"])["v"].combine_chunks()

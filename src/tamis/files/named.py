@@ -39,10 +39,6 @@ class NamedColumns:
         tops = {self._schema.paths[i][0] for i in ids if i in self._schema.paths}
         return [f for f in self.fields if f.id in tops]
 
-    def place(self, field: Field) -> int:
-        """The column's ordinal in the file."""
-        return self.fields.index(field)
-
     def share(self, fields: Sequence[Field]) -> float:
         """What part of the file's bytes these columns are, as far as it can be guessed."""
         return sum(self.seal.weights.get(f.id, 0) for f in fields) / self._total

@@ -35,6 +35,8 @@ class OrcPart(SealedPart):
             self._file = orc.ORCFile(pa.PythonFile(self._stream, mode="r"))
         if self._file.nrows != source.ref.rows or self._file.nstripes != len(source.seal.blocks):
             raise corrupt(source.ref, f"has {self._file.nrows} rows in {self._file.nstripes} stripes, other than its seal says")
+        self._places = {name: at for at, name in enumerate(self._file.schema.names)}
+        """Of the columns in the file, among them leaves that it does not vouch for and nobody knows."""
 
     def read(self, columns: Sequence[int], blocks: Sequence[int], rows: Ordinals | None = None) -> Iterator[Piece]:
         fields, starts = self._columns.wanted(columns), self._columns.starts
@@ -54,7 +56,9 @@ class OrcPart(SealedPart):
         counts = [int(self._columns.rows[b]) if t is None else len(t) for b, t in zip(blocks, taken, strict=True)]
         if not fields:
             return self._columns.batch([], [], sum(counts))
-        places = [self._columns.place(f) for f in fields]
+        if any(f.name not in self._places for f in fields):
+            raise corrupt(self._source.ref, "lacks a column that was written")
+        places = [self._places[f.name] for f in fields]
         if self._columns.share(fields) >= (_WHOLE_REMOTE if self._source.remote else _WHOLE):
             self._source.hold([self._span(b) for b in blocks])
         try:
