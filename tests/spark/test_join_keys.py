@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from typing import Any
@@ -293,6 +294,14 @@ def test_keys_that_leave_nothing_out_are_not_asked_for(keyed: Any, ids: str, ask
     assert ("dynamicpruning" in keyed.sql(query)._jdf.queryExecution().optimizedPlan().toString().lower()) == asked
     off = query.replace("keyed.db.t t", "keyed.db.t WITH ('tamis.scan.join_keys' = 'off') t")
     assert _big(keyed, query) == _big(keyed, off) != []
+
+
+def test_a_side_that_is_asked_for_our_keys_is_whole(keyed: Any) -> None:
+    """Spark asks the side without a filter for the keys of the one that has one: what is left of it holds no fewer keys that match, and is not asked back."""
+    query = "SELECT t.big FROM keyed.db.t t JOIN keyed.db.whole d ON t.big = d.big WHERE t.word >= '00003'"
+    plan = keyed.sql(query)._jdf.queryExecution().optimizedPlan().toString().lower()
+    assert len(set(re.findall(r"dynamicpruning#\d+", plan))) == 1, plan
+    assert _big(keyed, query) == [i for i in range(3, PARTS * ROWS) if i not in (6, 100)]
 
 
 def test_keys_are_the_columns_type(keyed: Any) -> None:

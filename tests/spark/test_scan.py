@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import pytest
 from tests.spark.frames import rows_of
 
 import tamis
+from tamis.exec import write
 
 pytestmark = pytest.mark.spark
 
@@ -150,6 +154,26 @@ def test_rows_come_in_the_order_of_parts(spark: Any, events: str) -> None:
     with conf(spark, tamis__read__lazy="off"):
         ids = [r.id for r in spark.sql(f"SELECT id FROM {events} WHERE week < 6").collect()]
     assert ids == list(range(6 * 504))
+
+
+def test_sparks_reader_reads_a_part_in_several_tasks(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By ranges of bytes: each row once, in order, and what the report says is of the whole."""
+    monkeypatch.setattr(write, "block_rows_for", lambda _: 1_024)
+    spark.sql("CREATE TABLE scans.db.pieces (id BIGINT, x DOUBLE) USING tamis")
+    table = tamis.open(Path(_warehouse(spark)) / "db" / "pieces")
+    for first, rows in ((0, 30_000), (30_000, 100), (30_100, 9_900)):
+        ids = np.arange(first, first + rows)
+        table.append(pa.table({"id": ids, "x": np.random.default_rng(first).random(rows)}))
+    sizes = {"spark__sql__files__maxPartitionBytes": "65536", "spark__sql__files__openCostInBytes": "1024"}
+    for query, kept in (
+        ("SELECT * FROM scans.db.pieces", range(40_000)),
+        ("SELECT * FROM scans.db.pieces WHERE id >= 7", range(7, 40_000)),
+    ):
+        with conf(spark, **sizes):
+            frame = spark.sql(query)
+            assert frame.rdd.getNumPartitions() > 3
+            assert [row.id for row in frame.collect()] == list(kept)
+        assert tamis.reports(1)[0].reader == "native"
 
 
 def test_an_error_of_the_filter_is_sparks_own(spark: Any, events: str) -> None:

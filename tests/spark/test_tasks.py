@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import io
+from pathlib import Path
+
 import numpy as np
+import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tamis.spark.tasks import Sizes, grouped, local_url
+import tamis
+from tamis.exec import write
+from tamis.spark.tasks import Cut, Sizes, even, grouped, local_url, pack_files, task_bytes
 
 MB = 2**20
 SIZES = Sizes(128 * MB, 4 * MB, 2)
@@ -43,3 +50,46 @@ def test_every_part_is_in_one_task_in_order(sizes: list[int], parallelism: int, 
 
 def test_urls_of_strange_folders_are_quoted() -> None:
     assert local_url("/a b/ü%/t")("data/1.parquet") == "file:///a%20b/%C3%BC%25/t/data/1.parquet"
+
+
+@given(st.lists(st.integers(0, 300 * MB), max_size=50), st.integers(1, 64), st.integers(1, 256 * MB))
+def test_the_line_of_files_is_cut_evenly(sizes: list[int], parallelism: int, largest: int) -> None:
+    wanted = Sizes(largest, 4 * MB, parallelism)
+    cuts = even(weights(*sizes), wanted)
+    assert cuts == sorted(cuts)
+    assert not cuts or 0 < cuts[0] <= cuts[-1] < len(sizes)
+    ends = np.cumsum([0, *(s + 4 * MB for s in sizes)])
+    held = np.diff(np.interp([0, *cuts, len(sizes)], range(len(ends)), ends))
+    assert held.max() - held.min() <= 1_000
+    assert len(held) == 1 or held.max() <= 2 * task_bytes(weights(*sizes), wanted)
+
+
+def ranges(packed: bytes) -> list[list[tuple[str, int, int, int]]]:
+    """What ``Partitions.files`` reads: of each task its files, their sizes, first bytes and numbers of bytes."""
+    source = io.BytesIO(packed)
+    integer = lambda width: int.from_bytes(source.read(width), "big")  # noqa: E731
+    return [[(source.read(integer(4)).decode(), integer(8), integer(8), integer(8)) for _ in range(integer(4))] for _ in range(integer(4))]
+
+
+@pytest.mark.parametrize("wanted", [Sizes(2**14, 1, 2), Sizes(2**16, 1, 2), Sizes(2**30, 1, 5), Sizes(2**30, 1, 3), SIZES])
+def test_each_byte_of_each_file_is_of_one_task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wanted: Sizes) -> None:
+    """Of parts of many row groups several tasks read; a part of one goes to one as a whole. Tasks and their files are in the order of the parts."""
+    noise = np.random.default_rng(3)
+    table = tamis.create(tmp_path / "t", pa.schema({"id": pa.int64(), "x": pa.float64()}))
+    monkeypatch.setattr(write, "block_rows_for", lambda _: 1_024)
+    for rows in (9_000, 700, 20_000, 500):
+        table.append(pa.table({"id": np.arange(rows), "x": noise.random(rows)}))
+    plan = table.scan().plan()
+    cut = Cut(plan, wanted, anywhere=True)
+    tasks = ranges(pack_files(cut.tasks(), lambda path: path))
+    assert len(tasks) == len(cut)
+    order = [ref.path for ref in plan.parts]
+    pieces = [piece for task in tasks for piece in task]
+    assert [path for at, (path, *_) in enumerate(pieces) if not at or pieces[at - 1][0] != path] == order
+    for ref in plan.parts:
+        mine = [(start, length) for path, size, start, length in pieces if path == ref.path and size == ref.bytes]
+        assert [start for start, _ in mine] == [0, *np.cumsum([length for _, length in mine])[:-1].tolist()]
+        assert sum(length for _, length in mine) == ref.bytes
+        assert len(ref.blocks) > 1 or len(mine) == 1
+    assert all(task for task in tasks)
+    assert (len(pieces) > len(order)) == (wanted is not SIZES)

@@ -164,7 +164,7 @@ class Scan:
     def _cut(self, plan: Plan) -> Cut:
         lazy = not self.native and self.options.read_lazy != "off"
         read = read_share(self.selected, plan.spec.conjuncts, self.source.schema, lazy=lazy)
-        return Cut(plan, self._sizes, share=read, divisible=not self.native)
+        return Cut(plan, self._sizes, share=read, divisible=not self.native, anywhere=self.native)
 
     @property
     def _every(self) -> bool:

@@ -5,6 +5,7 @@ Law: tasks in order, and parts within a task, keep the order (segment, part), so
 
 from __future__ import annotations
 
+import math
 import pickle
 import struct
 from collections.abc import Callable, Iterable, Mapping
@@ -51,13 +52,15 @@ def _bytes(text: str) -> int:
 class Cut:
     """A plan's parts, audited ones among them, cut into tasks. Parts become objects only when tasks are asked for."""
 
-    def __init__(self, plan: Plan, sizes: Sizes, *, share: float = 1.0, divisible: bool = False) -> None:
-        """``share``: how much of each part is going to be read, about. ``divisible``: a part larger than a task should be may go to several, by blocks."""
+    def __init__(self, plan: Plan, sizes: Sizes, *, share: float = 1.0, divisible: bool = False, anywhere: bool = False) -> None:
+        """``share``: how much of each part is going to be read, about. ``divisible``: a part larger than a task should be may go to several, by blocks. ``anywhere``: so may any
+        part, by bytes, for Spark's own reader: it reads the row groups whose middle lies in its range."""
         self.sizes = sizes
         self._parts = _ordered(plan)
         self._proofs, self._shared = plan.proofs, plan.shared
         weights = (self._parts.weights * share).astype(np.int64)
-        self._groups = grouped(weights, sizes)
+        self._ends = self._even(weights) if anywhere else []
+        self._groups = [] if anywhere else grouped(weights, sizes)
         self._pieces = [1] * len(self._groups)
         if divisible and not plan.shared and len(weights) and (plan.spec.schema.fields or plan.spec.conjuncts):
             target = task_bytes(weights, sizes)
@@ -74,18 +77,32 @@ class Cut:
             return 1
         return len(windows(self._parts[start], size // target))
 
+    def _even(self, weights: np.ndarray[Any, np.dtype[np.int64]]) -> list[float]:
+        """Where tasks end, each with as many bytes: 2.25 is a quarter of the third part. Not within a part of one row group, nor near the end of one."""
+        cuts = even(weights, self.sizes)
+        near = [NEAR if len(self._parts[int(at)].blocks) > 1 else 0.5 for at in cuts]
+        moved = [round(at) if abs(at - round(at)) <= distance else at for at, distance in zip(cuts, near, strict=True)]
+        inner = sorted({float(at) for at in moved} - {0.0, float(len(weights))})
+        return [*inner, float(len(weights))] if len(weights) else []
+
     def __len__(self) -> int:
         """The number of tasks, at most."""
-        return sum(self._pieces)
+        return sum(self._pieces) + len(self._ends)
 
     def tasks(self) -> list[Task]:
         refs = list(self._parts)
+        if self._ends:
+            return [self._range(i, refs, a, z) for i, (a, z) in enumerate(pairwise([0.0, *self._ends]))]
         runs = [
             [part] if pieces > 1 else refs[start:end]
             for (start, end), pieces in zip(self._groups, self._pieces, strict=True)
             for part in (windows(refs[start], pieces) if pieces > 1 else [None])
         ]
         return [self._task(i, [r for r in run if r is not None]) for i, run in enumerate(runs)]
+
+    def _range(self, index: int, refs: list[PartRef], start: float, end: float) -> Task:
+        first, last = int(start), math.ceil(end) - 1
+        return Task(index, tuple(refs[first : last + 1]), span=(start - first, end - last))
 
     def _task(self, index: int, refs: list[PartRef]) -> Task:
         proofs = {r.part_id: self._proofs[r.part_id] for r in refs if r.part_id in self._proofs}
@@ -116,6 +133,22 @@ def grouped(weights: np.ndarray[Any, np.dtype[np.int64]], sizes: Sizes) -> list[
     return list(pairwise(cuts))
 
 
+NEAR = 0.1
+"""Of a part: as little of it is no task of its own."""
+
+
+def even(weights: np.ndarray[Any, np.dtype[np.int64]], sizes: Sizes) -> list[float]:
+    """Where to cut the line of these files so that each task has as many bytes, in files from its beginning; as many tasks as there is work for."""
+    if not len(weights):
+        return []
+    ends = np.cumsum(weights + sizes.opening)
+    count = max(int(ends[-1]) // task_bytes(weights, sizes), 1)
+    cuts = np.arange(1, count) * (float(ends[-1]) / count)
+    at = np.searchsorted(ends, cuts, side="right")
+    places: list[float] = (at + 1 - (ends[at] - cuts) / (weights + sizes.opening)[at]).tolist()
+    return places
+
+
 def pack(tasks: list[Task]) -> bytes:
     """The tasks as ``Partitions.python`` reads them."""
     payloads = [pickle.dumps(task, pickle.HIGHEST_PROTOCOL) for task in tasks]
@@ -127,14 +160,18 @@ def pack_files(tasks: list[Task], url: Callable[[str], str]) -> bytes:
     out = [_INT.pack(len(tasks))]
     for task in tasks:
         out.append(_INT.pack(len(task.refs)))
-        out.extend(_files(task.refs, url))
+        out.extend(_files(task, url))
     return b"".join(out)
 
 
-def _files(refs: Iterable[PartRef], url: Callable[[str], str]) -> Iterable[bytes]:
-    for ref in refs:
+def _files(task: Task, url: Callable[[str], str]) -> Iterable[bytes]:
+    """Of each file its URL, its size, and the bytes of it that the task has: from where one task ends the next begins, by the same rounding."""
+    last = len(task.refs) - 1
+    for at, ref in enumerate(task.refs):
         name = url(ref.path).encode()
-        yield _INT.pack(len(name)) + name + _LONG.pack(ref.bytes)
+        start = 0 if at else int(ref.bytes * task.span[0])
+        end = int(ref.bytes * task.span[1]) if at == last else ref.bytes
+        yield _INT.pack(len(name)) + name + _LONG.pack(ref.bytes) + _LONG.pack(start) + _LONG.pack(end - start)
 
 
 def local_url(root: str) -> Callable[[str], str]:

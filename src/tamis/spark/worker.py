@@ -33,7 +33,8 @@ LARGEST_BATCH = 65_536
 class Task:
     """One partition's work. ``proofs``: by id of an audited part, what planning proved about it and reading checks. ``shared``: what it asks an index itself.
 
-    ``keys``: more conjuncts, of one execution's join keys; ``scan``: what it is counted under, if not under the scan's own name.
+    ``keys``: more conjuncts, of one execution's join keys; ``scan``: what it is counted under, if not under the scan's own name. ``span``, for Spark's reader: where in its first part
+    it begins, and in its last one ends, as shares of their bytes.
     """
 
     index: int
@@ -42,6 +43,7 @@ class Task:
     shared: tuple[SharedLookup, ...] = ()
     keys: tuple[Expr, ...] = ()
     scan: str | None = None
+    span: tuple[float, float] = (0.0, 1.0)
 
 
 @dataclass(slots=True)

@@ -112,7 +112,7 @@ public final class JoinPlanning {
             if (plan instanceof DataSourceV2ScanRelation) {
                 String ours = Handler.keyOf(((DataSourceV2ScanRelation) plan).scan());
                 if (ours == null || !SPARK.getFilterableTableScan(key, plan).isDefined()) return null;
-                String whole = keys.apply(at) instanceof Attribute ? whole(other, (Attribute) keys.apply(at)) : null;
+                String whole = keys.apply(at) instanceof Attribute ? whole(other, (Attribute) keys.apply(at), key) : null;
                 if (whole != null && !"true".equals(worth.apply(ours, key.name() + '\u0000' + whole))) return null;
                 return new Filter(asking(key, other, keys, at), plan);
             }
@@ -140,21 +140,21 @@ public final class JoinPlanning {
             return null;
         }
 
-        /** Where a side gives all that one of our scans has in a column: the scan's key, a NUL, the column's name. Null for any other side. */
-        private static String whole(LogicalPlan side, Attribute key) {
+        /** Where a side gives all that one of our scans has in a column: the scan's key, a NUL, the column's name. Null for any other side. That it is asked for the keys of ours leaves out none that matches. */
+        private static String whole(LogicalPlan side, Attribute key, Attribute ours) {
             if (side instanceof DataSourceV2ScanRelation) {
-                String ours = Handler.keyOf(((DataSourceV2ScanRelation) side).scan());
-                return ours == null ? null : ours + '\u0000' + key.name();
+                String scan = Handler.keyOf(((DataSourceV2ScanRelation) side).scan());
+                return scan == null ? null : scan + '\u0000' + key.name();
             }
-            if (side instanceof Filter && present(((Filter) side).condition())) return whole((LogicalPlan) side.children().apply(0), key);
+            if (side instanceof Filter && present(((Filter) side).condition(), key, ours)) return whole((LogicalPlan) side.children().apply(0), key, ours);
             Attribute inside = side instanceof Project ? inside((Project) side, key) : null;
-            return inside == null ? null : whole((LogicalPlan) side.children().apply(0), inside);
+            return inside == null ? null : whole((LogicalPlan) side.children().apply(0), inside, ours);
         }
 
-        /** Whether a condition only asks that columns be there. */
-        private static boolean present(Expression condition) {
-            if (condition instanceof IsNotNull) return true;
-            return condition instanceof And && present(((And) condition).left()) && present(((And) condition).right());
+        /** Whether a condition only asks that columns be there, and for the keys of ours. */
+        private static boolean present(Expression condition, Attribute key, Attribute ours) {
+            if (condition instanceof And) return present(((And) condition).left(), key, ours) && present(((And) condition).right(), key, ours);
+            return condition instanceof IsNotNull || (condition instanceof DynamicPruningSubquery && asks(condition, key, ours));
         }
 
         private static LogicalPlan above(LogicalPlan plan, LogicalPlan child) {

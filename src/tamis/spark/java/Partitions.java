@@ -132,7 +132,7 @@ public final class Partitions {
         return out;
     }
 
-    /** Partitions of whole files. Big-endian: their number; for each the number of files; for each file its URL (length and UTF-8) and size. */
+    /** Partitions of files. Big-endian: their number; for each the number of files; for each file its URL (length and UTF-8), its size, and the first byte and the number of those to read. */
     public InputPartition[] files(byte[] packed) throws Exception {
         DataInputStream in = new DataInputStream(new ByteArrayInputStream(packed));
         InputPartition[] out = new InputPartition[in.readInt()];
@@ -142,8 +142,10 @@ public final class Partitions {
                 byte[] url = new byte[in.readInt()];
                 in.readFully(url);
                 long size = in.readLong();
+                long start = in.readLong();
+                long length = in.readLong();
                 SparkPath path = SparkPath.fromUrlString(new String(url, "UTF-8"));
-                files[f] = new PartitionedFile(InternalRow.empty(), path, 0L, size, new String[0], 0L, size, noMap());
+                files[f] = new PartitionedFile(InternalRow.empty(), path, start, length, new String[0], 0L, size, noMap());
             }
             out[i] = new FilePartition(i, files);
         }
