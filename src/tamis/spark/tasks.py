@@ -79,10 +79,12 @@ class Cut:
 
     def _even(self, weights: np.ndarray[Any, np.dtype[np.int64]]) -> list[float]:
         """Where tasks end, each with as many bytes: 2.25 is a quarter of the third part. Not within a part of one row group, nor near the end of one."""
-        cuts = even(weights, self.sizes)
-        near = [NEAR if len(self._parts[int(at)].blocks) > 1 else 0.5 for at in cuts]
-        moved = [round(at) if abs(at - round(at)) <= distance else at for at, distance in zip(cuts, near, strict=True)]
-        inner = sorted({float(at) for at in moved} - {0.0, float(len(weights))})
+        blocks = pc.fill_null(pc.list_value_length(self._parts.table["blocks"]), 0).to_numpy()
+        cuts = even(weights, self.sizes, max(int(blocks.sum()), 1))
+        whole = np.round(cuts)
+        near = np.where(blocks[cuts.astype(np.int64)] > 1, NEAR, 0.5)
+        moved = np.where(np.abs(cuts - whole) <= near, whole, cuts)
+        inner = sorted(set(moved.tolist()) - {0.0, float(len(weights))})
         return [*inner, float(len(weights))] if len(weights) else []
 
     def __len__(self) -> int:
@@ -137,15 +139,15 @@ NEAR = 0.1
 """Of a part: as little of it is no task of its own."""
 
 
-def even(weights: np.ndarray[Any, np.dtype[np.int64]], sizes: Sizes) -> list[float]:
-    """Where to cut the line of these files so that each task has as many bytes, in files from its beginning; as many tasks as there is work for."""
+def even(weights: np.ndarray[Any, np.dtype[np.int64]], sizes: Sizes, most: int) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Where to cut the line of these files so that each task has as many bytes, in files from its beginning; as many tasks as there is work for, and ``most``."""
     if not len(weights):
-        return []
+        return np.zeros(0)
     ends = np.cumsum(weights + sizes.opening)
-    count = max(int(ends[-1]) // task_bytes(weights, sizes), 1)
+    count = max(min(int(ends[-1]) // task_bytes(weights, sizes), most), 1)
     cuts = np.arange(1, count) * (float(ends[-1]) / count)
     at = np.searchsorted(ends, cuts, side="right")
-    places: list[float] = (at + 1 - (ends[at] - cuts) / (weights + sizes.opening)[at]).tolist()
+    places: np.ndarray[Any, np.dtype[np.float64]] = at + 1 - (ends[at] - cuts) / (weights + sizes.opening)[at]
     return places
 
 
