@@ -55,6 +55,7 @@ class _Column:
     """Which of the fetched ranges are a column's, for each group of rows in turn: the dictionary (-1: none), the first run of pages and one behind the last."""
 
     field: pa.Field
+    codec: str
     groups: list[tuple[int, int, int]]
 
 
@@ -82,9 +83,9 @@ class Excerpt:
         columns = []
         for leaf in leaves:
             chunks = [pages.chunk(blocks[b], leaf) for b in used.tolist()]
-            if any(chunk.first < 0 for chunk in chunks):
+            if any(chunk.first < 0 or chunk.codec != chunks[0].codec for chunk in chunks):
                 return None
-            columns.append(_Column(pages.field(leaf), _placed(ranges, pages, chunks, chosen.page, place, runs, of_block)))
+            columns.append(_Column(pages.field(leaf), chunks[0].codec, _placed(ranges, pages, chunks, chosen.page, place, runs, of_block)))
         return Excerpt(leaves, ranges, columns, chosen)
 
     def decode(self, fetched: Sequence[Octets]) -> list[pa.Array]:
@@ -138,7 +139,7 @@ def _decoded(columns: Sequence[_Column], sizes: Sequence[int], fetched: Sequence
         places = [column.groups[number] for column in columns]
         groups.append((rows, [(fetched[d] if d >= 0 else b"", fetched[a:z]) for d, a, z in places]))
     file = pq.ParquetFile(
-        pa.BufferReader(excerpt([column.field for column in columns], groups, "ZSTD")),
+        pa.BufferReader(excerpt([column.field for column in columns], [column.codec for column in columns], groups)),
         pre_buffer=False,
         page_checksum_verification=True,
         arrow_extensions_enabled=False,

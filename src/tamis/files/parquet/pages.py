@@ -62,6 +62,7 @@ class Chunk(NamedTuple):
     dictionary: int
     """-1: it has none."""
     first: int
+    codec: str
 
 
 class Pages:
@@ -94,7 +95,7 @@ class Pages:
         end = (at if at >= 0 else begin) + size
         a, z = np.searchsorted(self.starts, (begin, end)).tolist()
         fits = leaf in self._flat and z - a == -(-rows // self.rows) and z > a and int(self.starts[a]) == begin
-        return Chunk(rows, size, said.total_uncompressed_size, begin, end, at, a if fits else -1)
+        return Chunk(rows, size, said.total_uncompressed_size, begin, end, at, a if fits else -1, said.compression)
 
     def is_flat(self, leaf: int) -> bool:
         return leaf in self._flat
@@ -116,7 +117,9 @@ def runs_in(rows: Ordinals, starts: Ordinals, page_rows: int = PAGE_ROWS) -> Ord
     return counts
 
 
-def excerpt(fields: Sequence[pa.Field], groups: Iterable[tuple[int, Sequence[tuple[Octets, Sequence[Octets]]]]], codec: str) -> pa.Buffer:
+def excerpt(
+    fields: Sequence[pa.Field], codecs: Sequence[str], groups: Iterable[tuple[int, Sequence[tuple[Octets, Sequence[Octets]]]]]
+) -> pa.Buffer:
     """A Parquet file of these columns. ``groups``: rows, and for each column its dictionary (or nothing) and its pages, as bytes."""
     pieces: list[Octets] = [b"PAR1"]
     at = 4
@@ -124,9 +127,9 @@ def excerpt(fields: Sequence[pa.Field], groups: Iterable[tuple[int, Sequence[tup
     head, kinds = _head(tuple(fields))
     for rows, columns in groups:
         chunks = []
-        for kind, name, (dictionary, pages) in zip(kinds, (f.name for f in fields), columns, strict=True):
+        for kind, f, codec, (dictionary, pages) in zip(kinds, fields, codecs, columns, strict=True):
             size = len(dictionary) + sum(len(p) for p in pages)
-            chunks.append(column_chunk(kind, name, codec, rows, size, at + len(dictionary), at if dictionary else None))
+            chunks.append(column_chunk(kind, f.name, codec, rows, size, at + len(dictionary), at if dictionary else None))
             if dictionary:
                 pieces.append(dictionary)
             pieces += pages

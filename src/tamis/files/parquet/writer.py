@@ -1,21 +1,20 @@
-"""Writing: one row group per block, zstd, page indexes and page checksums, column ids, and what Spark's own reader looks for.
+"""Writing: one row group per block, page indexes and page checksums, column ids, and what Spark's own reader looks for.
 
-Which columns get a dictionary is decided from the first block: with row groups this small, a dictionary of mostly distinct values
-costs a third of the time and a fifth of the size (docs/design/0004). Dates and times need no rebasing, which Spark concludes from
-``org.apache.spark.version``.
+How columns are encoded and compressed is decided from the first block (``encoding``). Dates and times need no rebasing, which Spark concludes
+from ``org.apache.spark.version``.
 """
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from tamis.files.checksum import ChecksumSink
+from tamis.files.parquet.encoding import Encodings
 from tamis.files.parquet.pages import PAGES, note_of
 from tamis.files.protocol import WriteOptions, WrittenFile
 
@@ -24,8 +23,6 @@ _NEVER = 2**30
 SPARK_VERSION = "4.3.0"
 """What files say wrote them: Spark before 3.0 had another calendar, and readers rebase its dates."""
 PART_ID = "tamis.part"
-_MANY = 0.5
-"""Share of distinct values in the first block above which a column gets no dictionary."""
 
 
 class ParquetPartWriter:
@@ -71,9 +68,7 @@ class ParquetPartWriter:
         return pq.ParquetWriter(
             pa.PythonFile(self._sink, mode="w"),
             self._schema,
-            compression="zstd",
-            compression_level=1,
-            use_dictionary=[path for path in _leaf_paths(self._schema) if not _mostly_distinct(first, path)],
+            **Encodings.of(first, self._options.page_rows).options(),
             store_schema=False,  # types are the table's business; the file says ids
             store_decimal_as_integer=True,
             write_page_index=True,
@@ -81,37 +76,6 @@ class ParquetPartWriter:
             max_rows_per_page=self._options.page_rows,
             data_page_size=_NEVER,
         )
-
-
-def _mostly_distinct(table: pa.Table, path: str) -> bool:
-    """Whether the top-level column ``path`` has few values twice; nested ones are not looked at."""
-    at = table.schema.get_field_index(path)
-    if at < 0 or not len(table) or pa.types.is_nested(table.schema.field(at).type):
-        return False
-    column = table.column(at)
-    if pa.types.is_duration(column.type):
-        column = column.cast(pa.int64())
-    return bool(pc.count_distinct(column).as_py() > _MANY * len(table))
-
-
-def _leaf_paths(schema: pa.Schema) -> Iterator[str]:
-    """The leaves as Parquet names them."""
-    for f in schema:
-        yield from _paths(f, f.name)
-
-
-def _paths(f: pa.Field, path: str) -> Iterator[str]:
-    kind = f.type
-    if pa.types.is_struct(kind):
-        for child in kind:
-            yield from _paths(child, f"{path}.{child.name}")
-    elif pa.types.is_map(kind):
-        yield from _paths(kind.key_field, f"{path}.key_value.key")
-        yield from _paths(kind.item_field, f"{path}.key_value.value")
-    elif pa.types.is_list(kind):
-        yield from _paths(kind.value_field, f"{path}.list.element")
-    else:
-        yield path
 
 
 __all__ = ["PART_ID", "SPARK_VERSION", "ParquetPartWriter"]
