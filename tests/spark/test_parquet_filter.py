@@ -196,6 +196,18 @@ def _found(spark: Any, table: str, filter_: str, name: str) -> int:
 
 
 @pages
+def test_a_session_that_reads_parquet_by_rows_finds_columns_by_their_ids_too(two: Any) -> None:
+    asked = "SELECT m, i FROM told.db.t WITH ('tamis.read.lazy' = 'native') WHERE m IN (1, 20001)"
+    for name in ("spark.sql.parquet.enableVectorizedReader", "spark.sql.parquet.enableNestedColumnVectorizedReader"):
+        two.conf.set(name, "false")
+        try:
+            assert sorted(tuple(row) for row in two.sql(asked).collect()) == [(1, None), (20_001, 20_001)]
+            assert tamis.reports(1)[0].reader == "native"
+        finally:
+            two.conf.unset(name)
+
+
+@pages
 def test_spark_skips_row_groups_and_pages(two: Any) -> None:
     for filter_, most in (
         ("d >= DATE '1582-10-04' AND d < DATE '1582-10-16'", 2_048 * 2),

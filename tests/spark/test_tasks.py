@@ -31,6 +31,14 @@ def test_a_few_small_parts_are_spread_over_all_cores() -> None:
     assert len(grouped(weights(*[1_000] * 20), SIZES)) == 2
 
 
+@pytest.mark.parametrize(
+    ("text", "size"), [("134217728b", 128 * MB), ("128MB", 128 * MB), ("128m", 128 * MB), ("1g", 1024 * MB), (" 7k", 7_168), ("0", 1)]
+)
+def test_sizes_are_read_as_spark_reads_them(text: str, size: int) -> None:
+    settings = {"spark.sql.files.maxPartitionBytes": text, "spark.sql.files.openCostInBytes": text.upper(), "parallelism": "2"}
+    assert Sizes.of(settings) == Sizes(size, size, 2)
+
+
 def test_many_small_parts_share_tasks() -> None:
     groups = grouped(weights(*[10_000] * 1_000), SIZES)
     assert 30 <= len(groups) <= 40  # 1,000 × 4 MB of opening over 128 MB

@@ -45,8 +45,14 @@ class Sizes:
         )
 
 
+_UNITS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
+
+
 def _bytes(text: str) -> int:
-    return max(int(text.lower().rstrip("b")), 1)
+    """As Spark reads ``134217728b``, ``64MB``, ``1g``."""
+    number = text.strip().rstrip("bBkKmMgGtTpP")
+    unit = text.strip()[len(number) :].lower().removesuffix("b")
+    return max(int(number) * 1024 ** _UNITS[unit], 1)
 
 
 class Cut:

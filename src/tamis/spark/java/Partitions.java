@@ -50,6 +50,8 @@ import org.apache.spark.util.SerializableConfiguration;
 /** The objects that a scan hands to Spark, each made in one call from one byte array or one text: Py4J calls are too dear to make them piecemeal. */
 public final class Partitions {
     private static final int MOST = 32;
+    /** What Spark's reader is made with whatever the session says: by rows it looks in the session, not in its settings, whether columns have ids. */
+    private static final String[] OWN = {"spark.sql.parquet.enableVectorizedReader", "true", "spark.sql.parquet.enableNestedColumnVectorizedReader", "true"};
     /** All of a scan's Hadoop settings, and the application, to their broadcast. */
     private final Map broadcasts = new Latest();
 
@@ -155,7 +157,8 @@ public final class Partitions {
     /** Spark's own Parquet reader for the columns of a schema (Spark's JSON, column ids in the metadata of its fields), told of a filter (see filters). */
     public PartitionReaderFactory parquet(String schemaJson, String filter) {
         SparkSession session = (SparkSession) SparkSession.active();
-        SQLConf conf = session.sessionState().conf();
+        SQLConf conf = session.sessionState().conf().clone();
+        for (int i = 0; i < OWN.length; i += 2) conf.setConfString(OWN[i], OWN[i + 1]);
         StructType schema = (StructType) DataType.fromJson(schemaJson);
         Configuration hadoop = session.sessionState().newHadoopConf();
         hadoop.set("parquet.read.support.class", "org.apache.spark.sql.execution.datasources.parquet.ParquetReadSupport");
