@@ -52,7 +52,7 @@ def _bytes(text: str) -> int:
     """As Spark reads ``134217728b``, ``64MB``, ``1g``."""
     number = text.strip().rstrip("bBkKmMgGtTpP")
     unit = text.strip()[len(number) :].lower().removesuffix("b")
-    return max(int(number) * 1024 ** _UNITS[unit], 1)
+    return max(int(number) << 10 * _UNITS[unit], 1)
 
 
 class Cut:
