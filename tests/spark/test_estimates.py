@@ -114,6 +114,28 @@ def test_plans_expect_what_is_there(spark: Any, costed: str) -> None:
     )
 
 
+def test_of_types_over_which_spark_fails_nothing_is_told(spark: Any, costed: str) -> None:
+    spark.sql(
+        "CREATE TABLE costed.db.others (n INT, local TIMESTAMP_NTZ, word STRING COLLATE UTF8_LCASE, v VARCHAR(3), c CHAR(3)) USING tamis"
+    )
+    spark.sql(
+        "INSERT INTO costed.db.others SELECT id, TIMESTAMP_NTZ'2024-01-01 00:00:00' + id * INTERVAL 1 DAY, concat('K', id), 'v', 'c' FROM range(10)"
+    )
+    assert set(estimated(spark, "SELECT * FROM costed.db.others")) == {"n", "v", "c"}
+    for condition, expected in (
+        ("local > TIMESTAMP_NTZ'2024-01-08 00:00:00'", 2),
+        ("local IN (TIMESTAMP_NTZ'2024-01-08 00:00:00') OR local <=> NULL", 1),
+        ("word > 'k5'", 4),
+        ("word IN ('k5', 'k6')", 2),
+        ("v >= 'v' AND c < 'd'", 10),
+    ):
+        found = spark.sql(
+            f"SELECT n FROM (SELECT * FROM costed.db.others WHERE {condition}) JOIN (SELECT n FROM costed.db.others) USING (n)"
+        )
+        assert len(found.collect()) == expected
+        assert int(str(found._jdf.queryExecution().optimizedPlan().stats().sizeInBytes())) > 0, condition
+
+
 def test_deleted_rows_and_what_is_not_known(spark: Any, costed: str, tmp_path_factory: pytest.TempPathFactory) -> None:
     root = tmp_path_factory.mktemp("costs")
     tamis.attach(spark, "costs", str(root))

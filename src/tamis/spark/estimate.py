@@ -15,6 +15,7 @@ from tamis.read import MOST_ROWS, evidence_of
 from tamis.scan import Plan
 from tamis.types import (
     BINARY,
+    BINARY_COLLATION,
     BOOLEAN,
     BYTE,
     DATE,
@@ -25,7 +26,6 @@ from tamis.types import (
     LONG,
     SHORT,
     TIMESTAMP,
-    TIMESTAMP_NTZ,
     VARIANT,
     Array,
     DataType,
@@ -78,11 +78,10 @@ _CODES: dict[DataType, str] = {
     DATE: "i",
     LONG: "l",
     TIMESTAMP: "l",
-    TIMESTAMP_NTZ: "l",
     FLOAT: "f",
     DOUBLE: "d",
 }
-"""As what Java type Spark holds a value. Of others it compares no bounds."""
+"""As what Java type Spark holds a value. Of others it compares no bounds, and fails over TIMESTAMP_NTZ and collations of which anything is told."""
 _NULLS_ONLY = ""
 
 
@@ -109,8 +108,10 @@ def column_statistics(plan: Plan, selected: Schema) -> str:
 
 
 def _code(kind: DataType) -> str | None:
-    if isinstance(kind, String | Decimal):
-        return "n" if isinstance(kind, Decimal) else _NULLS_ONLY
+    if isinstance(kind, String):
+        return _NULLS_ONLY if kind.collation == BINARY_COLLATION else None
+    if isinstance(kind, Decimal):
+        return "n"
     return _CODES.get(kind)
 
 
