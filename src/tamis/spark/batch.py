@@ -80,6 +80,7 @@ class Scan:
         changes_rows: bool = False,
         keyed: bool = False,
         cost_based: bool = False,
+        plan: Plan | None = None,
     ) -> None:
         self._owner = owner
         self._required = required
@@ -100,7 +101,7 @@ class Scan:
         """The options of the query as they were given; a stream finds its own among them."""
         self._handover = Handover()
         self._twins: dict[tuple[str, int], Any] = {}
-        self._prepare(filters)
+        self._prepare(filters, plan)
 
     def java(self) -> Any:
         """Its Java object, a new one; executions are known by it."""
@@ -119,11 +120,12 @@ class Scan:
             self._prepare(replace(self.filters, conjuncts=(*self.filters.conjuncts, *conjuncts)))
             self.register(self.java_key)
 
-    def _prepare(self, filters: Translation) -> None:
+    def _prepare(self, filters: Translation, plan: Plan | None = None) -> None:
+        """``plan``: what is left under these filters, where that is known already."""
         source, options, selected = self.source, self.options, self.selected
         self.filters = filters
         self.filter_text = " AND ".join(short_sql(c) for c in filters.conjuncts) or None
-        self.plan = self._planned(filters.conjuncts, options)
+        self.plan = plan or self._planned(filters.conjuncts, options)
         if self.placed:
             self.plan = replace(self.plan, spec=replace(self.plan.spec, positions=True))
         self.answer, self.pays = b"", True
@@ -322,7 +324,12 @@ class Scan:
         f = self.source.schema.find(column)[0]
         if not self.native or self.options.read_lazy == "native" or not few(self.plan, self.source.snapshot, f, keys):
             return None
-        made = Scan(self._owner, self.source, self.options, self.filters, self.selected, self._required, self._sizes, keyed=True)
+        report = self.plan.report.fresh()
+        report.reader, report.reader_reason = "eager", "nothing was read"
+        known = replace(self.plan, report=report)
+        made = Scan(
+            self._owner, self.source, self.options, self.filters, self.selected, self._required, self._sizes, keyed=True, plan=known
+        )
         made.told = self.told
         return made.java()
 
