@@ -41,12 +41,16 @@ class Production(World):
 @pytest.fixture(scope="module")
 def table(tmp_path_factory: pytest.TempPathFactory) -> tamis.Table:
     """Parts of one or two blocks, n rising through all; two parts in the first load."""
-    made = tamis.create(tmp_path_factory.mktemp("audit") / "t", cluster_by=["n"], properties={"tamis.write.part_bytes": "60k"})
+    made = tamis.create(tmp_path_factory.mktemp("audit") / "t", cluster_by=["n"], properties={"tamis.write.part_bytes": "40k"})
     for first in (0, 2 * ROWS, 3 * ROWS):
         rows = 2 * ROWS if first == 0 else ROWS
         n = np.arange(first, first + rows)
+        noise = np.random.default_rng(first).integers(0, 2**14, ROWS)
         made.append(
-            pa.concat_tables(pa.table({"n": half, "even": half // 2 * 2, "pad": ["x" * 200] * ROWS}) for half in np.split(n, rows // ROWS))
+            pa.concat_tables(
+                pa.table({"n": half, "even": half // 2 * 2, "pad": ["x" * 200] * ROWS, "noise": noise})
+                for half in np.split(n, rows // ROWS)
+            )
         )
     return made
 

@@ -296,7 +296,7 @@ def test_75_an_index_and_laziness_together(tmp_path: Path, form: str) -> None:
     assert len(found) == 1
     assert [i["name"] for i in both.indexes] == ["ik"]
     assert (both.blocks["skipped_index"], both.blocks["read"]) == (BLOCKS - 1, 1)
-    assert both.bytes["follower"] <= lazily.bytes["follower"]
+    assert both.bytes["follower"] <= 1.1 * lazily.bytes["follower"]  # a page between two others comes along with them
     assert form == "vortex" or both.bytes["leader"] < lazily.bytes["leader"]  # its segments are larger than these blocks
 
 
