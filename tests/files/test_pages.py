@@ -160,3 +160,15 @@ def test_a_flipped_bit_in_a_page_is_found(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(Excerpt, "decode", lambda self, fetched: original(self, [f[:-3] + bytes([f[-3] ^ 1]) + f[-2:] for f in fetched]))
     with pytest.raises(CorruptData, match=REF.part_id):
         read([1, 2, 3], [4200])
+
+
+def test_chunks_of_different_codecs_are_read_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Our writer chooses once for a file; pages of two codecs would not go into one chunk."""
+    real = pages.Pages._chunk
+    monkeypatch.setattr(
+        pages.Pages, "_chunk", lambda self, block, leaf: real(self, block, leaf)._replace(codec=("ZSTD", "GZIP", "SNAPPY")[block])
+    )
+    monkeypatch.setattr("tamis.files.parquet.part._shapes", Recent(2**20))  # what the true footer said is remembered
+    found, size = read([1], [7, 4200])
+    assert found["1"].to_pylist() == [7, 4200]
+    assert size == open_part(STORE, REF, SCHEMA).cost([1], [0, 1])

@@ -285,8 +285,9 @@ def test_89_90_columns_that_came_and_went(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("form", ["parquet", "vortex", "orc"])
-def test_75_an_index_and_laziness_together(tmp_path: Path, form: str) -> None:
+def test_75_an_index_and_laziness_together(tmp_path: Path, form: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The index leaves one block of which even the leaders are read."""
+    monkeypatch.setattr("tamis.state.store.GAP_LOCAL", 0)  # what lies between two pages would come along
     table = wide(tmp_path, form=form)
     text = f"k = {table.scan('n = 20000').to_arrow()['k'][0]}"
     without, lazily = run(table, text)
@@ -296,7 +297,7 @@ def test_75_an_index_and_laziness_together(tmp_path: Path, form: str) -> None:
     assert len(found) == 1
     assert [i["name"] for i in both.indexes] == ["ik"]
     assert (both.blocks["skipped_index"], both.blocks["read"]) == (BLOCKS - 1, 1)
-    assert both.bytes["follower"] <= 1.1 * lazily.bytes["follower"]  # a page between two others comes along with them
+    assert both.bytes["follower"] <= lazily.bytes["follower"]
     assert form == "vortex" or both.bytes["leader"] < lazily.bytes["leader"]  # its segments are larger than these blocks
 
 

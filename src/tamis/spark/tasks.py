@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 from tamis.files import PartRef
 from tamis.read import windows
 from tamis.scan import PartRefs, Plan
+from tamis.scan.options import size_of
 from tamis.spark.worker import Task
 
 _INT = struct.Struct(">i")
@@ -39,20 +40,10 @@ class Sizes:
     @staticmethod
     def of(settings: Mapping[str, str]) -> Sizes:
         return Sizes(
-            _bytes(settings["spark.sql.files.maxPartitionBytes"]),
-            _bytes(settings["spark.sql.files.openCostInBytes"]),
+            max(size_of(settings["spark.sql.files.maxPartitionBytes"]), 1),
+            max(size_of(settings["spark.sql.files.openCostInBytes"]), 1),
             max(int(settings["parallelism"]), 1),
         )
-
-
-_UNITS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
-
-
-def _bytes(text: str) -> int:
-    """As Spark reads ``134217728b``, ``64MB``, ``1g``."""
-    number = text.strip().rstrip("bBkKmMgGtTpP")
-    unit = text.strip()[len(number) :].lower().removesuffix("b")
-    return max(int(number) << 10 * _UNITS[unit], 1)
 
 
 class Cut:
