@@ -18,6 +18,7 @@ from tamis.scan import Options, Plan
 from tamis.scan.aggregate import answer
 from tamis.scan.audit import strict
 from tamis.scan.render import summary
+from tamis.sizes import SIZES
 from tamis.spark import native
 from tamis.spark.adapter import Bridge
 from tamis.spark.catalyst import Translation
@@ -36,7 +37,7 @@ _PYTHON = "org.apache.spark.sql.execution.datasources.v2.python."
 SCAN = (_READ + "SupportsReportStatistics",)
 KEYED = (*SCAN, INTERFACE)
 """A scan that a join's keys may narrow."""
-WORTH_KEYS = 2**22
+WORTH_KEYS = SIZES.join_part_bytes
 """Bytes of a single part from which on it is worth while to wait for keys, and to plan again with them."""
 
 

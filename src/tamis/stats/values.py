@@ -10,12 +10,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tamis.sizes import SIZES
 from tamis.stats.bounds import LIMIT
 from tamis.types import BINARY_COLLATION, DATE, INTEGRAL, TIMESTAMP, TIMESTAMP_NTZ, DataType, Decimal, String
 
-MOST = 32
+MOST = SIZES.set_values
 """Values of a set."""
-_SAMPLE = 256
+_SAMPLE = SIZES.set_sample_rows
 """Rows of a batch by which it is told that a column has too many."""
 
 
