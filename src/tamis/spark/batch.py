@@ -6,7 +6,6 @@ exchanges compare. Planning reads metadata only, and makes no report: executions
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -14,6 +13,7 @@ from typing import Any, ClassVar
 
 from tamis import scan as funnel
 from tamis.expr import Expr, short_sql
+from tamis.read import runnable
 from tamis.scan import Options, Plan
 from tamis.scan.aggregate import answer
 from tamis.scan.audit import strict
@@ -22,17 +22,18 @@ from tamis.spark import native
 from tamis.spark.adapter import Bridge
 from tamis.spark.catalyst import Translation
 from tamis.spark.estimate import column_statistics, read_share, share, told
+from tamis.spark.filter_contract import FilterContract, contract_of
 from tamis.spark.joins import INTERFACE, Handover, Narrowed, execution, few, key_columns, key_conjuncts, worth
 from tamis.spark.metrics import Ledger, Opening, Planned, ledger, scan_id
 from tamis.spark.parquet_filter import advice
 from tamis.spark.pushed import NOTHING, Pushed, foremost, pays
+from tamis.spark.python_source import PYTHON, python_source
 from tamis.spark.tasks import Cut, Sizes, local_url, pack, pack_files
 from tamis.spark.worker import Fold, Read, Task, packed_rows
 from tamis.state import Snapshot, Store
 from tamis.types import Schema
 
 _READ = "org.apache.spark.sql.connector.read."
-_PYTHON = "org.apache.spark.sql.execution.datasources.v2.python."
 SCAN = (_READ + "SupportsReportStatistics",)
 KEYED = (*SCAN, INTERFACE)
 """A scan that a join's keys may narrow."""
@@ -94,6 +95,7 @@ class Scan:
         self._sizes = sizes
         self._cost_based = cost_based and not (changes_rows or pushed.aggregation)
         """Whether Spark's optimiser, which is cost-based, is told what columns hold: their statistics are read for it."""
+        self._join_keys: tuple[Expr, ...] = ()
         self.java_key = ""
         self._looked = False
         self.id = scan_id()
@@ -115,8 +117,9 @@ class Scan:
         return SCAN if self.changes_rows or self.pushed != NOTHING else KEYED
 
     def narrow(self, conjuncts: tuple[Expr, ...]) -> None:
-        """Reads only what satisfies these too: the scan is planned again, and has not been read before."""
+        """Plans the scan again, for rows that also satisfy ``conjuncts``: keys of a join that drops all other rows. Call it before the scan is read."""
         if conjuncts:
+            self._join_keys = (*self._join_keys, *conjuncts)
             self._prepare(replace(self.filters, conjuncts=(*self.filters.conjuncts, *conjuncts)))
             self.register(self.java_key)
 
@@ -137,6 +140,7 @@ class Scan:
         self.obstacle = self.pushed.obstacle or native.obstacle(self.plan, selected, filtered=self._whole is None)
         if self.keyed and self.native:
             self.obstacle = "the keys of a join come"
+        self.contract = self._contract()
         self.cut = self._cut(self.plan)
         self.bytes, self.rows = self._sizes_of(self.plan)
         table = source.store.url, source.snapshot.head.table_id, source.snapshot.version
@@ -161,6 +165,17 @@ class Scan:
             order=self.pushed.order,
             measured=asked,
             errors="raise" if self.pushed.owned else "keep",
+        )
+
+    def _contract(self) -> FilterContract:
+        """Who tests the filter. Raises ``AssertionError`` where nobody would test one of its conjuncts."""
+        return contract_of(
+            self.filters.conjuncts,
+            owned=self.pushed.owned,
+            join_keys=self._join_keys,
+            evaluated=None if self.native else runnable(self.plan.spec),
+            every_row_matches=self._every or not len(self.plan.parts),
+            requested=frozenset(f.id for f in self.selected),
         )
 
     def _cut(self, plan: Plan) -> Cut:
@@ -264,7 +279,7 @@ class Scan:
         self._look()
         spec = self.plan.spec
         if self.native:
-            told = advice(self.filters.conjuncts, native.written(self.plan))
+            told = advice(self.contract.hints, native.written(self.plan))
             return self._owner.helper("Partitions").parquet(native.requested(spec.schema), told)
         if self.pushed.aggregation is not None:
             return self.python_reader(Fold(self.id, spec, self._ledger.accumulator, self.pushed.aggregation, self.answer, strict=strict()))
@@ -278,7 +293,7 @@ class Scan:
         owner = self._owner
         command = CloudPickleSerializer().dumps((read, StructType()))
         none = owner.scala_object("scala.None")
-        return owner.new(_PYTHON + "PythonPartitionReaderFactory", _python_source(owner), command, self._required, none, none)
+        return owner.new(PYTHON + "PythonPartitionReaderFactory", python_source(owner), command, self._required, none, none)
 
     # --- Scan, SupportsReportStatistics ---
 
@@ -374,26 +389,3 @@ class Batch:
 
     def createReaderFactory(self) -> Any:  # noqa: N802
         return self._scan.reader
-
-
-_sources: weakref.WeakKeyDictionary[Any, tuple[object, Any]] = weakref.WeakKeyDictionary()
-"""Of each Spark application: how its workers are started, and the Java object that says so."""
-
-
-def _python_source(owner: Bridge) -> Any:
-    """Spark's record of how Python workers are started (interpreter, environment, files, accumulators), made again where that has changed; the function in it is never called."""
-    from pyspark import SparkContext
-    from pyspark.sql.udf import _wrap_function
-
-    context = SparkContext._active_spark_context
-    assert context is not None
-    start = context.pythonExec, tuple(context.environment.items()), tuple(context._python_includes)
-    known = _sources.get(context)
-    if known is None or known[0] != start:
-        known = start, owner.new(_PYTHON + "UserDefinedPythonDataSource", _wrap_function(context, _no_function))
-        _sources[context] = known
-    return known[1]
-
-
-def _no_function() -> None:
-    """Stands where Spark keeps a Python data source's class."""
