@@ -22,7 +22,7 @@ from tamis.spark import native
 from tamis.spark.adapter import Bridge
 from tamis.spark.catalyst import Translation
 from tamis.spark.estimate import column_statistics, read_share, share, told
-from tamis.spark.file_checks import check_files
+from tamis.spark.file_checks import check_files, copy_obstacle
 from tamis.spark.joins import INTERFACE, Handover, Narrowed, execution, few, key_columns, key_conjuncts, worth
 from tamis.spark.metrics import Ledger, Opening, Planned, ledger, scan_id
 from tamis.spark.parquet_filter import advice
@@ -137,6 +137,7 @@ class Scan:
             self.answer, self.pays = packed_rows(known), pays(self.pushed.aggregation, whole, self.plan)
         self._whole = self._read_whole(bool(filters.conjuncts))
         self.obstacle = self.pushed.obstacle or native.obstacle(self.plan, selected, filtered=self._whole is None)
+        self.obstacle = self.obstacle or copy_obstacle(self.plan.parts, selected, source.store)
         if self.keyed and self.native:
             self.obstacle = "the keys of a join come"
         self.cut = self._cut(self.plan)

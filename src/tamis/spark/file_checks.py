@@ -14,14 +14,17 @@ from typing import TypeAlias
 import numpy as np
 import pyarrow.compute as pc
 
+from tamis.errors import TamisError
 from tamis.files import PartRef
 from tamis.files.corrupt import corrupt
-from tamis.files.parquet.footer import check_end
+from tamis.files.parquet.copied import copies_safely
+from tamis.files.parquet.footer import check_end, footer_of
 from tamis.files.recent import Recent
 from tamis.files.source import PartSource
 from tamis.scan import PartRefs
 from tamis.state import Store
 from tamis.state.inside import OUTSIDE
+from tamis.types import Array, DataType, Map, Schema, String
 
 _MOST = 2**17
 """How many files a process remembers."""
@@ -31,6 +34,9 @@ Signature: TypeAlias = tuple[int, int, int, int]
 
 _checked = Recent[bool](_MOST)
 """Files whose footers are sound, by what was committed of them and their signature: whether their page indexes are, too."""
+
+_copied = Recent[bool](_MOST)
+"""By file and columns: whether Spark can copy the arrays in them."""
 
 _COLUMNS = ("path", "bytes", "checksum", "footer_checksum")
 
@@ -59,6 +65,21 @@ def check_files(parts: PartRefs, store: Store) -> bool:
     return whole
 
 
+def copy_obstacle(parts: PartRefs, selected: Schema, store: Store) -> str | None:
+    """Returns why Spark's reader is not to be used for arrays of ``selected``, in a sentence; None where nothing is against it.
+
+    Parts of earlier releases may have dictionaries that Spark cannot copy arrays by (``files.parquet.copied``): their footers tell.
+    """
+    ids = frozenset(f.id for f in selected if has_copied_elements(f.type))
+    if not ids:
+        return None
+    try:
+        sound = all(_copies_safely(PartSource(store, ref), ids) for ref in parts)
+    except TamisError:
+        return "a part cannot be opened"  # our reader says what is wrong when rows are asked for
+    return None if sound else "arrays of numbers have dictionaries in older parts"
+
+
 def _check_file(ref: PartRef, store: Store, size: int) -> bool:
     if size != ref.bytes:
         code = "TRUNCATED" if size < ref.bytes else "PART_CORRUPT"
@@ -73,3 +94,20 @@ def _signature(path: Path) -> Signature | None:
     except OSError:
         return None
     return found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino
+
+
+def _copies_safely(source: PartSource, ids: frozenset[int]) -> bool:
+    key = (*source.key, ids)
+    found = _copied.get(key)
+    if found is None:
+        found = copies_safely(footer_of(source), ids)
+        _copied.put(key, found, 1)
+    return found
+
+
+def has_copied_elements(kind: DataType) -> bool:
+    """Returns whether values of the type hold arrays, or maps, whose elements may be numbers that are NULL."""
+    numbers = isinstance(kind, Array | Map) and any(
+        f.nullable and not f.type.children and not isinstance(f.type, String) for f in kind.children
+    )
+    return numbers or any(has_copied_elements(f.type) for f in kind.children)
