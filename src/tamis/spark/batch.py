@@ -22,6 +22,7 @@ from tamis.spark import native
 from tamis.spark.adapter import Bridge
 from tamis.spark.catalyst import Translation
 from tamis.spark.estimate import column_statistics, read_share, share, told
+from tamis.spark.file_checks import check_files, copy_obstacle
 from tamis.spark.filter_contract import FilterContract, contract_of
 from tamis.spark.joins import INTERFACE, Handover, Narrowed, execution, few, key_columns, key_conjuncts, worth
 from tamis.spark.metrics import Ledger, Opening, Planned, ledger, scan_id
@@ -103,6 +104,7 @@ class Scan:
         """The options of the query as they were given; a stream finds its own among them."""
         self._handover = Handover()
         self._twins: dict[tuple[str, int], Any] = {}
+        self._readers: dict[bool, Any] = {}
         self._prepare(filters, plan)
 
     def java(self) -> Any:
@@ -138,6 +140,7 @@ class Scan:
             self.answer, self.pays = packed_rows(known), pays(self.pushed.aggregation, whole, self.plan)
         self._whole = self._read_whole(bool(filters.conjuncts))
         self.obstacle = self.pushed.obstacle or native.obstacle(self.plan, selected, filtered=self._whole is None)
+        self.obstacle = self.obstacle or copy_obstacle(self.plan.parts, selected, source.store)
         if self.keyed and self.native:
             self.obstacle = "the keys of a join come"
         self.contract = self._contract()
@@ -238,13 +241,17 @@ class Scan:
     def __str__(self) -> str:
         return self.description()
 
-    def check(self, narrowed: Narrowed | None = None) -> None:
-        """What must hold before anything (of what is narrowed) is read, a look at the best parts where an order asks for it. Raises ``InvalidInput`` (``SCAN_TOO_LARGE``), and ``CorruptData`` where Spark's reader would meet a damaged part."""
+    def check(self, narrowed: Narrowed | None = None) -> bool:
+        """Checks what must hold before anything (of what is narrowed) is read; returns whether Spark's reader may believe page indexes.
+
+        Raises ``InvalidInput`` (``SCAN_TOO_LARGE``), and ``CorruptData`` where Spark's reader would meet a damaged part.
+        """
         self._look()
         plan = self.plan if narrowed is None else narrowed.plan
         plan.guard()
         if self.native:
-            native.check_present(plan.parts, plan.spec.url)
+            return check_files(plan.parts, self.source.store)
+        return False
 
     def _look(self) -> None:
         """Once, when the scan is first run and not when it is explained."""
@@ -273,14 +280,18 @@ class Scan:
             return helper.files(pack_files(tasks, local_url(self.plan.spec.url)))
         return helper.python(pack(tasks))
 
-    @cached_property
-    def reader(self) -> Any:
-        """A Java ``PartitionReaderFactory``."""
+    def reader(self, *, pages: bool) -> Any:
+        """Returns a Java ``PartitionReaderFactory``, the same each time; ``pages``: whether page indexes may be believed."""
+        if pages not in self._readers:
+            self._readers[pages] = self._made_reader(pages)
+        return self._readers[pages]
+
+    def _made_reader(self, pages: bool) -> Any:
         self._look()
         spec = self.plan.spec
         if self.native:
             told = advice(self.contract.hints, native.written(self.plan))
-            return self._owner.helper("Partitions").parquet(native.requested(spec.schema), told)
+            return self._owner.helper("Partitions").parquet(native.requested(spec.schema), told, pages)
         if self.pushed.aggregation is not None:
             return self.python_reader(Fold(self.id, spec, self._ledger.accumulator, self.pushed.aggregation, self.answer, strict=strict()))
         return self.python_reader(Read(self.id, spec, self._ledger.accumulator, strict=strict()))
@@ -376,6 +387,8 @@ class Batch:
     def __init__(self, scan: Scan, narrowed: Narrowed | None = None) -> None:
         self._scan = scan
         self._narrowed = narrowed
+        self._pages = False
+        """Whether page indexes may be believed; not before they were looked at."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Batch) and self._scan == other._scan and self._narrowed is other._narrowed
@@ -384,8 +397,8 @@ class Batch:
         return hash(self._scan)
 
     def planInputPartitions(self) -> Any:  # noqa: N802
-        self._scan.check(self._narrowed)
+        self._pages = self._scan.check(self._narrowed)
         return self._scan.partitions if self._narrowed is None else self._scan.packed(self._narrowed.tasks())
 
     def createReaderFactory(self) -> Any:  # noqa: N802
-        return self._scan.reader
+        return self._scan.reader(pages=self._pages)
