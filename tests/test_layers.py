@@ -11,6 +11,7 @@ import pytest
 ORDER = (
     "errors",
     "world",
+    "sizes",
     "types",
     "schema",
     "expr",

@@ -24,11 +24,12 @@ from tamis.expr.documents.paths import Steps
 from tamis.expr.tree import Call, Column, Expr
 from tamis.expr.values import Mask, Numbers, build, raw
 from tamis.expr.zones import DAY, zone
+from tamis.sizes import SIZES
 from tamis.types import DATE, INTEGRAL, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType
 
-MOST = 128
+MOST = SIZES.abstract_cases
 """Cases of a piece: columns are taken while the product of their cases is not more."""
-_WIDEST = 32
+_WIDEST = SIZES.abstract_width
 """Numbers or days between two bounds that are looked at one by one."""
 _AT_ONCE, _BUDGET = 2**17, 2**22
 """Cases that are judged together, and by one question; pieces behind them are left as they are."""

@@ -14,12 +14,13 @@ import pyarrow as pa
 
 from tamis.exec.order import Order
 from tamis.exec.spool import gathered
+from tamis.sizes import SIZES
 from tamis.types import Schema
 from tamis.types.arrow import to_arrow_schema
 
-OUT_ROWS = 65_536
+OUT_ROWS = SIZES.sorted_batch_rows
 """Rows of a batch that leaves here."""
-_RUN_ROWS = 8_192
+_RUN_ROWS = SIZES.sort_step_rows
 
 
 def sorted_batches(

@@ -20,6 +20,7 @@ from tamis.files import PAGE_ROWS, PartWriter, WriteOptions, create_part
 from tamis.files.formats import format_named
 from tamis.files.parquet.statistics import NANS
 from tamis.files.spark_json import schema_json
+from tamis.sizes import SIZES
 from tamis.state import Store, open_store
 from tamis.stats import Collector
 from tamis.stats.by_page import NOTE, PageStatistics
@@ -33,8 +34,8 @@ from tamis.world import new_id
 PART_BYTES = 128 * 2**20
 BLOCK_BYTES = 4 * 2**20
 """Blocks hold about so many bytes of Arrow data, within the bounds of ``BLOCK_ROWS`` (measured: docs/design/0004)."""
-BLOCK_ROWS = (8_192, 65_536)
-WIDE_ROWS, WIDE_BYTES = 16_384, 32 * 2**20
+BLOCK_ROWS = (SIZES.block_rows, SIZES.largest_block_rows)
+WIDE_ROWS, WIDE_BYTES = SIZES.wide_block_rows, 32 * 2**20
 """Rows so wide that fewer would do are so many in a block, unless they are more bytes: the footer has an entry for each column of each block."""
 
 

@@ -14,9 +14,10 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.expr.tree import Expr, Literal
+from tamis.sizes import SIZES
 from tamis.types import INTEGER, LONG, STRING, DataType
 
-SHORTEST = 2_000
+SHORTEST = SIZES.list_characters
 """Characters below which a list is left to the parser."""
 _NUMBER, _TEXT = r"-?\d{1,18}", r"'[^'\\]*'"
 _TOKEN = re.compile(

@@ -13,10 +13,11 @@ from tamis.files.leaves import extended, leaves_in
 from tamis.files.protocol import IoCounters
 from tamis.files.seal import Seal
 from tamis.files.sealed import Sealed
+from tamis.sizes import SIZES
 from tamis.stats import wanted
 from tamis.types import NULL, Field, Schema
 
-PIECE_ROWS = 65_536
+PIECE_ROWS = SIZES.piece_rows
 PIECE_BYTES = 64 * 2**20
 """Rows are decoded together up to so many, and so many bytes as Arrow data: blocks in a row, but a block at least."""
 

@@ -13,9 +13,10 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.files.leaves import Leaf
+from tamis.sizes import SIZES
 from tamis.state.deletions import bitmap
 
-PAGE_ROWS = 2_048
+PAGE_ROWS = SIZES.page_rows
 """Rows of a page of Parquet: what is decoded for the sake of one. A page costs Spark's reader as much as decoding a few thousand numbers (docs/design/0014)."""
 
 Vector = bytes

@@ -22,6 +22,7 @@ from tamis.index.define import schema_of
 from tamis.index.paths import UNSURE, source, values
 from tamis.index.record import FOLDER
 from tamis.read import ReadCounters, ReadSpec, read_part
+from tamis.sizes import SIZES
 from tamis.state import Head, IndexDefinition, Store
 from tamis.types import Field, Struct
 from tamis.types.arrow import to_arrow_schema
@@ -29,10 +30,10 @@ from tamis.world import new_id, world
 
 FAIL = "TAMIS_INDEX_BUILD"
 """Environment variable: ``fail`` makes every build fail, ``fail:<name>`` that of one index (for tests; ``docs/indexes.md``)."""
-PART_BYTES = 16 * 2**20
-BLOCK_ROWS = 16_384
+PART_BYTES = SIZES.index_part_bytes
+BLOCK_ROWS = SIZES.index_block_rows
 """A look-up reads the footer of a part and a block or two: together they are smallest about here (docs/design/0013)."""
-PAGE_ROWS = 1_024
+PAGE_ROWS = SIZES.index_page_rows
 """Rows of a page: an index is looked up, and never read whole."""
 SORT_MEMORY = 256 * 2**20
 

@@ -27,10 +27,11 @@ from tamis.index.record import entries
 from tamis.index.shared import SharedLookup
 from tamis.index.worth import FEW_HITS, Worth
 from tamis.read import ReadCounters, evidence_of
+from tamis.sizes import SIZES
 from tamis.state import IndexDefinition, Snapshot, Store
 from tamis.types import Schema
 
-DRIVER_HITS = 1_000_000
+DRIVER_HITS = SIZES.index_driver_hits
 """Of more, those who read the parts ask for themselves: the driver's memory stays as it is."""
 
 NO_INDEX = "there is no index"

@@ -28,14 +28,15 @@ from tamis.index.shared import SharedLookup
 from tamis.index.upkeep import refs_of
 from tamis.index.worth import Estimate
 from tamis.read import ReadCounters, ReadSpec, evidence_of, read_part
+from tamis.sizes import SIZES
 from tamis.state import Snapshot, Store
 from tamis.state.union import stack
 from tamis.types import BOOLEAN, Schema
 from tamis.world import new_id
 
-FEW_ROWS = 32_768
+FEW_ROWS = SIZES.index_few_rows
 """Entries that are read without asking first what they would cost."""
-SAMPLE = 32
+SAMPLE = SIZES.index_sample_parts
 """Index parts whose blocks are looked at for an estimate."""
 THREADS = 4
 

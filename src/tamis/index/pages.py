@@ -17,11 +17,12 @@ from tamis.files import PartRef, open_part
 from tamis.index.candidates import Bools, Ints
 from tamis.index.define import PART, ROW
 from tamis.read import ReadCounters, block_evidence, page_evidence
+from tamis.sizes import SIZES
 from tamis.state import Store
 from tamis.state.deletions import vector
 from tamis.types import Schema
 
-WHOLE_ROWS = 8_192
+WHOLE_ROWS = SIZES.index_whole_rows
 """Entries of an index part that are read faster than their pages are judged."""
 
 

@@ -15,12 +15,13 @@ from typing import Any
 import pyarrow as pa
 
 from tamis.errors import TamisError
+from tamis.sizes import SIZES
 from tamis.state import PART_COLUMNS, Snapshot, Store
 from tamis.state.stored import Columns, columns_from_json, keep
 from tamis.state.union import wanted
 from tamis.world import new_id, world
 
-INLINE_COVERS = 64
+INLINE_COVERS = SIZES.index_inline_covers
 """Base parts up to which their ids stand in the commit as they are."""
 SCHEME = 1
 """How the entries of paths are made; since 1 those of text say where they are not sure. What is older answers for no path."""

@@ -21,9 +21,10 @@ from tamis.index.cover import coverage
 from tamis.index.define import PART, schemas_of
 from tamis.index.record import built, entries, unbuilt
 from tamis.read import ReadCounters, ReadSpec, read_part
+from tamis.sizes import SIZES
 from tamis.state import Head, IndexDefinition, Snapshot, Store
 
-MERGE_FROM = 16
+MERGE_FROM = SIZES.index_merge_segments
 """Small index segments of an index from which they become one."""
 SMALL_ROWS = 4_000_000
 """An index segment of so many entries is worth a read of its own."""

@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from math import exp, log
 
 from tamis.files import PAGE_ROWS
+from tamis.sizes import SIZES
 
-CHEAP_BYTES = 512 * 2**10
+CHEAP_BYTES = SIZES.index_cheap_bytes
 """What a look-up may always read: about what a request costs."""
-FEW_HITS = 1_024
+FEW_HITS = SIZES.index_few_hits
 """What a look-up may always find."""
 DEARER = 4
 """Bytes of a column read whole that cost as much time as one of an index read by its pages (docs/design/0013)."""

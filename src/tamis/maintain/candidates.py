@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from tamis.expr import Expr
 from tamis.maintain.clustering import Clustering, Intervals, clustering, depth, intervals
 from tamis.scan import Options, PartRefs, plan
+from tamis.sizes import SIZES
 from tamis.state import Snapshot, Store, ordered_now
 from tamis.stats import TableEvidence
 from tamis.types import Schema
@@ -27,7 +28,7 @@ DELETED_SHARE = 0.1
 """Of a part's rows, deleted, from which rewriting it is worth it."""
 DEPTH = 4
 """Runs that lie over one another in the first clustering column from which merging them is worth it."""
-RUN_PARTS = 16
+RUN_PARTS = SIZES.compact_run_parts
 """Parts of the target size that one group may become where rows are sorted; one where they are not."""
 
 AGE = ("since_micros", "until_micros", "layout")

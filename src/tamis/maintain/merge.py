@@ -26,12 +26,13 @@ from tamis.maintain.result import Progress, Result
 from tamis.maintain.row_change import RowChange, read_set
 from tamis.read import failure
 from tamis.scan import Options
+from tamis.sizes import SIZES
 from tamis.state import Snapshot, Store
 from tamis.types import Schema
 from tamis.types.arrow import to_arrow_type
 from tamis.world import world
 
-GROUP_ROWS = 262_144
+GROUP_ROWS = SIZES.merge_group_rows
 """Rows of the target that are joined at once."""
 
 Indices = np.ndarray[Any, np.dtype[np.int64]]

@@ -12,9 +12,10 @@ import pyarrow.compute as pc
 from tamis.expr import Expr, Literals, call
 from tamis.maintain.assign import computed
 from tamis.maintain.merge_plan import FLOATS, MergePlan
+from tamis.sizes import SIZES
 from tamis.types.arrow import to_arrow_type
 
-MOST_KEYS = 1_000_000
+MOST_KEYS = SIZES.merge_keys
 """Distinct values of a key up to which the target is asked for exactly these."""
 
 Indices = np.ndarray[Any, np.dtype[np.int64]]

@@ -31,11 +31,12 @@ from tamis.read.leaves import through_leaves
 from tamis.read.live import LiveRows, Ordinals, counted, positioned
 from tamis.read.meter import Meter
 from tamis.read.spec import ReadCounters, ReadSpec
+from tamis.sizes import SIZES
 from tamis.state import open_store
 from tamis.types import Schema
 from tamis.types.arrow import to_arrow_schema
 
-MOST_WAITING = 8_192
+MOST_WAITING = SIZES.waiting_rows
 """Survivors that may wait for those of the pieces behind them, so that their followers are asked for at once."""
 
 SPARSE_STRIDE, CHOSEN_STRIDE = 16, 4

@@ -12,11 +12,12 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.files import PAGE_ROWS, PartRef, runs_in
+from tamis.sizes import SIZES
 from tamis.state.deletions import bitmap, ordinals
 
 Ordinals = np.ndarray[Any, np.dtype[np.int64]]
 
-FEW = 16
+FEW = SIZES.few_candidates
 """Candidates whose pages are read with all columns at once: nearly all of them are hits, and the second read costs as much as the first."""
 
 POSITION = pa.field("_position", pa.int64(), nullable=False)

@@ -16,9 +16,10 @@ from tamis.scan.audit import read_audited, strict, tell, violation
 from tamis.scan.plan import Plan, tell_order
 from tamis.scan.reader import in_order, threads
 from tamis.scan.topk import TopK
+from tamis.sizes import SIZES
 from tamis.world import world
 
-LEAST_BYTES = 8 * 2**20
+LEAST_BYTES = SIZES.thread_bytes
 """Of a window: opening a part again and evaluating its filter in smaller chunks cost some milliseconds."""
 
 

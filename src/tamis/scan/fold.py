@@ -12,10 +12,11 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tamis.sizes import SIZES
 from tamis.types import LONG, DataType, Field, Schema
 from tamis.types.arrow import to_arrow_type
 
-HELD_ROWS = 65_536
+HELD_ROWS = SIZES.group_held_rows
 """Rows of groups that are collected before they are put together."""
 
 

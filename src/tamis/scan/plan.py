@@ -22,6 +22,7 @@ from tamis.scan.limit import Ranked, enough
 from tamis.scan.options import Options
 from tamis.scan.order import Order, text
 from tamis.scan.report import Counts, Report
+from tamis.sizes import SIZES
 from tamis.state import Snapshot, Store
 from tamis.types import Schema
 from tamis.world import world
@@ -107,7 +108,7 @@ class PartRefs(Sequence[PartRef]):
         return f"<{len(self)} parts, {self.bytes} bytes>"
 
 
-_SLICE = 1024
+_SLICE = SIZES.plan_slice_parts
 _REF_COLUMNS = [
     "part_id",
     "path",

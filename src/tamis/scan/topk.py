@@ -24,10 +24,11 @@ from tamis.scan.limit import Bools, Numbers, Ranked
 from tamis.scan.order import better, sorted_rows
 from tamis.scan.plan import Plan
 from tamis.scan.reader import in_order, threads
+from tamis.sizes import SIZES
 from tamis.types import Schema
 from tamis.types.arrow import to_arrow_schema
 
-LEAST_HELD = 65_536
+LEAST_HELD = SIZES.topk_held_rows
 """Rows of keys that are collected before they are cut down to the best k."""
 
 PLACE, POSITION = "_place", "_position"

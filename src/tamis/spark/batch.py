@@ -18,6 +18,7 @@ from tamis.scan import Options, Plan
 from tamis.scan.aggregate import answer
 from tamis.scan.audit import strict
 from tamis.scan.render import summary
+from tamis.sizes import SIZES
 from tamis.spark import native
 from tamis.spark.adapter import Bridge
 from tamis.spark.catalyst import Translation
@@ -38,7 +39,7 @@ _READ = "org.apache.spark.sql.connector.read."
 SCAN = (_READ + "SupportsReportStatistics",)
 KEYED = (*SCAN, INTERFACE)
 """A scan that a join's keys may narrow."""
-WORTH_KEYS = 2**22
+WORTH_KEYS = SIZES.join_part_bytes
 """Bytes of a single part from which on it is worth while to wait for keys, and to plan again with them."""
 
 
@@ -138,7 +139,7 @@ class Scan:
             whole = self.plan
             self.plan, known = answer(whole, self.pushed.aggregation, whole.spec.part_schemas)
             self.answer, self.pays = packed_rows(known), pays(self.pushed.aggregation, whole, self.plan)
-        self._whole = self._read_whole(bool(filters.conjuncts))
+        self._whole = native.residual_reason(self.plan, selected, source.schema, filtered=bool(filters.conjuncts), owned=self.pushed.owned)
         self.obstacle = self.pushed.obstacle or native.obstacle(self.plan, selected, filtered=self._whole is None)
         self.obstacle = self.obstacle or copy_obstacle(self.plan.parts, selected, source.store)
         if self.keyed and self.native:
@@ -177,7 +178,7 @@ class Scan:
             owned=self.pushed.owned,
             join_keys=self._join_keys,
             evaluated=None if self.native else runnable(self.plan.spec),
-            every_row_matches=self._every or not len(self.plan.parts),
+            every_row_matches=native.every_row_matches(self.plan),
             requested=frozenset(f.id for f in self.selected),
         )
 
@@ -185,23 +186,6 @@ class Scan:
         lazy = not self.native and self.options.read_lazy != "off"
         read = read_share(self.selected, plan.spec.conjuncts, self.source.schema, lazy=lazy)
         return Cut(plan, self._sizes, share=read, divisible=not self.native, anywhere=self.native)
-
-    @property
-    def _every(self) -> bool:
-        """Whether the filter is true of every row of the parts that are left."""
-        return len(self.plan.parts) > 0 and bool(self.plan.parts.all_match.all())
-
-    def _read_whole(self, filtered: bool) -> str | None:
-        """Why parts had better be read by a reader that leaves the filter to Spark; None where they had not."""
-        if not filtered:
-            return "there is no filter"
-        if self._every:
-            return "the filter is true of every row"
-        if self.pushed.owned:
-            return None
-        if native.keeps_much(self.plan):
-            return "the filter keeps many rows, Spark tests them"
-        return "little is read, Spark tests the filter" if native.needs_little(self.plan, self.selected, self.source.schema) else None
 
     def _tell_reader(self, plan: Plan) -> None:
         if self.native:

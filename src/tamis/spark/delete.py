@@ -15,11 +15,12 @@ from tamis.maintain.looking import Looking
 from tamis.maintain.result import Result
 from tamis.read import ReadCounters, ReadSpec, read_part
 from tamis.scan import PartRefs
+from tamis.sizes import SIZES
 from tamis.spark.insert import predicate, switches
 from tamis.spark.table import SparkTable
 from tamis.state.deletions import bitmap, vector
 
-LOCAL_PARTS = 4
+LOCAL_PARTS = SIZES.local_delete_parts
 """So few parts are looked at here: a Spark job costs more."""
 
 

@@ -10,11 +10,12 @@ import pyarrow as pa
 
 from tamis.errors import AlreadyExists, InvalidInput, NotFound
 from tamis.index import Run, Work
+from tamis.sizes import SIZES
 from tamis.spark import errors
 from tamis.spark.adapter import JavaThrow
 from tamis.spark.write_task import from_ipc, to_ipc
 
-FEW_ROWS = 200_000
+FEW_ROWS = SIZES.index_driver_rows
 """Rows that the driver indexes itself: a job costs as much."""
 TASK_ROWS = 10_000_000
 """Base rows for a task: each task gives a sorted run of its own, and a look-up asks every run."""

@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from tamis.errors import TamisError
 from tamis.expr import Call, Expr, Literals, bound, call
 from tamis.scan import Plan
+from tamis.sizes import SIZES
 from tamis.spark.adapter import Bridge
 from tamis.spark.catalyst import known, translate
 from tamis.spark.literals import Strange, array, data_type, same_values
@@ -31,9 +32,9 @@ from tamis.types.arrow import to_arrow_type
 
 _FUNCTION = ("java.util.function.BiFunction",)
 INTERFACE = "org.apache.spark.sql.connector.read.SupportsRuntimeV2Filtering"
-MOST_KEYS = 1_000_000
+MOST_KEYS = SIZES.join_keys
 """Keys up to which they are asked about; a broadcast of more is a table, not a set of keys."""
-TASK_BYTES = 2**18
+TASK_BYTES = SIZES.join_key_task_bytes
 """Keys travel with every task. Larger sets prune parts and look up indexes, and leave rows to Spark's join."""
 
 
@@ -155,7 +156,7 @@ def plan_with_keys(owner: Bridge) -> None:
         _planning[owner] = None
 
 
-MOST_SHARE = 0.02
+MOST_SHARE = SIZES.join_share_percent / 100
 """Of a column's values: where keys are more, nearly every block holds some, and Spark's reader is the faster one."""
 
 

@@ -11,12 +11,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.expr import Expr, Literals, call, supported
+from tamis.sizes import SIZES
 from tamis.spark.catalyst import known, translate
 from tamis.spark.insert import dataframe
 from tamis.types import BINARY_COLLATION, DOUBLE, FLOAT, String
 from tamis.types.arrow import to_arrow_type
 
-MOST_KEYS = 100_000
+MOST_KEYS = SIZES.spark_merge_keys
 """Distinct keys of the source up to which they are fetched: they travel to every task."""
 
 

@@ -48,6 +48,24 @@ def obstacle(plan: Plan, selected: Schema, *, filtered: bool) -> str | None:
     return next((why for f in selected.fields for s in written(plan) if (why := _column(f, s))), None)
 
 
+def every_row_matches(plan: Plan) -> bool:
+    """Whether statistics prove the filter true for every row of every part that is left."""
+    return bool(plan.parts.all_match.all())
+
+
+def residual_reason(plan: Plan, selected: Schema, schema: Schema, *, filtered: bool, owned: bool) -> str | None:
+    """Reason to leave the residual filter to Spark, or None. ``owned``: Spark does not test the filter."""
+    if not filtered:
+        return "there is no filter"
+    if len(plan.parts) and every_row_matches(plan):
+        return "the filter is true of every row"
+    if owned:
+        return None
+    if keeps_much(plan):
+        return "the filter keeps many rows, Spark tests them"
+    return "little is read, Spark tests the filter" if needs_little(plan, selected, schema) else None
+
+
 def keeps_much(plan: Plan) -> bool:
     """Whether the filter is likely to keep so many rows of the plan's parts that they had better be read whole. Of what bounds do not tell nothing is taken to be kept."""
     parts, rows = plan.parts, plan.parts.live_rows

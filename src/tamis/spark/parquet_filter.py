@@ -19,12 +19,13 @@ import pyarrow as pa
 
 from tamis.expr import Call, Column, Expr, Literal, Literals
 from tamis.read import can_fail
+from tamis.sizes import SIZES
 from tamis.types import BINARY_COLLATION, DATE, INTEGRAL, TIMESTAMP, DataType, Decimal, Schema, String
 
 _TURNED = {"eq": "eq", "lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 """Names that Spark's filters quote in no release."""
-MOST_VALUES = 1_000
+MOST_VALUES = SIZES.pushed_list_values
 """Of an IN list: longer ones would travel with every task, and are within the bounds of most blocks."""
 END = "\0"
 

@@ -23,6 +23,7 @@ from tamis.scan.fold import Aggregation, Measure
 from tamis.scan.order import Order, key
 from tamis.scan.plan import tell_order
 from tamis.scan.topk import PLACE, POSITION, Found, TopK
+from tamis.sizes import SIZES
 from tamis.stats.encode import has_bounds
 from tamis.types import STRING, Schema, String
 
@@ -31,9 +32,9 @@ INTERFACES = (READ + "SupportsPushDownLimit", READ + "SupportsPushDownTopN", REA
 MARK = "tamis.internal.under"
 """The option by which ``Pushed.java`` says that a limit or an aggregate stands above."""
 
-LOOK_BYTES = 64 * 2**20
+LOOK_BYTES = SIZES.look_bytes
 """What the driver may read of the order's columns, about, before it sends the first task."""
-LOOK_ROWS = 10_000
+LOOK_ROWS = SIZES.look_rows
 """Limits beyond which it does not look: where so many rows stand would travel with the tasks."""
 
 _EXACT = frozenset(

@@ -19,14 +19,15 @@ from tamis.index import SharedLookup, read_shared
 from tamis.read import ReadCounters, ReadSpec
 from tamis.scan.audit import Proof, read_audited, violation
 from tamis.scan.fold import Aggregation, stream
+from tamis.sizes import SIZES
 from tamis.types.arrow import to_arrow_schema
 
 PART, POSITION = "_tamis_part", "_tamis_position"
 """Metadata columns: where a row stands."""
 
-SMALLEST_BATCH = 4_096
+SMALLEST_BATCH = SIZES.smallest_batch_rows
 """Batches of fewer rows are joined before they cross to the JVM, which costs about as much per batch as per thousand rows."""
-LARGEST_BATCH = 65_536
+LARGEST_BATCH = SIZES.largest_batch_rows
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,13 +16,15 @@ from functools import cached_property
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tamis.sizes import SIZES
+
 CHECKSUMS = "tamis.crc32"
 """Key of the footer's list: column name → [[offset, length, CRC-32] …], one for each Parquet column below it and each row group."""
 
 TAIL = 8
 """Bytes after Parquet's metadata: its length and the magic."""
 
-GROUP_ROWS = 16_384
+GROUP_ROWS = SIZES.manifest_group_rows
 """Rows from which a row group is written: what an encoder holds in memory."""
 
 _MAGIC = 4

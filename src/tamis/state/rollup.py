@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.errors import TamisError
+from tamis.sizes import SIZES
 from tamis.state.cache import CACHE
 from tamis.state.delta import DamagedLayer, Delta, live, of_commit
 from tamis.state.envelope import readable, seal, unseal
@@ -30,7 +31,7 @@ from tamis.world import new_id
 T = TypeVar("T")
 
 FAN_OUT = 16
-INLINE_BYTES = 64 * 2**10
+INLINE_BYTES = SIZES.rollup_inline_bytes
 LARGEST = 64 * 2**20
 """Bytes at rest beyond which a rollup is not built: its readers take the sixteen below."""
 

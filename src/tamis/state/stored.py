@@ -18,12 +18,13 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from tamis.errors import CorruptData, NotFound, TamisError
+from tamis.sizes import SIZES
 from tamis.state import checked
 from tamis.state.cache import CACHE
 from tamis.state.inside import check_inside
 from tamis.state.store import Store
 
-INLINE_BYTES = 32 * 2**10
+INLINE_BYTES = SIZES.table_inline_bytes
 """Compressed bytes up to which a table stands inline: what an object store gives in about the time of an empty answer."""
 
 Chooser = Callable[[Sequence[str]], Sequence[str]]

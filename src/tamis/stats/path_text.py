@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from tamis.expr.documents.jackson import STRICT, Malformed, plain_document
 from tamis.expr.documents.paths import ELEMENT, Steps, stored
+from tamis.sizes import SIZES
 from tamis.stats.path_rows import (
     FALSE,
     HI_EXACT,
@@ -36,10 +37,10 @@ from tamis.stats.path_rows import (
 )
 from tamis.world import new_id
 
-MOST_PATHS = 500
+MOST_PATHS = SIZES.document_paths
 DEEPEST = 12
-SAMPLE = 64
-AT_ONCE = 1024
+SAMPLE = SIZES.document_sample
+AT_ONCE = SIZES.document_batch
 """Documents that are parsed together: so that they stay in the processor's cache (measured)."""
 _LONG_DOCUMENT = 1000
 """Bytes from which a document may pass one of Jackson's limits."""

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from tamis.expr.documents import variant as v
 from tamis.expr.documents.paths import ELEMENT, Steps, stored
+from tamis.sizes import SIZES
 from tamis.stats.path_rows import (
     FALSE,
     HI_EXACT,
@@ -33,9 +34,9 @@ from tamis.stats.path_rows import (
 from tamis.stats.path_strings import lines_of_texts, plain, texts
 from tamis.stats.path_text import DEEPEST, MOST_PATHS
 
-LEAST, AT_ONCE = 1024, 2**20
+LEAST, AT_ONCE = SIZES.variant_values, 2**20
 """Values and bytes that are walked together: as many as stay in the cache (measured)."""
-MANY = 64
+MANY = SIZES.variant_layout
 """Objects of one layout whose fields are worth to be read together."""
 _FIFTEEN = 10**15
 _POWERS = np.array([10.0**scale for scale in range(23)])

@@ -14,13 +14,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tamis.sizes import SIZES
 from tamis.stats.bounds import LIMIT
 from tamis.stats.gave_up import GAVE_UP, GaveUp
 from tamis.types import BINARY_COLLATION, DATE, INTEGRAL, TIMESTAMP, TIMESTAMP_NTZ, DataType, Decimal, String
 
-MOST = 32
+MOST = SIZES.set_values
 """Largest number of values in a set."""
-_SAMPLE = 256
+_SAMPLE = SIZES.set_sample_rows
 """Rows of a batch that are sampled to see early that a column has too many values."""
 
 

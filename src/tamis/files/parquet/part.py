@@ -21,10 +21,11 @@ from tamis.files.parquet.statistics import block_statistics
 from tamis.files.protocol import IoCounters, PartRef, Piece
 from tamis.files.recent import Recent
 from tamis.files.source import PartSource, Stream, twice
+from tamis.sizes import SIZES
 from tamis.stats.by_page import NOTE, pages_of
 from tamis.types import Schema
 
-PIECE_ROWS = 65_536
+PIECE_ROWS = SIZES.piece_rows
 PIECE_BYTES = 64 * 2**20
 """Blocks in a row are decoded together up to so many rows and (uncompressed) bytes: a call costs as much as some thousand rows."""
 CHOSEN_PIECES = 4

@@ -1,0 +1,1 @@
+"""Random whole queries over random tables, judged against plain Spark over Parquet."""

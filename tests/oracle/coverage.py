@@ -1,0 +1,121 @@
+"""Which path each query met: reader × owned × pruning level, and with which shape and format. Scans say it in their reports, and a hook what they do not say."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import tamis
+from tamis.scan.report import Report
+from tamis.spark.batch import Scan
+
+READERS = ("lazy", "eager", "mixed", "native", "metadata")
+LEVELS = ("segment", "part", "block", "index", "keys", "limit", "topk", "answered", "all match", "audited", "nothing")
+OWNED = ("owned", "tested")
+"""Whether the scan owns its filter, or Spark tests it again; ``free`` where there is none, ``embedded`` without Spark."""
+KINDS = (*OWNED, "free", "embedded")
+NOTE = "oracle_kind"
+
+_original: Callable[..., Any] = Scan.register
+
+
+def watch() -> None:
+    """Has Spark scans write into their report whether they own their filter."""
+
+    def register(scan: Scan, key: str) -> None:
+        setattr(scan.plan.report, NOTE, kind_of(scan))
+        _original(scan, key)
+
+    Scan.register = register  # type: ignore[method-assign]
+    narrowed = Scan._narrowed
+
+    def narrow(scan: Scan, keys: Any) -> Any:
+        made = narrowed(scan, keys)
+        if made is not None:
+            setattr(made.plan.report, NOTE, kind_of(scan))
+        return made
+
+    Scan._narrowed = narrow  # type: ignore[method-assign]
+
+
+def kind_of(scan: Scan) -> str:
+    if not scan.filters.conjuncts:
+        return "free"
+    return "owned" if scan.pushed.owned else "tested"
+
+
+def levels(report: Report) -> list[str]:
+    """At which levels something was left out."""
+    parts, blocks = report.parts, report.blocks
+    met = {
+        "segment": parts.skipped_segment,
+        "part": parts.skipped_stats,
+        "block": blocks.skipped_stats + blocks.skipped_filter,
+        "index": parts.skipped_index + blocks.skipped_index,
+        "keys": parts.skipped_join,
+        "limit": parts.skipped_limit,
+        "topk": parts.skipped_topk,
+        "answered": parts.answered,
+        "all match": parts.all_match,
+        "audited": parts.audited,
+    }
+    return [name for name, count in met.items() if count] or ["nothing"]
+
+
+class Coverage:
+    """Counts; ``table()`` is what is printed."""
+
+    def __init__(self) -> None:
+        self.cells: Counter[tuple[str, str, str]] = Counter()
+        self.shapes: Counter[tuple[str, str]] = Counter()
+        self.formats: Counter[tuple[str, str]] = Counter()
+        self.queries = 0
+        self._seen: list[Report] = []
+
+    def take(self, shape: str, formats: set[str]) -> None:
+        """Takes the reports that have come since the last call."""
+        self.queries += 1
+        fresh = []
+        for report in tamis.reports(12):
+            if any(report is seen for seen in self._seen):
+                break
+            fresh.append(report)
+        self._seen = (fresh + self._seen)[:12]
+        for report in fresh:
+            kind = getattr(report, NOTE, "embedded")
+            reader = report.reader if report.parts.kept else "metadata"
+            for level in levels(report):
+                self.cells[reader, kind, level] += 1
+            self.shapes[shape, kind] += 1
+            for data_format in formats:
+                self.formats[data_format, reader] += 1
+
+    def met(self, reader: str, kind: str) -> int:
+        return sum(count for (r, k, _), count in self.cells.items() if (r, k) == (reader, kind))
+
+    def gaps(self) -> list[str]:
+        """Pairs of reader and ownership that no query met."""
+        return [f"{reader} × {kind}" for reader in READERS for kind in OWNED if not self.met(reader, kind)]
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "queries": self.queries,
+            "reader_owned_level": {" × ".join(cell): count for cell, count in sorted(self.cells.items())},
+            "shape_owned": {" × ".join(cell): count for cell, count in sorted(self.shapes.items())},
+            "format_reader": {" × ".join(cell): count for cell, count in sorted(self.formats.items())},
+            "gaps": self.gaps(),
+        }
+
+    def table(self) -> str:
+        rows = [(reader, kind) for reader in READERS for kind in KINDS if self.met(reader, kind) or kind in OWNED]
+        first = [f"{'reader × owned':20}" + "".join(f"{level:>10}" for level in LEVELS)]
+        body = [f"{f'{r} × {k}':20}" + "".join(f"{self.cells[r, k, level] or '·':>10}" for level in LEVELS) for r, k in rows]
+        shapes = sorted({shape for shape, _ in self.shapes})
+        second = ["", f"{'shape':20}" + "".join(f"{kind:>10}" for kind in KINDS)]
+        more = [f"{shape:20}" + "".join(f"{self.shapes[shape, kind] or '·':>10}" for kind in KINDS) for shape in shapes]
+        formats = sorted({name for name, _ in self.formats})
+        third = ["", f"{'format':20}" + "".join(f"{reader:>10}" for reader in READERS)]
+        last = [f"{name:20}" + "".join(f"{self.formats[name, reader] or '·':>10}" for reader in READERS) for name in formats]
+        gaps = ["", "gaps: " + (", ".join(self.gaps()) or "none")]
+        return "\n".join([*first, *body, *second, *more, *third, *last, *gaps])

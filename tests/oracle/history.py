@@ -1,0 +1,160 @@
+"""Histories of tables: what was done to one, step by step. Printed with ``repr``, a history is the Python that makes it again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+Columns = dict[str, str]
+"""Name → kind, in order."""
+
+
+@dataclass(frozen=True)
+class Create:
+    columns: Columns
+    format: str = "parquet"
+    cluster_by: tuple[str, ...] = ()
+    properties: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Append:
+    """``how``: ``embedded`` or ``sql``."""
+
+    values: dict[str, list[Any]]
+    how: str = "embedded"
+
+
+@dataclass(frozen=True)
+class Delete:
+    predicate: str
+    how: str = "embedded"
+
+
+@dataclass(frozen=True)
+class Update:
+    sets: dict[str, str]
+    predicate: str
+    how: str = "embedded"
+
+
+@dataclass(frozen=True)
+class Overwrite:
+    """The rows of ``predicate`` give way to ``values``."""
+
+    values: dict[str, list[Any]]
+    predicate: str
+    how: str = "embedded"
+
+
+@dataclass(frozen=True)
+class Clause:
+    """Of a MERGE. ``when``: ``matched``, ``not_matched`` or ``by_source``; no ``sets`` deletes."""
+
+    when: str
+    condition: str | None
+    sets: dict[str, str] | None
+
+
+@dataclass(frozen=True)
+class Merge:
+    """``unsteady``: Catalyst takes the source for one that may differ between runs."""
+
+    values: dict[str, list[Any]]
+    on: str
+    clauses: tuple[Clause, ...]
+    how: str = "sql"
+    unsteady: bool = False
+
+
+@dataclass(frozen=True)
+class Rename:
+    name: str
+    to: str
+
+
+@dataclass(frozen=True)
+class Drop:
+    name: str
+
+
+@dataclass(frozen=True)
+class Add:
+    name: str
+    kind: str
+    default: str | None = None
+
+
+@dataclass(frozen=True)
+class Widen:
+    name: str
+    kind: str
+
+
+@dataclass(frozen=True)
+class Restore:
+    """To the state after step number ``step``."""
+
+    step: int
+
+
+@dataclass(frozen=True)
+class Compact:
+    how: str = "embedded"
+
+
+@dataclass(frozen=True)
+class Index:
+    name: str
+    columns: tuple[str, ...]
+    build: str = "with_write"
+    repair: bool = False
+    """What is missing is built at once."""
+
+
+@dataclass(frozen=True)
+class Repair:
+    """Indexes are built where they are missing."""
+
+
+@dataclass(frozen=True)
+class DamageIndex:
+    """Index files are cut short (``how`` = ``cut``), removed (``gone``), or a byte of each is changed (``bit``)."""
+
+    how: str
+
+
+@dataclass(frozen=True)
+class ForgetSegments:
+    """Indexes forget half of the segments that they cover."""
+
+
+@dataclass(frozen=True)
+class Properties:
+    values: dict[str, str]
+
+
+Step = Create | Append | Delete | Update | Overwrite | Merge | Rename | Drop | Add | Widen | Restore | Compact | Index | Repair | DamageIndex | ForgetSegments | Properties  # fmt: skip
+History = tuple[Step, ...]
+
+
+def columns_after(columns: Columns, step: Step, known: list[Columns]) -> Columns:
+    """The table's columns after ``step``; ``known`` are those after each earlier step."""
+    match step:
+        case Create(made):
+            return dict(made)
+        case Rename(name, to):
+            return {to if n == name else n: kind for n, kind in columns.items()}
+        case Drop(name):
+            return {n: kind for n, kind in columns.items() if n != name}
+        case Add(name, kind) | Widen(name, kind):
+            return {**columns, name: kind}
+    return columns
+
+
+def columns_of(history: History) -> list[Columns]:
+    """The columns after each step."""
+    known: list[Columns] = []
+    for step in history:
+        known.append(columns_after(known[-1] if known else {}, step, known))
+    return known

@@ -1,0 +1,121 @@
+"""Judges: the same query here and in plain Spark, or two ways of asking here, must give the same rows or the same error."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from tests.oracle.lab import Built, Lab
+from tests.oracle.query import ORDERED, SOME, Query, named
+
+Rows = list[tuple[Any, ...]]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Rows and the types of their columns, or the condition of an error."""
+
+    rows: Rows | None
+    types: tuple[str, ...] = ()
+    error: str = ""
+    detail: str = ""
+
+    def __str__(self) -> str:
+        if self.rows is None:
+            return f"raises {self.error} ({self.detail[:160]})"
+        shown = ", ".join(str(row) for row in self.rows[:4])
+        return f"{len(self.rows)} rows: {shown}{' …' if len(self.rows) > 4 else ''}"
+
+
+def plain_value(value: Any) -> Any:
+    """A value that is equal, and hashes alike, where Spark takes two values for one: one NaN, one zero."""
+    if isinstance(value, float):
+        return "NaN" if math.isnan(value) else value + 0.0
+    if isinstance(value, dict):
+        return tuple(sorted((str(k), plain_value(v)) for k, v in value.items()))
+    if isinstance(value, list | tuple):
+        return tuple(plain_value(v) for v in value)
+    if isinstance(value, bytearray):
+        return bytes(value)
+    return value if isinstance(value, str | int | bytes | type(None)) else str(value)
+
+
+def condition(error: BaseException) -> tuple[str, str]:
+    """What an error is known by, and its text."""
+    found = getattr(error, "getCondition", lambda: None)()
+    text = str(error)
+    if not found and text.startswith("[") and "]" in text:
+        found = text[1 : text.index("]")]
+    return found or type(error).__name__, text
+
+
+def ask(spark: Any, text: str, args: dict[str, Any]) -> Answer:
+    try:
+        frame = spark.sql(text, args=args) if args else spark.sql(text)
+        return Answer([plain_value(tuple(row)) for row in frame.collect()], tuple(kind for _, kind in frame.dtypes))
+    except Exception as error:
+        return Answer(None, error=(known := condition(error))[0], detail=known[1])
+
+
+class Judge:
+    """Asks queries about tables; ``asked`` counts them."""
+
+    def __init__(self, lab: Lab) -> None:
+        self.lab, self.asked = lab, 0
+
+    def answers(self, query: Query, tables: list[Built], *, ours: bool) -> tuple[Answer, Answer | None]:
+        """The answer, and that of the query without its limit where the judge needs it."""
+        spark = self.lab.spark
+
+        def here(text: str) -> str:
+            return named(text, lambda n, step: tables[n].ours(step) if ours else tables[n].plain(step))
+
+        spark.conf.set("spark.sql.parquet.filterPushdown", str(ours).lower())
+        try:
+            for statement in query.before:
+                spark.sql(here(statement)).collect()
+            unlimited = None if query.unlimited is None or ours else ask(spark, here(query.unlimited), query.args)
+            return ask(spark, here(query.text), query.args), unlimited
+        except Exception as error:
+            return Answer(None, error=(known := condition(error))[0], detail=known[1]), None
+        finally:
+            for statement in query.after:
+                with suppress(Exception):  # what failed before was never made
+                    spark.sql(here(statement)).collect()
+
+    def differs(self, query: Query, tables: list[Built]) -> str | None:
+        """What is wrong with the answer here; None where nothing is."""
+        self.asked += 1
+        plain, unlimited = self.answers(query, tables, ours=False)
+        ours, _ = self.answers(query, tables, ours=True)
+        return compare(query, ours, plain, unlimited)
+
+
+def compare(query: Query, ours: Answer, plain: Answer, unlimited: Answer | None) -> str | None:
+    """What is wrong with ``ours``; None where nothing is."""
+    said = f"tamis {ours}; plain Spark {plain}"
+    if ours.rows is None or plain.rows is None:
+        same = ours.rows is None and plain.rows is None and ours.error == plain.error
+        if query.judge == SOME and unlimited is not None and unlimited.rows is None:
+            same = True  # how far a limit reads before it meets the failing row is nobody's promise
+        return None if same else said
+    if ours.types != plain.types:
+        return f"types: {ours.types} and {plain.types}"
+    if query.judge == SOME:
+        if len(ours.rows) != len(plain.rows):
+            return said
+        if unlimited is not None and unlimited.rows is not None and Counter(ours.rows) - Counter(unlimited.rows):
+            return f"rows that the query without limit lacks: {list(Counter(ours.rows) - Counter(unlimited.rows))[:4]}; {said}"
+        return None
+    if query.judge == ORDERED:
+        return None if ours.rows == plain.rows else _first_difference(ours.rows, plain.rows, said)
+    lost, invented = Counter(plain.rows) - Counter(ours.rows), Counter(ours.rows) - Counter(plain.rows)
+    return f"lost {list(lost)[:4]}, invented {list(invented)[:4]}; {said}" if lost or invented else None
+
+
+def _first_difference(ours: Rows, plain: Rows, said: str) -> str:
+    at = next((i for i, (a, b) in enumerate(zip(ours, plain, strict=False)) if a != b), min(len(ours), len(plain)))
+    return f"row {at} is {ours[at : at + 1]} and should be {plain[at : at + 1]}; {said}"

@@ -1,0 +1,194 @@
+"""Random predicates and expressions of Spark SQL over given columns. None of them fails on any row, unless ``risky`` is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from random import Random  # noqa: TID251  # seeded by the caller
+
+from tests.oracle.kinds import KINDS, NUMBERS, PLAIN, SPAN, WHOLE, some_literal
+
+COMPARE = ("=", "<>", "<", "<=", ">", ">=", "<=>")
+LIKES = ("k0%", "k00%", "%1", "_", "k_1%", "%", "", "a\\\\%%", "a%")
+UNITS = ("DAY", "WEEK", "MONTH", "HOUR", "YEAR")
+PATHS = ("$.a", "$.a.b", "$.k", "$.a[1]", "$.a.c[0]", "$", "$.nowhere")
+
+
+class Predicates:
+    """Over ``columns`` (name → kind), each name written behind ``prefix``."""
+
+    def __init__(self, rng: Random, columns: Mapping[str, str], prefix: str = "") -> None:
+        self.rng, self.columns, self.prefix = rng, dict(columns), prefix
+
+    def named(self, *kinds: str) -> str | None:
+        found = [name for name, kind in self.columns.items() if kind in kinds]
+        return self.rng.choice(found) if found else None
+
+    def sql(self, name: str) -> str:
+        return f"{self.prefix}{name}"
+
+    def column(self, kinds: tuple[str, ...] = PLAIN) -> tuple[str, str]:
+        """A column of one of the kinds, as SQL, and its kind; the row's key where there is none."""
+        name = self.named(*kinds) or "k"
+        return self.sql(name), self.columns.get(name, "bigint")
+
+    def predicate(self, depth: int = 0) -> str:
+        draw = self.rng.random()
+        if depth < 2 and draw < 0.4:
+            word = self.rng.choice((" AND ", " AND ", " OR "))
+            return "(" + word.join(self.predicate(depth + 1) for _ in range(self.rng.choice((2, 2, 3)))) + ")"
+        if depth < 2 and draw < 0.5:
+            return self.rng.choice(("(NOT {})", "(({}) IS NOT TRUE)", "(({}) IS NULL)", "(({}) <=> true)")).format(
+                self.predicate(depth + 1)
+            )
+        return "(" + self.comparison() + ")"
+
+    def simple(self) -> str:
+        """A conjunction of what a scan may own: comparisons of columns with literals, and logic."""
+        parts = [self._plain() for _ in range(self.rng.choice((1, 1, 2, 2, 3)))]
+        text = self.rng.choice((" AND ", " AND ", " OR ")).join(parts)
+        return f"(NOT ({text}))" if self.rng.random() < 0.12 else f"({text})"
+
+    def _plain(self) -> str:
+        rng, (x, kind) = self.rng, self.column()
+        draw = rng.random()
+        if draw < 0.2:
+            return self._wide(x, kind)
+        if draw < 0.26:
+            return f"({x} IS {rng.choice(('', 'NOT '))}NULL)"
+        if draw < 0.4:
+            members = [some_literal(rng, kind) for _ in range(rng.choice((1, 2, 3, 5, 12)))]
+            return f"({x} {rng.choice(('', '', 'NOT '))}IN ({', '.join(members + ['NULL'] * (rng.random() < 0.15))}))"
+        if draw < 0.5 and (s := self.named("string")):
+            return f"({self.sql(s)} {rng.choice(('', 'NOT '))}LIKE '{rng.choice(LIKES)}')"
+        if draw < 0.56:
+            return f"({x} BETWEEN {some_literal(rng, kind)} AND {some_literal(rng, kind)})"
+        if draw < 0.62 and kind == "boolean":
+            return f"({rng.choice(('', 'NOT '))}{x})"
+        return f"({x} {rng.choice(COMPARE)} {some_literal(rng, kind)})"
+
+    def _wide(self, x: str, kind: str) -> str:
+        """What is likely to hold on every row of many parts: such filters are answered without being tested."""
+        known, rng = KINDS[kind], self.rng
+        low, high = known.literal(known.value(rng.choice((-2, 0, 1)))), known.literal(known.value(rng.choice((SPAN, SPAN * 3))))
+        return rng.choice(
+            (
+                f"({x} >= {low})",
+                f"({x} > {low})",
+                f"({x} <= {high})",
+                f"({x} IS NOT NULL)",
+                f"({x} BETWEEN {low} AND {high})",
+                f"({x} <> {high})",
+            )
+        )
+
+    def comparison(self) -> str:
+        makers: list[Callable[[], str | None]] = (
+            [self._plain] * 4 + [self._numbers] * 2 + [self._instants] * 2 + [self._texts, self._nested, self._two]
+        )
+        return self.rng.choice(makers)() or self._plain()
+
+    def number(self) -> str:
+        rng, (x, kind) = self.rng, self.column(NUMBERS)
+        y, _ = self.column(NUMBERS)
+        return rng.choice((x, f"try_add({x}, {some_literal(rng, kind)})", f"try_multiply({x}, 2)", f"coalesce({x}, {some_literal(rng, kind)})",
+                           f"greatest({x}, {y})", f"CASE WHEN {self._plain()} THEN {x} ELSE {some_literal(rng, kind)} END", f"try_mod({x}, 7)",
+                           f"try_cast({x} AS {rng.choice(('INT', 'BIGINT', 'DOUBLE', 'DECIMAL(12,3)'))})", f"try_divide({x}, {y})", f"abs(try_cast({x} AS DOUBLE))",
+                           f"nullif({x}, {some_literal(rng, kind)})", f"if({self._plain()}, {x}, NULL)"))  # fmt: skip
+
+    def whole(self) -> str:
+        """A number whose sums do not depend on their order, and stay small."""
+        x, _ = self.column(WHOLE)
+        return f"try_mod(CAST({x} AS BIGINT), 1009)"
+
+    def text(self) -> str:
+        s = self.named("string")
+        if s is None:
+            x, _ = self.column(("int", "date", "boolean", "decimal"))
+            return f"CAST({x} AS STRING)"
+        x = self.sql(s)
+        return self.rng.choice(
+            (x, f"upper({x})", f"substring({x}, 1, 2)", f"concat('a', {x})", f"trim({x})", f"reverse({x})", f"left({x}, 3)")
+        )
+
+    def _numbers(self) -> str:
+        rng = self.rng
+        constant = rng.choice(
+            (str(rng.randrange(SPAN)), "1.5", "0", "-1", "1e0", some_literal(rng, rng.choice(("int", "double", "decimal"))))
+        )
+        return f"{self.number()} {rng.choice(COMPARE)} {constant}"
+
+    def _instants(self) -> str | None:
+        rng = self.rng
+        name = self.named("timestamp", "date", "ntz")
+        if name is None:
+            return None
+        x, kind = self.sql(name), self.columns[name]
+        text, other = rng.choice(((f"date_trunc('{rng.choice(UNITS)}', {x})", "ntz" if kind == "ntz" else "timestamp"), (f"CAST({x} AS DATE)", "date"), (x, "timestamp"), (x, "date"),
+                                  (f"({x} + INTERVAL '{rng.choice((1, -1, 13))}' DAY)", kind), (f"last_day({x})", "date"), (f"add_months({x}, 1)", "date"),
+                                  (f"({x} + INTERVAL '1' MONTH)", kind)))  # fmt: skip
+        if rng.random() < 0.25:
+            return f"{rng.choice(('year', 'month', 'dayofweek', 'day', 'weekofyear'))}({x}) {rng.choice(COMPARE)} {rng.choice((1, 2, 2023, 2024, 7, 31))}"
+        return f"{text} {rng.choice(COMPARE)} {some_literal(rng, other)}"
+
+    def _texts(self) -> str | None:
+        rng = self.rng
+        if rng.random() < 0.3:
+            return f"{self.text()} {rng.choice(('', 'NOT '))}LIKE '{rng.choice(LIKES)}'"
+        if rng.random() < 0.2:
+            return f"length({self.text()}) {rng.choice(COMPARE)} {rng.choice((0, 1, 3, 4))}"
+        return f"{self.text()} {rng.choice(COMPARE)} {some_literal(rng, 'string')}"
+
+    def _nested(self) -> str | None:
+        rng, name = self.rng, self.named("struct", "array", "map", "json", "variant")
+        if name is None:
+            return None
+        x, path, op, n = self.sql(name), rng.choice(PATHS), rng.choice(COMPARE), rng.randrange(SPAN)
+        match self.columns[name]:
+            case "struct":
+                return rng.choice(
+                    (
+                        f"{x}.u {op} {n}",
+                        f"{x}.v {op} {some_literal(rng, 'string')}",
+                        f"{x} IS NULL",
+                        f"{x}.u IS NOT NULL",
+                        f"{x}.v LIKE 'k0%'",
+                    )
+                )
+            case "array":
+                return rng.choice(
+                    (
+                        f"array_contains({x}, {n})",
+                        f"size({x}) {op} {n % 3}",
+                        f"get({x}, 0) {op} {n}",
+                        f"{x} IS NULL",
+                        f"exists({x}, e -> e > {n})",
+                    )
+                )
+            case "map":
+                return rng.choice(
+                    (f"try_element_at({x}, 'k1') {op} {n}", f"size({x}) {op} 1", f"map_contains_key({x}, 'k2')", f"{x} IS NULL")
+                )
+            case "json":
+                return rng.choice((f"get_json_object({x}, '{path}') {op} '{n}'", f"try_cast(get_json_object({x}, '{path}') AS INT) {op} {n}",
+                                   f"get_json_object({x}, '{path}') IS NULL", f"try_variant_get(try_parse_json({x}), '{path}', 'int') {op} {n}"))  # fmt: skip
+        kind = rng.choice(("int", "double", "string", "bigint"))
+        value = f"'{n}'" if kind == "string" else str(n)
+        return rng.choice(
+            (f"try_variant_get({x}, '{path}', '{kind}') {op} {value}", f"{x} IS NULL", f"try_variant_get({x}, '{path}', '{kind}') IS NULL")
+        )
+
+    def _two(self) -> str | None:
+        """Of two columns of one kind."""
+        kinds = list({kind for kind in self.columns.values() if KINDS[kind].ordered})
+        kind = self.rng.choice(kinds) if kinds else "bigint"
+        (x, a), (y, b) = self.column((kind,)), self.column((kind,))
+        return f"{x} {self.rng.choice(COMPARE)} {y}" if a == b else None
+
+    def risky(self) -> str:
+        """A predicate that may fail in ANSI mode on some rows."""
+        rng, (x, kind) = self.rng, self.column(NUMBERS)
+        s = self.named("string")
+        options = [f"(100 / {x} > 3)", f"(CAST({x} AS TINYINT) > 5)", f"({x} * {x} >= {some_literal(rng, kind)})"]
+        if s is not None:
+            options += [f"(CAST({self.sql(s)} AS INT) = 10)", f"(CAST({self.sql(s)} AS DATE) > DATE'2024-01-05')"]
+        return rng.choice(options)

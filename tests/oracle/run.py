@@ -1,0 +1,150 @@
+"""Rounds of the oracle: two tables, some settings, queries through Spark and filters embedded, for as long as is wished."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from random import Random  # noqa: TID251  # seeded by the caller
+
+from tamis.world import world
+from tests.oracle import history as h
+from tests.oracle.case import Case, contents
+from tests.oracle.coverage import Coverage
+from tests.oracle.embedded import misread, some_options, truths
+from tests.oracle.judges import Judge, compare
+from tests.oracle.lab import Built, Lab, StepFailed
+from tests.oracle.predicates import Predicates
+from tests.oracle.queries import RARE_SHAPES, Queries
+from tests.oracle.query import Asked, Query
+from tests.oracle.settings import ALL_OFF, USUAL, Settings, settled, some_settings
+from tests.oracle.tables import Tables
+
+SETTINGS, QUERIES, FILTERS = 5, 10, 25
+"""Of a round: draws of settings, queries of each, and embedded filters over each table."""
+BOTH_WAYS, RARE = 0.08, 0.02
+"""Shares of queries that are asked with every switch off as well, and that call functions in Python."""
+
+
+@dataclass
+class Found:
+    case: Case
+    problem: str
+    where: str
+
+
+@dataclass
+class Progress:
+    """What has been done, and what was found."""
+
+    queries: int = 0
+    filters: int = 0
+    tables: int = 0
+    raised: int = 0
+    """Queries that plain Spark refuses: few are wanted."""
+    found: list[Found] = field(default_factory=list)
+    coverage: Coverage = field(default_factory=Coverage)
+
+    def __str__(self) -> str:
+        return f"{self.tables} tables, {self.queries} queries ({self.raised} of them errors), {self.filters} embedded filters, {len(self.found)} wrong"
+
+
+class Oracle:
+    """``tell`` is called with each finding as it comes."""
+
+    def __init__(self, lab: Lab, seed: int, tell: Callable[[Found], None]) -> None:
+        self.lab, self.seed, self.tell = lab, seed, tell
+        self.progress = Progress()
+        self.judge = Judge(lab)
+        self._end = 0.0
+
+    def run(self, seconds: float, first: int = 0, stop: Callable[[Progress], bool] = lambda _: False) -> Progress:
+        """Rounds from number ``first`` until the time is up or ``stop`` says so."""
+        self._end = world().monotonic() + seconds
+        number = first
+        while self._time() and not stop(self.progress):
+            self.round(number)
+            number += 1
+        return self.progress
+
+    def _time(self) -> bool:
+        return world().monotonic() < self._end
+
+    def round(self, number: int) -> None:
+        """Everything of a round follows from the seed and its number."""
+        rng, where = Random(f"{self.seed}/{number}"), f"seed {self.seed}, round {number}"
+        tables = [built for i in range(2) if (built := self._table(rng, number * 2 + i, where)) is not None]
+        try:
+            for built in tables:
+                self._filters(rng, built, where)
+            for _ in range(SETTINGS if tables else 0):
+                if not self._time():
+                    break
+                self._queries(rng, tables, some_settings(rng), where)
+        finally:
+            for built in tables:
+                self.lab.forget(built)
+
+    def _found(self, case: Case, problem: str, where: str) -> None:
+        found = Found(case, problem, where)
+        self.progress.found.append(found)
+        self.tell(found)
+
+    def _table(self, rng: Random, number: int, where: str) -> Built | None:
+        history = Tables(rng).history(number % 4)
+        self.progress.tables += 1
+        with settled(self.lab.spark, USUAL):
+            try:
+                built = self.lab.build(history)
+            except StepFailed as failed:
+                self._found(Case((history,)), str(failed), where)
+                return None
+            problem = contents(self.lab, built)
+        self.progress.coverage.take("whole table", {built.format})
+        if problem is not None:
+            self._found(Case((history,)), problem, where)
+            self.lab.forget(built)
+            return None
+        return built
+
+    def _filters(self, rng: Random, built: Built, where: str) -> None:
+        asked = Predicates(rng, built.columns)
+        predicates = [asked.simple() if rng.random() < 0.5 else asked.predicate() for _ in range(FILTERS)]
+        settings = {key: value for key, value in some_settings(rng).items() if "ansi" in key or "timeZone" in key} | USUAL
+        with settled(self.lab.spark, settings):
+            wanted = truths(self.lab.spark, built, predicates)
+        for predicate, true in zip(predicates, wanted or (), strict=False):
+            options, limit = some_options(rng, settings), rng.choice((1, 2, 7, 100))
+            self.progress.filters += 1
+            problem = misread(built, predicate, true, options, limit)
+            if problem is not None:
+                self._found(Case((built.history,), settings, predicate=predicate, options=options, limit=limit), problem, where)
+        self.progress.coverage.take("embedded", {built.format})
+
+    def _queries(self, rng: Random, tables: list[Built], settings: Settings, where: str) -> None:
+        asked = [Asked(f"oracle_t{i}", dict(b.columns), travelled(b.history)) for i, b in enumerate(tables)]
+        queries = Queries(rng, asked)
+        with settled(self.lab.spark, settings):
+            for _ in range(QUERIES):
+                if not self._time():
+                    return
+                query = queries.query() if rng.random() > RARE else queries.query(RARE_SHAPES)
+                self._ask(query, tables, settings, where)
+                if rng.random() < BOTH_WAYS:
+                    with settled(self.lab.spark, ALL_OFF):
+                        self._ask(query, tables, settings | ALL_OFF, where)
+
+    def _ask(self, query: Query, tables: list[Built], settings: Settings, where: str) -> None:
+        plain, unlimited = self.judge.answers(query, tables, ours=False)
+        ours, _ = self.judge.answers(query, tables, ours=True)
+        problem = compare(query, ours, plain, unlimited)
+        self.progress.queries += 1
+        self.progress.raised += plain.rows is None
+        self.progress.coverage.take(query.shape, {built.format for i, built in enumerate(tables) if f"oracle_t{i}" in query.text})
+        if problem is not None:
+            histories = tuple(built.history for built in tables)
+            self._found(Case(histories, settings, query), f"{query.text}: {problem}", where)
+
+
+def travelled(history: h.History) -> tuple[int, ...]:
+    """Steps to which queries may travel: those from which on the number column is there, which is all of them."""
+    return tuple(range(len(history)))

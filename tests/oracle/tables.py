@@ -1,0 +1,184 @@
+"""Random histories of small tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random  # noqa: TID251  # seeded by the caller
+from typing import Any
+
+from tests.oracle import history as h
+from tests.oracle.kinds import KINDS, PLAIN, SPAN, WIDER, column_values, some_literal
+from tests.oracle.predicates import Predicates
+
+BASE = {"a": "int", "b": "bigint", "s": "string"}
+OTHERS = ("tinyint", "smallint", "double", "float", "decimal", "decimal38", "boolean", "binary", "date", "timestamp", "ntz", "interval",
+          "struct", "array", "map", "json", "variant")  # fmt: skip
+FORMATS = ("parquet", "parquet", "parquet", "orc", "vortex")
+UNFIT = {"orc": {"variant", "interval", "ntz"}, "vortex": {"variant", "interval", "map"}}
+"""Kinds that a format cannot hold."""
+
+
+class Tables:
+    """Histories, one a call. ``k`` numbers the rows in the order in which they came."""
+
+    def __init__(self, rng: Random) -> None:
+        self.rng = rng
+        self._next = 0
+
+    def history(self, number: int = 0) -> h.History:
+        rng = self.rng
+        made = rng.choice(FORMATS) if number else "parquet"
+        columns = self._columns(made)
+        ordered = [name for name, kind in columns.items() if kind in PLAIN and kind != "interval"]
+        cluster = tuple(rng.sample(ordered, rng.choice((0, 0, 1, 1, 2))))
+        steps: list[h.Step] = [h.Create(columns, made, cluster, self._properties(columns))]
+        self._next = 0
+        if rng.random() < 0.35:
+            steps.append(self._index(columns, "i0"))
+        wanted = rng.choice((0, 1, 1, 1, 2, 2, 3, 3, 5, 5))
+        for _ in range(wanted):
+            steps.append(self._append(columns, rng.choice((1, 5, 17, 40, 90, 150))))
+        for _ in range(rng.choice((0, 0, 1, 2, 4)) if wanted else rng.choice((0, 1))):
+            steps += self._change(steps)
+        return tuple(steps)
+
+    def _columns(self, data_format: str) -> h.Columns:
+        rng, columns = self.rng, {"k": "bigint", **BASE}
+        fits = [kind for kind in OTHERS if kind not in UNFIT.get(data_format, ())]
+        for kind in rng.sample(fits, rng.randrange(2, 8)):
+            columns[f"{kind[:2]}{len(columns)}"] = kind
+        return columns
+
+    def _properties(self, columns: h.Columns) -> dict[str, str]:
+        rng, found = self.rng, dict[str, str]()
+        if rng.random() < 0.5:
+            found["tamis.write.part_bytes"] = str(rng.choice((1, 1500, 6000)))
+        if rng.random() < 0.15:
+            found["tamis.stats.budget_bytes"] = str(rng.choice((0, 100, 400, 1000)))
+        if rng.random() < 0.08:
+            found["tamis.stats.collect"] = "off"
+        documents = [name for name, kind in columns.items() if kind in {"json", "variant"}]
+        if documents and rng.random() < 0.3:
+            found["tamis.write.shred"] = f"{documents[0]}.a"
+        return found
+
+    def values(self, columns: h.Columns, rows: int) -> dict[str, list[Any]]:
+        made = {name: column_values(self.rng, kind, rows) for name, kind in columns.items() if name != "k"}
+        first, self._next = self._next, self._next + rows
+        return {"k": list(range(first, self._next)), **made}
+
+    def _append(self, columns: h.Columns, rows: int) -> h.Append:
+        return h.Append(self.values(columns, rows), self.rng.choice(("embedded", "embedded", "sql")))
+
+    def _index(self, columns: h.Columns, name: str) -> h.Index:
+        rng = self.rng
+        chosen = rng.sample([c for c, kind in columns.items() if kind in PLAIN], rng.choice((1, 1, 2)))
+        return h.Index(name, tuple(chosen), rng.choice(("with_write", "with_write", "deferred")), rng.random() < 0.6)
+
+    def _change(self, steps: list[h.Step]) -> list[h.Step]:
+        columns = h.columns_of(tuple(steps))[-1]
+        makers: list[Callable[[list[h.Step], h.Columns], list[h.Step]]] = [
+            self._delete, self._delete, self._update, self._overwrite, self._merge, self._merge, self._rename, self._drop_and_add, self._widen,
+            self._restore, self._tend, self._tend, self._more, self._indexes, self._indexes, self._limits,
+        ]  # fmt: skip
+        return self.rng.choice(makers)(steps, columns)
+
+    def _predicate(self, columns: h.Columns) -> str:
+        asked = Predicates(self.rng, columns)
+        return asked.simple() if self.rng.random() < 0.6 else asked.predicate(1)
+
+    def _sets(self, columns: h.Columns, source: str | None = None) -> dict[str, str]:
+        rng, found = self.rng, dict[str, str]()
+        fit = [c for c, kind in columns.items() if KINDS[kind].ordered and c != "k"]
+        for name in rng.sample(fit, min(len(fit), rng.choice((1, 1, 2)))):
+            literal = some_literal(rng, columns[name])
+            found[name] = rng.choice((literal, "NULL", f"{source or ''}{name}", f"coalesce({source or ''}{name}, {literal})"))
+        return found
+
+    def _delete(self, steps: list[h.Step], columns: h.Columns) -> list[h.Step]:
+        return [h.Delete(self._predicate(columns), self.rng.choice(("sql", "embedded")))]
+
+    def _update(self, steps: list[h.Step], columns: h.Columns) -> list[h.Step]:
+        return [h.Update(self._sets(columns), self._predicate(columns), self.rng.choice(("sql", "embedded")))]
+
+    def _overwrite(self, steps: list[h.Step], columns: h.Columns) -> list[h.Step]:
+        return [h.Overwrite(self.values(columns, self.rng.choice((0, 3, 20))), Predicates(self.rng, columns).simple(), self.rng.choice(("sql", "embedded")))]  # fmt: skip
+
+    def _merge(self, steps: list[h.Step], columns: h.Columns) -> list[h.Step]:
+        rng = self.rng
+        rows, span = rng.choice((1, 5, 20, 50)), max(self._next, 1)
+        values = self.values(columns, rows)
+        self._next -= rows
+        unique = rng.random() < 0.7
+        keys = rng.sample(range(span + rows), rows) if unique else [rng.randrange(span + rows) for _ in range(rows)]
+        values["k"] = [None if rng.random() < 0.05 else key for key in keys]
+        on, how = "(target.k = source.k)", rng.choice(("sql", "sql", "embedded"))
+        whens = ["matched", "matched", "not_matched"] if rng.random() < 0.6 else ["matched", "not_matched", "by_source"]
+        clauses = [self._clause(when, columns, last=i == len(whens) - 1 or whens[i + 1] != when) for i, when in enumerate(whens)]
+        clauses = [c for c in clauses if rng.random() < 0.8 or c.when == "matched"]
+        if rng.random() < 0.3:
+            on = f"(target.k = source.k AND {Predicates(rng, {c: k for c, k in columns.items() if k in PLAIN}, 'target.').simple()})"
+        return [h.Merge(values, on, tuple(clauses), how, how == "sql" and rng.random() < 0.3)]
+
+    def _clause(self, when: str, columns: h.Columns, *, last: bool) -> h.Clause:
+        rng = self.rng
+        plain = {c: k for c, k in columns.items() if k in PLAIN and k != "interval"}
+        side = "source." if when != "by_source" and (when == "not_matched" or rng.random() < 0.5) else "target."
+        condition = Predicates(rng, plain, side).simple() if not last or rng.random() < 0.5 else None
+        if when == "not_matched":
+            return h.Clause(when, condition, {"k": "source.k", **{c: f"source.{c}" for c in columns if c != "k" and rng.random() < 0.8}})
+        if rng.random() < 0.4:
+            return h.Clause(when, condition, None)
+        return h.Clause(when, condition, self._sets(columns, "target." if when == "by_source" else "source."))
+
+    def _bound(self, steps: list[h.Step]) -> set[str]:
+        """Columns that clustering or an index needs: they stay as they are."""
+        found: set[str] = {"k"}
+        for step in steps:
+            found |= set(step.cluster_by) if isinstance(step, h.Create) else set(step.columns) if isinstance(step, h.Index) else set()
+        return found
+
+    def _free(self, steps: list[h.Step], columns: h.Columns) -> str:
+        return self.rng.choice([c for c in columns if c not in self._bound(steps)] or ["s"])
+
+    def _rename(self, steps: list[h.Step], columns: h.Columns) -> list[h.Step]:
+        name = self._free(steps, columns)
+        return [] if name in self._bound(steps) else [h.Rename(name, f"{name}_r{len(steps)}"), self._append(h.columns_after(columns, h.Rename(name, f"{name}_r{len(steps)}"), []), 20)]  # fmt: skip
+
+    def _drop_and_add(self, steps: list[h.Step], columns: h.Columns) -> list[h.Step]:
+        rng, name = self.rng, self._free(steps, columns)
+        if name in self._bound(steps) or columns[name] in {"json", "variant"}:  # the property that shreds may name it
+            return []
+        kind = rng.choice(("int", "string", "date", "bigint"))
+        back = name if rng.random() < 0.6 else f"n{len(steps)}"
+        added = h.Add(back, kind, some_literal(rng, kind) if rng.random() < 0.5 else None)
+        after = h.columns_after(h.columns_after(columns, h.Drop(name), []), added, [])
+        return [h.Drop(name), added, *([self._append(after, 20)] if rng.random() < 0.7 else [])]
+
+    def _widen(self, steps: list[h.Step], columns: h.Columns) -> list[h.Step]:
+        fit = [c for c, kind in columns.items() if kind in WIDER and c not in self._bound(steps)]
+        if not fit:
+            return []
+        name = self.rng.choice(fit)
+        step = h.Widen(name, WIDER[columns[name]])
+        return [step, *([self._append(h.columns_after(columns, step, []), 20)] if self.rng.random() < 0.7 else [])]
+
+    def _restore(self, steps: list[h.Step], columns: h.Columns) -> list[h.Step]:
+        changed = max(i for i, step in enumerate(steps) if isinstance(step, h.Create | h.Rename | h.Drop | h.Add | h.Widen))
+        return [h.Restore(self.rng.randrange(changed, len(steps)))]
+
+    def _tend(self, steps: list[h.Step], columns: h.Columns) -> list[h.Step]:
+        return [h.Compact(self.rng.choice(("embedded", "sql")))]
+
+    def _more(self, steps: list[h.Step], columns: h.Columns) -> list[h.Step]:
+        return [self._append(columns, self.rng.choice((1, 20, SPAN))) for _ in range(self.rng.choice((1, 3)))]
+
+    def _indexes(self, steps: list[h.Step], columns: h.Columns) -> list[h.Step]:
+        rng = self.rng
+        if not any(isinstance(step, h.Index) for step in steps):
+            return [self._index(columns, "i1"), self._append(columns, 20)]
+        return [rng.choice((h.ForgetSegments(), h.Repair(), h.DamageIndex("cut"), h.DamageIndex("gone"), h.DamageIndex("bit")))]
+
+    def _limits(self, steps: list[h.Step], columns: h.Columns) -> list[h.Step]:
+        values = self.rng.choice(({"tamis.stats.budget_bytes": "200"}, {"tamis.stats.collect": "off"}, {"tamis.stats.collect": "on"}))
+        return [h.Properties(values), self._append(columns, 30)]
