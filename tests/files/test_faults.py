@@ -1,15 +1,19 @@
 """A file that is not what was committed is ``CorruptData``, naming part and path; never other rows."""
 
+import zlib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from tamis.errors import CorruptData
 from tamis.files import PartRef
+from tamis.files.parquet.footer import check_end
+from tamis.files.source import PartSource
 from tamis.state.store import open_store
 from tamis.types import LONG, STRING, Field, Schema
 from tamis.types.arrow import to_arrow_schema
@@ -130,3 +134,41 @@ def test_a_writer_that_is_given_up_leaves_nothing(tmp_path: Path, form: str) -> 
     writer.write(pa.record_batch([[1], ["a"]], schema=to_arrow_schema(SCHEMA)))
     writer.abort()
     assert not (tmp_path / "data/p.parquet").exists()
+
+
+def test_what_another_decoder_opens_a_file_by(tmp_path: Path) -> None:
+    """Every byte behind the pages has a checksum: the footer in the log, the page indexes in the footer."""
+    ref = part_in(tmp_path, 10_000)
+    file, store = tmp_path / ref.path, open_store(tmp_path)
+    whole = file.read_bytes()
+    footer = len(whole) - 8 - int.from_bytes(whole[-8:-4], "little")
+    noted = pq.read_metadata(file).metadata[b"tamis.index_crc32"].decode()
+    index = footer - int(noted[8:], 16)
+    assert check_end(PartSource(store, ref))
+    assert int(noted[:8], 16) == zlib.crc32(whole[index:footer])
+    for at in range(index, len(whole)):
+        file.write_bytes(whole[:at] + bytes([whole[at] ^ 1 << at % 8]) + whole[at + 1 :])
+        if at < footer:
+            assert not check_end(PartSource(store, ref)), at
+        else:
+            with pytest.raises(CorruptData, match=ref.path):
+                check_end(PartSource(store, ref))
+
+
+def test_pages_of_a_file_without_the_note_are_not_believed(tmp_path: Path) -> None:
+    ref = part_in(tmp_path, 10_000)
+    file = tmp_path / ref.path
+    whole = file.read_bytes().replace(b"tamis.index_crc32", b"other.index_crc32")
+    file.write_bytes(whole)
+    length = int.from_bytes(whole[-8:-4], "little") + 8
+    older = replace(ref, footer_checksum=zlib.crc32(whole[-length:]), checksum=None)
+    assert not check_end(PartSource(open_store(tmp_path), older))
+    assert not check_end(PartSource(open_store(tmp_path), replace(older, footer_checksum=None)))
+
+
+@pytest.mark.parametrize("path", ["../t/data/p.parquet", "data/../../x", "/etc/passwd", "data//x", "./data/x", "data/.", "data/\n"])
+def test_a_part_outside_of_its_table(tmp_path: Path, path: str) -> None:
+    ref = replace(part_in(tmp_path / "t", 10), path=path)
+    with pytest.raises(CorruptData, match="outside") as raised:
+        read_all(open_store(tmp_path / "t"), ref, SCHEMA)
+    assert raised.value.code == "PATH_OUTSIDE"

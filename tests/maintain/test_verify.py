@@ -18,6 +18,7 @@ from tamis.files import PartRef
 from tamis.index import build
 from tamis.state import Operation, Proposal, commit
 from tamis.state.envelope import seal
+from tamis.stats import path_rows
 from tests.maintain.making import filled, parts
 
 
@@ -50,6 +51,27 @@ def plant(of: tamis.Table, column: str, value: object) -> None:
     commit(of.store, Proposal(Operation("plant"), of.version, add=[wrong], replace_all=True))
 
 
+def plant_set(of: tamis.Table, kind: str) -> None:
+    """One part with a value set that lacks a value, as a collector would have stored it that gave up."""
+    manifest = of.refresh().snapshot.parts(None, set(range(20))).drop_columns(["segment", "part"]).slice(0, 1)
+    manifest = manifest.select([n for n in manifest.column_names if n not in {"deleted", "deletion"} and not n.startswith("2|long|set")])
+    column = pa.array([[manifest["2|long|lo"][0].as_py()]], pa.list_(pa.int64()))
+    wrong = manifest.append_column(f"2|long|{kind}", column)
+    commit(of.store, Proposal(Operation("plant"), of.version, add=[wrong], replace_all=True))
+
+
+def plant_path(of: tamis.Table) -> None:
+    """A part whose JSON path has bounds that leave out a value."""
+    documents = pa.table({"body": ['{"a": 1}', '{"a": 7}'] * 40})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(path_rows, "_rows", lambda identifier, paths, true=path_rows._rows: true(identifier, narrowed_paths(paths)))
+        of.append(documents, merge_schema=True)
+
+
+def narrowed_paths(paths: path_rows.Paths) -> path_rows.Paths:
+    return {path: replace(found, long=(1, 6)) if path == "$.a" else found for path, found in paths.items()}
+
+
 def other_rollup(of: tamis.Table) -> None:
     path = next(e.path for e in of.store.list("_tamis/rollup") if e.path.endswith(".json"))
     told = json.loads(of.store.get(path))["rollup"]
@@ -67,6 +89,9 @@ DAMAGE: dict[str, tuple[Callable[[tamis.Table], object], str]] = {
     "a rollup tells another story": (other_rollup, "ROLLUP_DIFFERS"),
     "too many rows": (lambda of: plant(of, "rows", 51), "PART_CORRUPT"),
     "bounds too narrow": (lambda of: plant(of, "1|long|hi", 310), "STATISTICS_LIE"),
+    "a value set that lacks a value": (lambda of: plant_set(of, "set"), "STATISTICS_LIE"),
+    "an incomplete value set of an earlier release": (lambda of: plant_set(of, "values"), "STATISTICS_OBSOLETE"),
+    "bounds of a path too narrow": (plant_path, "STATISTICS_LIE"),
     "a NULL that nobody counted": (lambda of: plant(of, "2|nulls", 1), "STATISTICS_LIE"),
 }
 

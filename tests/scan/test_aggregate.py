@@ -225,3 +225,22 @@ def test_what_cannot_be_aggregated_is_refused(tmp_path: Any, measures: Any, grou
     with pytest.raises(InvalidInput, match="limit"):
         table.scan(limit=1).aggregate()
     assert table.scan().aggregate("count(n)").to_pydict() == {"count(n)": [0]}
+
+
+@pytest.mark.parametrize("parts", [1, 3])
+@pytest.mark.parametrize("indexed", [False, True])
+def test_counts_do_not_depend_on_when_the_consumer_stops(parts: int, indexed: bool) -> None:
+    """With a limit the reader is stopped at its first batch: the rows that came are counted, not what the reader has reported by then."""
+    table = tamis.create(f"memory://stops-early-{parts}-{indexed}", pa.schema([("k", pa.int64()), ("v", pa.int64())]))
+    if indexed:
+        table.create_index("by_v", ["v"])
+    for _ in range(parts):
+        table.append(pa.table({"k": range(20_000), "v": [i % 100 for i in range(20_000)]}))
+    scan = table.scan("v = 5")
+    assert scan.exists()
+    assert not table.scan("v = 5 AND k = 6").exists()
+    for limit, found in ((0, 0), (1, 1), (199, 199), (10_000, 200 * parts)):
+        assert table.scan("v = 5", limit=limit).count() == found
+    assert scan.count() == 200 * parts
+    assert table.scan(limit=7).count() == 7
+    assert table.scan("v >= 0", limit=7).count() == 7

@@ -188,7 +188,7 @@ def test_what_clustering_tuples_and_paths_of_documents_skip_is_audited(sorted_do
     real, outside = PathTable.at, decide_module.outside
     for text, module, name, wrong, count in (
         ("a = 1 AND b = 25", decide_module, "outside", lambda run, keys: np.ones_like(outside(run, keys)), 3),
-        ("try_cast(get_json_object(s, '$.k') AS INT) = 1050", PathTable, "at", lambda *args: nowhere(real(*args)), 3),
+        ("try_cast(get_json_object(s, '$.k') AS INT) = 1050", PathTable, "at", lambda *args, **given: nowhere(real(*args, **given)), 3),
     ):
         assert sorted_documents.scan(text).count() == count
         with monkeypatch.context() as planting:

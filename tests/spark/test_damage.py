@@ -5,9 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
+
+import tamis
+from tamis.errors import CorruptData
+from tamis.state.cache import CACHE
+from tamis.state.envelope import seal, unseal
+from tamis.state.store import open_store
+from tamis.state.stored import columns_from_json, inline
 
 pytestmark = pytest.mark.spark
 
@@ -50,3 +59,50 @@ def test_no_flipped_bit_gives_other_rows(lake: Any) -> None:
             refused.append(str(error))
     assert refused
     assert all("verify" in said or "FAILED_READ_FILE" in said for said in refused)
+
+
+def test_no_flipped_bit_behind_the_pages_gives_other_rows(lake: Any) -> None:
+    """Bits of page indexes and of the footer: right rows, or the part's name. Every byte's are flipped in tests/files/test_faults.py."""
+    lake.sql("CREATE TABLE lake.db.t (x BIGINT, s STRING) USING tamis TBLPROPERTIES ('tamis.read.lazy' = 'native')")
+    lake.spark.range(9_000).selectExpr("id AS x", "md5(string(id)) AS s").coalesce(1).writeTo(f"{lake.name}.db.t").append()
+    (part,) = (lake.folder / "db" / "t" / "data").iterdir()
+    asked = ["SELECT sum(x), sum(crc32(s)), count(*) FROM lake.db.t", "SELECT count(s), max(s) FROM lake.db.t WHERE x < 3000"]
+    right, whole, group = [lake.rows(q) for q in asked], part.read_bytes(), pq.read_metadata(part).row_group(0)
+    index = max(group.column(i).data_page_offset + group.column(i).total_compressed_size for i in range(2))
+    footer = len(whole) - 8 - int.from_bytes(whole[-8:-4], "little")
+    refused: list[str] = []
+    for at in [*range(index, footer, 23), *range(footer, len(whole), 23)]:
+        part.write_bytes(whole[:at] + bytes([whole[at] ^ 1 << at % 8]) + whole[at + 1 :])
+        for question, answer in zip(asked, right, strict=True):
+            try:
+                assert lake.rows(question) == answer, at
+                assert at < footer, at
+            except PySparkException as error:
+                refused.append(str(error))
+    assert len(refused) == 2 * len(range(footer, len(whole), 23))
+    assert all("[CHECKSUM] Part" in said or "[PART_" in said for said in refused)
+
+
+@pytest.mark.parametrize("path", ["../other/data/{}", "data/../../other/data/{}", "data/%2e%2e/../../other/data/{}"])
+@pytest.mark.parametrize("lazy", ["native", "on"])
+def test_no_part_lies_outside_of_its_table(lake: Any, lazy: str, path: str) -> None:
+    for name, low in (("t", 0), ("other", 100)):
+        lake.sql(f"CREATE TABLE lake.db.{name} (x BIGINT) USING tamis")
+        lake.spark.range(low, low + 100).selectExpr("id AS x").coalesce(1).writeTo(f"{lake.name}.db.{name}").append()
+    (stranger,) = (lake.folder / "db" / "other" / "data").iterdir()
+    climb(lake.folder / "db" / "t", path.format(stranger.name))
+    with pytest.raises(PySparkException, match=r"\[PATH_OUTSIDE\] Part .* lies outside of its table's folder"):
+        lake.sql(f"SELECT sum(x) FROM lake.db.t WITH ('tamis.read.lazy' = '{lazy}')").collect()
+    with pytest.raises(CorruptData, match="PATH_OUTSIDE"):
+        tamis.open(lake.folder / "db" / "t").scan().to_arrow()
+
+
+def climb(folder: Path, path: str) -> None:
+    """Makes the table's last commit name ``path`` as its part's file, with what is known of that file."""
+    own, other = (sorted((f / "_tamis" / "log").iterdir())[-1] for f in (folder, folder.parent / "other"))
+    body, theirs = (unseal("commit", log.read_bytes(), log.name) for log in (own, other))
+    parts = columns_from_json(theirs["add"][0]["tables"]["parts"]).read(open_store(folder), list)
+    at = parts.column_names.index("path")
+    body["add"][0]["tables"]["parts"] = inline(parts.set_column(at, "path", pa.array([path]))).to_json()
+    own.write_bytes(seal("commit", body))
+    CACHE.clear()

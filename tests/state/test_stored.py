@@ -168,3 +168,11 @@ def test_a_small_manifest_stands_inline_and_a_large_one_does_not() -> None:
     store = memory()
     assert isinstance(at_rest(store, manifest(10), 2**15), Inline)
     assert isinstance(at_rest(store, manifest(2_000), 2**15), Stored)
+
+
+@pytest.mark.parametrize("path", ["../t.parquet", "/t.parquet", "a/../../t.parquet"])
+def test_a_table_at_rest_lies_below_the_root(path: str) -> None:
+    stored = Stored(rows=1, path=path, nbytes=100, footer=10, crc32=0)
+    with pytest.raises(CorruptData) as caught:
+        stored.read(memory(), all_of)
+    assert (caught.value.code, caught.value.name) == ("PATH_OUTSIDE", path)

@@ -19,7 +19,8 @@ from tamis.expr.documents.jackson import Malformed
 from tamis.stats import Collector, TableEvidence, path_text
 from tamis.stats.packed import PACKED, PATHS, UNION, packed, unpacked
 from tamis.stats.path_evidence import PathTable
-from tamis.stats.path_rows import ROOT, STRANGE
+from tamis.stats.path_rows import LONG, ROOT, STRANGE, PathStatistics, table_of
+from tamis.stats.path_union import union_of
 from tamis.types import VARIANT
 from tamis.types.arrow import to_arrow_schema, to_arrow_type
 from tests.expr.documents import DOCUMENTS, SCHEMA
@@ -175,3 +176,51 @@ def test_what_is_not_known_may_be_anything() -> None:
         decision = decided(text, rows)
         wrong += [(text, texts[i]) for i in np.flatnonzero((decision.none & (keep | failed)) | (decision.all & ~keep)).tolist()]
     assert wrong == []
+
+
+def layouts_beyond_the_limit(rare: int) -> list[str | None]:
+    """100 objects of one layout, and one with ``rare`` keys beside ``zz``: together more paths than are collected."""
+    return [*(json.dumps({"zz": i % 10}) for i in range(100)), json.dumps({f"k{i:04}": i for i in range(rare)} | {"zz": 999})]
+
+
+@pytest.mark.parametrize("rare", [3, 400, 498, 499, 500, 600])
+def test_a_path_is_told_from_all_layouts_of_its_objects(rare: int) -> None:
+    """The walk may end at its limit between two layouts: no path may keep the bounds of the first one alone."""
+    rows = manifest(0, [batch(layouts_beyond_the_limit(rare))])
+    assert not decided("v:zz::int > 500", rows).none.any()
+    assert not decided("v:zz::int < 9", rows).all.any()
+
+
+def test_nested_layouts_beyond_the_limit_are_not_half_told() -> None:
+    texts = [json.dumps({"o": json.loads(text)}) for text in layouts_beyond_the_limit(600) if text]
+    for order in (texts, texts[::-1]):
+        assert not decided("v:o.zz::int > 500", manifest(0, [batch(list(order))])).none.any()
+
+
+def test_rows_below_an_incomplete_object_of_an_earlier_writer_are_unknown() -> None:
+    """Earlier writers stored bounds from some layouts only. Their rows have no ``walk``, in parts and in unions."""
+    complete = [json.dumps({"zz": i % 10}) for i in range(100)]
+    for texts, prunes in ((layouts_beyond_the_limit(600), False), (complete, True)):
+        collector = Collector(SCHEMA)
+        collector.update(batch(list(texts)))
+        identifier = SCHEMA.find(("v",))[-1].id
+        paths = collector.documents()[identifier]
+        paths["$.zz"] = PathStatistics(LONG, 100, 0, (0, 9))
+        table = table_of({identifier: paths})
+        assert table is not None
+        sizes = {"rows": pa.array([101], pa.int64())}
+        for drop in (False, True):
+            old = table.drop_columns([f"{identifier}|walk"]) if drop else table
+            place = old.append_column("segment", pa.array([0] * len(old), pa.int32())).append_column(
+                "part", pa.array([0] * len(old), pa.int32())
+            )
+            for found in (PathTable.of_segments(place, 1), *([] if not drop else [PathTable.of_segments(_united_alone(old), 1)])):
+                decision = decide(tree("v:zz::int > 500"), TableEvidence(pa.table(sizes), SCHEMA, found), strict=True)
+                assert decision.none.all() == (prunes or not drop)
+
+
+def _united_alone(rows: pa.Table) -> pa.Table:
+    """The union of one part's rows, as a segment has it."""
+    found = union_of(rows.append_column("part", pa.array([0] * len(rows), pa.int32())), 1)
+    assert found is not None
+    return found.append_column("segment", pa.array([0] * len(found), pa.int32()))

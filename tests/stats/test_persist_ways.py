@@ -191,7 +191,7 @@ def test_a_union_forgets_no_part(monkeypatch: pytest.MonkeyPatch) -> None:
     from tamis.types import LONG, Field, Schema
 
     schema = Schema((Field("c", LONG, id=7),))
-    part = pa.table({"rows": [5, 5], "7|long|lo": [1, None], "7|long|hi": [2, None], "7|long|values": [[1, 2], None], "7|nulls": [0, 0]})
+    part = pa.table({"rows": [5, 5], "7|long|lo": [1, None], "7|long|hi": [2, None], "7|long|set": [[1, 2], None], "7|nulls": [0, 0]})
 
     def skips() -> bool:
         whole = module(part).append_column("rows", pa.array([10]))

@@ -99,7 +99,7 @@ def test_who_skipped_is_named() -> None:
 def test_nulls_come_first() -> None:
     rows = [(None, "p", 0.0), (None, "q", 0.0), (5, "a", 0.0)]
     _, manifest = part(rows)
-    manifest = manifest.drop_columns([name for name in manifest.column_names if name.endswith("|values")])  # which know better
+    manifest = manifest.drop_columns([name for name in manifest.column_names if name.endswith("|set")])  # which know better
     assert decided("a IS NULL AND b = 'k'", manifest).none.tolist() == [False]
     assert decided("a = 5 AND b = 'b'", manifest).none.tolist() == [True]
     _, manifest = part([(1, None, 0.0), (1, None, 1.5), (2, "k", 0.0)])

@@ -47,7 +47,7 @@ def test_every_value_is_in_the_set(data: st.DataObject) -> None:
 
 @pytest.mark.parametrize("data_type", [t for t in ATOMIC if not listable(t)], ids=kind_of)
 def test_some_types_have_none(data_type: DataType) -> None:
-    assert not [name for name in Collector(schema_of(data_type)).finish().column_names if name.endswith("values")]
+    assert not [name for name in Collector(schema_of(data_type)).finish().column_names if name.endswith("|set")]
 
 
 def test_few_are_kept_and_many_are_not() -> None:
@@ -62,6 +62,28 @@ def test_few_are_kept_and_many_are_not() -> None:
     assert sets(collected(STRING, pa.nulls(3, pa.string())), STRING) == [None], "emptiness is a matter of counts"
 
 
+@pytest.mark.parametrize(
+    "late", [pa.array(range(1_000)), pa.array(range(MOST + 1)), pa.array([*range(MOST), None])], ids=["sampled", "merged", "fits"]
+)
+@pytest.mark.parametrize("early", [1, 2])
+def test_a_collector_that_gives_up_has_no_set(late: pa.Array, early: int) -> None:
+    """A first batch of few values must not be taken for the whole part (7 values, then a batch at which the collector gives up)."""
+    few = pa.array([i % 7 for i in range(600)])
+    table = collected(LONG, *[few] * early, late)
+    (found,) = sets(table, LONG)
+    values = set(late.drop_null().to_pylist()) | set(range(7))
+    assert found == (sorted(values) if len(values) <= MOST else None)
+    (after,) = sets(collected(LONG, *[few] * early, late, few), LONG)
+    assert after == found, "a collector that gave up stays so"
+
+
+def test_sets_of_earlier_writers_are_not_believed() -> None:
+    """Their collectors could give up and still answer: such a set is stored under another name, which no reader knows."""
+    table = pa.table({"rows": [2], "7|long|lo": [1], "7|long|hi": [9], "7|long|values": [[1]]})
+    assert sets(table, LONG) == [None]
+    assert union(table).column_names == ["7|long|lo", "7|long|hi", "7|exact"]
+
+
 def test_a_union_knows_what_all_know() -> None:
     def one(*values: str | None) -> pa.Table:
         return collected(STRING, pa.array(values, pa.string()))
@@ -73,18 +95,18 @@ def test_a_union_knows_what_all_know() -> None:
     assert both(one("b"), one("a", None)) == ["a", "b"]
     assert both(one("b"), one(None)) == ["b"], "only NULLs: no say in values"
     assert both(one("b"), one(*(str(i) for i in range(40)))) is None
-    assert both(one("b"), one("a").drop_columns(["7|string|values"])) is None
+    assert both(one("b"), one("a").drop_columns(["7|string|set"])) is None
 
 
 BAD = {
-    "outside the bounds": {"7|long|lo": [1], "7|long|hi": [2], "7|long|values": [[1, 3]]},
-    "nothing": {"7|long|lo": [1], "7|long|hi": [2], "7|long|values": pa.array([[]], pa.list_(pa.int64()))},
-    "with a NULL": {"7|long|values": pa.array([[1, None]], pa.list_(pa.int64()))},
-    "of another type": {"7|long|values": [["a"]]},
-    "no list": {"7|long|values": [5]},
-    "of text": {"7|string|values": [["a"]]},
-    "said twice": {"7|long|values": [[1]], "7|integer|values": pa.array([[1]], pa.list_(pa.int32()))},
-    "too many": {"7|long|values": [list(range(MOST + 1))]},
+    "outside the bounds": {"7|long|lo": [1], "7|long|hi": [2], "7|long|set": [[1, 3]]},
+    "nothing": {"7|long|lo": [1], "7|long|hi": [2], "7|long|set": pa.array([[]], pa.list_(pa.int64()))},
+    "with a NULL": {"7|long|set": pa.array([[1, None]], pa.list_(pa.int64()))},
+    "of another type": {"7|long|set": [["a"]]},
+    "no list": {"7|long|set": [5]},
+    "of text": {"7|string|set": [["a"]]},
+    "said twice": {"7|long|set": [[1]], "7|integer|set": pa.array([[1]], pa.list_(pa.int32()))},
+    "too many": {"7|long|set": [list(range(MOST + 1))]},
 }
 
 
@@ -94,7 +116,7 @@ def test_what_cannot_be_is_unknown(case: str) -> None:
 
 
 def test_a_widened_column_keeps_its_values() -> None:
-    table = pa.table({"rows": [2, 2], "7|integer|values": pa.array([[1, 2], None], pa.list_(pa.int32())), "7|long|values": [None, [2**40]]})
+    table = pa.table({"rows": [2, 2], "7|integer|set": pa.array([[1, 2], None], pa.list_(pa.int32())), "7|long|set": [None, [2**40]]})
     assert sets(table.slice(0, 1), LONG) == [[1, 2]]
     assert sets(table, LONG) == [None, None], "under two types in one table: unknown"
     assert sets(collected(INTEGER, pa.array([5, 5], pa.int32())), LONG) == [[5]]
@@ -110,10 +132,10 @@ def test_values_go_before_bounds() -> None:
     table = collected(STRING, pa.array(["aa", "bb", "cc"])).drop_columns(["rows"])
     left = trim(table, {}, _size(trim(table, {}, 10**6)) - 1)
     assert left.dropped == 1
-    assert left.statistics["7|string|values"].to_pylist() == [None]
+    assert left.statistics["7|string|set"].to_pylist() == [None]
     assert left.statistics["7|string|lo"].to_pylist() == ["aa"]
     kept = trim(table, {}, 20, frozenset({(7, "$")}))
-    assert kept.statistics["7|string|values"].to_pylist() == [None]
+    assert kept.statistics["7|string|set"].to_pylist() == [None]
 
 
 def test_noise_is_no_set() -> None:
@@ -124,7 +146,7 @@ def test_noise_is_no_set() -> None:
             pa.int64() if data_type == LONG else pa.date32() if data_type == DATE else pa.string() if data_type == STRING else pa.float64()
         )
         members = pa.Array.from_buffers(arrow, 4, [None, noise, noise] if arrow == pa.string() else [None, noise])
-        table = pa.table({"rows": [2, 2], f"7|{data_type.to_json()}|values": pa.ListArray.from_arrays(offsets, members)})
+        table = pa.table({"rows": [2, 2], f"7|{data_type.to_json()}|set": pa.ListArray.from_arrays(offsets, members)})
         found = TableEvidence(table, schema_of(data_type)).values((7,))
         assert found is None or len(found) == 2
         union(table)

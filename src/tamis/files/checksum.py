@@ -14,30 +14,41 @@ class ChecksumSink:
         self.checksum = 0
         self.size = 0
         self.closed = False
-        self._tail: bytearray | None = None
+        self._held: bytearray | None = None
         self.writes: list[int] = []
         """Where each write began."""
 
     def write(self, data: Any) -> int:
+        size = memoryview(data).nbytes
         if self._target is None:  # pyarrow still writes a footer when an abandoned writer is collected
-            return memoryview(data).nbytes
-        self.checksum = zlib.crc32(data, self.checksum)
+            return size
         self.writes.append(self.size)
-        self.size += memoryview(data).nbytes
-        if self._tail is not None:
-            self._tail += data
+        self.size += size
+        if self._held is not None:
+            self._held += data
+        else:
+            self._pass_on(data)
+        return size
+
+    def hold(self) -> None:
+        """From here on, keeps what is written until ``release``."""
+        self._held = bytearray()
+
+    @property
+    def held(self) -> bytes:
+        """Returns what was written since ``hold``."""
+        return bytes(self._held or b"")
+
+    def release(self, data: bytes) -> None:
+        """Passes on ``data``, as long as what was held, in its place."""
+        if len(data) != len(self.held):
+            raise ValueError(f"{len(data)} bytes in the place of {len(self.held)}")
+        self._held = None
+        self._pass_on(data)
+
+    def _pass_on(self, data: Any) -> None:
+        self.checksum = zlib.crc32(data, self.checksum)
         self._target.write(data)
-        return memoryview(data).nbytes
-
-    def keep_tail(self) -> None:
-        """From here on, remember what is written: ``tail`` will be asked for."""
-        self._tail = bytearray()
-
-    def tail(self, length: int) -> bytes:
-        """The last ``length`` bytes, all of them written since ``keep_tail``."""
-        assert self._tail is not None
-        assert len(self._tail) >= length
-        return bytes(self._tail[len(self._tail) - length :])
 
     def tell(self) -> int:
         return self.size

@@ -18,6 +18,7 @@ import pyarrow as pa
 from tamis.errors import CorruptData, NotFound, StoreUnavailable, TamisError
 from tamis.files.corrupt import corrupt
 from tamis.files.protocol import IoCounters, PartRef
+from tamis.state.inside import is_inside
 
 T = TypeVar("T")
 
@@ -39,6 +40,8 @@ class PartSource:
     """One part's bytes, and what they cost. May be used by several threads at once."""
 
     def __init__(self, store: Any, ref: PartRef) -> None:
+        if not is_inside(ref.path):
+            raise corrupt(ref, "lies outside of its table's folder", "PATH_OUTSIDE")
         self._store, self.ref = store.fresh(), ref
         self.key = (store.url, ref.path, ref.bytes, ref.checksum, ref.footer_checksum)
         """What is remembered of the file is remembered under this."""

@@ -91,10 +91,10 @@ class SharedLookup:
             live = ~np.isin(rows, ordinals(bitmap(ref.deletion, ref.part_id)))
             rows, values = rows[live], values.filter(pa.array(live)) if values.num_columns else values
         if self._suffices(spec) and ref.window is None:
-            yield from self._made(values, len(rows), spec)
             counters.rows_total += ref.live_rows
             counters.rows_matched += len(rows)
             counters.blocks_skipped_index += len(ref.blocks)
+            yield from self._made(values, len(rows), spec)
         elif len(rows):
             yield from read(replace(ref, candidates=_serialized(rows, ref)), spec, counters)
         elif ref.window is None:

@@ -8,8 +8,9 @@ checksum, its rows, its statistics against its values; and every part of an inde
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from tamis.files import PartRef
 from tamis.maintain.compact import Work
 from tamis.maintain.result import Progress
 from tamis.maintain.verify_index import index_files, index_problems
+from tamis.maintain.verify_statistics import StatisticsCheck, paths_of_parts
 from tamis.read import ReadCounters, read_part
 from tamis.scan import Options, PartRefs
 from tamis.state import PART_COLUMNS, IndexDefinition, Snapshot, Store, load
@@ -29,13 +31,14 @@ from tamis.state.log import commit_path, read_commit, versions
 from tamis.state.reachable import reached
 from tamis.state.record import Commit
 from tamis.state.vacuumed import oldest_readable
-from tamis.stats import Collector, TableEvidence
 
 PROBLEMS = pa.schema([("code", pa.string()), ("object", pa.string()), ("problem", pa.string())])
 CHUNK = 8 * 2**20
 """Bytes of a file that are held at once while its checksum is made."""
 
 Problem = tuple[str, str, str]
+PartPaths = Mapping[tuple[int, int], Mapping[int, pa.Table]]
+"""Stored rows of JSON paths by (segment, part) and column id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +79,10 @@ def verify(store: Store, *, data: bool = True, progress: Progress | None = None)
         every = snapshot.parts(None, frozenset(i for schema in snapshot.head.schemas for i in schema.by_id))
         refs = PartRefs(every, np.zeros(len(every), dtype=np.bool_))
         parts = len(refs)
+        paths = paths_of_parts(snapshot)
         for at, ref in enumerate(refs):
-            problems += _guarded(ref.path, lambda ref=ref, at=at: _part(store, snapshot, ref, every.slice(at, 1), listed))  # type: ignore[misc]
+            look = partial(_part, store, snapshot, ref, every.slice(at, 1), listed, paths)
+            problems += _guarded(ref.path, look)
             if progress is not None:
                 progress(ref.bytes, ref.path)
         for index in snapshot.head.indexes:
@@ -176,15 +181,18 @@ def _bytes(store: Store, ref: PartRef, listed: dict[str, int]) -> Iterator[Probl
         yield "BAD_CHECKSUM", ref.path, "Its bytes are not those that were written."
 
 
-def _part(store: Store, snapshot: Snapshot, ref: PartRef, manifest: pa.Table, listed: dict[str, int]) -> Iterator[Problem]:
-    """One data file: bytes, rows, values."""
+def _part(
+    store: Store, snapshot: Snapshot, ref: PartRef, manifest: pa.Table, listed: dict[str, int], paths: PartPaths
+) -> Iterator[Problem]:
+    """Problems of one data file: its bytes, its rows, its statistics."""
     damaged = list(_bytes(store, ref, listed))
     if damaged:
         yield from damaged
         return
     schema = next(s for s in snapshot.head.schemas if s.schema_id == ref.schema_id)
     work = Work(store, snapshot, Options())
-    collector, rows = Collector(schema), 0
+    known = {s.schema_id: s for s in snapshot.head.schemas}
+    check, rows = StatisticsCheck(schema, known, manifest, paths.get((ref.segment, ref.part), {})), 0
     whole = PartRef(
         **{
             name: getattr(ref, name)
@@ -193,30 +201,12 @@ def _part(store: Store, snapshot: Snapshot, ref: PartRef, manifest: pa.Table, li
     )
     for batch in read_part(whole, work.read_spec(schema), ReadCounters()):
         rows += len(batch)
-        collector.update(batch)
+        check.update(batch)
     if rows != ref.rows:
         yield "ROWS_DIFFER", ref.path, f"It has {rows} rows and should have {ref.rows}."
         return
-    fresh = collector.finish()
-    known = {s.schema_id: s for s in snapshot.head.schemas}
-    for name in ("rows", "schema_id"):
-        fresh = fresh.append_column(name, manifest[name])
-    said, true = TableEvidence(manifest, known), TableEvidence(fresh, known)
-    for path, f in schema.walk():
-        mine, theirs = said.column(path), true.column(path)
-        if mine is None or theirs is None:
-            continue
-        lies = [
-            pc.any(pc.greater(mine.lo, theirs.lo)).as_py() if _comparable(mine.lo) else False,
-            pc.any(pc.less(mine.hi, theirs.hi)).as_py() if _comparable(mine.hi) else False,
-            pc.any(pc.not_equal(mine.nulls, theirs.nulls)).as_py(),
-        ]
-        if any(lies):
-            yield "STATISTICS_LIE", ref.path, f"The statistics of column {f.name!r} do not hold for its values."
-
-
-def _comparable(array: pa.Array) -> bool:
-    return not (pa.types.is_nested(array.type) or pa.types.is_null(array.type))
+    for code, problem in check.problems():
+        yield code, ref.path, problem
 
 
 class _Everything(set[Any]):

@@ -5,7 +5,7 @@ from tamis.read.expected import expected
 from tamis.read.failure import failure
 from tamis.read.gate import MOST_ROWS
 from tamis.read.known import block_evidence, evidence_of, page_evidence
-from tamis.read.lazy import read_part
+from tamis.read.lazy import read_part, runnable
 from tamis.read.spec import ReadCounters, ReadSpec
 from tamis.read.window import windows
 
@@ -20,5 +20,6 @@ __all__ = [
     "failure",
     "page_evidence",
     "read_part",
+    "runnable",
     "windows",
 ]

@@ -51,7 +51,7 @@ def read_part(ref: PartRef, spec: ReadSpec, counters: ReadCounters) -> Iterator[
     Raises ``CorruptData`` naming the part; and under ``errors="raise"`` ``InvalidInput``: ``FILTER_FAILED`` for the first row on which the filter
     fails, ``UNKNOWN_FUNCTION`` for a filter that cannot be run here.
     """
-    conjuncts = () if ref.all_match else _runnable(spec)
+    conjuncts = () if ref.all_match else runnable(spec)
     if ref.window is None:
         counters.rows_total += ref.live_rows
     if not conjuncts and not spec.schema.fields and ref.window is None:
@@ -79,8 +79,12 @@ def _apart(part: PartFile, first: Sequence[int], second: Sequence[int]) -> bool:
     return part.cost(first, blocks) + part.cost(second, blocks) <= part.cost([*first, *second], blocks)
 
 
-def _runnable(spec: ReadSpec) -> tuple[Expr, ...]:
-    """The conjuncts to run here. Behind one that cannot be run nothing may drop a row: the error that it might raise would be lost."""
+def runnable(spec: ReadSpec) -> tuple[Expr, ...]:
+    """The conjuncts that the reader evaluates: those before the first one that it cannot run.
+
+    A conjunct behind that one may not drop a row, since the error that the row might raise would be lost. Raises
+    ``InvalidInput`` (``UNKNOWN_FUNCTION``) under ``errors="raise"``.
+    """
     for at, conjunct in enumerate(spec.conjuncts):
         if not supported(conjunct):
             if spec.errors == "keep":

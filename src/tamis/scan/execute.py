@@ -59,13 +59,14 @@ class Execution:
         finally:
             self._finish(start)
 
-    def count(self, limit: int | None = None) -> int:
-        """The number of rows, those that the plan answered from metadata included."""
-        answered = int(self._plan.report.rows["matched"])
-        for _ in self.batches(None if limit is None else max(limit - answered, 0)):
-            pass
-        matched = int(self._plan.report.rows["matched"])
-        return matched if limit is None else min(matched, limit)
+    def count(self, limit: int | None = None, *, answered: int = 0) -> int:
+        """The number of rows, ``limit`` at most. ``answered``: rows that metadata has counted, in parts that the plan left out.
+
+        Counts the rows that are read, not the report's counters: those are complete only when every reader has ended.
+        """
+        left = None if limit is None else max(limit - answered, 0)
+        read = sum(len(batch) for batch in self.batches(left))
+        return answered + read if limit is None else min(answered + read, limit)
 
     def _best(self) -> Iterator[pa.RecordBatch]:
         search = TopK(self._plan, self._violation)

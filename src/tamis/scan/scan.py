@@ -111,8 +111,10 @@ class Scan:
 
     def count(self) -> int:
         """The number of rows; parts that match wholly are counted from metadata alone."""
-        made, _ = self._answered(Aggregation((Measure("count", None),)))
-        return Execution(made).count(self.limit)
+        asked = Aggregation((Measure("count", None),))
+        made, known = self._answered(asked)
+        answered = folded(asked, [known]).column(0)[0].as_py()
+        return Execution(made).count(self.limit, answered=answered)
 
     def aggregate(self, measures: Sequence[str] | str = ("count(*)",), group_by: Sequence[str] | str = ()) -> pa.Table:
         """``count(*)``, ``count(x)``, ``min(x)`` and ``max(x)`` of the rows, by the columns ``group_by``: a column for each, under these names; groups in no order.

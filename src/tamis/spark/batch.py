@@ -6,7 +6,6 @@ exchanges compare. Planning reads metadata only, and makes no report: executions
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -14,6 +13,7 @@ from typing import Any, ClassVar
 
 from tamis import scan as funnel
 from tamis.expr import Expr, short_sql
+from tamis.read import runnable
 from tamis.scan import Options, Plan
 from tamis.scan.aggregate import answer
 from tamis.scan.audit import strict
@@ -23,17 +23,19 @@ from tamis.spark import native
 from tamis.spark.adapter import Bridge
 from tamis.spark.catalyst import Translation
 from tamis.spark.estimate import column_statistics, read_share, share, told
+from tamis.spark.file_checks import check_files, copy_obstacle
+from tamis.spark.filter_contract import FilterContract, contract_of
 from tamis.spark.joins import INTERFACE, Handover, Narrowed, execution, few, key_columns, key_conjuncts, worth
 from tamis.spark.metrics import Ledger, Opening, Planned, ledger, scan_id
 from tamis.spark.parquet_filter import advice
 from tamis.spark.pushed import NOTHING, Pushed, foremost, pays
+from tamis.spark.python_source import PYTHON, python_source
 from tamis.spark.tasks import Cut, Sizes, local_url, pack, pack_files
 from tamis.spark.worker import Fold, Read, Task, packed_rows
 from tamis.state import Snapshot, Store
 from tamis.types import Schema
 
 _READ = "org.apache.spark.sql.connector.read."
-_PYTHON = "org.apache.spark.sql.execution.datasources.v2.python."
 SCAN = (_READ + "SupportsReportStatistics",)
 KEYED = (*SCAN, INTERFACE)
 """A scan that a join's keys may narrow."""
@@ -95,6 +97,7 @@ class Scan:
         self._sizes = sizes
         self._cost_based = cost_based and not (changes_rows or pushed.aggregation)
         """Whether Spark's optimiser, which is cost-based, is told what columns hold: their statistics are read for it."""
+        self._join_keys: tuple[Expr, ...] = ()
         self.java_key = ""
         self._looked = False
         self.id = scan_id()
@@ -102,6 +105,7 @@ class Scan:
         """The options of the query as they were given; a stream finds its own among them."""
         self._handover = Handover()
         self._twins: dict[tuple[str, int], Any] = {}
+        self._readers: dict[bool, Any] = {}
         self._prepare(filters, plan)
 
     def java(self) -> Any:
@@ -116,8 +120,9 @@ class Scan:
         return SCAN if self.changes_rows or self.pushed != NOTHING else KEYED
 
     def narrow(self, conjuncts: tuple[Expr, ...]) -> None:
-        """Reads only what satisfies these too: the scan is planned again, and has not been read before."""
+        """Plans the scan again, for rows that also satisfy ``conjuncts``: keys of a join that drops all other rows. Call it before the scan is read."""
         if conjuncts:
+            self._join_keys = (*self._join_keys, *conjuncts)
             self._prepare(replace(self.filters, conjuncts=(*self.filters.conjuncts, *conjuncts)))
             self.register(self.java_key)
 
@@ -134,10 +139,12 @@ class Scan:
             whole = self.plan
             self.plan, known = answer(whole, self.pushed.aggregation, whole.spec.part_schemas)
             self.answer, self.pays = packed_rows(known), pays(self.pushed.aggregation, whole, self.plan)
-        self._whole = self._read_whole(bool(filters.conjuncts))
+        self._whole = native.residual_reason(self.plan, selected, source.schema, filtered=bool(filters.conjuncts), owned=self.pushed.owned)
         self.obstacle = self.pushed.obstacle or native.obstacle(self.plan, selected, filtered=self._whole is None)
+        self.obstacle = self.obstacle or copy_obstacle(self.plan.parts, selected, source.store)
         if self.keyed and self.native:
             self.obstacle = "the keys of a join come"
+        self.contract = self._contract()
         self.cut = self._cut(self.plan)
         self.bytes, self.rows = self._sizes_of(self.plan)
         table = source.store.url, source.snapshot.head.table_id, source.snapshot.version
@@ -164,27 +171,21 @@ class Scan:
             errors="raise" if self.pushed.owned else "keep",
         )
 
+    def _contract(self) -> FilterContract:
+        """Who tests the filter. Raises ``AssertionError`` where nobody would test one of its conjuncts."""
+        return contract_of(
+            self.filters.conjuncts,
+            owned=self.pushed.owned,
+            join_keys=self._join_keys,
+            evaluated=None if self.native else runnable(self.plan.spec),
+            every_row_matches=native.every_row_matches(self.plan),
+            requested=frozenset(f.id for f in self.selected),
+        )
+
     def _cut(self, plan: Plan) -> Cut:
         lazy = not self.native and self.options.read_lazy != "off"
         read = read_share(self.selected, plan.spec.conjuncts, self.source.schema, lazy=lazy)
         return Cut(plan, self._sizes, share=read, divisible=not self.native, anywhere=self.native)
-
-    @property
-    def _every(self) -> bool:
-        """Whether the filter is true of every row of the parts that are left."""
-        return len(self.plan.parts) > 0 and bool(self.plan.parts.all_match.all())
-
-    def _read_whole(self, filtered: bool) -> str | None:
-        """Why parts had better be read by a reader that leaves the filter to Spark; None where they had not."""
-        if not filtered:
-            return "there is no filter"
-        if self._every:
-            return "the filter is true of every row"
-        if self.pushed.owned:
-            return None
-        if native.keeps_much(self.plan):
-            return "the filter keeps many rows, Spark tests them"
-        return "little is read, Spark tests the filter" if native.needs_little(self.plan, self.selected, self.source.schema) else None
 
     def _tell_reader(self, plan: Plan) -> None:
         if self.native:
@@ -224,13 +225,17 @@ class Scan:
     def __str__(self) -> str:
         return self.description()
 
-    def check(self, narrowed: Narrowed | None = None) -> None:
-        """What must hold before anything (of what is narrowed) is read, a look at the best parts where an order asks for it. Raises ``InvalidInput`` (``SCAN_TOO_LARGE``), and ``CorruptData`` where Spark's reader would meet a damaged part."""
+    def check(self, narrowed: Narrowed | None = None) -> bool:
+        """Checks what must hold before anything (of what is narrowed) is read; returns whether Spark's reader may believe page indexes.
+
+        Raises ``InvalidInput`` (``SCAN_TOO_LARGE``), and ``CorruptData`` where Spark's reader would meet a damaged part.
+        """
         self._look()
         plan = self.plan if narrowed is None else narrowed.plan
         plan.guard()
         if self.native:
-            native.check_present(plan.parts, plan.spec.url)
+            return check_files(plan.parts, self.source.store)
+        return False
 
     def _look(self) -> None:
         """Once, when the scan is first run and not when it is explained."""
@@ -259,14 +264,18 @@ class Scan:
             return helper.files(pack_files(tasks, local_url(self.plan.spec.url)))
         return helper.python(pack(tasks))
 
-    @cached_property
-    def reader(self) -> Any:
-        """A Java ``PartitionReaderFactory``."""
+    def reader(self, *, pages: bool) -> Any:
+        """Returns a Java ``PartitionReaderFactory``, the same each time; ``pages``: whether page indexes may be believed."""
+        if pages not in self._readers:
+            self._readers[pages] = self._made_reader(pages)
+        return self._readers[pages]
+
+    def _made_reader(self, pages: bool) -> Any:
         self._look()
         spec = self.plan.spec
         if self.native:
-            told = advice(self.filters.conjuncts, native.written(self.plan))
-            return self._owner.helper("Partitions").parquet(native.requested(spec.schema), told)
+            told = advice(self.contract.hints, native.written(self.plan))
+            return self._owner.helper("Partitions").parquet(native.requested(spec.schema), told, pages)
         if self.pushed.aggregation is not None:
             return self.python_reader(Fold(self.id, spec, self._ledger.accumulator, self.pushed.aggregation, self.answer, strict=strict()))
         return self.python_reader(Read(self.id, spec, self._ledger.accumulator, strict=strict()))
@@ -279,7 +288,7 @@ class Scan:
         owner = self._owner
         command = CloudPickleSerializer().dumps((read, StructType()))
         none = owner.scala_object("scala.None")
-        return owner.new(_PYTHON + "PythonPartitionReaderFactory", _python_source(owner), command, self._required, none, none)
+        return owner.new(PYTHON + "PythonPartitionReaderFactory", python_source(owner), command, self._required, none, none)
 
     # --- Scan, SupportsReportStatistics ---
 
@@ -362,6 +371,8 @@ class Batch:
     def __init__(self, scan: Scan, narrowed: Narrowed | None = None) -> None:
         self._scan = scan
         self._narrowed = narrowed
+        self._pages = False
+        """Whether page indexes may be believed; not before they were looked at."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Batch) and self._scan == other._scan and self._narrowed is other._narrowed
@@ -370,31 +381,8 @@ class Batch:
         return hash(self._scan)
 
     def planInputPartitions(self) -> Any:  # noqa: N802
-        self._scan.check(self._narrowed)
+        self._pages = self._scan.check(self._narrowed)
         return self._scan.partitions if self._narrowed is None else self._scan.packed(self._narrowed.tasks())
 
     def createReaderFactory(self) -> Any:  # noqa: N802
-        return self._scan.reader
-
-
-_sources: weakref.WeakKeyDictionary[Any, tuple[object, Any]] = weakref.WeakKeyDictionary()
-"""Of each Spark application: how its workers are started, and the Java object that says so."""
-
-
-def _python_source(owner: Bridge) -> Any:
-    """Spark's record of how Python workers are started (interpreter, environment, files, accumulators), made again where that has changed; the function in it is never called."""
-    from pyspark import SparkContext
-    from pyspark.sql.udf import _wrap_function
-
-    context = SparkContext._active_spark_context
-    assert context is not None
-    start = context.pythonExec, tuple(context.environment.items()), tuple(context._python_includes)
-    known = _sources.get(context)
-    if known is None or known[0] != start:
-        known = start, owner.new(_PYTHON + "UserDefinedPythonDataSource", _wrap_function(context, _no_function))
-        _sources[context] = known
-    return known[1]
-
-
-def _no_function() -> None:
-    """Stands where Spark keeps a Python data source's class."""
+        return self._scan.reader(pages=self._pages)

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from tamis.expr import Expr, Literals, call, supported
 from tamis.sizes import SIZES
 from tamis.spark.catalyst import known, translate
+from tamis.spark.insert import dataframe
 from tamis.types import BINARY_COLLATION, DOUBLE, FLOAT, String
 from tamis.types.arrow import to_arrow_type
 
@@ -20,21 +21,27 @@ MOST_KEYS = SIZES.spark_merge_keys
 """Distinct keys of the source up to which they are fetched: they travel to every task."""
 
 
-def narrow(df: Any, table: Any, scan: Any) -> None:
-    """Plans ``scan``, by which ``df`` reads the target, for the source's keys only. Where they cannot be had, it stays as it is."""
+def narrow(df: Any, table: Any, scan: Any) -> Any:
+    """Plans ``scan``, by which ``df`` reads the target, for the source's keys only; the DataFrame to run instead of ``df``.
+
+    Keys and rows come from one computation of the source, unless the source cannot change between two. Where the keys
+    cannot be had, the scan stays as it is.
+    """
     if len(scan.plan.parts) < 2:
-        return
+        return df
     helper = table.bridge.helper("RowLevel")
-    found = helper.keys(df._jdf, scan.java_key)
+    found = helper.join(df._jdf, scan.java_key)
     if found is None:
-        return
+        return df
     targets = translate(table.bridge.helper("TreeText").render(found[0], known()), scan.source.schema).conjuncts
     if len(targets) != found[0].size() or not any(_usable(tree) for tree in targets):
-        return
-    values = _values(found[1])
+        return df
+    keys, rows = helper.keys(df._jdf, found[1])
+    values = _values(keys)
     if values is not None:
         made = (_among(tree, values.column(at)) for at, tree in enumerate(targets) if _usable(tree))
         scan.narrow(tuple(conjunct for conjunct in made if conjunct is not None))
+    return dataframe(rows)
 
 
 def _among(target: Expr, values: pa.ChunkedArray) -> Expr | None:
@@ -55,7 +62,5 @@ def _usable(tree: Expr) -> bool:
 
 def _values(java_df: Any) -> Any:
     """The source's distinct keys as an Arrow table; None where there are too many."""
-    from tamis.spark.insert import dataframe
-
     found = dataframe(java_df).distinct().limit(MOST_KEYS + 1).toArrow()
     return None if found.num_rows > MOST_KEYS else found

@@ -7,15 +7,13 @@ which a selected column differs in type, or is absent with a default, is not.
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow.compute as pc
 
-from tamis.files.corrupt import corrupt
 from tamis.read import evidence_of, expected
-from tamis.scan import PartRefs, Plan
+from tamis.scan import Plan
 from tamis.spark.estimate import read_share
 from tamis.spark.parquet_filter import told_whole
 from tamis.spark.types import to_spark
@@ -48,6 +46,24 @@ def obstacle(plan: Plan, selected: Schema, *, filtered: bool) -> str | None:
     if not selected.fields:
         return "no column is asked for: rows are counted without opening a part"
     return next((why for f in selected.fields for s in written(plan) if (why := _column(f, s))), None)
+
+
+def every_row_matches(plan: Plan) -> bool:
+    """Whether statistics prove the filter true for every row of every part that is left."""
+    return bool(plan.parts.all_match.all())
+
+
+def residual_reason(plan: Plan, selected: Schema, schema: Schema, *, filtered: bool, owned: bool) -> str | None:
+    """Reason to leave the residual filter to Spark, or None. ``owned``: Spark does not test the filter."""
+    if not filtered:
+        return "there is no filter"
+    if len(plan.parts) and every_row_matches(plan):
+        return "the filter is true of every row"
+    if owned:
+        return None
+    if keeps_much(plan):
+        return "the filter keeps many rows, Spark tests them"
+    return "little is read, Spark tests the filter" if needs_little(plan, selected, schema) else None
 
 
 def keeps_much(plan: Plan) -> bool:
@@ -111,21 +127,6 @@ def _same(written: DataType, wanted: DataType) -> bool:
         return written == wanted
     pairs = zip(written.children, wanted.children, strict=True) if type(written) is type(wanted) else ()
     return type(written) is type(wanted) and all(a.id == b.id and _same(a.type, b.type) for a, b in pairs)
-
-
-def check_present(parts: PartRefs, root: str) -> None:
-    """Raises ``CorruptData`` (``PART_MISSING``, ``TRUNCATED``, ``PART_CORRUPT``) naming the first part whose file below the local folder ``root`` is gone or of another size.
-
-    Spark's reader knows neither our parts nor what was committed: a look at the directory is what can be checked before it starts.
-    """
-    for at, (path, wanted) in enumerate(zip(parts.table["path"].to_pylist(), parts.table["bytes"].to_pylist(), strict=True)):
-        try:
-            size = Path(root, path).stat().st_size
-        except OSError:
-            raise corrupt(parts[at], "is missing", "PART_MISSING") from None
-        if size != wanted:
-            code = "TRUNCATED" if size < wanted else "PART_CORRUPT"
-            raise corrupt(parts[at], f"has {size} bytes instead of the {wanted} that were committed", code)
 
 
 def requested(selected: Schema) -> str:

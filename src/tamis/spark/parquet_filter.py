@@ -1,8 +1,11 @@
 """What Spark's own Parquet reader is told of a filter, so that it skips row groups and pages by the files' own statistics.
 
-Laws: Spark tests the whole filter again on every row that it is given, so this is advice, and may only leave out rows for which the filter is not true and raises nothing. So nothing is told of
-a conjunct that can fail, or of any behind it; an AND may lose a side, an OR may not. Spark's reader finds columns by name in the file's schema: only such are told as have one name and
-one type, the filter's, in the schema of every part that is read. Only types whose order in a file's statistics is that of Spark's values: without floating point (NaN, −0.0), CHAR, other collations.
+The conjuncts that come here are hints (``filter_contract``): somebody above the scan tests them again, and their columns
+are among those that the reader returns. A hint may only leave out rows for which the filter is not true and raises
+nothing. So nothing is told of a conjunct that can fail, or of any behind it; an AND may lose a side, an OR may not.
+Spark's reader finds columns by name in the file's schema, so a column is named only where it has one name and one type,
+the filter's, in the schema of every part. Types are those whose order in a file's statistics is the order of Spark's
+values: no floating point (NaN, −0.0), no CHAR, no collations.
 """
 
 from __future__ import annotations

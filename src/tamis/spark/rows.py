@@ -127,7 +127,7 @@ class ChangeWrite(ChangeWriteBuilder):
         options = switches(df.sparkSession, table.bridge, self.options, table.head.properties)
         try:
             if self.change.verb == "merge" and len(self.change.scans) == 1:
-                narrow(df, table, self.change.scans[0])
+                df = narrow(df, table, self.change.scans[0])
             table.result = change_rows(df, table, self.change.verb, self.change.scans, options, exact=self._local(df))
         except TamisError as error:
             table.failure = error

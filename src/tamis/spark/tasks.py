@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import numpy as np
 import pyarrow as pa
@@ -176,4 +177,4 @@ def _files(task: Task, url: Callable[[str], str]) -> Iterable[bytes]:
 def local_url(root: str) -> Callable[[str], str]:
     """Makes paths under the local folder ``root`` file URLs."""
     base = Path(root).as_uri()
-    return lambda path: f"{base}/{path}"  # names of parts are made by us: nothing in them needs quoting
+    return lambda path: f"{base}/{quote(path)}"

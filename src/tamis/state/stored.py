@@ -21,6 +21,7 @@ from tamis.errors import CorruptData, NotFound, TamisError
 from tamis.sizes import SIZES
 from tamis.state import checked
 from tamis.state.cache import CACHE
+from tamis.state.inside import check_inside
 from tamis.state.store import Store
 
 INLINE_BYTES = SIZES.table_inline_bytes
@@ -128,6 +129,7 @@ class Stored:
 
     def _bytes(self, store: Store, places: Sequence[tuple[int, int, int]]) -> list[bytes]:
         """The bytes at each (offset, length), whose CRC-32 is the third number."""
+        check_inside(self.path, store.url)
         name = store.name(self.path)
         try:
             chunks = store.get_ranges(self.path, [(offset, length) for offset, length, _ in places])

@@ -16,7 +16,7 @@ from tamis.stats.bounds import comparable, count_nans, cut_high, cut_low, extrem
 from tamis.stats.encode import COUNTS, HI_EXACT, LO_EXACT, VALUES, bound_name, count_name, has_bounds
 from tamis.stats.path_collect import PathCollector, collects
 from tamis.stats.path_rows import Paths, table_of
-from tamis.stats.values import Values, listable
+from tamis.stats.values import ValueSetCollector, listable
 from tamis.types import DOUBLE, FLOAT, INTEGER, Array, DataType, Field, Map, Schema, Struct
 from tamis.types.arrow import to_arrow_type
 
@@ -74,7 +74,7 @@ class _Node:
         """The type of the bounds: arrays and maps have those of their sizes."""
         self.count = self.nulls = self.nans = 0
         self.paths = PathCollector(field.type) if not repeated and collects(field.type) else None
-        self._values = Values() if sets and not repeated and listable(field.type) else None
+        self._values = ValueSetCollector() if sets and not repeated and listable(field.type) else None
         self._lows: list[pa.Scalar] = []
         self._highs: list[pa.Scalar] = []
 

@@ -17,8 +17,10 @@ from tamis.types.arrow import to_arrow_type
 from tamis.types.logical import type_from_json
 
 BOUNDS = ("lo", "hi")
-VALUES = "values"
-"""The kind of a column's few values (see ``values``)."""
+VALUES = "set"
+"""The kind of a value set (see ``values``)."""
+UNRELIABLE_VALUES = "values"
+"""The kind under which earlier writers stored value sets, some of them incomplete. Only ``verify`` looks at it."""
 COUNTS = {"nulls": pa.int64(), "nans": pa.int64(), "count": pa.int64(), "exact": pa.uint8()}
 """The kinds without a type. ``exact``: bit 0 the lower bound occurs, bit 1 the upper one, bit 2 there were bounds but no room for them."""
 

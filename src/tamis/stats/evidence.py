@@ -23,7 +23,7 @@ from tamis.stats.encode import has_bounds
 from tamis.stats.path_evidence import PathTable
 from tamis.stats.tuples import Edges, edges
 from tamis.stats.values import listable
-from tamis.types import DOUBLE, FLOAT, INTEGER, Array, DataType, Field, Map, Schema
+from tamis.types import DOUBLE, FLOAT, INTEGER, VARIANT, Array, DataType, Field, Map, Schema
 from tamis.types.arrow import to_arrow_type
 from tamis.types.defaults import initial_scalar
 
@@ -59,7 +59,10 @@ class TableEvidence:
 
     def document(self, ids: tuple[int, ...], steps: Steps) -> DocumentEvidence | None:
         """What is known of a path in the JSON documents of a column; None if nothing is."""
-        return None if self._paths is None else self._paths.at(ids[-1], steps, self.rows())
+        if self._paths is None:
+            return None
+        path = self._path(ids)
+        return self._paths.at(ids[-1], steps, self.rows(), variant=path is None or path[-1].type == VARIANT)
 
     def edges(self, ids: tuple[int, ...]) -> Edges | None:
         """The column's values in the first and last clustering tuples of the pieces, in its newest type; None where no piece has them."""

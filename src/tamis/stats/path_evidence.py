@@ -39,17 +39,23 @@ class PathTable:
         """Rows with ``segment`` that say what all its parts have in common."""
         return PathTable(table, np.asarray(table["segment"]).astype(np.int64), segments)
 
-    def at(self, column_id: int, steps: Steps, physical: pa.Int64Array) -> DocumentEvidence | None:
-        """What is known of a path; ``physical`` are the pieces' rows. None where the table says nothing of the column."""
+    def at(self, column_id: int, steps: Steps, physical: pa.Int64Array, *, variant: bool) -> DocumentEvidence | None:
+        """What is known of a path, or None where the table says nothing of the column.
+
+        ``physical`` are the pieces' rows. ``variant``: the column is of VARIANT, so rows of earlier writers may be partial (see ``path_rows.WALK``).
+        """
         columns = self._columns_of(column_id)
         if columns is None:
             return None
         places = [self._rows_at(columns, stored(steps[:depth])) for depth in range(len(steps) + 1)]
-        return _evidence(columns, places, physical, bool(any(isinstance(step, int) for step in steps)))
+        partial = _partial(columns, places) if variant else np.zeros(self._pieces, bool)
+        return _evidence(columns, places, physical, bool(any(isinstance(step, int) for step in steps)), partial)
 
     def _columns_of(self, column_id: int) -> dict[str, pa.Array] | None:
         if column_id not in self._columns:
             found = {kind: self._column(rows.name(column_id, kind), arrow) for kind, arrow in rows.COLUMNS.items()}
+            if found["walk"] is None:  # of an earlier writer
+                found["walk"] = pa.nulls(len(self._table), rows.COLUMNS["walk"])
             whole = {kind: array for kind, array in found.items() if array is not None}
             self._columns[column_id] = whole if len(whole) == len(found) else None
         return self._columns[column_id]
@@ -88,10 +94,21 @@ def _kinds(columns: dict[str, pa.Array], at: Ints) -> Ints:
     return np.where((at == -1) | (found < 0), -1, found)
 
 
-def _evidence(columns: dict[str, pa.Array], places: list[Ints], physical: pa.Int64Array, repeated: bool) -> DocumentEvidence:
+def _partial(columns: dict[str, pa.Array], places: list[Ints]) -> Bools:
+    """Where an earlier writer's row may tell of some layouts of the objects above it only: one of these is INCOMPLETE."""
+    walk = np.asarray(pc.fill_null(_take(columns["walk"], places[-1]), 0))
+    above = [(place >= 0) & ((_kinds(columns, place) & rows.INCOMPLETE) != 0) for place in places[:-1]]
+    partial: Bools = (walk < rows.WALK) & np.logical_or.reduce([np.zeros(len(walk), bool), *above])
+    return partial
+
+
+def _evidence(
+    columns: dict[str, pa.Array], places: list[Ints], physical: pa.Int64Array, repeated: bool, partial: Bools
+) -> DocumentEvidence:
     leaf = places[-1]
     root = _kinds(columns, places[0])
     good = (places[0] >= 0) & (root >= 0) & (root <= rows.KNOWN) & ((root & rows.STRANGE) == 0)
+    good &= ~partial
     for place in places:
         good &= place != -2
     absent, trimmed = _absent(columns, places)

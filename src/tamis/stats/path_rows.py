@@ -30,6 +30,12 @@ KNOWN = (1 << 14) - 1
 
 ROOT = "$"
 
+WALK = 1
+"""How the paths of a document were walked, as stored in ``walk``: 1, each path once, from all of its values.
+
+Earlier writers (0, or no such column) walked the layouts of VARIANT objects one after another. Where a limit ended that
+walk, rows below an INCOMPLETE object may tell of some of its layouts only."""
+
 COLUMNS = {
     "path": pa.string(),
     "kinds": pa.int32(),
@@ -41,6 +47,7 @@ COLUMNS = {
     "real.hi": pa.float64(),
     "string.lo": pa.string(),
     "string.hi": pa.string(),
+    "walk": pa.int8(),
 }
 """What follows the column id and a bar in a column's name."""
 
@@ -55,6 +62,7 @@ class PathStatistics:
     long: tuple[int | None, int | None] = (None, None)
     real: tuple[float | None, float | None] = (None, None)
     string: tuple[str | None, str | None] = (None, None)
+    walk: int = WALK
 
     def add(self, other: PathStatistics) -> None:
         """Widens this by what other documents have at the path."""
@@ -63,6 +71,7 @@ class PathStatistics:
         self.real = _both(self.real, other.real, self.kinds & REAL, other.kinds & REAL)
         self.string = _both(self.string, other.string, self.kinds & STRING, other.kinds & STRING)
         self.kinds = ((self.kinds | other.kinds) & ~(LO_EXACT | HI_EXACT)) | lo | hi
+        self.walk = min(self.walk, other.walk)
         self.present += other.present
         self.nulls = None if self.nulls is None or other.nulls is None else self.nulls + other.nulls
 
@@ -138,5 +147,6 @@ def _rows(identifier: int, by_path: Paths) -> pa.Table:
         "real.hi": [s.real[1] for s in found],
         "string.lo": [s.string[0] for s in found],
         "string.hi": [s.string[1] for s in found],
+        "walk": [s.walk for s in found],
     }
     return pa.table({name(identifier, kind): pa.array(values[kind], arrow) for kind, arrow in COLUMNS.items()})

@@ -22,7 +22,8 @@ def union_of(table: pa.Table, parts: int) -> pa.Table | None:
 
 def _united(table: pa.Table, identifier: int, parts: int) -> Paths:
     rows = table.filter(table[name(identifier, "path")].is_valid())
-    values = {kind: rows[name(identifier, kind)].to_pylist() for kind in COLUMNS}
+    values = {kind: rows[name(identifier, kind)].to_pylist() for kind in COLUMNS if name(identifier, kind) in rows.column_names}
+    walks = values.get("walk", [None] * len(rows))
     by_part: dict[int, Paths] = {}
     for at, part in enumerate(rows["part"].to_pylist()):
         v = {kind: column[at] for kind, column in values.items()}
@@ -33,6 +34,7 @@ def _united(table: pa.Table, identifier: int, parts: int) -> Paths:
             (v["long.lo"], v["long.hi"]),
             (v["real.lo"], v["real.hi"]),
             (v["string.lo"], v["string.hi"]),
+            walks[at] or 0,
         )
     if len(by_part) < parts or any(ROOT not in paths for paths in by_part.values()):
         return {}

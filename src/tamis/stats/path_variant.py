@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -62,13 +64,8 @@ class _Walk:
         return self._found
 
     def _walk(self, nodes: v.Nodes, steps: Steps) -> None:
-        here = PathStatistics()
-        text = stored(steps)
-        if text in self._found:
-            self._found[text].add(here)
-            here = self._found[text]
-        else:
-            self._found[text] = here
+        """Records a path from all of its values in the block. Each path is walked once, so that a walk that stops at a limit leaves no path half told."""
+        here = self._found[stored(steps)] = PathStatistics()
         kinds = nodes.kinds()
         first = int(kinds[0]) if len(kinds) else v.MISSING
         distinct = [first] if (kinds == first).all() else np.unique(kinds).tolist()
@@ -93,12 +90,18 @@ class _Walk:
             self._walk(v.Nodes(nodes.data, at, nodes.shape[rows], nodes.names), (*steps, ELEMENT))
             return
         listed: dict[str, list[tuple[Any, Any]]] = {}
-        for keys, rows, at in v.members(nodes):
-            if at.shape[1] >= MANY and len(self._found) + len(keys) < MOST_PATHS:
-                self._together(nodes, keys, rows, at, steps)
-                continue
+        layouts = list(v.members(nodes))
+        layouts_with = Counter(chain.from_iterable(keys for keys, _, _ in layouts))
+        for keys, rows, at in layouts:
+            own = [line for line, key in enumerate(keys) if layouts_with[key] == 1]
+            if at.shape[1] >= MANY and len(self._found) + len(own) < MOST_PATHS:
+                self._together(nodes, [keys[line] for line in own], rows, at if len(own) == len(keys) else at[own], steps)
+                own_keys = {keys[line] for line in own}
+            else:
+                own_keys = set()
             for key, one in zip(keys, at, strict=True):
-                listed.setdefault(key, []).append((rows, one))
+                if key not in own_keys:
+                    listed.setdefault(key, []).append((rows, one))
         for key, groups in listed.items():
             if len(self._found) >= MOST_PATHS:
                 here.kinds |= INCOMPLETE
@@ -111,7 +114,7 @@ class _Walk:
             self._walk(nodes.child(rows, at), (*steps, key))
 
     def _together(self, nodes: v.Nodes, keys: list[str], rows: Any, at: Any, steps: Steps) -> None:
-        """The fields of objects of one layout, those of one kind at once; ``at`` has a line for each key."""
+        """Records fields that only objects of one layout have, those of one kind at once; ``at`` has a line for each key."""
         headers, kinds = v.headers(nodes.data, at)
         alike = (kinds == kinds[:, :1]).all(axis=1)
         told: dict[int, PathStatistics] = {}
@@ -125,7 +128,7 @@ class _Walk:
                 }
         for line, key in enumerate(keys):
             if line in told:
-                self._found.setdefault(stored((*steps, key)), PathStatistics()).add(told[line])
+                self._found[stored((*steps, key))] = told[line]
             else:
                 self._walk(nodes.child(rows, at[line]), (*steps, key))
 

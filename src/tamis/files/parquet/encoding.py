@@ -1,7 +1,8 @@
 """How each column of a file is encoded and compressed, decided from its first block.
 
 **Law**: of the ways that Spark, pyarrow and other engines read, the fastest to decode whose bytes are within a tenth of the fewest. Mostly distinct
-columns get no dictionary: with row groups this small it costs a third of the time and a fifth of the size. Whole numbers may be packed as differences
+columns get no dictionary: with row groups this small it costs a third of the time and a fifth of the size. Nor do numbers
+in arrays (``copied``): Spark would stumble over them. Whole numbers may be packed as differences
 (``DELTA_BINARY_PACKED``), which seldom leaves anything for a compressor to do, and a compressor is what reading a page of numbers mostly waits for
 (docs/design/0004). What is smaller is not guessed but tried: with the rows of two pages, or of the block where a dictionary is in doubt, which weighs
 the more the fewer rows it serves.
@@ -17,6 +18,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+
+from tamis.files.parquet.copied import copied_leaves
 
 _CODEC, _LEVEL = "zstd", 1
 _DIFFERENCES = "DELTA_BINARY_PACKED"
@@ -45,7 +48,7 @@ class Encodings:
         named = Counter(_leaf_paths(first.schema))
         once = [f for f in first.schema if named[f.name] == 1]  # "a.b" may be a column, and a field of the column "a"
         shares = {f.name: _distinct(first.column(f.name)) for f in once}
-        dictionary = frozenset(path for path in named if shares.get(path, 0.0) <= _MANY)
+        dictionary = frozenset(path for path in named if shares.get(path, 0.0) <= _MANY) - frozenset(copied_leaves(first.schema))
         if len(first) < _LEAST:
             return Encodings(tuple(named), dictionary)
         numbers = [f.name for f in once if shares[f.name] > _FEW and _is_whole(f.type)]

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tamis.files.corrupt import corrupt
+from tamis.files.parquet.index_checksum import index_checksum
 from tamis.files.parquet.writer import PART_ID
 from tamis.files.protocol import PartRef
 from tamis.files.recent import Recent
@@ -44,6 +45,33 @@ def footer_of(source: PartSource) -> Footer:
     if (ref.part_id, ref.rows, ref.blocks) != (known.part_id, known.rows, known.blocks):
         _check(footer, source)
     return footer
+
+
+def check_end(source: PartSource) -> bool:
+    """Returns whether the page indexes are the ones that were written. Raises ``CorruptData`` unless the footer is the one that was committed.
+
+    For a decoder that is not ours and reads both by itself. The file is looked at as it is now: nothing that was read before is believed.
+    Nothing is parsed where the committed checksum fits.
+    """
+    wanted = source.ref.footer_checksum
+    footer = _footer_bytes(source)
+    if wanted is None or zlib.crc32(footer) != wanted:
+        twice(lambda: _read(source))
+        return False
+    found = index_checksum(footer)
+    if found is None or found.length + len(footer) > source.ref.bytes:
+        return False
+    end = source.tail(found.length + len(footer))
+    return zlib.crc32(end[: found.length]) == found.crc32
+
+
+def _footer_bytes(source: PartSource) -> bytes:
+    """Returns the footer, its length and the magic; what is no Parquet file gives some of its last bytes."""
+    tail = source.tail(TAIL)
+    length = int.from_bytes(tail[-8:-4], "little") + 8
+    if len(tail) < length <= source.ref.bytes:
+        tail = source.tail(length)
+    return tail[max(len(tail) - length, 0) :]
 
 
 def _read(source: PartSource) -> Footer:

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 from tamis.files.checksum import ChecksumSink
 from tamis.files.parquet.encoding import Encodings
+from tamis.files.parquet.index_checksum import INDEX_CHECKSUM, UNKNOWN_INDEX, sealed_end
 from tamis.files.parquet.pages import PAGES, note_of
 from tamis.files.protocol import WriteOptions, WrittenFile
 
@@ -55,9 +56,11 @@ class ParquetPartWriter:
         if self._blocks:  # the magic, then of each page a header and a body
             pairs |= {PAGES: note_of(self._sink.writes[1::2], self._options.page_rows)}
         self._writer.add_key_value_metadata({"org.apache.spark.version": SPARK_VERSION} | {k: v for k, v in pairs.items() if v})
-        self._sink.keep_tail()
+        self._writer.add_key_value_metadata({INDEX_CHECKSUM: UNKNOWN_INDEX})
+        self._sink.hold()
         self._writer.close()
-        footer = self._sink.tail(int.from_bytes(self._sink.tail(8)[:4], "little") + 8)
+        index, footer = sealed_end(self._sink.held)
+        self._sink.release(index + footer)
         self._sink.commit()
         return WrittenFile(self._sink.size, self._sink.checksum, zlib.crc32(footer), tuple(self._blocks))
 

@@ -154,8 +154,8 @@ public final class Partitions {
         return out;
     }
 
-    /** Spark's own Parquet reader for the columns of a schema (Spark's JSON, column ids in the metadata of its fields), told of a filter (see filters). */
-    public PartitionReaderFactory parquet(String schemaJson, String filter) {
+    /** Spark's own Parquet reader for the columns of a schema (Spark's JSON, column ids in the metadata of its fields), told of a filter (see filters). {@code pages}: whether page indexes may be believed. */
+    public PartitionReaderFactory parquet(String schemaJson, String filter, boolean pages) {
         SparkSession session = (SparkSession) SparkSession.active();
         SQLConf conf = session.sessionState().conf().clone();
         for (int i = 0; i < OWN.length; i += 2) conf.setConfString(OWN[i], OWN[i + 1]);
@@ -171,6 +171,7 @@ public final class Partitions {
         };
         for (int i = 0; i < flags.length; i++) hadoop.set(flags[i], conf.getConfString(flags[i]));
         hadoop.setBoolean("parquet.page.verify-checksum.enabled", true);
+        if (!pages) hadoop.setBoolean("parquet.filter.columnindex.enabled", false);
         hadoop.setBoolean("spark.sql.parquet.fieldId.read.enabled", true);
         hadoop.setBoolean("spark.sql.parquet.fieldId.read.ignoreMissing", false);
         return new ParquetPartitionReaderFactory(

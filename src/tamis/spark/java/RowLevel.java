@@ -6,11 +6,16 @@ import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression$;
 import org.apache.spark.sql.catalyst.expressions.SubqueryExpression$;
+import org.apache.spark.sql.catalyst.expressions.UserDefinedExpression;
 import org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys$;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.Join;
+import org.apache.spark.sql.catalyst.plans.logical.LocalRelation;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.OneRowRelation;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.catalyst.plans.logical.Range;
+import org.apache.spark.sql.catalyst.plans.logical.Union;
 import org.apache.spark.sql.catalyst.plans.logical.WriteDelta;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.connector.catalog.SupportsWrite;
@@ -58,29 +63,78 @@ public final class RowLevel {
     public SparkStrategy strategy() { return new Strategy(); }
 
     /**
-     * Of the join that decides which rows of the scan behind this key match, what must be equal: expressions over the scan, and a DataFrame of the other side's.
-     * Null where there is no such join, or where rows of the scan count that match nothing, or where the other side may say something else when it is asked twice.
+     * The join that decides which rows of the scan behind this key match: the left keys (expressions over the scan) and the join itself.
+     * Null where there is no such join, or where rows of the scan that match nothing count too.
      */
-    public Object[] keys(org.apache.spark.sql.classic.Dataset rows, String key) {
-        LogicalPlan plan = rows.queryExecution().optimizedPlan();
+    public Object[] join(org.apache.spark.sql.classic.Dataset rows, String key) {
         List joins = new ArrayList();
-        collect(plan, joins);
+        collect(rows.queryExecution().optimizedPlan(), joins);
         for (int i = 0; i < joins.size(); i++) {
             Join join = (Join) joins.get(i);
             String type = join.joinType().sql();
             if (!scans(join.left(), key) || !(type.equals("INNER") || type.equals("RIGHT OUTER")) || !join.right().deterministic()) continue;
             scala.Option found = ExtractEquiJoinKeys$.MODULE$.unapply(join);
-            if (found.isEmpty()) continue;
-            scala.Product parts = (scala.Product) found.get();
-            Seq left = (Seq) parts.productElement(1);
-            Seq right = (Seq) parts.productElement(2);
-            List named = new ArrayList();
-            for (int k = 0; k < right.size(); k++)
-                named.add(new Alias((Expression) right.apply(k), "k" + k, NamedExpression$.MODULE$.newExprId(), nothing(), scala.Option.empty(), nothing()));
-            LogicalPlan asked = new Project(seq(named), join.right());
-            return new Object[] {left, org.apache.spark.sql.classic.Dataset$.MODULE$.ofRows((SparkSession) rows.sparkSession(), asked)};
+            if (!found.isEmpty()) return new Object[] {((scala.Product) found.get()).productElement(1), join};
         }
         return null;
+    }
+
+    /**
+     * The right keys of the join as a DataFrame, and the rows of the statement, both over one and the same source.
+     *
+     * The source is computed for its keys and again for its rows. Catalyst calls a plan deterministic that need not give the same rows twice (RDDs, user
+     * functions, files that somebody replaces). Such a source is computed once, into blocks that the executors hold; a lost block fails the statement.
+     */
+    public Object[] keys(org.apache.spark.sql.classic.Dataset rows, Join join) {
+        SparkSession session = (SparkSession) rows.sparkSession();
+        LogicalPlan plan = rows.queryExecution().optimizedPlan();
+        LogicalPlan source = join.right();
+        if (!repeatable(source)) {
+            org.apache.spark.sql.classic.Dataset once = org.apache.spark.sql.classic.Dataset$.MODULE$.ofRows(session, source);
+            source = ((org.apache.spark.sql.classic.Dataset) once.localCheckpoint(true)).queryExecution().analyzed();
+            plan = replaced(plan, join.right(), source);
+        }
+        Seq right = (Seq) ((scala.Product) ExtractEquiJoinKeys$.MODULE$.unapply(join).get()).productElement(2);
+        List named = new ArrayList();
+        for (int k = 0; k < right.size(); k++)
+            named.add(new Alias((Expression) right.apply(k), "k" + k, NamedExpression$.MODULE$.newExprId(), nothing(), scala.Option.empty(), nothing()));
+        LogicalPlan asked = new Project(seq(named), source);
+        return new Object[] {
+            org.apache.spark.sql.classic.Dataset$.MODULE$.ofRows(session, asked), org.apache.spark.sql.classic.Dataset$.MODULE$.ofRows(session, plan)
+        };
+    }
+
+    /** Whether a plan gives the same rows each time: projections, filters and unions of literal rows and of pinned versions of our tables, without user code. */
+    private static boolean repeatable(LogicalPlan plan) {
+        Seq expressions = plan.expressions();
+        for (int i = 0; i < expressions.size(); i++) if (userCode((Expression) expressions.apply(i))) return false;
+        if (plan instanceof LocalRelation || plan instanceof Range || plan instanceof OneRowRelation) return true;
+        if (plan instanceof DataSourceV2ScanRelation) return Handler.keyOf(((DataSourceV2ScanRelation) plan).scan()) != null;
+        if (!(plan instanceof Project || plan instanceof Filter || plan instanceof Union)) return false;
+        Seq children = plan.children();
+        for (int i = 0; i < children.size(); i++) if (!repeatable((LogicalPlan) children.apply(i))) return false;
+        return true;
+    }
+
+    private static boolean userCode(Expression expression) {
+        if (expression instanceof UserDefinedExpression || SubqueryExpression$.MODULE$.hasSubquery(expression)) return true;
+        Seq children = expression.children();
+        for (int i = 0; i < children.size(); i++) if (userCode((Expression) children.apply(i))) return true;
+        return false;
+    }
+
+    /** The plan with one of its nodes, found by identity, replaced by a node of the same output. */
+    private static LogicalPlan replaced(LogicalPlan plan, LogicalPlan old, LogicalPlan made) {
+        if (plan == old) return made;
+        List children = new ArrayList();
+        boolean changed = false;
+        for (int i = 0; i < plan.children().size(); i++) {
+            LogicalPlan before = (LogicalPlan) plan.children().apply(i);
+            LogicalPlan after = replaced(before, old, made);
+            changed |= before != after;
+            children.add(after);
+        }
+        return changed ? (LogicalPlan) plan.withNewChildren(seq(children)) : plan;
     }
 
     /** Whether each row of the scan behind this key changes by what it holds itself, whatever other rows there are. */

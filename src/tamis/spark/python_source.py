@@ -1,0 +1,34 @@
+"""Spark's description of how its Python workers are started."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+from tamis.spark.adapter import Bridge
+
+PYTHON = "org.apache.spark.sql.execution.datasources.v2.python."
+_sources: weakref.WeakKeyDictionary[Any, tuple[object, Any]] = weakref.WeakKeyDictionary()
+"""By Spark application: how its workers are started, and the Java object that says so."""
+
+
+def python_source(owner: Bridge) -> Any:
+    """The Java ``UserDefinedPythonDataSource`` that names interpreter, environment, files and accumulators.
+
+    It is made again where one of these has changed. Spark never calls the function in it.
+    """
+    from pyspark import SparkContext
+    from pyspark.sql.udf import _wrap_function
+
+    context = SparkContext._active_spark_context
+    assert context is not None
+    start = context.pythonExec, tuple(context.environment.items()), tuple(context._python_includes)
+    known = _sources.get(context)
+    if known is None or known[0] != start:
+        known = start, owner.new(PYTHON + "UserDefinedPythonDataSource", _wrap_function(context, _no_function))
+        _sources[context] = known
+    return known[1]
+
+
+def _no_function() -> None:
+    """Takes the place of a Python data source's class."""

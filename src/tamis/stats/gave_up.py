@@ -1,0 +1,18 @@
+"""The state of a collector that stopped collecting."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class GaveUp(Enum):
+    """The whole state of a collector that gave up.
+
+    A collector holds its findings or ``GAVE_UP``, never both, so that nothing found before it gave up can be
+    taken for a complete answer.
+    """
+
+    GAVE_UP = "gave up"
+
+
+GAVE_UP = GaveUp.GAVE_UP

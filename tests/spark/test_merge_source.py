@@ -1,0 +1,84 @@
+"""A MERGE whose source is not the same twice: keys and rows come from one computation of it, so that no key is doubled."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from tests.spark.conftest import Lake
+
+import tamis
+
+pytestmark = pytest.mark.spark
+MERGE = "MERGE INTO lake.db.t t USING moving s ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = s.v WHEN NOT MATCHED THEN INSERT *"
+
+
+@pytest.fixture
+def made(lake: Lake) -> Lake:
+    """Ids 0 to 99 in four parts."""
+    table = tamis.create(lake.folder / "db" / "t", pa.schema([("id", pa.int64()), ("v", pa.int64())]), cluster_by=["id"])
+    for part in range(4):
+        table.append(pa.table({"id": range(part * 25, part * 25 + 25), "v": [0] * 25}))
+    return lake
+
+
+def moved(rows: Any, folder: Path) -> list[tuple[int, int]]:
+    """Ten ids that lie elsewhere at each computation of a partition: 0 to 9, 25 to 34, 50 to 59 …"""
+    list(rows)
+    runs = len(list(folder.iterdir()))
+    (folder / str(runs)).touch()
+    return [(runs * 25 + i, 1) for i in range(10)]
+
+
+def moving_rdd(lake: Lake, folder: Path) -> Any:
+    rdd = lake.spark.sparkContext.parallelize([0], 1).mapPartitions(lambda rows: moved(rows, folder))
+    return lake.spark.createDataFrame(rdd, "id long, v long")
+
+
+def moving_function(lake: Lake, folder: Path) -> Any:
+    """Catalyst takes a Python function for deterministic unless it is told otherwise."""
+    from pyspark.sql.functions import explode, udf
+
+    function = udf(lambda _: [i for i, _ in moved((), folder)], "array<long>")
+    return lake.spark.range(0, 1, 1, 1).select(explode(function("id")).alias("id")).selectExpr("id", "1L AS v")
+
+
+@pytest.mark.parametrize("source", [moving_rdd, moving_function])
+@pytest.mark.parametrize("how", ["sql", "upsert"])
+def test_a_source_that_changes_between_computations_doubles_no_key(made: Lake, tmp_path: Path, source: Any, how: str) -> None:
+    folder = tmp_path / "computations"
+    folder.mkdir()
+    df = source(made, folder)
+    if how == "sql":
+        df.createOrReplaceTempView("moving")
+        made.sql(MERGE)
+    else:
+        tamis.open(made.folder / "db" / "t").upsert(df, on=["id"])
+    ids = [row[0] for row in made.rows("SELECT id FROM lake.db.t")]
+    assert len(list(folder.iterdir())) >= 1
+    assert len(ids) == len(set(ids)) == 100
+    assert made.rows("SELECT count(*) FROM lake.db.t WHERE v = 1") == [(10,)]
+    (merge,) = list(tamis.open(made.folder / "db" / "t").history(1).to_pylist())
+    assert dict(merge["metrics"])["parts_read"] == 1, "its keys still prune the target"
+
+
+def test_files_that_are_replaced_meanwhile(made: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tamis.spark import merge_keys
+
+    path = str(tmp_path / "staged")
+    made.spark.range(10).selectExpr("id", "1L AS v").write.parquet(path)
+    values = merge_keys._values
+
+    def replaced(keys: Any) -> Any:
+        found = values(keys)
+        made.spark.range(50, 60).selectExpr("id", "1L AS v").write.mode("overwrite").parquet(path)
+        return found
+
+    monkeypatch.setattr(merge_keys, "_values", replaced)
+    made.spark.read.parquet(path).createOrReplaceTempView("moving")
+    made.sql(MERGE)
+    ids = [row[0] for row in made.rows("SELECT id FROM lake.db.t")]
+    assert len(ids) == len(set(ids)) == 100
+    assert sorted(row[0] for row in made.rows("SELECT id FROM lake.db.t WHERE v = 1")) == list(range(10))
