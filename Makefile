@@ -5,7 +5,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-quick test-spark-4.2 lint types format bench nightly random soak soak-spark clean
+.PHONY: help setup demo test test-quick test-spark-4.2 lint types format bench nightly random oracle mutants soak soak-spark clean
 
 help:  ## what can be made
 	@sed -n 's/^\([a-z0-9.-]*\):.*## /  \1: /p' $(MAKEFILE_LIST)
@@ -60,6 +60,12 @@ nightly: setup  ## all tests, with many more random cases
 
 random: setup  ## random tables and filters against plain Spark for 20 minutes; SEED=… and MINUTES=… choose
 	$(BIN)/python -m tests.spark.random_cases $(or $(MINUTES),20) $(or $(SEED),0)
+
+oracle: setup  ## random whole queries over random tables against plain Spark for 10 minutes; SEED=… and MINUTES=… choose
+	$(BIN)/python -m tests.oracle --minutes $(or $(MINUTES),10) --seed $(or $(SEED),0)
+
+mutants: setup  ## plants each wrong decision of tests/oracle/mutants.py and lets the oracle look for it; goes on where it stopped
+	$(BIN)/python -m tests.oracle.mutant_run --seconds $(or $(SECONDS),600)
 
 soak: setup  ## the simulation for an hour; SEED=… and MINUTES=… choose
 	$(BIN)/python -m tests.simulation.soak $(or $(MINUTES),60) $(or $(SEED),0)

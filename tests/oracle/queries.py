@@ -213,6 +213,12 @@ class Queries:
         p = self.where()
         return Query(f"SELECT (SELECT count(*) FROM {self.t.name} WHERE {p}) AS kept, (SELECT count_if({p}) FROM {self.t.name}) AS counted")
 
+    def _risky(self) -> Query:
+        """A predicate that fails on some rows, before or behind one that may shield it."""
+        risky, other = self.p.risky(), self.where()
+        both = self.rng.choice((risky, f"{risky} AND {other}", f"{other} AND {risky}", f"({risky} OR {other})"))
+        return Query(f"SELECT {', '.join(self.some())} FROM {self.t.name} WHERE {both}")
+
     def _values(self) -> Query:
         """A literal list that an index or a set of values may serve."""
         rng, (x, kind) = self.rng, self.p.column()
@@ -224,6 +230,6 @@ _SHAPES: list[Callable[[Any], Query]] = [
     Queries._project, Queries._filter_left_out, Queries._filter_left_out, Queries._limit, Queries._limit, Queries._count_of_limit, Queries._distinct, Queries._distinct,
     Queries._top, Queries._top, Queries._top_rows, Queries._sorted, Queries._aggregate, Queries._aggregate, Queries._group, Queries._group, Queries._group_by_expression,
     Queries._rollup, Queries._window, Queries._sample, Queries._explode, Queries._parameter, Queries._variable, Queries._view, Queries._cached, Queries._metadata,
-    Queries._partition_checks, Queries._norec, Queries._values, Queries._values, *JOIN_SHAPES,
+    Queries._partition_checks, Queries._norec, Queries._values, Queries._values, Queries._risky, *JOIN_SHAPES,
 ]  # fmt: skip
 RARE_SHAPES = [Queries._udf]

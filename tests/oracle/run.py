@@ -63,9 +63,8 @@ class Progress:
 class Oracle:
     """``tell`` is called with each finding as it comes."""
 
-    def __init__(self, lab: Lab, seed: int, tell: Callable[[Found], None]) -> None:
-        self.lab, self.seed, self.tell = lab, seed, tell
-        self.progress = Progress()
+    def __init__(self, lab: Lab, seed: int, tell: Callable[[Found], None], progress: Progress) -> None:
+        self.lab, self.seed, self.tell, self.progress = lab, seed, tell, progress
         self.judge = Judge(lab)
         self._end = 0.0
 

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import json
 import logging
+import shutil
 import sys
 import tempfile
 from pathlib import Path
+from random import Random  # noqa: TID251  # seeded
 
 from tamis.world import world
 from tests.oracle.coverage import watch
 from tests.oracle.lab import Lab
 from tests.oracle.reduce import reduced
 from tests.oracle.run import Found, Oracle, Progress
+from tests.oracle.switches import wrong_filters
 
 MOST_REDUCED, REDUCE_SECONDS = 4, 90.0
+SWITCH_SECONDS = 60.0
+"""At most, of a tenth of the time."""
 
 
 def quiet() -> None:
@@ -30,14 +35,17 @@ def main(arguments: list[str]) -> int:
     quiet()
     watch()
     with tempfile.TemporaryDirectory(prefix="tamis-oracle-") as home:
-        lab = Lab(Path(home))
         began = world().monotonic()
+        quick = switches(Path(home), seed, first, min(SWITCH_SECONDS, 6 * minutes), stop=stop)
+        if stop and quick.found:
+            return 1
+        lab = Lab(Path(home))
 
         def tell(found: Found) -> None:
             print(f"WRONG ({found.where}, {world().monotonic() - began:.0f} s): {found.problem[:500]}", flush=True)
 
-        oracle = Oracle(lab, seed, tell)
-        progress = oracle.run(60 * minutes, first, (lambda p: bool(p.found)) if stop else (lambda _: False))
+        oracle = Oracle(lab, seed, tell, quick)
+        progress = oracle.run(60 * minutes - (world().monotonic() - began), first, (lambda p: bool(p.found)) if stop else (lambda _: False))
         print(f"{world().monotonic() - began:.0f} s, seed {seed}: {progress}", progress.coverage.table(), sep="\n", flush=True)
         if path:
             Path(path).write_text(json.dumps(result(progress, seed, minutes), indent=1) + "\n")
@@ -47,6 +55,24 @@ def main(arguments: list[str]) -> int:
                 print("", case.script(seen), sep="\n", flush=True)
         lab.spark.stop()
     return int(bool(progress.found))
+
+
+def switches(home: Path, seed: int, first: int, seconds: float, *, stop: bool) -> Progress:
+    """Embedded filters with switches on and off, before Spark starts."""
+    progress, began, number = Progress(), world().monotonic(), first
+    while world().monotonic() - began < seconds and not (stop and progress.found):
+        rng, path = Random(f"{seed}/{number}/switches"), home / f"switches{number}"
+        with progress.timed("switches"):
+            count, wrong = wrong_filters(rng, path)
+        shutil.rmtree(path, ignore_errors=True)
+        progress.filters += count
+        progress.tables += 1
+        for case, problem in wrong:
+            where = f"seed {seed}, table {number}"
+            progress.found.append(Found(case, problem, where))
+            print(f"WRONG ({where}, {world().monotonic() - began:.0f} s): {problem[:500]}", flush=True)
+        number += 1
+    return progress
 
 
 def result(progress: Progress, seed: int, minutes: float) -> dict[str, object]:

@@ -1,0 +1,96 @@
+"""``python -m tests.oracle.mutant_run [--seconds S] [--only TEXT] [--budget S]``: plants one mutant after another and lets the oracle look for it.
+
+A mutant is planted in a copy of the source that stands first on PYTHONPATH. Results go to ``bench/results/mutants.json`` after each; a run goes on with
+those that are not there yet.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from tamis.world import world
+from tests.oracle.mutants import MUTANTS, ROOT, Mutant
+
+RESULTS = ROOT / "bench" / "results" / "mutants.json"
+
+
+def plant(mutant: Mutant, folder: Path) -> None:
+    """A copy of the source with the mutant in ``folder``."""
+    shutil.copytree(ROOT / "src" / "tamis", folder / "tamis", ignore=shutil.ignore_patterns("__pycache__"))
+    path = folder / "tamis" / mutant.path
+    text = path.read_text()
+    if text.count(mutant.old) != 1:
+        raise ValueError(f"{mutant.name}: its place in {mutant.path} is gone")
+    path.write_text(text.replace(mutant.old, mutant.new))
+
+
+def looked_for(mutant: Mutant, seconds: float, seed: int) -> dict[str, Any]:
+    """What became of a mutant."""
+    with tempfile.TemporaryDirectory(prefix="tamis-mutant-") as home:
+        plant(mutant, Path(home))
+        environment = {**world().environment(), "PYTHONPATH": f"{home}:{ROOT}"}
+        command = [
+            sys.executable,
+            "-m",
+            "tests.oracle",
+            "--scale",
+            "small",
+            "--minutes",
+            str(seconds / 60),
+            "--seed",
+            str(seed),
+            "--stop",
+            "--no-reduce",
+        ]
+        began = world().monotonic()
+        try:
+            ran = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False, timeout=seconds + 120)
+            said, status = ran.stdout, ran.returncode
+            error = ran.stderr.strip().splitlines()[-1:] if status and "WRONG" not in said else []
+        except subprocess.TimeoutExpired:
+            said, status, error = "", 1, ["the process did not end"]
+        spent = round(world().monotonic() - began, 1)
+    first = re.search(r"^WRONG \((.*?)\): (.*)$", said, re.MULTILINE)
+    by = f"{first[1]}: {first[2][:200]}" if first else " ".join(error)[:200]
+    return {"mutant": mutant.name, "path": mutant.path, "killed": status != 0, "seconds": spent, "by": by}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.oracle.mutant_run")
+    parser.add_argument("--seconds", type=float, default=600, help="for each mutant")
+    parser.add_argument("--budget", type=float, default=float("inf"), help="seconds for all: no new one begins afterwards")
+    parser.add_argument("--only", default="", help="mutants whose name or path holds this")
+    parser.add_argument("--again", action="store_true", help="those that survived before, once more")
+    asked = parser.parse_args()
+    known = {entry["mutant"]: entry for entry in json.loads(RESULTS.read_text())["mutants"]} if RESULTS.exists() else {}
+    end = world().monotonic() + asked.budget
+    for seed, mutant in enumerate(MUTANTS):
+        before = known.get(mutant.name)
+        if asked.only not in mutant.name + mutant.path or (before is not None and (before["killed"] or not asked.again)):
+            continue
+        if world().monotonic() > end:
+            break
+        known[mutant.name] = looked_for(mutant, asked.seconds, 1000 + seed)
+        print(known[mutant.name], flush=True)
+        write([known[m.name] for m in MUTANTS if m.name in known])
+    left = [m.name for m in MUTANTS if not known.get(m.name, {}).get("killed")]
+    print(f"{len(MUTANTS) - len(left)} of {len(MUTANTS)} killed; left: {', '.join(left) or 'none'}")
+    return int(bool(left))
+
+
+def write(entries: list[dict[str, Any]]) -> None:
+    killed = sum(entry["killed"] for entry in entries)
+    result = {"planted": len(entries), "killed": killed, "share": round(killed / len(entries), 3), "mutants": entries}
+    RESULTS.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

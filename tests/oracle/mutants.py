@@ -1,0 +1,204 @@
+"""Wrong decisions, each a small change of one place in the source. The oracle must see them; ``mutant_run`` plants them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """In ``src/tamis/<path>``, ``old``, which is there once, becomes ``new``."""
+
+    name: str
+    path: str
+    old: str
+    new: str
+
+
+def _mutants(path: str, *changes: tuple[str, str, str]) -> list[Mutant]:
+    return [Mutant(name, path, old, new) for name, old, new in changes]
+
+
+MUTANTS: tuple[Mutant, ...] = (
+    *_mutants(
+        "scan/funnel.py",
+        ("every part of a filtered scan matches", "np.full(len(parts), not conjuncts)", "np.full(len(parts), True)"),
+        ("segments that may match are skipped", "        skip = decision.none\n", "        skip = ~decision.all\n"),
+        ("parts not proved to match are skipped", "        keep=~none,", "        keep=every,"),
+    ),
+    *_mutants(
+        "scan/limit.py",
+        ("a limit trusts parts that match in part", "np.where(parts.all_match, parts.live_rows, 0)", "parts.live_rows"),
+        ("a limit counts deleted rows", "np.where(parts.all_match, parts.live_rows, 0)", 'np.where(parts.all_match, parts.column("rows"), 0)'),
+        ("a limit reads one part too few", "np.searchsorted(np.cumsum(rows), limit)) + 1", "np.searchsorted(np.cumsum(rows), limit))"),
+        ("an order trusts its best bound", "worst = e.lo if by.descending else e.hi", "worst = e.hi if by.descending else e.lo"),
+        ("an order forgets NULLs beyond the bounds", "        rows = pc.subtract(rows, e.nulls)\n", "        rows = pc.subtract(rows, 0)\n"),
+        ("an order counts parts that match in part", "self._parts.all_match & np.asarray(worst.is_valid())", "np.asarray(worst.is_valid())"),
+    ),
+    *_mutants(
+        "scan/topk.py",
+        ("a search stops before it has enough rows", "if len(found) < self._limit:", "if len(found) < 1:"),
+        ("a search bounds by its first row", "[self._limit - 1] for at in", "[0] for at in"),
+        ("a search drops rows when it cuts", "held, rows = [self._best(held)], self._limit", "held, rows = [self._best(held[:-1])], self._limit"),
+        ("a search forgets the filter", "tested = () if ref.all_match else spec.conjuncts", "tested = () if ref.all_match else spec.conjuncts[1:]"),
+    ),
+    *_mutants(
+        "scan/fold.py",
+        ("count counts NULLs", 'return values.is_valid().cast(pa.int64()) if measure.function == "count" else values', 'return pa.repeat(pa.scalar(1, pa.int64()), len(batch)) if measure.function == "count" else values'),
+        ("the smallest value may be NaN", '    if function == "min":\n        here = pc.and_(here, values.is_null())\n', ""),
+        ("partial groups are lost", "            held = [folded(aggregation, held)]", "            held = [folded(aggregation, held[1:])]"),
+    ),
+    *_mutants(
+        "scan/aggregate.py",
+        ("deleted rows count for bounds", "share.all_null | share.constant | (share.low_exact & intact)", "share.all_null | share.constant | share.low_exact"),
+        ("inexact bounds answer", "share.all_null | share.constant | (share.high_exact & intact)", "share.all_null | share.constant | intact"),
+        ("parts that match in part are answered", "known = parts.all_match.copy()", "known = np.ones(len(parts), dtype=np.bool_)"),
+        ("NULLs are counted", "np.where(share.all_null, 0, live - share.nulls)", "np.where(share.all_null, 0, live)"),
+        ("groups need no constant", "known &= share.constant | share.all_null", "known &= share.low_exact | share.all_null"),
+    ),
+    *_mutants(
+        "domain/comparison.py",
+        ("equal bounds are no match of <=", 'if op == "le":\n        less, equal_or_more = ~below(b.hi, a.lo), ~at_most(a.hi, b.lo)', 'if op == "lt_":\n        less, equal_or_more = ~below(b.hi, a.lo), ~at_most(a.hi, b.lo)'),
+        ("NaN is less than numbers", "true = (both & less) | (a.value & b.nan)", "true = both & less"),
+        ("NaN compares as false", "false = (both & equal_or_more) | (a.nan & b.value)", "false = both & equal_or_more"),
+        ("overlap looks at one side", "overlap = ~(below(a.hi, b.lo) | below(b.hi, a.lo))", "overlap = ~(below(a.hi, b.lo) | at_most(b.hi, a.lo))"),
+        ("ranges are one value", 'one = known(compare("eq", a.lo, a.hi)) & known', "one = known"),
+        ("<=> forgets NULL on both sides", "plain.true | (a.null & b.null),", "plain.true,"),
+        ("<=> with NULL is never false", "plain.false | (a.null & something_b) | (something_a & b.null),", "plain.false,"),
+        ("IN looks behind its last value", 'last = _rank(among, a.lo, "left", 0), _rank(among, a.hi, "right", count)', 'last = _rank(among, a.lo, "right", 0), _rank(among, a.hi, "right", count)'),
+        ("NOT IN forgets NULL in the list", "nothing if has_null else missed, a.null | (missed if has_null else nothing)", "missed, a.null"),
+        ("a gap in the list is no gap", "(_steps(raw(a.lo), raw(a.hi)) < (last - first).astype(np.uint64))", "(_steps(raw(a.lo), raw(a.hi)) <= (last - first).astype(np.uint64))"),
+    ),
+    *_mutants(
+        "domain/decide.py",
+        ("NULL counts as a match", "all_ = all_ & ~(truth.false | truth.null | truth.fail)", "all_ = all_ & ~(truth.false | truth.fail)"),
+        ("one conjunct that holds is enough", "all_ = all_ & ~(truth.false", "all_ = ~(truth.false"),
+        ("one case decides for all", "nowhere = np.logical_and.reduceat(found.none, starts)", "nowhere = np.logical_or.reduceat(found.none, starts)"),
+        ("one case that matches is enough", "np.logical_and.reduceat(found.all, starts)", "np.logical_or.reduceat(found.all, starts)"),
+    ),
+    *_mutants(
+        "domain/rules.py",
+        ("AND is NULL less often", "(out.null & (now.true | now.null)) | (out.true & now.null),", "out.null & now.null,"),
+        ("IS NULL is the other way round", 'return Truth(null, there, NO, a.fail) if call.function == "is_null"', 'return Truth(null, there, NO, a.fail) if call.function == "is_not_null"'),
+        ("NOT keeps what is true", "return Truth(t.false, t.true, t.null, t.fail)", "return Truth(t.false, t.true & ~t.null, t.null, t.fail)"),
+    ),
+    *_mutants(
+        "stats/collect.py",
+        ("the last batch widens no bound", "self._lows, self._highs = [self._least()], [self._greatest()]", "self._lows, self._highs = [self._lows[0]], [self._highs[0]]"),
+        ("NULLs are not counted", "self.nulls += array.null_count", "self.nulls += 0"),
+        ("NaNs are not counted", "        self.nans += nans\n", "        self.nans += 0\n"),
+        ("the highs are the lows", '_pick(self._highs, self.measured, "max")', '_pick(self._highs, self.measured, "min")'),
+    ),
+    *_mutants(
+        "stats/values.py",
+        ("a set goes on after it was given up", "        if isinstance(self._state, GaveUp) or not len(array):", "        if not len(array):\n            return\n        if isinstance(self._state, GaveUp):\n            self._state = None\n        if not len(array):"),
+        ("a sample that gives up keeps the set", "            self._state = GAVE_UP\n            return", "            return"),
+        ("the union leaves an unknown set out", "if pc.any(pc.and_(sets.is_null(), pc.invert(pc.fill_null(empty, False)))).as_py():", "if sets.null_count == len(sets):"),
+        ("a set holds the last batch alone", "_merged([array] if self._state is None else [self._state, array])", "_merged([array])"),
+    ),
+    *_mutants(
+        "stats/bounds.py",
+        ("a cut upper bound is not raised", "next_text(text[:LIMIT]) if upper else text[:LIMIT]", "text[:LIMIT]"),
+        ("a cut binary is not raised", "next_bytes(data[:LIMIT]) if upper else data[:LIMIT]", "data[:LIMIT]"),
+    ),
+    *_mutants(
+        "stats/union.py",
+        ("a segment's bound ignores unknown ones", "if pc.any(unknown).as_py() or not len(bound):", "if not len(bound):"),
+        ("a segment's lower bound is its highest", '_outermost(bounds.lo, bounds.lo_exact, empty, "min")', '_outermost(bounds.lo, bounds.lo_exact, empty, "max")'),
+    ),
+    *_mutants(
+        "stats/by_page.py",
+        ("pages overlap", "page = own.slice(start, self._rows)", "page = own.slice(start, max(self._rows - 1, 1))"),
+    ),
+    *_mutants(
+        "stats/evidence.py",
+        ("an added column's default is forgotten", "        if top.initial_default is None:\n", "        if True:\n"),
+        ("an added column has its statistics", "stored = _where(self._written_under(schema), self._absent(path, schema), stored)", "stored = stored"),
+    ),
+    *_mutants(
+        "read/lazy.py",
+        ("deleted rows of whole blocks come back", "self._read(self._columns.ask(wanted), chunk, self._live.of(chunk), leaders=False)", "self._read(self._columns.ask(wanted), chunk, None, leaders=False)"),
+        ("followers start anew with each piece", "            done += size\n", "            done += 0\n"),
+        ("waiting survivors are dropped", "                yield from self._followed(waiting, starts)\n                waiting = []", "                waiting = []"),
+        ("sure blocks are those that may match", "return decision.none, decision.all & ~decision.none", "return decision.none, ~decision.none"),
+        ("a limited part counts deleted rows", "            keep |= failed\n", "            keep &= ~failed\n"),
+    ),
+    *_mutants(
+        "read/live.py",
+        ("deleted rows are candidates", "np.setdiff1d(chosen, self._gone, assume_unique=True) if len(self._gone) else chosen", "chosen"),
+        ("a block that lost one row is empty", "(self._lost > 0) & (self._lost == np.diff(self._starts))", "(self._lost > 0)"),
+        ("candidates lose their last", "self._chosen[cuts[b] : cuts[b + 1]]", "self._chosen[cuts[b] : cuts[b + 1] - 1]"),
+        ("a metadata count forgets deletes", "        live = ref.live_rows\n", "        live = ref.rows\n"),
+    ),
+    *_mutants(
+        "read/conjunction.py",
+        ("rows found twice narrow wrongly", "where, live = where[live], np.ones(left, bool)", "where, live = where[: left], np.ones(left, bool)"),
+        ("the last conjunct is not run", "for step, at in enumerate(order, 1):", "for step, at in enumerate(order[: max(len(order) - 1, 1)], 1):"),
+    ),
+    *_mutants(
+        "index/candidates.py",
+        ("AND of indexes takes either", "if left := self.rows[i] & other.rows[i]:", "if left := self.rows[i] - other.rows[i]:"),
+        ("OR of indexes takes one", "rows[i] = rows[i] | r if i in rows else r", "rows[i] = r"),
+        ("OR answers for what one side knows", "return Candidates(both, rows)", "return Candidates(self.known | other.known, rows)"),
+        ("hits land in the next part", "groups = np.split(rows, starts[1:]) if len(ids) else []", "groups = np.split(rows, starts[1:] - 1) if len(ids) else []"),
+    ),
+    *_mutants(
+        "index/lookup.py",
+        ("an index answers for parts that it does not cover", "known: Bools = self.wanted & (self.covered.owner >= 0)", "known: Bools = self.wanted.copy()"),
+        ("entries of dead parts hit others", "                live = parts >= 0\n", "                live = parts >= -1\n"),
+        ("index parts that may match are skipped", "        alive = ~decision.none\n        every", "        alive = decision.all\n        every"),
+    ),
+    *_mutants(
+        "index/pages.py",
+        ("a run of pages loses its last page", "int(starts[end - 1] + sizes[end - 1])", "int(starts[end - 1])"),
+        ("index pages that may match are skipped", "    alive = ~decision.none\n", "    alive = decision.all\n"),
+    ),
+    *_mutants(
+        "spark/parquet_filter.py",
+        ("an OR may lose a side", 'if not known or (op == "or" and len(known) < len(sides)):', "if not known:"),
+        ("a turned comparison is not turned", "return self._compare(_TURNED[op], column, value.type, [value.value])", "return self._compare(op, column, value.type, [value.value])"),
+        ("floats are told", '    return _KINDS.get(data_type, "")', '    return _KINDS.get(data_type, "bigint" if str(data_type) == "int" else "")'),
+    ),
+    *_mutants(
+        "spark/filter_contract.py",
+        ("hints name columns that are not read", "and _columns_of(conjunct) <= requested:", "and True:"),
+        ("an owned filter is hinted", "        elif not owned:\n", "        else:\n"),
+    ),
+    *_mutants(
+        "spark/joins.py",
+        ("half of the join's keys are enough", "out.append(call(\"in\", bound(schema, (column.id,)), Literals(column.type, keys)))", "out.append(call(\"in\", bound(schema, (column.id,)), Literals(column.type, keys[: (len(keys) + 1) // 2])))"),
+    ),
+    *_mutants(
+        "spark/worker.py",
+        ("joined batches lose the last", "    if waiting:\n        yield pa.concat_batches(waiting)", "    if len(waiting) > 1:\n        yield pa.concat_batches(waiting)"),
+        ("what metadata answers comes from each task", "if task.index == 0 else []", "if task.index >= 0 else []"),
+        ("join keys are not tested", "conjuncts=(*self.spec.conjuncts, *task.keys)", "conjuncts=(*task.keys,)"),
+    ),
+    *_mutants(
+        "spark/pushed.py",
+        ("an inexact filter is owned", "return node.function in _EXACT and", "return node.function in {*_EXACT, \"upper\", \"substring\", \"add\", \"try_add\"} and"),
+        ("a look finds too few parts", "kept = np.sort(np.concatenate([winners, found.left]))", "kept = np.sort(np.concatenate([winners, found.left[1:]]))"),
+    ),
+    *_mutants(
+        "maintain/merge.py",
+        ("unmatched target rows are those that match", "            alone[t] = False\n", "            alone[t[1:]] = False\n"),
+        ("a matched source row is inserted too", "        self.met[s] = True\n", "        self.met[s[1:]] = True\n"),
+        ("a merge may meet a row twice", "if self.plan.unique and len(t) > 1 and", "if False and len(t) > 1 and"),
+    ),
+    *_mutants(
+        "spark/merge_keys.py",
+        ("a merge reads for too few keys", "return None if found.num_rows > MOST_KEYS else found", "return found.slice(0, MOST_KEYS)"),
+    ),
+    *_mutants(
+        "maintain/delete.py",
+        ("a delete takes whole parts for half", "partial = found.parts.where(~found.parts.all_match)\n    looking = Looking(found, progress, partial)", "partial = found.parts.where(~found.parts.all_match).take(np.arange(0))\n    looking = Looking(found, progress, partial)"),
+        ("a deletion vector forgets its last batch", "        rows |= BitMap(", "        rows = BitMap("),
+    ),
+    *_mutants(
+        "maintain/update.py",
+        ("an update keeps the old row of earlier batches", "change.gone.get(ref.part_id, BitMap()) | rows", "rows"),
+    ),
+)  # fmt: skip

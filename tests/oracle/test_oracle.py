@@ -1,0 +1,105 @@
+"""A minute of the oracle in every run, an hour in the long profile; and that its judges and its reducer see what is planted."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from random import Random  # noqa: TID251  # seeded
+
+import pytest
+from hypothesis import settings
+
+from tamis.world import world
+from tests.conftest import IN_CI, java_problem
+from tests.oracle import history as h
+from tests.oracle.coverage import OWNED, READERS
+from tests.oracle.judges import Answer, compare
+from tests.oracle.mutants import MUTANTS, ROOT
+from tests.oracle.query import EXACT, ORDERED, SOME, Query
+from tests.oracle.reduce import _smaller_sql
+from tests.oracle.tables import Tables
+
+NIGHTLY = settings.get_current_profile_name() == "nightly"
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.timeout(5_000)
+@pytest.mark.parametrize("scale", ["small", pytest.param("large", marks=pytest.mark.nightly)])
+def test_whole_queries_are_plain_sparks(tmp_path: Path, scale: str) -> None:
+    """Each reader has met filters that its scan owns and filters that Spark tests again."""
+    problem = java_problem()
+    if problem is not None:
+        (pytest.fail if IN_CI else pytest.skip)(problem)
+    seed = 16 if settings().derandomize else world().now_micros() % 10**6
+    found = tmp_path / "oracle.json"
+    command = [
+        sys.executable,
+        "-m",
+        "tests.oracle",
+        "--scale",
+        scale,
+        "--minutes",
+        "60" if NIGHTLY else "1",
+        "--seed",
+        str(seed),
+        f"--json={found}",
+    ]
+    ran = subprocess.run([*command, "--stop"] if not NIGHTLY else command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stdout[-8_000:] + ran.stderr[-2_000:]
+    if scale == "small":
+        coverage = json.loads(found.read_text())["coverage"]
+        unmet = [f"{reader} × {kind}" for reader in READERS for kind in OWNED if f"{reader} × {kind}" in coverage["gaps"]]
+        assert not unmet, f"no query met: {unmet}\n{ran.stdout[-4_000:]}"
+
+
+def rows(*values: object) -> Answer:
+    return Answer([(v,) for v in values], ("int",))
+
+
+@pytest.mark.parametrize(
+    ("judge", "ours", "plain", "unlimited", "wrong"),
+    [
+        (EXACT, rows(1, 2), rows(2, 1), None, False),
+        (EXACT, rows(1, 1), rows(1), None, True),
+        (EXACT, rows(), rows(None), None, True),
+        (ORDERED, rows(1, 2), rows(2, 1), None, True),
+        (SOME, rows(1, 2), rows(3, 2), rows(1, 2, 3), False),
+        (SOME, rows(1, 1), rows(3, 2), rows(1, 2, 3), True),
+        (SOME, rows(1), rows(3, 2), rows(1, 2, 3), True),
+        (EXACT, Answer(None, error="DIVIDE_BY_ZERO"), rows(1), None, True),
+        (EXACT, rows(1), Answer(None, error="DIVIDE_BY_ZERO"), None, True),
+        (EXACT, Answer(None, error="DIVIDE_BY_ZERO"), Answer(None, error="DIVIDE_BY_ZERO"), None, False),
+        (EXACT, Answer([(1,)], ("bigint",)), rows(1), None, True),
+    ],
+)
+def test_judges_tell_right_from_wrong(judge: str, ours: Answer, plain: Answer, unlimited: Answer | None, wrong: bool) -> None:
+    assert (compare(Query("SELECT 1", judge), ours, plain, unlimited) is not None) == wrong
+
+
+def test_the_reducer_leaves_out_one_piece_at_a_time() -> None:
+    found = _smaller_sql("SELECT a, b FROM oracle_t0 WHERE a > 1 AND b IN (2, 3) ORDER BY a LIMIT 5")
+    for wanted in (
+        "SELECT a FROM oracle_t0 WHERE a > 1 AND b IN (2, 3) ORDER BY a LIMIT 5",
+        "SELECT a, b FROM oracle_t0 WHERE a > 1 ORDER BY a LIMIT 5",
+        "SELECT a, b FROM oracle_t0 WHERE a > 1 AND b IN (3) ORDER BY a LIMIT 5",
+        "SELECT a, b FROM oracle_t0 WHERE a > 1 AND b IN (2, 3) LIMIT 5",
+        "SELECT a, b FROM oracle_t0 ORDER BY a LIMIT 5",
+    ):
+        assert wanted in found
+
+
+def test_a_history_follows_from_its_seed() -> None:
+    """What is printed is Python that makes the same history again."""
+    first, again = (Tables(Random(7)).history() for _ in range(2))
+    assert repr(first) == repr(again)
+    assert all(isinstance(step, h.Step) for step in first)
+
+
+def test_every_mutant_still_has_its_place() -> None:
+    """Source that moved on takes its mutants along."""
+    lost = [f"{m.name}: {m.path}" for m in MUTANTS if (ROOT / "src" / "tamis" / m.path).read_text().count(m.old) != 1]
+    assert not lost
+    assert len({m.name for m in MUTANTS}) == len(MUTANTS) >= 60
