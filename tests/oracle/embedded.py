@@ -39,6 +39,11 @@ def some_options(rng: Random, settings: Settings) -> dict[str, Any]:
     }
 
 
+def some_limit(rng: Random, total: int) -> int:
+    """A limit, often about as large as what there is."""
+    return rng.choice((1, 2, 7, 100, max(total, 1), max(total - 1, 1), total + 1, max(total // 2, 1), max(total // 3, 1)))
+
+
 WAYS = ("rows", "rows", "count", "count", "exists", "limit", "limited count")
 
 

@@ -60,7 +60,7 @@ def looked_for(mutant: Mutant, seconds: float, seed: int) -> dict[str, Any]:
         spent = round(world().monotonic() - began, 1)
     first = re.search(r"^WRONG \((.*?)\): (.*)$", said, re.MULTILINE)
     by = f"{first[1]}: {first[2][:200]}" if first else " ".join(error)[:200]
-    return {"mutant": mutant.name, "path": mutant.path, "killed": status != 0, "seconds": spent, "by": by}
+    return {"mutant": mutant.name, "path": mutant.path, "killed": first is not None, "seconds": spent, "by": by}
 
 
 def main() -> int:

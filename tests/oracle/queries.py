@@ -228,7 +228,7 @@ class Queries:
 
 _SHAPES: list[Callable[[Any], Query]] = [
     Queries._project, Queries._filter_left_out, Queries._filter_left_out, Queries._limit, Queries._limit, Queries._count_of_limit, Queries._distinct, Queries._distinct,
-    Queries._top, Queries._top, Queries._top_rows, Queries._sorted, Queries._aggregate, Queries._aggregate, Queries._group, Queries._group, Queries._group_by_expression,
+    Queries._top, Queries._top, Queries._top, Queries._top_rows, Queries._sorted, Queries._aggregate, Queries._aggregate, Queries._group, Queries._group, Queries._group_by_expression,
     Queries._rollup, Queries._window, Queries._sample, Queries._explode, Queries._parameter, Queries._variable, Queries._view, Queries._cached, Queries._metadata,
     Queries._partition_checks, Queries._norec, Queries._values, Queries._values, Queries._risky, *JOIN_SHAPES,
 ]  # fmt: skip

@@ -10,9 +10,10 @@ from random import Random  # noqa: TID251  # seeded by the caller
 
 from tamis.world import world
 from tests.oracle import history as h
+from tests.oracle import tour
 from tests.oracle.case import Case, contents
 from tests.oracle.coverage import Coverage
-from tests.oracle.embedded import WAYS, misread, some_options, truths
+from tests.oracle.embedded import WAYS, misread, some_limit, some_options, truths
 from tests.oracle.judges import Judge, compare
 from tests.oracle.lab import Built, Lab, StepFailed
 from tests.oracle.predicates import Predicates
@@ -21,7 +22,7 @@ from tests.oracle.query import Asked, Query
 from tests.oracle.settings import ALL_OFF, USUAL, Settings, settled, some_settings
 from tests.oracle.tables import Tables
 
-SETTINGS, QUERIES, FILTERS = 5, 10, 100
+SETTINGS, QUERIES, FILTERS = 7, 12, 100
 """Of a round: draws of settings, queries of each, and embedded filters over each table."""
 BOTH_WAYS, RARE = 0.08, 0.02
 """Shares of queries that are asked with every switch off as well, and that call functions in Python."""
@@ -72,6 +73,7 @@ class Oracle:
         """Rounds from number ``first`` until the time is up or ``stop`` says so."""
         self._end = world().monotonic() + seconds
         number = first
+        self.tour()
         while self._time() and not stop(self.progress):
             self.round(number)
             number += 1
@@ -79,6 +81,18 @@ class Oracle:
 
     def _time(self) -> bool:
         return world().monotonic() < self._end
+
+    def tour(self) -> None:
+        """The fixed walk past every reader."""
+        try:
+            built = self.lab.build(tour.HISTORY)
+        except StepFailed as failed:
+            self._found(Case((tour.HISTORY,)), str(failed), "tour")
+            return
+        for settings, query in tour.steps():
+            with settled(self.lab.spark, settings):
+                self._ask(query, [built], settings, "tour")
+        self.lab.forget(built)
 
     def round(self, number: int) -> None:
         """Everything of a round follows from the seed and its number."""
@@ -125,7 +139,7 @@ class Oracle:
             wanted = truths(self.lab.spark, built, predicates)
         table = built.open()
         for predicate, true in zip(predicates, wanted or (), strict=False):
-            options, limit, ways = some_options(rng, settings), rng.choice((1, 2, 7, 100)), (rng.choice(WAYS),)
+            options, limit, ways = some_options(rng, settings), some_limit(rng, true.total()), (rng.choice(WAYS),)
             self.progress.filters += 1
             with self.progress.timed("filters"):
                 problem = misread(table, predicate, true, options, limit, ways)

@@ -1,0 +1,31 @@
+"""A fixed walk with which each run begins: every reader, with a filter that the scan owns and with one that Spark tests again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tests.oracle import history as h
+from tests.oracle.query import EXACT, SOME, Query
+from tests.oracle.settings import USUAL, Settings
+
+ROWS = 64
+HISTORY: h.History = (
+    h.Create({"k": "bigint", "a": "int", "b": "bigint", "s": "string"}),
+    *(
+        h.Append({"k": [*rows], "a": [k // 2 for k in rows], "b": [k * 7 % 10 for k in rows], "s": [f"k{k % 9:03}" for k in rows]})
+        for rows in (range(at * ROWS, at * ROWS + ROWS) for at in range(3))
+    ),
+)
+FILTERS = ("a >= 0", "a >= 37", "b = 3", "a = 40 AND b > 2", "a > 1000")
+"""True of every row, of whole blocks and more, of some rows of each block, of few, of none."""
+
+
+def steps() -> Iterator[tuple[Settings, Query]]:
+    """Settings and queries."""
+    for lazy in ("on", "off", "auto", "native"):
+        for text in FILTERS:
+            settings = USUAL | {"tamis.read.lazy": lazy, "tamis.read.native_bytes": "0"}
+            unlimited = f"SELECT s FROM oracle_t0 WHERE {text}"
+            yield settings, Query(unlimited, EXACT, "tour")
+            yield settings, Query(f"SELECT DISTINCT s FROM oracle_t0 WHERE {text}", EXACT, "tour")
+            yield settings, Query(f"{unlimited} LIMIT 150", SOME, "tour", unlimited)
