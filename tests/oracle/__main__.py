@@ -22,6 +22,7 @@ def main() -> int:
     parser.add_argument("--round", type=int, default=0, help="the first round, to see one again")
     parser.add_argument("--stop", action="store_true", help="stop at the first difference")
     parser.add_argument("--no-reduce", action="store_true")
+    parser.add_argument("--switches", type=float, help="seconds of embedded filters before Spark starts; a tenth of the time unless told")
     parser.add_argument("--json", help="where the results go")
     asked = parser.parse_args()
     shares = {"small": 0.8, "large": 0.2} if asked.scale == "both" else {asked.scale: 1.0}
@@ -31,6 +32,7 @@ def main() -> int:
         told.setdefault("PYSPARK_PYTHON", sys.executable)
         command = [sys.executable, "-m", f"tests.oracle.{scale}", str(asked.minutes * share), str(asked.seed), str(asked.round)]
         command += ["--stop"] * asked.stop + ["--no-reduce"] * asked.no_reduce + ([f"--json={asked.json}"] if asked.json else [])
+        command += [] if asked.switches is None else [f"--switches={asked.switches}"]
         status |= subprocess.run(command, env=told, check=False).returncode
     return status
 

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from random import Random  # noqa: TID251  # seeded
 from typing import Any
 
 from tamis.world import world
@@ -72,7 +73,9 @@ def main() -> int:
     asked = parser.parse_args()
     known = {entry["mutant"]: entry for entry in json.loads(RESULTS.read_text())["mutants"]} if RESULTS.exists() else {}
     end = world().monotonic() + asked.budget
-    for seed, mutant in enumerate(MUTANTS):
+    order = list(enumerate(MUTANTS))
+    Random(16).shuffle(order)  # so that a run that was stopped says something about all places
+    for seed, mutant in order:
         before = known.get(mutant.name)
         if asked.only not in mutant.name + mutant.path or (before is not None and (before["killed"] or not asked.again)):
             continue

@@ -1,4 +1,4 @@
-"""The small scale: ``python -m tests.oracle.small MINUTES SEED ROUND [--stop] [--no-reduce] [--json=PATH]``, with the sizes turned down by the environment."""
+"""The small scale: ``python -m tests.oracle.small MINUTES SEED ROUND [--stop] [--no-reduce] [--switches=SECONDS] [--json=PATH]``, with the sizes turned down by the environment."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ def main(arguments: list[str]) -> int:
     watch()
     with tempfile.TemporaryDirectory(prefix="tamis-oracle-") as home:
         began = world().monotonic()
-        quick = switches(Path(home), seed, first, min(SWITCH_SECONDS, 6 * minutes), stop=stop)
+        told = next((float(a.partition("=")[2]) for a in arguments if a.startswith("--switches=")), min(SWITCH_SECONDS, 6 * minutes))
+        quick = switches(Path(home), seed, first, told, stop=stop)
         if stop and quick.found:
             return 1
         lab = Lab(Path(home))
