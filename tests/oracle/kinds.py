@@ -115,7 +115,7 @@ def some_literal(rng: Random, kind: str) -> str:
     return known.literal(known.value(rng.randrange(-2, SPAN + 5)) if rng.random() < 0.75 else rng.choice(known.pool))
 
 
-CHARACTERS = ("constant", "few", "few_then_many", "many_then_few", "nulls_first", "nulls_last", "nulls", "sorted", "reversed",
+CHARACTERS = ("constant", "few", "few_then_many", "few_then_many", "blocks", "many_then_few", "nulls_first", "nulls_last", "nulls", "sorted", "reversed",
               "sorted_but_one", "constant_but_last", "blocks", "pool", "awkward_last", "random")  # fmt: skip
 
 
