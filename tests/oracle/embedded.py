@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from random import Random  # noqa: TID251  # seeded by the caller
 from typing import Any
 
@@ -38,25 +39,33 @@ def some_options(rng: Random, settings: Settings) -> dict[str, Any]:
     }
 
 
-def misread(built: Built, predicate: str, wanted: Counter[Any], options: dict[str, Any], limit: int) -> str | None:
-    """What is wrong with the rows, the count, the existence and a limit of a filter; None where nothing is, or where it cannot be said."""
+WAYS = ("rows", "rows", "count", "count", "exists", "limit", "limited count")
+
+
+def misread(
+    table: Any, predicate: str, wanted: Counter[Any], options: dict[str, Any], limit: int, ways: Sequence[str] = WAYS
+) -> str | None:
+    """What is wrong with a filter, asked in these ways; None where nothing is, or where the embedded scan cannot say it."""
     try:
-        table = built.open()
-        found = Counter(table.scan(predicate, ["k"], options=options).to_arrow()["k"].to_pylist())
-        total, count = sum(wanted.values()), table.scan(predicate, options=options).count()
-        there = table.scan(predicate, options=options).exists()
-        some = Counter(table.scan(predicate, ["k"], limit=limit, options=options).to_arrow()["k"].to_pylist())
-        counted = table.scan(predicate, limit=limit, options=options).count()
+        return next((problem for way in ways if (problem := _misread(table, predicate, wanted, options, limit, way))), None)
     except tamis.InvalidInput as error:
         return None if error.code in NOT_SAID else f"raises {error.code}: {str(error)[:200]}"
     except Exception as error:
         return f"raises {type(error).__name__}: {str(error)[:200]}"
-    if found != wanted:
-        return f"rows: lost {list(wanted - found)[:5]}, invented {list(found - wanted)[:5]}, of {total}"
-    if count != total:
-        return f"count() is {count}, not {total}"
-    if there != bool(total):
-        return f"exists() is {there} of {total} rows"
-    if sum(some.values()) != min(limit, total) or some - wanted:
-        return f"limit={limit} gives {sum(some.values())} rows of {total}"
-    return None if counted == min(limit, total) else f"limit={limit}, count() is {counted} of {total}"
+
+
+def _misread(table: Any, predicate: str, wanted: Counter[Any], options: dict[str, Any], limit: int, way: str) -> str | None:
+    total = sum(wanted.values())
+    scan = table.scan(predicate, ["k"] if way in {"rows", "limit"} else ["*"], options=options, limit=limit if "limit" in way else None)
+    match way:
+        case "count" | "limited count":
+            count, most = scan.count(), total if way == "count" else min(limit, total)
+            return None if count == most else f"{way} is {count}, not {most}, of {total} with limit {limit}"
+        case "exists":
+            there = scan.exists()
+            return None if there == bool(total) else f"exists() is {there} of {total} rows"
+    found = Counter(scan.to_arrow()["k"].to_pylist())
+    if way == "limit":
+        sound = found.total() == min(limit, total) and not found - wanted
+        return None if sound else f"limit {limit} gives {found.total()} rows of {total}, invented {list(found - wanted)[:5]}"
+    return None if found == wanted else f"rows: lost {list(wanted - found)[:5]}, invented {list(found - wanted)[:5]}, of {total}"

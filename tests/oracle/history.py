@@ -158,3 +158,16 @@ def columns_of(history: History) -> list[Columns]:
     for step in history:
         known.append(columns_after(known[-1] if known else {}, step, known))
     return known
+
+
+def samples_of(history: History, most: int = 60) -> dict[str, list[Any]]:
+    """Some values of each column that has been appended to, first and last ones among them."""
+    found: dict[str, list[Any]] = {}
+    for step in history:
+        if isinstance(step, Append):
+            for name, values in step.values.items():
+                there = [v for v in values if v is not None]
+                found.setdefault(name, []).extend(there[:: max(len(there) // most, 1)] + there[-1:])
+    kinds = {name: kind for columns in columns_of(history) for name, kind in columns.items()}
+    first = columns_of(history)[0]
+    return {name: values for name, values in found.items() if values and kinds.get(name) == first.get(name)}

@@ -80,7 +80,10 @@ class Lab:
         for key, value in STATIC.items():
             builder = builder.config(key, value)
         home = folder / "spark"
-        builder = builder.config("spark.driver.extraJavaOptions", f"-XX:TieredStopAtLevel=1 -Duser.timezone=UTC -Dderby.system.home={home}")
+        builder = builder.config(
+            "spark.driver.extraJavaOptions",
+            f"-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -Duser.timezone=UTC -Dderby.system.home={home}",
+        )
         self.spark = builder.config("spark.sql.warehouse.dir", str(home)).getOrCreate()
         self.spark.sparkContext.setLogLevel("OFF")
         self.folder, self.lake = folder, folder / "lake"

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from random import Random  # noqa: TID251  # seeded by the caller
+from typing import Any
 
 from tests.oracle.kinds import KINDS, NUMBERS, PLAIN, SPAN, WHOLE, some_literal
 
 COMPARE = ("=", "<>", "<", "<=", ">", ">=", "<=>")
 LIKES = ("k0%", "k00%", "%1", "_", "k_1%", "%", "", "a\\\\%%", "a%")
 UNITS = ("DAY", "WEEK", "MONTH", "HOUR", "YEAR")
+Samples = Mapping[str, list[Any]]
+"""Values of columns."""
 PATHS = ("$.a", "$.a.b", "$.k", "$.a[1]", "$.a.c[0]", "$", "$.nowhere")
 
 
 class Predicates:
     """Over ``columns`` (name → kind), each name written behind ``prefix``."""
 
-    def __init__(self, rng: Random, columns: Mapping[str, str], prefix: str = "") -> None:
-        self.rng, self.columns, self.prefix = rng, dict(columns), prefix
+    def __init__(self, rng: Random, columns: Mapping[str, str], prefix: str = "", samples: Samples | None = None) -> None:
+        self.rng, self.columns, self.prefix, self.samples = rng, dict(columns), prefix, samples or {}
 
     def named(self, *kinds: str) -> str | None:
         found = [name for name, kind in self.columns.items() if kind in kinds]
@@ -30,6 +33,11 @@ class Predicates:
         """A column of one of the kinds, as SQL, and its kind; the row's key where there is none."""
         name = self.named(*kinds) or "k"
         return self.sql(name), self.columns.get(name, "bigint")
+
+    def literal(self, x: str, kind: str) -> str:
+        """A literal for a comparison with the column ``x``: often one of its values."""
+        known = self.samples.get(x[len(self.prefix) :])
+        return KINDS[kind].literal(self.rng.choice(known)) if known and self.rng.random() < 0.5 else some_literal(self.rng, kind)
 
     def predicate(self, depth: int = 0) -> str:
         draw = self.rng.random()
@@ -56,15 +64,15 @@ class Predicates:
         if draw < 0.26:
             return f"({x} IS {rng.choice(('', 'NOT '))}NULL)"
         if draw < 0.4:
-            members = [some_literal(rng, kind) for _ in range(rng.choice((1, 2, 3, 5, 12)))]
+            members = [self.literal(x, kind) for _ in range(rng.choice((1, 2, 3, 5, 12)))]
             return f"({x} {rng.choice(('', '', 'NOT '))}IN ({', '.join(members + ['NULL'] * (rng.random() < 0.15))}))"
         if draw < 0.5 and (s := self.named("string")):
             return f"({self.sql(s)} {rng.choice(('', 'NOT '))}LIKE '{rng.choice(LIKES)}')"
         if draw < 0.56:
-            return f"({x} BETWEEN {some_literal(rng, kind)} AND {some_literal(rng, kind)})"
+            return f"({x} BETWEEN {self.literal(x, kind)} AND {self.literal(x, kind)})"
         if draw < 0.62 and kind == "boolean":
             return f"({rng.choice(('', 'NOT '))}{x})"
-        return f"({x} {rng.choice(COMPARE)} {some_literal(rng, kind)})"
+        return f"({x} {rng.choice(COMPARE)} {self.literal(x, kind)})"
 
     def _wide(self, x: str, kind: str) -> str:
         """What is likely to hold on every row of many parts: such filters are answered without being tested."""

@@ -24,7 +24,7 @@ class Queries:
         """A query of any shape, or of one of these."""
         rng = self.rng
         self.t, self.u = rng.choice(self.tables), rng.choice(self.tables)
-        self.p = Predicates(rng, self.t.columns)
+        self.p = Predicates(rng, self.t.columns, samples=self.t.samples)
         make = rng.choice(shapes or _SHAPES)
         made = make(self)
         return made if made.shape else Query(**{**vars(made), "shape": make.__name__.strip("_")})
@@ -33,7 +33,8 @@ class Queries:
 
     def where(self, prefix: str = "", table: Asked | None = None) -> str:
         """A filter: often one that a scan may own, sometimes any."""
-        asked = Predicates(self.rng, (table or self.t).columns, prefix)
+        table = table or self.t
+        asked = Predicates(self.rng, table.columns, prefix, table.samples)
         return asked.simple() if self.rng.random() < 0.65 else asked.predicate()
 
     def maybe(self) -> str:
@@ -82,7 +83,7 @@ class Queries:
         """The filter's columns are not selected."""
         column = self.any()[0]
         fit = {c: kind for c, kind in self.t.columns.items() if c != column} or self.t.columns
-        asked = Predicates(self.rng, fit)
+        asked = Predicates(self.rng, fit, samples=self.t.samples)
         return Query(f"SELECT {column} FROM {self.t.name} WHERE {asked.simple()}")
 
     def _limit(self) -> Query:

@@ -30,6 +30,7 @@ class Asked:
     name: str
     columns: dict[str, str]
     steps: tuple[int, ...] = ()
+    samples: dict[str, list[Any]] = field(default_factory=dict)
 
 
 def named(text: str, name: Callable[[int, int | None], str]) -> str:

@@ -14,7 +14,7 @@ from tamis.world import world
 from tests.oracle import history as h
 from tests.oracle.case import Case
 from tests.oracle.lab import Built, Lab
-from tests.oracle.query import SOME, Query
+from tests.oracle.query import EXACT, ORDERED, SOME, Query
 
 Fails = Callable[[Case], str | None]
 
@@ -95,18 +95,18 @@ def _smaller_question(case: Case) -> Iterator[Case]:
                 before = (*case.query.before[:position], head + " AS " + text, *case.query.before[position + 1 :])
                 yield replace(case, query=replace(case.query, before=before))
         for text in _smaller_sql(case.query.text):
-            query = _limited(replace(case.query, text=text))
-            if query is not None:
-                yield replace(case, query=query)
+            yield replace(case, query=_limited(replace(case.query, text=text)))
 
 
-def _limited(query: Query) -> Query | None:
-    """The query with its unlimited form; None where it has lost its limit and cannot be judged as before."""
-    if query.judge != SOME:
+def _limited(query: Query) -> Query:
+    """The query with its unlimited form, judged as one that may have lost its order or its limit."""
+    if query.judge not in {SOME, ORDERED}:
         return query
     tree = sqlglot.parse_one(query.text, read="databricks")
+    if query.judge == ORDERED:
+        return query if tree.args.get("order") else replace(query, judge=EXACT)
     if not (tree.args.get("limit") or tree.args.get("offset") or "TABLESAMPLE" in query.text):
-        return replace(query, judge="exact", unlimited=None)
+        return replace(query, judge=EXACT, unlimited=None)
     tree.set("limit", None)
     tree.set("offset", None)
     for table in tree.find_all(exp.Table):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from random import Random  # noqa: TID251  # seeded by the caller
 
@@ -10,7 +12,7 @@ from tamis.world import world
 from tests.oracle import history as h
 from tests.oracle.case import Case, contents
 from tests.oracle.coverage import Coverage
-from tests.oracle.embedded import misread, some_options, truths
+from tests.oracle.embedded import WAYS, misread, some_options, truths
 from tests.oracle.judges import Judge, compare
 from tests.oracle.lab import Built, Lab, StepFailed
 from tests.oracle.predicates import Predicates
@@ -19,7 +21,7 @@ from tests.oracle.query import Asked, Query
 from tests.oracle.settings import ALL_OFF, USUAL, Settings, settled, some_settings
 from tests.oracle.tables import Tables
 
-SETTINGS, QUERIES, FILTERS = 5, 10, 25
+SETTINGS, QUERIES, FILTERS = 5, 10, 100
 """Of a round: draws of settings, queries of each, and embedded filters over each table."""
 BOTH_WAYS, RARE = 0.08, 0.02
 """Shares of queries that are asked with every switch off as well, and that call functions in Python."""
@@ -44,8 +46,18 @@ class Progress:
     found: list[Found] = field(default_factory=list)
     coverage: Coverage = field(default_factory=Coverage)
 
+    seconds: Counter[str] = field(default_factory=Counter)
+    """Spent on tables, filters, and queries on either side."""
+
+    @contextmanager
+    def timed(self, what: str) -> Iterator[None]:
+        began = world().monotonic()
+        yield
+        self.seconds[what] += world().monotonic() - began
+
     def __str__(self) -> str:
-        return f"{self.tables} tables, {self.queries} queries ({self.raised} of them errors), {self.filters} embedded filters, {len(self.found)} wrong"
+        spent = ", ".join(f"{what} {seconds:.0f} s" for what, seconds in self.seconds.items())
+        return f"{self.tables} tables, {self.queries} queries ({self.raised} of them errors), {self.filters} embedded filters, {len(self.found)} wrong; {spent}"
 
 
 class Oracle:
@@ -90,9 +102,9 @@ class Oracle:
         self.tell(found)
 
     def _table(self, rng: Random, number: int, where: str) -> Built | None:
-        history = Tables(rng).history(number % 4)
+        history = Tables(rng).history(plain=number % 2 == 0)
         self.progress.tables += 1
-        with settled(self.lab.spark, USUAL):
+        with settled(self.lab.spark, USUAL), self.progress.timed("tables"):
             try:
                 built = self.lab.build(history)
             except StepFailed as failed:
@@ -107,21 +119,23 @@ class Oracle:
         return built
 
     def _filters(self, rng: Random, built: Built, where: str) -> None:
-        asked = Predicates(rng, built.columns)
+        asked = Predicates(rng, built.columns, samples=h.samples_of(built.history))
         predicates = [asked.simple() if rng.random() < 0.5 else asked.predicate() for _ in range(FILTERS)]
         settings = {key: value for key, value in some_settings(rng).items() if "ansi" in key or "timeZone" in key} | USUAL
         with settled(self.lab.spark, settings):
             wanted = truths(self.lab.spark, built, predicates)
+        table = built.open()
         for predicate, true in zip(predicates, wanted or (), strict=False):
-            options, limit = some_options(rng, settings), rng.choice((1, 2, 7, 100))
+            options, limit, ways = some_options(rng, settings), rng.choice((1, 2, 7, 100)), (rng.choice(WAYS),)
             self.progress.filters += 1
-            problem = misread(built, predicate, true, options, limit)
+            with self.progress.timed("filters"):
+                problem = misread(table, predicate, true, options, limit, ways)
             if problem is not None:
                 self._found(Case((built.history,), settings, predicate=predicate, options=options, limit=limit), problem, where)
         self.progress.coverage.take("embedded", {built.format})
 
     def _queries(self, rng: Random, tables: list[Built], settings: Settings, where: str) -> None:
-        asked = [Asked(f"oracle_t{i}", dict(b.columns), travelled(b.history)) for i, b in enumerate(tables)]
+        asked = [Asked(f"oracle_t{i}", dict(b.columns), travelled(b.history), h.samples_of(b.history)) for i, b in enumerate(tables)]
         queries = Queries(rng, asked)
         with settled(self.lab.spark, settings):
             for _ in range(QUERIES):
@@ -134,12 +148,15 @@ class Oracle:
                         self._ask(query, tables, settings | ALL_OFF, where)
 
     def _ask(self, query: Query, tables: list[Built], settings: Settings, where: str) -> None:
-        plain, unlimited = self.judge.answers(query, tables, ours=False)
-        ours, _ = self.judge.answers(query, tables, ours=True)
+        with self.progress.timed("plain Spark"):
+            plain, unlimited = self.judge.answers(query, tables, ours=False)
+        with self.progress.timed("tamis"):
+            ours, _ = self.judge.answers(query, tables, ours=True)
         problem = compare(query, ours, plain, unlimited)
         self.progress.queries += 1
         self.progress.raised += plain.rows is None
-        self.progress.coverage.take(query.shape, {built.format for i, built in enumerate(tables) if f"oracle_t{i}" in query.text})
+        with self.progress.timed("reports"):
+            self.progress.coverage.take(query.shape, {built.format for i, built in enumerate(tables) if f"oracle_t{i}" in query.text})
         if problem is not None:
             histories = tuple(built.history for built in tables)
             self._found(Case(histories, settings, query), f"{query.text}: {problem}", where)

@@ -11,7 +11,7 @@ SMALL = {
     "sorted_batch_rows": 7,
     "sort_step_rows": 7,
     "set_values": 3,
-    "set_sample_rows": 4,
+    "set_sample_rows": 6,
     "document_paths": 6,
     "document_sample": 4,
     "document_batch": 4,

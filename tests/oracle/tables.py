@@ -25,20 +25,21 @@ class Tables:
         self.rng = rng
         self._next = 0
 
-    def history(self, number: int = 0) -> h.History:
+    def history(self, *, plain: bool = False) -> h.History:
+        """``plain``: Parquet that is only appended to, as most tables are; every reader may read it."""
         rng = self.rng
-        made = rng.choice(FORMATS) if number else "parquet"
+        made = "parquet" if plain else rng.choice(FORMATS)
         columns = self._columns(made)
         ordered = [name for name, kind in columns.items() if kind in PLAIN and kind != "interval"]
         cluster = tuple(rng.sample(ordered, rng.choice((0, 0, 1, 1, 2))))
         steps: list[h.Step] = [h.Create(columns, made, cluster, self._properties(columns))]
         self._next = 0
-        if rng.random() < 0.35:
+        if not plain and rng.random() < 0.35:
             steps.append(self._index(columns, "i0"))
-        wanted = rng.choice((0, 1, 1, 1, 2, 2, 3, 3, 5, 5))
+        wanted = rng.choice((1, 2, 3, 5) if plain else (0, 1, 1, 1, 2, 2, 3, 3, 5))
         for _ in range(wanted):
             steps.append(self._append(columns, rng.choice((1, 5, 17, 40, 90, 150))))
-        for _ in range(rng.choice((0, 0, 1, 2, 4)) if wanted else rng.choice((0, 1))):
+        for _ in range(0 if plain else rng.choice((1, 1, 2, 4))):
             steps += self._change(steps)
         return tuple(steps)
 
