@@ -100,4 +100,5 @@ class BinderOfNames(BinderBase):
 
     def path(self, node: Path) -> Expr:
         """``v:a.b[0]``: steps into a VARIANT."""
-        return documents.extract(self.bind(node.value), node.steps, self.mode, self.zone) or self.unknown(node)
+        steps = tuple(step for step in node.steps if step is not None)
+        return documents.extract(self.bind(node.value), steps, self.mode, self.zone) or self.unknown(node)

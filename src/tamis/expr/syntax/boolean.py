@@ -63,7 +63,8 @@ class Boolean(Reader):
                 yield close + 1, Query(*self.span(at, close + 1), exists=True)
         for end, node in self.value(at):
             for after, kind, negated, others, more in self._predicates(end):
-                yield after, Predicate(*self.span(at, after), kind, negated, node, others, *more)
+                bang = "!" in {self.word(end), self.word(end + 1) if self.word(end) == "IS" else ""}
+                yield after, Predicate(*self.span(at, after), kind, negated, node, others, *more, bang)
             yield end, node
 
     def _predicates(self, at: int) -> Iterator[tuple[int, str, bool, tuple[Node, ...], tuple[str, str | None]]]:
@@ -134,11 +135,17 @@ class Boolean(Reader):
             yield end, (pattern,), "", None
 
     def text_at(self, at: int) -> Found[str]:
-        """Strings side by side, which are one."""
+        """Strings side by side, which are one; parameters can stand among them, but not first, and are read as nothing."""
+        ends = []
         end = at
-        while self.tokens[end].kind is Kind.TEXT:
+        while self.tokens[end].kind is Kind.TEXT or (end > at and self.word(end) in {"?", ":"}):
+            if self.word(end) == ":":
+                end += 1
+                if not self.is_name(end):
+                    break
             end += 1
-        if end == at:
+            ends.append(end)
+        if not ends:
             self.missed(at)
-        for last in range(end, at, -1):
-            yield last, "".join(str(token.value) for token in self.tokens[at:last])
+        for last in reversed(ends):
+            yield last, "".join(str(token.value) for token in self.tokens[at:last] if token.kind is Kind.TEXT)

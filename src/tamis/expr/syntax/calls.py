@@ -16,9 +16,6 @@ Beside = tuple[tuple[str, ...], tuple[Node, ...]]
 class Calls(Boolean, Value):
     """The rule for calls."""
 
-    def closing(self, at: int) -> int:
-        raise NotImplementedError
-
     def call(self, at: int) -> Found[Node]:
         for end, name in self.dotted(at):
             if self.word(end) == "(":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tamis.expr.syntax.nodes import Function, Node, Predicate, Typed, walk
+from tamis.expr.syntax.nodes import Function, Node, Path, Predicate, Text, Typed, walk
 from tamis.expr.syntax.problem import SyntaxProblem
 
 _LITERALS = frozenset({"DATE", "TIME", "TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ", "INTERVAL", "X"})
@@ -19,6 +19,8 @@ def check(tree: Node, text: str) -> None:
 
 
 def _predicate(node: Predicate) -> str:
+    if node.bang:
+        return "has ! where Spark asks for NOT"
     if node.quantifier and not node.others:
         return "has no pattern between its parentheses"
     if node.kind == "IN" and not node.others:
@@ -28,12 +30,20 @@ def _predicate(node: Predicate) -> str:
     return ""
 
 
+def _text(node: Text) -> str:
+    return "has a parameter among its parts" if node.filled else ""
+
+
 def _typed(node: Typed) -> str:
     return "" if node.kind in _LITERALS else f"is no literal: there is none of type {node.kind}"
+
+
+def _path(node: Path) -> str:
+    return "has a name in brackets where a text or a position stands" if None in node.steps else ""
 
 
 def _function(node: Function) -> str:
     return "begins with a text where a unit stands without quotes" if node.unit == "?" else ""
 
 
-_RULES: dict[type[Node], Callable[..., str]] = {Predicate: _predicate, Typed: _typed, Function: _function}
+_RULES: dict[type[Node], Callable[..., str]] = {Predicate: _predicate, Text: _text, Path: _path, Typed: _typed, Function: _function}

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from tamis.expr.syntax.nodes import Case, Cast, Extract, Function, Node, Text, Trim, Type
+from tamis.expr.syntax.nodes import Case, Cast, Extract, Function, Node, Text, Trim
 from tamis.expr.syntax.reader import Found, Reader, grown
 from tamis.expr.syntax.tokens import Kind
 
 UNITS = frozenset(["YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "DAYOFYEAR", "HOUR", "MINUTE", "SECOND", "MILLISECOND", "MICROSECOND"])
 _WITH_UNIT = frozenset(["TIMESTAMPADD", "DATEADD", "DATE_ADD", "TIMESTAMPDIFF", "DATEDIFF", "DATE_DIFF", "TIMEDIFF"])
 _OF_ROWS = frozenset({"FIRST", "LAST", "ANY_VALUE"})
+_NO_PARENTHESES = frozenset(
+    ["CURRENT_DATE", "CURRENT_PATH", "CURRENT_TIME", "CURRENT_TIMESTAMP", "CURRENT_USER", "LOCALTIME", "SESSION_USER", "USER"]
+)
 Branches = tuple[tuple[Node, Node], ...]
 Rules = tuple[Callable[[int], Found[Node]], ...]
 
@@ -18,15 +21,14 @@ Rules = tuple[Callable[[int], Found[Node]], ...]
 class Forms(Reader):
     """The rules of those forms."""
 
-    def data_type(self, at: int) -> Found[Type]:
-        raise NotImplementedError
-
     def forms(self, word: str) -> tuple[Rules, Rules]:
         """What can begin with this word beside constants, calls and names: what comes before those, and after."""
         if word in _WITH_UNIT:
             return (self._with_unit,), ()
         if word in _OF_ROWS:
             return (self._of_rows,), ()
+        if word in _NO_PARENTHESES:
+            return (self.name_alone,), ()
         early: dict[str, Rules] = {
             "CASE": (self._searched, self._case),
             "CAST": (self._cast_as,),

@@ -32,9 +32,10 @@ class Star(Node):
 
 @dataclass(frozen=True, slots=True)
 class Text(Node):
-    """A string, unquoted and unescaped."""
+    """A string, unquoted and unescaped. ``filled``: parameters stand among its parts."""
 
     value: str
+    filled: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +118,8 @@ class Predicate(Node):
     others: tuple[Node, ...] = ()
     quantifier: str = ""
     escape: str | None = None
+    bang: bool = False
+    """Whether ``!`` stands for the NOT before it, which Spark's grammar takes and its parser then refuses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,10 +224,10 @@ class Dot(Node):
 
 @dataclass(frozen=True, slots=True)
 class Path(Node):
-    """``value:a.b[0]``; None where a step is neither a key nor a position."""
+    """``value:a.b[0]``. A step that is neither a key nor a position is None."""
 
     value: Node
-    steps: tuple[str | int, ...]
+    steps: tuple[str | int | None, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from tamis.expr.syntax.types import Types
 T = TypeVar("T")
 
 
-class Parser(Types, Queries, Primary):
+class Parser(Types, Primary, Queries):
     """All rules together."""
 
 

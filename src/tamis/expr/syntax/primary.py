@@ -8,7 +8,7 @@ from itertools import chain
 from tamis.expr.syntax.calls import Calls
 from tamis.expr.syntax.forms import Forms
 from tamis.expr.syntax.intervals import Intervals
-from tamis.expr.syntax.nodes import Constant, Lambda, Name, Node, Number, Parameter, Query, Row, Star, Text, Typed
+from tamis.expr.syntax.nodes import Constant, Function, Lambda, Name, Node, Number, Parameter, Query, Row, Star, Text, Typed
 from tamis.expr.syntax.reader import Found
 from tamis.expr.syntax.tokens import Kind
 
@@ -27,7 +27,7 @@ class Primary(Calls, Forms, Intervals):
     def _rules(self, at: int) -> tuple[Rule, ...]:
         """What can begin with this token, in the order of Spark's grammar."""
         token = self.tokens[at]
-        names: tuple[Rule, ...] = (self._typed, self._qualified_star, self.call, self._lambda, self._name)
+        names: tuple[Rule, ...] = (self._typed, self._qualified_star, self.call, self._lambda, self.name_alone)
         match token.kind:
             case Kind.WORD:
                 early, late = self.forms(token.word)
@@ -59,7 +59,7 @@ class Primary(Calls, Forms, Intervals):
 
     def _text(self, at: int) -> Found[Node]:
         for end, text in self.text_at(at):
-            yield end, Text(*self.span(at, end), text)
+            yield end, Text(*self.span(at, end), text, self.tokens[end - 1].kind is not Kind.TEXT)
 
     def _constant(self, at: int) -> Found[Node]:
         word = self.word(at)
@@ -91,8 +91,9 @@ class Primary(Calls, Forms, Intervals):
                 for after, star in self._star(end + 1):
                     yield after, Star(self.tokens[at].start, star.end)
 
-    def _name(self, at: int) -> Found[Node]:
-        yield at + 1, Name(*self.span(at, at + 1), (self.name(at),))
+    def name_alone(self, at: int) -> Found[Node]:
+        span, name = self.span(at, at + 1), self.name(at)
+        yield at + 1, Function(*span, (name,), ()) if self.word(at) == "CURRENT_PATH" else Name(*span, (name,))
 
     def _lambda(self, at: int) -> Found[Node]:
         if self.word(at + 1) == "->":

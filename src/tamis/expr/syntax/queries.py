@@ -11,6 +11,9 @@ _CLAUSES = "FROM WHERE GROUP HAVING ORDER SORT CLUSTER DISTRIBUTE LIMIT OFFSET U
 _GO_ON = frozenset({")", "|>", *_CLAUSES.split()})
 """What can follow the columns of a SELECT."""
 _AFTER_QUERY = _GO_ON - {"FROM", "WHERE", "GROUP", "HAVING", "LATERAL"}
+_AFTER_TABLE = frozenset(
+    {*_GO_ON, ",", "AS", "SELECT", "JOIN", "LEFT", "RIGHT", "INNER", "FULL", "CROSS", "NATURAL", "TABLESAMPLE", "PIVOT"}
+)
 
 
 class Queries(Reader):
@@ -33,6 +36,10 @@ class Queries(Reader):
             at += 1
         return at
 
+    def _relation_ends(self, at: int) -> bool:
+        """Whether what follows a table's name goes on with a query, after an alias or without."""
+        return self.word(at) in _AFTER_TABLE or (self.peek(at).kind in NAMES and self.word(at + 1) in _AFTER_TABLE)
+
     def _begins(self, at: int) -> bool:
         word, after = self.word(at), self.peek(at + 1)
         match word:
@@ -47,9 +54,9 @@ class Queries(Reader):
             case "VALUES":
                 return next(self.expression(at + 1), None) is not None
             case "TABLE":
-                return after.kind in NAMES
+                return any(self.word(end) in _AFTER_QUERY for end, _ in self.dotted(at + 1))
             case "FROM":
-                return after.kind in NAMES or after.word == "("
+                return after.word == "(" or any(self._relation_ends(end) for end, _ in self.dotted(at + 1))
             case "WITH":
                 return after.kind in NAMES and self.peek(at + 2).word in {"AS", "("}
         return False

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
-from tamis.expr.syntax.nodes import Node
+from tamis.expr.syntax.nodes import Node, Type
 from tamis.expr.syntax.tokens import Kind, Token, tokens
 
 T = TypeVar("T")
@@ -41,6 +41,26 @@ class Reader:
 
     def value(self, at: int, floor: int = 0) -> Found[Node]:
         """An expression without AND, OR, NOT and tests after it, of operators that bind at least as ``floor``."""
+        raise NotImplementedError
+
+    def primaries(self, at: int) -> Found[Node]:
+        """What begins with the token ``at`` and is no operator."""
+        raise NotImplementedError
+
+    def name_alone(self, at: int) -> Found[Node]:
+        """One name as a column."""
+        raise NotImplementedError
+
+    def dotted(self, at: int) -> Found[tuple[str, ...]]:
+        """``a.b.c``, the longest first."""
+        raise NotImplementedError
+
+    def data_type(self, at: int) -> Found[Type]:
+        """The name of a type."""
+        raise NotImplementedError
+
+    def closing(self, at: int) -> int:
+        """The index of the token that closes the parenthesis around ``at``, or of the end."""
         raise NotImplementedError
 
     def query(self, at: int) -> Iterator[int]:
@@ -75,6 +95,7 @@ class Reader:
         return str(self.tokens[at].value)
 
     def peek(self, at: int) -> Token:
+        """The token, or END where there are no more."""
         return self.tokens[min(at, len(self.tokens) - 1)]
 
     def span(self, at: int, end: int) -> tuple[int, int]:

@@ -60,7 +60,7 @@ class Types(Reader):
         if not self.is_name(at):
             return
         for end, kind in self.data_type(at + 1 + (colon and self.word(at + 1) == ":")):
-            required = self.word(end) in {"NOT", "!"} and self.word(end + 1) == "NULL"
+            required = self.word(end) == "NOT" and self.word(end + 1) == "NULL"
             after = end + 2 * required + (not colon and self.word(end) == "NULL")
             if self.word(after) == "COMMENT" and self.tokens[after + 1].kind is Kind.TEXT:
                 yield after + 2, TypeField(self.name(at), kind, not required, str(self.tokens[after + 1].value))

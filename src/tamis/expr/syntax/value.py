@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from itertools import chain
 
-from tamis.expr.syntax.nodes import Binary, Cast, Collate, Dot, Name, Node, Path, Subscript, Type, Unary
+from tamis.expr.syntax.nodes import Binary, Cast, Collate, Dot, Name, Node, Path, Subscript, Unary
 from tamis.expr.syntax.reader import Found, Reader, grown
 from tamis.expr.syntax.tokens import Kind
 
@@ -19,6 +19,44 @@ _LEVELS = {
     **dict.fromkeys(("=", "<>", "<", "<=", ">", ">=", "<=>"), 1),
 }
 """A higher operator binds more strongly; operators of one level associate to the left. Comparisons are operators like others."""
+_PIPES = frozenset(
+    [
+        "AGGREGATE",
+        "ANTI",
+        "AS",
+        "ASOF",
+        "BIN",
+        "CLUSTER",
+        "CROSS",
+        "DISTRIBUTE",
+        "DROP",
+        "EXCEPT",
+        "EXTEND",
+        "FULL",
+        "INNER",
+        "INTERSECT",
+        "JOIN",
+        "LATERAL",
+        "LEFT",
+        "LIMIT",
+        "NATURAL",
+        "OFFSET",
+        "ORDER",
+        "PIVOT",
+        "RIGHT",
+        "SELECT",
+        "SEMI",
+        "SET",
+        "MINUS",
+        "SORT",
+        "TABLESAMPLE",
+        "UNION",
+        "UNPIVOT",
+        "WHERE",
+        "WINDOW",
+    ]
+)
+"""Words before which ``|`` leads to the next step of a query (Spark 4.3), and is no operator."""
 _SIGNED = 8
 _SIGNS = frozenset({"-", "+", "~"})
 _SUFFIXES = frozenset({"COLLATE", "::", ":", "[", "."})
@@ -26,13 +64,6 @@ _SUFFIXES = frozenset({"COLLATE", "::", ":", "[", "."})
 
 class Value(Reader):
     """The rules between tests and primaries."""
-
-    def primaries(self, at: int) -> Found[Node]:
-        """What begins with the token ``at`` and is no operator."""
-        raise NotImplementedError
-
-    def data_type(self, at: int) -> Found[Type]:
-        raise NotImplementedError
 
     def value(self, at: int, floor: int = 0) -> Found[Node]:
         return self.shared("value", at, floor, lambda: grown(self._operands(at), partial(self._operated, at, floor)))
@@ -47,7 +78,7 @@ class Value(Reader):
 
     def _operated(self, at: int, floor: int, end: int, left: Node) -> Found[Node] | None:
         word = self.word(end)
-        level = _LEVELS.get(word, -1)
+        level = -1 if word == "|" and self.word(end + 1) in _PIPES else _LEVELS.get(word, -1)
         if level < max(floor, 1):
             self.missed(end)
             return None
@@ -95,21 +126,27 @@ class Value(Reader):
 
     def _path(self, at: int, end: int, node: Node) -> Found[Node]:
         """Steps into a VARIANT: a name first or a bracket, then ``.name`` and brackets."""
-        steps: list[tuple[int, str | int]] = []
-        while step := self._step(end, first=not steps):
+        steps: list[tuple[int, str | int | None]] = []
+        while step := self._bracket(end) or self._key(end, first=not steps):
             steps.append(step)
             end = step[0]
         for count in range(len(steps), 0, -1):
             after = steps[count - 1][0]
             yield after, Path(*self.span(at, after), node, tuple(s for _, s in steps[:count]))
 
-    def _step(self, at: int, first: bool) -> tuple[int, str | int] | None:
-        if self.word(at) == "[":
-            inner = self.tokens[at + 1]
-            whole = inner.kind is Kind.NUMBER and not inner.suffix and str(inner.value).isdecimal()
-            if (whole or inner.kind is Kind.TEXT) and self.has(at + 2, "]"):
-                return at + 3, int(str(inner.value)) if whole else str(inner.value)
+    def _bracket(self, at: int) -> tuple[int, str | int | None] | None:
+        """``['key']``, ``[0]``, and ``[name]``, which Spark's parser refuses afterwards: None."""
+        inner = self.tokens[at + 1]
+        if self.word(at) != "[" or self.word(at + 2) != "]":
             return None
-        at += not first and self.word(at) == "."
-        named = self.is_name(at) and (first or self.word(at - 1) == ".")
-        return (at + 1, self.name(at)) if named else None
+        if inner.kind is Kind.TEXT:
+            return at + 3, str(inner.value)
+        if inner.kind is Kind.NUMBER and not inner.suffix and str(inner.value).isdecimal():
+            return at + 3, int(str(inner.value))
+        return (at + 3, None) if self.is_name(at + 1) else None
+
+    def _key(self, at: int, first: bool) -> tuple[int, str | int | None] | None:
+        if not first and not self.has(at, "."):
+            return None
+        at += not first
+        return (at + 1, self.name(at)) if self.is_name(at) else None
