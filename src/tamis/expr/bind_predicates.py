@@ -9,7 +9,7 @@ from tamis.expr.literals import array_of, list_of
 from tamis.expr.padding import is_char
 from tamis.expr.syntax.nodes import Node, Predicate, Query, Values
 from tamis.expr.tree import Expr, Literal
-from tamis.types import BOOLEAN, STRING
+from tamis.types import BOOLEAN, NULL, STRING
 
 
 class BinderOfPredicates(BinderBase):
@@ -44,7 +44,7 @@ class BinderOfPredicates(BinderBase):
             return self.call("is_null", value)
         value = self.predicate(value)
         if node.kind == "UNKNOWN":
-            return self.call("is_null", value) if value.type == BOOLEAN else self.unknown(node)
+            return self.call("is_null", value) if value.type in {BOOLEAN, NULL} else self.unknown(node)
         return self.call("is_true" if node.kind == "TRUE" else "is_false", value)
 
     def _between(self, node: Predicate) -> Expr:

@@ -52,7 +52,7 @@ class Queries(Reader):
                     self.word(end) in _GO_ON for start in {first, at + 1} for end, _ in self.listed(start, self.named)
                 )
             case "VALUES":
-                return next(self.expression(at + 1), None) is not None
+                return any(self.word(end) in _AFTER_QUERY for end, _ in self.listed(at + 1, self.named))
             case "TABLE":
                 return any(self.word(end) in _AFTER_QUERY for end, _ in self.dotted(at + 1))
             case "FROM":
