@@ -171,6 +171,21 @@ def test_any_word_can_be_a_column(word: str) -> None:
     assert expr.parse(f"{word} * 1 > 2", schema) == expr.parse(f"`{word}` * 1 > 2", schema)
 
 
+@pytest.mark.parametrize("word", [*WORDS, "not", "ilike", "regexp", "rlike", "current_path", "div", "null", "true", "escape", "collate"])
+def test_a_filter_over_any_name_is_written_so_that_it_is_read_again(word: str) -> None:
+    schema = Schema((Field(word, INTEGER, id=1), Field("a", INTEGER, id=2)))
+    for text in (
+        "{} - 1 > 2",
+        "NOT {} = a",
+        "a BETWEEN {} AND {}",
+        "{} IN (1, {})",
+        "- {} < a",
+        "CASE WHEN {} IS NULL THEN {} ELSE {} END = 1",
+    ):
+        tree = expr.parse(text.replace("{}", f"`{word}`"), schema)
+        assert expr.parse(expr.to_sql(tree), schema) == tree, expr.to_sql(tree)
+
+
 def _names(text: str) -> list[object]:
     from tamis.expr.syntax.nodes import Name, walk
 
