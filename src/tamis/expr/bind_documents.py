@@ -51,7 +51,7 @@ def struct_of(text: str) -> DataType | None:
 
 def _type(node: Type, text: str) -> DataType | None:
     if not node.fields:
-        return type_of(node, text)
+        return None if node.name in {"CHAR", "CHARACTER", "VARCHAR"} else type_of(node, text)
     fields = []
     for part in node.fields:
         kind = _type(part.type, text)

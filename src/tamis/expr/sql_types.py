@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tamis.errors import InvalidInput
 from tamis.expr.syntax.nodes import Type, TypeField
-from tamis.types import Array, DataType, DayTimeInterval, Decimal, Field, Map, String, Struct, Time
+from tamis.types import STRING, Array, DataType, DayTimeInterval, Decimal, Field, Map, String, Struct, Time
 from tamis.types.logical import type_from_json
 
 _NAMES = {
@@ -43,7 +43,9 @@ def type_of(node: Type, text: str) -> DataType | None:
     if name in {"varchar", "char"}:
         if not node.sizes:
             raise bad_type(node, text, f"a length is missing, as in {name.upper()}(10); text of any length is STRING")
-        return None  # a cast to VARCHAR(n) pads or cuts
+        if len(node.sizes) > 1 or not node.sizes[0]:
+            raise bad_type(node, text, "it takes one whole number from 1 on")
+        return STRING if not node.words else None  # Spark casts to text of any length
     if node.inner or node.fields or name not in _KNOWN or node.words[:1] == ("COLLATE",):
         return None
     if name == "decimal":

@@ -152,6 +152,11 @@ def _like_many(node: n.Predicate, value: Shape, others: tuple[Shape, ...]) -> Sh
     return tests[0] if len(tests) == 1 else ("And" if node.quantifier == "ALL" else "Or", *tests)
 
 
+def _called(names: tuple[str, ...], distinct: bool, args: tuple[Shape, ...]) -> Shape:
+    """A call; STRUCT is a form of the grammar and a function."""
+    return ("struct", *args) if names == ("struct",) and not distinct else ("call", names, distinct, *args)
+
+
 def _constant(node: n.Node) -> bool:
     """Whether it is a text without columns."""
     match node:
@@ -171,14 +176,12 @@ def _function(node: n.Function, text: str) -> Shape:
     names = tuple(p.lower() for p in node.name)
     if node.unit:
         return (_WITH_UNIT.get(names[0].upper(), "TimestampDiff"), node.unit.lower(), *args)
-    if names == ("struct",):
-        return ("struct", *args)
     if names == ("count",) and len(args) == 1 and args[0] == ("star",) and text[node.args[0].start] == "*":
         args = (("literal", "integer", "1"),)
     if names == ("identifier",) and len(args) == 1:
         return ("ExpressionWithUnresolvedIdentifier", *args)
     filters = tuple(_node(o, text) for o in node.others)
-    found = ("call", names, "DISTINCT" in node.beside, *args, *filters)
+    found = _called(names, "DISTINCT" in node.beside, (*args, *filters))
     return ("WindowExpression", found) if "OVER" in node.beside else found
 
 
@@ -220,7 +223,7 @@ def _spark_shape(name: str, node: dict[str, Any], kids: list[Shape]) -> Shape:  
         case "UnresolvedFunction":
             filters = node.get("filter")
             count = len(node["arguments"]) + bool(filters)
-            return ("call", tuple(p.lower() for p in _parts(node["nameParts"])), node["isDistinct"], *kids[:count])
+            return _called(tuple(p.lower() for p in _parts(node["nameParts"])), node["isDistinct"], tuple(kids[:count]))
         case "WindowExpression":
             return ("WindowExpression", kids[0])
         case "UnresolvedWindowExpression":

@@ -60,7 +60,7 @@ class Filters:
             case 0:
                 return f"({self.filter(depth - 1)})"
             case 1:
-                return f"CASE WHEN {self._one(NAMES)} {self._one(OPERATORS)} {self.value(depth - 1)} THEN {self.value(depth - 1)} ELSE {self.value(0)} END"
+                return f"CASE WHEN {self._one(NAMES)} {self._one(OPERATORS)} {self.value(depth - 1)} THEN {self.value(depth - 1)} ELSE {self._one(NAMES)} END"
             case 2:
                 return f"{self.value(depth - 1)} = s"
         return f" {self._one(OPERATORS[:-2])} ".join(self.value(depth - 2) for _ in range(int(self.random.integers(2, 4))))

@@ -271,7 +271,7 @@ class Texts:
             lambda: f"{left} {no}IN\t(select\t1)",
             lambda: f"{left} {no}{self._one(['LIKE', 'ILIKE', 'RLIKE', 'REGEXP'])} {right()}",
             lambda: f"{left} {no}LIKE {right()} ESCAPE {self._one(['!', '!!', ''])!r}",
-            lambda: f"{left} {no}{self._one(['LIKE', 'ILIKE'])} {self._one(['ANY', 'SOME', 'ALL'])} ( {some()} )",
+            lambda: f"{left} {no}{self._one(['LIKE', 'ILIKE'])} {self._one(['ANY', 'SOME', 'ALL'])} ( {self.value(0)} , {self.value(0)} )",
             lambda: f"{left} IS {no}{self._one(['NULL', 'TRUE', 'FALSE', 'UNKNOWN'])}",
             lambda: f"{left} IS {no}DISTINCT FROM {right()}",
         )
