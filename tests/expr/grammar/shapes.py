@@ -37,6 +37,8 @@ def theirs(as_json: str) -> Shape:
 
 def flat(shape: Shape) -> Shape:
     """Chains of AND and OR in one: Spark halves them, which means the same."""
+    if shape[0] == "unnamed":  # a path to which Spark gave no alias
+        shape = shape[1:]
     if shape[0] in {"And", "Or"}:
         parts = [flat(p) for p in shape[1:]]
         return (shape[0], *(q for p in parts for q in (p[1:] if p[0] == shape[0] else (p,))))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -41,10 +42,15 @@ def read_by_spark(parser: Any, text: str) -> object:
         return "refused"
 
 
+def _unread(text: str, mine: object) -> bool:
+    return "'query'" in str(mine) or re.search(r"LIKE (ANY|SOME|ALL)\b", text, re.IGNORECASE) is not None
+
+
 def differences(parser: Any, texts: list[str]) -> list[str]:
-    """Where the two differ. A query is recognised here and not read: what Spark refuses inside one does not count."""
+    """Where the two differ. A query is recognised here and not read, and constant patterns of LIKE ANY and ALL are not computed
+    while text is parsed: what Spark refuses there does not count."""
     found = ((text, read_here(text), read_by_spark(parser, text)) for text in texts)
-    wrong = ((text, mine, other) for text, mine, other in found if mine != other and not (other == "refused" and "'query'" in str(mine)))
+    wrong = ((text, mine, other) for text, mine, other in found if mine != other and not (other == "refused" and _unread(text, mine)))
     return [f"{text}\n  ours  {mine}\n  Spark {other}" for text, mine, other in wrong]
 
 

@@ -1,4 +1,4 @@
-"""Random texts of Spark's expression grammar, and texts that are nearly of it."""
+"""Random texts of Spark's expression grammar, and texts that are nearly of it; without ``IDENTIFIER('…')``, which is read as a call only."""
 
 from __future__ import annotations
 
@@ -69,7 +69,6 @@ WORDS = [
     "group",
     "having",
     "hour",
-    "identifier",
     "if",
     "ignore",
     "ilike",
@@ -334,7 +333,6 @@ class Texts:
             lambda: f"( {e()} , {e()} )",
             lambda: f"{self._one(['FIRST', 'last', 'any_value'])} ( {e()}{self._one(['', ' IGNORE NULLS'])} )",
             lambda: "(select\t1)",
-            lambda: "IDENTIFIER ( 'a' )",
         )
 
     def _pick(self, *options: Callable[[], str]) -> str:
