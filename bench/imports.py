@@ -9,7 +9,7 @@ import sys
 
 from bench.report import Figure, record
 
-HEAVY = ("pyspark", "pyarrow", "numpy", "sqlglot", "pandas", "obstore", "typer", "rich")
+HEAVY = ("pyspark", "pyarrow", "numpy", "pandas", "obstore", "typer", "rich")
 CODE = "import sys, time; t = time.perf_counter(); import {module}; print(__import__('json').dumps([time.perf_counter() - t, sorted(sys.modules)]))"
 
 

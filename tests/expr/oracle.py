@@ -6,18 +6,17 @@ import tempfile
 from typing import Any
 
 import pyarrow as pa
-import sqlglot
 
 from tamis import expr
 from tamis.expr import Expr, Mode
 from tamis.expr.bind import Binder
-from tamis.expr.reading import SparkWords
+from tamis.expr.syntax import expression
 from tests.domain.trees import SCHEMA
 
 
 def bound(text: str, zone: str, mode: Mode = Mode.ANSI) -> Expr:
     """Any expression, not only a predicate."""
-    return Binder(SCHEMA, zone, mode).bind(sqlglot.parse_one(text, dialect=SparkWords))
+    return Binder(SCHEMA, zone, mode, text).bind(expression(text))
 
 
 def plain(column: Any) -> list[Any]:

@@ -9,12 +9,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-import sqlglot
 
 from tamis import expr
 from tamis.expr import Expr, Mode, Opaque
 from tamis.expr.bind import Binder
-from tamis.expr.reading import SparkWords
+from tamis.expr.syntax import expression
 from tamis.spark.adapter import bridge
 from tamis.spark.catalyst import known, translate
 from tamis.types import VARIANT
@@ -52,7 +51,7 @@ def columns(frame: Any) -> dict[int, pa.Array]:
 
 
 def bound(text: str) -> Expr:
-    return Binder(SCHEMA, "UTC", Mode.ANSI).bind(sqlglot.parse_one(text, dialect=SparkWords))
+    return Binder(SCHEMA, "UTC", Mode.ANSI, text).bind(expression(text))
 
 
 def ours(tree: Expr, columns: dict[int, pa.Array]) -> tuple[list[Any], list[bool]]:

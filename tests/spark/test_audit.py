@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from tests.scan.test_audit import Production, planted, skip_all
+from tests.scan.test_audit import Production, all_match, planted, skip_all
 from tests.spark.conftest import Lake
 
 import tamis
 from tamis.scan import Report, funnel
+from tamis.spark import batch
 from tamis.world import use
 
 
@@ -44,6 +45,33 @@ def test_a_wrong_skip_is_found(filled: Lake, monkeypatch: pytest.MonkeyPatch, la
     scan = tamis.open(filled.folder / "db" / "t").scan("n = 25", options={"tamis.audit.percent": 100})
     with use(Production()):
         assert [row.n for row in scan.to_spark(filled.spark).collect()] == [25]
+
+
+def test_spark_s_own_reader_is_audited_whether_it_owns_the_filter_or_not(filled: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Planted: Spark's reader is told of the filter's column, which it does not return and takes for NULL."""
+    owned = f"SELECT DISTINCT s FROM {AUDITED.format(lazy='auto')} WHERE n >= 20"
+    other = f"SELECT s FROM {AUDITED.format(lazy='native')} WHERE n > 24"
+    for query, rows in ((owned, 20), (other, 15)):
+        assert len(filled.rows(query)) == rows
+        assert (latest(filled).reader, latest(filled).violations) == ("native", [])
+    monkeypatch.setattr(batch, "advice", lambda *_: "\0".join(["gt", "n", "long", "100"]))
+    assert filled.rows(owned.replace("'100'", "'0'")) == [], "the plant shows"
+    for query, rows in ((owned, 20), (other, 15)):
+        with use(Production()):
+            assert len(filled.rows(query)) == rows
+        assert latest(filled).reader != "native"
+        assert "Spark's reader returns 0 rows" in latest(filled).violations[0].problem
+        with pytest.raises(Exception, match="AUDIT_FAILED"):
+            filled.rows(query)
+
+
+def test_a_part_said_to_match_wholly_is_audited_where_spark_reads(filled: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    query = f"SELECT DISTINCT s FROM {AUDITED.format(lazy='auto')} WHERE n >= 25"
+    planted(monkeypatch, funnel, all_match)
+    assert len(filled.rows(query.replace("'100'", "'0'"))) == 20, "the plant shows"
+    with use(Production()):
+        assert len(filled.rows(query)) == 15
+    assert latest(filled).violations
 
 
 def test_a_hidden_error_is_found(filled: Lake, monkeypatch: pytest.MonkeyPatch) -> None:

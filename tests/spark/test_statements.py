@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import tamis
 from tamis.errors import InvalidInput
+from tamis.spark.procedure import quoted_name, table_name
 from tamis.spark.statements import GRAMMAR, Statements
 
 
@@ -70,6 +74,8 @@ def test_what_is_not_ours_is_left_to_spark(filled: Any) -> None:
 class Known:
     """A catalog that has every table but needs no Spark."""
 
+    bridge = SimpleNamespace(active_session=lambda: SimpleNamespace(conf={}))
+
     def name(self) -> str:
         return "la`ke"
 
@@ -77,17 +83,21 @@ class Known:
 @pytest.mark.parametrize(
     ("text", "call"),
     [
-        ("OPTIMIZE lake.db.t FULL", "compact({})"),
+        ("OPTIMIZE lake.db.t FULL", ["compact"]),
         (
             "optimize lake.db.t where s = 'a\\\\b' ZORDER BY a",
-            "compact({}, filter => 's = \\'a\\\\\\\\b\\'', cluster_by => 'a', curve => 'zorder')",
+            ["compact", "filter", "s = 'a\\\\b'", "cluster_by", "a", "curve", "zorder"],
         ),
-        ("OPTIMIZE lake.db.t WHERE f(zorder) = 1", "compact({}, filter => 'f(zorder) = 1')"),
-        ("VACUUM lake.db.t", "vacuum({}, dry_run => false)"),
-        ("VACUUM lake.db.t FULL RETAIN 0.5 HOURS DRY RUN", "vacuum({}, retention_hours => 0.5D, dry_run => true)"),
-        ("VACUUM lake.db.t DRY RUN RETAIN 168 HOURS", "vacuum({}, retention_hours => 168D, dry_run => true)"),
-        ("RESTORE lake.db.t VERSION AS OF '3'", "restore({}, version => 3)"),
-        ("DESC HISTORY lake.db.t LIMIT 5", "history({}, limit => 5)"),
+        ("OPTIMIZE lake.db.t WHERE f(zorder) = 1", ["compact", "filter", "f(zorder) = 1"]),
+        ("VACUUM lake.db.t", ["vacuum", "dry_run", False]),
+        ("VACUUM lake.db.t FULL RETAIN 0.5 HOURS DRY RUN", ["vacuum", "retention_hours", 0.5, "dry_run", True]),
+        ("VACUUM lake.db.t DRY RUN RETAIN 168 HOURS", ["vacuum", "retention_hours", 168.0, "dry_run", True]),
+        ("RESTORE lake.db.t VERSION AS OF '3'", ["restore", "version", 3]),
+        ("DESC HISTORY lake.db.t LIMIT 5", ["history", "limit", 5]),
+        ("RESTORE lake.db.t VERSION AS OF ٣", "RESTORE"),
+        ("RESTORE lake.db.t VERSION AS OF 9223372036854775808", "RESTORE"),
+        ("DESCRIBE HISTORY lake.db.t LIMIT ٣", "DESCRIBE HISTORY"),
+        ("VACUUM lake.db.t RETAIN ٣ HOURS", "VACUUM"),
         ("VACUUM lake.db.t LITE", "UNSUPPORTED_STATEMENT"),
         ("VACUUM lake.db.t RETAIN 7 DAYS", "VACUUM"),
         ("VACUUM lake.db.t RETAIN week HOURS", "VACUUM"),
@@ -98,12 +108,11 @@ class Known:
         ("DESCRIBE DETAIL lake.db.t EXTENDED", "DESCRIBE DETAIL"),
     ],
 )
-def test_the_grammar(monkeypatch: pytest.MonkeyPatch, text: str, call: str) -> None:
+def test_the_grammar(monkeypatch: pytest.MonkeyPatch, text: str, call: Any) -> None:
     monkeypatch.setattr(Statements, "_ours", lambda _self, names, there: (Known(), names[1:]))
     said = Statements(None)  # type: ignore[arg-type]  # asked for no catalog here
-    if "(" in call:
-        expected = call.replace("{}", "table => '`db`.`t`'")
-        assert said.apply("statement", text) == f"CALL `la``ke`.system.{expected}"
+    if isinstance(call, list):
+        assert said.apply("statement", text) == ["la`ke", call[0], "table", "`db`.`t`", *call[1:]]
         return
     with pytest.raises(InvalidInput) as caught:
         said.apply("statement", text)
@@ -128,3 +137,62 @@ def test_a_session_that_cannot_be_taught_still_attaches(lake: Any, monkeypatch: 
 
     monkeypatch.setattr(Bridge, "helper", refusing)
     tamis.attach(lake.spark, f"{lake.name}_more", tmp_path / "more")
+
+
+NAMES = ["a`b", "`", "``", "a`.`b", "a``b", "a.b", "it's", 'say "x"', "a -- b", "ünï"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_statements_act_on_the_table_that_is_named(lake: Any, name: str) -> None:
+    """Others have the names that were hit when names were put into text: parts of it, and with other numbers of backquotes."""
+    tables = {name, "a", "b", "s", name.replace("`", ""), name.replace("``", "`"), name.replace("`", "``")} - {""}
+    for each in tables:
+        quoted = each.replace("`", "``")
+        lake.sql(f"CREATE TABLE lake.db.`{quoted}` AS SELECT 1 AS x, 1 AS y")
+        lake.sql(f"INSERT INTO lake.db.`{quoted}` VALUES (2, 2)")
+    asked = f"lake.db.`{name.replace('`', '``')}`"
+    assert lake.sql(f"DESCRIBE DETAIL {asked}").collect()[0]["num_rows"] == 2
+    lake.sql(f"OPTIMIZE {asked} WHERE x > 0 ZORDER BY (x, y)")
+    lake.sql(f"RESTORE {asked} TO VERSION AS OF 0")
+    lake.sql(f"VACUUM {asked} RETAIN 0 HOURS")
+    said = lake.rows(f"DESCRIBE HISTORY {asked}")
+    assert [row[2] for row in said[:3]] == ["vacuum", "restore", "compact"], said
+    for each in tables - {name}:
+        quoted = each.replace("`", "``")
+        assert sorted(lake.rows(f"SELECT x FROM lake.db.`{quoted}`")) == [(1,), (2,)], each
+        assert len(lake.rows(f"DESCRIBE HISTORY lake.db.`{quoted}`")) == 2, each
+
+
+@given(st.lists(st.text(min_size=1), min_size=1, max_size=4))
+def test_names_come_back_from_their_text(names: list[str]) -> None:
+    assert table_name(quoted_name(names)) == tuple(names)
+
+
+@pytest.mark.parametrize("text", ["", None, "db.", ".t", "db..t", "`db", "db.`t", "`a`b", "db.``", "db.`a``"])
+def test_what_is_no_name_is_refused(text: str | None) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        table_name(text)
+    assert caught.value.code == "BAD_NAME"
+
+
+def test_a_name_is_not_read_as_that_of_a_table_without_the_catalog(lake: Any) -> None:
+    lake.sql("CREATE TABLE lake.db.t AS SELECT 1 AS x")
+    lake.refused(f"RESTORE lake.{lake.name}.db.t TO VERSION AS OF 0", "TABLE_OR_VIEW_NOT_FOUND")
+    assert len(lake.rows("DESCRIBE HISTORY lake.db.t")) == 1
+
+
+@pytest.mark.parametrize("escaped", ["false", "true"])
+def test_a_condition_means_what_the_session_says(lake: Any, escaped: str) -> None:
+    lake.spark.conf.set("spark.sql.parser.escapedStringLiterals", escaped)
+    try:
+        for text in ("it's", "a\\d"):
+            told = text.replace("'", "\\'") if escaped == "false" else text
+            told = told.replace("\\d", "\\\\d") if escaped == "false" else told
+            lake.sql("CREATE OR REPLACE TABLE lake.db.t (s STRING) TBLPROPERTIES ('tamis.write.part_bytes' = '1MB')")
+            table = tamis.open(lake.folder / "db" / "t")
+            for word in (text, text, "other", "zzz"):
+                table.append(pa.table({"s": [word]}))
+            quoted = f'"{told}"' if "'" in told else f"'{told}'"
+            assert lake.sql(f"OPTIMIZE lake.db.t WHERE s = {quoted}").collect()[0]["parts_removed"] == 2, text
+    finally:
+        lake.spark.conf.unset("spark.sql.parser.escapedStringLiterals")

@@ -15,7 +15,7 @@ from tests.state.making import HEAD, manifest
 T = TypeVar("T")
 
 CONTEXT = multiprocessing.get_context("forkserver")
-CONTEXT.set_forkserver_preload(["tests.state.worker", "tamis.table", "tamis.maintain", "pyarrow.parquet", "sqlglot"])
+CONTEXT.set_forkserver_preload(["tests.state.worker", "tamis.table", "tamis.maintain", "pyarrow.parquet"])
 
 
 class DeadlyStore(Store):

@@ -75,7 +75,7 @@ def good(error, code, name):
 def test_the_message_for_half_a_filter_is_for_people(table):
     with pytest.raises(InvalidInput, match="Something is missing") as caught:
         table.scan("id >")
-    assert "sqlglot" not in str(caught.value)
+    assert "column 5" in str(caught.value)
 
 
 def test_many_alternatives_are_not_deep(table):

@@ -67,22 +67,22 @@ FILTERS = [
     ("id = (SELECT 1)", "NO_PLACE", "holds a query"),
     ("id = :p", "NO_PLACE", "':p' is a parameter"),
     ("id = ?", "NO_PLACE", "'?' is a parameter"),
-    ("{{ x }} = 1", "NO_PLACE", "'{{x}}' is a parameter"),
+    ("{{ x }} = 1", "PARSE_ERROR", "from '{' on (column 1)"),
     ("id = *", "NO_PLACE", "'*' stands for all columns"),
     ("CAST(x AS UUID) = 1", "BAD_TYPE", "'CAST(x AS UUID)' names a type"),
     ("id = 'abc'", "FILTER_FAILED", "Correct the constant"),
     ("CAST(x AS DECIMAL(50,2)) > 1", "BAD_TYPE", "There is no type DECIMAL(50,2) here: the precision is 1 to 38"),
     ("CAST(x AS DECIMAL(5,10)) > 1", "BAD_TYPE", "DECIMAL(5,10)"),
     ("CAST(x AS DECIMAL(0)) > 1", "BAD_TYPE", "DECIMAL(0)"),
-    ("CAST(x AS DECIMAL(a)) > 1", "BAD_TYPE", "it takes a precision and a scale"),
-    ("id::decimal(99) > 1", "BAD_TYPE", "DECIMAL(99)"),
+    ("CAST(x AS DECIMAL(a)) > 1", "PARSE_ERROR", "from 'a' on (column 19)"),
+    ("id::decimal(99) > 1", "BAD_TYPE", "decimal(99)"),
     ("CAST(s AS TIMESTAMP(9)) = ts", "BAD_TYPE", "TIMESTAMP(9) here: it takes no parameter"),
     ("x = nan", "COLUMN_NOT_FOUND", "Write isnan(x)"),
-    ("id IS NAN", "COLUMN_NOT_FOUND", "Write isnan(x)"),
+    ("id IS NAN", "PARSE_ERROR", "from 'NAN' on (column 7)"),
     ("t.id = 5", "COLUMN_NOT_FOUND", "In 't.id', leave the table's name out."),
     ("s = hello", "COLUMN_NOT_FOUND", "Text stands in quotes: 'hello'."),
-    ("s = x'zz'", "PARSE_ERROR", "Numeric string contains invalid characters from 1:4. Write"),
-    ("s = 'a", "PARSE_ERROR", "Missing ' from 1:4. Write"),
+    ("s = x'zz'", "PARSE_ERROR", "'zz' is no row of hexadecimal digits (column 5). Write"),
+    ("s = 'a", "PARSE_ERROR", "A quote or a comment in it does not end (column 5). Write"),
     ("hello world", "PARSE_ERROR", "Nothing joins 'world' to what stands before it. Write one Spark SQL predicate."),
 ]
 
@@ -95,7 +95,10 @@ def test_what_is_wrong_with_a_filter(text, code, words):
 
 
 OTHERS = {
-    "a default with an open quote": (lambda: default_scalar("('x", DOUBLE, "z"), "\"('x\" is not a default: Missing '"),
+    "a default with an open quote": (
+        lambda: default_scalar("('x", DOUBLE, "z"),
+        '"(\'x" is not a default: A quote or a comment in it does not end (column 2)',
+    ),
     "a default of an unknown function": (lambda: default_scalar("my_udf(1)", DOUBLE, "z"), "'my_udf(1)' is unknown here"),
     "a field that is given a value": (lambda: assignable(SCHEMA, "st.x"), "Give the whole of 'st'"),
     "a value without a cast": (lambda: assigned(column_of("d"), SCHEMA.find("id")[0], "UTC"), "Give a value of type bigint."),

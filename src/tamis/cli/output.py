@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
 
+from tamis.types.printable import printable, printable_json
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -31,12 +33,12 @@ def console(*, stderr: bool = False) -> Any:
 
 def say(message: str) -> None:
     """A line for the person who watches, on stderr."""
-    console(stderr=True).print(message, markup=False, soft_wrap=True)
+    console(stderr=True).print(printable(message, keep="\n"), markup=False, soft_wrap=True)
 
 
 def tell(message: str) -> None:
     """A line of the command's answer, on stdout."""
-    console().print(message, markup=False, soft_wrap=True)
+    console().print(printable(message, keep="\n"), markup=False, soft_wrap=True)
 
 
 def fail(message: str) -> NoReturn:
@@ -46,14 +48,14 @@ def fail(message: str) -> NoReturn:
 
 
 def print_json(value: Any) -> None:
-    sys.stdout.write(json.dumps(plain(value), indent=2, ensure_ascii=False) + "\n")
+    sys.stdout.write(printable_json(json.dumps(plain(value), indent=2, ensure_ascii=False)) + "\n")
 
 
 def print_json_rows(rows: Iterable[Mapping[str, Any]]) -> None:
     """A JSON array, an element a line, written as it comes."""
     start = "[\n"
     for row in rows:
-        sys.stdout.write(start + json.dumps(plain(row), ensure_ascii=False))
+        sys.stdout.write(start + printable_json(json.dumps(plain(row), ensure_ascii=False)))
         start = ",\n"
     sys.stdout.write("[]\n" if start == "[\n" else "\n]\n")
 
@@ -84,10 +86,13 @@ def print_rows(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=Text(title) if title else None, title_justify="left")
-    shown = [[Text(text(value), justify="right" if isinstance(value, int | float | Decimal) else "left") for value in row] for row in rows]
+    table = Table(title=Text(printable(title)) if title else None, title_justify="left")
+    shown = [
+        [Text(printable(text(value)), justify="right" if isinstance(value, int | float | Decimal) else "left") for value in row]
+        for row in rows
+    ]
     for name in columns:
-        table.add_column(Text(name))
+        table.add_column(Text(printable(name)))
     for row in shown:
         table.add_row(*row)
     console().print(table)

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any, Protocol
 
 from tamis.cli.output import console, say
+from tamis.types.printable import printable
 from tamis.world import world
 
 EVERY = 5.0
@@ -49,16 +50,16 @@ def _bar(title: str, total: int) -> Iterator[Advance]:
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         TaskProgressColumn(),
         TimeElapsedColumn(),
-        TextColumn("{task.fields[message]}"),
+        TextColumn("{task.fields[message]}", markup=False),
     )
     with Progress(*columns, console=console(stderr=True)) as bar:
-        task = bar.add_task(title, total=total, message="")
+        task = bar.add_task(printable(title), total=total, message="")
 
         def advance(amount: int, message: str = "") -> None:
-            bar.update(task, advance=amount, message=message)
+            bar.update(task, advance=amount, message=printable(message))
 
         yield advance

@@ -1,4 +1,4 @@
-"""Filters from text and columns by name. sqlglot is loaded by the first text, not before."""
+"""Filters from text, and columns by name. The parser is loaded by the first text, not before."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Long lists of constants in SQL text, taken out before the text is parsed: ``x IN (1, 2, …)`` of 100,000 values is one array, not 100,000 nodes.
+"""Long lists of constants in SQL text, read at once: ``x IN (1, 2, …)`` of 100,000 values is one array, not 100,000 tokens.
 
-Law: the text that is left means the same. Only lists of plain constants of one kind are taken (whole numbers, or texts without quotes or
-backslashes in them), never from inside quotes or comments; everything else is left as it is.
+Law: only lists of plain constants of one kind are taken (whole numbers, or texts without quotes or backslashes in them), so that the array
+holds exactly what the tokens would say; everything else is left to the parser.
 """
 
 from __future__ import annotations
@@ -19,14 +19,8 @@ from tamis.types import INTEGER, LONG, STRING, DataType
 
 SHORTEST = SIZES.list_characters
 """Characters below which a list is left to the parser."""
-_NUMBER, _TEXT = r"-?\d{1,18}", r"'[^'\\]*'"
-_TOKEN = re.compile(
-    r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`[^`]*`|--[^\n]*|/\*.*?\*/|"
-    rf"\bIN\s*\((?P<list>\s*(?:{_NUMBER}(?:\s*,\s*{_NUMBER})+|{_TEXT}(?:\s*,\s*{_TEXT})+)\s*)\)",
-    re.IGNORECASE | re.DOTALL,
-)
-_RAW = re.compile(r"\br['\"]|/\*.*/\*|\$\$", re.IGNORECASE | re.DOTALL)
-"""Quoting that the pattern above does not follow: raw texts, comments in comments."""
+_NUMBER, _TEXT = r"-?[0-9]{1,18}", r"'[^'\\]*'"
+_LIST = re.compile(rf"\s*(?:{_NUMBER}(?:\s*,\s*{_NUMBER})+|{_TEXT}(?:\s*,\s*{_TEXT})+)\s*(?=\))")
 _TWO_TEXTS = re.compile(r"'\s*'")
 
 
@@ -45,23 +39,13 @@ class Constants:
         return [Literal(INTEGER if -(2**31) <= v < 2**31 else LONG, v) for v in self.array.to_pylist()]
 
 
-def taken(text: str) -> tuple[str, dict[str, Constants]]:
-    """``text`` with names in the place of its long lists, and the lists by name."""
-    found: dict[str, Constants] = {}
-    if len(text) < SHORTEST or _RAW.search(text):
-        return text, found
-
-    def replace(match: re.Match[str]) -> str:
-        inner = match["list"]
-        if inner is None or len(inner) < SHORTEST or (constants := _read(inner)) is None:
-            return match[0]
-        name = f"list {len(found)}"
-        while f"`{name}`" in text:
-            name += "'"
-        found[name] = constants
-        return f"{match[0][: match.start('list') - match.start()]}`{name}`)"
-
-    return _TOKEN.sub(replace, text), found
+def long_list(text: str, at: int) -> tuple[Constants, int] | None:
+    """The list between the parentheses of an IN, which begins at the character ``at``, and where it ends; None where it is short or not plain."""
+    close = text.find(")", at + SHORTEST)
+    match = _LIST.match(text, at) if close >= 0 else None
+    if match is None or len(match[0]) < SHORTEST or (constants := _read(match[0])) is None:
+        return None
+    return constants, match.end()
 
 
 def _read(inner: str) -> Constants | None:

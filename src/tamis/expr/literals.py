@@ -1,90 +1,94 @@
-"""Constants of SQL text: numbers with Spark's types, intervals, type names, and IN lists as one array."""
+"""Constants of SQL text: numbers with Spark's types, typed literals, intervals, and IN lists as one array."""
 
 from __future__ import annotations
 
 import decimal
+import math
 import re
 
 import pyarrow as pa
-from sqlglot import exp
 
-from tamis.errors import InvalidInput
-from tamis.expr.coerce import brought, narrowest, orders, widest
+from tamis.expr.catalogue import call
+from tamis.expr.coerce import brought, folded, narrowest, orders, widest
 from tamis.expr.evaluate import cast_values
 from tamis.expr.lists import Constants
+from tamis.expr.syntax import SyntaxProblem
+from tamis.expr.syntax.nodes import Interval, Number, Typed
 from tamis.expr.tree import Expr, Literal, Literals, Mode
-from tamis.types import DOUBLE, INTEGER, LONG, STRING, YEAR_MONTH, DataType, DayTimeInterval, Decimal, Time
+from tamis.types import (
+    BINARY,
+    BYTE,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INTEGER,
+    LONG,
+    SHORT,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    YEAR_MONTH,
+    DayTimeInterval,
+    Decimal,
+    Time,
+)
 from tamis.types.arrow import to_arrow_type
-from tamis.types.logical import type_from_json
+
+_WHOLE = {"Y": (BYTE, 2**7), "S": (SHORT, 2**15), "L": (LONG, 2**63)}
+_MOST_DIGITS = 38
 
 
-def number(text: str) -> Literal:
-    """A number as Spark types it: INT, else BIGINT, else DECIMAL; with an exponent DOUBLE."""
-    if re.search(r"[eE]", text):
-        return Literal(DOUBLE, float(text))
-    value = decimal.Decimal(text)
-    if "." not in text:
-        whole = int(text)
-        if -(2**31) <= whole < 2**31:
-            return Literal(INTEGER, whole)
-        if -(2**63) <= whole < 2**63:
-            return Literal(LONG, whole)
-    scale = max(0, -int(value.as_tuple().exponent))
-    digits = max(len(value.as_tuple().digits), scale)
-    if digits > 38:
-        raise InvalidInput(f"{text} has more than 38 digits.", code="PARSE_ERROR", name=text, remedy="Write it as a double: 1e0.")
-    return Literal(Decimal(digits, scale), value)
+def number(node: Number) -> Literal:
+    """A number as Spark types it: by its suffix, else INT, else BIGINT, else DECIMAL; with an exponent DOUBLE. Raises ``SyntaxProblem`` beyond its type."""
+    digits, suffix = node.digits, node.suffix
+    if suffix in _WHOLE:
+        kind, limit = _WHOLE[suffix]
+        if not -limit <= int(digits) < limit:
+            raise SyntaxProblem(f"{digits}{suffix} is no {kind}", node.start)
+        return Literal(kind, int(digits))
+    if suffix in {"D", "F"} or (not suffix and "e" in digits.lower()):
+        value = pa.scalar(float(digits), pa.float64() if suffix != "F" else pa.float32()).as_py()
+        if math.isinf(value):
+            raise SyntaxProblem(f"{digits}{suffix} is beyond a {FLOAT if suffix == 'F' else DOUBLE}", node.start)
+        return Literal(FLOAT if suffix == "F" else DOUBLE, value)
+    if not suffix and "." not in digits and -(2**63) <= int(digits) < 2**63:
+        return Literal(INTEGER if -(2**31) <= int(digits) < 2**31 else LONG, int(digits))
+    return _decimal(digits, node.start)
 
 
-_TYPES = {
-    "tinyint": "byte", "smallint": "short", "int": "integer", "bigint": "long", "text": "string", "varchar": "string",
-    "timestamptz": "timestamp", "timestampltz": "timestamp", "timestamp": "timestamp", "timestampntz": "timestamp_ntz", "decimal": "decimal(10,0)",
-    "varbinary": "binary", "time": "time(6)",
-}  # fmt: skip
+def _decimal(digits: str, start: int) -> Literal:
+    value = decimal.Decimal(digits)
+    exponent = int(value.as_tuple().exponent)
+    scale = max(0, -exponent)
+    length = max(len(value.as_tuple().digits) + max(0, exponent), scale)
+    if length > _MOST_DIGITS:
+        raise SyntaxProblem(f"{digits} has more than 38 digits: write it as a double, 1e0", start)
+    return Literal(Decimal(length, scale), value if exponent <= 0 else value.quantize(decimal.Decimal(1)))
 
 
-def type_of(node: exp.DataType) -> DataType | None:
-    """The type that a CAST names, or None if it is none of ours. Raises ``InvalidInput`` (``BAD_TYPE``) for parameters that it cannot have, as Spark does."""
-    name = node.this.name.lower() if hasattr(node.this, "name") else str(node.this).lower()
-    params = [p.name for p in node.expressions if isinstance(p, exp.DataTypeParam)]
-    if node.expressions and len(params) != len(node.expressions):
-        return None
-    if name in {"varchar", "char"}:
-        if not params:
-            raise bad_type(node, f"a length is missing, as in {name.upper()}(10); text of any length is STRING")
-        return None  # a cast to VARCHAR(n) pads or cuts
-    if name == "decimal" and params:
-        return _decimal(node, params)
-    if params and not (name == "time" and params == ["6"]):
-        raise bad_type(node, "a time of day has 6 digits" if name == "time" else "it takes no parameter")
-    try:
-        return type_from_json(_TYPES.get(name, name))
-    except InvalidInput:
-        return None
+_TYPED = {"DATE": DATE, "TIMESTAMP": TIMESTAMP, "TIMESTAMP_LTZ": TIMESTAMP, "TIMESTAMP_NTZ": TIMESTAMP_NTZ}
+_MOVING = re.compile(r"\s*(epoch|now|today|tomorrow|yesterday)\b", re.IGNORECASE)
 
 
-def _decimal(node: exp.DataType, params: list[str]) -> Decimal:
-    numbers = [int(p) for p in params if p.isdecimal()]
-    if len(numbers) != len(params) or len(numbers) > 2:
-        raise bad_type(node, "it takes a precision and a scale, as in DECIMAL(10,2)")
-    found = Decimal(numbers[0], numbers[1] if len(numbers) > 1 else 0)
-    if not found.possible:
-        raise bad_type(node, "the precision is 1 to 38, the scale 0 to the precision")
+def typed(node: Typed, mode: Mode, zone: str) -> Expr | None:
+    """A typed literal; None for one that only Spark knows. Raises ``SyntaxProblem`` for one that is none."""
+    found: Expr | None
+    match node.kind:
+        case "X":
+            padded = "0" * (len(node.text) % 2) + node.text
+            found = Literal(BINARY, bytes.fromhex(padded)) if re.fullmatch("[0-9a-fA-F]*", padded) else None
+        case "TIME":
+            found = time_of_day(node.text)
+        case "INTERVAL":
+            found = _words(node.text)
+        case kind:
+            if _MOVING.match(node.text):
+                return None
+            found = folded(call("cast", Literal(STRING, node.text), mode=mode, zone=zone, type=_TYPED[kind]))
+    if not isinstance(found, Literal) or found.value is None:
+        kind = "row of hexadecimal digits" if node.kind == "X" else node.kind
+        raise SyntaxProblem(f"{node.text!r} is no {kind}", node.start)
     return found
-
-
-def bad_type(node: exp.DataType, why: str) -> InvalidInput:
-    text = _OWN_WORD.sub(lambda m: {"TIMESTAMPTZ": "TIMESTAMP", "TEXT": "STRING"}[m[0]], node.sql()).replace(", ", ",")
-    return InvalidInput(
-        f"There is no type {text} here{why and ': ' + why}.",
-        code="BAD_TYPE",
-        name=text,
-        remedy="Write a type of Spark's, such as BIGINT, DECIMAL(10,2), TIMESTAMP or STRING.",
-    )
-
-
-_OWN_WORD = re.compile(r"\b(TIMESTAMPTZ|TEXT)\b")
-"""What sqlglot calls two of Spark's types."""
 
 
 _MICROS = {"microsecond": 1, "millisecond": 1_000, "second": 10**6, "minute": 60 * 10**6, "hour": 3600 * 10**6, "day": 86_400 * 10**6}
@@ -92,25 +96,38 @@ _MICROS["week"] = 7 * _MICROS["day"]
 _MONTHS = {"month": 1, "quarter": 3, "year": 12}
 
 
-def interval(node: exp.Interval) -> Literal | None:
-    """A constant interval: day-time in microseconds, or year-month in months; None for what mixes both or is not constant."""
-    value, unit = node.this, node.args.get("unit")
-    sign = 1
-    if isinstance(value, exp.Neg):
-        sign, value = -1, value.this
-    if not isinstance(value, exp.Literal):
+def interval(node: Interval) -> Literal | None:
+    """A constant interval: day-time in microseconds, or year-month in months. Raises ``SyntaxProblem`` for what Spark refuses."""
+    if node.to:
+        text, unit = node.amounts[0]
+        found = _span(text, unit.lower(), node.to.lower())
+    else:
+        found = _summed([_single(amount, unit.lower()) for amount, unit in node.amounts], node.start)
+    if found is None:
+        raise SyntaxProblem("An interval in it is none: amounts are whole numbers, of seconds also fractions", node.start)
+    return found
+
+
+def _summed(singles: list[Literal | None], start: int) -> Literal | None:
+    """Amounts of several units as one interval."""
+    known = [s for s in singles if s is not None]
+    if len(known) != len(singles):
         return None
-    if isinstance(unit, exp.IntervalSpan):
-        return _span(value.name, unit.this.name.lower(), unit.expression.name.lower(), sign)
-    if unit is None:
-        return _words(value.name, sign)
-    return _single(value.name, unit.name.lower(), sign)
+    kinds = {s.type == YEAR_MONTH for s in known}
+    if len(kinds) > 1:
+        raise SyntaxProblem("An interval in it mixes months with days: add two intervals instead", start)
+    total = sum(s.value for s in known)
+    if kinds == {True}:
+        return Literal(YEAR_MONTH, total)
+    order = ["day", "hour", "minute", "second"]
+    fields = sorted((s.type.start for s in known if isinstance(s.type, DayTimeInterval)), key=order.index)
+    return Literal(DayTimeInterval(fields[0], fields[-1]), total)
 
 
-def _single(text: str, unit: str, sign: int) -> Literal | None:
+def _single(text: str, unit: str) -> Literal | None:
     unit = unit.removesuffix("s")
     try:
-        amount = decimal.Decimal(text.strip()) * sign
+        amount = decimal.Decimal(text.strip())
     except decimal.InvalidOperation:
         return None
     if unit in _MONTHS:
@@ -121,29 +138,22 @@ def _single(text: str, unit: str, sign: int) -> Literal | None:
     return Literal(DayTimeInterval(field, field), int(amount * _MICROS[unit]))
 
 
-def _words(text: str, sign: int) -> Literal | None:
-    """``'1 day 2 hours'``."""
-    parts = re.findall(r"([+-]?\d+(?:\.\d+)?)\s*([A-Za-z]+)", text)
-    singles = [_single(amount, unit.lower(), sign) for amount, unit in parts]
-    if not parts or any(s is None for s in singles) or re.sub(r"[+-]?\d+(?:\.\d+)?\s*[A-Za-z]+|\s", "", text):
-        return None
-    kinds = {s.type == YEAR_MONTH for s in singles if s}
-    if len(kinds) > 1:
-        return None
-    total = sum(s.value for s in singles if s)
-    if kinds == {True}:
-        return Literal(YEAR_MONTH, total)
-    order = ["day", "hour", "minute", "second"]
-    fields = sorted((s.type.start for s in singles if s and isinstance(s.type, DayTimeInterval)), key=order.index)
-    return Literal(DayTimeInterval(fields[0], fields[-1]), total)
+def _words(text: str) -> Literal | None:
+    """``'1 day 2 hours'``, ``'interval 1 day'``."""
+    whole = re.fullmatch(rf"\s*(?:interval\s+)?((?:{_AMOUNT}\s*)+)", text, re.IGNORECASE)
+    parts = re.findall(_AMOUNT, whole[1]) if whole else []
+    return _summed([_single(amount, unit.lower()) for amount, unit in parts], 0) if parts else None
 
 
-def _span(text: str, start: str, end: str, sign: int) -> Literal | None:
+_AMOUNT = r"([+-]?\d+(?:\.\d+)?)\s*([A-Za-z]+)"
+
+
+def _span(text: str, start: str, end: str) -> Literal | None:
     """``'1 2:03:04.5' DAY TO SECOND``, ``'1-2' YEAR TO MONTH``."""
     text = text.strip()
     if (start, end) == ("year", "month"):
         m = re.fullmatch(r"([+-])?(\d+)-(\d+)", text)
-        return Literal(YEAR_MONTH, (-sign if m[1] == "-" else sign) * (int(m[2]) * 12 + int(m[3]))) if m else None
+        return Literal(YEAR_MONTH, (-1 if m[1] == "-" else 1) * (int(m[2]) * 12 + int(m[3]))) if m else None
     order = ["day", "hour", "minute", "second"]
     m = re.fullmatch(r"([+-])?(\d+)(?: (\d+))?((?::\d+)*)(?:\.(\d{1,9}))?", text)
     if not m or start not in order or end not in order:
@@ -153,7 +163,7 @@ def _span(text: str, start: str, end: str, sign: int) -> Literal | None:
     if len(numbers) != len(names):
         return None
     total = sum(n * _MICROS[u] for n, u in zip(numbers, names, strict=True)) + int((m[5] or "").ljust(6, "0")[:6] or 0)
-    return Literal(DayTimeInterval(start, end), (-sign if m[1] == "-" else sign) * total)
+    return Literal(DayTimeInterval(start, end), (-1 if m[1] == "-" else 1) * total)
 
 
 _TIME_OF_DAY = re.compile(r"(\d{1,2}):(\d{1,2}):(\d{1,2})(?:\.(\d{1,6}))?")

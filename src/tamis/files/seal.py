@@ -23,10 +23,13 @@ from tamis.files.checksum import ChecksumSink
 from tamis.files.protocol import WriteOptions, WrittenFile
 from tamis.stats import Collector
 from tamis.types import Schema
+from tamis.types.bounded import bounded, read_stream, unpacked_zstd
 
 CHUNK = 8 * 2**10
 """Bytes with a checksum of their own: what is fetched is rounded to this."""
 MAGIC = b"TMSEAL01"
+MOST_SEAL = 2**30
+"""Bytes that a seal may unpack to: of a file of a terabyte, its checksums are half of that."""
 _ZSTD = 3
 
 
@@ -71,14 +74,14 @@ class Seal:
         if length is None or length > len(raw):
             raise ValueError("no seal")
         packed = raw[len(raw) - length : -TAIL]
-        body = bytes(pa.Codec("zstd").decompress(packed, int.from_bytes(raw[-TAIL : -TAIL + 4], "little"), asbytes=True))
+        body = unpacked_zstd(packed, int.from_bytes(raw[-TAIL : -TAIL + 4], "little"), MOST_SEAL)
         start = 4 + int.from_bytes(body[:4], "little")
         head = json.loads(body[4:start])
         if head["chunk"] != CHUNK:
             raise ValueError(f"checksums of {head['chunk']} bytes")
-        count = -(-int(head["size"]) // CHUNK)
+        count = -(-bounded(head["size"], CHUNK * len(body), "the size of the file") // CHUNK)
         crcs = np.frombuffer(body, "<u4", count, start)
-        statistics = pa.ipc.open_stream(body[start + 4 * count :]).read_all()
+        statistics = read_stream(body[start + 4 * count :])
         weights = {int(i): int(n) for i, n in head["weights"].items()}
         return Seal(
             head["part"], head["size"], tuple(head["blocks"]), tuple(head["spans"]), weights, crcs, statistics, str(head.get("leaves", ""))

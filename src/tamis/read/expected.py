@@ -115,7 +115,8 @@ def _less(left: Column, right: Column, evidence: Evidence) -> Shares | None:
     a, b = _bounds(left, evidence), _bounds(right, evidence)
     if a is None or b is None or left.type != right.type:
         return None
-    values = a[0][:, None] * (1 - _GRID) + a[1][:, None] * _GRID
+    with np.errstate(invalid="ignore"):  # infinite bounds make NaN, of which _part makes one half
+        values = a[0][:, None] * (1 - _GRID) + a[1][:, None] * _GRID
     above: Shares = (1 - _part(values, b[0][:, None], b[1][:, None])).mean(axis=1)
     return above
 

@@ -7,6 +7,7 @@ import io
 from typing import TYPE_CHECKING, Any
 
 from tamis.index import NO_INDEX
+from tamis.types.printable import printable
 
 if TYPE_CHECKING:
     from tamis.scan.report import Report
@@ -122,7 +123,7 @@ def to_text(report: Report) -> str:
     table = [("", "read", "total", "", ""), *funnel(report)]
     widths = [max(len(row[i]) for row in table) for i in range(5)]
     lines = ["  ".join([row[0].ljust(widths[0]), *(row[i].rjust(widths[i]) for i in (1, 2, 3)), row[4]]).rstrip() for row in table]
-    return "\n".join([title(report), *lines, *reasons(report), notes(report)])
+    return "\n".join(printable(line) for line in (title(report), *lines, *reasons(report), notes(report)))
 
 
 def to_rich(report: Report) -> Any:
@@ -131,23 +132,27 @@ def to_rich(report: Report) -> Any:
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=Text(title(report)), title_justify="left")
+    table = Table(title=Text(printable(title(report))), title_justify="left")
     for name in ("level", "read", "total", "share", "avoided"):
         table.add_column(name, justify="right" if name in {"read", "total", "share"} else "left")
     for row in funnel(report):
-        table.add_row(*(Text(cell) for cell in row))
-    return Group(table, *(Text(line) for line in reasons(report)), Text(notes(report), style="dim"))
+        table.add_row(*(Text(printable(cell)) for cell in row))
+    return Group(table, *(Text(printable(line)) for line in reasons(report)), Text(printable(notes(report)), style="dim"))
 
 
 def to_html(report: Report) -> str:
     """The funnel for notebooks."""
     out = io.StringIO()
-    out.write(f"<table><caption style='text-align:left'>{html.escape(title(report))}</caption>")
+    out.write(f"<table><caption style='text-align:left'>{html.escape(printable(title(report)))}</caption>")
     out.write("<tr><th></th><th>read</th><th>total</th><th></th><th></th></tr>")
     for row in funnel(report):
-        out.write("<tr>" + "".join(f"<td style='text-align:{_ALIGN[i]}'>{html.escape(cell)}</td>" for i, cell in enumerate(row)) + "</tr>")
+        out.write(
+            "<tr>"
+            + "".join(f"<td style='text-align:{_ALIGN[i]}'>{html.escape(printable(cell))}</td>" for i, cell in enumerate(row))
+            + "</tr>"
+        )
     out.write("</table>")
-    out.write("".join(f"<div>{html.escape(line)}</div>" for line in (*reasons(report), notes(report))))
+    out.write("".join(f"<div>{html.escape(printable(line))}</div>" for line in (*reasons(report), notes(report))))
     return out.getvalue()
 
 

@@ -7,12 +7,13 @@ exchanges compare. Planning reads metadata only, and makes no report: executions
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, ClassVar
 
 from tamis import scan as funnel
 from tamis.expr import Expr, short_sql
+from tamis.files import PartRef
 from tamis.read import runnable
 from tamis.scan import Options, Plan
 from tamis.scan.aggregate import answer
@@ -26,13 +27,14 @@ from tamis.spark.estimate import column_statistics, read_share, share, told
 from tamis.spark.file_checks import check_files, copy_obstacle
 from tamis.spark.filter_contract import FilterContract, contract_of
 from tamis.spark.joins import INTERFACE, Handover, Narrowed, execution, few, key_columns, key_conjuncts, worth
-from tamis.spark.metrics import Ledger, Opening, Planned, ledger, scan_id
+from tamis.spark.metrics import Ledger, Planned, ledger, scan_id
+from tamis.spark.native_audit import audit_native
 from tamis.spark.parquet_filter import advice
 from tamis.spark.pushed import NOTHING, Pushed, foremost, pays
-from tamis.spark.python_source import PYTHON, python_source
+from tamis.spark.python_source import python_reader
+from tamis.spark.scan_source import Source
 from tamis.spark.tasks import Cut, Sizes, local_url, pack, pack_files
 from tamis.spark.worker import Fold, Read, Task, packed_rows
-from tamis.state import Snapshot, Store
 from tamis.types import Schema
 
 _READ = "org.apache.spark.sql.connector.read."
@@ -41,17 +43,6 @@ KEYED = (*SCAN, INTERFACE)
 """A scan that a join's keys may narrow."""
 WORTH_KEYS = SIZES.join_part_bytes
 """Bytes of a single part from which on it is worth while to wait for keys, and to plan again with them."""
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """What is read: one snapshot of a table, under the reader's schema. ``name`` is what people call the table, ``opening`` what it cost to open."""
-
-    name: str
-    store: Store
-    snapshot: Snapshot
-    schema: Schema
-    opening: Opening = field(default_factory=Opening)
 
 
 class Scan:
@@ -131,7 +122,9 @@ class Scan:
         source, options, selected = self.source, self.options, self.selected
         self.filters = filters
         self.filter_text = " AND ".join(short_sql(c) for c in filters.conjuncts) or None
-        self.plan = plan or self._planned(filters.conjuncts, options)
+        self._audited: Plan | None = None
+        """The plan with the audit's sample, where Spark's reader reads: it is checked beside it."""
+        self.plan = plan or self._planned(filters.conjuncts, replace(options, audit_percent=0.0))
         if self.placed:
             self.plan = replace(self.plan, spec=replace(self.plan.spec, positions=True))
         self.answer, self.pays = b"", True
@@ -144,6 +137,10 @@ class Scan:
         self.obstacle = self.obstacle or copy_obstacle(self.plan.parts, selected, source.store)
         if self.keyed and self.native:
             self.obstacle = "the keys of a join come"
+        if options.audit_percent and plan is None:
+            audited = self._planned(filters.conjuncts, options)
+            self._audited = audited if self.native else None
+            self.plan = self.plan if self.native else audited
         self.contract = self._contract()
         self.cut = self._cut(self.plan)
         self.bytes, self.rows = self._sizes_of(self.plan)
@@ -233,9 +230,28 @@ class Scan:
         self._look()
         plan = self.plan if narrowed is None else narrowed.plan
         plan.guard()
-        if self.native:
-            return check_files(plan.parts, self.source.store)
-        return False
+        if not self.native:
+            return False
+        sound = check_files(plan.parts, self.source.store)
+        if self._audited is not None and narrowed is None:
+            self._audit(self._audited, sound)
+        return sound
+
+    def _audit(self, audited: Plan, pages: bool) -> None:
+        """Audits what Spark's reader is about to read. Where something wrong was proved, the Python reader reads instead."""
+        reader = self._made_reader(pages)  # one of its own: once it has read, Spark cannot send it to executors
+
+        def native_rows(ref: PartRef) -> int:
+            packed = pack_files([Task(0, (ref,))], local_url(self.plan.spec.url))
+            return int(self._owner.helper("Partitions").countRows(reader, packed))
+
+        self._audited = None
+        if not audit_native(audited, self.plan.report, native_rows):
+            audited.report.violations = self.plan.report.violations
+            self.plan, self.obstacle = audited, "an audit found something wrong"
+            self.contract, self.cut = self._contract(), self._cut(audited)
+            self._readers.clear()
+            self.register(self.java_key)
 
     def _look(self) -> None:
         """Once, when the scan is first run and not when it is explained."""
@@ -277,18 +293,9 @@ class Scan:
             told = advice(self.contract.hints, native.written(self.plan))
             return self._owner.helper("Partitions").parquet(native.requested(spec.schema), told, pages)
         if self.pushed.aggregation is not None:
-            return self.python_reader(Fold(self.id, spec, self._ledger.accumulator, self.pushed.aggregation, self.answer, strict=strict()))
-        return self.python_reader(Read(self.id, spec, self._ledger.accumulator, strict=strict()))
-
-    def python_reader(self, read: Read) -> Any:
-        """A Java ``PartitionReaderFactory`` that runs ``read`` in Python workers."""
-        from pyspark.serializers import CloudPickleSerializer
-        from pyspark.sql.types import StructType
-
-        owner = self._owner
-        command = CloudPickleSerializer().dumps((read, StructType()))
-        none = owner.scala_object("scala.None")
-        return owner.new(PYTHON + "PythonPartitionReaderFactory", python_source(owner), command, self._required, none, none)
+            fold = Fold(self.id, spec, self._ledger.accumulator, self.pushed.aggregation, self.answer, strict=strict())
+            return python_reader(self._owner, fold, self._required)
+        return python_reader(self._owner, Read(self.id, spec, self._ledger.accumulator, strict=strict()), self._required)
 
     # --- Scan, SupportsReportStatistics ---
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -91,17 +92,28 @@ def session_options(bridge: Any) -> dict[str, str]:
     return {**switches, "timezone": conf.getConfString("spark.sql.session.timeZone"), "ansi": conf.getConfString("spark.sql.ansi.enabled")}
 
 
+_PART = re.compile(r"`((?:[^`]|``)+)`|([^.`]+)")
+
+
+def quoted_name(names: Sequence[str]) -> str:
+    """Returns the text that ``table_name`` reads as these parts, whatever is in them."""
+    return ".".join("`" + name.replace("`", "``") + "`" for name in names)
+
+
 def table_name(text: str | None) -> tuple[str, ...]:
-    """``db.t`` or ``db.`my table``` as parts."""
-    if not text:
-        raise InvalidInput("No table is named.", code="BAD_NAME", name="table", remedy="Write table => 'db.t'.")
-    parts, rest = [], text
-    while rest:
-        if rest.startswith("`") and "`" in rest[1:]:
-            part, _, rest = rest[1:].partition("`")
-        else:
-            part, dot, rest = rest.partition(".")
-            rest = dot + rest
-        parts.append(part)
-        rest = rest.removeprefix(".")
-    return tuple(parts)
+    """Returns the parts of ``db.t`` or ``db.`my table```; within backquotes a backquote is doubled. Raises ``InvalidInput`` (``BAD_NAME``)."""
+    parts, at = [], 0
+    while text and (found := _PART.match(text, at)):
+        parts.append(found[2] if found[1] is None else found[1].replace("``", "`"))
+        at = found.end()
+        if at == len(text):
+            return tuple(parts)
+        if text[at] != ".":
+            break
+        at += 1
+    raise InvalidInput(
+        f"{text!r} is not the name of a table." if text else "No table is named.",
+        code="BAD_NAME",
+        name="table",
+        remedy="Write table => 'db.t'; put a part with a dot or a backquote in backquotes, and double those within.",
+    )

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from tamis.scan import Options
 from tamis.scan.indexed import check_told
 from tamis.spark.adapter import Bridge
-from tamis.spark.batch import Scan, Source
+from tamis.spark.batch import Scan
 from tamis.spark.captured import captured
 from tamis.spark.catalyst import Translation, known, translate, unknown
 from tamis.spark.pushed import INTERFACES, MARK, NOTHING, Pushed, aggregation_of, exact, order_of, output
+from tamis.spark.scan_source import Source
 from tamis.spark.tasks import Sizes
 from tamis.spark.types import pruned, to_spark
 from tamis.spark.worker import PART, POSITION

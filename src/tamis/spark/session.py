@@ -9,6 +9,7 @@ from typing import Any
 
 from tamis.errors import AlreadyExists, InvalidInput
 from tamis.spark.adapter import bridge
+from tamis.spark.caches import keep_caches_true
 from tamis.spark.catalog import INTERFACES, Catalog
 from tamis.spark.places import Warehouse
 from tamis.spark.source import register
@@ -45,6 +46,7 @@ def attach(spark: Any, name: str, warehouse: str | Path, *, storage_options: Map
         class_name = java.register_catalog(name, java.implement(INTERFACES, catalog), INTERFACES)
     register(java)
     teach(java, spark)
+    keep_caches_true(java)
     spark.conf.set(_KEY + name, class_name)
     spark._jsparkSession.sharedState().conf().set(_KEY + name, class_name)
     _use_this_python(spark.sparkContext)

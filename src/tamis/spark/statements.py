@@ -1,4 +1,4 @@
-"""Statements that users of Delta Lake type, said as the CALL that does the same: OPTIMIZE, VACUUM, RESTORE, DESCRIBE HISTORY, DESCRIBE DETAIL.
+"""Statements that users of Delta Lake type, planned as the CALL that does the same: OPTIMIZE, VACUUM, RESTORE, DESCRIBE HISTORY, DESCRIBE DETAIL.
 
 Law: only what names a table of a catalog of ours is taken; every other text is Spark's own affair, its errors included. A statement that is ours and cannot be read is
 refused with its grammar.
@@ -14,6 +14,7 @@ from tamis.errors import InvalidInput, TamisError
 from tamis.scan.instant import micros
 from tamis.spark.adapter import Bridge
 from tamis.spark.errors import unsupported
+from tamis.spark.procedure import quoted_name
 from tamis.state import load
 
 _TOKEN = re.compile(r"\s+|--[^\n]*|/\*.*?\*/|(`(?:[^`]|``)*`|'(?:\\.|''|[^'\\])*'|\"(?:\\.|[^\"\\])*\"|[\w]+|.)", re.DOTALL)
@@ -73,12 +74,13 @@ class Words:
 
 
 class Statements:
-    """Answers Java for a text that begins as one of ours: the CALL, or None where the table is not ours; a Java ``BiFunction``."""
+    """Answers Java for a text that begins as one of ours: what to CALL, or None where the table is not ours; a Java ``BiFunction``."""
 
     def __init__(self, bridge: Bridge) -> None:
         self._bridge = bridge
 
-    def apply(self, _: str, text: str) -> str | None:
+    def apply(self, _: str, text: str) -> list[Value] | None:
+        """Returns catalog, procedure, then name and value of each argument: Java makes a plan of these values, and no text is read again."""
         words = Words(text)
         verb = _BEGIN.get(words.peek(), words.peek())
         words.take()
@@ -94,10 +96,8 @@ class Statements:
         procedure, arguments = _READ[verb](catalog, inside, words)
         if not words.done:
             raise _unread(verb, words.rest())
-        table = ".".join(f"`{name}`" for name in inside)
-        given = "".join(f", {name} => {value}" for name, value in arguments.items())
-        quoted = catalog.name().replace("`", "``")
-        return f"CALL `{quoted}`.system.{procedure}(table => {literal(table)}{given})"
+        named: dict[str, Value] = {"table": quoted_name(inside), **arguments}
+        return [catalog.name(), procedure, *(word for pair in named.items() for word in pair)]
 
     def _ours(self, names: tuple[str, ...], *, there: bool) -> tuple[Any, tuple[str, ...]] | None:
         """The catalog and the name within it. ``there``: only of a table that is, since Spark itself may mean something by the words before it."""
@@ -115,6 +115,8 @@ class Statements:
             inside = names[1:]
         if catalog is None or catalog.application != session.sparkContext.applicationId:
             return None
+        if not there:
+            catalog.open(inside)  # raises: a procedure may take another table, which the words name without their catalog
         return (catalog, inside) if not there or _is_table(catalog, inside) else None
 
 
@@ -137,18 +139,19 @@ def _names(words: Words) -> tuple[str, ...]:
 
 
 Inside = tuple[str, ...]
-Said = tuple[str, dict[str, str]]
+Value = str | int | float | bool
+Said = tuple[str, dict[str, Value]]
 
 
-def _optimize(_: Any, __: Inside, words: Words) -> Said:
-    given: dict[str, str] = {}
+def _optimize(catalog: Any, _: Inside, words: Words) -> Said:
+    given: dict[str, Value] = {}
     words.skip("FULL")
     if words.skip("WHERE"):
-        given["filter"] = literal(words.until("ZORDER", "BY"))
+        given["filter"] = condition(words.until("ZORDER", "BY"), catalog.bridge.active_session().conf)
     if words.skip("ZORDER", "BY"):
         listed = words.rest().strip().rstrip(";").strip()
         words.until(";")
-        given |= {"cluster_by": literal(listed.removeprefix("(").removesuffix(")")), "curve": literal("zorder")}
+        given |= {"cluster_by": listed.removeprefix("(").removesuffix(")"), "curve": "zorder"}
     return "compact", given
 
 
@@ -156,23 +159,21 @@ def _vacuum(_: Any, __: Inside, words: Words) -> Said:
     if words.peek() in {"LITE", "USING"}:
         raise unsupported(f"VACUUM … {words.peek()}", "Leave it out: the log says what is needed, a listing what is there.")
     words.skip("FULL")
-    given, dry = dict[str, str](), words.skip("DRY", "RUN")
+    given, dry = dict[str, Value](), words.skip("DRY", "RUN")
     if words.skip("RETAIN"):
         hours = words.until("HOURS")
-        if not re.fullmatch(r"\d+(\s*\.\s*\d+)?", hours) or not words.skip("HOURS"):
+        if not re.fullmatch(r"[0-9]{1,9}(\s*\.\s*[0-9]{1,9})?", hours) or not words.skip("HOURS"):
             raise _unread("VACUUM", f"RETAIN {hours}")
-        given["retention_hours"] = f"{''.join(hours.split())}D"
+        given["retention_hours"] = float("".join(hours.split()))
     dry = words.skip("DRY", "RUN") or dry
-    return "vacuum", given | {"dry_run": str(dry).lower()}
+    return "vacuum", given | {"dry_run": dry}
 
 
 def _restore(catalog: Any, inside: Inside, words: Words) -> Said:
     words.skip("TO")
     if words.skip("VERSION", "AS", "OF"):
         version = words.take().strip("'\"")
-        if not version.isdecimal():
-            raise _unread("RESTORE", f"VERSION AS OF {version}")
-        return "restore", {"version": version}
+        return "restore", {"version": _number("RESTORE", f"VERSION AS OF {version}", version)}
     if not words.skip("TIMESTAMP", "AS", "OF"):
         raise _unread("RESTORE", words.rest())
     words.skip("TIMESTAMP")
@@ -181,16 +182,21 @@ def _restore(catalog: Any, inside: Inside, words: Words) -> Said:
         raise _unread("RESTORE", f"TIMESTAMP AS OF {given}{words.rest()}")
     zone = catalog.bridge.active_session().conf.get("spark.sql.session.timeZone")
     store, _ = catalog.open(inside)
-    return "restore", {"version": str(load(store, timestamp_micros=micros(given[1:-1], zone)).version)}
+    return "restore", {"version": load(store, timestamp_micros=micros(given[1:-1], zone)).version}
 
 
 def _history(_: Any, __: Inside, words: Words) -> Said:
     if not words.skip("LIMIT"):
         return "history", {}
     number = words.take()
-    if not number.isdecimal():
-        raise _unread("DESCRIBE HISTORY", f"LIMIT {number}")
-    return "history", {"limit": number}
+    return "history", {"limit": _number("DESCRIBE HISTORY", f"LIMIT {number}", number)}
+
+
+def _number(verb: str, where: str, text: str) -> int:
+    """A whole number as Spark's grammar has it: ASCII digits. Raises ``InvalidInput`` for anything else, and for what a long cannot hold."""
+    if not re.fullmatch("[0-9]{1,19}", text) or int(text) >= 2**63:
+        raise _unread(verb, where)
+    return int(text)
 
 
 _READ: dict[str, Callable[[Any, Inside, Words], Said]] = {
@@ -200,6 +206,13 @@ _READ: dict[str, Callable[[Any, Inside, Words], Said]] = {
     "DESCRIBE HISTORY": _history,
     "DESCRIBE DETAIL": lambda _, __, ___: ("detail", {}),
 }
+
+
+def condition(text: str, conf: Any) -> str:
+    """Returns the condition as a session without ``spark.sql.parser.escapedStringLiterals`` writes it: there a backslash escapes."""
+    if str(conf.get("spark.sql.parser.escapedStringLiterals", "false")).lower() != "true":
+        return text
+    return _TOKEN.sub(lambda found: literal(found[0][1:-1]) if found[0][0] in "'\"" and len(found[0]) > 1 else found[0], text)
 
 
 def literal(text: str) -> str:

@@ -16,6 +16,7 @@ from tamis.maintain.stream_source import Follower, Position
 from tamis.scan.instant import micros
 from tamis.scan.options import size_of
 from tamis.schema import check_table_reader
+from tamis.spark.python_source import python_reader
 from tamis.spark.tasks import Cut, pack
 from tamis.spark.worker import Read
 from tamis.state import load
@@ -101,7 +102,7 @@ class MicroBatchStream:
     def createReaderFactory(self) -> Any:  # noqa: N802
         head = load(self._scan.source.store).head
         spec = replace(self._scan.plan.spec, part_schemas={s.schema_id: s for s in head.schemas})
-        return self._scan.python_reader(Read(self._scan.id, spec, None))
+        return python_reader(self._owner, Read(self._scan.id, spec, None), self._scan.readSchema())
 
     def _check_schema(self) -> None:
         check_table_reader(load(self._scan.source.store).head.schemas, self._scan.plan.spec.schema)

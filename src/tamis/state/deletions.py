@@ -19,6 +19,7 @@ from pyroaring import BitMap
 from tamis.errors import CorruptData, InvalidInput
 from tamis.state.store import Store
 from tamis.state.stored import Columns, columns_from_json
+from tamis.types.bounded import MOST_ROWS, bounded
 
 Ordinals = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -32,11 +33,13 @@ DELETIONS = pa.schema([("segment_id", pa.string()), ("part_id", pa.string()), ("
 def bitmap(vector: bytes, name: str = "") -> Any:
     """The bitmap that ``vector`` holds. Raises ``CorruptData`` (``BAD_DELETIONS``) naming the part ``name``."""
     try:
-        return BitMap.deserialize(vector)
+        found = BitMap.deserialize(vector)
+        bounded(len(found), MOST_ROWS, "the number of deleted rows")
     except (ValueError, IndexError) as error:
         raise CorruptData(
             f"The deletion vector of part {name} is garbled.", code="BAD_DELETIONS", name=name, remedy="Restore the log from a backup."
         ) from error
+    return found
 
 
 def vector(ordinals: Ordinals | Any) -> bytes:

@@ -50,7 +50,7 @@ def readable(kind: str, name: str) -> Iterator[None]:
         yield
     except TamisError:
         raise
-    except (KeyError, IndexError, TypeError, ValueError, AttributeError, RecursionError) as error:
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError, RecursionError, OverflowError) as error:
         raise CorruptData(
             f"The {kind} {name} is not what this version writes: {type(error).__name__}: {error}",
             code="BAD_CONTENT",

@@ -98,7 +98,17 @@ class Landing:
 
 
 def landed(store: Store, commit: Commit, head: Head) -> Snapshot:
-    """What follows a commit that stands: the hint, the rollups, the snapshot. Nothing here can undo it or fail it."""
+    """What follows a commit that stands: the hint, the rollups, those who watch, the snapshot. Nothing here can undo it or fail it."""
     write_hint(store, commit.version)
     complete(store, commit)
+    for watcher in _watchers:
+        watcher(store)
     return Snapshot(store, commit, head)
+
+
+_watchers: list[Callable[[Store], None]] = []
+
+
+def watch_commits(watcher: Callable[[Store], None]) -> None:
+    """From now on calls ``watcher`` with the store of every table to which this process commits. It must not raise."""
+    _watchers.append(watcher)

@@ -23,6 +23,9 @@ from tamis.state.object_file import Reader, Writer
 
 T = TypeVar("T")
 
+MOST_OBJECT = 2**30
+"""Bytes of an object that is read whole: commits, rollups' lists, hints. Tables that are larger stand in files and are read by ranges."""
+
 GAP_LOCAL, GAP_REMOTE = 16 * 2**10, 2**20
 
 
@@ -92,8 +95,20 @@ class Store:
         return other
 
     def get(self, path: str) -> bytes:
-        """The whole object."""
-        data: bytes = self._run("read", path, lambda store, key: obstore.get(store, key).bytes().to_bytes())
+        """The whole object. Raises ``CorruptData`` (``TOO_LARGE``) for one of more than ``MOST_OBJECT`` bytes, before it is read."""
+
+        def whole(store: Any, key: str) -> bytes:
+            found = obstore.get(store, key)
+            if found.meta["size"] > MOST_OBJECT:
+                raise CorruptData(
+                    f"{self.name(path)} has {found.meta['size']} bytes, more than the limit of {MOST_OBJECT}.",
+                    code="TOO_LARGE",
+                    name=self.name(path),
+                    remedy="Restore it from a backup.",
+                )
+            return bytes(found.bytes().to_bytes())
+
+        data = self._run("read", path, whole)
         self.io.add(read=len(data))
         return data
 

@@ -23,9 +23,13 @@ from tamis.state import checked
 from tamis.state.cache import CACHE
 from tamis.state.inside import check_inside
 from tamis.state.store import Store
+from tamis.types.bounded import MOST_ROWS, MOST_UNPACKED, bounded, read_stream, unpacked_zstd
 
 INLINE_BYTES = SIZES.table_inline_bytes
 """Compressed bytes up to which a table stands inline: what an object store gives in about the time of an empty answer."""
+
+MOST_FILE = 16 * 2**30
+"""Bytes that a table in a file of its own may take: an image of it is made, of which pages that are not touched cost nothing."""
 
 Chooser = Callable[[Sequence[str]], Sequence[str]]
 """Which of a table's columns are wanted, given the names of all."""
@@ -68,9 +72,7 @@ class Inline:
     @cached_property
     def table(self) -> pa.Table:
         with decoding("inline table"):
-            raw = pa.decompress(self.packed, decompressed_size=self.size, codec="zstd")
-            with pa.ipc.open_stream(raw) as stream:
-                return _of_length(stream.read_all(), self.rows)
+            return _of_length(read_stream(unpacked_zstd(self.packed, self.size)), self.rows)
 
     def schema(self, store: Store) -> pa.Schema:  # noqa: ARG002  # one interface for both kinds
         return self.table.schema
@@ -125,6 +127,8 @@ class Stored:
         places = [(offset, length, crc) for name in names for offset, length, crc in end.chunks[name]]
         chunks = dict(zip((offset for offset, _, _ in places), self._bytes(store, places), strict=True))
         with decoding(store.name(self.path)):
+            if end.metadata.num_rows != self.rows:
+                raise ValueError(f"{end.metadata.num_rows} rows instead of {self.rows}")
             return _of_length(checked.decode(end, self.nbytes, names, chunks), self.rows).select(list(names))
 
     def _bytes(self, store: Store, places: Sequence[tuple[int, int, int]]) -> list[bytes]:
@@ -143,8 +147,11 @@ class Stored:
 def columns_from_json(value: dict[str, Any]) -> Columns:
     """Inverse of ``Columns.to_json``."""
     if "zstd" in value:
-        return Inline(value["rows"], value["size"], base64.b64decode(value["zstd"], validate=True))
-    return Stored(value["rows"], value["path"], value["bytes"], value["footer"], int(value["crc32"], 16))
+        size = bounded(value["size"], MOST_UNPACKED, "the unpacked size")
+        return Inline(bounded(value["rows"], MOST_ROWS, "the number of rows"), size, base64.b64decode(value["zstd"], validate=True))
+    size = bounded(value["bytes"], MOST_FILE, "the size of a file")
+    footer = bounded(value["footer"], size, "the size of a footer")
+    return Stored(bounded(value["rows"], MOST_ROWS, "the number of rows"), value["path"], size, footer, int(value["crc32"], 16))
 
 
 def inline(table: pa.Table) -> Inline:
@@ -189,7 +196,7 @@ def decoding(name: str) -> Iterator[None]:
         yield
     except TamisError:
         raise
-    except (pa.ArrowException, OSError, LookupError, TypeError, ValueError) as error:
+    except (pa.ArrowException, OSError, LookupError, TypeError, ValueError, OverflowError) as error:
         raise CorruptData(
             f"{name} cannot be decoded: {error}", code="BAD_CONTENT", name=name, remedy="Restore it from a backup, or upgrade tamis."
         ) from error

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from tamis.stats.collect import Collector
 from tamis.types import Schema
+from tamis.types.bounded import read_stream
 
 NOTE = "tamis.statistics"
 """The name of the text among the notes of a file."""
@@ -53,7 +54,7 @@ class PageStatistics:
 def pages_of(note: bytes | str, rows: int) -> pa.Table | None:
     """What ``PageStatistics.note`` said of a part of ``rows`` rows: a row per page, in order. None where it is none, or not of this part."""
     try:
-        table = pa.ipc.open_stream(base64.b64decode(note, validate=True)).read_all().combine_chunks()
+        table = read_stream(base64.b64decode(note, validate=True)).combine_chunks()
         sizes = table["rows"].cast(pa.int64())
     except (pa.ArrowException, OSError, ValueError, KeyError):
         return None

@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from tamis.stats.path_rows import COLUMNS
 from tamis.stats.path_union import union_of
+from tamis.types.bounded import read_stream
 
 PACKED = "packed_paths"
 """The column of a manifest row. It never reaches a store."""
@@ -40,7 +41,7 @@ def unpacked(manifest: pa.Table) -> tuple[pa.Table, dict[str, pa.Table]]:
     found: list[pa.Table] = []
     for part in np.flatnonzero(np.asarray(column.is_valid())).tolist():
         try:
-            rows = pa.ipc.open_stream(column[part].as_py()).read_all()
+            rows = read_stream(column[part].as_py())
             rows.validate(full=True)
             sound = _sound(rows.schema)
         except (pa.ArrowException, OSError, TypeError, ValueError):  # the last: names that are no text

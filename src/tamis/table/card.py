@@ -10,6 +10,7 @@ from tamis.scan.render import counted, size
 from tamis.state import Snapshot
 from tamis.table.metadata import clustering
 from tamis.types import Schema
+from tamis.types.printable import printable
 
 
 def facts(url: str, snapshot: Snapshot) -> list[tuple[str, str]]:
@@ -37,9 +38,9 @@ def columns(schema: Schema | None) -> list[tuple[str, str]]:
 
 
 def text(url: str, snapshot: Snapshot, schema: Schema | None) -> str:
-    lines = facts(url, snapshot)
+    lines = [(name, printable(value)) for name, value in facts(url, snapshot)]
     width = max(len(name) for name, _ in lines)
-    below = columns(schema)
+    below = [(printable(name), printable(kind)) for name, kind in columns(schema)]
     inner = max((len(name) for name, _ in below), default=0)
     return "\n".join(
         [*(f"{name.ljust(width)}  {value}" for name, value in lines), "columns" if below else "no columns yet"]
@@ -52,6 +53,6 @@ def markup(url: str, snapshot: Snapshot, schema: Schema | None) -> str:
 
     def rows(pairs: list[tuple[str, str]]) -> str:
         cells = "<tr><th style='text-align:left'>{}</th><td style='text-align:left'>{}</td></tr>"
-        return "".join(cells.format(html.escape(a), html.escape(b)) for a, b in pairs)
+        return "".join(cells.format(html.escape(printable(a)), html.escape(printable(b))) for a, b in pairs)
 
     return f"<table>{rows(facts(url, snapshot))}</table><table>{rows(columns(schema))}</table>"

@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 
 from tamis.expr.catalogue import Function, Signature, declare, sugar
 from tamis.expr.coerce import common, is_numeric, orders
-from tamis.expr.tree import Call, Expr, Literals, Mode
+from tamis.expr.tree import Call, Expr, Literal, Literals, Mode
 from tamis.expr.values import (
     Datum,
     Evaluated,
@@ -55,6 +55,8 @@ def _pair(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature | N
     brought = common(args, mode, zone, sides=True)
     if brought is None or not (orders(brought[1]) or brought[1] == NULL):
         return None
+    if all(isinstance(a, Literal) and a.type == NULL for a in args):  # NULL < NULL: Arrow orders no values without a type
+        return Signature((Literal(BOOLEAN, None), Literal(BOOLEAN, None)), BOOLEAN)
     return Signature(brought[0], BOOLEAN)
 
 

@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 
 from tamis.files.parquet.thrift import column_chunk, row_group, seal_footer
 from tamis.files.protocol import PAGE_ROWS
+from tamis.types.bounded import unpacked_zstd
 
 PAGES = "tamis.pages"
 """Footer note: where each page begins."""
@@ -40,7 +41,7 @@ def noted(footer: pq.FileMetaData) -> tuple[int, Ordinals]:
     """The rows of a page and where pages begin, rising; no place where the file does not say, or says nonsense."""
     try:
         rows, count, packed = (footer.metadata or {})[PAGES.encode()].split(b" ")
-        planes = bytes(pa.Codec("zstd").decompress(base64.b64decode(packed), 4 * int(count), asbytes=True))
+        planes = unpacked_zstd(base64.b64decode(packed), 4 * int(count))
         deltas = np.frombuffer(planes, np.uint8).reshape(4, -1).T.copy().view("<u4").ravel()
         starts: Ordinals = np.cumsum(deltas.astype(np.int64))
     except (KeyError, ValueError, TypeError, pa.ArrowException, OSError):

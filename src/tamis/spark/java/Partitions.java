@@ -21,6 +21,7 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.connector.expressions.FieldReference;
 import org.apache.spark.sql.connector.read.InputPartition;
+import org.apache.spark.sql.connector.read.PartitionReader;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 import org.apache.spark.sql.connector.read.Statistics;
 import org.apache.spark.sql.connector.read.colstats.ColumnStatistics;
@@ -45,6 +46,7 @@ import org.apache.spark.sql.sources.StringStartsWith;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.Decimal;
 import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.vectorized.ColumnarBatch;
 import org.apache.spark.util.SerializableConfiguration;
 
 /** The objects that a scan hands to Spark, each made in one call from one byte array or one text: Py4J calls are too dear to make them piecemeal. */
@@ -152,6 +154,22 @@ public final class Partitions {
             out[i] = new FilePartition(i, files);
         }
         return out;
+    }
+
+    /** How many rows Spark's reader returns of these partitions (see files), read here on the driver: an audit compares it with what must come. */
+    public long countRows(PartitionReaderFactory factory, byte[] packed) throws Exception {
+        long rows = 0;
+        InputPartition[] partitions = files(packed);
+        for (int i = 0; i < partitions.length; i++) {
+            boolean columnar = factory.supportColumnarReads(partitions[i]);
+            PartitionReader reader = columnar ? factory.createColumnarReader(partitions[i]) : factory.createReader(partitions[i]);
+            try {
+                while (reader.next()) rows += columnar ? ((ColumnarBatch) reader.get()).numRows() : 1;
+            } finally {
+                reader.close();
+            }
+        }
+        return rows;
     }
 
     /** Spark's own Parquet reader for the columns of a schema (Spark's JSON, column ids in the metadata of its fields), told of a filter (see filters). {@code pages}: whether page indexes may be believed. */

@@ -37,7 +37,7 @@ public final class RowLevel {
             if (plan instanceof WriteDelta) {
                 WriteDelta delta = (WriteDelta) plan;
                 Object write = delta.write().isDefined() ? delta.write().get() : null;
-                if (write instanceof V1Write) {
+                if (write instanceof V1Write && Handler.keyOf(write) != null) {
                     DataSourceV2Relation relation = (DataSourceV2Relation) delta.productElement(0);  // table(), which Janino finds ambiguous
                     SupportsWrite table = (SupportsWrite) ((RowLevelOperationTable) relation.table()).table();
                     found.add(new AppendDataExecV1(table, delta.query(), new Refresh(delta.originalTable()), (V1Write) write));

@@ -1,37 +1,103 @@
 package tamis;
 
+import java.lang.reflect.Constructor;
 import java.lang.reflect.Field;
-import java.lang.reflect.InvocationHandler;
-import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
-import java.lang.reflect.Proxy;
+import java.lang.reflect.Modifier;
+import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collections;
+import java.util.HashSet;
+import java.util.List;
 import java.util.Set;
 import java.util.WeakHashMap;
 import java.util.function.BiFunction;
 import org.apache.spark.sql.SparkSessionExtensions;
+import org.apache.spark.sql.catalyst.analysis.UnresolvedProcedure;
+import org.apache.spark.sql.catalyst.expressions.Literal$;
+import org.apache.spark.sql.catalyst.expressions.NamedArgumentExpression;
 import org.apache.spark.sql.catalyst.parser.ParserInterface;
+import org.apache.spark.sql.catalyst.plans.logical.Call;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.internal.SessionState;
+import org.codehaus.janino.SimpleCompiler;
+import scala.jdk.javaapi.CollectionConverters;
 
-/** Statements that Spark's parser does not know, put into its words before it reads them. */
+/** Statements that Spark's parser does not know: they become the plan of the CALL that does the same, made of values and never of text. */
 public final class Statements {
+    private static final String PACKAGE = "tamis";
+    private static final String PARSER = "StatementParser";
     private final Set known = Collections.synchronizedSet(Collections.newSetFromMap(new WeakHashMap()));
+    private Constructor made;
 
     /** Sees to it that this session, and those made of it later, ask about statements that begin as ours do. Sessions of one application share their extensions. */
     public void teach(SparkSession session, BiFunction asked) throws Exception {
+        if (made == null) made = compiled();
         SessionState state = session.sessionState();
-        if (!taught(state.sqlParser())) {
+        if (!made.getDeclaringClass().isInstance(state.sqlParser())) {
             Field field = SessionState.class.getDeclaredField("sqlParser");
             field.setAccessible(true);
-            field.set(state, parser(state.sqlParser(), asked));
+            field.set(state, made.newInstance(new Object[] {state.sqlParser(), asked}));
         }
         SparkSessionExtensions later = session.extensions();
-        if (known.add(later)) later.injectParser(new Builder(asked));
+        if (known.add(later)) later.injectParser(new Builder(made, asked));
+    }
+
+    /**
+     * The session's own parser, but for statements of ours: a class that passes on every method that this Spark's parsers have. It is no proxy, for a proxy may throw only
+     * what a method declares, and parsers throw checked exceptions that they do not declare.
+     */
+    private static Constructor compiled() throws Exception {
+        String type = ParserInterface.class.getName();
+        StringBuilder out = new StringBuilder("package " + PACKAGE + ";\npublic final class " + PARSER + " implements " + type + " {\n"
+            + "private final " + type + " known;\nprivate final java.util.function.BiFunction asked;\n"
+            + "public " + PARSER + "(" + type + " known, java.util.function.BiFunction asked) { this.known = known; this.asked = asked; }\n");
+        Set seen = new HashSet();
+        Method[] methods = ParserInterface.class.getMethods();
+        for (int i = 0; i < methods.length; i++) {
+            Class[] types = methods[i].getParameterTypes();
+            if (Modifier.isStatic(methods[i].getModifiers()) || !seen.add(methods[i].getName() + Arrays.asList(types))) continue;
+            out.append(method(methods[i], types));
+        }
+        SimpleCompiler compiler = new SimpleCompiler();
+        compiler.setParentClassLoader(Statements.class.getClassLoader());
+        compiler.setSourceVersion(17);
+        compiler.setTargetVersion(17);
+        compiler.cook(out.append("}\n").toString());
+        return compiler.getClassLoader().loadClass(PACKAGE + "." + PARSER).getConstructors()[0];
+    }
+
+    private static String method(Method method, Class[] types) {
+        StringBuilder params = new StringBuilder();
+        StringBuilder args = new StringBuilder();
+        for (int p = 0; p < types.length; p++) {
+            params.append(p == 0 ? "" : ", ").append(types[p].getCanonicalName()).append(" a").append(p);
+            args.append(p == 0 ? "" : ", ").append("a").append(p);
+        }
+        StringBuilder clause = new StringBuilder();
+        Class[] thrown = method.getExceptionTypes();
+        for (int t = 0; t < thrown.length; t++) clause.append(t == 0 ? " throws " : ", ").append(thrown[t].getCanonicalName());
+        String result = method.getReturnType().getCanonicalName();
+        String ours = method.getName().startsWith("parsePlan") && types.length > 0 && types[0] == String.class
+            ? "if (tamis.Statements.ours(a0)) { Object said = tamis.Statements.plan(asked.apply(\"statement\", a0)); if (said != null) return (" + result + ") said; }\n"
+            : "";
+        return "public " + result + " " + method.getName() + "(" + params + ")" + clause + " {\n" + ours + (result.equals("void") ? "" : "return ")
+            + "known." + method.getName() + "(" + args + ");\n}\n";
+    }
+
+    /** The plan of a CALL: catalog, procedure, then name and value of each argument. Null for null: the statement is not ours. */
+    public static Object plan(Object said) {
+        if (said == null) return null;
+        List values = (List) said;
+        List arguments = new ArrayList();
+        for (int i = 2; i < values.size(); i += 2)
+            arguments.add(new NamedArgumentExpression((String) values.get(i), Literal$.MODULE$.apply(values.get(i + 1))));
+        List name = Arrays.asList(new Object[] {values.get(0), "system", values.get(1)});
+        return new Call(new UnresolvedProcedure(CollectionConverters.asScala(name).toSeq()), CollectionConverters.asScala(arguments).toSeq(), true);
     }
 
     /** What begins a statement of ours: its first two words, in capitals. Comments before it do not count. */
-    static boolean ours(String text) {
+    public static boolean ours(String text) {
         int at = start(text);
         String first = word(text, at);
         if (first.equals("OPTIMIZE") || first.equals("VACUUM") || first.equals("RESTORE")) return true;
@@ -63,42 +129,21 @@ public final class Statements {
         return text.substring(at, end).toUpperCase(java.util.Locale.ROOT);
     }
 
-    private static boolean taught(Object parser) {
-        return Proxy.isProxyClass(parser.getClass()) && Proxy.getInvocationHandler(parser) instanceof Parser;
-    }
-
-    static Object parser(Object known, BiFunction asked) {
-        return Proxy.newProxyInstance(ParserInterface.class.getClassLoader(), new Class[] {ParserInterface.class}, new Parser(known, asked));
-    }
-
     /** For sessions made later: Spark asks it for the parser of each. */
     public static final class Builder extends scala.runtime.AbstractFunction2 {
+        private final Constructor made;
         private final BiFunction asked;
 
-        public Builder(BiFunction asked) { this.asked = asked; }
-
-        public Object apply(Object session, Object known) { return parser(known, asked); }
-    }
-
-    /** The session's own parser, but for statements of ours. */
-    public static final class Parser implements InvocationHandler {
-        private final Object known;
-        private final BiFunction asked;
-
-        public Parser(Object known, BiFunction asked) {
-            this.known = known;
+        public Builder(Constructor made, BiFunction asked) {
+            this.made = made;
             this.asked = asked;
         }
 
-        public Object invoke(Object proxy, Method method, Object[] args) throws Throwable {
-            if (method.getName().startsWith("parsePlan") && ours((String) args[0])) {
-                Object said = asked.apply("statement", args[0]);
-                if (said != null) args[0] = said;
-            }
+        public Object apply(Object session, Object known) {
             try {
-                return method.invoke(known, args);
-            } catch (InvocationTargetException e) {
-                throw e.getCause();
+                return made.newInstance(new Object[] {known, asked});
+            } catch (ReflectiveOperationException e) {
+                throw new IllegalStateException(e);
             }
         }
     }

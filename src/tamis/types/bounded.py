@@ -1,0 +1,86 @@
+"""Reads compressed and columnar metadata whose numbers nobody vouches for: every size is bounded before memory is taken for it.
+
+A log can be written by anybody who can write to the table's folder. So a number in it may not decide how much memory a reader takes: 64 KB
+of zstd can unpack to gigabytes, and an Arrow stream can hold compressed buffers, which Tamis never writes.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+import pyarrow as pa
+
+MOST_UNPACKED = 64 * 2**20
+"""Bytes that a compressed piece of metadata may have once it is unpacked. Tamis writes a megabyte at most where tables are not thousands of columns wide."""
+
+MOST_ROWS = 2**28
+"""Rows that a table of metadata, or a bitmap of rows, may have."""
+
+
+def bounded(value: Any, most: int, what: str) -> int:
+    """Returns ``value`` if it is a whole number from 0 to ``most``. Raises ``ValueError`` naming ``what`` and the limit."""
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
+        raise ValueError(f"{what} is {str(value)[:40]}, which is not within 0 and the limit of {most}")
+    return value
+
+
+def unpacked_zstd(packed: bytes, size: Any, most: int = MOST_UNPACKED) -> bytes:
+    """Returns the ``size`` bytes that a zstd frame unpacks to. Raises ``ValueError`` for more than ``most``, ``pa.ArrowException`` for another size."""
+    wanted = bounded(size, most, "the unpacked size")
+    found = bytes(pa.Codec("zstd").decompress(packed, wanted, asbytes=True))
+    if len(found) != wanted:
+        raise ValueError(f"{len(found)} bytes instead of {wanted}")
+    return found
+
+
+def read_stream(raw: Any) -> pa.Table:
+    """Returns the table in an Arrow IPC stream, which takes no more memory than its bytes.
+
+    Raises ``ValueError`` for compressed buffers, for layouts that say much by few bytes, and for more rows than bits; ``pa.ArrowException`` for
+    what is no stream.
+    """
+    data = pa.py_buffer(raw)
+    for message in pa.ipc.MessageReader.open_stream(data):
+        if message.type == "record batch":
+            rows, compressed = _batch(message.metadata.to_pybytes())
+            if compressed:
+                raise ValueError("its buffers are compressed")
+            bounded(rows, min(8 * data.size, MOST_ROWS), "the number of rows")
+    with pa.ipc.open_stream(data) as stream:
+        for f in stream.schema:
+            _check_layout(f.type)
+        return stream.read_all()
+
+
+def _check_layout(kind: pa.DataType) -> None:
+    views = (
+        pa.types.is_run_end_encoded,
+        pa.types.is_list_view,
+        pa.types.is_large_list_view,
+        pa.types.is_string_view,
+        pa.types.is_binary_view,
+    )
+    if any(test(kind) for test in views) or (pa.types.is_fixed_size_list(kind) and kind.list_size > MOST_ROWS):
+        raise ValueError(f"metadata has no {kind}")
+    for at in range(kind.num_fields):
+        _check_layout(kind.field(at).type)
+
+
+def _batch(message: bytes) -> tuple[int, bool]:
+    """Returns what the flatbuffer of a record batch's message says: its rows, and whether its buffers are compressed."""
+    root = struct.unpack_from("<I", message, 0)[0]
+    header = _field(message, root, 2)
+    batch = header + struct.unpack_from("<I", message, header)[0]
+    length = _field(message, batch, 0)
+    return (struct.unpack_from("<q", message, length)[0] if length else 0), _field(message, batch, 3) != 0
+
+
+def _field(message: bytes, table: int, index: int) -> int:
+    """Returns where the field of a flatbuffer's table stands; 0 where it is left out."""
+    entries = table - struct.unpack_from("<i", message, table)[0]
+    place = 4 + 2 * index
+    if place >= struct.unpack_from("<H", message, entries)[0]:
+        return 0
+    offset = struct.unpack_from("<H", message, entries + place)[0]
+    return table + offset if offset else 0

@@ -1,0 +1,63 @@
+"""Our parser and Spark's read the same texts alike, and refuse the same ones."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import settings
+
+from tamis.errors import InvalidInput
+from tamis.expr.syntax import SyntaxProblem
+from tests.expr.grammar import shapes
+from tests.expr.grammar.texts import Texts
+
+pytestmark = pytest.mark.spark
+
+COUNT = max(3_000, settings().max_examples * 20)
+SEED = 7 if settings().derandomize else int(np.random.SeedSequence().entropy) % 2**32
+
+
+@pytest.fixture(scope="module")
+def parser(spark: Any) -> Any:
+    return getattr(spark._jvm.org.apache.spark.sql.catalyst.parser, "CatalystSqlParser$").__getattr__("MODULE$")
+
+
+def read_here(text: str) -> object:
+    try:
+        return shapes.ours(text)
+    except (SyntaxProblem, InvalidInput):
+        return "refused"
+
+
+def read_by_spark(parser: Any, text: str) -> object:
+    from py4j.protocol import Py4JJavaError
+    from pyspark.errors import PySparkException
+
+    try:
+        return shapes.theirs(parser.parseExpression(text).toJSON())
+    except (Py4JJavaError, PySparkException):
+        return "refused"
+
+
+def _unread(text: str, mine: object) -> bool:
+    return "'query'" in str(mine) or re.search(r"LIKE (ANY|SOME|ALL)\b", text, re.IGNORECASE) is not None
+
+
+def differences(parser: Any, texts: list[str]) -> list[str]:
+    """Where the two differ. A query is recognised here and not read, and constant patterns of LIKE ANY and ALL are not computed
+    while text is parsed: what Spark refuses there does not count."""
+    found = ((text, read_here(text), read_by_spark(parser, text)) for text in texts)
+    wrong = ((text, mine, other) for text, mine, other in found if mine != other and not (other == "refused" and _unread(text, mine)))
+    return [f"{text}\n  ours  {mine}\n  Spark {other}" for text, mine, other in wrong]
+
+
+def test_random_texts_are_read_as_spark_reads_them(parser: Any) -> None:
+    source = Texts(SEED)
+    texts = [source.text() for _ in range(COUNT)]
+    different = differences(parser, texts)
+    assert not different, f"seed {SEED}: {len(different)} of {COUNT}\n" + "\n".join(different[:20])
+    taken = sum(read_here(text) != "refused" for text in texts)
+    assert COUNT * 0.3 < taken < COUNT * 0.9

@@ -1,0 +1,75 @@
+"""A cached table has the rows of its newest version, whatever made it in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import tamis
+
+
+def path(lake: Any) -> str:
+    return str(lake.folder / "db" / "t")
+
+
+def rows_of(lake: Any, low: int, high: int) -> Any:
+    return lake.spark.range(low, high).selectExpr("id AS a")
+
+
+CHANGES: dict[str, tuple[Callable[[Any], Any], int]] = {
+    "RESTORE": (lambda lake: lake.sql("RESTORE lake.db.t TO VERSION AS OF 1"), 3),
+    "CALL restore": (lambda lake: lake.sql("CALL lake.system.restore('db.t', 1)"), 3),
+    "restore": (lambda lake: tamis.open(path(lake)).restore(1), 3),
+    "OPTIMIZE": (lambda lake: lake.sql("OPTIMIZE lake.db.t"), 7),
+    "compact": (lambda lake: tamis.open(path(lake)).compact(), 7),
+    "INSERT": (lambda lake: lake.sql("INSERT INTO lake.db.t VALUES (99)"), 8),
+    "append to a path": (lambda lake: rows_of(lake, 50, 52).write.format("tamis").mode("append").save(path(lake)), 9),
+    "overwrite a path": (lambda lake: rows_of(lake, 50, 52).write.format("tamis").mode("overwrite").save(path(lake)), 2),
+    "append": (lambda lake: tamis.open(path(lake)).append(pa.table({"a": [77]})), 8),
+    "delete": (lambda lake: tamis.open(path(lake)).delete("a < 2"), 5),
+    "append a DataFrame": (lambda lake: tamis.open(path(lake)).append(rows_of(lake, 50, 52)), 9),
+}
+
+
+@pytest.mark.parametrize("how", CHANGES)
+def test_a_cached_table_has_the_rows_of_now(lake: Any, how: str) -> None:
+    lake.sql("CREATE TABLE lake.db.t (a BIGINT) USING tamis")
+    table = tamis.open(path(lake))
+    table.append(pa.table({"a": [0, 1, 2]}))
+    table.append(pa.table({"a": [3, 4]}))
+    table.append(pa.table({"a": [5, 6]}))
+    change, left = CHANGES[how]
+    lake.sql("CREATE TABLE lake.db.other AS SELECT 1 AS b")
+    lake.sql("CACHE TABLE lake.db.t")
+    lake.sql("CACHE TABLE lake.db.other")
+    lake.sql(f"CACHE TABLE few AS SELECT a FROM {lake.name}.db.t WHERE a IN (SELECT a FROM {lake.name}.db.t)")
+    try:
+        assert lake.rows("SELECT count(*) FROM lake.db.t") == [(7,)]
+        change(lake)
+        assert len(tamis.open(path(lake)).scan().to_arrow()) == left
+        assert len(lake.rows("SELECT a FROM lake.db.t")) == left
+        assert lake.rows("SELECT count(*) FROM lake.db.t") == [(left,)]
+        assert len(lake.rows("SELECT a FROM few")) == left
+        assert lake.spark.catalog.isCached(f"{lake.name}.db.other")
+        assert lake.rows("SELECT b FROM lake.db.other") == [(1,)]
+    finally:
+        lake.spark.catalog.clearCache()
+        lake.spark.catalog.dropTempView("few")
+
+
+def test_a_commit_outlives_what_watches_it(lake: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from py4j.protocol import Py4JError
+
+    from tamis.spark.adapter import Bridge
+
+    def refusing(_: Bridge, name: str) -> Any:
+        raise Py4JError(f"no {name}")
+
+    lake.sql("CREATE TABLE lake.db.t (a BIGINT) USING tamis")
+    monkeypatch.setattr(Bridge, "helper", refusing)
+    with pytest.warns(RuntimeWarning, match="REFRESH TABLE"):
+        tamis.open(path(lake)).append(pa.table({"a": [1]}))
+    assert tamis.open(path(lake)).scan().count() == 1

@@ -1,0 +1,171 @@
+"""No number in stored metadata decides how much memory its reader takes."""
+
+from __future__ import annotations
+
+import json
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyroaring import BitMap
+
+import tamis
+from tamis.errors import CorruptData
+from tamis.files.seal import MAGIC, Seal
+from tamis.state import open_store
+from tamis.state import store as stores
+from tamis.state.cache import CACHE
+from tamis.state.deletions import bitmap
+from tamis.state.envelope import seal, unseal
+from tamis.state.stored import Inline, columns_from_json, inline
+from tamis.types import bounded
+from tamis.types.bounded import MOST_ROWS, MOST_UNPACKED, read_stream, unpacked_zstd
+
+ROWS = pa.table({"a": [1, 2, 3], "s": ["x", None, "z"], "l": [[1], None, []]})
+
+
+def stream(table: pa.Table, **options: Any) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(**options)) as writer:
+        writer.write_table(table)
+    return bytes(sink.getvalue())
+
+
+def zstd(data: bytes) -> bytes:
+    return bytes(pa.Codec("zstd").compress(data, asbytes=True))
+
+
+@given(st.lists(st.tuples(st.integers(-(2**63), 2**63 - 1) | st.none(), st.text() | st.none()), max_size=50))
+def test_what_is_written_comes_back(rows: list[tuple[int | None, str | None]]) -> None:
+    table = pa.table({"a": pa.array([r[0] for r in rows], pa.int64()), "s": pa.array([r[1] for r in rows], pa.string())})
+    raw = stream(table)
+    assert read_stream(unpacked_zstd(zstd(raw), len(raw))).equals(table)
+
+
+@pytest.mark.parametrize("codec", ["zstd", "lz4"])
+def test_compressed_buffers_are_refused(codec: str) -> None:
+    raw = stream(pa.table({"a": np.zeros(10**6, np.int64)}), compression=codec)
+    assert len(raw) < 10**5
+    with pytest.raises(ValueError, match="compressed"):
+        read_stream(raw)
+
+
+def test_rows_that_take_no_bytes_are_refused() -> None:
+    with pytest.raises(ValueError, match="number of rows"):
+        read_stream(stream(pa.table({"n": pa.nulls(10**9)})))
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.RunEndEncodedArray.from_arrays(pa.array([2**30], pa.int32()), pa.array(["x" * 1000])),
+        pa.array(["abc"], pa.string_view()),
+        pa.array([[{"a": b"x"}]], pa.list_(pa.struct([("a", pa.binary_view())]))),
+    ],
+    ids=lambda c: str(c.type),
+)
+def test_layouts_that_say_much_by_little_are_refused(column: pa.Array) -> None:
+    with pytest.raises((ValueError, pa.ArrowException)):
+        read_stream(stream(pa.table({"a": column})))
+
+
+@pytest.mark.parametrize("size", [MOST_UNPACKED + 1, -1, 2**70, 1.5, "1", None, True])
+def test_a_size_beyond_the_limit_is_refused(size: Any) -> None:
+    with pytest.raises(ValueError, match="unpacked size"):
+        unpacked_zstd(zstd(b"x"), size)
+
+
+def forged(folder: Path, change: Any) -> None:
+    """The table's last commit, its table of parts changed."""
+    log = sorted((folder / "_tamis" / "log").iterdir())[-1]
+    body = unseal("commit", log.read_bytes(), log.name)
+    tables = body["add"][0]["tables"]
+    tables["parts"] = change(columns_from_json(tables["parts"]))
+    log.write_bytes(seal("commit", body))
+    CACHE.clear()
+
+
+def bomb(known: Inline) -> dict[str, Any]:
+    """64 KB that unpack to 1.5 GB: a column of zeros beside the parts."""
+    table = known.table.append_column("zeros", pa.array([b"\0" * (1500 * 2**20)], pa.large_binary()))
+    return inline(table).to_json()
+
+
+def compressed_twice(known: Inline) -> dict[str, Any]:
+    raw = stream(known.table.append_column("zeros", pa.array([b"\0" * (200 * 2**20)], pa.large_binary())), compression="zstd")
+    return Inline(1, len(raw), zstd(raw)).to_json()
+
+
+CHANGES = {
+    "a bomb": (bomb, "BAD_CONTENT"),
+    "compressed twice": (compressed_twice, "BAD_CONTENT"),
+    "rows": (lambda known: known.to_json() | {"rows": MOST_ROWS + 1}, "BAD_CONTENT"),
+    "other rows": (lambda known: known.to_json() | {"rows": 2**20}, "BAD_CONTENT"),
+    "a negative size": (lambda known: known.to_json() | {"size": -5}, "BAD_CONTENT"),
+    "a huge size": (lambda known: known.to_json() | {"size": 2**62}, "BAD_CONTENT"),
+    "a huge file": (lambda _: {"rows": 1, "path": "x", "bytes": 2**62, "footer": 10, "crc32": "0"}, "BAD_CONTENT"),
+    "a huge footer": (lambda _: {"rows": 1, "path": "x", "bytes": 2**20, "footer": 2**40, "crc32": "0"}, "BAD_CONTENT"),
+}
+
+
+@pytest.mark.parametrize("how", CHANGES)
+def test_a_commit_that_unpacks_to_much_is_refused(tmp_path: Path, how: str) -> None:
+    table = tamis.create(tmp_path / "t", pa.schema([("a", pa.int64())]))
+    table.append(pa.table({"a": [1]}))
+    change, code = CHANGES[how]
+    forged(tmp_path / "t", change)
+    assert sum(f.stat().st_size for f in (tmp_path / "t" / "_tamis").rglob("*.json")) < 500_000
+    before = pa.default_memory_pool().max_memory()
+    tracemalloc.start()
+    try:
+        with pytest.raises(CorruptData) as caught:
+            tamis.open(tmp_path / "t").scan().to_arrow()
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert caught.value.code == code
+    assert peak < 100 * 2**20
+    assert pa.default_memory_pool().max_memory() - before < 100 * 2**20
+
+
+def test_an_object_beyond_the_limit_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stores, "MOST_OBJECT", 1_000)
+    store = open_store(tmp_path)
+    store.put("x", b"1" * 1_000)
+    store.put("y", b"1" * 1_001)
+    assert len(store.get("x")) == 1_000
+    with pytest.raises(CorruptData) as caught:
+        store.get("y")
+    assert (caught.value.code, "1000" in str(caught.value)) == ("TOO_LARGE", True)
+
+
+def test_a_bitmap_of_more_rows_than_a_part_can_have(monkeypatch: pytest.MonkeyPatch) -> None:
+    many = BitMap(range(2**31, 2**32))
+    many.run_optimize()
+    packed = many.serialize()
+    assert len(packed) < 2**20
+    with pytest.raises(CorruptData) as caught:
+        bitmap(packed, "p")
+    assert caught.value.code == "BAD_DELETIONS"
+
+
+def test_a_seal_that_unpacks_to_much_is_refused() -> None:
+    body = b"\0" * 2**20
+    for size in (2**32 - 1, 2**20):
+        packed = zstd(body)
+        with pytest.raises((ValueError, KeyError)):
+            Seal.unpack(packed + size.to_bytes(4, "little") + len(packed).to_bytes(4, "little") + MAGIC)
+    head = json.dumps({"part": "p", "size": 2**60, "chunk": 8192, "blocks": [], "spans": [], "weights": {}}).encode()
+    body = len(head).to_bytes(4, "little") + head + stream(ROWS)
+    packed = zstd(body)
+    with pytest.raises(ValueError, match="size of the file"):
+        Seal.unpack(packed + len(body).to_bytes(4, "little") + len(packed).to_bytes(4, "little") + MAGIC)
+
+
+def test_the_limit_has_a_name() -> None:
+    assert bounded.MOST_UNPACKED < 2**30
