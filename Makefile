@@ -63,7 +63,7 @@ SCALE ?= 1
 
 $(TPCDS)/.ready: requirements/tpcds.txt
 	@test -x $(TPCDS)/bin/python || $(PYTHON) -m venv $(TPCDS)
-	$(TPCDS)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements/tpcds.txt
+	$(TPCDS)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements/tpcds.txt
 	@touch $@
 
 tpcds: setup $(TPCDS)/.ready  ## all TPC-DS queries against plain Spark; SCALE=… and QUERIES="q20 …" choose

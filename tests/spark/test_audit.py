@@ -65,6 +65,19 @@ def test_spark_s_own_reader_is_audited_whether_it_owns_the_filter_or_not(filled:
             filled.rows(query)
 
 
+@pytest.mark.parametrize("percent", [50, 100])
+def test_an_audit_changes_no_answer_of_metadata_and_no_row_change(filled: Lake, percent: int) -> None:
+    """Parts that metadata has answered are not read too; row changes get the positions that they ask for."""
+    table = f"lake.db.t WITH ('tamis.audit.percent' = '{percent}')"
+    assert filled.rows(f"SELECT count(*), min(n), max(n) FROM {table}") == [(40, 0, 39)]
+    assert filled.rows(f"SELECT count(*) FROM {table} WHERE n >= 15") == [(25,)]
+    assert filled.rows(f"SELECT n FROM {table} WHERE n > 3 ORDER BY n LIMIT 2") == [(4,), (5,)]
+    filled.sql(f"ALTER TABLE lake.db.t SET TBLPROPERTIES ('tamis.audit.percent' = '{percent}')")
+    filled.sql("UPDATE lake.db.t SET s = 'changed' WHERE n % 7 = 3 AND n > 10")
+    filled.sql("MERGE INTO lake.db.t t USING (SELECT 25L AS n) s ON t.n = s.n WHEN MATCHED THEN DELETE")
+    assert filled.rows("SELECT count(*), count(DISTINCT n), count_if(s = 'changed') FROM lake.db.t") == [(39, 39, 4)]
+
+
 def test_a_part_said_to_match_wholly_is_audited_where_spark_reads(filled: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     query = f"SELECT DISTINCT s FROM {AUDITED.format(lazy='auto')} WHERE n >= 25"
     planted(monkeypatch, funnel, all_match)

@@ -124,23 +124,17 @@ class Scan:
         self.filter_text = " AND ".join(short_sql(c) for c in filters.conjuncts) or None
         self._audited: Plan | None = None
         """The plan with the audit's sample, where Spark's reader reads: it is checked beside it."""
-        self.plan = plan or self._planned(filters.conjuncts, replace(options, audit_percent=0.0))
-        if self.placed:
-            self.plan = replace(self.plan, spec=replace(self.plan.spec, positions=True))
-        self.answer, self.pays = b"", True
-        if self.pushed.aggregation is not None:
-            whole = self.plan
-            self.plan, known = answer(whole, self.pushed.aggregation, whole.spec.part_schemas)
-            self.answer, self.pays = packed_rows(known), pays(self.pushed.aggregation, whole, self.plan)
+        self.plan = self._shaped(plan or self._planned(filters.conjuncts, replace(options, audit_percent=0.0)))
         self._whole = native.residual_reason(self.plan, selected, source.schema, filtered=bool(filters.conjuncts), owned=self.pushed.owned)
         self.obstacle = self.pushed.obstacle or native.obstacle(self.plan, selected, filtered=self._whole is None)
         self.obstacle = self.obstacle or copy_obstacle(self.plan.parts, selected, source.store)
-        if self.keyed and self.native:
-            self.obstacle = "the keys of a join come"
+        self.obstacle = self.obstacle or ("the keys of a join come" if self.keyed else None)
         if options.audit_percent and plan is None:
             audited = self._planned(filters.conjuncts, options)
-            self._audited = audited if self.native else None
-            self.plan = self.plan if self.native else audited
+            if self.native:
+                self._audited = audited
+            else:
+                self.plan = self._shaped(audited)
         self.contract = self._contract()
         self.cut = self._cut(self.plan)
         self.bytes, self.rows = self._sizes_of(self.plan)
@@ -167,6 +161,17 @@ class Scan:
             measured=asked,
             errors="raise" if self.pushed.owned else "keep",
         )
+
+    def _shaped(self, plan: Plan) -> Plan:
+        """``plan`` for what Spark asked of this scan: rows with their positions, or partial aggregates, of which metadata answers some."""
+        if self.placed:
+            plan = replace(plan, spec=replace(plan.spec, positions=True))
+        self.answer, self.pays = b"", True
+        if self.pushed.aggregation is None:
+            return plan
+        left, known = answer(plan, self.pushed.aggregation, plan.spec.part_schemas)
+        self.answer, self.pays = packed_rows(known), pays(self.pushed.aggregation, plan, left)
+        return left
 
     def _contract(self) -> FilterContract:
         """Who tests the filter. Raises ``AssertionError`` where nobody would test one of its conjuncts."""
