@@ -1,13 +1,19 @@
-"""Writes the pages that are made from the code: ``python docs/generate.py``. A test compares them with what stands in the tree."""
+"""Writes the pages that are made from the code: ``python docs/generate.py``. A test compares them with what stands in the tree.
+
+``python docs/generate.py --outputs [PAGE …]`` runs the examples of all pages, or of those named, and writes what they print below them (``examples.py``).
+Read what changed: a run that prints something wrong writes it down, too.
+"""
 
 from __future__ import annotations
 
 import ast
+import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import command_line
+import examples
 import which_filters
 
 from tamis import errors
@@ -97,5 +103,9 @@ def errors_page() -> str:
 PAGES = {"command-line.md": command_line.page, "errors.md": errors_page, "which-filters-skip.md": which_filters.page}
 
 if __name__ == "__main__":
-    for name, make in PAGES.items():
-        (HERE / name).write_text(make())
+    if "--outputs" in sys.argv:
+        named = [Path(name) for name in sys.argv[1:] if name != "--outputs"]
+        examples.fill_outputs(named or [*HERE.parent.glob("*.md"), *sorted(HERE.rglob("*.md"))])
+    else:
+        for name, make in PAGES.items():
+            (HERE / name).write_text(make())

@@ -1,20 +1,18 @@
-"""Every example in the documentation runs: a page is a program, executed from its first block to its last in an empty folder.
+"""Every example in the documentation runs, and prints what the page says it prints (docs/examples.py holds the rules).
 
-``python`` and ``sql`` blocks share one interpreter (``sql`` needs a ``spark`` that the page has made), ``console`` blocks run the command
-line; a line that should fail says ``# exits with N``. Blocks of any other kind are pictures.
+A page is a program, executed from its first block to its last in an empty folder and an interpreter of its own, as a reader would.
 """
 
 from __future__ import annotations
 
+import functools
 import importlib
 import re
-import shlex
-import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+import tempfile
+from collections import Counter
 from pathlib import Path
-from typing import Any
+from types import ModuleType
 
 import pytest
 
@@ -22,80 +20,126 @@ from tamis.world import world
 from tests.conftest import IN_CI, java_problem
 
 ROOT = Path(__file__).parent.parent
-PAGES = sorted(p for p in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
-FENCE = re.compile(r"^```(python|sql|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+RUNNABLE = [page for page in PAGES if re.search("^```(python|sql|console)$", page.read_text(), re.MULTILINE)]
 LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
 
 
-def program(page: Path) -> str:
-    """The page's blocks as one Python program."""
-    lines = ["import subprocess, sys"]
-    for kind, body in FENCE.findall(page.read_text()):
-        if kind == "python":
-            lines.append(body)
-        elif kind == "sql":
-            lines += [f"spark.sql({statement.strip()!r}).collect()" for statement in body.split(";") if statement.strip()]
-        else:
-            lines += [command(line[2:]) for line in body.splitlines() if line.startswith("$ ")]
-    return "\n".join(lines)
+@pytest.fixture
+def docs(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """The module ``docs/examples.py``."""
+    monkeypatch.syspath_prepend(ROOT / "docs")
+    return importlib.import_module("examples")
 
 
-def command(line: str) -> str:
-    """A line of a console as a call of this interpreter's command line, its exit code checked."""
-    text, _, comment = line.partition("# exits with ")
-    words = shlex.split(text)
-    assert words[0] == "tamis", f"{line!r} is no command of ours"
-    call = ["-c", "from tamis.cli import main; main()", *words[1:]]
-    return f"assert subprocess.run([sys.executable, *{call!r}]).returncode == {int(comment or 0)}, {line!r}"
-
-
-RUNNABLE = [page for page in PAGES if FENCE.search(page.read_text())]
-SHARED = [page for page in RUNNABLE if "SparkSession" in program(page) and "checkpoint" not in program(page)]
-"""Pages that share this process's JVM. A stream's checkpoint follows the folder in which the JVM was started."""
+@functools.cache
+def outputs_of(page: Path) -> list[str]:
+    """What the page's examples print. A page runs once, however many tests look at it."""
+    text = page.read_text()
+    if ("spark" in text or "ingest" in text) and (problem := java_problem()):
+        (pytest.fail if IN_CI else pytest.skip)(problem)
+    environment = {**world().environment(), "SPARK_LOCAL_IP": "127.0.0.1"}
+    with tempfile.TemporaryDirectory() as folder:
+        return list(sys.modules["examples"].run_page(page, Path(folder), environment))
 
 
 @pytest.mark.spark
 @pytest.mark.slow
-@pytest.mark.parametrize("page", [page for page in RUNNABLE if page not in SHARED], ids=lambda p: str(p.relative_to(ROOT)))
-def test_examples_run(page: Path, tmp_path: Path) -> None:
-    code = program(page)
-    if ("spark" in code or "ingest" in code) and (problem := java_problem()):
-        (pytest.fail if IN_CI else pytest.skip)(problem)
-    script = tmp_path / "page.py"
-    script.write_text(code)
-    environment = {**world().environment(), "SPARK_LOCAL_IP": "127.0.0.1"}
-    done = subprocess.run([sys.executable, str(script)], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, f"{page.name}:\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
+@pytest.mark.parametrize("page", RUNNABLE, ids=lambda p: str(p.relative_to(ROOT)))
+def test_examples_print_what_the_page_says(docs: ModuleType, page: Path) -> None:
+    problems = docs.output_problems(docs.page_examples(page.read_text()), outputs_of(page))
+    assert not problems, f"{page.name}\n" + "\n".join(problems) + "\nIs it right? python docs/generate.py --outputs writes it down."
 
 
+@pytest.mark.spark
 @pytest.mark.slow
-@pytest.mark.parametrize("page", SHARED, ids=lambda p: str(p.relative_to(ROOT)))
-def test_examples_of_spark_run(page: Path, spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In this process and its JVM, in a session of their own: what they ask of the builder (threads, no UI) the one here has. A catalog's name stands for one folder."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(type(spark.builder), "getOrCreate", lambda _: _as_delivered(spark.newSession()))
-    code = re.sub(r"\blake\b", f"lake_{page.stem.lower().replace('-', '_')}", program(page))
-    with folder_of_java(spark, tmp_path):
-        exec(compile(code, page.name, "exec"), {"__name__": "__main__"})
+def test_the_query_of_the_readme_counts_every_user(docs: ModuleType) -> None:
+    """The page shows some of the rows; these are all."""
+    days, minutes = 2, range(1440)
+    clicks = Counter({user: days * n for user, n in Counter(minute % 100 for minute in minutes).items()})
+    shown = re.findall(r"^\| *(\d+)\| *(\d+)\|$", "".join(outputs_of(ROOT / "README.md")), re.MULTILINE)
+    assert {int(user): int(n) for user, n in shown} == clicks
+    assert len(shown) == 100
 
 
-def _as_delivered(session: Any) -> Any:
-    """The session without what tests set for themselves."""
-    session.conf.unset("tamis.read.native_bytes")
-    return session
+def page(*blocks: tuple[str, str]) -> str:
+    return "\n".join(f"Words.\n\n```{kind}\n{body}```\n" for kind, body in blocks).replace("Words.\n\n```output", "```output")
 
 
-@contextmanager
-def folder_of_java(spark: Any, folder: Path) -> Iterator[None]:
-    """Where the JVM, whose working folder cannot be changed, finds relative paths."""
-    java = spark.sparkContext._jvm.org.apache.hadoop.fs
-    files = java.FileSystem.getLocal(spark.sparkContext._jsc.hadoopConfiguration())
-    home = files.getWorkingDirectory()
-    files.setWorkingDirectory(java.Path(folder.as_uri()))
-    try:
-        yield
-    finally:
-        files.setWorkingDirectory(home)
+def problems(docs: ModuleType, text: str) -> list[str]:
+    found = docs.page_examples(text)
+    return docs.output_problems(found, docs.run_examples(found, "page.md"))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (page(("python", "print(6 * 7)\n"), ("output", "43\n")), "prints\n42\n"),
+        (page(("python", "print(6 * 7)\n")), "no output block"),
+        (page(("python", "assert 6 * 7 == 42\n"), ("output", "42\n")), "(nothing)"),
+        (page(("python", "print(1, 2)\n"), ("output", "… …\n")), "matches everything"),
+        (page(("python", "print(1)\nprint(2)\n"), ("output", "1\n")), "prints\n1\n2\n"),
+        (page(("python", "print(1)\n"), ("output", "1\n2\n")), "the page says\n1\n2\n"),
+        (page(("console", "$ tamis schema show nowhere  # exits with 1\n")), "NOT_FOUND"),
+    ],
+)
+def test_a_wrong_output_is_seen(docs: ModuleType, text: str, said: str) -> None:
+    (problem,) = problems(docs, text)
+    assert said in problem
+
+
+@pytest.mark.parametrize("expected", ["", "+---+\n|n  |\n+---+\n|2  |\n+---+\n"])
+def test_rows_of_a_statement_must_be_on_the_page(docs: ModuleType, expected: str) -> None:
+    session = """
+class Frame:
+    def __init__(self, *rows):
+        self.columns, self.rows = ["n"] if rows else [], rows
+    def collect(self):
+        return self.rows
+class spark:
+    sql = lambda text: Frame((1,)) if text == "SELECT 1" else Frame()
+"""
+    blocks = ("python", session), ("sql", "CREATE TABLE t; SELECT 1;\n")
+    right = "+---+\n|n  |\n+---+\n|1  |\n+---+\n"
+    assert problems(docs, page(*blocks, ("output", right))) == []
+    (problem,) = problems(docs, page(*blocks, ("output", expected)) if expected else page(*blocks))
+    assert right in problem
+    assert problems(docs, page(blocks[0], ("sql", "CREATE TABLE t\n"))) == []
+
+
+def test_masks_stand_for_what_differs(docs: ModuleType) -> None:
+    text = page(("python", "for n in range(9): print('row', n, 'of', id(n))\n"), ("output", "row 0 of …\n…\nrow 8 of …\n"))
+    assert problems(docs, text) == []
+    assert docs.output_pattern("a …\n").fullmatch("a b\nc\n") is None, "a mask within a line ends with the line"
+    assert docs.output_pattern("1.5\n").fullmatch("1x5\n") is None
+
+
+def test_outputs_are_written_below_their_blocks(docs: ModuleType) -> None:
+    """Those that fit stay as they are, and so do lines with masks."""
+    text = page(("python", "print('took', id(0))\nprint(2)\n"), ("output", "took …\n1\n"), ("python", "print(3)\n"), ("python", "x = 4\n"))
+    found = docs.page_examples(text)
+    filled = docs.page_with_outputs(text, docs.run_examples(found, "page.md"))
+    assert problems(docs, filled) == []
+    assert "```output\ntook …\n2\n```" in filled
+    assert "```output\n3\n```" in filled
+    assert docs.page_with_outputs(filled, docs.run_examples(found, "page.md")) == filled
+    with pytest.raises(ValueError, match="directly below"):
+        docs.page_examples("```output\n1\n```\n")
+
+
+def test_an_error_in_an_example_names_the_line_of_the_page(docs: ModuleType, tmp_path: Path) -> None:
+    broken = tmp_path / "broken.md"
+    broken.write_text(page(("python", "x = 1\n"), ("python", "assert x == 2\n")))
+    with pytest.raises(RuntimeError, match=r'"broken.md", line 10'):
+        docs.run_page(broken, tmp_path, world().environment())
+
+
+def test_an_exit_code_that_differs_is_seen(docs: ModuleType) -> None:
+    assert docs.command_words("tamis explain t --max-parts 1   # exits with 1") == (["explain", "t", "--max-parts", "1"], 1)
+    with pytest.raises(ValueError, match="not a tamis command"):
+        docs.command_words("rm -rf x")
+    with pytest.raises(RuntimeError, match="exited with 1, not 0"):
+        problems(docs, page(("console", "$ tamis schema show nowhere\n")))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
@@ -105,8 +149,8 @@ def test_links_lead_somewhere(page: Path) -> None:
     assert not missing, f"{page.name} links to {missing}"
 
 
-def test_generated_pages_are_fresh(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(ROOT / "docs")
+@pytest.mark.usefixtures("docs")
+def test_generated_pages_are_fresh() -> None:
     module = importlib.import_module("generate")
     for name, make in module.PAGES.items():
         assert (ROOT / "docs" / name).read_text() == make(), f"docs/{name} is stale: run python docs/generate.py"
@@ -119,11 +163,3 @@ def test_every_code_that_a_test_expects_is_on_the_page() -> None:
     expected = {code for path in (ROOT / "tests").rglob("test_*.py") for code in met.findall(path.read_text())}
     assert len(expected) > 10
     assert expected <= page, f"docs/errors.md lacks {sorted(expected - page)}"
-
-
-def test_a_failing_example_is_seen() -> None:
-    assert command("tamis explain t --max-parts 1   # exits with 1").endswith(
-        "returncode == 1, 'tamis explain t --max-parts 1   # exits with 1'"
-    )
-    with pytest.raises(AssertionError):
-        command("rm -rf x")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import tamis
@@ -132,8 +134,31 @@ def test_native_scans_are_reported(spark: Any, table: str, new: Callable[[], lis
     assert found[0].bytes["read"] > 0
 
 
+@pytest.mark.parametrize("adaptive", ["true", "false"])
+def test_a_native_scan_that_gives_no_rows_is_reported(
+    spark: Any, table: str, new: Callable[[], list[Report]], tmp_path: Path, adaptive: str
+) -> None:
+    """Spark's reader drops all rows by the page indexes, and its tasks tell nothing: the stage that began to read is the only trace."""
+    numbers = pa.table({"n": pa.array(range(0, 20_000, 2)), "s": [f"{n:06}" for n in range(0, 20_000, 2)]})
+    folder = tmp_path / "gaps"
+    tamis.create(folder, numbers.schema).append(numbers)
+    reader = spark.read.format("tamis").option("tamis.read.lazy", "native")
+    before = spark.conf.get("spark.sql.adaptive.enabled")
+    spark.conf.set("spark.sql.adaptive.enabled", adaptive)
+    try:
+        frame = reader.load(str(folder)).where("s = '004095'")  # between the last text of a page and the first of the next
+        assert frame.collect() == []
+        (report,) = new()
+        assert (report.reader, report.parts["kept"], report.rows["matched"]) == ("native", 1, 0)
+        grouped = reader.load(str(folder)).where("s = '004095'").groupBy("n").count()
+        assert grouped.collect() == grouped.collect() == []
+        assert len(new()) == 2, "the second time, the shuffle of the first is used again: nothing is scanned"
+    finally:
+        spark.conf.set("spark.sql.adaptive.enabled", before)
+
+
 def test_sparks_reader_reads_where_the_filter_keeps_much(spark: Any, table: str, new: Callable[[], list[Report]]) -> None:
-    """As far as bounds tell: not where they say nothing, nor where skipped rows are to be audited; and Spark tests the rows."""
+    """As far as bounds tell: not where they say nothing; and Spark tests the rows."""
     asked = {"id >= 250": True, "id >= 250 AND id < 420": True, "id > 390 AND id < 410": False, "id >= 250 AND g = 3": False}
     for condition in asked:
         rows = spark.sql(f"SELECT id, s FROM {table} WHERE {condition}").collect()
@@ -143,7 +168,7 @@ def test_sparks_reader_reads_where_the_filter_keeps_much(spark: Any, table: str,
     assert [r.reader == "native" for r in found] == list(asked.values())
     assert found[0].reader_reason == "the filter keeps many rows, Spark tests them; bytes are estimated"
     spark.sql(f"SELECT id, s FROM {table} WITH ('tamis.audit.percent' = '100') WHERE id >= 50").collect()
-    assert new()[-1].reader != "native"
+    assert new()[-1].reader == "native", "an audit looks beside it"
 
 
 def test_a_limit_is_reported_once(spark: Any, table: str, new: Callable[[], list[Report]]) -> None:

@@ -134,13 +134,21 @@ class Ledger:
             return sum(size for key, size in self._bytes.items() if key[0] == scan)
 
     def settle(self) -> None:
-        """Finishes the reports of all executions that have ended."""
+        """Finishes the reports of all executions that have ended.
+
+        A scan in the plan of an execution has not run where its result was cached or a shuffle was used again. One that gave no rows has
+        run if it has nothing to read, if its tasks answered, or if a stage began to read it (Spark's own reader answers nothing).
+        """
         text = self._ended_since() if self._context() is _running() else ""
         with self._lock:
             for line in text.splitlines():
-                execution, key, rows, direct, nanos, millis, keyed = line.split(" ")
-                if (planned := self._ran(key, execution, keyed == "1")) is not None:
-                    self._ended(planned, execution, int(rows), direct == "1", int(nanos), int(millis) * 1_000)
+                execution, key, rows, direct, nanos, millis, keyed, begun = line.split(" ")
+                planned = self._ran(key, execution, keyed == "1")
+                if planned is None:
+                    continue
+                in_plan = direct == "1"
+                if int(rows) or (in_plan and (begun == "1" or planned.tasks == 0)) or (planned.scan, execution) in self._open:
+                    self._ended(planned, execution, int(rows), int(nanos), int(millis) * 1_000)
             for open_key in [k for k in self._open if k[1].startswith("stage ") or self._complete(k)]:
                 self._close(open_key)
 
@@ -167,11 +175,9 @@ class Ledger:
         planned = next((p for p in self._planned.values() if p.scan == key[0]), None)
         return planned is None or sum(1 for k in self._attempts if k[:2] == key) >= planned.tasks
 
-    def _ended(self, planned: Planned, execution: str, rows: int, direct: bool, nanos: int, ended_micros: int) -> None:
-        """One execution of one scan, which gave ``rows`` rows."""
+    def _ended(self, planned: Planned, execution: str, rows: int, nanos: int, ended_micros: int) -> None:
+        """Closes the report of one scan in one execution, in which it gave ``rows`` rows."""
         key = planned.scan, execution
-        if key not in self._open and not rows and not (direct and planned.tasks == 0):
-            return  # a cached or reused result: the scan did not run
         report = self._report(planned.scan, execution)
         if report is None:
             return

@@ -49,7 +49,7 @@ def attach(spark: Any, name: str, warehouse: str | Path, *, storage_options: Map
     keep_caches_true(java)
     spark.conf.set(_KEY + name, class_name)
     spark._jsparkSession.sharedState().conf().set(_KEY + name, class_name)
-    _use_this_python(spark.sparkContext)
+    use_drivers_python(spark.sparkContext)
 
 
 def is_connect(session_or_df: Any) -> bool:
@@ -101,8 +101,11 @@ def _taken(name: str, where: str) -> AlreadyExists:
     )
 
 
-def _use_this_python(context: Any) -> None:
-    """Spark would start the first ``python3`` on PATH, which may lack pyarrow and tamis."""
+def use_drivers_python(context: Any) -> None:
+    """Has Python workers run the driver's interpreter, unless the user has chosen one.
+
+    Spark would start the first ``python3`` on PATH, which may lack pyarrow and tamis.
+    """
     chosen = world().environment().get("PYSPARK_PYTHON") or context.getConf().get("spark.pyspark.python")
     if not chosen:
         context.pythonExec = sys.executable

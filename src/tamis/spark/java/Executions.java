@@ -1,14 +1,19 @@
 package tamis;
 
+import java.lang.reflect.Field;
 import java.util.ArrayDeque;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.IdentityHashMap;
 import java.util.Map;
+import java.util.Set;
+import org.apache.spark.rdd.RDD;
 import org.apache.spark.scheduler.AccumulableInfo;
 import org.apache.spark.scheduler.SparkListener;
 import org.apache.spark.scheduler.SparkListenerEvent;
 import org.apache.spark.scheduler.SparkListenerStageSubmitted;
 import org.apache.spark.scheduler.SparkListenerTaskEnd;
+import org.apache.spark.storage.RDDInfo;
 import org.apache.spark.sql.catalyst.expressions.DynamicPruningExpression;
 import org.apache.spark.sql.execution.InSubqueryExec;
 import org.apache.spark.sql.execution.QueryExecution;
@@ -25,7 +30,8 @@ import org.apache.spark.util.AccumulatorV2;
 /**
  * Remembers which of our scans each SQL execution that ended well had in its plan, until Python asks: "execution, key of the scan,
  * rows that it gave in this execution, whether it stands in the plan itself (1) or below a cache (0), nanoseconds of the execution, milliseconds
- * since 1970 at its end, whether it was given values to filter by at run time (1) or not (0)".
+ * since 1970 at its end, whether it was given values to filter by at run time (1) or not (0), whether a stage of this execution
+ * has begun to read it (1) or not (0)".
  *
  * Rows are added up from the tasks: the metric in the plan is set back by the next execution of the same plan, which may begin before
  * this one's end is told.
@@ -38,10 +44,17 @@ public final class Executions extends SparkListener {
     private final Map stages = new HashMap();
     /** Execution to (accumulator to rows). */
     private final Map rows = new HashMap();
+    /** Execution to the ids of the RDDs of its stages. A stage whose shuffle files are there already is not submitted. */
+    private final Map begun = new HashMap();
 
     public void onStageSubmitted(SparkListenerStageSubmitted event) {
         String execution = event.properties() == null ? null : event.properties().getProperty("spark.sql.execution.id");
-        if (execution != null) stages.put(Integer.valueOf(event.stageInfo().stageId()), Long.valueOf(execution));
+        if (execution == null) return;
+        stages.put(Integer.valueOf(event.stageInfo().stageId()), Long.valueOf(execution));
+        Set ids = (Set) begun.get(Long.valueOf(execution));
+        if (ids == null) begun.put(Long.valueOf(execution), ids = new HashSet());
+        scala.collection.Iterator it = event.stageInfo().rddInfos().iterator();
+        while (it.hasNext()) ids.add(Integer.valueOf(((RDDInfo) it.next()).id()));
     }
 
     public void onTaskEnd(SparkListenerTaskEnd event) {
@@ -64,11 +77,12 @@ public final class Executions extends SparkListener {
         SparkListenerSQLExecutionEnd end = (SparkListenerSQLExecutionEnd) event;
         Long execution = Long.valueOf(end.executionId());
         Map sums = (Map) rows.remove(execution);
+        Set read = (Set) begun.remove(execution);
         stages.values().removeIf(new Same(execution));
         try {
             QueryExecution done = end.qe();
             if (done != null && end.executionFailure().isEmpty()) {
-                walk(done.executedPlan(), end, sums == null ? new HashMap() : sums, true, new IdentityHashMap());
+                walk(done.executedPlan(), end, sums == null ? new HashMap() : sums, read == null ? new HashSet() : read, true, new IdentityHashMap());
             }
         } catch (Throwable strangePlan) {
             return; // a report may be missing; a query never fails for it
@@ -87,29 +101,50 @@ public final class Executions extends SparkListener {
         if (ended.size() > MOST) ended.removeFirst();
     }
 
-    private void walk(SparkPlan plan, SparkListenerSQLExecutionEnd end, Map sums, boolean direct, IdentityHashMap seen) {
+    private void walk(SparkPlan plan, SparkListenerSQLExecutionEnd end, Map sums, Set read, boolean direct, IdentityHashMap seen) {
         if (seen.put(plan, plan) != null || plan instanceof ReusedExchangeExec) return;
         if (plan instanceof AdaptiveSparkPlanExec) {
-            walk(((AdaptiveSparkPlanExec) plan).executedPlan(), end, sums, direct, seen);
+            walk(((AdaptiveSparkPlanExec) plan).executedPlan(), end, sums, read, direct, seen);
+            dropped(((AdaptiveSparkPlanExec) plan).initialPlan(), end, sums, read, seen);
         } else if (plan instanceof QueryStageExec) {
-            walk(((QueryStageExec) plan).plan(), end, sums, direct, seen);
+            walk(((QueryStageExec) plan).plan(), end, sums, read, direct, seen);
         } else if (plan instanceof InMemoryTableScanExec) {
-            walk(((InMemoryTableScanExec) plan).relation().cachedPlan(), end, sums, false, seen);
+            walk(((InMemoryTableScanExec) plan).relation().cachedPlan(), end, sums, read, false, seen);
         } else if (plan instanceof BatchScanExec) {
-            scan(plan, end, sums, direct);
+            scan(plan, end, sums, read, direct);
         }
         scala.collection.Iterator children = plan.children().iterator();
-        while (children.hasNext()) walk((SparkPlan) children.next(), end, sums, direct, seen);
+        while (children.hasNext()) walk((SparkPlan) children.next(), end, sums, read, direct, seen);
         scala.collection.Iterator below = plan.subqueries().iterator();
-        while (below.hasNext()) walk((SparkPlan) below.next(), end, sums, direct, seen);
+        while (below.hasNext()) walk((SparkPlan) below.next(), end, sums, read, direct, seen);
     }
 
-    private void scan(SparkPlan plan, SparkListenerSQLExecutionEnd end, Map sums, boolean direct) {
+    /** Scans that ran and no longer stand in the plan: where a stage gave no rows, adaptive execution puts an empty relation above it. */
+    private void dropped(SparkPlan plan, SparkListenerSQLExecutionEnd end, Map sums, Set read, IdentityHashMap seen) {
+        if (plan instanceof BatchScanExec && seen.put(plan, plan) == null && begun((BatchScanExec) plan, read)) scan(plan, end, sums, read, true);
+        scala.collection.Iterator children = plan.children().iterator();
+        while (children.hasNext()) dropped((SparkPlan) children.next(), end, sums, read, seen);
+    }
+
+    private void scan(SparkPlan plan, SparkListenerSQLExecutionEnd end, Map sums, Set read, boolean direct) {
         String key = Handler.keyOf(((DataSourceV2ScanExecBase) plan).scan());
         if (key == null) return;
         Object given = sums.get(Long.valueOf(((AccumulatorV2) plan.metrics().apply("numOutputRows")).id()));
         add(end.executionId() + " " + key + " " + (given == null ? "0" : given.toString()) + " " + (direct ? 1 : 0)
-            + " " + end.duration() + " " + end.time() + " " + (keyed((BatchScanExec) plan) ? 1 : 0));
+            + " " + end.duration() + " " + end.time() + " " + (keyed((BatchScanExec) plan) ? 1 : 0)
+            + " " + (begun((BatchScanExec) plan, read) ? 1 : 0));
+    }
+
+    /** Whether the scan's RDD stood in a stage. Asking the plan for its RDD would make one where there is none yet, so the field is read. */
+    private static boolean begun(BatchScanExec scan, Set read) {
+        try {
+            Field field = BatchScanExec.class.getDeclaredField("inputRDD");
+            field.setAccessible(true);
+            RDD made = (RDD) field.get(scan);
+            return made != null && read.contains(Integer.valueOf(made.id()));
+        } catch (Exception otherSpark) {
+            return false; // only a report of a scan that gave no rows is missed
+        }
     }
 
     /** Whether values came for one of its run-time filters: the others were found not to pay. */
