@@ -238,6 +238,8 @@ def test_counts_do_not_depend_on_when_the_consumer_stops(parts: int, indexed: bo
         table.append(pa.table({"k": range(20_000), "v": [i % 100 for i in range(20_000)]}))
     scan = table.scan("v = 5")
     assert scan.exists()
+    assert not table.scan("v = 5", limit=0).exists()
+    assert table.scan("v = 5", limit=3).exists()
     assert not table.scan("v = 5 AND k = 6").exists()
     for limit, found in ((0, 0), (1, 1), (199, 199), (10_000, 200 * parts)):
         assert table.scan("v = 5", limit=limit).count() == found

@@ -11,8 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import tamis
 from tamis import expr
 from tamis.domain import Decision, decide
+from tamis.errors import InvalidInput
 from tamis.expr import conjuncts
 from tamis.expr.documents.encode import encode
 from tamis.expr.documents.jackson import Malformed
@@ -224,3 +226,19 @@ def _united_alone(rows: pa.Table) -> pa.Table:
     found = union_of(rows.append_column("part", pa.array([0] * len(rows), pa.int32())), 1)
     assert found is not None
     return found.append_column("segment", pa.array([0] * len(found), pa.int32()))
+
+
+@pytest.mark.parametrize("text", ['{"a":' + "9" * 400 + "}", '{"a":[-' + "9" * 330 + "]}", '{"a":' * 350 + "1" + "}" * 350])
+@pytest.mark.parametrize("before", [0, 40])
+def test_documents_that_cannot_be_judged_are_appended_and_not_pruned(text: str, before: int) -> None:
+    """Integers beyond double, and documents nested deeper than Python's stack: statistics give up, the append does not fail."""
+    table = tamis.create(f"memory://unjudged-{hash(text)}-{before}", pa.schema([("j", pa.string())]))
+    table.append(pa.table({"j": ['{"a": 1}'] * before + [text]}))
+    assert len(table.scan("get_json_object(j, '$.a') = 'x'").plan().parts) == 1
+
+
+def test_a_document_nested_too_deeply_for_python_is_left_to_spark() -> None:
+    table = tamis.create("memory://deep", pa.schema([("j", pa.string())]))
+    table.append(pa.table({"j": ['{"a":' * 900 + "1" + "}" * 900]}))
+    with pytest.raises(InvalidInput):
+        table.scan("get_json_object(j, '$.a') IS NULL").count()

@@ -131,7 +131,7 @@ class Scan:
 
     def exists(self) -> bool:
         """Whether there is any row; stops at the first, and reads nothing where metadata says that a part matches wholly."""
-        return replace(self, limit=1, order=(), _last=self._last).count() > 0
+        return replace(self, limit=1 if self.limit is None else min(self.limit, 1), order=(), _last=self._last).count() > 0
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self.to_batches().__arrow_c_stream__(requested_schema)

@@ -228,7 +228,7 @@ class Scan:
         return self.description()
 
     def check(self, narrowed: Narrowed | None = None) -> bool:
-        """Checks what must hold before anything (of what is narrowed) is read; returns whether Spark's reader may believe page indexes.
+        """Checks what must hold before anything (of what is narrowed) is read; returns whether Spark's reader may skip pages.
 
         Raises ``InvalidInput`` (``SCAN_TOO_LARGE``), and ``CorruptData`` where Spark's reader would meet a damaged part.
         """
@@ -237,7 +237,7 @@ class Scan:
         plan.guard()
         if not self.native:
             return False
-        sound = check_files(plan.parts, self.source.store)
+        sound = check_files(plan.parts, self.source.store) and not native.has_repeated(self.selected)
         if self._audited is not None and narrowed is None:
             self._audit(self._audited, sound)
         return sound

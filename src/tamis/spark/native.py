@@ -17,7 +17,7 @@ from tamis.scan import Plan
 from tamis.spark.estimate import read_share
 from tamis.spark.parquet_filter import told_whole
 from tamis.spark.types import to_spark
-from tamis.types import BINARY_COLLATION, NULL, VARIANT, DataType, DayTimeInterval, Field, Schema, String, Struct, Time
+from tamis.types import BINARY_COLLATION, NULL, VARIANT, Array, DataType, DayTimeInterval, Field, Map, Schema, String, Struct, Time
 
 FIELD_ID = "parquet.field.id"
 MOST_KEPT = 0.25
@@ -64,6 +64,19 @@ def residual_reason(plan: Plan, selected: Schema, schema: Schema, *, filtered: b
     if keeps_much(plan):
         return "the filter keeps many rows, Spark tests them"
     return "little is read, Spark tests the filter" if needs_little(plan, selected, schema) else None
+
+
+def has_repeated(schema: Schema) -> bool:
+    """Whether a column holds arrays or maps at any depth.
+
+    Page headers have no checksum. Spark's reader notices a wrong number of values in one, except where it skips pages of
+    repeated columns: it then returns other arrays (docs/design/0017). So it skips no pages of these.
+    """
+    return any(_repeated(f.type) for f in schema)
+
+
+def _repeated(data_type: DataType) -> bool:
+    return isinstance(data_type, Array | Map) or any(_repeated(f.type) for f in data_type.children)
 
 
 def keeps_much(plan: Plan) -> bool:

@@ -27,7 +27,7 @@ class Documents:
         try:
             texts.validate(full=True)
             return self._paths_of(texts)
-        except (Strange, pa.ArrowInvalid):
+        except (Strange, pa.ArrowInvalid, RecursionError, ArithmeticError):
             return nothing()
 
     def _paths_of(self, texts: pa.Array) -> Paths:

@@ -85,7 +85,7 @@ def _paths_of(texts: pa.Array) -> Paths:
         walk = _Walk(_long_numbers(texts))
         found = walk.of(documents, invalid)
         same = walk.colons == colons  # not where paths were too many to be walked, either
-    except (Strange, Malformed, RecursionError, ValueError):
+    except (Strange, Malformed, RecursionError, ValueError, ArithmeticError):  # the last: integers beyond double
         return nothing()
     return found if same else nothing()
 

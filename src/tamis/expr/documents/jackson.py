@@ -76,7 +76,7 @@ def get(text: str, steps: Steps) -> str | None:
     except Malformed:
         try:
             return _Reader(text).get(steps)
-        except (Malformed, RecursionError):
+        except Malformed:
             return None
     for index, step in enumerate(steps):
         if isinstance(step, str):
@@ -103,10 +103,7 @@ def loose_document(text: str) -> Any:
         return plain_document(text)
     except Malformed:
         pass
-    try:
-        return _Reader(text, named_numbers=True).document()
-    except RecursionError:
-        raise Malformed(text[:40]) from None
+    return _Reader(text, named_numbers=True).document()
 
 
 def compact(value: Any) -> str:

@@ -62,7 +62,7 @@ def _each(args: list[Datum], data_type: DataType, read: Callable[[str], Any]) ->
     for row, text in enumerate(map(_text, texts.cast(pa.binary()).to_pylist())):
         try:
             out.append(None if text is None else _storable(read(text)))
-        except Unsure:
+        except (Unsure, RecursionError):  # Python parses less deeply nested documents than Spark
             out.append(None)
             left[row] = True
     return Evaluated(pa.array(out, to_arrow_type(data_type)), any_set(left), LEFT_TO_SPARK if left.any() else None)
