@@ -55,8 +55,10 @@ format: setup  ## what lint would ask for
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-nightly: setup  ## all tests, with many more random cases
+nightly: setup  ## all tests with many more random cases, an hour of the oracle, TPC-DS
 	HYPOTHESIS_PROFILE=nightly $(BIN)/python -m pytest --timeout=3600
+	$(MAKE) oracle MINUTES=60 SEED=$$(date +%j)
+	$(MAKE) tpcds
 
 TPCDS := .venv-tpcds
 SCALE ?= 1

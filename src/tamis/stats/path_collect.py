@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from tamis.stats import path_text, path_variant
 from tamis.stats.bounds import cut_high, cut_low
+from tamis.stats.gave_up import GAVE_UP, GaveUp
 from tamis.stats.path_alike import Documents
 from tamis.stats.path_rows import ROOT, STRANGE, STRING, Paths, combined
 from tamis.types import BINARY_COLLATION, VARIANT, DataType, String
@@ -22,31 +23,34 @@ def collects(data_type: DataType) -> bool:
 
 
 class PathCollector:
-    """Takes the arrays of one column of one part."""
+    """Collects the JSON paths of one column over the batches of a part."""
 
     def __init__(self, data_type: DataType) -> None:
         self._read: Callable[[Any], Paths] = path_variant.paths_of if data_type == VARIANT else Documents().paths_of
-        self._paths: Paths = {}
-        self._lost = False
-        """Something was met that makes the rest useless: nothing more is looked at."""
+        self._state: Paths | GaveUp = {}
+        """The paths so far, or ``GAVE_UP`` after a document of which nothing can be said."""
         self._wanted: bool | None = True if data_type == VARIANT else None  # None: no string was seen yet
 
     def update(self, array: pa.Array) -> None:
-        """More values; NULLs are counted nowhere: they are what is missing from the number of rows."""
+        """Adds the documents of one batch; NULLs are counted nowhere: they are what is missing from the number of rows."""
         if self._wanted is None and array.null_count < len(array):
             self._wanted = path_text.looks_like_objects(array)
-        if not self._wanted or self._lost:
+        if not self._wanted or isinstance(self._state, GaveUp):
             return
         found = self._read(array)
-        self._lost = bool(found[ROOT].kinds & STRANGE)
-        self._paths = {ROOT: found[ROOT]} if self._lost else combined(self._paths, found) if self._paths else found
+        if found[ROOT].kinds & STRANGE:
+            self._state = GAVE_UP
+        else:
+            self._state = combined(self._state, found) if self._state else found
 
     def finish(self) -> Paths:
-        """Its paths, bounds of text cut; none where they are not collected."""
-        for found in self._paths.values():
+        """Its paths, bounds of text cut; none where they are not collected, the root alone where the collector gave up."""
+        if isinstance(self._state, GaveUp):
+            return path_text.nothing()
+        for found in self._state.values():
             if found.kinds & STRING:
                 found.string = (_cut(found.string[0], cut_low), _cut(found.string[1], cut_high))
-        return self._paths
+        return self._state
 
 
 def _cut(value: str | None, cut: Callable[[pa.Scalar], tuple[pa.Scalar, bool]]) -> str | None:
