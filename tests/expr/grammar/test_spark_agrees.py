@@ -61,3 +61,8 @@ def test_random_texts_are_read_as_spark_reads_them(parser: Any) -> None:
     assert not different, f"seed {SEED}: {len(different)} of {COUNT}\n" + "\n".join(different[:20])
     taken = sum(read_here(text) != "refused" for text in texts)
     assert COUNT * 0.3 < taken < COUNT * 0.9
+
+
+def test_texts_that_were_read_otherwise_once(parser: Any) -> None:
+    """An alias that names columns makes ``( from NOT IN ( b , div ) )`` a query; with a number in the list it is a predicate."""
+    assert not differences(parser, ["( from NOT IN ( b , div ) ) AND a", "( from NOT IN ( b , 1 ) ) AND a"])

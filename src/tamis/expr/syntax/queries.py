@@ -37,8 +37,18 @@ class Queries(Reader):
         return at
 
     def _relation_ends(self, at: int) -> bool:
-        """Whether what follows a table's name goes on with a query, after an alias or without."""
-        return self.word(at) in _AFTER_TABLE or (self.peek(at).kind in NAMES and self.word(at + 1) in _AFTER_TABLE)
+        """Whether what follows a table's name goes on with a query, after an alias (which may name columns) or without."""
+        if self.word(at) in _AFTER_TABLE:
+            return True
+        if self.peek(at).kind not in NAMES:
+            return False
+        return self.word(at + 1) in _AFTER_TABLE or (self.word(at + 1) == "(" and self._names_columns(at + 2))
+
+    def _names_columns(self, at: int) -> bool:
+        """Whether a list of names in parentheses, which begins here, ends a relation."""
+        close = self.closing(at)
+        names = all(self.peek(place).kind in NAMES if (place - at) % 2 == 0 else self.word(place) == "," for place in range(at, close))
+        return names and (close - at) % 2 == 1 and self.word(close + 1) in _AFTER_TABLE
 
     def _begins(self, at: int) -> bool:
         word, after = self.word(at), self.peek(at + 1)
