@@ -1,7 +1,7 @@
 """Reads compressed and columnar metadata whose numbers nobody vouches for: every size is bounded before memory is taken for it.
 
 A log can be written by anybody who can write to the table's folder. So a number in it may not decide how much memory a reader takes: 64 KB
-of zstd can unpack to gigabytes, and an Arrow stream can hold compressed buffers, which Tamis never writes.
+of zstd can unpack to gigabytes, and so can the compressed buffers of an Arrow stream.
 """
 
 from __future__ import annotations
@@ -35,18 +35,22 @@ def unpacked_zstd(packed: bytes, size: Any, most: int = MOST_UNPACKED) -> bytes:
 
 
 def read_stream(raw: Any) -> pa.Table:
-    """Returns the table in an Arrow IPC stream, which takes no more memory than its bytes.
+    """Returns the table in an Arrow IPC stream, whose buffers take ``MOST_UNPACKED`` bytes at most where they are compressed.
 
-    Raises ``ValueError`` for compressed buffers, for layouts that say much by few bytes, and for more rows than bits; ``pa.ArrowException`` for
+    Raises ``ValueError`` for larger ones, for layouts that say much by few bytes, and for more rows than bits; ``pa.ArrowException`` for
     what is no stream.
     """
     data = pa.py_buffer(raw)
     for message in pa.ipc.MessageReader.open_stream(data):
         if message.type == "record batch":
-            rows, compressed = _batch(message.metadata.to_pybytes())
-            if compressed:
-                raise ValueError("its buffers are compressed")
-            bounded(rows, min(8 * data.size, MOST_ROWS), "the number of rows")
+            header, size = message.metadata.to_pybytes(), data.size
+            try:
+                rows, compressed = _batch(header)
+                unpacked = _unpacked(header, message.body) if compressed else 0
+            except struct.error as error:
+                raise ValueError(f"its record batch cannot be read: {error}") from None
+            size = max(size, bounded(unpacked, MOST_UNPACKED, "the unpacked size"))
+            bounded(rows, min(8 * size, MOST_ROWS), "the number of rows")
     with pa.ipc.open_stream(data) as stream:
         for f in stream.schema:
             _check_layout(f.type)
@@ -65,6 +69,27 @@ def _check_layout(kind: pa.DataType) -> None:
         raise ValueError(f"metadata has no {kind}")
     for at in range(kind.num_fields):
         _check_layout(kind.field(at).type)
+
+
+def _unpacked(message: bytes, body: pa.Buffer) -> int:
+    """Returns how many bytes the compressed buffers of a record batch say that they unpack to; Arrow allocates as many."""
+    root = struct.unpack_from("<I", message, 0)[0]
+    header = _field(message, root, 2)
+    batch = header + struct.unpack_from("<I", message, header)[0]
+    place = _field(message, batch, 2)
+    if not place:
+        return 0
+    vector = place + struct.unpack_from("<I", message, place)[0]
+    count, data, total = struct.unpack_from("<I", message, vector)[0], body.to_pybytes(), 0
+    for at in range(vector + 4, vector + 4 + 16 * count, 16):
+        offset, length = struct.unpack_from("<qq", message, at)
+        if length < 8:
+            continue  # a buffer without bytes
+        if not 0 <= offset <= len(data) - 8:
+            raise ValueError("a buffer lies outside of its message")
+        said = struct.unpack_from("<q", data, offset)[0]
+        total += length if said == -1 else bounded(said, MOST_UNPACKED, "the unpacked size of a buffer")  # -1: stored as it is
+    return total
 
 
 def _batch(message: bytes) -> tuple[int, bool]:
