@@ -10,6 +10,7 @@ import pytest
 
 from tamis import expr
 from tamis.domain import decide
+from tamis.expr.frontend import parse_value
 from tamis.expr.java import alike, spark_decides
 from tamis.types import DOUBLE, Field, Schema
 from tests.domain.evidence_of import RowsEvidence
@@ -52,3 +53,23 @@ def test_nothing_is_concluded_from_them(value: float, wanted: str, expected: str
 def test_where_all_releases_agree() -> None:
     assert alike([0.0, 1e-9, 1.5, 9e14, np.inf, np.nan]).all()
     assert not alike([1e15, 5e-324, -2e23]).any()
+
+
+def parsed(text: str) -> tuple[str, bool]:
+    """``try_parse_json(text)`` as text, in its first 40 characters, and whether the row is left to Spark."""
+    columns = {DOCUMENTS.find("s")[0].id: pa.array([text])}
+    out = expr.evaluate(parse_value("cast(try_parse_json(s) AS STRING)", DOCUMENTS), columns, 1)
+    return str(out.values[0])[:40], out.failed is not None and bool(out.failed[0])
+
+
+def test_documents_that_python_cannot_nest_are_left_to_spark() -> None:
+    assert parsed("[" * 600 + "]" * 600)[1]
+    assert parsed("[" * 100 + "]" * 100) == ("[" * 40, False)
+
+
+def test_limits_of_the_parser_count_depth_and_numbers_only() -> None:
+    """Wide documents and digits in strings are no deep nesting and no long number."""
+    assert parsed("[" + "{}," * 1200 + "{}]") == (("[" + "{}," * 20)[:40], False)
+    assert parsed('{"a":"' + "1" * 1200 + '"}') == ('{"a":"' + "1" * 34, False)
+    assert parsed("[1." + "0" * 999 + "]") == ("[1.0]", False)
+    assert parsed("[1." + "0" * 1000 + "]") == ("None", False)

@@ -316,6 +316,20 @@ def test_a_filter_is_sparks_own_but_under_a_limit_or_an_aggregate(spark: Any, or
     assert not filters("SELECT * FROM {t} WHERE ts >= 150 LIMIT 3")
 
 
+@pytest.mark.parametrize("measure", ["count_if(IF(ts IN (24), ts, NULL) <> 1.5)", "count(CASE WHEN ts IN (24) THEN ts END > 1.5)", "max(IF(ts > 24, ts, NULL) <> 1.5)"])  # fmt: skip
+def test_aggregates_that_spark_cannot_translate_are_never_offered(spark: Any, ordered: str, measure: str) -> None:
+    """Spark translates every aggregate above a source that takes aggregates, and fails with an internal error on these."""
+    plain = f"(SELECT ts FROM {ordered} SORT BY ts)"
+    for where in ("", " WHERE ts >= 150"):
+        (expected,) = spark.sql(f"SELECT {measure} FROM {plain}{where}").collect()
+        assert spark.sql(f"SELECT {measure} FROM {ordered}{where}").collect() == [expected]
+
+
+def test_aggregates_of_renamed_columns_are_answered_from_metadata(spark: Any, ordered: str) -> None:
+    for text in ("SELECT max(b) FROM (SELECT ts AS b, ts AS c FROM {t})", "SELECT count(*), count(1), min(ts) + 1 FROM {t}"):
+        assert "answered from metadata" in spark.sql(text.format(t=ordered))._jdf.queryExecution().executedPlan().toString(), text
+
+
 def test_a_limit_after_an_aggregate_is_sparks(spark: Any, ordered: str) -> None:
     """A limit counts groups then, not rows: a scan that answers aggregates takes over none."""
     from tamis.spark.adapter import bridge

@@ -18,12 +18,12 @@ from tamis.expr.values import Mask
 LEAST, MOST = 1e-9, 1e15
 """Between these all releases print the same: compared for millions of doubles and for the powers of two; from 2^53 on, up to every second one differs."""
 
-LEFT_TO_SPARK = "[LEFT_TO_SPARK] The text of a double differs between releases of Java."
+LEFT_TO_SPARK = "[LEFT_TO_SPARK] The text of a double differs between releases of Java, or a document is nested too deeply for Python."
 _LAST_WORD: ContextVar[bool] = ContextVar("spark_decides", default=False)
 
 
 class Unsure(Exception):  # it never leaves a kernel
-    """A text that releases of Java print differently."""
+    """A text that releases of Java print differently, or a document that only Spark can parse."""
 
 
 @contextmanager

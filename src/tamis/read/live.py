@@ -91,7 +91,11 @@ class LiveRows:
 
 
 def counted(ref: PartRef, batch_rows: int, *, positions: bool) -> Iterator[pa.RecordBatch]:
-    """The live rows of a part without any column, or with their positions alone: it need not be opened."""
+    """The live rows of a part without any column, or with their positions alone: it need not be opened.
+
+    Candidates of an index are a superset of the matches, so a part that has any must be read.
+    """
+    assert ref.candidates is None, ref.part_id
     if not positions:
         live = ref.live_rows
         for start in range(0, live, batch_rows):

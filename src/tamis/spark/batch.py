@@ -56,8 +56,7 @@ class Scan:
         "filterAttributes": "",
         "toBatch": "filter",
     }
-    """A batch is its scan's but for the one that Spark asks for when it has handed over keys. Each state of a plan is written down for listeners, some sixty times a query: what a
-    scan is called stays what EXPLAIN has said of it."""
+    """Answers that Java may keep: Spark writes each state of a plan down for listeners, some sixty times a query. A batch changes when Spark has handed over keys."""
 
     def __init__(
         self,
@@ -96,7 +95,6 @@ class Scan:
         """The options of the query as they were given; a stream finds its own among them."""
         self._handover = Handover()
         self._twins: dict[tuple[str, int], Any] = {}
-        self._readers: dict[bool, Any] = {}
         self._prepare(filters, plan)
 
     def java(self) -> Any:
@@ -137,6 +135,8 @@ class Scan:
                 self.plan = self._shaped(audited)
         self.contract = self._contract()
         self.cut = self._cut(self.plan)
+        self._readers: dict[bool, Any] = {}
+        self.__dict__.pop("partitions", None)
         self.bytes, self.rows = self._sizes_of(self.plan)
         table = source.store.url, source.snapshot.head.table_id, source.snapshot.version
         self._key = (*table, selected, filters.conjuncts, options, self.placed, self.pushed, self.keyed)

@@ -36,7 +36,10 @@ def narrow(df: Any, table: Any, scan: Any) -> Any:
     targets = translate(table.bridge.helper("TreeText").render(found[0], known()), scan.source.schema).conjuncts
     if len(targets) != found[0].size() or not any(_usable(tree) for tree in targets):
         return df
-    keys, rows = helper.keys(df._jdf, found[1])
+    once = helper.keys(df._jdf, found[1])
+    if once is None:
+        return df
+    keys, rows = once
     values = _values(keys)
     if values is not None:
         made = (_among(tree, values.column(at)) for at, tree in enumerate(targets) if _usable(tree))

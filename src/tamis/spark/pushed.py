@@ -28,9 +28,12 @@ from tamis.stats.encode import has_bounds
 from tamis.types import STRING, Schema, String
 
 READ = "org.apache.spark.sql.connector.read."
-INTERFACES = (READ + "SupportsPushDownLimit", READ + "SupportsPushDownTopN", READ + "SupportsPushDownAggregates")
+LIMITS = (READ + "SupportsPushDownLimit", READ + "SupportsPushDownTopN")
+AGGREGATES = READ + "SupportsPushDownAggregates"
 MARK = "tamis.internal.under"
-"""The option by which ``Pushed.java`` says that a limit or an aggregate stands above."""
+"""The option by which ``Pushed.java`` says that a limit, or an aggregate that a scan can answer, stands above."""
+AGGREGATE = "aggregate"
+"""The option's value under such an aggregate."""
 
 LOOK_BYTES = SIZES.look_bytes
 """What the driver may read of the order's columns, about, before it sends the first task."""

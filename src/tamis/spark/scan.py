@@ -18,7 +18,7 @@ from tamis.spark.adapter import Bridge
 from tamis.spark.batch import Scan
 from tamis.spark.captured import captured
 from tamis.spark.catalyst import Translation, known, translate, unknown
-from tamis.spark.pushed import INTERFACES, MARK, NOTHING, Pushed, aggregation_of, exact, order_of, output
+from tamis.spark.pushed import AGGREGATE, AGGREGATES, LIMITS, MARK, NOTHING, Pushed, aggregation_of, exact, order_of, output
 from tamis.spark.scan_source import Source
 from tamis.spark.tasks import Sizes
 from tamis.spark.types import pruned, to_spark
@@ -31,14 +31,17 @@ if TYPE_CHECKING:
 BUILDER = (
     "org.apache.spark.sql.internal.connector.SupportsPushDownCatalystFilters",
     "org.apache.spark.sql.connector.read.SupportsPushDownRequiredColumns",
-    *INTERFACES,
+    *LIMITS,
 )
 
 
 def scan_builder(owner: Bridge, table: SparkTable, options: Any, built: list[Scan] | None = None) -> Any:
     """A Java ``ScanBuilder`` for ``table``; ``options`` (Java) are those of the query: ``WITH (…)``, a reader's options. What it builds is put into ``built`` too."""
     source = Source(table.name(), table.store, table.snapshot, table.logical_schema, table.opening)
-    return owner.implement(BUILDER, Builder(owner, source, owner.dict(options.asCaseSensitiveMap()), built, table.captured), "builder")
+    told = owner.dict(options.asCaseSensitiveMap())
+    # Spark translates every aggregate above a source that takes them, and fails on some: see Pushed.java.
+    interfaces = (*BUILDER, AGGREGATES) if told.get(MARK) == AGGREGATE else BUILDER
+    return owner.implement(interfaces, Builder(owner, source, told, built, table.captured), "builder")
 
 
 class Builder:

@@ -7,7 +7,8 @@ import json
 import struct
 from typing import Any
 
-from tamis.expr.documents.jackson import STRICT, Malformed, beyond_limits
+from tamis.expr.documents.jackson import LONGEST_NUMBER, STRICT, Malformed, beyond_limits
+from tamis.expr.java import Unsure
 
 _DIGITS = 38
 _LARGEST = 16 * 2**20
@@ -23,7 +24,10 @@ _DECODER = json.JSONDecoder(object_pairs_hook=STRICT.object_pairs_hook, parse_co
 
 
 def encode(text: str) -> tuple[bytes, bytes]:
-    """(value, metadata). Raises ``Malformed`` for what ``parse_json`` refuses: duplicate keys among it; what follows the document is not looked at."""
+    """(value, metadata) of the document that the text begins with; what follows the document is not looked at.
+
+    Raises ``Malformed`` for what ``parse_json`` refuses, duplicate keys among it, and ``Unsure`` for a document that is nested too deeply for Python.
+    """
     start = len(text) - len(text.lstrip(" \t\r\n"))
     try:
         document, end = _DECODER.raw_decode(text, start)
@@ -32,12 +36,14 @@ def encode(text: str) -> tuple[bytes, bytes]:
             isinstance(document, _Real) and rest.strip()
         ):
             raise Malformed(text[:40])
-        if len(text) > 1000 and beyond_limits(text):
+        if end - start > LONGEST_NUMBER and beyond_limits(text[start:end]):
             raise Malformed(text[:40])
         keys: dict[str, int] = {}
         value = _value(document, keys)
         names = [key.encode() for key in keys]
-    except (ValueError, RecursionError, OverflowError):
+    except RecursionError:
+        raise Unsure from None
+    except (ValueError, OverflowError):
         raise Malformed(text[:40]) from None
     size = _width(max(sum(map(len, names)), len(names)))
     ends = [0]

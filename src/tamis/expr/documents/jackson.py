@@ -10,6 +10,7 @@ import json
 import math
 import re
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from typing import Any, NoReturn
 
 from tamis.expr.documents.paths import Steps
@@ -22,6 +23,9 @@ _NAMED_NUMBERS = (
 )  # fmt: skip
 _NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?")
 _BLANKS = " \t\r\n"
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_BRACKET = re.compile(r"[\[\]{}]")
+_LONG_NUMBER = re.compile(rf"[0-9.eE+-]{{{LONGEST_NUMBER + 1},}}")
 
 
 class Malformed(ValueError):
@@ -58,15 +62,21 @@ def plain_document(text: str) -> Any:
     return value
 
 
+def _is_long(number: str) -> bool:
+    """Whether a number has more digits than Jackson takes; sign, point and ``e`` do not count."""
+    return sum(map(str.isdigit, number)) > LONGEST_NUMBER
+
+
 def beyond_limits(text: str) -> bool:
-    """Whether limits may be passed: looked at roughly, for long documents only."""
-    if text.count("[") + text.count("{") >= DEEPEST:
+    """Whether standard JSON is nested more deeply, or has a longer number, than Jackson takes."""
+    deep = text.count("[") + text.count("{") > DEEPEST
+    if not deep and not _LONG_NUMBER.search(text):
+        return False
+    bare = _STRING.sub("", text)  # brackets and digits in strings do not count
+    if any(_is_long(number) for number in _LONG_NUMBER.findall(bare)):
         return True
-    run = longest = 0
-    for character in text:
-        run = run + 1 if character in "0123456789.eE+-" else 0
-        longest = max(longest, run)
-    return longest >= LONGEST_NUMBER
+    depths = accumulate(1 if c in "[{" else -1 for c in _BRACKET.findall(bare))
+    return deep and max(depths, default=0) > DEEPEST
 
 
 def get(text: str, steps: Steps) -> str | None:
@@ -319,7 +329,7 @@ class _Reader:
 
     def _number(self) -> int | float:
         match = _NUMBER.match(self._text, self._at)
-        if match is None or len(match[0]) > LONGEST_NUMBER:
+        if match is None or _is_long(match[0]):
             raise Malformed("number")
         self._at = match.end()
         follows = self._text[self._at : self._at + 1]

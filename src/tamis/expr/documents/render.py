@@ -7,9 +7,12 @@ import math
 from typing import Any
 
 from tamis.expr.documents import variant as v
-from tamis.expr.documents.jackson import Malformed, java_double, quoted
+from tamis.expr.documents.jackson import DEEPEST, Malformed, java_double, quoted
 from tamis.expr.java import Unsure
 from tamis.expr.values import Mask, none_of
+
+_DEEPEST_HERE = 300
+"""Levels that Python's stack surely holds."""
 
 
 def number(value: decimal.Decimal | float) -> str:
@@ -37,7 +40,9 @@ def texts(found: v.Nodes) -> tuple[list[str | None], Mask]:
 def _safe(found: v.Nodes, at: int, shape: int) -> str | None:
     try:
         return _text(found.data, at, found.names[shape], 0)
-    except (Malformed, IndexError, UnicodeDecodeError, RecursionError, KeyError):
+    except RecursionError:
+        raise Unsure from None
+    except (Malformed, IndexError, UnicodeDecodeError, KeyError):
         return None
 
 
@@ -57,8 +62,10 @@ def _text(data: v.Bytes, at: int, names: tuple[str, ...], depth: int) -> str:
     if kind == v.STRING:
         start, length = (at + 1, header >> 2) if header & 3 == 1 else (at + 5, _int(data, at + 1, 4))
         return _quoted(data[start : start + length].tobytes().decode())
-    if kind not in {v.OBJECT, v.ARRAY} or depth > 500:
+    if kind not in {v.OBJECT, v.ARRAY} or depth > DEEPEST:
         raise Malformed(str(kind))
+    if depth > _DEEPEST_HERE:
+        raise Unsure
     return _nested(data, at, names, kind == v.OBJECT, depth)
 
 

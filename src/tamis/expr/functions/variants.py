@@ -22,7 +22,7 @@ from tamis.expr.documents.encode import encode
 from tamis.expr.documents.jackson import Malformed
 from tamis.expr.documents.paths import Steps, text_of
 from tamis.expr.functions.documents import known_steps, path_of
-from tamis.expr.java import unsure
+from tamis.expr.java import LEFT_TO_SPARK, Unsure, unsure
 from tamis.expr.tree import Call, Column, Expr, Literal, Mode, Opaque
 from tamis.expr.values import Datum, Evaluated, Mask, any_set, full, none_of, rows
 from tamis.types import BOOLEAN, DATE, DOUBLE, FLOAT, LONG, STRING, TIMESTAMP, TIMESTAMP_NTZ, VARIANT, DataType, Decimal
@@ -231,7 +231,7 @@ def _parse_resolve(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Sign
 
 def _parse_json(call_: Call, args: list[Datum]) -> Evaluated:
     texts = full(args[0], rows(args)).cast(pa.binary()).to_pylist()
-    bad = none_of(len(texts))
+    bad, left = none_of(len(texts)), none_of(len(texts))
     pairs: list[tuple[bytes, bytes] | None] = [None] * len(texts)
     for i, text in enumerate(texts):
         if text is not None:
@@ -239,8 +239,12 @@ def _parse_json(call_: Call, args: list[Datum]) -> Evaluated:
                 pairs[i] = encode(text.decode())
             except (Malformed, UnicodeDecodeError):
                 bad[i] = True
+            except Unsure:
+                left[i] = True
     parts = [pa.array([b"" if p is None else p[k] for p in pairs], pa.binary()) for k in (0, 1)]
     out = pa.StructArray.from_arrays(parts, fields=list(to_arrow_type(VARIANT)), mask=pa.array([p is None for p in pairs], pa.bool_()))
+    if left.any():
+        return Evaluated(out, left if call_.mode is Mode.TRY else bad | left, LEFT_TO_SPARK)
     failed = any_set(bad) if call_.mode is not Mode.TRY else None
     return Evaluated(out, failed, "[MALFORMED_RECORD_IN_PARSING] Text is no JSON that VARIANT can hold." if failed is not None else None)
 

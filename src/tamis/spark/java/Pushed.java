@@ -4,6 +4,9 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import org.apache.spark.sql.catalyst.expressions.Alias;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression;
 import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
@@ -30,11 +33,16 @@ import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * Limits, orders and aggregates on their way to a scan. Spark offers them only to a scan that leaves it no filter to check, so a scan has to know while it is handed
- * the filters that one of these stands above: a rule that runs before says so by an option of the relation.
+ * Marks the relations that have a limit or an aggregate above them, and writes down what Spark pushes into a scan.
+ *
+ * Spark pushes limits and aggregates only into a scan that leaves it no filter to test, so a scan must know of them when it is handed the filters: an optimizer
+ * rule that runs before pushdown sets an option of the relation. An aggregate is offered to marked relations alone, because Spark translates
+ * every aggregate above a source that takes them and fails with an internal error on some (V2ExpressionBuilder asserts that a condition is a predicate).
  */
 public final class Pushed {
     public static final String MARK = "tamis.internal.under";
+    public static final String LIMIT = "limit";
+    public static final String AGGREGATE = "aggregate";
     private static final java.util.Set known = java.util.Collections.newSetFromMap(new java.util.WeakHashMap());
 
     /** Sees to it that the active session, and those that share its extensions, mark relations so. */
@@ -49,7 +57,7 @@ public final class Pushed {
         public Object apply(Object session) { return new Marking(); }
     }
 
-    /** Marks our relations that have nothing but filters, projections and a sort between them and a limit or an aggregate. */
+    /** Marks our relations that have nothing but filters, projections and a sort between them and a limit, or an aggregate of plain columns. */
     public static final class Marking extends Rule {
         public TreeNode apply(TreeNode plan) { return (TreeNode) new Visit().apply(plan); }
     }
@@ -57,44 +65,77 @@ public final class Pushed {
     private static final class Visit extends scala.runtime.AbstractFunction1 {
         public Object apply(Object node) {
             LogicalPlan plan = (LogicalPlan) node;
-            boolean limit = plan instanceof GlobalLimit || plan instanceof LocalLimit;
-            if (limit || (plan instanceof Aggregate && ours(((Aggregate) plan).aggregateExpressions()))) {
-                LogicalPlan child = (LogicalPlan) plan.children().apply(0);
-                LogicalPlan marked = marked(child, limit, false);
-                if (marked != null) return over(plan, marked);
+            LogicalPlan marked = null;
+            if (plan instanceof GlobalLimit || plan instanceof LocalLimit) {
+                marked = marked(child(plan), LIMIT, false);
+            } else if (plan instanceof Aggregate && answerable((Aggregate) plan)) {
+                marked = marked(child(plan), AGGREGATE, false);
             }
-            return plan.mapChildren(this);
+            return marked == null ? plan.mapChildren(this) : over(plan, marked);
         }
 
-        /** Whether nothing but counts, minima and maxima is asked for: under any other aggregate a scan has nothing to take over, and leaves its filter to Spark. */
-        private static boolean ours(Seq trees) {
+        private static LogicalPlan child(LogicalPlan plan) { return (LogicalPlan) plan.children().apply(0); }
+
+        /** Whether a scan can answer it: counts, minima and maxima of columns, grouped by columns. Under any other aggregate a scan leaves its filter to Spark. */
+        private static boolean answerable(Aggregate plan) {
+            Seq groups = plan.groupingExpressions();
+            for (int i = 0; i < groups.size(); i++) if (!column(groups.apply(i), child(plan))) return false;
+            return answerable(plan.aggregateExpressions(), child(plan));
+        }
+
+        private static boolean answerable(Seq trees, LogicalPlan below) {
             for (int i = 0; i < trees.size(); i++) {
                 Object tree = trees.apply(i);
                 if (tree instanceof AggregateExpression) {
-                    AggregateExpression asked = (AggregateExpression) tree;
-                    String function = asked.aggregateFunction().getClass().getSimpleName();
+                    AggregateExpression measure = (AggregateExpression) tree;
+                    String function = measure.aggregateFunction().getClass().getSimpleName();
                     boolean known = function.equals("Count") || function.equals("Min") || function.equals("Max");
-                    if (!known || asked.isDistinct() || asked.filter().isDefined()) return false;
-                } else if (!ours(((TreeNode) tree).children())) {
+                    if (!known || measure.isDistinct() || measure.filter().isDefined()) return false;
+                    Seq arguments = measure.aggregateFunction().children();
+                    for (int k = 0; k < arguments.size(); k++)
+                        if (!(arguments.apply(k) instanceof Literal || column(arguments.apply(k), below))) return false;
+                } else if (!answerable(((TreeNode) tree).children(), below)) {
                     return false;
                 }
             }
             return true;
         }
 
-        /** The plan with its relation marked; null where there is nothing to mark: another shape, no filter, or marked before. */
-        private static LogicalPlan marked(LogicalPlan plan, boolean sort, boolean filtered) {
-            if (plan instanceof DataSourceV2Relation) return filtered ? relation((DataSourceV2Relation) plan) : null;
+        /** Whether an expression over a plan is one of the relation's columns, perhaps under another name. */
+        private static boolean column(Object expression, LogicalPlan below) {
+            if (!(expression instanceof Attribute)) return false;
+            LogicalPlan plan = below;
+            Attribute wanted = (Attribute) expression;
+            while (plan instanceof Filter || plan instanceof Project) {
+                if (plan instanceof Project) {
+                    Seq list = ((Project) plan).projectList();
+                    for (int i = 0; i < list.size(); i++) {
+                        if (!(list.apply(i) instanceof Alias) || !((Alias) list.apply(i)).exprId().equals(wanted.exprId())) continue;
+                        Object child = ((Alias) list.apply(i)).children().apply(0);
+                        if (!(child instanceof Attribute)) return false;
+                        wanted = (Attribute) child;
+                        break;
+                    }
+                }
+                plan = child(plan);
+            }
+            return true;
+        }
+
+        /** The plan with its relation marked; null where there is nothing to mark: another shape, a limit without a filter, or marked before. */
+        private static LogicalPlan marked(LogicalPlan plan, String mark, boolean filtered) {
+            boolean limit = mark.equals(LIMIT);
+            if (plan instanceof DataSourceV2Relation) return filtered || !limit ? relation((DataSourceV2Relation) plan, mark) : null;
             boolean filter = plan instanceof Filter;
-            if (!(filter || plan instanceof Project || (sort && (plan instanceof Sort || plan instanceof LocalLimit)))) return null;
-            LogicalPlan below = marked((LogicalPlan) plan.children().apply(0), sort, filtered || filter);
+            if (!(filter || plan instanceof Project || (limit && (plan instanceof Sort || plan instanceof LocalLimit)))) return null;
+            LogicalPlan below = marked(child(plan), mark, filtered || filter);
             return below == null ? null : over(plan, below);
         }
 
-        private static LogicalPlan relation(DataSourceV2Relation relation) {
+        private static LogicalPlan relation(DataSourceV2Relation relation, String mark) {
             if (Handler.keyOf(relation.productElement(0)) == null || relation.options().containsKey(MARK)) return null;
             Map options = new HashMap(relation.options().asCaseSensitiveMap());
-            options.put(MARK, "true");
+            options.put(MARK, mark);
             Object[] values = new Object[relation.productArity()];
             for (int i = 0; i < values.length; i++) {
                 values[i] = relation.productElement(i);

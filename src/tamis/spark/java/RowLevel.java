@@ -7,6 +7,7 @@ import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression$;
 import org.apache.spark.sql.catalyst.expressions.SubqueryExpression$;
 import org.apache.spark.sql.catalyst.expressions.UserDefinedExpression;
+import org.apache.spark.sql.catalyst.expressions.objects.InvokeLike;
 import org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys$;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.Join;
@@ -84,6 +85,7 @@ public final class RowLevel {
      *
      * The source is computed for its keys and again for its rows. Catalyst calls a plan deterministic that need not give the same rows twice (RDDs, user
      * functions, files that somebody replaces). Such a source is computed once, into blocks that the executors hold; a lost block fails the statement.
+     * Null where that cannot be: then nobody may ask for the keys.
      */
     public Object[] keys(org.apache.spark.sql.classic.Dataset rows, Join join) {
         SparkSession session = (SparkSession) rows.sparkSession();
@@ -92,7 +94,9 @@ public final class RowLevel {
         if (!repeatable(source)) {
             org.apache.spark.sql.classic.Dataset once = org.apache.spark.sql.classic.Dataset$.MODULE$.ofRows(session, source);
             source = ((org.apache.spark.sql.classic.Dataset) once.localCheckpoint(true)).queryExecution().analyzed();
-            plan = replaced(plan, join.right(), source);
+            LogicalPlan over = replaced(plan, join.right(), source);
+            if (over == plan) return null;
+            plan = over;
         }
         Seq right = (Seq) ((scala.Product) ExtractEquiJoinKeys$.MODULE$.unapply(join).get()).productElement(2);
         List named = new ArrayList();
@@ -117,7 +121,7 @@ public final class RowLevel {
     }
 
     private static boolean userCode(Expression expression) {
-        if (expression instanceof UserDefinedExpression || SubqueryExpression$.MODULE$.hasSubquery(expression)) return true;
+        if (expression instanceof UserDefinedExpression || expression instanceof InvokeLike || SubqueryExpression$.MODULE$.hasSubquery(expression)) return true;
         Seq children = expression.children();
         for (int i = 0; i < children.size(); i++) if (userCode((Expression) children.apply(i))) return true;
         return false;
