@@ -13,11 +13,12 @@ import numpy as np
 import pyarrow as pa
 
 from bench.report import Figure, quick, record
-from tamis import expr
-from tamis.domain import decide
-from tamis.stats import TableEvidence, path_rows
-from tamis.stats.path_evidence import PathTable
-from tamis.types import INTEGER, LONG, STRING, TIMESTAMP, Field, Schema
+from tamis.core import expr
+from tamis.core.pruning import decide
+from tamis.core.stats import TableEvidence
+from tamis.core.stats.json_paths import path_rows
+from tamis.core.stats.json_paths.path_evidence import PathTable
+from tamis.core.types import INTEGER, LONG, STRING, TIMESTAMP, Field, Schema
 
 SCHEMA = Schema(
     (Field("ts", TIMESTAMP, True, 1), Field("code", INTEGER, True, 2), Field("user", LONG, True, 3), Field("name", STRING, True, 4))

@@ -19,9 +19,10 @@ import pyarrow.compute as pc
 
 from bench.decide import HOUR, START, TEN
 from bench.report import Figure, peak_mb, quick, record
-from tamis.state import Head, Operation, Proposal, commit, create, open_store
-from tamis.types import INTEGER, LONG, STRING, TIMESTAMP, Field, Schema
-from tamis.types.arrow import to_arrow_type
+from tamis.core.types import INTEGER, LONG, STRING, TIMESTAMP, Field, Schema
+from tamis.core.types.arrow import to_arrow_type
+from tamis.storage.commit_log import Head, Operation, Proposal, commit, create
+from tamis.storage.object_store import open_store
 from tamis.world import new_id
 
 LOADS, ROUNDS, OTHERS = 100, 3, 11
@@ -72,7 +73,7 @@ def opened(path: str, condition: str) -> dict[str, Any]:
     """Opens the table and plans the filter; imports are not counted, memory is the whole process's."""
     import tamis
     from tamis import table  # noqa: F401  # loaded before the clock starts, as are the parser and the functions
-    from tamis.expr import parse
+    from tamis.core.expr import parse
 
     parse(TEN, SCHEMA)
     start = time.perf_counter()

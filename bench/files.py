@@ -15,12 +15,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from bench.report import Figure, record, rounds, rows
-from tamis.exec import WriteSpec, sorted_batches, write_parts
-from tamis.expr import conjuncts, parse
-from tamis.files import PartRef
-from tamis.read import ReadCounters, ReadSpec, read_part
-from tamis.types import Schema
-from tamis.types.arrow import from_arrow_schema, to_arrow_schema
+from tamis.core.expr import conjuncts, parse
+from tamis.core.types import Schema
+from tamis.core.types.arrow import from_arrow_schema, to_arrow_schema
+from tamis.engine.part_reader import ReadCounters, ReadSpec, read_part
+from tamis.engine.part_writer import WriteSpec, sorted_batches, write_parts
+from tamis.storage.files import PartRef
 
 BATCH = 10_000
 """Rows of a batch as Spark hands them over."""

@@ -14,9 +14,9 @@ import numpy as np
 import pyarrow as pa
 
 from bench.report import Figure, quick, record, rounds
-from tamis.expr import Expr, conjuncts, filter_mask, parse
-from tamis.read.conjunction import Conjunction
-from tamis.types import LONG, Field, Schema
+from tamis.core.expr import Expr, conjuncts, filter_mask, parse
+from tamis.core.types import LONG, Field, Schema
+from tamis.engine.part_reader.filter_order import Conjunction
 
 ROWS = 65_536
 NAMES = tuple(f"f{i}" for i in range(18))

@@ -17,8 +17,8 @@ import tamis
 from bench.lazy import cpu_in_turn
 from bench.report import Figure, record, rounds, rows
 from bench.stats import documents, variants
-from tamis.types import LONG, STRING, VARIANT, Field, Schema
-from tamis.types.arrow import to_arrow_schema
+from tamis.core.types import LONG, STRING, VARIANT, Field, Schema
+from tamis.core.types.arrow import to_arrow_schema
 
 SCHEMA = Schema((Field("id", LONG, id=1), Field("v", VARIANT, id=2), Field("s", STRING, id=3)))
 FILTERS = {"VARIANT": "try_variant_get(v, '$.k0', 'bigint') = {key}", "text": "get_json_object(s, '$.k0') = '{key}'"}

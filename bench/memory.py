@@ -19,8 +19,8 @@ import pyarrow as pa
 
 import tamis
 from bench.report import Figure, peak_mb, record, rows
-from tamis.files import PartRef
-from tamis.read import ReadCounters, read_part
+from tamis.engine.part_reader import ReadCounters, read_part
+from tamis.storage.files import PartRef
 
 BUDGET_MB = 512
 """What a task may take beside the interpreter and its libraries: docs/how-a-row-is-read.md."""

@@ -25,7 +25,8 @@ LIMIT, SLOW = 60, 10
 def ours(folder: Path, parts: int, segments: int) -> Path:
     """A Tamis table of that shape."""
     from bench.state import COLUMNS, SCHEMA, grow
-    from tamis.state import Head, Operation, create, open_store
+    from tamis.storage.commit_log import Head, Operation, create
+    from tamis.storage.object_store import open_store
     from tamis.world import new_id
 
     store = open_store(str(folder))

@@ -24,8 +24,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bench.report import Figure, peak_mb, quick, record
-from tamis.state import Head, Operation, Proposal, Snapshot, Store, commit, create, manifests, open_store
-from tamis.types import LONG, STRING, TIMESTAMP, Field, Schema
+from tamis.core.types import LONG, STRING, TIMESTAMP, Field, Schema
+from tamis.storage.commit_log import Head, Operation, Proposal, Snapshot, commit, create, manifests
+from tamis.storage.object_store import Store, open_store
 from tamis.world import new_id
 
 SCHEMA = Schema((Field("ts", TIMESTAMP, True, 1), Field("user", LONG, True, 2), Field("collection", STRING, True, 3)), 0)
@@ -88,7 +89,7 @@ def opened(path: str, condition: str) -> dict[str, Any]:
     """Opens the table and plans the filter, in a process of its own; imports are not counted, memory is the whole process's."""
     import tamis
     from tamis import table  # noqa: F401  # loaded before the clock starts, as are the parser and the functions
-    from tamis.expr import parse
+    from tamis.core.expr import parse
 
     parse("ts >= timestamp_seconds(1) AND collection = 'c'", SCHEMA)
     before, start = peak_mb(), time.perf_counter()

@@ -17,10 +17,11 @@ import pyarrow as pa
 import tamis
 from bench.report import Figure, quick, record
 from bench.state import SCHEMA, manifest
-from tamis.maintain.alter import Alteration
-from tamis.schema.registry import check_next
-from tamis.state import Head, Operation, Proposal, Store, commit, create, load, next_schema, open_store
-from tamis.types import LONG, Field, Schema
+from tamis.core.schema.registry import check_next
+from tamis.core.types import LONG, Field, Schema
+from tamis.engine.operations.schema.alter import Alteration
+from tamis.storage.commit_log import Head, Operation, Proposal, commit, create, load, next_schema
+from tamis.storage.object_store import Store, open_store
 
 LOG = {
     f"{action} {path}"

@@ -1,7 +1,7 @@
 """What the log and the manifests cost: an append at any length of the log, and opening a table of 100,000 parts for a range filter.
 
 Metadata only: manifests are synthetic (15 columns with bounds, counts and exact flags), no data files exist. Everything goes through the public functions of
-``tamis.state`` on local disk. Appends to the tables of different lengths take turns, so that a busy moment hits them all; each opening is a process of its own.
+``tamis.storage.commit_log`` on local disk. Appends to the tables of different lengths take turns, so that a busy moment hits them all; each opening is a process of its own.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ import numpy as np
 import pyarrow as pa
 
 from bench.report import Figure, peak_mb, quick, record
-from tamis.state import Head, Operation, Proposal, Snapshot, Store, commit, create, open_store
-from tamis.types import LONG, STRING, Field, Schema
+from tamis.core.types import LONG, STRING, Field, Schema
+from tamis.storage.commit_log import Head, Operation, Proposal, Snapshot, commit, create
+from tamis.storage.object_store import Store, open_store
 from tamis.world import new_id
 
 COLUMNS = 15
@@ -119,7 +120,7 @@ def opened(path: str, share: float) -> dict[str, Any]:
     """Open, segments, their evidence, and the parts of the segments that match; without the interpreter's own start."""
     import pyarrow.compute as pc
 
-    from tamis.state import load
+    from tamis.storage.commit_log import load
 
     start = time.perf_counter()
     snapshot = load(open_store(path))

@@ -13,10 +13,10 @@ import numpy as np
 import pyarrow as pa
 
 from bench.report import Figure, in_turn, record, rounds, rows
-from tamis.exec import WriteSpec, write_parts
-from tamis.expr.documents.encode import encode
-from tamis.types import VARIANT, Schema
-from tamis.types.arrow import from_arrow_schema, to_arrow_type
+from tamis.core.expr.json_codec.variant_encoding import encode
+from tamis.core.types import VARIANT, Schema
+from tamis.core.types.arrow import from_arrow_schema, to_arrow_type
+from tamis.engine.part_writer import WriteSpec, write_parts
 
 PLAIN_GOAL, JSON_GOAL = 1.15, 1.6
 PATHS = 20

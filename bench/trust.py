@@ -18,9 +18,10 @@ from pyspark.sql import SparkSession
 
 import tamis
 from bench.report import Figure, record, rounds, rows
-from tamis.scan import PartRefs
-from tamis.spark import file_checks
-from tamis.state import load, open_store
+from tamis.engine.scan import PartRefs
+from tamis.spark.scan import file_checks
+from tamis.storage.commit_log import load
+from tamis.storage.object_store import open_store
 
 PART_ROWS, COLUMNS, PARTS = 131_072, 41, 24
 

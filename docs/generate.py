@@ -17,7 +17,7 @@ import examples
 import which_filters
 
 from tamis import errors
-from tamis.schema import check
+from tamis.core.schema import history_checks
 
 HERE = Path(__file__).parent
 SOURCE = HERE.parent / "src" / "tamis"
@@ -33,8 +33,8 @@ This page is made from the code by `docs/generate.py`.
 
 
 DERIVED = {
-    "IncompatibleSchema": {f"MIGRATION_{rule.upper()}" for rule in check.RULES},
-    "SchemaFenced": {f"FENCED_{rule.upper()}" for rule in check.RULES},
+    "IncompatibleSchema": {f"MIGRATION_{rule.upper()}" for rule in history_checks.RULES},
+    "SchemaFenced": {f"FENCED_{rule.upper()}" for rule in history_checks.RULES},
 }
 """Codes that are made from the names of rules."""
 

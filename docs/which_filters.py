@@ -16,14 +16,14 @@ from typing import Any
 import pyarrow as pa
 
 import tamis
-from tamis import expr
+from tamis.core import expr
+from tamis.core.expr import Call, Expr, Mode, Opaque
+from tamis.core.expr.catalogue import Claim, Function, Partial
+from tamis.core.expr.json_codec.variant_encoding import encode
+from tamis.core.expr.to_sql import literal
+from tamis.core.types import VARIANT
+from tamis.core.types.arrow import to_arrow_type
 from tamis.errors import TamisError
-from tamis.expr import Call, Expr, Mode, Opaque
-from tamis.expr.catalogue import Claim, Function, Partial
-from tamis.expr.documents.encode import encode
-from tamis.expr.sql import literal
-from tamis.types import VARIANT
-from tamis.types.arrow import to_arrow_type
 
 MONTHS = 12
 START = dt.datetime(2024, 1, 1, tzinfo=dt.UTC)
@@ -58,30 +58,30 @@ then *every* function below is exact, a `LIKE '%x'` too, and it can fail only if
 """
 
 TITLES = {
-    "compare": "Comparisons",
-    "logic": "AND, OR, NOT",
+    "comparisons": "Comparisons",
+    "boolean_logic": "AND, OR, NOT",
     "conditional": "Branches and NULL",
     "arithmetic": "Arithmetic",
-    "signs": "Signs and whole numbers",
+    "whole_numbers": "Signs and whole numbers",
     "casts": "Casts",
     "days": "Dates",
-    "fields": "Parts of dates and times",
+    "date_fields": "Parts of dates and times",
     "truncate": "Truncation",
     "instants": "Times and intervals",
     "epoch": "Epochs",
-    "stamps": "Timestamps made, months between",
+    "timestamp_parts": "Timestamps made, months between",
     "calendar": "More of dates and times",
-    "patterns": "Times as text, text as times",
+    "date_patterns": "Times as text, text as times",
     "rounding": "Rounding",
-    "regular": "Regular expressions",
+    "regular_expressions": "Regular expressions",
     "digests": "Digests",
     "powers": "Powers and logarithms",
-    "strings": "More of text",
+    "text_kernels": "More of text",
     "collections": "Arrays and maps",
-    "inside": "Fields in arrays",
-    "documents": "JSON in text",
-    "variants": "VARIANT",
-    "text": "Text",
+    "nested_fields": "Fields in arrays",
+    "json_text": "JSON in text",
+    "variant_values": "VARIANT",
+    "text_order": "Text",
 }
 
 EXAMPLES = {
@@ -291,7 +291,7 @@ def _guesses(table: tamis.Table, function: Function) -> Iterator[str]:
 
 def _value(call: Expr, row: pa.Table, schema: Any) -> str | None:
     """What the call gives for the row, as SQL; None where it has no literal."""
-    from tamis.expr.evaluate import plain
+    from tamis.core.expr.evaluate import plain
 
     try:
         batch = {f.id: row.column(f.name).combine_chunks() for f in schema}

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from tamis.types import (
+from tamis.core.types import (
     BINARY,
     BOOLEAN,
     BYTE,
@@ -33,7 +33,7 @@ from tamis.types import (
     Struct,
     Time,
 )
-from tamis.types.arrow import to_arrow_type
+from tamis.core.types.arrow import to_arrow_type
 
 NAN = float("nan")
 NEGATIVE_NAN = struct.unpack("<d", struct.pack("<Q", 0xFFF8000000000001))[0]

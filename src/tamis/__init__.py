@@ -9,12 +9,12 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tamis import schema as schema
+    from tamis.core import schema as schema
+    from tamis.engine.scan import Plan as Plan
+    from tamis.engine.scan import Report as Report
+    from tamis.engine.scan import Scan as Scan
+    from tamis.engine.scan import reports as reports
     from tamis.errors import *  # noqa: F403  # the error names are re-exported for type checkers
-    from tamis.scan import Plan as Plan
-    from tamis.scan import Report as Report
-    from tamis.scan import Scan as Scan
-    from tamis.scan import reports as reports
     from tamis.spark import attach as attach
     from tamis.table import Table as Table  # the public name, as in the design
     from tamis.table import create as create
@@ -24,10 +24,10 @@ _HOME = {
     "Table": "tamis.table",
     "create": "tamis.table",
     "open": "tamis.table",
-    "Scan": "tamis.scan",
-    "Plan": "tamis.scan",
-    "Report": "tamis.scan",
-    "reports": "tamis.scan",
+    "Scan": "tamis.engine.scan",
+    "Plan": "tamis.engine.scan",
+    "Report": "tamis.engine.scan",
+    "reports": "tamis.engine.scan",
     "attach": "tamis.spark",
     "TamisError": "tamis.errors",
     "NotFound": "tamis.errors",
@@ -47,7 +47,7 @@ __all__ = [*_HOME, "schema"]  # noqa: PLE0604  # names resolved by __getattr__
 
 def __getattr__(name: str) -> Any:
     if name == "schema":
-        return importlib.import_module("tamis.schema")
+        return importlib.import_module("tamis.core.schema")
     if name in _HOME:
         return getattr(importlib.import_module(_HOME[name]), name)
     raise AttributeError(f"module 'tamis' has no attribute {name!r}")

@@ -12,7 +12,7 @@ from tests.cli.conftest import Run
 
 import tamis
 from tamis.cli.app import program
-from tamis.spark.procedures import PROCEDURES
+from tamis.spark.sql.procedure_registry import PROCEDURES
 
 T, ROWS = "TABLE", "FILE"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from tests.cli.conftest import Run
-from tests.index.tables import failing
+from tests.secondary_index.tables import failing
 
 import tamis
 

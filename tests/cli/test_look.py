@@ -8,7 +8,7 @@ import pytest
 from tests.cli.conftest import Run
 
 import tamis
-from tamis.scan.render import size
+from tamis.engine.scan.report.report_text import size
 
 
 def test_query_prints_the_rows_that_match(run: Run, numbers: Path) -> None:

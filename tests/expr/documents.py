@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tamis.types import LONG, STRING, VARIANT, Field, Schema
+from tamis.core.types import LONG, STRING, VARIANT, Field, Schema
 
 SCHEMA = Schema((Field("v", VARIANT, True, 1), Field("s", STRING, True, 2), Field("n", LONG, True, 3)))
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from tamis import expr
-from tamis.expr import Expr, Mode
-from tamis.expr.bind import Binder
-from tamis.expr.syntax import expression
-from tests.domain.trees import SCHEMA
+from tamis.core import expr
+from tamis.core.expr import Expr, Mode
+from tamis.core.expr.binding.binder import Binder
+from tamis.core.expr.syntax import expression
+from tests.pruning.trees import SCHEMA
 
 
 def bound(text: str, zone: str, mode: Mode = Mode.ANSI) -> Expr:

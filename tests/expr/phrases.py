@@ -1,4 +1,4 @@
-"""Expressions in Spark SQL over the columns of ``tests.domain.trees``: one or more for every function of the catalogue."""
+"""Expressions in Spark SQL over the columns of ``tests.pruning.trees``: one or more for every function of the catalogue."""
 
 from __future__ import annotations
 

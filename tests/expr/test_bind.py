@@ -5,8 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from tamis import expr
-from tamis.types import INTEGER, LONG, Field, Schema, String
+from tamis.core import expr
+from tamis.core.types import INTEGER, LONG, Field, Schema, String
 from tests.expr.oracle import bound
 
 

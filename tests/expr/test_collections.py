@@ -9,12 +9,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tamis import expr
-from tamis.domain import decide
-from tamis.expr import Opaque
-from tamis.stats import Collector, TableEvidence
-from tamis.types import DOUBLE, INTEGER, LONG, STRING, Array, Field, Map, Schema, Struct
-from tamis.types.arrow import to_arrow_schema
+from tamis.core import expr
+from tamis.core.expr import Opaque
+from tamis.core.pruning import decide
+from tamis.core.stats import Collector, TableEvidence
+from tamis.core.types import DOUBLE, INTEGER, LONG, STRING, Array, Field, Map, Schema, Struct
+from tamis.core.types.arrow import to_arrow_schema
 
 SCHEMA = Schema(
     (
@@ -139,8 +139,8 @@ def test_must_skip() -> None:
 @pytest.mark.parametrize("ansi", [True, False])
 def test_rows_are_those_of_spark(spark: Any, ansi: bool, tmp_path: Any) -> None:
     """By SQL text and by Catalyst's tree; where a row fails here, Spark fails."""
-    from tamis.spark.adapter import bridge
-    from tamis.spark.catalyst import known, translate
+    from tamis.spark.jvm_bridge.adapter import bridge
+    from tamis.spark.jvm_bridge.catalyst import known, translate
 
     rng = np.random.default_rng(8)
     table = pa.concat_tables([piece(rng, 8, 8 * n) for n in range(6)])

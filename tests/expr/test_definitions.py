@@ -6,8 +6,8 @@ import pyarrow as pa
 import pytest
 
 from tamis import InvalidInput
-from tamis.expr.definitions import columns
-from tamis.types.arrow import from_arrow_schema
+from tamis.core.expr.column_definitions import columns
+from tamis.core.types.arrow import from_arrow_schema
 
 TYPES = [
     ("TIMESTAMP", pa.timestamp("us", "UTC")),

@@ -10,14 +10,14 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from tamis import expr
-from tamis.expr import Expr, Mode, Opaque
-from tamis.expr.bind import Binder
-from tamis.expr.syntax import expression
-from tamis.spark.adapter import bridge
-from tamis.spark.catalyst import known, translate
-from tamis.types import VARIANT
-from tamis.types.arrow import to_arrow_type
+from tamis.core import expr
+from tamis.core.expr import Expr, Mode, Opaque
+from tamis.core.expr.binding.binder import Binder
+from tamis.core.expr.syntax import expression
+from tamis.core.types import VARIANT
+from tamis.core.types.arrow import to_arrow_type
+from tamis.spark.jvm_bridge.adapter import bridge
+from tamis.spark.jvm_bridge.catalyst import known, translate
 from tests.expr.documents import DOCUMENTS, PHRASES, SCHEMA
 from tests.expr.oracle import plain
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from tamis.expr import Opaque, columns, parse
-from tamis.types.arrow import from_arrow_schema
+from tamis.core.expr import Opaque, columns, parse
+from tamis.core.types.arrow import from_arrow_schema
 
 _POINT = pa.struct([("y", pa.int64())])
 _SCHEMA = from_arrow_schema(

@@ -8,13 +8,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tamis import expr
-from tamis.domain import decide
-from tamis.expr.frontend import parse_value
-from tamis.expr.java import alike, spark_decides
-from tamis.types import DOUBLE, Field, Schema
-from tests.domain.evidence_of import RowsEvidence
+from tamis.core import expr
+from tamis.core.expr.java_doubles import alike, spark_decides
+from tamis.core.expr.parse_sql import parse_value
+from tamis.core.pruning import decide
+from tamis.core.types import DOUBLE, Field, Schema
 from tests.expr.documents import SCHEMA as DOCUMENTS
+from tests.pruning.evidence_of import RowsEvidence
 from tests.stats.test_paths import batch
 
 TEXTS = ['{"a": 2E23}', '{"a": 0.5}', '{"a": 7.9248121131225648E16}', '{"a": {"b": 1e-30}}', '{"a": 3}', '{"a": "2E23"}']

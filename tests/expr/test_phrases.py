@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tamis import expr
-from tamis.expr import Call
+from tamis.core import expr
+from tamis.core.expr import Call
 from tests.expr.oracle import bound
 from tests.expr.phrases import PHRASES
 

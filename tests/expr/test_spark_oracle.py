@@ -8,11 +8,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tamis import expr
-from tamis.expr import Mode
-from tests.domain.trees import SCHEMA, ZONES, piece, tree
+from tamis.core import expr
+from tamis.core.expr import Mode
 from tests.expr.oracle import bound, differences, fails, numbered
 from tests.expr.phrases import PHRASES
+from tests.pruning.trees import SCHEMA, ZONES, piece, tree
 
 pytestmark = pytest.mark.spark
 

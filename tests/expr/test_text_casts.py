@@ -7,10 +7,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from tamis import expr
-from tamis import types as t
-from tamis.expr import Column, Mode
-from tamis.expr.zones import DAY
+from tamis.core import expr
+from tamis.core import types as t
+from tamis.core.expr import Column, Mode
+from tamis.core.expr.time_zones import DAY
 
 NUMBERS = """0x1p3|0X1.8P1|-0x.8p1d|0x10|0x1p99999|+NaN|-NaN|+nan|nan|NAN|NaNd|INF|+Inf|-infinity|Infinityd|1.f|1f|1.5D|1L|5.|.5|.|+.|-|+|1e|e1|1e3|1e309|1e-400
 1e39|3.4028236e38|9223372036854775808|-9223372036854775809|127.9|128|1_0|1,0|--1|1 2|１|٣|9999999.995|99999999.995|0.005|-0.005|1e8|1e1000|1e2147483648|1e-2147483649

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tamis.expr.zones import DAY, zone
+from tamis.core.expr.time_zones import DAY, zone
 
 
 @pytest.mark.parametrize(

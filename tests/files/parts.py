@@ -7,9 +7,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from tamis.files import PAGE_ROWS, PartRef, WriteOptions, create_part, open_part
-from tamis.types import Schema
-from tamis.types.arrow import to_arrow_schema
+from tamis.core.types import Schema
+from tamis.core.types.arrow import to_arrow_schema
+from tamis.storage.files import PAGE_ROWS, PartRef, WriteOptions, create_part, open_part
 
 
 def write_part(

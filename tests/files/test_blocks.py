@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tamis.domain.evidence import ColumnEvidence
+from tamis.core.pruning.evidence import ColumnEvidence
+from tamis.core.stats import TableEvidence
+from tamis.core.types import DOUBLE, LONG, STRING, DataType, Field, Schema
+from tamis.core.types.arrow import to_arrow_schema
 from tamis.errors import InvalidInput
-from tamis.files import PartRef, create_part, open_part
-from tamis.files.parquet.statistics import NANS
-from tamis.state.store import open_store
-from tamis.stats import TableEvidence
-from tamis.types import DOUBLE, LONG, STRING, DataType, Field, Schema
-from tamis.types.arrow import to_arrow_schema
+from tamis.storage.files import PartRef, create_part, open_part
+from tamis.storage.files.parquet.row_group_statistics import NANS
+from tamis.storage.object_store.store import open_store
 from tests.files.parts import write_part
 from tests.values import ATOMIC, column, kind_of
 

@@ -10,11 +10,26 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tamis.files import open_part
-from tamis.files.parquet.encoding import Encodings
-from tamis.state import open_store
-from tamis.types import BYTE, DATE, DOUBLE, INTEGER, LONG, SHORT, STRING, TIMESTAMP, DayTimeInterval, Decimal, Field, Schema, Struct, Time
-from tamis.types.arrow import to_arrow_schema
+from tamis.core.types import (
+    BYTE,
+    DATE,
+    DOUBLE,
+    INTEGER,
+    LONG,
+    SHORT,
+    STRING,
+    TIMESTAMP,
+    DayTimeInterval,
+    Decimal,
+    Field,
+    Schema,
+    Struct,
+    Time,
+)
+from tamis.core.types.arrow import to_arrow_schema
+from tamis.storage.files import open_part
+from tamis.storage.files.parquet.encoding import Encodings
+from tamis.storage.object_store import open_store
 from tests.files.parts import write_part
 
 ROWS, PAGE = 8192, 2048
@@ -71,7 +86,7 @@ def test_never_much_larger_than_the_smallest_way(tmp_path: Path) -> None:
 
 
 def test_few_rows_are_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tamis.files.parquet.encoding._tried", None)
+    monkeypatch.setattr("tamis.storage.files.parquet.encoding._tried", None)
     assert said(pa.table({"n": AT[:1023], "few": AT[:1023] % 2})) == {"n": "compressed", "few": "dictionary compressed"}
 
 
@@ -145,9 +160,9 @@ EDGES = edges()
 
 def with_differences(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whole numbers are packed as differences wherever they may be, also where it does not pay."""
-    monkeypatch.setattr("tamis.files.parquet.encoding._FEW", -1.0)
+    monkeypatch.setattr("tamis.storage.files.parquet.encoding._FEW", -1.0)
     monkeypatch.setattr(
-        "tamis.files.parquet.encoding._fastest",
+        "tamis.storage.files.parquet.encoding._fastest",
         lambda ways: max((way for _, way in ways), key=lambda way: (way.differences, not way.compressed)),
     )
 

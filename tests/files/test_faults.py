@@ -10,13 +10,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tamis.core.types import LONG, STRING, Field, Schema
+from tamis.core.types.arrow import to_arrow_schema
 from tamis.errors import CorruptData
-from tamis.files import PartRef
-from tamis.files.parquet.footer import check_end
-from tamis.files.source import PartSource
-from tamis.state.store import open_store
-from tamis.types import LONG, STRING, Field, Schema
-from tamis.types.arrow import to_arrow_schema
+from tamis.storage.files import PartRef
+from tamis.storage.files.file_source import PartSource
+from tamis.storage.files.parquet.footer import check_end
+from tamis.storage.object_store.store import open_store
 from tests.files.parts import read_all, write_part
 
 SCHEMA = Schema((Field("n", LONG, id=1), Field("s", STRING, id=2)))
@@ -128,7 +128,7 @@ def test_fewer_rows_than_were_committed(tmp_path: Path, form: str) -> None:
 
 @FORMATS
 def test_a_writer_that_is_given_up_leaves_nothing(tmp_path: Path, form: str) -> None:
-    from tamis.files import create_part
+    from tamis.storage.files import create_part
 
     writer = create_part(open_store(tmp_path), "data/p.parquet", form, to_arrow_schema(SCHEMA))
     writer.write(pa.record_batch([[1], ["a"]], schema=to_arrow_schema(SCHEMA)))

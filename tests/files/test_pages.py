@@ -9,14 +9,28 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tamis.core.types import (
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    INTEGER,
+    LONG,
+    STRING,
+    TIMESTAMP,
+    VARIANT,
+    Array,
+    DayTimeInterval,
+    Decimal,
+    Field,
+    Schema,
+)
+from tamis.core.types.arrow import to_arrow_schema
 from tamis.errors import CorruptData
-from tamis.files import PAGE_ROWS, PartRef, open_part
-from tamis.files.parquet import pages
-from tamis.files.parquet.excerpt import Excerpt
-from tamis.files.recent import Recent
-from tamis.state.store import open_store
-from tamis.types import BOOLEAN, DATE, DOUBLE, INTEGER, LONG, STRING, TIMESTAMP, VARIANT, Array, DayTimeInterval, Decimal, Field, Schema
-from tamis.types.arrow import to_arrow_schema
+from tamis.storage.files import PAGE_ROWS, PartRef, open_part
+from tamis.storage.files.open_files import Recent
+from tamis.storage.files.parquet import page_index
+from tamis.storage.files.parquet.page_excerpt import Excerpt
+from tamis.storage.object_store.store import open_store
 from tests.files.parts import write_part
 
 STORE = open_store("memory://pages")
@@ -111,16 +125,16 @@ def test_one_row_costs_a_page_of_each_column_and_not_a_block() -> None:
         b"1024 3 !!",
         b"512 1 AA==",
         b"1024 2 " + base64.b64encode(b"x" * 9),
-        pages.note_of([4, 5, 6], PAGE).encode(),
-        pages.note_of([4], 0).encode(),
+        page_index.note_of([4, 5, 6], PAGE).encode(),
+        page_index.note_of([4], 0).encode(),
     ],
 )
 def test_without_a_fitting_note_chunks_are_read_whole(monkeypatch: pytest.MonkeyPatch, note: bytes) -> None:
     class Footer:
-        metadata = {pages.PAGES.encode(): note}  # noqa: RUF012  # a stub
+        metadata = {page_index.PAGES.encode(): note}  # noqa: RUF012  # a stub
 
-    monkeypatch.setattr("tamis.files.parquet.pages.noted", lambda _, real=pages.noted: real(Footer()))
-    monkeypatch.setattr("tamis.files.parquet.part._shapes", Recent(2**20))  # what the true footer said is remembered
+    monkeypatch.setattr("tamis.storage.files.parquet.page_index.noted", lambda _, real=page_index.noted: real(Footer()))
+    monkeypatch.setattr("tamis.storage.files.parquet.parquet_part._shapes", Recent(2**20))  # what the true footer said is remembered
     found, size = read([1], [4200])
     assert found["1"].to_pylist() == [4200]
     assert size == open_part(STORE, REF, SCHEMA).cost([1], [1])
@@ -128,17 +142,17 @@ def test_without_a_fitting_note_chunks_are_read_whole(monkeypatch: pytest.Monkey
 
 def test_chunks_read_whole_are_weighed_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     """One row of each block is wanted: by pages that is little and comes together; of whole chunks no more than a piece is decoded at once."""
-    monkeypatch.setattr("tamis.files.parquet.part.PIECE_ROWS", 5 * PAGE)
+    monkeypatch.setattr("tamis.storage.files.parquet.parquet_part.PIECE_ROWS", 5 * PAGE)
     rows = np.array([7, 4200, STARTS[2] + 1], dtype=np.int64)
     assert len(list(open_part(STORE, REF, SCHEMA).read([1], [0, 1, 2], rows))) == 1
-    monkeypatch.setattr("tamis.files.parquet.pages.noted", lambda _: (PAGE, np.array([4, 5, 6], dtype=np.int64)))
-    monkeypatch.setattr("tamis.files.parquet.part._shapes", Recent(2**20))  # what the true footer said is remembered
+    monkeypatch.setattr("tamis.storage.files.parquet.page_index.noted", lambda _: (PAGE, np.array([4, 5, 6], dtype=np.int64)))
+    monkeypatch.setattr("tamis.storage.files.parquet.parquet_part._shapes", Recent(2**20))  # what the true footer said is remembered
     assert [len(p.positions) for p in open_part(STORE, REF, SCHEMA).read([1], [0, 1, 2], rows)] == [1, 1, 1]
 
 
 def test_pages_of_chosen_rows_come_together(monkeypatch: pytest.MonkeyPatch) -> None:
     """Four times as many as rows that are all wanted: what is kept of them is little."""
-    monkeypatch.setattr("tamis.files.parquet.part.PIECE_ROWS", 2 * PAGE)
+    monkeypatch.setattr("tamis.storage.files.parquet.parquet_part.PIECE_ROWS", 2 * PAGE)
     rows = np.array([7, 4200, STARTS[2] + 1], dtype=np.int64)
     assert [p.positions.tolist() for p in open_part(STORE, REF, SCHEMA).read([1], [0, 1, 2], rows)] == [rows.tolist()]
 
@@ -164,11 +178,11 @@ def test_a_flipped_bit_in_a_page_is_found(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_chunks_of_different_codecs_are_read_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     """Our writer chooses once for a file; pages of two codecs would not go into one chunk."""
-    real = pages.Pages._chunk
+    real = page_index.Pages._chunk
     monkeypatch.setattr(
-        pages.Pages, "_chunk", lambda self, block, leaf: real(self, block, leaf)._replace(codec=("ZSTD", "GZIP", "SNAPPY")[block])
+        page_index.Pages, "_chunk", lambda self, block, leaf: real(self, block, leaf)._replace(codec=("ZSTD", "GZIP", "SNAPPY")[block])
     )
-    monkeypatch.setattr("tamis.files.parquet.part._shapes", Recent(2**20))  # what the true footer said is remembered
+    monkeypatch.setattr("tamis.storage.files.parquet.parquet_part._shapes", Recent(2**20))  # what the true footer said is remembered
     found, size = read([1], [7, 4200])
     assert found["1"].to_pylist() == [7, 4200]
     assert size == open_part(STORE, REF, SCHEMA).cost([1], [0, 1])

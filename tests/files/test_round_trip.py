@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tamis.files import open_part
-from tamis.state.store import open_store
-from tamis.types import NULL, STRING, VARIANT, Array, Field, Map, Schema, String, Struct
-from tamis.types.arrow import to_arrow_schema
+from tamis.core.types import NULL, STRING, VARIANT, Array, Field, Map, Schema, String, Struct
+from tamis.core.types.arrow import to_arrow_schema
+from tamis.storage.files import open_part
+from tamis.storage.object_store.store import open_store
 from tests.files.parts import read_all, write_part
 from tests.values import ATOMIC, column, nested_rows, nested_schema
 

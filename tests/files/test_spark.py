@@ -9,9 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from tamis.files import PartRef
-from tamis.state import open_store
-from tamis.types import (
+from tamis.core.types import (
     BINARY,
     BOOLEAN,
     BYTE,
@@ -35,7 +33,9 @@ from tamis.types import (
     Struct,
     Time,
 )
-from tamis.types.arrow import to_arrow_schema
+from tamis.core.types.arrow import to_arrow_schema
+from tamis.storage.files import PartRef
+from tamis.storage.object_store import open_store
 from tests.files.parts import write_part
 
 pytestmark = pytest.mark.spark

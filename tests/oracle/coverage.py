@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 import tamis
-from tamis.scan.report import Report
-from tamis.spark.batch import Scan
+from tamis.engine.scan.report.scan_report import Report
+from tamis.spark.scan.spark_scan import Scan
 
 READERS = ("lazy", "eager", "mixed", "native", "metadata")
 LEVELS = ("segment", "part", "block", "index", "keys", "limit", "topk", "answered", "all match", "audited", "nothing")

@@ -17,16 +17,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tamis
-from tamis.domain import Decision
+from tamis.core.pruning import Decision
+from tamis.core.stats.json_paths.path_evidence import PathTable
+from tamis.engine.part_reader import lazy_reader
+from tamis.engine.scan import funnel, index_stage, metadata_aggregates
+from tamis.engine.scan.limit_pruning import Ranked
+from tamis.engine.scan.skip_audit import sample
 from tamis.errors import CorruptData, InvalidInput
-from tamis.read import lazy
-from tamis.scan import aggregate, funnel, indexed
-from tamis.scan.audit import sample
-from tamis.scan.limit import Ranked
-from tamis.stats.path_evidence import PathTable
 from tamis.world import World, use
 
-decide_module = importlib.import_module("tamis.domain.decide")  # the package has a function of that name
+decide_module = importlib.import_module("tamis.core.pruning.decide")  # the package has a function of that name
 ROWS = 20_000  # two blocks
 ALWAYS = {"tamis.audit.percent": 100, "tamis.read.lazy": "on"}
 
@@ -83,9 +83,9 @@ def whole_segments(decision: Decision) -> None:
 PLANTS = {
     "parts by statistics": (funnel, skip_all, "n = 25000", "it was skipped, but 1 rows match"),
     "segments by statistics": (funnel, whole_segments, "n = 25000", "it was skipped, but 1 rows match"),
-    "blocks by statistics": (lazy, skip_all, "n = 25000", "it was read in part, but 1 rows match, with skipping 0 rows match"),
+    "blocks by statistics": (lazy_reader, skip_all, "n = 25000", "it was read in part, but 1 rows match, with skipping 0 rows match"),
     "parts said to match wholly": (funnel, all_match, "n % 1000 = 1", "it was said to match wholly, but 20 rows match, with skipping 20000 rows match"),
-    "blocks said to match wholly": (lazy, all_match, "n % 1000 = 1", "it was read in part, but 20 rows match, with skipping 20000 rows match"),
+    "blocks said to match wholly": (lazy_reader, all_match, "n % 1000 = 1", "it was read in part, but 20 rows match, with skipping 20000 rows match"),
 }  # fmt: skip
 RIGHT = {"n = 25000": [25_000], "n % 1000 = 1": list(range(1, 4 * ROWS, 1_000))}
 
@@ -144,14 +144,14 @@ def test_what_an_index_skips_is_audited(tmp_path: Path, monkeypatch, caplog):
     scan = table.scan("key IN (7, 8)", ["n"])
     assert scan.to_arrow()["n"].to_pylist() == right
     assert scan.report.parts["skipped_index"] == 1, "the index skips"
-    real = indexed.choose
+    real = index_stage.choose
 
     def plant(change: Any) -> None:
         def wrong(*args: Any, **more: Any) -> Any:
             found = real(*args, **more)
             return replace(found, candidates=replace(found.candidates, rows=change(found.candidates.rows)))
 
-        monkeypatch.setattr(indexed, "choose", wrong)
+        monkeypatch.setattr(index_stage, "choose", wrong)
 
     for change in (lambda _: {}, lambda rows: dict(list(rows.items())[1:])):
         plant(change)
@@ -207,7 +207,7 @@ def test_what_an_audit_makes_right_without_a_word(sorted_documents, monkeypatch)
     wrong = {
         "topk": (Ranked, "left_out", lambda self, bound, places=None: np.ones(len(self._parts if places is None else places), np.bool_)),
         "answers": (
-            aggregate,
+            metadata_aggregates,
             "_share",
             lambda measure, evidence, live, intact: (pa.array([-1] * len(live)), np.ones(len(live), np.bool_)),
         ),
@@ -227,7 +227,7 @@ def test_what_an_audit_makes_right_without_a_word(sorted_documents, monkeypatch)
             assert asked[kind](None, ALWAYS) != expected, f"{kind}: without a filter"
 
 
-@pytest.mark.parametrize("module", [funnel, lazy])
+@pytest.mark.parametrize("module", [funnel, lazy_reader])
 def test_a_hidden_error_is_found_and_raised(table, monkeypatch, module):
     text = "1 / (n - 25000) < 0 AND n > 30000"
     with pytest.raises(InvalidInput, match="DIVIDE"):
@@ -280,7 +280,7 @@ def test_a_filterless_scan_has_nothing_to_check(table):
 
 def test_filtering_off_is_off_for_blocks_too(table, monkeypatch):
     """The way back from a wrong rule: one switch turns all of its uses off."""
-    for module in (funnel, lazy):
+    for module in (funnel, lazy_reader):
         planted(monkeypatch, module, skip_all)
     assert table.scan("n = 25000", options={"tamis.stats.filter": "off"}).count() == 1
 

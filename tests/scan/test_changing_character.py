@@ -11,10 +11,10 @@ import pyarrow as pa
 import pytest
 
 import tamis
-from tamis.expr import conjuncts, parse
-from tamis.read import expected
-from tamis.stats import Collector, TableEvidence
-from tamis.types import DOUBLE, Field, Schema
+from tamis.core.expr import conjuncts, parse
+from tamis.core.stats import Collector, TableEvidence
+from tamis.core.types import DOUBLE, Field, Schema
+from tamis.engine.part_reader import expected
 
 ROWS = 200_000
 _AT = np.arange(ROWS)

@@ -6,8 +6,8 @@ import pyarrow as pa
 import pytest
 
 import tamis
+from tamis.engine.scan.report.report_text import lines, reasons, summary
 from tamis.errors import InvalidInput
-from tamis.scan.render import lines, reasons, summary
 
 
 @pytest.fixture(scope="module")
@@ -45,9 +45,9 @@ def test_a_guard_names_what_did_not_skip(table, text, limits, said):
 
 
 def test_a_scan_over_its_limit_fails_before_it_reads(table, monkeypatch):
-    from tamis.scan import execute
+    from tamis.engine.scan import scan_execution
 
-    monkeypatch.setattr(execute, "read_shared", lambda *_: pytest.fail("something was read"))
+    monkeypatch.setattr(scan_execution, "read_shared", lambda *_: pytest.fail("something was read"))
     scan = table.scan("user = 3", options={"tamis.scan.max_bytes": 100})
     for read in (scan.to_arrow, scan.count, lambda: next(iter(scan))):
         with pytest.raises(InvalidInput, match=r"SCAN_TOO_LARGE.*user = 3L: did not skip because the bounds of user allow it"):

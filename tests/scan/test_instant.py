@@ -4,8 +4,8 @@ from datetime import UTC, date, datetime, timedelta, timezone
 
 import pytest
 
+from tamis.engine.scan.instants import bounds, micros
 from tamis.errors import InvalidInput
-from tamis.scan.instant import bounds, micros
 
 NOON = 1_767_268_800_000_000  # 2026-01-01T12:00:00Z
 

@@ -12,11 +12,11 @@ import pyarrow as pa
 import pytest
 
 import tamis
-from tamis import expr
-from tamis.expr import Expr, Opaque, conjuncts, parse
-from tamis.read import ReadCounters, ReadSpec, read_part
-from tamis.types import BOOLEAN, LONG, Field, Schema, String
-from tamis.types.arrow import to_arrow_schema
+from tamis.core import expr
+from tamis.core.expr import Expr, Opaque, conjuncts, parse
+from tamis.core.types import BOOLEAN, LONG, Field, Schema, String
+from tamis.core.types.arrow import to_arrow_schema
+from tamis.engine.part_reader import ReadCounters, ReadSpec, read_part
 from tests.scan.test_lazy_scenarios import BLOCK, BLOCKS, ROWS, data_bytes, run, same, wide
 from tests.spark.oracle_cases import ARRAYS, VALUES, Filters
 
@@ -87,7 +87,7 @@ def awkward(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 def test_74_random_filters_never_read_more(awkward: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Those of the random oracle that ask of these columns. The slack: 2%; what lies between leaders and would come along may be asked for again, and is not counted."""
-    monkeypatch.setattr("tamis.state.store.GAP_LOCAL", 0)
+    monkeypatch.setattr("tamis.storage.object_store.store.GAP_LOCAL", 0)
     filters, tried, lazily = Filters(np.random.default_rng(3)), 0, 0
     while tried < 8:
         text = filters.predicate() + (" AND rid % 5000 = 17" if tried % 2 else "")

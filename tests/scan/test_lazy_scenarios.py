@@ -13,9 +13,9 @@ import pyarrow as pa
 import pytest
 
 import tamis
-from tamis.expr import parse
-from tamis.read import ReadCounters, read_part
-from tamis.types.arrow import from_arrow_schema
+from tamis.core.expr import parse
+from tamis.core.types.arrow import from_arrow_schema
+from tamis.engine.part_reader import ReadCounters, read_part
 
 BLOCK, BLOCKS = 16_384, 7  # rows of 30 columns: see exec.write.block_rows_for
 ROWS = BLOCK * BLOCKS
@@ -201,9 +201,9 @@ def test_77_null_in_a_list(odd: Any) -> None:
 
 def test_78_79_what_cannot_be_run_here(t: Any) -> None:
     """Its conjunct is left to Spark; those before it drop rows here. Those behind it may not: its error on a dropped row would be lost. An OR is one conjunct."""
-    from tamis.expr import Opaque, conjuncts
-    from tamis.read import ReadCounters, ReadSpec, read_part
-    from tamis.types import BOOLEAN
+    from tamis.core.expr import Opaque, conjuncts
+    from tamis.core.types import BOOLEAN
+    from tamis.engine.part_reader import ReadCounters, ReadSpec, read_part
 
     plan = t.scan("k > 0").plan()
     runnable, unknown = conjuncts(parse("hit = 1", plan.spec.schema)), Opaque(BOOLEAN, "udf(k)", ())
@@ -266,13 +266,13 @@ def test_86_88_fields_of_structs_and_lists_beside_them(odd: Any) -> None:
 
 
 def test_89_90_columns_that_came_and_went(tmp_path: Path) -> None:
-    from tamis.read import ReadCounters, ReadSpec, read_part
+    from tamis.engine.part_reader import ReadCounters, ReadSpec, read_part
 
     table = tamis.create(tmp_path, pa.schema([("a", pa.int64()), ("c", pa.int64())]))
     table.append(pa.table({"a": [1, 2], "c": [10, 20]}))
     plan = table.scan().plan()
     old = plan.spec.schema
-    from tamis.types import LONG, Field, Schema
+    from tamis.core.types import LONG, Field, Schema
 
     new = Schema((old.fields[0], Field("c", LONG, id=9, initial_default=7), Field("e", LONG, id=10)), schema_id=1)
     for text, rows in {"c = 7": [1, 2], "c = 10": [], "e IS NULL AND a = 2": [2], "e = 1": []}.items():
@@ -287,7 +287,7 @@ def test_89_90_columns_that_came_and_went(tmp_path: Path) -> None:
 @pytest.mark.parametrize("form", ["parquet", "vortex", "orc"])
 def test_75_an_index_and_laziness_together(tmp_path: Path, form: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The index leaves one block of which even the leaders are read."""
-    monkeypatch.setattr("tamis.state.store.GAP_LOCAL", 0)  # what lies between two pages would come along
+    monkeypatch.setattr("tamis.storage.object_store.store.GAP_LOCAL", 0)  # what lies between two pages would come along
     table = wide(tmp_path, form=form)
     text = f"k = {table.scan('n = 20000').to_arrow()['k'][0]}"
     without, lazily = run(table, text)

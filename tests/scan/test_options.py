@@ -6,10 +6,10 @@ import pyarrow as pa
 import pytest
 
 import tamis
+from tamis.core.types import VARIANT
+from tamis.core.types.arrow import to_arrow_type
+from tamis.engine.scan.scan_options import Options, check_properties
 from tamis.errors import InvalidInput
-from tamis.scan.options import Options, check_properties
-from tamis.types import VARIANT
-from tamis.types.arrow import to_arrow_type
 
 
 def test_option_over_conf_over_property_over_default():

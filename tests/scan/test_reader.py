@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tamis.scan.reader import in_order
+from tamis.engine.scan.parallel_reader import in_order
 
 
 def batch(value):

@@ -10,8 +10,8 @@ import pytest
 
 import tamis
 from tamis.errors import CorruptData
-from tamis.state import manifests
-from tamis.state.cache import CACHE
+from tamis.storage.commit_log import manifests
+from tamis.storage.object_store.object_cache import CACHE
 
 LOADS = 40
 

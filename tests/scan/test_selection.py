@@ -2,10 +2,10 @@
 
 import pytest
 
+from tamis.core.types import LONG, STRING, Array, Field, Schema, Struct
+from tamis.core.types.schema import split
+from tamis.engine.scan.column_selection import select
 from tamis.errors import InvalidInput, NotFound
-from tamis.scan.selection import select
-from tamis.types import LONG, STRING, Array, Field, Schema, Struct
-from tamis.types.schema import split
 
 SCHEMA = Schema(
     (

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import tamis
-from tamis.exec.write import WIDE_ROWS
+from tamis.engine.part_writer.write_part import WIDE_ROWS
 
 COLLECTIONS, ROWS = 6, WIDE_ROWS
 WIDE = [f"{i:x}" * 520 for i in range(1, 9)]

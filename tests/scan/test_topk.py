@@ -13,13 +13,13 @@ import pytest
 from hypothesis import settings
 
 import tamis
+from tamis.core.expr import short_sql
+from tamis.core.types.arrow import from_arrow_schema
+from tamis.engine.part_reader import ReadCounters, read_part
+from tamis.engine.scan import limit_pruning as limits
+from tamis.engine.scan.scan_order import parse_order
 from tamis.errors import InvalidInput, NotFound
-from tamis.expr import short_sql
-from tamis.read import ReadCounters, read_part
-from tamis.scan import limit as limits
-from tamis.scan.order import parse_order
-from tamis.spark import pushed
-from tamis.types.arrow import from_arrow_schema
+from tamis.spark.scan import pushdown
 
 SCHEMA = pa.schema([("a", pa.int64()), ("b", pa.float64()), ("s", pa.string()), ("id", pa.int64())])
 EXAMPLES = settings().max_examples
@@ -104,8 +104,8 @@ def test_what_a_look_at_the_best_parts_leaves_to_read_has_the_first_rows(tmp_pat
         order = [(c, rng.random() < 0.5, rng.random() < 0.5) for c in rng.sample(["a", "b", "s"], rng.randint(1, 2))]
         said = ", ".join(f"{c} {'DESC' if d else 'ASC'} NULLS {'FIRST' if n else 'LAST'}" for c, d, n in order)
         k, condition = rng.randint(1, 9), rng.choice(list(FILTERS))
-        monkeypatch.setattr(pushed, "LOOK_BYTES", 1 if turn % 2 else 2**26)
-        plan = pushed.foremost(table.scan(condition, order_by=said, limit=k).plan(), 1.0)
+        monkeypatch.setattr(pushdown, "LOOK_BYTES", 1 if turn % 2 else 2**26)
+        plan = pushdown.foremost(table.scan(condition, order_by=said, limit=k).plan(), 1.0)
         read = [row for ref in plan.parts for batch in read_part(ref, plan.spec, ReadCounters()) for row in batch.to_pylist()]
         by = cmp_to_key(partial(in_order, order))
         expected = sorted(filter(FILTERS[condition], every), key=by)[:k]

@@ -10,8 +10,8 @@ import pytest
 
 import tamis
 from tamis import Conflict, IncompatibleSchema, SchemaMismatch, StoreUnavailable
-from tamis.schema import check_migration
-from tamis.state.landing import Landing
+from tamis.core.schema import check_migration
+from tamis.storage.commit_log.commit_landing import Landing
 from tests.schema.making import BIG, INT, TEXT, f, new_table, rows
 
 
@@ -60,8 +60,8 @@ def test_e12_a_part_of_a_schema_that_is_not_there_is_damage_not_rows() -> None:
     spec = made.spec
     from dataclasses import replace
 
+    from tamis.engine.part_reader import ReadCounters, read_part
     from tamis.errors import CorruptData
-    from tamis.read import ReadCounters, read_part
 
     with pytest.raises(CorruptData, match="schema 0"):
         list(read_part(made.parts[0], replace(spec, part_schemas={}), ReadCounters()))

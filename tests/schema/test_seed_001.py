@@ -9,11 +9,11 @@ import pytest
 
 import tamis
 from tamis import IncompatibleSchema, SchemaFenced, SchemaMismatch, Table
-from tamis.files.formats import FORMATS
-from tamis.schema import check_migration, check_reader
-from tamis.schema.memory import migration_type_of
-from tamis.schema.shape import from_fields
-from tamis.types.arrow import to_arrow_schema
+from tamis.core.schema import check_migration, check_reader
+from tamis.core.schema.deleted_fields import migration_type_of
+from tamis.core.schema.migration_types import from_fields
+from tamis.core.types.arrow import to_arrow_schema
+from tamis.storage.files.formats import FORMATS
 from tests.schema.making import BIG, INT, TEXT, f, new_table, rows
 
 ROWS = [{"a": 1, "b": "x"}, {"a": 2, "b": "y"}]
@@ -373,7 +373,7 @@ def test_compaction_migrates_to_the_latest_schema_and_may_lose_what_is_deleted(t
 def test_deleting_a_column_may_break_the_order_and_the_parts_say_so() -> None:
     """Deleting fields anywhere but the end of the struct may not preserve the order of the input data. Compaction can be made robust to order changes by eg. detecting when
     it's generating out-of-order data and tagging it as unordered in the metadata. (… we'll schedule followup runs of compaction to put it back in order.)"""
-    from tamis.state import ordered_now
+    from tamis.storage.commit_log import ordered_now
 
     table = new_table(f("a"), f("b"), f("c"), cluster_by=["a", "b", "c"])
     table.append(data(a=[1, 1], b=[1, 2], c=[9, 3]))

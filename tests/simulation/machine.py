@@ -23,12 +23,12 @@ from unittest import mock
 import tamis
 from tamis import state
 from tamis.errors import StoreUnavailable
-from tamis.state import Store, open_store
-from tamis.state.store import Entry
+from tamis.storage.object_store import Store, open_store
+from tamis.storage.object_store.store import Entry
 from tamis.world import SeededWorld, use, world
 from tests.simulation.model import Intent, Model
-from tests.state.faults import LATER, LOSE, REFUSE, TAKEN, TAKEN_DONE
-from tests.state.making import forget
+from tests.storage.faults import LATER, LOSE, REFUSE, TAKEN, TAKEN_DONE
+from tests.storage.making import forget
 
 T = TypeVar("T")
 _STORIES = itertools.count()
@@ -239,7 +239,7 @@ def simulated(seed: int, steps: int, mishaps: Mishaps | None = None) -> Iterator
                 stack.enter_context(mock.patch.object(module, "open_store", opened))
         for found in _shared_locks():
             stack.enter_context(mock.patch.object(found, "lock", nullcontext()))
-        stack.enter_context(mock.patch("tamis.scan.execute.threads", return_value=1))
-        stack.enter_context(mock.patch("tamis.state.parallel.WORTH_IT_LOCALLY", 10**9))
-        stack.enter_context(mock.patch("tamis.state.rollup.FAN_OUT", 4))
+        stack.enter_context(mock.patch("tamis.engine.scan.scan_execution.threads", return_value=1))
+        stack.enter_context(mock.patch("tamis.storage.object_store.parallel_requests.WORTH_IT_LOCALLY", 10**9))
+        stack.enter_context(mock.patch("tamis.storage.commit_log.rollups.FAN_OUT", 4))
         yield made

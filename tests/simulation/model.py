@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from tamis.state.record import Commit
+from tamis.storage.commit_log.commit_record import Commit
 
 
 class Row(NamedTuple):

@@ -24,14 +24,15 @@ import pyarrow as pa
 
 import tamis
 from tamis.errors import StoreUnavailable, TamisError
-from tamis.state import Store, load
-from tamis.state.log import read_commits
-from tamis.state.vacuumed import oldest_readable
+from tamis.storage.commit_log import load
+from tamis.storage.commit_log.commit_log import read_commits
+from tamis.storage.commit_log.vacuum_marker import oldest_readable
+from tamis.storage.object_store import Store
 from tamis.world import world
 from tests.simulation import model
 from tests.simulation.model import Row
-from tests.state.faults import FAULTS, LATER, LOSE, TAKEN, TAKEN_DONE
-from tests.state.making import forget
+from tests.storage.faults import FAULTS, LATER, LOSE, TAKEN, TAKEN_DONE
+from tests.storage.making import forget
 
 KEYS = 40
 RETENTION = "2m"

@@ -6,13 +6,13 @@ from collections import Counter
 from datetime import timedelta
 
 import tamis
-from tamis.state import load
-from tamis.state.vacuumed import oldest_readable
+from tamis.storage.commit_log import load
+from tamis.storage.commit_log.vacuum_marker import oldest_readable
 from tamis.world import world
 from tests.simulation.actors import SCHEMA, audited, cast
 from tests.simulation.machine import Mishaps, Simulation, simulated
 from tests.simulation.model import Row
-from tests.state.making import forget
+from tests.storage.making import forget
 
 
 def tell(seed: int, steps: int, mishaps: Mishaps | None = None) -> Simulation:

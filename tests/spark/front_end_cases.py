@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tamis import types as t
-from tamis.expr.documents.encode import encode
-from tamis.stats import Collector, TableEvidence
-from tamis.stats.path_evidence import PathTable
-from tamis.types import Array, DayTimeInterval, Field, Map, Schema, Struct
-from tamis.types.arrow import to_arrow_schema, to_arrow_type
+from tamis.core import types as t
+from tamis.core.expr.json_codec.variant_encoding import encode
+from tamis.core.stats import Collector, TableEvidence
+from tamis.core.stats.json_paths.path_evidence import PathTable
+from tamis.core.types import Array, DayTimeInterval, Field, Map, Schema, Struct
+from tamis.core.types.arrow import to_arrow_schema, to_arrow_type
 
 PARTS, ROWS = 8, 3
 SCHEMA = Schema(

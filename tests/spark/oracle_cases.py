@@ -13,8 +13,8 @@ import pyarrow as pa
 from tests.expr.documents import DOCUMENTS
 from tests.stats.test_paths import variants
 
-from tamis.expr.documents.encode import encode
-from tamis.expr.documents.jackson import Malformed
+from tamis.core.expr.json_codec.jackson_reader import Malformed
+from tamis.core.expr.json_codec.variant_encoding import encode
 
 NAN, INF = float("nan"), float("inf")
 UTC = dt.UTC

@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 import pytest
 
 from tamis.errors import NotFound
-from tamis.spark.adapter import JavaThrow, bridge, implement
-from tamis.spark.table import SparkTable
+from tamis.spark.catalog.spark_table import SparkTable
+from tamis.spark.jvm_bridge.adapter import JavaThrow, bridge, implement
 
 CATALOG = "org.apache.spark.sql.connector.catalog.TableCatalog"
 NAMESPACES = "org.apache.spark.sql.connector.catalog.SupportsNamespaces"

@@ -63,7 +63,7 @@ def test_a_cached_table_has_the_rows_of_now(lake: Any, how: str) -> None:
 def test_a_commit_outlives_what_watches_it(lake: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from py4j.protocol import Py4JError
 
-    from tamis.spark.adapter import Bridge
+    from tamis.spark.jvm_bridge.adapter import Bridge
 
     def refusing(_: Bridge, name: str) -> Any:
         raise Py4JError(f"no {name}")

@@ -9,13 +9,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tamis import expr
-from tamis.expr import Call, Column, Literals, Mode, Opaque
-from tamis.spark.adapter import bridge
-from tamis.spark.catalyst import Translation, known, translate
-from tamis.spark.types import from_spark
-from tamis.types import Schema
-from tamis.types.arrow import to_arrow_schema
+from tamis.core import expr
+from tamis.core.expr import Call, Column, Literals, Mode, Opaque
+from tamis.core.types import Schema
+from tamis.core.types.arrow import to_arrow_schema
+from tamis.spark.jvm_bridge.adapter import bridge
+from tamis.spark.jvm_bridge.catalyst import Translation, known, translate
+from tamis.spark.jvm_bridge.spark_types import from_spark
 
 pytestmark = pytest.mark.spark
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tamis.expr import Call, Expr, Opaque, columns, to_sql
-from tamis.spark.catalyst import translate
-from tamis.types import DOUBLE, LONG, STRING, Field, Schema, Struct
+from tamis.core.expr import Call, Expr, Opaque, columns, to_sql
+from tamis.core.types import DOUBLE, LONG, STRING, Field, Schema, Struct
+from tamis.spark.jvm_bridge.catalyst import translate
 
 SCHEMA = Schema(
     (Field("i", LONG, id=1), Field("a b", STRING, id=2), Field("st", Struct((Field("x", LONG, id=4),)), id=3), Field("d", DOUBLE, id=5))

@@ -10,10 +10,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import tamis
-from tamis.files.parquet import encoding
-from tamis.files.parquet.copied import copied_leaves, copies_safely
-from tamis.spark.file_checks import has_copied_elements
-from tamis.types import INTEGER, LONG, STRING, Array, DataType, Decimal, Field, Map, Struct
+from tamis.core.types import INTEGER, LONG, STRING, Array, DataType, Decimal, Field, Map, Struct
+from tamis.spark.scan.file_checks import has_copied_elements
+from tamis.storage.files.parquet import encoding
+from tamis.storage.files.parquet.copied_arrays import copied_leaves, copies_safely
 
 ROWS = 5_000
 EMPTY = pa.array([[None]] * ROWS, pa.list_(pa.int32()))

@@ -13,10 +13,10 @@ from pyspark.errors import PySparkException
 
 import tamis
 from tamis.errors import CorruptData
-from tamis.state.cache import CACHE
-from tamis.state.envelope import seal, unseal
-from tamis.state.store import open_store
-from tamis.state.stored import columns_from_json, inline
+from tamis.storage.object_store.checked_json import seal, unseal
+from tamis.storage.object_store.object_cache import CACHE
+from tamis.storage.object_store.store import open_store
+from tamis.storage.object_store.table_files import columns_from_json, inline
 
 pytestmark = pytest.mark.spark
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import tamis
-from tamis.spark.adapter import bridge
+from tamis.spark.jvm_bridge.adapter import bridge
 
 pytestmark = pytest.mark.spark
 

@@ -9,10 +9,10 @@ import pyarrow as pa
 import pytest
 
 import tamis
-from tamis.expr import Call, conjuncts, parse
-from tamis.spark import batch
-from tamis.spark.filter_contract import FilterContract, FilterTester, contract_of
-from tamis.types import LONG, Field, Schema
+from tamis.core.expr import Call, conjuncts, parse
+from tamis.core.types import LONG, Field, Schema
+from tamis.spark.scan import spark_scan
+from tamis.spark.scan.filter_contract import FilterContract, FilterTester, contract_of
 
 SCHEMA = Schema((Field("a", LONG), Field("b", LONG))).assign_ids(0)
 A, B = (SCHEMA.find((name,))[-1].id for name in "ab")
@@ -94,7 +94,7 @@ def test_every_reader_gives_the_rows_of_owned_and_other_filters(
             met.add((given["owned"], given["evaluated"] is None))
         return contract_of(*args, **given)
 
-    monkeypatch.setattr(batch, "contract_of", noted)
+    monkeypatch.setattr(spark_scan, "contract_of", noted)
     table = tamis.create(
         lake.folder / "db" / "t",
         pa.schema([("a", pa.int64()), ("b", pa.int64()), ("c", pa.int64()), ("s", pa.string())]),

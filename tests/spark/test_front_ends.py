@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from tests.spark.front_end_cases import CASES, DDL, PARTS, SCHEMA, evidence
 
-from tamis import expr
-from tamis.domain import Decision, decide
-from tamis.expr import Call, Expr, catalogue
-from tamis.spark.adapter import bridge
-from tamis.spark.catalyst import known, translate
+from tamis.core import expr
+from tamis.core.expr import Call, Expr, catalogue
+from tamis.core.pruning import Decision, decide
+from tamis.spark.jvm_bridge.adapter import bridge
+from tamis.spark.jvm_bridge.catalyst import known, translate
 
 pytestmark = pytest.mark.spark
 

@@ -194,10 +194,10 @@ def test_every_type_comes_back(lake: Any) -> None:
 def test_retried_tasks_leave_no_rows(lake: Any) -> None:
     """Two tasks that write the same rows: what is committed is what one of them returned."""
     lake.sql("CREATE TABLE lake.db.t (id BIGINT) USING tamis")
-    from tamis.spark import write_task
-    from tamis.spark.adapter import bridge
-    from tamis.spark.insert import switches
-    from tamis.spark.write import commit_rows, write_rows
+    from tamis.spark.executors import write_task
+    from tamis.spark.jvm_bridge.adapter import bridge
+    from tamis.spark.write.insert import switches
+    from tamis.spark.write.spark_write import commit_rows, write_rows
 
     table = tamis.open(lake.folder / "db" / "t")
     options = switches(lake.spark, bridge(lake.spark), {}, {})

@@ -13,11 +13,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import tamis
-from tamis.expr import Call, Column, Literals
-from tamis.scan import Report
-from tamis.spark.adapter import bridge
-from tamis.spark.joins import INTERFACE, TASK_BYTES, Handover, Narrowed, key_conjuncts, light
-from tamis.types import BOOLEAN, LONG
+from tamis.core.expr import Call, Column, Literals
+from tamis.core.types import BOOLEAN, LONG
+from tamis.engine.scan import Report
+from tamis.spark.jvm_bridge.adapter import bridge
+from tamis.spark.scan.join_keys import INTERFACE, TASK_BYTES, Handover, Narrowed, key_conjuncts, light
 
 pytestmark = pytest.mark.spark
 
@@ -210,7 +210,7 @@ def test_few_keys_are_read_by_our_reader(keyed: Any, new: Callable[[], list[Repo
 
 
 def test_row_changes_read_all(keyed: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tamis.spark.rows import RowChange
+    from tamis.spark.write.row_operations import RowChange
 
     changes: list[RowChange] = []
     original = RowChange.newScanBuilder

@@ -19,7 +19,7 @@ import os, signal, sys
 from pyspark import TaskContext
 from pyspark.sql import SparkSession
 import tamis
-from tamis.state import Store
+from tamis.storage.object_store import Store
 
 path, moment = sys.argv[1:]
 group = os.getpgid(0)

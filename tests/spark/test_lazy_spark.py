@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import tamis
-from tamis.scan import Report
+from tamis.engine.scan import Report
 
 pytestmark = pytest.mark.spark
 

@@ -65,18 +65,18 @@ def test_a_source_that_changes_between_computations_doubles_no_key(made: Lake, t
 
 
 def test_files_that_are_replaced_meanwhile(made: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tamis.spark import merge_keys
+    from tamis.spark.write import merge_pruning
 
     path = str(tmp_path / "staged")
     made.spark.range(10).selectExpr("id", "1L AS v").write.parquet(path)
-    values = merge_keys._values
+    values = merge_pruning._values
 
     def replaced(keys: Any) -> Any:
         found = values(keys)
         made.spark.range(50, 60).selectExpr("id", "1L AS v").write.mode("overwrite").parquet(path)
         return found
 
-    monkeypatch.setattr(merge_keys, "_values", replaced)
+    monkeypatch.setattr(merge_pruning, "_values", replaced)
     made.spark.read.parquet(path).createOrReplaceTempView("moving")
     made.sql(MERGE)
     ids = [row[0] for row in made.rows("SELECT id FROM lake.db.t")]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tamis.errors import InvalidInput
-from tamis.spark.names import relative_path
-from tamis.spark.procedure import table_name
+from tamis.spark.catalog.table_names import relative_path
+from tamis.spark.sql.procedure import table_name
 
 
 @pytest.mark.parametrize("name", ["t", "T", "my table", "it's", 'say "hi"', "größe", "表", "a.b", "100%", "a#b?c", "x" * 200])

@@ -10,10 +10,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from tamis.expr import conjuncts, parse
-from tamis.scan import Options
-from tamis.spark.native import needs_little, obstacle, requested
-from tamis.types import DATE, INTEGER, LONG, STRING, VARIANT, Array, DataType, Field, Map, Schema, String, Struct, Time
+from tamis.core.expr import conjuncts, parse
+from tamis.core.types import DATE, INTEGER, LONG, STRING, VARIANT, Array, DataType, Field, Map, Schema, String, Struct, Time
+from tamis.engine.scan import Options
+from tamis.spark.scan.native_reader import needs_little, obstacle, requested
 
 
 def schema(*types: DataType, **more: Any) -> Schema:

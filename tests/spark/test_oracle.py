@@ -19,9 +19,9 @@ from hypothesis import settings
 from tests.spark.oracle_cases import Filters, comparisons, pairs, random_parts
 
 import tamis
-from tamis.maintain.append import write
-from tamis.scan import Options
-from tamis.state import Operation, Proposal, commit
+from tamis.engine.operations.rows.append import write
+from tamis.engine.scan import Options
+from tamis.storage.commit_log import Operation, Proposal, commit
 from tamis.world import new_id
 
 pytestmark = pytest.mark.spark
@@ -192,15 +192,15 @@ def test_every_value_beside_every_other(session: tuple[Any, Path]) -> None:
 
 def test_a_wrong_rule_is_seen(tables: Loaded, monkeypatch: pytest.MonkeyPatch) -> None:
     """Planted: what is said of ``<=`` is that it is never true, then that it is always."""
-    from tamis.domain import rules
+    from tamis.core.pruning import logic_rules
 
-    real, no = rules.compared, np.zeros((), bool)
+    real, no = logic_rules.compared, np.zeros((), bool)
     interpreted(tables.spark, "UTC", True)
     (true,) = tables.expected(["i <= 5"])
     assert tables.misjudged("i <= 5", true)[0] == ""
-    monkeypatch.setattr(rules, "compared", lambda *args: replace(real(*args), true=no))
+    monkeypatch.setattr(logic_rules, "compared", lambda *args: replace(real(*args), true=no))
     assert "loses" in tables.misjudged("i <= 5", true)[0]
-    monkeypatch.setattr(rules, "compared", lambda *args: replace(real(*args), false=no, null=no))
+    monkeypatch.setattr(logic_rules, "compared", lambda *args: replace(real(*args), false=no, null=no))
     assert "invents" in tables.misjudged("i <= 5", true)[0]
 
 

@@ -13,11 +13,11 @@ import pytest
 from hypothesis import settings
 
 import tamis
-from tamis.scan import Report
-from tamis.spark import pushed
-from tamis.spark.pushed import aggregation_of, exact
-from tamis.spark.scan import Builder
-from tamis.types.arrow import from_arrow_schema
+from tamis.core.types.arrow import from_arrow_schema
+from tamis.engine.scan import Report
+from tamis.spark.scan import pushdown
+from tamis.spark.scan.pushdown import aggregation_of, exact
+from tamis.spark.scan.scan_builder import Builder
 
 pytestmark = pytest.mark.spark
 
@@ -100,7 +100,7 @@ def test_the_first_rows_of_an_order_are_plain_sparks(both: Both, monkeypatch: py
     """Also where the driver may look at one part only, and tasks read the others above the bound that it found."""
     rng, columns = Random(SEED + 1), list(COLUMNS)
     for turn in range(QUERIES):
-        monkeypatch.setattr(pushed, "LOOK_BYTES", 1 if turn % 2 else 2**26)
+        monkeypatch.setattr(pushdown, "LOOK_BYTES", 1 if turn % 2 else 2**26)
         chosen = rng.sample(["a", "b", "s", "d", "m"], rng.randint(1, 2))
         keys = [f"{c} {rng.choice(['ASC', 'DESC'])} NULLS {rng.choice(['FIRST', 'LAST'])}" for c in chosen]
         text = f"SELECT * FROM {{t}}{a_filter(rng)} ORDER BY {', '.join(keys)} LIMIT {rng.randint(1, 20)}"
@@ -332,7 +332,7 @@ def test_aggregates_of_renamed_columns_are_answered_from_metadata(spark: Any, or
 
 def test_a_limit_after_an_aggregate_is_sparks(spark: Any, ordered: str) -> None:
     """A limit counts groups then, not rows: a scan that answers aggregates takes over none."""
-    from tamis.spark.adapter import bridge
+    from tamis.spark.jvm_bridge.adapter import bridge
 
     text = f"SELECT day, count(*) FROM {ordered} GROUP BY day"
     java = bridge(spark)
@@ -362,7 +362,7 @@ def test_explaining_reads_no_part(spark: Any, ordered: str) -> None:
 
 
 def test_a_filter_that_may_fail_is_never_owned() -> None:
-    from tamis.expr import conjuncts, parse
+    from tamis.core.expr import conjuncts, parse
 
     schema = from_arrow_schema(pa.schema(COLUMNS)).assign_ids(0)
     owned = {

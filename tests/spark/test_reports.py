@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 import tamis
-from tamis.read import ReadCounters
-from tamis.scan import Report
+from tamis.engine.part_reader import ReadCounters
+from tamis.engine.scan import Report
 
 pytestmark = pytest.mark.spark
 
@@ -198,9 +198,9 @@ def test_an_insert_from_a_scan_reports_the_scan(spark: Any, table: str, new: Cal
 
 
 def test_the_last_attempt_of_a_task_wins(spark: Any) -> None:
-    from tamis.spark.adapter import bridge
-    from tamis.spark.metrics import Planned, ledger
-    from tamis.spark.worker import Outcome
+    from tamis.spark.executors.read_task import Outcome
+    from tamis.spark.jvm_bridge.adapter import bridge
+    from tamis.spark.scan.scan_metrics import Planned, ledger
 
     def outcome(attempt: tuple[int, int], rows: int) -> Outcome:
         counters = ReadCounters()

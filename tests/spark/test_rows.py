@@ -9,8 +9,8 @@ import pytest
 from tests.spark.conftest import Lake
 
 import tamis
-from tamis.maintain import row_change
-from tamis.state import load
+from tamis.engine.operations.rows import row_change
+from tamis.storage.commit_log import load
 
 COLUMNS = "id BIGINT, v INT, s STRING, at TIMESTAMP"
 DATA = "id, CAST(id % 7 AS INT) AS v, IF(id % 5 = 0, NULL, concat('s', id)) AS s, timestamp_seconds(id * 86400) AS at"

@@ -13,7 +13,7 @@ import pytest
 from tests.spark.frames import rows_of
 
 import tamis
-from tamis.exec import write
+from tamis.engine.part_writer import write_part
 
 pytestmark = pytest.mark.spark
 
@@ -158,7 +158,7 @@ def test_rows_come_in_the_order_of_parts(spark: Any, events: str) -> None:
 
 def test_sparks_reader_reads_a_part_in_several_tasks(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By ranges of bytes: each row once, in order, and what the report says is of the whole."""
-    monkeypatch.setattr(write, "block_rows_for", lambda _: 1_024)
+    monkeypatch.setattr(write_part, "block_rows_for", lambda _: 1_024)
     spark.sql("CREATE TABLE scans.db.pieces (id BIGINT, x DOUBLE) USING tamis")
     table = tamis.open(Path(_warehouse(spark)) / "db" / "pieces")
     for first, rows in ((0, 30_000), (30_000, 100), (30_100, 9_900)):
@@ -289,7 +289,7 @@ def test_views_and_new_sessions_read_too(spark: Any, events: str) -> None:
 
 
 def _warehouse(spark: Any) -> str:
-    from tamis.spark.adapter import bridge
+    from tamis.spark.jvm_bridge.adapter import bridge
 
     return str(bridge(spark).registered_catalog("scans").warehouse.root.url)
 

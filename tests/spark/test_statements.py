@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import tamis
 from tamis.errors import InvalidInput
-from tamis.spark.procedure import quoted_name, table_name
-from tamis.spark.statements import GRAMMAR, Statements
+from tamis.spark.sql.procedure import quoted_name, table_name
+from tamis.spark.sql.statements import GRAMMAR, Statements
 
 
 @pytest.fixture
@@ -126,7 +126,7 @@ def test_the_grammar(monkeypatch: pytest.MonkeyPatch, text: str, call: Any) -> N
 def test_a_session_that_cannot_be_taught_still_attaches(lake: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
     from py4j.protocol import Py4JError
 
-    from tamis.spark.adapter import Bridge
+    from tamis.spark.jvm_bridge.adapter import Bridge
 
     known = Bridge.helper
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 from tests.spark.conftest import Lake
-from tests.state.making import forget
+from tests.storage.making import forget
 
 import tamis
 from tamis.errors import StoreUnavailable
-from tamis.state import Store
+from tamis.storage.object_store import Store
 
 STATEMENTS = {
     "insert": "INSERT INTO lake.db.t SELECT id, 1 FROM range(100, 110)",

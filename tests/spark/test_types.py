@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tamis.errors import InvalidInput
-from tamis.spark.types import from_spark, to_spark
+from tamis.spark.jvm_bridge.spark_types import from_spark, to_spark
 
 EVERYTHING = (
     "a INT NOT NULL COMMENT 'x', b STRING COLLATE UNICODE_CI, c CHAR(5), d VARCHAR(7), e ARRAY<STRING COLLATE UTF8_LCASE>, "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from tamis.spark.worker import LARGEST_BATCH, joined, shaped, spark_schema
+from tamis.spark.executors.read_task import LARGEST_BATCH, joined, shaped, spark_schema
 
 
 def batch(*values: int) -> pa.RecordBatch:

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tamis.stats import Collector, TableEvidence, union
-from tamis.stats.bounds import LIMIT
-from tamis.types import BINARY, DOUBLE, FLOAT, STRING, DataType, Field, Schema
+from tamis.core.stats import Collector, TableEvidence, union
+from tamis.core.stats.columns.bounds import LIMIT
+from tamis.core.types import BINARY, DOUBLE, FLOAT, STRING, DataType, Field, Schema
 from tests.values import ATOMIC, BINARIES, FLOATS, SINGLES, TEXTS, array, column, kind_of
 
 each_type = pytest.mark.parametrize("data_type", ATOMIC, ids=kind_of)

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
-from tamis.domain.evidence import ColumnEvidence
-from tamis.stats import TableEvidence, union, wanted
-from tamis.types import DOUBLE, INTEGER, LONG, STRING, VARIANT, Decimal, Field, Schema, Struct
+from tamis.core.pruning.evidence import ColumnEvidence
+from tamis.core.stats import TableEvidence, union, wanted
+from tamis.core.types import DOUBLE, INTEGER, LONG, STRING, VARIANT, Decimal, Field, Schema, Struct
 
 OLD = Schema((Field("a", INTEGER, id=1),), schema_id=0)
 NEW = Schema(

@@ -6,15 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tamis import expr
-from tamis.domain import decide
-from tamis.stats import TableEvidence, union
-from tamis.stats.decode import reads_as
-from tamis.stats.packed import PATHS, packed, unpacked
-from tamis.stats.path_evidence import PathTable
-from tamis.stats.path_rows import LONG as LONGS
-from tamis.stats.path_rows import MAP, ROOT, PathStatistics, table_of
-from tamis.types import DOUBLE, LONG, STRING, DataType, Field, Schema
+from tamis.core import expr
+from tamis.core.pruning import decide
+from tamis.core.stats import TableEvidence, union
+from tamis.core.stats.json_paths.packed_paths import PATHS, packed, unpacked
+from tamis.core.stats.json_paths.path_evidence import PathTable
+from tamis.core.stats.json_paths.path_rows import LONG as LONGS
+from tamis.core.stats.json_paths.path_rows import MAP, ROOT, PathStatistics, table_of
+from tamis.core.stats.statistics_decoding import reads_as
+from tamis.core.types import DOUBLE, LONG, STRING, DataType, Field, Schema
 from tests.values import ATOMIC, column, kind_of
 
 NAN = float("nan")
@@ -70,7 +70,7 @@ def test_random_bytes(data_type: DataType, seed: int) -> None:
     noise = np.random.default_rng(seed).bytes(4096)
     random = pa.py_buffer(noise)
     for stored in ATOMIC:
-        from tamis.types.arrow import to_arrow_type
+        from tamis.core.types.arrow import to_arrow_type
 
         arrow = to_arrow_type(stored)
         try:

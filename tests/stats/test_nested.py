@@ -6,10 +6,10 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tamis.stats import Collector, TableEvidence
-from tamis.types import INTEGER, LONG, STRING, VARIANT, Field, Schema, String, Struct
-from tamis.types.arrow import to_arrow_schema
-from tamis.types.logical import Array, Map
+from tamis.core.stats import Collector, TableEvidence
+from tamis.core.types import INTEGER, LONG, STRING, VARIANT, Field, Schema, String, Struct
+from tamis.core.types.arrow import to_arrow_schema
+from tamis.core.types.logical import Array, Map
 from tests.values import nested_rows, nested_schema
 
 SCHEMA = nested_schema()

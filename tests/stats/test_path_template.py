@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tamis.stats import path_text, path_variant
-from tamis.stats.path_alike import Documents
-from tamis.stats.path_rows import HI_EXACT, LO_EXACT, STRANGE, Paths
+from tamis.core.stats.json_paths import text_paths, variant_paths
+from tamis.core.stats.json_paths.path_rows import HI_EXACT, LO_EXACT, STRANGE, Paths
+from tamis.core.stats.json_paths.similar_documents import Documents
 from tests.expr.documents import DOCUMENTS
 from tests.spark.oracle_cases import SOUND, repeated
 from tests.stats.test_paths import variants
@@ -49,9 +49,9 @@ def told(paths: Paths, forget: int) -> dict[str, object]:
 
 def check(texts: list[str]) -> None:
     array = pa.array(texts, pa.string())
-    forget = LO_EXACT | HI_EXACT if path_text._long_numbers(array) else 0  # parsing takes the word back for all documents beside
+    forget = LO_EXACT | HI_EXACT if text_paths._long_numbers(array) else 0  # parsing takes the word back for all documents beside
     for whole in (array, pa.concat_arrays([pa.array(["ab"]), array]).slice(1)):
-        fast, slow = Documents().paths_of(whole), path_text.paths_of(whole)
+        fast, slow = Documents().paths_of(whole), text_paths.paths_of(whole)
         assert told(fast, forget) == told(slow, forget), texts
 
 
@@ -85,8 +85,8 @@ def test_random_documents(texts: list[str], more: list[str], times: int) -> None
 
 def test_documents_of_one_shape_are_not_parsed_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     parsed = []
-    slow = path_text._parsed
-    monkeypatch.setattr(path_text, "_parsed", lambda texts: parsed.extend(texts) or slow(texts))
+    slow = text_paths._parsed
+    monkeypatch.setattr(text_paths, "_parsed", lambda texts: parsed.extend(texts) or slow(texts))
     texts = [json.dumps({"id": i, "name": f"n{i}", "user": {"price": i / 4, "on": i % 2 == 0}}) for i in range(1000)]
     found = Documents().paths_of(pa.array(texts))
     assert len(parsed) == 1
@@ -96,8 +96,8 @@ def test_documents_of_one_shape_are_not_parsed_one_by_one(monkeypatch: pytest.Mo
 @pytest.mark.parametrize("seed", range(8))
 def test_the_larger_parts_of_the_oracle_are_read_by_templates(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     parsed: list[str] = []
-    slow = path_text._parsed
-    monkeypatch.setattr(path_text, "_parsed", lambda texts: parsed.extend(texts) or slow(texts))
+    slow = text_paths._parsed
+    monkeypatch.setattr(text_paths, "_parsed", lambda texts: parsed.extend(texts) or slow(texts))
     texts = repeated(np.random.default_rng(seed), 300, SOUND)
     assert not Documents().paths_of(pa.array(texts, pa.string()))["$"].kinds & STRANGE
     assert len(parsed) < 0.5 * len(texts)
@@ -112,7 +112,7 @@ def test_the_ends_of_strings(some: list[str]) -> None:
     for order in (some, some[::-1]):
         documents = [json.dumps({"k": i, "s": s}) for i, s in enumerate(order * 20)]
         ordered = sorted(order, key=str.encode)
-        for found in (Documents().paths_of(pa.array(documents)), path_variant.paths_of(variants(documents))):
+        for found in (Documents().paths_of(pa.array(documents)), variant_paths.paths_of(variants(documents))):
             assert found["$.s"].string == (ordered[0], ordered[-1])
             assert (found["$.s"].present, found["$.k"].long) == (len(documents), (0, len(documents) - 1))
 
@@ -121,7 +121,7 @@ def test_text_in_a_variant_that_is_no_unicode_says_nothing() -> None:
     good = variants([json.dumps({"s": s}) for s in ("aaaaaa", "bcdefg", "zzzzzz")])
     for spoiled in (b"bc\xffefg", b"bcdef\x80"):
         bad = pa.array([{**row, "value": row["value"].replace(b"bcdefg", spoiled)} for row in good.to_pylist()], good.type)
-        assert path_variant.paths_of(bad)["$"].kinds & STRANGE
+        assert variant_paths.paths_of(bad)["$"].kinds & STRANGE
 
 
 def test_shapes_that_come_and_go_with_the_blocks() -> None:
@@ -129,7 +129,7 @@ def test_shapes_that_come_and_go_with_the_blocks() -> None:
     documents, ends = Documents(), ['{"a":1}', '{"a":1,"s":"x"}', '{"t":"y","u":"z","v":"w"}', "{}", "[]", '""', "7", '{"a":1}']
     for text in ends:
         block = pa.array([text] * 300, pa.string())
-        assert told(documents.paths_of(block), 0) == told(path_text.paths_of(block), 0), text
+        assert told(documents.paths_of(block), 0) == told(text_paths.paths_of(block), 0), text
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -141,4 +141,4 @@ def test_each_document_is_counted_once(seed: int) -> None:
     for _ in range(3):
         keys = ["abcdefg"[at] for at in chance.integers(7, size=chance.integers(1, 6))]
         block = pa.array([json.dumps({key: values[chance.integers(len(values))] for key in keys}) for _ in range(300)])
-        assert told(documents.paths_of(block), 0) == told(path_text.paths_of(block), 0)
+        assert told(documents.paths_of(block), 0) == told(text_paths.paths_of(block), 0)

@@ -12,19 +12,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tamis
-from tamis import expr
-from tamis.domain import Decision, decide
+from tamis.core import expr
+from tamis.core.expr import conjuncts
+from tamis.core.expr.json_codec.jackson_reader import Malformed
+from tamis.core.expr.json_codec.variant_encoding import encode
+from tamis.core.pruning import Decision, decide
+from tamis.core.stats import Collector, TableEvidence
+from tamis.core.stats.json_paths import text_paths
+from tamis.core.stats.json_paths.packed_paths import PACKED, PATHS, UNION, packed, unpacked
+from tamis.core.stats.json_paths.path_evidence import PathTable
+from tamis.core.stats.json_paths.path_rows import LONG, ROOT, STRANGE, PathStatistics, table_of
+from tamis.core.stats.json_paths.path_union import union_of
+from tamis.core.types import VARIANT
+from tamis.core.types.arrow import to_arrow_schema, to_arrow_type
 from tamis.errors import InvalidInput
-from tamis.expr import conjuncts
-from tamis.expr.documents.encode import encode
-from tamis.expr.documents.jackson import Malformed
-from tamis.stats import Collector, TableEvidence, path_text
-from tamis.stats.packed import PACKED, PATHS, UNION, packed, unpacked
-from tamis.stats.path_evidence import PathTable
-from tamis.stats.path_rows import LONG, ROOT, STRANGE, PathStatistics, table_of
-from tamis.stats.path_union import union_of
-from tamis.types import VARIANT
-from tamis.types.arrow import to_arrow_schema, to_arrow_type
 from tests.expr.documents import DOCUMENTS, SCHEMA
 
 SCALARS = st.sampled_from(
@@ -159,9 +160,9 @@ def test_whether_a_variant_is_null_is_known() -> None:
 def test_a_key_that_is_there_twice_is_seen_beside_any_document(beside: str) -> None:
     """Such keys are found by counting colons, which other documents have too."""
     sound = ['{"a":1}', '{"a":"b:c"}', beside]
-    assert not path_text.paths_of(pa.array(sound))[ROOT].kinds & STRANGE
+    assert not text_paths.paths_of(pa.array(sound))[ROOT].kinds & STRANGE
     for twice in ('{"a":77,"a":2}', '{"a":77,"a":2,"a":3}', '{"k":{"a":1,"a":2}}', '[{"a":1,"a":2}]'):
-        assert path_text.paths_of(pa.array([*sound, twice]))[ROOT].kinds & STRANGE, twice
+        assert text_paths.paths_of(pa.array([*sound, twice]))[ROOT].kinds & STRANGE, twice
 
 
 def test_what_is_not_known_may_be_anything() -> None:

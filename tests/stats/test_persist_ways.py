@@ -15,13 +15,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tamis import expr
-from tamis.domain import decide
-from tamis.expr.documents.paths import stored
-from tamis.stats import TableEvidence
-from tamis.stats.packed import PATHS, unpacked
-from tamis.stats.path_evidence import PathTable
-from tamis.stats.path_rows import INCOMPLETE, MAP, PathStatistics, combined
+from tamis.core import expr
+from tamis.core.expr.json_codec.json_path import stored
+from tamis.core.pruning import decide
+from tamis.core.stats import TableEvidence
+from tamis.core.stats.json_paths.packed_paths import PATHS, unpacked
+from tamis.core.stats.json_paths.path_evidence import PathTable
+from tamis.core.stats.json_paths.path_rows import INCOMPLETE, MAP, PathStatistics, combined
 from tests.stats.test_paths import SCHEMA, batch, check, decided, manifest, united
 
 
@@ -186,9 +186,9 @@ def _spoiled(rows: pa.Table, kind: str, rng: np.random.Generator) -> pa.Table:
 
 def test_a_union_forgets_no_part(monkeypatch: pytest.MonkeyPatch) -> None:
     """Planted: a part whose bounds (or set of values) are not known has no say in the segment's."""
-    from tamis.stats import union as module
-    from tamis.stats import values
-    from tamis.types import LONG, Field, Schema
+    from tamis.core.stats import union as module
+    from tamis.core.stats.columns import value_sets
+    from tamis.core.types import LONG, Field, Schema
 
     schema = Schema((Field("c", LONG, id=7),))
     part = pa.table({"rows": [5, 5], "7|long|lo": [1, None], "7|long|hi": [2, None], "7|long|set": [[1, 2], None], "7|nulls": [0, 0]})
@@ -198,13 +198,13 @@ def test_a_union_forgets_no_part(monkeypatch: pytest.MonkeyPatch) -> None:
         return bool(decide(expr.conjuncts(expr.parse("c = 7", schema)), TableEvidence(whole, schema), strict=True).none[0])
 
     assert not skips()
-    real = values.union
-    monkeypatch.setattr(values, "union", lambda sets, _empty: real(sets, pa.repeat(pa.scalar(True), len(sets))))
+    real = value_sets.union
+    monkeypatch.setattr(value_sets, "union", lambda sets, _empty: real(sets, pa.repeat(pa.scalar(True), len(sets))))
     assert skips()
     monkeypatch.undo()
     import sys
 
-    inner = sys.modules["tamis.stats.union"]
+    inner = sys.modules["tamis.core.stats.statistics_union"]
     outermost = inner._outermost
     monkeypatch.setattr(
         inner, "_outermost", lambda bound, exact, empty, which: outermost(bound, exact, pa.repeat(pa.scalar(True), len(empty)), which)

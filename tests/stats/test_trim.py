@@ -10,16 +10,16 @@ import pyarrow as pa
 import pytest
 
 import tamis
-from tamis import expr
-from tamis.domain import decide
-from tamis.stats import Collector, TableEvidence
-from tamis.stats.keep import named, recent
-from tamis.stats.packed import PATHS, packed, unpacked
-from tamis.stats.path_evidence import PathTable
-from tamis.stats.path_rows import table_of
-from tamis.stats.trim import _size, budget, trim
-from tamis.types import LONG, STRING, Field, Schema
-from tamis.types.arrow import to_arrow_schema
+from tamis.core import expr
+from tamis.core.pruning import decide
+from tamis.core.stats import Collector, TableEvidence
+from tamis.core.stats.json_paths.packed_paths import PATHS, packed, unpacked
+from tamis.core.stats.json_paths.path_evidence import PathTable
+from tamis.core.stats.json_paths.path_rows import table_of
+from tamis.core.stats.kept_statistics import named, recent
+from tamis.core.stats.statistics_budget import _size, budget, trim
+from tamis.core.types import LONG, STRING, Field, Schema
+from tamis.core.types.arrow import to_arrow_schema
 
 SCHEMA = Schema((Field("n", LONG, True, 1), Field("s", STRING, True, 2), Field("long", STRING, True, 3)))
 ROWS = [{"n": i, "s": json.dumps({"id": i, "user": {"name": f"name {i}", "deep": {"er": i / 8}}, "mixed": i if i % 2 else str(i)}), "long": "é" * 30 + f"{i:040d}"} for i in range(50)]  # fmt: skip

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tamis import expr
-from tamis.domain import Decision, decide
-from tamis.exec.order import Order
-from tamis.expr import conjuncts
-from tamis.stats import Collector, TableEvidence
-from tamis.stats.tuples import ends
-from tamis.types import DOUBLE, LONG, STRING, Field, Schema
-from tamis.types.arrow import to_arrow_schema
+from tamis.core import expr
+from tamis.core.expr import conjuncts
+from tamis.core.pruning import Decision, decide
+from tamis.core.stats import Collector, TableEvidence
+from tamis.core.stats.columns.clustering_tuples import ends
+from tamis.core.types import DOUBLE, LONG, STRING, Field, Schema
+from tamis.core.types.arrow import to_arrow_schema
+from tamis.engine.part_writer.clustering_order import Order
 
 SCHEMA = Schema((Field("a", LONG, True, 1), Field("b", STRING, True, 2), Field("x", DOUBLE, True, 3)))
 CLUSTER = ((1,), (2,), (3,))

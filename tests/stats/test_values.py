@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tamis.stats import Collector, TableEvidence, union
-from tamis.stats.trim import _size, trim
-from tamis.stats.values import MOST, listable
-from tamis.types import DATE, DOUBLE, INTEGER, LONG, STRING, DataType, Field, Schema
+from tamis.core.stats import Collector, TableEvidence, union
+from tamis.core.stats.columns.value_sets import MOST, listable
+from tamis.core.stats.statistics_budget import _size, trim
+from tamis.core.types import DATE, DOUBLE, INTEGER, LONG, STRING, DataType, Field, Schema
 from tests.values import ATOMIC, column, kind_of
 
 LISTED = [t for t in ATOMIC if listable(t)]

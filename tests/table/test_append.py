@@ -168,7 +168,7 @@ def test_overwrite_keeps_rows_for_which_the_filter_is_null(tmp_path):
 
 @pytest.mark.parametrize(("theirs", "fits"), [(TABLE, True), (TABLE.select(["name"]), False)])
 def test_two_first_appends_at_once(tmp_path, monkeypatch, theirs, fits):
-    from tamis.maintain import append as module
+    from tamis.engine.operations import append as module
 
     ours, other = tamis.create(tmp_path), tamis.open(tmp_path)
     real, raced = sys.modules[module.__module__].write, []
@@ -190,7 +190,7 @@ def test_two_first_appends_at_once(tmp_path, monkeypatch, theirs, fits):
 
 
 def test_an_overwrite_conflicts_with_what_it_did_not_see(tmp_path, monkeypatch):
-    from tamis.maintain import overwrite as function
+    from tamis.engine.operations import overwrite as function
 
     module = sys.modules[function.__module__]
     table = tamis.create(tmp_path)

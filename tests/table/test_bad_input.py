@@ -368,7 +368,7 @@ def test_a_very_wide_table_says_little(tmp_path):
 
 @pytest.mark.parametrize("kind", ["MAP<VARIANT, INT>", "MAP<STRUCT<x: VARIANT>, INT>", "ARRAY<MAP<VARIANT, INT>>"])
 def test_a_variant_is_no_key(tmp_path, kind):
-    from tamis.expr.definitions import columns
+    from tamis.core.expr.column_definitions import columns
 
     with pytest.raises(InvalidInput) as caught:
         tamis.create(tmp_path, columns(f"id INT, m {kind}"))

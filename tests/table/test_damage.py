@@ -7,8 +7,8 @@ import pytest
 
 import tamis
 from tamis.errors import CorruptData
-from tamis.state import open_store
-from tests.state.making import append, manifest, new_table
+from tamis.storage.object_store import open_store
+from tests.storage.making import append, manifest, new_table
 
 ROWS = pa.table({"id": pa.array([1, 2], pa.int64())})
 

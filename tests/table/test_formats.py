@@ -9,8 +9,9 @@ import pytest
 
 import tamis
 from tamis.errors import InvalidInput
-from tamis.files.vortex import library
-from tamis.state import Operation, Proposal, commit, load, open_store
+from tamis.storage.commit_log import Operation, Proposal, commit, load
+from tamis.storage.files.vortex import vortex_library
+from tamis.storage.object_store import open_store
 
 FORMATS = ["parquet", "vortex", "orc"]
 ROWS = pa.table(
@@ -65,4 +66,4 @@ def test_without_the_library_the_extra_is_named(tmp_path: Path, monkeypatch: pyt
         tamis.create(tmp_path, ROWS.schema, format="vortex")
     assert (raised.value.code, "tamis[vortex]" in raised.value.remedy) == ("MISSING_PACKAGE", True)
     with pytest.raises(InvalidInput):
-        library.vortex()
+        vortex_library.vortex()

@@ -7,9 +7,9 @@ import pyarrow as pa
 import pytest
 
 import tamis
+from tamis.core.types import LONG, STRING, Field
 from tamis.errors import SchemaFenced
-from tamis.state import Operation, Proposal, commit, next_schema
-from tamis.types import LONG, STRING, Field
+from tamis.storage.commit_log import Operation, Proposal, commit, next_schema
 
 ROWS = pa.table({"id": pa.array([1, 2], pa.int64()), "name": ["a", "b"]})
 

@@ -15,11 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tamis
+from tamis.core.expr import Literals
+from tamis.core.types import FLOAT, Field, Schema, String
+from tamis.core.types.arrow import from_arrow_schema
 from tamis.errors import InvalidInput, NotFound
-from tamis.expr import Literals
-from tamis.table.keys import parse_keys
-from tamis.types import FLOAT, Field, Schema, String
-from tamis.types.arrow import from_arrow_schema
+from tamis.table.key_filters import parse_keys
 from tests.table.random_tables import DATES, FLOATS, INSTANTS, INTEGERS, SEGMENTS, STRINGS, segment
 
 KEYED = {"i": INTEGERS, "f": FLOATS, "s": STRINGS, "d": DATES, "t": INSTANTS, "b": [True, False]}

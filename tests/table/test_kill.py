@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 
 import tamis
-from tamis.state import Store
-from tests.state.worker import CONTEXT, run
+from tamis.storage.object_store import Store
+from tests.storage.worker import CONTEXT, run
 
 KILLED = -signal.SIGKILL
 OLD = list(range(30))

@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 
 import tamis
-from tamis.table.metadata import TABLES
+from tamis.table.metadata_tables import TABLES
 
 
 @pytest.fixture

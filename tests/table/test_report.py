@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 import tamis
-from tamis.scan.report import Counts
+from tamis.engine.scan.report.scan_report import Counts
 
 TOP = "table version filter columns seconds requests segments parts blocks rows bytes reader reader_reason indexes index_reason because not_skipped_because"
 INNER = {
@@ -139,7 +139,7 @@ def test_the_sample_of_an_audit_is_the_same_each_time_and_within_its_budget(tabl
 
 
 def test_broken_statistics_are_unknown(table, monkeypatch):
-    from tamis.scan import funnel
+    from tamis.engine.scan import funnel
 
     def broken(*_, **__):
         raise ArithmeticError("planted")

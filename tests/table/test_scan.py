@@ -6,8 +6,8 @@ import pyarrow as pa
 import pytest
 
 import tamis
+from tamis.engine.scan.parallel_reader import threads
 from tamis.errors import InvalidInput
-from tamis.scan.reader import threads
 
 SEGMENTS = [
     pa.table({"id": pa.array([5, 3], pa.int64()), "s": [{"x": 1, "y": "a"}, None], "v": [0.5, None]}),

@@ -4,16 +4,16 @@ import pyarrow as pa
 import pytest
 
 import tamis
+from tamis.core.expr import check_readable, conjuncts, parse
+from tamis.core.expr.column_definitions import columns
+from tamis.core.types import DOUBLE
+from tamis.core.types.arrow import from_arrow_schema
+from tamis.engine.operations.rows.merge_plan import MATCHED, Asked, merge_plan
+from tamis.engine.operations.rows.store_assignment import assignable, assigned
+from tamis.engine.part_writer.column_defaults import default_scalar
+from tamis.engine.scan import Options
 from tamis.errors import InvalidInput, NotFound, SchemaMismatch
-from tamis.exec.defaults import default_scalar
-from tamis.expr import check_readable, conjuncts, parse
-from tamis.expr.definitions import columns
-from tamis.maintain.assign import assignable, assigned
-from tamis.maintain.merge_plan import MATCHED, Asked, merge_plan
-from tamis.scan import Options
-from tamis.state.backend import translate
-from tamis.types import DOUBLE
-from tamis.types.arrow import from_arrow_schema
+from tamis.storage.object_store.store_backends import translate
 
 ROW = pa.schema([("a", pa.int64())])
 

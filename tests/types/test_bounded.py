@@ -15,16 +15,16 @@ from hypothesis import strategies as st
 from pyroaring import BitMap
 
 import tamis
+from tamis.core.types import bounded
+from tamis.core.types.bounded import MOST_ROWS, MOST_UNPACKED, read_stream, unpacked_zstd
 from tamis.errors import CorruptData
-from tamis.files.seal import MAGIC, Seal
-from tamis.state import open_store
-from tamis.state import store as stores
-from tamis.state.cache import CACHE
-from tamis.state.deletions import bitmap
-from tamis.state.envelope import seal, unseal
-from tamis.state.stored import Inline, columns_from_json, inline
-from tamis.types import bounded
-from tamis.types.bounded import MOST_ROWS, MOST_UNPACKED, read_stream, unpacked_zstd
+from tamis.storage.commit_log.deletion_vectors import bitmap
+from tamis.storage.files.file_seal import MAGIC, Seal
+from tamis.storage.object_store import open_store
+from tamis.storage.object_store import store as stores
+from tamis.storage.object_store.checked_json import seal, unseal
+from tamis.storage.object_store.object_cache import CACHE
+from tamis.storage.object_store.table_files import Inline, columns_from_json, inline
 
 ROWS = pa.table({"a": [1, 2, 3], "s": ["x", None, "z"], "l": [[1], None, []]})
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from tamis.errors import InvalidInput, NotFound
-from tamis.types import (
+from tamis.core.types import (
     BINARY,
     BOOLEAN,
     BYTE,
@@ -31,8 +30,9 @@ from tamis.types import (
     Struct,
     Time,
 )
-from tamis.types.arrow import from_arrow_schema, from_arrow_type, to_arrow_schema
-from tamis.types.logical import type_from_json
+from tamis.core.types.arrow import from_arrow_schema, from_arrow_type, to_arrow_schema
+from tamis.core.types.logical import type_from_json
+from tamis.errors import InvalidInput, NotFound
 
 SIMPLE = [BOOLEAN, BYTE, SHORT, INTEGER, LONG, FLOAT, DOUBLE, STRING, BINARY, DATE, TIMESTAMP, TIMESTAMP_NTZ, VARIANT, Time(3)]
 DECLARED = [Decimal(38, 10), String("char", 5), String("varchar", 7), String(collation="UNICODE_CI"), DayTimeInterval("hour", "second")]

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tamis
-from tamis.types.printable import printable, printable_json
+from tamis.core.types.printable import printable, printable_json
 
 EVIL = "\x1b]0;owned\x07\x1b[2J\x9b31m\r\x7f\u202egnp"
 OBEYED = {*map(chr, range(32)), *map(chr, range(127, 160)), "\u202e", "\u2028", "\u2066"}

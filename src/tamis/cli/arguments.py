@@ -48,7 +48,7 @@ def pairs(texts: Sequence[str] | None, option: str) -> dict[str, str]:
 
 def size_in(text: str | None, option: str, least: int = 0) -> int | None:
     """Bytes of ``1000`` or ``1GB``. Exits with a usage error for what is none, or less than ``least``."""
-    from tamis.scan.options import size_of
+    from tamis.engine.scan.scan_options import size_of
 
     if text is None:
         return None

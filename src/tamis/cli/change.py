@@ -27,7 +27,7 @@ def create(
 ) -> None:
     """Make an empty table."""
     import tamis
-    from tamis.expr.definitions import columns
+    from tamis.core.expr.column_definitions import columns
 
     if schema is not None and not schema.strip():
         raise typer.BadParameter("A schema has a column, or is left out.", param_hint="--schema")

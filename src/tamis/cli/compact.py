@@ -30,7 +30,7 @@ def compact(
     Bounded by its limits, and safe to stop: the next call goes on. Readers and writers never notice.
     """
     import tamis
-    from tamis.scan.render import counted
+    from tamis.engine.scan.report.report_text import counted
 
     held = tamis.open(table, storage_options=pairs(storage_option, "--storage-option"))
     arguments: dict[str, Any] = {"max_bytes": size_in(max_bytes, "--max-bytes", 1), "cluster_by": names(cluster_by), "curve": curve}
@@ -58,7 +58,7 @@ def compact(
 
 
 def _show(plan: Any) -> None:
-    from tamis.scan.render import counted, size
+    from tamis.engine.scan.report.report_text import counted, size
 
     if not plan.groups:
         console().print(f"Nothing to do at version {plan.version}.")

@@ -19,8 +19,8 @@ from tamis.cli.demo_queries import QUERIES, Query
 from tamis.cli.output import console, say
 from tamis.cli.progress import progress
 from tamis.cli.session import spark_session
+from tamis.engine.scan import Report
 from tamis.errors import AlreadyExists
-from tamis.scan import Report
 from tamis.world import world
 
 CATALOG, NAMESPACE = "lake", "nyc"

@@ -25,7 +25,7 @@ def create(
     json: Json = False,
 ) -> None:
     """Make a secondary index, and build it for what is there."""
-    from tamis.index.paths import split
+    from tamis.engine.secondary_index.indexed_paths import split
 
     held = _open(table, storage_option)
     with nullcontext() if build == "deferred" else over_table(f"Building {index}", held) as advance:

@@ -120,7 +120,7 @@ def _spark_schema(table: Table) -> Any:
     """The table's columns as Spark has them, all of them nullable: whether NULL fits is checked by the insert."""
     from pyspark.sql.types import StructField, StructType
 
-    from tamis.spark.types import to_spark
+    from tamis.spark.jvm_bridge.spark_types import to_spark
 
     schema = table.snapshot.head.schema
     assert schema is not None

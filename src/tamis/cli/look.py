@@ -45,7 +45,7 @@ def query(
 ) -> None:
     """Print the rows that a filter matches, read by the embedded scan (no Spark)."""
     import tamis
-    from tamis.scan.render import counted
+    from tamis.engine.scan.report.report_text import counted
 
     options = pairs(settings, "--set")
     most = limit if json or limit is not None else SHOWN + 1
@@ -132,6 +132,6 @@ def _rows(table: Any) -> Iterator[list[Any]]:
 
 
 def _size(count: int) -> str:
-    from tamis.scan.render import size
+    from tamis.engine.scan.report.report_text import size
 
     return size(count)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
 
-from tamis.types.printable import printable, printable_json
+from tamis.core.types.printable import printable, printable_json
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any, Protocol
 
 from tamis.cli.output import console, say
-from tamis.types.printable import printable
+from tamis.core.types.printable import printable
 from tamis.world import world
 
 EVERY = 5.0

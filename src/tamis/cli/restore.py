@@ -25,7 +25,7 @@ def restore(
 ) -> None:
     """Bring back the rows of a version, under the schema of now, by one commit; no file is copied."""
     import tamis
-    from tamis.scan.render import counted
+    from tamis.engine.scan.report.report_text import counted
 
     held = tamis.open(table, storage_options=pairs(storage_option, "--storage-option"))
     say(f"Restoring version {version} …")

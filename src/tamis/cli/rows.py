@@ -94,7 +94,7 @@ def _chosen(where: str | None, every: bool) -> str | None:
 
 
 def _told(done: Any, json: bool) -> None:
-    from tamis.scan.render import counted
+    from tamis.engine.scan.report.report_text import counted
 
     if json:
         print_json(done.as_dict())

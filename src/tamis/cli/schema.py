@@ -46,8 +46,8 @@ def evolve(
 
 def _evolve(table: str, schema: str, storage_option: list[str] | None, json: bool, *, dry_run: bool) -> None:
     import tamis
-    from tamis.expr.definitions import columns
-    from tamis.schema import Evolution
+    from tamis.core.expr.column_definitions import columns
+    from tamis.core.schema import Evolution
 
     held = tamis.open(table, storage_options=pairs(storage_option, "--storage-option"))
     planned = held.compare_and_evolve_schema(held.schema_id, columns(schema), dry_run=True)

@@ -17,8 +17,8 @@ SHOWN = 20
 
 def length(text: str) -> timedelta:
     """``7d``, ``36h``, ``90m`` as a length of time. Exits with a usage error for what is none."""
+    from tamis.engine.operations import retention_of
     from tamis.errors import InvalidInput
-    from tamis.maintain import retention_of
 
     try:
         return retention_of(text)
@@ -35,7 +35,7 @@ def vacuum(
 ) -> None:
     """Remove files that no version within the retention needs, and what failed writes left. Only says what it would do, unless told --yes."""
     import tamis
-    from tamis.scan.render import counted, size
+    from tamis.engine.scan.report.report_text import counted, size
 
     held, keep = tamis.open(table, storage_options=pairs(storage_option, "--storage-option")), length(retention)
     done = held.vacuum(keep)

@@ -19,7 +19,7 @@ def verify(
 ) -> None:
     """Compare log, manifests, checksums and data files with each other; exits with 1 if anything is wrong."""
     import tamis
-    from tamis.scan.render import counted
+    from tamis.engine.scan.report.report_text import counted
 
     held = tamis.open(table, storage_options=pairs(storage_option, "--storage-option"))
     with progress("Verifying", 0) if quick else over_table("Verifying", held) as advance:

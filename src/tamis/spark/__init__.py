@@ -6,10 +6,10 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tamis.spark.frame import to_spark as to_spark
+    from tamis.spark.scan.scan_frame import to_spark as to_spark
     from tamis.spark.session import attach as attach
 
-_HOME = {"attach": "tamis.spark.session", "to_spark": "tamis.spark.frame"}
+_HOME = {"attach": "tamis.spark.session", "to_spark": "tamis.spark.scan.scan_frame"}
 
 
 def __getattr__(name: str) -> Any:

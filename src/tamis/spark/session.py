@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from tamis.errors import AlreadyExists, InvalidInput
-from tamis.spark.adapter import bridge
-from tamis.spark.caches import keep_caches_true
-from tamis.spark.catalog import INTERFACES, Catalog
-from tamis.spark.places import Warehouse
-from tamis.spark.source import register
-from tamis.spark.statements import teach
-from tamis.state import Store, open_store
+from tamis.spark.catalog.catalog import INTERFACES, Catalog
+from tamis.spark.catalog.path_source import register
+from tamis.spark.catalog.spark_caches import keep_caches_true
+from tamis.spark.catalog.warehouse_paths import Warehouse
+from tamis.spark.jvm_bridge.adapter import bridge
+from tamis.spark.sql.statements import teach
+from tamis.storage.object_store import Store, open_store
 from tamis.world import world
 
 _KEY = "spark.sql.catalog."

@@ -14,25 +14,27 @@ from typing import Any
 
 import pyarrow as pa
 
-from tamis import maintain
+from tamis.core.expr import Expr
+from tamis.core.types import Schema
+from tamis.core.types.arrow import to_arrow_schema
+from tamis.engine import operations
+from tamis.engine.operations import Result
+from tamis.engine.operations.layout import index_operations as index_verbs
+from tamis.engine.scan import Options, Report, Scan
+from tamis.engine.scan.index_stage import check_told
+from tamis.engine.scan.scan_options import items
 from tamis.errors import InvalidInput, SchemaFenced
-from tamis.expr import Expr
-from tamis.maintain import Result
-from tamis.maintain import index as index_verbs
-from tamis.scan import Options, Report, Scan
-from tamis.scan.indexed import check_told
-from tamis.scan.options import items
-from tamis.state import Head, Operation, Snapshot, Store, load, open_store
-from tamis.state import create as create_state
-from tamis.state import history as state_history
-from tamis.table import card, metadata, request
-from tamis.table.definition import PENDING, logical_schema, new_head, with_schema
-from tamis.table.evolving import Evolving, check_names
-from tamis.table.merge import Merge, upsert_clauses, upsert_condition
-from tamis.table.stream import arrow_stream, is_spark
-from tamis.table.tending import Tending
-from tamis.types import Schema
-from tamis.types.arrow import to_arrow_schema
+from tamis.storage.commit_log import Head, Operation, Snapshot, load
+from tamis.storage.commit_log import create as create_state
+from tamis.storage.commit_log import history as state_history
+from tamis.storage.object_store import Store, open_store
+from tamis.table import metadata_tables as metadata
+from tamis.table import scan_request, table_card
+from tamis.table.merge_builder import Merge, upsert_clauses, upsert_condition
+from tamis.table.row_stream import arrow_stream, is_spark
+from tamis.table.schema_verbs import Evolving, check_names
+from tamis.table.table_definition import PENDING, logical_schema, new_head, with_schema
+from tamis.table.upkeep_verbs import Tending
 from tamis.world import world
 
 
@@ -50,7 +52,7 @@ def create(
     Raises ``AlreadyExists`` where one is, ``InvalidInput`` or ``NotFound`` naming what cannot be.
     """
     head = new_head(schema, cluster_by, format, properties or {})
-    store = open_store(request.checked_path(path), dict(items(storage_options or {}, "storage_options")))
+    store = open_store(scan_request.checked_path(path), dict(items(storage_options or {}, "storage_options")))
     return Table(store, create_state(store, head, Operation("create")))
 
 
@@ -65,13 +67,13 @@ def open(  # noqa: A001  # the public name
 
     What is stored now is read, whatever this process remembers. Raises ``NotFound`` (``TABLE_NOT_FOUND``, ``VERSION_NOT_FOUND``), ``CorruptData``.
     """
-    at = request.point(version, timestamp)
-    store = open_store(request.checked_path(path), dict(items(storage_options or {}, "storage_options")))
+    at = scan_request.point(version, timestamp)
+    store = open_store(scan_request.checked_path(path), dict(items(storage_options or {}, "storage_options")))
     return Table(store, load(store, at.get("version"), at.get("timestamp_micros"), afresh=True), pinned=bool(at))
 
 
-_BY_SPARK = {"append": "write", "overwrite": "write", "delete": "held", "update": "held", "merge": "held"}
-"""In which module of ``tamis.spark`` each verb is that Spark runs."""
+_BY_SPARK = {"append": "spark_write", "overwrite": "spark_write", "delete": "dml_by_path", "update": "dml_by_path", "merge": "dml_by_path"}
+"""In which module of ``tamis.spark.write`` each verb is that Spark runs."""
 
 
 class Table(Evolving, Tending):
@@ -132,14 +134,14 @@ class Table(Evolving, Tending):
         stream = arrow_stream(data)
         if merge_schema:
             self.merge_columns(logical_schema(stream.schema))
-        return self._write(stream, lambda snapshot, head, rows: maintain.append(self._store, snapshot, head, rows, self._options(head)))
+        return self._write(stream, lambda snapshot, head, rows: operations.append(self._store, snapshot, head, rows, self._options(head)))
 
     def overwrite(self, data: Any, row_filter: str | Expr | None = None, *, allow_outside: bool = False) -> Result:
         """Replaces the rows that ``row_filter`` matches (None: all) by those of ``data``, in one commit.
 
         Raises ``InvalidInput`` (``OUTSIDE_FILTER``) where a row of ``data`` does not match it, unless ``allow_outside``.
         """
-        allow = request.checked_flag("allow_outside", allow_outside)
+        allow = scan_request.checked_flag("allow_outside", allow_outside)
         if is_spark(data):
             return self._by_spark("overwrite", data, row_filter=row_filter, allow_outside=allow)
 
@@ -147,12 +149,12 @@ class Table(Evolving, Tending):
             options = self._options(head)
             options = replace(options, write_outside="allow") if allow else options
             conjuncts = None if row_filter is None else self._conjuncts(snapshot, row_filter, options)
-            return maintain.overwrite(self._store, snapshot, head, rows, conjuncts, options)
+            return operations.overwrite(self._store, snapshot, head, rows, conjuncts, options)
 
         return self._write(arrow_stream(data), run)
 
     def create_index(
-        self, name: str, columns: Sequence[str] | str, *, build: str = "with_write", progress: maintain.Progress | None = None
+        self, name: str, columns: Sequence[str] | str, *, build: str = "with_write", progress: operations.Progress | None = None
     ) -> Result:
         """Makes a secondary index of columns, fields of structs or JSON paths (``body:user.id::bigint``), and builds it for what is there, unless ``deferred``.
 
@@ -166,7 +168,7 @@ class Table(Evolving, Tending):
         return self._index(index_verbs.drop_index, name)
 
     def repair_index(
-        self, name: str | None = None, segments: Sequence[str] | None = None, *, progress: maintain.Progress | None = None
+        self, name: str | None = None, segments: Sequence[str] | None = None, *, progress: operations.Progress | None = None
     ) -> Result:
         """Builds what an index (or every index) lacks of all segments, or of these. Nothing missing: nothing is done. Raises what makes a build fail."""
         told = self._options(self._snapshot.head).index_build
@@ -180,7 +182,7 @@ class Table(Evolving, Tending):
         """The indexes of the newest version (or of the one opened): columns, size, covered segments, and missing ones with the reason."""
         return index_verbs.indexes(self._latest())
 
-    def delete(self, row_filter: str | Expr | None = None, *, spark: Any = None, progress: maintain.Progress | None = None) -> Result:
+    def delete(self, row_filter: str | Expr | None = None, *, spark: Any = None, progress: operations.Progress | None = None) -> Result:
         """Deletes the rows that ``row_filter`` matches (None: all): here, leaders only, or by the executors of ``spark``.
 
         A row for which the filter is NULL stays. ``progress`` is told here of the table's bytes as they are done with; Spark shows its own.
@@ -192,7 +194,7 @@ class Table(Evolving, Tending):
         def run(snapshot: Snapshot) -> tuple[Snapshot, Result]:
             options = self._options(snapshot.head)
             conjuncts = () if row_filter is None else self._conjuncts(snapshot, row_filter, options)
-            return maintain.delete(self._store, snapshot, conjuncts, options, progress)
+            return operations.delete(self._store, snapshot, conjuncts, options, progress)
 
         return self._change(run)
 
@@ -202,21 +204,21 @@ class Table(Evolving, Tending):
         row_filter: str | Expr | None = None,
         *,
         spark: Any = None,
-        progress: maintain.Progress | None = None,
+        progress: operations.Progress | None = None,
     ) -> Result:
         """Gives columns the values of SQL texts (numbers, booleans and None stand for themselves) in the rows that ``row_filter`` matches; otherwise as ``delete``.
 
         Raises ``NotFound`` for a column that is not there, ``SchemaMismatch`` for a value that it cannot take.
         """
-        texts = request.parse_texts(values)
+        texts = scan_request.parse_texts(values)
         if spark is not None:
             return self._by_spark("update", spark, values=texts, row_filter=row_filter)
 
         def run(snapshot: Snapshot) -> tuple[Snapshot, Result]:
             options = self._options(snapshot.head)
             conjuncts = () if row_filter is None else self._conjuncts(snapshot, row_filter, options)
-            meant = request.meant_values(snapshot, self._schema, texts, options)
-            return maintain.update(self._store, snapshot, meant, conjuncts, options, progress)
+            meant = scan_request.meant_values(snapshot, self._schema, texts, options)
+            return operations.update(self._store, snapshot, meant, conjuncts, options, progress)
 
         return self._change(run)
 
@@ -227,7 +229,7 @@ class Table(Evolving, Tending):
             return Merge(on, lambda merge, _: self._by_spark("merge", data, on=merge.on, clauses=merge.clauses))
         return Merge(on, lambda merge, progress: self._merged(arrow_stream(data), merge.on, merge.clauses, progress=progress))
 
-    def upsert(self, data: Any, on: Sequence[str] | str, *, progress: maintain.Progress | None = None) -> Result:
+    def upsert(self, data: Any, on: Sequence[str] | str, *, progress: operations.Progress | None = None) -> Result:
         """Updates the rows whose key columns ``on`` equal those of a row of ``data``, and adds the others. Raises ``InvalidInput`` (``DUPLICATE_KEYS``)."""
         condition, keys = upsert_condition(on, self._schema), [on] if isinstance(on, str) else list(on)
         if is_spark(data):
@@ -256,12 +258,12 @@ class Table(Evolving, Tending):
         Raises ``NotFound`` and ``InvalidInput`` for what cannot be, ``SchemaFenced`` where the table has left this object's schema behind.
         """
         start = world().monotonic()
-        at = request.point(version, timestamp)
+        at = scan_request.point(version, timestamp)
         snapshot, schema, cost = self._at(at)
         seconds = world().monotonic() - start
         chosen = Options.resolve(options, None, snapshot.head.properties)
         check_told(options or {}, chosen, snapshot.head)
-        scan = request.make_scan(
+        scan = scan_request.make_scan(
             self._store,
             snapshot,
             schema,
@@ -274,7 +276,7 @@ class Table(Evolving, Tending):
             keys=keys,
             opened=(*cost, seconds),
         )
-        request.check_fence(snapshot, scan.reader, scan.selected, [*scan.conjuncts, *(by.column for by in scan.order)])
+        scan_request.check_fence(snapshot, scan.reader, scan.selected, [*scan.conjuncts, *(by.column for by in scan.order)])
         return scan
 
     def explain(self, row_filter: str | Expr | None = None, selected_fields: Sequence[str] | str = ("*",), **scan: Any) -> Report:
@@ -283,7 +285,7 @@ class Table(Evolving, Tending):
 
     def history(self, limit: int | None = None) -> pa.Table:
         """The commits up to the newest version (or to the one opened), newest first."""
-        return state_history(self._store, request.checked_limit(limit), self._snapshot.commit if self._pinned else None)
+        return state_history(self._store, scan_request.checked_limit(limit), self._snapshot.commit if self._pinned else None)
 
     def detail(self) -> pa.Table:
         """One row: id, path, format, clustering, counts, properties, features."""
@@ -294,10 +296,10 @@ class Table(Evolving, Tending):
         return metadata.table(self._store, self._latest(), name)
 
     def __repr__(self) -> str:
-        return card.text(self._store.url, self._snapshot, self._schema)
+        return table_card.text(self._store.url, self._snapshot, self._schema)
 
     def _repr_html_(self) -> str:
-        return card.markup(self._store.url, self._snapshot, self._schema)
+        return table_card.markup(self._store.url, self._snapshot, self._schema)
 
     def _at(self, at: Mapping[str, int]) -> tuple[Snapshot, Schema | None, tuple[int, int]]:
         """The snapshot to read, the schema to read it under, and what opening it cost (bytes, requests)."""
@@ -357,28 +359,28 @@ class Table(Evolving, Tending):
     def _change(self, run: Callable[[Snapshot], tuple[Snapshot, Result]]) -> Result:
         """``run`` on the newest version, and on later ones as long as others get in its way."""
         self._writable()
-        self._snapshot, result = maintain.repeated(self._latest, run)
+        self._snapshot, result = operations.repeated(self._latest, run)
         return result
 
-    def _merged(self, rows: pa.RecordBatchReader, on: str, clauses: Sequence[maintain.Asked], **more: Any) -> Result:
+    def _merged(self, rows: pa.RecordBatchReader, on: str, clauses: Sequence[operations.Asked], **more: Any) -> Result:
         self._writable()
         options = self._options(self._latest().head)
-        self._snapshot, result = maintain.merge_rows(self._store, self._settled, rows, on, clauses, options, **more)
+        self._snapshot, result = operations.merge_rows(self._store, self._settled, rows, on, clauses, options, **more)
         return result
 
     def _by_spark(self, verb: str, data: Any, **arguments: Any) -> Result:
         self._writable()
         if verb not in {"append", "overwrite"}:
             self._settled()
-        result: Result = getattr(importlib.import_module(f"tamis.spark.{_BY_SPARK[verb]}"), verb)(self, data, **arguments)
+        result: Result = getattr(importlib.import_module(f"tamis.spark.write.{_BY_SPARK[verb]}"), verb)(self, data, **arguments)
         self.refresh() if self._schema is None else self._latest()
         return result
 
     def _conjuncts(self, snapshot: Snapshot, row_filter: str | Expr, options: Options) -> tuple[Expr, ...]:
         """A filter as this object means it. Raises ``SchemaFenced`` where a column that it names is not that column any more."""
         held = self._schema or Schema(())
-        found = request.parse_filter(row_filter, held, options)[0]
-        request.check_fence(snapshot, held, Schema(()), found)
+        found = scan_request.parse_filter(row_filter, held, options)[0]
+        scan_request.check_fence(snapshot, held, Schema(()), found)
         return found
 
     def _writable(self) -> None:

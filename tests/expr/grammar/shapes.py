@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tamis.expr.literals import interval, number, typed
-from tamis.expr.sql_types import column_type
-from tamis.expr.syntax import expression
-from tamis.expr.syntax import nodes as n
-from tamis.expr.tree import Literal, Mode
+from tamis.core.expr.literals import interval, number, typed
+from tamis.core.expr.sql_types import column_type
+from tamis.core.expr.syntax import expression
+from tamis.core.expr.syntax import nodes as n
+from tamis.core.expr.tree import Literal, Mode
 
 Shape = tuple[Any, ...]
 _BINARY = {

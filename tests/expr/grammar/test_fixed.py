@@ -8,11 +8,12 @@ import pyarrow as pa
 import pytest
 
 import tamis
-from tamis import InvalidInput, expr
-from tamis.expr import Call, Column, Moving
-from tamis.expr.syntax import SyntaxProblem
-from tamis.expr.syntax import expression as read
-from tamis.types import BOOLEAN, DATE, INTEGER, STRING, Field, Schema
+from tamis import InvalidInput
+from tamis.core import expr
+from tamis.core.expr import Call, Column, Moving
+from tamis.core.expr.syntax import SyntaxProblem
+from tamis.core.expr.syntax import expression as read
+from tamis.core.types import BOOLEAN, DATE, INTEGER, STRING, Field, Schema
 from tests.expr.grammar import shapes
 
 SCHEMA = Schema((Field("p", BOOLEAN, id=1), Field("q", BOOLEAN, id=2), Field("r", BOOLEAN, id=3), Field("s", STRING, id=4)))
@@ -187,7 +188,7 @@ def test_a_filter_over_any_name_is_written_so_that_it_is_read_again(word: str) -
 
 
 def _names(text: str) -> list[object]:
-    from tamis.expr.syntax.nodes import Name, walk
+    from tamis.core.expr.syntax.nodes import Name, walk
 
     return [n for n in walk(read(text)) if isinstance(n, Name)]
 

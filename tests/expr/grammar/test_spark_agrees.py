@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
+from tamis.core.expr.syntax import SyntaxProblem
 from tamis.errors import InvalidInput
-from tamis.expr.syntax import SyntaxProblem
 from tests.expr.grammar import shapes
 from tests.expr.grammar.texts import Texts
 

@@ -1,0 +1,1 @@
+"""What needs no storage and no engine: types, schemas, the filter language, pruning, statistics."""

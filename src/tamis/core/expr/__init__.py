@@ -1,0 +1,61 @@
+"""The filter language: tree, function catalogue, parse, evaluate."""
+
+from tamis.core.expr.arrow_values import Evaluated
+from tamis.core.expr.catalogue import call, catalyst_name, entries, function, sql_name
+from tamis.core.expr.evaluate import evaluate, filter_mask
+from tamis.core.expr.filter_obstacles import check_readable
+from tamis.core.expr.parse_sql import bound, parse, parse_value
+from tamis.core.expr.row_obstacles import check_supported, refused, supported
+from tamis.core.expr.to_sql import short_sql, to_sql
+from tamis.core.expr.tree import (
+    FALSE,
+    TRUE,
+    Call,
+    Column,
+    Element,
+    Expr,
+    Literal,
+    Literals,
+    Mode,
+    Moving,
+    Opaque,
+    columns,
+    conjuncts,
+    evidence_ids,
+)
+from tamis.core.expr.tree import columns as fields
+
+__all__ = [
+    "FALSE",
+    "TRUE",
+    "Call",
+    "Column",
+    "Element",
+    "Evaluated",
+    "Expr",
+    "Literal",
+    "Literals",
+    "Mode",
+    "Moving",
+    "Opaque",
+    "bound",
+    "call",
+    "catalyst_name",
+    "check_readable",
+    "check_supported",
+    "columns",
+    "conjuncts",
+    "entries",
+    "evaluate",
+    "evidence_ids",
+    "fields",
+    "filter_mask",
+    "function",
+    "parse",
+    "parse_value",
+    "refused",
+    "short_sql",
+    "sql_name",
+    "supported",
+    "to_sql",
+]

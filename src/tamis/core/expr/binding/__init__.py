@@ -1,0 +1,1 @@
+"""From the syntax of SQL text to a typed tree whose names are bound to columns."""

@@ -1,0 +1,63 @@
+"""What every part of the binder uses: calls of the catalogue, comparisons, and what is left unknown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from tamis.core.expr.binding.char_padding import padded
+from tamis.core.expr.binding.unsupported_syntax import cause_of, names_in, operands
+from tamis.core.expr.catalogue import call
+from tamis.core.expr.coerce import beyond_longs
+from tamis.core.expr.syntax.nodes import Cast, Node
+from tamis.core.expr.tree import Cause, Expr, Literal, Mode, Opaque
+from tamis.core.types import BOOLEAN, NULL, DataType, Decimal, Schema
+
+
+@dataclass(frozen=True)
+class BinderBase:
+    """The text that is bound, and over what."""
+
+    schema: Schema
+    zone: str
+    mode: Mode
+    text: str
+    variables: Mapping[str, Expr] = field(default_factory=dict)
+    """What the variable of a lambda stands for, by its name in lower case."""
+
+    def bind(self, node: Node) -> Expr:
+        raise NotImplementedError
+
+    def call(self, name: str, *args: Expr, data_type: DataType | None = None) -> Expr:
+        return call(name, *args, mode=self.mode, zone=self.zone, type=data_type)
+
+    def shown(self, node: Node) -> str:
+        """The node as people wrote it."""
+        return self.text[node.start : node.end]
+
+    def unknown(self, node: Node, cause: Cause | None = None) -> Opaque:
+        """Something that only Spark understands; the columns in it are still checked, but for those of a query inside."""
+        inner = operands(node)
+        args = tuple(self.bind(n) for n in (names_in(node) if inner is None else inner))
+        return Opaque(NULL, self.shown(node), args, inner is not None, cause or cause_of(node))
+
+    def predicate(self, expr: Expr) -> Expr:
+        """``expr`` as a boolean, where nothing else is known of it."""
+        return replace(expr, type=BOOLEAN) if isinstance(expr, Opaque) and expr.type == NULL else expr
+
+    def negated(self, expr: Expr) -> Expr:
+        return self.call("not", self.predicate(expr), data_type=BOOLEAN)
+
+    def compared(self, name: str, a: Expr, b: Expr) -> Expr:
+        return self.call(name, *self.even([a, b]), data_type=BOOLEAN)
+
+    def ordered(self, name: str, x: Node, y: Node) -> Expr:
+        """Two nodes compared; a constant that no cast makes is looked at first."""
+        a, b = self.bind(x), self.bind(y)
+        constant = x if isinstance(a, Literal) and isinstance(a.type, Decimal) else y
+        known = None if isinstance(constant, Cast) else beyond_longs(name, a, b)
+        return known or self.compared(name, a, b)
+
+    def even(self, sides: list[Expr]) -> list[Expr]:
+        """CHAR columns and what they are compared with, padded to one length."""
+        return padded(sides, lambda side, blanks: self.call("concat", side, blanks))

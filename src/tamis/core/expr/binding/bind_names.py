@@ -1,0 +1,104 @@
+"""Names, and steps below a value: columns, struct fields, elements of arrays and maps, variables of lambdas."""
+
+from __future__ import annotations
+
+from tamis.core.expr.binding import bind_json as documents
+from tamis.core.expr.binding.bind_base import BinderBase
+from tamis.core.expr.catalogue import sql_name
+from tamis.core.expr.functions.nested.nested_fields import field_of
+from tamis.core.expr.parse_sql import bound
+from tamis.core.expr.syntax.nodes import Dot, Name, Path, Subscript
+from tamis.core.expr.tree import Cause, Element, Expr, Literal, Opaque
+from tamis.core.types import NULL, STRING, Array, Map, Struct
+from tamis.errors import NotFound
+
+_NO_PARENTHESES = frozenset(
+    [
+        "current_catalog",
+        "current_database",
+        "current_date",
+        "current_path",
+        "current_schema",
+        "current_time",
+        "current_timestamp",
+        "current_user",
+        "localtime",
+        "localtimestamp",
+        "session_user",
+        "user",
+    ]
+)
+"""Functions that Spark finds without parentheses behind them, where no column has the name."""
+
+
+class BinderOfNames(BinderBase):
+    """Binds ``Name`` nodes, and those that select a part of a value."""
+
+    def name(self, node: Name) -> Expr:
+        """A variable, else a column with its fields, else a function that takes no parentheses."""
+        parts = node.parts
+        if parts[0].lower() in self.variables:
+            return self._of_variable(parts) or self._opaque(node)
+        function = parts[0].lower() if len(parts) == 1 else ""
+        if function in _NO_PARENTHESES and not any(f.name.lower() == function for f in self.schema):
+            found = sql_name(function)
+            return self.call(found) if found is not None else self._opaque(node)
+        return self.field(parts)
+
+    def _opaque(self, node: Name) -> Opaque:
+        return Opaque(NULL, self.shown(node), cause=Cause.FUNCTION)
+
+    def _of_variable(self, parts: tuple[str, ...]) -> Expr | None:
+        out: Expr | None = self.variables[parts[0].lower()]
+        for name in parts[1:]:
+            kind = out.type if isinstance(out, Element) else None
+            found = next((f for f in kind.fields if f.name.lower() == name.lower()), None) if isinstance(kind, Struct) else None
+            out = Element(found.type, (*out.ids, found.id), f"{out.name}.{found.name}") if found and isinstance(out, Element) else None
+        return out
+
+    def field(self, parts: tuple[str, ...]) -> Expr:
+        """The column with these names from the top down."""
+        try:
+            fields = self.schema.find(parts[:1])
+        except NotFound as error:
+            raise self._missing(parts, error) from None
+        if len(parts) == 2 and isinstance(fields[0].type, Map):  # ``map.key``
+            return self.call("map_value", bound(self.schema, (fields[0].id,)), Literal(STRING, parts[1]))
+        if len(parts) > 1 and isinstance(fields[0].type, Array):  # ``array.field``: of each element
+            found = field_of(bound(self.schema, (fields[0].id,)), parts[1]) if len(parts) == 2 else None
+            if found is not None:
+                return found
+        fields = self.schema.find(parts)
+        if any(isinstance(f.type, Array | Map) for f in fields[:-1]):
+            name = ".".join(parts)
+            raise NotFound(f"There is no column {name!r}.", code="COLUMN_NOT_FOUND", name=name, remedy="Use element_at.")
+        return bound(self.schema, tuple(f.id for f in fields))
+
+    def _missing(self, parts: tuple[str, ...], error: NotFound) -> NotFound:
+        """The error for a name that is no column, with what was perhaps meant."""
+        remedy = error.remedy
+        if len(parts) > 1 and any(f.name.lower() == name.lower() for f in self.schema for name in parts[1:]):
+            remedy = f"In {'.'.join(parts)!r}, leave the table's name out. {remedy}"
+        elif parts[0].lower() == "nan":
+            remedy = "Write isnan(x); the value itself is CAST('NaN' AS DOUBLE)."
+        elif len(parts) == 1 and self.schema.fields:
+            remedy += f" Text stands in quotes: '{parts[0]}'."
+        return NotFound(error.message, code=error.code, name=error.name, remedy=remedy)
+
+    def subscript(self, node: Subscript) -> Expr:
+        """``array[0]``, ``map['key']``."""
+        source, at = self.bind(node.value), self.bind(node.at)
+        if isinstance(at, Literal) and isinstance(at.value, str) and isinstance(source.type, Struct | Array):
+            return field_of(source, at.value) or self.unknown(node)
+        return self.call("map_value" if isinstance(source.type, Map) else "element", source, at)
+
+    def dot(self, node: Dot) -> Expr:
+        """A field of a value that is no column."""
+        if (found := documents.from_json_field(node, self.bind)) is not None:
+            return found
+        return field_of(self.bind(node.value), node.field) or self.unknown(node)
+
+    def path(self, node: Path) -> Expr:
+        """``v:a.b[0]``: steps into a VARIANT."""
+        steps = tuple(step for step in node.steps if step is not None)
+        return documents.extract(self.bind(node.value), steps, self.mode, self.zone) or self.unknown(node)

@@ -1,0 +1,89 @@
+"""The tests that stand after a value: BETWEEN, IN, LIKE, RLIKE, IS."""
+
+from __future__ import annotations
+
+from tamis.core.expr.binding.bind_base import BinderBase
+from tamis.core.expr.binding.char_padding import is_char
+from tamis.core.expr.coerce import beyond_longs, folded
+from tamis.core.expr.literal_lists import Constants
+from tamis.core.expr.literals import array_of, list_of
+from tamis.core.expr.syntax.nodes import Node, Predicate, Query, Values
+from tamis.core.expr.tree import Expr, Literal
+from tamis.core.types import BOOLEAN, NULL, STRING
+
+
+class BinderOfPredicates(BinderBase):
+    """Binds ``Predicate`` nodes."""
+
+    def test(self, node: Predicate) -> Expr:
+        """A test, and NOT around it where it is written so."""
+        if isinstance(node.others[0] if node.others else None, Query):
+            return self.unknown(node)
+        match node.kind:
+            case "BETWEEN":
+                found = self._between(node)
+            case "IN":
+                found = self._in(node)
+            case "LIKE" | "ILIKE" if node.quantifier:
+                return self._like_many(node)
+            case "LIKE" | "ILIKE":
+                found = self._like(node, node.others[0])
+            case "RLIKE":
+                found = self.call("rlike", self.bind(node.value), self.bind(node.others[0]), data_type=BOOLEAN)
+            case "DISTINCT" if node.negated:
+                return self.ordered("null_safe_eq", node.value, node.others[0])
+            case "DISTINCT":
+                return self.negated(self.compared("null_safe_eq", self.bind(node.value), self.bind(node.others[0])))
+            case _:
+                found = self._is(node)
+        return self.negated(found) if node.negated else found
+
+    def _is(self, node: Predicate) -> Expr:
+        value = self.bind(node.value)
+        if node.kind == "NULL":
+            return self.call("is_null", value)
+        value = self.predicate(value)
+        if node.kind == "UNKNOWN":
+            return self.call("is_null", value) if value.type in {BOOLEAN, NULL} else self.unknown(node)
+        return self.call("is_true" if node.kind == "TRUE" else "is_false", value)
+
+    def _between(self, node: Predicate) -> Expr:
+        value, low, high = (self.bind(n) for n in (node.value, *node.others))
+        if is_char(value) or beyond_longs("ge", value, low) or beyond_longs("le", value, high):
+            sides = (self.ordered(name, node.value, other) for name, other in zip(("ge", "le"), node.others, strict=True))
+            return self.call("and", *sides, data_type=BOOLEAN)
+        return self.call("between", value, low, high, data_type=BOOLEAN)
+
+    def _in(self, node: Predicate) -> Expr:
+        value, first = self.bind(node.value), node.others[0]
+        if isinstance(first, Values):
+            return self._in_constants(value, first.constants)
+        value, *options = self.even([value, *(self.bind(o) for o in node.others)])
+        array = list_of(value, options, self.mode, self.zone)
+        return self.call("in", value, *((array,) if array is not None else options), data_type=BOOLEAN)
+
+    def _in_constants(self, value: Expr, constants: Constants) -> Expr:
+        """A list that was read as one array."""
+        array = None if is_char(value) else array_of(value, constants, self.mode, self.zone)
+        if array is not None:
+            return self.call("in", value, array, data_type=BOOLEAN)
+        value, *options = self.even([value, *constants.literals()])
+        array = list_of(value, options, self.mode, self.zone)
+        return self.call("in", value, *((array,) if array is not None else options), data_type=BOOLEAN)
+
+    def _like(self, node: Predicate, other: Node) -> Expr:
+        escape = () if node.escape is None else (Literal(STRING, node.escape),)
+        text, pattern = self.bind(node.value), self.bind(other)
+        if node.kind == "ILIKE":
+            pattern = self.call("lower", pattern)
+            text, pattern = self.call("lower", text), folded(pattern)
+        return self.call("like", text, pattern, *escape, data_type=BOOLEAN)
+
+    def _like_many(self, node: Predicate) -> Expr:
+        """``LIKE ANY (…)``, ``LIKE ALL (…)``: each pattern is tried, and negated, by itself."""
+        tried = [self._like(node, other) for other in node.others]
+        if node.negated:
+            tried = [self.negated(one) for one in tried]
+        if len(tried) == 1:
+            return tried[0]
+        return self.call("and" if node.quantifier == "ALL" else "or", *tried, data_type=BOOLEAN)

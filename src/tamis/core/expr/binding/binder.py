@@ -1,0 +1,211 @@
+"""Syntax to a typed, bound, coerced tree. What words mean is the catalogue's alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from tamis.core.expr.binding.bind_names import BinderOfNames
+from tamis.core.expr.binding.bind_predicates import BinderOfPredicates
+from tamis.core.expr.catalogue import call, sql_name
+from tamis.core.expr.coerce import folded, is_numeric
+from tamis.core.expr.functions.nested.nested_fields import field_of
+from tamis.core.expr.literals import interval, number, time_of_day, typed
+from tamis.core.expr.sql_types import type_of
+from tamis.core.expr.syntax.nodes import (
+    Alias,
+    Binary,
+    Case,
+    Cast,
+    Constant,
+    Dot,
+    Extract,
+    Function,
+    Interval,
+    Lambda,
+    Name,
+    Named,
+    Node,
+    Number,
+    Path,
+    Predicate,
+    Subscript,
+    Text,
+    Trim,
+    Typed,
+    Unary,
+)
+from tamis.core.expr.tree import Cause, Column, Element, Expr, Literal, Mode, Opaque
+from tamis.core.types import BOOLEAN, NULL, STRING, YEAR_MONTH, Array, DayTimeInterval, Time
+
+_OPERATORS = {
+    "=": "eq", "<>": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge", "<=>": "null_safe_eq",
+    "+": "add", "-": "subtract", "*": "multiply", "/": "divide", "DIV": "div", "%": "remainder", "||": "concat",
+}  # fmt: skip
+_TESTS = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "null_safe_eq"})
+_TRIES = {
+    "try_add": "add",
+    "try_subtract": "subtract",
+    "try_multiply": "multiply",
+    "try_divide": "divide",
+    "try_mod": "remainder",
+    "try_element_at": "element_at",
+}
+
+
+class Binder(BinderOfNames, BinderOfPredicates):
+    """Turns syntax into calls of the catalogue."""
+
+    def bind(self, node: Node) -> Expr:
+        handler = _HANDLERS.get(type(node))
+        return handler(self, node) if handler is not None else self.unknown(node)
+
+    def binary(self, node: Binary) -> Expr:
+        if node.operator in {"AND", "OR"}:
+            return self._joined(node)
+        name = _OPERATORS.get(node.operator)
+        if name is None:
+            return self.unknown(node)
+        if name in _TESTS:
+            return self.ordered(name, node.left, node.right)
+        return self._chained(node)
+
+    def _joined(self, node: Binary) -> Expr:
+        """Chains of one word are as deep as they are long: unrolled here."""
+        parts: list[Node] = []
+        inner: Node = node
+        while isinstance(inner, Binary) and inner.operator == node.operator:
+            parts.append(inner.right)
+            inner = inner.left
+        args = [self.predicate(self.bind(p)) for p in (inner, *reversed(parts))]
+        return self.call(node.operator.lower(), *args, data_type=BOOLEAN)
+
+    def _chained(self, node: Binary) -> Expr:
+        """Arithmetic; a chain of it is bound from its first operand on, without recursion."""
+        chain: list[Binary] = []
+        inner: Node = node
+        while isinstance(inner, Binary) and _OPERATORS.get(inner.operator, "eq") not in _TESTS:
+            chain.append(inner)
+            inner = inner.left
+        out = self.bind(inner)
+        for one in reversed(chain):
+            out = self.call(_OPERATORS[one.operator], out, self.bind(one.right))
+        return out
+
+    def unary(self, node: Unary) -> Expr:
+        if node.operator == "NOT":
+            return self.negated(self.bind(node.operand))
+        if node.operator == "-":
+            return self.call("negate", self.bind(node.operand))
+        if node.operator == "+":
+            inner = self.bind(node.operand)
+            plain = is_numeric(inner.type) or isinstance(inner.type, DayTimeInterval) or inner.type == YEAR_MONTH
+            return inner if plain else self.unknown(node)
+        return self.unknown(node)
+
+    def cast(self, node: Cast) -> Expr:
+        """``CAST``, ``TRY_CAST``, ``x::type``."""
+        value, target = self.bind(node.value), type_of(node.type, self.text)
+        if target is None:
+            return self.unknown(node, Cause.TYPE)
+        if isinstance(target, Time) and isinstance(value, Literal) and isinstance(value.value, str):
+            return time_of_day(value.value) or self.unknown(node)
+        out = call("cast", value, mode=Mode.TRY if node.tries else self.mode, zone=self.zone, type=target)
+        return folded(out) if isinstance(value, Literal) and not isinstance(out, Opaque) else out
+
+    def literal(self, node: Typed) -> Expr:
+        """A typed literal; words such as ``DATE 'today'`` are left to Spark."""
+        return typed(node, self.mode, self.zone) or self.unknown(node)
+
+    def interval(self, node: Interval) -> Expr:
+        return interval(node) or self.unknown(node)
+
+    def case(self, node: Case) -> Expr:
+        args: list[Expr] = []
+        subject = self.bind(node.subject) if node.subject is not None else None
+        for condition, result in node.branches:
+            tested = self.bind(condition)
+            args.append(self.compared("eq", subject, tested) if subject is not None else self.predicate(tested))
+            args.append(self.bind(result))
+        args.append(self.bind(node.default) if node.default is not None else Literal(NULL, None))
+        return self.call("case", *args)
+
+    def function(self, node: Function) -> Expr:
+        """A function under the name as written."""
+        name, mode = node.name[-1].lower(), self.mode
+        if len(node.name) > 1 or node.beside or any(isinstance(a, Named | Alias) for a in node.args):
+            return self.unknown(node)
+        if name == "transform":
+            return self._each_field(node)
+        found = sql_name(name)
+        if found is None and name in _TRIES:
+            found, mode = _TRIES[name], Mode.TRY
+        if found in {"exists", "forall"}:
+            return self._tested(found, node)
+        if found is None or found in {"and", "or", "cast"} or any(isinstance(a, Lambda) for a in node.args):
+            return self.unknown(node)
+        return self._called(found, node, mode)
+
+    def _called(self, found: str, node: Function, mode: Mode) -> Expr:
+        args = [self.bind(a) for a in node.args]
+        if node.unit:
+            args.insert(0, Literal(STRING, node.unit))
+        if found in {"ltrim", "rtrim"}:
+            args.reverse()  # the characters come first there
+        if found == "case":
+            args = [self.predicate(args[0]), *args[1:], *([Literal(NULL, None)] if len(args) == 2 else [])] if args else args
+        out = call(found, *args, mode=mode, zone=self.zone)
+        return replace(out, text=self.shown(node)) if isinstance(out, Opaque) else out
+
+    def _tested(self, name: str, node: Function) -> Expr:
+        """``exists(array, x -> …)``: the variable is the element."""
+        test = node.args[1] if len(node.args) == 2 else None
+        if not isinstance(test, Lambda) or len(test.names) != 1 or self.variables:
+            return self.unknown(node)
+        source = self.bind(node.args[0])
+        if not isinstance(source, Column) or not isinstance(source.type, Array):
+            return self.unknown(node)
+        variable, inner = test.names[0], source.type.element
+        stands = Element(inner.type, (*source.ids, inner.id), variable)
+        body = replace(self, variables={variable.lower(): stands}).bind(test.body)
+        return self.call(name, source, self.predicate(body), data_type=BOOLEAN)
+
+    def _each_field(self, node: Function) -> Expr:
+        """``transform(array, x -> x.field)``."""
+        test = node.args[1] if len(node.args) == 2 else None
+        if not isinstance(test, Lambda) or len(test.names) != 1 or not isinstance(test.body, Name) or self.variables:
+            return self.unknown(node)
+        parts = test.body.parts
+        if len(parts) != 2 or parts[0].lower() != test.names[0].lower():
+            return self.unknown(node)
+        return field_of(self.bind(node.args[0]), parts[1]) or self.unknown(node)
+
+    def extract(self, node: Extract) -> Expr:
+        return self.call("extract", Literal(STRING, node.field), self.bind(node.source))
+
+    def trim(self, node: Trim) -> Expr:
+        taken = [self.bind(node.characters)] if node.characters is not None else []
+        name = {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(node.side, "trim")
+        return self.call(name, self.bind(node.source), *taken)
+
+
+_HANDLERS: dict[type[Node], Callable[[Binder, Any], Expr]] = {
+    Name: Binder.name,
+    Dot: Binder.dot,
+    Path: Binder.path,
+    Subscript: Binder.subscript,
+    Text: lambda _b, n: Literal(STRING, n.value),
+    Number: lambda _b, n: number(n),
+    Constant: lambda _b, n: Literal(NULL if n.value is None else BOOLEAN, n.value),
+    Typed: Binder.literal,
+    Interval: Binder.interval,
+    Binary: Binder.binary,
+    Unary: Binder.unary,
+    Predicate: Binder.test,
+    Cast: Binder.cast,
+    Case: Binder.case,
+    Function: Binder.function,
+    Extract: Binder.extract,
+    Trim: Binder.trim,
+}

@@ -1,0 +1,119 @@
+"""Syntax that is not computed here: why it is not, and whether it could fail."""
+
+from __future__ import annotations
+
+from tamis.core.expr.catalogue import TOTAL
+from tamis.core.expr.syntax.nodes import (
+    Alias,
+    Binary,
+    Function,
+    Lambda,
+    Name,
+    Named,
+    Node,
+    Parameter,
+    Predicate,
+    Query,
+    Row,
+    Star,
+    Unary,
+    walk,
+)
+from tamis.core.expr.tree import Cause
+
+_AGGREGATES = frozenset(
+    [
+        "any",
+        "any_value",
+        "approx_count_distinct",
+        "approx_percentile",
+        "array_agg",
+        "avg",
+        "bit_and",
+        "bit_or",
+        "bit_xor",
+        "bool_and",
+        "bool_or",
+        "collect_list",
+        "collect_set",
+        "corr",
+        "count",
+        "count_if",
+        "covar_pop",
+        "covar_samp",
+        "every",
+        "first",
+        "first_value",
+        "grouping",
+        "histogram_numeric",
+        "kurtosis",
+        "last",
+        "last_value",
+        "listagg",
+        "max",
+        "max_by",
+        "mean",
+        "median",
+        "min",
+        "min_by",
+        "mode",
+        "percentile",
+        "percentile_approx",
+        "percentile_cont",
+        "percentile_disc",
+        "skewness",
+        "some",
+        "std",
+        "stddev",
+        "stddev_pop",
+        "stddev_samp",
+        "string_agg",
+        "sum",
+        "try_avg",
+        "try_sum",
+        "var_pop",
+        "var_samp",
+        "variance",
+    ]
+)
+"""Spark's aggregates, by name."""
+
+
+def cause_of(node: Node) -> Cause:
+    """Why nothing is known of this node."""
+    match node:
+        case Parameter():
+            return Cause.PARAMETER
+        case Star():
+            return Cause.STAR
+        case Query() | Predicate(others=(Query(), *_)):
+            return Cause.SUBQUERY
+        case Function(beside=beside) if "OVER" in beside:
+            return Cause.WINDOW
+        case Function(name=(name,)) if name.lower() in _AGGREGATES:
+            return Cause.AGGREGATE
+    return Cause.FUNCTION
+
+
+def names_in(node: Node) -> list[Name]:
+    """The columns that ``node`` names, without the variables of lambdas; none for a query, which has columns of its own."""
+    if isinstance(node, Query):
+        return []
+    nodes = list(walk(node))
+    local = {name.lower() for n in nodes if isinstance(n, Lambda) for name in n.names}
+    return [n for n in nodes if isinstance(n, Name) and n.parts[0].lower() not in local]
+
+
+def operands(node: Node) -> tuple[Node, ...] | None:
+    """What a construct that never fails itself is applied to; None for one that may fail."""
+    match node:
+        case Function(name=(name,), args=args, beside=()) if name.lower() in TOTAL and not any(isinstance(a, _NO_VALUES) for a in args):
+            return args
+        case Binary(operator="&" | "|" | "^", left=left, right=right):
+            return left, right
+        case Unary(operator="~", operand=inner):
+            return (inner,)
+    return None
+
+
+_NO_VALUES = (Alias, Lambda, Named, Query, Row, Star)

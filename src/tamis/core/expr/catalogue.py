@@ -1,0 +1,262 @@
+"""The function catalogue: each SQL function declared once.
+
+An entry says what the function is called (in Spark SQL and in Catalyst), which arguments it takes and what it returns, how its values
+are computed (the concrete kernel), and what may be concluded from bounds (its claims). The parser, both interpreters, the documentation
+and the property tests are all driven from here. What is not here is ``Opaque``: it may be anything, NULL or an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from tamis.core.expr.arrow_values import Datum, Evaluated, Mask
+from tamis.core.expr.tree import Call, Cause, Expr, Literal, Literals, Mode, Opaque
+from tamis.core.types import BINARY_COLLATION, VARIANT, DataType, String
+
+
+class Claim(Enum):
+    """How the result moves when one argument rises and the others stay. A claim is about the values for which the function has a result."""
+
+    FIXED = "fixed"
+    """Nothing is claimed: bounds follow only where the argument is one value."""
+    UP = "up"
+    """Never falls."""
+    DOWN = "down"
+    """Never rises."""
+    EITHER = "either"
+    """One of the two, which one depends on the other arguments: extremes lie on the corners."""
+
+
+class Partial(Enum):
+    """Where a function may have no result for arguments that are not NULL (an error, NULL in TRY mode, another value in LEGACY mode)."""
+
+    NEVER = "never"
+    OUTSIDE = "outside"
+    """Not between two arguments for which it has one: success at the corners is success inside."""
+    ANYWHERE = "anywhere"
+    """Also between two arguments for which it has one."""
+
+
+class NaN(Enum):
+    """What a NaN argument leads to."""
+
+    ANYTHING = "anything"
+    SAME = "same"
+    """NaN, and nothing but NaN leads to NaN while all bounds are finite (∞ − ∞)."""
+    KEPT = "kept"
+    """NaN, and nothing but NaN leads to NaN."""
+
+
+Bounds = Sequence[tuple[Datum, Datum]]
+"""Lower and upper bound of each argument, NULL where unknown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """Arguments as coerced, and the result's type."""
+
+    args: tuple[Expr, ...]
+    type: DataType
+
+
+Resolve = Callable[[tuple[Expr, ...], Mode, str | None], Signature | None]
+Kernel = Callable[[Call, list[Datum]], Evaluated]
+Combine = Callable[[Call, list[Evaluated]], Evaluated]
+
+
+@dataclass(frozen=True)
+class Function:
+    """One function. ``name`` is canonical: what ``Call.function`` holds."""
+
+    name: str
+    resolve: Resolve
+    kernel: Kernel | None = None
+    """Computes rows from argument values; may see NULLs and must answer NULL for them, unless it says ``keeps_nulls``."""
+    combine: Combine | None = None
+    """Instead of ``kernel``, where failures of arguments are looked at too (AND, CASE, COALESCE: not every argument is evaluated)."""
+    sql: tuple[str, ...] = ()
+    catalyst: tuple[str, ...] = ()
+    claims: Callable[[Call], tuple[Claim, ...]] | None = None
+    partial: Callable[[Call], Partial] = lambda _: Partial.NEVER
+    guard: Callable[[Call, Bounds], Mask] | None = None
+    """Pieces for which the claims hold; elsewhere only ``limits`` do."""
+    reliable: Callable[[Call, Bounds], Mask] | None = None
+    """Pieces for which the kernel gives what every release of Java and Unicode gives; elsewhere not even single values are computed."""
+    limits: Callable[[Call], tuple[object, object] | None] | None = None
+    """Bounds that hold for every result (month: 1 to 12), as plain values; either may be None."""
+    nan: Callable[[Call], NaN] = lambda _: NaN.ANYTHING
+    rule: str | None = None
+    """The name of the abstract rule, where it is not the one of monotone functions."""
+    moded: Callable[[tuple[Expr, ...], DataType], bool] = lambda _args, _type: False
+    """Whether the mode matters for these arguments (else calls differ in it for nothing)."""
+    lenient: bool = False
+    """Whether LEGACY mode gives NULL where ANSI fails, which is what TRY is."""
+    zoned: Callable[[tuple[Expr, ...], DataType], bool] = lambda _args, _type: False
+    """Whether the session's time zone matters."""
+    local: bool = False
+    """Whether the zone matters only in that instants are read as local times and a resulting instant is made from one."""
+    backwards: bool = False
+    """Whether arguments are evaluated from the last to the first (Spark looks at the divisor first): a NULL hides failures of those after it."""
+    keeps_nulls: bool = False
+    """NULL in, something else out (IS NULL, <=>)."""
+    approximate: bool = False
+    """Whether Spark may compute other last digits: bounds are moved outward, and rows cannot be evaluated here."""
+    collated: bool = False
+    """Whether it means the same for every collation (IS NULL)."""
+    note: str = ""
+    """One line for the documentation page."""
+
+
+TOTAL = frozenset(
+    [
+        "hash",
+        "xxhash64",
+        "md5",
+        "sha1",
+        "sha",
+        "sha2",
+        "crc32",
+        "soundex",
+        "levenshtein",
+        "bit_count",
+        "typeof",
+        "ascii",
+        "initcap",
+        "base64",
+        "hex",
+    ]
+)
+"""Functions of SQL of which nothing is known but that they never fail themselves: they hide nothing of what stands beside them."""
+TOTAL_CLASSES = frozenset(
+    [
+        "Murmur3Hash", "XxHash64", "Md5", "Sha1", "Sha2", "Crc32", "SoundEx", "Levenshtein", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitwiseNot",
+        "BitwiseCount", "Ascii", "InitCap", "Hex",
+    ]
+)  # fmt: skip
+"""The same as Catalyst's classes."""
+_BY_NAME: dict[str, Function] = {}
+_BY_SQL: dict[str, str] = {}
+_BY_CATALYST: dict[str, str] = {}
+_OVERLOADS: dict[str, list[Callable[[tuple[Expr, ...], Mode, str | None], Expr | None]]] = {}
+_SUGAR: dict[str, Callable[[tuple[Expr, ...], Mode, str | None], Expr | None]] = {}
+
+
+def declare(function: Function) -> Function:
+    """Enter a function. Every name is one function's only."""
+    for table, keys in ((_BY_NAME, (function.name,)), (_BY_SQL, function.sql), (_BY_CATALYST, function.catalyst)):
+        for key in keys:
+            if key in table:
+                raise AssertionError(f"{key} is declared twice")
+    _BY_NAME[function.name] = function
+    _BY_SQL.update(dict.fromkeys(function.sql, function.name))
+    _BY_CATALYST.update(dict.fromkeys(function.catalyst, function.name))
+    return function
+
+
+def sugar(*names: str, catalyst: tuple[str, ...] = ()) -> Callable[[Callable[[tuple[Expr, ...], Mode, str | None], Expr | None]], None]:
+    """Enter a name that is written in terms of other functions (``nvl``, ``BETWEEN``, ``ts + interval``)."""
+
+    def enter(build: Callable[[tuple[Expr, ...], Mode, str | None], Expr | None]) -> None:
+        for name in names:
+            _SUGAR[name] = build
+        _BY_CATALYST.update(dict.fromkeys(catalyst, names[0]))
+
+    return enter
+
+
+def overload(name: str) -> Callable[[Callable[[tuple[Expr, ...], Mode, str | None], Expr | None]], None]:
+    """Enter what a declared name means for arguments that its own signature does not fit (``+`` of a date and an interval)."""
+
+    def enter(build: Callable[[tuple[Expr, ...], Mode, str | None], Expr | None]) -> None:
+        _OVERLOADS.setdefault(name, []).append(build)
+
+    return enter
+
+
+def function(name: str) -> Function:
+    """The entry of a canonical name. Raises ``KeyError``: trees are only built by ``call``."""
+    _load()
+    return _BY_NAME[name]
+
+
+def entries() -> tuple[Function, ...]:
+    """All entries, in the order of declaration."""
+    _load()
+    return tuple(_BY_NAME.values())
+
+
+def sql_name(name: str) -> str | None:
+    """The canonical (or sugar) name of a function as written in Spark SQL, or None if there is none."""
+    _load()
+    folded = name.lower()
+    if folded in _BY_SQL:
+        return _BY_SQL[folded]
+    return folded if folded in _SUGAR else None
+
+
+def catalyst_name(class_name: str) -> str | None:
+    """The canonical (or sugar) name of a Catalyst expression class (without its package), or None if there is none."""
+    _load()
+    return _BY_CATALYST.get(class_name)
+
+
+def call(name: str, *args: Expr, mode: Mode = Mode.ANSI, zone: str | None = None, type: DataType | None = None) -> Expr:  # noqa: A002
+    """A call of the function with this canonical name, its arguments coerced as Spark's analyser would.
+
+    ``type`` is the target of a ``cast``. What the catalogue or the signature does not fit is ``Opaque`` of type ``type``, or of the type that
+    the context asks for: it is never an error here.
+    """
+    _load()
+    if name in _SUGAR:
+        built = _SUGAR[name](args, mode, zone)
+        return built if built is not None else opaque(name, args, type)
+    entry = _BY_NAME.get(name)
+    if entry is None or (not entry.collated and any(_collated(a) for a in args)):
+        return opaque(name, args, type)
+    if name == "cast":
+        assert type is not None
+        if isinstance(args[0], Literal) and args[0].value is None:
+            return Literal(type, None)
+        if args[0].type == VARIANT:
+            from tamis.core.expr.functions.json import variant_values
+
+            return variant_values.cast(args[0], type, mode, zone) or opaque(name, args, type)
+        signature = Signature(args, type) if entry.resolve((*args, Opaque(type, "")), mode, zone) else None
+    else:
+        signature = entry.resolve(args, mode, zone)
+    if entry.lenient and mode is Mode.LEGACY:
+        mode = Mode.TRY
+    if signature is None:
+        built = next((e for build in _OVERLOADS.get(name, ()) if (e := build(args, mode, zone)) is not None), None)
+        return built if built is not None else opaque(name, args, type)
+    return Call(
+        signature.type,
+        name,
+        signature.args,
+        mode if entry.moded(signature.args, signature.type) else Mode.ANSI,
+        (zone or "UTC") if entry.zoned(signature.args, signature.type) else None,
+    )
+
+
+def opaque(name: str, args: tuple[Expr, ...], data_type: DataType | None = None) -> Opaque:
+    """A function with arguments that it is not known for. Without a better idea its type is boolean where it is used as a predicate, else whatever it is compared with."""
+    from tamis.core.expr.to_sql import attempted
+    from tamis.core.types import NULL
+
+    return Opaque(data_type or NULL, attempted(name, args, data_type), args, cause=Cause.ARGUMENTS)
+
+
+def _collated(arg: Expr) -> bool:
+    return isinstance(arg.type, String) and arg.type.collation != BINARY_COLLATION
+
+
+def _load() -> None:
+    if not _BY_NAME:
+        import tamis.core.expr.functions  # noqa: F401  (declares all families)
+
+
+def retyped(expr: Expr, data_type: DataType) -> Expr:
+    """An opaque or empty list under the type that its context gives it."""
+    return replace(expr, type=data_type) if isinstance(expr, Opaque | Literals) else expr

@@ -1,0 +1,205 @@
+"""Implicit casts, as Spark's analyser inserts them.
+
+Source of the rules: Spark 4's ``AnsiTypeCoercion`` (and ``TypeCoercion`` where ANSI is off), ``DecimalPrecisionTypeCoercion``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tamis.core.expr.tree import Cause, Expr, Literal, Literals, Mode, Opaque
+from tamis.core.types import (
+    BINARY,
+    BOOLEAN,
+    BYTE,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INTEGER,
+    INTEGRAL,
+    LONG,
+    NULL,
+    SHORT,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    YEAR_MONTH,
+    DataType,
+    DayTimeInterval,
+    Decimal,
+    String,
+    Time,
+)
+
+_DIGITS = {BYTE: 3, SHORT: 5, INTEGER: 10, LONG: 20}
+MAX_PRECISION = 38
+
+
+def is_numeric(data_type: DataType) -> bool:
+    return data_type in INTEGRAL or data_type in {FLOAT, DOUBLE} or isinstance(data_type, Decimal)
+
+
+def is_text(data_type: DataType) -> bool:
+    return isinstance(data_type, String)
+
+
+def is_instant(data_type: DataType) -> bool:
+    """Date or one of the timestamps."""
+    return data_type in {DATE, TIMESTAMP, TIMESTAMP_NTZ}
+
+
+def orders(data_type: DataType) -> bool:
+    """Whether values of this type can be compared by the kernels here."""
+    return (
+        is_numeric(data_type)
+        or is_text(data_type)
+        or is_instant(data_type)
+        or data_type in {BOOLEAN, BINARY, YEAR_MONTH}
+        or isinstance(data_type, Time | DayTimeInterval)
+    )
+
+
+def as_decimal(data_type: DataType) -> Decimal | None:
+    """The decimal that holds every value of an integer type, or the decimal itself."""
+    if isinstance(data_type, Decimal):
+        return data_type
+    digits = _DIGITS.get(data_type)  # type: ignore[call-overload]
+    return Decimal(digits, 0) if digits else None
+
+
+def wider_decimal(a: Decimal, b: Decimal) -> Decimal:
+    """The decimal that holds both, cut to 38 digits as Spark's ``boundedPreferIntegralDigits`` does."""
+    scale, whole = max(a.scale, b.scale), max(a.precision - a.scale, b.precision - b.scale)
+    if whole + scale <= MAX_PRECISION:
+        return Decimal(whole + scale, scale)
+    return Decimal(MAX_PRECISION, max(0, MAX_PRECISION - whole) if whole < MAX_PRECISION else 0)
+
+
+def wider_numeric(a: DataType, b: DataType) -> DataType | None:
+    """The numeric type to which two numeric types are brought."""
+    if a in INTEGRAL and b in INTEGRAL:
+        return max(a, b, key=INTEGRAL.index)
+    if isinstance(a, Decimal) or isinstance(b, Decimal):
+        if a in {FLOAT, DOUBLE} or b in {FLOAT, DOUBLE}:
+            return DOUBLE
+        first, second = as_decimal(a), as_decimal(b)
+        return wider_decimal(first, second) if first and second else None
+    if {a, b} == {FLOAT}:
+        return FLOAT
+    return DOUBLE
+
+
+def wider(a: DataType, b: DataType, mode: Mode = Mode.ANSI, *, sides: bool = False) -> DataType | None:
+    """The type to which the ``sides`` of a comparison, else the members of a list or branches of a CASE, are brought; None if Spark refuses or we do not know."""
+    if a == b:
+        return a
+    if NULL in {a, b}:
+        return b if a == NULL else a
+    if is_numeric(a) and is_numeric(b):
+        return wider_numeric(a, b)
+    if is_instant(a) and is_instant(b):
+        return TIMESTAMP if TIMESTAMP in {a, b} else TIMESTAMP_NTZ
+    if is_text(a) and is_text(b):
+        return STRING
+    if isinstance(a, DayTimeInterval) and isinstance(b, DayTimeInterval):
+        return DayTimeInterval()
+    if isinstance(a, Time) and isinstance(b, Time):
+        return Time(max(a.precision, b.precision))
+    if is_text(a) or is_text(b):
+        return _wider_than_text(b if is_text(a) else a, mode, sides)
+    return None
+
+
+def _wider_than_text(other: DataType, mode: Mode, sides: bool) -> DataType | None:
+    if mode is Mode.LEGACY and not sides:
+        return None if other in {BOOLEAN, BINARY} else STRING
+    if mode is Mode.LEGACY:
+        return DOUBLE if isinstance(other, Decimal) else other if is_numeric(other) or is_instant(other) or other == BOOLEAN else None
+    if other in INTEGRAL:
+        return LONG
+    if is_numeric(other):
+        return DOUBLE
+    return other if is_instant(other) or other in {BOOLEAN, BINARY} else None
+
+
+def widest(types: list[DataType], mode: Mode = Mode.ANSI, *, sides: bool = False) -> DataType | None:
+    """``wider`` over many, text first as Spark folds them."""
+    out: DataType | None = NULL
+    for data_type in sorted(types, key=lambda t: not is_text(t)):
+        out = wider(out, data_type, mode, sides=sides) if out is not None else None
+    return out
+
+
+_LESS, _GREATER, _INT64 = ("lt", "le"), ("gt", "ge"), range(-(2**63), 2**63)
+
+
+def beyond_longs(name: str, a: Expr, b: Expr) -> Literal | None:
+    """The order of an integer and a decimal constant that no 64 bits hold. Spark's analyser knows it without looking: it is true (or false) of NULL, and of what would fail, too."""
+    if isinstance(b, Literal) and isinstance(b.type, Decimal) and a.type in INTEGRAL:
+        constant, less = b.value, name in _LESS
+    elif isinstance(a, Literal) and isinstance(a.type, Decimal) and b.type in INTEGRAL:
+        constant, less = a.value, name in _GREATER
+    else:
+        return None
+    if name not in _LESS + _GREATER or constant is None or _INT64[0] <= constant <= _INT64[-1]:
+        return None
+    return Literal(BOOLEAN, (constant > 0) is less)
+
+
+def narrowest(expr: Expr) -> DataType:
+    """The type of ``expr`` where a decimal is about to be computed: an integer literal counts with its own digits only."""
+    if isinstance(expr, Literal) and expr.type in INTEGRAL and expr.value is not None:
+        return Decimal(max(1, len(str(abs(expr.value)))), 0)
+    return expr.type
+
+
+def brought(expr: Expr, data_type: DataType, mode: Mode, zone: str | None) -> Expr:
+    """``expr`` under ``data_type``, by an implicit cast where it differs. Constants are converted at once."""
+    if expr.type == data_type:
+        return expr
+    if isinstance(expr, Opaque):
+        return replace(expr, type=data_type)
+    if isinstance(expr, Literal) and expr.value is None:
+        return Literal(data_type, None)
+    if is_text(data_type) and is_text(expr.type) and not isinstance(expr, Literals):
+        return expr if data_type == STRING else replace(expr, type=data_type) if isinstance(expr, Literal) else expr
+    if isinstance(expr, Literals):
+        return _bring_literals(expr, data_type, mode, zone)
+    return folded(_cast(expr, data_type, mode, zone))
+
+
+def _cast(expr: Expr, data_type: DataType, mode: Mode, zone: str | None) -> Expr:
+    from tamis.core.expr.catalogue import call
+
+    return call("cast", expr, mode=mode, zone=zone, type=data_type)
+
+
+def folded(expr: Expr) -> Expr:
+    """A cast of a constant as the constant, unless it fails (then it must fail where it stands)."""
+    from tamis.core.expr.evaluate import constant
+
+    if not expr.children or not isinstance(expr.children[0], Literal):
+        return expr
+    return constant(expr) or expr
+
+
+def _bring_literals(expr: Literals, data_type: DataType, mode: Mode, zone: str | None) -> Expr:
+    """The list under another type; opaque where a member has no value there."""
+    from tamis.core.expr.evaluate import cast_values
+    from tamis.core.expr.to_sql import to_sql
+
+    values = cast_values(expr.array, expr.type, data_type, mode, zone)
+    return Literals(data_type, values) if values is not None else Opaque(data_type, to_sql(expr), cause=Cause.ARGUMENTS)
+
+
+def common(args: tuple[Expr, ...], mode: Mode, zone: str | None, *, sides: bool = False) -> tuple[tuple[Expr, ...], DataType] | None:
+    """All arguments brought to one type, or None where there is none that orders. See ``wider``."""
+    types: list[DataType] = [a.type for a in args]
+    if any(isinstance(t, Decimal) for t in types):
+        types = [narrowest(a) for a in args]
+    target = types[0] if len(set(types)) == 1 else widest(types, mode, sides=sides)
+    if target is None:
+        return None
+    if is_text(target):
+        target = STRING
+    return tuple(brought(a, target, mode, zone) for a in args), target

@@ -1,0 +1,29 @@
+"""Column definitions as Spark SQL writes them (``ts TIMESTAMP NOT NULL, tags ARRAY<STRING>``), as a schema."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from tamis.core.expr import syntax
+from tamis.core.expr.sql_types import column_field
+from tamis.core.types import Schema
+from tamis.core.types.arrow import to_arrow_schema
+from tamis.errors import InvalidInput
+
+
+def columns(text: str) -> pa.Schema:
+    """The schema that ``text`` describes. Raises ``InvalidInput`` (``BAD_SCHEMA``, ``BAD_TYPE``) naming what cannot be."""
+    try:
+        fields = syntax.columns(text)
+    except syntax.SyntaxProblem as problem:
+        raise _bad(text, f"{problem.said(text)}; beside a type stands NOT NULL or nothing") from None
+    for field in fields:
+        if field.comment is not None:
+            raise _bad(field.name, "Only NOT NULL can stand beside a type; the rest is for CREATE TABLE in SQL")
+    return to_arrow_schema(Schema(tuple(column_field(field, text) for field in fields)))
+
+
+def _bad(name: str, why: str) -> InvalidInput:
+    return InvalidInput(
+        f"{name!r} is not a schema. {why}.", code="BAD_SCHEMA", name=name, remedy='Write columns as "ts TIMESTAMP, user BIGINT NOT NULL".'
+    )

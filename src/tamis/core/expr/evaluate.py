@@ -1,0 +1,234 @@
+"""The concrete interpreter: an expression over Arrow columns, whole batches at a time, as Spark would compute it.
+
+Data never raises: a row for which Spark would raise is marked in ``Evaluated.failed``, and whoever asked decides whether the row is reached at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tamis.core.expr import catalogue
+from tamis.core.expr.arrow_values import Datum, Evaluated, Mask, blank, full, is_true, none_of, nulls, rows
+from tamis.core.expr.row_obstacles import approximate, refused, supported
+from tamis.core.expr.tree import Call, Column, Element, Expr, Literal, Literals, Mode, Moving, Opaque, columns
+from tamis.core.types import STRING, TIMESTAMP, Array, DataType
+from tamis.core.types.arrow import FIELD_ID, to_arrow_type
+from tamis.errors import InvalidInput
+from tamis.world import world
+
+Batch = Mapping[int, Any]
+"""Arrow columns by the id of their top-level column."""
+
+
+def evaluate(expr: Expr, batch: Batch, length: int, *, now_micros: int | None = None) -> Evaluated:
+    """The values of ``expr`` for ``length`` rows, and where it fails.
+
+    ``now_micros`` is the instant of the query. Raises ``InvalidInput`` (``UNKNOWN_FUNCTION``) for what is not ``supported``.
+    """
+    out = _Run(batch, now_micros).eval(expr)
+    failed = None if out.failed is None else np.array(np.broadcast_to(out.failed, (length,)))
+    return Evaluated(full(out.values, length), failed, out.error)
+
+
+def filter_mask(conjuncts: Sequence[Expr], batch: Batch, length: int, *, now_micros: int | None = None) -> tuple[Mask, Mask, str | None]:
+    """Rows for which every conjunct is true, rows that fail, and the first error's message.
+
+    Conjuncts run in the order given; false or NULL stops the later ones for that row, so a row fails only if it is reached.
+    """
+    run = _Run(batch, now_micros)
+    live, failed, error = np.ones(length, bool), none_of(length), None
+    for conjunct in conjuncts:
+        if not live.any():
+            break
+        out = run.eval(conjunct)
+        if out.failed is not None:
+            now = live & out.failed
+            if now.any():
+                failed, error, live = failed | now, error or out.error, live & ~now
+        live = live & is_true(out.values)
+    return live, failed, error
+
+
+@dataclass(slots=True)
+class _Run:
+    """One evaluation over one batch."""
+
+    batch: Batch
+    now_micros: int | None
+    elements: Mapping[tuple[int, ...], Datum] = field(default_factory=dict)
+    """Elements at hand, by the ids of the array's element."""
+
+    def eval(self, expr: Expr) -> Evaluated:
+        match expr:
+            case Literal(data_type, value):
+                return Evaluated(scalar(value, data_type))
+            case Column():
+                return Evaluated(read(self.batch, expr))
+            case Call() if expr.function in {"exists", "forall"}:
+                return self._tested(expr)
+            case Element():
+                return Evaluated(_inside(self.elements, expr))
+            case Call() if not approximate(expr):
+                return apply(expr, [self.eval(a) for a in expr.args])
+            case Literals():
+                return Evaluated(pa.scalar(None, to_arrow_type(expr.type)))
+            case Moving():
+                return Evaluated(moment(expr, self.now_micros if self.now_micros is not None else world().now_micros()))
+        raise refused(expr)
+
+    def _tested(self, call: Call) -> Evaluated:
+        """A test of the elements of an array: over all elements of all rows at once, other columns repeated beside them."""
+        from tamis.core.expr.functions.nested.collections import any_of, members, spread
+
+        source, body = call.args
+        array = self.eval(source)
+        assert isinstance(source, Column)
+        assert isinstance(source.type, Array)
+        x = array.values
+        owner, member = members(*spread(x))
+        rows_ = pa.array(owner)
+        batch = {ids[0]: _whole(self.batch[ids[0]]).take(rows_) for ids in columns(body)}
+        elements = {**self.elements, (*source.ids, source.type.element.id): x.values.take(pa.array(member))}
+        out = any_of(_Run(batch, self.now_micros, elements).eval(body), owner, len(x), exists=call.function == "exists")
+        return Evaluated(blank(out.values, nulls(x)), out.failed, out.error)
+
+
+def _whole(array: Any) -> Any:
+    return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+
+
+def _inside(elements: Mapping[tuple[int, ...], Datum], element: Element) -> Datum:
+    """The elements at hand, or the struct field below them."""
+    depth = next(n for n in range(len(element.ids), 0, -1) if element.ids[:n] in elements)
+    array = elements[element.ids[:depth]]
+    for identifier in element.ids[depth:]:
+        array = pc.struct_field(array, [_child(array.type, identifier, element.name.rpartition(".")[2])])
+    return array
+
+
+def apply(call: Call, args: list[Evaluated]) -> Evaluated:
+    """One function over evaluated arguments. Constants in, a constant out."""
+    values = [a.values for a in args]
+    if args and all(isinstance(v, pa.Scalar) for v in values):
+        out = _apply(call, [Evaluated(pa.repeat(a.values, 1), _row(a.failed), a.error) for a in args])
+        failed = None if out.failed is None or not out.failed.any() else np.ones((), bool)
+        return Evaluated(full(out.values, 1)[0], failed, out.error if failed is not None else None)
+    return _apply(call, args)
+
+
+def _row(mask: Mask | None) -> Mask | None:
+    return None if mask is None else np.broadcast_to(mask, (1,))
+
+
+def _apply(call: Call, args: list[Evaluated]) -> Evaluated:
+    entry = catalogue.function(call.function)
+    if entry.combine is not None:
+        return entry.combine(call, args)
+    assert entry.kernel is not None
+    failed, error = _reached(args[::-1] if entry.backwards else args, entry.keeps_nulls)
+    out = entry.kernel(call, [a.values for a in args])
+    if failed is None and out.failed is None:
+        return out
+    mine = out.failed if failed is None else failed if out.failed is None else failed | (out.failed & ~failed)
+    return Evaluated(blank(out.values, mine), mine, error or out.error)
+
+
+def _reached(args: list[Evaluated], keeps_nulls: bool) -> tuple[Mask | None, str | None]:
+    """Failures of arguments, left to right: where an argument is NULL, Spark does not look at the later ones."""
+    if all(a.failed is None for a in args):
+        return None, None
+    n = rows([a.values for a in args])
+    failed, shielded, error = none_of(n), none_of(n), None
+    for arg in args:
+        if arg.failed is not None:
+            now = arg.failed & ~shielded
+            failed, error = failed | now, error or (arg.error if now.any() else None)
+        null = nulls(arg.values)
+        if null is not None and not keeps_nulls:
+            shielded = shielded | (null & ~failed)
+    return failed, error
+
+
+def scalar(value: Any, data_type: DataType) -> Any:
+    """A literal's value as an Arrow scalar."""
+    return pa.scalar(value, to_arrow_type(data_type))
+
+
+def plain(value: Any) -> Any:
+    """An Arrow scalar as a literal's value: instants, dates, times and intervals as integers."""
+    if not value.is_valid:
+        return None
+    arrow_type = value.type
+    if any(check(arrow_type) for check in (pa.types.is_timestamp, pa.types.is_duration, pa.types.is_date32, pa.types.is_time64)):
+        return value.value
+    return value.as_py()
+
+
+def moment(expr: Moving, micros: int) -> Any:
+    """The query's instant under the type of ``expr``; a date or a local time in the zone that its name carries."""
+    from tamis.core.expr.functions.datetime.clock_columns import now_as
+
+    return now_as(expr, micros)
+
+
+def read(batch: Batch, column: Column) -> Datum:
+    """A column of the batch, or the struct field below it (NULL where a parent is)."""
+    array = batch[column.ids[0]]
+    if isinstance(array, pa.ChunkedArray):
+        array = array.combine_chunks()
+    names = column.path[1:]
+    for depth, identifier in enumerate(column.ids[1:]):
+        array = pc.struct_field(array, [_child(array.type, identifier, names[depth] if depth < len(names) else "")])
+    target = to_arrow_type(column.type)
+    if array.type != target and not pa.types.is_nested(array.type):
+        array = array.cast(target)
+    return array
+
+
+def _child(struct: Any, identifier: int, name: str) -> int:
+    """The position of a field by column id (its metadata, or its name being the id), else by name."""
+    wanted = str(identifier).encode()
+    for index in range(struct.num_fields):
+        if (struct.field(index).metadata or {}).get(FIELD_ID) == wanted:
+            return index
+    for candidate in (str(identifier), name):
+        index = struct.get_field_index(candidate)
+        if index >= 0:
+            return int(index)
+    raise InvalidInput(f"There is no field {name!r} ({identifier}) in {struct}.", code="COLUMN_NOT_FOUND", name=name)
+
+
+def constant(expr: Expr) -> Literal | None:
+    """The value of an expression without columns as a literal, or None if it fails or cannot be known now."""
+    if any(isinstance(node, Column | Element | Moving | Opaque | Literals) or approximate(node) for node in expr.walk()):
+        return None
+    if any(isinstance(node, Call) and _of_today(node) for node in expr.walk()):
+        return None
+    out = _Run({}, None).eval(expr)
+    if out.failed is not None and bool(out.failed.any()):
+        return None
+    return Literal(expr.type, plain(full(out.values, 1)[0]))
+
+
+def _of_today(call: Call) -> bool:
+    """Whether a constant time of day alone is read as an instant: of the day on which the query runs."""
+    from tamis.core.expr.functions.cast.cast_text import of_today
+
+    text = call.args[0] if call.function == "cast" and call.type == TIMESTAMP else None
+    return isinstance(text, Literal) and isinstance(text.value, str) and bool(of_today(scalar(text.value, STRING)))
+
+
+def cast_values(array: Any, source: DataType, target: DataType, mode: Mode, zone: str | None) -> Any:
+    """Literal values under another type; None if one of them has none there."""
+    column = Column(source, (0,), "list")
+    expr = catalogue.call("cast", column, mode=mode, zone=zone, type=target)
+    if not supported(expr):
+        return None
+    out = evaluate(expr, {0: array}, len(array))
+    return None if out.failed is not None and out.failed.any() else out.values

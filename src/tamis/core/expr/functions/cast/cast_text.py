@@ -1,0 +1,305 @@
+"""Text to values and values to text, as Spark's casts do it. Parsing is by regular expressions over whole columns."""
+
+from __future__ import annotations
+
+import decimal
+import re
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tamis.core.expr.arrow_values import Datum, Evaluated, Mask, Numbers, any_set, blank, build, nulls, outcome, raw
+from tamis.core.expr.functions.datetime.clock_columns import HOUR, MINUTE, month_days
+from tamis.core.expr.java_doubles import LEFT_TO_SPARK, unsure
+from tamis.core.expr.time_zones import DAY, SECOND, zone
+from tamis.core.expr.tree import Call, Mode
+from tamis.core.types import BOOLEAN, DATE, DOUBLE, FLOAT, TIMESTAMP, TIMESTAMP_NTZ, Decimal
+from tamis.core.types.arrow import to_arrow_type
+from tamis.errors import InvalidInput
+from tamis.world import world
+
+_WHOLE = r"^[+-]?\d+$"
+_WHOLE_LEGACY = r"^[+-]?(\d+(\.\d*)?|\.\d*)$"
+_REAL = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?[dDfF]?$"
+_HEX = r"^[+-]?0[xX]([0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?\d+[dDfF]?$"
+"""Java reads such reals too: ``0x1.8p1`` is 3."""
+_JAVA_SPACE = "".join(chr(c) for c in range(33))
+"""What Java's ``trim`` takes away."""
+_SPACE = _JAVA_SPACE + "\x7f"
+_TRUE, _FALSE = ("t", "true", "y", "yes", "1"), ("f", "false", "n", "no", "0")
+
+
+def parse(call: Call, x: Datum) -> Evaluated:
+    """Text to a number, boolean, date or timestamp. Surrounding white space does not count."""
+    target = call.type
+    text = pc.utf8_trim(x, _SPACE)
+    if target == BOOLEAN:
+        return _boolean(call, text)
+    if target in (FLOAT, DOUBLE):
+        return _real(call, pc.utf8_trim(x, _JAVA_SPACE))
+    if target in (DATE, TIMESTAMP, TIMESTAMP_NTZ):
+        return _instant(call, text)
+    return _integer(call, text)
+
+
+def _bad(call: Call) -> str:
+    return f"[CAST_INVALID_INPUT] The text is no {call.type}."
+
+
+def _matches(text: Datum, pattern: str) -> Mask:
+    return np.asarray(pc.match_substring_regex(text, pattern).fill_null(True).to_numpy(zero_copy_only=False))
+
+
+def _boolean(call: Call, text: Datum) -> Evaluated:
+    lower = pc.ascii_lower(text)
+    yes = pc.is_in(lower, value_set=pa.array(_TRUE)).to_numpy(zero_copy_only=False)
+    no = pc.is_in(lower, value_set=pa.array(_FALSE)).to_numpy(zero_copy_only=False)
+    null = nulls(text)
+    bad = ~(yes | no) if null is None else ~(yes | no | null)
+    return outcome(build(yes, null, pa.bool_()), bad, call.mode, _bad(call))
+
+
+def _integer(call: Call, text: Datum) -> Evaluated:
+    """Digits; LEGACY also takes (and drops) decimal places."""
+    legacy = call.mode is Mode.LEGACY
+    good = _matches(text, _WHOLE_LEGACY if legacy else _WHOLE)
+    digits = blank(text, ~good)
+    if legacy:
+        digits = pc.replace_substring_regex(pc.replace_substring_regex(digits, r"\..*$", ""), r"^([+-]?)$", r"\1" + "0")
+    digits = pc.replace_substring_regex(digits, r"^(\+)?(-)?0*(\d)", r"\2\3")
+    long = np.asarray(pc.greater(pc.utf8_length(digits), 30).fill_null(False).to_numpy(zero_copy_only=False))
+    wide = blank(digits, long).cast(pa.decimal128(38, 0))
+    arrow = to_arrow_type(call.type)
+    limits = np.iinfo(arrow.to_pandas_dtype())
+    least, greatest = (pa.scalar(int(v), pa.int64()).cast(wide.type) for v in (limits.min, limits.max))
+    outside = pc.or_(pc.less(wide, least), pc.greater(wide, greatest)).fill_null(False)
+    bad = ~good | long | np.asarray(outside.to_numpy(zero_copy_only=False))
+    return outcome(blank(wide, bad).cast(arrow), bad, call.mode, _bad(call))
+
+
+def _real(call: Call, text: Datum) -> Evaluated:
+    lower = pc.ascii_lower(text)
+    special = {
+        "nan": np.nan,
+        "+nan": np.nan,
+        "-nan": np.nan,
+        "inf": np.inf,
+        "+inf": np.inf,
+        "infinity": np.inf,
+        "+infinity": np.inf,
+        "-inf": -np.inf,
+        "-infinity": -np.inf,
+    }
+    index = pc.index_in(lower, value_set=pa.array(list(special))).fill_null(-1).to_numpy(zero_copy_only=False)
+    strict = _matches(text, r"^([+-]?NaN|[^+-].*|[+-][^nN].*)$")  # a sign before NaN is Java's own reading, which knows one spelling only
+    index = np.where(strict, index, -1)
+    good = _matches(text, _REAL)
+    digits = pc.replace_substring_regex(blank(text, ~good | (index >= 0)), r"(^\+|[dDfF]$)", "")
+    arrow = to_arrow_type(call.type)
+    values = np.array(raw(digits.cast(arrow)))
+    values = np.where(index >= 0, np.array(list(special.values()))[index], values).astype(values.dtype)
+    for row in np.flatnonzero(_matches(text, _HEX) & ~good & (index < 0)):
+        values[row], good[row] = _from_hex(text[int(row)].as_py()), True
+    return outcome(build(values, nulls(text), arrow), ~good & (index < 0), call.mode, _bad(call))
+
+
+def _from_hex(text: str) -> float:
+    try:
+        return float.fromhex(text.rstrip("dDfF") if text[-1] in "dDfF" else text)
+    except OverflowError:
+        return -np.inf if text.startswith("-") else np.inf
+
+
+_DATE = r"^(?P<y>[+-]?\d{4,7})(?:-(?P<m>\d{1,2})(?:-(?P<d>\d{1,2})(?:[ T].*)?)?)?$"
+_TIMESTAMP = (
+    r"(?s)^(?:(?P<y>[+-]?\d{4,6})(?:-(?P<m>\d{1,2})(?:-(?P<d>\d{1,2})(?:[ T]"
+    r"(?P<H>\d{1,2})(?::(?P<M>\d{1,2})(?::(?P<S>\d{1,2})(?:\.(?P<f>\d*))?(?P<z>\D.*)?)?)?)?)?)?)$"
+)
+_TIME = r"(?s)^(?:T\d{1,2}(?::\d{1,2}(?::\d{1,2}(?:\.\d*)?(?:\D.*)?)?)?|\d{1,2}:\d{1,2}(?::\d{1,2}(?:\.\d*)?(?:\D.*)?)?)$"
+"""A time of day alone, which Spark reads as today's."""
+
+
+def _instant(call: Call, text: Datum) -> Evaluated:
+    """``yyyy[-m[m][-d[d][ hh:mm:ss[.ffffff][zone]]]]``. The session's zone counts where the text names none."""
+    if call.type == TIMESTAMP:
+        text = _with_today(text, call.zone or "UTC")
+    parts = pc.extract_regex(text, _DATE if call.type == DATE else _TIMESTAMP)
+    null, bad = nulls(text), np.asarray(parts.is_null().to_numpy(zero_copy_only=False))
+    piece = {f.name: pc.struct_field(parts, f.name) for f in parts.type}
+    years, months, day = _whole(piece["y"], 1970), _whole(piece["m"], 1), _whole(piece["d"], 1)
+    ok = (months >= 1) & (months <= 12) & (day >= 1)
+    month = np.where(ok, (years - 1970) * 12 + months - 1, 0)
+    first = month_days(month)
+    ok &= day <= month_days(month + 1) - first
+    days = first + day - 1
+    if call.type == DATE:
+        ok &= (days >= -(2**31)) & (days < 2**31)
+    bad = bad | ~ok if null is None else (bad | ~ok) & ~null
+    if call.type == DATE:
+        return outcome(build(np.where(bad, 0, days).astype(np.int32), null, pa.date32()), bad, call.mode, _bad(call))
+    return _timestamp(call, piece, days, bad, null)
+
+
+def of_today(text: Datum) -> Mask:
+    """Where a text is a time of day alone."""
+    if isinstance(text, pa.Scalar):
+        return np.asarray(bool(text.is_valid and _matches(pa.repeat(text, 1), _TIME).any()))
+    there: Mask = np.asarray(text.is_valid().to_numpy(zero_copy_only=False))
+    return there & _matches(text, _TIME)
+
+
+def _with_today(text: Datum, session: str) -> Datum:
+    """Times of day with today's date before them, in the zone that the text names or else the session's."""
+    alone = of_today(text)
+    if not alone.any():
+        return text
+    now, out = np.array(world().now_micros(), np.int64), text.to_pylist()
+    for row in np.flatnonzero(alone):
+        time = out[row].removeprefix("T")
+        name = re.sub(r"(?s)^[\d:]*(\.\d*)?", "", time).strip(_JAVA_SPACE)
+        try:
+            today = _dates(np.array([int(zone(name or session).local(now)) // DAY]))[0]
+        except InvalidInput:
+            continue
+        out[row] = f"{today} {time}"
+    return pa.array(out, pa.string())
+
+
+def _timestamp(call: Call, piece: dict[str, Any], days: Numbers, bad: Mask, null: Mask | None) -> Evaluated:
+    hour, minute, second = (_whole(piece[k], 0) for k in "HMS")
+    fraction = _whole(pc.utf8_slice_codeunits(pc.utf8_rpad(piece["f"].fill_null(""), 6, "0"), 0, 6), 0)
+    outside = (hour > 23) | (minute > 59) | (second > 59) | (np.abs(days) > _LAST_DAY)
+    bad = bad | outside if null is None else (bad | outside) & ~null
+    clock = hour * HOUR + minute * MINUTE + second * SECOND + fraction
+    names = pc.utf8_trim(piece["z"].fill_null(""), _JAVA_SPACE)
+    last = np.where(bad, 0, np.sign(days) * (np.abs(days) == _LAST_DAY)) * DAY  # a day that fits in part: judged a day nearer
+    local = np.where(bad, 0, days) * DAY - last + clock
+    values, unknown = _zoned(local, names, call.zone or "UTC")
+    if call.type == TIMESTAMP_NTZ:
+        values = local  # a zone in the text must be one, but counts for nothing
+    with np.errstate(over="ignore"):
+        moved = values + last
+    over = ((last > 0) & (moved < values)) | ((last < 0) & (moved > values))
+    bad = bad | unknown | over
+    return outcome(build(moved, null, to_arrow_type(call.type)), bad, call.mode, _bad(call))
+
+
+_LAST_DAY = 106_751_991
+"""The greatest day, counted from 1970 either way, of which 64 bits of microseconds hold a part."""
+
+
+def _zoned(local: Numbers, names: Datum, session: str) -> tuple[Numbers, Mask]:
+    """Instants of local times, each in the zone that its text names; and where there is no such zone."""
+    encoded = names.dictionary_encode()
+    index = np.asarray(encoded.indices.to_numpy(zero_copy_only=False))
+    out, unknown = np.zeros(len(local), np.int64), np.zeros(len(local), bool)
+    for number, name in enumerate(encoded.dictionary.to_pylist()):
+        here = index == number
+        try:
+            out[here] = zone(name or session).instants(local[here])
+        except InvalidInput:
+            unknown |= here
+    return out, unknown
+
+
+def _whole(text: Datum, default: int) -> Numbers:
+    """Digits as integers; ``default`` where the group is empty."""
+    filled = pc.if_else(pc.fill_null(pc.equal(pc.utf8_length(text), 0), True), pa.scalar(str(default)), text)
+    return np.array(raw(pc.replace_substring_regex(filled, r"^\+", "").cast(pa.int64())))
+
+
+def by_decimal(call: Call, x: Datum) -> Evaluated:
+    """Floats and text to a decimal, value by value: Java's decimal text of a float is what counts, not its binary value."""
+    target = call.type
+    assert isinstance(target, Decimal)
+    unit, limit = decimal.Decimal(1).scaleb(-target.scale), decimal.Decimal(10) ** (target.precision - target.scale)
+    out: list[decimal.Decimal | None] = []
+    bad = np.zeros(len(x), bool)
+    with decimal.localcontext(decimal.Context(prec=400, rounding=decimal.ROUND_HALF_UP, Emax=10_000, Emin=-10_000)):
+        for row, value in enumerate(x.to_pylist()):
+            number = _number(value)
+            small = (
+                number is not None and number.is_finite() and number.adjusted() <= target.precision
+            )  # others the context cannot even hold
+            if number is not None and small:
+                number = number.quantize(unit)
+            fits = number is not None and small and abs(number) < limit
+            out.append(number if fits else None)
+            infinite = isinstance(value, float) and number is not None and not number.is_finite()  # NULL in Spark, whatever the mode
+            bad[row] = value is not None and not fits and not infinite
+    found = outcome(pa.array(out, to_arrow_type(target)), bad, call.mode, _bad(call))
+    left = any_set(unsure(raw(x), target.scale)) if pa.types.is_floating(x.type) else None
+    if left is None:
+        return found
+    return Evaluated(blank(found.values, left), left if found.failed is None else left | found.failed, found.error or LEFT_TO_SPARK)
+
+
+_DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+
+
+def _number(value: str | float | None) -> decimal.Decimal | None:
+    """A float by its own text; text as Java's ``BigDecimal`` reads it, whose exponent has 32 bits."""
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        return decimal.Decimal(repr(value))
+    text = value.strip(_JAVA_SPACE)
+    if not _DECIMAL.fullmatch(text):
+        return None
+    try:
+        number = decimal.Decimal(text)
+    except decimal.InvalidOperation:
+        return None
+    exponent = number.as_tuple().exponent
+    return number if isinstance(exponent, int) and abs(exponent) < 2**31 else None
+
+
+def render(call: Call, x: Datum) -> Evaluated:
+    """Booleans, numbers, dates and timestamps as text."""
+    source = call.args[0].type
+    if source in (FLOAT, DOUBLE):
+        return Evaluated(blank(pa.array([_java_text(v) for v in raw(x)], pa.string()), nulls(x)))
+    if isinstance(source, Decimal):
+        return Evaluated(pa.array([None if v is None else format(v, "f") for v in x.to_pylist()], pa.string()))
+    if source not in (DATE, TIMESTAMP, TIMESTAMP_NTZ):
+        return Evaluated(x.cast(pa.string()))
+    values, null = raw(x).astype(np.int64), nulls(x)
+    if source == TIMESTAMP:
+        values = zone(call.zone or "UTC").local(values)
+    if source == DATE:
+        text = _dates(values)
+    else:
+        clock = values % DAY
+        text = [
+            f"{d} {c // HOUR:02d}:{c // MINUTE % 60:02d}:{c // SECOND % 60:02d}" + (f".{f:06d}".rstrip("0") if (f := c % SECOND) else "")
+            for d, c in zip(_dates(values // DAY), clock.tolist(), strict=True)
+        ]
+    return Evaluated(blank(pa.array(text, pa.string()), null))
+
+
+def _java_text(value: Any) -> str:
+    """As Java prints a float (19 and later: the shortest text that reads back; of two digits at least, so the nearest of these): ``1.0``, ``1.0E10``, ``4.9E-324``."""
+    if np.isnan(value) or np.isinf(value):
+        return "NaN" if np.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    if value == 0:
+        return "-0.0" if np.signbit(value) else "0.0"
+    if 1e-3 <= abs(value) < 1e7:
+        return str(np.format_float_positional(value, unique=True, trim="0"))
+    text = np.format_float_scientific(value, unique=True, trim="0")
+    if text.lstrip("-")[:3].endswith(".0"):
+        text = np.format_float_scientific(value, unique=False, precision=1)
+    digits, exponent = text.split("e")
+    return f"{digits}E{int(exponent)}"
+
+
+def _dates(days: Numbers) -> list[str]:
+    """``yyyy-MM-dd``; years of more than four digits with a plus, years before 0 with a minus."""
+    months = days.astype("M8[D]").astype("M8[M]")
+    year, month = months.astype(np.int64) // 12 + 1970, months.astype(np.int64) % 12 + 1
+    day = days - months.astype("M8[D]").astype(np.int64) + 1
+    return [
+        f"{'+' if y > 9999 else '-' if y < 0 else ''}{abs(y):04d}-{m:02d}-{d:02d}"
+        for y, m, d in zip(year.tolist(), month.tolist(), day.tolist(), strict=True)
+    ]

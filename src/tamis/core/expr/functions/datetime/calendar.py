@@ -1,0 +1,240 @@
+"""MAKE_DATE, TIMESTAMPDIFF and TIMESTAMPADD, moves between UTC and a named zone, and intervals of years and months."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tamis.core.expr.arrow_values import Datum, Evaluated, Numbers, either, nulls, outcome, rows
+from tamis.core.expr.catalogue import Claim, Function, Partial, Signature, call, declare, overload, sugar
+from tamis.core.expr.coerce import brought, is_instant, is_text
+from tamis.core.expr.functions.cast.casts import LIMITS
+from tamis.core.expr.functions.datetime.clock_columns import HOUR, MILLI, MINUTE, month_days, month_start
+from tamis.core.expr.functions.datetime.time_units import checked, made, numbers
+from tamis.core.expr.time_zones import DAY, SECOND, Zone, zone
+from tamis.core.expr.tree import Call, Expr, Literal, Mode
+from tamis.core.types import DATE, INTEGER, INTEGRAL, LONG, TIMESTAMP, YEAR_MONTH, DayTimeInterval
+from tamis.errors import InvalidInput
+
+FAR_YEAR = 5_800_000
+"""Years beyond which Java's days overflow an integer: an error in every mode."""
+
+
+def _three_integers(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Signature | None:
+    if len(args) != 3 or any(a.type not in INTEGRAL or a.type == LONG for a in args):
+        return None
+    return Signature(tuple(brought(a, INTEGER, mode, zone_name) for a in args), DATE)
+
+
+def _make_date(call_: Call, args: list[Datum]) -> Evaluated:
+    year, month, day = (np.broadcast_to(numbers(a), (rows(args),)) for a in args)
+    good = (month >= 1) & (month <= 12) & (day >= 1) & (day <= 31) & (np.abs(year) < FAR_YEAR)
+    index = np.where(good, (year - 1970) * 12 + month - 1, 0)
+    first = month_days(index)
+    good &= day <= month_days(index + 1) - first
+    null = either(*(nulls(a) for a in args))
+    bad = ~good if null is None else ~good & ~null
+    days = np.where(good, first + day - 1, 0)
+    return outcome(made(days, args, DATE), bad, call_.mode, "[DATETIME_FIELD_OUT_OF_BOUNDS] There is no such date.")
+
+
+declare(
+    Function(
+        "make_date",
+        _three_integers,
+        _make_date,
+        sql=("make_date",),
+        catalyst=("MakeDate",),
+        claims=lambda _: (Claim.UP, Claim.UP, Claim.UP),
+        partial=lambda _: Partial.ANYWHERE,
+        moded=lambda _args, _type: True,
+        lenient=True,
+        rule="make_date",
+    )
+)
+
+_UNITS = {"microsecond": 1, "millisecond": MILLI, "second": SECOND, "minute": MINUTE, "hour": HOUR, "day": DAY, "week": 7 * DAY}
+_MONTHS = {"month": 1, "quarter": 3, "year": 12}
+
+
+def _unit(arg: Expr) -> str | None:
+    name = arg.value.lower() if isinstance(arg, Literal) and isinstance(arg.value, str) else ""
+    return name if name in _UNITS or name in _MONTHS else None
+
+
+def _unit_and_instants(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Signature | None:
+    if len(args) != 3 or _unit(args[0]) is None or not all(is_instant(a.type) or is_text(a.type) for a in args[1:]):
+        return None
+    return Signature((args[0], *(brought(a, TIMESTAMP, mode, zone_name) for a in args[1:])), LONG)
+
+
+def _difference(call_: Call, args: list[Datum]) -> Evaluated:
+    """Whole units between local times, towards zero (Java's ``ChronoUnit.between``)."""
+    unit = _unit(call_.args[0])
+    assert unit is not None
+    z = zone(call_.zone or "UTC")
+    start, end = (z.local(numbers(a)) for a in args[1:])
+    if unit in _MONTHS:
+        return Evaluated(made(_towards_zero(_months_between(start, end), np.array(_MONTHS[unit])), args[1:], LONG))
+    with np.errstate(over="ignore"):
+        micros = end - start
+    bad = ((end ^ start) & (end ^ micros)) < 0
+    if unit == "microsecond":
+        return checked(micros, bad, args[1:], LONG)
+    size = np.array(_UNITS[unit], np.int64)
+    seconds = end // size - start // size  # by whole units where the difference itself does not fit
+    return Evaluated(made(np.where(bad, seconds, _towards_zero(np.where(bad, 0, micros), size)), args[1:], LONG))
+
+
+def _towards_zero(values: Numbers, size: Numbers) -> Numbers:
+    return np.asarray(np.sign(values) * (np.abs(values) // size))
+
+
+def _months_between(start: Numbers, end: Numbers) -> Numbers:
+    """Whole months between local times: days and months first, one day less where the time of day is not reached."""
+    from_day, to_day = start // DAY, end // DAY
+    from_time, to_time = start % DAY, end % DAY
+    to_day = np.where((to_day > from_day) & (to_time < from_time), to_day - 1, to_day)
+    to_day = np.where((to_day < from_day) & (to_time > from_time), to_day + 1, to_day)
+    (m1, d1), (m2, d2) = month_start(from_day), month_start(to_day)
+    return _towards_zero((m2 * 32 + d2) - (m1 * 32 + d1), np.array(32))
+
+
+declare(
+    Function(
+        "timestampdiff",
+        _unit_and_instants,
+        _difference,
+        sql=("timestampdiff", "timestamp_diff"),
+        catalyst=("TimestampDiff",),
+        claims=lambda _: (Claim.FIXED, Claim.DOWN, Claim.UP),
+        partial=lambda c: Partial.OUTSIDE if _unit(c.args[0]) == "microsecond" else Partial.NEVER,
+        guard=lambda _c, bounds: _centuries(bounds),
+        zoned=lambda _args, _type: True,
+        local=True,
+    )
+)
+
+
+def _centuries(bounds: object) -> Numbers:
+    """Where local times are far from the ends of 64 bits."""
+    ok = np.ones((), bool)
+    for pair in list(bounds)[1:]:  # type: ignore[call-overload]
+        for bound in pair:
+            mask = nulls(bound)
+            ok = ok & (np.abs(numbers(bound)) < 2**61) & (True if mask is None else ~mask)
+    return np.asarray(ok)
+
+
+@overload("datediff")
+def _datediff(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Expr | None:
+    return call("timestampdiff", *args, mode=mode, zone=zone_name) if len(args) == 3 else None
+
+
+@sugar("timestampadd", "dateadd", catalyst=("TimestampAdd",))
+def _timestampadd(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Expr | None:
+    """``timestampadd(unit, n, time)`` of a constant ``n``: an interval that is added. ``dateadd(day, n)`` is ``date_add``."""
+    if len(args) == 2:
+        return call("date_add", *args, mode=mode, zone=zone_name)
+    if len(args) != 3 or not (is_instant(args[2].type) or is_text(args[2].type)):
+        return None
+    unit, count = _unit(args[0]), args[1]
+    if unit is None or not isinstance(count, Literal) or count.type not in INTEGRAL or count.value is None:
+        return None
+    time = args[2] if is_instant(args[2].type) and args[2].type != DATE else brought(args[2], TIMESTAMP, mode, zone_name)
+    if unit in _MONTHS:
+        months = count.value * _MONTHS[unit]
+        fits = LIMITS[INTEGER][0] <= months <= LIMITS[INTEGER][1]
+        return call("timestamp_add_months", time, Literal(INTEGER, months), mode=mode, zone=zone_name) if fits else None
+    micros = count.value * _UNITS[unit]
+    if not LIMITS[LONG][0] <= micros <= LIMITS[LONG][1]:
+        return None
+    if unit not in {"day", "week"} and time.type == TIMESTAMP:  # time that passes, never days of the calendar
+        return call("timestamp_micros", call("add", call("unix_micros", time), Literal(LONG, micros)))
+    return call("timestamp_add", time, Literal(DayTimeInterval(), micros), mode=mode, zone=zone_name)
+
+
+@overload("date_add")
+def _date_add_unit(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Expr | None:
+    return call("timestampadd", *args, mode=mode, zone=zone_name) if len(args) == 3 else None
+
+
+def _to_zone(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Signature | None:
+    if len(args) != 2 or not (is_instant(args[0].type) or is_text(args[0].type)) or named_zone(args[1]) is None:
+        return None
+    return Signature((brought(args[0], TIMESTAMP, mode, zone_name), args[1]), TIMESTAMP)
+
+
+def named_zone(arg: Expr) -> Zone | None:
+    """The zone that a constant text names; None where there is none (Spark fails)."""
+    if not isinstance(arg, Literal) or not isinstance(arg.value, str):
+        return None
+    try:
+        return zone(arg.value)
+    except InvalidInput:
+        return None
+
+
+def _moved(call_: Call, args: list[Datum]) -> Evaluated:
+    z, values = named_zone(call_.args[1]), numbers(args[0])
+    assert z is not None
+    return Evaluated(made(z.local(values) if call_.function == "from_utc_timestamp" else z.instants(values), args[:1], TIMESTAMP))
+
+
+for _name, _catalyst in (("from_utc_timestamp", ("FromUTCTimestamp",)), ("to_utc_timestamp", ("ToUTCTimestamp",))):
+    declare(Function(_name, _to_zone, _moved, sql=(_name,), catalyst=_catalyst, rule="utc", note="through the zone's envelope"))
+
+
+# Intervals of years and months: in months
+
+
+def _months_resolve(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Signature | None:
+    given = (*args, Literal(INTEGER, 0), Literal(INTEGER, 0))[:2]
+    if len(args) > 2 or any(a.type not in INTEGRAL or a.type == LONG for a in given):
+        return None
+    return Signature(tuple(brought(a, INTEGER, mode, zone_name) for a in given), YEAR_MONTH)
+
+
+def _make_months(call_: Call, args: list[Datum]) -> Evaluated:
+    months = numbers(args[0]) * 12 + numbers(args[1])
+    return checked(months, (months < LIMITS[INTEGER][0]) | (months > LIMITS[INTEGER][1]), args, call_.type)
+
+
+declare(
+    Function(
+        "make_ym_interval",
+        _months_resolve,
+        _make_months,
+        sql=("make_ym_interval",),
+        catalyst=("MakeYMInterval",),
+        claims=lambda _: (Claim.UP, Claim.UP),
+        partial=lambda _: Partial.OUTSIDE,
+    )
+)
+
+
+def _two_months(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Signature | None:  # noqa: ARG001
+    return Signature(args, YEAR_MONTH) if len(args) == 2 and all(a.type == YEAR_MONTH for a in args) else None
+
+
+def _sum_of_months(call_: Call, args: list[Datum]) -> Evaluated:
+    out = numbers(args[0]) + (1 if call_.function == "months_add" else -1) * numbers(args[1])
+    return checked(out, (out < LIMITS[INTEGER][0]) | (out > LIMITS[INTEGER][1]), args, YEAR_MONTH)
+
+
+for _name, _claim in (("months_add", Claim.UP), ("months_subtract", Claim.DOWN)):
+    declare(
+        Function(
+            _name,
+            _two_months,
+            _sum_of_months,
+            claims=lambda _c, claim=_claim: (Claim.UP, claim),  # type: ignore[misc]
+            partial=lambda _: Partial.OUTSIDE,
+        )
+    )
+
+
+def _as_months(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Signature | None:  # noqa: ARG001
+    return Signature(args, INTEGER) if len(args) == 1 and args[0].type == YEAR_MONTH else None
+
+
+declare(Function("months_of", _as_months, lambda _c, args: Evaluated(made(numbers(args[0]), args, INTEGER)), claims=lambda _: (Claim.UP,)))

@@ -1,0 +1,243 @@
+"""Calendar fields: YEAR, MONTH, HOUR … They rise with the date within a year, month, week or day, and have fixed ranges beyond."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal as PyDecimal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tamis.core.expr.arrow_values import Datum, Evaluated, Mask, blank, build, either, full, nulls
+from tamis.core.expr.catalogue import Bounds, Claim, Function, Signature, call, declare, sugar
+from tamis.core.expr.coerce import brought, is_instant, is_text
+from tamis.core.expr.functions.datetime.clock_columns import HOUR, MINUTE, field_of_days, field_of_time, trunc_days
+from tamis.core.expr.functions.datetime.time_units import made, numbers
+from tamis.core.expr.time_zones import DAY, zone
+from tamis.core.expr.tree import Call, Expr, Literal, Mode
+from tamis.core.types import BYTE, DATE, INTEGER, TIMESTAMP, TIMESTAMP_NTZ, DataType, DayTimeInterval, Decimal
+from tamis.core.types.arrow import to_arrow_type
+
+SECONDS = Decimal(8, 6)
+"""The type of seconds with their fraction."""
+
+_WITHIN: dict[str, str | None] = {
+    "year": None,
+    "yearofweek": None,
+    "quarter": "year",
+    "month": "year",
+    "day": "month",
+    "dayofyear": "year",
+    "weekofyear": "week",
+    "dayofweek": "sunday",
+    "weekday": "week",
+}
+_RANGES = {
+    "quarter": (1, 4),
+    "month": (1, 12),
+    "day": (1, 31),
+    "dayofyear": (1, 366),
+    "weekofyear": (1, 53),
+    "dayofweek": (1, 7),
+    "weekday": (0, 6),
+    "hour": (0, 23),
+    "minute": (0, 59),
+    "second": (0, 59),
+}
+
+
+def _of_date(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Signature | None:
+    if len(args) != 1 or not (is_instant(args[0].type) or is_text(args[0].type)):
+        return None
+    return Signature((brought(args[0], DATE, mode, zone_name),), INTEGER)
+
+
+def _date_field(call: Call, args: list[Datum]) -> Evaluated:
+    return Evaluated(made(field_of_days(numbers(args[0]), call.function), args, INTEGER))
+
+
+def _within(call: Call, bounds: Bounds) -> Mask:
+    """Where both bounds lie in one year (month, week): there the field rises with the date."""
+    unit = _WITHIN[call.function]
+    (lo, hi) = bounds[0]
+    if unit is None:
+        return np.ones((), bool)
+    a, b = numbers(lo), numbers(hi)
+    same = (a - 3) // 7 == (b - 3) // 7 if unit == "sunday" else trunc_days(a, unit) == trunc_days(b, unit)
+    null = either(nulls(lo), nulls(hi))
+    return np.asarray(same if null is None else same & ~null)
+
+
+for _name, _names, _catalyst in (
+    ("year", ("year",), ("Year",)),
+    ("yearofweek", (), ("YearOfWeek",)),
+    ("quarter", ("quarter",), ("Quarter",)),
+    ("month", ("month",), ("Month",)),
+    ("day", ("day", "dayofmonth"), ("DayOfMonth",)),
+    ("dayofyear", ("dayofyear",), ("DayOfYear",)),
+    ("weekofyear", ("weekofyear",), ("WeekOfYear",)),
+    ("dayofweek", ("dayofweek",), ("DayOfWeek",)),
+    ("weekday", ("weekday",), ("WeekDay",)),
+):
+    declare(
+        Function(
+            _name,
+            _of_date,
+            _date_field,
+            sql=_names,
+            catalyst=_catalyst,
+            claims=lambda _: (Claim.UP,),
+            guard=_within if _WITHIN[_name] else None,
+            limits=lambda c: _RANGES.get(c.function),
+            note=f"monotone within one {_WITHIN[_name]}" if _WITHIN[_name] else "",
+        )
+    )
+
+
+def _of_time(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Signature | None:
+    if len(args) != 1 or not (is_instant(args[0].type) or is_text(args[0].type)):
+        return None
+    arg = args[0] if args[0].type == TIMESTAMP_NTZ else brought(args[0], TIMESTAMP, mode, zone_name)
+    return Signature((arg,), INTEGER)
+
+
+def _time_field(call: Call, args: list[Datum]) -> Evaluated:
+    values = numbers(args[0])
+    local = zone(call.zone or "UTC").local(values) if call.args[0].type == TIMESTAMP else values
+    return Evaluated(made(field_of_time(local, call.function), args, INTEGER))
+
+
+def _within_time(call: Call, bounds: Bounds) -> Mask:
+    lo, hi = bounds[0]
+    size = {"hour": DAY, "minute": HOUR, "second": MINUTE, "second_with_fraction": MINUTE}[call.function]
+    null = either(nulls(lo), nulls(hi))
+    same = numbers(lo) // size == numbers(hi) // size
+    return np.asarray(same if null is None else same & ~null)
+
+
+for _name, _catalyst in (("hour", ("Hour",)), ("minute", ("Minute",)), ("second", ("Second",))):
+    declare(
+        Function(
+            _name,
+            _of_time,
+            _time_field,
+            sql=(_name,),
+            catalyst=_catalyst,
+            claims=lambda _: (Claim.UP,),
+            guard=_within_time,
+            limits=lambda c: _RANGES[c.function],
+            zoned=lambda args, _: args[0].type == TIMESTAMP,
+            local=True,
+        )
+    )
+
+
+def _seconds(call: Call, args: list[Datum]) -> Evaluated:
+    """Seconds and their fraction; of an interval with its sign."""
+    x = full(args[0], 1)
+    values = numbers(x)
+    local = zone(call.zone or "UTC").local(values) if call.args[0].type == TIMESTAMP else values
+    micros = np.fmod(local, MINUTE) if isinstance(call.args[0].type, DayTimeInterval) else local % MINUTE
+    unscaled = pa.array(micros).cast(pa.decimal128(19, 0))
+    exact = pc.multiply(unscaled, pa.scalar(PyDecimal("0.000001"), pa.decimal128(6, 6))).cast(to_arrow_type(call.type))
+    return Evaluated(blank(exact, nulls(x)))
+
+
+declare(
+    Function(
+        "second_with_fraction",
+        lambda args, mode, zone_name: (found := _of_time(args, mode, zone_name)) and Signature(found.args, SECONDS),
+        _seconds,
+        catalyst=("SecondWithFraction",),
+        claims=lambda _: (Claim.UP,),
+        guard=_within_time,
+        limits=lambda _: (PyDecimal(0), PyDecimal("59.999999")),
+        zoned=lambda args, _: args[0].type == TIMESTAMP,
+        local=True,
+    )
+)
+_PARTS = {"interval_days": (DAY, None), "interval_hours": (HOUR, 24), "interval_minutes": (MINUTE, 60)}
+
+
+def _interval_part(call: Call, args: list[Datum]) -> Evaluated:
+    """A field of a day-time interval, with the interval's sign."""
+    x = full(args[0], 1)
+    unit, among = _PARTS[call.function]
+    values = numbers(x)
+    out = np.sign(values) * (np.abs(values) // unit)
+    out = np.where(values == np.iinfo(np.int64).min, -(2**63 // unit), out)
+    return Evaluated(
+        build(
+            (out if among is None else np.fmod(out, among)).astype(to_arrow_type(call.type).to_pandas_dtype()),
+            nulls(x),
+            to_arrow_type(call.type),
+        )
+    )
+
+
+def _within_part(call: Call, bounds: Bounds) -> Mask:
+    """Where both ends lie in the same day (hour, minute), counted from zero either way: there its hours (minutes, seconds) rise, signs included."""
+    lo, hi = (numbers(bound) for bound in bounds[0])
+    if call.function == "interval_days":
+        return np.ones((), bool)
+    size = {"interval_hours": DAY, "interval_minutes": HOUR, "interval_seconds": MINUTE}[call.function]
+    null = either(*(nulls(bound) for bound in bounds[0]))
+    same = lo - np.fmod(lo, size) == hi - np.fmod(hi, size)
+    return np.asarray(same if null is None else same & ~null)
+
+
+def _of_interval(result: DataType) -> Callable[[tuple[Expr, ...], Mode, str | None], Signature | None]:
+    def resolve(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Signature | None:  # noqa: ARG001
+        return Signature(args, result) if len(args) == 1 and isinstance(args[0].type, DayTimeInterval) else None
+
+    return resolve
+
+
+_bounds: tuple[object, object] | None
+for _name, _catalyst, _type, _bounds in (
+    ("interval_days", ("ExtractANSIIntervalDays",), INTEGER, None),
+    ("interval_hours", ("ExtractANSIIntervalHours",), BYTE, (-23, 23)),
+    ("interval_minutes", ("ExtractANSIIntervalMinutes",), BYTE, (-59, 59)),
+    ("interval_seconds", ("ExtractANSIIntervalSeconds",), SECONDS, (PyDecimal("-59.999999"), PyDecimal("59.999999"))),
+):
+    declare(
+        Function(
+            _name,
+            _of_interval(_type),
+            _seconds if _name == "interval_seconds" else _interval_part,
+            catalyst=_catalyst,
+            claims=lambda _: (Claim.UP,),
+            guard=_within_part,
+            limits=lambda _c, bounds=_bounds: bounds,  # type: ignore[misc]
+        )
+    )
+
+_ALIASES = {
+    "y": "year", "years": "year", "yr": "year", "yrs": "year", "yearofweek": "yearofweek", "qtr": "quarter", "mon": "month", "mons": "month",
+    "months": "month", "w": "weekofyear", "week": "weekofyear", "weeks": "weekofyear", "d": "day", "days": "day", "dow": "dayofweek",
+    "dow_iso": "dayofweek_iso", "doy": "dayofyear", "h": "hour", "hours": "hour", "hr": "hour", "hrs": "hour", "m": "minute", "min": "minute",
+    "mins": "minute", "minutes": "minute", "s": "second", "sec": "second", "secs": "second", "seconds": "second",
+}  # fmt: skip
+_OF_INTERVALS = {"day": "interval_days", "hour": "interval_hours", "minute": "interval_minutes", "second": "interval_seconds"}
+
+
+def _extract(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Expr | None:
+    if len(args) != 2 or not isinstance(args[0], Literal) or not isinstance(args[0].value, str):
+        return None
+    field = args[0].value.lower()
+    field = _ALIASES.get(field, field)
+    if isinstance(args[1].type, DayTimeInterval):
+        return call(_OF_INTERVALS[field], args[1]) if field in _OF_INTERVALS else None
+    if not (is_instant(args[1].type) or is_text(args[1].type)):
+        return None
+    if field == "dayofweek_iso":
+        return call("add", call("weekday", args[1], mode=mode, zone=zone_name), Literal(INTEGER, 1), mode=mode)
+    if field == "second":
+        return call("second_with_fraction", args[1], mode=mode, zone=zone_name)
+    if field not in {*_WITHIN, "hour", "minute"} or field == "weekday":
+        return None
+    return call(field, args[1], mode=mode, zone=zone_name)
+
+
+sugar("extract", "date_part", "datepart")(_extract)

@@ -1,0 +1,352 @@
+"""Date and time by pattern: DATE_FORMAT, FROM_UNIXTIME, and text to dates by a pattern.
+
+A pattern *sorts* when the order of its texts is the order of the times: years of four digits, then ever smaller fields of fixed width, each of
+them after all the larger ones. Then formatting rises with the time, and parsing with the text. Other patterns are computed for single values only.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import lru_cache
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tamis.core.expr.arrow_values import Datum, Evaluated, Mask, Numbers, blank, build, full, nulls, outcome
+from tamis.core.expr.catalogue import Bounds, Claim, Function, Partial, Signature, call, declare, overload, sugar
+from tamis.core.expr.coerce import brought, is_instant, is_numeric, is_text
+from tamis.core.expr.functions.datetime.clock_columns import HOUR, MINUTE, field_of_days, month_days, month_start, trunc_days
+from tamis.core.expr.functions.datetime.time_units import numbers
+from tamis.core.expr.time_zones import DAY, SECOND, zone
+from tamis.core.expr.tree import Call, Expr, Literal, Mode
+from tamis.core.types import DATE, LONG, STRING, TIMESTAMP
+from tamis.core.types.arrow import to_arrow_type
+
+Token = tuple[str, str]
+"""A field as written (``MM``) and what it is, or a text and ``""``."""
+
+_MONTHS = ["January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December"]
+_DAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
+_FIELDS = {
+    "yyyy": "year", "yy": "short year", "y": "year", "MM": "month", "M": "month", "MMM": "month name", "MMMM": "month name",
+    "dd": "day", "d": "day", "DDD": "dayofyear", "D": "dayofyear", "HH": "hour", "H": "hour", "mm": "minute", "m": "minute",
+    "ss": "second", "s": "second", "E": "weekday name", "EE": "weekday name", "EEE": "weekday name", "EEEE": "weekday name",
+    "q": "quarter", "Q": "quarter", "a": "half", "hh": "hour of half", "h": "hour of half",
+    **{"S" * n: "fraction" for n in range(1, 10)},
+}  # fmt: skip
+_SORTING = ["yyyy", "MM", "dd", "HH", "mm", "ss", "S"]
+_FIRST, _LAST = -719_162 * DAY, 2_932_897 * DAY
+"""Local times of years of one to four digits: 0001-01-01 up to the end of 9999."""
+_PIECE = re.compile(r"'((?:[^']|'')*)'|([A-Za-z])\2*|([^A-Za-z'\[\]{}#]+)|(.)")
+
+
+@lru_cache(maxsize=256)
+def tokens(pattern: str) -> tuple[Token, ...] | None:
+    """The fields and texts of a pattern; None where a piece is not known here."""
+    out: list[Token] = []
+    for m in _PIECE.finditer(pattern):
+        if m[1] is not None:
+            out.append((m[1].replace("''", "'") or "'", ""))
+        elif m[2]:
+            if m[0] not in _FIELDS:
+                return None
+            out.append((m[0], _FIELDS[m[0]]))
+        elif m[3]:
+            out.append((m[3], ""))
+        else:
+            return None
+    return tuple(out) if any(kind for _, kind in out) else None
+
+
+def sorts(pattern: str) -> bool:
+    """Whether the order of the texts is the order of the times."""
+    found = tokens(pattern) or ()
+    names = [text[0] if kind == "fraction" else text for text, kind in found if kind]
+    return bool(names) and names == _SORTING[: len(names)]
+
+
+def larger_field(pattern: str) -> int | None:
+    """How many larger fields a sorting pattern leaves out (``HH:mm``: 3): within one of the last of them it sorts too. None for other patterns."""
+    found = tokens(pattern) or ()
+    names = [text[0] if kind == "fraction" else text for text, kind in found if kind]
+    first = _SORTING.index(names[0]) if names and names[0] in _SORTING else None
+    return first if first is not None and names == _SORTING[first : first + len(names)] else None
+
+
+def _larger(local: Numbers, left_out: int) -> Numbers:
+    """The year, month, … second that a local time lies in."""
+    days = local // DAY
+    if left_out <= 2:
+        return trunc_days(days, ["year", "month"][left_out - 1])
+    return local // [DAY, HOUR, MINUTE, SECOND][left_out - 3]
+
+
+def _constant_pattern(arg: Expr) -> bool:
+    return isinstance(arg, Literal) and isinstance(arg.value, str) and tokens(arg.value) is not None
+
+
+def _pattern(call_: Call) -> str:
+    arg = call_.args[1]
+    assert isinstance(arg, Literal)
+    return str(arg.value)
+
+
+def rendered(local: Numbers, pattern: str) -> Datum:
+    """Texts of local times, whole columns at a time."""
+    parts = [pa.array([text] * len(local)) if not kind else _field(local, text, kind) for text, kind in tokens(pattern) or ()]
+    return pc.binary_join_element_wise(*parts, "")
+
+
+def _field(local: Numbers, text: str, kind: str) -> Datum:
+    days, clock = local // DAY, local % DAY
+    if kind == "fraction":
+        micros = pc.utf8_lpad(pa.array(clock % SECOND).cast(pa.string()), 6, "0")
+        return pc.utf8_slice_codeunits(pc.utf8_rpad(micros, 9, "0"), 0, len(text))
+    if kind == "month name":
+        return _named(_MONTHS, field_of_days(days, "month") - 1, text, 4)
+    if kind == "weekday name":
+        return _named(_DAYS, field_of_days(days, "weekday"), text, 4)
+    if kind == "half":
+        return pa.array(["AM", "PM"]).take(pa.array(clock // (12 * HOUR)))
+    number = {
+        "hour": lambda: clock // HOUR,
+        "minute": lambda: clock // MINUTE % 60,
+        "second": lambda: clock // SECOND % 60,
+        "hour of half": lambda: (clock // HOUR + 11) % 12 + 1,
+        "short year": lambda: field_of_days(days, "year") % 100,
+    }.get(kind, lambda: field_of_days(days, kind))()
+    out = pa.array(np.asarray(number, np.int64)).cast(pa.string())
+    return pc.utf8_lpad(out, len(text), "0") if len(text) > 1 else out
+
+
+def _named(names: list[str], index: Numbers, text: str, whole: int) -> Datum:
+    return pa.array([n if len(text) >= whole else n[:3] for n in names]).take(pa.array(np.asarray(index, np.int64)))
+
+
+def _plain_years(call_: Call, bounds: Bounds) -> Mask:
+    """Where all years have four digits and the pattern sorts, for all times or at least within these bounds."""
+    left_out = larger_field(_pattern(call_))
+    ok: Mask = np.asarray(left_out is not None)
+    for bound in bounds[0]:
+        values, mask = numbers(bound), nulls(bound)
+        ok = ok & (values >= _FIRST + DAY) & (values < _LAST - DAY) & (True if mask is None else ~mask)
+    if not left_out or not ok.any():
+        return ok
+    z = zone(call_.zone or "UTC")
+    first, last = (_larger(z.local(np.where(ok, numbers(b), 0)), left_out) for b in bounds[0])
+    return np.asarray(ok & (first == last))
+
+
+def _formatted(call_: Call, args: list[Datum]) -> Evaluated:
+    z, array = zone(call_.zone or "UTC"), full(args[0], 1)
+    values = numbers(array)
+    if call_.function == "from_unixtime":
+        values = values * SECOND
+    local = z.local(values)
+    outside: Mask = (local < _FIRST) | (local >= _LAST)
+    texts = rendered(np.where(outside, 0, local), _pattern(call_))
+    if outside.any():
+        texts = pa.array(
+            [_far(v, _pattern(call_)) if o else t for v, o, t in zip(local.tolist(), outside.tolist(), texts.to_pylist(), strict=True)]
+        )
+    return Evaluated(blank(texts.cast(pa.string()), nulls(array)))
+
+
+def _far(local: int, pattern: str) -> str:
+    """Years of more digits and those before 0 have a sign (Spark's ``y`` is Java's proleptic ``u``)."""
+    month, _ = month_start(np.array([local // DAY]))
+    year = int(month[0]) // 12 + 1970
+    out = ""
+    for text, kind in tokens(pattern) or ():
+        if kind == "year":
+            digits = str(abs(year)).rjust(len(text), "0")
+            out += ("+" if len(text) == 4 and year > 9999 else "-" if year < 0 else "") + digits
+        elif kind == "short year":
+            out += f"{abs(year) % 100:02d}"
+        else:
+            out += text if not kind else _field(np.array([local]), text, kind)[0].as_py()
+    return out
+
+
+def _format_resolve(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Signature | None:
+    if len(args) != 2 or not (is_instant(args[0].type) or is_text(args[0].type)) or not _constant_pattern(args[1]):
+        return None
+    return Signature((brought(args[0], TIMESTAMP, mode, zone_name), args[1]), STRING)
+
+
+declare(
+    Function(
+        "date_format",
+        _format_resolve,
+        _formatted,
+        sql=("date_format",),
+        catalyst=("DateFormatClass",),
+        claims=lambda _: (Claim.UP, Claim.FIXED),
+        guard=_plain_years,
+        zoned=lambda _args, _type: True,
+        local=True,
+        note="patterns that sort (yyyy-MM-dd HH:mm:ss, or the first fields of it)",
+    )
+)
+
+
+def _seconds_resolve(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Signature | None:
+    if len(args) not in (1, 2) or not is_numeric(args[0].type):
+        return None
+    pattern = args[1] if len(args) == 2 else Literal(STRING, "yyyy-MM-dd HH:mm:ss")
+    return Signature((brought(args[0], LONG, mode, zone_name), pattern), STRING) if _constant_pattern(pattern) else None
+
+
+def _near(call_: Call, bounds: Bounds) -> Mask:  # noqa: ARG001
+    """Where seconds are times that Java can hold: beyond, Spark's own multiplication wraps."""
+    ok: Mask = np.ones((), bool)
+    for bound in bounds[0]:
+        mask = nulls(bound)
+        ok = ok & (np.abs(numbers(bound)) < 2**42) & (True if mask is None else ~mask)
+    return ok
+
+
+declare(
+    Function(
+        "from_unixtime",
+        _seconds_resolve,
+        _formatted,
+        sql=("from_unixtime",),
+        catalyst=("FromUnixTime",),
+        guard=_near,
+        reliable=_near,
+        rule="from_unixtime",
+        zoned=lambda _args, _type: True,
+    )
+)
+
+
+# Text to times by a pattern
+
+
+@lru_cache(maxsize=256)
+def _regex(pattern: str) -> str | None:
+    """What Java's strict parser accepts; None for patterns with fields that are not numbers of fixed width."""
+    out, seen = "", set()
+    for text, kind in tokens(pattern) or ():
+        if not kind:
+            if re.search(r"[\d+-]", text) and text != "-":
+                return None
+            out += f"(?i:{re.escape(text)})"
+            continue
+        name = "f" if kind == "fraction" else text
+        if name not in ("yyyy", "MM", "dd", "HH", "mm", "ss", "f") or name in seen or len(text) > 6:
+            return None
+        seen.add(name)
+        out += r"(?P<yyyy>-?\d{4}|[+-]\d{5,6})" if name == "yyyy" else rf"(?P<{name}>\d{{{len(text)}}})"
+    return f"^{out}$" if "yyyy" in seen else None
+
+
+def _parsable(arg: Expr) -> bool:
+    return isinstance(arg, Literal) and isinstance(arg.value, str) and _regex(arg.value) is not None
+
+
+def _parse_resolve(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Signature | None:  # noqa: ARG001
+    if len(args) != 2 or not is_text(args[0].type) or not _parsable(args[1]):
+        return None
+    return Signature(args, TIMESTAMP)
+
+
+def _number(parts: Datum, name: str, default: int) -> Numbers:
+    if parts.type.get_field_index(name) < 0:
+        return np.full(len(parts), default, np.int64)
+    digits = pc.utf8_ltrim(pc.struct_field(parts, name).fill_null(str(default)), "+")
+    return np.asarray(digits.cast(pa.int64()).to_numpy(zero_copy_only=False))
+
+
+def _parsed(call_: Call, args: list[Datum]) -> Evaluated:
+    pattern = _pattern(call_)
+    text = full(args[0], 1)
+    parts = pc.extract_regex(text, _regex(pattern))
+    null, bad = nulls(text), np.asarray(parts.is_null().to_numpy(zero_copy_only=False))
+    year, month, day = _number(parts, "yyyy", 1970), _number(parts, "MM", 1), _number(parts, "dd", 1)
+    hour, minute, second = (_number(parts, n, 0) for n in ("HH", "mm", "ss"))
+    good = (month >= 1) & (month <= 12) & (day >= 1) & (hour < 24) & (minute < 60) & (second < 60) & (np.abs(year) < 290_000)
+    index = np.where(good, (year - 1970) * 12 + month - 1, 0)
+    first = month_days(index)
+    good &= day <= month_days(index + 1) - first
+    micros = _number(parts, "f", 0)
+    if parts.type.get_field_index("f") >= 0:
+        micros = micros * 10 ** (6 - next(len(t) for t, kind in tokens(pattern) or () if kind == "fraction"))
+    local = np.where(good, (first + day - 1) * DAY + hour * HOUR + minute * MINUTE + second * SECOND + micros, 0)
+    bad = (bad | ~good) if null is None else (bad | ~good) & ~null
+    out = zone(call_.zone or "UTC").instants(local)
+    values = build(out, null, to_arrow_type(TIMESTAMP))
+    return outcome(values, bad, call_.mode, f"[CANNOT_PARSE_TIMESTAMP] The text does not have the form {pattern}.")
+
+
+def _digits_first(call_: Call, bounds: Bounds) -> Mask:
+    """Where no text can begin with the sign of a year of five digits, and the pattern sorts."""
+    from tamis.core.expr.arrow_values import is_true
+    from tamis.core.expr.functions.logic.comparisons import compare
+
+    return np.asarray(sorts(_pattern(call_)) & is_true(compare("ge", bounds[0][0], pa.scalar("0"))))
+
+
+declare(
+    Function(
+        "timestamp_of_text",
+        _parse_resolve,
+        _parsed,
+        catalyst=("GetTimestamp",),
+        claims=lambda _: (Claim.UP, Claim.FIXED),
+        partial=lambda _: Partial.ANYWHERE,
+        guard=_digits_first,
+        moded=lambda _args, _type: True,
+        lenient=True,
+        zoned=lambda _args, _type: True,
+        local=True,
+        note="patterns that sort",
+    )
+)
+
+
+@overload("timestamp_of_text")
+def _already_one(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Expr | None:
+    """Of what is a time already the pattern does not count."""
+    return brought(args[0], TIMESTAMP, mode, zone_name) if len(args) == 2 and is_instant(args[0].type) else None
+
+
+def by_pattern(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Expr:
+    """Text to a timestamp by a constant pattern: NULL where it fails, unless ANSI says otherwise."""
+    return call("timestamp_of_text", *args, mode=mode, zone=zone_name, type=TIMESTAMP)
+
+
+def _converts(target: object, forced: Mode | None) -> Callable[[tuple[Expr, ...], Mode, str | None], Expr | None]:
+    def build_(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Expr | None:
+        mode = forced or mode
+        if not args or not (is_instant(args[0].type) or is_text(args[0].type)):
+            return None
+        value = args[0]
+        if len(args) == 2 and is_text(args[0].type):
+            value = by_pattern(args, mode, zone_name)
+        elif len(args) > 2:
+            return None
+        return call("cast", value, mode=mode, zone=zone_name, type=DATE if target == DATE else TIMESTAMP)
+
+    return build_
+
+
+sugar("to_date")(_converts(DATE, None))
+sugar("to_timestamp")(_converts(TIMESTAMP, None))
+sugar("try_to_date")(_converts(DATE, Mode.TRY))
+sugar("try_to_timestamp")(_converts(TIMESTAMP, Mode.TRY))
+
+
+@overload("unix_timestamp")
+def _seconds_of_text(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Expr | None:
+    """``unix_timestamp(text[, pattern])``."""
+    if len(args) == 2 and is_instant(args[0].type):
+        return call("unix_timestamp", args[0], mode=mode, zone=zone_name)
+    if len(args) not in (1, 2) or not is_text(args[0].type):
+        return None
+    pattern = args[1] if len(args) == 2 else Literal(STRING, "yyyy-MM-dd HH:mm:ss")
+    made = by_pattern((args[0], pattern), mode, zone_name)
+    return call("unix_timestamp", made, mode=mode, zone=zone_name) if isinstance(made, Call) else None

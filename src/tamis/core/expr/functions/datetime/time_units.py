@@ -1,0 +1,55 @@
+"""What the families of time functions share: units, kernels' ends, and where days may wrap."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from tamis.core.expr.arrow_values import Datum, Evaluated, Mask, Numbers, build, either, nulls, outcome, raw, rows
+from tamis.core.expr.catalogue import Bounds
+from tamis.core.expr.tree import Call, Expr, Literal, Mode
+from tamis.core.types import DATE, INTEGER, YEAR_MONTH, DataType
+from tamis.core.types.arrow import to_arrow_type
+
+
+def named_unit(arg: Expr, units: dict[str, str]) -> str | None:
+    """The unit that a constant text names, or None."""
+    return units.get(arg.value.lower()) if isinstance(arg, Literal) and isinstance(arg.value, str) else None
+
+
+def numbers(x: Datum) -> Numbers:
+    """Stored numbers in 64 bits."""
+    return raw(x).astype(np.int64, copy=False)
+
+
+def _null(args: list[Datum]) -> Mask | None:
+    return either(*(nulls(a) for a in args))
+
+
+def made(values: Numbers, args: list[Datum], data_type: DataType) -> Datum:
+    """An array of ``data_type``, NULL where an argument is."""
+    arrow = to_arrow_type(data_type)
+    n = rows(args)
+    values = np.broadcast_to(values, (n,))
+    narrow = values.astype(np.int32) if data_type in (DATE, INTEGER, YEAR_MONTH) else values
+    null = _null(args)
+    return build(narrow, None if null is None else np.broadcast_to(null, (n,)), arrow)
+
+
+def checked(values: Numbers, bad: Mask, args: list[Datum], data_type: DataType) -> Evaluated:
+    """Overflow of a date or timestamp fails in every mode."""
+    n, null = rows(args), _null(args)
+    bad = np.broadcast_to(bad, (n,))
+    bad = bad if null is None else bad & ~null
+    return outcome(made(values, args, data_type), bad, Mode.ANSI, "[DATETIME_OVERFLOW] Datetime operation overflowed.")
+
+
+def far_from_the_edge(call_: Call, bounds: Bounds) -> Mask:  # noqa: ARG001
+    """Where days cannot run over the edge of 32 bits, which wraps silently."""
+    ok: Mask = np.ones((), bool)
+    for lo, hi in bounds:
+        for bound in (lo, hi):
+            if not pa.types.is_string(bound.type):
+                mask = nulls(bound)
+                ok = ok & (np.abs(numbers(bound)) < 2**30) & (True if mask is None else ~mask)
+    return ok

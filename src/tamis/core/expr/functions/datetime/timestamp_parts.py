@@ -1,0 +1,118 @@
+"""MAKE_TIMESTAMP and MONTHS_BETWEEN."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from tamis.core.expr.arrow_values import Datum, Evaluated, Numbers, build, either, nulls, outcome, rows
+from tamis.core.expr.catalogue import Claim, Function, Partial, Signature, declare
+from tamis.core.expr.coerce import brought, is_instant, is_numeric, is_text
+from tamis.core.expr.functions.datetime.clock_columns import HOUR, MINUTE, month_days, month_start
+from tamis.core.expr.functions.datetime.time_units import made, numbers
+from tamis.core.expr.time_zones import DAY, SECOND, Zone, zone
+from tamis.core.expr.tree import Call, Expr, Literal, Mode
+from tamis.core.types import BOOLEAN, DOUBLE, INTEGER, INTEGRAL, LONG, TIMESTAMP, Decimal
+from tamis.core.types.arrow import to_arrow_type
+
+_SECONDS = Decimal(16, 6)
+_NEAR = 290_000
+"""Years whose microseconds fit 64 bits."""
+
+
+def _six(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Signature | None:
+    """Year, month, day, hour, minute; seconds with six places."""
+    if len(args) != 6 or any(a.type not in INTEGRAL or a.type == LONG for a in args[:5]) or not is_numeric(args[5].type):
+        return None
+    if not (args[5].type in INTEGRAL or isinstance(args[5].type, Decimal)):
+        return None
+    return Signature((*(brought(a, INTEGER, mode, zone_name) for a in args[:5]), brought(args[5], _SECONDS, mode, zone_name)), TIMESTAMP)
+
+
+def _micros(x: Datum) -> Numbers:
+    """Seconds with six places as whole microseconds."""
+    return np.array(
+        [0 if v is None else int(v.scaleb(6)) for v in (pa.repeat(x, 1) if isinstance(x, pa.Scalar) else x).to_pylist()], np.int64
+    )
+
+
+def _make_timestamp(call_: Call, args: list[Datum]) -> Evaluated:
+    n = rows(args)
+    year, month, day, hour, minute = (np.broadcast_to(numbers(a), (n,)) for a in args[:5])
+    micros = np.broadcast_to(_micros(args[5]), (n,))
+    good = (month >= 1) & (month <= 12) & (day >= 1) & (day <= 31) & (np.abs(year) < _NEAR)
+    index = np.where(good, (year - 1970) * 12 + month - 1, 0)
+    first = month_days(index)
+    good &= day <= month_days(index + 1) - first
+    good &= (hour >= 0) & (hour < 24) & (minute >= 0) & (minute < 60) & (micros >= 0) & (micros <= 60 * SECOND)  # 60 is the next minute
+    local = np.where(good, (first + day - 1) * DAY + hour * HOUR + minute * MINUTE + micros, 0)
+    null = either(*(nulls(a) for a in args))
+    bad = ~good if null is None else ~good & ~null
+    at = zone(call_.zone or "UTC").instants(local)
+    return outcome(made(at, args, TIMESTAMP), bad, call_.mode, "[DATETIME_FIELD_OUT_OF_BOUNDS] There is no such time.")
+
+
+declare(
+    Function(
+        "make_timestamp",
+        _six,
+        _make_timestamp,
+        sql=("make_timestamp", "make_timestamp_ltz"),
+        catalyst=("MakeTimestamp",),
+        claims=lambda _: (Claim.UP,) * 6,
+        partial=lambda _: Partial.ANYWHERE,
+        moded=lambda _args, _type: True,
+        lenient=True,
+        zoned=lambda _args, _type: True,
+        local=True,
+    )
+)
+
+
+def _two_times(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Signature | None:
+    """Two instants, and whether to round (as by default)."""
+    round_off = args[2] if len(args) == 3 else Literal(BOOLEAN, True)
+    if len(args) not in (2, 3) or not isinstance(round_off, Literal) or round_off.value is not True:
+        return None
+    if not all(is_instant(a.type) or is_text(a.type) for a in args[:2]):
+        return None
+    return Signature((*(brought(a, TIMESTAMP, mode, zone_name) for a in args[:2]), round_off), DOUBLE)
+
+
+def _months_between(call_: Call, args: list[Datum]) -> Evaluated:
+    """Whole months between equal days of the month and between last days; else a day is the 31st part of a month."""
+    z = zone(call_.zone or "UTC")
+    (month_a, day_a, last_a, time_a), (month_b, day_b, last_b, time_b) = (_calendar(z, numbers(a)) for a in args[:2])
+    whole = (day_a == day_b) | (last_a & last_b)
+    seconds = (day_a - day_b) * 86_400 + time_a - time_b
+    months = (month_a - month_b).astype(np.float64)
+    parts = np.floor((months + seconds / (31 * 86_400)) * 1e8 + 0.5) / 1e8
+    return Evaluated(_doubled(np.where(whole, months, parts), args[:2]))
+
+
+def _calendar(z: Zone, instants: Numbers) -> tuple[Numbers, Numbers, Numbers, Numbers]:
+    """Months since 1970, the day of the month, whether it is the last, and the seconds since its midnight."""
+    days = z.local(instants) // DAY
+    month, day = month_start(days)
+    elapsed = (instants - z.instants(days * DAY)) // SECOND
+    return month, day, days == month_days(month + 1) - 1, elapsed
+
+
+def _doubled(values: Numbers, args: list[Datum]) -> Datum:
+    n, null = rows(args), either(*(nulls(a) for a in args))
+    return build(np.broadcast_to(values, (n,)), None if null is None else np.broadcast_to(null, (n,)), to_arrow_type(DOUBLE))
+
+
+declare(
+    Function(
+        "months_between",
+        _two_times,
+        _months_between,
+        sql=("months_between",),
+        catalyst=("MonthsBetween",),
+        claims=lambda _: (Claim.UP, Claim.DOWN, Claim.FIXED),
+        rule="months_between",
+        zoned=lambda _args, _type: True,
+        note="as the calendar has it, give or take the days by which months differ",
+    )
+)

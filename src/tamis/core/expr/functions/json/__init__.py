@@ -1,0 +1,1 @@
+"""Functions of JSON text and of VARIANT."""

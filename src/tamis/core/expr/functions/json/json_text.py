@@ -1,0 +1,155 @@
+"""JSON kept as text: GET_JSON_OBJECT, and FROM_JSON(…).field. Neither fails: what is not there, or no JSON, is NULL."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+
+from tamis.core.expr.arrow_values import Datum, Evaluated, any_set, full, none_of, rows
+from tamis.core.expr.catalogue import Function, Signature, declare
+from tamis.core.expr.coerce import is_text
+from tamis.core.expr.java_doubles import LEFT_TO_SPARK, Unsure
+from tamis.core.expr.json_codec.jackson_reader import Malformed, Pairs, compact, get, loose_document
+from tamis.core.expr.json_codec.json_path import Steps, steps_of, text_of
+from tamis.core.expr.tree import Call, Column, Expr, Literal, Mode
+from tamis.core.types import BOOLEAN, BYTE, DOUBLE, FLOAT, INTEGER, LONG, SHORT, STRING, DataType, Struct
+from tamis.core.types.arrow import to_arrow_type
+
+
+def path_of(args: tuple[Expr, ...]) -> Steps | None:
+    """The steps that the second argument, a constant, says; None where that is not understood."""
+    if len(args) < 2 or not isinstance(args[1], Literal) or not isinstance(args[1].value, str):
+        return None
+    return steps_of(args[1].value)
+
+
+def known_steps(call: Expr) -> Steps:
+    """The steps of a call that was resolved."""
+    steps = path_of(call.children)
+    assert steps is not None
+    return steps
+
+
+def asked_path(call: Expr) -> tuple[tuple[int, ...], str, DataType, str] | None:
+    """What a step into a document of a column asks for (column, path, type, function), in one form for all ways to say it; None where it is something else."""
+    if not isinstance(call, Call) or call.function not in {"get_json_object", "variant_get"} or len(call.args) != 2:
+        return None
+    column, path = call.args
+    if not isinstance(column, Column) or not isinstance(path, Literal) or not isinstance(path.value, str):
+        return None
+    steps = steps_of(path.value)
+    said = None if steps is None else text_of(steps)
+    return None if said is None else (column.ids, said, call.type, call.function)
+
+
+def _get(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature | None:  # noqa: ARG001
+    fits = len(args) == 2 and is_text(args[0].type) and path_of(args) is not None
+    return Signature(args, STRING) if fits else None
+
+
+def _get_json_object(call: Call, args: list[Datum]) -> Evaluated:
+    steps = known_steps(call)
+    return _each(args, STRING, lambda text: get(text, steps))
+
+
+def _each(args: list[Datum], data_type: DataType, read: Callable[[str], Any]) -> Evaluated:
+    """One document at a time: the parser is native, nothing else here is. Bytes that are no UTF-8 are no JSON."""
+    texts = full(args[0], rows(args))
+    out, left = [], none_of(len(texts))
+    for row, text in enumerate(map(_text, texts.cast(pa.binary()).to_pylist())):
+        try:
+            out.append(None if text is None else _storable(read(text)))
+        except (Unsure, RecursionError):  # Python parses less deeply nested documents than Spark
+            out.append(None)
+            left[row] = True
+    return Evaluated(pa.array(out, to_arrow_type(data_type)), any_set(left), LEFT_TO_SPARK if left.any() else None)
+
+
+def _text(data: bytes | None) -> str | None:
+    try:
+        return None if data is None else data.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def _storable(value: Any) -> Any:
+    """Half of a surrogate pair becomes a question mark, as in Java."""
+    return value if not isinstance(value, str) or value.isascii() else value.encode("utf-8", "replace").decode()
+
+
+declare(
+    Function(
+        "get_json_object", _get, _get_json_object, sql=("get_json_object",), catalyst=("GetJsonObject",), rule="json",
+        note="what is known of the path, kind by kind; also below a cast to a number",
+    )
+)  # fmt: skip
+
+
+_INTEGRAL = {BYTE: 8, SHORT: 16, INTEGER: 32, LONG: 64}
+_NAMED = {
+    "NaN": math.nan,
+    **dict.fromkeys(("Infinity", "+Infinity", "INF", "+INF"), math.inf),
+    **dict.fromkeys(("-Infinity", "-INF"), -math.inf),
+}
+"""Texts that are numbers to FROM_JSON."""
+
+
+def field_type(data_type: DataType) -> bool:
+    """Whether FROM_JSON is computed here for a field of this type."""
+    return data_type in _INTEGRAL or data_type in {FLOAT, DOUBLE, BOOLEAN, STRING}
+
+
+def from_json(text: Expr, steps: Steps, data_type: DataType) -> Expr | None:
+    """The field at ``steps`` of ``FROM_JSON(text, …)``; a struct's is only a step to its fields. None where it is not computed here."""
+    path = text_of(steps)
+    fits = path is not None and is_text(text.type) and (field_type(data_type) or isinstance(data_type, Struct))
+    return Call(data_type, "from_json", (text, Literal(STRING, path))) if fits else None
+
+
+def _never(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature | None:  # noqa: ARG001
+    """Only the front ends build these, as ``from_json``: they know the schema."""
+    return None
+
+
+def _from_json(call: Call, args: list[Datum]) -> Evaluated:
+    steps, read = known_steps(call), _converter(call.type)
+
+    def field(text: str) -> Any:
+        try:
+            value = loose_document(text)
+        except Malformed:
+            return None
+        for step in steps:
+            value = value.get(str(step)) if isinstance(value, dict | Pairs) else None
+        return None if value is None else read(value)
+
+    return _each(args, call.type, field)
+
+
+def _converter(data_type: DataType) -> Callable[[Any], Any]:
+    """What FROM_JSON makes of a value; None where it does not fit."""
+    if data_type == STRING:
+        return lambda v: v if isinstance(v, str) else compact(v)
+    if data_type == BOOLEAN:
+        return lambda v: v if isinstance(v, bool) else None
+    if data_type in (FLOAT, DOUBLE):
+        return _floating
+    half = 1 << (_INTEGRAL[data_type] - 1)  # type: ignore[index]
+    return lambda v: v if isinstance(v, int) and not isinstance(v, bool) and -half <= v < half else None
+
+
+def _floating(value: Any) -> float | None:
+    if isinstance(value, str):
+        return _NAMED.get(value)
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+declare(
+    Function(
+        "from_json", _never, _from_json, sql=("from_json",), rule="json",
+        note="fields that are text, booleans, integers, floats or doubles; kind by kind",
+    )
+)  # fmt: skip

@@ -1,0 +1,1 @@
+"""Comparisons, boolean logic and conditionals."""

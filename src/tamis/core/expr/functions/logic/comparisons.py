@@ -1,0 +1,220 @@
+"""Comparisons, IN and the null tests. NaN is greater than any number and equal to itself; −0.0 equals 0.0; text compares by its bytes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tamis.core.expr.arrow_values import (
+    Datum,
+    Evaluated,
+    Mask,
+    any_set,
+    blank,
+    build,
+    either,
+    full,
+    is_false,
+    is_true,
+    none_of,
+    nulls,
+    raw,
+    rows,
+    storage,
+    truth,
+)
+from tamis.core.expr.catalogue import Function, Signature, declare, sugar
+from tamis.core.expr.coerce import common, is_numeric, orders
+from tamis.core.expr.tree import Call, Expr, Literal, Literals, Mode
+from tamis.core.types import BOOLEAN, DOUBLE, FLOAT, NULL
+
+_ARROW = {"eq": pc.equal, "ne": pc.not_equal, "lt": pc.less, "le": pc.less_equal, "gt": pc.greater, "ge": pc.greater_equal}
+
+
+def compare(op: str, a: Datum, b: Datum) -> Datum:
+    """``a op b`` in Spark's order, NULL where either is NULL. ``op`` is a canonical name (``eq``, ``lt`` …)."""
+    result = _ARROW[op](a, b)
+    if not pa.types.is_floating(a.type):
+        return result
+    x, y = raw(a), raw(b)
+    nan_x, nan_y = np.isnan(x), np.isnan(y)
+    if not (nan_x.any() or nan_y.any()):
+        return result
+    less, equal = ~nan_x & nan_y, nan_x & nan_y
+    x, y = np.where(nan_x | nan_y, 0, x), np.where(nan_x | nan_y, 0, y)
+    plain = ~(nan_x | nan_y)
+    lt, eq = less | (plain & (x < y)), equal | (plain & (x == y))
+    values = {"eq": eq, "ne": ~eq, "lt": lt, "le": lt | eq, "gt": ~(lt | eq), "ge": ~lt}[op]
+    return build(np.atleast_1d(values), either(nulls(a), nulls(b)), pa.bool_())
+
+
+def _pair(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature | None:
+    if len(args) != 2:
+        return None
+    brought = common(args, mode, zone, sides=True)
+    if brought is None or not (orders(brought[1]) or brought[1] == NULL):
+        return None
+    if all(isinstance(a, Literal) and a.type == NULL for a in args):  # NULL < NULL: Arrow orders no values without a type
+        return Signature((Literal(BOOLEAN, None), Literal(BOOLEAN, None)), BOOLEAN)
+    return Signature(brought[0], BOOLEAN)
+
+
+def _kernel(call: Call, args: list[Datum]) -> Evaluated:
+    return Evaluated(compare(call.function, args[0], args[1]))
+
+
+for _name, _sql, _catalyst in (
+    ("eq", ("=", "=="), ("EqualTo",)),
+    ("ne", ("<>", "!="), ()),
+    ("lt", ("<",), ("LessThan",)),
+    ("le", ("<=",), ("LessThanOrEqual",)),
+    ("gt", (">",), ("GreaterThan",)),
+    ("ge", (">=",), ("GreaterThanOrEqual",)),
+):
+    declare(Function(_name, _pair, _kernel, sql=_sql, catalyst=_catalyst, rule="compare", note="bounds against bounds"))
+
+
+def _null_safe(call: Call, args: list[Datum]) -> Evaluated:  # noqa: ARG001
+    n = rows(args)
+    equal = np.asarray(full(pc.fill_null(compare("eq", args[0], args[1]), False), n).to_numpy(zero_copy_only=False))
+    null_a, null_b = _where_null(args[0]), _where_null(args[1])
+    return Evaluated(build(np.broadcast_to(equal | (null_a & null_b), (n,)), None, pa.bool_()))
+
+
+def _where_null(x: Datum) -> Mask:
+    mask = nulls(x)
+    return np.zeros((), bool) if mask is None else mask
+
+
+declare(
+    Function(
+        "null_safe_eq", _pair, _null_safe, sql=("<=>", "equal_null"), catalyst=("EqualNullSafe",), rule="null_safe_eq", keeps_nulls=True
+    )
+)
+
+
+def _one(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature | None:  # noqa: ARG001
+    return Signature(args, BOOLEAN) if len(args) == 1 else None
+
+
+def _is_null(call: Call, args: list[Datum]) -> Evaluated:
+    mask = np.broadcast_to(_where_null(args[0]), (rows(args),))
+    return Evaluated(build(mask if call.function == "is_null" else ~mask, None, pa.bool_()))
+
+
+declare(Function("is_null", _one, _is_null, sql=("isnull",), catalyst=("IsNull",), rule="is_null", keeps_nulls=True, collated=True))
+declare(
+    Function(
+        "is_not_null", _one, _is_null, sql=("isnotnull",), catalyst=("IsNotNull",), rule="is_not_null", keeps_nulls=True, collated=True
+    )
+)
+
+
+def _floating(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature | None:
+    if len(args) != 1:
+        return None
+    if args[0].type in {FLOAT, DOUBLE}:
+        return Signature(args, BOOLEAN)
+    from tamis.core.expr.coerce import brought
+
+    return Signature((brought(args[0], DOUBLE, mode, zone),), BOOLEAN) if is_numeric(args[0].type) else None
+
+
+def _is_nan(call: Call, args: list[Datum]) -> Evaluated:  # noqa: ARG001
+    mask = nulls(args[0])
+    values = np.isnan(raw(args[0]))
+    return Evaluated(build(values & ~mask if mask is not None else values, None, pa.bool_()))
+
+
+declare(Function("is_nan", _floating, _is_nan, sql=("isnan",), catalyst=("IsNaN",), rule="is_nan", keeps_nulls=True))
+
+
+def _listed(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature | None:
+    if len(args) < 2:
+        return None
+    brought = common(args, mode, zone)
+    if brought is None or not orders(brought[1]) or any(isinstance(a, Literals) for a in (args[0], *brought[0][2:])):
+        return None
+    return Signature(brought[0], BOOLEAN)
+
+
+def _in(call: Call, args: list[Evaluated]) -> Evaluated:
+    """The value first: NULL asks no further. Then the options in order, until one matches."""
+    value, n = args[0], rows([a.values for a in args])
+    if isinstance(call.args[1], Literals):
+        return Evaluated(blank(_member(full(value.values, n), call.args[1].array), value.failed), value.failed, value.error)
+    failed = none_of(n) if value.failed is None else np.array(np.broadcast_to(value.failed, (n,)))
+    done = failed | np.broadcast_to(_where_null(value.values), (n,))
+    unknown, found, error = done.copy(), none_of(n), value.error
+    for option in args[1:]:
+        if option.failed is not None:
+            now = ~done & option.failed
+            failed, done, error = failed | now, done | now, error or option.error
+        equal = compare("eq", value.values, option.values)
+        found |= ~done & is_true(equal)
+        unknown |= ~done & ~(is_true(equal) | is_false(equal))
+        done |= found
+    return Evaluated(truth(found, ~(found | unknown | failed), n), any_set(failed), error)
+
+
+def _member(values: Datum, listed: Datum) -> Datum:
+    """``values IN listed`` by hashing: time does not grow with the list. NULL where not found and the list, or the value, has a NULL."""
+    known = listed.drop_null()
+    if pa.types.is_floating(values.type):
+        zero = pa.scalar(0.0, values.type)  # −0.0 + 0.0 = 0.0: both zeros hash alike
+        values, known = pc.add(values, zero), pc.add(known, zero)
+    unknown = nulls(values)
+    mask = _found(values, known)
+    if listed.null_count:
+        unknown = either(unknown, ~mask)
+    return build(mask, unknown, pa.bool_())
+
+
+_FEW = 16
+_ODD = np.uint64(0x9E3779B97F4A7C15)
+
+
+def _found(values: Datum, known: Datum) -> Mask:
+    """Where a value is one of ``known``. Of long lists of integers a small table, which lies in the cache, first rules out most rows."""
+    if len(known) <= _FEW or len(values) < 4 * len(known) or not np.issubdtype(storage(values.type) or np.float64, np.integer):
+        plain: Mask = pc.is_in(values, value_set=known, skip_nulls=True).to_numpy(zero_copy_only=False)
+        return plain
+    bits = min(22, max(14, len(known).bit_length() + 4))
+    table: Mask = np.zeros(1 << bits, bool)
+    shift = np.uint64(64 - bits)
+    table[(raw(known).astype(np.int64).view(np.uint64) * _ODD) >> shift] = True
+    stored = raw(values)
+    keys = stored.view(np.uint64) if stored.dtype == np.int64 else stored.astype(np.int64).view(np.uint64)
+    out: Mask = table[(keys * _ODD) >> shift]
+    candidates = np.flatnonzero(out)
+    hits = pc.is_in(values.take(pa.array(candidates)), value_set=known, skip_nulls=True)
+    out[candidates] = np.asarray(hits.to_numpy(zero_copy_only=False))
+    return out
+
+
+declare(
+    Function("in", _listed, combine=_in, sql=("in",), catalyst=("In", "InSet"), rule="in", note="every listed value against the bounds")
+)
+
+
+@sugar("between")
+def _between(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Expr | None:
+    from tamis.core.expr.catalogue import call
+
+    if len(args) != 3:
+        return None
+    low = call("ge", args[0], args[1], mode=mode, zone=zone, type=BOOLEAN)
+    return call("and", low, call("le", args[0], args[2], mode=mode, zone=zone, type=BOOLEAN))
+
+
+def truth_test(args: tuple[Expr, ...], value: bool) -> Expr:
+    """``x IS TRUE`` or ``x IS FALSE``: never NULL."""
+    from tamis.core.expr.catalogue import call
+    from tamis.core.expr.tree import FALSE, TRUE
+
+    return call("null_safe_eq", args[0], TRUE if value else FALSE, type=BOOLEAN)
+
+
+sugar("is_true")(lambda args, _mode, _zone: truth_test(args, True) if len(args) == 1 else None)
+sugar("is_false")(lambda args, _mode, _zone: truth_test(args, False) if len(args) == 1 else None)

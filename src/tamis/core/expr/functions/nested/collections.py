@@ -1,0 +1,216 @@
+"""Arrays and maps: size, access by place or key, and tests of elements. Results are single values: nothing here makes an array."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tamis.core.expr.arrow_values import Datum, Evaluated, Mask, any_set, full, is_false, is_true, nulls, outcome, rows, truth
+from tamis.core.expr.catalogue import Claim, Function, Partial, Signature, call, declare, overload, sugar
+from tamis.core.expr.coerce import brought, orders, wider
+from tamis.core.expr.functions.logic.comparisons import compare
+from tamis.core.expr.functions.nested.nested_fields import descended, path_of
+from tamis.core.expr.tree import Call, Expr, Literal, Mode
+from tamis.core.types import BOOLEAN, INTEGER, INTEGRAL, LONG, Array, DataType, Map, Struct
+
+
+def spread(x: Datum) -> tuple[np.ndarray, np.ndarray]:
+    """Where each row's members start, and how many there are (0 where the array is NULL)."""
+    offsets = np.asarray(x.offsets.to_numpy(zero_copy_only=False)).astype(np.int64)
+    sizes = np.diff(offsets)
+    null = nulls(x)
+    return offsets[:-1], sizes if null is None else np.where(null, 0, sizes)
+
+
+def _sizable(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature | None:  # noqa: ARG001
+    return Signature(args, INTEGER) if len(args) == 1 and isinstance(args[0].type, Array | Map) else None
+
+
+def _size(call_: Call, args: list[Datum]) -> Evaluated:  # noqa: ARG001
+    x = full(args[0], 1)
+    return Evaluated(pa.array(spread(x)[1].astype(np.int32), mask=nulls(x)))
+
+
+declare(Function("array_size", _sizable, _size, sql=("array_size",), rule="size", note="by the least and greatest size of the part"))
+
+
+@sugar("size", "cardinality")
+def size(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Expr | None:
+    """Without ANSI the size of NULL is -1."""
+    if _sizable(args, mode, zone) is None:
+        return None
+    plain = call("array_size", *args)
+    return call("coalesce", plain, Literal(INTEGER, -1)) if mode is Mode.LEGACY else plain
+
+
+def _element_resolve(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature | None:
+    if len(args) != 2 or not isinstance(args[0].type, Array) or args[1].type not in INTEGRAL or args[1].type == LONG:
+        return None
+    element = args[0].type.element.type
+    return Signature((args[0], brought(args[1], INTEGER, mode, zone)), element) if orders(element) or isinstance(element, Struct) else None
+
+
+def _element(call_: Call, args: list[Datum]) -> Evaluated:
+    """``array[i]`` counts from 0; ``element_at`` from 1, and from the end where negative."""
+    n = rows(args)
+    x, index = full(args[0], n), full(args[1], n)
+    starts, sizes = spread(x)
+    at = np.asarray(index.fill_null(0).to_numpy(zero_copy_only=False)).astype(np.int64)
+    zero: Mask = np.zeros(n, bool)
+    if call_.function == "element_at":
+        zero = at == 0
+        at = np.where(at < 0, sizes + at, at - 1)
+    there = (at >= 0) & (at < sizes) & ~zero
+    null = _any_null(x, index)
+    taken = x.values.take(pa.array(np.where(there, starts + at, 0), mask=~(there & ~null)))
+    bad = ~there & ~null
+    taken = descended(taken, _inner(call_), path_of(call_))
+    out = outcome(taken, bad, call_.mode, "[INVALID_ARRAY_INDEX] The array has no element there.")
+    if call_.mode is not Mode.ANSI and any_set(zero & ~null) is not None:  # fails in every mode
+        return Evaluated(out.values, zero & ~null, "[INVALID_INDEX_OF_ZERO] The index 0 is invalid.")
+    return out
+
+
+def _inner(call_: Call) -> DataType:
+    """The type of an element (value)."""
+    kind = call_.args[0].type
+    assert isinstance(kind, Array | Map)
+    return kind.element.type if isinstance(kind, Array) else kind.value.type
+
+
+def _any_null(*arrays: Datum) -> Mask:
+    out: Mask = np.zeros((), bool)
+    for array in arrays:
+        mask = nulls(array)
+        out = out if mask is None else out | mask
+    return out
+
+
+for _name, _catalyst in (("element", ("GetArrayItem",)), ("element_at", ("ElementAt",))):
+    declare(
+        Function(
+            _name,
+            _element_resolve,
+            _element,
+            sql=(_name,) if _name == "element_at" else (),
+            catalyst=_catalyst,
+            rule="element",
+            partial=lambda _: Partial.ANYWHERE,
+            moded=lambda _args, _type: True,
+            lenient=True,
+            note="by the statistics of the elements",
+        )
+    )
+
+
+@sugar("get")
+def _get(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Expr | None:  # noqa: ARG001
+    """``array[i]`` that gives NULL where there is none."""
+    return call("element", *args, mode=Mode.TRY, zone=zone) if len(args) == 2 else None
+
+
+def _key_resolve(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature | None:
+    if len(args) != 2 or not isinstance(args[0].type, Map):
+        return None
+    key, value = args[0].type.key.type, args[0].type.value.type
+    if not (orders(key) and (orders(value) or isinstance(value, Struct))) or wider(key, args[1].type) != key:
+        return None
+    return Signature((args[0], brought(args[1], key, mode, zone)), value)
+
+
+def _value_of(call_: Call, args: list[Datum]) -> Evaluated:
+    """The value under a key; NULL where the map has none."""
+    n = rows(args)
+    x = full(args[0], n)
+    equal, owner, member = _equal(x, x.keys, args[1])
+    hit = np.asarray(is_true(equal))
+    at = np.full(n, -1, np.int64)
+    at[owner[hit][::-1]] = member[hit][::-1]
+    return Evaluated(descended(x.items.take(pa.array(np.maximum(at, 0), mask=at < 0)), _inner(call_), path_of(call_)))
+
+
+declare(Function("map_value", _key_resolve, _value_of, catalyst=("GetMapValue",), rule="map_value"))
+
+
+@overload("element_at")
+def _of_map(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Expr | None:
+    return call("map_value", *args, mode=mode, zone=zone) if len(args) == 2 and isinstance(args[0].type, Map) else None
+
+
+def members(starts: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """For each member of each array its row, and its place among all values."""
+    owner = np.repeat(np.arange(len(sizes)), sizes)
+    before = np.cumsum(sizes) - sizes
+    return owner, np.arange(len(owner)) - np.repeat(before, sizes) + np.repeat(starts, sizes)
+
+
+def _equal(x: Datum, values: Datum, wanted: Datum) -> tuple[Datum, np.ndarray, np.ndarray]:
+    """Whether each member of each of the arrays (maps) ``x``, looked up in ``values``, is what its row wants; with ``members``."""
+    owner, member = members(*spread(x))
+    wanted = wanted if isinstance(wanted, pa.Scalar) else wanted.take(pa.array(owner))
+    return full(compare("eq", values.take(pa.array(member)), wanted), len(owner)), owner, member
+
+
+def _contained(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature | None:
+    if len(args) != 2 or not isinstance(args[0].type, Array):
+        return None
+    element = args[0].type.element.type
+    if not orders(element) or wider(element, args[1].type) != element:
+        return None
+    return Signature((args[0], brought(args[1], element, mode, zone)), BOOLEAN)
+
+
+def _contains(call_: Call, args: list[Datum]) -> Evaluated:  # noqa: ARG001
+    n = rows(args)
+    x, value = full(args[0], n), args[1]
+    equal, owner, _ = _equal(x, x.values, value)
+    out = any_of(Evaluated(equal), owner, n, exists=True)
+    null = _any_null(x, full(value, n))
+    return Evaluated(pc.if_else(pa.array(np.broadcast_to(null, (n,))), pa.scalar(None, pa.bool_()), out.values))
+
+
+declare(Function("array_contains", _contained, _contains, sql=("array_contains",), catalyst=("ArrayContains",), rule="array_contains"))
+
+
+def any_of(test: Evaluated, owner: np.ndarray, length: int, *, exists: bool) -> Evaluated:
+    """A test of members, one answer per row: in order, until one is true (``exists``) or false (``forall``). NULL counts as in OR and AND."""
+    values = full(test.values, len(owner))
+    stop = is_true(values) if exists else is_false(values)
+    failed = np.zeros(len(owner), bool) if test.failed is None else np.broadcast_to(test.failed, (len(owner),))
+    null = ~(is_true(values) | is_false(values)) & ~failed
+    place = np.arange(len(owner))
+    none = len(owner) + 1
+    first_stop, first_fail = (_first(owner[m], place[m], length, none) for m in (stop & ~failed, failed))
+    bad = first_fail < first_stop
+    stopped = (first_stop < none) & ~bad
+    unsure = (np.bincount(owner[null], minlength=length) > 0) & ~stopped & ~bad
+    rest = ~(stopped | unsure | bad)
+    out = truth(stopped, rest, length) if exists else truth(rest, stopped, length)
+    return Evaluated(out, any_set(bad), test.error)
+
+
+def _first(owner: np.ndarray, place: np.ndarray, length: int, none: int) -> np.ndarray:
+    out = np.full(length, none, np.int64)
+    np.minimum.at(out, owner, place)
+    return out
+
+
+def _tested(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature | None:  # noqa: ARG001
+    """An array, and a test in which ``Element`` stands for its elements."""
+    fits = len(args) == 2 and isinstance(args[0].type, Array) and args[1].type == BOOLEAN
+    return Signature(args, BOOLEAN) if fits else None
+
+
+for _name, _catalyst in (("exists", ("ArrayExists",)), ("forall", ("ArrayForAll",))):
+    declare(
+        Function(
+            _name,
+            _tested,
+            claims=lambda _: (Claim.FIXED, Claim.FIXED),
+            sql=(_name,),
+            catalyst=_catalyst,
+            rule="elements",
+            note="the test over the statistics of the elements",
+        )
+    )

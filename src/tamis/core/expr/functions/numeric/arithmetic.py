@@ -1,0 +1,216 @@
+"""Arithmetic on numbers. ANSI: overflow and division by zero fail. TRY: NULL. LEGACY: integers wrap, division by zero is NULL."""
+
+from __future__ import annotations
+
+import decimal
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tamis.core.expr.arrow_values import Datum, Evaluated, Mask, Numbers, build, either, is_true, nulls, outcome, raw, rows
+from tamis.core.expr.catalogue import Bounds, Claim, Function, NaN, Partial, Signature, declare
+from tamis.core.expr.coerce import brought, is_numeric, is_text, wider_numeric
+from tamis.core.expr.functions.cast.casts import LIMITS
+from tamis.core.expr.functions.numeric import decimals
+from tamis.core.expr.tree import Call, Expr, Literal, Mode
+from tamis.core.types import DOUBLE, FLOAT, INTEGRAL, LONG, DataType, Decimal
+from tamis.core.types.arrow import to_arrow_type
+
+_FLOATS = (FLOAT, DOUBLE)
+
+
+def _operands(name: str) -> Callable[[tuple[Expr, ...], Mode, str | None], Signature | None]:
+    def resolve(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature | None:
+        if len(args) != 2:
+            return None
+        a, b = (_from_text(arg, args, mode, zone) for arg in args)
+        if not (is_numeric(a.type) and is_numeric(b.type)):
+            return None
+        if (isinstance(a.type, Decimal) or isinstance(b.type, Decimal)) and a.type not in _FLOATS and b.type not in _FLOATS:
+            return decimals.operands(name, a, b, mode, zone)
+        target = wider_numeric(a.type, b.type)
+        if name == "divide":
+            target = DOUBLE
+        if name == "div":
+            if target in _FLOATS:
+                return None
+            target = LONG
+        assert target is not None
+        return Signature((brought(a, target, mode, zone), brought(b, target, mode, zone)), target)
+
+    return resolve
+
+
+def _from_text(arg: Expr, args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Expr:
+    """Text beside a number counts as one: LONG beside an integer (ANSI), else DOUBLE."""
+    if not is_text(arg.type):
+        return arg
+    other = next((a.type for a in args if is_numeric(a.type)), DOUBLE)
+    return brought(arg, LONG if other in INTEGRAL and mode is not Mode.LEGACY else DOUBLE, mode, zone)
+
+
+def _kernel(call: Call, args: list[Datum]) -> Evaluated:
+    if isinstance(call.args[0].type, Decimal):
+        return decimals.compute(call, args)
+    a, b = raw(args[0]), raw(args[1])
+    null = either(nulls(args[0]), nulls(args[1]))
+    n = rows(args)
+    with np.errstate(all="ignore"):
+        if call.type in _FLOATS:
+            values, bad = _floating(call.function, a, b)
+        else:
+            values, bad = _whole(call, a, b)
+    values = np.broadcast_to(values, (n,))
+    zero = call.function in {"divide", "div", "remainder", "pmod"}
+    mode = Mode.TRY if zero and call.mode is Mode.LEGACY else call.mode
+    if bad is not None:
+        bad = np.broadcast_to(bad, (n,))
+        bad = bad if null is None else bad & ~null
+        if mode is Mode.LEGACY:
+            bad = None
+    null = None if null is None else np.broadcast_to(null, (n,))
+    message = "[DIVIDE_BY_ZERO] Division by zero." if zero else f"[ARITHMETIC_OVERFLOW] {call.type} overflow."
+    return outcome(build(values, null, to_arrow_type(call.type)), bad, mode, message)
+
+
+def _floating(name: str, a: Numbers, b: Numbers) -> tuple[Numbers, Mask | None]:
+    if name == "add":
+        return a + b, None
+    if name == "subtract":
+        return a - b, None
+    if name == "multiply":
+        return a * b, None
+    if name == "divide":
+        return a / b, b == 0
+    rest = np.fmod(a, b)
+    return (rest if name == "remainder" else np.where(rest < 0, np.fmod(rest + b, b), rest)), b == 0
+
+
+def _whole(call: Call, a: Numbers, b: Numbers) -> tuple[Numbers, Mask | None]:
+    """Integers; for the narrow ones in 64 bits, then cut."""
+    name, (least, greatest) = call.function, LIMITS[call.args[0].type]  # type: ignore[index]
+    x, y = a.astype(np.int64), b.astype(np.int64)
+    bad: Mask
+    if name in {"div", "remainder", "pmod"}:
+        bad = y == 0
+        divisor = np.where(bad, 1, y)
+        quotient = np.where(divisor == -1, -x, np.sign(x) * np.sign(divisor) * (np.abs(x) // np.abs(divisor)))
+        quotient = np.where((x == np.iinfo(np.int64).min) & (divisor != -1), _truncated(x, divisor), quotient)
+        if name == "div":
+            return quotient, bad | ((x == np.iinfo(np.int64).min) & (divisor == -1) & (call.mode is not Mode.LEGACY))
+        rest = np.where(divisor == -1, 0, x - quotient * divisor)
+        values = rest if name == "remainder" else np.where(rest < 0, np.fmod(rest + divisor, divisor), rest)
+        return values.astype(a.dtype), bad
+    if name == "multiply":
+        wide = x * y
+        bad = (wide < least) | (wide > greatest)
+        if least == np.iinfo(np.int64).min:
+            near = np.abs(x.astype(np.float64) * y.astype(np.float64)) >= 2.0**62
+            bad = near & _product_overflows(x, y)
+        return wide.astype(a.dtype), bad
+    wide = x + y if name == "add" else x - y
+    wrapped = ((x ^ wide) & ((y if name == "add" else ~y) ^ wide)) < 0
+    bad = wrapped if least == np.iinfo(np.int64).min else (wide < least) | (wide > greatest)
+    return wide.astype(a.dtype), bad
+
+
+def _truncated(x: Numbers, divisor: Numbers) -> Numbers:
+    """Quotient towards zero where the absolute value does not exist (the least long)."""
+    floor = x // divisor
+    return np.asarray(floor + ((floor * divisor != x) & (floor < 0)).astype(np.int64))
+
+
+def _product_overflows(x: Numbers, y: Numbers) -> Mask:
+    product = x * y
+    safe = np.where(y == 0, 1, y)
+    back = _truncated(product, safe)
+    return np.asarray((y != 0) & ((back != x) | ((y == -1) & (x == np.iinfo(np.int64).min))))
+
+
+def _overflows(call: Call) -> Partial:
+    return Partial.NEVER if call.type in _FLOATS else Partial.OUTSIDE
+
+
+def _away_from_zero(call: Call, bounds: Bounds) -> Mask:  # noqa: ARG001
+    """Where the divisor is on one side of zero, and far enough that the quotient stays finite."""
+    lo, hi = bounds[1]
+    zero = pa.scalar(0, pa.int64()).cast(lo.type) if not pa.types.is_decimal(lo.type) else pa.scalar(decimal.Decimal(0), lo.type)
+    positive, negative = pc.greater(lo, zero), pc.less(hi, zero)
+    return is_true(positive) | is_true(negative)
+
+
+def _divisor(call: Call) -> int | float | None:
+    """The constant by which is divided, if it is one that is not 0."""
+    by = call.args[1]
+    return by.value if isinstance(by, Literal) and call.type in (*INTEGRAL, *_FLOATS) and by.value else None
+
+
+def _rest_limits(call: Call) -> tuple[object, object] | None:
+    """A rest is smaller than the divisor; ``pmod`` by a positive one is never below 0."""
+    by = _divisor(call)
+    if not isinstance(by, int):
+        return None
+    most = abs(by) - 1
+    return (0 if call.function == "pmod" and by > 0 else -most), most
+
+
+def _moded(_args: tuple[Expr, ...], data_type: DataType) -> bool:
+    return data_type not in _FLOATS
+
+
+_UP, _DOWN, _EITHER = (Claim.UP,), (Claim.DOWN,), (Claim.EITHER,)
+_sql: tuple[str, ...]
+_catalyst: tuple[str, ...]
+for _name, _sql, _catalyst, _claim in (
+    ("add", ("+",), ("Add",), _UP + _UP),
+    ("subtract", ("-",), ("Subtract",), _UP + _DOWN),
+    ("multiply", ("*",), ("Multiply",), _EITHER + _EITHER),
+):
+    declare(
+        Function(
+            _name,
+            _operands(_name),
+            _kernel,
+            sql=_sql,
+            catalyst=_catalyst,
+            claims=lambda _c, claim=_claim: claim,  # type: ignore[misc]
+            partial=_overflows,
+            nan=lambda _: NaN.SAME,
+            moded=_moded,
+        )
+    )
+for _name, _sql, _catalyst in (("divide", ("/",), ("Divide",)), ("div", ("div",), ("IntegralDivide",))):
+    declare(
+        Function(
+            _name,
+            _operands(_name),
+            _kernel,
+            sql=_sql,
+            catalyst=_catalyst,
+            claims=lambda _: _EITHER + _EITHER,
+            partial=lambda _: Partial.OUTSIDE,
+            guard=_away_from_zero,
+            backwards=True,
+            nan=lambda _: NaN.SAME,
+            moded=lambda _args, _type: True,
+            note="where the divisor keeps its sign",
+        )
+    )
+for _name, _sql, _catalyst in (("remainder", ("%", "mod"), ("Remainder",)), ("pmod", ("pmod",), ("Pmod",))):
+    declare(
+        Function(
+            _name,
+            _operands(_name),
+            _kernel,
+            sql=_sql,
+            catalyst=_catalyst,
+            partial=lambda c: Partial.ANYWHERE if _divisor(c) is None else Partial.NEVER,
+            limits=_rest_limits,
+            backwards=True,
+            nan=lambda _: NaN.SAME,
+            moded=lambda _args, _type: True,
+            note="single values, and less than a constant divisor",
+        )
+    )

@@ -1,0 +1,92 @@
+"""Decimals: the type of a result, and arithmetic in more digits than it has."""
+
+from __future__ import annotations
+
+import decimal
+import operator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tamis.core.expr.arrow_values import Datum, Evaluated, fitted, full, outcome, rows, wide_decimal
+from tamis.core.expr.catalogue import Signature
+from tamis.core.expr.coerce import MAX_PRECISION, as_decimal, brought, narrowest
+from tamis.core.expr.functions.cast.casts import LIMITS
+from tamis.core.expr.tree import Call, Expr, Mode
+from tamis.core.types import LONG, DataType, Decimal
+from tamis.core.types.arrow import to_arrow_type
+
+
+def _adjusted(precision: int, scale: int) -> Decimal:
+    """Spark's ``adjustPrecisionScale``: whole digits first, at least 6 decimal places where there were so many."""
+    if precision <= MAX_PRECISION:
+        return Decimal(precision, scale)
+    least = min(scale, 6)
+    return Decimal(MAX_PRECISION, max(MAX_PRECISION - (precision - scale), least))
+
+
+def decimal_result(name: str, a: Decimal, b: Decimal) -> Decimal:
+    """The result type of decimal arithmetic."""
+    (p1, s1), (p2, s2) = (a.precision, a.scale), (b.precision, b.scale)
+    if name in {"add", "subtract"}:
+        scale = max(s1, s2)
+        return _adjusted(max(p1 - s1, p2 - s2) + scale + 1, scale)
+    if name == "multiply":
+        return _adjusted(p1 + p2 + 1, s1 + s2)
+    if name == "divide":
+        scale = max(6, s1 + p2 + 1)
+        return _adjusted(p1 - s1 + s2 + scale, scale)
+    return _adjusted(min(p1 - s1, p2 - s2) + max(s1, s2), max(s1, s2))
+
+
+def operands(name: str, a: Expr, b: Expr, mode: Mode, zone: str | None) -> Signature | None:
+    first, second = as_decimal(narrowest(a)), as_decimal(narrowest(b))
+    if first is None or second is None:
+        return None
+    result: DataType = LONG if name == "div" else decimal_result(name, first, second)
+    return Signature((brought(a, first, mode, zone), brought(b, second, mode, zone)), result)
+
+
+def compute(call: Call, args: list[Datum]) -> Evaluated:
+    """Decimals in 76 digits (add, subtract, multiply), else value by value; rounded half up to the result's scale."""
+    n, target = rows(args), call.type
+    mode = Mode.TRY if call.mode is Mode.LEGACY else call.mode
+    first, second = args[0].type, args[1].type
+    digits = (
+        first.precision + second.precision
+        if call.function == "multiply"
+        else max(first.precision - first.scale, second.precision - second.scale) + max(first.scale, second.scale)
+    )
+    if call.function in {"add", "subtract", "multiply"} and digits < 76:
+        a, b = (full(x, n).cast(pa.decimal256(x.type.precision, x.type.scale)) for x in args)
+        exact = {"add": pc.add, "subtract": pc.subtract, "multiply": pc.multiply}[call.function](a, b)
+        assert isinstance(target, Decimal)
+        return fitted(wide_decimal(exact), target, mode, f"[NUMERIC_VALUE_OUT_OF_RANGE] A value does not fit {target}.")
+    return _decimal_slowly(call, full(args[0], n).to_pylist(), full(args[1], n).to_pylist(), mode)
+
+
+def _decimal_slowly(call: Call, a: list[Any], b: list[Any], mode: Mode) -> Evaluated:
+    out: list[Any] = []
+    bad = np.zeros(len(a), bool)
+    with decimal.localcontext(decimal.Context(prec=200, rounding=decimal.ROUND_HALF_UP)):
+        for row, (x, y) in enumerate(zip(a, b, strict=True)):
+            zero = y == 0 and call.function not in {"add", "subtract", "multiply"}
+            value = None if x is None or y is None or zero else _divided(call, x, y)
+            bad[row] = value is None and x is not None and y is not None
+            out.append(value)
+    return outcome(pa.array(out, to_arrow_type(call.type)), bad, mode, "[DIVIDE_BY_ZERO] Division by zero, or a result that does not fit.")
+
+
+def _divided(call: Call, x: decimal.Decimal, y: decimal.Decimal) -> decimal.Decimal | int | None:
+    if call.function == "div":
+        whole = int(x / y)
+        return whole if LIMITS[LONG][0] <= whole <= LIMITS[LONG][1] else None
+    assert isinstance(call.type, Decimal)
+    simple = {"add": operator.add, "subtract": operator.sub, "multiply": operator.mul, "divide": operator.truediv}
+    value = simple.get(call.function, operator.mod)(x, y)
+    if call.function == "pmod" and value < 0:
+        value = (value + y) % y
+    value = value.quantize(decimal.Decimal(1).scaleb(-call.type.scale))
+    return value if abs(value) < decimal.Decimal(10) ** (call.type.precision - call.type.scale) else None

@@ -1,0 +1,124 @@
+"""Powers, exponentials and logarithms, of doubles.
+
+Their last digits depend on who computes them (Java's intrinsics, Java's own library, C's): bounds go outward by more than these, and
+what rows give is left to Spark. What is exact everywhere, powers of whole numbers that a double holds, is a constant at once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow.compute as pc
+
+from tamis.core.expr.arrow_values import Datum, Evaluated, Mask, build, either, is_true, nulls, outcome, raw, rows
+from tamis.core.expr.catalogue import Bounds, Claim, Function, NaN, Partial, Signature, call, declare, sugar
+from tamis.core.expr.coerce import brought, is_numeric, is_text
+from tamis.core.expr.evaluate import scalar
+from tamis.core.expr.tree import Call, Expr, Literal, Mode
+from tamis.core.types import DOUBLE
+from tamis.core.types.arrow import to_arrow_type
+
+_WHOLE = 2**53
+"""Whole numbers below are doubles."""
+
+
+def _doubles(count: int) -> Callable[[tuple[Expr, ...], Mode, str | None], Signature | None]:
+    def resolve(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature | None:
+        if len(args) != count or not all(is_numeric(a.type) or is_text(a.type) for a in args):
+            return None
+        return Signature(tuple(brought(a, DOUBLE, mode, zone) for a in args), DOUBLE)
+
+    return resolve
+
+
+def _computed(call_: Call, args: list[Datum]) -> Evaluated:
+    """What has no logarithm is NULL: marked here, for the corners."""
+    values = [raw(a) for a in args]
+    null = either(*(nulls(a) for a in args))
+    n = rows(args)
+    with np.errstate(all="ignore"):
+        out = np.broadcast_to(_KERNELS[call_.function](*values), (n,))
+        bad = np.broadcast_to(values[0] <= 0, (n,)) if call_.function in _LOGARITHMS else None
+    null = None if null is None else np.broadcast_to(null, (n,))
+    if bad is not None and null is not None:
+        bad = bad & ~null
+    return outcome(build(out, null, to_arrow_type(DOUBLE)), bad, call_.mode, "It has no logarithm.")
+
+
+_KERNELS = {"raised": np.power, "exp": np.exp, "ln": np.log, "log10": np.log10, "log2": np.log2}
+_LOGARITHMS = frozenset({"ln", "log10", "log2"})
+
+
+def _at_least(number: float, *, strictly: bool, bounds: tuple[Datum, Datum]) -> Mask:
+    return is_true((pc.greater if strictly else pc.greater_equal)(bounds[0], scalar(number, DOUBLE)))
+
+
+def _power_turns_once(call_: Call, bounds: Bounds) -> Mask:  # noqa: ARG001
+    """Of what is above zero, a power moves one way with each argument; of zero too, where the exponent is above zero."""
+    above = _at_least(0.0, strictly=True, bounds=bounds[0])
+    return above | (_at_least(0.0, strictly=False, bounds=bounds[0]) & _at_least(0.0, strictly=True, bounds=bounds[1]))
+
+
+declare(
+    Function(
+        "raised",
+        _doubles(2),
+        _computed,
+        catalyst=("Pow",),
+        claims=lambda _: (Claim.EITHER, Claim.EITHER),
+        guard=_power_turns_once,
+        rule="approximate",
+        approximate=True,
+        note="where the base is not below zero",
+    )
+)
+
+
+@sugar("power", "pow")
+def _power(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Expr | None:
+    """Of two whole constants, if the result is a whole number that a double holds: Java promises it exactly."""
+    if len(args) == 2 and all(isinstance(a, Literal) and isinstance(a.value, int) and not isinstance(a.value, bool) for a in args):
+        base, exponent = (a.value for a in args if isinstance(a, Literal))
+        if 0 <= exponent <= 64 and abs(base) < _WHOLE and abs(base**exponent) <= _WHOLE:
+            return Literal(DOUBLE, float(base**exponent))
+    return call("raised", *args, mode=mode, zone=zone)
+
+
+for _name, _sql, _catalyst in (
+    ("exp", ("exp",), ("Exp",)),
+    ("ln", ("ln",), ("Log",)),
+    ("log10", ("log10",), ("Log10",)),
+    ("log2", ("log2",), ("Log2",)),
+):
+    declare(
+        Function(
+            _name,
+            _doubles(1),
+            _computed,
+            sql=_sql,
+            catalyst=_catalyst,
+            claims=lambda _: (Claim.UP,),
+            partial=lambda c: Partial.OUTSIDE if c.function in _LOGARITHMS else Partial.NEVER,
+            nan=lambda _: NaN.KEPT,
+            rule="approximate",
+            approximate=True,
+            note="NULL where there is no logarithm" if _name in _LOGARITHMS else "",
+        )
+    )
+
+
+@sugar("log")
+def _log(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Expr | None:
+    return call("ln", *args, mode=mode, zone=zone) if len(args) == 1 else None
+
+
+@sugar("e")
+def _e(args: tuple[Expr, ...], _mode: Mode, _zone: str | None) -> Expr | None:
+    return None if args else Literal(DOUBLE, math.e)
+
+
+@sugar("pi")
+def _pi(args: tuple[Expr, ...], _mode: Mode, _zone: str | None) -> Expr | None:
+    return None if args else Literal(DOUBLE, math.pi)

@@ -1,0 +1,142 @@
+"""Functions of one number that keep it whole: its negative, its size, the whole number below and above."""
+
+from __future__ import annotations
+
+import decimal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tamis.core.expr.arrow_values import Datum, Evaluated, Mask, Numbers, build, nulls, outcome, raw
+from tamis.core.expr.catalogue import Bounds, Claim, Function, NaN, Partial, Signature, declare, sugar
+from tamis.core.expr.coerce import brought, is_numeric, is_text
+from tamis.core.expr.functions.cast.casts import LIMITS
+from tamis.core.expr.tree import Call, Expr, Mode
+from tamis.core.types import DOUBLE, FLOAT, INTEGRAL, LONG, Decimal
+from tamis.core.types.arrow import to_arrow_type
+
+_FLOATS = (FLOAT, DOUBLE)
+
+
+def _single(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature | None:
+    if len(args) != 1:
+        return None
+    arg = brought(args[0], DOUBLE, mode, zone) if is_text(args[0].type) else args[0]
+    return Signature((arg,), arg.type) if is_numeric(arg.type) else None
+
+
+def _sign_kernel(call: Call, args: list[Datum]) -> Evaluated:
+    x, target = args[0], call.type
+    if isinstance(target, Decimal):
+        return Evaluated(pc.negate(x) if call.function == "negate" else pc.abs(x))
+    values, null = raw(x), nulls(x)
+    bad: Mask | None = None
+    if target not in _FLOATS:
+        bad = np.asarray(values == LIMITS[target][0])  # type: ignore[index]
+        bad = bad if null is None else bad & ~null
+        bad = None if call.mode is Mode.LEGACY else bad
+    with np.errstate(over="ignore"):
+        result = -values if call.function == "negate" else np.abs(values)
+    return outcome(build(result, null, x.type), bad, call.mode, f"[ARITHMETIC_OVERFLOW] {target} overflow.")
+
+
+def _one_sided(call: Call, bounds: Bounds) -> Mask:  # noqa: ARG001
+    """Where the argument keeps its sign."""
+    lo, hi = bounds[0]
+    low, high = raw_or_zero(lo), raw_or_zero(hi)
+    known = ~np.asarray(nulls(lo) if nulls(lo) is not None else False) & ~np.asarray(nulls(hi) if nulls(hi) is not None else False)
+    return np.asarray(known & ((low >= 0) | (high <= 0)))
+
+
+def raw_or_zero(x: Datum) -> Numbers:
+    """Stored numbers; decimals by their sign."""
+    if pa.types.is_decimal(x.type):
+        sign = pc.sign(x)
+        return raw(sign.cast(pa.int8()))
+    return raw(x)
+
+
+def _fails_at_least_integer(call: Call) -> Partial:
+    """The least integer of a width has no positive counterpart; floats and decimals all have."""
+    return Partial.NEVER if call.type in _FLOATS or isinstance(call.type, Decimal) else Partial.OUTSIDE
+
+
+declare(
+    Function(
+        "negate",
+        _single,
+        _sign_kernel,
+        sql=("negative",),
+        catalyst=("UnaryMinus",),
+        claims=lambda _: (Claim.DOWN,),
+        partial=_fails_at_least_integer,
+        nan=lambda _: NaN.KEPT,
+        moded=lambda _args, t: t in INTEGRAL,
+    )
+)
+declare(
+    Function(
+        "abs",
+        _single,
+        _sign_kernel,
+        sql=("abs",),
+        catalyst=("Abs",),
+        claims=lambda _: (Claim.EITHER,),
+        partial=_fails_at_least_integer,
+        guard=_one_sided,
+        rule="abs",
+        limits=lambda c: None if c.mode is Mode.LEGACY else (decimal.Decimal(0) if isinstance(c.type, Decimal) else 0, None),
+        nan=lambda _: NaN.KEPT,
+        moded=lambda _args, t: t in INTEGRAL,
+    )
+)
+sugar("positive")(lambda args, _mode, _zone: args[0] if len(args) == 1 and is_numeric(args[0].type) else None)
+
+
+def _rounded(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature | None:
+    """To LONG, and decimals to a decimal without places."""
+    if len(args) != 1:
+        return None
+    arg = args[0]
+    if is_text(arg.type) or (arg.type in (FLOAT, *INTEGRAL) and arg.type != LONG):
+        arg = brought(arg, DOUBLE, mode, zone)
+    if arg.type in (DOUBLE, LONG):
+        return Signature((arg,), LONG)
+    if isinstance(arg.type, Decimal):
+        d = arg.type
+        return Signature((arg,), Decimal(min(38, d.precision - d.scale + 1) if d.scale else d.precision, 0))
+    return None
+
+
+def _round_kernel(call: Call, args: list[Datum]) -> Evaluated:
+    x = args[0]
+    round_to = pc.floor if call.function == "floor" else pc.ceil
+    if pa.types.is_decimal(x.type):
+        return Evaluated(round_to(x.cast(pa.decimal256(76, x.type.scale))).cast(to_arrow_type(call.type)))
+    if pa.types.is_integer(x.type):
+        return Evaluated(x)
+    values = np.where(np.isnan(raw(x)), 0.0, np.floor(raw(x)) if call.function == "floor" else np.ceil(raw(x)))
+    inside = (values > -(2.0**63)) & (values < 2.0**63)
+    whole = np.where(inside, np.where(inside, values, 0).astype(np.int64), np.where(values > 0, LIMITS[LONG][1], LIMITS[LONG][0]))
+    null = nulls(x)
+    bad = ~inside if null is None else ~inside & ~null  # NaN becomes 0 in every mode
+    if call.mode is Mode.LEGACY:  # Java's conversion to long saturates, NaN is 0
+        return Evaluated(build(whole, null, pa.int64()))
+    return outcome(build(whole, null, pa.int64()), bad, call.mode, "[ARITHMETIC_OVERFLOW] BIGINT overflow.")
+
+
+for _name, _sql, _catalyst in (("floor", ("floor",), ("Floor",)), ("ceil", ("ceil", "ceiling"), ("Ceil",))):
+    declare(
+        Function(
+            _name,
+            _rounded,
+            _round_kernel,
+            sql=_sql,
+            catalyst=_catalyst,
+            claims=lambda _: (Claim.UP,),
+            rule="whole",
+            partial=lambda c: Partial.OUTSIDE if c.args[0].type == DOUBLE else Partial.NEVER,
+            moded=lambda args, _type: args[0].type == DOUBLE,
+        )
+    )

@@ -1,0 +1,338 @@
+"""JSON text as Spark reads it (Jackson, with the liberties that Spark grants): the text at a path, or nothing.
+
+Spark reads from the left and stops when the document has ended, so what follows it does not matter, and of a key that is there twice the first one that leads
+somewhere counts. Most documents have neither: they are read by Python's own parser; what that refuses is read again as Jackson would.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
+from typing import Any, NoReturn
+
+from tamis.core.expr.java_doubles import Unsure, unsure
+from tamis.core.expr.json_codec.json_path import Steps
+
+DEEPEST = 1000
+LONGEST_NUMBER = 1000
+_NAMED_NUMBERS = (
+    ("NaN", math.nan), ("Infinity", math.inf), ("-Infinity", -math.inf), ("+Infinity", math.inf), ("INF", math.inf), ("+INF", math.inf), ("-INF", -math.inf),
+)  # fmt: skip
+_NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?")
+_BLANKS = " \t\r\n"
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_BRACKET = re.compile(r"[\[\]{}]")
+_LONG_NUMBER = re.compile(rf"[0-9.eE+-]{{{LONGEST_NUMBER + 1},}}")
+
+
+class Malformed(ValueError):
+    """Not JSON, or beyond Jackson's limits."""
+
+
+class _Twice(ValueError):
+    """A key that is there twice."""
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    out = dict(pairs)
+    if len(out) != len(pairs):
+        raise _Twice
+    return out
+
+
+def _constant(name: str) -> NoReturn:
+    raise Malformed(name)
+
+
+STRICT = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_constant)
+"""Standard JSON without duplicate keys."""
+
+
+def plain_document(text: str) -> Any:
+    """The document, if it is standard JSON without duplicates and within limits; else ``Malformed``."""
+    try:
+        value = STRICT.decode(text)
+    except (ValueError, RecursionError):
+        raise Malformed(text[:40]) from None
+    if len(text) > LONGEST_NUMBER and beyond_limits(text):
+        raise Malformed(text[:40])
+    return value
+
+
+def _is_long(number: str) -> bool:
+    """Whether a number has more digits than Jackson takes; sign, point and ``e`` do not count."""
+    return sum(map(str.isdigit, number)) > LONGEST_NUMBER
+
+
+def beyond_limits(text: str) -> bool:
+    """Whether standard JSON is nested more deeply, or has a longer number, than Jackson takes."""
+    deep = text.count("[") + text.count("{") > DEEPEST
+    if not deep and not _LONG_NUMBER.search(text):
+        return False
+    bare = _STRING.sub("", text)  # brackets and digits in strings do not count
+    if any(_is_long(number) for number in _LONG_NUMBER.findall(bare)):
+        return True
+    depths = accumulate(1 if c in "[{" else -1 for c in _BRACKET.findall(bare))
+    return deep and max(depths, default=0) > DEEPEST
+
+
+def get(text: str, steps: Steps) -> str | None:
+    """What ``get_json_object`` gives: text without quotes, everything else as compact JSON; None for NULL, nothing, or no JSON."""
+    try:
+        value = plain_document(text)
+    except Malformed:
+        try:
+            return _Reader(text).get(steps)
+        except Malformed:
+            return None
+    for index, step in enumerate(steps):
+        if isinstance(step, str):
+            value = value.get(step) if isinstance(value, dict) else None
+            if value is None:
+                return None
+        else:
+            if not isinstance(value, list) or step >= len(value):
+                return None
+            value = value[step]
+            if value is None and index + 1 < len(steps):
+                return None
+    return _whole(value) if isinstance(value, str) else compact(value)
+
+
+def _whole(text: str) -> str | None:
+    """The text, if it has no half of a surrogate pair: Jackson cannot write one."""
+    return text if text.isascii() or not any("\ud800" <= c <= "\udfff" for c in text) else None
+
+
+def loose_document(text: str) -> Any:
+    """The document as FROM_JSON takes it (objects as ``Pairs`` where it is no standard JSON): the last of equal keys counts, NaN and infinities are numbers, control characters have no place in strings."""
+    try:
+        return plain_document(text)
+    except Malformed:
+        pass
+    return _Reader(text, named_numbers=True).document()
+
+
+def compact(value: Any) -> str:
+    """A value as Jackson writes it."""
+    match value:
+        case str():
+            return quoted(value)
+        case bool():
+            return "true" if value else "false"
+        case int():
+            return str(value)
+        case float():
+            return java_double(value)
+        case None:
+            return "null"
+        case list():
+            return "[" + ",".join(compact(item) for item in value) + "]"
+        case Pairs():
+            return "{" + ",".join(f"{quoted(key)}:{compact(item)}" for key, item in value.pairs) + "}"
+        case dict():
+            return "{" + ",".join(f"{quoted(key)}:{compact(item)}" for key, item in value.items()) + "}"
+    raise Malformed(str(value))
+
+
+_SHORT = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
+
+def quoted(text: str) -> str:
+    """A string as Jackson writes it: what lies beyond the basic plane as two halves, escaped."""
+    if text.isascii() and text.isprintable() and '"' not in text and "\\" not in text:
+        return f'"{text}"'
+    return '"' + "".join(_escaped(c) for c in text) + '"'
+
+
+def _escaped(character: str) -> str:
+    if character in _SHORT:
+        return _SHORT[character]
+    point = ord(character)
+    if point < 0x20:
+        return f"\\u{point:04X}"
+    if point > 0xFFFF:
+        point -= 0x10000
+        return f"\\u{0xD800 + (point >> 10):04X}\\u{0xDC00 + (point & 0x3FF):04X}"
+    return f"\\u{point:04X}" if 0xD800 <= point <= 0xDFFF else character
+
+
+def java_double(value: float) -> str:
+    """The shortest text that reads as this double, in Java's form; infinities quoted, as Jackson does. Raises ``Unsure`` where it is left to Spark."""
+    if unsure(value):
+        raise Unsure
+    if math.isinf(value) or math.isnan(value):
+        return '"NaN"' if math.isnan(value) else '"Infinity"' if value > 0 else '"-Infinity"'
+    sign = "-" if math.copysign(1.0, value) < 0 else ""
+    value = abs(value)
+    if value == 0:
+        return sign + "0.0"
+    digits, _, power = repr(value).partition("e")
+    whole, _, fraction = digits.partition(".")
+    number = (whole + fraction).strip("0")
+    shift = int(power or 0)
+    scale = shift + (len(whole) - 1 if whole != "0" else len(fraction.lstrip("0")) - len(fraction) - 1)
+    if 1e-3 <= value < 1e7:
+        if scale < 0:
+            return f"{sign}0.{'0' * (-scale - 1)}{number}"
+        number = number.ljust(scale + 1, "0")
+        return f"{sign}{number[: scale + 1]}.{number[scale + 1 :] or '0'}"
+    return f"{sign}{number[0]}.{number[1:] or '0'}E{scale}"
+
+
+class Pairs:
+    """An object with its keys in order, the same one perhaps twice."""
+
+    def __init__(self, pairs: Sequence[tuple[str, Any]]) -> None:
+        self.pairs = pairs
+
+    def get(self, key: str) -> Any:
+        """The last value of the key."""
+        return next((value for name, value in reversed(self.pairs) if name == key), None)
+
+
+class _Reader:
+    """Jackson's way through a text: single quotes and control characters in strings are taken, what follows the document is not looked at."""
+
+    def __init__(self, text: str, *, named_numbers: bool = False) -> None:
+        self._text = text
+        self._at = 0
+        self._named = named_numbers  # the liberties of FROM_JSON instead of those of GET_JSON_OBJECT
+
+    def document(self) -> Any:
+        """The whole value, objects as ``Pairs``."""
+        return self._value(0)
+
+    def get(self, steps: Steps) -> str | None:
+        found, value = self._walk(steps, 0)
+        if not found:
+            return None
+        return _whole(value) if isinstance(value, str) else compact(value)
+
+    def _walk(self, steps: Steps, depth: int) -> tuple[bool, Any]:
+        """Whether there is something at ``steps``, and what; the value here is passed over in any case."""
+        if not steps:
+            return True, self._value(depth)
+        head, here = steps[0], self._peek()
+        if isinstance(head, str) and here == "{":
+            found: tuple[bool, Any] = (False, None)
+            for key in self._members():
+                if found[0] or key != head or self._peek() == "n":
+                    self._value(depth + 1)
+                else:
+                    found = self._walk(steps[1:], depth + 1)
+            return found
+        if isinstance(head, int) and here == "[":
+            found = (False, None)
+            for index in self._elements():
+                if index == head:
+                    found = self._walk(steps[1:], depth + 1)
+                else:
+                    self._value(depth + 1)
+            return found
+        self._value(depth)
+        return False, None
+
+    def _value(self, depth: int) -> Any:
+        here = self._peek()
+        if depth >= DEEPEST:
+            raise Malformed("depth")
+        if here == "{":
+            return Pairs([(key, self._value(depth + 1)) for key in self._members()])
+        if here == "[":
+            return [self._value(depth + 1) for _ in self._elements()]
+        if here in "\"'":
+            return self._string()
+        for word, value in (("true", True), ("false", False), ("null", None)):
+            if self._text.startswith(word, self._at):
+                self._at += len(word)
+                if (self._text[self._at : self._at + 1] or " ").isalnum():
+                    raise Malformed(word)
+                return value
+        for word, number in _NAMED_NUMBERS if self._named else ():
+            if self._text.startswith(word, self._at):
+                self._at += len(word)
+                return number
+        return self._number()
+
+    def _members(self) -> Iterator[str]:
+        self._at += 1
+        if self._peek() == "}":
+            self._at += 1
+            return
+        while True:
+            if self._peek() not in "\"'":
+                raise Malformed("key")
+            key = self._string()
+            self._expect(":")
+            yield key
+            if self._comma("}"):
+                return
+
+    def _elements(self) -> Iterator[int]:
+        self._at += 1
+        if self._peek() == "]":
+            self._at += 1
+            return
+        index = 0
+        while True:
+            yield index
+            index += 1
+            if self._comma("]"):
+                return
+
+    def _comma(self, end: str) -> bool:
+        here = self._peek()
+        self._at += 1
+        if here not in {",", end}:
+            raise Malformed(here)
+        return here == end
+
+    def _expect(self, character: str) -> None:
+        if self._peek() != character:
+            raise Malformed(character)
+        self._at += 1
+
+    def _peek(self) -> str:
+        text = self._text
+        while self._at < len(text) and text[self._at] in _BLANKS:
+            self._at += 1
+        if self._at >= len(text):
+            raise Malformed("end")
+        return text[self._at]
+
+    def _string(self) -> str:
+        quote = self._text[self._at]
+        at = self._at + 1
+        while True:
+            end = self._text.find(quote, at)
+            if end < 0:
+                raise Malformed("string")
+            before = self._text[self._at + 1 : end]
+            if (len(before) - len(before.rstrip("\\"))) % 2 == 0:
+                break
+            at = end + 1
+        self._at = end + 1
+        if self._named and any(c < " " for c in before):
+            raise Malformed("control character")
+        if "\\" not in before:
+            return before
+        inner = before.replace("\\'", "'") if quote == "'" else before
+        inner = inner.replace('"', '\\"') if quote == "'" else inner
+        try:
+            return str(json.JSONDecoder(strict=False).decode(f'"{inner}"'))
+        except ValueError:
+            raise Malformed("escape") from None
+
+    def _number(self) -> int | float:
+        match = _NUMBER.match(self._text, self._at)
+        if match is None or _is_long(match[0]):
+            raise Malformed("number")
+        self._at = match.end()
+        follows = self._text[self._at : self._at + 1]
+        if follows and follows not in _BLANKS + ",]}":
+            raise Malformed("number")
+        return int(match[0]) if match[2] is None and match[3] is None else float(match[0])

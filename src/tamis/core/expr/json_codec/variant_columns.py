@@ -1,0 +1,387 @@
+"""VARIANT's binary form, read for whole columns at a time (the format of Parquet's and Spark's VARIANT, version 1).
+
+A value begins with a byte: two bits of basic type (0 scalar, 1 short text, 2 object, 3 array), six of header. Objects and arrays list their children by offsets, so
+a step down is a few gathers over all rows. The keys stand beside the value, in its metadata; rows of one shape mostly share it.
+"""
+
+from __future__ import annotations
+
+import decimal
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tamis.core.expr.json_codec.json_path import Steps
+
+Ints = np.ndarray[Any, np.dtype[np.int64]]
+Bytes = np.ndarray[Any, np.dtype[np.uint8]]
+Bools = np.ndarray[Any, np.dtype[np.bool_]]
+
+MISSING, NULL, FALSE, TRUE, LONG, DOUBLE, DECIMAL, STRING, OBJECT, ARRAY, DATE, TIMESTAMP, TIMESTAMP_NTZ, FLOAT, BINARY, OTHER = range(
+    -1, 15
+)
+"""Kinds of values."""
+
+_SCALARS = {
+    0: NULL, 1: TRUE, 2: FALSE, 3: LONG, 4: LONG, 5: LONG, 6: LONG, 7: DOUBLE, 8: DECIMAL, 9: DECIMAL, 10: DECIMAL, 11: DATE, 12: TIMESTAMP,
+    13: TIMESTAMP_NTZ, 14: FLOAT, 15: BINARY, 16: STRING,
+}  # fmt: skip
+
+
+def kind_of(header: int) -> int:
+    """The kind that a value's first byte says."""
+    basic = header & 3
+    return {1: STRING, 2: OBJECT, 3: ARRAY}.get(basic, _SCALARS.get(header >> 2, OTHER))
+
+
+_KINDS = np.array([kind_of(header) for header in range(256)], dtype=np.int8)
+_UNUSED_BITS = np.array([{3: 56, 4: 48, 5: 32}.get(header >> 2, 0) for header in range(256)], dtype=np.int64)
+"""Of the eight bytes behind an integer's header."""
+WIDE_DECIMAL = 10
+_UNUSED_OF_DECIMALS = np.array([32 if kind == WIDE_DECIMAL - 2 else 0 for kind in range(64)], dtype=np.int64)
+_WIDTHS = {LONG: {3: 1, 4: 2, 5: 4, 6: 8}, DECIMAL: {8: 4, 9: 8, 10: 16}}
+
+
+PADDING = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Nodes:
+    """One value per row: its position in ``data``, or -1 where there is none. ``names`` are the keys of each distinct metadata, ``shape`` says whose a row has."""
+
+    data: Bytes
+    at: Ints
+    shape: Ints
+    names: tuple[tuple[str, ...], ...]
+
+    def __len__(self) -> int:
+        return len(self.at)
+
+    def kinds(self) -> np.ndarray[Any, np.dtype[np.int8]]:
+        """The kind of each value."""
+        found = _KINDS.take(_bytes(self.data, self.at))
+        return np.where(self.at < 0, np.int8(MISSING), found) if len(self.at) and self.at.min() < 0 else found
+
+    def take(self, rows: Ints | Bools) -> Nodes:
+        return Nodes(self.data, self.at[rows], self.shape[rows], self.names)
+
+    def child(self, rows: Ints, at: Ints) -> Nodes:
+        """What lies at ``at`` below the values of ``rows``, which ascend."""
+        return Nodes(self.data, at, self.shape if len(rows) == len(self) else self.shape[rows], self.names)
+
+    def moved(self, at: Ints) -> Nodes:
+        return Nodes(self.data, at, self.shape, self.names)
+
+
+def nodes(array: pa.StructArray) -> Nodes:
+    """The values of a VARIANT column."""
+    count = len(array)
+    values, metadata = array.field("value"), array.field("metadata")
+    offsets = (
+        np.frombuffer(values.buffers()[1], np.int32)[values.offset : values.offset + count + 1].astype(np.int64)
+        if count
+        else np.zeros(1, np.int64)
+    )
+    buffer = values.buffers()[2] if count else None
+    used = np.frombuffer(buffer, np.uint8)[offsets[0] : offsets[-1]] if buffer is not None and buffer.size else np.zeros(0, np.uint8)
+    offsets -= offsets[0]
+    data = np.zeros(len(used) + PADDING, np.uint8)  # so that words can be read at every position
+    data[: len(used)] = used
+    at = offsets[:-1].copy()
+    at[np.diff(offsets) == 0] = -1
+    if array.null_count:
+        at[np.asarray(array.is_null())] = -1
+    coded = metadata.dictionary_encode()
+    shape = np.asarray(coded.indices.fill_null(0)).astype(np.int64)
+    return Nodes(data, at, shape, tuple(names_of(m or b"") for m in coded.dictionary.to_pylist()))
+
+
+@lru_cache(maxsize=1024)
+def names_of(metadata: bytes) -> tuple[str, ...]:
+    """The keys in metadata; none where it is damaged."""
+    if not metadata:
+        return ()
+    size = (metadata[0] >> 6) + 1
+    count = int.from_bytes(metadata[1 : 1 + size], "little")
+    if metadata[0] & 15 != 1 or len(metadata) < 1 + size * (count + 2):
+        return ()
+    ends = [int.from_bytes(metadata[1 + size * (i + 1) : 1 + size * (i + 2)], "little") for i in range(count + 1)]
+    start = 1 + size * (count + 2)
+    return tuple(metadata[start + a : start + b].decode(errors="replace") for a, b in pairwise(ends))
+
+
+def cut_out(array: pa.StructArray, found: Nodes) -> pa.StructArray:
+    """The values of ``found``, reached from the rows of ``array``, as a column. What follows a value in its row stays behind it: nobody looks there."""
+    values = array.field("value")
+    offsets = np.frombuffer(values.buffers()[1], np.int32)[values.offset : values.offset + len(array) + 1].astype(np.int64)
+    offsets -= offsets[0]
+    there = found.at >= 0
+    pieces = slices(found.data, np.where(there, found.at, offsets[:-1]), np.where(there, offsets[1:] - found.at, 0), pa.binary())
+    return pa.StructArray.from_arrays([pieces, array.field("metadata")], fields=list(array.type), mask=pa.array(~there))
+
+
+def standalone(array: pa.StructArray, found: Nodes) -> tuple[pa.StructArray, bool]:
+    """The values of ``found``, at most one of each row of ``array``, as a column of documents of their own: a scalar without what stood around it. And whether all of them lie
+    within their rows; else they are damaged, and what is read of them here is not what is read there."""
+    values = array.field("value")
+    offsets = np.frombuffer(values.buffers()[1], np.int32)[values.offset : values.offset + len(array) + 1].astype(np.int64)
+    offsets -= offsets[0]
+    there = found.at >= 0
+    kinds = found.kinds()
+    nested = np.isin(kinds, (OBJECT, ARRAY, OTHER))
+    room = np.where(there, offsets[1:] - found.at, 0)
+    sizes = np.where(there, np.where(nested, room, _sizes(found)), 0)
+    sound = bool((~there | ((found.at >= offsets[:-1]) & (sizes <= room))).all())
+    pieces = slices(found.data, np.where(there, found.at, offsets[:-1]), sizes, pa.binary())
+    metadata = pc.if_else(pa.array(nested), array.field("metadata"), pa.scalar(NO_NAMES, pa.binary()))
+    return pa.StructArray.from_arrays([pieces, metadata], fields=list(array.type), mask=pa.array(~there)), sound
+
+
+NO_NAMES = b"\x01\x00\x00"
+"""Metadata without a key."""
+_SCALAR_BYTES = {0: 1, 1: 1, 2: 1, 3: 2, 4: 3, 5: 5, 6: 9, 7: 9, 8: 6, 9: 10, 10: 18, 11: 5, 12: 9, 13: 9, 14: 5, 15: 5, 16: 5}
+_BYTES_OF = np.array([1 + (h >> 2) if h & 3 == 1 else _SCALAR_BYTES.get(h >> 2, 1) for h in range(256)], dtype=np.int64)
+_LENGTH_FOLLOWS = np.array([h & 3 == 0 and h >> 2 in (15, 16) for h in range(256)])
+
+
+def _sizes(found: Nodes) -> Ints:
+    """The bytes of each scalar, its header among them."""
+    header = _bytes(found.data, found.at)
+    sizes = _BYTES_OF[header]
+    long = _LENGTH_FOLLOWS[header]
+    if long.any():
+        sizes[long] += little(found.data, found.at[long] + 1, 4)
+    return sizes
+
+
+def at_path(found: Nodes, steps: Steps) -> Nodes:
+    """The values at ``steps`` in each value; none where a step leads nowhere."""
+    for step in steps:
+        found = _member(found, step) if isinstance(step, str) else _element(found, step)
+    return found
+
+
+def _member(found: Nodes, key: str) -> Nodes:
+    """The value under ``key`` of each object."""
+    out = np.full(len(found), -1, np.int64)
+    ids = np.array([names.index(key) if key in names else -1 for names in found.names] or [-1], np.int64)[found.shape]
+    for rows, layout in _objects(found, np.flatnonzero(ids >= 0)):
+        if not layout.ids.shape[1]:
+            continue
+        hit = layout.ids == ids[rows][:, None]
+        there = hit.any(axis=1)
+        out[rows[there]] = layout.children(hit.argmax(axis=1))[there]
+    return found.moved(out)
+
+
+def _element(found: Nodes, index: int) -> Nodes:
+    out = np.full(len(found), -1, np.int64)
+    rows = np.flatnonzero(found.kinds() == ARRAY)
+    for some, count, start, size, first in _arrays(found, rows):
+        fits = count > index
+        out[some[fits]] = first[fits] + little(found.data, start[fits] + index * size, size)
+    return found.moved(out)
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Objects of one header and one number of fields: their field ids (a matrix), and where offsets and children begin."""
+
+    data: Bytes
+    ids: Ints
+    offsets: Ints
+    offset_size: int
+    first: Ints
+
+    def children(self, field: Ints | int) -> Ints:
+        """The positions of one field's values, in each object; of several fields (a column of them) a line for each."""
+        return self.first + little(self.data, self.offsets + np.asarray(field) * self.offset_size, self.offset_size)
+
+
+def _objects(found: Nodes, rows: Ints) -> Iterator[tuple[Ints, Layout]]:
+    """The objects among ``rows``, by layout."""
+    header = _bytes(found.data, found.at[rows])
+    usable = (found.at[rows] >= 0) & (_KINDS[header] == OBJECT)
+    rows, header = rows[usable], header[usable]
+    for one in _distinct(header):
+        some = rows[header == one] if len(rows) else rows
+        id_size, offset_size, large = ((one >> 4) & 3) + 1, ((one >> 2) & 3) + 1, (one >> 6) & 1
+        wide = 4 if large else 1
+        count = little(found.data, found.at[some] + 1, wide)
+        for fields in _distinct(count):
+            group = some[count == fields]
+            ids_at = found.at[group] + 1 + wide
+            ids = little(found.data, ids_at[:, None] + np.arange(fields) * id_size, id_size)
+            offsets = ids_at + fields * id_size
+            yield group, Layout(found.data, ids, offsets, offset_size, offsets + (fields + 1) * offset_size)
+
+
+def members(found: Nodes) -> Iterator[tuple[list[str], Ints, Ints]]:
+    """Of all objects: (keys, rows, positions of their values, a line for each key), each key once per group of objects that are alike."""
+    for rows, layout in _objects(found, np.arange(len(found))):
+        shapes = found.shape[rows]
+        if not layout.ids.shape[1]:
+            continue
+        if (shapes == shapes[0]).all() and (layout.ids == layout.ids[0]).all():
+            names, ids = found.names[shapes[0]], layout.ids[0]
+            fields = np.flatnonzero(ids < len(names))
+            yield [names[i] for i in ids[fields].tolist()], rows, layout.children(fields[:, None])
+            continue
+        wide = int(layout.ids.max()) + 1
+        keyed = shapes[:, None] * wide + layout.ids
+        children = np.stack([layout.children(field) for field in range(layout.ids.shape[1])], axis=1)
+        for key in np.unique(keyed).tolist():
+            names, identifier = found.names[key // wide], key % wide
+            if identifier < len(names):
+                hit = np.nonzero(keyed == key)
+                yield [names[identifier]], rows[hit[0]], children[hit][None]
+
+
+def elements(found: Nodes) -> tuple[Ints, Ints]:
+    """Of all arrays: the rows and the positions of their elements."""
+    out_rows, out_at = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    for some, count, start, size, first in _arrays(found, np.flatnonzero(found.kinds() == ARRAY)):
+        owner = np.repeat(np.arange(len(some)), count)
+        nth = np.arange(len(owner)) - np.repeat(np.cumsum(count) - count, count)
+        out_rows.append(some[owner])
+        out_at.append(first[owner] + little(found.data, start[owner] + nth * size, size))
+    return np.concatenate(out_rows), np.concatenate(out_at)
+
+
+def _arrays(found: Nodes, rows: Ints) -> Iterator[tuple[Ints, Ints, Ints, int, Ints]]:
+    """Arrays by header: rows, numbers of elements, where offsets begin, their size, where elements begin."""
+    header = _bytes(found.data, found.at[rows])
+    for one in _distinct(header):
+        some = rows[header == one]
+        size, wide = ((one >> 2) & 3) + 1, 4 if (one >> 4) & 1 else 1
+        count = little(found.data, found.at[some] + 1, wide)
+        count = np.minimum(count, len(found.data))
+        start = found.at[some] + 1 + wide
+        yield some, count, start, size, start + (count + 1) * size
+
+
+def headers(data: Bytes, at: Ints) -> tuple[Bytes, np.ndarray[Any, np.dtype[np.int8]]]:
+    """The first bytes of values, and their kinds."""
+    found = _bytes(data, at)
+    return found, _KINDS.take(found)
+
+
+def longs(found: Nodes) -> Ints:
+    """The values of integers."""
+    return longs_at(found.data, found.at, _bytes(found.data, found.at))
+
+
+def longs_at(data: Bytes, at: Ints, header: Bytes) -> Ints:
+    """The values of integers with these headers."""
+    unused = _UNUSED_BITS.take(header)
+    values = _words(data, at + 1)
+    values <<= unused
+    values >>= unused
+    return values
+
+
+def decimals_at(data: Bytes, at: Ints, header: Bytes) -> tuple[Ints, Ints, Bools]:
+    """Decimals with these headers as (unscaled, scale), and which have at most 8 bytes; the others are nonsense."""
+    kind = header >> 2
+    unused = _UNUSED_OF_DECIMALS.take(kind)
+    values = _words(data, at + 2)
+    values <<= unused
+    values >>= unused
+    return values, _bytes(data, at + 1).astype(np.int64), kind != WIDE_DECIMAL
+
+
+def fixed(found: Nodes, dtype: str) -> Any:
+    """Scalars of one width that follow the header."""
+    width = np.dtype(dtype).itemsize
+    return np.ascontiguousarray(_bytes(found.data, found.at[:, None] + 1 + np.arange(width))).view(dtype).reshape(-1)
+
+
+def decimals(found: Nodes) -> list[decimal.Decimal]:
+    """The values of decimals."""
+    header = _bytes(found.data, found.at) >> 2
+    scale = _bytes(found.data, found.at + 1)
+    out = []
+    for at, kind, digits in zip(found.at.tolist(), header.tolist(), scale.tolist(), strict=True):
+        width = _WIDTHS[DECIMAL][kind]
+        unscaled = int.from_bytes(found.data[at + 2 : at + 2 + width].tobytes(), "little", signed=True)
+        out.append(decimal.Decimal(unscaled).scaleb(-digits, _WIDE))
+    return out
+
+
+_WIDE = decimal.Context(prec=60)
+
+
+def texts(found: Nodes) -> pa.Array:
+    """The values of strings (or, of kind BINARY, bytes as text unchecked)."""
+    starts, lengths = places(found)
+    return slices(found.data, starts, lengths)
+
+
+def places(found: Nodes) -> tuple[Ints, Ints]:
+    """Where strings begin, and how many bytes they have."""
+    return places_at(found.data, found.at, _bytes(found.data, found.at))
+
+
+def places_at(data: Bytes, at: Ints, header: Bytes) -> tuple[Ints, Ints]:
+    """The same of strings with these headers."""
+    short = (header & 3) == 1
+    lengths = (header >> 2).astype(np.int64)
+    starts = at + 1
+    if not short.all():
+        rest = ~short
+        lengths[rest] = little(data, starts[rest], 4)
+        starts = np.where(short, starts, starts + 4)
+    return starts, lengths
+
+
+def slices(data: Bytes, starts: Ints, lengths: Ints, kind: Any = None) -> pa.Array:
+    """Strings that lie in ``data`` in ascending places, without touching what is between them."""
+    ends = np.minimum(starts + lengths, len(data))
+    starts = np.minimum(starts, ends)
+    if len(starts) and (len(data) >= 2**31 or (starts[1:] < ends[:-1]).any()):
+        return pa.array([data[a:b].tobytes() for a, b in zip(starts.tolist(), ends.tolist(), strict=True)], pa.binary()).view(
+            kind or pa.string()
+        )
+    edges = np.empty(2 * len(starts) + 1, np.int32)
+    edges[0:-1:2], edges[1::2] = starts, ends
+    edges[-1] = edges[-2] if len(starts) else 0
+    spread = pa.Array.from_buffers(kind or pa.string(), 2 * len(starts), [None, pa.py_buffer(edges), pa.py_buffer(data)])
+    return spread.take(pa.array(np.arange(0, 2 * len(starts), 2)))
+
+
+def little(data: Bytes, at: Ints, size: int) -> Ints:
+    """Unsigned little-endian numbers of ``size`` bytes."""
+    if size == 1:
+        return _bytes(data, at).astype(np.int64)
+    return _words(data, at) & np.int64((1 << (8 * size)) - 1)
+
+
+def signed(data: Bytes, at: Ints, size: int) -> Ints:
+    """Signed little-endian numbers of ``size`` bytes."""
+    shift = np.int64(64 - 8 * size)
+    return (_words(data, at) << shift) >> shift
+
+
+def _words(data: Bytes, at: Ints) -> Ints:
+    """The eight bytes that begin at each position."""
+    words = np.ndarray((len(data) - PADDING + 1,), np.dtype("V8"), data, 0, (1,))
+    return words[np.clip(at, 0, len(words) - 1)].view("<i8")
+
+
+def _bytes(data: Bytes, at: Ints) -> Bytes:
+    """Bytes at positions; damaged positions give some byte, never an error."""
+    return np.take(data, at, mode="clip")
+
+
+def _distinct(values: Any) -> list[int]:
+    """The distinct values of a small range, in order."""
+    if not len(values):
+        return []
+    first = values[0]
+    return [int(first)] if (values == first).all() else np.unique(values).tolist()

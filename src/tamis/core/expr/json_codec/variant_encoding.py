@@ -1,0 +1,132 @@
+"""JSON text to VARIANT's binary form, as ``parse_json`` does it: whole numbers that fit are integers, those without exponent that 38 digits hold are decimals, the rest doubles."""
+
+from __future__ import annotations
+
+import decimal
+import json
+import struct
+from typing import Any
+
+from tamis.core.expr.java_doubles import Unsure
+from tamis.core.expr.json_codec.jackson_reader import LONGEST_NUMBER, STRICT, Malformed, beyond_limits
+
+_DIGITS = 38
+_LARGEST = 16 * 2**20
+
+
+class _Real(str):
+    """A number that is no integer, as written."""
+
+    __slots__ = ()
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=STRICT.object_pairs_hook, parse_constant=STRICT.parse_constant, parse_float=_Real)
+
+
+def encode(text: str) -> tuple[bytes, bytes]:
+    """(value, metadata) of the document that the text begins with; what follows the document is not looked at.
+
+    Raises ``Malformed`` for what ``parse_json`` refuses, duplicate keys among it, and ``Unsure`` for a document that is nested too deeply for Python.
+    """
+    start = len(text) - len(text.lstrip(" \t\r\n"))
+    try:
+        document, end = _DECODER.raw_decode(text, start)
+        rest = text[end : end + 1]
+        if (rest and rest not in " \t\r\n" and not isinstance(document, dict | list | str)) or (
+            isinstance(document, _Real) and rest.strip()
+        ):
+            raise Malformed(text[:40])
+        if end - start > LONGEST_NUMBER and beyond_limits(text[start:end]):
+            raise Malformed(text[:40])
+        keys: dict[str, int] = {}
+        value = _value(document, keys)
+        names = [key.encode() for key in keys]
+    except RecursionError:
+        raise Unsure from None
+    except (ValueError, OverflowError):
+        raise Malformed(text[:40]) from None
+    size = _width(max(sum(map(len, names)), len(names)))
+    ends = [0]
+    for name in names:
+        ends.append(ends[-1] + len(name))
+    metadata = (
+        bytes([1 | (size - 1) << 6])
+        + len(names).to_bytes(size, "little")
+        + b"".join(e.to_bytes(size, "little") for e in ends)
+        + b"".join(names)
+    )
+    if len(value) > _LARGEST:
+        raise Malformed(text[:40])
+    return value, metadata
+
+
+def _value(item: Any, keys: dict[str, int]) -> bytes:
+    match item:
+        case None:
+            return b"\x00"
+        case bool():
+            return b"\x04" if item else b"\x08"
+        case int():
+            return _whole(item)
+        case _Real():
+            return _real(item)
+        case str():
+            data = item.encode()
+            return bytes([len(data) << 2 | 1]) + data if len(data) < 64 else b"\x40" + len(data).to_bytes(4, "little") + data
+        case list():
+            return _listed(0b11, [_value(child, keys) for child in item], [])
+        case dict():
+            for key in item:
+                keys.setdefault(key, len(keys))
+            ordered = sorted(item)
+            return _listed(0b10, [_value(item[key], keys) for key in ordered], [keys[key] for key in ordered])
+    raise Malformed(str(item))
+
+
+def _listed(basic: int, children: list[bytes], ids: list[int]) -> bytes:
+    """An object (with ids) or an array."""
+    offsets = [0]
+    for child in children:
+        offsets.append(offsets[-1] + len(child))
+    size, large = _width(offsets[-1]), len(children) > 255
+    count = len(children).to_bytes(4 if large else 1, "little")
+    listed = b"".join(offset.to_bytes(size, "little") for offset in offsets)
+    if basic == 0b11:
+        return bytes([basic | (size - 1) << 2 | large << 4]) + count + listed + b"".join(children)
+    id_size = _width(max(ids, default=0))
+    header = bytes([basic | (size - 1) << 2 | (id_size - 1) << 4 | large << 6])
+    return header + count + b"".join(i.to_bytes(id_size, "little") for i in ids) + listed + b"".join(children)
+
+
+def _width(largest: int) -> int:
+    return max(1, (largest.bit_length() + 7) // 8)
+
+
+def _whole(item: int) -> bytes:
+    for kind, width in ((3, 1), (4, 2), (5, 4), (6, 8)):
+        if -(1 << (8 * width - 1)) <= item < 1 << (8 * width - 1):
+            return bytes([kind << 2]) + item.to_bytes(width, "little", signed=True)
+    return _decimal(decimal.Decimal(item)) or _double(float(item))
+
+
+def _real(text: str) -> bytes:
+    plain = None if "e" in text or "E" in text else _decimal(decimal.Decimal(text))
+    return plain or _double(float(text))
+
+
+def _double(value: float) -> bytes:
+    return b"\x1c" + struct.pack("<d", value)
+
+
+def _decimal(value: decimal.Decimal) -> bytes | None:
+    """None where 38 digits do not hold it."""
+    sign, digits, exponent = value.as_tuple()
+    assert isinstance(exponent, int)
+    scale, precision = max(0, -exponent), max(len(digits), -exponent)
+    if precision > _DIGITS or scale > _DIGITS:
+        return None
+    unscaled = int("".join(map(str, digits))) * (-1 if sign else 1)
+    for kind, width, most in ((8, 4, 9), (9, 8, 18), (10, 16, 38)):
+        if precision <= most:
+            return bytes([kind << 2, scale]) + unscaled.to_bytes(width, "little", signed=True)
+    return None

@@ -1,0 +1,209 @@
+"""Constants of SQL text: numbers with Spark's types, typed literals, intervals, and IN lists as one array."""
+
+from __future__ import annotations
+
+import decimal
+import math
+import re
+
+import pyarrow as pa
+
+from tamis.core.expr.catalogue import call
+from tamis.core.expr.coerce import brought, folded, narrowest, orders, widest
+from tamis.core.expr.evaluate import cast_values
+from tamis.core.expr.literal_lists import Constants
+from tamis.core.expr.syntax import SyntaxProblem
+from tamis.core.expr.syntax.nodes import Interval, Number, Typed
+from tamis.core.expr.tree import Expr, Literal, Literals, Mode
+from tamis.core.types import (
+    BINARY,
+    BYTE,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INTEGER,
+    LONG,
+    SHORT,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    YEAR_MONTH,
+    DayTimeInterval,
+    Decimal,
+    Time,
+)
+from tamis.core.types.arrow import to_arrow_type
+
+_WHOLE = {"Y": (BYTE, 2**7), "S": (SHORT, 2**15), "L": (LONG, 2**63)}
+_MOST_DIGITS = 38
+
+
+def number(node: Number) -> Literal:
+    """A number as Spark types it: by its suffix, else INT, else BIGINT, else DECIMAL; with an exponent DOUBLE. Raises ``SyntaxProblem`` beyond its type."""
+    digits, suffix = node.digits, node.suffix
+    if suffix in _WHOLE:
+        kind, limit = _WHOLE[suffix]
+        if not -limit <= int(digits) < limit:
+            raise SyntaxProblem(f"{digits}{suffix} is no {kind}", node.start)
+        return Literal(kind, int(digits))
+    if suffix in {"D", "F"} or (not suffix and "e" in digits.lower()):
+        value = pa.scalar(float(digits), pa.float64() if suffix != "F" else pa.float32()).as_py()
+        if math.isinf(value):
+            raise SyntaxProblem(f"{digits}{suffix} is beyond a {FLOAT if suffix == 'F' else DOUBLE}", node.start)
+        return Literal(FLOAT if suffix == "F" else DOUBLE, value)
+    if not suffix and "." not in digits and -(2**63) <= int(digits) < 2**63:
+        return Literal(INTEGER if -(2**31) <= int(digits) < 2**31 else LONG, int(digits))
+    return _decimal(digits, node.start)
+
+
+def _decimal(digits: str, start: int) -> Literal:
+    value = decimal.Decimal(digits)
+    exponent = int(value.as_tuple().exponent)
+    scale = max(0, -exponent)
+    length = max(len(value.as_tuple().digits) + max(0, exponent), scale)
+    if length > _MOST_DIGITS:
+        raise SyntaxProblem(f"{digits} has more than 38 digits: write it as a double, 1e0", start)
+    return Literal(Decimal(length, scale), value if exponent <= 0 else value.quantize(decimal.Decimal(1)))
+
+
+_TYPED = {"DATE": DATE, "TIMESTAMP": TIMESTAMP, "TIMESTAMP_LTZ": TIMESTAMP, "TIMESTAMP_NTZ": TIMESTAMP_NTZ}
+_MOVING = re.compile(r"\s*(epoch|now|today|tomorrow|yesterday)\b", re.IGNORECASE)
+
+
+def typed(node: Typed, mode: Mode, zone: str) -> Expr | None:
+    """A typed literal; None for one that only Spark knows. Raises ``SyntaxProblem`` for one that is none."""
+    found: Expr | None
+    match node.kind:
+        case "X":
+            padded = "0" * (len(node.text) % 2) + node.text
+            found = Literal(BINARY, bytes.fromhex(padded)) if re.fullmatch("[0-9a-fA-F]*", padded) else None
+        case "TIME":
+            found = time_of_day(node.text)
+        case "INTERVAL":
+            found = _words(node.text)
+        case kind:
+            if _MOVING.match(node.text):
+                return None
+            found = folded(call("cast", Literal(STRING, node.text), mode=mode, zone=zone, type=_TYPED[kind]))
+    if not isinstance(found, Literal) or found.value is None:
+        kind = "row of hexadecimal digits" if node.kind == "X" else node.kind
+        raise SyntaxProblem(f"{node.text!r} is no {kind}", node.start)
+    return found
+
+
+_MICROS = {"microsecond": 1, "millisecond": 1_000, "second": 10**6, "minute": 60 * 10**6, "hour": 3600 * 10**6, "day": 86_400 * 10**6}
+_MICROS["week"] = 7 * _MICROS["day"]
+_MONTHS = {"month": 1, "quarter": 3, "year": 12}
+
+
+def interval(node: Interval) -> Literal | None:
+    """A constant interval: day-time in microseconds, or year-month in months. Raises ``SyntaxProblem`` for what Spark refuses."""
+    if node.to:
+        text, unit = node.amounts[0]
+        found = _span(text, unit.lower(), node.to.lower())
+    else:
+        found = _summed([_single(amount, unit.lower()) for amount, unit in node.amounts], node.start)
+    if found is None:
+        raise SyntaxProblem("An interval in it is none: amounts are whole numbers, of seconds also fractions", node.start)
+    return found
+
+
+def _summed(singles: list[Literal | None], start: int) -> Literal | None:
+    """Amounts of several units as one interval."""
+    known = [s for s in singles if s is not None]
+    if len(known) != len(singles):
+        return None
+    kinds = {s.type == YEAR_MONTH for s in known}
+    if len(kinds) > 1:
+        raise SyntaxProblem("An interval in it mixes months with days: add two intervals instead", start)
+    total = sum(s.value for s in known)
+    if kinds == {True}:
+        return Literal(YEAR_MONTH, total)
+    order = ["day", "hour", "minute", "second"]
+    fields = sorted((s.type.start for s in known if isinstance(s.type, DayTimeInterval)), key=order.index)
+    return Literal(DayTimeInterval(fields[0], fields[-1]), total)
+
+
+def _single(text: str, unit: str) -> Literal | None:
+    unit = unit.removesuffix("s")
+    try:
+        amount = decimal.Decimal(text.strip())
+    except decimal.InvalidOperation:
+        return None
+    if unit in _MONTHS:
+        return Literal(YEAR_MONTH, int(amount) * _MONTHS[unit]) if amount == int(amount) else None
+    if unit not in _MICROS or (unit != "second" and amount != int(amount)):
+        return None
+    field = {"week": "day", "millisecond": "second", "microsecond": "second"}.get(unit, unit)
+    return Literal(DayTimeInterval(field, field), int(amount * _MICROS[unit]))
+
+
+def _words(text: str) -> Literal | None:
+    """``'1 day 2 hours'``, ``'interval 1 day'``."""
+    whole = re.fullmatch(rf"\s*(?:interval\s+)?((?:{_AMOUNT}\s*)+)", text, re.IGNORECASE)
+    parts = re.findall(_AMOUNT, whole[1]) if whole else []
+    return _summed([_single(amount, unit.lower()) for amount, unit in parts], 0) if parts else None
+
+
+_AMOUNT = r"([+-]?\d+(?:\.\d+)?)\s*([A-Za-z]+)"
+
+
+def _span(text: str, start: str, end: str) -> Literal | None:
+    """``'1 2:03:04.5' DAY TO SECOND``, ``'1-2' YEAR TO MONTH``."""
+    text = text.strip()
+    if (start, end) == ("year", "month"):
+        m = re.fullmatch(r"([+-])?(\d+)-(\d+)", text)
+        return Literal(YEAR_MONTH, (-1 if m[1] == "-" else 1) * (int(m[2]) * 12 + int(m[3]))) if m else None
+    order = ["day", "hour", "minute", "second"]
+    m = re.fullmatch(r"([+-])?(\d+)(?: (\d+))?((?::\d+)*)(?:\.(\d{1,9}))?", text)
+    if not m or start not in order or end not in order:
+        return None
+    numbers = [int(m[2]), *([int(m[3])] if m[3] else []), *(int(p) for p in m[4].split(":")[1:])]
+    names = order[order.index(start) : order.index(end) + 1]
+    if len(numbers) != len(names):
+        return None
+    total = sum(n * _MICROS[u] for n, u in zip(numbers, names, strict=True)) + int((m[5] or "").ljust(6, "0")[:6] or 0)
+    return Literal(DayTimeInterval(start, end), (-1 if m[1] == "-" else 1) * total)
+
+
+_TIME_OF_DAY = re.compile(r"(\d{1,2}):(\d{1,2}):(\d{1,2})(?:\.(\d{1,6}))?")
+
+
+def time_of_day(text: str) -> Literal | None:
+    """``TIME'12:30:00.5'``; None for any other form."""
+    m = _TIME_OF_DAY.fullmatch(text)
+    if m is None or int(m[1]) > 23 or int(m[2]) > 59 or int(m[3]) > 59:
+        return None
+    micros = ((int(m[1]) * 60 + int(m[2])) * 60 + int(m[3])) * 10**6 + int((m[4] or "").ljust(6, "0"))
+    return Literal(Time(), micros)
+
+
+def list_of(value: Expr, options: list[Expr], mode: Mode, zone: str | None) -> Literals | None:
+    """The options of an IN as one array of the type that they and the value are brought to; None if one is not a constant."""
+    if not all(isinstance(o, Literal) for o in options):
+        return None
+    kinds = {o.type for o in options}
+    decimals = any(isinstance(t, Decimal) for t in (value.type, *kinds))
+    types = {value.type, *({narrowest(o) for o in options} if decimals else kinds)}
+    target = widest(list(types), mode)
+    if target is None or not orders(target):
+        return None
+    if len(kinds) == 1 and orders(source := kinds.pop()):
+        array = pa.array([o.value for o in options if isinstance(o, Literal)], to_arrow_type(source))
+        values = cast_values(array, source, target, mode, zone) if source != target else array
+        return None if values is None else Literals(target, values)
+    members = [o if o.type == target else brought(o, target, mode, zone) for o in options]
+    constants = [m.value for m in members if isinstance(m, Literal)]
+    return Literals(target, pa.array(constants, to_arrow_type(target))) if len(constants) == len(members) else None
+
+
+def array_of(value: Expr, constants: Constants, mode: Mode, zone: str | None) -> Literals | None:
+    """A whole list under the type that it and the value are brought to; None where each member has to be looked at (beside decimals)."""
+    if isinstance(value.type, Decimal):
+        return None
+    target = widest([value.type, *constants.kinds], mode)
+    if target is None or not orders(target) or isinstance(target, Decimal):
+        return None
+    source = STRING if STRING in constants.kinds else LONG
+    values = constants.array if source == target else cast_values(constants.array, source, target, mode, zone)
+    return None if values is None else Literals(target, values)

@@ -1,0 +1,70 @@
+"""Spark SQL text, read: its syntax (``tamis.core.expr.syntax``), bound by ``bind.Binder``."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from tamis.core.expr import syntax
+from tamis.core.expr.binding.binder import Binder
+from tamis.core.expr.syntax.nodes import Alias, Star
+from tamis.core.expr.tree import Expr, Literal, Mode, Opaque
+from tamis.core.types import BOOLEAN, NULL, Schema
+from tamis.errors import InvalidInput
+
+DEEPEST = 150
+"""Levels of a filter: what walks trees by recursion must stay well below Python's limit."""
+
+_HALF = re.compile("[\ud800-\udfff]")
+
+
+def read(text: str, schema: Schema, zone: str, ansi: bool, what: str) -> Expr:
+    """See ``tamis.core.expr.parse``."""
+    out = _bound(text, schema, zone, ansi, what, "predicate")
+    if isinstance(out, Opaque) and out.type == NULL:
+        out = replace(out, type=BOOLEAN)
+    if isinstance(out, Literal) and out.value is None:
+        out = Literal(BOOLEAN, None)
+    if out.type != BOOLEAN:
+        raise _wrong(text, what, f"Its type is {out.type}, not boolean", "predicate")
+    return out
+
+
+def read_value(text: str, schema: Schema, zone: str, ansi: bool, what: str) -> Expr:
+    """See ``tamis.core.expr.parse_value``."""
+    return _bound(text, schema, zone, ansi, what, "expression")
+
+
+def _bound(text: str, schema: Schema, zone: str, ansi: bool, what: str, kind: str) -> Expr:
+    if _HALF.search(text):
+        raise _wrong(repr(text)[1:-1], what, "It holds half a character", kind)
+    try:
+        parsed = syntax.expression(text)
+        if isinstance(parsed, Alias):
+            raise syntax.SyntaxProblem(f"Nothing joins {', '.join(parsed.names)!r} to what stands before it")
+        if isinstance(parsed, Star):
+            raise syntax.SyntaxProblem("It stands for all columns")
+        out = Binder(schema, zone, Mode.ANSI if ansi else Mode.LEGACY, text).bind(parsed)
+    except syntax.SyntaxProblem as problem:
+        raise _wrong(text, what, problem.said(text), kind) from None
+    except RecursionError as error:
+        raise _wrong(text, what, "It is nested too deeply", kind) from error
+    if _depth(out) > DEEPEST:
+        raise _wrong(text, what, "It is nested too deeply", kind)
+    return out
+
+
+def _depth(tree: Expr) -> int:
+    """Levels of ``tree``, found without recursion."""
+    depth, level = 0, [tree]
+    while level:
+        depth, level = depth + 1, [child for node in level for child in node.children]
+    return depth
+
+
+def _wrong(text: str, what: str, message: str, kind: str) -> InvalidInput:
+    shown = text if len(text) < 200 else text[:200] + "…"
+    quoted = "" if kind == "predicate" else "; text stands in quotes: 'text'"
+    return InvalidInput(
+        f"{shown!r} is not {what}: {message.rstrip('.')}.", code="PARSE_ERROR", name=shown, remedy=f"Write one Spark SQL {kind}{quoted}."
+    )

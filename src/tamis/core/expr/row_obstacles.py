@@ -1,0 +1,89 @@
+"""Whether rows can be computed here, and the error where they cannot: what stands in the way, why, and what to do instead."""
+
+from __future__ import annotations
+
+import re
+
+from tamis.core.expr import catalogue
+from tamis.core.expr.to_sql import short_sql
+from tamis.core.expr.tree import Call, Cause, Expr, Literal, Opaque
+from tamis.errors import InvalidInput
+
+_THROUGH_SPARK = "run this through Spark"
+_PATTERN = re.compile(r"\b(rlike|regexp\w*)\b", re.IGNORECASE)
+"""In the text of what looks for a regular expression, its second argument."""
+_NO_PLACE: dict[Cause, tuple[str, str]] = {
+    Cause.AGGREGATE: ("is an aggregate, which has no place beside single rows", f"Use scan.aggregate(), or {_THROUGH_SPARK}."),
+    Cause.WINDOW: ("is a window function, which has no place beside single rows", f"Leave it out, or {_THROUGH_SPARK}."),
+    Cause.SUBQUERY: ("holds a query, which is not run here", f"Write its values as constants, or {_THROUGH_SPARK}."),
+    Cause.PARAMETER: ("is a parameter, which nothing fills in here", "Write the value itself into the text."),
+    Cause.STAR: ("stands for all columns, which has no place here", "Name one column."),
+}
+
+
+def approximate(node: Expr) -> bool:
+    """Whether Spark may compute other last digits of it."""
+    return isinstance(node, Call) and catalogue.function(node.function).approximate
+
+
+def supported(expr: Expr) -> bool:
+    """Whether rows can be evaluated here: nothing in it is opaque, or known up to its last digits only."""
+    return not any(_stands_in_the_way(node) for node in expr.walk())
+
+
+def check_supported(expr: Expr) -> None:
+    """Raises ``InvalidInput`` as ``refused`` where rows cannot be evaluated here."""
+    if not supported(expr):
+        raise refused(expr)
+
+
+def refused(expr: Expr) -> InvalidInput:
+    """``UNKNOWN_FUNCTION``, ``BAD_ARGUMENTS``, ``BAD_TYPE`` or ``NO_PLACE``, naming the first innermost part of ``expr`` that cannot be computed here."""
+    part = _innermost(expr) or expr
+    if not isinstance(part, Opaque):
+        text = short_sql(part)
+        why = f"{text!r} may differ here from Spark's result in the last digits."
+        return InvalidInput(why, code="UNKNOWN_FUNCTION", name=text, remedy=f"Leave it out, or {_THROUGH_SPARK}.")
+    text = part.text
+    match part.cause:
+        case Cause.FUNCTION:
+            return InvalidInput(
+                f"The function in {text!r} is unknown here.",
+                code="UNKNOWN_FUNCTION",
+                name=text,
+                remedy=f"Leave it out, or {_THROUGH_SPARK}; a filter with it can be explained.",
+            )
+        case Cause.ARGUMENTS if _PATTERN.search(text) and len(part.args) > 1 and isinstance(part.args[1], Literal):
+            pattern = short_sql(part.args[1], 40)
+            return InvalidInput(
+                f"The pattern {pattern} is none, or means something that is not known here.",
+                code="BAD_ARGUMENTS",
+                name=text,
+                remedy=f"Look at its brackets, and write it with plain classes, groups and repetitions; where Java's own syntax is meant, {_THROUGH_SPARK}.",
+            )
+        case Cause.ARGUMENTS:
+            kinds = ", ".join(f"{short_sql(arg, 40)} is {arg.type}" for arg in part.args) or "it takes arguments"
+            return InvalidInput(
+                f"{text!r} is not defined here: {kinds}.",
+                code="BAD_ARGUMENTS",
+                name=text,
+                remedy=f"Give it other arguments, or these under other types by CAST; where Spark takes them as they are, {_THROUGH_SPARK}.",
+            )
+        case Cause.TYPE:
+            return InvalidInput(
+                f"{text!r} names a type that is unknown here.",
+                code="BAD_TYPE",
+                name=text,
+                remedy="Write a type of Spark's, such as BIGINT, DOUBLE, DATE, TIMESTAMP or STRING.",
+            )
+    why, remedy = _NO_PLACE[part.cause]
+    return InvalidInput(f"{text!r} {why}.", code="NO_PLACE", name=text, remedy=remedy)
+
+
+def _stands_in_the_way(node: Expr) -> bool:
+    return isinstance(node, Opaque) or approximate(node)
+
+
+def _innermost(node: Expr) -> Expr | None:
+    found = next((part for child in node.children if (part := _innermost(child)) is not None), None)
+    return found or (node if _stands_in_the_way(node) else None)

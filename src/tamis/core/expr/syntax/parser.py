@@ -1,0 +1,67 @@
+"""Text read by Spark's grammar for expressions, types and lists of columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from tamis.core.expr.syntax.check import check
+from tamis.core.expr.syntax.nodes import Node, Type, TypeField
+from tamis.core.expr.syntax.primary import Primary
+from tamis.core.expr.syntax.problem import SyntaxProblem
+from tamis.core.expr.syntax.queries import Queries
+from tamis.core.expr.syntax.reader import Found
+from tamis.core.expr.syntax.tokens import Kind
+from tamis.core.expr.syntax.types import Types
+
+T = TypeVar("T")
+
+
+class Parser(Types, Primary, Queries):
+    """All rules together."""
+
+
+def expression(text: str) -> Node:
+    """The one expression in ``text``; an ``Alias`` where a name follows it. Raises ``SyntaxProblem``."""
+    found = _whole(text, Parser.named)
+    check(found, text)
+    return found
+
+
+def data_type(text: str) -> Type:
+    """The type that ``text`` names. Raises ``SyntaxProblem``."""
+    return _whole(text, Parser.data_type)
+
+
+def columns(text: str) -> tuple[TypeField, ...]:
+    """The columns, or fields, that ``text`` lists as Spark's ``a INT, b STRING`` does. Raises ``SyntaxProblem``."""
+    return _whole(text, Parser.columns)
+
+
+def fields(text: str) -> tuple[TypeField, ...]:
+    """The fields between the brackets of a STRUCT. Raises ``SyntaxProblem``."""
+    return _whole(f"STRUCT<{text}>", Parser.data_type).fields
+
+
+def _whole(text: str, rule: Callable[[Parser, int], Found[T]]) -> T:
+    """The first way of reading all of ``text``."""
+    try:
+        parser = Parser(text)
+        if parser.tokens[0].kind is Kind.END:
+            raise SyntaxProblem("It is empty")
+        for end, found in rule(parser, 0):
+            if parser.tokens[end].kind is Kind.END:
+                return found
+            parser.missed(end)
+    except RecursionError:
+        raise SyntaxProblem("It is nested too deeply") from None
+    raise _unread(parser)
+
+
+def _unread(parser: Parser) -> SyntaxProblem:
+    token = parser.tokens[parser.furthest]
+    if token.kind is Kind.END:
+        return SyntaxProblem("Something is missing at its end", token.start)
+    if token.word == ";":
+        return SyntaxProblem("It holds more than one", token.start)
+    return SyntaxProblem(f"It cannot be read from {parser.text[token.start : token.end]!r} on", token.start)

@@ -1,0 +1,163 @@
+"""What all parts of the grammar share: the tokens, and reading with more than one way to go on.
+
+In Spark's default mode every keyword can be a name (``case = 1``, ``not IN (1)``), so one token rarely tells which construct it begins. Spark's
+parser takes the first alternative of each rule with which the whole text can be read. So does this one: a rule at a token yields all the
+places where it can end, each with its node, in the order of the rule's alternatives and only as far as somebody asks. Whoever reads on takes
+the first that lets him. What a rule yields is kept (``shared``), so that no text takes more than polynomial time; plain text takes the first
+way everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+from tamis.core.expr.syntax.nodes import Node, Type
+from tamis.core.expr.syntax.tokens import Kind, Token, tokens
+
+T = TypeVar("T")
+Found = Iterator[tuple[int, T]]
+"""The index of the token after what was read, and what it is; one pair for each way to read it."""
+NAMES = frozenset({Kind.WORD, Kind.QUOTED})
+
+
+class Reader:
+    """The tokens of a text, and the rules that the parts of the grammar ask of each other."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.tokens = tokens(text)
+        self.furthest = 0
+        """The last token at which something else was wanted: where text that cannot be read is wrong."""
+        self._known: dict[tuple[str, int, int], tuple[list[Any], Iterator[Any]]] = {}
+
+    def expression(self, at: int) -> Found[Node]:
+        """Any expression."""
+        raise NotImplementedError
+
+    def named(self, at: int) -> Found[Node]:
+        """An expression that may have an alias."""
+        raise NotImplementedError
+
+    def value(self, at: int, floor: int = 0) -> Found[Node]:
+        """An expression without AND, OR, NOT and tests after it, of operators that bind at least as ``floor``."""
+        raise NotImplementedError
+
+    def primaries(self, at: int) -> Found[Node]:
+        """What begins with the token ``at`` and is no operator."""
+        raise NotImplementedError
+
+    def name_alone(self, at: int) -> Found[Node]:
+        """One name as a column."""
+        raise NotImplementedError
+
+    def dotted(self, at: int) -> Found[tuple[str, ...]]:
+        """``a.b.c``, the longest first."""
+        raise NotImplementedError
+
+    def data_type(self, at: int) -> Found[Type]:
+        """The name of a type."""
+        raise NotImplementedError
+
+    def closing(self, at: int) -> int:
+        """The index of the token that closes the parenthesis around ``at``, or of the end."""
+        raise NotImplementedError
+
+    def query(self, at: int) -> Iterator[int]:
+        """A query that ends before a closing parenthesis: the index of that."""
+        raise NotImplementedError
+
+    def word(self, at: int) -> str:
+        """The token's word in capitals, or operator."""
+        return self.tokens[at].word
+
+    def has(self, at: int, *words: str) -> bool:
+        """Whether these words stand at ``at``, one after the other."""
+        for offset, word in enumerate(words):
+            if self.tokens[at + offset].word != word:
+                self.missed(at + offset)
+                return False
+        return True
+
+    def missed(self, at: int) -> None:
+        """Records that the token is not what was wanted there."""
+        self.furthest = max(self.furthest, at)
+
+    def is_name(self, at: int) -> bool:
+        """Whether the token can be a name."""
+        if self.tokens[at].kind in NAMES:
+            return True
+        self.missed(at)
+        return False
+
+    def name(self, at: int) -> str:
+        """The token as a name."""
+        return str(self.tokens[at].value)
+
+    def peek(self, at: int) -> Token:
+        """The token, or END where there are no more."""
+        return self.tokens[min(at, len(self.tokens) - 1)]
+
+    def span(self, at: int, end: int) -> tuple[int, int]:
+        """The characters from the token ``at`` to the one before ``end``."""
+        return self.tokens[at].start, self.tokens[end - 1].end
+
+    def shared(self, rule: str, at: int, floor: int, read: Callable[[], Iterator[T]]) -> Iterator[T]:
+        """What ``read`` yields, read once for all who ask for this rule at this token."""
+        key = (rule, at, floor)
+        if key not in self._known:
+            self._known[key] = ([], read())
+        done, source = self._known[key]
+        number = 0
+        while True:
+            if number == len(done):
+                found = next(source, None)
+                if found is None:
+                    return
+                done.append(found)
+            yield done[number]
+            number += 1
+
+    def listed(self, at: int, item: Callable[[int], Found[T]]) -> Found[tuple[T, ...]]:
+        """``item, item, …``, the longest list first."""
+
+        def more(end: int, items: _Chain[T]) -> Found[_Chain[T]] | None:
+            return ((e, (items, found)) for e, found in item(end + 1)) if self.has(end, ",") else None
+
+        start: Found[_Chain[T]] = ((e, (None, found)) for e, found in item(at))
+        return ((end, _unchained(items)) for end, items in grown(start, more))
+
+
+_Chain = tuple[Any, T]
+"""All items but the last, and the last."""
+
+
+def _unchained(chain: _Chain[T] | None) -> tuple[T, ...]:
+    out: list[T] = []
+    while chain is not None:
+        chain, last = chain
+        out.append(last)
+    return tuple(reversed(out))
+
+
+def grown(starts: Found[T], more: Callable[[int, T], Found[T] | None]) -> Found[T]:
+    """Each start, made longer by ``more`` as often as it goes, the longest first: ``a``, ``a + b``, ``a + b + c``.
+
+    A place reached once is not tried again: what follows there does not depend on how it was reached. Long chains take no recursion.
+    """
+    seen: set[int] = set()
+    waiting: list[tuple[Found[T], tuple[int, T] | None]] = [(starts, None)]
+    while waiting:
+        source, shorter = waiting[-1]
+        found = next(source, None)
+        if found is None:
+            waiting.pop()
+            if shorter is not None:
+                yield shorter
+        elif found[0] not in seen:
+            seen.add(found[0])
+            longer = more(*found)
+            if longer is None:
+                yield found
+            else:
+                waiting.append((longer, found))

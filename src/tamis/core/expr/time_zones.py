@@ -1,0 +1,327 @@
+"""Time zones as tables of transitions: instants to local times and back, over whole arrays, as Java's ``ZoneId`` does it.
+
+A local time in a gap moves forward by the gap's length; one that occurs twice is the earlier instant. Neither direction is monotone (an
+autumn night runs through the same hour twice), so bounds have envelopes of their own: ``local_lo(x)`` is the least local time at or after ``x``.
+Tables come from the TZif files of the machine (or of the ``tzdata`` package). All times are microseconds.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+import zoneinfo
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tamis.core.expr.arrow_values import Numbers
+from tamis.errors import InvalidInput
+
+SECOND = 1_000_000
+DAY = 86_400 * SECOND
+_CYCLE_YEARS = 400
+_CYCLE = 146_097 * DAY
+"""After 400 years the calendar repeats, weekdays included: so do a zone's recurring rules."""
+_MANY, _BUCKET, _FEW = 1_000, 42, 8
+_EDGE = np.iinfo(np.int64).min // 2
+
+
+@dataclass(frozen=True)
+class Shift:
+    """A function ``x + offsets[i]`` between rising ``starts``; ``starts[0]`` is minus infinity."""
+
+    starts: Numbers
+    offsets: Numbers
+
+    def at(self, x: Numbers) -> Numbers:
+        """The offset in force at ``x``."""
+        if len(self.offsets) == 1:
+            return np.full(np.shape(x), self.offsets[0], np.int64)
+        if (runs := self._runs(x)) is not None:
+            return _filled(x, runs, lambda _, at: self.offsets[at - 1])
+        return np.asarray(self.offsets[self._index(x) - 1])
+
+    def low(self, x: Numbers) -> Numbers:
+        """The least value at or after ``x``: never more than the value of anything later."""
+        if (runs := self._runs(x)) is not None:
+            return _filled(x, runs, lambda part, at: np.minimum(part + self.offsets[at - 1], self._dips[at]))
+        index = self._index(x)
+        return np.asarray(np.minimum(x + self.offsets[index - 1], self._dips[index]))
+
+    def high(self, x: Numbers) -> Numbers:
+        """The greatest value at or before ``x``."""
+        if (runs := self._runs(x)) is not None:
+            return _filled(x, runs, lambda part, at: np.maximum(part + self.offsets[at - 1], self._peaks[at - 1]))
+        index = self._index(x)
+        return np.asarray(np.maximum(x + self.offsets[index - 1], self._peaks[index - 1]))
+
+    def _runs(self, x: Numbers) -> list[tuple[slice, int]] | None:
+        """Of many values that rise, as those of parts that are clustered by time do: the stretches between shifts, with the index of each. Else None."""
+        if np.ndim(x) != 1 or len(x) < _MANY or np.any(x[1:] < x[:-1]):
+            return None
+        first, last = (max(int(np.searchsorted(self.starts, end, side="right")), 1) for end in (x[0], x[-1]))
+        edges = [0, *np.searchsorted(x, self.starts[first:last], side="left").tolist(), len(x)]
+        return [(slice(a, b), first + at) for at, (a, b) in enumerate(pairwise(edges))]
+
+    def _index(self, x: Numbers) -> Any:
+        """How many of ``starts`` lie at or before ``x``; the first one counts as minus infinity, which it is not."""
+        if np.size(x) < _MANY:
+            return np.maximum(np.searchsorted(self.starts, x, side="right"), 1)
+        first, last = (max(int(np.searchsorted(self.starts, end, side="right")), 1) for end in (x.min(), x.max()))
+        if last - first <= _FEW:  # a few years have few shifts: each is compared with
+            return first + sum((x >= self.starts[at] for at in range(first, last)), start=np.zeros((), np.intp))
+        if self._buckets is None:
+            return np.maximum(np.searchsorted(self.starts, x, side="right"), 1)
+        base, before, following = self._buckets
+        inside = np.clip(x, base, base + ((len(before) - 1) << _BUCKET))
+        index = before[(inside - base) >> _BUCKET]
+        return index + (inside >= following[index])
+
+    @cached_property
+    def _buckets(self) -> tuple[int, Numbers, Numbers] | None:
+        """For stretches of 51 days: how many of ``starts`` lie before each; and every start with an end behind them. None where a stretch has two."""
+        base = int(self.starts[1]) - 1
+        count = ((int(self.starts[-1]) - base) >> _BUCKET) + 2
+        edges = base + (np.arange(count, dtype=np.int64) << _BUCKET)
+        before = np.maximum(np.searchsorted(self.starts, edges, side="left"), 1)
+        if np.diff(before).max(initial=0) > 1 or count > 100_000:
+            return None
+        return base, before, np.concatenate([self.starts, [np.iinfo(np.int64).max]])
+
+    @cached_property
+    def _dips(self) -> Numbers:
+        values = self.starts[1:] + self.offsets[1:]
+        least = np.minimum.accumulate(values[::-1])[::-1]
+        top = [np.iinfo(np.int64).max]
+        return np.concatenate([[least[0] if len(least) else top[0]], least, top])
+
+    @cached_property
+    def _peaks(self) -> Numbers:
+        values = self.starts[1:] - 1 + self.offsets[:-1]
+        return np.concatenate([[np.iinfo(np.int64).min], np.maximum.accumulate(values)])
+
+
+def _filled(x: Numbers, runs: list[tuple[slice, int]], value: Callable[[Numbers, int], Any]) -> Numbers:
+    """A value for each stretch."""
+    out = np.empty(len(x), np.int64)
+    for where, at in runs:
+        out[where] = value(x[where], at)
+    return out
+
+
+@dataclass(frozen=True)
+class Zone:
+    """One time zone: from instants to local times, and back with the earlier or the later of two candidates."""
+
+    name: str
+    to_local: Shift
+    earlier: Shift
+    later: Shift
+    recurs: bool = False
+    """Whether the table ends with 400 years of a recurring rule."""
+
+    @property
+    def fixed(self) -> int | None:
+        """The offset, if there is only one."""
+        return int(self.to_local.offsets[0]) if len(self.to_local.offsets) == 1 else None
+
+    def local(self, instants: Numbers) -> Numbers:
+        return instants + self._fold(self.to_local, instants)
+
+    def instants(self, local: Numbers, preferred: Numbers | None = None) -> Numbers:
+        """Instants of local times. Where two fit, the one with the ``preferred`` offset if that is one of them, else the earlier."""
+        out = local + self._fold(self.earlier, local)
+        if preferred is None or self.fixed is not None:
+            return out
+        candidate = local - preferred
+        return np.where(self.local(candidate) == local, candidate, out)
+
+    def gap_start(self, local: Numbers, instants: Numbers) -> Numbers:
+        """``instants`` of the given local times, but the gap's own instant for those that fall into a gap."""
+        skipped = self.local(instants) != local
+        if not np.any(skipped):
+            return instants
+        over = self._over(self.to_local, instants)
+        starts = self.to_local.starts
+        return np.where(skipped, starts[np.searchsorted(starts, instants - over, side="right") - 1] + over, instants)
+
+    def offset(self, instants: Numbers) -> Numbers:
+        """Local time minus instant."""
+        return self._fold(self.to_local, instants)
+
+    def local_low(self, instants: Numbers) -> Numbers:
+        return self._enveloped(self.to_local, instants, self.to_local.low)
+
+    def local_high(self, instants: Numbers) -> Numbers:
+        return self._enveloped(self.to_local, instants, self.to_local.high)
+
+    def instants_low(self, local: Numbers) -> Numbers:
+        return self._enveloped(self.earlier, local, self.earlier.low)
+
+    def instants_high(self, local: Numbers) -> Numbers:
+        return self._enveloped(self.later, local, self.later.high)
+
+    def _fold(self, shift: Shift, x: Numbers) -> Numbers:
+        """The offset at ``x``, instants beyond the table by the 400-year cycle."""
+        if len(shift.offsets) == 1:
+            return shift.offsets[0]  # type: ignore[no-any-return]
+        over = self._over(shift, x)
+        return shift.at(x - over if over.ndim else x)
+
+    def _over(self, shift: Shift, x: Numbers) -> Numbers:
+        """Whole cycles by which ``x`` lies beyond the table."""
+        if not self.recurs or not np.size(x) or np.max(x) <= shift.starts[-1]:
+            return np.zeros((), np.int64)
+        late = x > shift.starts[-1]
+        return np.where(late, ((x - shift.starts[-1]) // _CYCLE + 1) * _CYCLE, 0)
+
+    def _enveloped(self, shift: Shift, x: Numbers, envelope: Any) -> Numbers:
+        if len(shift.offsets) == 1:
+            return x + shift.offsets[0]  # type: ignore[no-any-return]
+        over = self._over(shift, x)
+        return envelope(x - over) + over if over.ndim else envelope(x)  # type: ignore[no-any-return]
+
+
+def _make(name: str, starts: list[int], offsets: list[int], recurs: bool = False) -> Zone:
+    """A zone from its transitions (instants, seconds) and offsets (seconds, one more than transitions)."""
+    at = np.array(starts, np.int64) * SECOND
+    offset = np.array(offsets, np.int64) * SECOND
+    before, after = offset[:-1], offset[1:]
+    edge = np.array([_EDGE])
+    return Zone(
+        name,
+        Shift(np.concatenate([edge, at]), offset),
+        Shift(np.concatenate([edge, at + np.maximum(before, after)]), -offset),
+        Shift(np.concatenate([edge, at + after]), -offset),
+        recurs,
+    )
+
+
+_FIXED = re.compile(r"Z|(?:UTC|GMT|UT)(?!.)|(?:UTC|GMT|UT)?([+-])(?:(\d{1,2})|(\d\d):?(\d\d)|(\d\d):(\d\d):(\d\d)|(\d\d)(\d\d)(\d\d))")
+_SHORT = {
+    "ACT": "Australia/Darwin", "AET": "Australia/Sydney", "AGT": "America/Argentina/Buenos_Aires", "ART": "Africa/Cairo", "AST": "America/Anchorage",
+    "BET": "America/Sao_Paulo", "BST": "Asia/Dhaka", "CAT": "Africa/Harare", "CNT": "America/St_Johns", "CST": "America/Chicago", "CTT": "Asia/Shanghai",
+    "EAT": "Africa/Addis_Ababa", "ECT": "Europe/Paris", "IET": "America/Indiana/Indianapolis", "IST": "Asia/Kolkata", "JST": "Asia/Tokyo",
+    "MIT": "Pacific/Apia", "NET": "Asia/Yerevan", "NST": "Pacific/Auckland", "PLT": "Asia/Karachi", "PNT": "America/Phoenix",
+    "PRT": "America/Puerto_Rico", "PST": "America/Los_Angeles", "SST": "Pacific/Guadalcanal", "VST": "Asia/Ho_Chi_Minh",
+    "EST": "-05:00", "MST": "-07:00", "HST": "-10:00",
+}  # fmt: skip
+"""Java's ``ZoneId.SHORT_IDS``, which Spark looks names up in."""
+_NOT_JAVAS = frozenset({"Factory", "ROC", "localtime", "posixrules"})
+
+
+def _offset(name: str) -> int | None:
+    """The seconds of a fixed offset as Java's ``ZoneOffset`` reads it; None where it is none."""
+    m = _FIXED.fullmatch(name)
+    if m is None:
+        return None
+    hours, minutes, seconds = (int(next((g for g in groups if g), 0)) for groups in (m.group(2, 3, 5, 8), m.group(4, 6, 9), m.group(7, 10)))
+    total = hours * 3600 + minutes * 60 + seconds
+    if minutes > 59 or seconds > 59 or total > 18 * 3600:
+        return None
+    return -total if m[1] == "-" else total
+
+
+@lru_cache(maxsize=64)
+def zone(name: str) -> Zone:
+    """The zone of this name or offset (``Europe/Berlin``, ``+02:00``, ``UTC``), as Spark reads it. Raises ``InvalidInput`` where there is none."""
+    padded = re.sub(r"([+-])(\d\d):(\d)$", r"\1\2:0\3", re.sub(r"([+-])(\d):", r"\g<1>0\2:", name, count=1), count=1)
+    read = _SHORT.get(padded, padded)
+    if (seconds := _offset(read)) is not None:
+        return _make(name, [], [seconds])
+    try:
+        return _make(name, *_expanded(*_read(_data(read))))
+    except (OSError, ValueError, KeyError, struct.error, zoneinfo.ZoneInfoNotFoundError) as error:
+        raise InvalidInput(
+            f"Time zone {name!r} is not known.",
+            code="UNKNOWN_TIME_ZONE",
+            name=name,
+            remedy="Use a name such as Europe/Berlin, or an offset such as +02:00.",
+        ) from error
+
+
+def _data(name: str) -> bytes:
+    if name in _NOT_JAVAS or name not in zoneinfo.available_timezones():
+        raise ValueError(name)
+    for folder in zoneinfo.TZPATH:
+        path = Path(folder, name)
+        if path.is_file():
+            return path.read_bytes()
+    from importlib.resources import files
+
+    return files("tzdata").joinpath("zoneinfo", *name.split("/")).read_bytes()
+
+
+def _read(data: bytes) -> tuple[list[int], list[int], str]:
+    """Transitions, offsets and the recurring rule of a TZif file (RFC 8536), version 2 or later."""
+
+    def header(at: int) -> tuple[int, ...]:
+        return struct.unpack(">6l", data[at + 20 : at + 44])
+
+    utc, std, leap, times, types, chars = header(0)
+    at = 44 + times * 5 + types * 6 + chars + leap * 8 + std + utc
+    utc, std, leap, times, types, chars = header(at)
+    body = at + 44
+    starts = list(struct.unpack(f">{times}q", data[body : body + times * 8]))
+    kinds = data[body + times * 8 : body + times * 9]
+    table = [struct.unpack(">l", data[body + times * 9 + i * 6 :][:4])[0] for i in range(types)]
+    rule = data[body + times * 9 + types * 6 + chars + leap * 12 + std + utc :].decode().strip()
+    return starts, [table[0], *(table[k] for k in kinds)], rule
+
+
+_RULE = re.compile(r"(?:<[^>]+>|[A-Za-z]+)([-+:\d]+)(?:(?:<[^>]+>|[A-Za-z]+)([-+:\d]+)?,([^,]+),([^,]+))?")
+
+
+def _expanded(starts: list[int], offsets: list[int], rule: str) -> tuple[list[int], list[int], bool]:
+    """The table with 400 years of its recurring rule behind it, without transitions that change nothing."""
+    m = _RULE.fullmatch(rule)
+    if m and m[3]:
+        standard = -_clock(m[1])
+        summer = -_clock(m[2]) if m[2] else standard + 3600
+        last = starts[-1] if starts else -(2**40)
+        first_year = max(1970, 1970 + last // 31_556_952)
+        for year in range(first_year, max(first_year, 2037) + _CYCLE_YEARS + 2):
+            pair = sorted([(_moment(year, m[3], standard), summer), (_moment(year, m[4], summer), standard)])
+            for at, offset in pair:
+                if at > last:
+                    starts.append(at)
+                    offsets.append(offset)
+    kept = [i for i in range(len(starts)) if offsets[i + 1] != offsets[i]]
+    return [starts[i] for i in kept], [offsets[0], *(offsets[i + 1] for i in kept)], bool(m and m[3])
+
+
+def _clock(text: str) -> int:
+    """``[+-]h[:mm[:ss]]`` in seconds."""
+    sign = -1 if text.startswith("-") else 1
+    parts = [int(p) for p in text.lstrip("+-").split(":")]
+    return sign * sum(p * s for p, s in zip(parts, (3600, 60, 1), strict=False))
+
+
+def _moment(year: int, text: str, offset: int) -> int:
+    """The instant (seconds) of a POSIX rule such as ``M3.5.0/2`` in a year, when ``offset`` is in force."""
+    day, _, clock = text.partition("/")
+    seconds = _clock(clock) if clock else 7200
+    start = _days(year, 1)
+    if day.startswith("M"):
+        month, week, weekday = (int(p) for p in day[1:].split("."))
+        first = _days(year, month)
+        date = first + (weekday - (first + 4)) % 7 + 7 * (week - 1)
+        end = _days(year + month // 12, month % 12 + 1)
+        date = date - 7 if date >= end else date
+    elif day.startswith("J"):
+        number = int(day[1:])
+        leap = _days(year, 3) - start == 60
+        date = start + number - 1 + (1 if leap and number >= 60 else 0)
+    else:
+        date = start + int(day)
+    return date * 86_400 + seconds - offset
+
+
+def _days(year: int, month: int) -> int:
+    """Days from the epoch to the first of a month."""
+    return int(np.datetime64(f"{year:04d}-{month:02d}-01", "D").astype(np.int64))

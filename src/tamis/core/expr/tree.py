@@ -1,0 +1,178 @@
+"""The filter language: a typed tree. Immutable, comparable by value, light to import.
+
+Both front ends (SQL text, Catalyst) end here, and both interpreters (concrete over Arrow columns, abstract over statistics)
+start here. Names of functions are those of the catalogue (``tamis.core.expr.catalogue``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from tamis.core.types import BOOLEAN, Array, DataType, Map
+
+_PART = re.compile(r"`((?:[^`]|``)+)`|([^.`]+)")
+
+
+class Mode(Enum):
+    """What a function does where it has no answer: raise, give NULL, or do as Spark did before ANSI."""
+
+    ANSI = "ansi"
+    TRY = "try"
+    LEGACY = "legacy"
+
+
+class Cause(Enum):
+    """Why nothing is known of an expression; for people."""
+
+    FUNCTION = "function"
+    """It is not in the catalogue."""
+    ARGUMENTS = "arguments"
+    """It is, but not for such arguments."""
+    TYPE = "type"
+    AGGREGATE = "aggregate"
+    WINDOW = "window function"
+    SUBQUERY = "subquery"
+    PARAMETER = "parameter"
+    STAR = "star"
+
+
+@dataclass(frozen=True, slots=True)
+class Expr:
+    """Base of all nodes. ``type`` is the logical type of its values."""
+
+    type: DataType
+
+    @property
+    def children(self) -> tuple[Expr, ...]:
+        return ()
+
+    def walk(self) -> Iterator[Expr]:
+        """This node and all below it, parents first."""
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
+
+@dataclass(frozen=True, slots=True)
+class Column(Expr):
+    """A column, or a struct field below it: ``ids`` lead from the top-level column down; ``name`` is what people call it now,
+    as they write it (dotted, parts in backquotes where they need it)."""
+
+    ids: tuple[int, ...]
+    name: str
+    nullable: bool = True
+
+    @property
+    def path(self) -> tuple[str, ...]:
+        """The names from the top-level column down."""
+        return tuple(quoted.replace("``", "`") or plain for quoted, plain in _PART.findall(self.name))
+
+
+@dataclass(frozen=True, slots=True)
+class Element(Expr):
+    """The element at hand while an array's elements are tested (``exists(arr, x -> …)``), or a struct field below it. ``ids`` lead from the
+    top-level column through the array's element; ``name`` is the variable as written."""
+
+    ids: tuple[int, ...]
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Literal(Expr):
+    """A constant. ``value`` is a plain Python value or None: int for integers and day-time intervals (microseconds), timestamps (microseconds since the
+    epoch), dates (days since the epoch) and times (microseconds since midnight); ``decimal.Decimal``, float, str, bytes, bool as they are."""
+
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Literals(Expr):
+    """The constants of an IN list, as one Arrow array of ``type`` (NULLs included): a list of 100,000 is one object, not 100,000."""
+
+    array: Any
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Literals) and self.type == other.type and bool(self.array.equals(other.array))
+
+    def __hash__(self) -> int:
+        return hash((self.type, len(self.array)))
+
+
+@dataclass(frozen=True, slots=True)
+class Moving(Expr):
+    """The instant of the query (``current_timestamp()``, ``current_date()``): known when rows are read, a range when only planned.
+
+    ``zone`` is the session time zone, for those that are a date or a local time.
+    """
+
+    name: str
+    zone: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Expr):
+    """A function of the catalogue. ``zone`` is the session time zone where the function needs one."""
+
+    function: str
+    args: tuple[Expr, ...]
+    mode: Mode = Mode.ANSI
+    zone: str | None = None
+
+    @property
+    def children(self) -> tuple[Expr, ...]:
+        return self.args
+
+
+@dataclass(frozen=True, slots=True)
+class Opaque(Expr):
+    """Something that the catalogue does not know (a UDF, a new function): may be anything, NULL or an error. ``text`` is for people.
+
+    ``total``: it never fails by itself (a hash, a bit operation), so that only its arguments can.
+    """
+
+    text: str
+    args: tuple[Expr, ...] = ()
+    total: bool = False
+    cause: Cause = Cause.FUNCTION
+
+    @property
+    def children(self) -> tuple[Expr, ...]:
+        return self.args
+
+
+TRUE = Literal(BOOLEAN, True)
+FALSE = Literal(BOOLEAN, False)
+
+
+def conjuncts(expr: Expr | None) -> tuple[Expr, ...]:
+    """The top-level conjuncts in written order; none for None."""
+    if expr is None:
+        return ()
+    if isinstance(expr, Call) and expr.function == "and":
+        return tuple(c for arg in expr.args for c in conjuncts(arg))
+    return (expr,)
+
+
+def evidence_ids(expr: Expr | None) -> frozenset[int]:
+    """The column ids whose statistics say something about ``expr``: its columns, what is above them, and what lies in arrays and maps."""
+    out: set[int] = set()
+    for node in expr.walk() if expr is not None else ():
+        if isinstance(node, Column):
+            out.update(node.ids)
+            inner = list(node.type.children) if isinstance(node.type, Array | Map) else []
+            while inner:
+                field = inner.pop()
+                out.add(field.id)
+                inner.extend(field.type.children)
+    return frozenset(out)
+
+
+def columns(expr: Expr | None) -> tuple[tuple[int, ...], ...]:
+    """The id paths of the columns that ``expr`` names, each once, in order of first appearance."""
+    if expr is None:
+        return ()
+    return tuple(dict.fromkeys(node.ids for node in expr.walk() if isinstance(node, Column)))

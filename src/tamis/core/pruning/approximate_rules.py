@@ -1,0 +1,48 @@
+"""Rules of functions whose results are known up to a margin only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tamis.core.expr.arrow_values import Datum, Numbers, build, nulls, raw
+from tamis.core.expr.tree import Call, Mode
+from tamis.core.pruning.monotone_rules import monotone
+from tamis.core.pruning.value_spec import Spec, every, one_value
+
+_RELATIVE = 1e-12
+"""Far more than libraries differ in a logarithm or a power, far less than anybody filters by."""
+_MONTHS = 0.35
+"""How far two dates in order can go back in MONTHS_BETWEEN: last days of months of 28 and of 31 days count alike, times of day are
+passed over where days are equal (4/31 of a month, at both ends), and a zone may skip a day."""
+
+
+def outward(call: Call, args: list[Spec]) -> Spec:
+    """By claims, the bounds moved outward, those of single values too. What has no result is NULL in every mode."""
+    out = monotone(replace(call, mode=Mode.TRY), args)
+    return replace(out, lo=_moved(out.lo, -1), hi=_moved(out.hi, 1))
+
+
+def _moved(bound: Datum, direction: int) -> Datum:
+    return _shifted(bound, lambda values: values + direction * (np.abs(values) * _RELATIVE + np.finfo(np.float64).tiny))
+
+
+def months_between(call: Call, args: list[Spec]) -> Spec:
+    """Nearly monotone in both instants."""
+    out = monotone(call, args)
+    margin = np.where(every([one_value(a) for a in args]), 0.0, _MONTHS)
+    return replace(out, lo=_shifted(out.lo, lambda values: values - margin), hi=_shifted(out.hi, lambda values: values + margin))
+
+
+def _shifted(bound: Datum, change: Callable[[Numbers], Numbers]) -> Datum:
+    array = pa.repeat(bound, 1) if isinstance(bound, pa.Scalar) else bound
+    with np.errstate(all="ignore"):
+        values = change(raw(array))
+    null = nulls(array)
+    out = build(values, null if null is None or null.shape == values.shape else np.broadcast_to(null, values.shape), array.type)
+    out = pc.if_else(pc.is_nan(out), pa.scalar(None, out.type), out)
+    return out[0] if isinstance(bound, pa.Scalar) and len(out) == 1 else out

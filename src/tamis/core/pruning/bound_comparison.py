@@ -1,0 +1,129 @@
+"""The one place where a comparison meets bounds.
+
+NaN is greater than any number and equal to itself, and lies outside the bounds; so every case has its own line.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tamis.core.expr.arrow_values import Datum, Mask, Numbers, full, raw, storage
+from tamis.core.expr.functions.logic.comparisons import compare
+from tamis.core.pruning.value_spec import Spec, Truth, at_most, below, known
+
+_MIRRORED = {"gt": "lt", "ge": "le"}
+
+
+def compared(op: str, a: Spec, b: Spec) -> Truth:
+    """What ``a op b`` might be (``eq, ne, lt, le, gt, ge``)."""
+    if op in _MIRRORED:
+        return compared(_MIRRORED[op], b, a)
+    null, fail = a.null | b.null, a.fail | b.fail
+    both = a.value & b.value
+    if op in {"eq", "ne"}:
+        same, other = _equal(a, b, both)
+        return Truth(same, other, null, fail) if op == "eq" else Truth(other, same, null, fail)
+    less, equal_or_more = ~at_most(b.hi, a.lo), ~below(a.hi, b.lo)
+    if op == "le":
+        less, equal_or_more = ~below(b.hi, a.lo), ~at_most(a.hi, b.lo)
+    true = (both & less) | (a.value & b.nan)
+    false = (both & equal_or_more) | (a.nan & b.value)
+    true, false = (true | (a.nan & b.nan), false) if op == "le" else (true, false | (a.nan & b.nan))
+    return Truth(true, false, null, fail)
+
+
+def _equal(a: Spec, b: Spec, both: Mask) -> tuple[Mask, Mask]:
+    """Where they might be equal, and where they might differ."""
+    overlap = ~(below(a.hi, b.lo) | below(b.hi, a.lo))
+    one = known(compare("eq", a.lo, a.hi)) & known(compare("eq", b.lo, b.hi)) & known(compare("eq", a.lo, b.lo))
+    return (both & overlap) | (a.nan & b.nan), (both & ~one) | (a.nan & b.value) | (a.value & b.nan)
+
+
+def null_safe(a: Spec, b: Spec) -> Truth:
+    """What ``a <=> b`` might be: never NULL."""
+    plain = compared("eq", a, b)
+    something_a, something_b = a.value | a.nan, b.value | b.nan
+    return Truth(
+        plain.true | (a.null & b.null),
+        plain.false | (a.null & something_b) | (something_a & b.null),
+        np.zeros((), bool),
+        plain.fail,
+    )
+
+
+def member(a: Spec, listed: Datum) -> Truth:
+    """What ``a IN (listed constants)`` might be: every value against every piece's bounds, by one search in the sorted list."""
+    values = listed.drop_null()
+    nan_listed = False
+    if pa.types.is_floating(values.type):
+        numbers = values.to_numpy(zero_copy_only=False)
+        nan_listed = bool(np.isnan(numbers).any())
+        values = pa.array(numbers[~np.isnan(numbers)], values.type)
+    hit, surely = _search(a, ordered(values))
+    true = (a.value & hit) | (a.nan & nan_listed)
+    missed = (a.value & ~surely) | (a.nan & (not nan_listed))
+    has_null = listed.null_count > 0
+    nothing = np.zeros((), bool)
+    return Truth(true, nothing if has_null else missed, a.null | (missed if has_null else nothing), a.fail)
+
+
+def ordered(values: Datum) -> Datum:
+    """Each value once, in order. Many that are so already, as the keys of a join, are not sorted for every level of every scan."""
+    if storage(values.type) is not None:
+        numbers = raw(values)
+        if (numbers[1:] > numbers[:-1]).all():
+            return values
+    return values.unique().sort()
+
+
+def _search(a: Spec, among: Datum) -> tuple[Mask, Mask]:
+    """Where a listed value lies within the bounds, and where all values within the bounds are listed."""
+    count = len(among)
+    if count == 0:
+        return np.zeros((), bool), np.zeros((), bool)
+    first, last = _rank(among, a.lo, "left", 0), _rank(among, a.hi, "right", count)
+    hit = np.asarray(first < last)
+    surely = known(compare("eq", a.lo, a.hi)) & hit
+    if hit.any() and storage(among.type) is not None and pa.types.is_integer(among.type):
+        surely = surely | (hit & known(compare("le", a.lo, a.hi)) & (_steps(raw(a.lo), raw(a.hi)) < (last - first).astype(np.uint64)))
+    return hit, surely
+
+
+def _steps(lo: Numbers, hi: Numbers) -> Any:
+    """How many integers lie behind ``lo`` up to ``hi``, exactly: unsigned, it wraps around."""
+    return hi.astype(np.int64).view(np.uint64) - lo.astype(np.int64).view(np.uint64)
+
+
+def _rank(ordered: Datum, bound: Datum, side: str, otherwise: int) -> Numbers:
+    """How many listed values lie before the bound (``left``), or before or at it (``right``); ``otherwise`` where it is unknown."""
+    scalar = isinstance(bound, pa.Scalar)
+    bounds = full(bound, 1)
+    missing = bounds.is_null().to_numpy(zero_copy_only=False)
+    if storage(ordered.type) is not None:
+        rank = np.searchsorted(raw(ordered), raw(bounds), side=side)  # type: ignore[call-overload]
+    elif pa.types.is_decimal(ordered.type) and ordered.type.precision <= 18:
+        rank = np.searchsorted(_unscaled(ordered), _unscaled(bounds), side=side)  # type: ignore[call-overload]
+    elif len(ordered) <= 32 or pa.types.is_decimal(ordered.type) or pa.types.is_boolean(ordered.type):
+        rank = _counted(ordered, bounds, side)
+    else:
+        rank = np.asarray(pc.search_sorted(ordered, bounds, side=side).fill_null(0).to_numpy(zero_copy_only=False))
+    out = np.where(missing, otherwise, rank)
+    return out.reshape(()) if scalar else out
+
+
+def _counted(ordered: Datum, bounds: Datum, side: str) -> Numbers:
+    """By comparing with each: lists of such types are short."""
+    out = np.zeros(len(bounds), np.int64)
+    for i in range(len(ordered)):
+        out += known(compare("lt" if side == "left" else "le", ordered[i], bounds)).astype(np.int64)
+    return out
+
+
+def _unscaled(x: Datum) -> Numbers:
+    """Decimals of at most 18 digits as the 64-bit integers that they are."""
+    words = np.frombuffer(x.buffers()[1], np.int64).reshape(-1, 2)
+    return words[x.offset : x.offset + len(x), 0]

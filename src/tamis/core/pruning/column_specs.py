@@ -1,0 +1,160 @@
+"""From evidence to a spec: the one place where statistics are believed, or not.
+
+Missing, inverted, contradictory, undecodable or of another type: unknown. Nothing here raises because of what was stored.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tamis.core.expr.arrow_values import Datum, Mask
+from tamis.core.expr.functions.cast.casts import lossless
+from tamis.core.expr.tree import Column
+from tamis.core.pruning.evidence import ColumnEvidence, Evidence
+from tamis.core.pruning.value_spec import NO, Spec, below, known, unknown, where
+from tamis.core.types import BINARY_COLLATION, DOUBLE, FLOAT, INTEGER, VARIANT, DataType, String
+from tamis.core.types.arrow import to_arrow_type
+
+
+def column_spec(column: Column, evidence: Evidence) -> tuple[Spec, bool]:
+    """What the column might be in each piece, and whether anything was known about it. A column itself never fails.
+
+    Evidence that has a place for it (``specs``) remembers: it is asked by every query.
+    """
+    try:
+        spec = _known(column, evidence)
+    except Exception:  # noqa: BLE001  (a law: statistics that cannot be read are unknown)
+        spec = None
+    return (_never_fails(unknown(column.type)), False) if spec is None else (spec, True)
+
+
+def _known(column: Column, evidence: Evidence) -> Spec | None:
+    remembered = getattr(evidence, "specs", {})
+    spec: Spec | None = remembered.get((column.ids, column.type))
+    if spec is None and (found := evidence.column(column.ids)) is not None:
+        spec = remembered[column.ids, column.type] = _lasting(_read(column.type, found, len(evidence), evidence.rows()))
+    return spec
+
+
+def element_spec(data_type: DataType, ids: tuple[int, ...], evidence: Evidence) -> tuple[Spec, bool]:
+    """What the elements of an array (keys, values of a map) might be in each piece; no value and no NULL where there is none."""
+    top = _never_fails(unknown(data_type))
+    try:
+        ask = getattr(evidence, "elements", None)
+        found = ask(ids) if ask is not None else None
+        if found is None:
+            return top, False
+        spec = _read(data_type, found, len(evidence), None)
+        count, has_count = _whole(found.count, len(evidence))
+        some = ~(has_count & (count == 0))
+        return Spec(data_type, spec.lo, spec.hi, spec.value & some, spec.null & some, NO, spec.nan & some), True
+    except Exception:  # noqa: BLE001  (as above)
+        return top, False
+
+
+def size_spec(column: Column, evidence: Evidence) -> tuple[Spec, bool]:
+    """The sizes of an array or map; never less than nothing."""
+    zero = pa.scalar(0, pa.int32())
+    top = replace(_never_fails(unknown(INTEGER)), lo=zero)
+    try:
+        ask = getattr(evidence, "sizes", None)
+        found = ask(column.ids) if ask is not None else None
+        if found is None:
+            return top, False
+        spec = _read(INTEGER, found, len(evidence), evidence.rows())
+        return replace(spec, lo=pc.coalesce(spec.lo, zero)), True
+    except Exception:  # noqa: BLE001  (as above)
+        return top, False
+
+
+def _lasting(spec: Spec) -> Spec:
+    """The spec, whose masks nobody can change."""
+    for mask in (spec.value, spec.null, spec.nan):
+        mask.setflags(write=False)
+    return spec
+
+
+def _never_fails(spec: Spec) -> Spec:
+    return Spec(spec.type, spec.lo, spec.hi, spec.value, spec.null, NO, spec.nan)
+
+
+def _read(data_type: DataType, found: ColumnEvidence, length: int, rows: Datum) -> Spec:
+    null, value, nan = _counts(data_type, found, length, rows)
+    lo, hi = _bounds(data_type, found, length)
+    return Spec(data_type, lo, hi, value, null, NO, nan)
+
+
+def _counts(data_type: DataType, found: ColumnEvidence, length: int, rows: Datum) -> tuple[Mask, Mask, Mask]:
+    """Where NULL, values, NaN are possible. Counts that contradict each other or the number of rows say nothing."""
+    count, nulls, nans = (_whole(x, length) for x in (found.count, found.nulls, found.nans))
+    (all_, has_all), (nulls_, has_nulls) = count, nulls
+    physical, has_rows = _whole(rows, length)
+    sane = has_all & has_nulls & (nulls_ >= 0) & (nulls_ <= all_)
+    if found.count is not rows:
+        sane &= ~has_rows | (physical == all_)
+    null: Mask = ~(sane & (nulls_ == 0))
+    if data_type not in (FLOAT, DOUBLE):
+        return null, ~(sane & (nulls_ == all_)), NO
+    nans_, has_nans = nans
+    counted = sane & has_nans & (nans_ >= 0) & (nans_ <= all_ - nulls_)
+    only_null = sane & (nulls_ == all_)
+    return null, ~(only_null | (counted & (nulls_ + nans_ == all_))), ~(only_null | (counted & (nans_ == 0)))
+
+
+def _whole(array: Datum, length: int) -> tuple[Mask, Mask]:
+    """Counts and where they are known."""
+    if array is None or len(array) != length or not pa.types.is_integer(array.type):
+        return np.zeros(length, np.int64), np.zeros(length, bool)
+    if isinstance(array, pa.ChunkedArray):
+        array = array.combine_chunks()
+    whole = array.cast(pa.int64(), safe=False)
+    if not whole.null_count:
+        return np.asarray(whole.to_numpy()), np.ones((), bool)
+    return np.asarray(whole.fill_null(0).to_numpy(zero_copy_only=False)), np.asarray(array.is_valid().to_numpy(zero_copy_only=False))
+
+
+def _bounds(data_type: DataType, found: ColumnEvidence, length: int) -> tuple[Datum, Datum]:
+    """Bounds in the column's type; unknown on both sides where they are inverted or not numbers."""
+    nothing = pa.scalar(None, to_arrow_type(data_type))
+    if data_type.children or data_type == VARIANT or (isinstance(data_type, String) and data_type.collation != BINARY_COLLATION):
+        return nothing, nothing
+    lo, hi = _bound(data_type, found, found.lo, length), _bound(data_type, found, found.hi, length)
+    bad = below(hi, lo)
+    if data_type in (FLOAT, DOUBLE):
+        bad = bad | known(pc.is_nan(lo)) | known(pc.is_nan(hi))
+    if bad.any():
+        lo, hi = where(bad, nothing, lo), where(bad, nothing, hi)
+    return lo, hi
+
+
+def _bound(data_type: DataType, found: ColumnEvidence, bound: Datum, length: int) -> Datum:
+    """One bound, if it is of the column's type, or of one that widens to it without loss (the column was widened since)."""
+    nothing = pa.scalar(None, to_arrow_type(data_type))
+    if bound is None or len(bound) != length:
+        return nothing
+    if isinstance(bound, pa.ChunkedArray):
+        bound = bound.combine_chunks()
+    target = to_arrow_type(data_type)
+    same = found.type == data_type or (isinstance(found.type, String) and isinstance(data_type, String) and _plain(found.type))
+    if same and bound.type == target:
+        return bound
+    if bound.type == to_arrow_type(found.type) and widens(found.type, data_type):
+        return bound.cast(target)
+    return nothing
+
+
+def _plain(data_type: String) -> bool:
+    return data_type.collation == BINARY_COLLATION
+
+
+def widens(old: DataType, new: DataType) -> bool:
+    """Whether a column of type ``old`` may have become one of type ``new``: a numeric type into a wider one."""
+    from tamis.core.expr.coerce import is_numeric
+
+    if not (is_numeric(old) and is_numeric(new)) or (old not in (FLOAT, DOUBLE) and new in (FLOAT, DOUBLE)):
+        return old == new
+    return lossless(old, new)

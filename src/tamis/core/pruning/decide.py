@@ -1,0 +1,155 @@
+"""Decides, for every piece of data at once, whether a filter is true for none, all or some of its rows.
+
+    A piece may be skipped only when it is *proved* that the filter is true for none of its rows and can raise an error for none of them.
+
+Top-level conjuncts run in the order given, and false or NULL stops the later ones. So a piece is *none* when some conjunct cannot be true and neither it
+nor any conjunct before it can fail; it is *all* when every conjunct is only ever true and none can fail.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tamis.core.expr.arrow_values import Mask
+from tamis.core.expr.to_sql import short_sql
+from tamis.core.expr.tree import Column, Expr
+from tamis.core.pruning.clustered_order import Ends, key_columns, outside
+from tamis.core.pruning.evidence import Evidence
+from tamis.core.pruning.implied_facts import narrow
+from tamis.core.pruning.interpreter import Interpreter, broadcast
+from tamis.core.pruning.logic_rules import as_truth
+from tamis.core.pruning.pruning_reasons import allowed, reason
+from tamis.core.pruning.value_cases import divided
+from tamis.core.pruning.value_spec import NO, UNKNOWN_TRUTH, Truth
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What is proved about N pieces."""
+
+    none: Mask
+    """No row of the piece passes, and none fails: skip it."""
+    all: Mask
+    """Every row passes, and none fails: no need to look."""
+    skipped_by: np.ndarray[Any, np.dtype[np.int32]]
+    """Index of the first conjunct that proved ``none``, or -1."""
+    why: list[str | None]
+    """Per conjunct: why it did not skip the pieces that it and those before it left; None if there are none."""
+    statistics: list[list[str]]
+    """Per conjunct: the columns whose statistics it used."""
+
+
+def decide(
+    conjuncts: Sequence[Expr], evidence: Evidence, *, now: tuple[int, int] | None = None, strict: bool = False, reasons: bool = True
+) -> Decision:
+    """``none``, ``all`` or neither for every piece that ``evidence`` describes.
+
+    ``now`` is the inclusive range of instants (microseconds) that the query may see as its own; None: any. Never raises because of what the
+    evidence holds; ``strict`` (for tests) lets errors of the rules themselves through, which else count as unknown. Without ``reasons`` nobody asks why.
+    """
+    whole = _decided(conjuncts, evidence, now, strict, reasons)
+    return _by_cases(whole, conjuncts, evidence, now, strict)
+
+
+def _by_cases(whole: Decision, conjuncts: Sequence[Expr], evidence: Evidence, now: tuple[int, int] | None, strict: bool) -> Decision:
+    """The pieces that are neither none nor all, each once more by its cases."""
+    none, all_, skipped_by = whole.none, whole.all, whole.skipped_by
+    for some in divided(conjuncts, evidence, ~none & ~all_):
+        found = _decided(conjuncts, some, now, strict, reasons=False)
+        starts = np.flatnonzero(np.diff(some.owner, prepend=-1))
+        at = some.owner[starts]
+        nowhere = np.logical_and.reduceat(found.none, starts)
+        none[at] |= nowhere
+        all_[at] |= np.logical_and.reduceat(found.all, starts)
+        skipped_by[at[nowhere]] = np.maximum.reduceat(found.skipped_by, starts)[nowhere]  # the last case falls to this conjunct
+    why = list[str | None]([None] * len(whole.why)) if none.all() else whole.why
+    return Decision(none, all_, skipped_by, why, whole.statistics)
+
+
+def _decided(conjuncts: Sequence[Expr], evidence: Evidence, now: tuple[int, int] | None, strict: bool, reasons: bool) -> Decision:
+    """Each piece as a whole."""
+    count = len(evidence)
+    run = Interpreter(evidence, now)
+    none, all_, blocked = np.zeros(count, bool), np.ones(count, bool), np.zeros(count, bool)
+    skipped_by = np.full(count, -1, np.int32)
+    keys = key_columns(conjuncts, evidence) if len(conjuncts) > 1 else {}
+    why: list[str | None] = []
+    statistics: list[list[str]] = []
+    for index, conjunct in enumerate(conjuncts):
+        run.start()
+        truth = broadcast(_interpreted(run, conjunct, strict), count)
+        blocked = blocked | truth.fail
+        proved = ~truth.true & ~blocked
+        skipped_by[proved & ~none] = index
+        none = none | proved
+        all_ = all_ & ~(truth.false | truth.null | truth.fail)
+        why.append(_why(run, conjunct, truth, ~none, strict) if reasons else None)
+        statistics.append(run.used)
+        if keys or index + 1 < len(conjuncts):
+            _narrowed(run, conjunct, strict)
+        if keys and index:  # the first conjunct alone says nothing that bounds do not
+            proved = _beyond(run, keys, strict) & ~blocked
+            if (proved & ~none).any():
+                statistics[-1].append(f"order by {', '.join(column.name for column in keys)}")
+            skipped_by[proved & ~none] = index
+            none = none | proved
+            why[-1] = None if none.all() else why[-1]
+    return Decision(none, all_, skipped_by, why, statistics)
+
+
+def may_fail(conjuncts: Sequence[Expr], evidence: Evidence, *, now: tuple[int, int] | None = None) -> list[Mask]:
+    """Per conjunct: the pieces that may hold a row which reaches it, all conjuncts before being true of it, and on which it fails."""
+    run = Interpreter(evidence, now)
+    masks: list[Mask] = []
+    for conjunct in conjuncts:
+        run.start()
+        masks.append(broadcast(_interpreted(run, conjunct, strict=False), len(evidence)).fail)
+        _narrowed(run, conjunct, strict=False)
+    return masks
+
+
+def _interpreted(run: Interpreter, conjunct: Expr, strict: bool) -> Truth:
+    """A rule that breaks knows nothing: planning must not fail for want of a proof."""
+    try:
+        return as_truth(run(conjunct))
+    except Exception as error:
+        if strict:
+            raise
+        run.notes.append(f"{short_sql(conjunct)}: its rule failed ({type(error).__name__})")
+        return UNKNOWN_TRUTH
+
+
+def _narrowed(run: Interpreter, conjunct: Expr, strict: bool) -> None:
+    notes, used = run.notes, run.used
+    try:
+        narrow(run, conjunct)
+    except Exception:
+        if strict:
+            raise
+    run.notes, run.used = notes, used
+
+
+def _beyond(run: Interpreter, keys: dict[Column, Ends], strict: bool) -> Mask:
+    notes, used = run.notes, run.used
+    run.notes, run.used = [], []
+    try:
+        return outside(run, keys)
+    except Exception:
+        if strict:
+            raise
+        return NO
+    finally:
+        run.notes, run.used = notes, used
+
+
+def _why(run: Interpreter, conjunct: Expr, truth: Truth, left: Mask, strict: bool) -> str | None:
+    try:
+        return reason(run, conjunct, truth, left)
+    except Exception:
+        if strict:
+            raise
+        return allowed(conjunct)

@@ -1,0 +1,58 @@
+"""What a conjunct that is true says about a column to the conjuncts after it: ``x > 5`` leaves ``x`` in (5, ∞), and not NULL.
+
+Only rows for which every earlier conjunct is true reach a later one, so its specs may be met with these. Bounds are inclusive: ``>`` narrows as ``>=``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tamis.core.expr.arrow_values import Datum
+from tamis.core.expr.tree import Call, Column, Expr, Literals
+from tamis.core.pruning.bound_comparison import ordered
+from tamis.core.pruning.interpreter import Interpreter
+from tamis.core.pruning.value_spec import NO, Spec, meet, no_bound, spec_of
+from tamis.core.types import BOOLEAN, DOUBLE, FLOAT
+
+_MIRRORED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq"}
+
+
+def narrow(run: Interpreter, conjunct: Expr) -> None:
+    """Remember what ``conjunct`` being true leaves of the columns that it compares."""
+    if not isinstance(conjunct, Call):
+        return
+    name, args = conjunct.function, conjunct.args
+    if name in _MIRRORED:
+        for column, other, op in ((args[0], args[1], name), (args[1], args[0], _MIRRORED[name])):
+            if isinstance(column, Column) and column.type != BOOLEAN:
+                _compared(run, column, op, spec_of(run(other)))
+    elif name == "in" and isinstance(args[0], Column) and isinstance(args[1], Literals):
+        _listed(run, args[0], args[1].array)
+    elif name == "is_not_null" and isinstance(args[0], Column) and args[0].type != BOOLEAN:
+        _keep(run, args[0], replace(run.column(args[0]), null=NO))
+
+
+def _compared(run: Interpreter, column: Column, op: str, other: Spec) -> None:
+    """``column op other`` is true: neither side is NULL. NaN is above all numbers, so only an upper bound keeps it out."""
+    nothing = no_bound(column.type)
+    lo = other.lo if op in {"gt", "ge", "eq"} else nothing
+    hi = other.hi if op in {"lt", "le", "eq"} else nothing
+    if column.type in (FLOAT, DOUBLE):
+        if other.nan.any():
+            return
+        nan = NO if op in {"lt", "le", "eq"} else run.column(column).nan
+    else:
+        nan = NO
+    _keep(run, column, replace(run.column(column), lo=lo, hi=hi, null=NO, nan=nan))
+
+
+def _listed(run: Interpreter, column: Column, array: Datum) -> None:
+    values = array.drop_null()
+    if len(values) == 0 or column.type in (FLOAT, DOUBLE, BOOLEAN):
+        return
+    among = ordered(values)
+    _keep(run, column, replace(run.column(column), lo=among[0], hi=among[-1], null=NO))
+
+
+def _keep(run: Interpreter, column: Column, spec: Spec) -> None:
+    run.narrowed[column.ids] = meet(run.column(column), spec)

@@ -1,0 +1,140 @@
+"""The abstract interpreter: walks a filter once, in its own shape, over the statistics of all pieces."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from tamis.core.expr.arrow_values import Mask
+from tamis.core.expr.evaluate import moment, scalar
+from tamis.core.expr.functions.datetime.clock_columns import now_range
+from tamis.core.expr.json_codec.json_path import Steps, stored
+from tamis.core.expr.to_sql import short_sql
+from tamis.core.expr.tree import Call, Column, Element, Expr, Literal, Literals, Moving, Opaque
+from tamis.core.pruning.column_specs import column_spec, element_spec, size_spec
+from tamis.core.pruning.evidence import DocumentEvidence, Evidence
+from tamis.core.pruning.logic_rules import transfer
+from tamis.core.pruning.value_spec import NO, UNKNOWN_TRUTH, YES, Abstract, Spec, Truth, constant, meet, some, truth_of, unknown
+from tamis.core.types import BOOLEAN, DataType
+
+
+@dataclass
+class Interpreter:
+    """One filter over one set of pieces. ``notes`` says where knowledge was lost, ``used`` which columns' statistics were looked at."""
+
+    evidence: Evidence
+    now: tuple[int, int] | None = None
+    narrowed: dict[tuple[int, ...], Spec] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    used: list[str] = field(default_factory=list)
+    _columns: dict[tuple[int, ...], tuple[Spec, bool]] = field(default_factory=dict)
+    _seen: dict[int, Abstract] = field(default_factory=dict)
+
+    def __call__(self, expr: Expr) -> Abstract:
+        """What ``expr`` might be in each piece."""
+        match expr:
+            case Literal(data_type, value):
+                return _as(constant(data_type, scalar(value, data_type)))
+            case Column():
+                return _as(self.column(expr))
+            case Call():
+                return self._call(expr)
+            case Moving():
+                return self._moving(expr)
+            case Element():
+                return _as(self.inside(expr.type, expr.ids, expr.name))
+            case Opaque():
+                return self._opaque(expr)
+            case Literals():
+                self.notes.append("list: may be anything")
+        return UNKNOWN_TRUTH if expr.type == BOOLEAN else unknown(expr.type)
+
+    def column(self, column: Column) -> Spec:
+        """What the column might be, given its statistics and what earlier conjuncts leave of it."""
+        if column.ids not in self._columns:
+            self._columns[column.ids] = column_spec(column, self.evidence)
+        spec, found = self._columns[column.ids]
+        if not found:
+            self.notes.append(f"no statistics for {column.name}")
+        elif column.name not in self.used:
+            self.used.append(column.name)
+        if column.ids in self.narrowed:
+            narrowed = self.narrowed[column.ids]
+            return meet(spec, narrowed) if narrowed.type == spec.type else spec
+        return spec
+
+    def document(self, column: Column, steps: Steps) -> DocumentEvidence | None:
+        """What is known of a path in the column's documents; None if nothing is."""
+        name = column.name + stored(steps)[1:]
+        try:
+            found: DocumentEvidence | None = getattr(self.evidence, "document", lambda *_: None)(column.ids, steps)
+        except Exception:  # noqa: BLE001  (a law: statistics that cannot be read are unknown)
+            found = None
+        if found is None or not found.known.all():
+            trimmed = found is not None and bool(found.trimmed.any())
+            self.notes.append(f"no statistics for {name}" + (": trimmed" if trimmed else ""))
+        if found is not None and found.known.any() and name not in self.used:
+            self.used.append(name)
+        return found
+
+    def trimmed(self, column: Column) -> Mask:
+        """Where nothing is known of the column's bounds because there was no room for them."""
+        try:
+            ask = getattr(self.evidence, "trimmed", None)
+            return NO if ask is None else np.asarray(ask(column.ids))
+        except Exception:  # noqa: BLE001  (a law: statistics that cannot be read are unknown)
+            return NO
+
+    def inside(self, data_type: DataType, ids: tuple[int, ...], name: str) -> Spec:
+        """What lies in an array or a map."""
+        spec, found = element_spec(data_type, ids, self.evidence)
+        if not found:
+            self.notes.append(f"no statistics for the elements of {name}")
+        return spec
+
+    def size(self, column: Column) -> Spec:
+        """How large an array or a map is."""
+        spec, found = size_spec(column, self.evidence)
+        if not found:
+            self.notes.append(f"no statistics for the size of {column.name}")
+        elif column.name not in self.used:
+            self.used.append(column.name)
+        return spec
+
+    def _opaque(self, expr: Opaque) -> Abstract:
+        """Anything; but what never fails by itself fails only where an argument does."""
+        out: Abstract = UNKNOWN_TRUTH if expr.type == BOOLEAN else unknown(expr.type)
+        if expr.total:
+            out = replace(out, fail=some([self(a).fail for a in expr.args]))
+        self.notes.append(f"{expr.text}: may be anything")
+        return out
+
+    def start(self) -> None:
+        """Begin the next conjunct: columns may be narrower now."""
+        self.notes, self.used, self._seen = [], [], {}
+
+    def _call(self, call: Call) -> Abstract:
+        if id(call) in self._seen:
+            return self._seen[id(call)]
+        out = self._seen[id(call)] = transfer(self, call)
+        if out.fail.any() and not any(note.endswith("may fail") for note in self.notes):
+            self.notes.append(f"{short_sql(call)} may fail")
+        return out
+
+    def _moving(self, expr: Moving) -> Spec:
+        """The range of instants that the query may see."""
+        if self.now is None:
+            self.notes.append(f"{expr.name}() is not known")
+            return replace(unknown(expr.type), null=NO, fail=NO)
+        lo, hi = now_range(expr, *self.now) if expr.zone is not None else (moment(expr, m) for m in self.now)
+        return Spec(expr.type, lo, hi, YES, NO, NO, NO)
+
+
+def _as(spec: Spec) -> Abstract:
+    return truth_of(spec) if spec.type == BOOLEAN else spec
+
+
+def broadcast(truth: Truth, length: int) -> Truth:
+    """The same with one entry per piece."""
+    return Truth(*(np.broadcast_to(m, (length,)) for m in (truth.true, truth.false, truth.null, truth.fail)))

@@ -1,0 +1,379 @@
+"""Rules of their own: predicates, logic, branches. Each admits at least what its function may give (see ``spec``).
+
+Arguments come lazily evaluated where the function does not look at all of them: what cannot be reached cannot fail.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tamis.core.expr.arrow_values import Evaluated, Mask
+from tamis.core.expr.evaluate import apply, scalar
+from tamis.core.expr.functions.datetime.calendar import FAR_YEAR
+from tamis.core.expr.functions.text.text_order import like_prefix
+from tamis.core.expr.tree import Call, Expr, Literal, Literals
+from tamis.core.pruning import approximate_rules, nested_rules, text_rules
+from tamis.core.pruning.bound_comparison import compared, member, null_safe
+from tamis.core.pruning.monotone_rules import monotone
+from tamis.core.pruning.time_zone_rules import from_unixtime, local_rule, moved_zone, timestamp_add, timestamp_add_months
+from tamis.core.pruning.value_spec import (
+    NO,
+    Abstract,
+    Spec,
+    Truth,
+    at_most,
+    below,
+    constant,
+    every,
+    extreme,
+    join,
+    join_any,
+    known,
+    one_value,
+    reached,
+    some,
+    spec_of,
+    truth_of,
+    where,
+)
+from tamis.core.types import BOOLEAN, DATE, INTEGRAL, STRING, TIMESTAMP, TIMESTAMP_NTZ
+
+
+class Interpret(Protocol):
+    """The interpreter, as rules see it."""
+
+    def __call__(self, expr: Expr) -> Abstract: ...
+
+
+Rule = Callable[[Any, Call], Abstract]
+
+
+def _specs(run: Interpret, call: Call) -> list[Spec]:
+    return [spec_of(run(a)) for a in call.args]
+
+
+def as_truth(abstract: Abstract) -> Truth:
+    """A predicate's four possibilities."""
+    return abstract if isinstance(abstract, Truth) else truth_of(abstract)
+
+
+def _compare(run: Interpret, call: Call) -> Abstract:
+    a, b = _specs(run, call)
+    return compared(call.function, a, b)
+
+
+def _null_safe(run: Interpret, call: Call) -> Abstract:
+    a, b = _specs(run, call)
+    return null_safe(a, b)
+
+
+def _and(run: Interpret, call: Call) -> Abstract:
+    """Left to right; only false stops, so an argument is looked at where those before may be true or NULL."""
+    out: Truth | None = None
+    for arg in call.args:
+        now = as_truth(run(arg))
+        if out is None:
+            out = now
+            continue
+        on = out.true | out.null
+        out = Truth(
+            out.true & now.true,
+            out.false | (on & now.false),
+            (out.null & (now.true | now.null)) | (out.true & now.null),
+            out.fail | (on & now.fail),
+        )
+    assert out is not None
+    return out
+
+
+def _not_truth(t: Truth) -> Truth:
+    return Truth(t.false, t.true, t.null, t.fail)
+
+
+def _not(run: Interpret, call: Call) -> Abstract:
+    return _not_truth(as_truth(run(call.args[0])))
+
+
+def _or(run: Interpret, call: Call) -> Abstract:
+    """By De Morgan: OR is to true what AND is to false, the order of evaluation included."""
+
+    def negated(expr: Expr) -> Abstract:
+        return _not_truth(as_truth(run(expr)))
+
+    return _not_truth(as_truth(_and(negated, call)))
+
+
+def _something(abstract: Abstract) -> Mask:
+    """Where a value (NaN included) is possible."""
+    if isinstance(abstract, Truth):
+        return abstract.true | abstract.false
+    return abstract.value | abstract.nan
+
+
+def _is_null(run: Interpret, call: Call) -> Abstract:
+    a = run(call.args[0])
+    null, there = a.null, _something(a)
+    return Truth(null, there, NO, a.fail) if call.function == "is_null" else Truth(there, null, NO, a.fail)
+
+
+def _is_nan(run: Interpret, call: Call) -> Abstract:
+    a = spec_of(run(call.args[0]))
+    return Truth(a.nan, a.value | a.null, NO, a.fail)
+
+
+def _in(run: Interpret, call: Call) -> Abstract:
+    a = spec_of(run(call.args[0]))
+    if isinstance(call.args[1], Literals):
+        return member(a, call.args[1].array)
+    out: Truth | None = None
+    for option in call.args[1:]:
+        now = compared("eq", a, spec_of(run(option)))
+        if out is not None:  # an OR: true stops
+            on = out.false | out.null
+            now = Truth(
+                out.true | (on & now.true),
+                out.false & now.false,
+                (out.null & (now.false | now.null)) | (out.false & now.null),
+                out.fail | (on & now.fail),
+            )
+        out = now
+    assert out is not None
+    return out
+
+
+def successor(prefix: str) -> str | None:
+    """The least text above every text that begins with ``prefix``; None if there is none."""
+    for end in range(len(prefix), 0, -1):
+        code = ord(prefix[end - 1])
+        if code < 0x10FFFF:
+            following = 0xE000 if code == 0xD7FF else code + 1
+            return prefix[: end - 1] + chr(following)
+    return None
+
+
+def _begins(a: Spec, prefix: str) -> tuple[Mask, Mask]:
+    """Where a value may begin with ``prefix``, and where every value does."""
+    start, end = pa.scalar(prefix), successor(prefix)
+    may = ~below(a.hi, start)
+    all_ = at_most(start, a.lo)
+    if end is not None:
+        after = pa.scalar(end)
+        may = may & ~at_most(after, a.lo)
+        all_ = all_ & below(a.hi, after)
+    return a.value & may, all_
+
+
+def _starts_with(run: Interpret, call: Call) -> Abstract:
+    pattern = call.args[1]
+    if not (isinstance(pattern, Literal) and isinstance(pattern.value, str)):
+        return _monotone(run, call)
+    a = spec_of(run(call.args[0]))
+    may, all_ = _begins(a, pattern.value)
+    return Truth(may, a.value & ~all_, a.null, a.fail)
+
+
+def _like(run: Interpret, call: Call) -> Abstract:
+    """By the part before the first wildcard: a prefix test, exact for ``prefix%``, an equality without any wildcard."""
+    pattern, escape = call.args[1], call.args[2]
+    assert isinstance(pattern, Literal)
+    assert isinstance(escape, Literal)
+    found = like_prefix(pattern.value, escape.value)
+    a = spec_of(run(call.args[0]))
+    assert found is not None
+    prefix, only = found
+    may, all_ = _begins(a, prefix)
+    out = Truth(may, a.value & ~(all_ & only), a.null, a.fail)
+    return _exactly(run, call, out)
+
+
+def _exactly(run: Interpret, call: Call, out: Truth) -> Truth:
+    """A predicate's own answer where every argument is one value."""
+    args = _specs(run, call)
+    exact = every([one_value(a) for a in args])
+    if not exact.any():
+        return out
+    values = apply(call, [Evaluated(a.lo) for a in args]).values
+    true = known(values)
+    return Truth(
+        out.true & (~exact | true),
+        out.false & (~exact | ~true),
+        out.null,
+        out.fail,
+    )
+
+
+def _coalesce(run: Interpret, call: Call) -> Abstract:
+    """An argument is looked at where all before may be NULL."""
+    out: Abstract | None = None
+    for arg in call.args:
+        if out is None:
+            out = run(arg)
+            continue
+        open_ = out.null
+        if not open_.any():
+            break
+        now = reached(run(arg), open_)
+        out = join_any(_without_null(out), now)
+    assert out is not None
+    return out
+
+
+def _without_null(abstract: Abstract) -> Abstract:
+    if isinstance(abstract, Truth):
+        return Truth(abstract.true, abstract.false, NO, abstract.fail)
+    return Spec(abstract.type, abstract.lo, abstract.hi, abstract.value, NO, abstract.fail, abstract.nan)
+
+
+def _case(run: Interpret, call: Call) -> Abstract:
+    """The join of the branches that can be reached; a condition is looked at where none before is sure."""
+    on: Mask = np.ones((), bool)
+    out: Abstract | None = None
+    failing: Mask = NO
+    for condition, value in zip(call.args[:-1:2], call.args[1::2], strict=True):
+        test = as_truth(run(condition))
+        failing = failing | (on & test.fail)
+        out = _also(out, run(value), on & test.true)
+        on = on & (test.false | test.null)
+    out = _also(out, run(call.args[-1]), on)
+    if isinstance(out, Truth):
+        return Truth(out.true, out.false, out.null, out.fail | failing)
+    return Spec(out.type, out.lo, out.hi, out.value, out.null, out.fail | failing, out.nan)
+
+
+def _also(out: Abstract | None, now: Abstract, mask: Mask) -> Abstract:
+    now = reached(now, mask)
+    return now if out is None else join_any(out, now)
+
+
+def _extreme(run: Interpret, call: Call) -> Abstract:
+    """Greatest and least skip NULLs: a bound that would only hold if every argument had a value falls back to the others'."""
+    args = _specs(run, call)
+    greatest = call.function == "greatest"
+    null = every([a.null for a in args])
+    fail = some([a.fail for a in args])
+    nan = some([a.nan for a in args])
+    value = some([a.value for a in args])
+    lo, hi = _hull(args)
+    present = [a.value & ~a.null & ~a.nan for a in args]
+    for a, there in zip(args, present, strict=True):  # an argument that always has a value bounds the result from one side
+        if greatest:
+            better = there & (known(pc.is_null(lo)) | below(lo, a.lo))
+            lo = where(better & known(pc.is_valid(a.lo)), a.lo, lo)
+        else:
+            better = there & (known(pc.is_null(hi)) | below(a.hi, hi))
+            hi = where(better & known(pc.is_valid(a.hi)), a.hi, hi)
+    return Spec(call.type, lo, hi, value, null, fail, nan)
+
+
+def _hull(args: list[Spec]) -> tuple[Any, Any]:
+    """Bounds of all that the arguments may be."""
+    out = args[0]
+    for a in args[1:]:
+        lo, hi = extreme([out.lo, a.lo], True), extreme([out.hi, a.hi], False)
+        lo, hi = where(~a.value, out.lo, where(~out.value, a.lo, lo)), where(~a.value, out.hi, where(~out.value, a.hi, hi))
+        out = Spec(out.type, lo, hi, out.value | a.value, out.null, out.fail, out.nan)
+    return out.lo, out.hi
+
+
+def _monotone(run: Interpret, call: Call) -> Abstract:
+    args = _specs(run, call)
+    from tamis.core.expr import catalogue
+
+    out = local_rule(call, args) if catalogue.function(call.function).local else monotone(call, args)
+    return truth_of(out) if call.type == BOOLEAN else out
+
+
+def _documents() -> Any:
+    from tamis.core.pruning import json_rules
+
+    return json_rules
+
+
+def _cast(run: Interpret, call: Call) -> Abstract:
+    text = call.args[0]
+    if isinstance(text, Call) and text.function == "get_json_object":
+        return _documents().cast_of_text(run, call, text)  # type: ignore[no-any-return]
+    instants = (DATE, TIMESTAMP, TIMESTAMP_NTZ)
+    args = _specs(run, call)
+    zoned = args[0].type in instants and (call.type in instants or call.type == STRING)
+    if call.type == STRING and args[0].type in INTEGRAL:
+        return text_rules.of_integer(call, args[0])
+    out = local_rule(call, args) if zoned else monotone(call, args)
+    return truth_of(out) if call.type == BOOLEAN else out
+
+
+def _make_date(run: Interpret, call: Call) -> Abstract:
+    """Years that Java's days cannot hold fail in every mode."""
+    args = _specs(run, call)
+    out = monotone(call, args)
+    near = pa.scalar(FAR_YEAR, pa.int32())
+    inside = below(args[0].hi, near) & below(pc.negate(near), args[0].lo)
+    return Spec(out.type, out.lo, out.hi, out.value, out.null, out.fail | (~inside & every([a.value for a in args])), out.nan)
+
+
+def _abs(run: Interpret, call: Call) -> Abstract:
+    """Below zero it falls, above it rises: each side by itself."""
+    (a,) = _specs(run, call)
+    zero = scalar(0, a.type)
+    under = replace(a, hi=pc.coalesce(extreme([a.hi, zero], True), zero), value=a.value & ~at_most(zero, a.lo))
+    over = replace(a, lo=pc.coalesce(extreme([a.lo, zero], False), zero), value=a.value & ~below(a.hi, zero))
+    return join(monotone(call, [under]), monotone(call, [over]))
+
+
+def _whole(run: Interpret, call: Call) -> Abstract:
+    """FLOOR and CEIL: NaN becomes 0."""
+    (a,) = _specs(run, call)
+    out = monotone(call, [replace(a, nan=NO)])
+    return join(out, replace(constant(call.type, scalar(0, call.type)), value=a.nan)) if a.nan.any() else out
+
+
+RULES: dict[str, Rule] = {
+    "whole": _whole,
+    "abs": _abs,
+    "compare": _compare,
+    "null_safe_eq": _null_safe,
+    "and": _and,
+    "or": _or,
+    "not": _not,
+    "is_null": _is_null,
+    "is_not_null": _is_null,
+    "is_nan": _is_nan,
+    "in": _in,
+    "starts_with": _starts_with,
+    "like": _like,
+    "coalesce": _coalesce,
+    "case": _case,
+    "text": text_rules.transfer,
+    "extreme": _extreme,
+    "cast": _cast,
+    "json": lambda run, call: _documents().transfer(run, call),
+    "make_date": _make_date,
+    "size": nested_rules.size,
+    "unknown_array": nested_rules.unknown_array,
+    "split": nested_rules.split,
+    "element": nested_rules.element,
+    "map_value": nested_rules.map_value,
+    "array_contains": nested_rules.array_contains,
+    "elements": nested_rules.elements,
+    "approximate": lambda run, call: approximate_rules.outward(call, _specs(run, call)),
+    "months_between": lambda run, call: approximate_rules.months_between(call, _specs(run, call)),
+    "utc": lambda run, call: moved_zone(call, _specs(run, call)),
+    "from_unixtime": lambda run, call: from_unixtime(call, _specs(run, call)),
+    "timestamp_add": lambda run, call: timestamp_add(call, _specs(run, call)),
+    "timestamp_add_months": lambda run, call: timestamp_add_months(call, _specs(run, call)),
+}
+"""By ``Function.rule``; functions without one are monotone by their claims."""
+
+
+def transfer(run: Interpret, call: Call) -> Abstract:
+    """What ``call`` might be."""
+    from tamis.core.expr import catalogue
+
+    rule = catalogue.function(call.function).rule
+    return RULES[rule](run, call) if rule is not None else _monotone(run, call)

@@ -1,0 +1,182 @@
+"""Rules of arrays and maps: the statistics of what lies in them, and of their sizes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Protocol
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tamis.core.expr.arrow_values import Mask
+from tamis.core.expr.functions.logic.comparisons import compare
+from tamis.core.expr.functions.nested import nested_fields as inside
+from tamis.core.expr.tree import Call, Column, Expr, Literal, Mode
+from tamis.core.pruning import text_rules
+from tamis.core.pruning.bound_comparison import compared
+from tamis.core.pruning.value_spec import (
+    NO,
+    UNKNOWN_TRUTH,
+    YES,
+    Abstract,
+    Spec,
+    Truth,
+    at_most,
+    below,
+    known,
+    spec_of,
+    truth_of,
+    unknown,
+    where,
+)
+from tamis.core.types import BOOLEAN, Array, DataType, Map
+
+
+class Inside(Protocol):
+    """The interpreter, as these rules see it."""
+
+    def __call__(self, expr: Expr) -> Abstract: ...
+    def column(self, column: Column) -> Spec: ...
+    def inside(self, data_type: DataType, ids: tuple[int, ...], name: str) -> Spec: ...
+    def size(self, column: Column) -> Spec: ...
+
+
+def _unknown(call: Call) -> Abstract:
+    return UNKNOWN_TRUTH if call.type == BOOLEAN else unknown(call.type)
+
+
+def size(run: Inside, call: Call) -> Abstract:
+    """Between the least and the greatest size of the piece."""
+    source = _column_of(call.args[0])
+    return _unknown(call) if source is None else run.size(source)
+
+
+def _column_of(source: Expr) -> Column | None:
+    """The column whose elements an array has, one for one."""
+    inner = source.args[0] if isinstance(source, Call) and source.function == "array_field" else source
+    return inner if isinstance(inner, Column) else None
+
+
+def _members(run: Inside, call: Call) -> tuple[Spec, Column] | None:
+    """What each element may be, of what ``call`` looks at, and the column; None where nothing is known."""
+    source = call.args[0]
+    of_each = isinstance(source, Call) and source.function == "array_field"
+    column, found = _column_of(source), inside.members(source if of_each and isinstance(source, Call) else call)
+    if column is None or found is None or (of_each and inside.path_of(call)):
+        return None
+    kind, ids = found
+    return run.inside(kind, ids, column.name), column
+
+
+def unknown_array(run: Inside, call: Call) -> Abstract:
+    """NULL where the array is; nothing else is known of it as a whole."""
+    (source,) = call.args[:1]
+    null = run.size(source).null if isinstance(source, Column) else YES
+    return replace(unknown(call.type), null=null, fail=NO)
+
+
+def element(run: Inside, call: Call) -> Abstract:
+    """One of the elements; NULL, or a failure, where an array may be too short."""
+    source, index = call.args[:2]
+    if isinstance(source, Call) and source.function == "split":
+        return _of_split(run, call, source, index)
+    if (found := _members(run, call)) is None:
+        return _unknown(call)
+    one, column = found
+    sizes, at = run.size(column), spec_of(run(index))
+    zero_based = call.function == "element"
+    reached = _reached(at, sizes, 0 if zero_based else 1)
+    asked = sizes.value & (at.value | at.nan)
+    lenient_zero = NO if zero_based else asked & ~(below(at.hi, _integer(0)) | below(_integer(0), at.lo))
+    missing = asked & ~reached
+    fail = at.fail | (missing if call.mode is Mode.ANSI else lenient_zero)
+    null = sizes.null | at.null | (asked & one.null) | (NO if call.mode is Mode.ANSI else missing)
+    out = Spec(call.type, one.lo, one.hi, asked & one.value, null, fail, asked & one.nan)
+    return truth_of(out) if call.type == BOOLEAN else out
+
+
+def split(run: Inside, call: Call) -> Abstract:
+    """An array of which nothing is known, NULL where the text is."""
+    text = spec_of(run(call.args[0]))
+    return replace(unknown(call.type), null=text.null, fail=text.fail)
+
+
+def _of_split(run: Inside, call: Call, source: Call, index: Expr) -> Abstract:
+    """A piece of a text between separators."""
+    at, separator = (a.value if isinstance(a, Literal) else None for a in (index, source.args[1]))
+    number = None if not isinstance(at, int) else at + 1 if call.function == "element" else at
+    if number is None or not 1 <= number <= _MOST_PIECES:
+        return _unknown(call)
+    text = spec_of(run(source.args[0]))
+    one = replace(unknown(call.type), value=text.value, null=text.null, fail=text.fail)
+    out, there = text_rules.piece(text, one, str(separator), number)
+    missing = out.value & ~there
+    return replace(out, fail=out.fail | missing) if call.mode is Mode.ANSI else replace(out, null=out.null | missing)
+
+
+_MOST_PIECES = 16
+
+
+def _integer(value: int) -> pa.Scalar:
+    return pa.scalar(value, pa.int32())
+
+
+def _reached(at: Spec, sizes: Spec, base: int) -> Mask:
+    """Where every array has an element at every index."""
+    ahead = at_most(_integer(base), at.lo) & (below(at.hi, sizes.lo) if base == 0 else at_most(at.hi, sizes.lo))
+    if base == 0:
+        return ahead
+    one = known(compare("eq", at.lo, at.hi)) & ~known(pc.equal(at.lo, _integer(-(2**31))))
+    behind = pc.negate(where(one, at.lo, pa.scalar(None, pa.int32())))  # from the end
+    return ahead | (one & below(at.hi, _integer(0)) & at_most(behind, sizes.lo))
+
+
+def map_value(run: Inside, call: Call) -> Abstract:
+    """One of the values where the key can be one of the keys; NULL where a map may lack it."""
+    source, wanted = call.args[:2]
+    if not (isinstance(source, Column) and isinstance(source.type, Map)) or (found := _members(run, call)) is None:
+        return _unknown(call)
+    keys = run.inside(source.type.key.type, (*source.ids, source.type.key.id), source.name)
+    values, _ = found
+    whole, key = run.size(source), spec_of(run(wanted))
+    hit = whole.value & compared("eq", keys, key).true
+    out = Spec(call.type, values.lo, values.hi, hit & values.value, YES, key.fail, hit & values.nan)
+    return truth_of(out) if call.type == BOOLEAN else out
+
+
+def array_contains(run: Inside, call: Call) -> Abstract:
+    """An equality with any of the elements."""
+    if (found := _members(run, call)) is None:
+        return _unknown(call)
+    (one, column), value = found, spec_of(run(call.args[1]))
+    out = _folded(run.size(column), compared("eq", one, value))
+    return Truth(out.true, out.false, out.null | value.null, value.fail)
+
+
+def elements(run: Inside, call: Call) -> Abstract:
+    """EXISTS and FORALL: the test over what the elements might be."""
+    source, body = call.args
+    if not (isinstance(source, Column) and isinstance(source.type, Array)):
+        return _unknown(call)
+    test = run(body)
+    truth = test if isinstance(test, Truth) else truth_of(test)
+    inner = source.type.element
+    present = _any(run.inside(inner.type, (*source.ids, inner.id), source.name))
+    there = Truth(*(m & present for m in (truth.true, truth.false, truth.null, truth.fail)))
+    if call.function == "exists":
+        return _folded(run.size(source), there)
+    turned = _folded(run.size(source), Truth(there.false, there.true, there.null, there.fail))
+    return Truth(turned.false, turned.true, turned.null, turned.fail)
+
+
+def _any(one: Spec) -> Mask:
+    """Where there may be an element at all."""
+    return one.value | one.null | one.nan
+
+
+def _folded(sizes: Spec, test: Truth) -> Truth:
+    """OR over an array's elements: false for an empty array, and false or NULL only where not every element is true."""
+    never_empty = known(compare("ge", sizes.lo, _integer(1)))
+    there = sizes.value & ~known(compare("eq", sizes.hi, _integer(0)))
+    false = sizes.value & (~never_empty | test.false)
+    return Truth(there & test.true, false, sizes.null | (there & test.null), there & test.fail)

@@ -1,0 +1,106 @@
+"""Why a conjunct did not skip, for people: where knowledge was lost on the way from statistics to the predicate.
+
+A sentence is about the pieces that are left. The most telling cause wins: something that may be anything, that may fail, a column about which nothing is
+known, an expression that does not follow from bounds; and where none of these is to blame, the bounds really allow a match.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow.compute as pc
+
+from tamis.core.expr.arrow_values import Mask
+from tamis.core.expr.to_sql import short_sql
+from tamis.core.expr.tree import Call, Column, Expr, Literal
+from tamis.core.pruning.interpreter import Interpreter
+from tamis.core.pruning.value_spec import Abstract, Spec, Truth, known
+from tamis.core.types import Array, Map
+
+_SEES_THROUGH = frozenset(
+    {
+        "and",
+        "or",
+        "not",
+        "eq",
+        "ne",
+        "lt",
+        "le",
+        "gt",
+        "ge",
+        "null_safe_eq",
+        "in",
+        "is_null",
+        "is_not_null",
+        "is_nan",
+        "case",
+        "starts_with",
+    }
+)
+"""Functions that lose nothing themselves: what they cannot tell, their arguments did not know."""
+
+
+def reason(run: Interpreter, conjunct: Expr, truth: Truth, left: Mask) -> str | None:
+    """Why ``conjunct``, which ``run`` has just found to be ``truth``, did not skip the pieces ``left``; None where none are."""
+    if not left.any():
+        return None
+    if run.notes:
+        return run.notes[0]
+    if not bool((truth.true & left).any()):
+        return "a conjunct before it may fail"
+    notes, used = list(run.notes), list(run.used)
+    try:
+        return _unknown_columns(run, conjunct, left) or _lost(run, conjunct, left) or allowed(conjunct, used)
+    finally:
+        run.notes, run.used = notes, used
+
+
+def allowed(conjunct: Expr, used: Sequence[str] = ()) -> str:
+    """The reason where nothing is to blame. ``used``: the columns and paths whose statistics were looked at, else those that it names."""
+    names = used or list(dict.fromkeys(node.name for node in conjunct.walk() if isinstance(node, Column)))
+    return f"the bounds of {', '.join(names)} allow it" if names else "it is a constant"
+
+
+def _unknown_columns(run: Interpreter, conjunct: Expr, left: Mask) -> str | None:
+    """The column about which the statistics of some pieces say nothing at all, if there is one."""
+    for node in conjunct.walk():
+        if not isinstance(node, Column) or isinstance(node.type, Array | Map):  # what lies in those has statistics of its own
+            continue
+        spec = run.column(node)
+        trimmed = run.trimmed(node)
+        silent = np.broadcast_to(~_bounded(spec) & spec.value & (spec.null | trimmed), left.shape) & left
+        if (count := int(silent.sum())) > 0:
+            why = ": trimmed" if (silent & trimmed).any() else ""
+            return f"no statistics for {node.name}" + (f" in {count:,} of {int(left.sum()):,}" if count < int(left.sum()) else "") + why
+    return None
+
+
+def _lost(run: Interpreter, node: Expr, left: Mask) -> str | None:
+    """The deepest expression about which nothing is known though something is about its arguments."""
+    for child in node.children:
+        if found := _lost(run, child, left):
+            return found
+    if not isinstance(node, Call) or node.function in _SEES_THROUGH or _has_prefix(node):
+        return None
+    if _says_nothing(run(node), left) and any(not isinstance(arg, Literal) and not _says_nothing(run(arg), left) for arg in node.args):
+        columns = dict.fromkeys(n.name for n in node.walk() if isinstance(n, Column))
+        return f"{short_sql(node)} does not follow from the bounds of {', '.join(columns)}"
+    return None
+
+
+def _says_nothing(abstract: Abstract, left: Mask) -> bool:
+    """Whether any value is possible in all the pieces left."""
+    open_ = abstract.true & abstract.false if isinstance(abstract, Truth) else ~_bounded(abstract) & abstract.value
+    return bool((np.broadcast_to(open_, left.shape) | ~left).all())
+
+
+def _bounded(spec: Spec) -> Mask:
+    """Where an end is known."""
+    return known(pc.is_valid(spec.lo)) | known(pc.is_valid(spec.hi))
+
+
+def _has_prefix(call: Call) -> bool:
+    """Whether it is a LIKE that begins with plain text."""
+    pattern = call.args[1] if call.function == "like" else None
+    return isinstance(pattern, Literal) and isinstance(pattern.value, str) and pattern.value[:1] not in {"", "%", "_"}

@@ -1,0 +1,249 @@
+"""What follows for texts from the beginning that all texts between two bounds share, and from how they may go on.
+
+Law: between two texts in the order of their bytes, every text begins with what the two begin with alike. So a function that works from the left
+(LOWER, SPLIT_PART, CONCAT, REPLACE) has a beginning, too; and one that only cuts off an end (TRIM) gives nothing above its argument.
+Single values are left to the kernels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cache
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tamis.core.expr.arrow_values import Datum, Evaluated, Mask, Numbers, full, nulls, raw, rows
+from tamis.core.expr.evaluate import apply
+from tamis.core.expr.functions.cast.casts import LIMITS
+from tamis.core.expr.tree import Call, Expr, Literal
+from tamis.core.pruning.monotone_rules import monotone
+from tamis.core.pruning.value_spec import Abstract, Spec, known, meet, one_value, spec_of, where
+
+Ends = tuple[Datum, Datum]
+_WIDTH = 64
+"""Bytes of a bound that are looked at."""
+_CHUNK = 65_536
+_CHARACTERS = pa.StringArray.from_buffers(128, pa.py_buffer(np.arange(129, dtype=np.int32)), pa.py_buffer(bytes(range(128))))
+"""ASCII, one by one; made of bytes, as Arrow imports pandas to look at a list."""
+_CASES = {name: np.array([ord(change(chr(c))) for c in range(128)]) for name, change in {"lower": str.lower, "upper": str.upper}.items()}
+
+
+class _Run(Protocol):
+    def __call__(self, expr: Expr) -> Abstract: ...
+
+
+def transfer(run: _Run, call: Call) -> Abstract:
+    """Bounds by the function's own rule here, beside what single values give."""
+    args = [spec_of(run(a)) for a in call.args]
+    out = monotone(call, args)
+    a = args[0]
+    n = rows([b for arg in args for b in (arg.lo, arg.hi)])
+    if call.function == "split_part":
+        return piece(a, out, _constant(call, 1), _constant(call, 2))[0]
+    lo, hi = _RULES[call.function](call, args, (full(a.lo, n), full(a.hi, n)))
+    return _within(out, lo, hi, all(isinstance(b, pa.Scalar) for arg in args for b in (arg.lo, arg.hi)))
+
+
+def _within(out: Spec, lo: Any, hi: Any, alone: bool) -> Spec:
+    """``out`` with narrower bounds; ``alone``: they were computed of one piece that stands for all."""
+    lo, hi = (lo[0], hi[0]) if alone else (lo, hi)
+    return replace(meet(out, replace(out, lo=lo, hi=hi)), value=out.value)
+
+
+def _bytes(x: Any) -> Numbers:
+    """The first bytes of each text, -1 behind its end; NULL is empty."""
+    x = x.fill_null("")
+    offsets = np.frombuffer(x.buffers()[1], np.int32)[x.offset : x.offset + len(x) + 1].astype(np.int64)
+    data = np.frombuffer(x.buffers()[2] or b"\0", np.uint8) if offsets[-1] else np.zeros(1, np.uint8)
+    at = offsets[:-1, None] + np.arange(_WIDTH)
+    return np.where(at < offsets[1:, None], data.astype(np.int16)[np.minimum(at, len(data) - 1)], np.int16(-1))
+
+
+def shared(lo: Any, hi: Any) -> tuple[Any, Numbers, Numbers]:
+    """What all texts between the bounds begin with, NULL where a bound is unknown, and the bytes with which the bounds go on (-1: not at all)."""
+    parts = [_shared(lo.slice(k, _CHUNK), hi.slice(k, _CHUNK)) for k in range(0, max(len(lo), 1), _CHUNK)]
+    beginnings = pa.chunked_array([p[0] for p in parts], pa.string()).combine_chunks()
+    return beginnings, np.concatenate([p[1] for p in parts]), np.concatenate([p[2] for p in parts])
+
+
+def _shared(lo: Any, hi: Any) -> tuple[Any, Numbers, Numbers]:
+    a, b = (np.pad(_bytes(x), ((0, 0), (0, 1)), constant_values=-2) for x in (lo, hi))
+    same = (a == b) & (a >= 0)
+    length = np.argmin(same, axis=1)
+    row = np.arange(len(a))
+    for _ in range(3):  # never into the middle of a character
+        inside = (length > 0) & (((a[row, length] & 0xC0) == 0x80) | ((b[row, length] & 0xC0) == 0x80)) & (length < _WIDTH)
+        inside |= (length > 0) & (length == _WIDTH)
+        length = np.where(inside, length - 1, length)
+    kept = np.arange(a.shape[1]) < length[:, None]
+    offsets = np.concatenate([[0], np.cumsum(length)]).astype(np.int32)
+    found = pa.StringArray.from_buffers(len(a), pa.py_buffer(offsets), pa.py_buffer(a[kept].astype(np.uint8)))
+    unknown = pc.or_(lo.is_null(), hi.is_null())
+    return pc.if_else(unknown, pa.scalar(None, pa.string()), found), a[row, length], b[row, length]
+
+
+def beyond(prefix: Any) -> Any:
+    """A text above all that begin with ``prefix``; NULL where that is empty, or ends in other than ASCII."""
+    last = pc.utf8_slice_codeunits(prefix, -1)
+    after = _CHARACTERS.slice(1).take(pc.index_in(last, _CHARACTERS.slice(0, 127)))
+    return pc.binary_join_element_wise(pc.utf8_slice_codeunits(prefix, 0, -1), after, "")
+
+
+def _cased(call: Call, args: list[Spec], ends: Ends) -> Ends:  # noqa: ARG001
+    """The shared beginning in the other case, and the least and greatest of what may follow it. ASCII only: its letters change one by one."""
+    prefix, first, last = shared(*ends)
+    ascii_ = np.asarray(pc.string_is_ascii(prefix).fill_null(False).to_numpy(zero_copy_only=False))
+    plain = pc.if_else(pa.array(ascii_), prefix, pa.scalar(None, pa.string()))
+    changed = apply(call, [Evaluated(plain)]).values
+    least, most = _extremes(call.function)
+    follows = ascii_ & (first >= 0) & (last >= 0) & (last < 126)
+    a, b = np.where(follows, first, 0), np.where(follows, last, 0)
+    lo = pc.binary_join_element_wise(changed, _CHARACTERS.take(pa.array(least[a, b])), "")
+    hi = pc.binary_join_element_wise(changed, _CHARACTERS.take(pa.array(most[a, b] + 1)), "")
+    return where(follows, lo, changed), where(follows, hi, beyond(changed))
+
+
+@cache
+def _extremes(name: str) -> tuple[Numbers, Numbers]:
+    """For each run of characters the least and the greatest that they become."""
+    table, run = _CASES[name], np.arange(128)
+    inside = (run[:, None, None] <= run) & (run <= run[None, :, None])
+    return np.where(inside, table, 127).min(axis=2), np.where(inside, table, 0).max(axis=2)
+
+
+def _constant(call: Call, at: int) -> Any:
+    argument = call.args[at]
+    assert isinstance(argument, Literal)
+    return argument.value
+
+
+def _before(text: Any, greatest: str) -> Any:
+    """The text up to its first character that is not above ``greatest``."""
+    return pc.replace_substring_regex(text, f"(?s)[\\x{{0}}-\\x{{{ord(greatest):x}}}].*", "")
+
+
+def _trimmed(call: Call, args: list[Spec], ends: Ends) -> Ends:  # noqa: ARG001
+    """What is cut off an end leaves at most the text, and at least its beginning of characters above all that are cut. Nothing is
+    cut off the front where all texts begin above them."""
+    lo, hi = ends
+    taken = _constant(call, 1)
+    kept = _before(lo, max(taken)) if taken else lo
+    if call.function != "rtrim":
+        starts = pc.greater(pc.utf8_length(kept), 0)
+        kept, hi = (pc.if_else(starts, x, pa.scalar(None, pa.string())) for x in (kept if call.function == "trim" else lo, hi))
+    return kept, hi
+
+
+def piece(source: Spec, out: Spec, separator: str, number: int) -> tuple[Spec, Mask]:
+    """The ``number``-th (from 1) of the pieces between separators, and where all texts have so many.
+
+    Exact where the shared beginning holds the piece with the separator behind it. Else what follows the separators before it begins with
+    the piece, which is at most that, and at least its beginning of characters above the separator's first one.
+    """
+    n = rows([source.lo, source.hi])
+    lo, hi = full(source.lo, n), full(source.hi, n)
+    prefix, _, _ = shared(lo, hi)
+    there: Mask = np.ones(n, bool)
+    mark = _literally(separator)
+    for _ in range(number - 1):
+        there = there & known(pc.match_substring(prefix, separator))
+        lo, hi, prefix = (pc.replace_substring_regex(x, "(?s)\\A.*?" + mark, "", max_replacements=1) for x in (lo, hi, prefix))
+    whole = known(pc.match_substring(prefix, separator))
+    exact = pc.replace_substring_regex(prefix, f"(?s){mark}.*", "")
+    nothing = pa.nulls(n, pa.string())
+    lo = where(there, where(whole, exact, _before(lo, separator[0])), nothing)
+    hi = where(there, where(whole, exact, hi), nothing)
+    alone = all(isinstance(b, pa.Scalar) for b in (source.lo, source.hi))
+    return _within(out, lo, hi, alone), there.reshape(()) if alone else there
+
+
+def _literally(text: str) -> str:
+    """A regular expression for exactly this text."""
+    return "".join(f"\\x{{{ord(c):x}}}" for c in text)
+
+
+def _replaced(call: Call, args: list[Spec], ends: Ends) -> Ends:
+    """The shared beginning, replaced, where no occurrence can lie across its end."""
+    wanted = _constant(call, 1)
+    prefix, _, _ = shared(*ends)
+    across: Mask = np.zeros(len(prefix), bool)
+    for size in range(1, len(wanted)):
+        across |= known(pc.ends_with(prefix, wanted[:size]))
+    made = apply(call, [Evaluated(prefix), *(Evaluated(a.lo) for a in args[1:])]).values
+    made = where(~across, made, pa.nulls(len(prefix), pa.string()))
+    return made, beyond(made)
+
+
+def _concatenated(_call: Call, args: list[Spec], ends: Ends) -> Ends:
+    """What stands before the first part that varies, then that part's beginning; the rest may be anything."""
+    n = len(ends[0])
+    lo = hi = pa.array([""] * n, pa.string())
+    open_ = np.ones(n, bool)
+    for number, a in enumerate(args):
+        low, high = full(a.lo, n), full(a.hi, n)
+        single = np.broadcast_to(one_value(a), (n,))
+        if number == len(args) - 1:
+            grown = pc.binary_join_element_wise(hi, high, "")
+        else:
+            prefix, _, _ = shared(low, high)
+            grown = where(
+                np.asarray(single), pc.binary_join_element_wise(hi, high, ""), beyond(pc.binary_join_element_wise(hi, prefix, ""))
+            )
+        lo = where(open_, pc.binary_join_element_wise(lo, low.fill_null(""), ""), lo)
+        hi = where(open_, grown, hi)
+        open_ = open_ & single
+    return lo, hi
+
+
+_RULES: dict[str, Callable[[Call, list[Spec], Ends], Ends]] = {
+    "lower": _cased,
+    "upper": _cased,
+    "trim": _trimmed,
+    "ltrim": _trimmed,
+    "rtrim": _trimmed,
+    "replace": _replaced,
+    "concat": _concatenated,
+}
+
+
+def of_integer(call: Call, a: Spec) -> Spec:
+    """Numbers of as many digits sort as their texts do, those below zero the other way. Between others, ``10…0`` and ``9…9`` lie, too."""
+    out = monotone(call, [a])
+    least, most = LIMITS[a.type]  # type: ignore[index]
+    n = rows([a.lo, a.hi])
+    low, high = (_known(full(b, n), v) for b, v in ((a.lo, least), (a.hi, most)))
+    bounded = (low >= 0) | ((high < 0) & (low > least))
+    first, last = np.where(low >= 0, low, np.abs(np.where(bounded, high, 0))), np.where(low >= 0, high, np.abs(np.where(bounded, low, 0)))
+    first, last = np.where(bounded, first, 0), np.where(bounded, last, 0)
+    size, sizes = _digits(first), _digits(last)
+    same = size == sizes
+    down = np.where(same, first, np.minimum(10 ** np.minimum(size, 18), last))
+    lo, hi = (pa.array(x).cast(pa.string()) for x in (first, last))
+    lo = where(same, lo, extreme_text(lo, pa.array(down).cast(pa.string()), True))
+    nines = pa.array(10 ** np.minimum(sizes - 1, 18) - 1).cast(pa.string())
+    hi = where(same, hi, extreme_text(hi, nines, False))
+    sign = where(low < 0, pa.array(["-"] * n), pa.array([""] * n))
+    nothing = pa.nulls(n, pa.string())
+    lo, hi = (where(bounded, pc.binary_join_element_wise(sign, x, ""), nothing) for x in (lo, hi))
+    return _within(out, lo, hi, isinstance(a.lo, pa.Scalar) and isinstance(a.hi, pa.Scalar))
+
+
+def extreme_text(a: Any, b: Any, least: bool) -> Any:
+    """The one that sorts first (last)."""
+    return pc.if_else(pc.less(a, b) if least else pc.greater(a, b), a, b)
+
+
+def _known(bound: Any, otherwise: int) -> Numbers:
+    mask = nulls(bound)
+    values = raw(bound).astype(np.int64)
+    return values if mask is None else np.where(mask, otherwise, values)
+
+
+def _digits(values: Numbers) -> Numbers:
+    """How many decimal digits."""
+    powers: Sequence[int] = [10**k for k in range(1, 19)]
+    return 1 + np.searchsorted(np.array(powers, np.int64), values, side="right")

@@ -1,0 +1,154 @@
+"""Rules of functions that read instants as local times. Neither direction is monotone (autumn repeats an hour, spring skips one), so bounds go
+through the zone's envelopes; between local times everything is as in UTC."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from tamis.core.expr import catalogue
+from tamis.core.expr.arrow_values import Datum, Mask, Numbers, build, nulls, raw
+from tamis.core.expr.evaluate import scalar
+from tamis.core.expr.functions.datetime.calendar import named_zone
+from tamis.core.expr.functions.datetime.clock_columns import add_months
+from tamis.core.expr.functions.datetime.instants import split
+from tamis.core.expr.time_zones import DAY, Zone, zone
+from tamis.core.expr.tree import Call
+from tamis.core.pruning.monotone_rules import monotone
+from tamis.core.pruning.value_spec import Spec, choose, every, no_bound, one_value, where
+from tamis.core.types import TIMESTAMP, DayTimeInterval
+
+_FAR = 2**62
+_HOURS = 26 * 3_600_000_000
+"""More than any two offsets of a zone lie apart."""
+
+
+def local_rule(call: Call, args: list[Spec]) -> Spec:
+    """Instants → local envelope → the function in UTC → envelope back, where the result is an instant. Single values exactly."""
+    z = zone(call.zone or "UTC")
+    if z.fixed is not None or not (call.type == TIMESTAMP or any(a.type == TIMESTAMP for a in args)):
+        return monotone(call, args)
+    local = [to_local(a, z) if a.type == TIMESTAMP else a for a in args]
+    out = monotone(replace(call, zone="UTC"), local)
+    if call.type == TIMESTAMP:
+        out = to_instants(out, z)
+    return _exactly(call, args, out)
+
+
+def _exactly(call: Call, args: list[Spec], out: Spec) -> Spec:
+    """The kernel's own answer where every argument is one value."""
+    exact = every([one_value(a) for a in args])
+    if not (exact & ~(one_value(out) & ~out.fail)).any():  # the envelope has found that value already
+        return out
+    return choose(exact, monotone(call, args), out)
+
+
+def to_local(a: Spec, z: Zone) -> Spec:
+    """Bounds of the local times, written as instants in UTC."""
+    return replace(a, lo=_mapped(a.lo, z.local_low), hi=_mapped(a.hi, z.local_high))
+
+
+def to_instants(a: Spec, z: Zone) -> Spec:
+    """Bounds of the instants of local times."""
+    return replace(a, lo=_mapped(a.lo, z.instants_low), hi=_mapped(a.hi, z.instants_high))
+
+
+def _mapped(bound: Datum, function: Any) -> Datum:
+    """A bound through an envelope; unknown where the numbers are so large that they could run over."""
+    one = isinstance(bound, pa.Scalar)
+    array = pa.repeat(bound, 1) if one else bound
+    values, null = raw(array), nulls(array)
+    if len(values) and values.min() >= -_FAR and values.max() <= _FAR:
+        out = build(function(values), null, array.type)
+    else:
+        far: Mask = (values > _FAR) | (values < -_FAR)
+        far = far if null is None else far | null
+        out = build(function(np.where(far, 0, values)), far if far.any() else None, array.type)
+    return out[0] if one else out
+
+
+def timestamp_add(call: Call, args: list[Spec]) -> Spec:
+    """Days on the local calendar, then time that passes. A constant interval is split as Spark splits it; others get 26 hours of slack."""
+    z = zone(call.zone or "UTC")
+    if call.type != TIMESTAMP or z.fixed is not None:
+        return monotone(call, args)
+    plain = replace(call, zone="UTC")
+    interval = args[1]
+    if isinstance(interval.lo, pa.Scalar) and interval.lo.is_valid and bool(one_value(interval)):
+        days, rest = split(raw(interval.lo))
+        shifted = to_instants(monotone(plain, [to_local(args[0], z), _interval(int(days), interval)]), z)
+        out = monotone(plain, [shifted, _interval(int(rest), interval)]) if rest else shifted
+    else:
+        out = monotone(plain, args)
+        out = replace(out, lo=_mapped(out.lo, lambda x: x - _HOURS), hi=_mapped(out.hi, lambda x: x + _HOURS))
+    return _exactly(call, args, out)
+
+
+def moved_zone(call: Call, args: list[Spec]) -> Spec:
+    """``from_utc_timestamp`` and back: the instant read as a local time of a named zone, whatever the session's is."""
+    z = named_zone(call.args[1])
+    assert z is not None
+    out = to_local(args[0], z) if call.function == "from_utc_timestamp" else to_instants(args[0], z)
+    return _exactly(call, args, replace(out, null=args[0].null | args[1].null))
+
+
+def from_unixtime(call: Call, args: list[Spec]) -> Spec:
+    """As DATE_FORMAT of the instants, where seconds are far from the ends of 64 bits."""
+    entry = catalogue.function(call.function)
+    assert entry.reliable is not None
+    near = entry.reliable(call, [(a.lo, a.hi) for a in args])
+    at = Call(TIMESTAMP, "timestamp_seconds", call.args[:1])
+    out = local_rule(Call(call.type, "date_format", (at, call.args[1]), zone=call.zone), [monotone(at, args[:1]), args[1]])
+    nothing = no_bound(call.type)
+    return replace(out, lo=where(near, out.lo, nothing), hi=where(near, out.hi, nothing), null=args[0].null, fail=args[0].fail)
+
+
+def _interval(micros: int, like: Spec) -> Spec:
+    value = scalar(micros, DayTimeInterval())
+    return replace(like, lo=value, hi=value)
+
+
+def timestamp_add_months(call: Call, args: list[Spec]) -> Spec:
+    """The day is cut to the month's last, the time of day stays: monotone in whole days only (2024-01-30 23:00 and 2024-01-31 01:00)."""
+    z = zone(call.zone or "UTC")
+    time, months = args
+    at = to_local(time, z) if call.type == TIMESTAMP and z.fixed is None else time
+    if z.fixed:
+        at = replace(at, lo=_mapped(at.lo, z.local), hi=_mapped(at.hi, z.local))
+    one = one_value(months)
+    lo = _months(at.lo, months.lo, lambda day: day * DAY)
+    hi = _months(at.hi, months.lo, lambda day: (day + 1) * DAY - 1)
+    nothing = no_bound(call.type)
+    out = replace(at, lo=where(one, lo, nothing), hi=where(one, hi, nothing))
+    if call.type == TIMESTAMP:
+        out = to_instants(out, z)
+    missing = _missing(out.lo) | _missing(out.hi)
+    out = replace(
+        out,
+        value=time.value & months.value,
+        null=time.null | months.null,
+        fail=time.fail | months.fail | (missing & time.value & months.value),
+    )
+    return _exactly(call, args, out)
+
+
+def _months(bound: Datum, months: Datum, finish: Any) -> Datum:
+    """The whole day of ``bound`` that many months later; unknown where it lies too far out."""
+    one = isinstance(bound, pa.Scalar) and isinstance(months, pa.Scalar)
+    array = pa.repeat(bound, 1) if isinstance(bound, pa.Scalar) else bound
+    values, null = raw(array), nulls(array)
+    counts, no_count = raw(months).astype(np.int64), nulls(months)
+    far: Mask = (np.abs(values) > _FAR // 64) | (np.abs(counts) > 2**24)
+    for mask in (null, no_count):
+        far = far if mask is None else far | mask
+    days: Numbers = add_months(np.where(far, 0, values) // DAY, np.where(far, 0, counts))
+    out = build(np.asarray(finish(days)), far if far.any() else None, array.type)
+    return out[0] if one and len(out) == 1 else out
+
+
+def _missing(bound: Datum) -> Mask:
+    mask = nulls(bound)
+    return np.zeros((), bool) if mask is None else mask

@@ -1,0 +1,205 @@
+"""Specs: what an expression *might* be over N pieces of data, as columns. The lattice and its laws.
+
+A ``Spec`` admits, for each piece: values between ``lo`` and ``hi`` (NULL = unbounded) if ``value``; NULL if ``null``; a failure if ``fail``;
+NaN if ``nan`` (NaN lies outside the bounds). A ``Truth`` is the same for booleans, where the values are two. The laws:
+
+* whatever a piece's rows give is admitted (soundness): every operation may admit more, never less;
+* ``join`` admits what either side admits; ``meet`` admits at least what both admit;
+* unknown is the top: it admits everything. Evidence that makes no sense is unknown, never empty.
+
+Masks have N entries, or none (0-dimensional) where all pieces agree; bounds are Arrow arrays, or scalars likewise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tamis.core.expr.arrow_values import Datum, Mask, full, is_true, rows
+from tamis.core.expr.functions.logic.comparisons import compare
+from tamis.core.types import BOOLEAN, DOUBLE, FLOAT, DataType
+from tamis.core.types.arrow import to_arrow_type
+
+YES: Mask = np.ones((), bool)
+NO: Mask = np.zeros((), bool)
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """What an expression that is not boolean might be."""
+
+    type: DataType
+    lo: Datum
+    hi: Datum
+    value: Mask
+    null: Mask
+    fail: Mask
+    nan: Mask
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """What a predicate might be: four possibilities, tracked apart."""
+
+    true: Mask
+    false: Mask
+    null: Mask
+    fail: Mask
+
+
+Abstract = Spec | Truth
+UNKNOWN_TRUTH = Truth(YES, YES, YES, YES)
+
+
+def no_bound(data_type: DataType) -> Any:
+    """The bound that says nothing."""
+    return pa.scalar(None, to_arrow_type(data_type))
+
+
+def unknown(data_type: DataType) -> Spec:
+    """The top: any value, NULL, NaN or a failure."""
+    bound = no_bound(data_type)
+    return Spec(data_type, bound, bound, YES, YES, YES, YES if data_type in (FLOAT, DOUBLE) else NO)
+
+
+def constant(data_type: DataType, value: Any) -> Spec:
+    """Exactly one value (an Arrow scalar), or only NULL."""
+    if not value.is_valid:
+        return Spec(data_type, value, value, NO, YES, NO, NO)
+    if pa.types.is_floating(value.type) and value.as_py() != value.as_py():
+        bound = no_bound(data_type)
+        return Spec(data_type, bound, bound, NO, NO, NO, YES)
+    return Spec(data_type, value, value, YES, NO, NO, NO)
+
+
+def truth_of(spec: Spec) -> Truth:
+    """A boolean spec by its two values."""
+    return Truth(spec.value & ~known(pc.invert(spec.hi)), spec.value & ~known(spec.lo), spec.null, spec.fail)
+
+
+def spec_of(abstract: Abstract) -> Spec:
+    """A truth as a range from false to true."""
+    if isinstance(abstract, Spec):
+        return abstract
+    shape = np.broadcast_shapes(abstract.true.shape, abstract.false.shape)
+    lo, hi = np.broadcast_to(~abstract.false, shape), np.broadcast_to(abstract.true, shape)
+    return Spec(BOOLEAN, _bools(lo), _bools(hi), abstract.true | abstract.false, abstract.null, abstract.fail, NO)
+
+
+def _bools(mask: Mask) -> Datum:
+    return pa.scalar(bool(mask)) if mask.ndim == 0 else pa.array(mask)
+
+
+def known(x: Datum) -> Mask:
+    """Where a boolean datum is certainly true; unknown counts as no."""
+    return is_true(x)
+
+
+def below(a: Datum, b: Datum) -> Mask:
+    """Where bound ``a`` is known to be less than bound ``b``."""
+    return known(compare("lt", a, b))
+
+
+def at_most(a: Datum, b: Datum) -> Mask:
+    """Where bound ``a`` is known to be at most bound ``b``."""
+    return known(compare("le", a, b))
+
+
+def one_value(spec: Spec) -> Mask:
+    """Pieces whose values are all the very same. Zero of floats is two (−0.0 = 0.0), which some functions tell apart."""
+    same = known(compare("eq", spec.lo, spec.hi)) & ~spec.nan
+    if spec.type in (FLOAT, DOUBLE):
+        zero = pa.scalar(0.0, spec.lo.type)
+        same = same & ~known(compare("eq", spec.lo, zero))
+    return same
+
+
+def where(mask: Mask, a: Datum, b: Datum) -> Datum:
+    """``a`` where the mask holds, else ``b``."""
+    if mask.ndim == 0:
+        return a if bool(mask) else b
+    return pc.if_else(pa.array(mask), a, b)
+
+
+def choose(mask: Mask, a: Spec, b: Spec) -> Spec:
+    """``a`` for the pieces that the mask marks, ``b`` for the others."""
+    return Spec(
+        a.type,
+        where(mask, a.lo, b.lo),
+        where(mask, a.hi, b.hi),
+        np.where(mask, a.value, b.value),
+        np.where(mask, a.null, b.null),
+        np.where(mask, a.fail, b.fail),
+        np.where(mask, a.nan, b.nan),
+    )
+
+
+def extreme(options: list[Datum], least: bool) -> Datum:
+    """The least (greatest) of several bounds; unknown where one of them is."""
+    out = options[0]
+    for option in options[1:]:
+        if isinstance(out, pa.Scalar) and isinstance(option, pa.Scalar):
+            pair = pa.repeat(out, 1), pa.repeat(option, 1)
+            out = _pick(*pair, least)[0]
+        else:
+            out = _pick(out, option, least)
+    return out
+
+
+def _pick(a: Datum, b: Datum, least: bool) -> Datum:
+    first = compare("le" if least else "ge", a, b)
+    n = rows([a, b])
+    return pc.if_else(full(first, n), a, b)  # NULL where the comparison is
+
+
+def join(a: Spec, b: Spec) -> Spec:
+    """Admits what either side admits."""
+    lo, hi = extreme([a.lo, b.lo], True), extreme([a.hi, b.hi], False)
+    lo, hi = where(~b.value, a.lo, where(~a.value, b.lo, lo)), where(~b.value, a.hi, where(~a.value, b.hi, hi))
+    return Spec(a.type, lo, hi, a.value | b.value, a.null | b.null, a.fail | b.fail, a.nan | b.nan)
+
+
+def meet(a: Spec, b: Spec) -> Spec:
+    """Admits at least what both sides admit."""
+    lo = where(known(pc.is_null(a.lo)) | below(a.lo, b.lo), where(known(pc.is_null(b.lo)), a.lo, b.lo), a.lo)
+    hi = where(known(pc.is_null(a.hi)) | below(b.hi, a.hi), where(known(pc.is_null(b.hi)), a.hi, b.hi), a.hi)
+    return Spec(a.type, lo, hi, a.value & b.value & ~below(hi, lo), a.null & b.null, a.fail & b.fail, a.nan & b.nan)
+
+
+def join_truth(a: Truth, b: Truth) -> Truth:
+    """Admits what either side admits."""
+    return Truth(a.true | b.true, a.false | b.false, a.null | b.null, a.fail | b.fail)
+
+
+def reached(abstract: Abstract, mask: Mask) -> Abstract:
+    """What is admitted if only the marked pieces are looked at."""
+    if isinstance(abstract, Truth):
+        return Truth(abstract.true & mask, abstract.false & mask, abstract.null & mask, abstract.fail & mask)
+    return replace(abstract, value=abstract.value & mask, null=abstract.null & mask, fail=abstract.fail & mask, nan=abstract.nan & mask)
+
+
+def join_any(a: Abstract, b: Abstract) -> Abstract:
+    """``join`` of either kind."""
+    if isinstance(a, Truth) and isinstance(b, Truth):
+        return join_truth(a, b)
+    return join(spec_of(a), spec_of(b))
+
+
+def every(masks: list[Mask]) -> Mask:
+    """The intersection of masks of either shape."""
+    out = YES
+    for mask in masks:
+        out = np.asarray(out & mask)
+    return out
+
+
+def some(masks: list[Mask]) -> Mask:
+    """The union of masks of either shape."""
+    out = NO
+    for mask in masks:
+        out = np.asarray(out | mask)
+    return out

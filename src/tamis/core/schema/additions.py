@@ -1,0 +1,41 @@
+"""What data brings that a table has not: the columns and fields that an append adds where it was asked to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from tamis.core.schema.schema_edits import Path
+from tamis.core.types import NULL, Array, DataType, Field, Map, Schema, Struct
+from tamis.core.types.logical import with_children
+
+
+def additions(current: Schema, data: Schema) -> Iterator[tuple[Path, Field]]:
+    """The fields of ``data`` that ``current`` lacks, at every depth, with the path at which to add them; all nullable. Names match without regard to case."""
+    yield from _fields(current.fields, data.fields, ())
+
+
+def _fields(current: tuple[Field, ...], data: tuple[Field, ...], path: Path) -> Iterator[tuple[Path, Field]]:
+    known = {f.name.lower(): f for f in current}
+    for f in data:
+        old = known.get(f.name.lower())
+        if old is not None:
+            yield from _inside(old.type, f.type, (*path, old.name))
+        elif f.type != NULL:
+            yield (*path, f.name), _nullable(f)
+
+
+def _inside(current: DataType, data: DataType, path: Path) -> Iterator[tuple[Path, Field]]:
+    match current, data:
+        case Struct(old), Struct(new):
+            yield from _fields(old, new, path)
+        case Array(old), Array(new):
+            yield from _inside(old.type, new.type, (*path, "element"))
+        case Map(_, old), Map(_, new):
+            yield from _inside(old.type, new.type, (*path, "value"))
+
+
+def _nullable(f: Field) -> Field:
+    """With everything nullable in it but map keys: the next batch may lack what this one has."""
+    inner = tuple(replace(_nullable(c), nullable=not (isinstance(f.type, Map) and c.name == "key")) for c in f.type.children)
+    return replace(f, nullable=True, type=with_children(f.type, inner) if inner else f.type)

@@ -1,0 +1,165 @@
+"""The pure checks over whole histories, by name; and the one for a reader of a table, by column id."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tamis.core.schema.deleted_fields import Dropped, dropped_in, migration_type_of
+from tamis.core.schema.migration_rules import evolve, violations
+from tamis.core.schema.migration_types import Record, from_arrow, from_fields
+from tamis.core.types import Schema
+from tamis.errors import IncompatibleSchema, InvalidInput, SchemaFenced, TamisError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True, slots=True)
+class MigrationType:
+    """What a history of schemas comes to: the latest, and every field that was ever deleted (seed 001, "Tracking deleted fields").
+
+    Takes the place of the history in both checks, so that a program that keeps one need not replay its schemas: ``known = known.then(new)`` after each.
+    """
+
+    shape: Record | None = None
+
+    @staticmethod
+    def of(history: Iterable[pa.Schema], *, widen: bool = False) -> MigrationType:
+        """That of ``history``, oldest first. Raises ``IncompatibleSchema`` where a step of it is against the rules."""
+        known, last = MigrationType(), None
+        for schema in history:
+            if last is None or not _checked(schema).equals(last):
+                known, last = known.then(schema, widen=widen), schema
+        return known
+
+    def then(self, new: pa.Schema, *, widen: bool = False) -> MigrationType:
+        """After ``new`` has become the latest. Raises as ``check_migration``."""
+        after = self.checked(new, widen=widen)
+        return MigrationType(after if self.shape is None else evolve(self.shape, after))
+
+    def checked(self, new: pa.Schema, *, widen: bool = False) -> Record:
+        """The shape of ``new``. Raises as ``check_migration``."""
+        after = from_arrow(_checked(new))
+        _refuse(self.shape or Record(()), after, IncompatibleSchema, widen, first=self.shape is None)
+        return after
+
+
+History = Sequence["pa.Schema"] | MigrationType
+
+
+def check_migration(history: History, new: pa.Schema, *, widen: bool = False) -> None:
+    """Whether ``new`` may follow ``history`` (oldest first, or what it comes to) by the rules of seed 001; fields are matched by exact name.
+
+    Raises ``IncompatibleSchema`` (code ``MIGRATION_<RULE>``, ``name`` the dotted path of the offending field). ``widen`` also allows lossless type widening.
+    """
+    _known(history, widen).checked(new, widen=widen)
+
+
+def check_reader(history: History, reader: pa.Schema) -> None:
+    """Whether a reader with schema ``reader`` may read data written under ``history``; fields are matched by exact name.
+
+    Raises ``SchemaFenced`` (code ``FENCED_<RULE>``, ``name`` the dotted path). The latest schema, a projection of it, and a reader that adds a nullable field nobody
+    ever had are never fenced.
+    """
+    current = _known(history, widen=True).shape
+    if current is not None:
+        _refuse(current, from_arrow(_checked(reader)), SchemaFenced, widen=False)
+
+
+def check_table_reader(history: tuple[Schema, ...], reader: Schema) -> None:
+    """The same for a table's own schemas, fields matched by column id: whether a reader that holds ``reader`` may read a state whose schemas are ``history``."""
+    if history:
+        fence(history[-1], dropped_in(history), reader)
+
+
+def fence(current: Schema, dropped: Iterable[Dropped], reader: Schema) -> None:
+    """Whether a reader that holds ``reader`` may read a table whose schema is ``current`` and which has ``dropped`` those fields.
+
+    Raises ``SchemaFenced`` naming the field, both schema ids and the remedy. A column that the reader has projected away cannot fence it; FIRST / AFTER and renames are
+    presentation and do not either.
+    """
+    gone = tuple(dropped)
+    for violation in violations(migration_type_of(current, gone), from_fields(reader.fields)):
+        since = next((g.schema_id for g in gone if violation.key == g.id), None)
+        when = f" It is gone since schema {since}." if since is not None else ""
+        kind: type[TamisError] = SchemaFenced
+        raise kind(
+            f"{violation.fenced}{when} This reader holds schema {reader.schema_id}, and the table is at schema {current.schema_id}.",
+            code="FENCED_" + violation.rule.upper(),
+            name=violation.path,
+            remedy=_READER_REMEDY,
+        )
+
+
+def refuse(before: Record, after: Record, *, widen: bool = False) -> None:
+    """Raises ``IncompatibleSchema`` for the first way in which ``after`` is no valid migration of ``before``."""
+    _refuse(before, after, IncompatibleSchema, widen)
+
+
+def rows_fit(written: Schema, current: Schema) -> str | None:
+    """Why rows made under the schema ``written`` cannot be added to a table that is at ``current`` by now; None where the migration makes them valid.
+
+    A column that is gone is dropped from them, a new one is NULL or its default in them. Rows of which nothing would be left are not added.
+    """
+    first = next(violations(from_fields(written.fields), from_fields(current.fields), widen=True), None)
+    if first is not None:
+        return first.text.rstrip(".")
+    if not {f.id for f in written} & {f.id for f in current}:
+        return "none of their columns is left"
+    return None
+
+
+def _known(history: History, widen: bool) -> MigrationType:
+    if isinstance(history, MigrationType):
+        return history
+    if not isinstance(history, Iterable):
+        raise InvalidInput(
+            f"A history is a list of schemas, not {type(history).__name__}.",
+            code="BAD_SCHEMA",
+            name="history",
+            remedy="Give pyarrow schemas, oldest first; [] for none.",
+        )
+    return MigrationType.of(history, widen=widen)
+
+
+def _checked(given: pa.Schema) -> pa.Schema:
+    """``given`` itself. Raises ``InvalidInput`` (``BAD_SCHEMA``) for what is no Arrow schema; a schema in place of a history yields fields, which are none."""
+    import pyarrow as pa
+
+    if not isinstance(given, pa.Schema):
+        raise InvalidInput(
+            f"A schema is a pyarrow.Schema, not {type(given).__name__}.",
+            code="BAD_SCHEMA",
+            name="schema",
+            remedy="Use pyarrow.schema([...]); a history is a list of them, oldest first.",
+        )
+    return given
+
+
+def _refuse(old: Record, new: Record, kind: type[TamisError], widen: bool, *, first: bool = False) -> None:
+    for violation in violations(old, new, widen=widen):
+        if first and violation.rule == "add_required":
+            continue
+        fenced = kind is SchemaFenced
+        raise kind(
+            violation.fenced if fenced else violation.text,
+            code=("FENCED_" if fenced else "MIGRATION_") + violation.rule.upper(),
+            name=violation.path,
+            remedy=_READER_REMEDY if fenced else _REMEDIES[violation.rule],
+        )
+
+
+_READER_REMEDY = "Open the table again, call refresh(), or make the DataFrame again, to read under its newest schema."
+_REMEDIES = {
+    "duplicate_field": "Give each field its own name.",
+    "readd_deleted": "Choose another name, or use ALTER TABLE, which adds a new column under the old name.",
+    "add_required": "Make it nullable.",
+    "reorder": "Keep the order of the existing fields; new ones may stand anywhere.",
+    "tighten": "Keep it nullable.",
+    "type_change": "Add a new column of that type, or ask for widening where the new type holds every old value.",
+    "map_key": "Keep the key's type.",
+}
+RULES = tuple(_REMEDIES)
+"""The rules' names: those of the codes ``MIGRATION_<RULE>`` and ``FENCED_<RULE>``."""

@@ -1,0 +1,163 @@
+"""Statistics of a part, in the same pass as its writing: a few whole-column kernels per batch and leaf.
+
+Law: NULL is counted where a field *reads* as NULL, its parents included; elements of lists, and keys and values of maps, are
+counted once each, those of NULL lists not at all. Arrays and maps themselves have the bounds of their sizes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tamis.core.stats.columns.bounds import comparable, count_nans, cut_high, cut_low, extremes
+from tamis.core.stats.columns.value_sets import ValueSetCollector, listable
+from tamis.core.stats.json_paths.path_collector import PathCollector, collects
+from tamis.core.stats.json_paths.path_rows import Paths, table_of
+from tamis.core.stats.statistics_columns import COUNTS, HI_EXACT, LO_EXACT, VALUES, bound_name, count_name, has_bounds
+from tamis.core.types import DOUBLE, FLOAT, INTEGER, Array, DataType, Field, Map, Schema, Struct
+from tamis.core.types.arrow import to_arrow_type
+
+_PENDING = 64
+"""Extremes of batches that are kept before they are merged: merging costs as much as a batch."""
+
+
+Figure = tuple[str, pa.DataType, Any]
+"""A column of statistics: its name, type, and value of one piece."""
+
+
+class Collector:
+    """Takes the batches of one part, gives one row of statistics columns. ``sets``: with the values of columns that have few."""
+
+    def __init__(self, schema: Schema, *, sets: bool = True) -> None:
+        self._nodes = [_Node(f, repeated=False, sets=sets) for f in schema.fields]
+
+    def update(self, batch: pa.RecordBatch) -> None:
+        """Counts a batch whose columns are the schema's, in order, in their Arrow types."""
+        for node, column in zip(self._nodes, batch.columns, strict=True):
+            node.update(column)
+
+    def finish(self) -> pa.Table:
+        """One row; bounds are null where there is no value, or none that can serve."""
+        columns = {name: pa.array([value], kind) for name, kind, value in self.figures()}
+        return pa.table(columns) if columns else pa.table({"_": [None]}).select([])
+
+    def figures(self) -> Iterator[Figure]:
+        """What ``finish`` makes columns of: their names, types and values."""
+        return (figure for node in self._nodes for figure in node.figures())
+
+    def documents(self) -> dict[int, Paths]:
+        """The paths of JSON documents, by column id."""
+        return {node.id: node.paths.finish() for top in self._nodes for node in top.walk() if node.paths is not None}
+
+    def paths(self) -> pa.Table | None:
+        """``documents`` as rows (see ``path_rows``); None where there are none."""
+        return table_of(self.documents())
+
+    def nans(self) -> dict[int, int]:
+        """How many NaNs each leaf of a floating type has had so far, by column id."""
+        return {node.id: node.nans for top in self._nodes for node in top.walk() if node.floating}
+
+
+class _Node:
+    """One field at some depth, and what has been counted of it."""
+
+    def __init__(self, field: Field, *, repeated: bool, sets: bool) -> None:
+        inside = repeated or isinstance(field.type, Array | Map)
+        self.id, self.type, self.repeated = field.id, field.type, repeated
+        self.children = [_Node(child, repeated=inside, sets=sets) for child in field.type.children]
+        self.sized, self.floating = isinstance(field.type, Array | Map), field.type in (FLOAT, DOUBLE)
+        self.bounded = self.sized or has_bounds(field.type)
+        self.measured: DataType = INTEGER if self.sized else field.type
+        """The type of the bounds: arrays and maps have those of their sizes."""
+        self.count = self.nulls = self.nans = 0
+        self.paths = PathCollector(field.type) if not repeated and collects(field.type) else None
+        self._values = ValueSetCollector() if sets and not repeated and listable(field.type) else None
+        self._lows: list[pa.Scalar] = []
+        self._highs: list[pa.Scalar] = []
+
+    def walk(self) -> Iterator[_Node]:
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
+    def update(self, array: pa.Array) -> None:
+        """``array`` has its parents' NULLs already."""
+        self.count += len(array)
+        self.nulls += array.null_count
+        if self.bounded:
+            self._widen(_sizes(array) if self.sized else array)
+        if self._values is not None:
+            self._values.update(array)
+        if self.paths is not None:
+            self.paths.update(array)
+        for child, values in zip(self.children, _below(self.type, array), strict=True):
+            child.update(values)
+
+    def _widen(self, array: pa.Array) -> None:
+        nans = count_nans(array) if self.floating else 0
+        self.nans += nans
+        if array.null_count + nans == len(array):
+            return
+        low, high = extremes(array, nans)
+        self._lows.append(low)
+        self._highs.append(high)
+        if len(self._lows) >= _PENDING:
+            self._lows, self._highs = [self._least()], [self._greatest()]
+
+    def _least(self) -> pa.Scalar:
+        return _pick(self._lows, self.measured, "min")
+
+    def _greatest(self) -> pa.Scalar:
+        return _pick(self._highs, self.measured, "max")
+
+    def figures(self) -> Iterator[Figure]:
+        if self.bounded:
+            (low, low_exact), (high, high_exact) = cut_low(self._least()), cut_high(self._greatest())
+            for kind, bound in (("lo", low), ("hi", high)):
+                yield bound_name(self.id, self.measured, kind), to_arrow_type(self.measured), bound
+            yield self._count("exact", LO_EXACT * low_exact + HI_EXACT * high_exact)
+        if self._values is not None:
+            yield bound_name(self.id, self.type, VALUES), pa.list_(to_arrow_type(self.type)), self._values.finish()
+        yield self._count("nulls", self.nulls)
+        if self.floating:
+            yield self._count("nans", self.nans)
+        if self.repeated:
+            yield self._count("count", self.count)
+        for child in self.children:
+            yield from child.figures()
+
+    def _count(self, kind: str, value: int) -> Figure:
+        return count_name(self.id, kind), COUNTS[kind], value
+
+
+def _sizes(array: pa.Array) -> pa.Array:
+    """How many elements or entries each row has; NULL where it has no array."""
+    offsets = array.offsets.to_numpy(zero_copy_only=False)
+    null = array.is_null().to_numpy(zero_copy_only=False) if array.null_count else None
+    return pa.array((offsets[1:] - offsets[:-1]).astype("int32"), mask=null)
+
+
+def _pick(scalars: list[pa.Scalar], data_type: Any, which: str) -> pa.Scalar:
+    arrow = to_arrow_type(data_type)
+    if len(scalars) == 1:
+        return scalars[0]
+    best = pc.min_max(comparable(pa.array(scalars, arrow)))[which]
+    return best if best.type == arrow else best.cast(arrow)
+
+
+def _below(data_type: Any, array: pa.Array) -> list[pa.Array]:
+    """The values one level below, without those that a NULL parent hides."""
+    match data_type:
+        case Struct():
+            return list(array.flatten())
+        case Array():
+            return [array.flatten()]
+        case Map():
+            present = array.drop_null() if array.null_count else array
+            offsets = present.offsets
+            start, end = (offsets[0].as_py(), offsets[-1].as_py()) if len(offsets) else (0, 0)
+            return [child.slice(start, end - start) for child in (present.keys, present.items)]
+    return []

@@ -1,0 +1,1 @@
+"""Statistics of columns: bounds, value sets, clustering tuples, pages."""

@@ -1,0 +1,125 @@
+"""The first and the last clustering tuple of a sorted part, so that a filter on a prefix of the clustering columns prunes by their order.
+
+Law: every row of the part lies between the two tuples in clustering order (NULL first, NaN last), compared column after column. A part that was not
+seen to be in order has none. Long text is cut downward in the first tuple and upward in the last one, and then is not exact.
+
+A column at position ``rank`` of the part's clustering order has ``<id>|rank``, ``<id>|edge`` (flags) and, where they are values, ``<id>|<type>|first`` and ``<id>|<type>|last``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tamis.core.stats.columns.bounds import cut_high, cut_low
+from tamis.core.stats.statistics_columns import bound_name, count_name, has_bounds
+from tamis.core.types import DataType, Schema
+from tamis.core.types.arrow import to_arrow_type
+
+Bools = np.ndarray[Any, np.dtype[np.bool_]]
+
+RANK, EDGE = pa.int8(), pa.uint8()
+FIRST_EXACT, LAST_EXACT, FIRST_NULL, LAST_NULL = 1, 2, 4, 8
+"""Flags of ``edge``. NaN is neither NULL nor a value: such an end is unknown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edges:
+    """One column's place in the clustering order of N parts, and its value in the first and in the last tuple; NULL where unknown."""
+
+    rank: np.ndarray[Any, np.dtype[np.int8]]
+    """-1 where the part is not known to be in order, or not by this column."""
+    first: pa.Array
+    last: pa.Array
+    first_exact: Bools
+    last_exact: Bools
+    first_null: Bools
+    last_null: Bools
+
+
+def ends(
+    schema: Schema, cluster_by: Sequence[tuple[int, ...]], first: pa.RecordBatch, last: pa.RecordBatch
+) -> Iterator[tuple[str, pa.Array]]:
+    """The columns of a part in order whose first and last row these are. Columns behind one without bounds (collated text) are left out: they cannot be reached."""
+    for rank, ids in enumerate(cluster_by):
+        data_type = schema.by_id[ids[-1]].type
+        if not has_bounds(data_type):
+            return
+        (low, low_exact, low_null), (high, high_exact, high_null) = (
+            _end(_value(schema, ids, row), upper) for row, upper in ((first, False), (last, True))
+        )
+        flags = FIRST_EXACT * low_exact + LAST_EXACT * high_exact + FIRST_NULL * low_null + LAST_NULL * high_null
+        arrow = to_arrow_type(data_type)
+        yield count_name(ids[-1], "rank"), pa.array([rank], RANK)
+        yield count_name(ids[-1], "edge"), pa.array([flags], EDGE)
+        yield bound_name(ids[-1], data_type, "first"), pa.array([low], arrow)
+        yield bound_name(ids[-1], data_type, "last"), pa.array([high], arrow)
+
+
+def _value(schema: Schema, ids: tuple[int, ...], row: pa.RecordBatch) -> pa.Scalar:
+    fields = schema.fields
+    array: pa.Array | None = None
+    for identifier in ids:
+        at = next(i for i, f in enumerate(fields) if f.id == identifier)
+        array = row.column(at) if array is None else array.flatten()[at]
+        fields = fields[at].type.children
+    assert array is not None
+    return array[0]
+
+
+def _end(value: pa.Scalar, upper: bool) -> tuple[pa.Scalar, bool, bool]:
+    """The value as it is kept, whether it is the very value (both zeros are one), and whether it is NULL."""
+    if not value.is_valid:
+        return value, False, True
+    floating = pa.types.is_floating(value.type)
+    if floating and value.as_py() != value.as_py():
+        return pa.scalar(None, value.type), False, False
+    kept, exact = (cut_high if upper else cut_low)(value)
+    return kept, exact or floating, False
+
+
+def edges(table: pa.Table, column_id: int, data_type: DataType) -> Edges | None:
+    """What ``table`` (manifest rows) says of a column's place in the order; None where no part has it. Nothing that is stored makes this raise."""
+    if not has_bounds(data_type):
+        return None
+    rank = _column(table, count_name(column_id, "rank"), RANK)
+    flags = _column(table, count_name(column_id, "edge"), EDGE)
+    arrow = to_arrow_type(data_type)
+    first, last = (_column(table, bound_name(column_id, data_type, kind), arrow) for kind in ("first", "last"))
+    if rank is None or flags is None or first is None or last is None:
+        return None
+    places = np.asarray(pc.fill_null(rank, -1))
+    bits = np.asarray(pc.fill_null(flags, 0))
+    low_null, high_null = (bits & FIRST_NULL) != 0, (bits & LAST_NULL) != 0
+    low_known, high_known = np.asarray(first.is_valid()), np.asarray(last.is_valid())
+    bad = (low_null & low_known) | (high_null & high_known) | np.asarray(flags.is_null())
+    falls = np.asarray(pc.fill_null(pc.greater(first, last), False)) | (high_null & ~low_null)
+    bad |= falls & (places == 0)
+    if pa.types.is_floating(arrow):
+        bad |= np.asarray(pc.fill_null(pc.or_kleene(pc.is_nan(first), pc.is_nan(last)), False))
+    return Edges(
+        np.where(bad, np.int8(-1), places).astype(np.int8),
+        first,
+        last,
+        ((bits & FIRST_EXACT) != 0) & low_known,
+        ((bits & LAST_EXACT) != 0) & high_known,
+        low_null,
+        high_null,
+    )
+
+
+def _column(table: pa.Table, name: str, expected: pa.DataType) -> pa.Array | None:
+    at = table.schema.get_field_index(name)  # -1 also for a name that is there twice
+    if at < 0 or table.schema.field(at).type != expected:
+        return None
+    try:
+        array = pa.concat_arrays(table.column(at).chunks or [pa.nulls(0, expected)])
+        array.validate(full=True)
+    except pa.ArrowException:
+        return None
+    return array

@@ -1,0 +1,62 @@
+"""Statistics of the pages of a part: runs of rows as small as can be read alone. They stand in the part's own file, as one text, for those who look for few of its rows.
+
+Law: as with those of parts. What cannot be understood, or does not make up the part, is not known.
+"""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tamis.core.stats.collector import Collector
+from tamis.core.types import Schema
+from tamis.core.types.bounded import read_stream
+
+NOTE = "tamis.statistics"
+"""The name of the text among the notes of a file."""
+
+
+class PageStatistics:
+    """Of the columns in ``schema``, of every ``rows`` rows of each block (the last page of a block may have fewer)."""
+
+    def __init__(self, schema: Schema, rows: int) -> None:
+        self._schema, self._rows = schema, rows
+        self._figures: dict[str, tuple[pa.DataType, list[Any]]] = {}
+        """The columns of statistics, a value per page."""
+        self._sizes: list[int] = []
+
+    def update(self, block: pa.RecordBatch) -> None:
+        """Counts a block, whose first columns are the schema's."""
+        own = block.select(range(len(self._schema.fields)))
+        for start in range(0, len(block), self._rows):
+            page = own.slice(start, self._rows)
+            collector = Collector(self._schema, sets=False)
+            collector.update(page)
+            for name, kind, value in collector.figures():
+                self._figures.setdefault(name, (kind, []))[1].append(value)
+            self._sizes.append(len(page))
+
+    def note(self) -> str:
+        """All pages as text; empty where there is none."""
+        if not self._sizes:
+            return ""
+        columns = {name: pa.array(values, kind) for name, (kind, values) in self._figures.items()}
+        table = pa.table(columns | {"rows": pa.array(self._sizes, pa.int64())})
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as stream:
+            stream.write_table(table)
+        return base64.b64encode(sink.getvalue()).decode()
+
+
+def pages_of(note: bytes | str, rows: int) -> pa.Table | None:
+    """What ``PageStatistics.note`` said of a part of ``rows`` rows: a row per page, in order. None where it is none, or not of this part."""
+    try:
+        table = read_stream(base64.b64decode(note, validate=True)).combine_chunks()
+        sizes = table["rows"].cast(pa.int64())
+    except (pa.ArrowException, OSError, ValueError, KeyError):
+        return None
+    known = not sizes.null_count and len(sizes) and pc.min(sizes).as_py() > 0 and pc.sum(sizes).as_py() == rows
+    return table if known else None

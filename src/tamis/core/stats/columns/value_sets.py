@@ -1,0 +1,78 @@
+"""Value sets: the distinct values of a column that has few of them in a part, such as a status or a country.
+
+A set holds every value of the part that is neither NULL nor NaN, and may hold more. A column with too many values,
+or with too long ones, has no set. Sets are stored as ``<id>|<type>|set``, a list; NULL means unknown. An empty set
+is never stored.
+
+Tables of earlier writers have sets named ``<id>|<type>|values``. Some of those are incomplete: the collector kept the
+sets of the batches before the one at which it gave up. So they are never read, and ``verify`` reports them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tamis.core.stats.columns.bounds import LIMIT
+from tamis.core.stats.gave_up import GAVE_UP, GaveUp
+from tamis.core.types import BINARY_COLLATION, DATE, INTEGRAL, TIMESTAMP, TIMESTAMP_NTZ, DataType, Decimal, String
+from tamis.sizes import SIZES
+
+MOST = SIZES.set_values
+"""Largest number of values in a set."""
+_SAMPLE = SIZES.set_sample_rows
+"""Rows of a batch that are sampled to see early that a column has too many values."""
+
+
+def listable(data_type: DataType) -> bool:
+    """Whether equal values of this type have one stored form, so that a set of them can be compared (both zeros are equal)."""
+    if isinstance(data_type, String):
+        return data_type.collation == BINARY_COLLATION
+    return data_type in (*INTEGRAL, DATE, TIMESTAMP, TIMESTAMP_NTZ) or isinstance(data_type, Decimal)
+
+
+class ValueSetCollector:
+    """Collects the distinct values of one column over the batches of a part."""
+
+    def __init__(self) -> None:
+        self._state: pa.Array | GaveUp | None = None
+        """The values so far, ``GAVE_UP``, or None before the first batch."""
+
+    def update(self, array: pa.Array) -> None:
+        """Adds the values of one batch."""
+        if isinstance(self._state, GaveUp) or not len(array):
+            return
+        step = -(-len(array) // _SAMPLE)
+        if step > 1 and len(pc.unique(array.take(pa.array(np.arange(0, len(array), step))))) > MOST + 1:
+            self._state = GAVE_UP
+            return
+        self._state = _merged([array] if self._state is None else [self._state, array])
+
+    def finish(self) -> pa.Array | None:
+        """The sorted values, or None where the collector gave up or saw no value."""
+        if self._state is None or isinstance(self._state, GaveUp) or not len(self._state):
+            return None
+        return self._state.take(pc.array_sort_indices(self._state))
+
+
+def _merged(arrays: list[pa.Array]) -> pa.Array | GaveUp:
+    found = pc.unique(arrays[0] if len(arrays) == 1 else pa.concat_arrays([arrays[0], pc.unique(arrays[1])])).drop_null()
+    if len(found) > MOST:
+        return GAVE_UP
+    if pa.types.is_string(found.type):
+        try:
+            found.validate(full=True)
+        except pa.ArrowException:  # Spark allows strings that are not UTF-8
+            return GAVE_UP
+        if len(found) and pc.max(pc.utf8_length(found)).as_py() > LIMIT:
+            return GAVE_UP
+    return found
+
+
+def union(sets: pa.ListArray, empty: pa.BooleanArray) -> pa.Array | None:
+    """The union of several sets, or None where a set that may hold values is unknown or the union is too large."""
+    if pc.any(pc.and_(sets.is_null(), pc.invert(pc.fill_null(empty, False)))).as_py():
+        return None
+    found = pc.unique(sets.flatten())
+    return found.take(pc.array_sort_indices(found)) if 0 < len(found) <= MOST else None

@@ -1,0 +1,1 @@
+"""Statistics of paths in JSON documents."""

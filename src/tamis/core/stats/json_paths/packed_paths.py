@@ -1,0 +1,61 @@
+"""JSON paths on their way from who writes a part to who commits it: packed into the part's manifest row, unpacked into the table ``paths`` of the segment."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from tamis.core.stats.json_paths.path_rows import COLUMNS
+from tamis.core.stats.json_paths.path_union import union_of
+from tamis.core.types.bounded import read_stream
+
+PACKED = "packed_paths"
+"""The column of a manifest row. It never reaches a store."""
+
+DROPPED = "statistics_dropped"
+"""How many statistics of a part had no room."""
+
+PATHS, UNION = "paths", "path_unions"
+"""Tables of a segment: of its parts, and of all of them together."""
+
+
+def packed(rows: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, rows.schema) as stream:
+        stream.write_table(rows)
+    return bytes(sink.getvalue())
+
+
+def _sound(schema: pa.Schema) -> bool:
+    """Whether these are rows of paths: all columns of some ids, each of its type, and no other."""
+    ids = {field.name.partition("|")[0] for field in schema}
+    wanted = {f"{identifier}|{kind}": arrow for identifier in ids for kind, arrow in COLUMNS.items()}
+    return all(identifier.isdecimal() for identifier in ids) and wanted == {f.name: f.type for f in schema} and len(schema) == len(wanted)
+
+
+def unpacked(manifest: pa.Table) -> tuple[pa.Table, dict[str, pa.Table]]:
+    """The manifest without its packed rows, and the tables that they make: rows name their part by ``part`` and ``part_id``. What cannot be read is unknown."""
+    if PACKED not in manifest.column_names:
+        return manifest, {}
+    column, ids = manifest[PACKED], manifest["part_id"]
+    found: list[pa.Table] = []
+    for part in np.flatnonzero(np.asarray(column.is_valid())).tolist():
+        try:
+            rows = read_stream(column[part].as_py())
+            rows.validate(full=True)
+            sound = _sound(rows.schema)
+        except (pa.ArrowException, OSError, TypeError, ValueError):  # the last: names that are no text
+            continue
+        if not sound:
+            continue
+        where = pa.table({"part": pa.array(np.full(len(rows), part, np.int32)), "part_id": pa.repeat(ids[part], len(rows))})
+        found.append(pa.table(dict(zip([*where.column_names, *rows.column_names], [*where.columns, *rows.columns], strict=True))))
+    manifest = manifest.drop_columns([PACKED])
+    if not found:
+        return manifest, {}
+    table = pa.concat_tables(found, promote_options="default").combine_chunks()
+    tables = {PATHS: table}
+    if len(manifest) > 1 and (union := union_of(table, len(manifest))) is not None:
+        first = pa.table({"part": pa.array(np.zeros(len(union), np.int32)), "part_id": pa.nulls(len(union), pa.string())})
+        tables[UNION] = pa.table(dict(zip([*first.column_names, *union.column_names], [*first.columns, *union.columns], strict=True)))
+    return manifest, tables

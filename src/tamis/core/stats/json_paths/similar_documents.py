@@ -1,0 +1,108 @@
+"""Paths of JSON kept as text: documents of a few shapes are read by ``path_template``, the others are parsed by ``path_text``."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from tamis.core.stats.json_paths.document_template import Block, Template
+from tamis.core.stats.json_paths.json_numbers import Flags, Ints
+from tamis.core.stats.json_paths.path_rows import INCOMPLETE, LIST, MAP, ROOT, STRANGE, Paths, PathStatistics, combined
+from tamis.core.stats.json_paths.text_paths import DECODER, Strange, nothing
+from tamis.core.stats.json_paths.text_paths import paths_of as parsed_paths_of
+
+BYTES, LEAST, FEW, TEMPLATES = 2**17, 256, 16, 8
+"""Bytes and documents that are compared with templates together (so few that the allocator asks the system for nothing, measured), fewer documents than it is worth for, and how many templates."""
+
+
+class Documents:
+    """Takes the texts of one column; knows the shapes that it has met."""
+
+    def __init__(self) -> None:
+        self._templates: list[Template] = []
+
+    def paths_of(self, texts: pa.Array) -> Paths:
+        """The paths of a block's documents. One strange document makes the root STRANGE and the rest unsaid."""
+        texts = texts.drop_null() if texts.null_count else texts
+        try:
+            texts.validate(full=True)
+            return self._paths_of(texts)
+        except (Strange, pa.ArrowInvalid, RecursionError, ArithmeticError):
+            return nothing()
+
+    def _paths_of(self, texts: pa.Array) -> Paths:
+        tallies: dict[Template, _Tally] = {}
+        found, count = Paths(), max(LEAST, len(texts) * BYTES // max(texts.nbytes, 1))
+        for start in range(0, len(texts) or 1, count):
+            block = texts.slice(start, count)
+            left = self._read(block, tallies) if len(block) >= FEW else np.arange(len(block))
+            if len(left) or not len(block):
+                now = parsed_paths_of(block if len(left) == len(block) else block.take(pa.array(left)))
+                if now[ROOT].kinds & STRANGE:
+                    raise Strange
+                found = combined(found, now) if found else now
+        for template, tally in tallies.items():
+            now = template.paths(tally.documents, tally.scalars)
+            found = combined(found, now) if found else now
+        return found
+
+    def _read(self, texts: pa.Array, tallies: dict[Template, _Tally]) -> Ints:
+        """Reads the documents that are like a template, those of earlier blocks first; gives the others."""
+        block = Block(texts)
+        usable, other = np.flatnonzero(block.usable), np.flatnonzero(~block.usable)
+        known, self._templates = self._templates, []
+        while len(usable) >= FEW and len(self._templates) < TEMPLATES:
+            template = known.pop(0) if known else _template(texts.slice(int(usable[0]), 1))
+            if template is None:
+                break
+            taken = _tell(template, block, usable, tallies)
+            enough = 2 * TEMPLATES * np.count_nonzero(taken) >= len(usable)
+            usable = usable[~taken]  # whatever comes next: they have been counted
+            if enough:
+                self._templates.append(template)
+            elif not known:
+                break  # too few for the price of looking
+        self._templates += known
+        return np.sort(np.concatenate([other, usable]))
+
+
+class _Tally:
+    """What was read of the documents of one template."""
+
+    __slots__ = ("documents", "scalars")
+
+    def __init__(self, documents: int, scalars: list[PathStatistics]) -> None:
+        self.documents, self.scalars = documents, scalars
+
+    def add(self, documents: int, scalars: list[PathStatistics]) -> None:
+        self.documents += documents
+        for mine, theirs in zip(self.scalars, scalars, strict=True):
+            mine.add(theirs)
+
+
+def _tell(template: Template, block: Block, rows: Ints, tallies: dict[Template, _Tally]) -> Flags:
+    """Which of ``rows`` are like the template: they are in its tally now."""
+    fits: Flags = block.count[rows] == template.quotes
+    every = bool(fits.all())
+    scalars, like = template.read(block, rows if every else rows[fits])
+    documents = int(np.count_nonzero(like))
+    if documents and template in tallies:
+        tallies[template].add(documents, scalars)
+    elif documents:
+        tallies[template] = _Tally(documents, scalars)
+    if every:
+        return like
+    fits[fits] = like
+    return fits
+
+
+def _template(text: pa.Array) -> Template | None:
+    """The one document as a template, where it can be one. Raises ``Strange``."""
+    judged = parsed_paths_of(text)
+    if judged[ROOT].kinds & STRANGE:
+        raise Strange
+    if not judged[ROOT].kinds & (MAP | LIST) or any(found.kinds & INCOMPLETE for found in judged.values()):
+        return None
+    data = text[0].as_py()
+    template = Template(data.encode(), DECODER.decode(data))
+    return template if template.usable else None

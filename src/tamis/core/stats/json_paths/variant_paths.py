@@ -1,0 +1,206 @@
+"""Paths of VARIANT columns: the binary form is walked path by path, all rows at once, by gathers over whole arrays."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tamis.core.expr.json_codec import variant_columns as v
+from tamis.core.expr.json_codec.json_path import ELEMENT, Steps, stored
+from tamis.core.stats.json_paths.json_strings import lines_of_texts, plain, texts
+from tamis.core.stats.json_paths.path_rows import (
+    FALSE,
+    HI_EXACT,
+    INCOMPLETE,
+    LIST,
+    LO_EXACT,
+    LONG,
+    MAP,
+    OTHER,
+    REAL,
+    ROOT,
+    STRANGE,
+    STRING,
+    TRUE,
+    Paths,
+    PathStatistics,
+    combined,
+)
+from tamis.core.stats.json_paths.text_paths import DEEPEST, MOST_PATHS
+from tamis.sizes import SIZES
+
+LEAST, AT_ONCE = SIZES.variant_values, 2**20
+"""Values and bytes that are walked together: as many as stay in the cache (measured)."""
+MANY = SIZES.variant_layout
+"""Objects of one layout whose fields are worth to be read together."""
+_FIFTEEN = 10**15
+_POWERS = np.array([10.0**scale for scale in range(23)])
+
+
+def paths_of(column: pa.StructArray) -> dict[str, PathStatistics]:
+    """The paths of a block's values. What cannot be decoded is nothing known, never an error."""
+    found: Paths = {}
+    count = max(LEAST, len(column) * AT_ONCE // max(column.nbytes, 1))
+    try:
+        for start in range(0, len(column) or 1, count):
+            now = _Walk().of(v.nodes(column.slice(start, count)))
+            found = combined(found, now) if found else now
+    except (LookupError, ValueError, ArithmeticError, MemoryError, pa.ArrowException):
+        return {ROOT: PathStatistics(STRANGE | INCOMPLETE, 0, None)}
+    return found
+
+
+class _Walk:
+    def __init__(self) -> None:
+        self._found: dict[str, PathStatistics] = {}
+
+    def of(self, nodes: v.Nodes) -> dict[str, PathStatistics]:
+        self._walk(nodes if not (nodes.at < 0).any() else nodes.take(nodes.at >= 0), ())
+        return self._found
+
+    def _walk(self, nodes: v.Nodes, steps: Steps) -> None:
+        """Records a path from all of its values in the block. Each path is walked once, so that a walk that stops at a limit leaves no path half told."""
+        here = self._found[stored(steps)] = PathStatistics()
+        kinds = nodes.kinds()
+        first = int(kinds[0]) if len(kinds) else v.MISSING
+        distinct = [first] if (kinds == first).all() else np.unique(kinds).tolist()
+        for kind in distinct:
+            mine = nodes if len(distinct) == 1 else nodes.take(kinds == kind)
+            if kind == v.MISSING:
+                continue
+            if kind == v.NULL:
+                here.add(PathStatistics(0, 0, len(mine)))
+            else:
+                here.add(_leaf(mine, kind))
+                self._below(here, mine, kind, steps)
+
+    def _below(self, here: PathStatistics, nodes: v.Nodes, kind: int, steps: Steps) -> None:
+        if kind not in (v.OBJECT, v.ARRAY):
+            return
+        if len(steps) >= DEEPEST:
+            here.kinds |= INCOMPLETE
+            return
+        if kind == v.ARRAY:
+            rows, at = v.elements(nodes)
+            self._walk(v.Nodes(nodes.data, at, nodes.shape[rows], nodes.names), (*steps, ELEMENT))
+            return
+        listed: dict[str, list[tuple[Any, Any]]] = {}
+        layouts = list(v.members(nodes))
+        layouts_with = Counter(chain.from_iterable(keys for keys, _, _ in layouts))
+        for keys, rows, at in layouts:
+            own = [line for line, key in enumerate(keys) if layouts_with[key] == 1]
+            if at.shape[1] >= MANY and len(self._found) + len(own) < MOST_PATHS:
+                self._together(nodes, [keys[line] for line in own], rows, at if len(own) == len(keys) else at[own], steps)
+                own_keys = {keys[line] for line in own}
+            else:
+                own_keys = set()
+            for key, one in zip(keys, at, strict=True):
+                if key not in own_keys:
+                    listed.setdefault(key, []).append((rows, one))
+        for key, groups in listed.items():
+            if len(self._found) >= MOST_PATHS:
+                here.kinds |= INCOMPLETE
+                return
+            rows = groups[0][0] if len(groups) == 1 else np.concatenate([rows for rows, _ in groups])
+            at = groups[0][1] if len(groups) == 1 else np.concatenate([at for _, at in groups])
+            if len(groups) > 1:  # texts lie in ascending places
+                order = np.argsort(at)
+                rows, at = rows[order], at[order]
+            self._walk(nodes.child(rows, at), (*steps, key))
+
+    def _together(self, nodes: v.Nodes, keys: list[str], rows: Any, at: Any, steps: Steps) -> None:
+        """Records fields that only objects of one layout have, those of one kind at once; ``at`` has a line for each key."""
+        headers, kinds = v.headers(nodes.data, at)
+        alike = (kinds == kinds[:, :1]).all(axis=1)
+        told: dict[int, PathStatistics] = {}
+        for kind, read in ((v.LONG, _longs), (v.STRING, _short_strings), (v.DECIMAL, _easy_decimals)):
+            lines = np.flatnonzero(alike & (kinds[:, 0] == kind))
+            if len(lines):
+                told |= {
+                    line: one
+                    for line, one in zip(lines.tolist(), read(nodes.data, at[lines], headers[lines]), strict=True)
+                    if one is not None
+                }
+        for line, key in enumerate(keys):
+            if line in told:
+                self._found[stored((*steps, key))] = told[line]
+            else:
+                self._walk(nodes.child(rows, at[line]), (*steps, key))
+
+
+def _longs(data: Any, at: Any, headers: Any) -> list[PathStatistics | None]:
+    """Integers, a line for each path."""
+    values = v.longs_at(data, at, headers)
+    return [
+        PathStatistics(LONG, at.shape[1], 0, long=both)
+        for both in zip(values.min(axis=1).tolist(), values.max(axis=1).tolist(), strict=True)
+    ]
+
+
+def _short_strings(data: Any, at: Any, headers: Any) -> list[PathStatistics] | list[None]:
+    """Strings, a line for each path; None where they are not all plain."""
+    starts, lengths = v.places_at(data, at, headers)
+    ends = starts + lengths
+    return lines_of_texts(data, starts, ends) if plain(data, starts, ends) else [None] * len(at)
+
+
+def _easy_decimals(data: Any, at: Any, headers: Any) -> list[PathStatistics | None]:
+    """Decimals, a line for each path; None where not all are easy."""
+    values, easy = _quotients(*v.decimals_at(data, at, headers))
+    kinds, good = REAL | LO_EXACT | HI_EXACT, easy.all(axis=1).tolist()
+    both = zip(values.min(axis=1).tolist(), values.max(axis=1).tolist(), strict=True)
+    return [PathStatistics(kinds, at.shape[1], 0, real=ends) if fine else None for fine, ends in zip(good, both, strict=True)]
+
+
+def _quotients(unscaled: Any, scale: Any, small: Any) -> tuple[Any, Any]:
+    """Decimals as doubles, where that is easy: both numbers are doubles, and so the quotient is the double nearest to the decimal; of at most 15 digits, it is told by its shortest text."""
+    easy = small & (unscaled < _FIFTEEN) & (unscaled > -_FIFTEEN) & (scale < len(_POWERS))
+    return unscaled / _POWERS.take(scale, mode="clip"), easy
+
+
+def _leaf(nodes: v.Nodes, kind: int) -> PathStatistics:
+    count = len(nodes)
+    if kind == v.LONG:
+        values = v.longs(nodes)
+        return PathStatistics(LONG, count, 0, long=(int(values.min()), int(values.max())))
+    if kind == v.STRING:
+        return _strings(nodes)
+    if kind in (v.DOUBLE, v.DECIMAL):
+        return _reals(nodes, kind)
+    plain = {v.TRUE: TRUE, v.FALSE: FALSE, v.OBJECT: MAP, v.ARRAY: LIST}.get(kind, OTHER)
+    return PathStatistics(plain, count, 0)
+
+
+def _strings(nodes: v.Nodes) -> PathStatistics:
+    starts, lengths = v.places(nodes)
+    ends = starts + lengths
+    if plain(nodes.data, starts, ends):
+        return texts(nodes.data, starts, ends)
+    values = v.slices(nodes.data, starts, lengths)
+    values.validate(full=True)
+    both = pc.min_max(values)
+    return PathStatistics(STRING, len(nodes), 0, string=(both["min"].as_py(), both["max"].as_py()))
+
+
+def _reals(nodes: v.Nodes, kind: int) -> PathStatistics:
+    if kind == v.DOUBLE:
+        values = v.fixed(nodes, "<f8")
+        if not np.isfinite(values).all():
+            return PathStatistics(OTHER | REAL, len(nodes), 0)
+        return PathStatistics(REAL | LO_EXACT | HI_EXACT, len(nodes), 0, real=(float(values.min()), float(values.max())))
+    values, easy = _quotients(*v.decimals_at(nodes.data, nodes.at, v.headers(nodes.data, nodes.at)[0]))
+    parts = []
+    if easy.any():
+        values = values[easy]
+        parts.append(PathStatistics(REAL | LO_EXACT | HI_EXACT, len(values), 0, real=(float(values.min()), float(values.max()))))
+    if not easy.all():
+        numbers = v.decimals(nodes.take(~easy))
+        parts.append(PathStatistics(REAL, len(numbers), 0, real=(float(min(numbers)), float(max(numbers)))))
+    for other in parts[1:]:
+        parts[0].add(other)
+    return parts[0]

@@ -1,0 +1,79 @@
+"""How statistics are named as columns of a manifest, and which types have bounds.
+
+A name is ``<column id>|<kind>`` or, for bounds and values, ``<column id>|<type>|<kind>``: ``7|nulls``, ``7|long|lo``. Bounds carry the type they
+were collected under, so that they are never read as another one. A kind that this version does not know is ignored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from tamis.core.types import BINARY_COLLATION, NULL, VARIANT, Array, DataType, Map, String, Struct
+from tamis.core.types.arrow import to_arrow_type
+from tamis.core.types.logical import type_from_json
+from tamis.errors import InvalidInput
+
+BOUNDS = ("lo", "hi")
+VALUES = "set"
+"""The kind of a value set (see ``values``)."""
+UNRELIABLE_VALUES = "values"
+"""The kind under which earlier writers stored value sets, some of them incomplete. Only ``verify`` looks at it."""
+COUNTS = {"nulls": pa.int64(), "nans": pa.int64(), "count": pa.int64(), "exact": pa.uint8()}
+"""The kinds without a type. ``exact``: bit 0 the lower bound occurs, bit 1 the upper one, bit 2 there were bounds but no room for them."""
+
+LO_EXACT, HI_EXACT, NO_ROOM = 1, 2, 4
+
+
+class Name(NamedTuple):
+    """A parsed column name; ``type`` is None for counts."""
+
+    id: int
+    kind: str
+    type: DataType | None
+
+
+def has_bounds(data_type: DataType) -> bool:
+    """Whether values of this type have an order that bounds can use: not nested, not VARIANT, not collated."""
+    if isinstance(data_type, String):
+        return data_type.collation == BINARY_COLLATION
+    return not isinstance(data_type, Struct | Array | Map) and data_type not in (VARIANT, NULL)
+
+
+def bound_name(column_id: int, data_type: DataType, kind: str) -> str:
+    return f"{column_id}|{data_type.to_json()}|{kind}"
+
+
+def count_name(column_id: int, kind: str) -> str:
+    return f"{column_id}|{kind}"
+
+
+def parse_name(name: str) -> Name | None:
+    """Inverse of ``bound_name`` and ``count_name``; None for anything else, among it the columns of parts."""
+    head, *rest = name.split("|")
+    if not rest or not head.isdecimal() or not head.isascii():
+        return None
+    *middle, kind = rest
+    if not middle:
+        return Name(int(head), kind, None) if kind in COUNTS else None
+    if len(middle) > 1 or kind not in (*BOUNDS, VALUES):
+        return None
+    try:
+        data_type = type_from_json(middle[0])
+    except InvalidInput:
+        return None
+    return Name(int(head), kind, data_type) if has_bounds(data_type) else None
+
+
+def wanted(names: Iterable[str], ids: Collection[int]) -> list[str]:
+    """Those of the manifest's column names that belong to these column ids, in their order."""
+    return [name for name in names if (head := name.partition("|")[0]) != name and head.isdecimal() and int(head) in ids]
+
+
+def arrow_type(name: Name) -> pa.DataType:
+    """The Arrow type that a column of this name has; any other is not trusted."""
+    if name.type is None:
+        return COUNTS[name.kind]
+    return pa.list_(to_arrow_type(name.type)) if name.kind == VALUES else to_arrow_type(name.type)

@@ -1,0 +1,177 @@
+"""Statistics read back from manifest rows, trusting nothing.
+
+Law: what has the wrong type, cannot be decoded, is negative, NaN, inverted or said twice is NULL here, which means unknown.
+No content of a manifest makes this module raise.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tamis.core.schema.widening import widens
+from tamis.core.stats.columns.value_sets import MOST
+from tamis.core.stats.statistics_columns import COUNTS, HI_EXACT, LO_EXACT, NO_ROOM, VALUES, Name, arrow_type, count_name, parse_name
+from tamis.core.types import DataType, DayTimeInterval, String, Time
+from tamis.core.types.arrow import to_arrow_type
+
+
+class Bounds(NamedTuple):
+    """Inclusive bounds in one type and whether they occur; NULL where unknown."""
+
+    lo: pa.Array
+    hi: pa.Array
+    lo_exact: pa.BooleanArray
+    hi_exact: pa.BooleanArray
+
+
+class Decoder:
+    """The statistics columns of a table, by column id."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self._table = table
+        self._bounds: dict[int, dict[DataType, dict[str, str]]] = {}
+        self._counts: dict[int, set[str]] = {}
+        self._values: dict[int, dict[DataType, str]] = {}
+        for name in table.column_names:
+            parsed = parse_name(name)
+            if parsed is None:
+                continue
+            self._counts.setdefault(parsed.id, set())
+            if parsed.type is None:
+                self._counts[parsed.id].add(parsed.kind)
+            elif parsed.kind == VALUES:
+                self._values.setdefault(parsed.id, {})[parsed.type] = name
+            else:
+                self._bounds.setdefault(parsed.id, {}).setdefault(parsed.type, {})[parsed.kind] = name
+
+    def __len__(self) -> int:
+        return int(self._table.num_rows)
+
+    def ids(self) -> list[int]:
+        return list(self._counts)
+
+    def kinds(self, column_id: int) -> set[str]:
+        """The counts that there are for this column."""
+        return self._counts.get(column_id, set())
+
+    def types(self, column_id: int) -> list[DataType]:
+        """The types under which this column has bounds."""
+        return list(self._bounds.get(column_id, ()))
+
+    def rows(self) -> pa.Int64Array:
+        """The column ``rows``: the pieces' physical rows."""
+        return _not_negative(self._take("rows", pa.int64()))
+
+    def count(self, column_id: int, kind: str) -> pa.Int64Array:
+        return _not_negative(self._take(count_name(column_id, kind), COUNTS[kind]).cast(pa.int64()))
+
+    def bounds(self, column_id: int, target: DataType) -> Bounds:
+        """Bounds under ``target`` and under every type whose values are also values of it."""
+        arrow, flags = to_arrow_type(target), self._take(count_name(column_id, "exact"), COUNTS["exact"])
+        lo, hi, told = pa.nulls(len(self), arrow), pa.nulls(len(self), arrow), _all(False, len(self))
+        for data_type, names in self._bounds.get(column_id, {}).items():
+            low, high = (self._take(names.get(kind, ""), arrow_type(Name(column_id, kind, data_type))) for kind in ("lo", "hi"))
+            here = pc.or_(low.is_valid(), high.is_valid())
+            twice, told = pc.and_(here, told), pc.or_(here, told)
+            if reads_as(data_type, target):
+                lo, hi = _filled(lo, _as(low, arrow)), _filled(hi, _as(high, arrow))
+            lo, hi = _blank(lo, twice), _blank(hi, twice)
+        lo, hi = _sane(lo, hi)
+        return Bounds(lo, hi, _flag(flags, LO_EXACT, lo), _flag(flags, HI_EXACT, hi))
+
+    def no_room(self, column_id: int) -> pa.BooleanArray:
+        """Where bounds were left out because there was no room."""
+        flags = self._take(count_name(column_id, "exact"), COUNTS["exact"])
+        return pc.fill_null(pc.not_equal(pc.bit_wise_and(flags, pa.scalar(NO_ROOM, flags.type)), 0), False)
+
+    def value_types(self, column_id: int) -> list[DataType]:
+        """The types under which this column has sets of values."""
+        return list(self._values.get(column_id, ()))
+
+    def values(self, column_id: int, target: DataType) -> pa.ListArray:
+        """Sets of values under ``target``; NULL where there is none, it is said twice, or it holds NULLs, nothing, or too much."""
+        arrow = pa.list_(to_arrow_type(target))
+        out, told = pa.nulls(len(self), arrow), np.zeros(len(self), np.bool_)
+        for data_type, name in self._values.get(column_id, {}).items():
+            found = self._take(name, arrow_type(Name(column_id, VALUES, data_type)))
+            here = np.asarray(found.is_valid())
+            if here.any():
+                fits = reads_as(data_type, target) and not told.any()
+                out = _sets(found, arrow) if fits else pa.nulls(len(self), arrow)
+            told |= here
+        return out
+
+    def _take(self, name: str, expected: pa.DataType) -> pa.Array:
+        """A whole column of the type that its name promises, or NULLs."""
+        at = self._table.schema.get_field_index(name)  # -1 also for a name that is there twice
+        if at < 0 or self._table.schema.field(at).type != expected:
+            return pa.nulls(len(self), expected)
+        try:
+            column = self._table.column(at)
+            array = column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks or [pa.nulls(0, expected)])
+            array.validate(full=True)
+        except pa.ArrowException:
+            return pa.nulls(len(self), expected)
+        return array
+
+
+def _sets(found: pa.ListArray, arrow: pa.DataType) -> pa.ListArray:
+    """The same sets in a wider type, NULL where one is no set."""
+    members, offsets = _as(found.values, arrow.value_type), found.offsets.to_numpy()
+    nothing = np.concatenate([[0], np.cumsum(np.asarray(members.is_null()))])
+    sizes = np.diff(offsets)
+    bad = (sizes < 1) | (sizes > MOST) | (nothing[offsets[1:]] > nothing[offsets[:-1]]) | np.asarray(found.is_null())
+    return pa.ListArray.from_arrays(pa.array(offsets), members, type=arrow, mask=pa.array(bad))
+
+
+def reads_as(old: DataType, new: DataType) -> bool:
+    """Whether bounds of ``old`` are bounds of ``new``: the same, widened, or alike but for lengths and precisions that values do not show."""
+    alike = any(isinstance(old, kind) and isinstance(new, kind) for kind in (String, Time, DayTimeInterval))
+    return alike or widens(old, new)
+
+
+def _as(values: pa.Array, target: pa.DataType) -> pa.Array:
+    """The same values in a wider type, NULL where one of them does not fit after all."""
+    try:
+        return values.cast(target)
+    except pa.ArrowException:
+        return pa.nulls(len(values), target)
+
+
+def _sane(lo: pa.Array, hi: pa.Array) -> tuple[pa.Array, pa.Array]:
+    floating = pa.types.is_floating(lo.type)
+    bad = pc.fill_null(pc.greater(lo, hi), False)
+    if floating:
+        bad = pc.or_(bad, pc.or_(pc.fill_null(pc.is_nan(lo), False), pc.fill_null(pc.is_nan(hi), False)))
+    lo, hi = _blank(lo, bad), _blank(hi, bad)
+    if floating:
+        lo = pc.if_else(pc.fill_null(pc.equal(lo, 0.0), False), pa.scalar(-0.0, lo.type), lo)
+        hi = pc.if_else(pc.fill_null(pc.equal(hi, 0.0), False), pa.scalar(0.0, hi.type), hi)
+    return lo, hi
+
+
+def _filled(array: pa.Array, other: pa.Array) -> pa.Array:
+    return other if array.null_count == len(array) else pc.coalesce(array, other)
+
+
+def _blank(array: pa.Array, where: pa.BooleanArray) -> pa.Array:
+    if not where.null_count and not where.true_count:
+        return array
+    return pc.if_else(where, pa.scalar(None, array.type), array)
+
+
+def _all(value: bool, length: int) -> pa.BooleanArray:
+    return pa.repeat(pa.scalar(value), length)
+
+
+def _flag(flags: pa.Array, bit: int, bound: pa.Array) -> pa.BooleanArray:
+    """Whether ``bit`` is set; unknown where there is no bound."""
+    return _blank(pc.not_equal(pc.bit_wise_and(flags, pa.scalar(bit, flags.type)), 0), bound.is_null())
+
+
+def _not_negative(counts: pa.Int64Array) -> pa.Int64Array:
+    return _blank(counts, pc.fill_null(pc.less(counts, 0), False))

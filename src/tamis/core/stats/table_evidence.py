@@ -1,0 +1,222 @@
+"""Statistics columns of manifest rows as ``domain.Evidence``: what is known of each piece, whatever schema it was written under.
+
+Law: bounds are judged by column id and type, never by name. A column that is younger than a piece is known: NULL throughout, or
+its initial default. Counts that contradict each other, or bounds where no value should be, make the piece unknown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import reduce
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tamis.core.expr.json_codec.json_path import Steps
+from tamis.core.pruning.evidence import ColumnEvidence, DocumentEvidence
+from tamis.core.stats.columns.bounds import cut_high, cut_low
+from tamis.core.stats.columns.clustering_tuples import Edges, edges
+from tamis.core.stats.columns.value_sets import listable
+from tamis.core.stats.json_paths.path_evidence import PathTable
+from tamis.core.stats.statistics_columns import has_bounds
+from tamis.core.stats.statistics_decoding import Decoder
+from tamis.core.types import DOUBLE, FLOAT, INTEGER, VARIANT, Array, DataType, Field, Map, Schema
+from tamis.core.types.arrow import to_arrow_type
+from tamis.core.types.defaults import initial_scalar
+from tamis.errors import TamisError
+
+
+class TableEvidence:
+    """Evidence over the rows of ``table``: ``rows``, ``schema_id`` where known, and statistics columns."""
+
+    def __init__(self, table: pa.Table, schema: Schema | Mapping[int, Schema], paths: PathTable | None = None) -> None:
+        self._table, self._paths = table, paths
+        self._schemas = {schema.schema_id: schema} if isinstance(schema, Schema) else dict(schema)
+        self._decoder = Decoder(table)
+        self._pieces = _schema_ids(table) if not isinstance(schema, Schema) or "schema_id" in table.column_names else None
+        self._known: dict[tuple[int, ...], ColumnEvidence | None] = {}
+        self.specs: dict[Any, Any] = {}
+        """What the interpreter has made of columns."""
+
+    def __len__(self) -> int:
+        return len(self._decoder)
+
+    def rows(self) -> pa.Int64Array:
+        """Physical rows per piece; NULL where the manifest does not say."""
+        return self._decoder.rows()
+
+    def column(self, ids: tuple[int, ...]) -> ColumnEvidence | None:
+        """In the type that the column has in the newest schema that knows it."""
+        if ids not in self._known:
+            self._known[ids] = self._column(ids)
+        return self._known[ids]
+
+    def trimmed(self, ids: tuple[int, ...]) -> pa.BooleanArray:
+        """Where the column's bounds were left out because there was no room."""
+        return self._decoder.no_room(ids[-1])
+
+    def document(self, ids: tuple[int, ...], steps: Steps) -> DocumentEvidence | None:
+        """What is known of a path in the JSON documents of a column; None if nothing is."""
+        if self._paths is None:
+            return None
+        path = self._path(ids)
+        return self._paths.at(ids[-1], steps, self.rows(), variant=path is None or path[-1].type == VARIANT)
+
+    def edges(self, ids: tuple[int, ...]) -> Edges | None:
+        """The column's values in the first and last clustering tuples of the pieces, in its newest type; None where no piece has them."""
+        path = self._path(ids)
+        return None if path is None else edges(self._table, ids[-1], path[-1].type)
+
+    def elements(self, ids: tuple[int, ...]) -> ColumnEvidence | None:
+        """Of the elements of an array, keys or values of a map, or a field below them."""
+        return self.column(ids)
+
+    def sizes(self, ids: tuple[int, ...]) -> ColumnEvidence | None:
+        """Least and greatest size of an array or map, kept as bounds of integers under its own id."""
+        container, path = self.column(ids), self._path(ids)
+        if container is None or path is None or any(isinstance(above.type, Array | Map) for above in path[:-1]):
+            return None
+        b = self._decoder.bounds(ids[-1], INTEGER)
+        nothing = pa.array([0] * len(self), pa.int64())
+        return _consistent(ColumnEvidence(INTEGER, container.count, b.lo, b.hi, b.lo_exact, b.hi_exact, container.nulls, nothing))
+
+    def values(self, ids: tuple[int, ...]) -> pa.ListArray | None:
+        """The few values of a column, a list per piece; NULL where they are not known, None where they are nowhere. They lie within the bounds, or are not believed."""
+        path, column = self._path(ids), self.column(ids)
+        if path is None or column is None or any(isinstance(above.type, Array | Map) for above in path[:-1]) or not listable(path[-1].type):
+            return None
+        found = self._decoder.values(ids[-1], path[-1].type)
+        for schema in self._schemas.values():
+            if ids[-1] not in schema.by_id:
+                found = pc.if_else(self._written_under(schema), pa.scalar(None, found.type), found)
+        return None if found.null_count == len(found) else _believed(found, column)
+
+    def _column(self, ids: tuple[int, ...]) -> ColumnEvidence | None:
+        path = self._path(ids)
+        if path is None:
+            return None
+        field, repeated = path[-1], any(isinstance(above.type, Array | Map) for above in path[:-1])
+        stored = self._stored(field, repeated)
+        if not repeated:
+            for schema in self._schemas.values():
+                if field.id not in schema.by_id:
+                    stored = _where(self._written_under(schema), self._absent(path, schema), stored)
+        return _consistent(stored)
+
+    def _path(self, ids: tuple[int, ...]) -> list[Field] | None:
+        for schema_id in sorted(self._schemas, reverse=True):
+            schema = self._schemas[schema_id]
+            if schema.paths.get(ids[-1]) == ids:
+                return [schema.by_id[i] for i in ids]
+        return None
+
+    def _stored(self, field: Field, repeated: bool) -> ColumnEvidence:
+        decoder = self._decoder
+        count = decoder.count(field.id, "count") if repeated else decoder.rows()
+        floating = field.type in (FLOAT, DOUBLE)
+        nans = decoder.count(field.id, "nans") if floating else pc.if_else(count.is_valid(), 0, pa.scalar(None, pa.int64()))
+        nulls = decoder.count(field.id, "nulls")
+        if not has_bounds(field.type):
+            nothing, unsure = pa.nulls(len(self), to_arrow_type(field.type)), pa.nulls(len(self), pa.bool_())
+            return ColumnEvidence(field.type, count, nothing, nothing, unsure, unsure, nulls, nans)
+        b = decoder.bounds(field.id, field.type)
+        return ColumnEvidence(field.type, count, b.lo, b.hi, b.lo_exact, b.hi_exact, nulls, nans)
+
+    def _written_under(self, schema: Schema) -> pa.BooleanArray:
+        if self._pieces is None:
+            return pa.repeat(pa.scalar(True), len(self))
+        return pc.fill_null(pc.equal(self._pieces, schema.schema_id), False)
+
+    def _absent(self, path: list[Field], schema: Schema) -> ColumnEvidence:
+        """What pieces written under ``schema``, which lacks the column, show for it."""
+        rows, leaf = self.rows(), path[-1]
+        top = next(f for f in path if f.id not in schema.by_id)
+        if top.initial_default is None:
+            return self._constant(leaf.type, rows, pa.scalar(None, to_arrow_type(leaf.type)), rows)
+        try:
+            value = initial_scalar(leaf) if top is leaf else None
+        except TamisError:
+            value = None
+        if value is None or not has_bounds(leaf.type):
+            return _unknown(leaf.type, rows)
+        above = path[-2] if len(path) > 1 else None
+        nulls = pc.subtract(rows, rows) if above is None else self._decoder.count(above.id, "nulls")
+        return self._constant(leaf.type, rows, value, nulls)
+
+    def _constant(self, data_type: DataType, rows: pa.Array, value: pa.Scalar, nulls: pa.Array) -> ColumnEvidence:
+        is_nan = data_type in (FLOAT, DOUBLE) and value.is_valid and value.as_py() != value.as_py()
+        bound = pa.scalar(None, value.type) if is_nan else value
+        any_value = pc.greater(rows, nulls)
+
+        def where_any(what: pa.Scalar) -> pa.Array:
+            return pc.if_else(any_value, what, pa.scalar(None, what.type))
+
+        (low, low_exact), (high, high_exact) = (cut(bound) if has_bounds(data_type) else (bound, False) for cut in (cut_low, cut_high))
+        lo, hi = (pa.nulls(len(rows), end.type) if not end.is_valid else where_any(end) for end in (low, high))
+        nans = pc.subtract(rows, nulls) if is_nan else pc.subtract(rows, rows)
+        return ColumnEvidence(data_type, rows, lo, hi, where_any(pa.scalar(low_exact)), where_any(pa.scalar(high_exact)), nulls, nans)
+
+
+def _believed(sets: pa.ListArray, column: ColumnEvidence) -> pa.ListArray:
+    """Without sets that have a value outside the bounds."""
+    owner, members = pc.list_parent_indices(sets), sets.flatten()
+    outside = pc.or_(
+        pc.fill_null(pc.less(members, column.lo.take(owner)), False), pc.fill_null(pc.greater(members, column.hi.take(owner)), False)
+    )
+    wrong = np.zeros(len(sets), np.bool_)
+    wrong[np.asarray(owner.filter(outside))] = True
+    return pc.if_else(pa.array(wrong), pa.scalar(None, sets.type), sets) if wrong.any() else sets
+
+
+def _schema_ids(table: pa.Table) -> pa.Array:
+    """Which schema each piece was written under; NULL where that cannot be told."""
+    at = table.schema.get_field_index("schema_id")
+    if at < 0 or not pa.types.is_integer(table.schema.field(at).type):
+        return pa.nulls(table.num_rows, pa.int32())
+    return table.column(at).combine_chunks()
+
+
+def _unknown(data_type: DataType, rows: pa.Array) -> ColumnEvidence:
+    bound, flag, count = (pa.nulls(len(rows), t) for t in (to_arrow_type(data_type), pa.bool_(), pa.int64()))
+    return ColumnEvidence(data_type, rows, bound, bound, flag, flag, count, count)
+
+
+def _where(mask: pa.BooleanArray, new: ColumnEvidence, old: ColumnEvidence) -> ColumnEvidence:
+    """``new`` where the mask holds, else ``old``."""
+    if not pc.any(mask).as_py():
+        return old
+    if pc.all(mask).as_py():
+        return new
+
+    def pick(name: str) -> pa.Array:
+        return pc.if_else(mask, getattr(new, name), getattr(old, name))
+
+    return ColumnEvidence(
+        type=old.type,
+        count=pick("count"),
+        lo=_choose(mask, new.lo, old.lo),
+        hi=_choose(mask, new.hi, old.hi),
+        lo_exact=pick("lo_exact"),
+        hi_exact=pick("hi_exact"),
+        nulls=pick("nulls"),
+        nans=pick("nans"),
+    )
+
+
+def _choose(mask: pa.BooleanArray, new: pa.Array, old: pa.Array) -> pa.Array:
+    """As ``if_else``, which has no kernel for nested types; those have no bounds anyway."""
+    return old if pa.types.is_nested(old.type) else pc.if_else(mask, new, old)
+
+
+def _consistent(e: ColumnEvidence) -> ColumnEvidence:
+    """Without what cannot be true: more NULLs and NaNs than values, or bounds where there is no value."""
+    missing = pc.add(e.nulls, e.nans)
+    too_many = reduce(pc.or_, (pc.fill_null(pc.greater(part, e.count), False) for part in (missing, e.nulls, e.nans)))
+    nothing_left = pc.or_(*(pc.fill_null(pc.equal(a, e.count), False) for a in (missing, e.nulls)))
+    has_bound = pc.or_(e.lo.is_valid(), e.hi.is_valid())
+    wrong = pc.or_(too_many, pc.and_(nothing_left, has_bound))
+    if not pc.any(wrong).as_py():
+        return e
+    return _where(wrong, _unknown(e.type, e.count), e)

@@ -1,0 +1,79 @@
+"""The value that parts older than a column show: ``Field.initial_default`` as an Arrow scalar."""
+
+from __future__ import annotations
+
+import base64
+import math
+from decimal import Decimal as PyDecimal
+from typing import Any
+
+import pyarrow as pa
+
+from tamis.core.types.arrow import to_arrow_type
+from tamis.core.types.logical import BINARY, DOUBLE, FLOAT, Array, DataType, Decimal, Field, Map, Struct
+from tamis.errors import CorruptData
+
+
+def initial_scalar(field: Field) -> pa.Scalar:
+    """The default of ``field``, a null scalar where it has none. JSON says it like this: numbers, texts and booleans as they are, decimals as text, binaries as
+    base64, dates as days and instants, times and intervals as microseconds (or as ISO text), NaN and infinities as text, structs as objects, maps as lists of pairs.
+
+    Raises ``CorruptData`` for a value that is none of the type.
+    """
+    arrow = to_arrow_type(field.type)
+    try:
+        value = _plain(field.initial_default, field.type)
+        if isinstance(value, str) and not (pa.types.is_string(arrow) or pa.types.is_decimal(arrow)):
+            return pa.scalar(value).cast(arrow)
+        return pa.scalar(value, arrow)
+    except (pa.ArrowException, ValueError, TypeError, ArithmeticError, AttributeError, KeyError) as error:
+        raise CorruptData(
+            f"Column {field.name!r} has a default that is no {field.type}: {field.initial_default!r}.",
+            name=field.name,
+            remedy="Restore the table's log.",
+        ) from error
+
+
+def initial_json(value: pa.Scalar) -> Any:
+    """Inverse of ``initial_scalar``: the JSON that ``Field.initial_default`` keeps of ``value``; None for NULL."""
+    if not value.is_valid:
+        return None
+    kind = value.type
+    if pa.types.is_struct(kind):
+        return {f.name: initial_json(value[f.name]) for f in kind}
+    if pa.types.is_map(kind):
+        return [[initial_json(entry["key"]), initial_json(entry["value"])] for entry in value.values]
+    if pa.types.is_list(kind):
+        return [initial_json(item) for item in value.values]
+    if pa.types.is_decimal(kind):
+        return str(value.as_py())
+    if pa.types.is_binary(kind):
+        return base64.b64encode(value.as_py()).decode()
+    if pa.types.is_floating(kind):
+        number = value.as_py()
+        return number if math.isfinite(number) else str(number)
+    if pa.types.is_date(kind):
+        return value.cast(pa.int32()).as_py()
+    if pa.types.is_temporal(kind):
+        return value.cast(pa.int64()).as_py()
+    return value.as_py()
+
+
+def _plain(value: Any, data_type: DataType) -> Any:
+    """The JSON value as what ``pa.scalar`` takes."""
+    if value is None:
+        return None
+    match data_type:
+        case Decimal():
+            return PyDecimal(str(value))
+        case Struct(fields):
+            return {f.name: _plain(value.get(f.name), f.type) for f in fields}
+        case Array(element):
+            return [_plain(v, element.type) for v in value]
+        case Map(key, item):
+            return [(_plain(k, key.type), _plain(v, item.type)) for k, v in value]
+    if data_type == BINARY:
+        return base64.b64decode(value)
+    if data_type in (FLOAT, DOUBLE):
+        return float(value)
+    return value

@@ -1,0 +1,1 @@
+"""Reading and writing tables in one process: parts, indexes, scans, operations."""

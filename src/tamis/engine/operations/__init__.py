@@ -1,0 +1,40 @@
+"""The verbs that change a table's rows, each one commit, and those that tend it."""
+
+from tamis.engine.operations.layout.compact import Compacted, CompactionPlan, compact, plan_compaction
+from tamis.engine.operations.layout.vacuum import Vacuumed, retention_of, vacuum
+from tamis.engine.operations.layout.verify import Verification, verify
+from tamis.engine.operations.result import Progress, Result
+from tamis.engine.operations.retry import repeated
+from tamis.engine.operations.rows.append import append
+from tamis.engine.operations.rows.change_feed import Changes, changes
+from tamis.engine.operations.rows.delete import delete
+from tamis.engine.operations.rows.merge_plan import Asked
+from tamis.engine.operations.rows.overwrite import overwrite
+from tamis.engine.operations.rows.restore import restore
+from tamis.engine.operations.rows.update import update
+from tamis.engine.operations.rows.upsert import merge_once, merge_rows
+
+__all__ = [
+    "Asked",
+    "Changes",
+    "Compacted",
+    "CompactionPlan",
+    "Progress",
+    "Result",
+    "Vacuumed",
+    "Verification",
+    "append",
+    "changes",
+    "compact",
+    "delete",
+    "merge_once",
+    "merge_rows",
+    "overwrite",
+    "plan_compaction",
+    "repeated",
+    "restore",
+    "retention_of",
+    "update",
+    "vacuum",
+    "verify",
+]

@@ -1,0 +1,1 @@
+"""Operations on how a table lies: compaction, indexes, vacuum, verification."""

@@ -1,0 +1,268 @@
+"""Compaction: many small parts into few large ones, sorted, deleted rows gone, under one schema. Nobody sees it happen.
+
+Laws: the rows are the same before and after. Each group of parts is a commit of its own, so a call that stops, for whatever reason, has done
+whole groups, and the next call goes on. Where another operation took a part of a group meanwhile, it is compaction that gives way: what it
+wrote is removed, and what is left is planned anew; appends never notice. What is written is under the newest schema recorded when the plan was made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pyarrow as pa
+
+from tamis.core.expr import Expr
+from tamis.core.types import Schema
+from tamis.engine.operations.layout.compaction_candidates import Group, choose
+from tamis.engine.operations.layout.curve_clustering import Layout, along
+from tamis.engine.operations.layout.index_operations import indexed
+from tamis.engine.operations.result import Progress, Result, written
+from tamis.engine.operations.rows.append import discard, write
+from tamis.engine.part_reader import ReadCounters, ReadSpec, read_part
+from tamis.engine.scan import Options
+from tamis.engine.secondary_index import Run, run_here
+from tamis.errors import Conflict, CorruptData, StoreUnavailable
+from tamis.storage.commit_log import Head, Operation, Proposal, Snapshot, commit, load
+from tamis.storage.object_store import Store
+from tamis.world import new_id, world
+
+PLANS = 8
+"""Times that what is left is planned anew after a conflict; then the rest is left to the next call."""
+REPEATS = 3
+"""Times that a commit whose fate is unknown is proposed again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What it takes to rewrite a group: where, from which version, how. ``head`` is that version's."""
+
+    store: Store
+    snapshot: Snapshot
+    options: Options
+    layout: Layout | None = None
+
+    @property
+    def head(self) -> Head:
+        return self.snapshot.head
+
+    def read_spec(self, schema: Schema | None = None) -> ReadSpec:
+        """Reads whole rows of any part, under the newest schema or this one."""
+        chosen = schema or self.head.schema
+        assert chosen is not None
+        known = {s.schema_id: s for s in self.head.schemas}
+        return ReadSpec(self.store.url, chosen, known, dict(self.store.options), batch_rows=16_384)
+
+    def write_options(self, group: Group) -> Options:
+        """One part for a group that is not much larger than one should be; else parts of the size asked for."""
+        target = self.options.write_part_bytes
+        return replace(self.options, write_part_bytes=2 * target) if group.bytes <= target else self.options
+
+
+Rewrite = Callable[[Work, Group], list[pa.Table]]
+"""Writes the live rows of a group anew; the manifest rows of what stands then."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionPlan:
+    """What a call would do now: ``groups``, youngest rows first, and ``later``, what its limits leave to the next call."""
+
+    version: int
+    groups: tuple[Group, ...]
+    later: tuple[Group, ...] = ()
+
+    @property
+    def bytes(self) -> int:
+        return sum(g.bytes for g in self.groups)
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "version": self.version,
+            "groups": [g.as_dict() for g in self.groups],
+            "parts": sum(len(g.parts) for g in self.groups),
+            "bytes": self.bytes,
+            "later": [g.as_dict() for g in self.later],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Compacted(Result):
+    """``Result``, and what was read for it. ``groups`` are those that were rewritten, a commit each; ``later`` counts those that are left."""
+
+    commits: int = 0
+    conflicts: int = 0
+    rows_dropped: int = 0
+    """Rows that had been deleted before, and are now gone from the files too."""
+    bytes_read: int = 0
+    seconds: float = 0.0
+    groups: tuple[Group, ...] = field(default=(), repr=False)
+    later: int = 0
+
+    def as_dict(self) -> dict[str, Any]:
+        own = {name: getattr(self, name) for name in (*Result.__slots__, *Compacted.__slots__)}
+        return {**own, "groups": [g.as_dict() for g in self.groups]}
+
+
+def plan_compaction(
+    store: Store,
+    snapshot: Snapshot,
+    conjuncts: Sequence[Expr],
+    options: Options,
+    *,
+    layout: Layout | None = None,
+    max_bytes: int | None = None,
+) -> CompactionPlan:
+    """What ``compact`` would do to ``snapshot``; reads metadata only."""
+    named = None if layout is None else layout.name
+    groups = choose(store, snapshot, conjuncts, options, layout=named, max_bytes=max_bytes)
+    now: list[Group] = []
+    left = max_bytes
+    for group in groups:
+        if left is not None and group.bytes > left and (now or len(group.parts) > 1):
+            break
+        now.append(group)
+        left = None if left is None else left - group.bytes
+    return CompactionPlan(snapshot.version, tuple(now), tuple(groups[len(now) :]))
+
+
+def compact(
+    store: Store,
+    snapshot: Snapshot,
+    conjuncts: Sequence[Expr],
+    options: Options,
+    *,
+    layout: Layout | None = None,
+    max_bytes: int | None = None,
+    max_seconds: float | None = None,
+    rewrite: Rewrite | None = None,
+    run: Run = run_here,
+    progress: Progress | None = None,
+) -> tuple[Snapshot, Compacted]:
+    """Rewrites what is worth it, within the limits: ``max_bytes`` of parts read, and no group begun that would end after ``max_seconds`` as far as can be told.
+
+    ``run`` builds what indexes need of the new parts. Raises what reading and writing raise; what was committed by then stands.
+    """
+    start = world().monotonic()
+    done = Compacted(snapshot.version)
+    todo = plan_compaction(store, snapshot, conjuncts, options, layout=layout, max_bytes=max_bytes)
+    for _ in range(PLANS):
+        work = Work(store, snapshot, options, layout)
+        met = False
+        for at, group in enumerate(todo.groups):
+            spent = world().monotonic() - start
+            if max_seconds is not None and spent + spent * group.bytes / max(done.bytes_read, 1) > max_seconds and (at or done.commits):
+                todo = replace(todo, later=(*todo.groups[at:], *todo.later))
+                break
+            after, outcome = _group(work, group, rewrite or rewrite_locally, run)
+            done = _add(done, group, outcome)
+            met = met or outcome is None
+            snapshot = after or snapshot
+            if progress is not None:
+                progress(group.bytes, "gave way to another writer" if outcome is None else ", ".join(group.reasons))
+        if not met:
+            break
+        snapshot = load(store)
+        left = None if max_bytes is None else max(0, max_bytes - done.bytes_read)
+        todo = plan_compaction(store, snapshot, conjuncts, options, layout=layout, max_bytes=left)
+    return snapshot, replace(done, later=len(todo.later), seconds=world().monotonic() - start)
+
+
+def rewrite_locally(work: Work, group: Group) -> list[pa.Table]:
+    """Here and now, in bounded memory: the sort spills."""
+    assert work.head.schema is not None
+    spec = work.read_spec()
+    options = work.write_options(group)
+
+    def rows() -> Iterator[pa.RecordBatch]:
+        return (batch for ref in group.parts for batch in read_part(ref, spec, ReadCounters()))
+
+    manifests: list[pa.Table] = []
+    try:
+        if work.layout is None:
+            parts = write(work.store, work.head, rows(), options)
+        else:
+            parts = along(work.store, work.head, rows, options, work.layout, group.rows)
+        manifests.extend(parts)
+    except BaseException:
+        discard(work.store, manifests)
+        raise
+    return manifests
+
+
+def _group(work: Work, group: Group, rewrite: Rewrite, run: Run) -> tuple[Snapshot | None, Result | None]:
+    """Rewrites one group and commits it; nothing where another operation was quicker."""
+    manifests = [_aged(m, group, work.layout) for m in rewrite(work, group)]
+    rows, parts, size = written(manifests)
+    if rows != group.rows:
+        discard(work.store, manifests)
+        raise CorruptData(
+            f"Parts that hold {group.rows} rows by their manifests gave {rows}.",
+            code="ROWS_DIFFER",
+            name=work.store.url,
+            remedy="Nothing was committed; run tamis verify.",
+        )
+    result = Result(-1, parts_added=parts, parts_removed=len(group.parts), parts_rewritten=len(group.parts), bytes_written=size)
+    parameters = {
+        "reasons": list(group.reasons),
+        "schema_id": work.head.schema.schema_id if work.head.schema else None,
+        "since_micros": group.since_micros,
+        "until_micros": group.until_micros,
+        **({"layout": work.layout.name} if work.layout else {}),
+    }
+    metrics = {**result.metrics(), "rows": rows, "rows_dropped": group.deleted, "bytes_read": group.bytes}
+    proposal = Proposal(
+        operation=Operation("compact", parameters, metrics),
+        read_version=work.snapshot.version,
+        data_change=False,
+        add=manifests,
+        remove_parts=group.parts.table["part_id"].to_pylist(),
+        operation_id=new_id(),
+        table_id=work.head.table_id,
+    )
+    proposal = indexed(work.store, work.head, proposal, work.options.index_build, run)
+    try:
+        after = _surely(work.store, proposal)
+    except Conflict:
+        discard(work.store, manifests)
+        return None, None
+    return after, replace(result, version=after.version)
+
+
+def _surely(store: Store, proposal: Proposal) -> Snapshot:
+    """``commit``, proposed again where its fate is unknown. Old parts need not fit a newer schema, and neither need these."""
+    for _ in range(REPEATS):
+        with suppress(StoreUnavailable):
+            return commit(store, proposal, still_valid=lambda old, new: None)  # noqa: ARG005  # as above
+    return commit(store, proposal, still_valid=lambda old, new: None)  # noqa: ARG005  # as above
+
+
+def _aged(manifest: pa.Table, group: Group, layout: Layout | None) -> pa.Table:
+    """A manifest that says from when its rows are, so that they are not taken for new ones."""
+    count = len(manifest)
+    facts = {
+        "since_micros": pa.array([group.since_micros] * count, pa.int64()),
+        "until_micros": pa.array([group.until_micros] * count, pa.int64()),
+        "layout": pa.array([None if layout is None else layout.name] * count, pa.string()),
+    }
+    for name, values in facts.items():
+        manifest = manifest.append_column(name, values)
+    return manifest
+
+
+def _add(done: Compacted, group: Group, outcome: Result | None) -> Compacted:
+    if outcome is None:
+        return replace(done, conflicts=done.conflicts + 1, bytes_read=done.bytes_read + group.bytes)
+    return replace(
+        done,
+        version=outcome.version,
+        parts_added=done.parts_added + outcome.parts_added,
+        parts_removed=done.parts_removed + outcome.parts_removed,
+        parts_rewritten=done.parts_rewritten + outcome.parts_rewritten,
+        bytes_written=done.bytes_written + outcome.bytes_written,
+        bytes_read=done.bytes_read + group.bytes,
+        commits=done.commits + 1,
+        rows_dropped=done.rows_dropped + group.deleted,
+        groups=(*done.groups, group),
+    )

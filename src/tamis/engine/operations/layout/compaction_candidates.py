@@ -1,0 +1,264 @@
+"""What a compaction is worth doing to: groups of parts, each with its reasons. Reads metadata only.
+
+Size-tiered: parts are taken in the order of their age, and a small one is merged with its neighbours only where what comes of it is at
+least twice the largest of them. So a row is rewritten a number of times that grows with the logarithm of the table, new rows stay in small
+young parts and old ones in large parts, and a segment made by compaction holds rows of one stretch of time: filters on time skip it as before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tamis.core.expr import Expr
+from tamis.core.stats import TableEvidence
+from tamis.core.types import Schema
+from tamis.engine.operations.layout.clustering_quality import Clustering, Intervals, clustering, depth, intervals
+from tamis.engine.scan import Options, PartRefs, plan
+from tamis.sizes import SIZES
+from tamis.storage.commit_log import Snapshot, ordered_now
+from tamis.storage.object_store import Store
+from tamis.world import world
+
+DELETED_SHARE = 0.1
+"""Of a part's rows, deleted, from which rewriting it is worth it."""
+DEPTH = 4
+"""Runs that lie over one another in the first clustering column from which merging them is worth it."""
+RUN_PARTS = SIZES.compact_run_parts
+"""Parts of the target size that one group may become where rows are sorted; one where they are not."""
+
+AGE = ("since_micros", "until_micros", "layout")
+"""Facts of parts that compaction writes: when the oldest and the newest commit was made whose rows they hold, and by which curve they are sorted."""
+
+Bools = np.ndarray[Any, np.dtype[np.bool_]]
+Ints = np.ndarray[Any, np.dtype[np.int64]]
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Parts that become one segment by one commit. Sizes are bytes; ``rows`` are live ones."""
+
+    parts: PartRefs = field(repr=False)
+    reasons: tuple[str, ...]
+    rows: int
+    deleted: int
+    bytes: int
+    since_micros: int
+    until_micros: int
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "parts": len(self.parts),
+            "rows": self.rows,
+            "deleted_rows": self.deleted,
+            "bytes": self.bytes,
+            "since_micros": self.since_micros,
+            "until_micros": self.until_micros,
+            "reasons": list(self.reasons),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """The live parts in the order of their age, and what of each speaks for rewriting it."""
+
+    parts: PartRefs
+    live_bytes: Ints
+    live_rows: Ints
+    deleted: Ints
+    since: Ints
+    until: Ints
+    small: Bools
+    heavy: Bools
+    unordered: Bools
+    other_layout: Bools
+    spans: Intervals | None
+    runs: Ints
+
+    def group(self, at: Ints) -> Group:
+        reasons = {
+            "small parts": self.small[at].any() and len(at) > 1,
+            "deleted rows": self.heavy[at].any(),
+            "out of order": self.unordered[at].any(),
+            "another layout": self.other_layout[at].any(),
+        }
+        found = tuple(name for name, holds in reasons.items() if holds) or ("overlapping ranges",)
+        return Group(
+            self.parts.take(at),
+            found,
+            int(self.live_rows[at].sum()),
+            int(self.deleted[at].sum()),
+            int(self.parts.column("bytes")[at].sum()),
+            int(self.since[at].min()),
+            int(self.until[at].max()),
+        )
+
+
+def choose(
+    store: Store,
+    snapshot: Snapshot,
+    conjuncts: Sequence[Expr],
+    options: Options,
+    *,
+    layout: str | None = None,
+    max_bytes: int | None = None,
+) -> list[Group]:
+    """The groups that are worth rewriting, those of the youngest rows first: they cost least and help most.
+
+    ``conjuncts`` leave only parts that may match them. ``layout``: every part that is not in this layout yet is worth it. No group is larger than ``max_bytes``, if
+    it has more than one part.
+    """
+    if snapshot.schema is None:
+        return []
+    found = candidates(store, snapshot, conjuncts, options, layout)
+    target = options.write_part_bytes
+    sorts = bool(snapshot.head.cluster_by) or layout is not None
+    limit = target * (RUN_PARTS if sorts else 1)
+    limit = limit if max_bytes is None else max(1, min(limit, max_bytes))
+    groups = list(_stretches(found, limit, target * RUN_PARTS))
+    if found.spans is not None and layout is None:
+        groups += _overlapping(found, groups, limit)
+    made = [found.group(at) for at in groups]
+    return sorted(made, key=lambda g: -g.until_micros)
+
+
+def candidates(store: Store, snapshot: Snapshot, conjuncts: Sequence[Expr], options: Options, layout: str | None = None) -> Candidates:
+    """The live parts that may match, oldest first."""
+    schema = snapshot.schema
+    assert schema is not None
+    ids = frozenset(snapshot.head.cluster_by[0]) if snapshot.head.cluster_by else frozenset()
+    table = with_age(snapshot, snapshot.parts(None, ids))
+    if conjuncts:
+        kept = plan(snapshot, store, schema, conjuncts, schema, options, now=(world().now_micros(),) * 2).parts.table["part_id"]
+        table = table.filter(pc.is_in(table["part_id"], value_set=kept.combine_chunks()))
+    table = table.take(pc.sort_indices(table, [("since_micros", "ascending"), ("segment", "ascending"), ("part", "ascending")]))
+    parts = PartRefs(table, np.zeros(len(table), dtype=np.bool_))
+    rows, size = parts.column("rows"), parts.column("bytes")
+    deleted = parts.column("deleted")
+    live = rows - deleted
+    live_bytes = (size * (live / np.maximum(rows, 1))).astype(np.int64)
+    ordered = np.asarray(ordered_now(snapshot.head, table))
+    by_curve = table["layout"].is_valid().to_numpy().astype(np.bool_)
+    clustered = bool(snapshot.head.cluster_by)
+    runs = _runs(table, ordered)
+    return Candidates(
+        parts=parts,
+        live_bytes=live_bytes,
+        live_rows=live,
+        deleted=deleted,
+        since=parts.column("since_micros"),
+        until=parts.column("until_micros"),
+        small=live_bytes < options.write_part_bytes // 2,
+        heavy=deleted >= np.maximum(1, rows * DELETED_SHARE),
+        unordered=~ordered & ~by_curve if clustered else np.zeros(len(table), dtype=np.bool_),
+        other_layout=_other(table, layout),
+        spans=_spans(snapshot, table, runs, schema) if clustered else None,
+        runs=runs,
+    )
+
+
+def figures(snapshot: Snapshot) -> list[Clustering]:
+    """How far the parts lie over one another, for each column by which the table is clustered or parts of it are sorted along a curve."""
+    schema = snapshot.schema
+    if schema is None:
+        return []
+    layouts = snapshot.table("parts", ("part_id", "layout"))
+    named = pc.unique(layouts["layout"]).drop_null().to_pylist() if "layout" in layouts.column_names else []
+    by_curve = [int(i) for name in named for i in name.partition("(")[2].rstrip(")").split(",")]
+    paths = [p for p in dict.fromkeys((*snapshot.head.cluster_by, *(schema.paths.get(i, ()) for i in by_curve))) if p]
+    found = snapshot.parts(None, frozenset(i for path in paths for i in path)) if paths else None
+    if found is None:
+        return []
+    evidence = TableEvidence(found, {s.schema_id: s for s in snapshot.head.schemas})
+    runs = _runs(found, np.asarray(ordered_now(snapshot.head, found)))
+    alone = np.arange(len(found))
+    return [
+        clustering(".".join(schema.by_id[i].name for i in path), intervals(evidence.column(path), runs if at == 0 else alone))
+        for at, path in enumerate(paths)
+        if schema.paths.get(path[-1]) == path
+    ]
+
+
+def with_age(snapshot: Snapshot, parts: pa.Table) -> pa.Table:
+    """``parts`` with the columns ``AGE``: a part that says nothing is as old as its segment."""
+    told = snapshot.table("parts", ("part_id", *AGE))
+    when = snapshot.segments["timestamp_micros"].take(parts["segment"].combine_chunks())
+    for name, kind in zip(AGE, (pa.int64(), pa.int64(), pa.string()), strict=True):
+        known = told[name].cast(kind) if name in told.column_names else pa.chunked_array([pa.nulls(len(parts), kind)])
+        parts = parts.append_column(name, known if name == "layout" else pc.coalesce(known, when))
+    return parts
+
+
+def _runs(table: pa.Table, ordered: Bools) -> Ints:
+    """A number for each run; a part out of order is a run of its own."""
+    ids = table["run_id"].combine_chunks()
+    codes = ids.dictionary_encode().indices.fill_null(-1).to_numpy().astype(np.int64)
+    alone = np.arange(len(codes)) + len(codes)
+    return np.where(ordered & (codes >= 0), codes, alone)
+
+
+def _other(table: pa.Table, layout: str | None) -> Bools:
+    if layout is None:
+        return np.zeros(len(table), dtype=np.bool_)
+    same: Bools = pc.fill_null(pc.equal(table["layout"], layout), False).to_numpy().astype(np.bool_)
+    return ~same
+
+
+def _spans(snapshot: Snapshot, table: pa.Table, runs: Ints, schema: Schema) -> Intervals:
+    first = snapshot.head.cluster_by[0]
+    known = {s.schema_id: s for s in snapshot.head.schemas}
+    column = TableEvidence(table, known).column(first) if schema.paths.get(first[-1]) == first else None
+    return intervals(column, runs)
+
+
+def _stretches(found: Candidates, limit: int, apart: int) -> Iterator[Ints]:
+    """Neighbours in age that are worth merging, at most ``limit`` bytes together; other data of more than ``apart`` bytes between them parts them."""
+    worth = found.small | found.heavy | found.unordered | found.other_layout
+    size = np.maximum(found.live_bytes, 1)
+    between = np.cumsum(np.where(worth, 0, size))
+    group: list[int] = []
+    held = 0
+    for at in np.flatnonzero(worth).tolist():
+        full = group and (held + size[at] > limit or between[at] - between[group[-1]] > apart)
+        if full:
+            yield from _paying(found, group)
+            group, held = [], 0
+        group.append(at)
+        held += int(size[at])
+    yield from _paying(found, group)
+
+
+def _paying(found: Candidates, group: list[int]) -> Iterator[Ints]:
+    """What of ``group`` is worth rewriting: all that must be, and small parts as long as the result is twice the largest of them."""
+    at = np.array(group, dtype=np.int64)
+    must = (found.heavy | found.unordered | found.other_layout)[at] if len(at) else np.zeros(0, dtype=np.bool_)
+    while len(at) and not must.any() and (len(at) < 2 or 2 * found.live_bytes[at].max() > found.live_bytes[at].sum()):
+        largest = int(np.argmax(found.live_bytes[at]))
+        at, must = np.delete(at, largest), np.delete(must, largest)
+    if len(at):
+        yield at
+
+
+def _overlapping(found: Candidates, taken: Sequence[Ints], limit: int) -> list[Ints]:
+    """Runs that lie too deep over one another: again and again those over the deepest place, oldest first, until nothing is deeper than ``DEPTH``."""
+    assert found.spans is not None
+    free = np.ones(len(found.parts), dtype=np.bool_)
+    for at in taken:
+        free[at] = False
+    groups: list[Ints] = []
+    while free.any():
+        deep = depth(found.spans.where(free))
+        if deep.max(initial=0) < DEPTH:
+            break
+        place = int(np.argmax(deep))
+        over = np.flatnonzero(free & (found.spans.low <= place) & (found.spans.high >= place))
+        within = over[np.cumsum(found.live_bytes[over]) <= limit]
+        free[over] = False
+        if len(within) > 1:
+            groups.append(within)
+    return groups

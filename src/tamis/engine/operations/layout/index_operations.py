@@ -1,0 +1,293 @@
+"""The verbs about indexes: create, drop, repair, drop segments, list. Each changes metadata and index parts, never rows.
+
+Laws: what is listed is what queries find, for both are computed by ``secondary_index.coverage``. A repair that fails says so, and leaves what it had finished before. Every
+step is a commit of its own, so that one that was interrupted goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tamis.engine.operations.result import Progress, Result
+from tamis.engine.secondary_index import Run, coverage, defined, find, run_here, why_missing, with_index, without_index
+from tamis.engine.secondary_index.index_build import build_failed
+from tamis.engine.secondary_index.index_definition import names
+from tamis.engine.secondary_index.index_segments import covers_json, entries, unbuilt
+from tamis.engine.secondary_index.index_upkeep import MERGE_FROM, entry, for_load, merged, refs_of, settled
+from tamis.errors import Conflict, InvalidInput, TamisError
+from tamis.storage.commit_log import Head, IndexDefinition, Operation, Proposal, Snapshot, commit, load
+from tamis.storage.files import PartRef
+from tamis.storage.object_store import Store
+from tamis.world import new_id
+
+STEP_ROWS = 50_000_000
+"""Rows that a step of a repair covers before it is committed."""
+TRIES = 10
+
+
+@dataclass(frozen=True, slots=True)
+class IndexInfo:
+    """One index as it stands in a version. ``missing``: by segment id, why it is not covered."""
+
+    name: str
+    columns: tuple[str, ...]
+    build: str
+    covered: tuple[str, ...]
+    missing: dict[str, str] = field(default_factory=dict)
+    rows: int = 0
+    bytes: int = 0
+    parts: int = 0
+    index_segments: int = 0
+    created_micros: int = 0
+    built_micros: int | None = None
+    """When the newest of its index segments was built."""
+
+    def as_dict(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__slots__} | {"columns": list(self.columns), "covered": list(self.covered)}
+
+
+def indexes(snapshot: Snapshot) -> list[IndexInfo]:
+    """The indexes of a version, in the order in which they were made."""
+    parts = snapshot.parts(None, frozenset())
+    known = entries(snapshot)
+    return [_info(snapshot, index, parts, known) for index in snapshot.head.indexes]
+
+
+def _info(snapshot: Snapshot, index: IndexDefinition, parts: pa.Table, known: Sequence[Any]) -> IndexInfo:
+    found = coverage(snapshot, index, parts, known)
+    ids = snapshot.segments["segment_id"].to_pylist()
+    return IndexInfo(
+        name=index.name,
+        columns=tuple(names(index, snapshot.head)),
+        build=index.build,
+        covered=tuple(ids[at] for at in np.flatnonzero(found.segments)),
+        missing={ids[at]: why for at, why in why_missing(snapshot, found, parts).items()},
+        rows=sum(e.rows for e in found.built),
+        bytes=sum(e.bytes for e in found.built),
+        parts=sum(e.count for e in found.built),
+        index_segments=len(found.built),
+        created_micros=index.created_micros,
+        built_micros=max((e.micros for e in found.built), default=None),
+    )
+
+
+def create_index(
+    store: Store,
+    snapshot: Snapshot,
+    name: str,
+    columns: Sequence[str] | str,
+    build: str = "with_write",
+    *,
+    told: str = "",
+    run: Run = run_here,
+    progress: Progress | None = None,
+) -> tuple[Snapshot, Result]:
+    """Makes an index; unless it is deferred, builds it for all segments that are there. ``progress`` as of ``repair_index``.
+
+    Raises ``AlreadyExists``, ``NotFound``, ``InvalidInput``; and ``StoreUnavailable`` (``INDEX_BUILD_FAILED``) where the index was made but could not be built: it is
+    listed, covering nothing.
+    """
+    operation = Operation(
+        "create index", {"index": name, "columns": [columns] if isinstance(columns, str) else list(columns), "build": build}
+    )
+    after = _change_head(store, snapshot, operation, lambda s: (with_index(s.head, defined(s.head, name, columns, build, s.version)), ()))
+    if build == "deferred":
+        return after, Result(after.version)
+    try:
+        return repair_index(store, after, name, told=told, run=run, progress=progress)
+    except TamisError as error:
+        raise build_failed(
+            f"The index {name!r} was made, but could not be built: {error.message}", name, "Call repair_index, or drop_index."
+        ) from error
+
+
+def drop_index(store: Store, snapshot: Snapshot, name: str) -> tuple[Snapshot, Result]:
+    """Drops an index with all that was built of it. Its files stay until vacuum, for queries that run. Raises ``NotFound``."""
+
+    def change(s: Snapshot) -> tuple[Head, tuple[str, ...]]:
+        index = find(s.head, name)
+        return without_index(s.head, index), tuple(e.segment_id for e in entries(s) if e.index_id == index.index_id)
+
+    after = _change_head(store, snapshot, Operation("drop index", {"index": name}), change)
+    return after, Result(after.version)
+
+
+def _change_head(
+    store: Store, snapshot: Snapshot, operation: Operation, change: Callable[[Snapshot], tuple[Head, tuple[str, ...]]]
+) -> Snapshot:
+    """Commits a head made from the newest version, again where another change of the head came first."""
+    for attempt in range(TRIES):
+        head, remove = change(snapshot)
+        try:
+            return commit(store, _proposal(snapshot, operation, head=head, remove_index=remove))
+        except Conflict as error:
+            if error.code != "CONFLICT_HEAD_CHANGED" or attempt == TRIES - 1:
+                raise
+            snapshot = load(store)
+    raise AssertionError("unreachable: the last try raises")
+
+
+def repair_index(
+    store: Store,
+    snapshot: Snapshot,
+    name: str | None = None,
+    segments: Sequence[str] | None = None,
+    *,
+    told: str = "",
+    run: Run = run_here,
+    progress: Progress | None = None,
+) -> tuple[Snapshot, Result]:
+    """Builds what is missing of one index, or of all; of these ``segments`` only. Nothing missing: nothing is done.
+
+    ``progress`` is told, once for each index, of all bytes of the table's parts: at once of those that need not be read, of the others as this process has read them.
+
+    Raises ``NotFound`` (``INDEX_NOT_FOUND``), ``InvalidInput`` (``UNKNOWN_SEGMENT``), and whatever makes a build fail: steps before it stay.
+    """
+    chosen = list(snapshot.head.indexes) if name is None else [find(snapshot.head, name)]
+    wanted = _rows_of(snapshot, segments)
+    total = Result(snapshot.version)
+    for index in chosen:
+        parts = snapshot.parts(None, frozenset())
+        found = coverage(snapshot, index, parts)
+        todo = (found.holder < 0) & np.isin(parts["segment"].to_numpy(), wanted)
+        refs = refs_of(parts.filter(pa.array(todo)))
+        if progress is not None:
+            progress(int(parts["bytes"].to_numpy()[~todo].sum()), f"{index.name}: {len(refs)} of {len(parts)} parts to read")
+        for step in _steps(refs):
+            made = entry(store, snapshot.head, index, step, told, _watched(run, progress))
+            snapshot = _add(store, snapshot, Operation("repair index", {"index": index.name}), (made,), ())
+            total = replace(total, parts_added=total.parts_added + made["count"], bytes_written=total.bytes_written + made["bytes"])
+    if total.parts_added:
+        snapshot = tidy(store, snapshot, run)
+    return snapshot, replace(total, version=snapshot.version)
+
+
+def _watched(run: Run, progress: Progress | None) -> Run:
+    """``run``, telling ``progress`` of base parts; those that executors read it is not told of."""
+    if progress is None or run is not run_here:
+        return run
+    return partial(run_here, done=lambda ref: progress(ref.bytes, ref.path))
+
+
+def _steps(refs: Sequence[PartRef]) -> list[list[PartRef]]:
+    ends = np.cumsum([ref.rows for ref in refs], dtype=np.int64)
+    group = (ends - 1) // STEP_ROWS
+    cuts = [0, *(np.flatnonzero(np.diff(group)) + 1), len(refs)]
+    return [list(refs[a:b]) for a, b in pairwise(cuts) if b > a]
+
+
+def _rows_of(snapshot: Snapshot, segments: Sequence[str] | None) -> Any:
+    """Rows of ``snapshot.segments``. Raises ``InvalidInput`` (``UNKNOWN_SEGMENT``)."""
+    ids = snapshot.segments["segment_id"].combine_chunks()
+    if segments is None:
+        return np.arange(len(ids))
+    wanted = pc.index_in(pa.array(list(segments), pa.string()), value_set=ids)
+    if wanted.null_count:
+        stranger = pa.array(list(segments), pa.string()).filter(wanted.is_null())[0].as_py()
+        raise InvalidInput(
+            f"There is no live segment {stranger!r}.", code="UNKNOWN_SEGMENT", name=stranger, remedy="See the table's segments."
+        )
+    return wanted.to_numpy()
+
+
+def drop_index_segments(store: Store, snapshot: Snapshot, name: str, segments: Sequence[str]) -> tuple[Snapshot, Result]:
+    """Forgets what the index has of these segments of the table; others that were built together with them stay covered.
+
+    Raises ``NotFound``, ``InvalidInput`` (``UNKNOWN_SEGMENT``).
+    """
+    index = find(snapshot.head, name)
+    wanted = _rows_of(snapshot, segments)
+    parts = snapshot.parts(None, frozenset())
+    hit = np.isin(parts["segment"].to_numpy(), wanted)
+    gone = set(parts["part_id"].filter(pa.array(hit)).to_pylist())
+    add, remove = [unbuilt(store, index.index_id, sorted(gone), "it was dropped (drop_index_segments)")], []
+    for e in entries(snapshot):
+        if e.index_id != index.index_id or e.parts is None:
+            continue
+        covers = e.covers(snapshot.store).to_pylist()
+        if not gone & set(covers):
+            continue
+        remove.append(e.segment_id)
+        if set(covers) - gone:
+            add.append(_without(store, e, covers, gone))
+    if not remove:
+        return snapshot, Result(snapshot.version)
+    operation = Operation("drop index segments", {"index": index.name, "segments": list(segments)})
+    after = _add(store, snapshot, operation, tuple(add), tuple(remove))
+    return after, Result(after.version)
+
+
+def _without(store: Store, e: Any, covers: Sequence[str], gone: set[str]) -> dict[str, Any]:
+    """The same index parts, said to cover less: ordinals stay, so what is left out is named by an id that no part has."""
+    segment_id = new_id()
+    assert e.parts is not None
+    return {
+        "segment_id": segment_id,
+        "index_id": e.index_id,
+        "micros": e.micros,
+        "schema_id": e.schema_id,
+        "rows": e.rows,
+        "bytes": e.bytes,
+        "count": e.count,
+        "scheme": e.scheme,
+        "manifest": e.parts.to_json(),
+        "covers": covers_json(store, segment_id, ["" if part in gone else part for part in covers]),
+    }
+
+
+def tidy(store: Store, snapshot: Snapshot, run: Run = run_here) -> Snapshot:
+    """Makes one index segment of many small ones, and removes entries that say nothing any more. Best effort: it raises nothing, and changes no coverage."""
+    try:
+        add, remove = [], set(settled(snapshot))
+        for index in snapshot.head.indexes:
+            if (one := merged(snapshot, store, index, run=run)) is not None:
+                add += [one.add] if one.add else []
+                remove |= set(one.remove)
+        if not add and not remove:
+            return snapshot
+        return _add(store, snapshot, Operation("tidy index"), tuple(add), tuple(sorted(remove)))
+    except Exception:  # noqa: BLE001  # the law above: what could not be tidied is slower, nothing else
+        return snapshot
+
+
+def indexed(store: Store, head: Head, proposal: Proposal, told: str = "", run: Run = run_here) -> Proposal:
+    """``proposal`` with index segments of the parts that it adds, or with the reasons why there are none. Raises nothing."""
+    if not head.indexes or not proposal.add:
+        return proposal
+    return replace(proposal, add_index=(*proposal.add_index, *for_load(store, head, proposal.add, told, run)))
+
+
+def commit_indexed(store: Store, head: Head, proposal: Proposal, told: str = "", run: Run = run_here) -> Snapshot:
+    """Commits ``proposal`` with index segments of the parts that it adds; every verb that adds parts commits through here. Gives the version that it made.
+
+    ``told``: the switch ``tamis.index.build`` of this write. Raises as ``state.commit`` does; a build that fails is an entry that says why. Every sixteenth version tidies.
+    """
+    after = commit(store, indexed(store, head, proposal, told, run))
+    if after.head.indexes and (after.version + 1) % MERGE_FROM == 0:
+        tidy(store, after, run)
+    return after
+
+
+def _add(store: Store, snapshot: Snapshot, operation: Operation, add: tuple[dict[str, Any], ...], remove: tuple[str, ...]) -> Snapshot:
+    """Commits index entries. Nothing that others commit meanwhile can make it wrong: it speaks of base parts by their ids."""
+    return commit(store, _proposal(snapshot, operation, add_index=add, remove_index=remove))
+
+
+def _proposal(snapshot: Snapshot, operation: Operation, **changes: Any) -> Proposal:
+    """A commit that changes no rows."""
+    return Proposal(
+        operation=operation,
+        read_version=snapshot.version,
+        table_id=snapshot.head.table_id,
+        data_change=False,
+        operation_id=new_id(),
+        **changes,
+    )

@@ -1,0 +1,170 @@
+"""Vacuum: removing what no retained version and no running write can need.
+
+Laws. A version is retained if it was the newest at some time within the retention; nothing that a retained version names is removed. Nothing
+is removed that was made within the retention, so a write that is under way, however it ends, keeps its files. What the log does not know and
+does not look like a writer's own object is never touched. Versions that are let go are named in the log before the first object is removed: whoever asks for
+one is told so, and ``restore`` cannot bring back what is being removed. Where nothing is to be removed, nothing is let go: no version is made.
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+import pyarrow as pa
+
+from tamis.engine.operations.result import Progress
+from tamis.errors import InvalidInput, NotFound, TamisError
+from tamis.storage.commit_log import Operation, Proposal, Snapshot, commit, load
+from tamis.storage.commit_log.commit_log import read_commits
+from tamis.storage.commit_log.reachable_objects import DELETIONS, FOLDERS, OURS, deletion_paths, reached, rollup_paths
+from tamis.storage.commit_log.vacuum_marker import oldest_readable, tell
+from tamis.storage.object_store import Entry, Store
+from tamis.world import made_micros, new_id, world
+
+REMOVABLE = pa.schema(
+    [("path", pa.string()), ("kind", pa.string()), ("bytes", pa.int64()), ("age_seconds", pa.float64()), ("reason", pa.string())]
+)
+_KINDS = {"part": "data file", "table": "table of the log", "rollup": "table of a rollup", "probe": "probe"}
+
+_LENGTH = re.compile(r"(\d+(?:\.\d+)?)\s*([smhdw])", re.IGNORECASE)
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+
+DEAD, ORPHAN = "removed by a version before those retained", "of no version: a write that failed or was given up"
+
+
+@dataclass(frozen=True, slots=True)
+class Vacuumed:
+    """What was removed, or would be: ``objects`` one row each (``REMOVABLE``). Versions before ``oldest_version`` cannot be read any more."""
+
+    version: int
+    oldest_version: int
+    dry_run: bool
+    objects: pa.Table
+    retention: timedelta
+    listed: int
+    failed: int = 0
+    """Objects that could not be removed; the next call tries again."""
+
+    @property
+    def bytes(self) -> int:
+        return sum(self.objects["bytes"].to_pylist())
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "version": self.version,
+            "oldest_version": self.oldest_version,
+            "dry_run": self.dry_run,
+            "retention_seconds": self.retention.total_seconds(),
+            "objects": len(self.objects),
+            "bytes": self.bytes,
+            "listed": self.listed,
+            "failed": self.failed,
+        }
+
+
+def retention_of(given: object) -> timedelta:
+    """A length of time of a timedelta, or of text such as ``7d``, ``36h``, ``90m``. Raises ``InvalidInput`` (``BAD_RETENTION``) for what is none, or below zero."""
+    length = given
+    if isinstance(given, str) and (match := _LENGTH.fullmatch(given.strip())):
+        with suppress(OverflowError):
+            length = timedelta(**{_UNITS[match[2].lower()]: float(match[1])})
+    if not isinstance(length, timedelta) or length < timedelta(0):
+        raise InvalidInput(
+            f"{given!r} is no retention.",
+            code="BAD_RETENTION",
+            name="retention",
+            remedy="Give a timedelta, such as timedelta(days=7), or text such as 7d, 36h or 90m.",
+        )
+    return length
+
+
+def vacuum(store: Store, retention: timedelta, *, dry_run: bool = True, progress: Progress | None = None) -> Vacuumed:
+    """Removes, or with ``dry_run`` only says, what nothing within ``retention`` needs. Raises ``InvalidInput`` for a retention below zero, ``CorruptData`` for a log that
+    cannot be read in full: then nothing is removed.
+    """
+    retention = retention_of(retention)
+    now = world().now_micros()
+    cutoff = now - int(retention.total_seconds() * 1e6)
+    latest = load(store, afresh=True)
+    before = oldest_readable(store, latest.head.table_id)
+    oldest = max(_oldest(store, latest, cutoff), before)
+    listed = [entry for folder in FOLDERS for entry in store.list(folder)]
+    doomed = _doomed(store, before, oldest, latest, listed, now, cutoff)
+    if dry_run or not len(doomed):
+        return Vacuumed(latest.version, oldest if dry_run else before, dry_run, doomed, retention, len(listed))
+    # What is looked at after this commit holds for good: restore gives way to it, and anything else only adds new objects.
+    after = _announce(store, latest, oldest, cutoff, retention)
+    tell(store, latest.head.table_id, oldest)
+    doomed = _doomed(store, before, oldest, after, listed, now, cutoff)
+    failed = 0
+    for path, size in zip(doomed["path"].to_pylist(), doomed["bytes"].to_pylist(), strict=True):
+        try:
+            store.delete(path)
+        except TamisError:
+            failed += 1
+        if progress is not None:
+            progress(size, path)
+    return Vacuumed(after.version, oldest, False, doomed, retention, len(listed), failed)
+
+
+def _oldest(store: Store, latest: Snapshot, cutoff: int) -> int:
+    """The version that was the newest at ``cutoff``."""
+    if latest.timestamp_micros <= cutoff:
+        return latest.version
+    with suppress(NotFound):
+        return load(store, timestamp_micros=cutoff, vacuumed=True).version
+    return 0
+
+
+def _announce(store: Store, latest: Snapshot, oldest: int, cutoff: int, retention: timedelta) -> Snapshot:
+    """Says in the log that versions before ``oldest`` are let go."""
+    parameters = {"retention_seconds": retention.total_seconds(), "oldest_version": oldest}
+    return commit(
+        store,
+        Proposal(
+            Operation("vacuum", parameters),
+            read_version=latest.version,
+            data_change=False,
+            lets_go=(oldest, cutoff),
+            operation_id=new_id(),
+            table_id=latest.head.table_id,
+        ),
+    )
+
+
+def _doomed(store: Store, before: int, oldest: int, latest: Snapshot, listed: list[Entry], now: int, cutoff: int) -> pa.Table:
+    """The objects to remove; versions below ``before`` have been let go earlier."""
+    first = load(store, oldest)
+    needed = reached(store, first, latest) | rollup_paths(store)
+    found = []
+    for entry in listed:
+        match = OURS.fullmatch(entry.path)
+        if match is None or match.lastgroup is None or entry.path in needed:
+            continue
+        made = max(made_micros(match[match.lastgroup]), entry.modified_micros)
+        if made <= cutoff:
+            found.append((entry, _KINDS[match.lastgroup], made))
+    dead = reached(store, load(store, before, vacuumed=True), first) if found else set()
+    # Whoever reads the log without rollups reads every deletion vector that a commit names.
+    kept = _vectors(store, latest) if any(entry.path.startswith(DELETIONS) for entry, _, _ in found) else set()
+    rows = [
+        {
+            "path": entry.path,
+            "kind": kind,
+            "bytes": entry.size,
+            "age_seconds": (now - made) / 1e6,
+            "reason": DEAD if entry.path in dead else ORPHAN,
+        }
+        for entry, kind, made in found
+        if entry.path not in kept
+    ]
+    return pa.Table.from_pylist(rows, schema=REMOVABLE)
+
+
+def _vectors(store: Store, latest: Snapshot) -> set[str]:
+    commits = read_commits(store, range(latest.version + 1), latest.commit.table_id)
+    return {path for commit in commits for path in deletion_paths(commit)}

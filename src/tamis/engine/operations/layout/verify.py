@@ -1,0 +1,220 @@
+"""Verify: whether what is stored is what the log says, object by object. Changes nothing, believes nothing that this process remembers.
+
+Checked always: every commit (whole, in order, of this table), every table at rest of the versions that can be read (checksums, sums), rollups against
+the commits that they tell shorter, and that each data file is there with its size. With ``data`` also every live part is read: its
+checksum, its rows, its statistics against its values; and every part of an index: its checksum, and its entries against the rows that they are about.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tamis.engine.operations.layout.compact import Work
+from tamis.engine.operations.layout.verify_index import index_files, index_problems
+from tamis.engine.operations.layout.verify_statistics import StatisticsCheck, paths_of_parts
+from tamis.engine.operations.result import Progress
+from tamis.engine.part_reader import ReadCounters, read_part
+from tamis.engine.scan import Options, PartRefs
+from tamis.errors import TamisError
+from tamis.storage.commit_log import PART_COLUMNS, IndexDefinition, Snapshot, load
+from tamis.storage.commit_log.commit_log import commit_path, read_commit, versions
+from tamis.storage.commit_log.commit_record import Commit
+from tamis.storage.commit_log.reachable_objects import reached
+from tamis.storage.commit_log.vacuum_marker import oldest_readable
+from tamis.storage.files import PartRef
+from tamis.storage.object_store import Store
+from tamis.storage.object_store.object_cache import CACHE
+
+PROBLEMS = pa.schema([("code", pa.string()), ("object", pa.string()), ("problem", pa.string())])
+CHUNK = 8 * 2**20
+"""Bytes of a file that are held at once while its checksum is made."""
+
+Problem = tuple[str, str, str]
+PartPaths = Mapping[tuple[int, int], Mapping[int, pa.Table]]
+"""Stored rows of JSON paths by (segment, part) and column id."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """What was looked at, and what is wrong: ``problems``, one row each. Nothing wrong: ``ok``."""
+
+    version: int
+    commits: int
+    parts: int
+    objects: int
+    bytes_read: int
+    problems: pa.Table
+
+    @property
+    def ok(self) -> bool:
+        return not len(self.problems)
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            **{name: getattr(self, name) for name in ("ok", "version", "commits", "parts", "objects", "bytes_read")},
+            "problems": self.problems.to_pylist(),
+        }
+
+
+def verify(store: Store, *, data: bool = True, progress: Progress | None = None) -> Verification:
+    """Looks at everything that a reader of any version may need. Raises only where there is no table, or the store does not answer."""
+    CACHE.forget(store.url)
+    store = store.fresh()
+    snapshot = load(store, afresh=True)
+    problems = list(_log(store, snapshot))
+    listed: dict[str, int] = {}
+    if not problems:
+        listed = {entry.path: entry.size for folder in ("data", "index") for entry in store.list(folder)}
+        problems += _guarded("state", lambda: _state(store, snapshot, listed))
+    parts = 0
+    if data and not problems:
+        assert snapshot.head.schema is not None or not len(snapshot.segments)
+        every = snapshot.parts(None, frozenset(i for schema in snapshot.head.schemas for i in schema.by_id))
+        refs = PartRefs(every, np.zeros(len(every), dtype=np.bool_))
+        parts = len(refs)
+        paths = paths_of_parts(snapshot)
+        for at, ref in enumerate(refs):
+            look = partial(_part, store, snapshot, ref, every.slice(at, 1), listed, paths)
+            problems += _guarded(ref.path, look)
+            if progress is not None:
+                progress(ref.bytes, ref.path)
+        for index in snapshot.head.indexes:
+            problems += _guarded(index.name, lambda index=index: _index(store, snapshot, index, listed))  # type: ignore[misc]
+    rows = [dict(zip(PROBLEMS.names, problem, strict=True)) for problem in problems]
+    table = pa.Table.from_pylist(rows, schema=PROBLEMS)
+    return Verification(snapshot.version, snapshot.version + 1, parts, len(listed), store.io.bytes, table)
+
+
+def _guarded(name: str, look: Callable[[], Iterator[Problem]]) -> list[Problem]:
+    """What ``look`` finds; what it meets instead is a problem as well."""
+    found: list[Problem] = []
+    try:
+        found += look()
+    except TamisError as error:
+        found.append((error.code, error.name or name, error.message))
+    return found
+
+
+def _log(store: Store, snapshot: Snapshot) -> Iterator[Problem]:
+    """Every commit, and each against the one before it."""
+    before: Commit | None = None
+    heads: set[int] = set()
+    try:
+        versions(store)
+    except TamisError as error:
+        yield error.code, error.name, error.message
+    for version in range(snapshot.version + 1):
+        try:
+            commit = read_commit(store, version)
+        except TamisError as error:
+            yield error.code, error.name or commit_path(version), error.message
+            continue
+        name = commit_path(version)
+        if commit.head is not None:
+            heads.add(version)
+        if commit.table_id != snapshot.head.table_id:
+            yield "WRONG_TABLE", name, f"It belongs to another table ({commit.table_id})."
+        if commit.head_version not in heads:
+            yield "NO_HEAD", name, f"The head should be in version {commit.head_version}, which has none."
+        if before is not None and commit.timestamp_micros <= before.timestamp_micros:
+            yield "TIME_WENT_BACK", name, "It is not younger than the commit before it."
+        before = commit
+
+
+def _state(store: Store, snapshot: Snapshot, listed: dict[str, int]) -> Iterator[Problem]:
+    """Tables at rest, rollups and sizes of files, of all versions that can be read."""
+    oldest = load(store, oldest_readable(store, snapshot.head.table_id))
+    for path in sorted(reached(store, oldest, snapshot)):
+        if path.startswith(("data/", "index/")) and path not in listed:
+            yield "MISSING_OBJECT", path, "The log names it, and it is not there."
+    yield from _sums(snapshot)
+    parts = snapshot.parts(None)
+    for path, size in zip(parts["path"].to_pylist(), parts["bytes"].to_pylist(), strict=True):
+        if listed.get(path, size) != size:
+            yield "WRONG_SIZE", path, f"It has {listed[path]} bytes and should have {size}."
+    told = Snapshot.at(store, snapshot.commit)
+    told._avoid = _Everything()
+    for name, mine, theirs in (
+        ("segments", snapshot.segments, told.segments),
+        ("parts", parts.select(list(PART_COLUMNS)), told.parts(None).select(list(PART_COLUMNS))),
+    ):
+        if not mine.equals(theirs):
+            yield "ROLLUP_DIFFERS", f"_tamis/rollup ({name})", "Rollups and the commits below them do not say the same."
+
+
+def _sums(snapshot: Snapshot) -> Iterator[Problem]:
+    """Segments against the manifests of their parts."""
+    segments, parts = snapshot.segments, snapshot.parts(None)
+    place = parts["segment"].to_numpy()
+    counts = np.bincount(place, minlength=len(segments))
+    size = np.bincount(place, weights=parts["bytes"].to_numpy(), minlength=len(segments)).astype(np.int64)
+    wrong = (counts != segments["parts"].to_numpy()) | (size != segments["bytes"].to_numpy())
+    for at in np.flatnonzero(wrong).tolist():
+        yield "SUMS_DIFFER", str(segments["segment_id"][at]), "The commit says other parts or bytes than its manifest."
+    ids = parts["part_id"]
+    if pc.count_distinct(ids).as_py() != len(parts):
+        yield "PART_TWICE", "parts", "A part is live twice."
+
+
+def _index(store: Store, snapshot: Snapshot, index: IndexDefinition, listed: dict[str, int]) -> Iterator[Problem]:
+    """One index: its files, and what they say of the rows."""
+    damaged = [problem for ref in index_files(snapshot, index) for problem in _bytes(store, ref, listed)]
+    yield from damaged or index_problems(store, snapshot, index)
+
+
+def _bytes(store: Store, ref: PartRef, listed: dict[str, int]) -> Iterator[Problem]:
+    """A file's size and checksum."""
+    if listed.get(ref.path, ref.bytes) != ref.bytes:
+        yield "WRONG_SIZE", ref.path, f"It has {listed[ref.path]} bytes and should have {ref.bytes}."
+        return
+    crc = 0
+    for start in range(0, ref.bytes, CHUNK):
+        crc = zlib.crc32(store.get_range(ref.path, start, min(CHUNK, ref.bytes - start)), crc)
+    if ref.checksum is not None and crc != ref.checksum:
+        yield "BAD_CHECKSUM", ref.path, "Its bytes are not those that were written."
+
+
+def _part(
+    store: Store, snapshot: Snapshot, ref: PartRef, manifest: pa.Table, listed: dict[str, int], paths: PartPaths
+) -> Iterator[Problem]:
+    """Problems of one data file: its bytes, its rows, its statistics."""
+    damaged = list(_bytes(store, ref, listed))
+    if damaged:
+        yield from damaged
+        return
+    schema = next(s for s in snapshot.head.schemas if s.schema_id == ref.schema_id)
+    work = Work(store, snapshot, Options())
+    known = {s.schema_id: s for s in snapshot.head.schemas}
+    check, rows = StatisticsCheck(schema, known, manifest, paths.get((ref.segment, ref.part), {})), 0
+    whole = PartRef(
+        **{
+            name: getattr(ref, name)
+            for name in ("part_id", "path", "format", "schema_id", "rows", "bytes", "checksum", "footer_checksum", "blocks")
+        }
+    )
+    for batch in read_part(whole, work.read_spec(schema), ReadCounters()):
+        rows += len(batch)
+        check.update(batch)
+    if rows != ref.rows:
+        yield "ROWS_DIFFER", ref.path, f"It has {rows} rows and should have {ref.rows}."
+        return
+    for code, problem in check.problems():
+        yield code, ref.path, problem
+
+
+class _Everything(set[Any]):
+    """The set that everything is in."""
+
+    def __contains__(self, item: object) -> bool:
+        return True
+
+    def __bool__(self) -> bool:
+        return True

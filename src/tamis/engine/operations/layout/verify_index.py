@@ -1,0 +1,103 @@
+"""Whether an index says what the table says: of each live part that it covers, an entry for every physical row, with that row's values.
+
+Both sides are reduced to a number of entries and a sum of hashes per part, so memory is that of one batch and one pair of numbers a part, and the order of entries does not matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tamis.engine.part_reader import ReadCounters, ReadSpec, read_part
+from tamis.engine.scan import PartRefs
+from tamis.engine.secondary_index import Coverage, coverage
+from tamis.engine.secondary_index.index_build import BuildSpec, build_spec, entries_of
+from tamis.engine.secondary_index.index_definition import schemas_of
+from tamis.engine.secondary_index.index_upkeep import refs_of
+from tamis.storage.commit_log import IndexDefinition, Snapshot
+from tamis.storage.files import PartRef
+from tamis.storage.object_store import Store
+
+Problem = tuple[str, str, str]
+Words = np.ndarray[Any, np.dtype[np.uint64]]
+_NULL = np.uint64(0x9E3779B97F4A7C15)
+
+
+def index_files(snapshot: Snapshot, index: IndexDefinition) -> list[PartRef]:
+    """The index's own parts that readers of the snapshot may open."""
+    covered = coverage(snapshot, index, snapshot.parts(None))
+    return [ref for entry in covered.built for ref in refs_of(entry.manifest(snapshot.store, frozenset()))]
+
+
+def index_problems(store: Store, snapshot: Snapshot, index: IndexDefinition) -> Iterator[Problem]:
+    """What is wrong with the entries of ``index``. Raises what reading raises."""
+    parts = snapshot.parts(None)
+    covered = coverage(snapshot, index, parts)
+    if covered.problem is not None:
+        yield "INDEX_UNREADABLE", index.name, covered.problem
+    if not covered.built:
+        return
+    spec = build_spec(store, snapshot.head, index)
+    refs = PartRefs(parts, np.zeros(len(parts), dtype=np.bool_))
+    for at in np.unique(covered.holder[covered.holder >= 0]).tolist():
+        count = len(covered.built[at].covers(store))
+        told = _reduced(_told(store, snapshot, covered, at, spec), count)
+        mine = np.flatnonzero(covered.holder == at).tolist()
+        for place in mine:
+            ordinal = int(covered.ordinal[place])
+            true = _reduced(entries_of([(ordinal, refs[place])], spec), count)
+            if (told[0][ordinal], told[1][ordinal]) != (true[0][ordinal], true[1][ordinal]):
+                said = f"The index {index.name!r} has {told[0][ordinal]} entries for part {refs[place].part_id} of {refs[place].rows} rows"
+                yield "INDEX_LIES", refs[place].path, f"{said}, and they are not its rows and values."
+
+
+def _told(store: Store, snapshot: Snapshot, covered: Coverage, at: int, spec: BuildSpec) -> Iterator[pa.RecordBatch]:
+    """The entries of one index segment: values, the part's ordinal, the row."""
+    schemas = schemas_of(covered.index, snapshot.head)
+    read = ReadSpec(url=store.url, storage_options=dict(store.options), schema=spec.write.schema, part_schemas=schemas, lazy="off")
+    for ref in refs_of(covered.built[at].manifest(store, frozenset())):
+        yield from read_part(ref, read, ReadCounters())
+
+
+def _reduced(batches: Iterable[pa.RecordBatch], parts: int) -> tuple[np.ndarray[Any, np.dtype[np.int64]], Words]:
+    """Of each part, by ordinal: how many entries, and the sum of their hashes."""
+    counts, sums = np.zeros(parts, dtype=np.int64), np.zeros(parts, dtype=np.uint64)
+    for batch in batches:
+        *values, ordinals, rows = batch.columns
+        at = ordinals.to_numpy()
+        hashes = _mixed(rows.to_numpy().astype(np.uint64))
+        for column in values:
+            hashes = _mixed(hashes ^ _words(column))
+        counts += np.bincount(at, minlength=parts)
+        np.add.at(sums, at, hashes)
+    return counts, sums
+
+
+def _words(column: pa.Array) -> Words:
+    """A word for each value, the same for equal ones."""
+    if pa.types.is_floating(column.type):
+        numbers = pc.fill_null(column.cast(pa.float64()), 0.0).to_numpy(zero_copy_only=False) + 0.0  # one zero
+        words = np.where(np.isnan(numbers), np.nan, numbers).view(np.uint64)
+    elif pa.types.is_boolean(column.type) or pa.types.is_integer(column.type) or pa.types.is_temporal(column.type):
+        plain = (
+            column
+            if pa.types.is_boolean(column.type)
+            else column.view({8: "int8", 16: "int16", 32: "int32"}.get(column.type.bit_width, "int64"))
+        )
+        words = pc.fill_null(plain.cast(pa.int64()), 0).to_numpy(zero_copy_only=False).view(np.uint64)
+    else:
+        coded = column.dictionary_encode(null_encoding="encode")
+        known = np.fromiter((hash(value) for value in coded.dictionary.to_pylist()), np.int64, len(coded.dictionary)).view(np.uint64)
+        words = known[coded.indices.to_numpy()]
+    return np.where(column.is_null().to_numpy(zero_copy_only=False), _NULL, words)
+
+
+def _mixed(words: Words) -> Words:
+    """Spreads every bit over the word (the finaliser of splitmix64)."""
+    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return words ^ (words >> np.uint64(31))

@@ -1,0 +1,92 @@
+"""Append: new rows become parts, the parts one segment, the segment one commit. Never conflicts with another append."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+
+import pyarrow as pa
+
+from tamis.core.stats import kept_statistics
+from tamis.core.types import Schema
+from tamis.engine.operations.layout.index_operations import commit_indexed
+from tamis.engine.operations.result import Result, written
+from tamis.engine.part_writer import WriteSpec, conform, sorted_batches, write_parts
+from tamis.engine.scan import Options
+from tamis.errors import Conflict, TamisError
+from tamis.storage.commit_log import Head, Operation, Proposal, Snapshot, commit, load
+from tamis.storage.object_store import Store
+from tamis.world import new_id
+
+SORT_MEMORY = 256 * 2**20
+"""Bytes that a local sort may hold before it spills."""
+
+
+def append(store: Store, snapshot: Snapshot, head: Head, data: pa.RecordBatchReader, options: Options) -> tuple[Snapshot, Result]:
+    """Adds the rows of ``data``; a ``head`` other than the snapshot's (the first schema) is committed with them.
+
+    No rows and no new head: nothing is committed. Raises ``SchemaMismatch`` naming the column that does not fit; a failure leaves nothing visible.
+    """
+    assert head.schema is not None
+    manifests = list(write(store, head, conform(data, head.schema), options))
+    rows, parts, size = written(manifests)
+    changed = head != snapshot.head
+    if not parts and not changed:
+        return snapshot, Result(snapshot.version)
+    result = Result(-1, rows_inserted=rows, parts_added=parts, bytes_written=size)
+    proposal = Proposal(
+        operation=Operation("append", metrics=result.metrics()),
+        table_id=snapshot.head.table_id,
+        read_version=snapshot.version,
+        blind_append=True,
+        head=head if changed else None,
+        add=manifests,
+        operation_id=new_id(),
+    )
+    try:
+        after = commit_indexed(store, head, proposal, options.index_build)
+    except Conflict:
+        after = _commit_second(store, proposal, head)
+    return after, replace(result, version=after.version)
+
+
+def _commit_second(store: Store, proposal: Proposal, head: Head) -> Snapshot:
+    """After another first append has brought the schema: ours lands behind it if it is the very same, for then ids agree. Else raises the ``Conflict``."""
+    latest = load(store)
+    if proposal.head is None or (latest.head.schema, latest.head.cluster_by) != (head.schema, head.cluster_by):
+        raise  # noqa: PLE0704  # called while the conflict is handled
+    return commit(store, replace(proposal, head=None, read_version=latest.version, operation_id=new_id()))
+
+
+def write(store: Store, head: Head, batches: Iterable[pa.RecordBatch], options: Options, *, ordered: bool = False) -> Iterable[pa.Table]:
+    """Parts of ``batches`` (in the table's Arrow schema), sorted by its clustering columns unless they are ``ordered`` already; a manifest row each."""
+    schema = head.schema
+    assert schema is not None
+    spec = write_spec(store, head, schema, options)
+    if head.cluster_by and not ordered:
+        batches = sorted_batches(batches, schema, head.cluster_by, SORT_MEMORY)
+    return write_parts(batches, spec)
+
+
+def discard(store: Store, manifests: Sequence[pa.Table]) -> None:
+    """Removes files of parts that no commit names. What cannot be removed is vacuum's."""
+    for path in (path for manifest in manifests for path in manifest["path"].to_pylist()):
+        with suppress(TamisError):
+            store.delete(path)
+
+
+def write_spec(store: Store, head: Head, schema: Schema, options: Options) -> WriteSpec:
+    return WriteSpec(
+        url=store.url,
+        schema=schema,
+        storage_options=dict(store.options),
+        format=head.format,
+        part_bytes=options.write_part_bytes,
+        collect=options.stats_collect,
+        stats_bytes=options.stats_budget_bytes,
+        keep=(*kept_statistics.named(options.stats_keep, schema), *kept_statistics.recent(store.url)),
+        shred=kept_statistics.paths_named(options.write_shred, schema),
+        cluster_by=head.cluster_by,
+        run_id=new_id(),
+    )

@@ -1,0 +1,74 @@
+"""Delete: parts that match nowhere are not touched, parts that match wholly leave by metadata, of the others a vector says which rows are gone.
+
+A row for which the filter is false or NULL stays; one on which it fails fails the delete.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyroaring import BitMap
+
+from tamis.core.expr import Expr
+from tamis.engine.operations.result import Progress, Result
+from tamis.engine.operations.rows.overwrite import find
+from tamis.engine.operations.rows.row_change import RowChange, read_set
+from tamis.engine.operations.tracked_read import Looking
+from tamis.engine.scan import Options, Plan
+from tamis.storage.commit_log import Snapshot
+from tamis.storage.object_store import Store
+
+
+def delete(
+    store: Store, snapshot: Snapshot, conjuncts: Sequence[Expr], options: Options, progress: Progress | None = None
+) -> tuple[Snapshot, Result]:
+    """Deletes the rows that all ``conjuncts`` keep (none given: every row), in one commit.
+
+    Raises ``Conflict`` where another commit since ``snapshot`` added rows that may match, or removed rows that do; ``InvalidInput`` (``FILTER_FAILED``) for a
+    row on which the filter fails.
+    """
+    found = matching(store, snapshot, conjuncts, options)
+    if found is None:
+        return snapshot, Result(snapshot.version)
+    partial = found.parts.where(~found.parts.all_match)
+    looking = Looking(found, progress, partial)
+    gone = {ref.part_id: rows_of(looking.rows(ref)) for ref in partial}
+    return delete_found(store, snapshot, conjuncts, options, looking, gone)
+
+
+def delete_found(
+    store: Store, snapshot: Snapshot, conjuncts: Sequence[Expr], options: Options, looking: Looking, gone: dict[str, Any]
+) -> tuple[Snapshot, Result]:
+    """Commits a delete of which ``gone`` are the rows, by part, of the parts that match in part."""
+    found = looking.found
+    doomed = found.parts.where(found.parts.all_match)
+    looking.answered(doomed)
+    change = RowChange("delete", read_set(conjuncts, options), conjuncts, exact=True)
+    change.parameters = {} if change.reads.filter is None else {"filter": change.reads.filter}
+    change.gone = {part: rows for part, rows in gone.items() if rows}
+    change.whole = doomed.table["part_id"].to_pylist()
+    change.deleted = int(doomed.live_rows.sum()) + sum(len(rows) for rows in gone.values())
+    change.read = len(found.parts) - len(doomed)
+    change.bytes_read = looking.finish()
+    return change.land(store, snapshot)
+
+
+def matching(store: Store, snapshot: Snapshot, conjuncts: Sequence[Expr], options: Options) -> Plan | None:
+    """The parts that may hold a row to change, to be read for their positions alone; None for a table without a schema."""
+    schema = snapshot.head.schema
+    if schema is None:
+        return None
+    found = find(store, snapshot, schema, conjuncts, options)
+    return replace(found, spec=replace(found.spec, schema=replace(schema, fields=()), positions=True))
+
+
+def rows_of(positions: Iterable[pa.RecordBatch]) -> Any:
+    """A bitmap of the rows whose positions come first in these batches."""
+    rows = BitMap()
+    for batch in positions:
+        rows |= BitMap(np.ascontiguousarray(batch.column(0).to_numpy(), dtype=np.uint32))
+    return rows

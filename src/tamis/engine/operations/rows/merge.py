@@ -1,0 +1,231 @@
+"""Merge: target rows and source rows that match are updated or deleted, the others inserted, updated or deleted as the clauses say; one commit.
+
+Only parts that can hold one of the source's keys are read, and of these only the columns that a clause needs. Memory holds the source's keys and
+some rows of the target; new rows go to parts as they come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyroaring import BitMap
+
+from tamis.core.expr import Column, Expr, filter_mask
+from tamis.core.types import Schema
+from tamis.core.types.arrow import to_arrow_type
+from tamis.engine.operations.result import Progress, Result
+from tamis.engine.operations.rows.append import write
+from tamis.engine.operations.rows.merge_keys import SourceKeys, comparable, taken
+from tamis.engine.operations.rows.merge_plan import BY_SOURCE, MATCHED, NOT_MATCHED, Clause, MergePlan
+from tamis.engine.operations.rows.overwrite import find
+from tamis.engine.operations.rows.row_change import RowChange, read_set
+from tamis.engine.operations.rows.store_assignment import computed
+from tamis.engine.operations.tracked_read import Looking
+from tamis.engine.part_reader import failure
+from tamis.engine.scan import Options
+from tamis.errors import InvalidInput
+from tamis.sizes import SIZES
+from tamis.storage.commit_log import Snapshot
+from tamis.storage.object_store import Store
+from tamis.world import world
+
+GROUP_ROWS = SIZES.merge_group_rows
+"""Rows of the target that are joined at once."""
+
+Indices = np.ndarray[Any, np.dtype[np.int64]]
+Mask = np.ndarray[Any, np.dtype[np.bool_]]
+Arrays = Mapping[int, pa.Array]
+
+
+def merge(
+    store: Store,
+    snapshot: Snapshot,
+    source: pa.Table,
+    plan: MergePlan,
+    options: Options,
+    each_once: Sequence[str] | None = None,
+    progress: Progress | None = None,
+) -> tuple[Snapshot, Result]:
+    """Runs ``plan`` with the rows of ``source``, which may have each value of the key columns ``each_once`` (those of an upsert) but once.
+
+    Raises ``InvalidInput`` (``MERGE_CARDINALITY_VIOLATION``) where a target row would be changed by two source rows, or (``DUPLICATE_KEYS``) for a key that is there twice;
+    ``Conflict`` where another commit changed what was read.
+    """
+    keys = SourceKeys(plan, source, world().now_micros())
+    if each_once is not None:
+        _check_unique(source, each_once, plan, keys)
+    conjuncts = () if plan.of(BY_SOURCE) else keys.filter()
+    found = find(store, snapshot, plan.target, conjuncts, options)
+    change = RowChange("merge" if each_once is None else "upsert", read_set(conjuncts, options), conjuncts or None)
+    run = _Run(plan, source, keys, Looking(found, progress), change)
+    change.manifests = list(write(store, snapshot.head, run.rows(), options))
+    change.exact = run.seen == sum(len(rows) for rows in change.gone.values())
+    change.read, change.bytes_read = len(found.parts), run.looking.finish()
+    return change.land(store, snapshot)
+
+
+@dataclass(slots=True)
+class _Run:
+    """One pass over the target, then over what is left of the source."""
+
+    plan: MergePlan
+    source: pa.Table
+    keys: SourceKeys
+    looking: Looking
+    change: RowChange
+    seen: int = 0
+    """Target rows that were read."""
+    met: Mask = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.met = np.zeros(self.source.num_rows, dtype=np.bool_)
+
+    def rows(self) -> Iterator[pa.RecordBatch]:
+        """The new rows; positions of those that go are put into ``change`` on the way."""
+        schema = self._needed()
+        for parts, batch in self._groups(schema):
+            arrays = {f.id: batch.column(at) for at, f in enumerate(schema)}
+            yield from self._group(arrays, parts, batch.column(len(schema)).to_numpy())
+        clauses = self.plan.of(NOT_MATCHED)
+        left = np.flatnonzero(~self.met)
+        for start in range(0, len(left) if clauses else 0, GROUP_ROWS):
+            rows = left[start : start + GROUP_ROWS]
+            arrays = taken(self.source, rows, [f.id for f in self.plan.source])
+            for clause, chosen in self._chosen(clauses, arrays, len(rows)):
+                self.change.inserted += len(chosen)
+                yield self._made(clause, _some(arrays, chosen), len(chosen), {})
+
+    def _group(self, arrays: Arrays, parts: list[tuple[str, int]], positions: Indices) -> Iterator[pa.RecordBatch]:
+        count = len(positions)
+        self.seen += count
+        t, s = self.keys.pairs(arrays, count)
+        if self.plan.checks and len(t):
+            both = {**_some(arrays, t), **taken(self.source, s, [f.id for f in self.plan.source])}
+            keep = self._mask(self.plan.checks, both, len(t))
+            t, s = t[keep], s[keep]
+        if self.plan.unique and len(t) > 1 and (t[1:] == t[:-1]).any():
+            raise InvalidInput(
+                "A row of the target matches several rows of the source.",
+                code="MERGE_CARDINALITY_VIOLATION",
+                name="source",
+                remedy="Make the source's keys unique.",
+            )
+        self.met[s] = True
+        if self.plan.of(MATCHED) and len(t):
+            first = np.concatenate([[True], t[1:] != t[:-1]])  # only an unconditional delete may meet a row twice
+            t, s = t[first], s[first]
+            both = {**_some(arrays, t), **taken(self.source, s, [f.id for f in self.plan.source])}
+            yield from self._changed(MATCHED, both, t, parts, positions)
+        if self.plan.of(BY_SOURCE):
+            alone = np.ones(count, dtype=np.bool_)
+            alone[t] = False
+            rows = np.flatnonzero(alone)
+            yield from self._changed(BY_SOURCE, _some(arrays, rows), rows, parts, positions)
+
+    def _changed(
+        self, kind: str, arrays: Arrays, rows: Indices, parts: list[tuple[str, int]], positions: Indices
+    ) -> Iterator[pa.RecordBatch]:
+        """Updates and deletes of the target's ``rows`` (ordinals in the group), of which ``arrays`` are the columns."""
+        for clause, chosen in self._chosen(self.plan.of(kind), arrays, len(rows)):
+            self._gone(parts, positions, rows[chosen])
+            if clause.action == "delete":
+                self.change.deleted += len(chosen)
+            else:
+                self.change.updated += len(chosen)
+                yield self._made(clause, _some(arrays, chosen), len(chosen), arrays)
+
+    def _chosen(self, clauses: Sequence[Clause], arrays: Arrays, length: int) -> Iterator[tuple[Clause, Indices]]:
+        """Which rows each clause takes: those whose condition is true, that no clause before it took."""
+        left = np.arange(length)
+        for clause in clauses:
+            if not len(left):
+                return
+            keep = self._mask(clause.conditions, _some(arrays, left), len(left))
+            if keep.any():
+                yield clause, left[keep]
+            left = left[~keep]
+
+    def _mask(self, conditions: Sequence[Expr], arrays: Arrays, length: int) -> Mask:
+        now = self.looking.found.spec.now_micros
+        keep, failed, error = filter_mask(conditions, arrays, length, now_micros=now)
+        if failed.any():
+            raise failure(conditions, arrays, length, error, now_micros=now, where=" of the merge")
+        return keep
+
+    def _made(self, clause: Clause, arrays: Arrays, length: int, old: Arrays) -> pa.RecordBatch:
+        columns = []
+        for f in self.plan.target:
+            if f.id in clause.values:
+                columns.append(computed(clause.values[f.id], arrays, length, self.looking.found.spec.now_micros, f.name))
+            elif f.id in old:
+                columns.append(arrays[f.id])
+            else:
+                columns.append(_default(f, length))
+        return pa.RecordBatch.from_arrays(columns, names=list(self.plan.target.names))
+
+    def _gone(self, parts: list[tuple[str, int]], positions: Indices, rows: Indices) -> None:
+        start = 0
+        for part_id, end in parts:  # parts of the group, with the row at which each ends
+            low, high = np.searchsorted(rows, (start, end)) if len(rows) else (0, 0)
+            if high > low:
+                new = BitMap(positions[rows[low:high]].astype(np.uint32))
+                self.change.gone[part_id] = self.change.gone.get(part_id, BitMap()) | new
+            start = end
+
+    def _groups(self, schema: Schema) -> Iterator[tuple[list[tuple[str, int]], pa.RecordBatch]]:
+        """The target's candidate rows, many at a time, with the parts that they come from."""
+        spec = replace(self.looking.found.spec, schema=schema, positions=True)
+        held: list[pa.RecordBatch] = []
+        parts: list[tuple[str, int]] = []
+        count = 0
+        for ref in self.looking.found.parts:
+            for batch in self.looking.rows(ref, spec):
+                held.append(batch)
+                count += len(batch)
+                parts = [*(p for p in parts if p[0] != ref.part_id), (ref.part_id, count)]
+                if count >= GROUP_ROWS:
+                    yield parts, pa.concat_batches(held)
+                    held, parts, count = [], [], 0
+        if held:
+            yield parts, pa.concat_batches(held)
+
+    def _needed(self) -> Schema:
+        """The target's columns that the keys, the conditions or a value name, or that an update keeps."""
+        plan = self.plan
+        trees = [
+            *(t for t, _ in plan.keys),
+            *plan.checks,
+            *(c for clause in plan.clauses for c in (*clause.conditions, *clause.values.values())),
+        ]
+        named = {node.ids[0] for tree in trees for node in tree.walk() if isinstance(node, Column)}
+        for clause in plan.clauses:
+            if clause.action == "update":
+                named |= {f.id for f in plan.target if f.id not in clause.values}
+        return replace(plan.target, fields=tuple(f for f in plan.target if f.id in named))
+
+
+def _check_unique(source: pa.Table, names: Sequence[str], plan: MergePlan, keys: SourceKeys) -> None:
+    """Keys are the same where they match the same rows: 0.0 and −0.0, or texts that a CHAR column pads to one."""
+    there = keys.compared
+    if len(plan.keys) < len(names):  # one of them cannot be looked up, and is compared as it is
+        for name in names:
+            there = there.append_column(f"as it is: {name}", comparable(source[name]))
+    there = there.drop_null()
+    if there.group_by(there.column_names).aggregate([]).num_rows < there.num_rows:
+        raise InvalidInput(
+            "The data has several rows of one key.", code="DUPLICATE_KEYS", name=", ".join(names), remedy="Keep one row of each key."
+        )
+
+
+def _some(arrays: Arrays, rows: Indices) -> dict[int, pa.Array]:
+    indices = pa.array(rows)
+    return {i: a.take(indices) for i, a in arrays.items()}
+
+
+def _default(f: Any, length: int) -> pa.Array:
+    """What an insert that does not name the column stores: NULL."""
+    return pa.nulls(length, to_arrow_type(f.type))

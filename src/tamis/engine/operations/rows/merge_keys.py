@@ -1,0 +1,77 @@
+"""Keys of both sides of a merge: which target rows may match at all, and which pairs of rows do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tamis.core.expr import Expr, Literals, call
+from tamis.core.types.arrow import to_arrow_type
+from tamis.engine.operations.rows.merge_plan import FLOATS, MergePlan
+from tamis.engine.operations.rows.store_assignment import computed
+from tamis.sizes import SIZES
+
+MOST_KEYS = SIZES.merge_keys
+"""Distinct values of a key up to which the target is asked for exactly these."""
+
+Indices = np.ndarray[Any, np.dtype[np.int64]]
+Arrays = Mapping[int, pa.Array]
+
+
+class SourceKeys:
+    """The keys of all source rows. NULL matches nothing; NaN equals itself; −0.0 is 0.0."""
+
+    def __init__(self, plan: MergePlan, source: pa.Table, now_micros: int | None) -> None:
+        self._plan, self._now = plan, now_micros
+        pieces = [self._of(batch) for batch in source.to_batches()]
+        names = [f"k{i}" for i in range(len(plan.keys))]
+        types = [to_arrow_type(source.type) for _, source in plan.keys]
+        columns = [pa.chunked_array([p[i] for p in pieces], kind) for i, kind in enumerate(types)]
+        self.values = columns
+        self._names = names
+        self.compared = pa.table([comparable(c) for c in columns], names=names)
+        self._table = self.compared.append_column("s", pa.array(np.arange(source.num_rows, dtype=np.int64)))
+
+    def _of(self, batch: pa.RecordBatch) -> list[pa.Array]:
+        arrays = {f.id: batch.column(at) for at, f in enumerate(self._plan.source)}
+        return [computed(source, arrays, len(batch), self._now, "the source's key") for _, source in self._plan.keys]
+
+    def filter(self) -> tuple[Expr, ...]:
+        """What every target row fulfils that can match: its keys are among the source's."""
+        out = []
+        for (target, _), values in zip(self._plan.keys, self.values, strict=True):
+            distinct = pc.unique(values).drop_null()
+            if target.type in FLOATS or len(distinct) > MOST_KEYS:
+                continue
+            out.append(call("in", target, Literals(target.type, distinct)))
+        return (*self._plan.narrowing, *out)
+
+    def pairs(self, arrays: Arrays, length: int) -> tuple[Indices, Indices]:
+        """The rows of ``arrays`` and the source rows that have the same keys, by target row."""
+        columns = [
+            comparable(pa.chunked_array([computed(target, arrays, length, self._now, "the target's key")])) for target, _ in self._plan.keys
+        ]
+        table = pa.table(columns, names=self._names).append_column("t", pa.array(np.arange(length, dtype=np.int64)))
+        joined = table.join(self._table, keys=self._names, join_type="inner", use_threads=False)
+        t, s = joined["t"].to_numpy(), joined["s"].to_numpy()
+        order = np.lexsort((s, t))
+        return t[order], s[order]
+
+
+def taken(source: pa.Table, rows: Indices, ids: Sequence[int]) -> dict[int, pa.Array]:
+    """The source's columns of these rows, by id."""
+    return {i: source.column(at).take(pa.array(rows)).combine_chunks() for at, i in enumerate(ids)}
+
+
+def comparable(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Floats as bits that are equal where the numbers are; all else as it is."""
+    if not pa.types.is_floating(values.type):
+        return values
+    doubles = values.cast(pa.float64()).combine_chunks()
+    numbers = np.array(pc.fill_null(doubles, 0.0)) + 0.0  # −0.0 + 0.0 is 0.0
+    numbers[np.isnan(numbers)] = np.nan
+    return pa.chunked_array([pa.array(numbers.view(np.int64), mask=np.array(doubles.is_null()))])

@@ -1,0 +1,217 @@
+"""What a merge means: its condition taken apart into keys and the rest, its clauses bound to both sides.
+
+Both sides live in one scope: ``target.x`` and ``source.x``. Once bound, a column of the target has the table's own id, and one of the
+source an id beyond all of these, so that arrays of both stand side by side in one batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+
+from tamis.core.expr import Call, Column, Expr, conjuncts, parse, parse_value, to_sql
+from tamis.core.types import DOUBLE, FLOAT, NO_ID, DataType, Field, Schema, String, Struct
+from tamis.core.types.arrow import from_arrow_schema
+from tamis.core.types.logical import BINARY_COLLATION, with_children
+from tamis.engine.operations.rows.store_assignment import assignable, assigned, check_known
+from tamis.engine.scan import Options
+from tamis.errors import InvalidInput, NotFound, SchemaMismatch
+
+_SCOPE = 1 << 30
+"""Ids of the two scopes while text is bound."""
+
+MATCHED, NOT_MATCHED, BY_SOURCE = "matched", "not matched", "not matched by source"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A clause as a user writes it. ``values``: SQL text by column; None for all columns of the source (of an update or insert)."""
+
+    kind: str
+    action: str
+    condition: str | None = None
+    values: Mapping[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """A clause, bound. ``values`` by target column id; what an update does not name stays, what an insert does not name is NULL or the default."""
+
+    kind: str
+    action: str
+    conditions: tuple[Expr, ...]
+    values: Mapping[int, Expr]
+
+
+@dataclass(frozen=True, slots=True)
+class MergePlan:
+    """``keys``: pairs (of the target, of the source) that must be equal. ``narrowing``: conjuncts of the condition over the target alone; ``rest``: the others."""
+
+    target: Schema
+    source: Schema
+    keys: tuple[tuple[Expr, Expr], ...]
+    narrowing: tuple[Expr, ...]
+    rest: tuple[Expr, ...]
+    clauses: tuple[Clause, ...]
+
+    def of(self, kind: str) -> tuple[Clause, ...]:
+        return tuple(c for c in self.clauses if c.kind == kind)
+
+    @property
+    def checks(self) -> tuple[Expr, ...]:
+        """What rows of equal keys must fulfil to match: the ``narrowing`` too where rows that it does not choose are read, to be changed as unmatched."""
+        return (*self.narrowing, *self.rest) if self.of(BY_SOURCE) else self.rest
+
+    @property
+    def unique(self) -> bool:
+        """Whether a target row may match one source row only: not where all that can happen to it is to be deleted."""
+        matched = self.of(MATCHED)
+        return bool(matched) and not (len(matched) == 1 and matched[0].action == "delete" and not matched[0].conditions)
+
+
+def merge_plan(target: Schema, source: pa.Schema, on: str, clauses: Sequence[Asked], highest_id: int, options: Options) -> MergePlan:
+    """Raises ``InvalidInput`` (``PARSE_ERROR``, ``MERGE_WITHOUT_KEY``, ``UNKNOWN_FUNCTION``), ``NotFound``, ``SchemaMismatch``."""
+    given = from_arrow_schema(source)
+    known = Schema(tuple(_without_ids(f) for f in given)).assign_ids(max(highest_id, target.highest_id()))
+    scope = Schema((Field("target", Struct(target.fields), True, _SCOPE), Field("source", Struct(known.fields), True, _SCOPE + 1)))
+    binder = _Binder(scope, target, known, options)
+    keys: list[tuple[Expr, Expr]] = []
+    narrowing: list[Expr] = []
+    rest: list[Expr] = []
+    for part in conjuncts(binder.predicate(on)):
+        if (key := binder.key(part)) is not None:
+            keys.append(key)
+        elif binder.sides(part) == {"target"}:
+            narrowing.append(part)
+        else:
+            rest.append(part)
+    if not keys:
+        raise InvalidInput(
+            f"The condition {on!r} has no equality between the target and the source.",
+            code="MERGE_WITHOUT_KEY",
+            name=on,
+            remedy="Add one, such as target.id = source.id, or run the MERGE through Spark.",
+        )
+    return MergePlan(target, known, tuple(keys), tuple(narrowing), tuple(rest), tuple(binder.clause(c) for c in clauses))
+
+
+@dataclass(frozen=True, slots=True)
+class _Binder:
+    scope: Schema
+    target: Schema
+    source: Schema
+    options: Options
+
+    def predicate(self, text: str) -> Expr:
+        return self._bound(parse, text, "a condition of a merge")
+
+    def _bound(self, read: Callable[..., Expr], text: str, what: str) -> Expr:
+        """The text's tree. Raises ``NotFound`` (``COLUMN_NOT_FOUND``) with how a merge names columns, ``InvalidInput``."""
+        try:
+            return check_known(_settled(read(text, self.scope, zone=self.options.timezone, ansi=self.options.ansi, what=what)))
+        except NotFound as error:
+            raise NotFound(
+                f"{text!r} names a column that neither side of the merge has: {error.message}",
+                code=error.code,
+                name=error.name,
+                remedy="Name columns target.x and source.x, not by other aliases, and put text in quotes; to match by equal keys alone, upsert(data, on=[…]) takes their plain names.",
+            ) from error
+
+    def sides(self, tree: Expr) -> set[str]:
+        return {"target" if node.ids[0] in self.target.by_id else "source" for node in tree.walk() if isinstance(node, Column)}
+
+    def key(self, tree: Expr) -> tuple[Expr, Expr] | None:
+        if not (isinstance(tree, Call) and tree.function == "eq"):
+            return None
+        left, right = tree.args
+        if left.type.children or not (
+            _binary(left.type) and _binary(right.type) if isinstance(left.type, String) else left.type == right.type
+        ):
+            return None
+        if self.sides(left) == {"target"} and self.sides(right) == {"source"}:
+            return left, right
+        return (right, left) if self.sides(left) == {"source"} and self.sides(right) == {"target"} else None
+
+    def clause(self, asked: Asked) -> Clause:
+        conditions = () if asked.condition is None else conjuncts(self.predicate(asked.condition))
+        visible = {MATCHED: {"target", "source"}, NOT_MATCHED: {"source"}, BY_SOURCE: {"target"}}[asked.kind]
+        values = {} if asked.action == "delete" else self.values(asked)
+        for tree in (*conditions, *values.values()):
+            if hidden := self.sides(tree) - visible:
+                raise InvalidInput(
+                    f"WHEN {asked.kind.upper()} cannot see the {min(hidden)} in {to_sql(tree)!r}.",
+                    code="BAD_MERGE",
+                    name=to_sql(tree),
+                    remedy=f"Use columns of the {' and the '.join(sorted(visible))} only.",
+                )
+        return Clause(asked.kind, asked.action, conditions, values)
+
+    def values(self, asked: Asked) -> dict[int, Expr]:
+        if asked.values is None:
+            texts = {f.name: "source." + _quoted(self.of_source(f.name, asked).name) for f in self.target}
+        else:
+            texts = dict(asked.values)
+        if asked.action == "insert":
+            known = {name.removeprefix("target.").lower() for name in texts}
+            texts |= {f.name: f.write_default for f in self.target if f.write_default and f.name.lower() not in known}
+        out = {}
+        for name, text in texts.items():
+            column = assignable(self.target, name.removeprefix("target."))
+            if column.id in out:
+                raise InvalidInput(
+                    f"Column {column.name!r} is given twice.", code="DUPLICATE_COLUMN", name=column.name, remedy="Give every column once."
+                )
+            out[column.id] = check_known(self.assigned(str(text), column))
+        return out
+
+    def assigned(self, text: str, column: Field) -> Expr:
+        value = self._bound(parse_value, text, f"a value for {column.name!r}")
+        try:
+            return assigned(value, column, self.options.timezone, text)
+        except SchemaMismatch as error:
+            if not (isinstance(value, Column) and self.sides(value) == {"source"}):
+                raise
+            remedy = f"Cast column {value.name!r} of the data to {column.type}."
+            raise SchemaMismatch(error.message, code=error.code, name=error.name, remedy=remedy) from None
+
+    def of_source(self, name: str, asked: Asked) -> Field:
+        """The source's column for a target's, where a clause names none. Raises ``NotFound``."""
+        try:
+            return self.source.find(name)[0]
+        except NotFound as error:
+            raise NotFound(
+                f"The source has no column {name!r}, and WHEN {asked.kind.upper()} … {asked.action.upper()} without values takes every column from it.",
+                code=error.code,
+                name=name,
+                remedy=f"Name the columns and their values, or add it to the source, whose columns are: {', '.join(self.source.names)}.",
+            ) from None
+
+
+def _settled(tree: Expr) -> Expr:
+    """``tree`` without the scopes: columns begin at their own table."""
+    if isinstance(tree, Column) and tree.ids[0] >= _SCOPE:
+        if len(tree.ids) == 1:
+            raise InvalidInput(f"{tree.name} is a whole row.", code="BAD_MERGE", name=tree.name, remedy="Name a column of it.")
+        return replace(tree, ids=tree.ids[1:], name=tree.name.partition(".")[2])
+    changed: dict[str, Any] = {"args": tuple(_settled(a) for a in tree.children)} if tree.children else {}
+    return replace(tree, **changed) if changed else tree
+
+
+def _binary(kind: DataType) -> bool:
+    """Whether it is text that is equal where its bytes are, be it STRING, VARCHAR or CHAR."""
+    return isinstance(kind, String) and kind.collation == BINARY_COLLATION
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _without_ids(f: Field) -> Field:
+    children = tuple(_without_ids(c) for c in f.type.children)
+    return replace(f, id=NO_ID, type=with_children(f.type, children) if children else f.type)
+
+
+FLOATS = frozenset({FLOAT, DOUBLE})

@@ -1,0 +1,135 @@
+"""Overwrite: rows that a filter matches, or all, give way to new ones in one commit.
+
+Parts that match wholly leave by metadata alone, parts that match nowhere are not touched, the others are read and their other
+rows written anew. A row for which the filter is false or NULL stays; one on which it fails fails the overwrite.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+import pyarrow as pa
+
+from tamis.core.expr import Expr, check_supported, columns, filter_mask, short_sql, to_sql
+from tamis.core.types import Schema
+from tamis.engine.operations.layout.index_operations import commit_indexed
+from tamis.engine.operations.result import Result, written
+from tamis.engine.operations.rows.append import discard, write
+from tamis.engine.operations.rows.replace_filter import within
+from tamis.engine.operations.tracked_read import Looking
+from tamis.engine.part_reader import ReadCounters, ReadSpec, failure, read_part
+from tamis.engine.part_writer import conform
+from tamis.engine.scan import Options, PartRefs, Plan, plan
+from tamis.storage.commit_log import Head, Operation, Proposal, ReadSet, Snapshot
+from tamis.storage.files import PartRef
+from tamis.storage.object_store import Store
+from tamis.world import new_id, world
+
+
+def overwrite(
+    store: Store, snapshot: Snapshot, head: Head, data: pa.RecordBatchReader, conjuncts: Sequence[Expr] | None, options: Options
+) -> tuple[Snapshot, Result]:
+    """Replaces the rows that all ``conjuncts`` keep (None: every row) by those of ``data``. No rows before and after: nothing is committed.
+
+    Raises ``Conflict`` where another commit changed what was read, ``SchemaMismatch`` for data that does not fit, ``InvalidInput`` (``OUTSIDE_FILTER``) for a row that
+    the filter does not match, unless ``options`` allow it.
+    """
+    assert head.schema is not None
+    rows = conform(data, head.schema)
+    if conjuncts is not None and options.write_outside != "allow":
+        rows = within(rows, head.schema, conjuncts, now_micros=world().now_micros())
+    manifests = list(write(store, head, rows, options))
+    inserted, _, _ = written(manifests)
+    doomed, rewritten, kept_rows, size_read = snapshot_parts(snapshot), 0, 0, 0
+    if conjuncts is not None:
+        found = find(store, snapshot, head.schema, conjuncts, options)
+        partial = found.parts.where(~found.parts.all_match)
+        looking = Looking(found)
+        looking.answered(found.parts.where(found.parts.all_match))
+        survivors = list(write(store, head, survivors_of(partial, found.spec, head.schema, conjuncts, looking.rows), options))
+        size_read = looking.finish()
+        kept_rows, _, _ = written(survivors)
+        manifests, doomed, rewritten = manifests + survivors, found.parts, len(partial)
+    _, parts, size = written(manifests)
+    gone = int(doomed.live_rows.sum()) - kept_rows
+    if not (inserted or gone) and head == snapshot.head:
+        discard(store, manifests)
+        return snapshot, Result(snapshot.version, parts_read=rewritten, bytes_read=size_read)
+    result = Result(
+        -1,
+        rows_inserted=inserted,
+        rows_deleted=gone,
+        parts_added=parts,
+        parts_removed=len(doomed),
+        parts_rewritten=rewritten,
+        bytes_written=size,
+        parts_read=rewritten,
+        bytes_read=size_read,
+    )
+    text = None if conjuncts is None else " AND ".join(f"({to_sql(c)})" for c in conjuncts)
+    after = commit_indexed(
+        store,
+        head,
+        Proposal(
+            operation=Operation("overwrite", parameters={} if text is None else {"filter": text}, metrics=result.metrics()),
+            table_id=snapshot.head.table_id,
+            read_version=snapshot.version,
+            reads=_read_set(text, conjuncts, options),
+            conjuncts=conjuncts,
+            blind_append=False,
+            head=head if head != snapshot.head else None,
+            add=manifests,
+            remove_parts=() if conjuncts is None else doomed.table["part_id"].to_pylist(),
+            replace_all=conjuncts is None,
+            operation_id=new_id(),
+        ),
+        options.index_build,
+    )
+    return after, replace(result, version=after.version)
+
+
+def _read_set(text: str | None, conjuncts: Sequence[Expr] | None, options: Options) -> ReadSet:
+    """What an overwrite relies on: the rows that its filter is about, or all."""
+    named = None if conjuncts is None else tuple(dict.fromkeys(path for c in conjuncts for path in columns(c)))
+    return ReadSet(filter=text, columns=named, zone=options.timezone, ansi=options.ansi)
+
+
+def snapshot_parts(snapshot: Snapshot) -> PartRefs:
+    """All live parts."""
+    import numpy as np
+
+    table = snapshot.parts(None, frozenset())
+    return PartRefs(table, np.ones(len(table), dtype=np.bool_))
+
+
+def find(store: Store, snapshot: Snapshot, schema: Schema, conjuncts: Sequence[Expr], options: Options) -> Plan:
+    """The parts that may hold a matching row, those that match wholly marked. Raises ``InvalidInput`` for a filter that cannot be run here."""
+    for conjunct in conjuncts:
+        check_supported(conjunct)
+    now = world().now_micros()
+    text = " AND ".join(short_sql(c) for c in conjuncts) or None
+    name = snapshot.head.name or store.url
+    return plan(snapshot, store, schema, conjuncts, schema, options, now=(now, now), filter_text=text, table=name)
+
+
+Read = Callable[[PartRef, ReadSpec], Iterator[pa.RecordBatch]]
+
+
+def _plainly(ref: PartRef, spec: ReadSpec) -> Iterator[pa.RecordBatch]:
+    return read_part(ref, spec, ReadCounters())
+
+
+def survivors_of(
+    parts: Sequence[PartRef], spec: ReadSpec, schema: Schema, conjuncts: Sequence[Expr], read: Read = _plainly
+) -> Iterator[pa.RecordBatch]:
+    """The rows of ``parts`` that the filter does not match, in order."""
+    whole = replace(spec, conjuncts=(), schema=schema)
+    for ref in parts:
+        every = replace(ref, candidates=None)  # what an index left are the rows that may match: the others are those that stay
+        for batch in read(every, whole):
+            by_id = {f.id: batch.column(at) for at, f in enumerate(schema)}
+            matched, failed, error = filter_mask(conjuncts, by_id, len(batch), now_micros=spec.now_micros)
+            if failed.any():
+                raise failure(conjuncts, by_id, len(batch), error, now_micros=spec.now_micros, where=f" of part {ref.part_id}")
+            yield batch.filter(pa.array(~matched))

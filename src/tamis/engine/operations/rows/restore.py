@@ -1,0 +1,139 @@
+"""Restore: the rows of an older version come back, by one commit, under the schema that the table has now.
+
+Law: afterwards the table holds the rows of that version, as the current schema shows them. Files are not copied: a part that is still live with the
+same rows stays; one that left, or lost rows since, is taken up again as a new part over the same file. Ids of parts are never used again, so no
+position, index entry or deletion vector of its former life is taken for one of the new.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tamis.core.stats.json_paths.packed_paths import PACKED, PATHS, packed
+from tamis.engine.operations.layout.compaction_candidates import with_age
+from tamis.engine.operations.layout.index_operations import indexed
+from tamis.engine.operations.result import Result
+from tamis.errors import Conflict, InvalidInput
+from tamis.storage.commit_log import Operation, Proposal, ReadSet, Snapshot, commit, load
+from tamis.storage.commit_log.commit_log import read_commits
+from tamis.storage.commit_log.vacuum_marker import let_go
+from tamis.storage.object_store import Store
+from tamis.world import new_id
+
+Ints = np.ndarray[Any, np.dtype[np.int64]]
+ATTEMPTS = 10
+"""Times that what is to be done is worked out anew because another commit came between."""
+
+
+def restore(store: Store, version: int, *, allow_dropped_columns: bool = False) -> tuple[Snapshot, Result]:
+    """Brings back the rows of ``version``. Where they are there already, nothing is committed.
+
+    Raises ``NotFound`` (``VERSION_NOT_FOUND``) also for a version that vacuum has removed, ``InvalidInput`` (``COLUMN_DROPPED``) naming a column that the version had and the table has no
+    more, unless that is allowed; ``Conflict`` where other commits keep coming between.
+    """
+    then = load(store, version)
+    for attempt in range(ATTEMPTS):
+        now = load(store)
+        _check_kept(store, then, now)
+        if not allow_dropped_columns:
+            _check_columns(then, now)
+        try:
+            return _restore(store, then, now)
+        except Conflict as error:
+            if attempt == ATTEMPTS - 1 or error.code == "CONFLICT_VACUUMED":
+                raise
+    raise AssertionError("the loop returns or raises")
+
+
+def _check_kept(store: Store, then: Snapshot, now: Snapshot) -> None:
+    """Raises where a vacuum up to ``now`` has let ``then`` go: it says so in the log before anywhere else. One that comes later is found by the commit."""
+    for commit_ in read_commits(store, range(then.version + 1, now.version + 1), now.commit.table_id):
+        if commit_.lets_go is not None and commit_.lets_go[0] > then.version:
+            raise let_go(store, then.version, commit_.lets_go[0])
+
+
+def _check_columns(then: Snapshot, now: Snapshot) -> None:
+    """Raises where rows of ``then`` would lose a column that they had."""
+    if then.schema is None:
+        return
+    kept = set(now.schema.by_id) if now.schema else set()
+    lost = [ids for ids, f in then.schema.walk() if f.id not in kept]
+    if lost:
+        names = [".".join(then.schema.by_id[i].name for i in ids) for ids in lost]
+        raise InvalidInput(
+            f"Column {names[0]!r} of version {then.version} has been dropped since: its values would not come back.",
+            code="COLUMN_DROPPED",
+            name=", ".join(names),
+            remedy="Read them from that version, or allow it: allow_dropped_columns=True.",
+        )
+
+
+def _restore(store: Store, then: Snapshot, now: Snapshot) -> tuple[Snapshot, Result]:
+    ids = frozenset(i for schema in now.head.schemas for i in schema.by_id)
+    before, after = with_age(then, then.parts(None, ids)), now.parts(None)
+    stay = _stay(before, after)
+    back = before.filter(pc.invert(pc.is_in(before["part_id"], value_set=stay)))
+    gone = after.filter(pc.invert(pc.is_in(after["part_id"], value_set=stay)))
+    if not len(back) and not len(gone):
+        return now, Result(now.version)
+    result = Result(-1, rows_inserted=live_rows(back), rows_deleted=live_rows(gone), parts_added=len(back), parts_removed=len(gone))
+    manifest, vectors = _again(back.append_column(PACKED, _paths(then, back, ids)))
+    proposal = Proposal(
+        operation=Operation("restore", {"version": then.version}, result.metrics()),
+        read_version=now.version,
+        reads=ReadSet(),
+        add=[manifest],
+        add_deletions=vectors,
+        remove_parts=gone["part_id"].to_pylist(),
+        restores=then.version,
+        operation_id=new_id(),
+        table_id=now.head.table_id,
+    )
+    made = commit(store, indexed(store, now.head, proposal), still_valid=lambda old, new: None)  # noqa: ARG005  # parts of any schema the table has had may stand in it
+    return made, replace(result, version=made.version)
+
+
+def _stay(before: pa.Table, after: pa.Table) -> pa.Array:
+    """Ids of the parts that are live in both with the same rows."""
+    at = pc.index_in(before["part_id"].combine_chunks(), value_set=after["part_id"].combine_chunks())
+    both = before.filter(at.is_valid())
+    other = after.take(at.drop_null())
+    mine, theirs = both["deletion"], other["deletion"]
+    same = pc.or_(pc.fill_null(pc.equal(mine, theirs), False), pc.and_(mine.is_null(), theirs.is_null()))
+    return both["part_id"].filter(same).combine_chunks()
+
+
+def _again(parts: pa.Table) -> tuple[pa.Table, dict[str, bytes]]:
+    """The manifest of new parts over the files of ``parts``, and the rows that are deleted in them."""
+    names = pa.array([new_id() for _ in range(len(parts))], pa.string())
+    pairs = zip(names.to_pylist(), parts["deletion"].to_pylist(), strict=True)
+    vectors = {name: vector for name, vector in pairs if vector is not None}
+    left = [n for n in parts.column_names if n not in {"segment", "part", "deleted", "deletion"}]
+    manifest = parts.select(left)
+    return manifest.set_column(left.index("part_id"), "part_id", names), vectors
+
+
+def _paths(then: Snapshot, parts: pa.Table, ids: frozenset[int]) -> pa.Array:
+    """What each of ``parts`` says of its JSON paths, as a writer would hand it over; NULL for nothing."""
+    rows = then.table(PATHS, (), None, ids)
+    if not len(rows):
+        return pa.nulls(len(parts), pa.binary())
+
+    def keys(table: pa.Table) -> Ints:
+        place: Ints = table["segment"].to_numpy().astype(np.int64) << 32 | table["part"].to_numpy().astype(np.int64)
+        return place
+
+    found = keys(rows)
+    order = np.argsort(found, kind="stable")
+    rows = rows.drop_columns(["segment", "part"]).take(pa.array(order)).combine_chunks()
+    starts, ends = (np.searchsorted(found[order], keys(parts), side=side).tolist() for side in ("left", "right"))
+    return pa.array([packed(rows.slice(a, b - a)) if b > a else None for a, b in zip(starts, ends, strict=True)], pa.binary())
+
+
+def live_rows(parts: pa.Table) -> int:
+    return int((pc.sum(parts["rows"]).as_py() or 0) - (pc.sum(parts["deleted"]).as_py() or 0))

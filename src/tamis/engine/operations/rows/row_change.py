@@ -1,0 +1,105 @@
+"""How changed rows become one commit: the rows that go by vectors, parts of which none is left by metadata, new rows as parts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tamis.core.expr import Expr, Literals, columns, short_sql, to_sql
+from tamis.engine.operations.layout.index_operations import commit_indexed
+from tamis.engine.operations.result import Result, written
+from tamis.engine.scan import Options
+from tamis.engine.secondary_index import Run, run_here
+from tamis.storage.commit_log import Operation, Proposal, ReadSet, Snapshot
+from tamis.storage.commit_log.deletion_vectors import vector
+from tamis.storage.object_store import Store
+from tamis.world import new_id
+
+MOST_TOLD = 100
+"""Values of a list that the log tells whole."""
+
+
+@dataclass(slots=True)
+class RowChange:
+    """What a verb does to rows. ``gone``: bitmaps of row ordinals by part id; ``whole``: parts of which every live row goes, by id."""
+
+    verb: str
+    reads: ReadSet
+    conjuncts: Sequence[Expr] | None = None
+    exact: bool = False
+    """Every row that ``reads`` matched goes (``Proposal.exact``)."""
+    parameters: dict[str, Any] = field(default_factory=dict)
+    gone: dict[str, Any] = field(default_factory=dict)
+    whole: list[str] = field(default_factory=list)
+    manifests: list[pa.Table] = field(default_factory=list)
+    inserted: int = 0
+    updated: int = 0
+    deleted: int = 0
+    read: int = 0
+    """Parts of which rows were read."""
+    bytes_read: int = 0
+
+    def land(self, store: Store, snapshot: Snapshot, run: Run = run_here) -> tuple[Snapshot, Result]:
+        """One commit of it all, index segments of new parts (built by ``run``) with it; none where nothing changes. Raises ``Conflict`` where another commit changed what was read, or the same rows."""
+        _, parts, size = written(self.manifests)
+        if not (self.gone or self.whole or parts):
+            return snapshot, Result(snapshot.version, parts_read=self.read, bytes_read=self.bytes_read)
+        thinned, emptied = separate(snapshot, self.gone)
+        whole = [*self.whole, *emptied]
+        result = Result(
+            -1,
+            rows_inserted=self.inserted,
+            rows_updated=self.updated,
+            rows_deleted=self.deleted,
+            parts_added=parts,
+            parts_removed=len(whole),
+            bytes_written=size,
+            parts_read=self.read,
+            parts_thinned=len(thinned),
+            bytes_read=self.bytes_read,
+        )
+        proposal = Proposal(
+            operation=Operation(self.verb, self.parameters, result.metrics()),
+            table_id=snapshot.head.table_id,
+            read_version=snapshot.version,
+            reads=self.reads,
+            conjuncts=self.conjuncts,
+            exact=self.exact,
+            add=self.manifests,
+            remove_parts=whole,
+            delete_rows=thinned,
+            operation_id=new_id(),
+        )
+        told = Options.resolve(None, None, snapshot.head.properties).index_build
+        after = commit_indexed(store, snapshot.head, proposal, told, run)
+        return after, replace(result, version=after.version)
+
+
+def separate(snapshot: Snapshot, gone: Mapping[str, Any]) -> tuple[dict[str, bytes], list[str]]:
+    """The vectors of parts that keep a row, and the ids of those that keep none."""
+    if not gone:
+        return {}, []
+    parts = snapshot.parts()
+    parts = parts.filter(pc.is_in(parts["part_id"], value_set=pa.array(list(gone), pa.string())))
+    live = pc.subtract(parts["rows"], parts["deleted"]).to_pylist()
+    left = {part: rows - len(gone[part]) for part, rows in zip(parts["part_id"].to_pylist(), live, strict=True)}
+    thinned = {part: vector(rows) for part, rows in gone.items() if left.get(part, 1) > 0 and len(rows)}
+    return thinned, [part for part, rows in left.items() if rows <= 0]
+
+
+def read_set(conjuncts: Sequence[Expr], options: Options) -> ReadSet:
+    """What a verb relies on that looks at the rows which ``conjuncts`` keep; all rows for none."""
+    if not conjuncts:
+        return ReadSet(zone=options.timezone, ansi=options.ansi)
+    named = tuple(dict.fromkeys(path for c in conjuncts for path in columns(c)))
+    return ReadSet(" AND ".join(f"({_told(c)})" for c in conjuncts), named, options.timezone, options.ansi)
+
+
+def _told(conjunct: Expr) -> str:
+    """What the log says of a conjunct; of a long list only how it begins. Conflicts are judged by the conjunct itself."""
+    long = any(isinstance(node, Literals) and len(node.array) > MOST_TOLD for node in conjunct.walk())
+    return short_sql(conjunct) if long else to_sql(conjunct)

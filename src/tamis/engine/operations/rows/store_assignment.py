@@ -1,0 +1,110 @@
+"""Values for columns: what an expression gives, as a value that the column can take, or a refusal by name (Spark's ANSI store assignment)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pyarrow as pa
+
+from tamis.core.expr import Expr, Literal, Mode, Opaque, call, check_supported, evaluate, to_sql
+from tamis.core.types import (
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INTEGRAL,
+    NULL,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    DataType,
+    Decimal,
+    Field,
+    Schema,
+    String,
+)
+from tamis.core.types.schema import split
+from tamis.errors import InvalidInput, NotFound, SchemaMismatch
+
+Arrays = Mapping[int, pa.Array]
+
+_TIMES = frozenset({DATE, TIMESTAMP, TIMESTAMP_NTZ})
+
+
+def assignable(schema: Schema, name: str) -> Field:
+    """The column that is to get a value. Raises ``NotFound``, and ``InvalidInput`` (``BAD_VALUES``) for a field of one."""
+    try:
+        return schema.find(name)[-1]
+    except NotFound:
+        path = split(name)
+        if len(path) == 1 and path != (name,):
+            return schema.find(path)[-1]
+        if len(path) == 1 or not _there(schema, path):
+            raise
+        raise InvalidInput(
+            f"{name!r} is a field: values are given to whole columns.",
+            code="BAD_VALUES",
+            name=name,
+            remedy=f"Give the whole of {path[0]!r}: by upsert, or by UPDATE through Spark.",
+        ) from None
+
+
+def _there(schema: Schema, path: tuple[str, ...]) -> bool:
+    try:
+        return bool(schema.find(path))
+    except NotFound:
+        return False
+
+
+def assigned(value: Expr, target: Field, zone: str, text: str | None = None) -> Expr:
+    """``value``, written as ``text``, under the column's type. Raises ``SchemaMismatch`` (``UNSAFE_CAST``) where Spark would not store it there."""
+    if value.type == target.type or (isinstance(value.type, String) and isinstance(target.type, String)):
+        return value
+    if value.type.children and str(value.type) == str(target.type):
+        return value  # the same fields of the same types: only their column ids differ
+    if isinstance(value, Literal) and value.value is None:
+        return Literal(target.type, None)
+    if isinstance(value, Opaque) and value.type == NULL:
+        check_supported(value)
+    if not _storable(value.type, target.type):
+        raise SchemaMismatch(
+            f"A {value.type} cannot be stored in column {target.name!r}, which is {target.type}.",
+            code="UNSAFE_CAST",
+            name=target.name,
+            remedy=_cast(text or to_sql(value), call("cast", value, zone=zone, type=target.type)),
+        )
+    return call("cast", value, mode=Mode.ANSI, zone=zone, type=target.type)
+
+
+def _cast(text: str, cast: Expr) -> str:
+    if isinstance(cast, Opaque):
+        return f"Give a value of type {cast.type}."
+    return f"Write CAST({text} AS {cast.type}), or give a value of that type."
+
+
+def computed(value: Expr, arrays: Arrays, length: int, now_micros: int | None, column: str) -> pa.Array:
+    """The values of ``value`` for some rows. Raises ``InvalidInput`` (``VALUE_FAILED``) naming the column for which it fails."""
+    out = evaluate(value, arrays, length, now_micros=now_micros)
+    if out.failed is not None and out.failed.any():
+        raise InvalidInput(
+            f"The value {to_sql(value)} of {column} fails on a row: {out.error}",
+            code="VALUE_FAILED",
+            name=column,
+            remedy="Use try_cast, try_add or their like for NULL instead, or exclude such rows.",
+        )
+    values = out.values
+    return values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+
+
+def check_known(value: Expr) -> Expr:
+    """``value`` itself. Raises ``InvalidInput`` as ``check_supported`` where it cannot be computed here."""
+    check_supported(value)
+    return value
+
+
+def _storable(source: DataType, target: DataType) -> bool:
+    numbers = isinstance(source, Decimal) or source in INTEGRAL or source in {FLOAT, DOUBLE}
+    if isinstance(target, Decimal) or target in INTEGRAL or target in {FLOAT, DOUBLE}:
+        return numbers
+    if isinstance(target, String):
+        return not source.children and source != NULL
+    return source in _TIMES and target in _TIMES and source != BOOLEAN

@@ -1,0 +1,68 @@
+"""What ``Table.merge`` and ``Table.upsert`` run locally: the data looked at as often as it takes, the plan bound to the newest schema."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pyarrow as pa
+
+from tamis.engine.operations.result import Progress, Result
+from tamis.engine.operations.retry import repeated
+from tamis.engine.operations.rows.merge import merge
+from tamis.engine.operations.rows.merge_plan import Asked, merge_plan
+from tamis.engine.part_writer.stream_spool import spooled
+from tamis.engine.scan import Options
+from tamis.errors import InvalidInput
+from tamis.storage.commit_log import Snapshot
+from tamis.storage.object_store import Store
+
+
+def merge_rows(
+    store: Store,
+    latest: Callable[[], Snapshot],
+    data: pa.RecordBatchReader,
+    on: str,
+    clauses: Sequence[Asked],
+    options: Options,
+    *,
+    keys: Sequence[str] | None = None,
+    progress: Progress | None = None,
+) -> tuple[Snapshot, Result]:
+    """Runs a merge on the newest version, again where another commit gets in its way. ``keys`` make it an upsert: they must be unique in ``data``."""
+    with spooled(data) as source:
+        each_once = None if keys is None else _found(source, keys)
+
+        def run(snapshot: Snapshot) -> tuple[Snapshot, Result]:
+            return merge_once(store, snapshot, source, on, clauses, options, each_once, progress)
+
+        return repeated(latest, run)
+
+
+def merge_once(
+    store: Store,
+    snapshot: Snapshot,
+    source: pa.Table,
+    on: str,
+    clauses: Sequence[Asked],
+    options: Options,
+    each_once: Sequence[str] | None = None,
+    progress: Progress | None = None,
+) -> tuple[Snapshot, Result]:
+    """The merge from ``snapshot``. Raises ``Conflict`` where another commit got in its way."""
+    head = snapshot.head
+    if head.schema is None:
+        raise InvalidInput(
+            "The table has no columns yet.", code="NO_COLUMNS", name=store.url, remedy="Append rows first: they bring the schema."
+        )
+    plan = merge_plan(head.schema, source.schema, on, clauses, head.highest_column_id, options)
+    return merge(store, snapshot, source, plan, options, each_once, progress)
+
+
+def _found(source: pa.Table, keys: Sequence[str]) -> list[str]:
+    """The keys by the names that the source gives them. Raises ``InvalidInput`` (``BAD_COLUMN``)."""
+    folded = {name.lower(): name for name in source.column_names}
+    if missing := [key for key in keys if key.lower() not in folded]:
+        raise InvalidInput(
+            f"The data has no column {missing[0]!r}.", code="BAD_COLUMN", name=missing[0], remedy="Name key columns that it has."
+        )
+    return [folded[key.lower()] for key in keys]

@@ -1,0 +1,173 @@
+"""Changes of a table by name, gathered and committed together: what ``table.alter_builder()`` and ALTER TABLE have in common.
+
+Law: names are resolved against the head that the change follows; if another writer's change has made a name mean another column than it
+meant when the change was asked for, nothing happens and ``Conflict`` says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+from tamis.core.schema import schema_edits as edit
+from tamis.core.schema.registry import Evolution, check_next
+from tamis.core.schema.schema_edits import Path, Place
+from tamis.core.types import DataType, Field, Schema
+from tamis.engine.operations.schema.evolve import check_policy, evolve, outcome
+from tamis.engine.scan import check_places, check_properties
+from tamis.errors import Conflict, InvalidInput, TamisError
+from tamis.storage.commit_log import Head, Snapshot, load, next_schema
+from tamis.storage.object_store import Store
+from tamis.world import new_id
+
+
+@dataclass(slots=True)
+class Draft:
+    """A head in the making. ``targets`` are the ids of the columns that names have meant so far."""
+
+    schema: Schema
+    highest_id: int
+    properties: dict[str, str]
+    comment: str | None
+    targets: list[int] = field(default_factory=list)
+    said: dict[str, str] = field(default_factory=dict)
+    """The properties that the steps set."""
+
+    def set(self, properties: Mapping[str, str]) -> None:
+        self.properties.update(properties)
+        self.said.update(properties)
+
+    def edit(self, change: Callable[[Schema, Path], Schema], path: Path) -> None:
+        self.targets.append(self.schema.find(path)[-1].id)
+        self.schema = change(self.schema, path)
+
+    def add(self, path: Path, column: Field, place: Place | None) -> None:
+        if path[:-1]:
+            self.targets.append(self.schema.find(path[:-1])[-1].id)
+        given = edit.with_ids(column, self.highest_id)
+        self.highest_id = Schema((given,)).highest_id()
+        self.schema = edit.add(self.schema, path, given, place)
+
+
+Step = Callable[[Draft], None]
+
+
+class Alteration:
+    """Steps, in the order given; all in one commit, or none."""
+
+    def __init__(self, store: Store, snapshot: Snapshot, held: Schema | None = None) -> None:
+        self._store, self._snapshot, self._held = store, snapshot, held
+        self._steps: list[Step] = []
+        self._operation_id = new_id()
+
+    def __len__(self) -> int:
+        return len(self._steps)
+
+    def add(self, path: Path, column: Field, place: Place | None = None) -> None:
+        """A new column or field; its name is the path's last. ``initial_default`` is what older rows show."""
+        if len(path) > 1 and (column.initial_default is not None or column.write_default is not None):
+            raise edit.nested_default(path)
+        self._steps.append(lambda draft: draft.add(path, column, place))
+
+    def drop(self, path: Path, *, missing_ok: bool = False) -> None:
+        def step(draft: Draft) -> None:
+            if not (missing_ok and _missing(draft.schema, path)):
+                draft.edit(edit.drop, path)
+
+        self._steps.append(step)
+
+    def rename(self, path: Path, name: str) -> None:
+        self._steps.append(lambda draft: draft.edit(lambda s, p: edit.rename(s, p, name), path))
+
+    def drop_not_null(self, path: Path) -> None:
+        self._steps.append(lambda draft: draft.edit(edit.drop_not_null, path))
+
+    def widen(self, path: Path, to: DataType) -> None:
+        self._steps.append(lambda draft: draft.edit(lambda s, p: edit.widen(s, p, to), path))
+
+    def set_default(self, path: Path, sql: str | None) -> None:
+        self._steps.append(lambda draft: draft.edit(lambda s, p: edit.set_default(s, p, sql), path))
+
+    def comment(self, path: Path, text: str | None) -> None:
+        self._steps.append(lambda draft: draft.edit(lambda s, p: edit.comment(s, p, text), path))
+
+    def move(self, path: Path, place: Place) -> None:
+        self._steps.append(lambda draft: draft.edit(lambda s, p: edit.move(s, p, place), path))
+
+    def set_properties(self, properties: Mapping[str, object]) -> None:
+        checked = check_properties(properties)
+        self._steps.append(lambda draft: draft.set(checked))
+
+    def unset_property(self, name: str) -> None:
+        def step(draft: Draft) -> None:
+            draft.properties.pop(name, None)
+
+        self._steps.append(step)
+
+    def set_comment(self, text: str | None) -> None:
+        def step(draft: Draft) -> None:
+            draft.comment = text
+
+        self._steps.append(step)
+
+    def plan(self, head: Head) -> Head:
+        """The head after all steps. Raises what a step raises, ``IncompatibleSchema``, and ``Conflict`` where names mean other columns by now."""
+        meant = self._meant()
+        after, targets = self._apply(head)
+        if meant is not None and meant != targets:
+            raise Conflict(
+                "A column that this change names is another one by now.",
+                code="CONFLICT_COLUMN_CHANGED",
+                name=self._store.url,
+                remedy="Open or refresh the table, look at its columns, and alter it again.",
+            )
+        return after
+
+    def commit(self) -> Snapshot:
+        """Raises as ``plan`` and ``schema.evolve.evolve`` do. Called again after an answer was lost, it gives the first answer."""
+        return evolve(self._store, self._snapshot, self.plan, operation_id=self._operation_id)
+
+    def dry_run(self) -> Evolution:
+        """What ``commit`` would do now, and whom it would fence; commits nothing."""
+        head = load(self._store).head
+        after = self.plan(head)
+        check_policy(head, after)
+        return outcome(head, after)
+
+    def _meant(self) -> list[int] | None:
+        """The columns that the names mean under the schema that the caller holds; None where they mean nothing there."""
+        head = self._snapshot.head
+        held = self._held or head.schema
+        if held is None:
+            return None
+        try:
+            return self._apply(replace(head, schemas=(*head.schemas[: held.schema_id], held)))[1]
+        except TamisError:
+            return None
+
+    def _apply(self, head: Head) -> tuple[Head, list[int]]:
+        before = head.schema or Schema(())
+        draft = Draft(before, head.highest_column_id, dict(head.properties), head.comment)
+        for step in self._steps:
+            step(draft)
+        if draft.schema.fields == before.fields:
+            after = head
+        elif head.schema is None:
+            raise InvalidInput(
+                "The table has no columns yet.", code="NO_SCHEMA", name=self._store.url, remedy="Append rows, or give it a schema, first."
+            )
+        else:
+            check_next(before, head.dropped, draft.schema, widen=True, presented=False)
+            after = next_schema(head, draft.schema)
+        if after.schema is not None:
+            check_places(draft.said, after.schemas)
+        old = draft.targets
+        return replace(after, properties=draft.properties, comment=draft.comment), [i for i in old if i <= head.highest_column_id]
+
+
+def _missing(schema: Schema, path: Path) -> bool:
+    try:
+        schema.find(path)
+    except TamisError:
+        return True
+    return False

@@ -1,0 +1,25 @@
+"""The lazy reader of one part (seed 003)."""
+
+from tamis.core.pruning.selectivity import expected
+from tamis.engine.part_reader.evidence_cache import block_evidence, evidence_of, page_evidence
+from tamis.engine.part_reader.filter_failure import failure
+from tamis.engine.part_reader.filter_order import can_fail
+from tamis.engine.part_reader.lazy_choice import MOST_ROWS
+from tamis.engine.part_reader.lazy_reader import read_part, runnable
+from tamis.engine.part_reader.part_windows import windows
+from tamis.engine.part_reader.read_spec import ReadCounters, ReadSpec
+
+__all__ = [
+    "MOST_ROWS",
+    "ReadCounters",
+    "ReadSpec",
+    "block_evidence",
+    "can_fail",
+    "evidence_of",
+    "expected",
+    "failure",
+    "page_evidence",
+    "read_part",
+    "runnable",
+    "windows",
+]

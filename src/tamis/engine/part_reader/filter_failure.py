@@ -1,0 +1,57 @@
+"""The error for a row on which a filter fails: which conjunct it was, and what helps against it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pyarrow as pa
+
+from tamis.core.expr import Call, Expr, Mode, filter_mask, to_sql
+from tamis.errors import InvalidInput
+
+_TRIES = {
+    "add": "try_add",
+    "subtract": "try_subtract",
+    "multiply": "try_multiply",
+    "divide": "try_divide",
+    "remainder": "try_mod",
+    "cast": "try_cast",
+}
+"""Functions that fail under ANSI and have a form that gives NULL instead."""
+
+_SUSPECTS = {
+    "[CAST_": {"cast"},
+    "[NUMERIC_VALUE_OUT_OF_RANGE": set(_TRIES),
+    "[DIVIDE_BY_ZERO": {"divide", "remainder"},
+    "[ARITHMETIC_OVERFLOW": set(_TRIES) - {"cast"},
+}
+"""By how an error begins, the functions that raise it."""
+
+
+def failure(
+    conjuncts: Sequence[Expr],
+    arrays: Mapping[int, pa.Array],
+    length: int,
+    error: str | None,
+    *,
+    now_micros: int | None,
+    where: str,
+    told: Sequence[Expr] = (),
+) -> InvalidInput:
+    """``FILTER_FAILED`` naming the first conjunct that fails on one of these rows, of which ``error`` is what it says. ``told``: the conjuncts as they were written, where others are run."""
+    at = next(n for n in range(1, len(conjuncts) + 1) if filter_mask(conjuncts[:n], arrays, length, now_micros=now_micros)[1].any())
+    conjunct = (told or conjuncts)[at - 1]
+    return InvalidInput(
+        f"The filter {to_sql(conjunct)} fails on a row{where}: {error}",
+        code="FILTER_FAILED",
+        name=to_sql(conjunct),
+        remedy=_remedy(conjunct, error or ""),
+    )
+
+
+def _remedy(conjunct: Expr, error: str) -> str:
+    suspects: set[str] = next((names for start, names in _SUSPECTS.items() if error.startswith(start)), set())
+    calls = {node.function for node in conjunct.walk() if isinstance(node, Call) and node.mode is Mode.ANSI}
+    tries = sorted(_TRIES[name] for name in calls & suspects)
+    use = f"Use {' or '.join(tries)}, for NULL instead, or exclude" if tries else "Exclude"
+    return f"{use} such rows by a condition before it: AND stops at the first that is not true."

@@ -1,0 +1,291 @@
+"""Reads one part: the filter's columns first, the others only for rows that survived (seed 003).
+
+Law: what comes out, rows and errors, is what reading every column of every live row and then filtering would give; only the cost differs. A deleted row does not exist.
+Blocks that their own statistics exclude are not read at all; a block without survivors costs its leaders; in a block with survivors
+the followers are decoded and reduced to them. Memory is bounded by a few blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from tamis.core.expr import Expr, check_supported, supported
+from tamis.core.expr.java_doubles import spark_decides
+from tamis.core.pruning import decide
+from tamis.core.pruning.selectivity import expected
+from tamis.core.types import Schema
+from tamis.core.types.arrow import to_arrow_schema
+from tamis.engine.part_reader.evidence_cache import block_evidence
+from tamis.engine.part_reader.filter_failure import failure
+from tamis.engine.part_reader.filter_order import Conjunction
+from tamis.engine.part_reader.lazy_choice import Gate
+from tamis.engine.part_reader.leaf_filter import through_leaves
+from tamis.engine.part_reader.live_rows import LiveRows, Ordinals, counted, positioned
+from tamis.engine.part_reader.read_columns import Columns, split
+from tamis.engine.part_reader.read_meter import Meter
+from tamis.engine.part_reader.read_spec import ReadCounters, ReadSpec
+from tamis.errors import CorruptData, InvalidInput
+from tamis.sizes import SIZES
+from tamis.storage.files import PartFile, PartRef, Piece, open_part
+from tamis.storage.files.shredded_leaves import extended
+from tamis.storage.object_store import open_store
+
+MOST_WAITING = SIZES.waiting_rows
+"""Survivors that may wait for those of the pieces behind them, so that their followers are asked for at once."""
+
+SPARSE_STRIDE, CHOSEN_STRIDE = 16, 4
+"""Strides that are looked through at once where few rows survive, and where an index chose the rows."""
+
+Mask = np.ndarray[Any, np.dtype[np.bool_]]
+
+
+def read_part(ref: PartRef, spec: ReadSpec, counters: ReadCounters) -> Iterator[pa.RecordBatch]:
+    """The live rows of a part that satisfy ``spec.conjuncts``, in order, in the Arrow form of ``spec.schema``. Empty batches do not come.
+
+    Raises ``CorruptData`` naming the part; and under ``errors="raise"`` ``InvalidInput``: ``FILTER_FAILED`` for the first row on which the filter
+    fails, ``UNKNOWN_FUNCTION`` for a filter that cannot be run here.
+    """
+    conjuncts = () if ref.all_match else runnable(spec)
+    if ref.window is None:
+        counters.rows_total += ref.live_rows
+    if not conjuncts and not spec.schema.fields and ref.window is None:
+        counters.rows_matched += ref.live_rows
+        yield from counted(ref, spec.batch_rows, positions=spec.positions)
+        return
+    part_schema = _schema_of(ref, spec)
+    meter = Meter(counters)
+    store = open_store(spec.url, spec.storage_options)
+    with meter.opening(filtered=bool(conjuncts)) as opened:
+        part = opened(open_part(store, ref, part_schema))
+    live = LiveRows(ref, part.block_rows)
+    if ref.window is not None:
+        counters.rows_total += live.within(*ref.window)
+    asking = through_leaves(conjuncts, part.leaves)
+    columns = split(extended(part_schema, part.leaves), spec.schema, spec.part_schemas, asking, partial(_apart, part))
+    reader = _Reader(part, live, spec, columns, conjuncts, asking, meter)
+    for batch in reader.batches(ref):
+        for start in range(0, len(batch), spec.batch_rows):
+            yield batch if len(batch) <= spec.batch_rows else batch.slice(start, spec.batch_rows)
+
+
+def _apart(part: PartFile, first: Sequence[int], second: Sequence[int]) -> bool:
+    blocks = range(min(1, len(part.block_rows)))
+    return part.cost(first, blocks) + part.cost(second, blocks) <= part.cost([*first, *second], blocks)
+
+
+def runnable(spec: ReadSpec) -> tuple[Expr, ...]:
+    """The conjuncts that the reader evaluates: those before the first one that it cannot run.
+
+    A conjunct behind that one may not drop a row, since the error that the row might raise would be lost. Raises
+    ``InvalidInput`` (``UNKNOWN_FUNCTION``) under ``errors="raise"``.
+    """
+    for at, conjunct in enumerate(spec.conjuncts):
+        if not supported(conjunct):
+            if spec.errors == "keep":
+                return spec.conjuncts[:at]
+            check_supported(conjunct)
+    return spec.conjuncts
+
+
+def _schema_of(ref: PartRef, spec: ReadSpec) -> Schema:
+    if ref.schema_id not in spec.part_schemas:
+        raise CorruptData(
+            f"Part {ref.part_id} ({ref.path}) was written under schema {ref.schema_id}, which the table does not have.",
+            name=ref.path,
+            remedy="Refresh the table; if that does not help, its log has to be restored.",
+        )
+    return spec.part_schemas[ref.schema_id]
+
+
+class _Reader:
+    """One pass over one open part. ``asking``: the conjuncts as they are run, over leaves where it has some."""
+
+    def __init__(
+        self,
+        part: PartFile,
+        live: LiveRows,
+        spec: ReadSpec,
+        columns: Columns,
+        conjuncts: tuple[Expr, ...],
+        asking: tuple[Expr, ...],
+        meter: Meter,
+    ) -> None:
+        self._live, self._asking = live, asking
+        self._part, self._spec, self._columns, self._conjuncts, self._meter = part, spec, columns, conjuncts, meter
+        self._schema = to_arrow_schema(spec.schema)
+        self._leader_ids, self._follower_ids = columns.ask(columns.leaders), columns.ask(columns.followers)
+        self._filter = Conjunction(asking, spec.now_micros)
+        self._gate = Gate(spec.lazy, part, self._leader_ids, self._follower_ids)
+
+    def batches(self, ref: PartRef) -> Iterator[pa.RecordBatch]:
+        blocks = np.array(self._part.block_rows, dtype=np.int64)
+        skip, sure = self._judged(ref, len(blocks))
+        skip |= self._live.emptied
+        by_index = self._live.unwanted & ~skip
+        first, end = ref.window or (0, len(blocks))
+        self._meter.planned(end - first, int(skip[first:end].sum()), int(by_index[first:end].sum()))
+        skip |= by_index
+        skip[:first] = skip[end:] = True
+        probe = bool(self._conjuncts) and self._gate.curious
+        for chunk in _chunks(self._live.looked(blocks), skip, sure, self._stride, probe=probe):
+            if not self._conjuncts or sure[chunk[0]]:
+                yield from self._whole(chunk)
+            elif (few := self._few(chunk)) or not self._gate.lazy(chunk):
+                yield from self._eagerly(chunk, few=few)
+            else:
+                yield from self._lazily(chunk)
+
+    def _stride(self) -> int:
+        """Rows to look at next before followers are asked for. Where few survive, more of them cost no more memory, and each asking costs as much as decoding some pages."""
+        if self._gate.sparse:
+            return SPARSE_STRIDE * self._part.stride
+        return CHOSEN_STRIDE * self._part.stride if self._live.chosen else self._part.stride
+
+    def _few(self, chunk: Sequence[int]) -> bool:
+        """Whether an index left so few rows that a second read of pages costs more than the columns of those that are no hits after all."""
+        return self._spec.lazy == "auto" and self._live.few(chunk)
+
+    def _judged(self, ref: PartRef, count: int) -> tuple[Mask, Mask]:
+        """Which blocks hold no row that survives, and which only such rows, by the file's own statistics. They may be wrong about nothing, but they may be silent."""
+        none, every = np.zeros(count, dtype=np.bool_), np.zeros(count, dtype=np.bool_)
+        if (
+            not self._conjuncts or not self._spec.block_statistics or count < 2 or self._few(range(count))
+        ):  # of a single block the manifest has said more already
+            return none, every
+        now = self._spec.now_micros
+        try:
+            ids = {i for conjunct in self._conjuncts for node in conjunct.walk() for i in getattr(node, "ids", ())}
+            evidence = block_evidence(self._part, ref, self._spec.url, ids, self._spec.part_schemas)
+            decision = decide(self._conjuncts, evidence, now=None if now is None else (now, now), reasons=False)
+            if len(decision.none) != count:
+                return none, every
+            self._gate.likely = expected(self._conjuncts, evidence)
+        except Exception:  # noqa: BLE001  # a statistics problem never fails a query: the blocks are read
+            return none, every
+        return decision.none, decision.all & ~decision.none
+
+    def _whole(self, chunk: list[int]) -> Iterator[pa.RecordBatch]:
+        """All rows, nothing to test."""
+        wanted = [f for f in self._columns.whole if any(f.id == o.id for o in self._spec.schema)]
+        for piece in self._read(self._columns.ask(wanted), chunk, self._live.of(chunk), leaders=False):
+            yield self._out(self._columns.typed(wanted, piece.batch), piece.positions)
+        self._meter.blocks(read=len(chunk), eager=len(chunk))
+
+    def _eagerly(self, chunk: list[int], *, few: bool) -> Iterator[pa.RecordBatch]:
+        """All columns at once, then the filter. ``few``: of the rows alone that an index left, which is as lazy as can be."""
+        kept = rows = 0
+        wanted = self._columns.whole
+        share = self._gate.leader_share
+        for piece in self._read(self._columns.ask(wanted), chunk, self._live.of(chunk), leaders=True, share=share):
+            arrays = self._columns.typed(wanted, piece.batch)
+            keep = self._filtered(arrays, len(piece.positions))
+            kept, rows = kept + int(keep.sum()), rows + len(keep)
+            if keep.any():
+                yield self._out(_reduced(arrays, keep), piece.positions[keep])
+        self._gate.saw(chunk, kept, rows)
+        self._meter.blocks(read=len(chunk), lazy=len(chunk) * few, eager=len(chunk) * (not few))
+
+    def _lazily(self, chunk: list[int]) -> Iterator[pa.RecordBatch]:
+        """Leaders, filter, then followers of the blocks and rows that are left."""
+        alive: set[int] = set()
+        kept = rows = 0
+        starts = np.concatenate([[0], np.cumsum(self._part.block_rows)])
+        waiting: list[tuple[dict[int, pa.Array], Ordinals]] = []
+        for piece in self._read(self._leader_ids, chunk, self._live.of(chunk), leaders=True):
+            arrays = self._columns.typed(self._columns.leaders, piece.batch)
+            try:
+                keep = self._filtered(arrays, len(piece.positions))
+            except InvalidInput:
+                yield from self._followed(waiting, starts)  # they come before the row that fails
+                raise
+            kept, rows = kept + int(keep.sum()), rows + len(keep)
+            if keep.any():
+                waiting.append((_reduced(arrays, keep), piece.positions[keep]))
+                alive.update(np.unique(np.searchsorted(starts, waiting[-1][1], side="right") - 1).tolist())
+            if sum(len(p) for _, p in waiting) > MOST_WAITING:
+                yield from self._followed(waiting, starts)
+                waiting = []
+        yield from self._followed(waiting, starts)
+        self._gate.saw(chunk, kept, rows)
+        self._meter.blocks(read=len(alive), lazy=len(chunk), skipped_filter=len(chunk) - len(alive))
+
+    def _followed(self, waiting: list[tuple[dict[int, pa.Array], Ordinals]], starts: Ordinals) -> Iterator[pa.RecordBatch]:
+        """The surviving rows with their followers."""
+        if not waiting:
+            return
+        positions = np.concatenate([p for _, p in waiting])
+        leaders = {i: pa.concat_arrays([arrays[i] for arrays, _ in waiting]) if len(waiting) > 1 else a for i, a in waiting[0][0].items()}
+        blocks = [int(b) for b in np.unique(np.searchsorted(starts, positions, side="right") - 1)]
+        if not self._columns.followers:
+            yield self._out(leaders, positions)
+            return
+        done = 0
+        for piece in self._read(self._follower_ids, blocks, positions, leaders=False):
+            size = len(piece.positions)
+            followers = self._columns.typed(self._columns.followers, piece.batch)
+            leading = {i: a.slice(done, size) for i, a in leaders.items()}
+            yield self._out(self._columns.joined(leading, followers), piece.positions)
+            done += size
+
+    def _read(
+        self,
+        ids: Sequence[int],
+        blocks: list[int],
+        rows: np.ndarray[Any, np.dtype[np.int64]] | None,
+        *,
+        leaders: bool,
+        share: float | None = None,
+    ) -> Iterator[Piece]:
+        pieces = self._part.read(ids, blocks, rows)
+        while True:
+            with self._meter.reading(self._part, leaders=leaders, share=share):
+                piece = next(pieces, None)
+            if piece is None:
+                return
+            yield piece
+
+    def _filtered(self, arrays: dict[int, pa.Array], length: int) -> Mask:
+        with self._meter.filtering(length), spark_decides() if self._spec.errors == "keep" else nullcontext():
+            keep, failed, error = self._filter.mask(arrays, length)
+        if failed.any():
+            if self._spec.errors == "raise":
+                now = self._spec.now_micros
+                raise failure(self._asking, arrays, length, error, now_micros=now, where="", told=self._conjuncts)
+            keep |= failed
+        return keep
+
+    def _out(self, arrays: dict[int, pa.Array], positions: np.ndarray[Any, np.dtype[np.int64]]) -> pa.RecordBatch:
+        self._meter.matched(len(positions))
+        if self._spec.positions and not self._schema.names:
+            return positioned(pa.record_batch([], schema=pa.schema([])), positions)
+        batch = self._columns.shaped(arrays, self._schema, len(positions))
+        return positioned(batch, positions) if self._spec.positions else batch
+
+
+def _reduced(arrays: dict[int, pa.Array], keep: Mask) -> dict[int, pa.Array]:
+    if keep.all():
+        return arrays
+    mask = pa.array(keep)
+    return {i: a.filter(mask) for i, a in arrays.items()}
+
+
+def _chunks(rows: Ordinals, skip: Mask, sure: Mask, most: Callable[[], int], *, probe: bool) -> Iterator[list[int]]:
+    """The blocks to read, in order, alike ones together up to ``most`` rows, asked for each chunk; with ``probe`` the first that is tested comes alone."""
+    chunk: list[int] = []
+    count = 0
+    for block in np.flatnonzero(~skip).tolist():
+        size = int(rows[block])
+        if chunk and (count + size > most() or sure[block] != sure[chunk[0]] or (probe and not sure[chunk[0]])):
+            yield chunk
+            probe = probe and bool(sure[chunk[0]])
+            chunk, count = [], 0
+        chunk.append(block)
+        count += size
+    if chunk:
+        yield chunk

@@ -1,0 +1,113 @@
+"""Which rows of a part a reader looks at: those that are not deleted, and of these, where an index has been asked, the candidates that it left.
+
+What is deleted is not filtered either, so that it raises no error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from tamis.sizes import SIZES
+from tamis.storage.commit_log.deletion_vectors import bitmap, ordinals
+from tamis.storage.files import PAGE_ROWS, PartRef, runs_in
+
+Ordinals = np.ndarray[Any, np.dtype[np.int64]]
+
+FEW = SIZES.few_candidates
+"""Candidates whose pages are read with all columns at once: nearly all of them are hits, and the second read costs as much as the first."""
+
+POSITION = pa.field("_position", pa.int64(), nullable=False)
+"""The column that ``ReadSpec.positions`` asks for."""
+
+
+class LiveRows:
+    """The live rows of one part whose blocks have ``block_rows`` rows; of a part with candidates, those only."""
+
+    def __init__(self, ref: PartRef, block_rows: Sequence[int]) -> None:
+        self._starts = np.concatenate([[0], np.cumsum(np.asarray(block_rows, dtype=np.int64))]).astype(np.int64)
+        self._gone = ordinals(bitmap(ref.deletion, ref.part_id)) if ref.deletion else np.empty(0, dtype=np.int64)
+        cuts = np.searchsorted(self._gone, self._starts)
+        self._lost = np.diff(cuts)
+        self._chosen: Ordinals | None = None
+        if ref.candidates is not None:
+            chosen = ordinals(bitmap(ref.candidates, ref.part_id))
+            self._chosen = np.setdiff1d(chosen, self._gone, assume_unique=True) if len(self._gone) else chosen
+
+    @property
+    def chosen(self) -> bool:
+        """Whether an index chose the rows."""
+        return self._chosen is not None
+
+    @property
+    def unwanted(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """The blocks without a candidate."""
+        if self._chosen is None:
+            return np.zeros(len(self._lost), dtype=np.bool_)
+        none: np.ndarray[Any, np.dtype[np.bool_]] = self._candidates == 0
+        return none
+
+    @property
+    def _candidates(self) -> Ordinals:
+        """How many there are in each block."""
+        assert self._chosen is not None
+        return np.diff(np.searchsorted(self._chosen, self._starts))
+
+    def looked(self, blocks: Ordinals) -> Ordinals:
+        """About how many rows of each block, of so many rows, are looked at: where an index left some, the pages that they are in."""
+        if self._chosen is None:
+            return blocks
+        looked: Ordinals = np.minimum(runs_in(self._chosen, self._starts) * PAGE_ROWS, blocks)
+        return looked
+
+    @property
+    def emptied(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """The blocks of which no row is left."""
+        emptied: np.ndarray[Any, np.dtype[np.bool_]] = (self._lost > 0) & (self._lost == np.diff(self._starts))
+        return emptied
+
+    def within(self, first: int, end: int) -> int:
+        """How many rows of these blocks are not deleted."""
+        return int(self._starts[end] - self._starts[first] - self._lost[first:end].sum())
+
+    def few(self, blocks: Sequence[int]) -> bool:
+        """Whether an index left no more than ``FEW`` rows of these blocks."""
+        return self._chosen is not None and int(self._candidates[list(blocks)].sum()) <= FEW
+
+    def of(self, blocks: Sequence[int]) -> Ordinals | None:
+        """The ordinals of the rows of these blocks to look at, rising; None: all of them."""
+        chosen = np.asarray(blocks, dtype=np.int64)
+        if self._chosen is not None:
+            cuts = np.searchsorted(self._chosen, self._starts)
+            return np.concatenate([self._chosen[cuts[b] : cuts[b + 1]] for b in blocks])
+        if not self._lost[chosen].any():
+            return None
+        rows = np.concatenate([np.arange(self._starts[b], self._starts[b + 1], dtype=np.int64) for b in blocks])
+        low, high = np.searchsorted(self._gone, (self._starts[chosen[0]], self._starts[chosen[-1] + 1]))
+        return rows[~np.isin(rows, self._gone[low:high], assume_unique=True)]
+
+
+def counted(ref: PartRef, batch_rows: int, *, positions: bool) -> Iterator[pa.RecordBatch]:
+    """The live rows of a part without any column, or with their positions alone: it need not be opened.
+
+    Candidates of an index are a superset of the matches, so a part that has any must be read.
+    """
+    assert ref.candidates is None, ref.part_id
+    if not positions:
+        live = ref.live_rows
+        for start in range(0, live, batch_rows):
+            yield pa.RecordBatch.from_struct_array(pa.Array.from_buffers(pa.struct([]), min(batch_rows, live - start), [None]))
+        return
+    rows = LiveRows(ref, [ref.rows]).of([0])
+    rows = np.arange(ref.rows, dtype=np.int64) if rows is None else rows
+    for start in range(0, len(rows), batch_rows):
+        yield pa.record_batch([pa.array(rows[start : start + batch_rows])], schema=pa.schema([POSITION]))
+
+
+def positioned(batch: pa.RecordBatch, positions: Ordinals) -> pa.RecordBatch:
+    """``batch`` with the column of its rows' positions."""
+    schema = pa.schema([*batch.schema, POSITION], batch.schema.metadata)
+    return pa.RecordBatch.from_arrays([*batch.columns, pa.array(positions, pa.int64())], schema=schema)

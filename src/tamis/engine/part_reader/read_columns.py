@@ -1,0 +1,176 @@
+"""Which columns are leaders and which are followers, what to ask the file for, and how its arrays become the reader's.
+
+A column that the filter names is a leader with everything that is asked of it, so that it is read once. Where a file can read the fields of a struct apart, those that only the
+output needs are followers, and join the struct afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from tamis.core.expr import Column, Expr
+from tamis.core.types import Array, Field, Map, Schema, Struct
+from tamis.core.types.arrow import FIELD_ID, to_arrow_field
+from tamis.storage.files.column_conversion import Names, convert, missing
+
+Arrays = Mapping[int, pa.Array]
+"""Columns of a piece by top-level column id."""
+
+
+Apart = Callable[[list[int], list[int]], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The reader's columns of one part, as fields of the reader's schema."""
+
+    part: Schema
+    output: Schema
+    leaders: tuple[Field, ...]
+    followers: tuple[Field, ...]
+    """Among them may be structs that are leaders too: the fields that those do not have."""
+    whole: tuple[Field, ...]
+    """All of them, each once."""
+
+    def ask(self, wanted: Sequence[Field]) -> list[int]:
+        """The ids to ask the file for, so that these fields can be made."""
+        return [i for f in wanted for i in _ask(f, self.part)]
+
+    def typed(self, wanted: Sequence[Field], batch: pa.RecordBatch) -> dict[int, pa.Array]:
+        """The columns of a piece of the file as the reader's; what the part does not have is NULL or its initial default."""
+        names = Names(self.part)
+        found = dict(zip(batch.schema.names, batch.columns, strict=True))
+        return {f.id: convert(found[str(f.id)], f, names) if str(f.id) in found else missing(f, len(batch)) for f in wanted}
+
+    def joined(self, leaders: Arrays, followers: Arrays) -> dict[int, pa.Array]:
+        """Both, a struct of which each has some fields as one."""
+        both = {f.id: _zipped(f, leaders[f.id], followers[f.id]) for f in self.whole if f.id in leaders and f.id in followers}
+        return {**leaders, **followers, **both}
+
+    def shaped(self, arrays: Arrays, schema: pa.Schema, length: int) -> pa.RecordBatch:
+        """The output's batch, leaders cut down to what was selected of them."""
+        if not self.output.fields:
+            return pa.RecordBatch.from_struct_array(pa.Array.from_buffers(pa.struct([]), length, [None]))
+        held = {f.id: f for f in self.whole}
+        names = Names(self.output)
+        columns = [arrays[f.id] if held[f.id] == f else convert(arrays[f.id], f, names) for f in self.output]
+        return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def split(part: Schema, output: Schema, known: Mapping[int, Schema], conjuncts: Sequence[Expr], apart: Apart) -> Columns:
+    """Leaders and followers. ``known`` are the table's schemas: they say what a filter's column is where the output does not select it.
+
+    ``apart``: whether the file reads the columns of two lists of ids apart for what it reads them for together.
+    """
+    paths: dict[int, list[Column]] = {}
+    for conjunct in conjuncts:
+        for node in conjunct.walk():
+            if isinstance(node, Column):
+                paths.setdefault(node.ids[0], []).append(node)
+    selected = {f.id: f for f in output}
+    needed = tuple(_leader(selected.get(top), _full(nodes[0], known), nodes) for top, nodes in paths.items())
+    others = tuple(f for f in output if f.id not in paths)
+    leaders: list[Field] = []
+    beside: list[Field] = []
+    for f in needed:
+        first = _prune(f, {node.ids for node in paths[f.id]})
+        rest = _without(f, first)
+        if rest is not None and apart(_ask(first, part), _ask(rest, part)):
+            leaders.append(first)
+            beside.append(rest)
+        else:
+            leaders.append(f)
+    return Columns(part, output, tuple(leaders), (*beside, *others), (*needed, *others))
+
+
+def _leader(selected: Field | None, full: Field, nodes: list[Column]) -> Field:
+    """Enough of a column for the filter and for the output."""
+    needed = [node.ids for node in nodes if selected is None or not _has(selected, node.ids)]
+    if not full.type.children:
+        return selected or replace(full, type=nodes[0].type)
+    chosen = _prune(full, set(needed)) if needed else None
+    if selected is None or chosen is None:
+        return selected or chosen or full
+    return _both(selected, chosen)
+
+
+def _full(node: Column, known: Mapping[int, Schema]) -> Field:
+    """The whole top-level column as the newest schema has it; made from the filter where no schema knows it."""
+    for schema_id in sorted(known, reverse=True):
+        if known[schema_id].paths.get(node.ids[-1]) == node.ids:
+            return known[schema_id].by_id[node.ids[0]]
+    field = Field(node.name, node.type, node.nullable, node.ids[-1])
+    for column_id in reversed(node.ids[:-1]):
+        field = Field(node.name, Struct((field,)), True, column_id)
+    return field
+
+
+def _has(field: Field, ids: tuple[int, ...]) -> bool:
+    """Whether ``field`` holds the column at the end of this path, whole."""
+    if field.id != ids[0]:
+        return False
+    return len(ids) == 1 or any(_has(child, ids[1:]) for child in field.type.children)
+
+
+def _prune(field: Field, paths: set[tuple[int, ...]]) -> Field:
+    """``field`` with only the struct fields on these paths."""
+    below = {p[1:] for p in paths if p[0] == field.id}
+    if () in below or not isinstance(field.type, Struct):
+        return field
+    kept = tuple(_prune(f, below) for f in field.type.fields if any(p[0] == f.id for p in below))
+    return replace(field, type=Struct(kept))
+
+
+def _both(first: Field, second: Field) -> Field:
+    """A field with the struct fields of both."""
+    if not (isinstance(first.type, Struct) and isinstance(second.type, Struct)):
+        return first
+    others = {f.id: f for f in second.type.fields}
+    merged = [_both(f, others.pop(f.id)) if f.id in others else f for f in first.type.fields]
+    return replace(first, type=Struct((*merged, *others.values())))
+
+
+def _without(field: Field, taken: Field) -> Field | None:
+    """``field`` without the leaves of ``taken``; None where nothing is left, or nothing can be left out."""
+    if not (isinstance(field.type, Struct) and isinstance(taken.type, Struct)):
+        return None
+    others = {f.id: f for f in taken.type.fields}
+    left = [f if f.id not in others else _without(f, others[f.id]) for f in field.type.fields]
+    kept = tuple(f for f in left if f is not None)
+    return replace(field, type=Struct(kept)) if kept else None
+
+
+def _zipped(field: Field, first: pa.Array, second: pa.Array) -> pa.Array:
+    """The struct ``field`` of two arrays of it, row by row the same, of which each has some fields."""
+    assert isinstance(field.type, Struct)
+    children = []
+    for f in field.type.fields:
+        found = [_child(array, f.id) for array in (first, second)]
+        there = [a for a in found if a is not None]
+        children.append(there[0] if len(there) == 1 else _zipped(f, *there))
+    mask = first.is_null() if first.null_count else None
+    return pa.StructArray.from_arrays(children, fields=[to_arrow_field(f) for f in field.type.fields], mask=mask)
+
+
+def _child(struct: pa.StructArray, column_id: int) -> pa.Array | None:
+    """The field with this id, its values as they lie; a slice's are its own."""
+    at = next((n for n, f in enumerate(struct.type) if (f.metadata or {}).get(FIELD_ID) == str(column_id).encode()), None)
+    return None if at is None else struct.field(at)
+
+
+def _ask(field: Field, part: Schema) -> list[int]:
+    if field.id not in part.by_id:
+        return []
+    if isinstance(field.type, Struct | Array):
+        below = [i for child in field.type.children for i in _ask(child, part)]
+        return below or [_some_leaf(part.by_id[field.id])]
+    return [field.id]
+
+
+def _some_leaf(field: Field) -> int:
+    """A column below ``field`` that says where ``field`` is NULL, when nothing else of it is wanted."""
+    children = field.type.children
+    return field.id if not children or isinstance(field.type, Map) else _some_leaf(children[0])

@@ -1,0 +1,7 @@
+"""How work runs: bring data into the table's schema, sort it, write parts."""
+
+from tamis.engine.part_writer.conformed_batches import conform
+from tamis.engine.part_writer.external_sort import sorted_batches
+from tamis.engine.part_writer.write_part import WriteSpec, write_parts
+
+__all__ = ["WriteSpec", "conform", "sorted_batches", "write_parts"]

@@ -1,0 +1,101 @@
+"""Clustering order: Spark's ascending order, NULLs first and NaN last, by the columns that a table is clustered by.
+
+Text is ordered by its bytes whatever its collation: clustering brings equal values together, it promises no collation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tamis.core.types import VARIANT, Field, Schema, Struct
+from tamis.errors import InvalidInput
+
+Indices = np.ndarray[Any, np.dtype[np.int64]]
+
+
+class Order:
+    """The order of a schema's batches by ``cluster_by`` (id paths)."""
+
+    def __init__(self, schema: Schema, cluster_by: Sequence[tuple[int, ...]]) -> None:
+        self._paths = [_places(schema, path) for path in cluster_by]
+
+    def sort(self, batch: pa.RecordBatch) -> pa.Int64Array:
+        """The indices that put ``batch`` in order; equal rows stay as they are."""
+        keys = self._keys(batch)
+        table = pa.table({str(at): key for at, key in enumerate(keys)})
+        return pc.sort_indices(table, sort_keys=[(name, "ascending") for name in table.column_names])
+
+    def holds(self, batch: pa.RecordBatch) -> bool:
+        """Whether the rows of ``batch`` are in order already."""
+        if len(batch) < 2 or not self._paths:
+            return True
+        tied: Any = None
+        for key in self._keys(batch):
+            before, after = key[:-1], key[1:]
+            falls = pc.fill_null(pc.greater(before, after), False)
+            if pc.any(falls if tied is None else pc.and_(falls, tied)).as_py():
+                return False
+            # Keys are NULL only where an earlier key tells these rows apart, or where both are.
+            same = pc.fill_null(pc.equal(before, after), True)
+            tied = same if tied is None else pc.and_(tied, same)
+            if not pc.any(tied).as_py():
+                return True
+        return True
+
+    def _keys(self, batch: pa.RecordBatch) -> list[pa.Array]:
+        """Arrays whose lexicographic order, NULLs aside, is the wanted one: flags before values where there are NULLs or NaNs."""
+        return [key for values in self.columns(batch) for key in _ordered(values)]
+
+    def columns(self, batch: pa.RecordBatch) -> list[pa.Array]:
+        """The values of each clustering column, NULL below parents that are."""
+        found: list[pa.Array] = []
+        for path in self._paths:
+            values = batch.column(path[0])
+            for at in path[1:]:
+                values = values.flatten()[at]
+            found.append(values)
+        return found
+
+
+def _ordered(values: pa.Array) -> list[pa.Array]:
+    flags: list[pa.Array] = []
+    if values.null_count:
+        flags.append(values.is_valid().cast(pa.int8()))
+    if pa.types.is_floating(values.type) and pc.any(pc.is_nan(values)).as_py():
+        is_nan = pc.fill_null(pc.is_nan(values), False)
+        flags.append(is_nan.cast(pa.int8()))
+        values = pc.if_else(is_nan, pa.scalar(None, values.type), values)
+    return [*flags, comparable(values)]
+
+
+def comparable(values: pa.Array) -> pa.Array:
+    """``values`` in a type that Arrow sorts and ranks, in the same order."""
+    if pa.types.is_duration(values.type):
+        return values.view(pa.int64())
+    return values.cast(pa.int8()) if pa.types.is_boolean(values.type) else values
+
+
+def _places(schema: Schema, path: tuple[int, ...]) -> list[int]:
+    """Where the column is: its position, then positions in structs. Raises ``InvalidInput`` for what cannot be ordered."""
+    places: list[int] = []
+    above: Field | None = None
+    for column_id in path:
+        fields = schema.fields if above is None else above.type.children if isinstance(above.type, Struct) else ()
+        at = next((i for i, f in enumerate(fields) if f.id == column_id), None)
+        if at is None:
+            raise _bad(str(path), f"There is no clustering column with the ids {path}.", "Name a column, or a field of a struct.")
+        above = fields[at]
+        places.append(at)
+    if above is None or above.type.children or above.type == VARIANT:
+        name = str(path) if above is None else above.name
+        raise _bad(name, f"Column {name!r} has no order to cluster by.", "Name a field of it, or another column.")
+    return places
+
+
+def _bad(name: str, message: str, remedy: str) -> InvalidInput:
+    return InvalidInput(message, code="BAD_CLUSTERING", name=name, remedy=remedy)

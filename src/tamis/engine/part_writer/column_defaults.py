@@ -1,0 +1,58 @@
+"""Defaults of columns as values: the SQL text of a DEFAULT, evaluated by the filter language.
+
+Law: the value is what Spark would put there: the expression, cast to the column's type as a store assignment would. It is evaluated once for all
+rows of a write.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from tamis.core.expr import Call, Expr, evaluate, parse, parse_value, refused, supported
+from tamis.core.types import DataType, Field, Schema, String
+from tamis.core.types.arrow import to_arrow_type
+from tamis.errors import InvalidInput, NotFound
+from tamis.world import world
+
+
+def default_scalar(sql: str, data_type: DataType, name: str) -> pa.Scalar:
+    """The value of ``sql`` as one of ``data_type``, now. Raises ``InvalidInput`` (``BAD_DEFAULT``) naming the column where that cannot be told here."""
+    if sql.strip().upper() == "NULL":
+        return pa.scalar(None, to_arrow_type(data_type))
+    target = "string" if isinstance(data_type, String) else str(data_type)
+    try:
+        parse_value(sql, Schema(()), what="a default")  # what is wrong with it is said of the text as it was given
+        # The operand of this predicate is the value.
+        test = parse(f"CAST(({sql}) AS {target}) IS NULL", Schema(()))
+    except (InvalidInput, NotFound) as error:
+        raise _bad(sql, data_type, name, f": {error.message}") from error
+    value = _operand(test)
+    if value is None or not supported(value):
+        raise _bad(sql, data_type, name, f": {refused(value or test).message}")
+    out = evaluate(value, {}, 1, now_micros=world().now_micros())
+    if out.failed is not None and out.failed.any():
+        raise _bad(sql, data_type, name, f": {out.error}")
+    found: pa.Scalar = out.values[0].cast(to_arrow_type(data_type))
+    if isinstance(data_type, String) and data_type.length is not None and found.is_valid and len(found.as_py()) > data_type.length:
+        raise _bad(sql, data_type, name, ": it is too long")
+    return found
+
+
+def write_default(field: Field) -> pa.Scalar:
+    """What a write puts into a column that its data lacks; a null scalar where the column has no default."""
+    if field.write_default is None:
+        return pa.scalar(None, to_arrow_type(field.type))
+    return default_scalar(field.write_default, field.type, field.name)
+
+
+def _operand(test: Expr) -> Expr | None:
+    return test.args[0] if isinstance(test, Call) and test.function == "is_null" else None
+
+
+def _bad(sql: str, data_type: DataType, name: str, why: str) -> InvalidInput:
+    return InvalidInput(
+        f"The default {sql!r} of column {name!r} is no {data_type}{why.rstrip('.')}.",
+        code="BAD_DEFAULT",
+        name=name,
+        remedy="Use a constant, give the column in the data, or go through Spark.",
+    )

@@ -1,0 +1,58 @@
+"""Whatever Arrow data comes in, as batches of a table's own Arrow schema."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import cache
+
+import pyarrow as pa
+
+from tamis.core.types import Schema
+from tamis.core.types.arrow import to_arrow_schema
+from tamis.engine.part_writer.arrow_casts import fit, match_fields
+from tamis.engine.part_writer.column_defaults import write_default
+from tamis.storage.files.column_conversion import Names, convert
+
+
+def conform(data: pa.RecordBatch | pa.Table | Iterable[pa.RecordBatch], schema: Schema) -> Iterator[pa.RecordBatch]:
+    """The batches of ``data`` with the columns of ``schema``, in its order and Arrow types, ids in their metadata.
+
+    Columns match by name without regard to case; a missing one is its default, or NULL where it may be. Names are checked at once where ``data`` has a schema, values as they come.
+    Raises ``SchemaMismatch`` naming the column, or ``InvalidInput`` (``TOO_LONG``). Batches that have this very schema already are passed on.
+    """
+    known = getattr(data, "schema", None)
+    if known is not None:
+        match_fields(known.names, schema.fields)
+    return _conformed(_batches(data), schema)
+
+
+def _batches(data: pa.RecordBatch | pa.Table | Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
+    if isinstance(data, pa.RecordBatch):
+        return [data]
+    return data.to_batches() if isinstance(data, pa.Table) else data
+
+
+def _conformed(batches: Iterable[pa.RecordBatch], schema: Schema) -> Iterator[pa.RecordBatch]:
+    target = to_arrow_schema(schema)
+    absent = cache(write_default)
+    for batch in batches:
+        if batch.schema.equals(target, check_metadata=True):
+            yield batch
+            continue
+        places = match_fields(batch.schema.names, schema.fields)
+        columns = [
+            pa.repeat(absent(f), len(batch)) if at is None else fit(batch.column(at), f, f.name)
+            for f, at in zip(schema.fields, places, strict=True)
+        ]
+        yield pa.RecordBatch.from_arrays(columns, schema=target)
+
+
+def migrated(batches: Iterable[pa.RecordBatch], held: Schema, current: Schema) -> Iterator[pa.RecordBatch]:
+    """Rows of the schema ``held`` as rows of ``current``, a later one of the same table: by column id, what is gone dropped, what is new its default."""
+    target, names, absent = to_arrow_schema(current), Names(held), cache(write_default)
+    places = {f.id: at for at, f in enumerate(held)}
+    for batch in batches:
+        columns = [
+            convert(batch.column(places[f.id]), f, names) if f.id in places else pa.repeat(absent(f), len(batch)) for f in current.fields
+        ]
+        yield pa.RecordBatch.from_arrays(columns, schema=target)

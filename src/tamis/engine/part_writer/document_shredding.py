@@ -1,0 +1,58 @@
+"""Shredding: the leaves of a part's documents, computed block by block while it is written.
+
+Law: what a reader finds in a leaf is what it would find in the document. Where that is in doubt for one value (a document that is
+damaged, the text of a number that depends on the Java that runs Spark), the part says that it does not have the leaf.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from tamis.core.expr import Call, Column, Literal, evaluate
+from tamis.core.expr.java_doubles import spark_decides
+from tamis.core.expr.json_codec import variant_columns
+from tamis.core.expr.json_codec.json_path import steps_of
+from tamis.core.types import STRING, VARIANT, Schema
+from tamis.core.types.arrow import to_arrow_schema
+from tamis.storage.files.shredded_leaves import LEAVES, Leaf, extended, leaves_for, note_of
+
+
+class Shredder:
+    """One part's leaves. ``places``: column ids and paths, those that are wanted."""
+
+    def __init__(self, schema: Schema, places: tuple[tuple[int, str], ...]) -> None:
+        self._leaves = leaves_for(schema, places)
+        self._at = {f.id: at for at, f in enumerate(schema)}
+        self._doubtful: set[Leaf] = set()
+        self._text = {f.id: Column(f.type, (f.id,), f.name) for f in schema}
+        self.schema = to_arrow_schema(extended(schema, self._leaves))
+        """Of what is written: the table's columns, and the leaves behind them."""
+
+    @property
+    def notes(self) -> dict[str, str]:
+        """What the part says of its leaves."""
+        sure = [leaf for leaf in self._leaves if leaf not in self._doubtful]
+        return {LEAVES: note_of(sure)} if sure else {}
+
+    def add(self, block: pa.RecordBatch) -> pa.RecordBatch:
+        """The block with its leaves."""
+        if not self._leaves:
+            return block
+        return pa.RecordBatch.from_arrays([*block.columns, *(self._values(leaf, block) for leaf in self._leaves)], schema=self.schema)
+
+    def _values(self, leaf: Leaf, block: pa.RecordBatch) -> pa.Array:
+        documents = block.column(self._at[leaf.column])
+        steps = steps_of(leaf.path)
+        if leaf in self._doubtful or steps is None:
+            return pa.nulls(len(block), self.schema.field(leaf.field.name).type)
+        if leaf.field.type == VARIANT:
+            values, sound = variant_columns.standalone(documents, variant_columns.at_path(variant_columns.nodes(documents), steps))
+        else:
+            asked = Call(STRING, "get_json_object", (self._text[leaf.column], Literal(STRING, leaf.path)))
+            with spark_decides():
+                found = evaluate(asked, {leaf.column: documents}, len(block))
+            values, sound = found.values, found.failed is None
+            values = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+        if not sound:
+            self._doubtful.add(leaf)
+        return values

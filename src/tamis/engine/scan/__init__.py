@@ -1,0 +1,8 @@
+"""The funnel, the plan, the report."""
+
+from tamis.engine.scan.report.scan_report import Counts, Report, reports
+from tamis.engine.scan.scan import Scan
+from tamis.engine.scan.scan_options import Options, check_places, check_properties
+from tamis.engine.scan.scan_plan import PartRefs, Plan, plan
+
+__all__ = ["Counts", "Options", "PartRefs", "Plan", "Report", "Scan", "check_places", "check_properties", "plan", "reports"]

@@ -1,0 +1,101 @@
+"""Which columns a scan gives, in the order asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from tamis.core.types import Field, Schema, Struct
+from tamis.errors import InvalidInput, NotFound
+
+Tree = dict[int, "Tree | None"]
+"""Of the columns chosen, by id and in order: None for a whole column, else which of its fields."""
+
+
+def names_of(given: Any, argument: str) -> tuple[str, ...]:
+    """The names that ``argument`` gives: one, or a sequence. Raises ``InvalidInput`` (``BAD_COLUMN``) for what is neither."""
+    if isinstance(given, str):
+        return (given,)
+    if not isinstance(given, Iterable):
+        raise InvalidInput(
+            f"{argument} is a sequence of column names, not {given!r}.", code="BAD_COLUMN", name=argument, remedy="Give names as text."
+        )
+    return tuple(given)
+
+
+def select(schema: Schema, names: Sequence[str] | str) -> Schema:
+    """The part of ``schema`` that ``names`` choose, in their order, each once.
+
+    A name is ``*``, a column, or a dotted path to a struct field (``a.b`` gives the column ``a`` with only its field ``b``), as ``Schema.named`` reads it. Raises ``NotFound``
+    (``COLUMN_NOT_FOUND``), ``InvalidInput`` where nothing is chosen, or a name could be either.
+    """
+    chosen: Tree = {}
+    for name in [names] if isinstance(names, str) else names:
+        if not isinstance(name, str):
+            raise InvalidInput(f"{name!r} is not a column name.", code="BAD_COLUMN", name=repr(name), remedy="Give names as text.")
+        if name == "*":
+            for f in schema:
+                chosen[f.id] = None
+        else:
+            _choose(chosen, [f.id for f in find(schema, name)])
+    if not chosen:
+        raise InvalidInput("No column is selected.", code="NO_COLUMNS", name="selected_fields", remedy="Name some, or use count().")
+    return replace(schema, fields=_prune(schema.fields, chosen))
+
+
+def covering(schema: Schema, selected: Schema, paths: Iterable[tuple[int, ...]]) -> Schema:
+    """What of ``schema`` a reader of ``selected`` that filters by the columns ``paths`` (of ids) depends on."""
+    chosen: Tree = {}
+    for f in selected:
+        for path in _leaves(f, schema.by_id[f.id]):
+            _choose(chosen, list(path))
+    for path in paths:
+        structs = 1
+        while structs < len(path) and path[structs - 1] in schema.by_id and isinstance(schema.by_id[path[structs - 1]].type, Struct):
+            structs += 1
+        if path[0] in schema.by_id:
+            _choose(chosen, list(path[:structs]))
+    return replace(schema, fields=_prune(schema.fields, chosen))
+
+
+def _leaves(selected: Field, full: Field) -> Iterable[tuple[int, ...]]:
+    """The paths of ids that ``selected`` takes of ``full``: whole columns, or fields of structs that were cut down."""
+    if selected.type == full.type or not isinstance(full.type, Struct):
+        return [(full.id,)]
+    below = {f.id: f for f in full.type.fields}
+    return [(full.id, *path) for f in selected.type.children for path in _leaves(f, below[f.id])]
+
+
+def find(schema: Schema, name: str) -> tuple[Field, ...]:
+    """The fields from the top-level column down to the one called ``name``, as ``Schema.named``; nothing inside an array or a map."""
+    found = schema.named(name)
+    for above in found[:-1]:
+        if not isinstance(above.type, Struct):
+            raise NotFound(
+                f"Column {above.name!r} is {above.type}, which has no fields to select.",
+                code="COLUMN_NOT_FOUND",
+                name=name,
+                remedy=f"Select {above.name!r} as a whole.",
+            )
+    return found
+
+
+def _choose(chosen: Tree, ids: list[int]) -> None:
+    for at, column in enumerate(ids):
+        last = at == len(ids) - 1
+        if column in chosen and chosen[column] is None:
+            return  # the whole is in already
+        if last:
+            chosen[column] = None
+            return
+        below = chosen.setdefault(column, {})
+        assert below is not None
+        chosen = below
+
+
+def _prune(fields: Iterable[Field], chosen: Tree) -> tuple[Field, ...]:
+    by_id = {f.id: f for f in fields}
+    return tuple(
+        by_id[i] if below is None else replace(by_id[i], type=Struct(_prune(by_id[i].type.children, below))) for i, below in chosen.items()
+    )

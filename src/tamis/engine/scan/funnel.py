@@ -1,0 +1,198 @@
+"""Levels 1 and 2 of the funnel: which segments, then which parts, can hold a row that the filter keeps or fails on.
+
+Law: a piece is dropped only by proof (``pruning.decide``); whatever is unknown is kept. A statistics problem never fails a
+query: what cannot be read or decided counts as unknown, and the report says so. Everything is columnar: one decision per
+level over all its pieces.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tamis.core.expr import Call, Column, Expr, columns, evidence_ids, short_sql
+from tamis.core.pruning import Decision, decide, document_columns, document_places
+from tamis.core.stats import TableEvidence
+from tamis.core.stats import kept_statistics as keep
+from tamis.core.stats.json_paths.packed_paths import PATHS, UNION
+from tamis.core.stats.json_paths.path_evidence import PathTable
+from tamis.core.types import Schema
+from tamis.engine.part_reader import evidence_of
+from tamis.engine.scan.report.scan_report import Counts
+from tamis.engine.scan.scan_options import Options
+from tamis.errors import TamisError
+from tamis.storage.commit_log import Snapshot
+
+Bools = np.ndarray[Any, np.dtype[np.bool_]]
+
+
+@dataclass(slots=True)
+class Sieved:
+    """What is left: ``parts`` of the surviving segments (of all, where an audit wants to choose among the skipped), with the statistics that the filter named;
+    ``keep`` and ``all_match`` over them."""
+
+    parts: pa.Table
+    keep: Bools
+    all_match: Bools
+    segments_total: int
+    segments_skipped: int
+    parts_total: int
+    parts_skipped_segment: int
+    bytes_table: int
+    rows_total: int
+    segments_by_index: int = 0
+    parts_skipped_index: int = 0
+    because: list[Counts] = field(default_factory=list)
+    not_skipped_because: list[Counts] = field(default_factory=list)
+
+
+def sieve(
+    snapshot: Snapshot, conjuncts: Sequence[Expr], options: Options, now: tuple[int, int], measured: frozenset[int] = frozenset()
+) -> Sieved:
+    """Both levels. ``now`` is the inclusive range in which the query's instant lies, in microseconds; ``parts`` have the statistics of the columns ``measured`` too."""
+    segments = snapshot.segments
+    active = conjuncts if options.stats_filter else ()
+    ids = frozenset(i for conjunct in active for i in evidence_ids(conjunct))
+    tally = _Tally(conjuncts, options)
+    schemas = {schema.schema_id: schema for schema in snapshot.head.schemas}
+    parts_per_segment = _ints(segments, "parts")
+    skip = np.zeros(len(segments), dtype=np.bool_)
+    documents = document_columns(active)
+    keep.used(
+        snapshot.store.url,
+        [*((path[-1], ()) for c in active for path in columns(c) if path[-1] not in documents), *document_places(active)],
+    )
+    if active and len(segments) > 1:  # one segment's union says nothing that its parts do not say better
+        decision = _decide(
+            active, lambda: (snapshot.segment_evidence(ids), segment_paths(snapshot, documents)), schemas, now, len(segments)
+        )
+        skip = decision.none
+        tally.count(decision, parts_per_segment)
+    audited = options.audit_percent > 0
+    parts = snapshot.parts(~skip if skip.any() and not audited else None, ids | measured)
+    none, every = np.zeros(len(parts), dtype=np.bool_), np.full(len(parts), not conjuncts)
+    if active and len(parts):
+        decision = _decide(active, lambda: (parts, part_paths(snapshot, parts, documents)), schemas, now, len(parts))
+        in_skipped = skip[_ints(parts, "segment")]
+        none, every = decision.none | in_skipped, decision.all & ~decision.none
+        tally.count(decision, (~in_skipped).astype(np.int64))
+    return Sieved(
+        parts=parts,
+        keep=~none,
+        all_match=every,
+        segments_total=len(segments),
+        segments_skipped=int(skip.sum()),
+        parts_total=int(parts_per_segment.sum()),
+        parts_skipped_segment=int(parts_per_segment[skip].sum()),
+        bytes_table=int(_ints(segments, "bytes").sum()),
+        rows_total=int(_ints(segments, "rows").sum()),
+        because=tally.because(),
+        not_skipped_because=tally.not_skipped(bool(len(segments))),
+    )
+
+
+def segment_paths(snapshot: Snapshot, ids: frozenset[int]) -> PathTable | None:
+    """What is known of paths in the documents of the columns ``ids``, by segment; None where nothing is, or it cannot be read."""
+    try:
+        return PathTable.of_segments(snapshot.table(UNION, (), None, ids), len(snapshot.segments)) if ids else None
+    except TamisError:
+        return None
+
+
+def part_paths(snapshot: Snapshot, parts: pa.Table, ids: frozenset[int]) -> PathTable | None:
+    """As ``segment_paths``, by the rows of ``parts``."""
+    if not ids:
+        return None
+    mask = np.zeros(len(snapshot.segments), np.bool_)
+    mask[_ints(parts, "segment")] = True
+    try:
+        return PathTable.of_parts(snapshot.table(PATHS, (), mask, ids), parts)
+    except TamisError:
+        return None
+
+
+def _decide(active: Sequence[Expr], load: Any, schemas: Mapping[int, Schema], now: tuple[int, int], pieces: int) -> Decision:
+    """``pruning.decide`` over statistics that ``load`` gives; with nothing known about any piece where they cannot be had."""
+    try:
+        table, paths = load()
+        decision = decide(active, evidence_of(table, schemas) if paths is None else TableEvidence(table, schemas, paths), now=now)
+        if len(decision.none) == pieces:
+            return decision
+        problem = f"statistics of {len(decision.none)} pieces for {pieces}"
+    except TamisError as error:  # an unreadable rollup: slower, never wrong
+        problem = str(error)
+    except Exception as error:  # noqa: BLE001  # the law above; tests turn the warning into a failure
+        problem = f"{type(error).__name__}: {error}"
+    warnings.warn(f"Statistics could not be used, everything is read: {problem}", RuntimeWarning, stacklevel=2)
+    nothing = np.zeros(pieces, dtype=np.bool_)
+    why: list[str | None] = [f"statistics could not be used: {problem}"] * len(active)
+    return Decision(none=nothing, all=nothing, skipped_by=np.full(pieces, -1, dtype=np.int32), why=why, statistics=[[] for _ in active])
+
+
+def shown(conjunct: Expr) -> str:
+    """A conjunct as a report shows it: short, and without the parentheses that only nesting needs."""
+    text = short_sql(conjunct)
+    return text[1:-1] if isinstance(conjunct, Call) and text.startswith("(") and text.endswith(")") else text
+
+
+class _Tally:
+    """Counts, per conjunct, the parts that it skipped, and remembers why it skipped none."""
+
+    def __init__(self, conjuncts: Sequence[Expr], options: Options) -> None:
+        self._conjuncts = conjuncts
+        self._off = not options.stats_filter
+        self._parts = np.zeros(len(conjuncts), dtype=np.int64)
+        self._statistics = [""] * len(conjuncts)
+        self._why: list[str | None] = [None] * len(conjuncts)
+
+    def count(self, decision: Decision, weights: np.ndarray[Any, np.dtype[np.int64]]) -> None:
+        """``weights``: the number of parts that each piece stands for."""
+        hit = decision.skipped_by >= 0
+        self._parts += np.bincount(decision.skipped_by[hit], weights=weights[hit], minlength=len(self._parts)).astype(np.int64)
+        self._statistics = [", ".join(new) or old for new, old in zip(decision.statistics, self._statistics, strict=True)]
+        self._why = list(decision.why)
+
+    def because(self) -> list[Counts]:
+        """What skipped, and why it did not skip the ``rest`` (None where nothing is left)."""
+        return [
+            Counts(conjunct=shown(conjunct), statistic=self._statistics[i], parts_skipped=int(self._parts[i]), rest=self._why[i])
+            for i, conjunct in enumerate(self._conjuncts)
+            if self._parts[i]
+        ]
+
+    def not_skipped(self, any_data: bool) -> list[Counts]:
+        if not any_data:
+            return []
+        default = "tamis.stats.filter is off" if self._off else "its statistics allow a match everywhere"
+        return [
+            Counts(conjunct=shown(conjunct), reason=(None if self._off else self._why[i]) or default)
+            for i, conjunct in enumerate(self._conjuncts)
+            if not self._parts[i] and not self._goes_without_saying(conjunct)
+        ]
+
+    def _goes_without_saying(self, conjunct: Expr) -> bool:
+        """Whether it only asks that a column be there which another conjunct compares: Spark adds those itself."""
+        if not _is_presence(conjunct):
+            return False
+        ((*path,),) = columns(conjunct)
+        others = (ids for other in self._conjuncts if not _is_presence(other) for ids in columns(other))
+        return any(list(ids[: len(path)]) == path for ids in others)
+
+
+def _is_presence(conjunct: Expr) -> bool:
+    """``column IS NOT NULL``, as Spark or as SQL text says it."""
+    match conjunct:
+        case Call(function="is_not_null", args=(Column(),)) | Call(function="not", args=(Call(function="is_null", args=(Column(),)),)):
+            return True
+    return False
+
+
+def _ints(table: pa.Table, name: str) -> np.ndarray[Any, np.dtype[np.int64]]:
+    values: np.ndarray[Any, np.dtype[np.int64]] = pc.fill_null(table[name], 0).to_numpy().astype(np.int64)
+    return values

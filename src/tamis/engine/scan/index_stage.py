@@ -1,0 +1,54 @@
+"""Level 3 of the funnel: what secondary indexes leave of the parts that statistics kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from tamis.core.expr import Expr
+from tamis.core.types import Schema
+from tamis.engine.scan.funnel import Sieved
+from tamis.engine.scan.report.scan_report import Counts, Report
+from tamis.engine.scan.scan_options import Options
+from tamis.engine.secondary_index import Outcome, check_use, choose
+from tamis.storage.commit_log import Head, Snapshot
+from tamis.storage.object_store import Store
+
+
+def look_up(
+    snapshot: Snapshot, store: Store, conjuncts: Sequence[Expr], selected: Schema, sieved: Sieved, options: Options, now: tuple[int, int]
+) -> Outcome:
+    """Asks the indexes; ``sieved`` then keeps what they leave, its parts with the columns ``candidates`` and ``candidate_rows``. Reads index data within bounds."""
+    wanted = sieved.keep & ~sieved.all_match
+    found = choose(snapshot, store, conjuncts, selected, sieved.parts, wanted, use=options.index_use, now=now)
+    empty = found.candidates.empty & wanted
+    if found.candidates.known.any():
+        chosen: list[bytes | None] = [None] * len(sieved.parts)
+        counts = sieved.parts["rows"].to_numpy().copy()
+        for part, rows in found.candidates.rows.items():
+            chosen[part], counts[part] = rows.serialize(), len(rows)
+        sieved.parts = sieved.parts.append_column("candidates", pa.array(chosen, pa.large_binary()))
+        sieved.parts = sieved.parts.append_column("candidate_rows", pa.array(counts, pa.int64()))
+    segment = sieved.parts["segment"].to_numpy()
+    before = np.unique(segment[sieved.keep])
+    sieved.keep = sieved.keep & ~empty
+    sieved.parts_skipped_index = int(empty.sum())
+    sieved.segments_by_index = len(before) - len(np.unique(segment[sieved.keep]))
+    return found
+
+
+def check_told(told: Mapping[str, Any], options: Options, head: Head) -> None:
+    """Raises ``InvalidInput`` (``BAD_OPTION``) where a query's own options name an index that is not there. A conf or a property may: it is meant for other tables or versions too."""
+    if any(str(name).lower() == "tamis.index.use" for name in told):
+        check_use(head, options.index_use)
+
+
+def tell(report: Report, found: Outcome) -> None:
+    """What the indexes did, and what that cost."""
+    report.indexes = [Counts(name=used.name, segments=used.segments, missing=used.missing) for used in found.used]
+    report.index_reason = found.reason
+    cost = found.counters
+    report.looked_up(cost.bytes_leader + cost.bytes_follower + cost.bytes_index, cost.requests)

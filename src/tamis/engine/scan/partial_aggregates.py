@@ -1,0 +1,152 @@
+"""COUNT, MIN, MAX and GROUP BY over Arrow batches, in pieces that can be put together.
+
+Laws: what ``folded`` gives of some batches, folded again with what it gives of others, is what it gives of all of them. Values are Spark's: NULLs do not count, NaN is above every number,
+−0.0 and 0.0 are one group. Without groups there is one row, of no rows too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tamis.core.types import LONG, DataType, Field, Schema
+from tamis.core.types.arrow import to_arrow_type
+from tamis.sizes import SIZES
+
+HELD_ROWS = SIZES.group_held_rows
+"""Rows of groups that are collected before they are put together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """``count``, ``min`` or ``max`` of a column; ``count`` of None counts rows."""
+
+    function: str
+    field: Field | None
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregation:
+    """What is asked: measures for each combination of the values of the columns ``groups``. Picklable."""
+
+    measures: tuple[Measure, ...]
+    groups: tuple[Field, ...] = ()
+
+    @property
+    def columns(self) -> Schema:
+        """The columns that rows must have for it, each once."""
+        named = (*self.groups, *(m.field for m in self.measures if m.field is not None))
+        return Schema(tuple({f.id: f for f in named}.values()))
+
+    @property
+    def output(self) -> Schema:
+        """What ``folded`` gives, as logical columns: ``g0`` …, then ``m0`` …"""
+        groups = [Field(f"g{at}", f.type) for at, f in enumerate(self.groups)]
+        return Schema((*groups, *(Field(f"m{at}", _type(m)) for at, m in enumerate(self.measures))))
+
+    @property
+    def schema(self) -> pa.Schema:
+        """What ``folded`` gives, in Arrow's types."""
+        return pa.schema([(f.name, to_arrow_type(f.type)) for f in self.output])
+
+    def of_rows(self, batch: pa.RecordBatch) -> pa.Table:
+        """Rows that have ``columns``, as the partial aggregates of each of them alone."""
+        names = self.columns.names
+        groups = [batch.column(names.index(f.name)) for f in self.groups]
+        values = [self._alone(m, batch, names) for m in self.measures]
+        return pa.Table.from_arrays([*groups, *values], schema=self.schema)
+
+    def _alone(self, measure: Measure, batch: pa.RecordBatch, names: Sequence[str]) -> pa.Array:
+        if measure.field is None:
+            return pa.repeat(pa.scalar(1, pa.int64()), len(batch))
+        values = batch.column(names.index(measure.field.name))
+        return values.is_valid().cast(pa.int64()) if measure.function == "count" else values
+
+
+def _type(measure: Measure) -> DataType:
+    return LONG if measure.field is None or measure.function == "count" else measure.field.type
+
+
+def folded(aggregation: Aggregation, tables: Iterable[pa.Table]) -> pa.Table:
+    """Partial aggregates put together: one row per group."""
+    whole = pa.concat_tables([aggregation.schema.empty_table(), *tables])
+    keys: dict[str, pa.Array] = {}
+    asked: list[tuple[str, str]] = []
+    for at in range(len(aggregation.groups)):
+        keys[f"g{at}"] = _grouped(_one(whole[f"g{at}"]))
+    for at, measure in enumerate(aggregation.measures):
+        keys[f"m{at}"], how = _one(whole[f"m{at}"]), _how(measure)
+        if pa.types.is_floating(keys[f"m{at}"].type):
+            keys[f"m{at}"], keys[f"n{at}"] = _apart(keys[f"m{at}"])
+            asked.append((f"n{at}", "max"))
+        asked.append((f"m{at}", how))
+    out = _aggregated(pa.table(keys) if keys else whole, [f"g{at}" for at in range(len(aggregation.groups))], asked)
+    columns = [_back(out[f.name], f.type) for f in list(aggregation.schema)[: len(aggregation.groups)]]
+    for at, measure in enumerate(aggregation.measures):
+        values = _one(out[f"m{at}_{_how(measure)}"])
+        if f"n{at}_max" in out.column_names:
+            values = _together(values, _one(out[f"n{at}_max"]), measure.function)
+        if _how(measure) == "sum":
+            values = pc.fill_null(values, 0)
+        columns.append(_back(values, to_arrow_type(_type(measure))))
+    return pa.Table.from_arrays(columns, schema=aggregation.schema)
+
+
+def stream(aggregation: Aggregation, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """Partial aggregates of the rows in ``batches``, in bounded memory: a group may come several times where there are very many."""
+    held: list[pa.Table] = []
+    for batch in batches:
+        held.append(folded(aggregation, [aggregation.of_rows(batch)]))
+        if sum(len(table) for table in held) > HELD_ROWS:
+            held = [folded(aggregation, held)]
+            if len(held[0]) > HELD_ROWS // 2:
+                yield held.pop()
+    yield folded(aggregation, held)
+
+
+def _aggregated(table: pa.Table, groups: list[str], asked: list[tuple[str, str]]) -> pa.Table:
+    if groups:
+        return table.group_by(groups, use_threads=False).aggregate(asked)
+    return table.group_by([], use_threads=False).aggregate(asked) if asked else table.slice(0, 0)
+
+
+def _how(measure: Measure) -> str:
+    return "sum" if measure.function == "count" else measure.function
+
+
+def _one(column: pa.ChunkedArray) -> pa.Array:
+    """As one array, of a type that can be compared and grouped."""
+    array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    array = array if isinstance(array, pa.Array) else pa.concat_arrays(array.chunks)
+    return array.view(pa.int64()) if pa.types.is_duration(array.type) else array
+
+
+def _back(column: pa.ChunkedArray | pa.Array, data_type: pa.DataType) -> pa.Array:
+    array = _one(column)
+    return array.view(data_type) if pa.types.is_duration(data_type) else array.cast(data_type)
+
+
+def _grouped(values: pa.Array) -> pa.Array:
+    """Floats with one zero and one NaN."""
+    if not pa.types.is_floating(values.type):
+        return values
+    zero, nan = (pa.scalar(x, values.type) for x in (0.0, float("nan")))
+    values = pc.if_else(pc.fill_null(pc.equal(values, zero), False), zero, values)
+    return pc.if_else(pc.fill_null(pc.is_nan(values), False), nan, values)
+
+
+def _apart(values: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """Floats without NaN, and where one was."""
+    nan = pc.fill_null(pc.is_nan(values), False)
+    return pc.if_else(nan, pa.scalar(None, values.type), values), nan.cast(pa.int8())
+
+
+def _together(values: pa.Array, nan: pa.Array, function: str) -> pa.Array:
+    """NaN is the greatest: the maximum where there was one, the minimum where there was nothing else."""
+    here = pc.fill_null(pc.equal(nan, 1), False)
+    if function == "min":
+        here = pc.and_(here, values.is_null())
+    return pc.if_else(here, pa.scalar(float("nan"), values.type), values)

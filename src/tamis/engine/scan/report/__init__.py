@@ -1,0 +1,1 @@
+"""What a scan did, and how that is shown."""

@@ -1,0 +1,259 @@
+"""What a scan did: read against total at every level of the funnel, and why.
+
+One report per execution of a scan, never cumulative. Executors' counters are kept by key, and the last attempt of a key wins,
+so that retried and speculative tasks never count twice. Laws that hold at any time::
+
+    segments.skipped = by_index + by_stats
+    parts.total      = the skipped_… + answered + kept      (all_match is within kept, audited within the skipped)
+    bytes.read       = metadata + index + leader + follower
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Hashable, Mapping
+from copy import copy, deepcopy
+from itertools import takewhile
+from typing import Any
+
+from tamis.engine.part_reader import ReadCounters
+from tamis.engine.secondary_index import NO_INDEX
+from tamis.errors import InvalidInput
+from tamis.world import world
+
+SKIPPED = ("skipped_segment", "skipped_stats", "skipped_index", "skipped_join", "skipped_limit", "skipped_topk")
+"""Why a part was not read; each part has one reason."""
+
+LAZY_IS_OFF = "tamis.read.lazy is off"
+
+_KEPT_REPORTS = 1_000
+
+
+class Counts(dict[str, Any]):
+    """A mapping whose entries also read as attributes: ``report.parts["kept"]``, ``report.parts.kept``."""
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(f"There is no count {name!r}; there are: {', '.join(self)}.") from None
+
+
+class Report:
+    """The funnel of one scan, as attributes of these names and as ``as_dict()``. Filled by the plan, then by reading.
+
+    ``rows.matched`` counts what the blocks that were read held: with a limit, more than the rows that came out.
+    ``lazy`` is the switch ``tamis.read.lazy``.
+    """
+
+    def __init__(self, table: str, version: int, filter: str | None, columns: tuple[str, ...], lazy: str = "auto") -> None:  # noqa: A002  # the public field's name
+        self.table = table
+        self.version = version
+        self.filter = filter
+        self.columns = list(columns)
+        self.seconds = Counts()
+        self.requests = 0
+        self.segments = Counts(total=0, skipped=0, by_index=0, by_stats=0)
+        self.parts = Counts(total=0, **dict.fromkeys(SKIPPED, 0), answered=0, kept=0, all_match=0, audited=0)
+        self.blocks = Counts(total=0, skipped_stats=0, skipped_index=0, skipped_filter=0, read=0)
+        self.rows = Counts(total=0, leader=0, matched=0)
+        self.bytes = Counts(table=0, skipped=0, read=0, metadata=0, index=0, leader=0, follower=0)
+        self._lazy = lazy
+        self.reader = "eager"
+        self.reader_reason = "there is no filter" if filter is None else "nothing was read"
+        self.indexes: list[Counts] = []
+        self.index_reason = NO_INDEX
+        self.because: list[Counts] = []
+        self.not_skipped_because: list[Counts] = []
+        self.violations: list[Counts] = []
+        """What an audit found: parts of which something wrong was proved. Anything here is a defect."""
+        self.finished = False
+        self.ended_micros = 0
+        """Microseconds since 1970: what ``tamis.reports()`` orders by."""
+        self._planned_requests = 0
+        self._planned_index = 0
+        self._answered_rows = 0
+        self._looked = ReadCounters()
+        self._attempts: dict[Hashable, ReadCounters] = {}
+        self._lock = threading.Lock()
+
+    def planned(self, metadata_bytes: int, requests: int) -> None:
+        """Adds what planning read from the log, the manifests and the rollups."""
+        self.bytes["metadata"] += metadata_bytes
+        self._planned_requests += requests
+        self._total()
+
+    def looked_up(self, index_bytes: int, requests: int) -> None:
+        """Adds what planning read from indexes."""
+        self._planned_index += index_bytes
+        self._planned_requests += requests
+        self._total()
+
+    def answer(self, parts: int, rows: int) -> None:
+        """Moves ``parts`` parts, all of which match wholly, from kept to answered: metadata was enough for their ``rows`` rows."""
+        self.parts["kept"] -= parts
+        self.parts["all_match"] -= parts
+        self.parts["answered"] += parts
+        self._answered_rows += rows
+        self._total()
+
+    def looked(self, counters: ReadCounters) -> None:
+        """Adds what was read of parts before the first execution, to find out which ones an execution has to read. Each execution's report has it."""
+        self._looked.merge(counters)
+        self._total()
+
+    def joined(self, without: Report) -> None:
+        """Says what a join's keys skipped of what the plan ``without`` them left. Both plans were made: what they cost is added up."""
+        self.parts.update({name: without.parts[name] for name in SKIPPED})
+        self.parts["skipped_join"] = without.parts["kept"] - self.parts["kept"]
+        self.bytes["index"] += without.bytes["index"]
+        self.planned(without.bytes["metadata"], without._planned_requests)
+        self.seconds = Counts({**without.seconds, "plan": without.seconds.get("plan", 0.0) + self.seconds.get("plan", 0.0)})
+
+    def unread(self, parts: int, all_match: int, blocks: int, size: int, why: str = "skipped_limit") -> None:
+        """Takes back parts that were planned but never begun, because the limit was reached, nobody wanted more, or the best rows were found elsewhere."""
+        self.parts["kept"] -= parts
+        self.parts["all_match"] -= all_match
+        self.parts[why] += parts
+        self.blocks["total"] -= blocks
+        self.bytes["skipped"] += size
+
+    def add(self, key: Hashable, counters: ReadCounters) -> None:
+        """Takes what one attempt of the work called ``key`` has read; a later attempt of the same key replaces it."""
+        with self._lock:
+            self._attempts[key] = counters
+        if self.finished:  # a late answer of an executor
+            self._total()
+
+    def violate(self, part: str, problem: str) -> None:
+        """Takes what an audit found wrong, once (a task may be tried again)."""
+        found = Counts(part=part, filter=self.filter, problem=problem)
+        with self._lock:
+            if found not in self.violations:
+                self.violations.append(found)
+
+    def guard(self, max_parts: int | None = None, max_bytes: int | None = None) -> Report:
+        """This report. Raises ``InvalidInput`` (``PRUNING_LOST``), naming the conjuncts that did not skip, where more would be read than allowed."""
+        from tamis.engine.scan.scan_guards import check_pruning
+
+        check_pruning(self, max_parts, max_bytes)
+        return self
+
+    def finish(self, ended_micros: int | None = None) -> Report:
+        """Closes the report and puts it into ``tamis.reports()``; a second call changes nothing.
+
+        ``ended_micros``: microseconds since 1970 at which the scan ended, where that was before now.
+        """
+        with self._lock:
+            if self.finished:
+                return self
+            self.finished = True
+            self.ended_micros = world().now_micros() if ended_micros is None else ended_micros
+        self._total()
+        _register(self)
+        return self
+
+    def fresh(self) -> Report:
+        """The report of another execution of the same plan: what planning found, nothing of what was read."""
+        other = copy(self)
+        for name in _FIELDS:
+            setattr(other, name, deepcopy(getattr(self, name)))
+        other._attempts, other._lock, other.finished = {}, threading.Lock(), False
+        other._total()
+        return other
+
+    def as_dict(self) -> dict[str, Any]:
+        """The same as plain dictionaries and lists, ready for JSON."""
+        return {name: _plain(getattr(self, name)) for name in _FIELDS}
+
+    def _total(self) -> None:
+        with self._lock:
+            sums = ReadCounters()
+            sums.merge(self._looked)
+            for counters in self._attempts.values():
+                sums.merge(counters)
+            self.blocks.update(
+                skipped_stats=sums.blocks_skipped_stats,
+                skipped_index=sums.blocks_skipped_index,
+                skipped_filter=sums.blocks_skipped_filter,
+                read=sums.blocks_read,
+            )
+            self.rows.update(leader=sums.rows_leader, matched=sums.rows_matched + self._answered_rows)
+            self.bytes.update(index=self._planned_index + sums.bytes_index, leader=sums.bytes_leader, follower=sums.bytes_follower)
+            self.bytes["read"] = sum(self.bytes[level] for level in ("metadata", "index", "leader", "follower"))
+            self.requests = self._planned_requests + sums.requests
+            if sums.blocks_lazy or sums.blocks_eager:
+                self.reader, self.reader_reason = _reader(sums, self.filter, self._lazy)
+
+    def __repr__(self) -> str:
+        from tamis.engine.scan.report.report_text import to_text
+
+        return to_text(self)
+
+    def _repr_html_(self) -> str:
+        from tamis.engine.scan.report.report_text import to_html
+
+        return to_html(self)
+
+    def __rich__(self) -> Any:
+        from tamis.engine.scan.report.report_text import to_rich
+
+        return to_rich(self)
+
+
+def _reader(sums: ReadCounters, filter_text: str | None, lazy: str) -> tuple[str, str]:
+    """How rows were read, and why."""
+    if not sums.blocks_lazy and lazy == "off" and filter_text is not None:
+        return "eager", LAZY_IS_OFF
+    if not sums.blocks_lazy:
+        return "eager", "there is no filter" if filter_text is None else "reading the filter's columns first would not have paid"
+    if not sums.blocks_eager:
+        return "lazy", "other columns were read for the surviving rows only"
+    return "mixed", f"{sums.blocks_lazy:,} blocks leaders first, {sums.blocks_eager:,} whole: decided block by block"
+
+
+_FIELDS = (
+    *("table", "version", "filter", "columns", "seconds", "requests", "segments", "parts", "blocks", "rows", "bytes"),
+    *("reader", "reader_reason", "indexes", "index_reason", "because", "not_skipped_because", "violations"),
+)
+
+_reports: deque[Report] = deque(maxlen=_KEPT_REPORTS)
+_reports_lock = threading.Lock()
+_before_reading: list[Callable[[], None]] = []
+
+
+def before_reading(settle: Callable[[], None]) -> None:
+    """Has ``settle`` called before reports are read: an engine that learns later what its scans did finishes their reports there."""
+    _before_reading.append(settle)
+
+
+def reports(n: int = 1) -> list[Report]:
+    """The latest ``n`` finished scans of this process, newest first; Spark scans too. The last 1,000 are kept.
+
+    Raises ``InvalidInput`` (``BAD_LIMIT``) for what is no whole number.
+    """
+    if isinstance(n, bool) or not isinstance(n, int):
+        raise InvalidInput(f"{n!r} is not a number of reports.", code="BAD_LIMIT", name="n", remedy="Give a whole number.")
+    for settle in tuple(_before_reading):
+        settle()
+    with _reports_lock:
+        return list(_reports)[: max(n, 0)]
+
+
+def _register(report: Report) -> None:
+    """Spark's executions are told of late: they take their place among the embedded scans that have ended since."""
+    with _reports_lock:
+        later = sum(1 for _ in takewhile(lambda known: known.ended_micros > report.ended_micros, _reports))
+        if later < _KEPT_REPORTS:
+            if len(_reports) == _KEPT_REPORTS:
+                _reports.pop()
+            _reports.insert(later, report)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return deepcopy(value)

@@ -1,0 +1,207 @@
+"""A scan: what to read from one snapshot. Immutable and lazy; each way of reading it is one execution with its own report."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pyarrow as pa
+
+from tamis.core.expr import Column, Expr, check_readable
+from tamis.core.types import Schema
+from tamis.core.types.arrow import to_arrow_schema
+from tamis.engine.scan.column_selection import names_of
+from tamis.engine.scan.metadata_aggregates import answer, parse_aggregation
+from tamis.engine.scan.partial_aggregates import Aggregation, Measure, folded, stream
+from tamis.engine.scan.report.scan_report import LAZY_IS_OFF, Report
+from tamis.engine.scan.scan_execution import Execution
+from tamis.engine.scan.scan_options import Options
+from tamis.engine.scan.scan_order import Order
+from tamis.engine.scan.scan_plan import Plan, plan
+from tamis.errors import InvalidInput
+from tamis.storage.commit_log import Snapshot
+from tamis.storage.object_store import Store
+from tamis.world import world
+
+
+@dataclass(slots=True)
+class Last:
+    """What the executions of a scan leave behind."""
+
+    report: Report | None = None
+    opened: tuple[int, int, float] = (0, 0, 0.0)
+    """Bytes, requests and seconds of opening the snapshot, until a report has told them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """Rows of one version of a table, in (segment, part, row) order, under ``selected``."""
+
+    table: str
+    store: Store = field(repr=False)
+    snapshot: Snapshot = field(repr=False)
+    reader: Schema = field(repr=False)
+    """The reader's full schema."""
+    conjuncts: tuple[Expr, ...] = field(repr=False)
+    row_filter: str | None
+    selected: Schema = field(repr=False)
+    columns: tuple[str, ...]
+    """The selected fields as they were asked for."""
+    options: Options = field(default_factory=Options, repr=False)
+    limit: int | None = None
+    order: Order = ()
+    """Which rows come first; ``limit`` of them are read."""
+    now: tuple[int, int] | None = None
+    """The query's instant in microseconds, as an inclusive range; None: when the scan runs."""
+    _last: Last = field(default_factory=Last, repr=False, compare=False)
+
+    @property
+    def version(self) -> int:
+        return self.snapshot.version
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The schema of the rows that come out."""
+        return to_arrow_schema(self.selected)
+
+    @property
+    def report(self) -> Report | None:
+        """The report of the latest execution, or None before the first."""
+        return self._last.report
+
+    def plan(self) -> Plan:
+        """The funnel's outcome; reads metadata only. Its report is not among ``tamis.reports()``."""
+        return self._plan(self.now, self.order)
+
+    def explain(self) -> Report:
+        """What would be read, and why not less; reads metadata only."""
+        report = self.plan().report
+        if report.filter is not None and self.options.read_lazy == "off":
+            report.reader_reason = LAZY_IS_OFF
+        elif report.filter is not None:
+            leaders = ", ".join(dict.fromkeys(node.name for c in self.conjuncts for node in c.walk() if isinstance(node, Column)))
+            report.reader, report.reader_reason = "lazy", f"leaders: {leaders or 'none'}; decided block by block when rows are read"
+        return report
+
+    def to_batches(self) -> pa.RecordBatchReader:
+        """The rows as a stream, in bounded memory; the report is filled when it ends or is dropped."""
+        execution = self._execute()
+        return pa.RecordBatchReader.from_batches(self.schema, execution.batches(self.limit))
+
+    def to_arrow(self) -> pa.Table:
+        execution = self._execute()
+        return pa.Table.from_batches(execution.batches(self.limit), schema=self.schema)
+
+    def to_pandas(self) -> Any:
+        _need("pandas")
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> Any:
+        return _need("polars").from_arrow(self.to_arrow())
+
+    def to_duckdb(self, connection: Any = None) -> Any:
+        """A DuckDB relation over the rows, on ``connection`` or the default one."""
+        duckdb = _need("duckdb")
+        return duckdb.from_arrow(self.to_arrow(), **({} if connection is None else {"connection": connection}))
+
+    def to_spark(self, spark: Any) -> Any:
+        """The rows as a Spark DataFrame of the session ``spark``, read by its executors."""
+        return importlib.import_module("tamis.spark").to_spark(self, spark)
+
+    def count(self) -> int:
+        """The number of rows; parts that match wholly are counted from metadata alone."""
+        asked = Aggregation((Measure("count", None),))
+        made, known = self._answered(asked)
+        answered = folded(asked, [known]).column(0)[0].as_py()
+        return Execution(made).count(self.limit, answered=answered)
+
+    def aggregate(self, measures: Sequence[str] | str = ("count(*)",), group_by: Sequence[str] | str = ()) -> pa.Table:
+        """``count(*)``, ``count(x)``, ``min(x)`` and ``max(x)`` of the rows, by the columns ``group_by``: a column for each, under these names; groups in no order.
+
+        Parts that match wholly and whose statistics are exact are answered from metadata, the others are read. Without measures: the distinct groups.
+        Raises ``InvalidInput`` (``BAD_AGGREGATE``) for anything else, and with a limit.
+        """
+        asked = parse_aggregation(measures, group_by, self.selected)
+        if self.limit is not None:
+            raise InvalidInput("A scan with a limit has no aggregates.", code="BAD_AGGREGATE", name="limit", remedy="Leave the limit out.")
+        made, known = self._answered(asked)
+        tables = stream(asked, Execution(made).batches())
+        return folded(asked, [known, *tables]).rename_columns([*names_of(group_by, "group_by"), *names_of(measures, "measures")])
+
+    def exists(self) -> bool:
+        """Whether there is any row; stops at the first, and reads nothing where metadata says that a part matches wholly."""
+        return replace(self, limit=1 if self.limit is None else min(self.limit, 1), order=(), _last=self._last).count() > 0
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.to_batches().__arrow_c_stream__(requested_schema)
+
+    def __arrow_c_schema__(self) -> object:
+        return self.schema.__arrow_c_schema__()
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        return iter(self.to_batches())
+
+    def _repr_html_(self) -> str:
+        return (self.report or self.explain())._repr_html_()
+
+    def _plan(self, now: tuple[int, int] | None, order: Order, asked: Aggregation | None = None) -> Plan:
+        made = plan(
+            self.snapshot,
+            self.store,
+            self.reader,
+            self.conjuncts,
+            self.selected if asked is None else asked.columns,
+            self.options,
+            now=now,
+            filter_text=self.row_filter,
+            table=self.table,
+            limit=self.limit,
+            order=order,
+            measured=frozenset(f.id for f in asked.columns) if asked else frozenset(),
+            columns=self.columns,
+        )
+        opened, self._last.opened = self._last.opened, (0, 0, 0.0)
+        made.report.planned(*opened[:2])
+        made.report.seconds = type(made.report.seconds)(open=opened[2], **made.report.seconds)
+        return made
+
+    def _execute(self) -> Execution:
+        """A fresh execution at one instant; raises as ``ready`` does."""
+        return Execution(self.ready())
+
+    def _answered(self, asked: Aggregation) -> tuple[Plan, pa.Table]:
+        """A plan to read what metadata does not answer, and the partial aggregates that it does. Raises as ``ready``."""
+        made = self._checked((), asked)
+        made, known = answer(made, asked, {s.schema_id: s for s in self.snapshot.head.schemas})
+        made.guard()
+        return made, known
+
+    def ready(self) -> Plan:
+        """A plan about to be read, at one instant. Raises ``InvalidInput`` for what can be planned but not read here, or is too large."""
+        made = self._checked(self.order)
+        made.guard()
+        return made
+
+    def _checked(self, order: Order, asked: Aggregation | None = None) -> Plan:
+        """A plan at one instant, whose report is the latest. Raises ``InvalidInput`` for what can be planned but not read here."""
+        lo, hi = self.now or (instant := world().now_micros(), instant)
+        if lo != hi:
+            raise InvalidInput(
+                "Rows are read at one instant, not over a range.",
+                code="NOW_IS_A_RANGE",
+                name="now",
+                remedy="Give one instant, or use plan() or explain().",
+            )
+        check_readable(self.conjuncts, lo)
+        made = self._plan((lo, hi), order, asked)
+        self._last.report = made.report
+        return made
+
+
+def _need(module: str) -> Any:
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        raise InvalidInput(f"{module} is not installed.", code="MISSING_PACKAGE", name=module, remedy=f"pip install {module}") from None

@@ -1,0 +1,54 @@
+"""Guards: a filter that many depend on must keep its pruning. What is over a limit is refused, naming the conjuncts that did not skip."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tamis.engine.scan.report.report_text import counted, reasons
+from tamis.engine.scan.scan_options import check_bound
+from tamis.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from tamis.engine.scan.report.scan_report import Report
+
+
+def culprits(report: Report) -> str:
+    """Which conjuncts left what is left, and why, in one line."""
+    if report.filter is None:
+        return "there is no filter"
+    return "; ".join(reasons(report)) or "the filter's conjuncts left these parts"
+
+
+def check_pruning(report: Report, max_parts: int | None, max_bytes: int | None) -> None:
+    """Raises ``InvalidInput`` (``PRUNING_LOST``) where the parts left, or the bytes of their files, are more than allowed."""
+    check_bound("max_parts", max_parts, 0)
+    check_bound("max_bytes", max_bytes, 0)
+    parts, size = report.parts["kept"], report.bytes["table"] - report.bytes["skipped"]
+    over = []
+    if max_parts is not None and parts > max_parts:
+        over.append(f"{counted(parts, 'part')} would be read, allowed: {max_parts:,}")
+    if max_bytes is not None and size > max_bytes:
+        over.append(f"{counted(size, 'byte')} could be read, allowed: {max_bytes:,}")
+    if over:
+        raise InvalidInput(
+            f"{report.filter or 'A scan without a filter'}: {', '.join(over)} ({culprits(report)}).",
+            code="PRUNING_LOST",
+            name=_first(report),
+            remedy="Change the filter so that these skip, cluster by their columns, or allow more.",
+        )
+
+
+def check_size(report: Report, wanted: int, limit: int | None) -> None:
+    """Raises ``InvalidInput`` (``SCAN_TOO_LARGE``) where the files of the parts left have more than ``limit`` bytes, ``tamis.scan.max_bytes``."""
+    if limit is not None and wanted > limit:
+        raise InvalidInput(
+            f"The scan of {report.table} would read {wanted} bytes, over the limit of {limit} ({culprits(report)}).",
+            code="SCAN_TOO_LARGE",
+            name="tamis.scan.max_bytes",
+            remedy="Narrow the filter, or raise tamis.scan.max_bytes.",
+        )
+
+
+def _first(report: Report) -> str:
+    """The conjunct to look at first."""
+    return str(next((entry["conjunct"] for entry in (*report.not_skipped_because, *report.because)), report.filter or report.table))

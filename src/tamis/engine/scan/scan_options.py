@@ -1,0 +1,263 @@
+"""The switches: each a scan option over a Spark conf over a table property of the same name, over its default.
+
+Law: turning any skipping off changes speed, never rows. A name under ``tamis.`` that is not a switch, or a value that it cannot
+have, is refused by name: a misspelt switch must not silently do nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from tamis.core.stats.kept_statistics import unfit
+from tamis.core.types import Schema
+from tamis.core.types.schema import listed
+from tamis.errors import InvalidInput
+
+PREFIX = "tamis."
+_KEEP = "tamis.stats.keep"
+_UNITS = {"": 1, "b": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
+_SIZE = re.compile(r"(\d+)\s*(?:([kmgt]?)i?b?)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The switches in force for one scan or write. Sizes are bytes; None is no limit."""
+
+    stats_collect: bool = True
+    stats_filter: bool = True
+    stats_budget_bytes: int | None = None
+    stats_keep: tuple[str, ...] = ()
+    audit_percent: float = 0.0
+    audit_max_bytes: int = 256 * 2**20
+    read_lazy: str = "auto"
+    read_native_bytes: int = 8 * 2**20
+    index_use: str = "auto"
+    index_build: str = "with_write"
+    scan_limits: bool = True
+    scan_topk: bool = True
+    scan_aggregates: bool = True
+    scan_max_bytes: int | None = None
+    scan_join_keys: bool = True
+    write_part_bytes: int = 128 * 2**20
+    write_shred: tuple[str, ...] = ()
+    write_outside: str = "auto"
+    schema_policy: str = "any"
+    timezone: str = "UTC"
+    ansi: bool = True
+
+    @staticmethod
+    def resolve(
+        options: Mapping[str, Any] | None = None,
+        conf: Mapping[str, Any] | None = None,
+        properties: Mapping[str, Any] | None = None,
+        *,
+        foreign: bool = False,
+    ) -> Options:
+        """The switches from scan ``options``, Spark ``conf`` and table ``properties``, the earlier over the later.
+
+        ``foreign`` lets other names pass in ``options`` (Spark's own). Conf entries and properties that are not under ``tamis.`` are always ignored, and so are
+        properties that this version does not know (a later one may have set them). Raises ``InvalidInput`` (``UNKNOWN_OPTION``, ``BAD_OPTION``).
+        """
+        found: dict[str, Any] = {}
+        for key, value in (properties or {}).items():
+            if key.lower() in _SWITCHES and key.lower().startswith(PREFIX):
+                _put(found, key, value)
+        for key, value in (conf or {}).items():
+            if key.lower().startswith(PREFIX):
+                _put(found, key, value)
+        for key, value in items(options or {}, "options"):
+            if not foreign or (name := str(key).lower()).startswith(PREFIX) or name in _SWITCHES:
+                _put(found, key, value)
+        return Options(**found)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The switches by their public names."""
+        attributes = {attribute: name for name, (attribute, _) in _SWITCHES.items()}
+        return {attributes[f.name]: getattr(self, f.name) for f in fields(self)}
+
+
+def check_properties(properties: Mapping[Any, Any]) -> dict[str, str]:
+    """Table properties as they may be stored. Raises ``InvalidInput`` for an unknown or ill-valued one under ``tamis.``, or one that is not text."""
+    checked: dict[str, str] = {}
+    for key, value in items(properties, "properties"):
+        if not isinstance(key, str) or not isinstance(value, str | int | float | bool):
+            raise InvalidInput(
+                f"Property {key!r} cannot have the value {value!r}.",
+                code="BAD_PROPERTY",
+                name=str(key),
+                remedy="Names and values are text.",
+            )
+        if key.lower().startswith(PREFIX):
+            _of_a_table(key)
+            _put({}, key, value)
+        checked[key] = str(value).lower() if isinstance(value, bool) else str(value)
+    return checked
+
+
+def _of_a_table(key: str) -> None:
+    """Raises ``InvalidInput`` (``BAD_PROPERTY``) for what has a name like a switch's and is said elsewhere."""
+    elsewhere = _SAID_ELSEWHERE.get(key.lower())
+    if elsewhere is not None:
+        raise InvalidInput(f"{key} is no property that can be set.", code="BAD_PROPERTY", name=key, remedy=elsewhere)
+
+
+_SAID_ELSEWHERE = {
+    "tamis.format": "The format of a table's files is chosen when it is made: tamis.create(…, format=…), or CREATE TABLE … TBLPROPERTIES.",
+    "tamis.timezone": "A time zone belongs to a query: scan(options={'timezone': …}); in Spark it is the session's.",
+    "tamis.ansi": "ANSI mode belongs to a query: scan(options={'ansi': …}); in Spark it is the session's.",
+}
+
+
+def check_places(properties: Mapping[str, str], schemas: Sequence[Schema]) -> None:
+    """Raises ``InvalidInput`` (``BAD_PROPERTY``) where ``tamis.stats.keep`` names a column that none of the schemas has ever had. Paths below a column of documents may be any."""
+    given = {key.lower(): value for key, value in properties.items()}
+    wrong = unfit(_names(given.get(_KEEP, "")), schemas)
+    if wrong is not None:
+        raise InvalidInput(
+            f"Property {_KEEP} names {wrong!r}, and there is no such column.",
+            code="BAD_PROPERTY",
+            name=wrong,
+            remedy="Columns are: " + listed(schemas[-1].names, wrong) + "; a path in a document follows its column: body.user.id.",
+        )
+
+
+def check_bound(name: str, value: Any, least: int) -> None:
+    """Raises ``InvalidInput`` (``BAD_OPTION``) where ``value`` is neither None nor a number from ``least`` on."""
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or not value >= least):
+        raise InvalidInput(
+            f"{name} cannot be {value!r}.", code="BAD_OPTION", name=name, remedy=f"Give a number, {least} or more; None for no bound."
+        )
+
+
+def items(given: Any, name: str) -> list[tuple[Any, Any]]:
+    """The entries of the mapping that the argument ``name`` is. Raises ``InvalidInput`` (``BAD_OPTION``) where it is none."""
+    if not isinstance(given, Mapping):
+        raise InvalidInput(
+            f"{name} is a mapping, not {type(given).__name__}.",
+            code="BAD_OPTION",
+            name=name,
+            remedy='Give a mapping, such as {"key": "value"}.',
+        )
+    return list(given.items())
+
+
+def _put(found: dict[str, Any], key: Any, value: Any) -> None:
+    name = str(key).lower()
+    if name not in _SWITCHES:
+        raise InvalidInput(
+            f"There is no option {key!r}.",
+            code="UNKNOWN_OPTION",
+            name=str(key),
+            remedy="Options are: " + ", ".join(sorted(_SWITCHES)) + ".",
+        )
+    attribute, read = _SWITCHES[name]
+    try:
+        found[attribute] = read(value)
+    except (TypeError, ValueError, KeyError) as error:
+        wanted = error.args[0] if isinstance(error, _Unfit) else "another value"
+        raise InvalidInput(f"Option {name} cannot be {value!r}.", code="BAD_OPTION", name=name, remedy=f"Give {wanted}.") from None
+
+
+class _Unfit(ValueError):
+    """A value that a switch cannot have; its text says what it can."""
+
+
+def _flag(value: Any) -> bool:
+    words = {"true": True, "on": True, "1": True, "false": False, "off": False, "0": False}
+    text = str(value).strip().lower()
+    if text not in words:
+        raise _Unfit("on or off")
+    return words[text]
+
+
+def _size(value: Any) -> int:
+    match = None if isinstance(value, bool) else _SIZE.fullmatch(str(value).strip())
+    if match is None:
+        raise _Unfit("a number of bytes, or a size such as 64MB")
+    return int(match[1]) * _UNITS[match[2].lower()]
+
+
+def size_of(text: str) -> int:
+    """Bytes of ``64MB`` and the like. Raises ``ValueError``."""
+    return _size(text)
+
+
+def _positive_size(value: Any) -> int:
+    if not (size := _size(value)):
+        raise _Unfit("a size above 0")
+    return size
+
+
+def _percent(value: Any) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = -1.0
+    if not 0 <= number <= 100:
+        raise _Unfit("a number from 0 to 100")
+    return number
+
+
+def _one_of(*words: str) -> Callable[[Any], str]:
+    def read(value: Any) -> str:
+        text = str(value).strip().lower()
+        if text not in words:
+            raise _Unfit("one of " + ", ".join(words))
+        return text
+
+    return read
+
+
+def _word(value: Any) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise _Unfit("auto, off, lookup, plan or the name of an index")
+    return value.strip()
+
+
+def _names(value: Any) -> tuple[str, ...]:
+    items = value.split(",") if isinstance(value, str) else list(value)
+    return tuple(str(item).strip() for item in items if str(item).strip())
+
+
+def _zone(value: Any) -> str:
+    text = str(value)
+    if offset := re.fullmatch(r"(?:UTC|GMT)?[+-](\d{1,2})(?::([0-5]\d))?", text):
+        if int(offset[1]) * 60 + int(offset[2] or 0) > 18 * 60:
+            raise _Unfit("a time zone such as UTC or Europe/Paris; offsets end at 18 hours")
+        return text
+    if text == "Z":
+        return text
+    try:
+        ZoneInfo(text)
+    except (KeyError, ValueError, OSError):
+        raise _Unfit("a time zone such as UTC or Europe/Paris") from None
+    return text
+
+
+_SWITCHES: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "tamis.stats.collect": ("stats_collect", _flag),
+    "tamis.stats.filter": ("stats_filter", _flag),
+    "tamis.stats.budget_bytes": ("stats_budget_bytes", _size),
+    _KEEP: ("stats_keep", _names),
+    "tamis.audit.percent": ("audit_percent", _percent),
+    "tamis.audit.max_bytes": ("audit_max_bytes", _size),
+    "tamis.read.lazy": ("read_lazy", _one_of("auto", "on", "off", "native")),
+    "tamis.read.native_bytes": ("read_native_bytes", _size),
+    "tamis.index.use": ("index_use", _word),
+    "tamis.index.build": ("index_build", _one_of("with_write", "deferred", "fail")),
+    "tamis.scan.limits": ("scan_limits", _flag),
+    "tamis.scan.topk": ("scan_topk", _flag),
+    "tamis.scan.aggregates": ("scan_aggregates", _flag),
+    "tamis.scan.max_bytes": ("scan_max_bytes", _size),
+    "tamis.scan.join_keys": ("scan_join_keys", _flag),
+    "tamis.write.part_bytes": ("write_part_bytes", _positive_size),
+    "tamis.write.shred": ("write_shred", _names),
+    "tamis.write.outside_filter": ("write_outside", _one_of("auto", "refuse", "allow")),
+    "tamis.schema.policy": ("schema_policy", _one_of("any", "forward")),
+    "timezone": ("timezone", _zone),
+    "ansi": ("ansi", _flag),
+}

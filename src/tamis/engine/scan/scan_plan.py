@@ -1,0 +1,298 @@
+"""The plan: what is left to read after the funnel, as a lazy sequence, and the report so far. Reads metadata only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, overload
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tamis.core.expr import Expr
+from tamis.core.types import Schema
+from tamis.engine.part_reader import ReadSpec
+from tamis.engine.scan.funnel import Bools, Sieved, sieve
+from tamis.engine.scan.index_stage import look_up, tell
+from tamis.engine.scan.limit_pruning import Ranked, enough
+from tamis.engine.scan.report.scan_report import Counts, Report
+from tamis.engine.scan.scan_guards import check_size
+from tamis.engine.scan.scan_options import Options
+from tamis.engine.scan.scan_order import Order, text
+from tamis.engine.scan.skip_audit import Proof, sample
+from tamis.engine.secondary_index import SharedLookup
+from tamis.sizes import SIZES
+from tamis.storage.commit_log import Snapshot
+from tamis.storage.files import PAGE_ROWS, PartRef
+from tamis.storage.object_store import Store
+from tamis.world import world
+
+
+class PartRefs(Sequence[PartRef]):
+    """Parts of a manifest as a sequence that makes each ``PartRef`` when it is asked for."""
+
+    def __init__(self, table: pa.Table, all_match: Bools) -> None:
+        self.table = table
+        """``Snapshot.parts``: one row per part; columns of statistics may be among them."""
+        self.all_match = all_match
+
+    @property
+    def _names(self) -> list[str]:
+        return [*_REF_COLUMNS, "candidates"] if "candidates" in self.table.column_names else _REF_COLUMNS
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    @overload
+    def __getitem__(self, index: int) -> PartRef: ...
+    @overload
+    def __getitem__(self, index: slice) -> PartRefs: ...
+    def __getitem__(self, index: int | slice) -> PartRef | PartRefs:
+        if isinstance(index, slice):
+            return self.take(np.arange(len(self))[index])
+        at = range(len(self))[index]
+        row = {name: self.table[name][at].as_py() for name in self._names}
+        return PartRef(**{**row, "blocks": tuple(row["blocks"] or ())}, all_match=bool(self.all_match[at]))
+
+    def __iter__(self) -> Iterator[PartRef]:
+        """In order, converted a slice at a time: far cheaper than one by one."""
+        for start in range(0, len(self), _SLICE):
+            rows = self.table.select(self._names).slice(start, _SLICE).to_pylist()
+            for at, row in enumerate(rows, start):
+                yield PartRef(**{**row, "blocks": tuple(row["blocks"] or ())}, all_match=bool(self.all_match[at]))
+
+    def take(self, indices: np.ndarray[Any, np.dtype[np.int64]]) -> PartRefs:
+        """The parts at ``indices``, in that order."""
+        return PartRefs(self.table.take(pa.array(indices)), self.all_match[indices])
+
+    def where(self, mask: Bools) -> PartRefs:
+        """The parts where ``mask`` holds."""
+        return PartRefs(self.table.filter(pa.array(mask)), self.all_match[mask])
+
+    @property
+    def blocks(self) -> int:
+        """How many blocks they have together."""
+        return int(pc.sum(pc.list_value_length(self.table["blocks"])).as_py() or 0)
+
+    @property
+    def bytes(self) -> int:
+        """How many bytes their files have together."""
+        return int(self.column("bytes").sum())
+
+    @property
+    def weights(self) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """About how many bytes of each are read: where an index left few rows, of the pages that may hold them."""
+        sizes = self.column("bytes")
+        if "candidate_rows" not in self.table.column_names:
+            return sizes
+        share = np.minimum(self.column("candidate_rows") * PAGE_ROWS / np.maximum(self.column("rows"), 1), 1.0)
+        read: np.ndarray[Any, np.dtype[np.int64]] = np.maximum((sizes * share).astype(np.int64), 1)
+        return read
+
+    @property
+    def live_rows(self) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """How many rows of each are not deleted."""
+        return self.column("rows") - self.column("deleted")
+
+    def among(self, part_ids: Iterable[str]) -> Bools:
+        """Which of them have these ids."""
+        found: Bools = pc.is_in(self.table["part_id"], pa.array(list(part_ids), pa.string())).to_numpy()
+        return found
+
+    def column(self, name: str) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """A whole-number column, NULL as 0."""
+        values: np.ndarray[Any, np.dtype[np.int64]] = pc.fill_null(self.table[name], 0).to_numpy().astype(np.int64)
+        return values
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} parts, {self.bytes} bytes>"
+
+
+_SLICE = SIZES.plan_slice_parts
+_REF_COLUMNS = [
+    "part_id",
+    "path",
+    "format",
+    "schema_id",
+    "rows",
+    "bytes",
+    "checksum",
+    "footer_checksum",
+    "blocks",
+    "segment",
+    "part",
+    "deletion",
+]
+
+
+@dataclass(slots=True)
+class Plan:
+    """What a scan would read. ``parts`` are kept, in (segment, part) order; ``audit`` were proved empty and are read all the same, to check the proof.
+
+    ``proofs``: what is to be checked of the parts in the audit's sample, those that are kept among them, by part id.
+    """
+
+    parts: PartRefs
+    report: Report
+    spec: ReadSpec
+    options: Options
+    audit: PartRefs = field(repr=False)
+    proofs: Mapping[str, Proof] = field(default_factory=dict, repr=False)
+    order: Order = ()
+    """Which rows come first; ``limit`` of them are wanted."""
+    limit: int | None = None
+    shared: tuple[SharedLookup, ...] = field(default=(), repr=False)
+    """Look-ups that are left to those who read the parts; they may do without."""
+
+    def tasks(self, target_bytes: int) -> list[list[PartRef]]:
+        """The parts in order, cut into runs of about ``target_bytes`` (one part at least)."""
+        if not len(self.parts):
+            return []
+        ends = np.cumsum(self.parts.column("bytes"))
+        group = (ends - 1) // max(target_bytes, 1)
+        cuts = np.flatnonzero(np.diff(group)) + 1
+        refs = list(self.parts)
+        return [refs[a:b] for a, b in zip([0, *cuts], [*cuts, len(refs)], strict=True)]
+
+    def guard(self) -> None:
+        """Raises ``InvalidInput`` (``SCAN_TOO_LARGE``) where ``tamis.scan.max_bytes`` forbids to read this much. Call before reading."""
+        check_size(self.report, self.parts.bytes, self.options.scan_max_bytes)
+
+    def __repr__(self) -> str:
+        return repr(self.report)
+
+    def _repr_html_(self) -> str:
+        return self.report._repr_html_()
+
+
+def plan(
+    snapshot: Snapshot,
+    store: Store,
+    schema: Schema,  # noqa: ARG001  # part of the contract
+    conjuncts: Sequence[Expr],
+    selected: Schema,
+    options: Options,
+    *,
+    now: tuple[int, int] | None = None,
+    filter_text: str | None = None,
+    table: str | None = None,
+    limit: int | None = None,
+    order: Order = (),
+    measured: frozenset[int] = frozenset(),
+    columns: tuple[str, ...] | None = None,
+    errors: str = "raise",
+) -> Plan:
+    """Runs the funnel. ``schema`` is the reader's full schema, ``selected`` what it asked for, ``now`` the inclusive range of the query's instant (microseconds),
+    ``measured`` the ids of columns whose statistics somebody will ask for."""
+    start = world().monotonic()
+    lo, hi = now or (instant := world().now_micros(), instant)
+    before = snapshot.io.bytes, snapshot.io.requests
+    sieved = sieve(snapshot, conjuncts, options, (lo, hi), measured.union(*(by.column.ids for by in order)))
+    looked = look_up(snapshot, store, conjuncts, selected, sieved, options, (lo, hi))
+    report = Report(
+        table or store.url, snapshot.version, filter_text, columns if columns is not None else selected.names, options.read_lazy
+    )
+    audit, proofs = _audit(sieved, options, filtered=bool(conjuncts))
+    parts = PartRefs(sieved.parts, sieved.all_match).where(sieved.keep)
+    needed = _needed(parts, limit, order, conjuncts, snapshot, options, (lo, hi), proofs)
+    _fill(report, sieved, parts, needed, audit, order)
+    parts = parts.where(needed)
+    if order:
+        tell_order(report, order, limit)
+    tell(report, looked)
+    report.planned(snapshot.io.bytes - before[0], snapshot.io.requests - before[1])
+    report.seconds["plan"] = world().monotonic() - start
+    spec = ReadSpec(
+        url=store.url,
+        storage_options=dict(store.options),
+        part_schemas={s.schema_id: s for s in snapshot.head.schemas},
+        schema=selected,
+        conjuncts=tuple(conjuncts),
+        errors=errors,
+        lazy=options.read_lazy if options.read_lazy in {"on", "off"} else "auto",
+        block_statistics=options.stats_filter,
+        now_micros=hi,
+    )
+    return Plan(parts, report, spec, options, audit, proofs, order, limit, looked.shared)
+
+
+def _needed(
+    parts: PartRefs,
+    limit: int | None,
+    order: Order,
+    conjuncts: Sequence[Expr],
+    snapshot: Snapshot,
+    options: Options,
+    now: tuple[int, int],
+    proofs: Mapping[str, Proof],
+) -> Bools:
+    """The kept parts that the limit needs, as far as metadata says; those that are audited among them."""
+    every = np.ones(len(parts), dtype=np.bool_)
+    if limit is None or not len(parts):
+        return every
+    if limit == 0 or not order:
+        return enough(parts, limit) if options.scan_limits or limit == 0 else every
+    if not (options.scan_topk and options.stats_filter):
+        return every
+    ranked = Ranked(parts, conjuncts, order, {s.schema_id: s for s in snapshot.head.schemas}, now)
+    bound = ranked.bound(limit)
+    if bound is None:
+        return every
+    audited = np.array([part in proofs for part in parts.table["part_id"].to_pylist()], dtype=np.bool_) if proofs else ~every
+    return ~ranked.left_out(bound) | audited
+
+
+def tell_order(report: Report, order: Order, limit: int | None) -> None:
+    """Says what an order and its limit have skipped so far."""
+    said, skipped = text(order, limit), report.parts["skipped_topk"]
+    report.because = [entry for entry in report.because if entry["conjunct"] != said]
+    report.not_skipped_because = [entry for entry in report.not_skipped_because if entry["conjunct"] != said]
+    if skipped:
+        report.because.append(Counts(conjunct=said, statistic=order[0].column.name, parts_skipped=skipped, rest=None))
+    elif report.parts["kept"] > 1:
+        why = "their bounds leave room for rows that come as early, before any row is read"
+        report.not_skipped_because.append(Counts(conjunct=said, reason=why))
+
+
+def _audit(sieved: Sieved, options: Options, *, filtered: bool) -> tuple[PartRefs, dict[str, Proof]]:
+    """The skipped parts to read all the same, and what to check of the sample. Kept parts come second, within what is left of the budget.
+
+    A part whose rows were all said to match loses that mark: its rows are tested.
+    """
+    if not options.audit_percent or not filtered:
+        return PartRefs(sieved.parts.schema.empty_table(), np.zeros(0, dtype=np.bool_)), {}
+    every = PartRefs(sieved.parts, np.zeros(len(sieved.keep), dtype=np.bool_))
+    ids, sizes, budget = every.table["part_id"].to_pylist(), every.column("bytes"), options.audit_max_bytes
+    chosen = np.zeros(len(ids), dtype=np.bool_)
+    for group in (~sieved.keep, sieved.keep):
+        at = np.flatnonzero(group)
+        chosen[at] = sample([ids[i] for i in at], sizes[at], options.audit_percent, budget - int(sizes[chosen].sum()))
+    proofs = {
+        ids[i]: Proof.NONE if not sieved.keep[i] else Proof.ALL if sieved.all_match[i] else Proof.BLOCKS for i in np.flatnonzero(chosen)
+    }
+    sieved.all_match = sieved.all_match & ~chosen
+    return every.where(chosen & ~sieved.keep), proofs
+
+
+def _fill(report: Report, sieved: Sieved, kept: PartRefs, needed: Bools, audit: PartRefs, order: Order) -> None:
+    parts, beyond = kept.where(needed), int((~needed).sum())
+    by_index = sieved.segments_by_index
+    report.segments.update(
+        total=sieved.segments_total, skipped=sieved.segments_skipped + by_index, by_stats=sieved.segments_skipped, by_index=by_index
+    )
+    report.parts.update(
+        total=sieved.parts_total,
+        skipped_segment=sieved.parts_skipped_segment,
+        skipped_stats=sieved.parts_total - sieved.parts_skipped_segment - sieved.parts_skipped_index - int(sieved.keep.sum()),
+        skipped_index=sieved.parts_skipped_index,
+        skipped_limit=0 if order else beyond,
+        skipped_topk=beyond if order else 0,
+        kept=len(parts),
+        all_match=int(parts.all_match.sum()),
+        audited=len(audit),
+    )
+    report.bytes.update(table=sieved.bytes_table, skipped=sieved.bytes_table - parts.bytes)
+    report.blocks["total"] = parts.blocks
+    report.rows["total"] = sieved.rows_total
+    report.because, report.not_skipped_because = sieved.because, sieved.not_skipped_because

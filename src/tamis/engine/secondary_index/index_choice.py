@@ -1,0 +1,345 @@
+"""Which indexes a filter uses, and what they leave.
+
+Laws: an index drops a row only where a conjunct about its columns is not true of it, and where no conjunct before that one can fail: an error of the
+reference is never hidden. Whatever is wrong with an index (missing, stale, damaged, unreadable) makes its segments unknown to it, and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import inf
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from tamis.core.expr import Call, Expr, Moving, columns, supported
+from tamis.core.pruning import decide
+from tamis.core.pruning.decide import may_fail
+from tamis.core.types import Schema
+from tamis.engine.part_reader import ReadCounters, evidence_of
+from tamis.engine.secondary_index.candidate_rows import Bools, Candidates
+from tamis.engine.secondary_index.index_coverage import Coverage, coverage
+from tamis.engine.secondary_index.index_lookup import Lookup, TooMany
+from tamis.engine.secondary_index.index_segments import entries
+from tamis.engine.secondary_index.indexed_paths import UNSURE, keyed
+from tamis.engine.secondary_index.lookup_cost import FEW_HITS, Worth
+from tamis.engine.secondary_index.shared_lookup import SharedLookup
+from tamis.errors import TamisError
+from tamis.sizes import SIZES
+from tamis.storage.commit_log import IndexDefinition, Snapshot
+from tamis.storage.object_store import Store
+
+DRIVER_HITS = SIZES.index_driver_hits
+"""Of more, those who read the parts ask for themselves: the driver's memory stays as it is."""
+
+NO_INDEX = "there is no index"
+
+
+@dataclass(slots=True)
+class Used:
+    """An index that answered: for how many segments, and how many of those that were asked about it could not."""
+
+    name: str
+    segments: int
+    missing: int
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What the indexes left of a plan's parts, what that cost, and a sentence."""
+
+    candidates: Candidates
+    used: list[Used] = field(default_factory=list)
+    reason: str = NO_INDEX
+    counters: ReadCounters = field(default_factory=ReadCounters)
+    shared: tuple[SharedLookup, ...] = ()
+    """What is left to those who read the parts."""
+
+
+def choose(
+    snapshot: Snapshot,
+    store: Store,
+    conjuncts: Sequence[Expr],
+    selected: Schema,
+    parts: pa.Table,
+    keep: Bools,
+    *,
+    use: str = "auto",
+    now: tuple[int, int],
+) -> Outcome:
+    """What the table's indexes say of the parts in ``keep`` (``parts``: whole segments, with the statistics that the filter names). Never raises."""
+    nothing = Candidates.nothing(len(parts))
+    if not snapshot.head.indexes:
+        return Outcome(nothing)
+    if use == "off":
+        return Outcome(nothing, reason="tamis.index.use is off")
+    if not conjuncts:
+        return Outcome(nothing, reason="there is no filter")
+    if not keep.any():
+        return Outcome(nothing, reason="statistics leave nothing to read")
+    try:
+        return _Choice(snapshot, store, conjuncts, selected, parts, keep, use, now).outcome()
+    except Exception as error:  # noqa: BLE001  # an index is advice: no problem with it may fail a query
+        return Outcome(nothing, reason=f"the indexes could not be used: {error}")
+
+
+class _Choice:
+    """One filter over one plan."""
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        store: Store,
+        conjuncts: Sequence[Expr],
+        selected: Schema,
+        parts: pa.Table,
+        keep: Bools,
+        use: str,
+        now: tuple[int, int],
+    ) -> None:
+        self._selected = selected
+        self._shared: list[SharedLookup] = []
+        self._left = np.zeros(len(parts), dtype=np.bool_)
+        """The parts that a shared look-up answers for."""
+        self._snapshot, self._store, self._conjuncts, self._parts = snapshot, store, tuple(conjuncts), parts
+        self._keep, self._now, self._use = keep, now, use.lower()
+        named = self._use not in {"auto", "lookup", "plan"}
+        self._forced = self._use != "auto"
+        self._indexes = [i for i in snapshot.head.indexes if not named or i.name.lower() == self._use]
+        self._known = entries(snapshot)
+        self._covered: dict[str, Coverage] = {}
+        self._first: dict[str, Lookup] = {}
+        """The look-ups by which indexes were compared, to be run where they are wanted as they are."""
+        self._used: dict[str, Used] = {}
+        self._why: list[str] = []
+        self._counters = ReadCounters()
+
+    def outcome(self) -> Outcome:
+        found = Candidates.nothing(len(self._parts))
+        if not self._indexes:
+            return Outcome(found, reason=f"there is no index {self._use!r}")
+        for index in self._ranked():
+            found = self._and(found, index, self._usable(index))
+        for at, conjunct in enumerate(self._conjuncts):
+            if self._splits(conjunct) and not any(self._fails[: at + 1]):
+                found = found & self._any_leg(conjunct)
+        reason = "; ".join(dict.fromkeys(self._why))
+        if self._used:
+            reason = "; ".join(filter(None, ["used " + ", ".join(self._used), self._how(), reason]))
+        reason = reason or "the filter is about no indexed column"
+        return Outcome(found, list(self._used.values()), reason, self._counters, tuple(self._shared))
+
+    def _how(self) -> str:
+        """How the rows of shared look-ups are found."""
+        return "; ".join(
+            f"each task asks {shared.name} about its own parts"
+            if shared.columns is None
+            else f"rows come from {shared.name} alone: it holds every column"
+            for shared in self._shared
+        )
+
+    # --- which conjuncts ---
+
+    @cached_property
+    def _fails(self) -> list[bool]:
+        """For each conjunct: whether it may fail on a row of the parts in question that reaches it."""
+        try:
+            masks = may_fail(self._conjuncts, evidence_of(self._parts, self._schemas), now=self._now)
+            return [bool((mask & self._keep).any()) for mask in masks]
+        except Exception:  # noqa: BLE001  # what is not known may fail
+            return [True] * len(self._conjuncts)
+
+    @cached_property
+    def _schemas(self) -> dict[int, Schema]:
+        return {schema.schema_id: schema for schema in self._snapshot.head.schemas}
+
+    def _on(self, index: IndexDefinition, expr: Expr) -> bool:
+        """Whether an expression can be run on the index's entries."""
+        paths = set(columns(self._said(index, expr))) - {(UNSURE,)}
+        fixed = self._now[0] == self._now[1] or not any(isinstance(node, Moving) for node in expr.walk())
+        return bool(paths) and paths <= set(index.columns) and supported(expr) and fixed
+
+    def _said(self, index: IndexDefinition, expr: Expr) -> Expr:
+        """The same of the index's entries, where paths into documents are columns."""
+        schema = self._snapshot.head.schema
+        return expr if schema is None else keyed(expr, index, schema)
+
+    def _usable(self, index: IndexDefinition) -> list[int]:
+        """The conjuncts that the index may drop rows by, in order: up to the first of the others that can fail."""
+        out = []
+        for at, conjunct in enumerate(self._conjuncts):
+            if self._on(index, conjunct):
+                out.append(at)
+            elif self._fails[at]:
+                break
+        return out
+
+    def _ranked(self) -> list[IndexDefinition]:
+        """Indexes that the filter is about, the cheapest first; of those that cost the same, the one of the fewest columns."""
+        about = [(index, mine) for index in self._indexes if (mine := self._usable(index))]
+        costs = [self._cost(index, mine) for index, mine in about] if len(about) > 1 else [0.0] * len(about)
+        scored = [(cost, len(index.columns), index.name, index) for cost, (index, _) in zip(costs, about, strict=True)]
+        return [entry[-1] for entry in sorted(scored, key=lambda entry: entry[:-1])]
+
+    def _cost(self, index: IndexDefinition, usable: Sequence[int]) -> float:
+        """Bytes that a look-up reads and leaves to be read for each part that it answers for, as far as statistics tell. A column more of the filter counts as
+        half of them: statistics of pages tell little of what two columns leave together."""
+        mine = tuple(self._said(index, self._conjuncts[at]) for at in usable)
+        lookup = self._first[index.index_id] = Lookup(
+            self._snapshot, self._store, self._coverage(index), mine, self._keep, self._now, self._counters
+        )
+        answered = int(lookup.asked.sum())
+        if not answered:
+            return inf
+        named = {path for conjunct in mine for path in columns(conjunct)} - {(UNSURE,)}
+        try:
+            return self._worth(lookup, self._conjuncts).cost(lookup.estimate) / answered / len(named)
+        except TamisError:  # told when it is asked
+            return inf
+
+    # --- AND ---
+
+    def _and(self, found: Candidates, index: IndexDefinition, usable: Sequence[int]) -> Candidates:
+        """``found`` and what this index says, where that is worth asking: of segments not answered for yet, and of all where much is left."""
+        open_parts = self._keep & ~found.known & ~self._left
+        if found.hits > FEW_HITS or self._use == index.name.lower():
+            open_parts = self._keep & ~found.empty & ~self._left
+        more = self._ask(index, tuple(self._conjuncts[at] for at in usable), open_parts, alone=len(usable) == len(self._conjuncts))
+        return found if more is None else found & more
+
+    # --- OR ---
+
+    def _splits(self, conjunct: Expr) -> bool:
+        """An OR that no single index answers."""
+        return isinstance(conjunct, Call) and conjunct.function == "or" and not any(self._on(index, conjunct) for index in self._indexes)
+
+    def _any_leg(self, conjunct: Expr) -> Candidates:
+        """What indexes and statistics say of each leg, united."""
+        assert isinstance(conjunct, Call)
+        legs = {leg: (self._excluded(leg), self._pieces(leg)) for leg in _legs(conjunct, "or")}
+        if any(not excluded.any() and not pieces for excluded, pieces in legs.values()):
+            self._why.append("an OR has a leg that neither an index nor statistics narrow")
+            return Candidates.nothing(len(self._parts))
+        united: Candidates | None = None
+        for excluded, pieces in legs.values():
+            found = self._leg(excluded, pieces)
+            if not found.known.any():
+                return found
+            united = found if united is None else united | found
+        assert united is not None
+        return united
+
+    def _pieces(self, leg: Expr) -> list[tuple[IndexDefinition, Expr]]:
+        """What of a leg indexes can answer."""
+        fitting = ((next((i for i in self._by_fit() if self._on(i, piece)), None), piece) for piece in _legs(leg, "and"))
+        return [(index, piece) for index, piece in fitting if index is not None]
+
+    def _leg(self, empty: Bools, pieces: Sequence[tuple[IndexDefinition, Expr]]) -> Candidates:
+        found = Candidates(empty)
+        for index, piece in pieces:
+            more = self._ask(index, (piece,), self._keep & ~empty)
+            if more is not None:
+                found = found & more
+        return found
+
+    def _by_fit(self) -> list[IndexDefinition]:
+        return sorted(self._indexes, key=lambda index: len(index.columns))
+
+    def _excluded(self, leg: Expr) -> Bools:
+        """The parts that statistics exclude for this leg alone."""
+        none: Bools = decide([leg], evidence_of(self._parts, self._schemas), now=self._now, reasons=False).none
+        return none & self._keep
+
+    # --- one look-up ---
+
+    def _ask(self, index: IndexDefinition, mine: tuple[Expr, ...], wanted: Bools, *, alone: bool | None = None) -> Candidates | None:
+        """The candidates of the covered parts in ``wanted``; None where the index cannot help, would not pay, or is asked by those who read the parts.
+
+        ``alone``: whether these are all conjuncts; None where the answer is needed here.
+        """
+        covered = self._coverage(index)
+        mine = tuple(self._said(index, conjunct) for conjunct in mine)
+        lookup = self._first.pop(index.index_id, None)
+        if lookup is None or lookup.conjuncts != mine or not np.array_equal(lookup.wanted, wanted):
+            lookup = Lookup(self._snapshot, self._store, covered, mine, wanted, self._now, self._counters)
+        if not lookup.asked.any():
+            if wanted.any():
+                self._why.append(f"{index.name} covers none of the segments")
+            return None
+        asked_here, columns, shared, found = alone is None, None, None, None
+        if alone and (held := self._covering(index, lookup)) is not None and not any(self._fails):
+            columns = held
+        worth = self._worth(lookup, mine)
+        try:
+            limit = None
+            if not self._forced:
+                if (why := worth.refusal(lookup.estimate, covering=columns is not None)) is not None:
+                    self._why.append(f"{index.name} would not pay: {why}")
+                    return None
+                limit = worth.most(lookup.estimate.bytes)
+            large = self._large(lookup, worth, covering=columns is not None)
+            if not asked_here and (columns is not None or large):
+                shared = lookup.shared(columns)
+            if shared is None or not large:
+                found = lookup.run(limit) if shared is None else lookup.run_shared(shared)
+        except TooMany:
+            self._why.append(f"{index.name} would not pay: it found more than {limit:,} rows")
+            return None
+        except TamisError as error:
+            self._why.append(f"{index.name} cannot be read: {error.message}")
+            return None
+        if shared is not None:
+            self._shared.append(shared)
+            self._left |= lookup.asked
+        self._tell(index, lookup.asked, wanted)
+        return found
+
+    def _tell(self, index: IndexDefinition, asked: Bools, wanted: Bools) -> None:
+        """Notes that the index answers for the segments of ``asked``."""
+        segments = self._parts["segment"].to_numpy()
+        answered = len(np.unique(segments[asked]))
+        left = len(np.unique(segments[wanted])) - answered
+        before = self._used.get(index.name)
+        self._used[index.name] = Used(
+            index.name, max(answered, before.segments if before else 0), max(left, before.missing if before else 0)
+        )
+
+    def _large(self, lookup: Lookup, worth: Worth, *, covering: bool) -> bool:
+        """Whether those who read the parts should ask: the result is large, or ``plan`` says so. Where its values are read too, sooner: nothing is pruned by it."""
+        if self._use == "plan" or self._forced:
+            return self._use == "plan"
+        return lookup.estimate.hits > (worth.most(lookup.estimate.bytes) if covering else DRIVER_HITS)
+
+    def _worth(self, lookup: Lookup, mine: tuple[Expr, ...]) -> Worth:
+        """What the filter's columns are of the parts that the look-up answers for."""
+        head, asked = self._snapshot.head, lookup.asked
+        leading = {path[0] for conjunct in mine for path in columns(conjunct)} - {UNSURE}
+        share = len(leading) / max(len(head.schema.fields) if head.schema else 0, 1)
+        return Worth(int(self._parts["rows"].to_numpy()[asked].sum()), int(self._parts["bytes"].to_numpy()[asked].sum() * share))
+
+    def _covering(self, index: IndexDefinition, lookup: Lookup) -> Schema | None:
+        """The selected columns, where the index holds them all as they are asked for."""
+        held = lookup.schemas[max(lookup.schemas)].by_id if lookup.schemas else {}
+        if not lookup.sure:
+            return None
+        tops = {path[0] for path in index.columns if len(path) == 1}
+        if not all(f.id in tops and f.id in held and held[f.id].type == f.type for f in self._selected):
+            return None
+        return self._selected
+
+    def _coverage(self, index: IndexDefinition) -> Coverage:
+        if index.index_id not in self._covered:
+            found = self._covered[index.index_id] = coverage(self._snapshot, index, self._parts, self._known)
+            if found.problem:
+                self._why.append(f"{index.name} cannot be read in part: {found.problem}")
+        return self._covered[index.index_id]
+
+
+def _legs(expr: Expr, function: str) -> list[Any]:
+    """The operands of a tree of ANDs or ORs."""
+    if isinstance(expr, Call) and expr.function == function:
+        return [leg for arg in expr.args for leg in _legs(arg, function)]
+    return [expr]

@@ -1,0 +1,130 @@
+"""Coverage: which segments of a version an index answers for, and why not the others.
+
+Law: a segment is covered if and only if every live part of it stands in an index segment that was built, under a schema that still means the same columns. It
+is computed from the parts that live in the very version that is read, never remembered: compaction, deletes, overwrites, restores and time travel need no
+repair to be right, and no query changes what another one sees.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tamis.engine.secondary_index.index_definition import schemas_of
+from tamis.engine.secondary_index.index_segments import SCHEME, IndexSegment, entries
+from tamis.errors import TamisError
+from tamis.storage.commit_log import IndexDefinition, Snapshot
+
+Ints = np.ndarray[Any, np.dtype[np.int64]]
+Bools = np.ndarray[Any, np.dtype[np.bool_]]
+
+YOUNGER = "the index is younger than the segment"
+DEFERRED = "it is built later (deferred)"
+OLDER = "it was built by an earlier release, whose entries of JSON paths do not say where they are not sure"
+NOT_BUILT = "it was written without building the index"
+
+
+@dataclass(slots=True)
+class Coverage:
+    """Of one index over some live parts (``Snapshot.parts``) of a version."""
+
+    index: IndexDefinition
+    part_ids: pa.StringArray
+    """Of the parts that were looked at."""
+    built: list[IndexSegment]
+    owner: Ints
+    """Per part: the place in ``built`` of the index segment that answers for it; -1 where its segment is not covered."""
+    ordinal: Ints
+    """Per part: its ordinal in what that index segment covers."""
+    holder: Ints
+    """As ``owner``, of parts in segments that are not covered too."""
+    segments: Bools
+    """Per segment of the version: covered. One none of whose parts were looked at is not."""
+    missing: Bools
+    """Per segment: one of the parts looked at is not covered."""
+    reasons: list[IndexSegment] = field(default_factory=list)
+    """Entries that say why something was not built, oldest first."""
+    problem: str | None = None
+    """Why what was built cannot be known."""
+
+
+def coverage(snapshot: Snapshot, index: IndexDefinition, parts: pa.Table, known: Sequence[IndexSegment] | None = None) -> Coverage:
+    """What ``index`` covers of ``parts``, whole segments of ``snapshot``. ``known``: the entries of the snapshot, where they have been read."""
+    usable = schemas_of(index, snapshot.head)
+    current = snapshot.head.schema
+    if current is None or current.schema_id not in usable:
+        usable = {}
+    problem = None
+    built: list[IndexSegment] = []
+    reasons: list[IndexSegment] = []
+    ids: list[pa.Array] = []
+    for entry in entries(snapshot) if known is None else known:
+        if entry.index_id != index.index_id:
+            continue
+        if entry.parts is None:
+            reasons.append(entry)
+        elif index.paths and entry.scheme < SCHEME:
+            problem = OLDER
+        elif entry.schema_id in usable:
+            try:
+                ids.append(entry.covers(snapshot.store))
+                built.append(entry)
+            except TamisError as error:  # an index is advice: what cannot be read covers nothing
+                problem = str(error)
+    owner, ordinal = _owners(ids, parts)
+    segment = parts["segment"].to_numpy()
+    count = len(snapshot.segments)
+    missing = np.bincount(segment[owner < 0], minlength=count) > 0
+    covered = (np.bincount(segment, minlength=count) > 0) & ~missing
+    return Coverage(
+        index,
+        parts["part_id"].combine_chunks(),
+        built,
+        np.where(covered[segment], owner, -1),
+        ordinal,
+        owner,
+        covered,
+        missing,
+        reasons,
+        problem,
+    )
+
+
+def _owners(ids: list[pa.Array], parts: pa.Table) -> tuple[Ints, Ints]:
+    """For each part, the last of the lists ``ids`` that it is in, and where in it; -1."""
+    lengths = np.array([len(one) for one in ids], dtype=np.int64)
+    listed = pa.concat_arrays([pa.array([], pa.string()), *ids])
+    newest_first = listed.take(pa.array(np.arange(len(listed))[::-1]))
+    at = pc.fill_null(pc.index_in(parts["part_id"].combine_chunks(), value_set=newest_first), -1).to_numpy().astype(np.int64)
+    place = np.where(at < 0, 0, len(listed) - 1 - at)
+    ends = np.cumsum(lengths)
+    owner = np.searchsorted(ends, place, side="right")
+    starts = np.concatenate([ends - lengths, [0]])
+    return np.where(at < 0, -1, owner), np.where(at < 0, -1, place - starts[np.minimum(owner, len(starts) - 1)])
+
+
+def why_missing(snapshot: Snapshot, covered: Coverage, parts: pa.Table) -> dict[int, str]:
+    """For each segment (row of ``snapshot.segments``) that is not covered: why, as far as it is known."""
+    told: dict[str, str] = {}
+    for entry in covered.reasons:
+        try:
+            told |= dict.fromkeys(entry.covers(snapshot.store).to_pylist(), entry.reason or NOT_BUILT)
+        except TamisError:
+            continue
+    versions = snapshot.segments["version"].to_pylist()
+    usable = snapshot.head.schema is not None and snapshot.head.schema.schema_id in schemas_of(covered.index, snapshot.head)
+    open_parts = parts.filter(pa.array(covered.holder < 0)).select(["segment", "part_id"])
+    first: dict[int, str | None] = {}
+    for segment, part in zip(open_parts["segment"].to_pylist(), open_parts["part_id"].to_pylist(), strict=True):
+        first[segment] = first.get(segment) or told.get(part)
+    default = DEFERRED if covered.index.build == "deferred" else NOT_BUILT
+    out: dict[int, str] = {}
+    for segment, reason in sorted(first.items()):
+        younger = YOUNGER if versions[segment] <= covered.index.created_version else default
+        out[segment] = "an indexed column is gone, or has a type without an order" if not usable else reason or covered.problem or younger
+    return out

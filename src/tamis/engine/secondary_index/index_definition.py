@@ -1,0 +1,194 @@
+"""What an index is about: its columns, the schema of its parts, and what may be indexed.
+
+Law: an index follows what a column *is* (its ids), never what it is called. The parts of an index hold the indexed columns under their own
+column ids, so that statistics, pruning and the reader know them as they know the table's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from tamis.core.types import BOOLEAN, INTEGER, NULL, VARIANT, Field, Map, Schema, String, Struct
+from tamis.core.types.logical import BINARY_COLLATION
+from tamis.engine.secondary_index.indexed_paths import UNSURE, fits, parsed, shown, type_of
+from tamis.errors import AlreadyExists, InvalidInput, NotFound
+from tamis.storage.commit_log import Head, IndexDefinition, IndexPath
+from tamis.storage.files.open_files import Recent
+from tamis.world import new_id, world
+
+PART = 2**31 - 2
+"""Column id of the ordinal of the base part among those that the index segment covers."""
+ROW = 2**31 - 3
+"""Column id of the physical row ordinal in that part."""
+FEATURE = "indexes"
+"""A writer must know it: one that does not would drop the definitions when it changes the head."""
+
+
+WAYS = ("auto", "off", "lookup", "plan")
+"""What ``tamis.index.use`` may be beside the name of an index, which therefore can have none of these names."""
+
+
+def defined(head: Head, name: str, columns: Sequence[str] | str, build: str, version: int) -> IndexDefinition:
+    """A new index of ``columns`` (names, dotted for fields of structs). Raises ``AlreadyExists``, ``NotFound``, ``InvalidInput`` naming what cannot be."""
+    if not name.strip() or name.strip().lower() in WAYS:
+        raise InvalidInput(f"{name!r} cannot be the name of an index.", code="BAD_NAME", name=str(name), remedy="Give another name.")
+    if any(index.name.lower() == name.lower() for index in head.indexes):
+        raise AlreadyExists(
+            f"There is an index {name!r} already.", code="INDEX_EXISTS", name=name, remedy="Drop it first, or say IF NOT EXISTS."
+        )
+    if build not in {"with_write", "deferred"}:
+        raise InvalidInput(f"An index cannot be built {build!r}.", code="BAD_OPTION", name="build", remedy="Give with_write or deferred.")
+    wanted = [columns] if isinstance(columns, str) else list(columns)
+    if not wanted:
+        raise InvalidInput("No column is indexed.", code="NO_COLUMNS", name="columns", remedy="Name at least one.")
+    schema = head.schema or Schema(())
+    found = [_found(schema, column, at) for at, column in enumerate(wanted)]
+    paths = [path for path, _ in found]
+    if twice := _twice(wanted, found):
+        raise InvalidInput(f"Column {twice!r} stands twice.", code="DUPLICATE_COLUMN", name=twice, remedy="Name it once.")
+    documents = tuple(path for _, path in found if path is not None)
+    return IndexDefinition(new_id(), name, tuple(paths), build, version, world().now_micros(), documents)
+
+
+def _twice(wanted: Sequence[str], found: Sequence[tuple[tuple[int, ...], IndexPath | None]]) -> str | None:
+    """A column or path that stands there before."""
+    asked = [path if into is None else (path[:-1], into.path, into.type) for path, into in found]
+    return next((column for at, column in enumerate(wanted) if asked[at] in asked[:at]), None)
+
+
+def _found(schema: Schema, name: str, at: int) -> tuple[tuple[int, ...], IndexPath | None]:
+    """The id path of a column, or of a path into documents."""
+    try:
+        return _path(schema, name), None
+    except NotFound:
+        into = parsed(schema, name, at)
+        if into is None:
+            raise
+        return into
+
+
+def _path(schema: Schema, name: str) -> tuple[int, ...]:
+    if not isinstance(name, str):
+        raise InvalidInput(f"{name!r} is not a column name.", code="BAD_COLUMN", name=repr(name), remedy="Give names as text.")
+    found = schema.named(name)
+    for above in found[:-1]:
+        if not isinstance(above.type, Struct):
+            raise _unfit(name, f"stands inside {above.type}")
+    if why := obstacle(found[-1]):
+        raise _unfit(name, why)
+    return tuple(f.id for f in found)
+
+
+def obstacle(field: Field) -> str | None:
+    """Why a column cannot be indexed, as the end of a sentence; None where it can."""
+    kind = field.type
+    if isinstance(kind, String) and kind.collation != BINARY_COLLATION:
+        return f"is compared under the collation {kind.collation}"
+    if isinstance(kind, Map) or kind in (VARIANT, NULL):
+        return f"is {kind}, whose values have no order"
+    if kind.children:
+        return f"is {kind}: arrays and structs are not indexed, for nothing keeps their bounds, and a look-up would read the whole index"
+    return None
+
+
+def _unfit(name: str, why: str) -> InvalidInput:
+    return InvalidInput(
+        f"Column {name!r} cannot be indexed: it {why}.",
+        code="BAD_INDEX",
+        name=name,
+        remedy="Index a column, or a field of a struct, of a plain type.",
+    )
+
+
+def find(head: Head, name: str) -> IndexDefinition:
+    """The index called ``name``, without regard to case. Raises ``NotFound`` (``INDEX_NOT_FOUND``) naming those there are."""
+    for index in head.indexes:
+        if index.name.lower() == str(name).lower():
+            return index
+    there = ", ".join(index.name for index in head.indexes) or "none"
+    raise NotFound(f"There is no index {name!r}.", code="INDEX_NOT_FOUND", name=str(name), remedy=f"Indexes are: {there}.")
+
+
+def check_use(head: Head, use: str) -> None:
+    """Raises ``InvalidInput`` (``BAD_OPTION``) naming the choices, where ``use`` is neither a way to use indexes nor the name of one."""
+    if use.lower() not in WAYS and all(index.name.lower() != use.lower() for index in head.indexes):
+        choices = ", ".join([*WAYS, *(index.name for index in head.indexes)])
+        raise InvalidInput(
+            f"Option tamis.index.use cannot be {use!r}: there is no such index.",
+            code="BAD_OPTION",
+            name="tamis.index.use",
+            remedy=f"Give one of {choices}.",
+        )
+
+
+def with_index(head: Head, index: IndexDefinition) -> Head:
+    """``head`` with one more index, and the feature that writers must know."""
+    features = head.writer_features if FEATURE in head.writer_features else (*head.writer_features, FEATURE)
+    return replace(head, indexes=(*head.indexes, index), writer_features=features)
+
+
+def without_index(head: Head, index: IndexDefinition) -> Head:
+    """``head`` without the index."""
+    left = tuple(other for other in head.indexes if other.index_id != index.index_id)
+    features = head.writer_features if left else tuple(f for f in head.writer_features if f != FEATURE)
+    return replace(head, indexes=left, writer_features=features)
+
+
+def users_of(head: Head, column_id: int) -> list[str]:
+    """Names of the indexes that a column (or one below it) is part of: dropping it must be refused, naming them."""
+    return [index.name for index in head.indexes if any(column_id in path for path in index.columns)]
+
+
+def check_drop(head: Head, column_id: int, name: str) -> None:
+    """Raises ``InvalidInput`` (``INDEXED_COLUMN``) where an index needs the column."""
+    if users := users_of(head, column_id):
+        raise InvalidInput(
+            f"Column {name!r} is part of the index {users[0]!r}.",
+            code="INDEXED_COLUMN",
+            name=users[0],
+            remedy=f"Drop the index {users[0]!r} first.",
+        )
+
+
+def schema_of(index: IndexDefinition, schema: Schema) -> Schema | None:
+    """The schema of index parts that are built under a schema of the table; None where that lacks one of the columns, or has it under a type without an order."""
+    fields = []
+    for path in index.columns:
+        if path[-1] in index.by_path:
+            document = schema.by_id.get(path[-2])
+            if document is None or schema.paths.get(path[-2]) != path[:-1] or not fits(document, index.by_path[path[-1]]):
+                return None
+            fields.append(Field(f"c{path[-1]}", type_of(index.by_path[path[-1]]), True, path[-1]))
+            continue
+        field = schema.by_id.get(path[-1])
+        if field is None or schema.paths.get(path[-1]) != path or obstacle(field) is not None:
+            return None
+        fields.append(Field(f"c{field.id}", field.type, True, field.id))
+    flag = (Field("unsure", BOOLEAN, False, UNSURE),) if index.paths else ()
+    position = (Field("part", INTEGER, False, PART), Field("row", INTEGER, False, ROW))
+    return Schema((*fields, *flag, *position), schema.schema_id)
+
+
+_schemas = Recent[tuple[Head, dict[int, Schema]]](2**20)
+
+
+def schemas_of(index: IndexDefinition, head: Head) -> Mapping[int, Schema]:
+    """The schemas of the index's parts by schema id of the table; the same objects for the same head."""
+    key = (id(head), index.index_id)
+    found = _schemas.get(key)
+    if found is None:
+        made = ((schema.schema_id, schema_of(index, schema)) for schema in head.schemas)
+        found = head, {schema_id: schema for schema_id, schema in made if schema is not None}  # the head is held, so that its id stays its
+        _schemas.put(key, found, 4096 + 256 * len(head.schemas))
+    return found[1]
+
+
+def names(index: IndexDefinition, head: Head) -> list[str]:
+    """The indexed columns as they are called now, paths as ``body:user.id::bigint``; ``#id`` for one that is gone."""
+    known = head.schema.by_id if head.schema else {}
+
+    def called(ids: tuple[int, ...]) -> str:
+        return ".".join(known[i].name if i in known else f"#{i}" for i in ids)
+
+    return [shown(index, path, called(path[:-1]), head.schema) if path[-1] in index.by_path else called(path) for path in index.columns]

@@ -1,0 +1,243 @@
+"""A look-up: conjuncts about indexed columns, run on the entries of an index; what comes out are positions.
+
+The same funnel serves as for the table: statistics of index parts, then of their blocks, then the filter itself on what is left. Positions of base parts that
+are dead, or that another index segment answers for, are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from tamis.core.expr import Call, Column, Expr
+from tamis.core.pruning import Decision, decide
+from tamis.core.types import BOOLEAN, Schema
+from tamis.engine.part_reader import ReadCounters, ReadSpec, evidence_of, read_part
+from tamis.engine.secondary_index.candidate_rows import Bools, Candidates, Ints
+from tamis.engine.secondary_index.index_coverage import Coverage
+from tamis.engine.secondary_index.index_definition import PART, ROW, schemas_of
+from tamis.engine.secondary_index.index_pages import WHOLE_ROWS, Narrowed, narrowed
+from tamis.engine.secondary_index.index_upkeep import refs_of
+from tamis.engine.secondary_index.indexed_paths import UNSURE
+from tamis.engine.secondary_index.lookup_cost import Estimate
+from tamis.engine.secondary_index.shared_lookup import SharedLookup
+from tamis.sizes import SIZES
+from tamis.storage.commit_log import Snapshot
+from tamis.storage.files import PartRef
+from tamis.storage.files.open_files import Recent
+from tamis.storage.object_store import Store
+from tamis.storage.object_store.table_union import stack
+from tamis.world import new_id
+
+FEW_ROWS = SIZES.index_few_rows
+"""Entries that are read without asking first what they would cost."""
+SAMPLE = SIZES.index_sample_parts
+"""Index parts whose blocks are looked at for an estimate."""
+THREADS = 4
+
+
+_manifests = Recent[pa.Table](8 * 2**20)
+
+
+class TooMany(Exception):
+    """A look-up found more than it was allowed to."""
+
+
+@dataclass
+class Lookup:
+    """``conjuncts`` name only columns of the index; ``wanted`` are the parts of the plan that are asked about."""
+
+    snapshot: Snapshot
+    store: Store
+    covered: Coverage
+    conjuncts: tuple[Expr, ...]
+    wanted: Bools
+    now: tuple[int, int]
+    counters: ReadCounters = field(default_factory=ReadCounters)
+    _narrowed: dict[str, Narrowed] = field(default_factory=dict, repr=False)
+    """Index parts that were looked into for the estimate."""
+
+    @cached_property
+    def schemas(self) -> Mapping[int, Schema]:
+        return schemas_of(self.covered.index, self.snapshot.head)
+
+    @cached_property
+    def asked(self) -> Bools:
+        """The parts that it answers for."""
+        known: Bools = self.wanted & (self.covered.owner >= 0)
+        return known
+
+    @cached_property
+    def _used(self) -> list[int]:
+        return [int(at) for at in np.unique(self.covered.owner[self.asked])]
+
+    @cached_property
+    def sure(self) -> bool:
+        """Whether no entry is flagged: each is a match if it looks like one. Said by the statistics of the flag."""
+        if not self.covered.index.paths:
+            return True
+        flagged = Column(BOOLEAN, (UNSURE,), "unsure", False)
+        return bool(decide((flagged,), evidence_of(self._manifest(), self.schemas), now=self.now, reasons=False).none.all())
+
+    @cached_property
+    def _flat(self) -> tuple[Expr, ...]:
+        return tuple(flat(conjunct) for conjunct in self.conjuncts)
+
+    @cached_property
+    def _ids(self) -> frozenset[int]:
+        return frozenset((*(path[-1] for path in self.covered.index.columns), UNSURE))
+
+    @cached_property
+    def _parts(self) -> tuple[list[PartRef], Ints, Decision]:
+        """Index parts that statistics leave, the place in ``covered.built`` of each, and what was decided about them."""
+        table = self._manifest()
+        decision = decide(self._flat, evidence_of(table, self.schemas), now=self.now, reasons=False)
+        alive = ~decision.none
+        every = (decision.all & alive)[alive]
+        left = table.filter(pa.array(alive))
+        refs = [replace(ref, all_match=bool(sure)) for ref, sure in zip(refs_of(left), every, strict=True)]
+        return refs, left["entry"].to_numpy(), decision
+
+    def _manifest(self) -> pa.Table:
+        """All parts of the index segments that are used, with their statistics and the place in ``covered.built`` of each."""
+        key = (self.store.url, self._ids, *((at, self.covered.built[at].segment_id) for at in self._used))
+        table = _manifests.get(key)
+        if table is None:
+            tables = []
+            for at in self._used:
+                one = self.covered.built[at].manifest(self.snapshot.store, self._ids)
+                tables.append(one.append_column("entry", pa.array(np.full(len(one), at, dtype=np.int64))))
+            table = stack(tables).combine_chunks()
+            _manifests.put(key, table, table.nbytes)
+        return table
+
+    @cached_property
+    def estimate(self) -> Estimate:
+        """From statistics of index parts and of their pages: entries of pages that match wholly, and one of each that may. Reads footers."""
+        refs, _, _ = self._parts
+        sure = [ref for ref in refs if ref.all_match]
+        hits, size = sum(ref.rows for ref in sure), sum(ref.bytes for ref in sure)
+        unsure = [ref for ref in refs if not ref.all_match]
+        if sum(ref.rows for ref in unsure) <= FEW_ROWS:
+            return Estimate(hits + len(unsure), size + sum(ref.bytes for ref in unsure))
+        looked = unsure[:: max(len(unsure) // SAMPLE, 1)][:SAMPLE]
+        for ref in looked:
+            self._narrowed[ref.part_id] = self._narrow(ref, self.counters)
+        scale = len(unsure) / max(len(looked), 1)
+        found = self._narrowed.values()
+        return Estimate(hits + int(scale * sum(f.hits for f in found)), size + int(scale * sum(f.bytes for f in found)))
+
+    def _narrow(self, ref: PartRef, counters: ReadCounters) -> Narrowed:
+        """What is left of an index part; of one that is small, or matches wholly, the whole."""
+        if ref.all_match or ref.rows <= WHOLE_ROWS:
+            return Narrowed(ref, 1, ref.bytes)
+        return narrowed(self.store, ref, self.schemas, self._ids, self._flat, self.now, counters)
+
+    def run(self, limit: int | None) -> Candidates:
+        """The candidates. Raises ``TooMany`` where there are more than ``limit``, and what reading raises."""
+        refs, entries, _ = self._parts
+        spec = replace(self.spec(), block_statistics=False)  # pages have been judged
+        places = {at: self._places(at) for at in self._used}
+        found: list[tuple[Ints, Ints]] = []
+        total = 0
+
+        def read(ref: PartRef, at: int) -> tuple[list[tuple[Ints, Ints]], ReadCounters]:
+            counters, hits = ReadCounters(), 0
+            out = []
+            left = (self._narrowed.get(ref.part_id) or self._narrow(ref, counters)).ref
+            for batch in () if left is None else read_part(left, spec, counters):
+                parts = places[at][batch.column(0).to_numpy()]
+                rows = batch.column(1).to_numpy().astype(np.int64)
+                live = parts >= 0
+                out.append((parts[live], rows[live]))
+                hits += len(out[-1][0])
+                if limit is not None and hits > limit:
+                    break
+            return out, counters
+
+        for out, counters in _each(read, refs, [int(e) for e in entries]):
+            self.counters.merge(counters)
+            found += out
+            total += sum(len(parts) for parts, _ in out)
+            if limit is not None and total > limit:
+                raise TooMany
+        empty = np.empty(0, dtype=np.int64)
+        return Candidates.of(self.asked, np.concatenate([empty, *(p for p, _ in found)]), np.concatenate([empty, *(r for _, r in found)]))
+
+    def shared(self, columns: Schema | None) -> SharedLookup:
+        """The same look-up, left to those who read the base parts. ``columns``: the reader's, where the index holds them all, and what the whole filter is about."""
+        refs, entries, _ = self._parts
+        segments: dict[int, list[PartRef]] = {at: [] for at in self._used}
+        for ref, at in zip(refs, entries.tolist(), strict=True):
+            segments[at].append(ref)
+        mine = np.flatnonzero(self.asked)
+        ids = self.covered.part_ids.take(pa.array(mine)).to_pylist()
+        places = zip(self.covered.owner[mine].tolist(), self.covered.ordinal[mine].tolist(), strict=True)
+        return SharedLookup(
+            token=new_id(),
+            name=self.covered.index.name,
+            read=self.spec(columns),
+            segments=segments,
+            places=dict(zip(ids, places, strict=True)),
+            columns=columns,
+        )
+
+    def run_shared(self, shared: SharedLookup) -> Candidates:
+        """The candidates, by way of the entries that will be read for the rows too."""
+        found = []
+        for at in self._used:
+            entries, places = shared.entries(at, self.counters), self._places(at)
+            parts = places[entries.parts]
+            found.append((parts[parts >= 0], entries.rows[parts >= 0]))
+        empty = np.empty(0, dtype=np.int64)
+        return Candidates.of(self.asked, np.concatenate([empty, *(p for p, _ in found)]), np.concatenate([empty, *(r for _, r in found)]))
+
+    def spec(self, columns: Schema | None = None) -> ReadSpec:
+        """How entries are read that the filter keeps or fails on: these columns, then the ordinal of the base part, and the row."""
+        current = self.schemas[max(self.schemas)]
+        wanted = () if columns is None else tuple(f.id for f in columns)
+        return ReadSpec(
+            url=self.store.url,
+            storage_options=dict(self.store.options),
+            schema=replace(current, fields=tuple(current.by_id[i] for i in (*wanted, PART, ROW))),
+            part_schemas=self.schemas,
+            conjuncts=self._flat,
+            errors="keep",
+            lazy="off",
+            now_micros=self.now[1],
+        )
+
+    def _places(self, at: int) -> Ints:
+        """For each base part that the index segment covers: its place in the plan, -1 where it does not answer for it."""
+        mine = np.flatnonzero(self.asked & (self.covered.owner == at))
+        places = np.full(len(self.covered.built[at].covers(self.snapshot.store)), -1, dtype=np.int64)
+        places[self.covered.ordinal[mine]] = mine
+        return places
+
+
+def flat(expr: Expr) -> Expr:
+    """The expression over an index part, where each indexed column stands at the top under its own id."""
+    if isinstance(expr, Column):
+        return replace(expr, ids=expr.ids[-1:], name=f"c{expr.ids[-1]}", nullable=True)
+    return replace(expr, args=tuple(flat(arg) for arg in expr.args)) if isinstance(expr, Call) else expr
+
+
+def _each(read: Any, refs: Sequence[PartRef], entries: Sequence[int]) -> Any:
+    """``read`` of each part, a few at a time."""
+    if len(refs) < 2:
+        yield from (read(ref, at) for ref, at in zip(refs, entries, strict=True))
+        return
+    with ThreadPoolExecutor(min(THREADS, len(refs)), thread_name_prefix="tamis-index") as pool:
+        futures = [pool.submit(read, ref, at) for ref, at in zip(refs, entries, strict=True)]
+        try:
+            for future in futures:
+                yield future.result()
+        finally:
+            for future in futures:
+                future.cancel()

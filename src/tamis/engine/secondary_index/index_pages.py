@@ -1,0 +1,77 @@
+"""An index part, narrowed to the pages that may hold a match: by the statistics of pages, else by those of blocks.
+
+Law: a page is left out only by proof (``pruning.decide``); a part that says nothing of its pages is judged block by block, one that says nothing is read whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from pyroaring import BitMap
+
+from tamis.core.expr import Expr
+from tamis.core.pruning import decide
+from tamis.core.types import Schema
+from tamis.engine.part_reader import ReadCounters, block_evidence, page_evidence
+from tamis.engine.secondary_index.candidate_rows import Bools, Ints
+from tamis.engine.secondary_index.index_definition import PART, ROW
+from tamis.sizes import SIZES
+from tamis.storage.commit_log.deletion_vectors import vector
+from tamis.storage.files import PartRef, open_part
+from tamis.storage.object_store import Store
+
+WHOLE_ROWS = SIZES.index_whole_rows
+"""Entries of an index part that are read faster than their pages are judged."""
+
+
+@dataclass(frozen=True, slots=True)
+class Narrowed:
+    """What is left of an index part; ``ref`` is None where nothing is."""
+
+    ref: PartRef | None
+    hits: int
+    """Entries that match, at least."""
+    bytes: int
+    """What reading it costs."""
+
+
+def narrowed(
+    store: Store,
+    ref: PartRef,
+    schemas: Mapping[int, Schema],
+    ids: Collection[int],
+    conjuncts: Sequence[Expr],
+    now: tuple[int, int],
+    counters: ReadCounters,
+) -> Narrowed:
+    """Of the part ``ref``. Reads its footer, once in a process. Raises ``CorruptData`` and ``StoreUnavailable``."""
+    part = open_part(store, ref, schemas[ref.schema_id])
+    counters.bytes_leader += part.io.bytes
+    counters.requests += part.io.requests
+    found = page_evidence(part, ref, store.url, schemas)
+    blocks = np.asarray(part.block_rows, dtype=np.int64)
+    if found is None:
+        sizes, evidence = blocks, block_evidence(part, ref, store.url, ids, schemas)
+    else:
+        sizes, evidence = found[0].to_numpy(), found[1]
+    decision = decide(conjuncts, evidence, now=now, reasons=False)
+    alive = ~decision.none
+    if not alive.any():
+        return Narrowed(None, 0, 0)
+    hits = int(sizes[decision.all & alive].sum()) + int((alive & ~decision.all).sum())
+    starts = np.cumsum(sizes) - sizes
+    touched = np.unique(np.searchsorted(np.cumsum(blocks), starts[alive], side="right"))
+    share = int(sizes[alive].sum()) / max(int(blocks[touched].sum()), 1)
+    size = int(part.cost([*ids, PART, ROW], touched.tolist()) * share)
+    return Narrowed(ref if alive.all() else replace(ref, candidates=_rows(starts, sizes, alive)), hits, size)
+
+
+def _rows(starts: Ints, sizes: Ints, alive: Bools) -> bytes:
+    """The rows of the pages in ``alive`` as candidates."""
+    rows = BitMap()
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], alive, [False]]).astype(np.int8)))
+    for first, end in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
+        rows.add_range(int(starts[first]), int(starts[end - 1] + sizes[end - 1]))
+    return vector(rows)

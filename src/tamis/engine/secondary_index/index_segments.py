@@ -1,0 +1,129 @@
+"""Index segments as the base table's log tells them.
+
+Two kinds of entries: one that was built (its parts, and the ids of the base parts that it covers, in order), and one that was not (the base parts, and the
+reason). An entry says only what its own build knows; nothing is ever copied from the table's state.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import pyarrow as pa
+
+from tamis.errors import TamisError
+from tamis.sizes import SIZES
+from tamis.storage.commit_log import PART_COLUMNS, Snapshot
+from tamis.storage.object_store import Store
+from tamis.storage.object_store.table_files import Columns, columns_from_json, keep
+from tamis.storage.object_store.table_union import wanted
+from tamis.world import new_id, world
+
+INLINE_COVERS = SIZES.index_inline_covers
+"""Base parts up to which their ids stand in the commit as they are."""
+SCHEME = 1
+"""How the entries of paths are made; since 1 those of text say where they are not sure. What is older answers for no path."""
+FOLDER = "index"
+"""Where index parts stand below the table's root."""
+_COVERS = pa.schema([("part_id", pa.string())])
+
+
+@dataclass(frozen=True, slots=True)
+class IndexSegment:
+    """One entry. ``parts`` is None where it only says why nothing was built."""
+
+    segment_id: str
+    index_id: str
+    micros: int
+    schema_id: int
+    rows: int
+    bytes: int
+    count: int
+    """Its parts."""
+    parts: Columns | None
+    covered: tuple[str, ...] | Columns
+    reason: str | None
+    scheme: int = SCHEME
+
+    def covers(self, store: Store) -> pa.Array:
+        """The ids of the base parts, in the order of their ordinals. Raises ``CorruptData``."""
+        if isinstance(self.covered, tuple):
+            return pa.array(self.covered, pa.string())
+        return self.covered.read(store, lambda _: ["part_id"])["part_id"].combine_chunks()
+
+    def manifest(self, store: Store, ids: frozenset[int]) -> pa.Table:
+        """Its parts: ``PART_COLUMNS`` and the statistics of ``ids``. Raises ``CorruptData``."""
+        assert self.parts is not None
+        return self.parts.read(store, lambda names: wanted(names, PART_COLUMNS, ids))
+
+
+def built(store: Store, index_id: str, schema_id: int, manifest: pa.Table, covers: Sequence[str]) -> dict[str, Any]:
+    """The entry of an index segment whose parts are durable."""
+    segment_id = new_id()
+    at_rest = keep(store, [manifest], manifest.schema, _path(segment_id, "parts"))
+    return {
+        "segment_id": segment_id,
+        "index_id": index_id,
+        "micros": world().now_micros(),
+        "schema_id": schema_id,
+        "scheme": SCHEME,
+        "rows": sum(manifest["rows"].to_pylist()),
+        "bytes": sum(manifest["bytes"].to_pylist()),
+        "count": len(manifest),
+        "manifest": at_rest.to_json(),
+        "covers": covers_json(store, segment_id, covers),
+    }
+
+
+def unbuilt(store: Store, index_id: str, covers: Sequence[str], reason: str) -> dict[str, Any]:
+    """The entry that says why nothing covers these base parts."""
+    segment_id = new_id()
+    return {
+        "segment_id": segment_id,
+        "index_id": index_id,
+        "micros": world().now_micros(),
+        "covers": covers_json(store, segment_id, covers),
+        "reason": reason,
+    }
+
+
+def covers_json(store: Store, segment_id: str, covers: Sequence[str]) -> Any:
+    """The ids of base parts as an entry holds them."""
+    if len(covers) <= INLINE_COVERS:
+        return list(covers)
+    return keep(store, [pa.table([pa.array(covers, pa.string())], schema=_COVERS)], _COVERS, _path(segment_id, "covers")).to_json()
+
+
+def _path(segment_id: str, table: str) -> str:
+    return f"_tamis/manifest/{segment_id}.index.{table}.parquet"
+
+
+def entries(snapshot: Snapshot) -> list[IndexSegment]:
+    """The live entries of all indexes, oldest first; one that cannot be understood is as if it were not there."""
+    found = (_parsed(text) for text in snapshot.index_segments["detail"].to_pylist())
+    return [entry for entry in found if entry is not None]
+
+
+@lru_cache(maxsize=16_384)
+def _parsed(text: str) -> IndexSegment | None:
+    try:
+        value = json.loads(text)
+        covers = value["covers"]
+        return IndexSegment(
+            segment_id=value["segment_id"],
+            index_id=value["index_id"],
+            micros=value.get("micros", 0),
+            schema_id=value.get("schema_id", -1),
+            rows=value.get("rows", 0),
+            bytes=value.get("bytes", 0),
+            count=value.get("count", 0),
+            parts=columns_from_json(value["manifest"]) if value.get("manifest") else None,
+            covered=tuple(covers) if isinstance(covers, list) else columns_from_json(covers),
+            reason=value.get("reason"),
+            scheme=value.get("scheme", 0),
+        )
+    except (LookupError, TypeError, ValueError, TamisError):
+        return None

@@ -1,0 +1,157 @@
+"""Keeping indexes up: entries for what a commit adds, for what is missing, and few large index segments instead of many small ones.
+
+Laws: an index that cannot be built never fails the load that it was to be built with, and never says that it covers what it does not. Merging changes
+nothing about what is covered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from tamis.engine.part_reader import ReadCounters, ReadSpec, read_part
+from tamis.engine.part_writer import WriteSpec
+from tamis.engine.secondary_index.index_build import Build, Done, Run, build_spec, check_not_told_to_fail, in_order, run_here
+from tamis.engine.secondary_index.index_coverage import coverage
+from tamis.engine.secondary_index.index_definition import PART, schemas_of
+from tamis.engine.secondary_index.index_segments import built, entries, unbuilt
+from tamis.errors import TamisError
+from tamis.sizes import SIZES
+from tamis.storage.commit_log import Head, IndexDefinition, Snapshot
+from tamis.storage.files import PartRef
+from tamis.storage.object_store import Store
+
+MERGE_FROM = SIZES.index_merge_segments
+"""Small index segments of an index from which they become one."""
+SMALL_ROWS = 4_000_000
+"""An index segment of so many entries is worth a read of its own."""
+
+
+def refs_of(parts: pa.Table) -> list[PartRef]:
+    """The rows of manifests as parts, all their rows."""
+    known = {f.name for f in fields(PartRef)} - {"deletion", "candidates", "all_match"}
+    rows = parts.select([name for name in parts.column_names if name in known]).to_pylist()
+    return [PartRef(**{**row, "blocks": tuple(row["blocks"] or ())}) for row in rows]
+
+
+def for_load(store: Store, head: Head, manifests: Sequence[pa.Table], told: str = "", run: Run = run_here) -> list[dict[str, Any]]:
+    """The entries that a commit which adds the parts in ``manifests`` makes, one per index that is built with writes.
+
+    ``told`` is the switch ``tamis.index.build`` in force for this write: ``deferred`` leaves all for later. Raises nothing: what cannot be built is an entry that says why.
+    """
+    refs = [ref for manifest in manifests if len(manifest) for ref in refs_of(manifest)]
+    if not refs or told == "deferred":
+        return []
+    return [_attempt(store, head, index, refs, told, run) for index in head.indexes if index.build == "with_write"]
+
+
+def _attempt(store: Store, head: Head, index: IndexDefinition, refs: Sequence[PartRef], told: str, run: Run) -> dict[str, Any]:
+    try:
+        return entry(store, head, index, refs, told, run)
+    except Exception as error:  # noqa: BLE001  # the law above
+        reason = error.message if isinstance(error, TamisError) else f"{type(error).__name__}: {error}"
+        return unbuilt(store, index.index_id, [ref.part_id for ref in refs], f"its build failed: {reason[:500]}")
+
+
+def entry(store: Store, head: Head, index: IndexDefinition, refs: Sequence[PartRef], told: str = "", run: Run = run_here) -> dict[str, Any]:
+    """Builds an index segment that covers ``refs``; its entry. Raises whatever goes wrong: then nothing is said to be covered."""
+    check_not_told_to_fail(index, told)
+    spec = build_spec(store, head, index)
+    manifest = _stacked(run(Build(list(enumerate(refs)), spec)))
+    return built(store, index.index_id, spec.write.schema.schema_id, manifest, [ref.part_id for ref in refs])
+
+
+def _stacked(manifests: Sequence[pa.Table]) -> pa.Table:
+    return pa.concat_tables(manifests, promote_options="default").combine_chunks()
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """One entry in place of several."""
+
+    add: dict[str, Any]
+    remove: tuple[str, ...]
+
+
+def merged(snapshot: Snapshot, store: Store, index: IndexDefinition, least: int = MERGE_FROM, run: Run = run_here) -> Merged | None:
+    """The small index segments of ``index`` as one, where there are at least ``least``. Entries of base parts that are no longer there are left out."""
+    schemas = schemas_of(index, snapshot.head)
+    if snapshot.head.schema is None or snapshot.head.schema.schema_id not in schemas:
+        return None
+    small = [
+        e
+        for e in entries(snapshot)
+        if e.index_id == index.index_id and e.parts is not None and e.rows <= SMALL_ROWS and e.schema_id in schemas
+    ]
+    if len(small) < least:
+        return None
+    parts = snapshot.parts(None, frozenset())
+    found = coverage(snapshot, index, parts, small)
+    ids = parts["part_id"].combine_chunks()
+    sources, covers = [], list[str]()
+    for at, segment in enumerate(found.built):
+        mine = np.flatnonzero(found.holder == at)
+        place = np.full(len(segment.covers(store)), -1, dtype=np.int32)
+        place[found.ordinal[mine]] = np.arange(len(covers), len(covers) + len(mine))
+        sources.append((refs_of(segment.manifest(store, frozenset())), place))
+        covers += ids.take(pa.array(mine)).to_pylist()
+    gone = tuple(e.segment_id for e in small)
+    if not covers:
+        return Merged({}, gone)
+    write = build_spec(store, snapshot.head, index).write
+    read = ReadSpec(url=store.url, storage_options=dict(store.options), schema=write.schema, part_schemas=schemas)
+    manifest = _stacked(run(Merge(sources, read, write)))
+    return Merged(built(store, index.index_id, write.schema.schema_id, manifest, covers), gone)
+
+
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """Index parts written anew as one sorted run. ``sources``: parts of an index segment, and for each base part that it covers the new ordinal (-1: left out)."""
+
+    sources: Sequence[tuple[Sequence[PartRef], np.ndarray[Any, np.dtype[np.int32]]]]
+    read: ReadSpec
+    write: WriteSpec
+
+    @property
+    def rows(self) -> int:
+        return sum(ref.rows for refs, _ in self.sources for ref in refs)
+
+    def manifests(self, done: Done | None = None) -> list[pa.Table]:  # noqa: ARG002  # no base part is read
+        return in_order(self._entries(), self.write)
+
+    def cut(self, count: int) -> Sequence[Merge]:  # noqa: ARG002  # a merge is for making one run of many
+        return [self]
+
+    def _entries(self) -> Iterator[pa.RecordBatch]:
+        at = next(i for i, f in enumerate(self.write.schema) if f.id == PART)
+        for refs, place in self.sources:
+            for batch in (batch for ref in refs for batch in read_part(ref, self.read, ReadCounters())):
+                ordinals = place[batch.column(at).to_numpy()]
+                moved = batch.set_column(at, batch.schema.field(at), pa.array(ordinals, pa.int32()))
+                yield moved if (ordinals >= 0).all() else moved.filter(pa.array(ordinals >= 0))
+
+
+def settled(snapshot: Snapshot) -> tuple[str, ...]:
+    """Entries that say nothing any more: of indexes that are gone, of base parts that are, and reasons for what is covered by now."""
+    parts = snapshot.parts(None, frozenset())
+    known = entries(snapshot)
+    live = set(parts["part_id"].to_pylist())
+    indexes = {index.index_id: coverage(snapshot, index, parts, known) for index in snapshot.head.indexes}
+    out = []
+    for e in known:
+        found = indexes.get(e.index_id)
+        try:
+            covers = set(e.covers(snapshot.store).to_pylist()) & live
+        except TamisError:
+            covers = set()
+        if found is None or not covers:
+            out.append(e.segment_id)
+        elif e.parts is None:
+            open_parts = set(parts["part_id"].filter(pa.array(found.holder < 0)).to_pylist())
+            if not covers & open_parts:
+                out.append(e.segment_id)
+    return tuple(out)

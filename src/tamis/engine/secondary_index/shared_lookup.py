@@ -1,0 +1,178 @@
+"""Look-ups by those who read the rows: each task asks the index about its own base parts, and nothing passes through the driver.
+
+Two uses. Of a large result only positions are found (``columns`` is None), and the reader goes to these rows. Where the index holds every column that a
+query needs, the rows are made of its entries, and the base is not read at all. Deleted rows and parts that are gone are left out in both.
+
+Law: what comes out is what a look-up while planning would leave. An index that cannot be read leaves everything: the part is read whole.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+from pyroaring import BitMap
+
+from tamis.core.types import Schema
+from tamis.core.types.arrow import to_arrow_schema
+from tamis.engine.part_reader import ReadCounters, ReadSpec, read_part
+from tamis.engine.secondary_index.candidate_rows import Ints
+from tamis.engine.secondary_index.index_definition import PART, ROW
+from tamis.engine.secondary_index.index_pages import WHOLE_ROWS, narrowed
+from tamis.errors import TamisError
+from tamis.storage.commit_log.deletion_vectors import bitmap, ordinals
+from tamis.storage.files import PartRef
+from tamis.storage.files.open_files import Recent
+from tamis.storage.object_store import open_store
+
+KEPT_BYTES = 128 * 2**20
+"""What a process keeps of what it found, for the other base parts of the same index segments."""
+
+Reading = Callable[[PartRef, ReadSpec, ReadCounters], Iterator[pa.RecordBatch]]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The entries of one index segment that match, sorted by base part (its ordinal) and row."""
+
+    parts: Ints
+    rows: Ints
+    values: pa.RecordBatch
+    """The columns that were asked for, in their order; none where only positions were."""
+
+    def of(self, ordinal: int) -> tuple[Ints, pa.RecordBatch]:
+        """The rows of one base part, rising, and their values."""
+        first, end = (int(at) for at in np.searchsorted(self.parts, (ordinal, ordinal + 1)))
+        return self.rows[first:end], self.values.slice(first, end - first)
+
+
+_found = Recent[Found](KEPT_BYTES)
+_asking: dict[tuple[str, int], threading.Lock] = {}
+_lock = threading.Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class SharedLookup:
+    """Picklable. ``token`` names the look-up within a process."""
+
+    token: str
+    name: str
+    """Of the index."""
+    read: ReadSpec
+    """How entries are read: the columns asked for, then ordinal and row."""
+    segments: Mapping[int, Sequence[PartRef]]
+    """The index parts that may hold a match, by index segment."""
+    places: Mapping[str, tuple[int, int]]
+    """Of each base part that it answers for: the index segment, and its ordinal there."""
+    columns: Schema | None
+    """What rows are made of where the base is not needed; None: only positions are found."""
+
+    def of(self, part_ids: Sequence[str]) -> SharedLookup:
+        """What is needed of it for these base parts."""
+        places = {part: self.places[part] for part in part_ids if part in self.places}
+        used = {at for at, _ in places.values()}
+        return replace(self, places=places, segments={at: self.segments[at] for at in used})
+
+    def batches(self, ref: PartRef, spec: ReadSpec, counters: ReadCounters, read: Reading) -> Iterator[pa.RecordBatch]:
+        """The rows of a base part, as ``read`` gives them of the whole part."""
+        if ref.part_id not in self.places or ref.all_match:
+            yield from read(ref, spec, counters)
+            return
+        at, ordinal = self.places[ref.part_id]
+        try:
+            rows, values = self.entries(at, counters).of(ordinal)
+        except TamisError:  # the law above
+            yield from read(ref, spec, counters)
+            return
+        if ref.deletion:
+            live = ~np.isin(rows, ordinals(bitmap(ref.deletion, ref.part_id)))
+            rows, values = rows[live], values.filter(pa.array(live)) if values.num_columns else values
+        if self._suffices(spec) and ref.window is None:
+            counters.rows_total += ref.live_rows
+            counters.rows_matched += len(rows)
+            counters.blocks_skipped_index += len(ref.blocks)
+            yield from self._made(values, len(rows), spec)
+        elif len(rows):
+            yield from read(replace(ref, candidates=_serialized(rows, ref)), spec, counters)
+        elif ref.window is None:
+            counters.rows_total += ref.live_rows
+            counters.blocks_skipped_index += len(ref.blocks)
+
+    def _suffices(self, spec: ReadSpec) -> bool:
+        """Whether rows can be made of entries alone."""
+        return self.columns is not None and not spec.positions and all(f in self.columns.fields for f in spec.schema)
+
+    def _made(self, values: pa.RecordBatch, count: int, spec: ReadSpec) -> Iterator[pa.RecordBatch]:
+        """Entries as rows of the reader's columns."""
+        assert self.columns is not None
+        schema, held = to_arrow_schema(spec.schema), [f.id for f in self.columns]
+        arrays = [values.column(held.index(f.id)) for f in spec.schema]
+        for start in range(0, count, spec.batch_rows):
+            length = min(spec.batch_rows, count - start)
+            pieces = [array.slice(start, length) for array in arrays]
+            yield pa.RecordBatch.from_arrays(pieces, schema=schema) if pieces else _bare(length)
+
+    def entries(self, at: int, counters: ReadCounters) -> Found:
+        """What matches in one index segment; read once by a process, whoever asks first."""
+        key = (self.token, at)
+        with _lock:
+            asking = _asking.setdefault(key, threading.Lock())
+        with asking:
+            found = _found.get(key)
+            if found is None:
+                found = self._read(at, counters)
+                _found.put(key, found, found.values.nbytes + found.rows.nbytes * 2)
+        with _lock:
+            _asking.pop(key, None)
+        return found
+
+    def _narrowed(self, part: PartRef, cost: ReadCounters) -> PartRef | None:
+        """What is left of an index part by the statistics of its pages."""
+        if part.all_match or part.rows <= WHOLE_ROWS:
+            return part
+        spec, now = self.read, self.read.now_micros or 0
+        ids = {f.id for schema in spec.part_schemas.values() for f in schema} - {PART, ROW}
+        store = open_store(spec.url, spec.storage_options)
+        return narrowed(store, part, spec.part_schemas, ids, spec.conjuncts, (now, now), cost).ref
+
+    def _read(self, at: int, counters: ReadCounters) -> Found:
+        cost = ReadCounters()
+        try:
+            left = [ref for part in self.segments[at] if (ref := self._narrowed(part, cost)) is not None]
+            batches = [batch for part in left for batch in read_part(part, self.read, cost)]
+        finally:
+            counters.bytes_index += cost.bytes_leader + cost.bytes_follower
+            counters.requests += cost.requests
+        table = pa.Table.from_batches(batches, to_arrow_schema(self.read.schema)).combine_chunks()
+        parts, rows = (table.column(i).to_numpy().astype(np.int64) for i in (-2, -1))
+        order = np.lexsort((rows, parts))
+        values = table.select(range(table.num_columns - 2)).take(pa.array(order))
+        return Found(parts[order], rows[order], _one(values, len(rows)))
+
+
+def _one(table: pa.Table, length: int) -> pa.RecordBatch:
+    """The table as one batch, which has its length even without columns."""
+    if not table.num_columns:
+        return _bare(length)
+    return pa.RecordBatch.from_arrays([c.combine_chunks() for c in table.columns], names=table.column_names)
+
+
+def _bare(length: int) -> pa.RecordBatch:
+    return pa.RecordBatch.from_struct_array(pa.Array.from_buffers(pa.struct([]), length, [None]))
+
+
+def _serialized(rows: Ints, ref: PartRef) -> bytes:
+    """As candidates, of those that another index left."""
+    chosen = BitMap(rows.astype(np.uint32))
+    return bytes((chosen if ref.candidates is None else chosen & bitmap(ref.candidates, ref.part_id)).serialize())
+
+
+def read_shared(
+    ref: PartRef, spec: ReadSpec, counters: ReadCounters, shared: Sequence[SharedLookup], read: Reading = read_part
+) -> Iterator[pa.RecordBatch]:
+    """``read`` of a part, by way of an index where a look-up was left to the reader."""
+    mine = next((one for one in shared if ref.part_id in one.places), None)
+    return read(ref, spec, counters) if mine is None else mine.batches(ref, spec, counters, read)

@@ -1,6 +1,0 @@
-"""Spark's grammar: text as tokens, tokens as a tree of what people wrote. What the words mean is not known here."""
-
-from tamis.expr.syntax.parser import columns, data_type, expression, fields
-from tamis.expr.syntax.problem import SyntaxProblem
-
-__all__ = ["SyntaxProblem", "columns", "data_type", "expression", "fields"]

@@ -1,7 +1,0 @@
-"""Vortex, through vortex-data, which is loaded when a part of this format is written or opened."""
-
-from tamis.files.vortex.library import check_vortex
-from tamis.files.vortex.part import WINDOW_ROWS, VortexPart, open_vortex
-from tamis.files.vortex.writer import VortexPartWriter
-
-__all__ = ["WINDOW_ROWS", "VortexPart", "VortexPartWriter", "check_vortex", "open_vortex"]

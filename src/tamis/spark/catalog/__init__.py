@@ -1,0 +1,1 @@
+"""The catalog that Spark sees: names, namespaces, tables."""

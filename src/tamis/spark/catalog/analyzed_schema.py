@@ -1,0 +1,46 @@
+"""The columns of a plan that was analysed earlier, found again in the table of now.
+
+Law: a column is what its id was in the schema under which the plan was made, under the name, type and nullability that it had there. Spark keeps that schema's id with
+each column, and loses it where only a field of a struct is wanted. One that is gone, or of which that does not hold any more, fences the plan; columns that the plan does not read, and names, are no concern of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from tamis.core.schema import fence
+from tamis.core.types import Field, Schema
+from tamis.core.types.logical import with_children
+from tamis.spark.jvm_bridge.spark_types import SCHEMA_ID, pruned
+from tamis.storage.commit_log import Head
+
+
+def captured(head: Head, current: Schema, required: dict[str, Any], analysed: Iterable[int] = ()) -> Schema:
+    """``current`` with the columns that ``required`` (Spark's struct, as JSON) names called as they are there. Raises ``SchemaFenced`` naming the column.
+
+    ``analysed``: ids of schemas that the plan can have been made under, for columns of which Spark has kept none: all of them must agree.
+    """
+    told = {known for f in required["fields"] if (known := (f.get("metadata") or {}).get(SCHEMA_ID)) is not None}
+    readers = []
+    for schema_id in sorted(told or set(analysed)):
+        then = head.schemas[schema_id] if schema_id < len(head.schemas) else current
+        if then.fields == current.fields:
+            continue
+        try:
+            readers.append(pruned(then, required))
+        except LookupError:  # not the one: it has no such columns
+            continue
+        fence(current, head.dropped, readers[-1])
+    if not readers:
+        return current
+    names = {ids[-1]: f.name for ids, f in readers[-1].walk()}
+    ours = {f.name.lower(): f.id for f in readers[-1]}
+    kept = tuple(f for f in current if ours.get(names.get(f.id, f.name).lower(), f.id) == f.id)
+    return replace(current, fields=tuple(_called(f, names) for f in kept))
+
+
+def _called(f: Field, names: Mapping[int, str]) -> Field:
+    inner = tuple(_called(child, names) for child in f.type.children)
+    return replace(f, name=names.get(f.id, f.name), type=with_children(f.type, inner) if inner else f.type)

@@ -1,0 +1,222 @@
+"""The catalog that Spark sees: namespaces, tables and metadata tables below one warehouse."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, ClassVar
+
+from tamis.errors import AlreadyExists, InvalidInput, NotFound
+from tamis.spark.catalog.alter_table import alteration
+from tamis.spark.catalog.create_table import Definition, definition, inherited, new_head
+from tamis.spark.catalog.local_rows import LocalTable
+from tamis.spark.catalog.namespaces import Namespaces
+from tamis.spark.catalog.spark_table import SparkTable
+from tamis.spark.catalog.staged_table import StagedTable
+from tamis.spark.catalog.table_names import METADATA_TABLES
+from tamis.spark.catalog.warehouse_paths import Warehouse
+from tamis.spark.jvm_bridge import spark_errors
+from tamis.spark.jvm_bridge.adapter import Bridge
+from tamis.spark.scan.join_keys import plan_with_keys
+from tamis.spark.scan.scan_metrics import Opening
+from tamis.spark.sql.procedure_registry import Procedures
+from tamis.storage.commit_log import Head, Operation, Proposal, Snapshot, commit, create, load
+from tamis.storage.commit_log.path_checks import check_free
+from tamis.storage.commit_log.version_points import version_in
+from tamis.storage.object_store import Store
+from tamis.table import metadata_tables
+from tamis.world import new_id, world
+
+_CATALOG = "org.apache.spark.sql.connector.catalog."
+INTERFACES = tuple(_CATALOG + name for name in ("StagingTableCatalog", "SupportsNamespaces", "ProcedureCatalog"))
+
+Names = tuple[str, ...]
+
+
+class Catalog(Namespaces, Procedures):
+    """One per attached name and Spark application, for all its sessions."""
+
+    java_arity: ClassVar = {
+        "loadTable": (1, 2),
+        "createTable": (2,),
+        "stageCreate": (2,),
+        "stageReplace": (2,),
+        "stageCreateOrReplace": (2,),
+    }
+    java_constant: ClassVar = {"name": ""}
+
+    def __init__(self, bridge: Bridge, name: str, warehouse: Warehouse, application: str) -> None:
+        self.bridge = bridge
+        self.warehouse = warehouse
+        self.application = application
+        self._name = name
+
+    def name(self) -> str:
+        return self._name
+
+    def __str__(self) -> str:
+        return f"tamis catalog {self._name} at {self.warehouse.root.url}"
+
+    def capabilities(self) -> list[Any]:
+        return [self.bridge.enum(_CATALOG + "TableCatalogCapability", "SUPPORT_COLUMN_DEFAULT_VALUE")]
+
+    # --- look ---
+
+    def listTables(self, namespace: Any) -> list[Any]:  # noqa: N802  # Spark's name
+        names = self._existing(namespace)
+        return [spark_errors.identifier(self.bridge, (*names, table)) for table in self.warehouse.children(names, "table")]
+
+    def tableExists(self, identifier: Any) -> bool:  # noqa: N802  # Spark's name
+        names = self.bridge.identifier(identifier)
+        return self.warehouse.is_table(names) or self._is_metadata(names)
+
+    def loadTable(self, identifier: Any, at: Any = None) -> Any:  # noqa: N802  # Spark's name
+        """``at`` is a version as text, an instant in microseconds, or what Spark means to write (a Java set)."""
+        names = self.bridge.identifier(identifier)
+        if self._is_metadata(names):
+            return self._metadata_table(names[:-1], names[-1], at).java()
+        self.bridge.helper("Pushed").enable()
+        start = world().monotonic()
+        store, snapshot = self.open(names, at)
+        plan_with_keys(self.bridge)
+        table = SparkTable(self.bridge, store, snapshot, (self._name, *names))
+        cost = store.io.bytes + snapshot.io.bytes, store.io.requests + snapshot.io.requests
+        table.opening = Opening(*cost, world().monotonic() - start)
+        return table.java()
+
+    def open(self, names: Names, at: Any = None) -> tuple[Store, Snapshot]:
+        """The table's store and the snapshot asked for. Raises Spark's own error where there is no such table."""
+        store, point = self.warehouse.store(names), _point(at)
+        try:
+            return store, load(store, point.get("version"), point.get("timestamp_micros"))
+        except NotFound as error:
+            if error.code != "TABLE_NOT_FOUND":
+                raise
+            raise spark_errors.no_such_table(self.bridge, (self._name, *names)) from None
+
+    def _is_metadata(self, names: Names) -> bool:
+        return len(names) > 1 and names[-1].lower() in METADATA_TABLES and self.warehouse.is_table(names[:-1])
+
+    def _metadata_table(self, names: Names, kind: str, at: Any) -> LocalTable:
+        store, snapshot = self.open(names, at)
+        full = ".".join((self._name, *names, kind))
+        return LocalTable(
+            self.bridge,
+            full,
+            (store.url, snapshot.head.table_id, snapshot.version),
+            lambda: metadata_tables.table(store, snapshot, kind.lower()),
+        )
+
+    # --- make and replace ---
+
+    def createTable(self, identifier: Any, info: Any) -> Any:  # noqa: N802  # Spark's name
+        return self._created(self.bridge.identifier(identifier), definition(self.bridge, info))
+
+    def createTableLike(self, identifier: Any, info: Any, source: Any) -> Any:  # noqa: N802  # Spark's name
+        """``info`` has the columns and clustering of ``source``; properties, comment and format of a table of ours come along where the statement says none."""
+        asked, origin = definition(self.bridge, info), self.bridge.target(source)
+        if isinstance(origin, SparkTable):
+            asked = inherited(asked, origin.head, self.bridge.dict(info.properties()))
+        return self._created(self.bridge.identifier(identifier), asked)
+
+    def _created(self, names: Names, asked: Definition) -> Any:
+        store, head = self._new(names, asked)
+        snapshot = self._unless_taken(names, lambda: create(store, head, Operation("create")))
+        return SparkTable(self.bridge, store, snapshot, (self._name, *names)).java()
+
+    def stageCreate(self, identifier: Any, info: Any) -> Any:  # noqa: N802  # Spark's name
+        names = self.bridge.identifier(identifier)
+        return self._staged_new(names, definition(self.bridge, info)).java()
+
+    def stageReplace(self, identifier: Any, info: Any) -> Any:  # noqa: N802  # Spark's name
+        names = self.bridge.identifier(identifier)
+        return self._staged_replacement(names, definition(self.bridge, info)).java()
+
+    def stageCreateOrReplace(self, identifier: Any, info: Any) -> Any:  # noqa: N802  # Spark's name
+        names = self.bridge.identifier(identifier)
+        asked = definition(self.bridge, info)
+        staged = self._staged_replacement if self.warehouse.is_table(names) else self._staged_new
+        return staged(names, asked).java()
+
+    def _new(self, names: Names, asked: Definition) -> tuple[Store, Head]:
+        if self.warehouse.is_table(names):
+            raise spark_errors.table_exists(self.bridge, (self._name, *names))
+        if self._is_metadata(names):
+            raise InvalidInput(f"{'.'.join(names)!r} is a metadata table.", code="BAD_NAME", name=names[-1], remedy="Choose another name.")
+        self._existing_names(names[:-1])
+        store = self.warehouse.store(names)
+        check_free(store)
+        return store, new_head(asked, names)
+
+    def _staged_new(self, names: Names, asked: Definition) -> StagedTable:
+        store, head = self._new(names, asked)
+        return StagedTable(self.bridge, store, None, head, (self._name, *names), lambda: self.warehouse.tidy(names))
+
+    def _staged_replacement(self, names: Names, asked: Definition) -> StagedTable:
+        store, snapshot = self.open(names)
+        head = new_head(asked, names, snapshot.head)
+        return StagedTable(self.bridge, store, snapshot, head, (self._name, *names), _nothing)
+
+    def _unless_taken(self, names: Names, make: Callable[[], Snapshot]) -> Snapshot:
+        try:
+            return make()
+        except AlreadyExists:
+            raise spark_errors.table_exists(self.bridge, (self._name, *names)) from None
+
+    # --- change and remove ---
+
+    def dropTable(self, identifier: Any) -> bool:  # noqa: N802  # Spark's name
+        names = self.bridge.identifier(identifier)
+        if not self.warehouse.is_table(names):
+            return False
+        self._stays(names[:-1])
+        self.warehouse.drop_table(names)
+        return True
+
+    def purgeTable(self, identifier: Any) -> bool:  # noqa: N802  # Spark's name
+        return self.dropTable(identifier)
+
+    def renameTable(self, old: Any, new: Any) -> None:  # noqa: N802  # Spark's name
+        source, target = self.bridge.identifier(old), self._within(self.bridge.identifier(new))
+        if not self.warehouse.is_table(source):
+            raise spark_errors.no_such_table(self.bridge, (self._name, *source))
+        if self.warehouse.is_table(target):
+            raise spark_errors.table_exists(self.bridge, (self._name, *target))
+        self._existing_names(target[:-1])
+        self._stays(source[:-1])
+        self.warehouse.rename(source, target)
+        store, snapshot = self.open(target)
+        self._commit_head(store, snapshot, replace(snapshot.head, name=".".join(target)), "rename")
+
+    def alterTable(self, identifier: Any, changes: Any) -> Any:  # noqa: N802  # Spark's name
+        names = self.bridge.identifier(identifier)
+        store, snapshot = self.open(names)
+        snapshot = alteration(self.bridge, store, snapshot, changes).commit()
+        return SparkTable(self.bridge, store, snapshot, (self._name, *names)).java()
+
+    def _within(self, names: Names) -> Names:
+        """The new name of a table without this catalog's own, which Spark takes for a namespace (SPARK-39527)."""
+        qualified = len(names) > 1 and names[0] == self._name and not self.warehouse.is_namespace(names[:1])
+        return names[1:] if qualified else names
+
+    def _stays(self, namespace: Names) -> None:
+        """A namespace that is one only by its tables (made by path) is still there when the last of them has gone."""
+        if namespace:
+            self.warehouse.create_namespace(namespace, {})
+
+    @staticmethod
+    def _commit_head(store: Store, snapshot: Snapshot, head: Head, operation: str) -> Snapshot:
+        return commit(store, Proposal(Operation(operation), read_version=snapshot.version, head=head, operation_id=new_id()))
+
+
+def _point(at: Any) -> dict[str, int]:
+    """The arguments of ``commit_log.load`` for VERSION AS OF (text) or TIMESTAMP AS OF (microseconds)."""
+    if isinstance(at, bool) or not isinstance(at, int | str):
+        return {}
+    if isinstance(at, int):
+        return {"timestamp_micros": at}
+    return {"version": version_in(at)}
+
+
+def _nothing() -> None:
+    return None

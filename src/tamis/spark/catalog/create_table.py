@@ -1,0 +1,95 @@
+"""From Spark's CREATE TABLE to the head of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tamis.core.types import Schema
+from tamis.engine.scan import check_places, check_properties
+from tamis.errors import InvalidInput
+from tamis.spark.jvm_bridge.adapter import Bridge
+from tamis.spark.jvm_bridge.spark_errors import unsupported
+from tamis.spark.jvm_bridge.spark_types import from_spark
+from tamis.storage.commit_log import Head, next_schema
+from tamis.storage.files.formats import check_format, format_named
+from tamis.table.table_definition import FORMAT, checked_columns, clustering_key
+from tamis.world import new_id, world
+
+_GIVEN_BY_US = frozenset({"provider", "location", "owner", "external", "is_managed_location", "table_type", "comment", FORMAT, "format"})
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """What a CREATE or REPLACE statement says."""
+
+    schema: Schema
+    cluster_by: tuple[tuple[str, ...], ...]
+    properties: dict[str, str]
+    comment: str | None
+    format: str
+
+
+def definition(bridge: Bridge, info: Any) -> Definition:
+    """Reads a Java ``TableInfo``. Raises ``InvalidInput`` naming the type, clause or property that cannot be."""
+    given = bridge.dict(info.properties())
+    provider = given.get("provider", "tamis").lower()
+    if provider != "tamis" and provider != _default_source(bridge):
+        raise unsupported(f"USING {given['provider']}", "Write USING tamis, or leave it out.")
+    if "location" in given and given.get("is_managed_location") != "true":
+        raise unsupported("LOCATION", "A table lies in its catalog's folder: leave LOCATION out, or attach a catalog there.")
+    schema = checked_columns(from_spark(info.schema().json()))
+    return Definition(schema, clustering(bridge, info.partitions()), user_properties(given), given.get("comment"), data_format(given))
+
+
+def inherited(asked: Definition, source: Head, given: Mapping[str, str]) -> Definition:
+    """``asked`` by CREATE TABLE LIKE, with what the statement's properties ``given`` leave to the table that it names."""
+    chosen = asked.format if given.get(FORMAT) or given.get("format") else source.format
+    return replace(asked, properties={**source.properties, **asked.properties}, comment=asked.comment or source.comment, format=chosen)
+
+
+def _default_source(bridge: Bridge) -> str:
+    """What the session writes where no format is named. A DataFrame's writer names it then (``saveAsTable``, ``toTable``), so it says nothing about what the user wants."""
+    conf = bridge.cls("org.apache.spark.sql.classic.SparkSession").active().sessionState().conf()
+    return str(conf.defaultDataSourceName()).lower()
+
+
+def user_properties(given: Mapping[str, str]) -> dict[str, str]:
+    """Properties without those that Spark or the format set; checked."""
+    kept = {k: v for k, v in given.items() if k.lower() not in _GIVEN_BY_US and not (k.startswith("option.") and k[7:] in given)}
+    return check_properties(kept)
+
+
+def data_format(given: Mapping[str, str]) -> str:
+    """The format of the data files: the property ``tamis.format``, or ``format`` as OPTIONS say it. Raises ``InvalidInput`` (``UNKNOWN_FORMAT``)."""
+    chosen = given.get(FORMAT) or given.get("format") or "parquet"
+    format_named(chosen)
+    return chosen
+
+
+def clustering(bridge: Bridge, transforms: Any) -> tuple[tuple[str, ...], ...]:
+    """The columns of CLUSTER BY as name paths, also as SHOW CREATE TABLE prints it: PARTITIONED BY (cluster_by(…)). Other partitioning is refused."""
+    columns: list[tuple[str, ...]] = []
+    for transform in transforms:
+        if transform.name().lower() != "cluster_by":
+            raise unsupported(
+                f"PARTITIONED BY ({transform.toString()})", "Write CLUSTER BY (columns): parts are skipped by their statistics."
+            )
+        columns += [bridge.texts(bridge.call(reference, "fieldNames")) for reference in transform.references()]
+    return tuple(columns)
+
+
+def new_head(asked: Definition, names: Sequence[str], before: Head | None = None) -> Head:
+    """The head of a new table, or of one that replaces ``before``: same table and history, columns of its own."""
+    head = before or Head(table_id=new_id(), created_micros=world().now_micros())
+    head = replace(head, name=".".join(names), properties=asked.properties, comment=asked.comment, format=asked.format, cluster_by=())
+    if not asked.schema.fields:
+        if asked.cluster_by or before:
+            raise InvalidInput("A table needs a column.", code="BAD_SCHEMA", name=".".join(names), remedy="Name its columns.")
+        return head
+    after = next_schema(head, asked.schema.assign_ids(head.highest_column_id))
+    check_format(asked.format, after.schemas[-1])
+    check_places(asked.properties, after.schemas)
+    keys = (clustering_key(after.schemas[-1].find(path), ".".join(path)) for path in asked.cluster_by)
+    return replace(after, cluster_by=tuple(keys))

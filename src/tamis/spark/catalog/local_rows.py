@@ -1,0 +1,96 @@
+"""Small tables whose rows the driver already has: metadata tables and the answers of procedures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+
+from tamis.core.types.arrow import from_arrow_schema
+from tamis.spark.jvm_bridge.adapter import Bridge
+from tamis.spark.jvm_bridge.spark_types import to_spark
+
+_READ = "org.apache.spark.sql.connector.read."
+_CATALOG = "org.apache.spark.sql.connector.catalog."
+
+
+class LocalTable:
+    """A read-only table of an Arrow table, made when it is first looked at. ``value`` says which one it is: equal ones are the same rows."""
+
+    def __init__(self, bridge: Bridge, name: str, value: tuple[object, ...], make: Callable[[], pa.Table]) -> None:
+        self.bridge = bridge
+        self._name = name
+        self._value = (name, *value)
+        self._make = make
+
+    def java(self) -> Any:
+        return self.bridge.implement([_CATALOG + "SupportsRead"], self)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, LocalTable) and self._value == other._value
+
+    def __hash__(self) -> int:
+        return hash(self._value)
+
+    def __str__(self) -> str:
+        return self._name
+
+    @cached_property
+    def rows(self) -> pa.Table:
+        return self._make()
+
+    def name(self) -> str:
+        return self._name
+
+    def schema(self) -> Any:
+        return self.bridge.struct_type(to_spark(from_arrow_schema(self.rows.schema)))
+
+    def capabilities(self) -> list[Any]:
+        return [self.bridge.enum(_CATALOG + "TableCapability", "BATCH_READ")]
+
+    def properties(self) -> dict[str, str]:
+        return {"provider": "tamis"}
+
+    def newScanBuilder(self, options: Any) -> Any:  # noqa: N802, ARG002  # Spark's name; there is nothing to choose
+        return self.bridge.implement([_READ + "ScanBuilder"], LocalScanBuilder(self))
+
+
+class LocalScanBuilder:
+    def __init__(self, table: LocalTable) -> None:
+        self.table = table
+
+    def build(self) -> Any:
+        return local_scan(self.table)
+
+
+class LocalScan:
+    def __init__(self, table: LocalTable) -> None:
+        self.table = table
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, LocalScan) and self.table == other.table
+
+    def __hash__(self) -> int:
+        return hash(self.table)
+
+    def __str__(self) -> str:
+        return f"tamis {self.table}"
+
+    def readSchema(self) -> Any:  # noqa: N802  # Spark's name
+        return self.table.schema()
+
+    def description(self) -> str:
+        return str(self)
+
+    def rows(self) -> Any:
+        """Java rows, made by Spark from the Arrow table in one go."""
+        session = self.table.bridge.active_session()
+        found = self.table.rows
+        df = session.createDataFrame(found if len(found) else found.schema.empty_table())  # PySpark cannot take columns without chunks
+        return df._jdf.queryExecution().executedPlan().executeCollect()
+
+
+def local_scan(table: LocalTable) -> Any:
+    return table.bridge.implement([_READ + "LocalScan"], LocalScan(table))

@@ -1,0 +1,91 @@
+"""CREATE TABLE AS SELECT and CREATE OR REPLACE TABLE: the rows are written first, and one commit makes table and rows visible together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tamis.engine.operations.result import Result, written
+from tamis.engine.scan import Options
+from tamis.spark.catalog.spark_table import _CATALOG, INTERFACES, SparkTable
+from tamis.spark.jvm_bridge.adapter import Bridge
+from tamis.spark.write import spark_write as write
+from tamis.spark.write.insert import Insert, V1Write, WriteBuilder
+from tamis.storage.commit_log import Head, Operation, Proposal, ReadSet, Snapshot, commit, create
+from tamis.storage.object_store import Store
+from tamis.world import new_id
+
+Hook = Callable[[], None]
+
+
+class StagedTable(SparkTable):
+    """A table that is not there yet, or not yet replaced (``replaces`` is what it replaces, if anything); what is written waits in ``manifests``."""
+
+    def __init__(self, bridge: Bridge, store: Store, replaces: Snapshot | None, head: Head, names: tuple[str, ...], abort: Hook) -> None:
+        self.bridge = bridge
+        self.store = store
+        self.replaces = replaces
+        self.names = names
+        self.head = head
+        self.result: Result | None = None
+        self.manifests: list[Any] = []
+        self._abort = abort
+
+    def java(self) -> Any:
+        return self.bridge.implement([_CATALOG + "StagedTable", *INTERFACES], self)
+
+    def _value(self) -> tuple[object, ...]:
+        return self.store, self.head.table_id, id(self)
+
+    def version(self) -> str | None:
+        return None
+
+    def newWriteBuilder(self, info: Any) -> Any:  # noqa: N802  # Spark's name
+        return StagedWrite(self, self.bridge.dict(info.options().asCaseSensitiveMap())).java()
+
+    def commitStagedChanges(self) -> None:  # noqa: N802  # Spark's name
+        rows, parts, size = written(self.manifests)
+        metrics = {"rows_inserted": rows, "parts_added": parts, "bytes_written": size}
+        if self.replaces is None:
+            create(self.store, self.head, Operation("create", metrics=metrics), add=self.manifests)
+            return
+        proposal = Proposal(
+            operation=Operation("replace", metrics=metrics),
+            table_id=self.replaces.head.table_id,
+            read_version=self.replaces.version,
+            reads=ReadSet(),  # the rows may have been read from this very table: what others add meanwhile must not vanish
+            blind_append=False,
+            head=self.head,
+            add=self.manifests,
+            replace_all=True,
+            operation_id=new_id(),
+        )
+        commit(self.store, proposal)
+
+    def abortStagedChanges(self) -> None:  # noqa: N802  # Spark's name
+        """Nothing was visible; the files that were written go, as far as they are known."""
+        for manifest in self.manifests:
+            for path in manifest["path"].to_pylist():
+                self.store.delete(path)
+        if self.replaces is None:
+            self._abort()
+
+
+class StagedWrite(WriteBuilder):
+    def build(self) -> Any:
+        return self.table.bridge.implement(["org.apache.spark.sql.connector.write.V1Write"], StagedV1Write(self))
+
+
+class StagedV1Write(V1Write):
+    def toInsertableRelation(self) -> Any:  # noqa: N802  # Spark's name
+        relation = "org.apache.spark.sql.sources.InsertableRelation"
+        return self.builder.table.bridge.implement([relation], StagedInsert(self.builder))
+
+
+class StagedInsert(Insert):
+    """Writes, and leaves the commit to the staged table."""
+
+    def write(self, df: Any, table: SparkTable, options: Options) -> Result | None:
+        assert isinstance(table, StagedTable)
+        table.manifests += write.write_rows(df, table.store, table.head, options)
+        return None

@@ -1,0 +1,125 @@
+"""The warehouse as folders: which are tables, which are namespaces, how they come and go.
+
+A table is a folder that holds ``_tamis/``. A namespace is one that holds the marker object, or a table. Object stores have no
+folders, so an empty namespace is its marker.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from tamis.errors import AlreadyExists, NotFound
+from tamis.spark.catalog.table_names import relative_path
+from tamis.storage.object_store import Store, open_store
+from tamis.world import new_id
+
+MARKER = "_tamis_namespace.json"
+LOG = "_tamis"
+
+Names = Sequence[str]
+
+
+class Warehouse:
+    """All tables and namespaces below one root; names are tuples of parts, the root's own is empty."""
+
+    def __init__(self, root: Store) -> None:
+        self.root = root
+
+    def store(self, names: Names) -> Store:
+        """The store of the table of that name, whether it exists or not."""
+        return open_store(f"{self.root.url.rstrip('/')}/{relative_path(names)}", self.root.options)
+
+    def is_table(self, names: Names) -> bool:
+        return self._kind(relative_path(names)) == "table"
+
+    def is_namespace(self, names: Names) -> bool:
+        return not names or self._kind(relative_path(names)) == "namespace"
+
+    def children(self, names: Names, kind: str) -> Iterator[str]:
+        """The tables, or namespaces, directly in a namespace, by name."""
+        for path in self.root.folder(relative_path(names))[0]:
+            name = path.rstrip("/").rpartition("/")[2]
+            if not name.startswith((".", "_")) and self._kind(path.rstrip("/")) == kind:
+                yield name
+
+    def create_namespace(self, names: Names, properties: Mapping[str, str]) -> bool:
+        """Whether it was made; False if the marker is there. Made for all namespaces above it, too."""
+        for depth in range(1, len(names)):
+            self.root.put_if_absent(f"{relative_path(names[:depth])}/{MARKER}", b"{}")
+        return self.root.put_if_absent(f"{relative_path(names)}/{MARKER}", json.dumps(dict(properties)).encode())
+
+    def namespace_properties(self, names: Names) -> dict[str, str]:
+        try:
+            found: dict[str, str] = json.loads(self.root.get(f"{relative_path(names)}/{MARKER}"))
+        except (NotFound, ValueError):
+            return {}
+        return found
+
+    def set_namespace_properties(self, names: Names, properties: Mapping[str, str]) -> None:
+        self.root.put(f"{relative_path(names)}/{MARKER}", json.dumps(dict(properties)).encode())
+
+    def drop_table(self, names: Names) -> None:
+        """Removes a table's folder. On local disk it vanishes at once; elsewhere its log goes first, so that nobody opens half of it."""
+        path = relative_path(names)
+        local = self._local(path)
+        if local is not None:
+            hidden = local.with_name(f".tamis_dropped_{new_id()}")
+            local.rename(hidden)
+            shutil.rmtree(hidden, ignore_errors=True)
+            return
+        for prefix in (f"{path}/{LOG}", path):
+            for entry in self.root.list(prefix):
+                self.root.delete(entry.path)
+
+    def drop_namespace(self, names: Names) -> None:
+        """Removes a namespace with its tables. What is not ours stays where it is."""
+        for table in self.children(names, "table"):
+            self.drop_table((*names, table))
+        for inner in self.children(names, "namespace"):
+            self.drop_namespace((*names, inner))
+        self.root.delete(f"{relative_path(names)}/{MARKER}")
+        self.tidy(names)
+
+    def tidy(self, names: Names) -> None:
+        """Removes local folders that a failed creation or a removal left empty."""
+        local = self._local(relative_path(names))
+        for folder in (local / "data", local) if local is not None else ():
+            with contextlib.suppress(OSError):  # not empty, or not there
+                folder.rmdir()
+
+    def rename(self, old: Names, new: Names) -> None:
+        """Moves a table. One step on local disk; elsewhere objects are copied, the log last, and then the old ones removed."""
+        source, target = relative_path(old), relative_path(new)
+        local, there = self._local(source), self._local(target)
+        if local is not None and there is not None:
+            there.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                local.rename(there)
+            except OSError as error:
+                raise AlreadyExists(
+                    f"{there} is in the way.", code="PATH_NOT_EMPTY", name=str(there), remedy="Choose another name."
+                ) from error
+            return
+        entries = self.root.list(source)
+        for entry in sorted(entries, key=lambda e: (e.path.startswith(f"{source}/{LOG}"), e.path)):
+            self.root.put(target + entry.path[len(source) :], self.root.get(entry.path))
+        self.drop_table(old)
+
+    def _kind(self, path: str) -> str | None:
+        folders, objects = self.root.folder(path)
+        below = {f.rstrip("/").rpartition("/")[2] for f in folders}
+        if LOG in below:
+            return "table"
+        if any(o.path.endswith(f"/{MARKER}") for o in objects):
+            return "namespace"
+        return "namespace" if any(LOG in self._folders(f) for f in folders) else None
+
+    def _folders(self, path: str) -> set[str]:
+        return {f.rstrip("/").rpartition("/")[2] for f in self.root.folder(path.rstrip("/"))[0]}
+
+    def _local(self, path: str) -> Path | None:
+        return Path(self.root.location.path, path) if self.root.location.scheme == "file" else None

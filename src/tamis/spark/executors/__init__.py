@@ -1,0 +1,1 @@
+"""What runs in executors, and how a plan is cut for them."""

@@ -1,0 +1,215 @@
+"""What runs in Spark's Python workers: read one task's parts, shape the batches as Spark takes them, send back what it cost.
+
+Nothing here knows a JVM. A task is given as one pickled ``Task``; batches come out in part order.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from typing import Any
+
+import pyarrow as pa
+
+from tamis.core.expr import Expr, short_sql
+from tamis.core.types.arrow import to_arrow_schema
+from tamis.engine.part_reader import ReadCounters, ReadSpec
+from tamis.engine.scan.partial_aggregates import Aggregation, stream
+from tamis.engine.scan.skip_audit import Proof, read_audited, violation
+from tamis.engine.secondary_index import SharedLookup, read_shared
+from tamis.sizes import SIZES
+from tamis.storage.files import PartRef
+
+PART, POSITION = "_tamis_part", "_tamis_position"
+"""Metadata columns: where a row stands."""
+
+SMALLEST_BATCH = SIZES.smallest_batch_rows
+"""Batches of fewer rows are joined before they cross to the JVM, which costs about as much per batch as per thousand rows."""
+LARGEST_BATCH = SIZES.largest_batch_rows
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One partition's work. ``proofs``: by id of an audited part, what planning proved about it and reading checks. ``shared``: what it asks an index itself.
+
+    ``keys``: more conjuncts, of one execution's join keys; ``scan``: what it is counted under, if not under the scan's own name. ``span``, for Spark's reader: where in its first part
+    it begins, and in its last one ends, as shares of their bytes.
+    """
+
+    index: int
+    refs: tuple[PartRef, ...]
+    proofs: Mapping[str, Proof] = field(default_factory=dict)
+    shared: tuple[SharedLookup, ...] = ()
+    keys: tuple[Expr, ...] = ()
+    scan: str | None = None
+    span: tuple[float, float] = (0.0, 1.0)
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What one attempt of one task did. ``key`` names the scan, the SQL execution (or stage) and the task; ``attempt`` tells attempts apart."""
+
+    key: tuple[str, str, int]
+    attempt: tuple[int, int]
+    counters: ReadCounters = field(default_factory=ReadCounters)
+    violations: list[tuple[str, str]] = field(default_factory=list)
+    """Audited parts of which something wrong was proved, and what."""
+
+
+class Read:
+    """The read function of one scan, pickled once for all its tasks. ``accumulator`` takes ``{key: Outcome}``; None: nobody counts.
+
+    ``strict``: a violation that an audit finds fails the task.
+    """
+
+    def __init__(self, scan: str, spec: ReadSpec, accumulator: Any, *, strict: bool = False) -> None:
+        self.scan = scan
+        self.spec = spec
+        self.accumulator = accumulator
+        self.strict = strict
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The rows of the tasks in the last column of ``batches``, one after another."""
+        for batch in batches:
+            for payload in batch.column(batch.num_columns - 1):
+                task: Task = pickle.loads(payload.as_py())  # noqa: S301  # made by our own driver, sent by Spark as it sends code
+                yield from self._task(task)
+
+    def _task(self, task: Task) -> Iterator[pa.RecordBatch]:
+        key, attempt = _where(task.scan or self.scan, task.index)
+        outcome = Outcome(key, attempt)
+        try:
+            yield from joined(self._rows(task, outcome), SMALLEST_BATCH)
+        finally:
+            if self.accumulator is not None:
+                self.accumulator.add({key: outcome})
+
+    def _rows(self, task: Task, outcome: Outcome) -> Iterator[pa.RecordBatch]:
+        """The rows as Spark takes them."""
+        target = spark_schema(to_arrow_schema(self.spec.schema))
+        place = _placed if self.spec.positions else None
+        for part_id, batch in self._read(task, outcome):
+            yield shaped(batch, target) if place is None else place(batch, target, part_id)
+
+    def _read(self, task: Task, outcome: Outcome) -> Iterator[tuple[str, pa.RecordBatch]]:
+        """The rows as they are read, with the id of their part."""
+        spec = replace(self.spec, conjuncts=(*self.spec.conjuncts, *task.keys)) if task.keys else self.spec
+        counters = outcome.counters
+
+        def found(part: str, problem: str) -> None:
+            outcome.violations.append((part, problem))
+            if self.strict:
+                raise violation(spec.url, " AND ".join(short_sql(c) for c in spec.conjuncts), part, problem)
+
+        for ref in task.refs:
+            proof = task.proofs.get(ref.part_id)
+            batches = read_shared(ref, spec, counters, task.shared) if proof is None else read_audited(ref, proof, spec, counters, found)
+            for batch in batches:
+                yield ref.part_id, batch
+
+
+class Fold(Read):
+    """Instead of rows, partial aggregates of them: of each task's, and in the first task of what metadata has answered (``answer``, as ``packed_rows``)."""
+
+    def __init__(
+        self, scan: str, spec: ReadSpec, accumulator: Any, aggregation: Aggregation, answer: bytes, *, strict: bool = False
+    ) -> None:
+        super().__init__(scan, spec, accumulator, strict=strict)
+        self.aggregation = aggregation
+        self.answer = answer
+
+    def _rows(self, task: Task, outcome: Outcome) -> Iterator[pa.RecordBatch]:
+        target = spark_schema(self.aggregation.schema)
+        tables = [pa.ipc.open_stream(self.answer).read_all()] if task.index == 0 else []
+        read = stream(self.aggregation, (batch for _, batch in self._read(task, outcome))) if task.refs else ()
+        for table in chain(tables, read):
+            yield from (shaped(batch, target) for batch in table.to_batches())
+
+
+def packed_rows(table: pa.Table) -> bytes:
+    """A table as bytes that travel with a read function."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return bytes(sink.getvalue())
+
+
+def _placed(batch: pa.RecordBatch, target: pa.Schema, part_id: str) -> pa.RecordBatch:
+    """The batch with where each row stands: its part's id and its ordinal."""
+    columns = shaped(batch.select(range(len(target))), target).columns if target.names else []
+    schema = pa.schema([*target, pa.field(PART, pa.string(), nullable=False), pa.field(POSITION, pa.int64(), nullable=False)])
+    part = pa.repeat(pa.scalar(part_id), len(batch))
+    return pa.RecordBatch.from_arrays([*columns, part, batch.column(len(target))], schema=schema)
+
+
+def _where(scan: str, index: int) -> tuple[tuple[str, str, int], tuple[int, int]]:
+    """Which execution this is, and which attempt of the task. Outside a Spark task: none."""
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    if context is None:
+        return (scan, "", index), (0, 0)
+    execution = context.getLocalProperty("spark.sql.execution.id") or f"stage {context.stageId()}"
+    return (scan, execution, index), (context.stageId(), context.attemptNumber())
+
+
+def bare(count: int) -> pa.RecordBatch:
+    """``count`` rows for a query that asks for no column: PySpark turns batches without columns into one dictionary per row, so they have one."""
+    return pa.record_batch([pa.nulls(count)], ["none"])
+
+
+def joined(batches: Iterable[pa.RecordBatch], smallest: int) -> Iterator[pa.RecordBatch]:
+    """The same rows in the same order, small batches joined to at least ``smallest`` rows, empty ones left out."""
+    waiting: list[pa.RecordBatch] = []
+    rows = 0
+    for batch in batches:
+        if not len(batch):
+            continue
+        if not waiting and len(batch) >= smallest:
+            yield from _cut(batch)
+            continue
+        waiting.append(batch)
+        rows += len(batch)
+        if rows >= smallest:
+            yield from _cut(pa.concat_batches(waiting))
+            waiting, rows = [], 0
+    if waiting:
+        yield pa.concat_batches(waiting)
+
+
+def _cut(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    for start in range(0, len(batch), LARGEST_BATCH):
+        yield batch.slice(start, LARGEST_BATCH)
+
+
+def spark_schema(schema: pa.Schema) -> pa.Schema:
+    """The Arrow types that Spark's reader of batches expects; only TIME differs from the table's (nanoseconds)."""
+    return pa.schema([_spark_field(f) for f in schema])
+
+
+def _spark_field(f: pa.Field) -> pa.Field:
+    return pa.field(f.name, _spark_type(f.type), f.nullable, f.metadata)
+
+
+def _spark_type(data_type: pa.DataType) -> pa.DataType:
+    if pa.types.is_time64(data_type):
+        return pa.time64("ns")
+    if pa.types.is_struct(data_type):
+        return pa.struct([_spark_field(f) for f in data_type])
+    if pa.types.is_list(data_type):
+        return pa.list_(_spark_field(data_type.value_field))
+    if pa.types.is_map(data_type):
+        return pa.map_(_spark_field(data_type.key_field), _spark_field(data_type.item_field))
+    return data_type
+
+
+def shaped(batch: pa.RecordBatch, target: pa.Schema) -> pa.RecordBatch:
+    """``batch`` with the columns' types of ``target``; no copy where they are the same."""
+    if not target.names:
+        return bare(len(batch))
+    if batch.schema.equals(target):
+        return batch
+    columns = [c if c.type.equals(f.type) else c.cast(f.type) for c, f in zip(batch.columns, target, strict=True)]
+    return pa.RecordBatch.from_arrays(columns, schema=target)

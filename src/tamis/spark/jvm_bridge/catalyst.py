@@ -1,0 +1,317 @@
+"""Catalyst trees to the filter language.
+
+Law: translation never loses a possibility. Whatever is not known exactly (a function, a type, a constant, the mode of a cast) becomes
+``Opaque``, which may be anything, NULL or an error; no tree, however strange, raises.
+
+Conjuncts come back in the order in which Spark's own filter operator runs them: tests ``x IS NOT NULL`` go last, because Spark infers
+and moves them freely, so that one of them must never shield an error of another conjunct.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tamis.core import expr
+from tamis.core import types as t
+from tamis.core.expr.catalogue import TOTAL_CLASSES, Partial
+from tamis.core.expr.coerce import is_text
+from tamis.core.expr.functions.nested.nested_fields import field_of
+from tamis.core.expr.tree import Call, Column, Element, Expr, Literal, Mode, Opaque, conjuncts
+from tamis.core.types import Schema
+from tamis.spark.jvm_bridge import catalyst_json as documents
+from tamis.spark.jvm_bridge.catalyst_literals import Strange, data_type, literal, literals, same_values
+
+Node = dict[str, Any]
+Args = tuple[Expr, ...]
+_TRANSPARENT = frozenset({"KnownNotNull", "KnownNullable", "KnownFloatingPointNormalized", "Alias"})
+"""Classes that give back their only child's value."""
+_MODES = {"ANSI": Mode.ANSI, "TRY": Mode.TRY, "LEGACY": Mode.LEGACY}
+
+
+@dataclass(frozen=True, slots=True)
+class Translation:
+    """Filters as Spark handed them over, in running order."""
+
+    conjuncts: tuple[Expr, ...]
+
+
+def translate(text: str, schema: Schema) -> Translation:
+    """The filters in ``text`` (as ``TreeText.java`` writes them), bound to ``schema`` by name."""
+    try:
+        content = json.loads(text)
+        reader = _Reader(schema, content["types"])
+        found = [_settled(c) for tree in content["trees"] for c in conjuncts(reader.expression(tree))]
+    except RecursionError:
+        return unknown(schema, "a filter nested too deeply")
+    return Translation(tuple(sorted(found, key=_is_null_check)))  # sorting is stable
+
+
+def unknown(schema: Schema, text: str) -> Translation:
+    """What is known of a filter that could not be read at all: it may do anything with any column."""
+    every = tuple(expr.bound(schema, (f.id,)) for f in schema)
+    return Translation((Opaque(t.BOOLEAN, text, every),))
+
+
+def _is_null_check(tree: Expr) -> bool:
+    return isinstance(tree, Call) and tree.function == "is_not_null"
+
+
+def _settled(tree: Expr) -> Expr:
+    """A null check of something that can fail may run first or last: that it can fail is all that is known of it."""
+    if _is_null_check(tree) and any(_can_fail(node) for node in tree.walk()):
+        return Opaque(tree.type, expr.to_sql(tree), tree.children)
+    return tree
+
+
+def _can_fail(node: Expr) -> bool:
+    if isinstance(node, Call):
+        return node.mode is not Mode.TRY and expr.function(node.function).partial(node) is not Partial.NEVER
+    return isinstance(node, Opaque)
+
+
+class _Reader:
+    """Reads the nodes of one text, children first."""
+
+    def __init__(self, schema: Schema, types: list[Any]) -> None:
+        self.schema = schema
+        self.types = types
+        self.variables: dict[str, Element] = {}
+
+    def expression(self, node: Node) -> Expr:
+        """The node as an expression; ``Opaque``, its columns kept, where anything about it is unknown."""
+        name = node["c"]
+        if name in {"ArrayExists", "ArrayForAll"} and (tested := self.tested(node)) is not None:
+            return tested
+        args = tuple(self.expression(k) for k in node.get("k", ()))
+        try:
+            if name in _TRANSPARENT:
+                return args[0]
+            special = _SPECIAL.get(name)
+            return special(self, node, args) if special is not None else self.call(_function(name), node, args)
+        except Exception:  # noqa: BLE001  # a tree of a later Spark, a value out of every range: what is not understood may be anything
+            return Opaque(
+                self.any_type(node), node.get("s") or f"{name}({', '.join(expr.to_sql(a) for a in args)})", args, name in TOTAL_CLASSES
+            )
+
+    def tested(self, node: Node) -> Expr | None:
+        """A test of an array's elements, whose variable is the element; None where it is anything more."""
+        try:
+            source, function = self.expression(node["k"][0]), node["k"][1]
+            body, *variables = function["k"]
+            plain = isinstance(source, Column) and isinstance(source.type, t.Array) and len(variables) == 1 and not self.variables
+            if (
+                not plain
+                or not isinstance(source, Column)
+                or not isinstance(source.type, t.Array)
+                or node["p"].get("followThreeValuedLogic") is False
+            ):
+                return None
+            name, inner = variables[0]["p"]["name"], source.type.element
+            self.variables[name] = Element(inner.type, (*source.ids, inner.id), name)
+            try:
+                test = self.expression(body)
+            finally:
+                self.variables.clear()
+            found = expr.call(_function(node["c"]), source, test)
+            return found if isinstance(found, Call) else None
+        except (LookupError, TypeError, AttributeError, Strange):
+            return None
+
+    def variable(self, node: Node, _: Args) -> Expr:
+        found = self.variables[node["p"]["name"]]
+        if not same_values(found.type, self.type(node)):
+            raise Strange("another type than the element's")
+        return found
+
+    def type(self, node: Node) -> t.DataType:
+        """The type that Spark gave to the node."""
+        if node["t"] < 0:
+            raise Strange("unresolved")
+        return data_type(self.types[node["t"]])
+
+    def any_type(self, node: Node) -> t.DataType:
+        try:
+            return self.type(node)
+        except (Strange, LookupError, TypeError):
+            return t.NULL
+
+    def call(self, function: str, node: Node, args: Args) -> Expr:
+        """A function of the catalogue, in the node's own mode and time zone; its type must be the one that Spark gave it."""
+        settings = node["p"]
+        mode = _mode(settings)
+        kind = self.type(node)
+        made = expr.call(function, *args, mode=mode or Mode.ANSI, zone=settings.get("timeZoneId"), type=kind)
+        if isinstance(made, Opaque) or not same_values(made.type, kind):
+            raise Strange(f"{function} that gives {kind}")
+        if function == "cast" and args[0].type in (t.FLOAT, t.DOUBLE) and is_text(kind):
+            return Opaque(kind, node.get("s") or expr.to_sql(made), args, True)  # before Java 19 not always the shortest text
+        if mode is None and isinstance(made, Call) and expr.function(made.function).moded(made.args, made.type):
+            raise Strange("whether it can fail is not known")
+        return made
+
+    def column(self, node: Node, _: Args) -> Expr:
+        found = self.schema.find(node["p"]["name"])[0]
+        if not same_values(found.type, self.type(node)):
+            raise Strange("another type than the table's")
+        return expr.bound(self.schema, (found.id,))
+
+    def field(self, node: Node, args: Args) -> Expr:
+        """A struct's field, by its ordinal in the type that Spark sees; names lead from there to the table's field."""
+        (parent,) = args
+        if isinstance(parent, Element) and isinstance(parent.type, t.Struct):
+            name = self._field_name(node)
+            inner = next(f for f in parent.type.fields if f.name == name)
+            return Element(inner.type, (*parent.ids, inner.id), f"{parent.name}.{inner.name}")
+        inside = documents.json_field(parent, self._field_name(node), self.type(node))
+        if inside is not None:
+            return inside
+        if isinstance(parent, Call) and (found_below := field_of(parent, self._field_name(node))) is not None:
+            return self._checked(found_below, node)
+        if not (isinstance(parent, Column) and isinstance(parent.type, t.Struct)):
+            raise Strange("a field of a computed struct")
+        name = self._field_name(node)
+        found = next(f for f in parent.type.fields if f.name == name)
+        if not same_values(found.type, self.type(node)):
+            raise Strange("another type than the table's")
+        return expr.bound(self.schema, (*parent.ids, found.id))
+
+    def array_field(self, node: Node, args: Args) -> Expr:
+        """A field of each struct of an array."""
+        inner = self.types[node["k"][0]["t"]]["elementType"]["fields"]
+        return self._checked(field_of(args[0], str(inner[node["p"]["ordinal"]]["name"])), node)
+
+    def transformed(self, node: Node, args: Args) -> Expr:  # noqa: ARG002
+        """``transform(array, x -> x.field)``: a field of each."""
+        source, function = node["k"]
+        body, *variables = function["k"]
+        if body["c"] != "GetStructField" or len(variables) != 1 or body["k"][0]["c"] != "NamedLambdaVariable" or self.variables:
+            raise Strange("a computed array")
+        return self._checked(field_of(self.expression(source), self._field_name(body)), node)
+
+    def _checked(self, found: Expr | None, node: Node) -> Expr:
+        if found is None or not same_values(found.type, self.type(node)):
+            raise Strange("a field of something else")
+        return found
+
+    def _field_name(self, node: Node) -> str:
+        return str(self.types[node["k"][0]["t"]]["fields"][node["p"]["ordinal"]]["name"])
+
+    def variant_get(self, node: Node, args: Args) -> Expr:
+        return documents.variant_get(self.type(node), node["p"], args)
+
+    def static_invoke(self, node: Node, args: Args) -> Expr:
+        if node["p"].get("functionName") == "readSidePadding":
+            return self.padded(args)
+        return documents.static_invoke(node["p"], args)
+
+    def json_to_structs(self, node: Node, args: Args) -> Expr:
+        return documents.json_to_structs(self.type(node), node["p"], args)
+
+    def literal(self, node: Node, _: Args) -> Expr:
+        return literal(self.type(node), node["v"])
+
+    def in_list(self, node: Node, args: Args) -> Expr:
+        value, *others = args
+        if others and all(isinstance(o, Literal) for o in others):
+            return self.call("in", node, (value, literals(others[0].type, [k["v"] for k in node["k"][1:]])))
+        return self.call("in", node, args)
+
+    def in_set(self, node: Node, args: Args) -> Expr:
+        return self.call("in", node, (args[0], literals(self.type(node["k"][0]), node["p"]["hset"])))
+
+    def like(self, node: Node, args: Args) -> Expr:
+        escape = node["p"].get("escapeChar", "\\")
+        return self.call("like", node, args if escape == "\\" else (*args, Literal(t.STRING, escape)))
+
+    def size(self, node: Node, args: Args) -> Expr:
+        mode = Mode.LEGACY if node["p"]["legacySizeOfNull"] else Mode.ANSI
+        made = expr.call("size", *args, mode=mode)
+        if isinstance(made, Opaque):
+            raise Strange("the size of something else")
+        return made
+
+    def element_at(self, node: Node, args: Args) -> Expr:
+        """``split_part`` is an element of a split of its own, empty where there are not so many."""
+        if node["k"][0]["c"] == "StringSplitSQL":
+            return self.call("split_part", node, (*args[0].children, args[1]))
+        return self.call("element_at", node, args)
+
+    def unit(self, node: Node, args: Args) -> Expr:
+        """Those whose first argument is a unit, by its name."""
+        return self.call(_function(node["c"]), node, (Literal(t.STRING, node["p"]["unit"]), *args))
+
+    def padded(self, args: Args) -> Expr:
+        """A CHAR column as Spark reads it, padded: values were written padded, so it is the column itself."""
+        kind, length = args[0].type, args[1]
+        whole = (
+            isinstance(args[0], Column)
+            and isinstance(kind, t.String)
+            and kind.kind == "char"
+            and isinstance(length, Literal)
+            and kind.length == length.value
+        )
+        if not whole:
+            raise Strange("padding to another length")
+        return args[0]
+
+    def at_least(self, node: Node, args: Args) -> Expr:
+        """``AtLeastNNonNulls``, what ``dropna`` becomes: all of them, or one of them, neither NULL nor NaN."""
+        tests = [_present(a) for a in args]
+        if node["p"]["n"] == len(tests):
+            return expr.call("and", *tests) if len(tests) > 1 else tests[0]
+        if node["p"]["n"] == 1:
+            return expr.call("or", *tests)
+        raise Strange("some of many")
+
+
+def _function(class_name: str) -> str:
+    name = expr.catalyst_name(class_name)
+    if name is None:
+        raise Strange(f"class {class_name}")
+    return name
+
+
+def _present(arg: Expr) -> Expr:
+    there = expr.call("is_not_null", arg)
+    return expr.call("and", there, expr.call("not", expr.call("is_nan", arg))) if arg.type in {t.FLOAT, t.DOUBLE} else there
+
+
+def _mode(settings: Mapping[str, Any]) -> Mode | None:
+    """The mode of a node from its constructor arguments, or None if they do not say."""
+    context = settings.get("evalContext")
+    name = settings.get("evalMode") or (context.get("evalMode") if isinstance(context, dict) else None)
+    if name is not None:
+        return _MODES.get(str(name))
+    for key in ("failOnError", "ansiEnabled"):
+        if key in settings:
+            return Mode.ANSI if settings[key] else Mode.LEGACY
+    return None
+
+
+_SPECIAL: dict[str, Callable[[_Reader, Node, Args], Expr]] = {
+    "AttributeReference": _Reader.column,
+    "GetArrayStructFields": _Reader.array_field,
+    "ArrayTransform": _Reader.transformed,
+    "GetStructField": _Reader.field,
+    "Literal": _Reader.literal,
+    "In": _Reader.in_list,
+    "InSet": _Reader.in_set,
+    "Like": _Reader.like,
+    "ElementAt": _Reader.element_at,
+    "Size": _Reader.size,
+    "TimestampDiff": _Reader.unit,
+    "TimestampAdd": _Reader.unit,
+    "NamedLambdaVariable": _Reader.variable,
+    "AtLeastNNonNulls": _Reader.at_least,
+    "VariantGet": _Reader.variant_get,
+    "StaticInvoke": _Reader.static_invoke,
+    "JsonToStructs": _Reader.json_to_structs,
+}
+
+
+def known() -> str:
+    """The class names that are understood, with commas between: the text of other nodes is asked for."""
+    return ",".join(sorted({*_SPECIAL.keys() - {"StaticInvoke"}, *_TRANSPARENT, *(name for f in expr.entries() for name in f.catalyst)}))

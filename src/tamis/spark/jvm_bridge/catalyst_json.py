@@ -1,0 +1,58 @@
+"""Steps into JSON documents as Catalyst has them. Raises ``Strange`` for what is not understood."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tamis.core import expr
+from tamis.core import types as t
+from tamis.core.expr.functions.json import json_text, variant_values
+from tamis.core.expr.json_codec.json_path import steps_of
+from tamis.core.expr.tree import Call, Expr, Literal, Mode
+from tamis.spark.jvm_bridge.catalyst_literals import Strange
+
+Args = tuple[Expr, ...]
+_EVALUATION = "org.apache.spark.sql.catalyst.expressions.variant.VariantExpressionEvalUtils$"
+
+
+def variant_get(kind: t.DataType, settings: dict[str, Any], args: Args) -> Expr:
+    """``VariantGet(value, path, targetType, failOnError, timeZoneId)``."""
+    value, path = args
+    steps = steps_of(path.value) if isinstance(path, Literal) and isinstance(path.value, str) else None
+    mode = {True: Mode.ANSI, False: Mode.TRY}[settings["failOnError"]]
+    found = None if steps is None else variant_values.get(value, steps, kind, mode, settings.get("timeZoneId"))
+    if found is None:
+        raise Strange("a step into VARIANT")
+    return found
+
+
+def static_invoke(settings: dict[str, Any], args: Args) -> Expr:
+    """What ``parse_json`` and ``is_variant_null`` become."""
+    name = settings.get("functionName") if settings.get("staticObject") == _EVALUATION else None
+    if name == "isVariantNull" and len(args) == 1:
+        return expr.call("is_variant_null", *args)
+    if name == "parseJson" and len(args) >= 3 and all(isinstance(a, Literal) and isinstance(a.value, bool) for a in args[1:]):
+        duplicates, fails = (a.value for a in args[1:3] if isinstance(a, Literal))
+        if not duplicates:
+            return expr.call("parse_json", args[0], mode=Mode.ANSI if fails else Mode.TRY)
+    raise Strange(f"static method {settings.get('functionName')}")
+
+
+def json_to_structs(kind: t.DataType, settings: dict[str, Any], args: Args) -> Expr:
+    """``from_json`` without options, its fields still to be chosen."""
+    if settings.get("options") != {} or not isinstance(kind, t.Struct):
+        raise Strange("options of from_json")
+    found = json_text.from_json(args[0], (), kind)
+    if found is None:
+        raise Strange("from_json")
+    return found
+
+
+def json_field(parent: Expr, name: str, kind: t.DataType) -> Expr | None:
+    """A field of what ``from_json`` gives; None where the parent is something else."""
+    if not (isinstance(parent, Call) and parent.function == "from_json"):
+        return None
+    found = json_text.from_json(parent.args[0], (*json_text.known_steps(parent), name), kind)
+    if found is None:
+        raise Strange(f"a field of type {kind}")
+    return found

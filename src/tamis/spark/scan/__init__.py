@@ -1,0 +1,1 @@
+"""Scans that Spark plans: pushdown, readers, join keys, metrics."""

@@ -1,0 +1,165 @@
+"""When Spark's own Parquet reader may stand in for ours, and what it must be told.
+
+Law: it gives the same rows. It resolves columns by the ids in the files, so renamed columns are fine; a part written under a schema in
+which a selected column differs in type, or is absent with a default, is not.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pyarrow.compute as pc
+
+from tamis.core.types import BINARY_COLLATION, NULL, VARIANT, Array, DataType, DayTimeInterval, Field, Map, Schema, String, Struct, Time
+from tamis.engine.part_reader import evidence_of, expected
+from tamis.engine.scan import Plan
+from tamis.spark.jvm_bridge.spark_types import to_spark
+from tamis.spark.scan.parquet_filter import told_whole
+from tamis.spark.scan.scan_estimates import read_share
+
+FIELD_ID = "parquet.field.id"
+MOST_KEPT = 0.25
+"""Share of the rows of the parts left that a filter may keep before Spark's reader, which leaves it to Spark, is the faster one."""
+
+
+def obstacle(plan: Plan, selected: Schema, *, filtered: bool) -> str | None:
+    """Why Spark's reader is not to be used, in a sentence; None where it is."""
+    wish = plan.options.read_lazy
+    if wish not in {"auto", "native"}:
+        return f"tamis.read.lazy is {wish}"
+    if wish == "auto" and filtered:
+        return "there is a filter"
+    if plan.spec.positions:
+        return "positions are asked for"
+    if len(plan.audit):
+        return "skipped parts are audited"
+    if "://" in plan.spec.url:
+        return "the table is not on a local disk"
+    if set(plan.parts.table["format"].unique().to_pylist()) - {"parquet"}:
+        return "not all parts are Parquet"
+    if pc.sum(plan.parts.table["deleted"]).as_py():
+        return "some parts have deleted rows"
+    if "candidates" in plan.parts.table.column_names or plan.shared:
+        return "an index says which rows to read"
+    if not selected.fields:
+        return "no column is asked for: rows are counted without opening a part"
+    return next((why for f in selected.fields for s in written(plan) if (why := _column(f, s))), None)
+
+
+def every_row_matches(plan: Plan) -> bool:
+    """Whether statistics prove the filter true for every row of every part that is left."""
+    return bool(plan.parts.all_match.all())
+
+
+def residual_reason(plan: Plan, selected: Schema, schema: Schema, *, filtered: bool, owned: bool) -> str | None:
+    """Reason to leave the residual filter to Spark, or None. ``owned``: Spark does not test the filter."""
+    if not filtered:
+        return "there is no filter"
+    if len(plan.parts) and every_row_matches(plan):
+        return "the filter is true of every row"
+    if owned:
+        return None
+    if keeps_much(plan):
+        return "the filter keeps many rows, Spark tests them"
+    return "little is read, Spark tests the filter" if needs_little(plan, selected, schema) else None
+
+
+def has_repeated(schema: Schema) -> bool:
+    """Whether a column holds arrays or maps at any depth.
+
+    Page headers have no checksum. Spark's reader notices a wrong number of values in one, except where it skips pages of
+    repeated columns: it then returns other arrays (docs/design/0017). So it skips no pages of these.
+    """
+    return any(_repeated(f.type) for f in schema)
+
+
+def _repeated(data_type: DataType) -> bool:
+    return isinstance(data_type, Array | Map) or any(_repeated(f.type) for f in data_type.children)
+
+
+def keeps_much(plan: Plan) -> bool:
+    """Whether the filter is likely to keep so many rows of the plan's parts that they had better be read whole. Of what bounds do not tell nothing is taken to be kept."""
+    parts, rows = plan.parts, plan.parts.live_rows
+    try:
+        guess = expected(plan.spec.conjuncts, evidence_of(parts.table, plan.spec.part_schemas))
+    except Exception:  # noqa: BLE001  # a statistics problem never fails a query
+        guess = None
+    kept = np.maximum(parts.all_match, 0.0 if guess is None else guess)
+    return not plan.proofs and bool((kept * rows).sum() >= MOST_KEPT * max(int(rows.sum()), 1))
+
+
+LEAST_SAVED = 0.5
+"""Of what is needed: where laziness saves less, Spark's reader, which skips as much if it can be told the whole filter, is the faster one."""
+
+
+def needs_little(plan: Plan, selected: Schema, schema: Schema) -> bool:
+    """Whether a lazy reader, in a Python worker, would save too little: where at most ``tamis.read.native_bytes`` is needed, or, of a filter that Spark's reader can be told whole, laziness saves no more than that, or than ``LEAST_SAVED``."""
+    limit = plan.options.read_native_bytes
+    if plan.proofs or not limit:
+        return False
+    whole = read_share(selected, plan.spec.conjuncts, schema, lazy=False)
+    saved = whole - read_share(selected, plan.spec.conjuncts, schema, lazy=True)
+    if plan.parts.bytes * whole <= limit:
+        return True
+    return (plan.parts.bytes * saved <= limit or saved < LEAST_SAVED * whole) and told_whole(plan.spec.conjuncts, written(plan))
+
+
+def written(plan: Plan) -> list[Schema | None]:
+    """The schemas of the parts that are left."""
+    return [plan.spec.part_schemas.get(i) for i in plan.parts.table["schema_id"].unique().to_pylist()]
+
+
+def _column(wanted: Field, written: Schema | None) -> str | None:
+    if not _readable(wanted.type):
+        return f"column {wanted.name!r} has type {wanted.type}"
+    found = written.by_id.get(wanted.id) if written is not None else None
+    if found is None:
+        return None if wanted.initial_default is None and written is not None else f"column {wanted.name!r} has a default in older parts"
+    return None if _same(found.type, wanted.type) else f"column {wanted.name!r} has changed its type"
+
+
+def _readable(data_type: DataType) -> bool:
+    """Whether both readers agree on the type beyond doubt."""
+    if isinstance(data_type, String):
+        return data_type.collation == BINARY_COLLATION
+    if data_type in {VARIANT, NULL} or isinstance(data_type, Time | DayTimeInterval):
+        return False
+    return all(_readable(f.type) for f in data_type.children)
+
+
+def _same(written: DataType, wanted: DataType) -> bool:
+    """The same type, or a struct with all the fields that are wanted; names may differ."""
+    if isinstance(written, String) and isinstance(wanted, String):
+        return True
+    if isinstance(written, Struct) and isinstance(wanted, Struct):
+        there = {f.id: f.type for f in written.fields}
+        return all(f.id in there and _same(there[f.id], f.type) for f in wanted.fields)
+    if not written.children and not wanted.children:
+        return written == wanted
+    pairs = zip(written.children, wanted.children, strict=True) if type(written) is type(wanted) else ()
+    return type(written) is type(wanted) and all(a.id == b.id and _same(a.type, b.type) for a, b in pairs)
+
+
+def requested(selected: Schema) -> str:
+    """The schema that Spark's reader is asked for, as JSON: column ids in the metadata, no defaults."""
+    struct = json.loads(to_spark(selected))
+    _identify(struct, selected.as_struct())
+    return json.dumps(struct)
+
+
+def _identify(spark: Any, ours: DataType) -> None:
+    if not isinstance(spark, dict):
+        return
+    if isinstance(ours, Struct):
+        for column, f in zip(spark["fields"], ours.fields, strict=True):
+            column["metadata"] = {k: v for k, v in column["metadata"].items() if not k.endswith("_DEFAULT")} | {FIELD_ID: f.id}
+            if isinstance(f.type, String):
+                column["type"] = "string"
+            _identify(column["type"], f.type)
+        return
+    for key, inner in zip([k for k in ("elementType", "keyType", "valueType") if k in spark], ours.children, strict=True):
+        if isinstance(inner.type, String):
+            spark[key] = "string"
+        _identify(spark[key], inner.type)

@@ -1,0 +1,45 @@
+"""Partition readers in Python workers, and Spark's description of how these workers are started."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+from tamis.spark.executors.read_task import Read
+from tamis.spark.jvm_bridge.adapter import Bridge
+
+_PYTHON = "org.apache.spark.sql.execution.datasources.v2.python."
+_sources: weakref.WeakKeyDictionary[Any, tuple[object, Any]] = weakref.WeakKeyDictionary()
+"""By Spark application: how its workers are started, and the Java object that says so."""
+
+
+def python_reader(owner: Bridge, read: Read, required: Any) -> Any:
+    """A Java ``PartitionReaderFactory`` that runs ``read`` in Python workers; ``required`` is the Java schema of its rows."""
+    from pyspark.serializers import CloudPickleSerializer
+    from pyspark.sql.types import StructType
+
+    command = CloudPickleSerializer().dumps((read, StructType()))
+    none = owner.scala_object("scala.None")
+    return owner.new(_PYTHON + "PythonPartitionReaderFactory", _python_source(owner), command, required, none, none)
+
+
+def _python_source(owner: Bridge) -> Any:
+    """The Java ``UserDefinedPythonDataSource`` that names interpreter, environment, files and accumulators.
+
+    It is made again where one of these has changed. Spark never calls the function in it.
+    """
+    from pyspark import SparkContext
+    from pyspark.sql.udf import _wrap_function
+
+    context = SparkContext._active_spark_context
+    assert context is not None
+    start = context.pythonExec, tuple(context.environment.items()), tuple(context._python_includes)
+    known = _sources.get(context)
+    if known is None or known[0] != start:
+        known = start, owner.new(_PYTHON + "UserDefinedPythonDataSource", _wrap_function(context, _no_function))
+        _sources[context] = known
+    return known[1]
+
+
+def _no_function() -> None:
+    """Takes the place of a Python data source's class."""

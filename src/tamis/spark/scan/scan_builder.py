@@ -1,0 +1,193 @@
+"""What Spark pushes down: filters, columns; limits, orders and aggregates.
+
+Law: every filter goes back to Spark, which checks it again, so a row too many is never seen. Only where a limit or an aggregate stands above, and the filter is exact
+(``pushed.exact``), does the scan keep it: else Spark would keep those to itself.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from tamis.core.types import Schema
+from tamis.engine.scan import Options
+from tamis.engine.scan.index_stage import check_told
+from tamis.spark.catalog.analyzed_schema import captured
+from tamis.spark.executors.partitions import Sizes
+from tamis.spark.executors.read_task import PART, POSITION
+from tamis.spark.jvm_bridge.adapter import Bridge
+from tamis.spark.jvm_bridge.catalyst import Translation, known, translate, unknown
+from tamis.spark.jvm_bridge.spark_types import pruned, to_spark
+from tamis.spark.scan.pushdown import AGGREGATE, AGGREGATES, LIMITS, MARK, NOTHING, Pushed, aggregation_of, exact, order_of, output
+from tamis.spark.scan.scan_source import Source
+from tamis.spark.scan.spark_scan import Scan
+
+if TYPE_CHECKING:
+    from tamis.spark.catalog.spark_table import SparkTable
+
+BUILDER = (
+    "org.apache.spark.sql.internal.connector.SupportsPushDownCatalystFilters",
+    "org.apache.spark.sql.connector.read.SupportsPushDownRequiredColumns",
+    *LIMITS,
+)
+
+
+def scan_builder(owner: Bridge, table: SparkTable, options: Any, built: list[Scan] | None = None) -> Any:
+    """A Java ``ScanBuilder`` for ``table``; ``options`` (Java) are those of the query: ``WITH (…)``, a reader's options. What it builds is put into ``built`` too."""
+    source = Source(table.name(), table.store, table.snapshot, table.logical_schema, table.opening)
+    told = owner.dict(options.asCaseSensitiveMap())
+    # Spark translates every aggregate above a source that takes them, and fails on some: see Pushed.java.
+    interfaces = (*BUILDER, AGGREGATES) if told.get(MARK) == AGGREGATE else BUILDER
+    return owner.implement(interfaces, Builder(owner, source, told, built, table.captured), "builder")
+
+
+class Builder:
+    """Collects what Spark pushes down. Method names are Spark's.
+
+    ``analysed`` are ids of schemas under which the plan may have been made. Where one is another than the table's, names mean what they meant there: that is known when
+    the columns are, and until then nothing is taken over that is bound to a name.
+    """
+
+    java_constant: ClassVar = {"pushedFilters": "", "isPartiallyPushed": ""}
+
+    def __init__(
+        self, owner: Bridge, source: Source, options: Mapping[str, str], built: list[Scan] | None, analysed: Collection[int]
+    ) -> None:
+        self._owner = owner
+        self._source = source
+        self._options = options
+        self._analysed = frozenset(analysed)
+        schemas = source.snapshot.head.schemas
+        self._moved = any(i < len(schemas) and schemas[i].fields != source.schema.fields for i in self._analysed)
+        self._text: str | None = ""
+        self._filters = Translation(())
+        self._selected = source.schema
+        self._required: Any = None
+        self._placed = False
+        self._built = built
+        self._pushed = NOTHING
+        self._asked: dict[str | None, Scan | None] = {}
+        """Scans made to answer aggregates that Spark asked about."""
+        self._answer: Scan | None = None
+
+    @cached_property
+    def _switches(self) -> tuple[Options, dict[str, str]]:
+        """The switches in force, and the session's settings."""
+        flat = self._owner.texts(self._owner.helper("Partitions").settings("tamis."))
+        settings = dict(zip(flat[::2], flat[1::2], strict=True))
+        conf = {k: v for k, v in settings.items() if k.lower().startswith("tamis.")}
+        told = {k: v for k, v in self._options.items() if k != MARK}
+        return Options.resolve(told, conf, self._source.snapshot.head.properties, foreign=True), settings
+
+    def pushFilters(self, filters: Any) -> Any:  # noqa: N802
+        from py4j.protocol import Py4JError
+
+        try:
+            self._text = self._owner.helper("TreeText").render(filters, known())
+        except Py4JError:  # a tree that Java itself cannot walk (nested too deeply): it may mean anything
+            self._text = None
+        self._filters = self._translated(self._source.schema)
+        owned = (
+            not self._moved
+            and MARK in self._options
+            and self._built is None
+            and self._switches[0].read_lazy != "native"
+            and exact(self._filters.conjuncts)
+        )
+        self._pushed = Pushed(owned=owned and bool(self._filters.conjuncts))
+        return self._owner.seq([]) if self._pushed.owned else filters
+
+    def pushedFilters(self) -> list[Any]:  # noqa: N802
+        return []
+
+    def pruneColumns(self, required: Any) -> None:  # noqa: N802
+        wanted = json.loads(required.json())
+        columns = [f for f in wanted["fields"] if f["name"] not in {PART, POSITION}]
+        self._placed = len(columns) < len(wanted["fields"])
+        schema = captured(self._source.snapshot.head, self._source.schema, wanted | {"fields": columns}, self._analysed)
+        if schema is not self._source.schema:
+            self._source = replace(self._source, schema=schema)
+            self._filters = self._translated(schema)
+        self._selected = pruned(schema, wanted | {"fields": columns})
+        places = [
+            {"name": PART, "type": "string", "nullable": False, "metadata": {}},
+            {"name": POSITION, "type": "long", "nullable": False, "metadata": {}},
+        ]
+        self._required = self._owner.struct_type(json.dumps(wanted | {"fields": columns + places})) if self._placed else required
+
+    # --- SupportsPushDownLimit, SupportsPushDownTopN, SupportsPushDownAggregates ---
+
+    def pushLimit(self, limit: int) -> bool:  # noqa: N802
+        if not self._switches[0].scan_limits or self._answer is not None or self._built is not None:
+            return False
+        self._pushed = replace(self._pushed, limit=limit)
+        return True
+
+    def pushTopN(self, orders: Any, limit: int) -> bool:  # noqa: N802
+        if self._moved or not self._switches[0].scan_topk or self._answer is not None or self._built is not None:
+            return False
+        order = order_of(self._owner.helper("Pushed").orders(orders), self._source.schema)
+        if order:
+            self._pushed = replace(self._pushed, order=order, limit=limit)
+        return bool(order)
+
+    def isPartiallyPushed(self) -> bool:  # noqa: N802
+        """Always: Spark sorts and cuts what the scan leaves."""
+        return True
+
+    def supportCompletePushDown(self, asked: Any) -> bool:  # noqa: N802
+        made = self._aggregated(asked)
+        return made is not None and not len(made.plan.parts)
+
+    def pushAggregation(self, asked: Any) -> bool:  # noqa: N802
+        self._answer = self._aggregated(asked)
+        return self._answer is not None
+
+    def _aggregated(self, asked: Any) -> Scan | None:
+        """The scan that answers what Spark asks; None where that is not exactly what it wants, or does not pay."""
+        if self._moved or self._built is not None or not self._switches[0].scan_aggregates:
+            return None
+        text = self._owner.helper("Pushed").aggregation(asked)
+        if text not in self._asked:
+            found = aggregation_of(text, self._source.schema)
+            made = None
+            if found is not None:
+                required = self._owner.struct_type(to_spark(output(found)))
+                made = self._scan(replace(self._pushed, aggregation=found), found.columns, required)
+            self._asked[text] = made if made is not None and made.pays else None
+        return self._asked[text]
+
+    def build(self) -> Any:
+        if self._required is None:
+            self._required = self._owner.struct_type(to_spark(self._source.schema))
+        check_told(self._options, self._switches[0], self._source.snapshot.head)
+        made = self._answer or self._scan(self._pushed, self._selected, self._required)
+        made.told = self._options
+        java = made.java()
+        if self._built is not None:
+            self._built.append(made)
+        return java
+
+    def _translated(self, schema: Schema) -> Translation:
+        if self._text is None:
+            return unknown(schema, "a filter that could not be read")
+        return translate(self._text, schema) if self._text else Translation(())
+
+    def _scan(self, pushed: Pushed, selected: Schema, required: Any) -> Scan:
+        options, settings = self._switches
+        return Scan(
+            self._owner,
+            self._source,
+            options,
+            self._filters,
+            selected,
+            required,
+            Sizes.of(settings),
+            placed=self._placed,
+            pushed=pushed,
+            changes_rows=self._placed or self._built is not None,
+            cost_based=settings["spark.sql.cbo.enabled"] == "true",
+        )

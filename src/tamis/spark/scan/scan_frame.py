@@ -1,0 +1,81 @@
+"""An embedded scan as a Spark DataFrame: Spark's executors read its parts. Public interfaces only, so it works under Spark Connect too."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections.abc import Sequence
+from typing import Any
+
+from tamis.engine.scan import Plan, Scan
+from tamis.engine.scan.skip_audit import strict
+from tamis.errors import InvalidInput
+from tamis.spark.executors.partitions import Cut, Sizes
+from tamis.spark.executors.read_task import Read
+from tamis.spark.jvm_bridge.adapter import bridge
+from tamis.spark.jvm_bridge.spark_types import to_spark as spark_json
+from tamis.spark.scan.scan_metrics import Planned, ledger, scan_id
+from tamis.spark.session import is_connect, no_session
+
+_SIZES = ("spark.sql.files.maxPartitionBytes", "spark.sql.files.openCostInBytes")
+
+
+def to_spark(scan: Scan, spark: Any) -> Any:
+    """The rows of ``scan`` as a DataFrame of the session ``spark``, planned now. Raises what reading the scan here would raise before it reads."""
+    from pyspark.sql.types import StructType
+
+    if not hasattr(spark, "createDataFrame"):
+        raise no_session(spark)
+    if scan.order:
+        raise InvalidInput(
+            "A scan in an order is not read by Spark's executors.",
+            code="BAD_ORDER",
+            name="order_by",
+            remedy="Leave order_by out and use orderBy(…).limit(…) of the DataFrame; or read the scan here, by to_arrow().",
+        )
+    plan = _ready(scan)
+    tasks = Cut(plan, _sizes(spark)).tasks()
+    schema = StructType.fromJson(json.loads(spark_json(plan.spec.schema)))
+    frame = ordered_tasks(spark, [pickle.dumps(task, pickle.HIGHEST_PROTOCOL) for task in tasks])
+    rows = frame.mapInArrow(_reader(plan, spark, len(tasks)), schema)
+    return rows if scan.limit is None else rows.limit(scan.limit)
+
+
+def ordered_tasks(spark: Any, payloads: Sequence[bytes]) -> Any:
+    """A DataFrame of one partition per payload, in order; the payload is the last column."""
+    frame = spark.createDataFrame([(i, bytearray(payload)) for i, payload in enumerate(payloads)], "task int, work binary")
+    return frame.repartitionByRange(len(payloads), "task") if len(payloads) > 1 else frame
+
+
+def _ready(scan: Scan) -> Plan:
+    try:
+        return scan.ready()
+    except InvalidInput as error:
+        if error.code != "UNKNOWN_FUNCTION":
+            raise
+        raise InvalidInput(
+            error.message,
+            code=error.code,
+            name=error.name,
+            remedy="Spark computes it where the table is in a catalog: tamis.attach(spark, name, warehouse), then SELECT … WHERE … in SQL.",
+        ) from None
+
+
+def _sizes(spark: Any) -> Sizes:
+    context = _context(spark)
+    parallelism = context.defaultParallelism if context is not None else 8
+    return Sizes.of({name: spark.conf.get(name) for name in _SIZES} | {"parallelism": str(parallelism)})
+
+
+def _context(spark: Any) -> Any:
+    """The SparkContext, or None under Spark Connect."""
+    return None if is_connect(spark) else spark.sparkContext
+
+
+def _reader(plan: Plan, spark: Any, tasks: int) -> Read:
+    name = scan_id()
+    if _context(spark) is None:
+        return Read(name, plan.spec, None, strict=strict())  # executors cannot reach this process: its reports tell what was planned
+    book = ledger(bridge(spark))
+    book.plan(name, Planned(name, plan.report, tasks, 0, 0, native=False))
+    return Read(name, plan.spec, book.accumulator, strict=strict())

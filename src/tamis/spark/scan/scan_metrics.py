@@ -1,0 +1,246 @@
+"""From executors' counters to reports: one report per SQL execution of a scan, none for EXPLAIN.
+
+Two witnesses are joined. An accumulator brings each task's counters as the task ends (a retried task replaces what it sent before).
+A listener in the JVM tells which scans stood in the plan of an execution that ended, so that scans without tasks, and those read by
+Spark's own Parquet reader, are reported too. Both are joined when somebody asks for reports: until then nothing is computed.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections import OrderedDict, deque
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from tamis.engine.part_reader import ReadCounters
+from tamis.engine.scan.report.scan_report import Counts, Report, before_reading
+from tamis.engine.scan.skip_audit import tell, violation
+from tamis.spark.executors.read_task import Outcome
+from tamis.spark.jvm_bridge.adapter import Bridge
+from tamis.world import new_id, world
+
+_KEPT = 1_000
+_KEPT_KEYS = 16
+"""Sets of keys remembered of one scan."""
+_PATIENCE_MILLIS = 5_000
+"""How long to wait for Spark to tell of executions that have already ended."""
+
+
+@dataclass(slots=True)
+class Opening:
+    """What opening a table for a query has read, and how long it took: a cost of the first scan of it that is planned."""
+
+    bytes: int = 0
+    requests: int = 0
+    seconds: float | None = None
+
+    def charge(self, report: Report) -> None:
+        """Adds it to ``report``, once."""
+        if self.seconds is not None:
+            report.planned(self.bytes, self.requests)
+            report.seconds = Counts(open=self.seconds, **report.seconds)
+        self.seconds = None
+
+
+@dataclass(slots=True)
+class Planned:
+    """What outlives a scan: enough to report an execution of it."""
+
+    scan: str
+    report: Report
+    tasks: int
+    bytes: int
+    """What a full read of the kept parts' selected columns is about."""
+    rows: int
+    native: bool
+
+
+class Ledger:
+    """The open reports of one Spark application."""
+
+    def __init__(self, owner: Bridge, context: Any) -> None:
+        self._context = weakref.ref(context)
+        self._jvm_executions = owner.helper("Executions")
+        self._bus = context._jsc.sc().listenerBus()
+        self._planned: OrderedDict[str, Planned] = OrderedDict()
+        self._narrowed: dict[str, deque[tuple[str, str]]] = {}
+        """By the key of a scan: in which execution it got keys, and what is planned for them."""
+        self._open: OrderedDict[tuple[str, str], Report] = OrderedDict()
+        self._attempts: dict[tuple[str, str, int], tuple[int, int]] = {}
+        self._heard: dict[tuple[str, str], int] = {}
+        """When a task of an open execution last answered, in microseconds since 1970."""
+        self._bytes: dict[tuple[str, str, int], int] = {}
+        self._lock = threading.RLock()
+        self.accumulator = context.accumulator(_Inbox(self), _Param())
+        context._jsc.sc().addSparkListener(self._jvm_executions)
+        before_reading(self.settle)
+
+    def plan(self, key: str, planned: Planned) -> None:
+        """Remembers a scan by the key of its Java object. The oldest are forgotten."""
+        with self._lock:
+            self._planned[key] = planned
+            while len(self._planned) > _KEPT:
+                self._narrowed.pop(self._planned.popitem(last=False)[0], None)
+
+    def narrow(self, key: str, execution: str, planned: Planned) -> None:
+        """Remembers what join keys left of a scan in one execution."""
+        with self._lock:
+            self.plan(f"{key} {planned.scan}", planned)
+            self._narrowed.setdefault(key, deque(maxlen=_KEPT_KEYS)).append((execution, f"{key} {planned.scan}"))
+
+    def take(self, outcomes: Iterable[Outcome]) -> None:
+        """Counters of tasks that have ended; called by Spark's accumulator server."""
+        with self._lock:
+            for outcome in outcomes:
+                self._take(outcome)
+
+    def _take(self, outcome: Outcome) -> None:
+        scan, execution, task = outcome.key
+        report = self._report(scan, execution)
+        if report is None or self._attempts.get(outcome.key, (-1, -1)) > outcome.attempt:
+            return
+        self._attempts[outcome.key] = outcome.attempt
+        self._heard[scan, execution] = world().now_micros()
+        self._bytes[outcome.key] = outcome.counters.bytes_leader + outcome.counters.bytes_follower
+        report.add(("spark", task), outcome.counters)
+        for part, problem in outcome.violations:
+            report.violate(part, problem)
+            tell(violation(report.table, report.filter, part, problem))
+
+    def _report(self, scan: str, execution: str) -> Report | None:
+        key = scan, execution
+        if key not in self._open:
+            planned = next((p for p in reversed(self._planned.values()) if p.scan == scan), None)
+            if planned is None:
+                return None
+            self._open[key] = planned.report.fresh()
+            while len(self._open) > _KEPT:
+                self._close(next(iter(self._open)))
+        return self._open[key]
+
+    def _close(self, key: tuple[str, str], ended_micros: int | None = None) -> None:
+        report = self._open.pop(key)
+        for task in [k for k in self._attempts if k[:2] == key]:
+            del self._attempts[task]
+            self._bytes.pop(task, None)
+        heard = self._heard.pop(key, None)
+        report.finish(heard if ended_micros is None else ended_micros)
+
+    def bytes_of(self, scan: str) -> int:
+        """What the tasks of a scan that has not been settled yet have read of data files."""
+        with self._lock:
+            return sum(size for key, size in self._bytes.items() if key[0] == scan)
+
+    def settle(self) -> None:
+        """Finishes the reports of all executions that have ended.
+
+        A scan in the plan of an execution has not run where its result was cached or a shuffle was used again. One that gave no rows has
+        run if it has nothing to read, if its tasks answered, or if a stage began to read it (Spark's own reader answers nothing).
+        """
+        text = self._ended_since() if self._context() is _running() else ""
+        with self._lock:
+            for line in text.splitlines():
+                execution, key, rows, direct, nanos, millis, keyed, begun = line.split(" ")
+                planned = self._ran(key, execution, keyed == "1")
+                if planned is None:
+                    continue
+                in_plan = direct == "1"
+                if int(rows) or (in_plan and (begun == "1" or planned.tasks == 0)) or (planned.scan, execution) in self._open:
+                    self._ended(planned, execution, int(rows), int(nanos), int(millis) * 1_000)
+            for open_key in [k for k in self._open if k[1].startswith("stage ") or self._complete(k)]:
+                self._close(open_key)
+
+    def _ran(self, key: str, execution: str, keyed: bool) -> Planned | None:
+        """What a scan did in an execution: what keys had left of it, where it was given some. Run again, a plan keeps the keys of its first time."""
+        found = self._narrowed.get(key) if keyed else None
+        if not found:
+            return self._planned.get(key)
+        counted = {scan for scan, ran in self._open if ran == execution}
+        at = next((at for at in found if at[0] == execution or at[1].split(" ")[1] in counted), found[-1])
+        found.remove(at)
+        found.append(at)  # a plan may hold the scan twice: the other's turn is next
+        return self._planned.get(at[1])
+
+    def _ended_since(self) -> str:
+        try:
+            self._bus.waitUntilEmpty(_PATIENCE_MILLIS)
+            return str(self._jvm_executions.drain())
+        except Exception:  # noqa: BLE001  # Spark is stopping, or too busy: what is known so far is reported
+            return ""
+
+    def _complete(self, key: tuple[str, str]) -> bool:
+        """Whether all tasks of an execution have answered."""
+        planned = next((p for p in self._planned.values() if p.scan == key[0]), None)
+        return planned is None or sum(1 for k in self._attempts if k[:2] == key) >= planned.tasks
+
+    def _ended(self, planned: Planned, execution: str, rows: int, nanos: int, ended_micros: int) -> None:
+        """Closes the report of one scan in one execution, in which it gave ``rows`` rows."""
+        key = planned.scan, execution
+        report = self._report(planned.scan, execution)
+        if report is None:
+            return
+        if planned.native:
+            report.add(("spark", "native"), _native(planned, rows))
+        if nanos > 0:
+            report.seconds["execute"] = nanos / 1e9
+        self._close(key, ended_micros)
+
+
+def _native(planned: Planned, rows: int) -> ReadCounters:
+    """What Spark's reader must have read to give ``rows`` rows; it does not say, so bytes are an estimate from the plan."""
+    counters = ReadCounters()
+    counters.rows_total = planned.rows
+    counters.rows_matched = rows
+    counters.blocks_read = planned.report.blocks["total"]
+    counters.bytes_follower = planned.bytes * min(rows, planned.rows) // max(planned.rows, 1)
+    return counters
+
+
+class _Inbox:
+    """The driver's side of the accumulator: passes everything on."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self.ledger = weakref.ref(ledger)
+
+
+class _Param:
+    """How PySpark merges: dictionaries on executors, the inbox on the driver."""
+
+    def zero(self, value: Any) -> dict[Any, Outcome]:
+        del value
+        return {}
+
+    def addInPlace(self, value: Any, update: dict[Any, Outcome]) -> Any:  # noqa: N802  # PySpark's name
+        if isinstance(value, _Inbox):
+            ledger = value.ledger()
+            if ledger is not None:
+                ledger.take(update.values())
+        else:
+            value.update(update)
+        return value
+
+
+_ledgers: weakref.WeakKeyDictionary[Any, Ledger] = weakref.WeakKeyDictionary()
+_opening = threading.Lock()
+
+
+def ledger(owner: Bridge) -> Ledger:
+    """The ledger of the Spark application that runs in this JVM now."""
+    context = _running()
+    with _opening:
+        if context not in _ledgers:
+            _ledgers[context] = Ledger(owner, context)
+        return _ledgers[context]
+
+
+def _running() -> Any:
+    from pyspark import SparkContext
+
+    return SparkContext._active_spark_context
+
+
+def scan_id() -> str:
+    """A name for one scan, unlike that of any other in any process."""
+    return new_id()

@@ -1,0 +1,400 @@
+"""The scan that Spark plans with, and the batch that it runs.
+
+Laws: scans are equal iff they read the same columns of the same version under the same filters, which is what ``.cache()`` and the reuse of
+exchanges compare. Planning reads metadata only, and makes no report: executions do (``tamis.spark.scan.scan_metrics``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cached_property
+from typing import Any, ClassVar
+
+from tamis.core.expr import Expr, short_sql
+from tamis.core.types import Schema
+from tamis.engine import scan as funnel
+from tamis.engine.part_reader import runnable
+from tamis.engine.scan import Options, Plan
+from tamis.engine.scan.metadata_aggregates import answer
+from tamis.engine.scan.report.report_text import summary
+from tamis.engine.scan.skip_audit import strict
+from tamis.sizes import SIZES
+from tamis.spark.executors.partitions import Cut, Sizes, local_url, pack, pack_files
+from tamis.spark.executors.read_task import Fold, Read, Task, packed_rows
+from tamis.spark.jvm_bridge.adapter import Bridge
+from tamis.spark.jvm_bridge.catalyst import Translation
+from tamis.spark.scan import native_reader as native
+from tamis.spark.scan.file_checks import check_files, copy_obstacle
+from tamis.spark.scan.filter_contract import FilterContract, contract_of
+from tamis.spark.scan.join_keys import INTERFACE, Handover, Narrowed, execution, few, key_columns, key_conjuncts, worth
+from tamis.spark.scan.native_audit import audit_native
+from tamis.spark.scan.parquet_filter import advice
+from tamis.spark.scan.pushdown import NOTHING, Pushed, foremost, pays
+from tamis.spark.scan.python_source import python_reader
+from tamis.spark.scan.scan_estimates import column_statistics, read_share, share, told
+from tamis.spark.scan.scan_metrics import Ledger, Planned, ledger, scan_id
+from tamis.spark.scan.scan_source import Source
+from tamis.storage.files import PartRef
+
+_READ = "org.apache.spark.sql.connector.read."
+SCAN = (_READ + "SupportsReportStatistics",)
+KEYED = (*SCAN, INTERFACE)
+"""A scan that a join's keys may narrow."""
+WORTH_KEYS = SIZES.join_part_bytes
+"""Bytes of a single part from which on it is worth while to wait for keys, and to plan again with them."""
+
+
+class Scan:
+    """Spark's ``Scan`` with statistics. The funnel has run when it is made."""
+
+    java_constant: ClassVar = {
+        "readSchema": "",
+        "columnarSupportMode": "",
+        "description": "",
+        "estimateStatistics": "",
+        "filterAttributes": "",
+        "toBatch": "filter",
+    }
+    """Answers that Java may keep: Spark writes each state of a plan down for listeners, some sixty times a query. A batch changes when Spark has handed over keys."""
+
+    def __init__(
+        self,
+        owner: Bridge,
+        source: Source,
+        options: Options,
+        filters: Translation,
+        selected: Schema,
+        required: Any,
+        sizes: Sizes,
+        *,
+        placed: bool = False,
+        pushed: Pushed = NOTHING,
+        changes_rows: bool = False,
+        keyed: bool = False,
+        cost_based: bool = False,
+        plan: Plan | None = None,
+    ) -> None:
+        self._owner = owner
+        self._required = required
+        self._ledger: Ledger = ledger(owner)
+        self.source, self.options, self.selected, self.placed = source, options, selected, placed
+        self.pushed = pushed
+        self.changes_rows = changes_rows
+        """Whether an UPDATE, MERGE or DELETE reads its target so: it counts on every part."""
+        self.keyed = keyed
+        """Whether few keys of a join will narrow it, so that Spark's own reader would read too much."""
+        self._sizes = sizes
+        self._cost_based = cost_based and not (changes_rows or pushed.aggregation)
+        """Whether Spark's optimiser, which is cost-based, is told what columns hold: their statistics are read for it."""
+        self._join_keys: tuple[Expr, ...] = ()
+        self.java_key = ""
+        self._looked = False
+        self.id = scan_id()
+        self.told: Mapping[str, str] = {}
+        """The options of the query as they were given; a stream finds its own among them."""
+        self._handover = Handover()
+        self._twins: dict[tuple[str, int], Any] = {}
+        self._prepare(filters, plan)
+
+    def java(self) -> Any:
+        """Its Java object, a new one; executions are known by it."""
+        made = self._owner.implement(self.interfaces, self)
+        self.register(self._owner._tools.keyOf(made))
+        return made
+
+    @property
+    def interfaces(self) -> tuple[str, ...]:
+        """The Java interfaces that it answers. A join's keys would take rows from what changes rows, and from what counts or orders them before the join."""
+        return SCAN if self.changes_rows or self.pushed != NOTHING else KEYED
+
+    def narrow(self, conjuncts: tuple[Expr, ...]) -> None:
+        """Plans the scan again, for rows that also satisfy ``conjuncts``: keys of a join that drops all other rows. Call it before the scan is read."""
+        if conjuncts:
+            self._join_keys = (*self._join_keys, *conjuncts)
+            self._prepare(replace(self.filters, conjuncts=(*self.filters.conjuncts, *conjuncts)))
+            self.register(self.java_key)
+
+    def _prepare(self, filters: Translation, plan: Plan | None = None) -> None:
+        """``plan``: what is left under these filters, where that is known already."""
+        source, options, selected = self.source, self.options, self.selected
+        self.filters = filters
+        self.filter_text = " AND ".join(short_sql(c) for c in filters.conjuncts) or None
+        self._audited: Plan | None = None
+        """The plan with the audit's sample, where Spark's reader reads: it is checked beside it."""
+        self.plan = self._shaped(plan or self._planned(filters.conjuncts, replace(options, audit_percent=0.0)))
+        self._whole = native.residual_reason(self.plan, selected, source.schema, filtered=bool(filters.conjuncts), owned=self.pushed.owned)
+        self.obstacle = self.pushed.obstacle or native.obstacle(self.plan, selected, filtered=self._whole is None)
+        self.obstacle = self.obstacle or copy_obstacle(self.plan.parts, selected, source.store)
+        self.obstacle = self.obstacle or ("the keys of a join come" if self.keyed else None)
+        if options.audit_percent and plan is None:
+            audited = self._planned(filters.conjuncts, options)
+            if self.native:
+                self._audited = audited
+            else:
+                self.plan = self._shaped(audited)
+        self.contract = self._contract()
+        self.cut = self._cut(self.plan)
+        self._readers: dict[bool, Any] = {}
+        self.__dict__.pop("partitions", None)
+        self.bytes, self.rows = self._sizes_of(self.plan)
+        table = source.store.url, source.snapshot.head.table_id, source.snapshot.version
+        self._key = (*table, selected, filters.conjuncts, options, self.placed, self.pushed, self.keyed)
+        self._tell_reader(self.plan)
+
+    def _planned(self, conjuncts: tuple[Expr, ...], options: Options) -> Plan:
+        source = self.source
+        asked = (
+            frozenset(f.id for f in self.selected) if self.pushed.aggregation else told(self.selected) if self._cost_based else frozenset()
+        )
+        return funnel.plan(
+            source.snapshot,
+            source.store,
+            source.schema,
+            conjuncts,
+            self.selected,
+            options,
+            filter_text=self.filter_text,
+            table=source.name,
+            limit=self.pushed.limit,
+            order=self.pushed.order,
+            measured=asked,
+            errors="raise" if self.pushed.owned else "keep",
+        )
+
+    def _shaped(self, plan: Plan) -> Plan:
+        """``plan`` for what Spark asked of this scan: rows with their positions, or partial aggregates, of which metadata answers some."""
+        if self.placed:
+            plan = replace(plan, spec=replace(plan.spec, positions=True))
+        self.answer, self.pays = b"", True
+        if self.pushed.aggregation is None:
+            return plan
+        left, known = answer(plan, self.pushed.aggregation, plan.spec.part_schemas)
+        self.answer, self.pays = packed_rows(known), pays(self.pushed.aggregation, plan, left)
+        return left
+
+    def _contract(self) -> FilterContract:
+        """Who tests the filter. Raises ``AssertionError`` where nobody would test one of its conjuncts."""
+        return contract_of(
+            self.filters.conjuncts,
+            owned=self.pushed.owned,
+            join_keys=self._join_keys,
+            evaluated=None if self.native else runnable(self.plan.spec),
+            every_row_matches=native.every_row_matches(self.plan),
+            requested=frozenset(f.id for f in self.selected),
+        )
+
+    def _cut(self, plan: Plan) -> Cut:
+        lazy = not self.native and self.options.read_lazy != "off"
+        read = read_share(self.selected, plan.spec.conjuncts, self.source.schema, lazy=lazy)
+        return Cut(plan, self._sizes, share=read, divisible=not self.native, anywhere=self.native)
+
+    def _tell_reader(self, plan: Plan) -> None:
+        if self.native:
+            why = "asked for" if self.options.read_lazy == "native" else self._whole
+            done = "bytes are estimated" if len(plan.parts) else "nothing was read"
+            plan.report.reader, plan.report.reader_reason = "native", f"{why}; {done}"
+
+    def _sizes_of(self, plan: Plan) -> tuple[int, int]:
+        """Bytes of the selected columns, and rows, of what a plan keeps."""
+        return int(plan.parts.bytes * share(self.selected, self.source.schema)), int(plan.parts.live_rows.sum())
+
+    @property
+    def native(self) -> bool:
+        """Whether Spark's own Parquet reader reads."""
+        return self.obstacle is None
+
+    @property
+    def bytes_read(self) -> int:
+        """What its execution, which has ended and is not reported yet, has read of data files and indexes."""
+        return self._ledger.bytes_of(self.id) + int(self.plan.report.bytes["index"])
+
+    def register(self, key: str) -> None:
+        """Makes executions of this scan known by the key of its Java object."""
+        self.java_key = key
+        self.source.opening.charge(self.plan.report)
+        planned = Planned(
+            self.id, self.plan.report, max(len(self.cut), self.pushed.aggregation is not None), self.bytes, self.rows, self.native
+        )
+        self._ledger.plan(key, planned)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Scan) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key[:3])
+
+    def __str__(self) -> str:
+        return self.description()
+
+    def check(self, narrowed: Narrowed | None = None) -> bool:
+        """Checks what must hold before anything (of what is narrowed) is read; returns whether Spark's reader may skip pages.
+
+        Raises ``InvalidInput`` (``SCAN_TOO_LARGE``), and ``CorruptData`` where Spark's reader would meet a damaged part.
+        """
+        self._look()
+        plan = self.plan if narrowed is None else narrowed.plan
+        plan.guard()
+        if not self.native:
+            return False
+        sound = check_files(plan.parts, self.source.store) and not native.has_repeated(self.selected)
+        if self._audited is not None and narrowed is None:
+            self._audit(self._audited, sound)
+        return sound
+
+    def _audit(self, audited: Plan, pages: bool) -> None:
+        """Audits what Spark's reader is about to read. Where something wrong was proved, the Python reader reads instead."""
+        reader = self._made_reader(pages)  # one of its own: once it has read, Spark cannot send it to executors
+
+        def native_rows(ref: PartRef) -> int:
+            packed = pack_files([Task(0, (ref,))], local_url(self.plan.spec.url))
+            return int(self._owner.helper("Partitions").countRows(reader, packed))
+
+        self._audited = None
+        if not audit_native(audited, self.plan.report, native_rows):
+            audited.report.violations = self.plan.report.violations
+            self.plan, self.obstacle = audited, "an audit found something wrong"
+            self.contract, self.cut = self._contract(), self._cut(audited)
+            self._readers.clear()
+            self.register(self.java_key)
+
+    def _look(self) -> None:
+        """Once, when the scan is first run and not when it is explained."""
+        if not self._looked and self.pushed.order:
+            self.plan = foremost(self.plan, share(Schema(tuple(by.field for by in self.pushed.order)), self.source.schema))
+            self.cut = self._cut(self.plan)
+            self.register(self.java_key)
+        self._looked = True
+
+    # --- what executors get; adaptive execution asks more than once ---
+
+    @property
+    def tasks(self) -> list[Task]:
+        """The tasks; aggregates have one at least, which gives what metadata answers."""
+        return self.cut.tasks() or ([Task(0, ())] if self.pushed.aggregation is not None else [])
+
+    @cached_property
+    def partitions(self) -> Any:
+        """A Java array of input partitions."""
+        return self.packed(self.tasks)
+
+    def packed(self, tasks: list[Task]) -> Any:
+        """Input partitions of these tasks."""
+        helper = self._owner.helper("Partitions")
+        if self.native:
+            return helper.files(pack_files(tasks, local_url(self.plan.spec.url)))
+        return helper.python(pack(tasks))
+
+    def reader(self, *, pages: bool) -> Any:
+        """Returns a Java ``PartitionReaderFactory``, the same each time; ``pages``: whether page indexes may be believed."""
+        if pages not in self._readers:
+            self._readers[pages] = self._made_reader(pages)
+        return self._readers[pages]
+
+    def _made_reader(self, pages: bool) -> Any:
+        self._look()
+        spec = self.plan.spec
+        if self.native:
+            told = advice(self.contract.hints, native.written(self.plan))
+            return self._owner.helper("Partitions").parquet(native.requested(spec.schema), told, pages)
+        if self.pushed.aggregation is not None:
+            fold = Fold(self.id, spec, self._ledger.accumulator, self.pushed.aggregation, self.answer, strict=strict())
+            return python_reader(self._owner, fold, self._required)
+        return python_reader(self._owner, Read(self.id, spec, self._ledger.accumulator, strict=strict()), self._required)
+
+    # --- Scan, SupportsReportStatistics ---
+
+    def readSchema(self) -> Any:  # noqa: N802
+        return self._required
+
+    def description(self) -> str:
+        reader = "Spark's Parquet reader" if self.native else f"Python ({self.obstacle})"
+        return f"tamis version {self.source.snapshot.version}, {summary(self.plan.report)}, filter: [{self.filter_text or ''}], reader: {reader}"
+
+    def estimateStatistics(self) -> Any:  # noqa: N802
+        columns = column_statistics(self.plan, self.selected) if self._cost_based else ""
+        return self._owner.helper("Partitions").estimate(max(self.bytes, 1), self.rows, columns)
+
+    def columnarSupportMode(self) -> Any:  # noqa: N802
+        return self._owner.enum(_READ + "Scan$ColumnarSupportMode", "PARTITION_DEFINED" if self.native else "UNSUPPORTED")
+
+    def toBatch(self) -> Any:  # noqa: N802
+        return self._owner.implement((_READ + "Batch",), Batch(self, self._handover.take()))
+
+    # --- SupportsRuntimeV2Filtering ---
+
+    def filterAttributes(self) -> Any:  # noqa: N802
+        small = len(self.plan.parts) < 2 and self.bytes < WORTH_KEYS
+        return key_columns(self._owner, self.selected) if self.options.scan_join_keys and not small else []
+
+    def filter(self, predicates: Any) -> None:
+        """The keys of one execution; the batch that Spark asks for next reads only what can hold them."""
+        self._handover.put(self._narrowed(key_conjuncts(self._owner, predicates, self.source.schema)))
+
+    def twin(self, column: str, keys: int) -> Any:
+        """A Java scan of the same rows that reads by keys, where ``keys`` of them for ``column`` leave little; None where this one should do. The same each time that it is asked for."""
+        if (column, keys) not in self._twins:
+            self._twins[column, keys] = self._twin(column, keys)
+        return self._twins[column, keys]
+
+    def worth(self, column: str, keys: Scan, theirs: str) -> bool:
+        """Whether all the values that ``keys`` has in its column ``theirs`` are likely to leave out anything here."""
+        mine, other = self.source.schema.find(column)[0], keys.source.schema.find(theirs)[0]
+        return worth(self.plan, self.source.snapshot, mine, int(keys.plan.parts.live_rows.sum()), keys.source.snapshot, other)
+
+    def _twin(self, column: str, keys: int) -> Any:
+        f = self.source.schema.find(column)[0]
+        if not self.native or self.options.read_lazy == "native" or not few(self.plan, self.source.snapshot, f, keys):
+            return None
+        report = self.plan.report.fresh()
+        report.reader, report.reader_reason = "eager", "nothing was read"
+        known = replace(self.plan, report=report)
+        made = Scan(
+            self._owner, self.source, self.options, self.filters, self.selected, self._required, self._sizes, keyed=True, plan=known
+        )
+        made.told = self.told
+        return made.java()
+
+    def _narrowed(self, keys: tuple[Expr, ...]) -> Narrowed | None:
+        if not keys:
+            return None
+        options = self.options
+        if self.native:  # Spark's reader checks no proofs, and knows parts, not rows
+            options = replace(options, audit_percent=0.0, index_use="off")
+        plan = self._planned((*self.filters.conjuncts, *keys), options)
+        plan.report.joined(self.plan.report)
+        self._tell_reader(plan)
+        made = Narrowed(scan_id(), keys, plan, self._cut(plan))
+        size, rows = self._sizes_of(plan)
+        self._ledger.narrow(self.java_key, execution(), Planned(made.name, plan.report, len(made.cut), size, rows, self.native))
+        return made
+
+    def toMicroBatchStream(self, checkpoint: str) -> Any:  # noqa: N802, ARG002  # Spark keeps the positions there itself
+        from tamis.spark.streaming.stream_read import INTERFACES, MicroBatchStream
+
+        return self._owner.implement(INTERFACES, MicroBatchStream(self, self.told))
+
+
+class Batch:
+    """Spark's ``Batch``: equal where the scans are, and the keys that narrow them."""
+
+    java_constant: ClassVar = {"planInputPartitions": "", "createReaderFactory": ""}
+
+    def __init__(self, scan: Scan, narrowed: Narrowed | None = None) -> None:
+        self._scan = scan
+        self._narrowed = narrowed
+        self._pages = False
+        """Whether page indexes may be believed; not before they were looked at."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Batch) and self._scan == other._scan and self._narrowed is other._narrowed
+
+    def __hash__(self) -> int:
+        return hash(self._scan)
+
+    def planInputPartitions(self) -> Any:  # noqa: N802
+        self._pages = self._scan.check(self._narrowed)
+        return self._scan.partitions if self._narrowed is None else self._scan.packed(self._narrowed.tasks())
+
+    def createReaderFactory(self) -> Any:  # noqa: N802
+        return self._scan.reader(pages=self._pages)

@@ -1,0 +1,40 @@
+"""Procedures that only look: history, detail, explain."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from tamis.engine.scan.report.report_text import lines
+from tamis.spark.sql.procedure import FILTER, ROW_FILTER, TABLE, Parameter, Procedure, held, opened, row_filter, session_options
+from tamis.table import metadata_tables
+
+
+def _history(catalog: Any, arguments: dict[str, Any]) -> pa.Table:
+    from tamis.storage.commit_log import history
+
+    store, _ = opened(catalog, arguments)
+    return history(store, arguments["limit"])
+
+
+def _detail(catalog: Any, arguments: dict[str, Any]) -> pa.Table:
+    return metadata_tables.detail(*opened(catalog, arguments))
+
+
+def _explain(catalog: Any, arguments: dict[str, Any]) -> pa.Table:
+    """As a query of this session would see it: its time zone, ANSI mode and switches."""
+    table = held(catalog, arguments)
+    report = table.explain(row_filter(arguments), options=session_options(catalog.bridge))
+    report.guard(arguments["max_parts"], arguments["max_bytes"])
+    return pa.Table.from_pylist(lines(report), schema=_EXPLAINED)
+
+
+_EXPLAINED = pa.schema([("level", pa.string()), ("item", pa.string()), ("read", pa.int64()), ("total", pa.int64()), ("note", pa.string())])
+_GUARDS = (Parameter("max_parts", "long", "NULL"), Parameter("max_bytes", "long", "NULL"))
+
+PROCEDURES = (
+    Procedure("history", "The commits of a table, newest first", (TABLE, Parameter("limit", "int", "NULL")), _history),
+    Procedure("detail", "One row about a table as a whole", (TABLE,), _detail),
+    Procedure("explain", "What a filter would read, and why not less", (TABLE, FILTER, *_GUARDS, ROW_FILTER), _explain),
+)

@@ -1,0 +1,116 @@
+"""Procedures that tend a table: each is the verb of ``Table`` of that name, its work done by this session's executors."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pyarrow as pa
+
+from tamis.engine.operations import CompactionPlan
+from tamis.errors import InvalidInput
+from tamis.spark.sql.procedure import FILTER, ROW_FILTER, TABLE, Parameter, Procedure, held, row_filter
+
+_GROUP = pa.schema(
+    [
+        *[(name, pa.int64()) for name in ("parts", "rows", "deleted_rows", "bytes")],
+        *[(name, pa.timestamp("us", tz="UTC")) for name in ("since", "until")],
+        ("reasons", pa.list_(pa.string())),
+    ]
+)
+
+
+def _compact(catalog: Any, arguments: dict[str, Any]) -> pa.Table:
+    names = [name.strip() for name in (arguments["cluster_by"] or "").split(",") if name.strip()]
+    found = held(catalog, arguments).compact(
+        row_filter(arguments),
+        max_bytes=arguments["max_bytes"],
+        max_seconds=arguments["max_seconds"],
+        dry_run=arguments["dry_run"],
+        cluster_by=names,
+        curve=arguments["curve"],
+        spark=catalog.bridge.active_session(),
+    )
+    if isinstance(found, CompactionPlan):
+        groups = [g.as_dict() for g in found.groups]
+        return pa.Table.from_pylist([{**g, "since": g["since_micros"], "until": g["until_micros"]} for g in groups], schema=_GROUP)
+    return numbers(found.as_dict())
+
+
+def _vacuum(catalog: Any, arguments: dict[str, Any]) -> pa.Table:
+    told, hours = arguments["retention"], arguments["retention_hours"]
+    if told is not None and hours is not None:
+        raise InvalidInput(
+            "The retention is given twice.", code="BAD_RETENTION", name="retention", remedy="Give retention or retention_hours."
+        )
+    keep = timedelta(hours=hours) if hours is not None else told or timedelta(days=7)
+    found = held(catalog, arguments).vacuum(keep, dry_run=arguments["dry_run"])
+    return found.objects if arguments["dry_run"] and len(found.objects) else numbers(found.as_dict())
+
+
+def _restore(catalog: Any, arguments: dict[str, Any]) -> pa.Table:
+    table = held(catalog, arguments)
+    return numbers(table.restore(arguments["version"], allow_dropped_columns=arguments["allow_dropped_columns"]).as_dict())
+
+
+def _verify(catalog: Any, arguments: dict[str, Any]) -> pa.Table:
+    found = held(catalog, arguments).verify(data=arguments["data"])
+    return numbers(found.as_dict()) if found.ok else found.problems
+
+
+def _changes(catalog: Any, arguments: dict[str, Any]) -> pa.Table:
+    found: pa.Table = held(catalog, arguments).changes(arguments["from_version"], arguments["to_version"]).to_arrow()
+    return found
+
+
+def numbers(done: dict[str, Any]) -> pa.Table:
+    """One row of what a verb says it did, lists as their lengths."""
+    return pa.Table.from_pylist([{k: len(v) if isinstance(v, list) else v for k, v in done.items()}])
+
+
+PROCEDURES = (
+    Procedure(
+        "compact",
+        "Merges small parts, sorts, drops deleted rows",
+        (
+            TABLE,
+            FILTER,
+            Parameter("max_bytes", "long", "NULL"),
+            Parameter("max_seconds", "double", "NULL"),
+            Parameter("dry_run", "boolean", "false", "Say what would be done, and why"),
+            Parameter("cluster_by", default="NULL", comment="Columns to sort by together, separated by commas"),
+            Parameter("curve", default="'hilbert'", comment="hilbert or zorder"),
+            ROW_FILTER,
+        ),
+        _compact,
+    ),
+    Procedure(
+        "vacuum",
+        "Removes what no version within the retention needs",
+        (
+            TABLE,
+            Parameter("retention_hours", "double", "NULL", "How far back versions stay readable: seven days unless told"),
+            Parameter("dry_run", "boolean", "true", "Only list what would be removed, or say in one row of numbers that nothing would be"),
+            Parameter("retention", default="NULL", comment="The same as text: 7d, 36h, 90m"),
+        ),
+        _vacuum,
+    ),
+    Procedure(
+        "restore",
+        "Brings back the rows of a version",
+        (TABLE, Parameter("version", "long"), Parameter("allow_dropped_columns", "boolean", "false")),
+        _restore,
+    ),
+    Procedure(
+        "verify",
+        "What is wrong with what is stored, a row each; where nothing is, one row of what was looked at",
+        (TABLE, Parameter("data", "boolean", "true", "Read every part too")),
+        _verify,
+    ),
+    Procedure(
+        "changes",
+        "Rows inserted and deleted after one version up to another (the newest unless told)",
+        (TABLE, Parameter("from_version", "long"), Parameter("to_version", "long", "NULL")),
+        _changes,
+    ),
+)

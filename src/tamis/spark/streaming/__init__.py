@@ -1,0 +1,1 @@
+"""Structured Streaming: sources and sinks."""

@@ -1,0 +1,1 @@
+"""Writes and row changes that Spark runs."""

@@ -1,0 +1,139 @@
+"""DELETE, UPDATE and MERGE by Spark for a table that is held by path: the statement as SQL, over a catalog that knows just the tables in hand.
+
+So Spark's own analysis, casts and checks apply, whoever asks.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, ClassVar
+
+from tamis.core.expr import Expr, to_sql
+from tamis.engine.operations import Asked, Result, repeated
+from tamis.engine.operations.rows.merge_plan import BY_SOURCE, MATCHED, NOT_MATCHED
+from tamis.errors import InvalidInput
+from tamis.spark.catalog.catalog import INTERFACES
+from tamis.spark.catalog.spark_table import SparkTable
+from tamis.spark.jvm_bridge import spark_errors
+from tamis.spark.jvm_bridge.adapter import Bridge, bridge
+from tamis.spark.session import is_connect, no_session
+from tamis.storage.commit_log import Snapshot
+from tamis.table.merge_builder import quoted
+
+CATALOG = "tamis_held"
+_WHEN = {MATCHED: "WHEN MATCHED", NOT_MATCHED: "WHEN NOT MATCHED", BY_SOURCE: "WHEN NOT MATCHED BY SOURCE"}
+_numbers = itertools.count()
+
+
+class Held:
+    """The catalog: tables by the name under which a statement has them in hand."""
+
+    java_arity: ClassVar = {"loadTable": (1, 2)}
+
+    def __init__(self, java: Bridge) -> None:
+        self.bridge = java
+        self.tables: dict[str, Any] = {}
+
+    def name(self) -> str:
+        return CATALOG
+
+    def loadTable(self, identifier: Any, at: Any = None) -> Any:  # noqa: ARG002, N802  # Spark's name; what is in hand is at one version
+        names = self.bridge.identifier(identifier)
+        if names[-1] not in self.tables:
+            raise spark_errors.no_such_table(self.bridge, (CATALOG, *names))
+        return self.tables[names[-1]]
+
+    def __str__(self) -> str:
+        return CATALOG
+
+
+def delete(table: Any, spark: Any, row_filter: str | Expr | None = None) -> Result:
+    """``table.delete(row_filter, spark=spark)``."""
+    return _run(table, spark, lambda name: f"DELETE FROM {name}{_where(row_filter)}")
+
+
+def update(table: Any, spark: Any, values: Mapping[str, str], row_filter: str | Expr | None = None) -> Result:
+    """``table.update(values, row_filter, spark=spark)``."""
+    return _run(table, spark, lambda name: f"UPDATE {name} SET {_assignments(values)}{_where(row_filter)}")
+
+
+def merge(table: Any, df: Any, on: str, clauses: Sequence[Asked]) -> Result:
+    """``table.merge_builder(df, on)…execute()``."""
+    if is_connect(df):
+        raise InvalidInput(
+            "A DataFrame of Spark Connect cannot be merged.",
+            code="SPARK_CONNECT",
+            name="data",
+            remedy="Use df.toArrow(), or a classic session.",
+        )
+    view = f"tamis_source_{next(_numbers)}"
+    df.createTempView(view)
+    try:
+        return _run(table, df.sparkSession, lambda name: f"MERGE INTO {name} AS target USING {view} AS source ON {on} {when(clauses)}")
+    finally:
+        df.sparkSession.catalog.dropTempView(view)
+
+
+def _run(table: Any, spark: Any, statement: Any) -> Result:
+    """The statement on the newest version, again where another commit gets in its way. Raises our own errors as they are, and Spark's."""
+    if not hasattr(spark, "_jsparkSession"):
+        raise no_session(spark)
+
+    def run(snapshot: Snapshot) -> tuple[Snapshot, Result]:
+        with _in_hand(spark, table, snapshot) as (name, target):
+            try:
+                spark.sql(statement(name)).collect()
+            except Exception:
+                if target.failure is not None:
+                    raise target.failure from None
+                raise
+            return snapshot, target.result or Result(snapshot.version)
+
+    return repeated(lambda: table.refresh().snapshot, run)[1]
+
+
+@contextmanager
+def _in_hand(spark: Any, table: Any, snapshot: Snapshot) -> Any:
+    java = bridge(spark)
+    held = java.registered_catalog(CATALOG)
+    if held is None:
+        held = Held(java)
+        java.register_catalog(CATALOG, java.implement(INTERFACES, held), INTERFACES)
+    spark.conf.set(f"spark.sql.catalog.{CATALOG}", java.catalog_class)
+    name = f"t{next(_numbers)}"
+    target = SparkTable(java, table.store, snapshot, (CATALOG, name))
+    held.tables[name] = target.java()
+    try:
+        yield f"{CATALOG}.{name}", target
+    finally:
+        del held.tables[name]
+
+
+def _where(row_filter: str | Expr | None) -> str:
+    if row_filter is None:
+        return ""
+    return f" WHERE {to_sql(row_filter) if isinstance(row_filter, Expr) else row_filter}"
+
+
+def _assignments(values: Mapping[str, str]) -> str:
+    return ", ".join(f"{quoted(name)} = {text}" for name, text in values.items())
+
+
+def when(clauses: Sequence[Asked]) -> str:
+    """The clauses as SQL: by kind, as Spark's grammar has them, and those of a kind as they were given."""
+    kinds = list(_WHEN)
+    return " ".join(_clause(c) for c in sorted(clauses, key=lambda c: kinds.index(c.kind)))
+
+
+def _clause(asked: Asked) -> str:
+    head = _WHEN[asked.kind] + (f" AND ({asked.condition})" if asked.condition is not None else "") + " THEN "
+    if asked.action == "delete":
+        return head + "DELETE"
+    if asked.action == "update":
+        return head + ("UPDATE SET *" if asked.values is None else f"UPDATE SET {_assignments(asked.values)}")
+    if asked.values is None:
+        return head + "INSERT *"
+    names = ", ".join(quoted(name) for name in asked.values)
+    return head + f"INSERT ({names}) VALUES ({', '.join(asked.values.values())})"

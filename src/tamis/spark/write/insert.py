@@ -1,0 +1,176 @@
+"""INSERT: Spark hands the rows over as a DataFrame (its V1 write), so that writing is an ordinary PySpark pipeline."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from tamis.core.expr import TRUE, Expr
+from tamis.engine.operations import Result
+from tamis.engine.scan import Options
+from tamis.errors import InvalidInput, TamisError
+from tamis.spark.catalog.spark_table import SparkTable
+from tamis.spark.jvm_bridge.adapter import Bridge
+from tamis.spark.jvm_bridge.spark_errors import unsupported
+from tamis.spark.write import spark_write as write
+
+_WRITE = "org.apache.spark.sql.connector.write."
+_LOGICAL = "org.apache.spark.sql.catalyst.plans.logical."
+
+Filter = tuple[Expr, ...] | None
+
+
+@dataclass(eq=False)
+class WriteBuilder:
+    """``replaced``: None for an append, else the conjuncts whose rows give way (the literal TRUE for all)."""
+
+    table: SparkTable
+    options: dict[str, str] = field(default_factory=dict)
+    replaced: Filter = None
+
+    def java(self) -> Any:
+        return self.table.bridge.implement([_WRITE + "SupportsOverwriteV2"], self)
+
+    def canOverwrite(self, predicates: Any) -> bool:  # noqa: N802, ARG002  # Spark's name; what cannot be is refused with a reason in overwrite
+        return True
+
+    def overwrite(self, predicates: Any) -> Any:
+        found = tuple(c for p in predicates for c in predicate(self.table, p))
+        return replace(self, replaced=found).java()
+
+    def truncate(self) -> Any:
+        if "replacewhere" in map(str.lower, self.options):
+            raise unsupported("replaceWhere", "Say which rows give way: df.writeTo(table).overwrite(condition), or INSERT … REPLACE WHERE.")
+        return replace(self, replaced=(TRUE,)).java()
+
+    def build(self) -> Any:
+        return self.table.bridge.implement([_WRITE + "V1Write"], V1Write(self))
+
+    def __str__(self) -> str:
+        return f"tamis write to {self.table}"
+
+
+@dataclass(eq=False)
+class V1Write:
+    builder: WriteBuilder
+
+    def toInsertableRelation(self) -> Any:  # noqa: N802  # Spark's name
+        return self.builder.table.bridge.implement(["org.apache.spark.sql.sources.InsertableRelation"], Insert(self.builder))
+
+    def toStreaming(self) -> Any:  # noqa: N802  # Spark's name
+        from tamis.spark.streaming.stream_write import streaming_write
+
+        if self.builder.replaced is not None:
+            raise unsupported("Output mode Complete", "Append rows, or overwrite the table in foreachBatch.")
+        return streaming_write(self.builder.table)
+
+    def description(self) -> str:
+        return str(self.builder)
+
+    def __str__(self) -> str:
+        return str(self.builder)
+
+
+@dataclass(eq=False)
+class Insert:
+    builder: WriteBuilder
+
+    def insert(self, java_df: Any, overwrite: bool) -> None:  # noqa: ARG002  # Spark always says false here
+        table = self.builder.table
+        df = dataframe(java_df)
+        options = switches(df.sparkSession, table.bridge, self.builder.options, table.head.properties)
+        try:
+            table.result = self.write(df, table, options)
+        except TamisError as error:
+            table.failure = error
+            raise
+
+    def write(self, df: Any, table: SparkTable, options: Options) -> Result | None:
+        replaced = self.builder.replaced
+        chosen = None if replaced is None or replaced == (TRUE,) else replaced
+        if isinstance(table, Pointed) and (table.allow_outside or options.write_outside == "auto"):
+            options = replace(options, write_outside="allow" if table.allow_outside else "refuse")
+        manifests = write.write_rows(df, table.store, table.head, options, chosen)
+        if replaced is None:
+            own = table.operation
+            return write.commit_rows(
+                table.store, table.snapshot, table.head, manifests, own.parameters, own.stream, spark=df.sparkSession, options=options
+            )
+        return write.overwrite_rows(df.sparkSession, table.store, table.snapshot, table.head, manifests, chosen, options)
+
+
+def dataframe(java_df: Any) -> Any:
+    """A PySpark DataFrame over a Java one, in its own session."""
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+    from pyspark.sql.classic.dataframe import DataFrame
+
+    return DataFrame(java_df, SparkSession(SparkContext._active_spark_context, java_df.sparkSession()))
+
+
+def switches(spark: Any, bridge: Bridge, options: dict[str, str], properties: dict[str, str]) -> Options:
+    """The switches in force: options of the statement over the session's conf over the table's properties."""
+    conf = bridge.dict(spark._jsparkSession.sessionState().conf().settings(), "tamis.")
+    return Options.resolve(options, conf, properties, foreign=True)
+
+
+def predicate(table: SparkTable, java_predicate: Any) -> tuple[Expr, ...]:
+    """A data source predicate as conjuncts of the filter language."""
+    from tamis.spark.jvm_bridge.catalyst import translate
+
+    bridge = table.bridge
+    found = bridge.scala_object("org.apache.spark.sql.catalyst.expressions.V2ExpressionUtils").toCatalyst(java_predicate)
+    if found.isEmpty():
+        text = java_predicate.toString()
+        raise InvalidInput(
+            f"The filter {text!r} cannot be used here.", code="BAD_FILTER", name=text, remedy="Use comparisons, IN and null tests."
+        )
+    # Names become columns, and types agree, by Spark's own analysis of the filter over the table.
+    asked = bridge.new(_LOGICAL + "Filter", found.get(), _relation(table))
+    session = bridge.active_session()._jsparkSession
+    condition = session.sessionState().executePlan(asked, _command_mode(bridge)).analyzed().condition()
+    return translate(bridge.helper("TreeText").render(bridge.seq([condition]), ""), table.logical_schema).conjuncts
+
+
+def run_insert(table: SparkTable, df: Any, replaced: Filter, *, allow_outside: bool = False) -> Result:
+    """Runs INSERT of ``df`` into ``table``, columns by name, with all of Spark's checks. Raises what Spark raises, and our own errors as they are."""
+    bridge = table.bridge
+    spark = df.sparkSession._jsparkSession
+    plan, empty = df._jdf.queryExecution().logical(), bridge.cls("scala.collection.immutable.Map$")
+    options = getattr(empty, "MODULE$").empty()
+    target = Pointed(table, replaced, allow_outside=allow_outside)
+    statement = bridge.scala_object(_LOGICAL + "AppendData").byName(_relation(target), plan, options, False)
+    try:
+        spark.sessionState().executePlan(statement, _command_mode(bridge)).assertCommandExecuted()
+    except Exception:
+        if target.failure is not None:
+            raise target.failure from None
+        raise
+    assert target.result is not None
+    return target.result
+
+
+class Pointed(SparkTable):
+    """A table whose next write replaces what it was told to, whatever the statement: the filter is one of ours, not of Spark's.
+
+    So is the check that new rows match it: Spark's own statements take any row, unless ``tamis.write.outside_filter`` says otherwise.
+    """
+
+    def __init__(self, table: SparkTable, replaced: Filter, *, allow_outside: bool) -> None:
+        super().__init__(table.bridge, table.store, table.snapshot, table.names, head=table.head)
+        self.operation = table.operation
+        self.replaced = replaced
+        self.allow_outside = allow_outside
+
+    def newWriteBuilder(self, info: Any) -> Any:  # noqa: N802  # Spark's name
+        return WriteBuilder(self, self.bridge.dict(info.options().asCaseSensitiveMap()), self.replaced).java()
+
+
+def _relation(table: SparkTable) -> Any:
+    none = table.bridge.scala_object("scala.None")
+    relation = table.bridge.scala_object("org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation")
+    return relation.create(table.java(), none, none)
+
+
+def _command_mode(bridge: Bridge) -> Any:
+    return bridge.scala_object("org.apache.spark.sql.execution.CommandExecutionMode").ALL()

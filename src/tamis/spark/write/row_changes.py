@@ -1,0 +1,45 @@
+"""Row changes on the driver: one Spark job writes the new rows and collects positions, one commit makes both visible."""
+
+from __future__ import annotations
+
+import functools
+import pickle
+from typing import Any
+
+from tamis.engine.operations.result import Result
+from tamis.engine.operations.rows.append import write_spec
+from tamis.engine.operations.rows.row_change import RowChange, read_set
+from tamis.engine.scan import Options
+from tamis.errors import InvalidInput
+from tamis.spark.executors import row_change_task as task
+from tamis.spark.write.spark_index import by_spark
+from tamis.spark.write.spark_write import arranged, map_rows
+from tamis.storage.commit_log.deletion_vectors import bitmap
+
+
+def change_rows(df: Any, table: Any, verb: str, scans: list[Any], options: Options, *, exact: bool = False) -> Result:
+    """Runs the changes in ``df`` (Spark's operation, the table's columns, part and position) and commits them. Nothing to change: no commit.
+
+    ``exact``: of the rows that were read, the statement depends on those that go alone (``Proposal.exact``).
+    """
+    head, snapshot = table.head, table.snapshot
+    assert head.schema is not None
+    spec = write_spec(table.store, head, head.schema, options)
+    rows = arranged(df, head, options) if verb != "delete" else df
+    job = map_rows(rows, functools.partial(task.change, spec=spec), task.RESULT)
+    found = task.Changes().merge([pickle.loads(bytes(row[0])) for row in job.collect()])  # noqa: S301  # made by our own workers
+    if found.doubled:
+        raise InvalidInput(
+            f"A row of {table.name()} would change twice.",
+            code="MERGE_CARDINALITY_VIOLATION",
+            name=table.name(),
+            remedy="Make the source's keys unique.",
+        )
+    conjuncts = scans[0].filters.conjuncts if len(scans) == 1 else ()
+    change = RowChange(verb, read_set(conjuncts, options), conjuncts or None, exact=exact)
+    change.manifests = found.tables
+    change.gone = {part: bitmap(rows, part) for part, rows in found.gone.items()}
+    change.inserted, change.updated, change.deleted = found.inserted, found.updated, found.deleted
+    change.read = sum(len(scan.plan.parts) for scan in scans)
+    change.bytes_read = sum(scan.bytes_read for scan in scans)
+    return change.land(table.store, snapshot, by_spark(df.sparkSession))[1]

@@ -1,0 +1,140 @@
+"""UPDATE, MERGE and DELETE by Spark: Spark rewrites the statement into row changes, each with the position of the row that it is about.
+
+Law: the rows that change are exactly those that Spark says; they are deleted by vectors and written anew in parts, all in one commit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, ClassVar
+
+from tamis.errors import TamisError
+from tamis.spark.catalog.spark_table import SparkTable
+from tamis.spark.executors.read_task import PART, POSITION
+from tamis.spark.jvm_bridge.adapter import Bridge
+from tamis.spark.write.insert import dataframe, switches
+from tamis.spark.write.merge_pruning import narrow
+from tamis.spark.write.row_changes import change_rows
+
+_WRITE = "org.apache.spark.sql.connector.write."
+_CATALOG = "org.apache.spark.sql.connector.catalog."
+_TYPES = "org.apache.spark.sql.types."
+
+
+def metadata_columns(table: SparkTable) -> list[Any]:
+    """Where each row stands: the part's id and the row's ordinal in it."""
+    bridge = table.bridge
+    return [
+        bridge.once("metadata column", name, partial(_metadata_column, bridge, name, kind))
+        for name, kind in ((PART, "StringType"), (POSITION, "LongType"))
+    ]
+
+
+def _metadata_column(bridge: Bridge, name: str, kind: str) -> Any:
+    return bridge.implement([_CATALOG + "MetadataColumn"], MetadataColumn(name, bridge.scala_object(_TYPES + kind)))
+
+
+@dataclass(eq=False)
+class MetadataColumn:
+    java_constant: ClassVar = {"name": "", "dataType": "", "isNullable": "", "comment": ""}
+    column: str
+    type: Any
+
+    def name(self) -> str:
+        return self.column
+
+    def dataType(self) -> Any:  # noqa: N802  # Spark's name
+        return self.type
+
+    def isNullable(self) -> bool:  # noqa: N802  # Spark's name
+        return False
+
+    def comment(self) -> str:
+        return "The id of the row's part" if self.column == PART else "The row's ordinal in its part"
+
+
+def operation_builder(table: SparkTable, info: Any) -> Any:
+    """A Java ``RowLevelOperationBuilder`` for one statement."""
+    table.bridge.plan_with("RowLevel")
+    return table.bridge.implement([_WRITE + "RowLevelOperationBuilder"], OperationBuilder(table, info.command()))
+
+
+@dataclass(eq=False)
+class OperationBuilder:
+    table: SparkTable
+    asked: Any
+
+    def build(self) -> Any:
+        return self.table.bridge.implement([_WRITE + "SupportsDelta"], RowChange(self.table, self.asked))
+
+
+@dataclass(eq=False)
+class RowChange:
+    """One statement. ``scans`` are those of its target, as they are built."""
+
+    table: SparkTable
+    asked: Any
+    scans: list[Any] = field(default_factory=list)
+
+    @property
+    def verb(self) -> str:
+        return str(self.asked.toString()).lower()
+
+    def command(self) -> Any:
+        return self.asked
+
+    def description(self) -> str:
+        return f"tamis {self.verb}"
+
+    def newScanBuilder(self, options: Any) -> Any:  # noqa: N802  # Spark's name
+        from tamis.spark.scan.scan_builder import scan_builder
+
+        return scan_builder(self.table.bridge, self.table, options, self.scans)
+
+    def rowId(self) -> list[Any]:  # noqa: N802  # Spark's name
+        column = self.table.bridge.cls("org.apache.spark.sql.connector.expressions.Expressions").column
+        return [column(PART), column(POSITION)]
+
+    def representUpdateAsDeleteAndInsert(self) -> bool:  # noqa: N802  # Spark's name
+        return False
+
+    def newWriteBuilder(self, info: Any) -> Any:  # noqa: N802  # Spark's name
+        options = self.table.bridge.dict(info.options().asCaseSensitiveMap())
+        return self.table.bridge.implement([_WRITE + "DeltaWriteBuilder"], ChangeWriteBuilder(self, options))
+
+
+@dataclass(eq=False)
+class ChangeWriteBuilder:
+    change: RowChange
+    options: dict[str, str]
+
+    def build(self) -> Any:
+        return self.change.table.bridge.implement([_WRITE + "DeltaWrite", _WRITE + "V1Write"], ChangeWrite(self.change, self.options))
+
+
+@dataclass(eq=False)
+class ChangeWrite(ChangeWriteBuilder):
+    def toInsertableRelation(self) -> Any:  # noqa: N802  # Spark's name
+        return self.change.table.bridge.implement(["org.apache.spark.sql.sources.InsertableRelation"], self)
+
+    def description(self) -> str:
+        return self.change.description()
+
+    def insert(self, java_df: Any, overwrite: bool) -> None:  # noqa: ARG002  # Spark's signature
+        table = self.change.table
+        df = dataframe(java_df)
+        options = switches(df.sparkSession, table.bridge, self.options, table.head.properties)
+        try:
+            if self.change.verb == "merge" and len(self.change.scans) == 1:
+                df = narrow(df, table, self.change.scans[0])
+            table.result = change_rows(df, table, self.change.verb, self.change.scans, options, exact=self._local(df))
+        except TamisError as error:
+            table.failure = error
+            raise
+
+    def _local(self, df: Any) -> bool:
+        """Whether other rows than those that go are nothing to this statement: then it is as well if another commit removes them."""
+        if self.change.verb == "merge" or len(self.change.scans) != 1:
+            return False
+        return bool(self.change.table.bridge.helper("RowLevel").local(df._jdf, self.change.scans[0].java_key))

@@ -1,0 +1,114 @@
+"""Compaction by Spark: the executors read the parts of a group, sort, and write; the driver commits."""
+
+from __future__ import annotations
+
+import functools
+import json
+import pickle
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from tamis.core.types import Schema
+from tamis.core.types.arrow import to_arrow_schema
+from tamis.engine.operations.layout.compact import Rewrite, Work
+from tamis.engine.operations.layout.compaction_candidates import Group
+from tamis.engine.operations.layout.curve_clustering import KEY, stretches, with_keys
+from tamis.engine.operations.rows.append import discard, write_spec
+from tamis.engine.part_reader import ReadCounters, ReadSpec, read_part
+from tamis.engine.part_writer import write_parts
+from tamis.spark.executors import write_task as task
+from tamis.spark.executors.read_task import shaped, spark_schema
+from tamis.spark.jvm_bridge.spark_types import to_spark
+from tamis.spark.scan.scan_frame import ordered_tasks
+from tamis.spark.session import check_classic
+from tamis.spark.write.spark_index import by_spark
+from tamis.spark.write.spark_write import arranged, map_rows
+from tamis.storage.files import PartRef
+
+
+def by_executors(spark: Any) -> dict[str, Any]:
+    """What ``layout.compact`` is told so that the executors of ``spark`` write groups anew, and build what indexes need of them."""
+    return {"rewrite": rewriter(spark), "run": by_spark(spark)}
+
+
+def rewriter(spark: Any) -> Rewrite:
+    """How ``layout.compact`` writes a group anew on the executors of ``spark``."""
+    check_classic(spark)
+    return functools.partial(_rewrite, spark)
+
+
+def _rewrite(spark: Any, work: Work, group: Group) -> list[pa.Table]:
+    head, options = work.head, work.write_options(group)
+    assert head.schema is not None
+    spec, read = write_spec(work.store, head, head.schema, options), work.read_spec()
+    sorts = work.layout is not None or bool(head.cluster_by)
+    bins = _bins(group, options.write_part_bytes, spark.sparkContext.defaultParallelism if sorts else 1)
+    manifests: list[pa.Table] = []
+    try:
+        if not sorts:
+            tasks = [pickle.dumps((refs, read, spec)) for refs in bins]
+            done = spark.sparkContext.parallelize(tasks, len(tasks)).map(copy_parts).collect()
+            manifests += (task.from_ipc(m) for of_task in done for m in of_task)
+            return manifests
+        cuts = None if work.layout is None else stretches(_rows([*group.parts], read), head.schema, work.layout, group.rows)
+        reader = _Reader(read, work.layout, cuts)
+        frame = ordered_tasks(spark, [pickle.dumps(refs) for refs in bins]).mapInArrow(reader, _spark_type(reader.schema))
+        if work.layout is None:
+            sorted_rows = arranged(frame, head, options)
+        else:
+            count = max(1, -(-group.bytes // options.write_part_bytes))
+            sorted_rows = frame.repartitionByRange(count, KEY.name).sortWithinPartitions(KEY.name).drop(KEY.name)
+        job = map_rows(sorted_rows, functools.partial(task.write_rows, spec=spec), task.RESULT)
+        manifests += (task.from_ipc(bytes(row[0])) for row in job.collect())
+    except BaseException:
+        discard(work.store, manifests)
+        raise
+    return manifests
+
+
+def copy_parts(pickled: bytes) -> list[bytes]:
+    """Writes the live rows of some parts anew, in order: ``(refs, read spec, write spec)``. Manifests as IPC."""
+    refs, read, spec = pickle.loads(pickled)  # noqa: S301  # made by our own driver
+    return [task.to_ipc(manifest) for manifest in write_parts(_rows(refs, read), spec)]
+
+
+class _Reader:
+    """Reads the parts that a task names, for ``mapInArrow``; with the key along the curve where there is one."""
+
+    def __init__(self, read: ReadSpec, layout: Any, cuts: Any) -> None:
+        self._read, self._layout, self._cuts = read, layout, cuts
+        fields = read.schema.fields if layout is None else (*read.schema.fields, KEY)
+        self.schema = Schema(fields, read.schema.schema_id)
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        target = spark_schema(to_arrow_schema(self.schema))
+        for batch in batches:
+            for payload in batch.column(batch.num_columns - 1):
+                rows = _rows(pickle.loads(payload.as_py()), self._read)  # noqa: S301  # made by our own driver
+                if self._layout is not None:
+                    rows = with_keys(rows, self._read.schema, self._layout, self._cuts)
+                for found in rows:
+                    yield shaped(found, target)
+
+
+def _rows(refs: Iterable[PartRef], read: ReadSpec) -> Iterator[pa.RecordBatch]:
+    for ref in refs:
+        yield from read_part(ref, read, ReadCounters())
+
+
+def _bins(group: Group, part_bytes: int, cores: int) -> list[list[PartRef]]:
+    """The parts in order, cut into tasks of about one part's size, but work for every core where rows are sorted afterwards anyway."""
+    refs = list(group.parts)
+    size = max(1, min(part_bytes, -(-group.bytes // max(cores, 1))))
+    number = (np.cumsum(group.parts.column("bytes")) - 1) // size
+    cuts = (np.flatnonzero(np.diff(number)) + 1).tolist()
+    return [refs[a:b] for a, b in zip([0, *cuts], [*cuts, len(refs)], strict=True)]
+
+
+def _spark_type(schema: Schema) -> Any:
+    from pyspark.sql.types import StructType
+
+    return StructType.fromJson(json.loads(to_spark(schema)))

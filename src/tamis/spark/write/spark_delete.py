@@ -1,0 +1,79 @@
+"""DELETE whose filter Spark can hand over: the funnel decides what is read, executors read it, leaders only, and one commit says what is gone."""
+
+from __future__ import annotations
+
+import functools
+import pickle
+from collections.abc import Iterator
+from typing import Any
+
+from tamis.core.expr import Expr, supported
+from tamis.engine.operations.result import Result
+from tamis.engine.operations.rows.delete import delete_found, matching, rows_of
+from tamis.engine.operations.tracked_read import Looking
+from tamis.engine.part_reader import ReadCounters, ReadSpec, read_part
+from tamis.engine.scan import PartRefs
+from tamis.errors import TamisError
+from tamis.sizes import SIZES
+from tamis.spark.catalog.spark_table import SparkTable
+from tamis.spark.write.insert import predicate, switches
+from tamis.storage.commit_log.deletion_vectors import bitmap, vector
+from tamis.storage.files import PartRef
+
+LOCAL_PARTS = SIZES.local_delete_parts
+"""So few parts are looked at here: a Spark job costs more."""
+
+
+def can_delete(table: SparkTable, predicates: Any) -> bool:
+    """Whether the filter is one that we know whole; any other DELETE is row changes for Spark."""
+    try:
+        return all(supported(c) for c in _conjuncts(table, predicates))
+    except Exception:  # noqa: BLE001  # whatever cannot be translated is Spark's to run
+        return False
+
+
+def delete_where(table: SparkTable, predicates: Any, given: dict[str, str]) -> None:
+    """Runs the DELETE. Raises our own errors, as a write does."""
+    from pyspark.sql import SparkSession
+
+    session = table.bridge.active_session() or SparkSession.active()
+    options = switches(session, table.bridge, given, table.head.properties)
+    try:
+        conjuncts = _conjuncts(table, predicates)
+        found = matching(table.store, table.snapshot, conjuncts, options)
+        if found is None:
+            table.result = Result(table.snapshot.version)
+            return
+        partial = found.parts.where(~found.parts.all_match)
+        looking = Looking(found)
+        if len(partial) <= LOCAL_PARTS:
+            gone = {ref.part_id: rows_of(looking.rows(ref)) for ref in partial}
+        else:
+            gone = _by_executors(session, partial, looking)
+        table.result = delete_found(table.store, table.snapshot, conjuncts, options, looking, gone)[1]
+    except TamisError as error:
+        table.failure = error
+        raise
+
+
+def _conjuncts(table: SparkTable, predicates: Any) -> tuple[Expr, ...]:
+    return tuple(c for p in predicates for c in predicate(table, p))
+
+
+def _by_executors(session: Any, parts: PartRefs, looking: Looking) -> dict[str, Any]:
+    context = session.sparkContext
+    count = min(len(parts), max(context.defaultParallelism, len(parts) // 4))
+    work = [pickle.dumps([parts[i] for i in range(at, len(parts), count)]) for at in range(count)]
+    done = context.parallelize(work, count).flatMap(functools.partial(_look, spec=looking.found.spec)).collect()
+    for part, _, counters in done:
+        looking.take(part, counters)
+    return {part: bitmap(rows, part) for part, rows, _ in done if rows is not None}
+
+
+def _look(pickled: bytes, spec: ReadSpec) -> Iterator[tuple[str, bytes | None, ReadCounters]]:
+    """Of each part, the vector of the rows that match and what reading it cost."""
+    refs: list[PartRef] = pickle.loads(pickled)  # noqa: S301  # made by our own driver
+    for ref in refs:
+        counters = ReadCounters()
+        rows = rows_of(read_part(ref, spec, counters))
+        yield ref.part_id, vector(rows) if rows else None, counters

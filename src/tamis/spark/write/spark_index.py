@@ -1,0 +1,113 @@
+"""Index builds by Spark's executors, and the statements CREATE INDEX and DROP INDEX."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from tamis.engine.secondary_index import Run, Work
+from tamis.errors import AlreadyExists, InvalidInput, NotFound
+from tamis.sizes import SIZES
+from tamis.spark.executors.write_task import from_ipc, to_ipc
+from tamis.spark.jvm_bridge import spark_errors
+from tamis.spark.jvm_bridge.adapter import JavaThrow
+
+FEW_ROWS = SIZES.index_driver_rows
+"""Rows that the driver indexes itself: a job costs as much."""
+TASK_ROWS = 10_000_000
+"""Base rows for a task: each task gives a sorted run of its own, and a look-up asks every run."""
+
+
+def by_spark(spark: Any) -> Run:
+    """Builds and merges index parts by the executors of the session ``spark``, a run of index parts for each task."""
+
+    def run(work: Work) -> list[pa.Table]:
+        if work.rows <= FEW_ROWS:
+            return work.manifests()
+        context = spark.sparkContext
+        pieces = [pickle.dumps(piece) for piece in work.cut(max(context.defaultParallelism, -(-work.rows // TASK_ROWS)))]
+        return [from_ipc(m) for done in context.parallelize(pieces, len(pieces)).map(done_by_task).collect() for m in done]
+
+    return run
+
+
+def done_by_task(pickled: bytes) -> list[bytes]:
+    """What a task does: a piece of ``Work``. Manifests as IPC."""
+    work: Work = pickle.loads(pickled)  # noqa: S301  # made by our own driver
+    return [to_ipc(manifest) for manifest in work.manifests()]
+
+
+class Indexed:
+    """The part of a table that is ``SupportsIndex``. Method names are Spark's."""
+
+    bridge: Any
+    store: Any
+    snapshot: Any
+
+    def createIndex(self, name: str, columns: Any, columns_properties: Any, properties: Any) -> None:  # noqa: N802
+        given = {k.lower(): v for k, v in self.bridge.dict(properties).items()}
+        build = given.pop("build", "with_write")
+        kind = given.pop("type", "")
+        if kind:
+            raise InvalidInput(
+                f"There is no index of type {kind!r}.", code="UNKNOWN_OPTION", name=kind, remedy="Leave USING out: every index is sorted."
+            )
+        texts = self.bridge.texts
+        more = {tuple(texts(column.fieldNames())): self.bridge.dict(columns_properties[column]) for column in columns_properties}
+        whole = {"path": given.pop("path")} if "path" in given else {}
+        if given:
+            raise _no_option(next(iter(given)), "Options are build and path.")
+        if whole and len(columns) > 1:
+            raise _no_option("path", "Give it beside the column that it is about: (body OPTIONS (path = 'user.id::bigint'), day).")
+        named = [tuple(texts(column.fieldNames())) for column in columns]
+        paths = [_said(names, more.get(names) or whole) for names in named]
+        try:
+            self._verb("create_index", name, paths, build)
+        except AlreadyExists as error:
+            raise self._thrown("IndexAlreadyExistsException", name) from error
+
+    def dropIndex(self, name: str) -> None:  # noqa: N802
+        try:
+            self._verb("drop_index", name)
+        except NotFound as error:
+            raise self._thrown("NoSuchIndexException", name) from error
+
+    def indexExists(self, name: str) -> bool:  # noqa: N802
+        return any(index.name.lower() == name.lower() for index in self.snapshot.head.indexes)
+
+    def listIndexes(self) -> Any:  # noqa: N802
+        return self.bridge.array("org.apache.spark.sql.connector.catalog.index.TableIndex", [])
+
+    def _verb(self, verb: str, *arguments: Any) -> None:
+        from tamis.engine.operations.layout import index_operations as verbs
+        from tamis.engine.scan import Options
+
+        session = self.bridge.active_session()
+        conf = self.bridge.dict(session._jsparkSession.sessionState().conf().settings(), "tamis.")
+        told = Options.resolve(None, conf, self.snapshot.head.properties).index_build
+        more = {"told": told, "run": by_spark(session)} if verb == "create_index" else {}
+        getattr(verbs, verb)(self.store, self.snapshot, *arguments, **more)
+
+    def _thrown(self, kind: str, name: str) -> JavaThrow:
+        return spark_errors.index_error(self.bridge, kind, name, str(self))
+
+
+def _no_option(name: str, remedy: str) -> InvalidInput:
+    return InvalidInput(f"An index has no option {name!r} here.", code="UNKNOWN_OPTION", name=name, remedy=remedy)
+
+
+def _said(names: Sequence[str], told: Mapping[str, str]) -> str:
+    """A column, or the path into its documents that its options name."""
+    column = ".".join(_quoted(part) for part in names)
+    options = {name.lower(): value for name, value in told.items()}
+    path = options.pop("path", None)
+    if options:
+        raise _no_option(next(iter(options)), "A column's option is path.")
+    return column if path is None else f"{column}:{path.removeprefix('$.')}"
+
+
+def _quoted(part: str) -> str:
+    return f"`{part}`" if "." in part else part

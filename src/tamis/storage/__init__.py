@@ -1,0 +1,1 @@
+"""Where a table lies: object stores, the log, data files."""

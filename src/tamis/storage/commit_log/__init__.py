@@ -1,0 +1,30 @@
+"""The log of a table: commits, rollups, snapshots, transactions and their conflicts."""
+
+from tamis.storage.commit_log.conflict import StillValid
+from tamis.storage.commit_log.creation import create
+from tamis.storage.commit_log.heads import next_schema, ordered_now
+from tamis.storage.commit_log.model import PART_COLUMNS, Head, IndexDefinition, IndexPath, Operation, ReadSet
+from tamis.storage.commit_log.proposal import Proposal
+from tamis.storage.commit_log.snapshot import SEGMENT_COLUMNS, Snapshot
+from tamis.storage.commit_log.transaction import commit
+from tamis.storage.commit_log.versions import HISTORY, history, load
+
+__all__ = [
+    "HISTORY",
+    "PART_COLUMNS",
+    "SEGMENT_COLUMNS",
+    "Head",
+    "IndexDefinition",
+    "IndexPath",
+    "Operation",
+    "Proposal",
+    "ReadSet",
+    "Snapshot",
+    "StillValid",
+    "commit",
+    "create",
+    "history",
+    "load",
+    "next_schema",
+    "ordered_now",
+]

@@ -1,0 +1,114 @@
+"""Putting one commit where it belongs, and finding out what became of it when the store does not say.
+
+Law: a version is doubtful only until it is known to be taken. As long as it is free, putting the same operation there again is
+safe, because at most one attempt can succeed; and once it is taken, reading it tells whose it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from tamis.errors import NotFound, StoreUnavailable
+from tamis.storage.commit_log.commit_log import commit_bytes, commit_path, read_commit, remember, write_hint
+from tamis.storage.commit_log.commit_record import Commit
+from tamis.storage.commit_log.model import Head
+from tamis.storage.commit_log.rollups import complete
+from tamis.storage.commit_log.snapshot import Snapshot
+from tamis.storage.object_store.store import Store
+from tamis.world import world
+
+T = TypeVar("T")
+
+DOUBTS = 5
+"""Answers lost in one operation after which it gives up."""
+
+LOOKS = 3
+"""How often a version is looked for before the store counts as out of reach."""
+
+_CERTAIN = frozenset({"ACCESS_DENIED", "NOT_SUPPORTED", "DISK_ERROR"})
+"""Errors after which nothing is on its way: what is not there then was not written."""
+
+
+class Landing:
+    """The attempts of one operation to get its commit into the log."""
+
+    def __init__(self, store: Store, operation_id: str) -> None:
+        self.store = store
+        self.operation_id = operation_id
+        self._doubts = 0
+        self._open: StoreUnavailable | None = None
+
+    def put(self, commit: Commit) -> Commit | None:
+        """The commit of this operation that stands at ``commit.version``; None where another's stands there, or none as far as can be seen."""
+        data = commit_bytes(commit)
+        refused: StoreUnavailable | None = None
+        before = self._open
+        try:
+            if self.store.put_if_absent(commit_path(commit.version), data):
+                remember(self.store, commit, len(data))
+                return commit
+        except StoreUnavailable as error:
+            refused = self._open = error
+        there = self._look(commit.version)
+        if there is None and refused is not None and refused.code in _CERTAIN and before is None:
+            raise refused
+        if there is None:  # not written, or on its way: the next attempt at this version settles it
+            self._doubts += 1
+            if self._doubts >= DOUBTS:
+                raise self._unknown()
+            return None
+        self._open = None
+        return there if there.operation_id == self.operation_id else None
+
+    def sure(self, call: Callable[[], T]) -> T:
+        """``call``, whose failure, where a commit is in doubt, leaves it in doubt: raises ``COMMIT_UNKNOWN`` then."""
+        try:
+            return call()
+        except StoreUnavailable as error:
+            if self._open is None:
+                raise
+            raise self._unknown() from error
+
+    def _look(self, version: int) -> Commit | None:
+        for _ in range(LOOKS - 1):
+            try:
+                return read_commit(self.store, version)
+            except NotFound:
+                return None
+            except StoreUnavailable as error:
+                self._open = error
+                world().sleep(world().uniform(0.01, 0.1))
+        try:
+            return read_commit(self.store, version)
+        except NotFound:
+            return None
+        except StoreUnavailable as error:
+            self._open = error
+            raise self._unknown() from error
+
+    def _unknown(self) -> StoreUnavailable:
+        said = f": {self._open.message}" if self._open else "."
+        return StoreUnavailable(
+            f"Whether the commit {self.operation_id} was made is not known{said}",
+            code="COMMIT_UNKNOWN",
+            name=self.operation_id,
+            remedy="Repeat the same operation: it is recognised if it was made.",
+        )
+
+
+def landed(store: Store, commit: Commit, head: Head) -> Snapshot:
+    """What follows a commit that stands: the hint, the rollups, those who watch, the snapshot. Nothing here can undo it or fail it."""
+    write_hint(store, commit.version)
+    complete(store, commit)
+    for watcher in _watchers:
+        watcher(store)
+    return Snapshot(store, commit, head)
+
+
+_watchers: list[Callable[[Store], None]] = []
+
+
+def watch_commits(watcher: Callable[[Store], None]) -> None:
+    """From now on calls ``watcher`` with the store of every table to which this process commits. It must not raise."""
+    _watchers.append(watcher)

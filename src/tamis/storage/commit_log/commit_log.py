@@ -1,0 +1,187 @@
+"""The log: ordered commits, each one object, and the way to the newest.
+
+Law: a version exists if and only if its object does, and versions have no holes. The hint (``_tamis/latest``) may be stale,
+missing, garbage or a lie: it only says where to look first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tamis.errors import CorruptData, NotFound, TamisError
+from tamis.storage.commit_log.commit_record import Commit, commit_from_json, commit_to_json
+from tamis.storage.commit_log.features import check_reader
+from tamis.storage.object_store.checked_json import readable, seal, unseal
+from tamis.storage.object_store.object_cache import CACHE
+from tamis.storage.object_store.parallel_requests import gather
+from tamis.storage.object_store.store import Store
+
+ROOT = "_tamis"
+LOG = f"{ROOT}/log"
+HINT = f"{ROOT}/latest"
+
+_WINDOWS = (2, 2, 8, 8)
+"""How many versions are looked for at once beyond the newest known, round by round; after that one listing is cheaper.
+
+Two, because a hole in the log must not be taken for its end: the end is where two are missing."""
+
+
+def commit_path(version: int) -> str:
+    return f"{LOG}/{version:020}.json"
+
+
+def commit_bytes(commit: Commit) -> bytes:
+    """What is written for a commit. Raises ``InvalidInput`` where its parameters are nothing that JSON can hold."""
+    return seal("commit", commit_to_json(commit))
+
+
+def read_commit(store: Store, version: int, table_id: str | None = None) -> Commit:
+    """The commit of ``version``, from memory where the table's id is known and it was read before.
+
+    Raises ``NotFound`` where there is no such object, ``CorruptData`` where it is not what it should be, ``InvalidInput`` where reading it needs a feature that is
+    not known here.
+    """
+    if table_id is not None:
+        known: Commit | None = CACHE.get((store.url, table_id, version))
+        if known is not None:
+            return known
+    name = store.name(commit_path(version))
+    data = store.get(commit_path(version))
+    before = CACHE.get((store.url, "as read", version))
+    if before is not None and before[0] == data and table_id in (None, before[1].table_id):
+        same: Commit = before[1]
+        return same
+    body = unseal("commit", data, name)
+    with readable("commit", name):
+        check_reader(body["reader_features"], store.url)
+        commit = commit_from_json(body)
+        if commit.version != version:
+            raise ValueError(f"it says that it is version {commit.version}")
+        if (commit.head is not None) != (commit.head_version == version):
+            raise ValueError("its head is not where it says")
+    if table_id is not None and commit.table_id != table_id:
+        raise CorruptData(
+            f"The commit {name} belongs to another table ({commit.table_id}).",
+            code="WRONG_TABLE",
+            name=name,
+            remedy="Restore it from a backup.",
+        )
+    remember(store, commit, len(data))
+    CACHE.put((store.url, "as read", version), (data, commit), len(data))
+    return commit
+
+
+def remember(store: Store, commit: Commit, size: int) -> None:
+    """Keeps a commit that is known to stand, of about ``size`` bytes, for later readers in this process."""
+    CACHE.put((store.url, commit.table_id, commit.version), commit, 4 * size)
+
+
+def read_commits(store: Store, versions: Iterable[int], table_id: str | None) -> list[Commit]:
+    """The commits of ``versions``, which must all be there; afresh where the table's id is not known."""
+
+    def read(version: int) -> Commit:
+        try:
+            return read_commit(store, version, table_id)
+        except NotFound as error:
+            raise _hole(store, version) from error
+
+    return gather(store, read, versions)
+
+
+def head_commit(store: Store, commit: Commit) -> Commit:
+    """The commit that holds the head in force at ``commit``."""
+    if commit.head is not None:
+        return commit
+    return read_commits(store, [commit.head_version], commit.table_id)[0]
+
+
+def find_latest(store: Store) -> Commit | None:
+    """The newest commit, read afresh; None where there is no table.
+
+    When the hint is right: one request for it, then three at once, however long the log is. Raises ``CorruptData`` for a log with a hole.
+    """
+    hinted = read_hint(store)
+    if hinted is None:
+        return _listed(store)
+    newest, *beyond = gather(store, lambda v: _probe(store, v), range(hinted, hinted + 1 + _WINDOWS[0]))
+    if newest is None:
+        return _listed(store)
+    for width in _WINDOWS[1:]:
+        if not any(beyond):
+            return newest
+        newest = _last(store, newest, beyond)
+        first = newest.version + 1
+        beyond = gather(store, lambda v: _probe(store, v), range(first, first + width))
+    return _listed(store) if any(beyond[-2:]) else _last(store, newest, beyond)
+
+
+def read_hint(store: Store) -> int | None:
+    """The version that the hint names, or None."""
+    try:
+        version = unseal("latest", store.get(HINT), HINT)["version"]
+    except (TamisError, KeyError):
+        return None
+    return version if isinstance(version, int) and 0 <= version < 10**19 else None
+
+
+def write_hint(store: Store, version: int) -> None:
+    """Says where the newest commit is; a failure is nobody's problem."""
+    try:
+        store.put(HINT, seal("latest", {"version": version}))
+    except TamisError:
+        return
+
+
+def versions(store: Store) -> list[int]:
+    """All versions in the log, in order, by listing. Raises ``CorruptData`` for a hole."""
+    found = []
+    for entry in store.list(LOG):
+        stem = entry.path.removeprefix(f"{LOG}/").removesuffix(".json")
+        if entry.path == f"{LOG}/{stem}.json" and len(stem) == 20 and stem.isascii() and stem.isdigit():
+            found.append(int(stem))
+    listed = set(found)
+    for version in range(found[-1] if found else 0):
+        if version not in listed and _probe(store, version) is None:  # a listing may miss what is written meanwhile
+            raise _hole(store, version)
+    return list(range(found[-1] + 1)) if found else []
+
+
+def _probe(store: Store, version: int) -> Commit | None:
+    try:
+        return read_commit(store, version)
+    except NotFound:
+        return None
+
+
+def _last(store: Store, newest: Commit, beyond: list[Commit | None]) -> Commit:
+    """The last commit of those looked for right after ``newest``. Raises ``CorruptData`` for a hole before it.
+
+    One may seem missing because it was written while we looked: then it is there when we look again.
+    """
+    last = newest
+    for at, commit in enumerate(beyond, newest.version + 1):
+        if commit is None:
+            continue
+        for between in range(last.version + 1, at):
+            if _probe(store, between) is None:
+                raise _hole(store, between)
+        last = commit
+    return last
+
+
+def _listed(store: Store) -> Commit | None:
+    """The newest commit according to a listing, and beyond it whatever was committed since."""
+    found = versions(store)
+    if not found:
+        return None
+    newest = _probe(store, found[-1])
+    if newest is None:
+        raise _hole(store, found[-1])
+    while (following := _probe(store, newest.version + 1)) is not None:
+        newest = following
+    return newest
+
+
+def _hole(store: Store, version: int) -> CorruptData:
+    name = store.name(commit_path(version))
+    return CorruptData(f"The commit {name} is missing from the log.", code="MISSING_COMMIT", name=name, remedy="Restore it from a backup.")

@@ -1,0 +1,181 @@
+"""A commit: one object of the log, and its JSON form (``docs/format.md`` is the specification)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from tamis.storage.commit_log.head_json import head_from_json, head_to_json
+from tamis.storage.commit_log.model import Head, Operation, ReadSet
+from tamis.storage.object_store.table_files import Columns, Inline, columns_from_json
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """What one commit adds: an ordered set of parts. Its tables at rest are by name: ``parts``, and room for others."""
+
+    segment_id: str
+    parts: int
+    rows: int
+    bytes: int
+    schema_id: int | None
+    """The schema of all its parts, or None where they differ."""
+    tables: dict[str, Columns]
+    statistics: Inline | None = None
+    """One row: the union of its parts' statistics; None: unknown."""
+
+
+@dataclass(frozen=True, slots=True)
+class RemovedPart:
+    """A part that leaves the table while others of its segment stay."""
+
+    segment_id: str
+    part_id: str
+    rows: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """All that a commit says. Law: what it says is true for ever; a later commit can only add to it."""
+
+    version: int
+    table_id: str
+    operation_id: str
+    timestamp_micros: int
+    operation: Operation
+    schema_id: int | None
+    head_version: int
+    """The version whose commit holds the head in force here."""
+    head: Head | None = None
+    """The head, where this commit changes it; then ``head_version`` is ``version``."""
+    read_version: int | None = None
+    reads: ReadSet | None = None
+    blind_append: bool = False
+    data_change: bool = True
+    """False: the rows are the same before and after (compaction)."""
+    segment: Segment | None = None
+    remove_all: bool = False
+    """Everything that was there before this commit is removed."""
+    remove_segments: tuple[str, ...] = ()
+    remove_parts: tuple[RemovedPart, ...] = ()
+    deletions: Columns | None = None
+    """Deletion vectors of parts that stay (``tamis.storage.commit_log.deletion_vectors``), each replacing the one before it."""
+    add_index: tuple[dict[str, Any], ...] = ()
+    """Index segments, each with a ``segment_id``; the rest is the index's own."""
+    remove_index: tuple[str, ...] = ()
+    streams_version: int | None = None
+    """The version whose commit holds ``streams`` as they are here."""
+    streams: tuple[tuple[str, int], ...] = field(default=())
+    """(query, last epoch) of each streaming query, the latest to commit last; only in commits of streams."""
+    lets_go: tuple[int, int] | None = None
+    """Of a vacuum: versions before the first number, and objects that no version names and that were made before the second (microseconds), may vanish."""
+    reader_features: tuple[str, ...] = ()
+    """What the head in force asks of readers, here too: it is checked before anything else is understood."""
+
+
+def commit_to_json(commit: Commit) -> dict[str, Any]:
+    """Absent keys mean empty, false or none: a plain append is short."""
+    operation = commit.operation
+    optional: dict[str, Any] = {
+        "stream": list(operation.stream) if operation.stream else None,
+        "read_version": commit.read_version,
+        "reads": _reads_to_json(commit.reads) if commit.reads else None,
+        "blind_append": commit.blind_append or None,
+        "data_change": None if commit.data_change else False,
+        "head": head_to_json(commit.head) if commit.head else None,
+        "add": [_segment_to_json(commit.segment)] if commit.segment else None,
+        "remove_all": commit.remove_all or None,
+        "remove_segments": list(commit.remove_segments) or None,
+        "remove_parts": [[p.segment_id, p.part_id, p.rows, p.bytes] for p in commit.remove_parts] or None,
+        "deletions": commit.deletions.to_json() if commit.deletions else None,
+        "add_index": list(commit.add_index) or None,
+        "remove_index": list(commit.remove_index) or None,
+        "streams_version": commit.streams_version,
+        "streams": [list(pair) for pair in commit.streams] or None,
+        "lets_go": list(commit.lets_go) if commit.lets_go else None,
+    }
+    return {
+        "reader_features": list(commit.reader_features),
+        "version": commit.version,
+        "table_id": commit.table_id,
+        "operation_id": commit.operation_id,
+        "timestamp_micros": commit.timestamp_micros,
+        "operation": {"name": operation.name, "parameters": operation.parameters, "metrics": operation.metrics},
+        "schema_id": commit.schema_id,
+        "head_version": commit.head_version,
+        **{key: value for key, value in optional.items() if value is not None},
+    }
+
+
+def commit_from_json(value: dict[str, Any]) -> Commit:
+    """Inverse of ``commit_to_json``; unknown keys are ignored (what must not be ignored is a feature)."""
+    operation, added, stream = value["operation"], value.get("add", ()), value.get("stream")
+    if len(added) > 1:
+        raise ValueError(f"{len(added)} segments in one commit")
+    return Commit(
+        version=value["version"],
+        table_id=value["table_id"],
+        operation_id=value["operation_id"],
+        timestamp_micros=value["timestamp_micros"],
+        operation=Operation(operation["name"], operation["parameters"], operation["metrics"], (stream[0], stream[1]) if stream else None),
+        schema_id=value["schema_id"],
+        head_version=value["head_version"],
+        head=head_from_json(value["head"]) if "head" in value else None,
+        read_version=value.get("read_version"),
+        reads=_reads_from_json(value["reads"]) if "reads" in value else None,
+        blind_append=value.get("blind_append", False),
+        data_change=value.get("data_change", True),
+        segment=_segment_from_json(added[0]) if added else None,
+        remove_all=value.get("remove_all", False),
+        remove_segments=tuple(value.get("remove_segments", ())),
+        remove_parts=tuple(RemovedPart(*part) for part in value.get("remove_parts", ())),
+        deletions=columns_from_json(value["deletions"]) if "deletions" in value else None,
+        add_index=tuple(value.get("add_index", ())),
+        remove_index=tuple(value.get("remove_index", ())),
+        streams_version=value.get("streams_version"),
+        streams=tuple((query, epoch) for query, epoch in value.get("streams", ())),
+        lets_go=(value["lets_go"][0], value["lets_go"][1]) if "lets_go" in value else None,
+        reader_features=tuple(value["reader_features"]),
+    )
+
+
+def _segment_to_json(segment: Segment) -> dict[str, Any]:
+    return {
+        "segment_id": segment.segment_id,
+        "parts": segment.parts,
+        "rows": segment.rows,
+        "bytes": segment.bytes,
+        "schema_id": segment.schema_id,
+        "tables": {name: table.to_json() for name, table in segment.tables.items()},
+        "statistics": segment.statistics.to_json() if segment.statistics else None,
+    }
+
+
+def _segment_from_json(value: dict[str, Any]) -> Segment:
+    statistics = value["statistics"]
+    union = columns_from_json(statistics) if statistics else None
+    return Segment(
+        segment_id=value["segment_id"],
+        parts=value["parts"],
+        rows=value["rows"],
+        bytes=value["bytes"],
+        schema_id=value["schema_id"],
+        tables={name: columns_from_json(table) for name, table in value["tables"].items()},
+        statistics=union if isinstance(union, Inline) else None,
+    )
+
+
+def _reads_to_json(reads: ReadSet) -> dict[str, Any]:
+    columns = None if reads.columns is None else [list(path) for path in reads.columns]
+    return {"filter": reads.filter, "columns": columns, "zone": reads.zone, "ansi": reads.ansi}
+
+
+def _reads_from_json(value: dict[str, Any]) -> ReadSet:
+    columns = value["columns"]
+    return ReadSet(
+        filter=value["filter"],
+        columns=None if columns is None else tuple(tuple(path) for path in columns),
+        zone=value["zone"],
+        ansi=value["ansi"],
+    )

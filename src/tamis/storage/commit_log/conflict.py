@@ -1,0 +1,153 @@
+"""Whether a change can still be made after somebody else's commit. The rules stand in ``docs/format.md``, "Conflicts".
+
+Law: a commit lands only where it could have been made at that very place in the order, with the same result. What cannot be
+decided is a conflict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tamis.core.expr import conjuncts, parse
+from tamis.core.pruning import decide
+from tamis.core.stats import TableEvidence
+from tamis.core.types import Schema
+from tamis.errors import Conflict, SchemaMismatch
+from tamis.storage.commit_log.commit_log import read_commits
+from tamis.storage.commit_log.commit_record import Commit, Segment
+from tamis.storage.commit_log.model import Head
+from tamis.storage.commit_log.proposal import Proposal, Removal
+from tamis.storage.commit_log.reachable_objects import ids_in, paths_in
+from tamis.storage.commit_log.snapshot import Snapshot
+from tamis.storage.object_store.store import Store
+from tamis.world import made_micros
+
+StillValid = Callable[[Schema, Schema], "str | None"]
+"""(schema of the rows, the table's current one) → why such rows cannot be added any more, or None."""
+
+
+def check_commit(store: Store, proposal: Proposal, removal: Removal, base: Snapshot, theirs: Commit) -> None:
+    """Raises ``Conflict`` where ``theirs``, committed since ``base`` was read, takes away what the proposal rests on."""
+    if theirs.head is not None and proposal.head is not None:
+        raise _conflict("HEAD_CHANGED", theirs, "changed the table's schema or properties too")
+    _check_removal(store, removal, theirs)
+    if proposal.reads is not None and not proposal.blind_append and theirs.data_change:
+        _check_added(proposal, base, theirs)
+        if not proposal.exact:
+            _check_removed(store, proposal, base, theirs)
+
+
+def check_vacuum(store: Store, proposal: Proposal, theirs: Commit) -> None:
+    """Raises ``Conflict`` where ``theirs`` is a vacuum that may have removed a file which the proposal adds or takes up again, of the table or of an index."""
+    if theirs.lets_go is None:
+        return
+    version, micros = theirs.lets_go
+    if proposal.restores is not None and proposal.restores < version:
+        raise _conflict("VACUUMED", theirs, f"let go of version {proposal.restores}")
+    parts = [part for table in proposal.add for part in table["part_id"].to_pylist()]
+    if any(made_micros(part) <= micros for part in (*parts, *ids_in(paths_in(store, proposal.add_index)))):
+        raise _conflict("VACUUMED", theirs, "may have removed files that this operation wrote: it took longer than the vacuum's retention")
+
+
+def check_rows(store: Store, add: Sequence[pa.Table], before: Head, now: Head, still_valid: StillValid) -> None:
+    """Whether rows made under ``before`` fit the head in force now. Raises ``SchemaMismatch`` saying why not."""
+    if now.schema is None:
+        return
+    schemas = {schema.schema_id: schema for schema in (*before.schemas, *now.schemas)}
+    used = {i for manifest in add for i in pc.unique(manifest["schema_id"]).to_pylist()}
+    for schema_id in sorted(used - {now.schema.schema_id}):
+        why = still_valid(schemas[schema_id], now.schema) if schema_id in schemas else "theirs is not a schema of this table"
+        if why is not None:
+            raise SchemaMismatch(
+                f"The table's schema has changed since these rows were made: {why}.",
+                code="SCHEMA_CHANGED",
+                name=store.url,
+                remedy="Refresh the table and write again.",
+                current_id=now.schema.schema_id,
+                schema=now.schema,
+            )
+
+
+def _check_removal(store: Store, removal: Removal, theirs: Commit) -> None:
+    if not removal:
+        return
+    if theirs.remove_all:
+        raise _conflict("REMOVED", theirs, "replaced everything that was there")
+    touched = {part.segment_id for part in removal.parts} | set(removal.segments) | removal.rows.segments
+    if gone := touched & set(theirs.remove_segments):
+        raise _conflict("REMOVED", theirs, f"removed the segment {min(gone)} too")
+    whole, single = set(removal.segments), {part.part_id for part in removal.parts}
+    for part in theirs.remove_parts:
+        if part.segment_id in whole or part.part_id in single or part.part_id in removal.rows.parts:
+            raise _conflict("REMOVED", theirs, f"removed the part {part.part_id} too")
+    for segment_id, part_id in _thinned(store, theirs):
+        if segment_id in whole or part_id in single:
+            raise _conflict("REMOVED", theirs, f"deleted rows of the part {part_id}, which this operation removes")
+    if (changed := removal.rows.overlap(store, theirs.deletions)) is not None:
+        raise _conflict("ROWS", theirs, f"changed the same rows of part {changed}")
+
+
+def _thinned(store: Store, theirs: Commit) -> list[tuple[str, str]]:
+    """Segment and part ids of the parts of which ``theirs`` deleted rows."""
+    if theirs.deletions is None:
+        return []
+    found = theirs.deletions.read(store, lambda _: ["segment_id", "part_id"])
+    return list(zip(found["segment_id"].to_pylist(), found["part_id"].to_pylist(), strict=True))
+
+
+def _check_added(proposal: Proposal, base: Snapshot, theirs: Commit) -> None:
+    if theirs.remove_all:
+        raise _conflict("READ", theirs, "replaced everything that this operation read")
+    if theirs.segment is not None and _may_match(proposal, base.head, _evidence(theirs.segment)):
+        raise _conflict("READ", theirs, "added rows that this operation should have read")
+
+
+def _check_removed(store: Store, proposal: Proposal, base: Snapshot, theirs: Commit) -> None:
+    touched = {part.segment_id for part in theirs.remove_parts} | set(theirs.remove_segments)
+    touched |= {segment_id for segment_id, _ in _thinned(store, theirs)}
+    if touched and _may_match(proposal, base.head, _touched_evidence(store, base, theirs, touched)):
+        raise _conflict("READ", theirs, "removed rows that this operation read")
+
+
+def _may_match(proposal: Proposal, head: Head, evidence: pa.Table) -> bool:
+    """Whether one of the pieces of data that ``evidence`` describes may hold a row that the proposal read, or should have read."""
+    reads = proposal.reads
+    if reads is None or reads.filter is None or head.schema is None:
+        return True
+    try:
+        filters = proposal.conjuncts
+        if filters is None:
+            filters = conjuncts(parse(reads.filter, head.schema, zone=reads.zone, ansi=reads.ansi))
+        decision = decide(filters, TableEvidence(evidence, {schema.schema_id: schema for schema in head.schemas}), now=None)
+        return not bool(decision.none.all())
+    except Exception:  # noqa: BLE001  # whatever is unknown may match: the safe answer to any doubt
+        return True
+
+
+def _evidence(segment: Segment) -> pa.Table:
+    facts = pa.table({"rows": pa.array([segment.rows], pa.int64()), "schema_id": pa.array([segment.schema_id], pa.int32())})
+    if segment.statistics is not None:
+        union = segment.statistics.table
+        for name in union.column_names:
+            if name not in facts.column_names:
+                facts = facts.append_column(name, union.column(name))
+    return facts
+
+
+def _touched_evidence(store: Store, base: Snapshot, theirs: Commit, touched: set[str]) -> pa.Table:
+    """What was known, just before ``theirs``, of the segments that it took from."""
+    before = Snapshot.at(store, read_commits(store, [theirs.version - 1], theirs.table_id)[0])
+    evidence = before.segment_evidence(set(base.schema.by_id) if base.schema else ())
+    return evidence.filter(pc.is_in(before.segments["segment_id"], value_set=pa.array(sorted(touched), pa.string())))
+
+
+def _conflict(code: str, theirs: Commit, what: str) -> Conflict:
+    return Conflict(
+        f"Version {theirs.version} ({theirs.operation.name}) {what}.",
+        code=f"CONFLICT_{code}",
+        name=str(theirs.version),
+        remedy="Nothing of this operation is visible: read the table again and repeat it.",
+    )

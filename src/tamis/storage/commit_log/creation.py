@@ -1,0 +1,70 @@
+"""A new table: its first commit, put where nothing is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pyarrow as pa
+
+from tamis.storage.commit_log.commit_landing import Landing, landed
+from tamis.storage.commit_log.commit_log import find_latest, read_commits
+from tamis.storage.commit_log.commit_record import Commit
+from tamis.storage.commit_log.features import check_writer
+from tamis.storage.commit_log.manifests import add_segment
+from tamis.storage.commit_log.model import Head, Operation
+from tamis.storage.commit_log.path_checks import already, check_free, check_store
+from tamis.storage.commit_log.snapshot import Snapshot
+from tamis.storage.commit_log.stream_epochs import next_streams
+from tamis.storage.object_store.store import Store
+from tamis.world import new_id, world
+
+ATTEMPTS = 10
+
+
+def create(store: Store, head: Head, operation: Operation, *, add: Sequence[pa.Table] = (), operation_id: str = "") -> Snapshot:
+    """Makes a table with this head at the store's root, with the parts that the manifests in ``add`` list, as version 0.
+
+    A head without a ``table_id`` or ``created_micros`` gets them. Repeated with the same ``operation_id`` it gives the same version 0. Raises ``AlreadyExists`` where
+    there is a table, ``InvalidInput`` where there is something else; then nothing was touched.
+    """
+    store = store.fresh()
+    check_writer(head.reader_features, head.writer_features, store.url)
+    operation_id = operation_id or new_id()
+    landing = Landing(store, operation_id)
+    now = world().now_micros()
+    head = replace(head, table_id=head.table_id or new_id(), created_micros=head.created_micros or now)
+    first = None
+    for _ in range(ATTEMPTS):
+        if (latest := landing.sure(lambda: find_latest(store))) is not None:
+            return _existing(store, latest, operation_id)
+        if first is None:
+            check_free(store)
+            check_store(store)
+            streams = next_streams(store, None, operation.stream) or ()
+            first = Commit(
+                version=0,
+                table_id=head.table_id,
+                operation_id=operation_id,
+                timestamp_micros=now,
+                operation=operation,
+                schema_id=head.schema.schema_id if head.schema else None,
+                head_version=0,
+                head=head,
+                segment=add_segment(store, add, {}),
+                streams_version=0 if streams else None,
+                streams=streams,
+                reader_features=head.reader_features,
+            )
+        made = landing.put(first)
+        if made is not None:
+            return landed(store, made, made.head or head)
+    raise already(store)
+
+
+def _existing(store: Store, latest: Commit, operation_id: str) -> Snapshot:
+    """The version 0 that an earlier call of the same operation made. Raises ``AlreadyExists`` where another did."""
+    first = read_commits(store, [0], latest.table_id)[0]
+    if first.operation_id != operation_id:
+        raise already(store)
+    return Snapshot.at(store, first)

@@ -1,0 +1,160 @@
+"""Deletion vectors: which rows of a part are deleted, while the file stays as it is.
+
+Law: a vector holds every physical row ordinal of its part that is deleted at its version; a later one of the same part replaces it and
+contains it. A part whose rows are all deleted is not given a vector: it is removed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyroaring import BitMap
+
+from tamis.core.types.bounded import MOST_ROWS, bounded
+from tamis.errors import CorruptData, InvalidInput
+from tamis.storage.object_store.store import Store
+from tamis.storage.object_store.table_files import Columns, columns_from_json
+
+Ordinals = np.ndarray[Any, np.dtype[np.int64]]
+
+FOLDER = "_tamis/deletions"
+"""Where tables of vectors stand that are too large for their commit."""
+
+DELETIONS = pa.schema([("segment_id", pa.string()), ("part_id", pa.string()), ("rows", pa.int64()), ("vector", pa.binary())])
+"""A commit's table of vectors: the part, how many of its rows are deleted, the serialised roaring bitmap of 32-bit ordinals."""
+
+
+def bitmap(vector: bytes, name: str = "") -> Any:
+    """The bitmap that ``vector`` holds. Raises ``CorruptData`` (``BAD_DELETIONS``) naming the part ``name``."""
+    try:
+        found = BitMap.deserialize(vector)
+        bounded(len(found), MOST_ROWS, "the number of deleted rows")
+    except (ValueError, IndexError) as error:
+        raise CorruptData(
+            f"The deletion vector of part {name} is garbled.", code="BAD_DELETIONS", name=name, remedy="Restore the log from a backup."
+        ) from error
+    return found
+
+
+def vector(ordinals: Ordinals | Any) -> bytes:
+    """A deletion vector of these row ordinals (an array, or a bitmap)."""
+    rows = ordinals if isinstance(ordinals, BitMap) else BitMap(np.ascontiguousarray(ordinals, dtype=np.uint32))
+    rows.run_optimize()
+    return bytes(rows.serialize())
+
+
+def ordinals(found: Any) -> Ordinals:
+    """The row ordinals in a bitmap, rising."""
+    rows: Ordinals = np.asarray(found.to_array(), dtype=np.int64)
+    return rows
+
+
+@dataclass(slots=True)
+class Touched:
+    """A part that loses rows: ``mine`` by this operation, ``before`` those that were deleted already."""
+
+    segment_id: str
+    rows: int
+    bytes: int
+    mine: Any
+    before: Any
+
+    @property
+    def total(self) -> Any:
+        return self.mine | self.before
+
+
+@dataclass(slots=True)
+class RowRemoval:
+    """The rows that an operation deletes, by part id, as they stand against the version that was looked at last."""
+
+    parts: dict[str, Touched] = field(default_factory=dict)
+
+    @property
+    def segments(self) -> set[str]:
+        return {part.segment_id for part in self.parts.values()}
+
+    def overlap(self, store: Store, theirs: Columns | None) -> str | None:
+        """A part of which ``theirs`` deleted a row that this operation deletes too."""
+        return next((part_id for part_id, rows in self._shared(store, theirs) if not rows.isdisjoint(self.parts[part_id].mine)), None)
+
+    def follow(self, store: Store, theirs: Columns | None) -> None:
+        """What ``theirs`` deleted of the same parts is deleted from now on."""
+        for part_id, rows in self._shared(store, theirs):
+            self.parts[part_id].before |= rows
+
+    def whole(self) -> dict[str, Touched]:
+        """The parts of which no row is left."""
+        return {part_id: part for part_id, part in self.parts.items() if len(part.total) >= part.rows}
+
+    def table(self) -> pa.Table:
+        """The vectors of the other parts, ``DELETIONS``."""
+        left = {part_id: part for part_id, part in self.parts.items() if len(part.total) < part.rows}
+        rows = [(part.segment_id, part_id, len(part.total), vector(part.total)) for part_id, part in left.items()]
+        columns = list(zip(*rows, strict=True)) or [(), (), (), ()]
+        return pa.table([pa.array(list(c), f.type) for c, f in zip(columns, DELETIONS, strict=True)], schema=DELETIONS)
+
+    def _shared(self, store: Store, theirs: Columns | None) -> list[tuple[str, Any]]:
+        if theirs is None or not self.parts:
+            return []
+        found = theirs.read(store, lambda _: ["part_id", "vector"])
+        found = found.filter(pc.is_in(found["part_id"], value_set=pa.array(list(self.parts), pa.string())))
+        return [(i, bitmap(v, i)) for i, v in zip(found["part_id"].to_pylist(), found["vector"].to_pylist(), strict=True)]
+
+
+def vectors_of(segment_id: str, added: Mapping[str, bytes]) -> pa.Table:
+    """The vectors of parts that a commit adds with rows deleted from the start, ``DELETIONS``."""
+    rows = [(segment_id, part_id, len(bitmap(found, part_id)), found) for part_id, found in added.items()]
+    return pa.table([pa.array(list(c), f.type) for c, f in zip(zip(*rows, strict=True), DELETIONS, strict=True)], schema=DELETIONS)
+
+
+def removal_of(parts: pa.Table, delete_rows: Mapping[str, bytes]) -> RowRemoval:
+    """``delete_rows`` resolved against the live parts (``part_id, segment_id, rows, bytes, deletion``) of the version that was read.
+
+    Raises ``InvalidInput``: ``UNKNOWN_PART`` for one that is not live, ``UNKNOWN_ROW`` for a row that is not there.
+    """
+    known = {row["part_id"]: row for row in parts.to_pylist()}
+    out = RowRemoval()
+    for part_id, rows in delete_rows.items():
+        if part_id not in known:
+            raise _unknown(f"There is no live part {part_id!r} in the version that was read.", "UNKNOWN_PART", part_id)
+        row, mine = known[part_id], bitmap(rows, part_id)
+        if not mine:
+            continue
+        before = bitmap(row["deletion"], part_id) if row["deletion"] else BitMap()
+        if mine.max() >= row["rows"] or not mine.isdisjoint(before):
+            raise _unknown(f"Part {part_id} has no such row to delete.", "UNKNOWN_ROW", part_id)
+        out.parts[part_id] = Touched(row["segment_id"], row["rows"], row["bytes"], mine, before)
+    return out
+
+
+def vectors(store: Store, layers: Sequence[Any], found: pa.Table) -> pa.Array:
+    """The vectors of chosen changes (``layer, row, part_id, tables``), one each: from their rollup or commit, or from the file that it names."""
+    layer_of, row_of = found["layer"].to_numpy(), found["row"].to_numpy()
+    pieces, places = [], []
+    for at in np.unique(layer_of).tolist():
+        here = np.flatnonzero(layer_of == at)
+        table = layers[at].read(store, layers[at].changes, lambda names: [n for n in names if n == "deletion"])
+        column = table["deletion"].combine_chunks() if table.num_columns else pa.nulls(int(row_of.max()) + 1, pa.binary())
+        pieces.append(column.take(pa.array(row_of[here])))
+        places.append(here)
+    inline = pa.chunked_array(pieces, pa.binary()).combine_chunks().take(pa.array(np.argsort(np.concatenate(places)))) if pieces else None
+    if inline is None or not found["tables"].is_valid().to_numpy().any():
+        return inline if inline is not None else pa.array([], pa.binary())
+    files = found["tables"].combine_chunks()
+    for text in pc.unique(files).drop_null().to_pylist():
+        stored = columns_from_json(json.loads(text)["deletions"]).read(store, lambda _: ["part_id", "vector"])
+        mine = pc.fill_null(pc.equal(files, text), False)
+        at = pc.index_in(found["part_id"].combine_chunks().filter(mine), value_set=stored["part_id"].combine_chunks())
+        inline = pc.replace_with_mask(inline, mine, stored["vector"].combine_chunks().take(at))
+    return inline
+
+
+def _unknown(message: str, code: str, part_id: str) -> InvalidInput:
+    return InvalidInput(message, code=code, name=part_id, remedy="Plan again over the version that is read.")

@@ -1,0 +1,70 @@
+"""A table's head as JSON, the form in which the commit that changes it holds it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from tamis.core.schema import Dropped, dropped_in
+from tamis.core.types import Schema
+from tamis.storage.commit_log.model import Head, IndexDefinition, IndexPath
+
+
+def head_to_json(head: Head) -> dict[str, Any]:
+    value = {
+        "table_id": head.table_id,
+        "name": head.name,
+        "schemas": [schema.to_json() for schema in head.schemas],
+        "highest_column_id": head.highest_column_id,
+        "cluster_by": [list(path) for path in head.cluster_by],
+        "format": head.format,
+        "properties": dict(head.properties),
+        "comment": head.comment,
+        "reader_features": list(head.reader_features),
+        "writer_features": list(head.writer_features),
+        "created_micros": head.created_micros,
+        "dropped": [gone.to_json() for gone in head.dropped],
+        "ordered_since": head.ordered_since,
+    }
+    if head.indexes:
+        value["indexes"] = [_index_to_json(index) for index in head.indexes]
+    return value
+
+
+def head_from_json(value: dict[str, Any]) -> Head:
+    """Inverse of ``head_to_json``; unknown keys are ignored (what must not be ignored is a feature)."""
+    schemas = tuple(Schema.from_json(schema) for schema in value["schemas"])
+    told = value.get("dropped")  # a head of an earlier writer does not tell: its schemas do
+    return Head(
+        table_id=value["table_id"],
+        name=value["name"],
+        schemas=schemas,
+        highest_column_id=value["highest_column_id"],
+        cluster_by=tuple(tuple(path) for path in value["cluster_by"]),
+        format=value["format"],
+        properties=dict(value["properties"]),
+        comment=value["comment"],
+        reader_features=tuple(value["reader_features"]),
+        writer_features=tuple(value["writer_features"]),
+        created_micros=value["created_micros"],
+        indexes=tuple(_index_from_json(index) for index in value.get("indexes", ())),
+        dropped=dropped_in(schemas) if told is None else tuple(Dropped.from_json(gone) for gone in told),
+        ordered_since=value.get("ordered_since", 0),
+    )
+
+
+def _index_to_json(index: IndexDefinition) -> dict[str, Any]:
+    value = {**asdict(index), "columns": [list(path) for path in index.columns], "paths": [asdict(path) for path in index.paths]}
+    return value if index.paths else {name: told for name, told in value.items() if name != "paths"}
+
+
+def _index_from_json(value: dict[str, Any]) -> IndexDefinition:
+    return IndexDefinition(
+        index_id=value["index_id"],
+        name=value["name"],
+        columns=tuple(tuple(path) for path in value["columns"]),
+        build=value["build"],
+        created_version=value["created_version"],
+        created_micros=value["created_micros"],
+        paths=tuple(IndexPath(path["id"], path["path"], path["type"]) for path in value.get("paths", ())),
+    )

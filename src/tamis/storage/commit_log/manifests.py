@@ -1,0 +1,62 @@
+"""How manifests of new parts become a segment: small ones stand in the commit, larger ones are files that stand before it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tamis.core import stats
+from tamis.core.stats.json_paths.packed_paths import unpacked
+from tamis.errors import InvalidInput
+from tamis.storage.commit_log.commit_log import ROOT
+from tamis.storage.commit_log.commit_record import Segment
+from tamis.storage.commit_log.model import PART_COLUMNS
+from tamis.storage.object_store.store import Store
+from tamis.storage.object_store.table_files import Columns, inline, keep
+from tamis.storage.object_store.table_union import is_statistic, stack
+from tamis.world import new_id
+
+MANIFESTS = f"{ROOT}/manifest"
+
+
+def manifest_path(segment_id: str, table: str = "parts") -> str:
+    """Where a table of a segment stands if it is a file."""
+    return f"{MANIFESTS}/{segment_id}.parquet" if table == "parts" else f"{MANIFESTS}/{segment_id}.{table}.parquet"
+
+
+def add_segment(store: Store, add: Sequence[pa.Table], tables: Mapping[str, pa.Table]) -> Segment | None:
+    """The segment of the parts that ``add`` lists, with its tables at rest; None for no parts.
+
+    Raises ``InvalidInput`` (``BAD_MANIFEST``) for a manifest that lacks a column of ``PART_COLUMNS``.
+    """
+    manifests = [table for table in add if len(table)]
+    for manifest in manifests:
+        if missing := [name for name in PART_COLUMNS if name not in manifest.column_names]:
+            raise InvalidInput(
+                f"A manifest lacks the column {missing[0]!r}.",
+                code="BAD_MANIFEST",
+                name=missing[0],
+                remedy="Give every column of PART_COLUMNS.",
+            )
+    if not manifests:
+        return None
+    manifest, paths = unpacked(stack(manifests).combine_chunks())
+    tables = {**paths, **tables}
+    segment_id = new_id()
+    schema_ids = pc.unique(manifest["schema_id"]).to_pylist()
+    named = {"parts": manifest, **{name: table for name, table in tables.items() if len(table)}}
+    union = stats.union(manifest) if len(manifest) > 1 else manifest.select([n for n in manifest.column_names if is_statistic(n)])
+    at_rest: dict[str, Columns] = {
+        name: keep(store, [table], table.schema, manifest_path(segment_id, name)) for name, table in named.items()
+    }
+    return Segment(
+        segment_id=segment_id,
+        parts=len(manifest),
+        rows=pc.sum(manifest["rows"]).as_py() or 0,
+        bytes=pc.sum(manifest["bytes"]).as_py() or 0,
+        schema_id=schema_ids[0] if len(schema_ids) == 1 else None,
+        tables=at_rest,
+        statistics=inline(union) if union.num_columns else None,
+    )

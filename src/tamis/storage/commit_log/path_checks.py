@@ -1,0 +1,74 @@
+"""What lies at a path: a table, nothing, or something else that must not be touched."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from tamis.errors import AlreadyExists, InvalidInput, NotFound, StoreUnavailable, TamisError
+from tamis.storage.commit_log.commit_log import ROOT
+from tamis.storage.object_store.store import Store
+from tamis.world import new_id
+
+OURS = frozenset({ROOT, "data"})
+"""Folders that may be there before the first commit: data files are written first."""
+
+
+def no_table(store: Store) -> TamisError:
+    """The error for a path that should hold a table and does not."""
+    other = other_content(store)
+    remedy = f"It holds {other}." if other else "Check the path, or create the table."
+    return NotFound(f"There is no table at {store.url}.", code="TABLE_NOT_FOUND", name=store.url, remedy=remedy)
+
+
+def check_free(store: Store) -> None:
+    """Raises ``InvalidInput`` (``PATH_NOT_EMPTY``) where a new table would stand among things that are not its own."""
+    other = other_content(store)
+    if other:
+        raise InvalidInput(
+            f"{store.url} holds {other}.", code="PATH_NOT_EMPTY", name=store.url, remedy="Choose an empty or a new folder for the table."
+        )
+
+
+def check_store(store: Store) -> None:
+    """Tries out that the store can write an object only if it is absent: one that ignores the condition would lose commits.
+
+    Raises ``StoreUnavailable`` (``NOT_SUPPORTED``) where it cannot. Local disk and memory can.
+    """
+    if not store.remote:
+        return
+    path = f"{ROOT}/probe-{new_id()}"
+    try:
+        able = store.put_if_absent(path, b"1") and not store.put_if_absent(path, b"2")
+    finally:
+        with suppress(TamisError):
+            store.delete(path)
+    if not able:
+        raise StoreUnavailable(
+            f"The store of {store.url} overwrites objects that should be written only if they are absent.",
+            code="NOT_SUPPORTED",
+            name=store.url,
+            remedy="Use a store with conditional writes (S3 and compatible ones with If-None-Match, GCS, Azure).",
+        )
+
+
+def already(store: Store) -> AlreadyExists:
+    """The error for a path that holds a table where a new one should be."""
+    return AlreadyExists(
+        f"There is a table at {store.url}.", code="TABLE_EXISTS", name=store.url, remedy="Open it, or choose another path."
+    )
+
+
+def other_content(store: Store) -> str | None:
+    """In a few words, what lies at the store's root that is not ours; None for nothing. Hidden names do not count."""
+    folders, objects = store.folder()
+    folders = [name for name in folders if not name.startswith(".") and name not in OURS]
+    names = [entry.path for entry in objects if not entry.path.startswith(".")]
+    if "_delta_log" in folders:
+        return "a Delta table"
+    if "metadata" in folders and any(e.path.endswith(".metadata.json") for e in store.folder("metadata")[1]):
+        return "an Iceberg table"
+    if any(name.endswith(".parquet") for name in names):
+        return "Parquet files"
+    if folders or names:
+        return "something else: " + ", ".join(sorted((*folders, *names))[:3])
+    return None

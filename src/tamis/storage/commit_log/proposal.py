@@ -1,0 +1,133 @@
+"""What a caller wants committed: a value, so that proposing it twice is proposing the same thing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tamis.core.expr import Expr
+from tamis.errors import InvalidInput
+from tamis.storage.commit_log.commit_record import RemovedPart
+from tamis.storage.commit_log.deletion_vectors import RowRemoval, removal_of
+from tamis.storage.commit_log.model import Head, Operation, ReadSet
+from tamis.storage.commit_log.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A change to a table. Law: committed twice, with the same ``operation_id`` and ``read_version``, it has effect once.
+
+    ``add`` are manifests of new parts: together they become one segment. ``replace_all`` removes whatever is there when the commit lands, so only its own
+    ``reads`` (None: nothing was read) can make it conflict.
+    """
+
+    operation: Operation
+    read_version: int
+    """The version that the operation started from."""
+    reads: ReadSet | None = None
+    """What it read, and so relies on; None: nothing."""
+    blind_append: bool = False
+    """It only adds rows that do not depend on the table's: then ``reads`` cannot make it conflict."""
+    head: Head | None = None
+    """The table's new head, made from that of ``read_version``; None: unchanged."""
+    add: Sequence[pa.Table] = ()
+    remove_segments: Sequence[str] = ()
+    remove_parts: Sequence[str] = ()
+    """Part ids, of any segments."""
+    delete_rows: Mapping[str, bytes] = field(default_factory=dict)
+    """Rows to delete of parts that stay: part id → serialised bitmap of their ordinals. Where others delete rows of the same part meanwhile, both are deleted."""
+    exact: bool = False
+    """Every row that ``reads`` matched goes: then rows and parts that others removed disturb only where they are among these."""
+    replace_all: bool = False
+    operation_id: str = ""
+    """Made at the first attempt where it is empty."""
+    data_change: bool = True
+    """False where the rows are the same before and after: then it disturbs no reader."""
+    tables: Mapping[str, pa.Table] = field(default_factory=dict)
+    """Further tables of the segment added, by name; rows name their part by ``part`` (ordinal in ``add``) and ``part_id``."""
+    conjuncts: Sequence[Expr] | None = None
+    """The filter of ``reads`` as it was bound by the operation, so that it is judged as it was meant; None: its text is parsed."""
+    add_index: Sequence[dict[str, Any]] = ()
+    """Index segments, as JSON with a ``segment_id``."""
+    remove_index: Sequence[str] = ()
+    add_deletions: Mapping[str, bytes] = field(default_factory=dict)
+    """Rows that are deleted in parts of ``add`` from the start: part id → deletion vector."""
+    restores: int | None = None
+    """The version whose data files are taken up again: they must not have been let go by a vacuum."""
+    lets_go: tuple[int, int] | None = None
+    """Of a vacuum: what may vanish from now on, as in ``Commit.lets_go``."""
+    table_id: str = ""
+    """The table that it is meant for, so that one made in its place meanwhile is not changed; empty: whichever is there."""
+
+    @property
+    def rests_on_nothing(self) -> bool:
+        """No other commit can make it impossible, except by another schema."""
+        reads = self.reads is not None and not self.blind_append
+        return not (reads or self.head or self.remove_segments or self.remove_parts or self.delete_rows or self.remove_index)
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """What goes, resolved against the version that was read: segments that go whole, single parts, and rows of parts that stay."""
+
+    segments: tuple[str, ...] = ()
+    parts: tuple[RemovedPart, ...] = ()
+    rows: RowRemoval = field(default_factory=RowRemoval)
+
+    def __bool__(self) -> bool:
+        return bool(self.segments or self.parts or self.rows.parts)
+
+    @property
+    def all_parts(self) -> tuple[RemovedPart, ...]:
+        """The single parts, and those of which no row is left."""
+        emptied = (RemovedPart(part.segment_id, part_id, part.rows, part.bytes) for part_id, part in self.rows.whole().items())
+        return (*self.parts, *emptied)
+
+
+def resolve(snapshot: Snapshot, proposal: Proposal) -> Removal:
+    """What ``proposal`` removes as ``snapshot`` knows it; a segment that loses its last part goes whole.
+
+    Raises ``InvalidInput`` (``UNKNOWN_SEGMENT``, ``UNKNOWN_PART``, ``UNKNOWN_ROW``) for what is not live there.
+    """
+    removal = _whole(snapshot, proposal.remove_segments, proposal.remove_parts)
+    if not proposal.delete_rows:
+        return removal
+    ids = pa.array(list(proposal.delete_rows), pa.string())
+    parts = snapshot.parts()
+    segment_ids = snapshot.segments["segment_id"].combine_chunks().take(parts["segment"].combine_chunks())
+    parts = parts.append_column("segment_id", segment_ids).select(["part_id", "segment_id", "rows", "bytes", "deletion"])
+    return replace(removal, rows=removal_of(parts.filter(pc.is_in(parts["part_id"], value_set=ids)), proposal.delete_rows))
+
+
+def _whole(snapshot: Snapshot, segments: Sequence[str], parts: Sequence[str]) -> Removal:
+    ids = snapshot.segments["segment_id"].combine_chunks()
+    if strangers := set(segments) - set(ids.to_pylist()):
+        raise _unknown("segment", strangers)
+    whole = set(segments)
+    if not parts:
+        return Removal(tuple(whole))
+    table = snapshot.table("parts", ("part_id", "rows", "bytes"))
+    table = table.filter(pc.is_in(table["part_id"], value_set=pa.array(parts, pa.string())))
+    if strangers := set(parts) - set(table["part_id"].to_pylist()):
+        raise _unknown("part", strangers)
+    table = table.append_column("segment_id", pc.take(ids, table["segment"]))
+    counts = table.group_by("segment_id").aggregate([("part_id", "count")])
+    live = dict(zip(ids.to_pylist(), snapshot.segments["parts"].to_pylist(), strict=True))
+    whole |= {s for s, n in zip(counts["segment_id"].to_pylist(), counts["part_id_count"].to_pylist(), strict=True) if live[s] == n}
+    single = table.filter(pc.invert(pc.is_in(table["segment_id"], value_set=pa.array(sorted(whole), pa.string()))))
+    columns = (single[name].to_pylist() for name in ("segment_id", "part_id", "rows", "bytes"))
+    return Removal(tuple(sorted(whole)), tuple(RemovedPart(*values) for values in zip(*columns, strict=True)))
+
+
+def _unknown(what: str, names: set[str]) -> InvalidInput:
+    name = min(names)
+    return InvalidInput(
+        f"There is no live {what} {name!r} in the version that was read.",
+        code=f"UNKNOWN_{what.upper()}",
+        name=name,
+        remedy="Plan again over the version that is read.",
+    )

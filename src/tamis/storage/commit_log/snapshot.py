@@ -1,0 +1,271 @@
+"""A version of a table, read as far as it is asked for.
+
+Law: a snapshot never changes, and reads the same whether from rollups or from commits. Its segments are in the order of their
+versions, parts in (segment, part) order. Of statistics only those of the columns asked for are read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Hashable
+from functools import cached_property
+from typing import Any, TypeVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tamis.core.types import Schema
+from tamis.errors import CorruptData
+from tamis.storage.commit_log.commit_log import head_commit
+from tamis.storage.commit_log.commit_record import Commit
+from tamis.storage.commit_log.deletion_vectors import vectors
+from tamis.storage.commit_log.delta import CHANGES, Bools, Delta, Live, files_of, live
+from tamis.storage.commit_log.features import check_reader
+from tamis.storage.commit_log.model import PART_COLUMNS, Head
+from tamis.storage.commit_log.rollups import Tile, deltas, tiles, trusting
+from tamis.storage.object_store.object_cache import CACHE
+from tamis.storage.object_store.parallel_requests import gather
+from tamis.storage.object_store.store import Io, Store
+from tamis.storage.object_store.table_union import is_statistic, stack, wanted
+
+T = TypeVar("T")
+
+SEGMENT_COLUMNS = ("segment_id", "version", "timestamp_micros", "rows", "bytes", "parts", "schema_id", "physical_rows", "physical_parts")
+"""Columns of ``Snapshot.segments``: rows, bytes and parts count what is live; physical ones also what was removed, part by part or row by row."""
+
+
+class Snapshot:
+    """The table as of one commit. Holds the commit and the head; loads segments and parts when they are asked for, once.
+
+    ``store`` should be a view of its own (``Store.fresh``): its counters are the snapshot's.
+    """
+
+    def __init__(self, store: Store, commit: Commit, head: Head) -> None:
+        check_reader(head.reader_features, store.url)
+        self.store = store
+        self.commit = commit
+        self.head = head
+        self._avoid: set[Tile] = set()
+
+    @staticmethod
+    def at(store: Store, commit: Commit) -> Snapshot:
+        """The snapshot that ``commit`` made."""
+        head = head_commit(store, commit).head
+        assert head is not None
+        return Snapshot(store, commit, head)
+
+    @property
+    def version(self) -> int:
+        return self.commit.version
+
+    @property
+    def timestamp_micros(self) -> int:
+        return self.commit.timestamp_micros
+
+    @property
+    def schema(self) -> Schema | None:
+        return self.head.schema
+
+    @property
+    def io(self) -> Io:
+        """What reading this snapshot's metadata has cost so far."""
+        return self.store.io
+
+    @cached_property
+    def segments(self) -> pa.Table:
+        """One row per live segment, ``SEGMENT_COLUMNS``."""
+        return self._whole(lambda: self._remembered("segments", self._segments, lambda table: table.nbytes))
+
+    def segment_evidence(self, ids: Collection[int]) -> pa.Table:
+        """One row per live segment: ``rows`` (physical), ``schema_id``, and the statistics of the columns ``ids``: the union of its parts'."""
+        chosen = frozenset(ids)
+        return self._whole(lambda: self._remembered(("evidence", chosen), lambda: self._evidence(chosen), lambda table: table.nbytes))
+
+    def parts(self, mask: Bools | None = None, ids: Collection[int] = ()) -> pa.Table:
+        """The live parts of the segments that ``mask`` chooses (None: all), in order.
+
+        Columns: ``segment`` (int32, row of ``segments``), ``part`` (int32, ordinal in its segment), ``PART_COLUMNS``, the statistics of the columns ``ids``, and
+        ``deleted`` (int64: how many of ``rows`` are deleted), ``deletion`` (binary: the vector that says which, NULL for none).
+        """
+        chosen = frozenset(ids)
+        if mask is not None:
+            return self._whole(lambda: self._parts(mask, chosen))
+        return self._whole(lambda: self._remembered(("parts", chosen), lambda: self._parts(None, chosen), lambda table: table.nbytes))
+
+    def table(self, name: str, facts: Collection[str], mask: Bools | None = None, ids: Collection[int] = ()) -> pa.Table:
+        """Like ``parts``, of any table that segments have: the columns ``facts`` and the statistics of ``ids``."""
+        return self._whole(lambda: self._table(name, facts, mask, frozenset(ids)))
+
+    @cached_property
+    def removed_parts(self) -> pa.Table:
+        """``segment_id``, ``part_id`` of the parts that left although others of their segment stay."""
+        return self._whole(lambda: self._live.changes.take(pa.array(self._live.removed)).select(["segment_id", "part_id"]))
+
+    @cached_property
+    def named_tables(self) -> list[str]:
+        """JSON of each live segment's tables that are files, and of deletion vectors in force that are."""
+
+        def read() -> list[str]:
+            rows = np.concatenate([self._live.segments, self._live.deleted])
+            found: list[str] = pc.unique(self._live.changes["tables"].take(pa.array(rows))).drop_null().to_pylist()
+            return found
+
+        return self._whole(read)
+
+    @cached_property
+    def index_segments(self) -> pa.Table:
+        """``segment_id``, ``version``, ``detail`` (JSON) of each index segment."""
+        return self._whole(lambda: self._live.changes.take(pa.array(self._live.index)).select(["segment_id", "version", "detail"]))
+
+    def __repr__(self) -> str:
+        return f"Snapshot({self.store.url!r}, version={self.version})"
+
+    @cached_property
+    def _live(self) -> Live:
+        def read() -> Live:
+            return live(self.store, deltas(self.store, self.commit.table_id, tiles(self.version + 1), self._avoid))
+
+        return self._remembered("live", read, lambda found: found.changes.nbytes + sum(layer.nbytes for layer in found.layers))
+
+    def _remembered(self, what: Hashable, read: Callable[[], T], size: Callable[[T], int]) -> T:
+        """What ``read`` gives, once per process: a version of a table never changes. Where a rollup is damaged nothing is taken from memory, or put there."""
+        if self._avoid:
+            return read()
+        key = (self.store.url, self.commit.table_id, self.version, what)
+        found: T | None = CACHE.get(key)
+        if found is None:
+            found = read()
+            CACHE.put(key, found, size(found) + 1024)
+        return found
+
+    def _whole(self, read: Callable[[], T]) -> T:
+        """``read``, again without the rollups that turn out damaged."""
+        before = len(self._avoid)
+
+        def attempt() -> T:
+            if len(self._avoid) > before:
+                self.__dict__.pop("_live", None)
+            return read()
+
+        return trusting(self._avoid, attempt)
+
+    def _segments(self) -> pa.Table:
+        state = self._live
+        found = state.changes.take(pa.array(state.segments)).combine_chunks()
+        removed = state.changes.take(pa.array(state.removed))
+        gone_of = pc.index_in(removed["segment_id"], value_set=found["segment_id"].combine_chunks()).to_numpy()
+        out = {name: found[name] for name in ("segment_id", "version", "timestamp_micros")}
+        for name in ("rows", "bytes"):
+            gone = np.bincount(gone_of, weights=pc.fill_null(removed[name], 0).to_numpy(), minlength=len(found)).astype(np.int64)
+            out[name] = pc.subtract(found[name], pa.array(gone))
+        deleted = state.changes.take(pa.array(state.deleted))
+        places = pc.index_in(deleted["segment_id"], value_set=found["segment_id"].combine_chunks()).to_numpy()
+        lost = np.bincount(places, weights=deleted["rows"].to_numpy(), minlength=len(found)).astype(np.int64)
+        out["rows"] = pc.subtract(out["rows"], pa.array(lost))
+        out["parts"] = pc.subtract(found["parts"], pa.array(np.bincount(gone_of, minlength=len(found)).astype(np.int64)))
+        out |= {"schema_id": found["schema_id"], "physical_rows": found["rows"], "physical_parts": found["parts"]}
+        return pa.table({name: out[name] for name in SEGMENT_COLUMNS})
+
+    def _evidence(self, ids: frozenset[int]) -> pa.Table:
+        state = self._live
+        chosen = state.changes.select(["layer", "row"]).take(pa.array(state.segments))
+        layer_of, row_of = chosen["layer"].to_numpy(), chosen["row"].to_numpy()
+
+        def read(at: int) -> pa.Table:
+            rows = pa.array(row_of[layer_of == at])
+            layer = state.layers[at]
+            return layer.read(self.store, layer.changes, lambda names: wanted(names, ("rows", "schema_id"), ids)).take(rows)
+
+        used = np.unique(layer_of)
+        empty = CHANGES.empty_table().select(["rows", "schema_id"])
+        return stack([empty, *gather(self.store, read, used.tolist())])
+
+    def _parts(self, mask: Bools | None, ids: frozenset[int]) -> pa.Table:
+        table = self._table("parts", PART_COLUMNS, mask, ids)
+        state = self._live
+        if not len(state.deleted):
+            zeros, none = pa.array(np.zeros(len(table), dtype=np.int64)), pa.nulls(len(table), pa.binary())
+            return table.append_column("deleted", zeros).append_column("deletion", none)
+        found = state.changes.select(["part_id", "rows", "layer", "row", "tables"]).take(pa.array(state.deleted))
+        at = pc.index_in(table["part_id"].combine_chunks(), value_set=found["part_id"].combine_chunks())
+        used = pc.unique(at.drop_null())
+        found = found.take(used)
+        at = pc.index_in(at, value_set=used)
+        deleted = pc.fill_null(found["rows"].combine_chunks().take(at), 0)
+        deletion = vectors(self.store, state.layers, found).take(at)
+        return table.append_column("deleted", deleted).append_column("deletion", deletion)
+
+    def _table(self, name: str, facts: Collection[str], mask: Bools | None, ids: frozenset[int]) -> pa.Table:
+        segments = self.segments  # first: it may find a rollup damaged, and then ``_live`` is another
+        state = self._live
+        chosen = np.arange(len(segments)) if mask is None else np.flatnonzero(mask)
+        described = state.changes.select(["layer", "tables"]).take(pa.array(state.segments[chosen]))
+        has_files = described["tables"].is_valid().to_numpy()
+        files = [
+            (int(at), files_of(text))
+            for at, text in zip(chosen[has_files], described["tables"].filter(pa.array(has_files)).to_pylist(), strict=True)
+        ]
+        own = gather(self.store, lambda f: self._file(f[0], f[1], name, facts, ids), files)
+        layers = np.unique(described["layer"].to_numpy())
+        shared = gather(self.store, lambda at: self._rows(state.layers[at], name, facts, chosen, ids), layers.tolist())
+        empty = NO_PARTS.select(["segment", "part", *(c for c in facts if name == "parts" and c in NO_PARTS.column_names)])
+        table = _ordered(stack([empty, *(t for t in (*own, *shared) if t is not None)]))
+        if "part_id" in table.column_names and len(state.removed):
+            gone = state.changes["part_id"].take(pa.array(state.removed))
+            table = table.filter(pc.invert(pc.is_in(table["part_id"], value_set=gone.combine_chunks())))
+        order = ["segment", "part", *(c for c in facts if c in table.column_names), *filter(is_statistic, table.column_names)]
+        return table.select(order)
+
+    def _file(self, at: int, tables: dict[str, Any], name: str, facts: Collection[str], ids: frozenset[int]) -> pa.Table | None:
+        """The rows of one segment that has a file of its own. Statistics that cannot be read are unknown; facts must be read."""
+        if name not in tables:
+            return None
+        columns = tables[name]
+        known = {"part", "part_id", *facts}
+        try:
+            table = columns.read(self.store, lambda names: wanted(names, known, ids))
+        except CorruptData:
+            table = columns.read(self.store, lambda names: wanted(names, known, ()))
+        if "part" not in table.column_names:
+            table = table.append_column("part", pa.array(np.arange(len(table), dtype=np.int32)))
+        return table.append_column("segment", pa.array(np.full(len(table), at, dtype=np.int32)))
+
+    def _rows(self, layer: Delta, name: str, facts: Collection[str], chosen: np.ndarray[Any, Any], ids: frozenset[int]) -> pa.Table | None:
+        """The rows of the chosen segments that stand together in a layer."""
+        known = {"segment_id", "part", "part_id", *facts}
+        if name not in layer.tables:
+            return None
+        table = layer.read(self.store, layer.tables[name], lambda names: wanted(names, known, ids))
+        places = pc.index_in(table["segment_id"], value_set=self.segments["segment_id"].take(pa.array(chosen)).combine_chunks())
+        table = table.drop_columns(["segment_id"])
+        if places.null_count:
+            table, places = table.filter(places.is_valid()), places.drop_null()
+        return table.append_column("segment", pa.array(chosen[places.to_numpy()].astype(np.int32)))
+
+
+NO_PARTS = pa.schema(
+    [
+        ("segment", pa.int32()),
+        ("part", pa.int32()),
+        ("part_id", pa.string()),
+        ("path", pa.string()),
+        ("format", pa.string()),
+        ("schema_id", pa.int32()),
+        ("rows", pa.int64()),
+        ("bytes", pa.int64()),
+        ("checksum", pa.int64()),
+        ("footer_checksum", pa.int64()),
+        ("run_id", pa.string()),
+        ("ordered", pa.bool_()),
+        ("blocks", pa.list_(pa.int32())),
+    ]
+).empty_table()
+"""What ``Snapshot.parts`` gives of a table without parts."""
+
+
+def _ordered(table: pa.Table) -> pa.Table:
+    """Rows by (segment, part); they mostly are already."""
+    key = table["segment"].to_numpy().astype(np.int64) << 32 | table["part"].to_numpy().astype(np.int64)
+    if (key[1:] >= key[:-1]).all():
+        return table
+    return table.take(pa.array(np.argsort(key, kind="stable")))

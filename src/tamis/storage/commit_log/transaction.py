@@ -1,0 +1,210 @@
+"""Commit: one object, put if it is absent; whoever loses looks at what the others did, and tries again.
+
+Law: when ``commit`` returns, the change is there once; when it raises ``COMMIT_UNKNOWN``, proposing the same again finds out; when it raises anything
+else, the change is not there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pyarrow as pa
+
+from tamis.core.schema import rows_fit
+from tamis.core.stats.json_paths.packed_paths import DROPPED
+from tamis.errors import Conflict, InvalidInput, StoreUnavailable
+from tamis.storage.commit_log.commit_landing import Landing, landed
+from tamis.storage.commit_log.commit_log import find_latest, head_commit, read_commits
+from tamis.storage.commit_log.commit_record import Commit, Segment
+from tamis.storage.commit_log.conflict import StillValid, check_commit, check_rows, check_vacuum
+from tamis.storage.commit_log.deletion_vectors import FOLDER, vectors_of
+from tamis.storage.commit_log.features import DELETION_VECTORS, check_writer
+from tamis.storage.commit_log.manifests import add_segment
+from tamis.storage.commit_log.model import Head
+from tamis.storage.commit_log.path_checks import no_table
+from tamis.storage.commit_log.proposal import Proposal, Removal, resolve
+from tamis.storage.commit_log.snapshot import Snapshot
+from tamis.storage.commit_log.stream_epochs import Streams, next_streams
+from tamis.storage.object_store.store import Store
+from tamis.storage.object_store.table_files import Columns, keep
+from tamis.world import new_id, world
+
+ATTEMPTS = 1_000
+"""Lost races after which a commit gives up; each means that somebody else's commit landed."""
+
+
+def commit(store: Store, proposal: Proposal, *, still_valid: StillValid = rows_fit) -> Snapshot:
+    """Makes the change the table's next version, and gives that version (for a change that was made before: the version that made it).
+
+    Raises ``Conflict`` where another commit since ``proposal.read_version`` took away what it rests on, ``SchemaMismatch`` where ``still_valid`` says why its rows
+    do not fit a schema changed meanwhile, ``NotFound`` where there is no table.
+    """
+    return _Transaction(store.fresh(), proposal, still_valid).run()
+
+
+class _Transaction:
+    """One call of ``commit``: what is known so far, from attempt to attempt."""
+
+    def __init__(self, store: Store, proposal: Proposal, still_valid: StillValid) -> None:
+        self._store = store
+        self._proposal = proposal
+        self._still_valid = still_valid
+        self._landing = Landing(store, proposal.operation_id or new_id())
+        self._checked: int | None = None
+        self._removal = Removal()
+        self._segment: Segment | None = None
+        self._deletions: Columns | None = None
+        self._prepared = False
+        self._known_base: Snapshot | None = None
+
+    def run(self) -> Snapshot:
+        for attempt in range(ATTEMPTS):
+            ready = self._landing.sure(self._ready)
+            if isinstance(ready, Snapshot):
+                return ready
+            mine, head = ready
+            made = self._landing.put(mine)
+            if made is not None:
+                return landed(self._store, made, made.head or head)
+            world().sleep(world().uniform(0, min(1.0, 0.005 * 2 ** min(attempt, 8))))
+        raise StoreUnavailable(
+            f"{ATTEMPTS} other commits landed before this one.",
+            code="TOO_BUSY",
+            name=self._store.url,
+            remedy="Try again with fewer writers.",
+        )
+
+    def _ready(self) -> Snapshot | tuple[Commit, Head]:
+        """The commit that can be tried now, and the head before it; or the version that says that nothing is left to do."""
+        latest, head = self._latest()
+        done = self._made_before(latest)
+        if done is not None:
+            return done
+        streams = next_streams(self._store, latest, self._proposal.operation.stream)
+        if streams is None:
+            return Snapshot(self._store, latest, head)
+        self._check(latest, head)
+        self._prepare()
+        return self._next(latest, head, streams), head
+
+    def _latest(self) -> tuple[Commit, Head]:
+        latest = find_latest(self._store)
+        if latest is None:
+            raise no_table(self._store)
+        proposal = self._proposal
+        if latest.version < proposal.read_version or proposal.table_id not in ("", latest.table_id):
+            raise Conflict(
+                f"The table {self._store.url} is not the one from which this operation started.",
+                code="CONFLICT_REPLACED",
+                name=self._store.url,
+                remedy="Open the table again: it was dropped and made anew.",
+            )
+        head = head_commit(self._store, latest).head
+        assert head is not None
+        return latest, head
+
+    def _made_before(self, latest: Commit) -> Snapshot | None:
+        """The version that this operation made in an earlier attempt or call, if it did. Raises ``Conflict`` for what others did meanwhile."""
+        proposal = self._proposal
+        if self._checked is None:
+            # An append under an id made just now can neither have been made before nor conflict: what lies between need not be read.
+            nothing_to_find = not proposal.operation_id and proposal.rests_on_nothing
+            self._checked = latest.version if nothing_to_find else proposal.read_version
+        for theirs in read_commits(self._store, range(self._checked + 1, latest.version + 1), latest.table_id):
+            if theirs.operation_id == self._landing.operation_id:
+                return Snapshot.at(self._store, theirs)
+            check_vacuum(self._store, proposal, theirs)
+            if theirs.lets_go is not None:
+                self._deletions = None  # written before it, and named by nobody: they may be gone
+            if not proposal.rests_on_nothing:
+                self._resolve()
+                check_commit(self._store, proposal, self._removal, self._base, theirs)
+                if theirs.deletions is not None and self._removal.rows.parts:
+                    self._removal.rows.follow(self._store, theirs.deletions)
+                    self._deletions = None
+            self._checked = theirs.version
+        return None
+
+    def _check(self, latest: Commit, head: Head) -> None:
+        """Whether the change fits the head that is in force now."""
+        proposal = self._proposal
+        check_writer(head.reader_features, head.writer_features, self._store.url)
+        if proposal.head is not None and proposal.head.table_id != latest.table_id:
+            raise InvalidInput(
+                f"The head is that of another table ({proposal.head.table_id}).",
+                code="WRONG_TABLE",
+                name=self._store.url,
+                remedy="Make it from the snapshot's.",
+            )
+        if proposal.head is None and latest.head_version > proposal.read_version:
+            check_rows(self._store, proposal.add, self._base.head, head, self._still_valid)
+
+    def _prepare(self) -> None:
+        """Once, when nothing speaks against the change any more: what must stand before its commit does."""
+        self._resolve()
+        if not self._prepared:
+            self._segment = add_segment(self._store, self._proposal.add, self._proposal.tables)
+            self._proposal = _with_dropped(self._proposal)
+            self._prepared = True
+        added = self._proposal.add_deletions if self._segment else {}
+        if (self._removal.rows.parts or added) and self._deletions is None:  # again, whenever another commit deleted rows of the same parts
+            table = self._removal.rows.table()
+            if self._segment and added:
+                table = pa.concat_tables([table, vectors_of(self._segment.segment_id, added)])
+            self._deletions = keep(self._store, [table], table.schema, f"{FOLDER}/{new_id()}.parquet")
+
+    def _resolve(self) -> None:
+        proposal = self._proposal
+        if not self._removal and (proposal.remove_segments or proposal.remove_parts or proposal.delete_rows):
+            self._removal = resolve(self._base, proposal)
+
+    @property
+    def _base(self) -> Snapshot:
+        """The version that the proposal was made from."""
+        if self._known_base is None:
+            self._known_base = Snapshot.at(self._store, read_commits(self._store, [self._proposal.read_version], None)[0])
+        return self._known_base
+
+    def _next(self, latest: Commit, head: Head, streams: Streams) -> Commit:
+        """The commit that would follow ``latest``."""
+        proposal, version = self._proposal, latest.version + 1
+        after = proposal.head or head
+        vectors = self._deletions if self._deletions is not None and self._deletions.rows else None
+        if vectors is not None and DELETION_VECTORS not in after.reader_features:  # the first commit that has one asks it of readers
+            after = replace(after, reader_features=(*after.reader_features, DELETION_VECTORS))
+        changed = after if after != head else proposal.head
+        return Commit(
+            version=version,
+            table_id=latest.table_id,
+            operation_id=self._landing.operation_id,
+            timestamp_micros=max(world().now_micros(), latest.timestamp_micros + 1),
+            operation=proposal.operation,
+            schema_id=after.schema.schema_id if after.schema else None,
+            head_version=latest.head_version if changed is None else version,
+            head=changed,
+            read_version=proposal.read_version,
+            reads=None if proposal.blind_append else proposal.reads,
+            blind_append=proposal.blind_append,
+            data_change=proposal.data_change,
+            segment=self._segment,
+            remove_all=proposal.replace_all,
+            remove_segments=self._removal.segments,
+            remove_parts=self._removal.all_parts,
+            deletions=vectors,
+            add_index=tuple(proposal.add_index),
+            remove_index=tuple(proposal.remove_index),
+            streams_version=version if streams else latest.streams_version,
+            streams=streams,
+            lets_go=proposal.lets_go,
+            reader_features=after.reader_features,
+        )
+
+
+def _with_dropped(proposal: Proposal) -> Proposal:
+    """The proposal whose history says how many statistics had no room, if any had none."""
+    columns = [table[DROPPED].to_pylist() for table in proposal.add if DROPPED in table.column_names]
+    dropped = sum(value or 0 for column in columns for value in column)
+    if not dropped:
+        return proposal
+    operation = replace(proposal.operation, metrics={**proposal.operation.metrics, DROPPED: dropped})
+    return replace(proposal, operation=operation)

@@ -1,0 +1,45 @@
+"""The versions that vacuum has let go: a small object that says from which version on a table can be read.
+
+It stands before the first object is removed. It is advice: without it such a version fails when a missing object is met, with it at once, and by name.
+"""
+
+from __future__ import annotations
+
+from tamis.errors import CorruptData, NotFound
+from tamis.storage.commit_log.commit_log import ROOT
+from tamis.storage.object_store.checked_json import seal, unseal
+from tamis.storage.object_store.store import Store
+
+PATH = f"{ROOT}/vacuumed"
+
+
+def oldest_readable(store: Store, table_id: str) -> int:
+    """The oldest version that has not been let go, as far as is known. Raises ``StoreUnavailable``: no answer is not the answer that there is none."""
+    try:
+        said = unseal("vacuumed", store.get(PATH), PATH)
+        return int(said["oldest_version"]) if said["table_id"] == table_id else 0
+    except (NotFound, CorruptData, KeyError, ValueError, TypeError):
+        return 0
+
+
+def tell(store: Store, table_id: str, oldest: int) -> None:
+    """Says that versions before ``oldest`` can no longer be read. Raises ``StoreUnavailable``: then nothing may be removed."""
+    if oldest > oldest_readable(store, table_id):
+        store.put(PATH, seal("vacuumed", {"table_id": table_id, "oldest_version": oldest}))
+
+
+def check_readable(store: Store, table_id: str, version: int) -> None:
+    """Raises ``NotFound`` (``VERSION_NOT_FOUND``) for a version that has been let go."""
+    oldest = oldest_readable(store, table_id)
+    if version < oldest:
+        raise let_go(store, version, oldest)
+
+
+def let_go(store: Store, version: int, oldest: int) -> NotFound:
+    """The error for a version that vacuum has removed."""
+    return NotFound(
+        f"Version {version} of the table {store.url} was removed by vacuum.",
+        code="VERSION_NOT_FOUND",
+        name=str(version),
+        remedy=f"The oldest version that can be read is {oldest}. Vacuum with a longer retention to keep more.",
+    )

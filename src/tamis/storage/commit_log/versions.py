@@ -1,0 +1,149 @@
+"""Opening a table: its newest version, one by number, or one by time; and the list of them all."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+
+import pyarrow as pa
+
+from tamis.errors import NotFound
+from tamis.storage.commit_log.commit_log import find_latest, read_commit, read_commits
+from tamis.storage.commit_log.commit_record import Commit
+from tamis.storage.commit_log.path_checks import no_table
+from tamis.storage.commit_log.snapshot import Snapshot
+from tamis.storage.commit_log.vacuum_marker import check_readable
+from tamis.storage.commit_log.version_points import check_one, checked_version
+from tamis.storage.object_store.object_cache import CACHE
+from tamis.storage.object_store.store import Store
+
+HISTORY = pa.schema(
+    [
+        ("version", pa.int64()),
+        ("timestamp", pa.timestamp("us", tz="UTC")),
+        ("operation", pa.string()),
+        ("parameters", pa.string()),  # JSON
+        ("metrics", pa.map_(pa.string(), pa.int64())),
+        ("read_version", pa.int64()),
+        ("blind_append", pa.bool_()),
+        ("data_change", pa.bool_()),
+        ("operation_id", pa.string()),
+        ("schema_id", pa.int32()),
+        ("filter", pa.string()),
+        ("stream_query", pa.string()),
+        ("stream_epoch", pa.int64()),
+        ("parts_added", pa.int64()),
+        ("rows_added", pa.int64()),
+        ("bytes_added", pa.int64()),
+        ("changes", pa.list_(pa.string())),  # of schema and properties, in words
+    ]
+)
+"""The columns of ``history``."""
+
+
+def load(
+    store: Store, version: int | None = None, timestamp_micros: int | None = None, *, afresh: bool = False, vacuumed: bool = False
+) -> Snapshot:
+    """The newest version, the one numbered ``version``, or the newest not later than ``timestamp_micros``.
+
+    ``afresh``: nothing that this process remembers of the table is used, so damage since then is met. ``vacuumed``: also a version that vacuum has let go,
+    whose objects may be missing.
+
+    Raises ``NotFound``: ``TABLE_NOT_FOUND``, or ``VERSION_NOT_FOUND`` naming the versions there are; ``CorruptData`` naming the object that is damaged or missing.
+    """
+    check_one(version, timestamp_micros)
+    if afresh:
+        CACHE.forget(store.url)
+    store = store.fresh()
+    if version is None and timestamp_micros is None:
+        return Snapshot.at(store, _latest(store))
+    found = _numbered(store, version) if version is not None else _dated(store, _latest(store), timestamp_micros or 0)
+    if not vacuumed:
+        check_readable(store, found.table_id, found.version)
+    return Snapshot.at(store, found)
+
+
+def history(store: Store, limit: int | None = None, until: Commit | None = None) -> pa.Table:
+    """The commits up to ``until`` (None: the newest there is), newest first, at most ``limit``: one row each, columns ``HISTORY``."""
+    latest = until or _latest(store)
+    oldest = 0 if limit is None else max(0, latest.version + 1 - limit)
+    commits = read_commits(store, range(latest.version, oldest - 1, -1), latest.table_id)
+    return pa.Table.from_pylist([_row(commit) for commit in commits], schema=HISTORY)
+
+
+def _latest(store: Store) -> Commit:
+    latest = find_latest(store)
+    if latest is None:
+        raise no_table(store)
+    return latest
+
+
+def _numbered(store: Store, version: int) -> Commit:
+    try:
+        return read_commit(store, checked_version(version))
+    except NotFound:
+        pass
+    latest = _latest(store)
+    if 0 <= version <= latest.version:
+        return read_commits(store, [version], latest.table_id)[0]
+    raise NotFound(
+        f"The table {store.url} has no version {version}.",
+        code="VERSION_NOT_FOUND",
+        name=str(version),
+        remedy=f"Its versions are 0 to {latest.version}.",
+    )
+
+
+def _dated(store: Store, latest: Commit, micros: int) -> Commit:
+    """The newest commit not later than ``micros``; timestamps rise with versions, so half of what is left goes at each look."""
+    if latest.timestamp_micros <= micros:
+        return latest
+    low, high = -1, latest.version  # at low: not later (or nothing), at high: later
+    found: Commit | None = None
+    while high - low > 1:
+        middle = (low + high) // 2
+        commit = read_commits(store, [middle], latest.table_id)[0]
+        if commit.timestamp_micros <= micros:
+            low, found = middle, commit
+        else:
+            high = middle
+    if found is None:
+        first = read_commits(store, [0], latest.table_id)[0]
+        raise NotFound(
+            f"The table {store.url} did not exist at {_text(micros)}.",
+            code="VERSION_NOT_FOUND",
+            name=_text(micros),
+            remedy=f"Its first version is of {_text(first.timestamp_micros)}.",
+        )
+    return found
+
+
+def _text(micros: int) -> str:
+    try:
+        return datetime.fromtimestamp(micros / 1e6, UTC).isoformat(timespec="microseconds")
+    except (OverflowError, ValueError, OSError):
+        return f"{micros} microseconds"
+
+
+def _row(commit: Commit) -> dict[str, object]:
+    operation, segment = commit.operation, commit.segment
+    query, epoch = operation.stream or (None, None)
+    return {
+        "version": commit.version,
+        "timestamp": commit.timestamp_micros,
+        "operation": operation.name,
+        "parameters": json.dumps(operation.parameters),
+        "metrics": [(name, int(value)) for name, value in operation.metrics.items()],
+        "read_version": commit.read_version,
+        "blind_append": commit.blind_append,
+        "data_change": commit.data_change,
+        "operation_id": commit.operation_id,
+        "schema_id": commit.schema_id,
+        "filter": commit.reads.filter if commit.reads else None,
+        "stream_query": query,
+        "stream_epoch": epoch,
+        "parts_added": segment.parts if segment else 0,
+        "rows_added": segment.rows if segment else 0,
+        "bytes_added": segment.bytes if segment else 0,
+        "changes": [str(change) for change in operation.parameters.get("changes") or ()],
+    }

@@ -1,0 +1,19 @@
+"""One small protocol per data format: write a part in a pass, read chosen blocks, columns and rows of it."""
+
+from tamis.storage.files.formats import create_part, open_part
+from tamis.storage.files.parquet.page_index import runs_in
+from tamis.storage.files.protocol import PAGE_ROWS, IoCounters, PartFile, PartRef, PartWriter, Piece, WriteOptions, WrittenFile
+
+__all__ = [
+    "PAGE_ROWS",
+    "IoCounters",
+    "PartFile",
+    "PartRef",
+    "PartWriter",
+    "Piece",
+    "WriteOptions",
+    "WrittenFile",
+    "create_part",
+    "open_part",
+    "runs_in",
+]

@@ -1,0 +1,15 @@
+"""How a part that is not what was committed is named, the same for every format."""
+
+from __future__ import annotations
+
+from tamis.errors import CorruptData
+from tamis.storage.files.protocol import PartRef
+
+
+def corrupt(ref: PartRef, problem: str, code: str = "PART_CORRUPT") -> CorruptData:
+    return CorruptData(
+        f"Part {ref.part_id} ({ref.path}) {problem}.",
+        code=code,
+        name=ref.path,
+        remedy="Restore the file from a backup, or the table to a version without it.",
+    )

@@ -1,0 +1,187 @@
+"""A data file under seal: what its own format has no place for stands behind it, so that no byte of it has to be believed.
+
+Vortex and ORC have no checksums, no notes and no statistics that a reader of ours could use. So behind the file proper stands the seal: which
+part it is, a CRC-32 of every ``CHUNK`` bytes, the row counts and statistics of each block, notes. Then its length and a magic. One request
+for the end of the file brings the seal and the file's own footer.
+
+Law: bytes whose checksum is not the sealed one never reach a decoder.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from tamis.core.stats import Collector
+from tamis.core.types import Schema
+from tamis.core.types.bounded import bounded, read_stream, unpacked_zstd
+from tamis.storage.files.checksummed_file import ChecksumSink
+from tamis.storage.files.protocol import WriteOptions, WrittenFile
+
+CHUNK = 8 * 2**10
+"""Bytes with a checksum of their own: what is fetched is rounded to this."""
+MAGIC = b"TMSEAL01"
+MOST_SEAL = 2**30
+"""Bytes that a seal may unpack to: of a file of a terabyte, its checksums are half of that."""
+_ZSTD = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Seal:
+    """What stands behind a sealed file. ``size``: bytes of the file proper; ``spans``: end of each block in it where blocks lie one after another, else empty."""
+
+    part_id: str
+    size: int
+    blocks: tuple[int, ...]
+    spans: tuple[int, ...]
+    weights: Mapping[int, int]
+    """Bytes of each top-level column, by id, as Arrow data: what its share of the file is guessed by."""
+    crcs: np.ndarray[Any, np.dtype[np.uint32]] = field(repr=False)
+    statistics: pa.Table = field(repr=False)
+    leaves: str = ""
+    """Which paths of documents the file keeps apart (``files.shredded_leaves``)."""
+
+    def pack(self) -> bytes:
+        head = json.dumps(
+            {
+                "part": self.part_id,
+                "size": self.size,
+                "chunk": CHUNK,
+                "blocks": self.blocks,
+                "spans": self.spans,
+                "weights": {str(i): n for i, n in self.weights.items()},
+                **({"leaves": self.leaves} if self.leaves else {}),
+            }
+        ).encode()
+        stream = io.BytesIO()
+        with pa.ipc.new_stream(stream, self.statistics.schema) as writer:
+            writer.write_table(self.statistics)
+        body = len(head).to_bytes(4, "little") + head + self.crcs.astype("<u4").tobytes() + stream.getvalue()
+        packed = pa.Codec("zstd", _ZSTD).compress(body, asbytes=True)
+        return bytes(packed) + len(body).to_bytes(4, "little") + len(packed).to_bytes(4, "little") + MAGIC
+
+    @staticmethod
+    def unpack(raw: bytes) -> Seal:
+        """The inverse of ``pack``. Raises ``ValueError``, ``KeyError`` or ``pa.ArrowException`` for what is no seal."""
+        length = sealed_length(raw)
+        if length is None or length > len(raw):
+            raise ValueError("no seal")
+        packed = raw[len(raw) - length : -TAIL]
+        body = unpacked_zstd(packed, int.from_bytes(raw[-TAIL : -TAIL + 4], "little"), MOST_SEAL)
+        start = 4 + int.from_bytes(body[:4], "little")
+        head = json.loads(body[4:start])
+        if head["chunk"] != CHUNK:
+            raise ValueError(f"checksums of {head['chunk']} bytes")
+        count = -(-bounded(head["size"], CHUNK * len(body), "the size of the file") // CHUNK)
+        crcs = np.frombuffer(body, "<u4", count, start)
+        statistics = read_stream(body[start + 4 * count :])
+        weights = {int(i): int(n) for i, n in head["weights"].items()}
+        return Seal(
+            head["part"], head["size"], tuple(head["blocks"]), tuple(head["spans"]), weights, crcs, statistics, str(head.get("leaves", ""))
+        )
+
+
+TAIL = 8 + len(MAGIC)
+
+
+def sealed_length(tail: bytes) -> int | None:
+    """How many bytes at the end of a file are the seal; None where there is none."""
+    if len(tail) < TAIL or tail[-len(MAGIC) :] != MAGIC:
+        return None
+    return int.from_bytes(tail[-TAIL + 4 : -len(MAGIC)], "little") + TAIL
+
+
+class SealingSink:
+    """Where a format's writer writes: everything goes on to ``target``, and is summed up chunk by chunk."""
+
+    def __init__(self, target: Any) -> None:
+        self._sink = ChecksumSink(target)
+        self._crcs: list[int] = []
+        self._crc = self._filled = 0
+        self.closed = False
+
+    @property
+    def size(self) -> int:
+        return self._sink.size
+
+    def write(self, data: Any) -> int:
+        view = memoryview(data).cast("B")
+        self._sink.write(view)
+        size = len(view)
+        while view:
+            part = view[: CHUNK - self._filled]
+            self._crc, self._filled = zlib.crc32(part, self._crc), self._filled + len(part)
+            if self._filled == CHUNK:
+                self._crcs.append(self._crc)
+                self._crc = self._filled = 0
+            view = view[len(part) :]
+        return size
+
+    def tell(self) -> int:
+        return self._sink.size
+
+    def flush(self) -> None:
+        """Nothing: what is written is not visible before it is sealed."""
+
+    def close(self) -> None:
+        """Nothing: whoever writes through a library closes when it is told to, and so on errors too."""
+        self.closed = True
+
+    def seal(self, summary: Summary, options: WriteOptions, spans: Sequence[int], leaves: str = "") -> WrittenFile:
+        """Writes the seal and makes the file visible."""
+        crcs = [*self._crcs, self._crc] if self._filled else self._crcs
+        found = Seal(
+            options.part_id,
+            self.size,
+            tuple(summary.blocks),
+            tuple(spans),
+            summary.weights,
+            np.array(crcs, dtype=np.uint32),
+            summary.statistics(),
+            leaves,
+        )
+        packed = found.pack()
+        self._sink.write(packed)
+        self._sink.commit()
+        return WrittenFile(self._sink.size, self._sink.checksum, zlib.crc32(packed), found.blocks)
+
+    def abort(self) -> None:
+        self._sink.abort()
+
+
+class Summary:
+    """What is known of the blocks that were written: rows, widths, statistics."""
+
+    def __init__(self, schema: Schema) -> None:
+        self._schema = schema
+        self.blocks: list[int] = []
+        self.weights: dict[int, int] = {f.id: 0 for f in schema}
+        self._rows: list[pa.Table] = []
+        self._open: Collector | None = None
+        self._count = 0
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Rows of the block that is open; the columns are the schema's, in order."""
+        self._open = self._open or Collector(self._schema)
+        self._open.update(batch)
+        self._count += len(batch)
+        for f, column in zip(self._schema, batch.columns, strict=True):
+            self.weights[f.id] += column.nbytes
+
+    def end(self) -> None:
+        """The block is complete."""
+        if self._open is not None:
+            self._rows.append(self._open.finish())
+            self.blocks.append(self._count)
+        self._open, self._count = None, 0
+
+    def statistics(self) -> pa.Table:
+        table = pa.concat_tables(self._rows, promote_options="default") if self._rows else pa.table({})
+        return table.append_column("rows", pa.array(self.blocks, pa.int64()))

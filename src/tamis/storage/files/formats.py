@@ -1,0 +1,88 @@
+"""The data formats, in one table. Whoever writes or opens a part comes through here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from tamis.core.types import Schema
+from tamis.core.types.arrow import to_arrow_schema
+from tamis.errors import InvalidInput
+from tamis.storage.files.orc import OrcPartWriter, open_orc
+from tamis.storage.files.parquet import ParquetPartWriter, open_parquet
+from tamis.storage.files.protocol import PartFile, PartRef, PartWriter, WriteOptions
+from tamis.storage.files.vortex import WINDOW_ROWS, VortexPartWriter, check_vortex, open_vortex
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """How parts of one format are written and opened, and how their names end."""
+
+    extension: str
+    create: Callable[[Any, pa.Schema, WriteOptions], PartWriter]
+    """Takes an open file (``store.writer``), the Arrow schema with column ids, and options."""
+    open: Callable[[Any, PartRef, Schema], PartFile]
+    check: Callable[[pa.Schema], None] = lambda _: None
+    """Raises ``InvalidInput`` naming the column whose type it cannot hold."""
+    window_rows: int = 0
+    """Least rows of a window of a part: what two readers would fetch both is larger than blocks in some formats."""
+
+
+def _without_empty_structs(name: str, column: str, data_type: pa.DataType) -> None:
+    if pa.types.is_struct(data_type) and not data_type.num_fields:
+        raise InvalidInput(
+            f"Column {column!r} is or holds a struct without fields, which {name} does not have.",
+            code="UNSUPPORTED_TYPE",
+            name=column,
+            remedy="Give it a field, or choose the format vortex.",
+        )
+    for at in range(data_type.num_fields):
+        _without_empty_structs(name, column, data_type.field(at).type)
+
+
+def _with_fields(name: str) -> Callable[[pa.Schema], None]:
+    """The check of a format that has no structs without fields."""
+
+    def check(schema: pa.Schema) -> None:
+        for f in schema:
+            _without_empty_structs(name, f.name, f.type)
+
+    return check
+
+
+FORMATS: dict[str, Format] = {
+    "parquet": Format("parquet", ParquetPartWriter, open_parquet, _with_fields("Parquet")),
+    "vortex": Format("vortex", VortexPartWriter, open_vortex, check_vortex, WINDOW_ROWS),
+    "orc": Format("orc", OrcPartWriter, open_orc, _with_fields("ORC")),
+}
+
+
+def format_named(name: str) -> Format:
+    """Raises ``InvalidInput`` (``UNKNOWN_FORMAT``) for what this version does not know as a name."""
+    if str(name) not in FORMATS:
+        raise InvalidInput(
+            f"The data format {name!r} is not known.",
+            code="UNKNOWN_FORMAT",
+            name=str(name),
+            remedy=f"Known are: {', '.join(FORMATS)}; a newer version of Tamis may know more.",
+        )
+    return FORMATS[name]
+
+
+def check_format(name: str, schema: Schema) -> None:
+    """Raises ``InvalidInput`` where parts of this format cannot hold these columns, naming the first, or where the format's library is missing."""
+    format_named(name).check(to_arrow_schema(schema))
+
+
+def create_part(store: Any, path: str, format: str, arrow_schema: pa.Schema, options: WriteOptions | None = None) -> PartWriter:  # noqa: A002  # the word
+    """A writer of a new part. Nothing is visible at ``path`` before it is closed."""
+    chosen = format_named(format)
+    return chosen.create(store.writer(path), arrow_schema, options or WriteOptions())
+
+
+def open_part(store: Any, ref: PartRef, schema: Schema) -> PartFile:
+    """Opens a part for reading. ``schema`` is the one that it was written under. Raises ``CorruptData`` naming the part."""
+    return format_named(ref.format).open(store, ref, schema)

@@ -1,0 +1,6 @@
+"""ORC, through pyarrow: a stripe per block."""
+
+from tamis.storage.files.orc.orc_part import OrcPart, open_orc
+from tamis.storage.files.orc.orc_writer import OrcPartWriter
+
+__all__ = ["OrcPart", "OrcPartWriter", "open_orc"]

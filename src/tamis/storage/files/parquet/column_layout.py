@@ -1,0 +1,73 @@
+"""Which leaf columns of a Parquet file belong to which column ids."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import replace
+
+import pyarrow as pa
+
+from tamis.core.types import Array, Field, Schema, Struct
+from tamis.core.types.arrow import FIELD_ID
+from tamis.storage.files.column_conversion import Names
+
+
+class Layout:
+    """Leaves in the file's order, each with the ids that lead to it; by the file's field ids, where it has none by the names in ``schema``."""
+
+    def __init__(self, file_schema: pa.Schema, schema: Schema) -> None:
+        self.leaves: list[tuple[int, ...]] = [path for f in file_schema for path in _leaves(f, (), schema.fields)]
+        self.top: list[int] = [_identify(f, schema.fields)[0] for f in file_schema]
+
+    def select(self, ids: Collection[int]) -> list[int]:
+        """The leaves at or below these ids. Maps come whole: half of one is no map."""
+        wanted = frozenset(ids)
+        return [at for at, path in enumerate(self.leaves) if not wanted.isdisjoint(path)]
+
+    def tops(self, leaves: Collection[int]) -> list[int]:
+        """The ids of the top-level columns that these leaves make up, in the file's order."""
+        chosen = {self.leaves[at][0] for at in leaves}
+        return [i for i in self.top if i in chosen]
+
+    def prune(self, target: Field, array_type: pa.DataType, names: Names) -> Field:
+        """``target`` with only those struct fields that an array of ``array_type`` has: what was not read is not made up."""
+        match target.type:
+            case Struct(fields):
+                source = list(array_type)
+                places = [(f, names.find(source, f.id)) for f in fields]
+                kept = tuple(self.prune(f, source[at].type, names) for f, at in places if at is not None)
+                return replace(target, type=Struct(kept))
+            case Array(element):
+                return replace(target, type=Array(self.prune(element, array_type.value_type, names)))
+        return target
+
+
+UNKNOWN = -1
+
+
+def _identify(f: pa.Field, known: tuple[Field, ...]) -> tuple[int, tuple[Field, ...]]:
+    """The id of a field of the file and what lies below it in the schema."""
+    text = (f.metadata or {}).get(FIELD_ID)
+    match = next((k for k in known if (k.id == int(text) if text else k.name == f.name)), None)
+    if match is None:
+        return (int(text) if text else UNKNOWN), ()
+    return match.id, match.type.children
+
+
+def _leaves(f: pa.Field, above: tuple[int, ...], known: tuple[Field, ...]) -> Iterator[tuple[int, ...]]:
+    column_id, below = _identify(f, known)
+    path = (*above, column_id)
+    if pa.types.is_struct(f.type):
+        if not below:  # VARIANT: two leaves, one column
+            yield from (path for _ in f.type)
+            return
+        for child in f.type:
+            yield from _leaves(child, path, below)
+    elif pa.types.is_map(f.type):
+        inner = [*_leaves(f.type.key_field, path, below), *_leaves(f.type.item_field, path, below)]
+        everything = tuple(dict.fromkeys(i for p in inner for i in p))
+        yield from (everything for _ in inner)
+    elif pa.types.is_list(f.type):
+        yield from _leaves(f.type.value_field, path, below)
+    else:
+        yield path

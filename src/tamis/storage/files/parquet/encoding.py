@@ -1,0 +1,152 @@
+"""How each column of a file is encoded and compressed, decided from its first block.
+
+**Law**: of the ways that Spark, pyarrow and other engines read, the fastest to decode whose bytes are within a tenth of the fewest. Mostly distinct
+columns get no dictionary: with row groups this small it costs a third of the time and a fifth of the size. Nor do numbers
+in arrays (``copied``): Spark would stumble over them. Whole numbers may be packed as differences
+(``DELTA_BINARY_PACKED``), which seldom leaves anything for a compressor to do, and a compressor is what reading a page of numbers mostly waits for
+(docs/design/0004). What is smaller is not guessed but tried: with the rows of two pages, or of the block where a dictionary is in doubt, which weighs
+the more the fewer rows it serves.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from tamis.storage.files.parquet.copied_arrays import copied_leaves
+
+_CODEC, _LEVEL = "zstd", 1
+_DIFFERENCES = "DELTA_BINARY_PACKED"
+_FEW, _MANY = 0.05, 0.5
+"""Shares of distinct values in the first block: up to the first a dictionary is not in doubt, above the second a column gets none."""
+_PAGES = 2
+"""How many pages are tried."""
+_LEAST = 1024
+"""Rows below which nothing is tried: it would cost a fifth of their append, and they are read at once in any way."""
+_NEAR = 1.1
+"""How many times the fewest bytes are taken for a faster way."""
+
+
+@dataclass(frozen=True, slots=True)
+class Encodings:
+    """By leaf, as Parquet names them: which have a dictionary, which are packed as differences, which are not compressed."""
+
+    leaves: tuple[str, ...]
+    dictionary: frozenset[str]
+    differences: frozenset[str] = frozenset()
+    uncompressed: frozenset[str] = frozenset()
+
+    @staticmethod
+    def of(first: pa.Table, page_rows: int) -> Encodings:
+        """For a file whose first block is ``first`` and whose pages have ``page_rows`` rows."""
+        named = Counter(_leaf_paths(first.schema))
+        once = [f for f in first.schema if named[f.name] == 1]  # "a.b" may be a column, and a field of the column "a"
+        shares = {f.name: _distinct(first.column(f.name)) for f in once}
+        dictionary = frozenset(path for path in named if shares.get(path, 0.0) <= _MANY) - frozenset(copied_leaves(first.schema))
+        if len(first) < _LEAST:
+            return Encodings(tuple(named), dictionary)
+        numbers = [f.name for f in once if shares[f.name] > _FEW and _is_whole(f.type)]
+        in_doubt = [path for path in numbers if path in dictionary]
+        ways = _ways(first.select(in_doubt), dictionary, in_doubt, page_rows)
+        ways |= _ways(first.drop(in_doubt).slice(0, _PAGES * page_rows), dictionary, [p for p in numbers if p not in dictionary], page_rows)
+        chosen = {path: _fastest(ways[path]) for path in named if named[path] == 1}
+        return Encodings(
+            tuple(named),
+            frozenset(path for path in dictionary if path not in chosen or chosen[path].dictionary),
+            frozenset(path for path, way in chosen.items() if way.differences),
+            frozenset(path for path, way in chosen.items() if not way.compressed),
+        )
+
+    def options(self) -> Mapping[str, Any]:
+        """What ``ParquetWriter`` takes."""
+        compressed = [path for path in self.leaves if path not in self.uncompressed]
+        return {
+            "use_dictionary": sorted(self.dictionary.intersection(self.leaves)),
+            "column_encoding": dict.fromkeys(sorted(self.differences), _DIFFERENCES) or None,
+            "compression": dict.fromkeys(self.leaves, "none") | dict.fromkeys(compressed, _CODEC),
+            "compression_level": dict.fromkeys(compressed, _LEVEL),
+        }
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class _Way:
+    """Ordered by how fast it is decoded."""
+
+    compressed: bool
+    differences: bool
+    dictionary: bool
+
+
+def _ways(sample: pa.Table, dictionary: frozenset[str], numbers: list[str], page_rows: int) -> dict[str, list[tuple[int, _Way]]]:
+    """What may be done with each leaf, and the bytes that it takes; ``numbers`` may be packed as differences."""
+    own = _tried(sample, Encodings(tuple(_leaf_paths(sample.schema)), dictionary), page_rows)
+    packed = _tried(sample.select(numbers), Encodings(tuple(numbers), frozenset(), frozenset(numbers)), page_rows)
+    return {
+        path: [
+            (size, _Way(compressed, differences, path in dictionary and not differences))
+            for differences, chunk in ((False, own[path]), (True, packed.get(path)))
+            if chunk is not None
+            for compressed, size in ((False, chunk.total_uncompressed_size), (True, chunk.total_compressed_size))
+        ]
+        for path in own
+    }
+
+
+def _fastest(ways: list[tuple[int, _Way]]) -> _Way:
+    fewest = min(size for size, _ in ways)
+    return min(way for size, way in ways if size <= _NEAR * fewest)
+
+
+def _tried(sample: pa.Table, encodings: Encodings, page_rows: int) -> dict[str, Any]:
+    """What the column chunks of a file of these rows would be, by leaf."""
+    if not sample.num_columns:
+        return {}
+    sink = pa.BufferOutputStream()
+    options = {"store_schema": False, "store_decimal_as_integer": True, "write_statistics": False, "max_rows_per_page": page_rows}
+    with pq.ParquetWriter(sink, sample.schema, **options, **encodings.options()) as writer:
+        writer.write_table(sample)
+    group = pq.read_metadata(pa.BufferReader(sink.getvalue())).row_group(0)
+    chunks = [group.column(at) for at in range(group.num_columns)]
+    return {chunk.path_in_schema: chunk for chunk in chunks}
+
+
+def _distinct(column: pa.ChunkedArray) -> float:
+    """The share of distinct values; 0 of nested columns, which are not looked at."""
+    if not len(column) or pa.types.is_nested(column.type):
+        return 0.0
+    if pa.types.is_duration(column.type):
+        column = column.cast(pa.int64())
+    return float(pc.count_distinct(column).as_py() / len(column))
+
+
+def _is_whole(kind: pa.DataType) -> bool:
+    """Whether Parquet stores it as INT32 or INT64."""
+    if pa.types.is_decimal(kind):
+        return bool(kind.precision <= 18)
+    return bool(pa.types.is_integer(kind) or pa.types.is_temporal(kind)) and not pa.types.is_interval(kind)
+
+
+def _leaf_paths(schema: pa.Schema) -> Iterator[str]:
+    """The leaves as Parquet names them."""
+    for f in schema:
+        yield from _paths(f, f.name)
+
+
+def _paths(f: pa.Field, path: str) -> Iterator[str]:
+    kind = f.type
+    if pa.types.is_struct(kind):
+        for child in kind:
+            yield from _paths(child, f"{path}.{child.name}")
+    elif pa.types.is_map(kind):
+        yield from _paths(kind.key_field, f"{path}.key_value.key")
+        yield from _paths(kind.item_field, f"{path}.key_value.value")
+    elif pa.types.is_list(kind):
+        yield from _paths(kind.value_field, f"{path}.list.element")
+    else:
+        yield path

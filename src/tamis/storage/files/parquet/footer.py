@@ -1,0 +1,108 @@
+"""Footers: read once per process, checked against what was committed.
+
+Law: a file that is not the one of its ``PartRef`` (another size, id, row count or blocks, no Parquet, gone) is ``CorruptData`` naming
+part and path. So is a footer without the committed checksum: row-group statistics may skip blocks, so they must be what was written.
+A file so small that its footer comes with everything is checked by its checksum as well.
+"""
+
+from __future__ import annotations
+
+import zlib
+from typing import TypeAlias
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tamis.storage.files.corrupt_parts import corrupt
+from tamis.storage.files.file_source import PartSource, twice
+from tamis.storage.files.open_files import Recent
+from tamis.storage.files.parquet.index_checksum import index_checksum
+from tamis.storage.files.parquet.parquet_writer import PART_ID
+from tamis.storage.files.protocol import PartRef
+
+TAIL = 64 * 2**10
+"""Bytes fetched from the end of a file, in the hope that the footer is within."""
+CACHE_BYTES = 32 * 2**20
+"""Size of the footers kept, as they are in files."""
+_MAGIC = b"PAR1"
+
+Footer: TypeAlias = pq.FileMetaData
+
+
+_cache = Recent[tuple[Footer, PartRef]](CACHE_BYTES)
+"""With the part as which each was checked."""
+
+
+def footer_of(source: PartSource) -> Footer:
+    """The checked footer of a part. Raises ``CorruptData``."""
+    found = _cache.get(source.key)
+    if found is None:
+        footer = twice(lambda: _read(source))
+        _cache.put(source.key, (footer, source.ref), footer.serialized_size)
+        return footer
+    footer, known = found
+    ref = source.ref
+    if (ref.part_id, ref.rows, ref.blocks) != (known.part_id, known.rows, known.blocks):
+        _check(footer, source)
+    return footer
+
+
+def check_end(source: PartSource) -> bool:
+    """Returns whether the page indexes are the ones that were written. Raises ``CorruptData`` unless the footer is the one that was committed.
+
+    For a decoder that is not ours and reads both by itself. The file is looked at as it is now: nothing that was read before is believed.
+    Nothing is parsed where the committed checksum fits.
+    """
+    wanted = source.ref.footer_checksum
+    footer = _footer_bytes(source)
+    if wanted is None or zlib.crc32(footer) != wanted:
+        twice(lambda: _read(source))
+        return False
+    found = index_checksum(footer)
+    if found is None or found.length + len(footer) > source.ref.bytes:
+        return False
+    end = source.tail(found.length + len(footer))
+    return zlib.crc32(end[: found.length]) == found.crc32
+
+
+def _footer_bytes(source: PartSource) -> bytes:
+    """Returns the footer, its length and the magic; what is no Parquet file gives some of its last bytes."""
+    tail = source.tail(TAIL)
+    length = int.from_bytes(tail[-8:-4], "little") + 8
+    if len(tail) < length <= source.ref.bytes:
+        tail = source.tail(length)
+    return tail[max(len(tail) - length, 0) :]
+
+
+def _read(source: PartSource) -> Footer:
+    ref = source.ref
+    tail = source.tail(TAIL)
+    if len(tail) < 12 or tail[-4:] != _MAGIC:
+        raise corrupt(ref, f"does not end as a Parquet file of {ref.bytes} bytes does")
+    length = int.from_bytes(tail[-8:-4], "little") + 8
+    if length > ref.bytes:
+        raise corrupt(ref, "has a footer that is longer than the file")
+    if length > len(tail):
+        tail = source.tail(length)
+    if len(tail) == ref.bytes and ref.checksum is not None and zlib.crc32(tail) != ref.checksum:
+        raise corrupt(ref, "does not have the checksum that was committed", "CHECKSUM")
+    try:
+        footer = pq.read_metadata(pa.BufferReader(tail))
+    except (pa.ArrowException, OSError) as error:
+        raise corrupt(ref, f"has an unreadable footer ({error})") from error
+    _check(footer, source)  # first, for it can say what is wrong
+    if ref.footer_checksum is not None and zlib.crc32(tail[len(tail) - length :]) != ref.footer_checksum:
+        raise corrupt(ref, "does not have the footer that was committed", "CHECKSUM")
+    return footer
+
+
+def _check(footer: Footer, source: PartSource) -> None:
+    ref = source.ref
+    said = (footer.metadata or {}).get(PART_ID.encode())
+    if said is not None and said.decode("utf-8", "replace") not in source.names:
+        raise corrupt(ref, f"was replaced: the file there is part {said.decode('utf-8', 'replace')}", "PART_REPLACED")
+    if footer.num_rows != ref.rows:
+        raise corrupt(ref, f"has {footer.num_rows} rows instead of {ref.rows}")
+    blocks = tuple(footer.row_group(i).num_rows for i in range(footer.num_row_groups))
+    if (ref.blocks and blocks != ref.blocks) or sum(blocks) != ref.rows:
+        raise corrupt(ref, "has other blocks than were committed")

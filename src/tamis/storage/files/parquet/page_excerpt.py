@@ -1,0 +1,155 @@
+"""Rows of a few blocks by the pages that hold them: what to fetch, and how it becomes arrays.
+
+Pages that need no dictionary are decoded together, whatever blocks they are of: a chunk costs as much as some pages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tamis.storage.files.parquet.page_index import Chunk, Octets, Ordinals, Pages, excerpt
+
+WORTH = 0.5
+"""Share of the pages from which whole chunks are read: the excerpt costs a copy."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The pages that hold the wanted rows, in order, over some blocks as if they were one."""
+
+    block: Ordinals
+    """Of each page: its place among the blocks."""
+    page: Ordinals
+    """Its number within that block."""
+    rows: Ordinals
+    taken: Ordinals
+    """The wanted rows, counted over these pages."""
+
+    @staticmethod
+    def of(sizes: Ordinals, wanted: Ordinals, page_rows: int) -> Chosen:
+        """``wanted``: rows (rising), counted over blocks of ``sizes`` rows, whose pages have ``page_rows``."""
+        ends = np.cumsum(sizes)
+        block = np.searchsorted(ends, wanted, side="right")
+        page, within = np.divmod(wanted - (ends - sizes)[block], page_rows)
+        first = np.flatnonzero((np.diff(block, prepend=-1) != 0) | (np.diff(page, prepend=-1) != 0))
+        mine = np.zeros(len(wanted), dtype=np.int64)
+        mine[first] = 1
+        block, page = block[first], page[first]
+        rows = np.minimum(sizes[block] - page * page_rows, page_rows)
+        return Chosen(block, page, rows, (np.cumsum(rows) - rows)[np.cumsum(mine) - 1] + within)
+
+    def runs(self) -> tuple[Ordinals, Ordinals]:
+        """Pages next to each other in a block: the first, and the last of each run."""
+        cuts = np.flatnonzero((np.diff(self.block) != 0) | (np.diff(self.page) != 1))
+        return np.concatenate([[0], cuts + 1]), np.concatenate([cuts, [len(self.page) - 1]])
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """Which of the fetched ranges are a column's, for each group of rows in turn: the dictionary (-1: none), the first run of pages and one behind the last."""
+
+    field: pa.Field
+    codec: str
+    groups: list[tuple[int, int, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """A plan: fetch ``ranges``, then ``decode`` them."""
+
+    leaves: list[int]
+    ranges: list[tuple[int, int]]
+    _columns: list[_Column]
+    _chosen: Chosen
+
+    @staticmethod
+    def plan(pages: Pages, leaves: list[int], blocks: Sequence[int], sizes: Ordinals, taken: Ordinals) -> Excerpt | None:
+        """``taken``: the wanted rows, counted over ``blocks`` as if they were one, of ``sizes`` rows. None where pages would not help, or are not known."""
+        if not leaves or not len(taken) or not pages.readable(leaves):
+            return None
+        chosen = Chosen.of(sizes, taken, pages.rows)
+        if len(chosen.page) > WORTH * int((-(-sizes // pages.rows)).sum()):
+            return None
+        used, place = np.unique(chosen.block, return_inverse=True)
+        runs = chosen.runs()
+        of_block = np.searchsorted(place[runs[0]], np.arange(len(used) + 1)).tolist()
+        ranges: list[tuple[int, int]] = []
+        columns = []
+        for leaf in leaves:
+            chunks = [pages.chunk(blocks[b], leaf) for b in used.tolist()]
+            if any(chunk.first < 0 or chunk.codec != chunks[0].codec for chunk in chunks):
+                return None
+            columns.append(_Column(pages.field(leaf), chunks[0].codec, _placed(ranges, pages, chunks, chosen.page, place, runs, of_block)))
+        return Excerpt(leaves, ranges, columns, chosen)
+
+    def decode(self, fetched: Sequence[Octets]) -> list[pa.Array]:
+        """The columns' wanted rows. Raises ``pa.ArrowException``, ``OSError`` or ``ValueError`` where the pages are not what they should be."""
+        per_block = np.bincount(self._chosen.block, weights=self._chosen.rows).astype(np.int64)
+        by_block = per_block[per_block > 0].tolist()
+        together = [c for c in self._columns if len(c.groups) == 1]
+        apart = [c for c in self._columns if len(c.groups) > 1]
+        found = {
+            id(column): array
+            for columns, sizes in ((together, [sum(by_block)]), (apart, by_block))
+            if columns
+            for column, array in zip(columns, _decoded(columns, sizes, fetched), strict=True)
+        }
+        taken = pa.array(self._chosen.taken)
+        return [_one(found[id(column)].take(taken)) for column in self._columns]
+
+
+def _placed(
+    ranges: list[tuple[int, int]],
+    pages: Pages,
+    chunks: Sequence[Chunk],
+    page: Ordinals,
+    place: Ordinals,
+    runs: tuple[Ordinals, Ordinals],
+    of_block: list[int],
+) -> list[tuple[int, int, int]]:
+    """Adds what a column needs to ``ranges``; where that stands there, group by group. ``place``: of each page, which of ``chunks`` it is in."""
+    (first, last), starts = runs, pages.starts
+    base = np.array([chunk.first for chunk in chunks], dtype=np.int64)
+    begin = starts[base[place[first]] + page[first]]
+    final = np.array([-(-chunk.rows // pages.rows) - 1 for chunk in chunks], dtype=np.int64)[place[last]]
+    following = np.minimum(base[place[last]] + page[last] + 1, len(starts) - 1)
+    end = np.where(page[last] == final, np.array([chunk.end for chunk in chunks], dtype=np.int64)[place[last]], starts[following])
+    at = len(ranges)
+    ranges += zip(begin.tolist(), (end - begin).tolist(), strict=True)
+    if all(chunk.dictionary < 0 for chunk in chunks):
+        return [(-1, at, len(ranges))]
+    groups = []
+    for chunk, a, z in zip(chunks, of_block, of_block[1:], strict=False):
+        groups.append((len(ranges) if chunk.dictionary >= 0 else -1, at + a, at + z))
+        if chunk.dictionary >= 0:
+            ranges.append((chunk.dictionary, chunk.begin - chunk.dictionary))
+    return groups
+
+
+def _decoded(columns: Sequence[_Column], sizes: Sequence[int], fetched: Sequence[Octets]) -> list[pa.ChunkedArray]:
+    """The columns' pages, all of which have as many groups, of ``sizes`` rows."""
+    groups = []
+    for number, rows in enumerate(sizes):
+        places = [column.groups[number] for column in columns]
+        groups.append((rows, [(fetched[d] if d >= 0 else b"", fetched[a:z]) for d, a, z in places]))
+    file = pq.ParquetFile(
+        pa.BufferReader(excerpt([column.field for column in columns], [column.codec for column in columns], groups)),
+        pre_buffer=False,
+        page_checksum_verification=True,
+        arrow_extensions_enabled=False,
+    )
+    table = file.reader.read_row_groups(range(len(sizes)), use_threads=False)
+    if len(table) != sum(sizes):
+        raise ValueError(f"{len(table)} rows where {sum(sizes)} were said")
+    found: list[pa.ChunkedArray] = table.columns
+    return found
+
+
+def _one(column: Any) -> pa.Array:
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column

@@ -1,0 +1,162 @@
+"""Pages: where they are, and how rows are read by those that hold them.
+
+The library decodes whole column chunks. So from the pages that are wanted a small Parquet file is made in memory (a footer of our own before the very
+bytes of the pages, dictionaries first), which it decodes like any other. For that the pages of all plain columns of a block must hold the same
+rows: the writer ends one every ``WriteOptions.page_rows`` rows, and notes how many that are and where each begins. A chunk for which the note does not
+fit is read whole.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tamis.core.types.bounded import unpacked_zstd
+from tamis.storage.files.parquet.compact_thrift import column_chunk, row_group, seal_footer
+from tamis.storage.files.protocol import PAGE_ROWS
+
+PAGES = "tamis.pages"
+"""Footer note: where each page begins."""
+
+Octets = bytes | memoryview
+
+Ordinals = np.ndarray[Any, np.dtype[np.int64]]
+
+
+def note_of(starts: Sequence[int], page_rows: int = PAGE_ROWS) -> str:
+    """Differences as varints would be, but simpler: 32-bit whole numbers whose bytes lie plane by plane, compressed."""
+    deltas = np.diff(np.array([0, *starts], dtype=np.int64)).astype("<u4")
+    planes = np.ascontiguousarray(deltas.view(np.uint8).reshape(-1, 4).T).tobytes()
+    packed = bytes(pa.Codec("zstd", 3).compress(planes, asbytes=True))
+    return f"{page_rows} {len(starts)} " + base64.b64encode(packed).decode()
+
+
+def noted(footer: pq.FileMetaData) -> tuple[int, Ordinals]:
+    """The rows of a page and where pages begin, rising; no place where the file does not say, or says nonsense."""
+    try:
+        rows, count, packed = (footer.metadata or {})[PAGES.encode()].split(b" ")
+        planes = unpacked_zstd(base64.b64decode(packed), 4 * int(count))
+        deltas = np.frombuffer(planes, np.uint8).reshape(4, -1).T.copy().view("<u4").ravel()
+        starts: Ordinals = np.cumsum(deltas.astype(np.int64))
+    except (KeyError, ValueError, TypeError, pa.ArrowException, OSError):
+        return PAGE_ROWS, np.zeros(0, dtype=np.int64)
+    return (int(rows), starts) if int(rows) > 0 else (PAGE_ROWS, starts[:0])
+
+
+class Chunk(NamedTuple):
+    """Where a column chunk stands in its file, and where the first of its pages is among all that are noted (-1: the note does not fit it)."""
+
+    rows: int
+    size: int
+    """Its bytes, the dictionary's among them."""
+    inflated: int
+    """The same before compression."""
+    begin: int
+    """The first data page."""
+    end: int
+    dictionary: int
+    """-1: it has none."""
+    first: int
+    codec: str
+
+
+class Pages:
+    """The chunks of one file, and the pages of its plain columns."""
+
+    def __init__(self, footer: pq.FileMetaData, schema: pa.Schema) -> None:
+        self._footer = footer
+        self.rows, self.starts = noted(footer)
+        self._flat: dict[int, pa.Field] = {}
+        self._chunks: dict[tuple[int, int], Chunk] = {}
+        leaf = 0
+        for f in schema:
+            width = _leaves(f.type)
+            if width == 1 and not pa.types.is_nested(f.type):
+                self._flat[leaf] = f
+            leaf += width
+
+    def chunk(self, block: int, leaf: int) -> Chunk:
+        """As the footer says; looked up once."""
+        found = self._chunks.get((block, leaf))
+        if found is None:
+            found = self._chunks[block, leaf] = self._chunk(block, leaf)
+        return found
+
+    def _chunk(self, block: int, leaf: int) -> Chunk:
+        group = self._footer.row_group(block)
+        said, rows = group.column(leaf), group.num_rows
+        begin, size, at = said.data_page_offset, said.total_compressed_size, said.dictionary_page_offset
+        at = -1 if at is None or at >= begin else at
+        end = (at if at >= 0 else begin) + size
+        a, z = np.searchsorted(self.starts, (begin, end)).tolist()
+        fits = leaf in self._flat and z - a == -(-rows // self.rows) and z > a and int(self.starts[a]) == begin
+        return Chunk(rows, size, said.total_uncompressed_size, begin, end, at, a if fits else -1, said.compression)
+
+    def is_flat(self, leaf: int) -> bool:
+        return leaf in self._flat
+
+    def readable(self, leaves: Sequence[int]) -> bool:
+        """Whether rows of all these columns may be read by pages."""
+        return bool(len(self.starts)) and all(leaf in self._flat for leaf in leaves)
+
+    def field(self, leaf: int) -> pa.Field:
+        return self._flat[leaf]
+
+
+def runs_in(rows: Ordinals, starts: Ordinals, page_rows: int = PAGE_ROWS) -> Ordinals:
+    """How many pages, counted from the start of the file, the ``rows`` (rising) touch between each two of ``starts``; at the ends one more than there are."""
+    page = rows // page_rows
+    touched = np.concatenate([[0], np.cumsum(np.diff(page, prepend=-1) != 0)])
+    cuts = np.searchsorted(rows, starts)
+    counts: Ordinals = np.diff(touched[cuts]) + (np.diff(cuts) > 0)
+    return counts
+
+
+def excerpt(
+    fields: Sequence[pa.Field], codecs: Sequence[str], groups: Iterable[tuple[int, Sequence[tuple[Octets, Sequence[Octets]]]]]
+) -> pa.Buffer:
+    """A Parquet file of these columns. ``groups``: rows, and for each column its dictionary (or nothing) and its pages, as bytes."""
+    pieces: list[Octets] = [b"PAR1"]
+    at = 4
+    built, total = [], 0
+    head, kinds = _head(tuple(fields))
+    for rows, columns in groups:
+        chunks = []
+        for kind, f, codec, (dictionary, pages) in zip(kinds, fields, codecs, columns, strict=True):
+            size = len(dictionary) + sum(len(p) for p in pages)
+            chunks.append(column_chunk(kind, f.name, codec, rows, size, at + len(dictionary), at if dictionary else None))
+            if dictionary:
+                pieces.append(dictionary)
+            pieces += pages
+            at += size
+        built.append(row_group(chunks, rows))
+        total += rows
+    pieces.append(seal_footer(head, total, built))
+    return pa.py_buffer(b"".join(pieces))
+
+
+@lru_cache(256)
+def _head(fields: tuple[pa.Field, ...]) -> tuple[bytes, list[str]]:
+    """The beginning of a footer, up to the end of the schema, as the library writes it for these columns; and their physical types."""
+    sink = pa.BufferOutputStream()
+    pq.ParquetWriter(sink, pa.schema(fields), store_schema=False, store_decimal_as_integer=True).close()
+    raw = sink.getvalue().to_pybytes()
+    footer = raw[-8 - int.from_bytes(raw[-8:-4], "little") : -8]
+    schema = pq.ParquetFile(pa.BufferReader(raw)).schema
+    return footer[: footer.index(NO_ROWS)], [schema.column(at).physical_type for at in range(len(fields))]
+
+
+NO_ROWS = b"\x16\x00\x19\x0c"
+"""How a footer goes on behind the schema when there are neither rows nor row groups."""
+
+
+def _leaves(data_type: pa.DataType) -> int:
+    if not pa.types.is_nested(data_type):
+        return 1
+    return sum(_leaves(data_type.field(at).type) for at in range(data_type.num_fields))

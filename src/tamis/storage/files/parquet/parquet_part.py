@@ -1,0 +1,244 @@
+"""Reading: chosen row groups × leaf columns, fetched in merged ranges, decoded by pyarrow, named by column id."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tamis.core.stats.columns.page_statistics import NOTE, pages_of
+from tamis.core.types import Schema
+from tamis.sizes import SIZES
+from tamis.storage.files.column_conversion import Names, convert
+from tamis.storage.files.corrupt_parts import corrupt
+from tamis.storage.files.file_source import PartSource, Stream, twice
+from tamis.storage.files.open_files import Recent
+from tamis.storage.files.parquet.column_layout import Layout
+from tamis.storage.files.parquet.footer import CACHE_BYTES, Footer, footer_of
+from tamis.storage.files.parquet.page_excerpt import Excerpt
+from tamis.storage.files.parquet.page_index import Pages, runs_in
+from tamis.storage.files.parquet.row_group_statistics import block_statistics
+from tamis.storage.files.protocol import IoCounters, PartRef, Piece
+from tamis.storage.files.shredded_leaves import LEAVES, Leaf, extended, leaves_in
+
+PIECE_ROWS = SIZES.piece_rows
+PIECE_BYTES = 64 * 2**20
+"""Blocks in a row are decoded together up to so many rows and (uncompressed) bytes: a call costs as much as some thousand rows."""
+CHOSEN_PIECES = 4
+"""How many times as many rows are decoded together where they are of pages that hold chosen rows: what is kept of them is little."""
+
+Ordinals = np.ndarray[Any, np.dtype[np.int64]]
+
+
+def open_parquet(store: Any, ref: PartRef, schema: Schema) -> ParquetPart:
+    """The part, its footer checked. ``schema`` is the one that it was written under. Raises ``CorruptData``."""
+    source = PartSource(store, ref)
+    footer = footer_of(source)
+    leaves = leaves_in((footer.metadata or {}).get(LEAVES.encode(), b"").decode("utf-8", "replace"))
+    return ParquetPart(source, extended(schema, leaves), footer, leaves)
+
+
+class _Shape:
+    """What follows from a footer and the schema under which the part was written; both are held, so that their ids stay theirs."""
+
+    def __init__(self, footer: Footer, schema: Schema, found: pa.Schema) -> None:
+        self.held = footer, schema
+        self.layout = Layout(found, schema)
+        self.pages = Pages(footer, found)
+        self.rows = np.array([footer.row_group(i).num_rows for i in range(footer.num_row_groups)], dtype=np.int64)
+        self.starts = np.concatenate([[0], np.cumsum(self.rows)])
+
+
+_shapes = Recent[_Shape](CACHE_BYTES)
+
+
+class ParquetPart:
+    """One open Parquet file (see ``PartFile``). Not for several threads at once."""
+
+    def __init__(self, source: PartSource, schema: Schema, footer: Footer, leaves: tuple[Leaf, ...] = ()) -> None:
+        self.leaves = leaves
+        self._source, self._ref, self._schema, self._footer = source, source.ref, schema, footer
+        self._names = Names(schema)
+        self._ranges = _Ranges(source)
+        self._stream = Stream(source.ref, source.ref.bytes, self._ranges.read)
+        key = (*source.key, id(footer), id(schema))
+        shape = _shapes.get(key)
+        if shape is None:
+            shape = self._shape()
+            _shapes.put(key, shape, 2 * footer.serialized_size)  # it learns where chunks are
+        self._layout, self._pages, self._rows, self._starts = shape.layout, shape.pages, shape.rows, shape.starts
+
+    @property
+    def block_rows(self) -> Sequence[int]:
+        return [int(n) for n in self._rows]
+
+    @cached_property
+    def _file(self) -> pq.ParquetFile:
+        """The library's view of the file, made when whole chunks are decoded."""
+        with self._stream.decoding("its footer"):
+            return pq.ParquetFile(
+                pa.PythonFile(self._stream, mode="r"),
+                metadata=self._footer,
+                pre_buffer=False,
+                page_checksum_verification=True,
+                arrow_extensions_enabled=False,
+            )
+
+    def _shape(self) -> _Shape:
+        found = self._file.schema_arrow
+        with self._stream.decoding("its footer"):
+            return _Shape(self._footer, self._schema, found)
+
+    @property
+    def stride(self) -> int:
+        return PIECE_ROWS
+
+    @property
+    def io(self) -> IoCounters:
+        return self._source.io
+
+    def read(self, columns: Sequence[int], blocks: Sequence[int], rows: Ordinals | None = None) -> Iterator[Piece]:
+        leaves, looked = self._layout.select(columns), self._rows
+        if rows is not None:
+            hits = np.diff(np.searchsorted(rows, self._starts))
+            blocks = [b for b in blocks if hits[b]]
+            if self._pages.readable(leaves):
+                looked = np.minimum(runs_in(rows, self._starts, self._pages.rows) * self._pages.rows, self._rows)
+        for chunk in self._chunks(leaves, blocks, looked, chosen=rows is not None):
+            if rows is None:
+                positions = np.concatenate([np.arange(self._starts[b], self._starts[b + 1]) for b in chunk])
+                yield Piece(chunk[0], positions, self._decode(leaves, chunk))
+                continue
+            offsets = np.cumsum(self._rows[chunk]) - self._rows[chunk]
+            cuts = [(np.searchsorted(rows, self._starts[b]), np.searchsorted(rows, self._starts[b + 1])) for b in chunk]
+            within = [rows[a:z] - self._starts[b] + offset for b, (a, z), offset in zip(chunk, cuts, offsets, strict=True)]
+            taken = np.concatenate(within)
+            if len(taken):
+                yield Piece(chunk[0], np.concatenate([rows[a:z] for a, z in cuts]), self._chosen(leaves, chunk, taken))
+
+    def cost(self, columns: Sequence[int], blocks: Sequence[int]) -> int:
+        leaves = self._layout.select(columns)
+        return sum(self._pages.chunk(b, at).size for b in blocks for at in leaves)
+
+    def statistics(self, ids: Collection[int]) -> pa.Table:
+        return block_statistics(self._footer, self._layout, self._schema, ids)
+
+    def pages(self) -> pa.Table | None:
+        note = (self._footer.metadata or {}).get(NOTE.encode())
+        return None if note is None else pages_of(note, self._ref.rows)
+
+    def _chunks(self, leaves: Sequence[int], blocks: Sequence[int], looked: Ordinals, *, chosen: bool) -> Iterator[list[int]]:
+        """Blocks to decode together; of each block so many rows are decoded as ``looked`` says, at most, but all where the note of pages does not fit."""
+        chunk: list[int] = []
+        rows = size = 0
+        noted = True
+        for block in blocks:
+            found = [self._pages.chunk(block, at) for at in leaves]
+            fits, whole = all(one.first >= 0 for one in found), int(self._rows[block])
+            more = int(looked[block]) if fits else whole
+            weight = sum(one.inflated for one in found) * more // max(whole, 1)
+            most = PIECE_ROWS * (CHOSEN_PIECES if chosen and fits else 1)
+            if chunk and (rows + more > most or size + weight > PIECE_BYTES or fits != noted):
+                yield chunk
+                chunk, rows, size = [], 0, 0
+            noted = fits
+            chunk.append(block)
+            rows, size = rows + more, size + weight
+        if chunk:
+            yield chunk
+
+    def _chosen(self, leaves: Sequence[int], blocks: list[int], taken: Ordinals) -> pa.RecordBatch:
+        """Rows of these blocks: plain columns by the pages that hold them, where these are few; the others by whole chunks."""
+        plan = Excerpt.plan(self._pages, [at for at in leaves if self._pages.is_flat(at)], blocks, self._rows[blocks], taken)
+        if plan is None:
+            return self._decode(leaves, blocks, taken)
+        arrays = twice(lambda: self._excerpt(plan, blocks))
+        found = {i: self._typed(i, a) for i, a in zip(self._layout.tops(plan.leaves), arrays, strict=True)}
+        rest = [at for at in leaves if at not in plan.leaves]
+        if rest:
+            others = self._decode(rest, blocks, taken)
+            found |= {int(name): column for name, column in zip(others.schema.names, others.columns, strict=True)}
+        tops = self._layout.tops(leaves)
+        return pa.RecordBatch.from_arrays([found[i] for i in tops], names=[str(i) for i in tops])
+
+    def _excerpt(self, plan: Excerpt, blocks: list[int]) -> list[pa.Array]:
+        fetched = self._source.get(plan.ranges)
+        with self._stream.decoding(f"pages of blocks {blocks}"):
+            return plan.decode(fetched)
+
+    def _decode(self, leaves: Sequence[int], blocks: list[int], taken: Ordinals | None = None) -> pa.RecordBatch:
+        """The columns that these leaves make up, in the part's own types; all rows of the blocks or those ``taken``."""
+        length = int(self._rows[blocks].sum())
+        if not leaves:
+            return _no_columns(length if taken is None else len(taken))
+        table = twice(lambda: self._chunked(leaves, blocks, length))
+        indices = None if taken is None else pa.array(taken)
+        tops = self._layout.tops(leaves)
+        with self._stream.decoding(f"blocks {blocks}"):
+            arrays = [_one(column) for column in table.columns]
+            arrays = arrays if indices is None else [a.take(indices) for a in arrays]
+            arrays = [self._typed(i, a) for i, a in zip(tops, arrays, strict=True)]
+        return pa.RecordBatch.from_arrays(arrays, names=[str(i) for i in tops])
+
+    def _chunked(self, leaves: Sequence[int], blocks: list[int], length: int) -> pa.Table:
+        """The whole chunks of these leaves."""
+        self._ranges.fetch([self._range(b, at) for b in blocks for at in leaves])
+        try:
+            with self._stream.decoding(f"blocks {blocks}"):
+                table = self._file.reader.read_row_groups(blocks, column_indices=list(leaves), use_threads=False)
+        finally:
+            self._ranges.forget()
+        if len(table) != length:
+            raise corrupt(self._ref, f"has blocks of {len(table)} rows where {length} were said")
+        return table
+
+    def _typed(self, column_id: int, array: pa.Array) -> pa.Array:
+        known = self._schema.by_id.get(column_id)
+        return array if known is None else convert(array, self._layout.prune(known, array.type, self._names), self._names)
+
+    def _range(self, block: int, leaf: int) -> tuple[int, int]:
+        chunk = self._pages.chunk(block, leaf)
+        return chunk.end - chunk.size, chunk.size
+
+
+def _one(column: pa.ChunkedArray) -> pa.Array:
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+
+def _no_columns(length: int) -> pa.RecordBatch:
+    """A batch without columns that still has a length."""
+    return pa.RecordBatch.from_struct_array(pa.Array.from_buffers(pa.struct([]), length, [None]))
+
+
+class _Ranges:
+    """What was fetched of the file, for the library to read; it reads nothing else but by a request of its own."""
+
+    def __init__(self, source: PartSource) -> None:
+        self._source = source
+        self._held: list[tuple[int, memoryview]] = []
+
+    def fetch(self, ranges: list[tuple[int, int]]) -> None:
+        """Gets these (offset, length) ranges, adjacent ones as one."""
+        ref = self._source.ref
+        spans: list[tuple[int, int]] = []
+        for offset, length in sorted(ranges):
+            if offset < 0 or offset + length > ref.bytes:
+                raise corrupt(ref, "has a footer that points outside of the file")
+            if spans and offset <= spans[-1][0] + spans[-1][1]:
+                spans[-1] = (spans[-1][0], max(spans[-1][1], offset + length - spans[-1][0]))
+            else:
+                spans.append((offset, length))
+        self._held = [(offset, chunk) for (offset, _), chunk in zip(spans, self._source.get(spans), strict=True)]
+
+    def forget(self) -> None:
+        self._held = []
+
+    def read(self, offset: int, length: int) -> memoryview:
+        for start, chunk in self._held:
+            if start <= offset < start + len(chunk):
+                return chunk[offset - start : offset - start + length]
+        return self._source.get([(offset, min(length, self._source.ref.bytes - offset))])[0]

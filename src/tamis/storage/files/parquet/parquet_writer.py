@@ -1,0 +1,84 @@
+"""Writing: one row group per block, page indexes and page checksums, column ids, and what Spark's own reader looks for.
+
+How columns are encoded and compressed is decided from the first block (``encoding``). Dates and times need no rebasing, which Spark concludes
+from ``org.apache.spark.version``.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tamis.storage.files.checksummed_file import ChecksumSink
+from tamis.storage.files.parquet.encoding import Encodings
+from tamis.storage.files.parquet.index_checksum import INDEX_CHECKSUM, UNKNOWN_INDEX, sealed_end
+from tamis.storage.files.parquet.page_index import PAGES, note_of
+from tamis.storage.files.protocol import WriteOptions, WrittenFile
+
+_NEVER = 2**30
+"""Bytes at which a page would end before its rows are full."""
+SPARK_VERSION = "4.3.0"
+"""What files say wrote them: Spark before 3.0 had another calendar, and readers rebase its dates."""
+PART_ID = "tamis.part"
+
+
+class ParquetPartWriter:
+    """One Parquet file. Void columns are not stored: they read as missing, which is NULL."""
+
+    def __init__(self, target: Any, schema: pa.Schema, options: WriteOptions) -> None:
+        self._sink = ChecksumSink(target)
+        self._kept = [at for at, f in enumerate(schema) if not pa.types.is_null(f.type)]
+        self._schema = pa.schema([schema.field(at) for at in self._kept])
+        self._options = options
+        self._writer: pq.ParquetWriter | None = None
+        self._blocks: list[int] = []
+
+    @property
+    def size(self) -> int:
+        return self._sink.size
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        table = pa.Table.from_arrays([batch.column(at) for at in self._kept], schema=self._schema) if self._kept else pa.table({})
+        if self._writer is None:
+            self._writer = self._open(table)
+        if len(batch):
+            self._writer.write_table(table, row_group_size=len(batch))
+            self._blocks.append(len(batch))
+
+    def close(self, notes: Mapping[str, str] | None = None) -> WrittenFile:
+        if self._writer is None:
+            self._writer = self._open(self._schema.empty_table())
+        pairs = {PART_ID: self._options.part_id, "org.apache.spark.sql.parquet.row.metadata": self._options.schema_json, **(notes or {})}
+        if self._blocks:  # the magic, then of each page a header and a body
+            pairs |= {PAGES: note_of(self._sink.writes[1::2], self._options.page_rows)}
+        self._writer.add_key_value_metadata({"org.apache.spark.version": SPARK_VERSION} | {k: v for k, v in pairs.items() if v})
+        self._writer.add_key_value_metadata({INDEX_CHECKSUM: UNKNOWN_INDEX})
+        self._sink.hold()
+        self._writer.close()
+        index, footer = sealed_end(self._sink.held)
+        self._sink.release(index + footer)
+        self._sink.commit()
+        return WrittenFile(self._sink.size, self._sink.checksum, zlib.crc32(footer), tuple(self._blocks))
+
+    def abort(self) -> None:
+        self._sink.abort()
+
+    def _open(self, first: pa.Table) -> pq.ParquetWriter:
+        return pq.ParquetWriter(
+            pa.PythonFile(self._sink, mode="w"),
+            self._schema,
+            **Encodings.of(first, self._options.page_rows).options(),
+            store_schema=False,  # types are the table's business; the file says ids
+            store_decimal_as_integer=True,
+            write_page_index=True,
+            write_page_checksum=True,
+            max_rows_per_page=self._options.page_rows,
+            data_page_size=_NEVER,
+        )
+
+
+__all__ = ["PART_ID", "SPARK_VERSION", "ParquetPartWriter"]

@@ -1,0 +1,121 @@
+"""Reading a sealed file (``files.file_seal``): opened by one request, checked chunk by chunk.
+
+Law: a file that is not the one of its ``PartRef``, or bytes of it that are not what was sealed, are ``CorruptData`` naming part and path. What does not
+fit is asked for once more before that is said: a wire can be at fault.
+"""
+
+from __future__ import annotations
+
+import threading
+import zlib
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from tamis.storage.files.corrupt_parts import corrupt
+from tamis.storage.files.file_seal import CHUNK, Seal, sealed_length
+from tamis.storage.files.file_source import PartSource, twice
+from tamis.storage.files.open_files import Recent
+from tamis.storage.files.protocol import IoCounters, PartRef
+
+TAIL = 128 * 2**10
+"""Bytes fetched from the end of a file, in the hope that the seal is within."""
+CACHE_BYTES = 32 * 2**20
+
+_seals = Recent[Seal](CACHE_BYTES)
+
+
+def open_sealed(store: Any, ref: PartRef) -> Sealed:
+    """Raises ``CorruptData``."""
+    source = PartSource(store, ref)
+    seal = _seals.get(source.key)
+    if seal is None:
+        seal, size = twice(lambda: _read(source))
+        _seals.put(source.key, seal, size)
+    if seal.part_id and seal.part_id not in source.names:
+        raise corrupt(ref, f"was replaced: the file there is part {seal.part_id}", "PART_REPLACED")
+    if sum(seal.blocks) != ref.rows:
+        raise corrupt(ref, f"has {sum(seal.blocks)} rows instead of {ref.rows}")
+    if ref.blocks and seal.blocks != ref.blocks:
+        raise corrupt(ref, "has other blocks than were committed")
+    return Sealed(source, seal)
+
+
+def _read(source: PartSource) -> tuple[Seal, int]:
+    ref = source.ref
+    tail = source.tail(TAIL)
+    length = sealed_length(tail)
+    if length is None or length > ref.bytes:
+        raise corrupt(ref, f"does not end as a sealed file of {ref.bytes} bytes does")
+    if length > len(tail):
+        tail = source.tail(length)
+    raw = tail[len(tail) - length :]
+    try:
+        seal = Seal.unpack(raw)
+    except (ValueError, KeyError, TypeError, pa.ArrowException, OSError) as error:
+        raise corrupt(ref, f"has an unreadable seal ({error})") from error
+    if ref.footer_checksum is not None and zlib.crc32(raw) != ref.footer_checksum and seal.part_id in source.names:
+        raise corrupt(ref, "does not have the seal that was committed", "CHECKSUM")
+    if seal.size != ref.bytes - length:
+        raise corrupt(ref, "has a seal of another file")
+    return seal, len(raw) + 8 * len(seal.crcs) + seal.statistics.nbytes
+
+
+class Sealed:
+    """The file proper, as its decoder sees it. ``read`` may be called by several threads at once."""
+
+    def __init__(self, source: PartSource, seal: Seal) -> None:
+        self._source, self.ref, self.seal = source, source.ref, seal
+        self._held: list[tuple[int, memoryview]] = []
+        self._lock = threading.Lock()
+
+    @property
+    def io(self) -> IoCounters:
+        return self._source.io
+
+    @property
+    def remote(self) -> bool:
+        return self._source.remote
+
+    def read(self, offset: int, length: int) -> memoryview:
+        """These bytes, checked; fewer where the file ends."""
+        length = min(length, self.seal.size - offset)
+        if length <= 0:
+            return memoryview(b"")
+        with self._lock:
+            held = list(self._held)
+        for start, data in held:
+            if start <= offset and offset + length <= start + len(data):
+                return data[offset - start : offset - start + length]
+        start, data = self._load([_aligned(offset, length, self.seal.size)])[0]
+        return data[offset - start : offset - start + length]
+
+    def hold(self, ranges: Sequence[tuple[int, int]]) -> None:
+        """Fetches these (offset, length) ranges together and keeps them until ``forget``."""
+        found = self._load([_aligned(o, min(n, self.seal.size - o), self.seal.size) for o, n in ranges])
+        with self._lock:
+            self._held = [*self._held, *found]
+
+    def forget(self) -> None:
+        with self._lock:
+            self._held = []
+
+    def _load(self, spans: list[tuple[int, int]]) -> list[tuple[int, memoryview]]:
+        return twice(lambda: self._load_once(spans))
+
+    def _load_once(self, spans: list[tuple[int, int]]) -> list[tuple[int, memoryview]]:
+        found = [(start, data) for (start, _), data in zip(spans, self._source.get(spans), strict=True)]
+        if not all(self._sound(start, data) for start, data in found):
+            raise corrupt(self.ref, "does not hold the bytes that were committed", "CHECKSUM")
+        return found
+
+    def _sound(self, start: int, data: memoryview) -> bool:
+        crcs = self.seal.crcs
+        return all(zlib.crc32(data[at : at + CHUNK]) == crcs[(start + at) // CHUNK] for at in range(0, len(data), CHUNK))
+
+
+def _aligned(offset: int, length: int, size: int) -> tuple[int, int]:
+    start = offset - offset % CHUNK
+    end = min(-(-(offset + length) // CHUNK) * CHUNK, size)
+    return start, end - start

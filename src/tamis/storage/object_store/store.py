@@ -1,0 +1,276 @@
+"""One small interface over object stores and local disk.
+
+Law: an object is there whole or not at all, and ``put_if_absent`` succeeds for one caller only. Everything else in the
+package reaches storage through ``Store``, and every request of a ``Store`` goes through ``_run``: there errors get their names, costs are counted, and tests
+inject faults.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from bisect import bisect_right
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+import obstore
+
+from tamis.errors import CorruptData, NotFound
+from tamis.storage.object_store.local_ranges import read_here, readable_here
+from tamis.storage.object_store.location import Location, locate
+from tamis.storage.object_store.object_file import Reader, Writer
+from tamis.storage.object_store.store_backends import check_process, connect, is_taken, translate
+
+T = TypeVar("T")
+
+MOST_OBJECT = 2**30
+"""Bytes of an object that is read whole: commits, rollups' lists, hints. Tables that are larger stand in files and are read by ranges."""
+
+GAP_LOCAL, GAP_REMOTE = 16 * 2**10, 2**20
+
+
+class Entry(NamedTuple):
+    """An object in a listing: its path below the store's root, its size in bytes, when it was written (microseconds since the epoch)."""
+
+    path: str
+    size: int
+    modified_micros: int
+
+
+class Io:
+    """What was read and written so far: bytes and requests. Safe to share between threads."""
+
+    def __init__(self) -> None:
+        self.bytes = 0
+        self.written = 0
+        self.requests = 0
+        self._lock = threading.Lock()
+
+    def add(self, read: int = 0, written: int = 0, requests: int = 0) -> None:
+        with self._lock:
+            self.bytes += read
+            self.written += written
+            self.requests += requests
+
+    def __repr__(self) -> str:
+        return f"Io(bytes={self.bytes}, written={self.written}, requests={self.requests})"
+
+
+class Store:
+    """The objects below one root. Paths are relative to it, with ``/`` between names. Picklable; equal by URL and options.
+
+    Every method raises ``NotFound`` (``OBJECT_NOT_FOUND``), ``CorruptData`` (``TRUNCATED``) or ``StoreUnavailable``, naming the object.
+    """
+
+    def __init__(self, location: Location, options: Mapping[str, Any]) -> None:
+        self.location = location
+        self.options = dict(options)
+        self.io = Io()
+        self._prefix = f"{location.path}/" if location.scheme == "memory" and location.path else ""
+        self._connection: Any = None
+        if location.scheme != "file":  # local folders are opened when used: reading must not create them
+            self._connection = connect(location, options)
+        elif options:
+            connect(location, options)
+
+    @property
+    def url(self) -> str:
+        return self.location.url
+
+    @property
+    def remote(self) -> bool:
+        """Whether a request takes milliseconds: then fewer, and several at once, are better."""
+        return self.location.scheme not in {"file", "memory"}
+
+    @property
+    def gap(self) -> int:
+        """Bytes between two wanted ranges up to which one request for both is cheaper than two."""
+        return GAP_REMOTE if self.remote else GAP_LOCAL
+
+    def fresh(self) -> Store:
+        """The same store with counters of its own."""
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        other.io = Io()
+        return other
+
+    def get(self, path: str) -> bytes:
+        """The whole object. Raises ``CorruptData`` (``TOO_LARGE``) for one of more than ``MOST_OBJECT`` bytes, before it is read."""
+
+        def whole(store: Any, key: str) -> bytes:
+            found = obstore.get(store, key)
+            if found.meta["size"] > MOST_OBJECT:
+                raise CorruptData(
+                    f"{self.name(path)} has {found.meta['size']} bytes, more than the limit of {MOST_OBJECT}.",
+                    code="TOO_LARGE",
+                    name=self.name(path),
+                    remedy="Restore it from a backup.",
+                )
+            return bytes(found.bytes().to_bytes())
+
+        data = self._run("read", path, whole)
+        self.io.add(read=len(data))
+        return data
+
+    def get_range(self, path: str, offset: int, length: int) -> bytes:
+        """``length`` bytes from ``offset``; fewer are an error."""
+        return self.get_ranges(path, [(offset, length)])[0]
+
+    def get_ranges(self, path: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+        """The bytes of each (offset, length), in the order given; near ones are fetched together."""
+        return [bytes(view) for view in self.views(path, ranges)]
+
+    def views(self, path: str, ranges: Sequence[tuple[int, int]]) -> list[memoryview]:
+        """As ``get_ranges``, but what was fetched together stays together in memory: nothing is copied."""
+        wanted = [r for r in ranges if r[1] > 0]
+        spans = _merge(wanted, self.gap)
+        chunks: list[memoryview] = []
+        if spans:
+            chunks = self._run("read", path, lambda store, key: self._fetched(store, key, spans))
+        self.io.add(read=sum(len(c) for c in chunks), requests=max(0, len(chunks) - 1))
+        if [len(c) for c in chunks] != [n for _, n in spans]:
+            raise CorruptData(
+                f"{self.name(path)} is shorter than it should be.",
+                code="TRUNCATED",
+                name=self.name(path),
+                remedy="Restore it from a backup.",
+            )
+        starts = [start for start, _ in spans]
+        return [_cut(offset, length, starts, chunks) for offset, length in ranges]
+
+    def _fetched(self, store: Any, key: str, spans: Sequence[tuple[int, int]]) -> list[memoryview]:
+        if self.location.scheme == "file" and readable_here(key, spans):
+            return read_here(f"{self.location.path}/{key}", spans)
+        starts, lengths = [s for s, _ in spans], [n for _, n in spans]
+        return [memoryview(b) for b in obstore.get_ranges(store, key, starts=starts, lengths=lengths, coalesce=0)]
+
+    def size(self, path: str) -> int:
+        """The object's size in bytes."""
+        return int(self._run("read", path, obstore.head)["size"])
+
+    def put(self, path: str, data: bytes) -> None:
+        """Writes the object, over an older one of that name."""
+        self._run("write", path, lambda store, key: obstore.put(store, key, data, use_multipart=False), create=True)
+        self.io.add(written=len(data))
+
+    def put_if_absent(self, path: str, data: bytes) -> bool:
+        """Writes the object if there is none of that name; whether it did."""
+
+        def attempt(store: Any, key: str) -> bool:
+            try:
+                obstore.put(store, key, data, mode="create", use_multipart=False)
+            except Exception as error:
+                if is_taken(error):
+                    return False
+                raise
+            return True
+
+        done = self._run("write", path, attempt, create=True)
+        self.io.add(written=len(data) if done else 0)
+        return done
+
+    def list(self, prefix: str = "", after: str | None = None) -> list[Entry]:
+        """All objects below the folder ``prefix``, in order of their paths; only those whose path comes after ``after``, where given."""
+
+        def walk(store: Any, key: str) -> list[Any]:
+            offset = None if after is None else self._prefix + after
+            return [meta for chunk in obstore.list(store, key or None, offset=offset, chunk_size=1_000) for meta in chunk]
+
+        try:
+            found = self._run("list", prefix, walk)
+        except NotFound:
+            return []
+        return sorted(self._entry(meta) for meta in found)
+
+    def folder(self, prefix: str = "") -> tuple[Sequence[str], Sequence[Entry]]:
+        """What lies directly in the folder ``prefix``: names of folders and of objects, as paths below the root."""
+        try:
+            found = self._run("list", prefix, lambda store, key: obstore.list_with_delimiter(store, key or None))
+        except NotFound:
+            return [], []
+        return sorted(p.removeprefix(self._prefix) for p in found["common_prefixes"]), sorted(
+            self._entry(meta) for meta in found["objects"]
+        )
+
+    def delete(self, path: str) -> None:
+        """Removes the object; none of that name is fine."""
+        try:
+            self._run("delete", path, obstore.delete)
+        except NotFound:
+            return
+
+    def reader(self, path: str, size: int | None = None) -> Reader:
+        """A seekable binary file over range reads. ``size``, where known, saves a request."""
+        return Reader(self, path, self.size(path) if size is None else size)
+
+    def writer(self, path: str) -> Writer:
+        """A binary file that becomes visible, whole, when it is closed, and never if it is aborted or forgotten."""
+        stream = self._run("write", path, obstore.open_writer, create=True)
+        return Writer(self, path, stream)
+
+    def name(self, path: str) -> str:
+        """What to call an object in messages."""
+        return f"{self.url}/{path}" if path else self.url
+
+    def _run(self, action: str, path: str, call: Callable[[Any, str], T], *, create: bool = False) -> T:
+        """The one way to storage: ``call`` gets the connection and the object's key."""
+        self.io.add(requests=1)
+        check_process(self.name(path))
+        try:
+            return call(self._connect(create), (self._prefix + path).rstrip("/"))
+        except Exception as error:
+            ours = translate(error, action, self.name(path))
+            if ours is error:
+                raise
+            raise ours from error
+
+    def _connect(self, create: bool) -> Any:
+        if self._connection is None:
+            self._connection = connect(self.location, {}, mkdir=create)
+        return self._connection
+
+    def _entry(self, meta: Any) -> Entry:
+        return Entry(meta["path"].removeprefix(self._prefix), meta["size"], int(meta["last_modified"].timestamp() * 1e6))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"location": self.location, "options": self.options}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(state["location"], state["options"])  # type: ignore[misc]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Store) and (self.location, self.options) == (other.location, other.options)
+
+    def __hash__(self) -> int:
+        return hash(self.location)
+
+    def __repr__(self) -> str:
+        return f"Store({self.url!r})"  # options may hold secrets
+
+
+def open_store(place: str | os.PathLike[str], storage_options: Mapping[str, Any] | None = None) -> Store:
+    """The store rooted at ``place``: a local path, ``file://``, ``s3://``, ``gs://``, ``az://`` or ``memory://`` (shared by name within the process).
+
+    Touches nothing yet, except for checking the options. Raises ``InvalidInput`` naming what is wrong with the path or an option.
+    """
+    return Store(locate(place), storage_options or {})
+
+
+def _merge(ranges: Sequence[tuple[int, int]], gap: int) -> list[tuple[int, int]]:
+    """Spans (offset, length), in order, that hold all ``ranges``, near ones joined."""
+    spans: list[tuple[int, int]] = []
+    for offset, length in sorted(ranges):
+        if spans and offset <= spans[-1][0] + spans[-1][1] + gap:
+            start, size = spans[-1]
+            spans[-1] = (start, max(size, offset + length - start))
+        else:
+            spans.append((offset, length))
+    return spans
+
+
+def _cut(offset: int, length: int, starts: Sequence[int], chunks: Sequence[memoryview]) -> memoryview:
+    """A range's bytes, from the last chunk that begins at or before it."""
+    if length <= 0:
+        return memoryview(b"")
+    at = bisect_right(starts, offset) - 1
+    return chunks[at][offset - starts[at] : offset - starts[at] + length]

@@ -1,0 +1,185 @@
+"""The object stores under ``Store``: how each is opened, which options it takes, and what its errors mean here.
+
+Everything specific to ``obstore`` is in this file and in ``store``.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import obstore.store
+from obstore.exceptions import (
+    AlreadyExistsError,
+    BaseError,
+    NotSupportedError,
+    PermissionDeniedError,
+    PreconditionError,
+    UnauthenticatedError,
+    UnknownConfigurationKeyError,
+)
+
+from tamis.errors import CorruptData, InvalidInput, NotFound, StoreUnavailable, TamisError
+from tamis.storage.object_store.location import Location
+
+RETRY_OPTIONS = ("max_retries", "retry_timeout")
+"""Options of our own: how often, and for how many seconds in all, a failed request is tried again."""
+
+_memory: dict[str, Any] = {}
+"""The memory stores of this process, by name."""
+
+_process: int | None = None
+"""The process that made the first request."""
+
+
+def connect(location: Location, options: Mapping[str, Any], *, mkdir: bool = False) -> Any:
+    """The ``obstore`` store for ``location``.
+
+    Raises ``InvalidInput`` naming the option that is unknown or wrong; ``FileNotFoundError`` for a local folder that is not there, unless ``mkdir``.
+    """
+    if location.scheme in {"file", "memory"}:
+        for key in options:
+            raise _unknown(key, location, "It takes no options.")
+    if location.scheme == "memory":
+        return _memory.setdefault(location.bucket, obstore.store.MemoryStore())
+    if location.scheme == "file":
+        return _local(location, mkdir)
+    config, retry = _split(options)
+    extra: dict[str, Any] = {"retry_config": retry} if retry else {}
+    prefix = location.path or None
+    try:
+        match location.scheme:
+            case "s3":
+                return obstore.store.S3Store(location.bucket, prefix=prefix, **extra, **config)
+            case "gs":
+                return obstore.store.GCSStore(location.bucket, prefix=prefix, **extra, **config)
+            case _:
+                if location.account:
+                    config.setdefault("account_name", location.account)
+                return obstore.store.AzureStore(location.bucket, prefix=prefix, **extra, **config)
+    except UnknownConfigurationKeyError as error:
+        named = re.search(r"key: '([^']*)'", str(error))
+        raise _unknown(named[1] if named else "?", location, "Check its spelling.") from error
+    except (BaseError, TypeError, ValueError) as error:
+        raise InvalidInput(
+            f"The storage options for {location.url} cannot be used: {first_line(error)}",
+            code="BAD_OPTION",
+            name=", ".join(sorted(options)) or location.url,
+            remedy="Correct storage_options, or the environment that they come from.",
+        ) from error
+
+
+def translate(error: Exception, action: str, name: str) -> Exception:
+    """``error``, met while doing ``action`` to the object ``name``, as one of ours; itself where it is one, or is no matter of the store."""
+    text = first_line(error)
+    if isinstance(error, ValueError) and "parse path" in text:
+        return InvalidInput(f"{name!r} cannot be a path: {text}", code="BAD_PATH", name=name, remedy="Choose another name.")
+    if isinstance(error, TamisError) or not isinstance(error, BaseError | OSError):
+        return error
+    if isinstance(error, FileNotFoundError) and action != "write":
+        return NotFound(f"There is no object {name}.", code="OBJECT_NOT_FOUND", name=name, remedy="Check the path.")
+    if re.search("range was invalid|invalid range|range not satisfiable|requested .* got ", text, re.IGNORECASE):
+        return CorruptData(f"{name} is shorter than it should be.", code="TRUNCATED", name=name, remedy="Restore it from a backup.")
+    if "file name too long" in text.lower():
+        return InvalidInput(
+            f"{name} has a part that is too long for a file name.", code="BAD_PATH", name=name, remedy="Choose a shorter name."
+        )
+    if "not a directory" in text.lower():
+        return InvalidInput(
+            f"{name} lies below something that is a file.", code="NOT_A_FOLDER", name=name, remedy="Give the path of a folder."
+        )
+    denied = isinstance(error, PermissionDeniedError | UnauthenticatedError | PermissionError)
+    if denied or re.search(r"permission denied|status code: 40[13]\b", text, re.IGNORECASE):
+        return StoreUnavailable(
+            f"The store does not allow to {action} {name}: {text}",
+            code="ACCESS_DENIED",
+            name=name,
+            remedy="Check the credentials in storage_options and the rights on the path.",
+        )
+    if isinstance(error, NotSupportedError):
+        return StoreUnavailable(
+            f"The store cannot {action} {name}: {text}",
+            code="NOT_SUPPORTED",
+            name=name,
+            remedy="Tamis needs a store that can write an object only if it is absent.",
+        )
+    if isinstance(error, OSError) or "LocalFileSystem" in str(error):
+        return StoreUnavailable(
+            f"Could not {action} {name}: {text}",
+            code="DISK_ERROR",
+            name=name,
+            remedy="Check the path, its rights and the space on its disk.",
+        )
+    return StoreUnavailable(
+        f"Could not {action} {name}: {text}",
+        code="STORE_UNAVAILABLE",
+        name=name,
+        remedy="Check that the store can be reached, then try again.",
+    )
+
+
+def check_process(name: str) -> None:
+    """Raises ``StoreUnavailable`` in a fork of a process that has used a store: the threads that would answer are not in it, and it would wait for ever."""
+    global _process
+    here = os.getpid()
+    if _process is None:
+        _process = here
+    if _process != here:
+        raise StoreUnavailable(
+            f"{name} cannot be reached from a fork of a process that has used a store.",
+            code="FORKED",
+            name=name,
+            remedy="Start processes by spawn or forkserver, or fork before the first use.",
+        )
+
+
+def is_taken(error: Exception) -> bool:
+    """Whether ``error`` says that the object is already there."""
+    return isinstance(error, AlreadyExistsError | PreconditionError | FileExistsError)
+
+
+def first_line(error: Exception) -> str:
+    """What an error says, as a sentence, without the store's debug output."""
+    said = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
+    return said if said.endswith((".", "!", "?")) else f"{said}."
+
+
+def _local(location: Location, mkdir: bool) -> Any:
+    path = Path(location.path)
+    if path.exists() and not path.is_dir():
+        raise InvalidInput(f"{path} is a file.", code="NOT_A_FOLDER", name=str(path), remedy="Give the path of a folder.")
+    if not mkdir and not path.exists():
+        raise FileNotFoundError(str(path))
+    return obstore.store.LocalStore(path, mkdir=mkdir)
+
+
+def _split(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Options for the store and for its retries, each of a type that it takes."""
+    config: dict[str, Any] = {}
+    retry: dict[str, Any] = {}
+    for key, value in options.items():
+        if not isinstance(value, str | bool | int | float):
+            raise InvalidInput(
+                f"The storage option {key!r} is a {type(value).__name__}.",
+                code="BAD_OPTION",
+                name=str(key),
+                remedy="Options are text, numbers or true and false.",
+            )
+        if key not in RETRY_OPTIONS:
+            config[key] = value if isinstance(value, str | bool) else str(value)
+            continue
+        try:
+            retry[key] = int(value) if key == "max_retries" else timedelta(seconds=float(value))
+        except ValueError as error:
+            raise InvalidInput(
+                f"The storage option {key} = {value!r} is not a number.", code="BAD_OPTION", name=key, remedy="Give a number."
+            ) from error
+    return config, retry
+
+
+def _unknown(key: object, location: Location, advice: str) -> InvalidInput:
+    return InvalidInput(f"The storage option {key!r} is not known for {location.url}.", code="UNKNOWN_OPTION", name=str(key), remedy=advice)

@@ -1,0 +1,208 @@
+"""A table at rest: immutable, checked, and read by the columns that are wanted.
+
+A small one stands inside the object that names it (``Inline``: zstd over Arrow IPC, in base64); a larger one is a file of its own
+(``Stored``, see ``checked``), of which two requests read any columns.
+"""
+
+from __future__ import annotations
+
+import base64
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from tamis.core.types.bounded import MOST_ROWS, MOST_UNPACKED, bounded, read_stream, unpacked_zstd
+from tamis.errors import CorruptData, NotFound, TamisError
+from tamis.sizes import SIZES
+from tamis.storage.object_store import checked_parquet
+from tamis.storage.object_store.object_cache import CACHE
+from tamis.storage.object_store.relative_paths import check_inside
+from tamis.storage.object_store.store import Store
+
+INLINE_BYTES = SIZES.table_inline_bytes
+"""Compressed bytes up to which a table stands inline: what an object store gives in about the time of an empty answer."""
+
+MOST_FILE = 16 * 2**30
+"""Bytes that a table in a file of its own may take: an image of it is made, of which pages that are not touched cost nothing."""
+
+Chooser = Callable[[Sequence[str]], Sequence[str]]
+"""Which of a table's columns are wanted, given the names of all."""
+
+
+class Columns(Protocol):
+    """A table whose columns are read when they are asked for."""
+
+    @property
+    def rows(self) -> int: ...
+
+    @property
+    def nbytes(self) -> int:
+        """What all of it takes at rest."""
+        ...
+
+    def schema(self, store: Store) -> pa.Schema:
+        """Names and Arrow types of all columns. Raises ``CorruptData`` naming the object."""
+        ...
+
+    def read(self, store: Store, choose: Chooser, *, remember: bool = True) -> pa.Table:
+        """The chosen columns of all rows; they stay in memory as far as there is room, unless told otherwise. Raises as ``schema``."""
+        ...
+
+    def to_json(self) -> dict[str, Any]: ...
+
+
+class Inline:
+    """A table inside another object; ``size`` is that of its Arrow IPC stream before compression."""
+
+    def __init__(self, rows: int, size: int, packed: bytes, table: pa.Table | None = None) -> None:
+        self.rows, self.size, self.packed = rows, size, packed
+        if table is not None:
+            self.table = table
+
+    @property
+    def nbytes(self) -> int:
+        return len(self.packed)
+
+    @cached_property
+    def table(self) -> pa.Table:
+        with decoding("inline table"):
+            return _of_length(read_stream(unpacked_zstd(self.packed, self.size)), self.rows)
+
+    def schema(self, store: Store) -> pa.Schema:  # noqa: ARG002  # one interface for both kinds
+        return self.table.schema
+
+    def read(self, store: Store, choose: Chooser, *, remember: bool = True) -> pa.Table:  # noqa: ARG002  # as above
+        return self.table.select(list(choose(self.table.column_names)))
+
+    def to_json(self) -> dict[str, Any]:
+        return {"rows": self.rows, "size": self.size, "zstd": base64.b64encode(self.packed).decode()}
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A table in the file ``path`` of ``nbytes`` bytes; its last ``footer`` bytes have the CRC-32 ``crc32``."""
+
+    rows: int
+    path: str
+    nbytes: int
+    footer: int
+    crc32: int
+
+    def schema(self, store: Store) -> pa.Schema:
+        return self._end(store).schema
+
+    def read(self, store: Store, choose: Chooser, *, remember: bool = True) -> pa.Table:
+        end = self._end(store)
+        wanted = list(choose(end.names))
+        found = {name: CACHE.get((store.url, self.path, name)) for name in wanted}
+        missing = [name for name, column in found.items() if column is None]
+        if missing:
+            table = self._fetch(store, end, missing)
+            for name, column in zip(missing, table.columns, strict=True):
+                found[name] = column
+                if remember:
+                    CACHE.put((store.url, self.path, name), column, column.nbytes + 256)
+        return pa.table([found[name] for name in wanted], names=wanted)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"rows": self.rows, "path": self.path, "bytes": self.nbytes, "footer": self.footer, "crc32": f"{self.crc32:08x}"}
+
+    def _end(self, store: Store) -> checked_parquet.Footer:
+        """The footer; its bytes are remembered, they take a tenth of what they say."""
+        key = (store.url, self.path, self.crc32)
+        tail: bytes | None = CACHE.get(key)
+        if tail is None:
+            tail = self._bytes(store, [(self.nbytes - self.footer, self.footer, self.crc32)])[0]
+            CACHE.put(key, tail, len(tail))
+        with decoding(store.name(self.path)):
+            return checked_parquet.footer(tail)
+
+    def _fetch(self, store: Store, end: checked_parquet.Footer, names: Sequence[str]) -> pa.Table:
+        places = [(offset, length, crc) for name in names for offset, length, crc in end.chunks[name]]
+        chunks = dict(zip((offset for offset, _, _ in places), self._bytes(store, places), strict=True))
+        with decoding(store.name(self.path)):
+            if end.metadata.num_rows != self.rows:
+                raise ValueError(f"{end.metadata.num_rows} rows instead of {self.rows}")
+            return _of_length(checked_parquet.decode(end, self.nbytes, names, chunks), self.rows).select(list(names))
+
+    def _bytes(self, store: Store, places: Sequence[tuple[int, int, int]]) -> list[bytes]:
+        """The bytes at each (offset, length), whose CRC-32 is the third number."""
+        check_inside(self.path, store.url)
+        name = store.name(self.path)
+        try:
+            chunks = store.get_ranges(self.path, [(offset, length) for offset, length, _ in places])
+        except NotFound as error:
+            raise CorruptData(f"{name} has vanished.", code="MISSING_OBJECT", name=name, remedy="Restore it from a backup.") from error
+        if any(zlib.crc32(chunk) != crc for chunk, (_, _, crc) in zip(chunks, places, strict=True)):
+            raise CorruptData(f"{name} is garbled.", code="BAD_CHECKSUM", name=name, remedy="Restore it from a backup.")
+        return chunks
+
+
+def columns_from_json(value: dict[str, Any]) -> Columns:
+    """Inverse of ``Columns.to_json``."""
+    if "zstd" in value:
+        size = bounded(value["size"], MOST_UNPACKED, "the unpacked size")
+        return Inline(bounded(value["rows"], MOST_ROWS, "the number of rows"), size, base64.b64decode(value["zstd"], validate=True))
+    size = bounded(value["bytes"], MOST_FILE, "the size of a file")
+    footer = bounded(value["footer"], size, "the size of a footer")
+    return Stored(bounded(value["rows"], MOST_ROWS, "the number of rows"), value["path"], size, footer, int(value["crc32"], 16))
+
+
+def inline(table: pa.Table) -> Inline:
+    """``table`` as one that stands inside another object."""
+    table = table.combine_chunks()
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table)
+    raw = sink.getvalue()
+    return Inline(len(table), raw.size, pa.compress(raw, codec="zstd", asbytes=True), table)
+
+
+def keep(store: Store, tables: Iterable[pa.Table], schema: pa.Schema, path: str, *, limit: int = INLINE_BYTES) -> Columns:
+    """The rows of ``tables``, all under ``schema``, at rest: inline where that takes at most ``limit`` bytes, else the file ``path``, which then stands already.
+
+    Of a large one only what a row group takes is held in memory, and its compressed bytes.
+    """
+    pieces = iter(tables)
+    held = [schema.empty_table()]
+    room = 16 * limit  # bounds and ids do not shrink more than that
+    for piece in pieces:
+        held.append(piece)
+        room -= piece.nbytes
+        if room < 0:
+            break
+    if room >= 0:
+        small = inline(pa.concat_tables(held))
+        if small.nbytes <= limit:
+            return small
+    encoder = checked_parquet.Encoder(schema)
+    for piece in chain(held, pieces):
+        encoder.add(piece)
+    data, footer, rows = encoder.finish()
+    store.put(path, data)
+    return Stored(rows, path, len(data), footer, zlib.crc32(data[-footer:]))
+
+
+@contextmanager
+def decoding(name: str) -> Iterator[None]:
+    """Turns what goes wrong in decoding into ``CorruptData`` naming the object."""
+    try:
+        yield
+    except TamisError:
+        raise
+    except (pa.ArrowException, OSError, LookupError, TypeError, ValueError, OverflowError) as error:
+        raise CorruptData(
+            f"{name} cannot be decoded: {error}", code="BAD_CONTENT", name=name, remedy="Restore it from a backup, or upgrade tamis."
+        ) from error
+
+
+def _of_length(table: pa.Table, rows: int) -> pa.Table:
+    if len(table) != rows:
+        raise ValueError(f"{len(table)} rows instead of {rows}")
+    return table

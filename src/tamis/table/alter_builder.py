@@ -1,0 +1,182 @@
+"""``table.alter_builder()``: changes of a table's columns, said one after the other and committed together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+
+from tamis.core.expr import parse_value
+from tamis.core.schema.registry import Evolution
+from tamis.core.schema.schema_edits import Path, Place
+from tamis.core.types import DataType, Field, Schema
+from tamis.core.types.arrow import from_arrow_field, from_arrow_type
+from tamis.core.types.defaults import initial_json
+from tamis.core.types.schema import split
+from tamis.engine.operations.rows.store_assignment import assigned
+from tamis.engine.operations.schema.alter import Alteration
+from tamis.engine.operations.schema.evolve import outcome
+from tamis.engine.part_writer.column_defaults import default_scalar
+from tamis.errors import InvalidInput, NotFound, SchemaMismatch
+from tamis.storage.commit_log import Snapshot
+from tamis.table.scan_request import sql_text
+from tamis.table.table_definition import checked_field
+
+Name = str | tuple[str, ...]
+"""A column, a dotted path to a nested field (backquotes protect dots; ``element``, ``key`` and ``value`` lead into arrays and maps), or its parts as a tuple."""
+
+
+class Alter:
+    """Each method but the last two notes one change and gives this object back. Nothing happens before ``commit``."""
+
+    def __init__(self, alteration: Alteration, before: Snapshot, adopt: Callable[[Snapshot], None]) -> None:
+        self._alteration, self._before, self._adopt = alteration, before, adopt
+
+    def add_column(
+        self,
+        name: Name,
+        type: Any,  # noqa: A002  # the word
+        *,
+        nullable: bool = True,
+        default: Any = None,
+        comment: str | None = None,
+        first: bool = False,
+        after: str | None = None,
+    ) -> Alter:
+        """A new column (or field: ``"a.b"``) with an id of its own, even under a name that was dropped. ``type``: an Arrow type, or SQL text.
+
+        ``default`` is SQL text (a number or boolean stands for itself), evaluated now for the rows there are, and by each later write for rows without a value. ``first`` and ``after`` are presentation.
+        """
+        path, default = self._path(name), sql_text(str(name), default)
+        comment = _comment(name, comment)
+        made = checked_field(Field(path[-1], _type(type), nullable, comment=comment, write_default=default))
+        if default is not None:
+            value = _default(default, made.type, path[-1])
+            made = checked_field(Field(path[-1], made.type, nullable, -1, comment, initial_json(value), default))
+        place = Place() if first else Place(after) if after is not None else None
+        self._alteration.add(path, made, place)
+        return self
+
+    def drop_column(self, name: Name, *, missing_ok: bool = False) -> Alter:
+        """Metadata only: files keep it, nobody reads it. Readers of the column are fenced."""
+        self._alteration.drop(self._path(name), missing_ok=missing_ok)
+        return self
+
+    def rename_column(self, name: Name, to: str) -> Alter:
+        """The same column under another name; no data and no reader is concerned."""
+        self._alteration.rename(self._path(name), to)
+        return self
+
+    def drop_not_null(self, name: Name) -> Alter:
+        self._alteration.drop_not_null(self._path(name))
+        return self
+
+    def widen(self, name: Name, type: Any) -> Alter:  # noqa: A002  # the word
+        """To a type that holds every value of the old one: larger integers, float to double, date to timestamp_ntz, decimals of more digits."""
+        self._alteration.widen(self._path(name), _type(type))
+        return self
+
+    def set_default(self, name: Name, default: Any) -> Alter:
+        """For later writes only; None: none any more. Rows that are there show what they showed."""
+        default = sql_text(str(name), default)
+        if default is not None and self._before.schema is not None:
+            found = self._before.schema.find(self._path(name))[-1]
+            _default(default, found.type, found.name)
+        self._alteration.set_default(self._path(name), default)
+        return self
+
+    def set_comment(self, name: Name, comment: str | None) -> Alter:
+        self._alteration.comment(self._path(name), _comment(name, comment))
+        return self
+
+    def move_column(self, name: Name, *, first: bool = False, after: str | None = None) -> Alter:
+        """Shown elsewhere among its neighbours."""
+        if first == (after is not None):
+            raise InvalidInput("A place is first, or after another column.", code="BAD_COLUMN", name=str(name), remedy="Give one of them.")
+        self._alteration.move(self._path(name), Place(after))
+        return self
+
+    def set_properties(self, properties: Mapping[str, Any]) -> Alter:
+        self._alteration.set_properties(properties)
+        return self
+
+    def unset_properties(self, *names: str) -> Alter:
+        for name in names:
+            if not isinstance(name, str):
+                raise InvalidInput(
+                    f"{name!r} is not a property's name.",
+                    code="BAD_PROPERTY",
+                    name=repr(name),
+                    remedy='Give names: unset_properties("a", "b").',
+                )
+            self._alteration.unset_property(name)
+        return self
+
+    def dry_run(self) -> Evolution:
+        """What ``commit`` would do: the differences in words, and whom it would fence."""
+        return self._alteration.dry_run()
+
+    def commit(self) -> Evolution:
+        """Makes all changes in one commit of metadata, and the table object adopts the outcome. Again after a lost answer: the first answer.
+
+        Raises ``IncompatibleSchema``, ``AlreadyExists``, ``NotFound``, ``InvalidInput`` naming the column, ``Conflict`` where a name means another column by now.
+        """
+        after = self._alteration.commit()
+        self._adopt(after)
+        return replace(outcome(self._before.head, after.head), version=after.version)
+
+    def _path(self, name: Any) -> Path:
+        """A tuple as it is; of text, the names of what it means now (``Schema.named``), or of what is to be there."""
+        path = name if isinstance(name, tuple) else split(name) if isinstance(name, str) else ()
+        if not path or not all(isinstance(part, str) and part for part in path):
+            raise InvalidInput(
+                f"{name!r} is not a column name.", code="BAD_COLUMN", name=repr(name), remedy="Give text, or a tuple of names."
+            )
+        known = self._before.schema
+        if not isinstance(name, str) or known is None:
+            return path
+        try:
+            return tuple(f.name for f in known.named(name))
+        except NotFound:
+            return path
+
+
+def _type(given: Any) -> DataType:
+    if isinstance(given, DataType):
+        return given
+    if isinstance(given, pa.DataType):
+        return from_arrow_type(given)
+    if isinstance(given, str):
+        from tamis.core.expr.column_definitions import columns
+
+        made = columns(f"c {given}")
+        if len(made) == 1 and made.field(0).nullable:
+            return from_arrow_field(made.field(0)).type
+        raise InvalidInput(
+            f"{given!r} is more than a type.",
+            code="BAD_TYPE",
+            name=given,
+            remedy="Give one type; a new column is nullable, and a default fills it.",
+        )
+    raise InvalidInput(
+        f"{given!r} is not a type.", code="BAD_TYPE", name=repr(given), remedy='Give an Arrow type, or SQL text such as "BIGINT".'
+    )
+
+
+def _comment(name: Name, comment: Any) -> str | None:
+    if comment is not None and not isinstance(comment, str):
+        raise InvalidInput(f"A comment is text, not {comment!r:.100}.", code="BAD_COLUMN", name=str(name), remedy="Give text, or None.")
+    return comment
+
+
+def _default(sql: str, data_type: DataType, name: str) -> pa.Scalar:
+    """The value of a default. Raises ``InvalidInput`` (``BAD_DEFAULT``), also for what Spark would not store there, nor load the table with."""
+    value = default_scalar(sql, data_type, name)
+    if not data_type.children and value.is_valid:
+        try:
+            assigned(parse_value(sql, Schema(())), Field(name, data_type), "UTC", sql)
+        except SchemaMismatch as error:
+            raise InvalidInput(f"The default {sql!r}: {error.message}", code="BAD_DEFAULT", name=name, remedy=error.remedy) from error
+    return value

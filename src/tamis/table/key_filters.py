@@ -1,0 +1,113 @@
+"""Rows by a set of keys: whole Arrow columns as conjuncts, so that a hundred thousand keys cost no text and no loop."""
+
+from __future__ import annotations
+
+import decimal
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tamis.core.expr import Call, Expr, Literals, bound, call
+from tamis.core.types import DataType, Decimal, Field, Schema, String
+from tamis.core.types.arrow import to_arrow_type
+from tamis.engine.part_writer.arrow_casts import fit
+from tamis.engine.part_writer.plain_arrays import plain
+from tamis.engine.scan.column_selection import find
+from tamis.errors import InvalidInput, TamisError
+
+
+def parse_keys(keys: Mapping[str, Any] | None, schema: Schema) -> tuple[Expr, ...]:
+    """For each column a conjunct: that it is one of the values given (anything that Arrow makes a column of). NULL is no value, and equals none.
+
+    Raises ``InvalidInput`` (``BAD_KEYS``) for what is no mapping, no column of values, or of a type that the column's values do not have; ``NotFound`` (``COLUMN_NOT_FOUND``).
+    """
+    if keys is None:
+        return ()
+    if not isinstance(keys, Mapping):
+        raise _bad("keys", f"keys are {type(keys).__name__}, not values by column")
+    return tuple(_among(schema, name, given) for name, given in keys.items())
+
+
+def _among(schema: Schema, name: str, given: Any) -> Expr:
+    path = find(schema, name)
+    column = bound(schema, tuple(f.id for f in path))
+    made = call("in", column, Literals(column.type, _values(given, path[-1], name)))
+    if not isinstance(made, Call):
+        raise _bad(name, f"Column {name!r} is {column.type}, which has no keys")
+    return made
+
+
+def _values(given: Any, field: Field, name: str) -> pa.Array:
+    """The values as an array of the column's type, each once; those that the column cannot hold are left out."""
+    array = _array(given, name)
+    try:
+        array = plain(array).unique().drop_null()
+        return fit(_held(array, field.type), Field(field.name, field.type, id=field.id), name).drop_null()
+    except (TamisError, pa.ArrowException):
+        raise _bad(name, f"Column {name!r} is {field.type}, the keys are {array.type}") from None
+
+
+def _held(array: pa.Array, column: DataType) -> pa.Array:
+    """Those of the values that ``column`` can hold exactly; as they are where it is of another kind, and holds none."""
+    wanted = to_arrow_type(column)
+    if isinstance(column, Decimal):
+        return _decimals(array, column)
+    if isinstance(column, String) and column.length is not None and array.type in (pa.string(), pa.large_string()):
+        shown = pc.utf8_rtrim(array, " ") if column.kind == "char" else array
+        return array.filter(pc.less_equal(pc.utf8_length(shown), column.length))
+    if (
+        array.type == wanted
+        or not any(these(array.type) and those(wanted) for these, those in _ALIKE)
+        or _zoned(array.type) != _zoned(wanted)
+    ):
+        return array
+    there = array.cast(wanted, safe=False)
+    same = pc.equal(there.cast(array.type, safe=False), array)
+    if pa.types.is_unsigned_integer(array.type):  # what is too great for a signed integer comes back from it as well
+        same = pc.and_(same, pc.greater_equal(there, pa.scalar(0, wanted)))
+    return there.filter(pc.or_(same, pc.is_nan(array)) if pa.types.is_floating(array.type) else same)
+
+
+def _decimals(array: pa.Array, column: Decimal) -> pa.Array:
+    """Those that have no more digits than ``column``, before its point and behind."""
+    if pa.types.is_integer(array.type):
+        array = array.cast(pa.decimal128(20, 0))
+    if not pa.types.is_decimal(array.type):
+        return array
+    wide = array.cast(pa.decimal256(76, max(array.type.scale, column.scale)))
+    limit = pa.scalar(decimal.Decimal(10) ** (column.precision - column.scale), wide.type)
+    return array.filter(pc.and_(pc.equal(pc.round(wide, column.scale), wide), pc.less(pc.abs(wide), limit)))
+
+
+def _zoned(kind: pa.DataType) -> bool:
+    return pa.types.is_timestamp(kind) and kind.tz is not None
+
+
+_kinds = pa.types
+_ALIKE: tuple[tuple[Callable[[pa.DataType], bool], Callable[[pa.DataType], bool]], ...] = (
+    (_kinds.is_integer, _kinds.is_integer),
+    (_kinds.is_integer, _kinds.is_floating),
+    (_kinds.is_floating, _kinds.is_floating),
+    (_kinds.is_timestamp, _kinds.is_timestamp),
+    (_kinds.is_date, _kinds.is_date),
+    (_kinds.is_time, _kinds.is_time),
+    (_kinds.is_duration, _kinds.is_duration),
+)
+"""Kinds of which some values are the very same in another type: what is given, and what a column holds."""
+
+
+def _array(given: Any, name: str) -> pa.Array:
+    try:
+        if hasattr(given, "__arrow_c_stream__") and not isinstance(given, pa.ChunkedArray):
+            given = pa.chunked_array(given)
+        if isinstance(given, pa.ChunkedArray):
+            return given.combine_chunks()
+        return given if isinstance(given, pa.Array) else pa.array(given)
+    except (pa.ArrowException, TypeError, ValueError):
+        raise _bad(name, f"{type(given).__name__} is no column of keys") from None
+
+
+def _bad(name: str, what: str) -> InvalidInput:
+    return InvalidInput(f"{what}.", code="BAD_KEYS", name=name, remedy='Give an Arrow array by column: keys={"id": pa.array([1, 2])}.')

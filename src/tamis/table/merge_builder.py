@@ -1,0 +1,103 @@
+"""``table.merge_builder(data, on=…)``: a merge put together clause by clause, and run by ``execute()``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tamis.core.types import Schema, String
+from tamis.engine.operations import Asked, Progress, Result
+from tamis.engine.operations.rows.merge_plan import BY_SOURCE, MATCHED, NOT_MATCHED
+from tamis.errors import InvalidInput
+from tamis.table.scan_request import check_once, parse_texts
+
+Values = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """A merge that has not run. Immutable: each method gives another one. Texts are Spark SQL over ``target.x`` and ``source.x``.
+
+    Of the clauses of a kind, in the order given, the first whose condition is true takes the row; only the last may have none. A clause without values takes all columns
+    from the source. Raises ``InvalidInput`` (``BAD_MERGE``) for a clause that could take no row.
+    """
+
+    on: str
+    run: Callable[[Merge, Progress | None], Result]
+    clauses: tuple[Asked, ...] = ()
+
+    def when_matched_update(self, values: Values | None = None, *, condition: str | None = None) -> Merge:
+        """Target rows with a source row get these values."""
+        return self._with(MATCHED, "update", condition, values)
+
+    def when_matched_delete(self, *, condition: str | None = None) -> Merge:
+        """Target rows with a source row go."""
+        return self._with(MATCHED, "delete", condition, None)
+
+    def when_not_matched_insert(self, values: Values | None = None, *, condition: str | None = None) -> Merge:
+        """Source rows without a target row are added; a column that is not named is NULL or its default."""
+        return self._with(NOT_MATCHED, "insert", condition, values)
+
+    def when_not_matched_by_source_update(self, values: Values, *, condition: str | None = None) -> Merge:
+        """Target rows without a source row get these values."""
+        if not values:
+            raise InvalidInput("No value is given.", code="BAD_MERGE", name="values", remedy='Give some, such as {"active": "false"}.')
+        return self._with(BY_SOURCE, "update", condition, values)
+
+    def when_not_matched_by_source_delete(self, *, condition: str | None = None) -> Merge:
+        """Target rows without a source row go."""
+        return self._with(BY_SOURCE, "delete", condition, None)
+
+    def execute(self, *, progress: Progress | None = None) -> Result:
+        """Runs it, in one commit. Raises ``InvalidInput`` (``MERGE_CARDINALITY_VIOLATION``) where several source rows match one target row, ``Conflict``."""
+        _check_condition(self.on, "on")
+        if not self.clauses:
+            raise InvalidInput("The merge has no clause.", code="BAD_MERGE", name="merge", remedy="Add one, such as when_matched_update().")
+        return self.run(self, progress)
+
+    def _with(self, kind: str, action: str, condition: str | None, values: Values | None) -> Merge:
+        _check_condition(condition, "condition")
+        if any(c.kind == kind and c.condition is None for c in self.clauses):
+            raise InvalidInput(
+                f"WHEN {kind.upper()} THEN {action.upper()} takes no row: the clause before it takes every row that is {kind}.",
+                code="BAD_MERGE",
+                name=f"when {kind} then {action}",
+                remedy="Give the clause before it a condition, or put this one first.",
+            )
+        return replace(self, clauses=(*self.clauses, Asked(kind, action, condition, None if values is None else parse_texts(values))))
+
+
+def _check_condition(given: Any, name: str) -> None:
+    if given is not None and not isinstance(given, str):
+        raise InvalidInput(
+            f"{given!r:.100} is not a condition.",
+            code="BAD_FILTER",
+            name=name,
+            remedy='Give Spark SQL text such as "target.id = source.id"; upsert(data, on=["id"]) takes names of keys.',
+        )
+
+
+def upsert_clauses(columns: list[str]) -> tuple[Asked, ...]:
+    """Update what is there, insert what is not, in the columns that the data has. Raises ``InvalidInput`` (``DUPLICATE_COLUMN``)."""
+    check_once(columns)
+    values = {name: f"source.{quoted(name)}" for name in columns}
+    return Asked(MATCHED, "update", None, values), Asked(NOT_MATCHED, "insert", None, values)
+
+
+def upsert_condition(on: Any, target: Schema | None) -> str:
+    """The keys' equality; a CHAR column holds padded values, so the source's are padded too. Raises ``InvalidInput`` (``BAD_COLUMN``) for no keys."""
+    names = [on] if isinstance(on, str) else list(on or ())
+    if not names or not all(isinstance(n, str) for n in names):
+        raise InvalidInput(f"{on!r} names no key column.", code="BAD_COLUMN", name="on", remedy='Give names, such as on=["id"].')
+    padded = {f.name.lower(): f.type.length for f in target or () if isinstance(f.type, String) and f.type.kind == "char"}
+
+    def of_source(name: str) -> str:
+        length = padded.get(name.lower())
+        return f"source.{quoted(name)}" if length is None else f"rpad(source.{quoted(name)}, {length}, ' ')"
+
+    return " AND ".join(f"target.{quoted(n)} = {of_source(n)}" for n in names)
+
+
+def quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"

@@ -1,0 +1,300 @@
+"""What a table is made of, as Arrow tables: history, snapshots, segments, parts (with readable bounds), columns, schemas.
+
+The same tables serve Python, the command line and Spark's ``lake.db.t.parts``. Reads metadata only.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tamis.core.pruning import ColumnEvidence
+from tamis.core.schema import difference
+from tamis.core.stats import TableEvidence
+from tamis.core.types import Array, Field, Map, Schema, Struct
+from tamis.core.types.arrow import to_arrow_type
+from tamis.engine.operations.layout.clustering_quality import Clustering
+from tamis.engine.operations.layout.compaction_candidates import figures
+from tamis.engine.operations.layout.index_operations import indexes as list_indexes
+from tamis.errors import NotFound
+from tamis.storage.commit_log import Snapshot, history
+from tamis.storage.object_store import Store
+from tamis.table.table_definition import PENDING
+
+_UTC = pa.timestamp("us", tz="UTC")
+
+
+def table(store: Store, snapshot: Snapshot, name: str) -> pa.Table:
+    """The metadata table ``name`` of ``snapshot``. Raises ``NotFound`` (``METADATA_NOT_FOUND``) naming those there are."""
+    if name not in TABLES:
+        raise NotFound(
+            f"There is no metadata table {name!r}.", code="METADATA_NOT_FOUND", name=str(name), remedy=f"There are: {', '.join(TABLES)}."
+        )
+    return TABLES[name](store, snapshot)
+
+
+def parts(_: Store, snapshot: Snapshot) -> pa.Table:
+    """One row per live part, in reading order, with ``statistics.<column>.{lo, hi, nulls, nans}``."""
+    leaves = _leaves(snapshot)
+    found = snapshot.parts(None, frozenset(i for ids, _, _ in leaves for i in ids))
+    out = found.select(["part_id", "path", "format", "schema_id", "rows", "bytes", "run_id", "ordered"])
+    segment_ids = snapshot.segments["segment_id"].combine_chunks().take(found["segment"].combine_chunks())
+    out = out.add_column(1, "segment_id", segment_ids)
+    out = out.set_column(out.column_names.index("rows"), "rows", pc.subtract(found["rows"], found["deleted"]))
+    out = out.append_column("deleted_rows", found["deleted"])
+    out = out.append_column("blocks", pc.list_value_length(found["blocks"]))
+    return _with_statistics(out, found, snapshot, leaves)
+
+
+def segments(_: Store, snapshot: Snapshot) -> pa.Table:
+    """One row per live segment, oldest first, with the union of its parts' statistics."""
+    leaves = _leaves(snapshot)
+    found = snapshot.segment_evidence(frozenset(i for ids, _, _ in leaves for i in ids))
+    own = snapshot.segments
+    out = own.select(["segment_id", "version"]).append_column("timestamp", own["timestamp_micros"].cast(_UTC))
+    for name in ("parts", "rows", "bytes", "schema_id"):
+        out = out.append_column(name, own[name])
+    return _with_statistics(out, found, snapshot, leaves)
+
+
+def columns(_: Store, snapshot: Snapshot) -> pa.Table:
+    """One row per column and nested field of the current schema, with the bounds over the whole table as text."""
+    leaves = _leaves(snapshot)
+    evidence = TableEvidence(
+        snapshot.segment_evidence(frozenset(i for ids, _, _ in leaves for i in ids)), {s.schema_id: s for s in snapshot.head.schemas}
+    )
+    bounds = {ids: _bounds(evidence.column(ids)) for ids, _, _ in leaves}
+    rows = []
+    for ids, names, f in _walk(snapshot.head.schema):
+        column = (f.id, ".".join(names), str(f.type), f.nullable, f.comment, *bounds.get(ids, (None, None, None, None)))
+        rows.append(dict(zip(_COLUMNS.names, column, strict=True)))
+    return pa.Table.from_pylist(rows, schema=_COLUMNS)
+
+
+def schemas(_: Store, snapshot: Snapshot) -> pa.Table:
+    """One row per schema of the table's sequence."""
+    known = snapshot.head.schemas
+    live = _parts_by_schema(snapshot)
+    rows = [
+        {
+            "schema_id": s.schema_id,
+            "current": s is known[-1],
+            "columns": str(s).replace("\n", ", "),
+            "json": json.dumps(s.to_json()),
+            "changes": list(difference(known[at - 1] if at else None, s)),
+            "parts": live.get(s.schema_id, 0),
+        }
+        for at, s in enumerate(known)
+    ]
+    fields = [("schema_id", pa.int32()), ("current", pa.bool_()), ("columns", pa.string()), ("json", pa.string())]
+    fields += [("changes", pa.list_(pa.string())), ("parts", pa.int64())]
+    return pa.Table.from_pylist(rows, schema=pa.schema(fields))
+
+
+_INDEXES = pa.schema(
+    [
+        *[("name", pa.string()), ("columns", pa.list_(pa.string())), ("build", pa.string())],
+        *[("covered", pa.list_(pa.string())), ("missing", pa.map_(pa.string(), pa.string()))],
+        *[(name, pa.int64()) for name in ("rows", "bytes", "parts", "index_segments")],
+        *[("created_at", _UTC), ("last_build", _UTC)],
+    ]
+)
+
+
+def indexes(snapshot: Snapshot) -> pa.Table:
+    """One row per index: columns, size, covered segments, and missing ones with the reason."""
+    rows = [
+        e.as_dict() | {"missing": list(e.missing.items()), "created_at": e.created_micros, "last_build": e.built_micros}
+        for e in list_indexes(snapshot)
+    ]
+    return pa.Table.from_pylist(rows, schema=_INDEXES)
+
+
+def _parts_by_schema(snapshot: Snapshot) -> dict[int, int]:
+    """How many live parts carry each schema id: told by the segments, but for those whose parts differ."""
+    segments_ = snapshot.segments
+    mixed = segments_["schema_id"].is_null().to_numpy()
+    same = segments_.select(["schema_id", "parts"]).filter(segments_["schema_id"].is_valid())
+    found: Counter[int] = Counter()
+    for schema_id, count in zip(same["schema_id"].to_pylist(), same["parts"].to_pylist(), strict=True):
+        found[schema_id] += count
+    if mixed.any():
+        found.update(i for i in snapshot.table("parts", ("schema_id",), mixed)["schema_id"].to_pylist() if i is not None)
+    return dict(found)
+
+
+def detail(store: Store, snapshot: Snapshot) -> pa.Table:
+    """One row about the table as a whole, by the names that Delta's DESCRIBE DETAIL has taught where they fit."""
+    head, segments_ = snapshot.head, snapshot.segments
+    totals = {name: int(pc.sum(segments_[name]).as_py() or 0) for name in ("parts", "rows", "bytes")}
+    row = {
+        "format": "tamis",
+        "id": head.table_id,
+        "name": head.name,
+        "description": head.comment,
+        "location": store.url,
+        "created_at": head.created_micros,
+        "last_modified": snapshot.timestamp_micros,
+        "version": snapshot.version,
+        "schema_id": head.schema.schema_id if head.schema else None,
+        "oldest_schema_id": min(_parts_by_schema(snapshot), default=None),
+        "clustering_columns": clustering(snapshot),
+        "clustering": [{**_figures(c), "picture": c.picture()} for c in figures(snapshot)],
+        "data_format": head.format,
+        "num_segments": len(segments_),
+        "num_parts": totals["parts"],
+        "num_rows": totals["rows"],
+        "size_in_bytes": totals["bytes"],
+        "properties": [(k, v) for k, v in head.properties.items() if k != PENDING],
+        "reader_features": list(head.reader_features),
+        "writer_features": list(head.writer_features),
+    }
+    return pa.Table.from_pylist([row], schema=_DETAIL)
+
+
+def clustering(snapshot: Snapshot) -> list[str]:
+    """The clustering columns by their current names."""
+    head = snapshot.head
+    if head.schema is None:
+        return list(json.loads(head.properties.get(PENDING, "[]")))
+    known = head.schema.by_id
+    return [".".join(known[i].name if i in known else f"#{i}" for i in ids) for ids in head.cluster_by]
+
+
+def _figures(c: Clustering) -> dict[str, object]:
+    return {name: getattr(c, name) for name in ("column", "average_overlap", "average_depth", "max_depth")}
+
+
+TABLES: dict[str, Callable[[Store, Snapshot], pa.Table]] = {
+    "history": lambda store, snapshot: history(store, until=snapshot.commit),
+    "snapshots": lambda store, snapshot: history(store, until=snapshot.commit),
+    "segments": segments,
+    "parts": parts,
+    "columns": columns,
+    "schemas": schemas,
+    "indexes": lambda _, snapshot: indexes(snapshot),
+}
+
+_COLUMNS = pa.schema(
+    [
+        *[("column_id", pa.int32()), ("name", pa.string()), ("type", pa.string()), ("nullable", pa.bool_()), ("comment", pa.string())],
+        *[("lo", pa.string()), ("hi", pa.string()), ("nulls", pa.int64()), ("nans", pa.int64())],
+    ]
+)
+_CLUSTERING = pa.struct(
+    [
+        ("column", pa.string()),
+        *[(name, pa.float64()) for name in ("average_overlap", "average_depth")],
+        *[("max_depth", pa.int64()), ("picture", pa.string())],
+    ]
+)
+_DETAIL = pa.schema(
+    [
+        *[(name, pa.string()) for name in ("format", "id", "name", "description", "location")],
+        *[
+            ("created_at", _UTC),
+            ("last_modified", _UTC),
+            ("version", pa.int64()),
+            ("schema_id", pa.int32()),
+            ("oldest_schema_id", pa.int32()),
+        ],
+        *[("clustering_columns", pa.list_(pa.string())), ("clustering", pa.list_(_CLUSTERING)), ("data_format", pa.string())],
+        *[(name, pa.int64()) for name in ("num_segments", "num_parts", "num_rows", "size_in_bytes")],
+        ("properties", pa.map_(pa.string(), pa.string())),
+        *[("reader_features", pa.list_(pa.string())), ("writer_features", pa.list_(pa.string()))],
+    ]
+)
+
+Leaf = tuple[tuple[int, ...], str, Field]
+
+
+def _leaves(snapshot: Snapshot) -> list[Leaf]:
+    """Columns and struct fields that can have bounds: id path, dotted name, field."""
+    return [(ids, ".".join(names), f) for ids, names, f in _walk(snapshot.head.schema) if not isinstance(f.type, Struct | Array | Map)]
+
+
+def _walk(schema: Schema | None) -> Iterator[tuple[tuple[int, ...], tuple[str, ...], Field]]:
+    """Columns and struct fields at any depth, parents first; not what is inside arrays and maps."""
+
+    def below(
+        ids: tuple[int, ...], names: tuple[str, ...], fields: tuple[Field, ...]
+    ) -> Iterator[tuple[tuple[int, ...], tuple[str, ...], Field]]:
+        for f in fields:
+            yield (*ids, f.id), (*names, f.name), f
+            if isinstance(f.type, Struct):
+                yield from below((*ids, f.id), (*names, f.name), f.type.fields)
+
+    yield from below((), (), schema.fields if schema else ())
+
+
+def _with_statistics(out: pa.Table, found: pa.Table, snapshot: Snapshot, leaves: list[Leaf]) -> pa.Table:
+    evidence = TableEvidence(found, {s.schema_id: s for s in snapshot.head.schemas})
+    arrays, fields = [], []
+    for ids, name, f in leaves:
+        column = _readable(evidence.column(ids), f, len(found))
+        arrays.append(column)
+        fields.append(pa.field(name, column.type))
+    if not arrays:
+        return out
+    return out.append_column("statistics", pa.StructArray.from_arrays(arrays, fields=fields))
+
+
+def _readable(column: ColumnEvidence | None, f: Field, count: int) -> pa.StructArray:
+    """Bounds and counts as one struct per piece, NULL where unknown."""
+    kind = to_arrow_type(f.type)
+    if pa.types.is_nested(kind) or pa.types.is_null(kind):
+        kind = pa.string()  # no bounds; a stable shape all the same
+    nothing = {
+        "lo": pa.nulls(count, kind),
+        "hi": pa.nulls(count, kind),
+        "nulls": pa.nulls(count, pa.int64()),
+        "nans": pa.nulls(count, pa.int64()),
+    }
+    if column is not None:
+        for name, known in (("lo", column.lo), ("hi", column.hi), ("nulls", column.nulls), ("nans", column.nans)):
+            if known.type == nothing[name].type:
+                nothing[name] = known
+    return pa.StructArray.from_arrays([_flat(a) for a in nothing.values()], names=list(nothing))
+
+
+def _bounds(column: ColumnEvidence | None) -> tuple[str | None, str | None, int | None, int | None]:
+    """Over all pieces: bounds as text, and counts; None where any piece's is unknown."""
+    if column is None:
+        return None, None, None, None
+    empty = pc.equal(pc.add(column.nulls, pc.fill_null(column.nans, 0)), column.count)
+    known = not pc.any(pc.and_(pc.is_null(column.lo), pc.invert(pc.fill_null(empty, False)))).as_py()
+    lo, hi = (_extreme(pc.min, column.lo), _extreme(pc.max, column.hi)) if known and _ordered(column.lo.type) else (None, None)
+    return _text(lo), _text(hi), _sum(column.nulls), _sum(column.nans)
+
+
+def _ordered(kind: pa.DataType) -> bool:
+    return not (pa.types.is_nested(kind) or pa.types.is_null(kind))
+
+
+def _extreme(of: Callable[[pa.Array], pa.Scalar], bounds: pa.Array) -> pa.Scalar:
+    """The least or the greatest; of intervals by their microseconds, since Arrow has no order for them."""
+    if not pa.types.is_duration(bounds.type):
+        return of(bounds)
+    return of(bounds.cast(pa.int64())).cast(bounds.type)
+
+
+def _text(value: pa.Scalar | None) -> str | None:
+    if value is None or not value.is_valid:
+        return None
+    try:
+        known = value.as_py()
+    except (OverflowError, ValueError):  # of a year that Python's dates do not have
+        return str(value.cast(pa.string()).as_py())
+    return f"0x{known.hex()}" if isinstance(known, bytes) else str(known)
+
+
+def _sum(counts: pa.Array) -> int | None:
+    return None if counts.null_count or not len(counts) else int(pc.sum(counts).as_py())
+
+
+def _flat(array: pa.Array | pa.ChunkedArray) -> pa.Array:
+    return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array

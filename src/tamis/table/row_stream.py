@@ -1,0 +1,61 @@
+"""What people hand over as rows, as one Arrow stream."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from tamis.engine.part_writer.plain_arrays import plain_stream
+from tamis.errors import InvalidInput
+
+
+def is_spark(data: Any) -> bool:
+    """Whether ``data`` is a Spark DataFrame (classic or Connect); looks at the type's name only, so that nothing is imported."""
+    return any(c.__module__.startswith("pyspark.sql.") and c.__name__ == "DataFrame" for c in type(data).__mro__)
+
+
+def arrow_stream(data: Any) -> pa.RecordBatchReader:
+    """A reader over any Arrow data: tables, batches, streams, and frames of pandas (an index that has a name is a column, any other is left out) or Polars; columns are plain, however they were held.
+
+    Raises ``InvalidInput`` (``BAD_DATA``) naming the type where it is none of these.
+    """
+    return plain_stream(_stream(data))
+
+
+def _stream(data: Any) -> pa.RecordBatchReader:
+    if isinstance(data, pa.RecordBatchReader):
+        return data
+    if isinstance(data, pa.Table):
+        return data.to_reader()
+    if isinstance(data, pa.RecordBatch):
+        return pa.RecordBatchReader.from_batches(data.schema, [data])
+    try:
+        if type(data).__module__.partition(".")[0] == "pandas":
+            return _pandas(data).to_reader()
+        if hasattr(data, "__arrow_c_stream__"):
+            return pa.RecordBatchReader.from_stream(data)
+        if hasattr(data, "__arrow_c_array__"):
+            batch = pa.record_batch(data)
+            return pa.RecordBatchReader.from_batches(batch.schema, [batch])
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, AttributeError, TypeError, ValueError) as error:
+        raise _bad(data, f": {error}") from error
+    raise _bad(data, "")
+
+
+def _pandas(frame: Any) -> pa.Table:
+    named = [level for level in frame.index.names if level is not None and level not in frame.columns]
+    if named:  # else its values would be missing, and NULL in a table that has such a column
+        frame = frame.reset_index(level=named)
+    return pa.Table.from_pandas(frame, preserve_index=False)
+
+
+def _bad(data: Any, why: str) -> InvalidInput:
+    kind = type(data)
+    name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+    return InvalidInput(
+        f"{'None' if data is None else f'An object of type {name}'} is not a table of rows{why}.",
+        code="BAD_DATA",
+        name=name,
+        remedy="Give a pyarrow table, batch or reader, any object with __arrow_c_stream__, a pandas or Polars frame, or a Spark DataFrame.",
+    )

@@ -1,0 +1,187 @@
+"""From what a user asks of a scan to the scan: names resolved, filter parsed, numbers checked."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from tamis.core.expr import Expr, columns, conjuncts, parse, parse_value, short_sql, to_sql
+from tamis.core.schema import fence
+from tamis.core.types import BOOLEAN, Schema
+from tamis.engine.operations.rows.store_assignment import assignable
+from tamis.engine.scan import Options, Scan
+from tamis.engine.scan.column_selection import covering, names_of, select
+from tamis.engine.scan.instants import bounds, micros
+from tamis.engine.scan.scan import Last
+from tamis.engine.scan.scan_order import parse_order
+from tamis.errors import InvalidInput
+from tamis.storage.commit_log import Snapshot
+from tamis.storage.commit_log.version_points import check_one, checked_version
+from tamis.storage.object_store import Store
+from tamis.table.key_filters import parse_keys
+
+
+def make_scan(
+    store: Store,
+    snapshot: Snapshot,
+    schema: Schema | None,
+    row_filter: str | Expr | None,
+    selected_fields: Sequence[str] | str,
+    *,
+    options: Options,
+    now: Any = None,
+    limit: int | None = None,
+    order_by: Any = None,
+    keys: Mapping[str, Any] | None = None,
+    opened: tuple[int, int, float] = (0, 0, 0.0),
+) -> Scan:
+    """The scan of ``snapshot`` under ``schema`` (None: a table without one has no rows and no columns). ``opened``: what opening cost, for the report."""
+    full = schema if schema is not None else Schema(())
+    filters, text = parse_filter(row_filter, full, options)
+    if among := parse_keys(keys, full):
+        filters = (*filters, *among)
+        text = " AND ".join([f"({text})" if text else "TRUE", *map(short_sql, among)]).removeprefix("TRUE AND ")
+    names = names_of(selected_fields, "selected_fields")
+    selected = full if not full.fields and names == ("*",) else select(full, names)
+    order = () if order_by is None else parse_order(order_by, full)
+    if order and limit is None:
+        raise InvalidInput(
+            "order_by needs a limit.",
+            code="BAD_ORDER",
+            name="order_by",
+            remedy="Give limit=…, or sort the rows that come: to_arrow().sort_by(…).",
+        )
+    return Scan(
+        table=snapshot.head.name or store.url,
+        store=store,
+        snapshot=snapshot,
+        reader=full,
+        conjuncts=filters,
+        row_filter=text,
+        selected=selected,
+        columns=selected.names if names == ("*",) else names,
+        options=options,
+        limit=checked_limit(limit),
+        order=order,
+        now=None if now is None else bounds(now, options.timezone),
+        _last=Last(opened=opened),
+    )
+
+
+def parse_filter(row_filter: str | Expr | None, schema: Schema | None, options: Options) -> tuple[tuple[Expr, ...], str | None]:
+    """The conjuncts of a filter and its text. Raises ``InvalidInput`` (``PARSE_ERROR``, ``BAD_FILTER``), ``NotFound`` (``COLUMN_NOT_FOUND``)."""
+    if row_filter is None:
+        return (), None
+    if isinstance(row_filter, Expr):
+        if row_filter.type != BOOLEAN:
+            raise _bad_filter(f"The filter is {row_filter.type}, not boolean")
+        return conjuncts(row_filter), to_sql(row_filter)
+    if not isinstance(row_filter, str):
+        raise _bad_filter(f"{row_filter!r:.100} is not a filter")
+    return conjuncts(parse(row_filter, schema or Schema(()), zone=options.timezone, ansi=options.ansi)), row_filter
+
+
+def parse_texts(values: Any) -> dict[str, str]:
+    """New values as SQL texts by column. Raises ``InvalidInput`` (``BAD_VALUES``) for what is no mapping of columns, or empty."""
+    if not isinstance(values, Mapping) or not values or not all(isinstance(name, str) for name in values):
+        raise InvalidInput(
+            f"{values!r:.100} gives no columns values.",
+            code="BAD_VALUES",
+            name="values",
+            remedy='Give SQL by column: {"price": "price * 2"}.',
+        )
+    check_once(values)
+    return {name: _text(name, value) for name, value in values.items()}
+
+
+def check_once(names: Iterable[str]) -> None:
+    """Raises ``InvalidInput`` (``DUPLICATE_COLUMN``) for a column that is named twice; case does not tell them apart."""
+    seen = set[str]()
+    for name in names:
+        if name.lower() in seen:
+            raise InvalidInput(f"Column {name!r} is given twice.", code="DUPLICATE_COLUMN", name=name, remedy="Give every column once.")
+        seen.add(name.lower())
+
+
+def sql_text(name: str, value: Any) -> str | None:
+    """A value as SQL text; None stays None. Raises ``InvalidInput`` (``BAD_VALUES``) for what is none."""
+    return None if value is None else _text(name, value)
+
+
+def _text(name: str, value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    if value is None or isinstance(value, bool | int | float):
+        return (
+            "NULL"
+            if value is None
+            else str(value).lower()
+            if isinstance(value, bool)
+            else f"CAST('{value}' AS DOUBLE)"
+            if isinstance(value, float)
+            else str(value)
+        )
+    raise InvalidInput(f"{value!r:.100} is no SQL.", code="BAD_VALUES", name=name, remedy="Give SQL text, such as \"DATE '2026-01-01'\".")
+
+
+def parse_values(texts: Mapping[str, str], schema: Schema | None, options: Options) -> dict[str, Expr]:
+    """The expressions, by column. Raises as ``parse_filter``."""
+    known = schema or Schema(())
+    return {
+        name: parse_value(text, known, zone=options.timezone, ansi=options.ansi, what=f"a value for {name!r}")
+        for name, text in texts.items()
+    }
+
+
+def meant_values(snapshot: Snapshot, schema: Schema | None, texts: Mapping[str, str], options: Options) -> dict[str, Expr]:
+    """The expressions as a reader under ``schema`` means them, by what their columns are called in ``snapshot``. Raises as ``parse_filter``, and ``SchemaFenced``."""
+    held, current = schema or Schema(()), snapshot.schema or Schema(())
+    values = parse_values(texts, held, options)
+    targets = [assignable(held, name) for name in values]
+    check_fence(snapshot, held, replace(held, fields=tuple(targets)), [*values.values()])
+    return {current.by_id[f.id].name: value for f, value in zip(targets, values.values(), strict=True)}
+
+
+def checked_limit(limit: Any) -> int | None:
+    """``limit`` itself. Raises ``InvalidInput`` (``BAD_LIMIT``) for what is no whole number from 0 on."""
+    if limit is None or (isinstance(limit, int) and not isinstance(limit, bool) and limit >= 0):
+        return limit
+    raise InvalidInput(f"{limit!r} is not a limit.", code="BAD_LIMIT", name="limit", remedy="Give a whole number, 0 or more.")
+
+
+def checked_flag(name: str, value: Any) -> bool:
+    """``value`` itself. Raises ``InvalidInput`` (``BAD_OPTION``) for what is neither True nor False: what None or 0 asks for is anyone's guess."""
+    if not isinstance(value, bool):
+        raise InvalidInput(f"{name} cannot be {value!r}.", code="BAD_OPTION", name=name, remedy="Give True or False.")
+    return value
+
+
+def _bad_filter(what: str) -> InvalidInput:
+    return InvalidInput(f"{what}.", code="BAD_FILTER", name="row_filter", remedy="Give Spark SQL text such as \"ts > '2026-01-01'\".")
+
+
+def check_fence(snapshot: Snapshot, held: Schema, selected: Schema, filters: Sequence[Expr]) -> None:
+    """Raises ``SchemaFenced`` where the schemas of ``snapshot`` have left behind what a reader under ``held`` needs: what it selects, and what its filter names."""
+    head = snapshot.head
+    if head.schema is None or head.schema.fields == held.fields:
+        return
+    fence(head.schema, head.dropped, covering(held, selected, (path for c in filters for path in columns(c))))
+
+
+def point(version: Any, timestamp: Any) -> dict[str, int]:
+    """The arguments of ``commit_log.load`` for a version or a time. Raises ``InvalidInput`` for both at once, or what is neither."""
+    check_one(version, timestamp)
+    if version is not None:
+        return {"version": checked_version(version)}
+    return {} if timestamp is None else {"timestamp_micros": micros(timestamp)}
+
+
+def checked_path(path: Any) -> str:
+    """``path`` as text. Raises ``InvalidInput`` (``BAD_PATH``) for what is no path."""
+    if not isinstance(path, str | os.PathLike) or not str(path).strip():
+        raise InvalidInput(
+            f"{path!r} is not a path.", code="BAD_PATH", name=repr(path), remedy="Give a directory or a URL such as s3://bucket/table."
+        )
+    return os.fspath(path)

@@ -1,0 +1,178 @@
+"""The verbs that change a table's schema: each one commit of metadata."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from tamis.core.schema import fence, rows_fit
+from tamis.core.schema.additions import additions
+from tamis.core.schema.registry import Evolution, check_next, identical, resolved
+from tamis.core.types import Field, Schema
+from tamis.core.types.arrow import to_arrow_schema
+from tamis.engine.operations.schema.alter import Alteration
+from tamis.engine.operations.schema.evolve import evolve, outcome
+from tamis.engine.part_writer import conform
+from tamis.engine.part_writer.conformed_batches import migrated
+from tamis.errors import InvalidInput, SchemaMismatch
+from tamis.storage.commit_log import Head, Snapshot, next_schema
+from tamis.storage.object_store import Store
+from tamis.table.alter_builder import Alter
+from tamis.table.scan_request import checked_flag
+from tamis.table.table_definition import checked_schema, logical_schema, with_schema
+from tamis.world import new_id
+
+
+class Evolving:
+    """What ``Table`` does about its schema."""
+
+    _store: Store
+    _schema: Schema | None
+    _snapshot: Snapshot
+    _held: Snapshot
+    """The version whose schema this object holds."""
+
+    if TYPE_CHECKING:
+
+        def _writable(self) -> None: ...
+        def _newest(self) -> Snapshot: ...
+
+    def alter(self) -> Alter:
+        """Changes of columns and properties, committed together: ``table.alter_builder().add_column("c", "BIGINT").drop_column("b").commit()``."""
+        self._writable()
+        snapshot = self._newest()
+        return Alter(Alteration(self._store, snapshot, self._schema), snapshot, self._adopt)
+
+    def compare_and_evolve_schema(
+        self, expected_schema_id: int | None, new_schema: pa.Schema, *, dry_run: bool = False
+    ) -> int | Evolution | None:
+        """Appends ``new_schema`` to the table's schemas if the latest is ``expected_schema_id`` (None: there is none yet); gives its id.
+
+        A schema that the table has had since then already gives its id, so that a call whose answer was lost can be repeated. Fields match by ``PARQUET:field_id`` in
+        their metadata, else by name; the name of a dropped field without an id is refused. ``dry_run``: says what would change and whom it would fence.
+
+        Raises ``SchemaMismatch`` (with ``current_id`` and ``schema``) where the latest is another, ``IncompatibleSchema`` naming the rule and the field.
+        """
+        self._writable()
+        if expected_schema_id is not None and (isinstance(expected_schema_id, bool) or not isinstance(expected_schema_id, int)):
+            raise InvalidInput(
+                f"{expected_schema_id!r} is not a schema id.",
+                code="BAD_SCHEMA",
+                name=repr(expected_schema_id),
+                remedy="Give a whole number, such as table.schema_id; None where the table has no schema yet.",
+            )
+        asked = checked_schema(new_schema, keep_ids=True)
+        snapshot = self._newest()
+
+        def plan(head: Head) -> Head:
+            return head if _known(head, expected_schema_id, asked) is not None else _next(head, expected_schema_id, asked, new_schema)
+
+        if checked_flag("dry_run", dry_run):
+            return outcome(snapshot.head, plan(snapshot.head))
+        after = evolve(self._store, snapshot, plan, operation_id=new_id())
+        known = _known(after.head, expected_schema_id, asked)
+        if known is None or known == len(after.head.schemas) - 1:
+            self._adopt(after)
+        return len(after.head.schemas) - 1 if known is None else known
+
+    def _adopt(self, snapshot: Snapshot) -> None:
+        self._snapshot = self._held = snapshot
+        self._schema = snapshot.head.schema
+
+    def merge_columns(self, brought: Schema) -> None:
+        """Adds the columns of ``brought`` that the table lacks."""
+        snapshot = self._newest()
+        if snapshot.schema is None:
+            return
+        alteration = Alteration(self._store, snapshot)
+        for path, f in additions(snapshot.schema, brought):
+            alteration.add(path, f)
+        self._adopt(alteration.commit() if len(alteration) else snapshot)
+
+    def write_snapshot(self, names: list[str]) -> Snapshot:
+        """The version from which a write of the columns ``names`` by Spark starts: the newest, or the one whose schema this object holds, where they mean other columns by now."""
+        latest = self._newest()
+        held, current = self._schema, latest.schema
+        if held is None or current is None or agree(held, current, names) or held.schema_id == current.schema_id:
+            return latest
+        return self._held
+
+    def _under_held(self, rows: pa.RecordBatchReader, head: Head) -> pa.RecordBatchReader:
+        """``rows`` as the table's: by the schema that this object holds where a name of theirs means another column there than now, or one that is gone."""
+        held, current = self._schema, head.schema
+        assert current is not None
+        if held is None or agree(held, current, rows.schema.names):
+            return rows
+        why = rows_fit(held, current)
+        if why is not None:
+            raise SchemaMismatch(
+                f"The table's schema has changed since it was opened: {why}.",
+                code="SCHEMA_CHANGED",
+                name=self._store.url,
+                remedy="Refresh the table and write again.",
+                current_id=current.schema_id,
+                schema=current,
+            )
+        return pa.RecordBatchReader.from_batches(to_arrow_schema(current), migrated(conform(rows, held), held, current))
+
+
+def check_names(snapshot: Snapshot, held: Schema | None) -> None:
+    """Raises ``SchemaFenced`` where ``held`` is no valid reader of ``snapshot``, ``SchemaMismatch`` (``SCHEMA_CHANGED``) where one of its names is another column's there."""
+    current = snapshot.schema
+    if held is None or current is None or held.fields == current.fields:
+        return
+    fence(current, snapshot.head.dropped, held)
+    if not agree(held, current, list(held.names)):
+        raise SchemaMismatch(
+            "Columns were renamed since the table was opened.",
+            code="SCHEMA_CHANGED",
+            name=snapshot.store.url,
+            remedy="Refresh the table and name the columns as they are called now.",
+            current_id=current.schema_id,
+            schema=current,
+        )
+
+
+def agree(held: Schema, current: Schema, names: list[str]) -> bool:
+    """Whether the columns ``names`` are the same columns in both, as far as ``held`` has them, with all that is in them."""
+    if held.fields == current.fields:
+        return True
+    now = {f.name.lower(): f for f in current}
+    wanted = {name.lower() for name in names}
+    return all(_agree(f, now.get(f.name.lower())) for f in held if f.name.lower() in wanted)
+
+
+def _agree(held: Field, now: Field | None) -> bool:
+    if now is None or held.id != now.id:
+        return False
+    below = {f.name.lower(): f for f in now.type.children}
+    return all(_agree(f, below.get(f.name.lower())) for f in held.type.children)
+
+
+def _known(head: Head, expected: int | None, asked: Schema) -> int | None:
+    """The id of ``asked`` if it is the expected schema, or has become one of the table's after it."""
+    since = head.schemas[0 if expected is None else max(expected, 0) :]
+    return next((s.schema_id for s in reversed(since) if identical(asked, s)), None)
+
+
+def _next(head: Head, expected: int | None, asked: Schema, given: pa.Schema) -> Head:
+    current = head.schema
+    current_id = None if current is None else current.schema_id
+    if current_id != expected:
+        raise SchemaMismatch(
+            f"The latest schema is {'none' if current_id is None else current_id}, not {'none' if expected is None else expected}.",
+            code="EXPECTED_MISMATCH",
+            name=str(expected),
+            remedy="Look at the current schema, and call again with its id.",
+            current_id=current_id,
+            schema=None if current is None else to_arrow_schema(current),
+        )
+    if current is None:
+        return with_schema(head, given)
+    new = resolved(asked, current, head.dropped, head.highest_column_id)
+    check_next(current, head.dropped, new, widen=False, presented=True)
+    return next_schema(head, new)
+
+
+__all__ = ["Evolving", "agree", "logical_schema"]

@@ -1,0 +1,58 @@
+"""A table's card: schema, version, parts, size, clustering; for terminals and notebooks."""
+
+from __future__ import annotations
+
+import html
+
+import pyarrow.compute as pc
+
+from tamis.core.types import Schema
+from tamis.core.types.printable import printable
+from tamis.engine.scan.report.report_text import counted, size
+from tamis.storage.commit_log import Snapshot
+from tamis.table.metadata_tables import clustering
+
+
+def facts(url: str, snapshot: Snapshot) -> list[tuple[str, str]]:
+    """The lines above the columns."""
+    segments = snapshot.segments
+    parts, rows, total = (int(pc.sum(segments[name]).as_py() or 0) for name in ("parts", "rows", "bytes"))
+    return [
+        ("table", url),
+        ("version", str(snapshot.version)),
+        ("rows", f"{rows:,} in {counted(parts, 'part')}, {counted(len(segments), 'segment')}"),
+        ("size", f"{size(total)} ({snapshot.head.format})"),
+        ("clustered by", ", ".join(clustering(snapshot)) or "nothing"),
+    ]
+
+
+MOST = 100
+"""Columns that a card shows."""
+
+
+def columns(schema: Schema | None) -> list[tuple[str, str]]:
+    """Names and types; of very many columns the first ones, and how many there are more."""
+    fields = schema.fields if schema else ()
+    more = [("…", f"{len(fields) - MOST:,} more")] if len(fields) > MOST else []
+    return [(f.name, str(f.type) + ("" if f.nullable else " not null")) for f in fields[:MOST]] + more
+
+
+def text(url: str, snapshot: Snapshot, schema: Schema | None) -> str:
+    lines = [(name, printable(value)) for name, value in facts(url, snapshot)]
+    width = max(len(name) for name, _ in lines)
+    below = [(printable(name), printable(kind)) for name, kind in columns(schema)]
+    inner = max((len(name) for name, _ in below), default=0)
+    return "\n".join(
+        [*(f"{name.ljust(width)}  {value}" for name, value in lines), "columns" if below else "no columns yet"]
+        + [f"  {name.ljust(inner)}  {kind}" for name, kind in below]
+    )
+
+
+def markup(url: str, snapshot: Snapshot, schema: Schema | None) -> str:
+    """The card as HTML; every text is escaped."""
+
+    def rows(pairs: list[tuple[str, str]]) -> str:
+        cells = "<tr><th style='text-align:left'>{}</th><td style='text-align:left'>{}</td></tr>"
+        return "".join(cells.format(html.escape(printable(a)), html.escape(printable(b))) for a, b in pairs)
+
+    return f"<table>{rows(facts(url, snapshot))}</table><table>{rows(columns(schema))}</table>"

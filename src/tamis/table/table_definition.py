@@ -1,0 +1,203 @@
+"""What a table is made with: columns, clustering, format, properties, checked before anything is stored."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+
+from tamis.core.types import NO_ID, NULL, VARIANT, Array, DataType, Decimal, Field, Map, Schema, String, Struct
+from tamis.core.types.arrow import from_arrow_field
+from tamis.core.types.logical import with_children
+from tamis.engine.scan import check_places, check_properties
+from tamis.engine.scan.column_selection import find, names_of
+from tamis.engine.scan.scan_options import items
+from tamis.errors import InvalidInput, NotFound, TamisError
+from tamis.storage.commit_log import Head, next_schema
+from tamis.storage.files.formats import check_format, format_named
+from tamis.world import new_id, world
+
+FORMAT, PLAIN = "tamis.format", "parquet"
+"""The property by which SQL chooses the data format, and the format of a table that chooses none."""
+PENDING = "tamis:cluster_by"
+"""The property that keeps the clustering columns' names of a table that has no schema yet."""
+
+
+def new_head(schema: pa.Schema | None, cluster_by: Sequence[str], data_format: str, properties: Mapping[str, Any]) -> Head:
+    """The head of a new table. Raises ``InvalidInput`` or ``NotFound`` naming what cannot be."""
+    data_format, properties = _format_of(data_format, properties)
+    format_named(data_format)
+    names = names_of(cluster_by, "cluster_by")
+    head = Head(table_id=new_id(), format=data_format, properties=check_properties(properties), created_micros=world().now_micros())
+    if schema is not None:
+        made = with_schema(replace(head, properties={**head.properties, **_pending(names)}), schema)
+        check_places(made.properties, made.schemas)
+        return made
+    return replace(head, properties={**head.properties, **_pending(names)})
+
+
+def _format_of(chosen: str, properties: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
+    """The data format, which the property of SQL may say too, and the other properties. Raises ``InvalidInput`` (``BAD_PROPERTY``) where both say one."""
+    said = {key: value for key, value in items(properties, "properties") if str(key).lower() == FORMAT}
+    if not said:
+        return chosen, properties
+    ((key, told),) = list(said.items())[-1:]
+    if chosen not in {PLAIN, told}:
+        raise InvalidInput(
+            f"The format is {chosen!r}, and {told!r} by {key}.", code="BAD_PROPERTY", name=key, remedy="Give format=… alone."
+        )
+    return told, {name: value for name, value in properties.items() if name not in said}
+
+
+def with_schema(head: Head, schema: pa.Schema) -> Head:
+    """``with_columns`` of an Arrow schema, whatever ids it has."""
+    return with_columns(head, logical_schema(schema))
+
+
+def with_columns(head: Head, schema: Schema) -> Head:
+    """The head of a table that had no schema and now has this one, all ids new; clustering names that waited for it are resolved.
+
+    Raises ``InvalidInput`` or ``NotFound`` naming what cannot be.
+    """
+    logical = schema.assign_ids(head.highest_column_id)
+    check_format(head.format, logical)
+    properties = dict(head.properties)
+    names = json.loads(properties.pop(PENDING, "[]"))
+    keys = tuple(clustering_column(logical, name) for name in names)
+    return replace(next_schema(head, logical), cluster_by=keys, properties=properties)
+
+
+def logical_schema(schema: pa.Schema) -> Schema:
+    """An Arrow schema as a table's: ids and anything else that another table gave are left out. Raises ``InvalidInput`` naming the column."""
+    return checked_schema(schema)
+
+
+def checked_schema(schema: pa.Schema, *, keep_ids: bool = False) -> Schema:
+    """An Arrow schema as a table's, with the ids in its fields' metadata or without. Raises ``InvalidInput`` naming the column."""
+    if not isinstance(schema, pa.Schema):
+        raise InvalidInput(
+            f"A schema is a pyarrow.Schema, not {type(schema).__name__}.",
+            code="BAD_SCHEMA",
+            name="schema",
+            remedy="Use pyarrow.schema([...]).",
+        )
+    _distinct(list(schema))
+    fields = []
+    for f in schema:
+        try:
+            field = from_arrow_field(f)
+            fields.append(checked_field(field if keep_ids else _without_id(field)))
+        except TamisError as error:
+            raise InvalidInput(f"Column {f.name!r}: {error.message}", code=error.code, name=f.name, remedy=error.remedy) from error
+    if not fields:
+        raise InvalidInput(
+            "A table needs a column.", code="BAD_SCHEMA", name="schema", remedy="Give one, or leave the schema to the first append."
+        )
+    return Schema(tuple(fields))
+
+
+def checked_columns(schema: Schema) -> Schema:
+    """``schema`` itself. Raises ``InvalidInput`` for a name that two columns have, and for a type that none can have, at any depth."""
+    _distinct(schema.fields)
+    for f in schema:
+        checked_field(f)
+    return schema
+
+
+def checked_field(field: Field) -> Field:
+    """``field`` itself. Raises ``InvalidInput`` for a type that no column can have, at any depth."""
+    _typed(field.type)
+    return field
+
+
+def _distinct(fields: Sequence[pa.Field | Field]) -> None:
+    """Raises ``InvalidInput`` for a name that is empty, or that another has but for its case."""
+    seen = set[str]()
+    for f in fields:
+        if not f.name or f.name.lower() in seen:
+            raise InvalidInput(
+                f"Column {f.name!r} stands twice." if f.name else "A column has no name.",
+                code="DUPLICATE_COLUMN" if f.name else "BAD_COLUMN",
+                name=f.name,
+                remedy="Give each column a name of its own; case does not tell them apart.",
+            )
+        seen.add(f.name.lower())
+
+
+def clustering_column(schema: Schema, name: str) -> tuple[int, ...]:
+    """The id path of a clustering column. Raises ``NotFound``, or ``InvalidInput`` for a type without an order."""
+    if not isinstance(name, str):
+        raise InvalidInput(f"{name!r} is not a column name.", code="BAD_COLUMN", name="cluster_by", remedy="Give names as text.")
+    try:
+        found = find(schema, name)
+    except NotFound as error:
+        raise NotFound(f"cluster_by: {error.message}", code=error.code, name=name, remedy=error.remedy) from error
+    return clustering_key(found, name)
+
+
+def clustering_key(found: Sequence[Field], name: str) -> tuple[int, ...]:
+    """The id path of the clustering column called ``name``, from the fields down to it. Raises ``InvalidInput`` for a type without an order."""
+    kind: DataType = found[-1].type
+    if isinstance(kind, Array | Map | Struct) or kind == VARIANT:
+        raise InvalidInput(
+            f"Column {name!r} is {kind}, by which rows cannot be clustered.",
+            code="BAD_CLUSTERING",
+            name=name,
+            remedy="Choose a column of a plain type.",
+        )
+    return tuple(f.id for f in found)
+
+
+def _pending(names: tuple[str, ...]) -> dict[str, str]:
+    if not all(isinstance(name, str) for name in names):
+        raise InvalidInput("cluster_by is a sequence of column names.", code="BAD_COLUMN", name="cluster_by", remedy="Give names as text.")
+    for at, name in enumerate(names):
+        if name.lower() in (other.lower() for other in names[:at]):
+            raise InvalidInput(f"cluster_by names {name!r} twice.", code="BAD_CLUSTERING", name=name, remedy="Name each column once.")
+    return {PENDING: json.dumps(names)} if names else {}
+
+
+def _typed(data_type: DataType) -> None:
+    """Raises ``InvalidInput`` for a type that no column can have, at any depth.
+
+    Void: a column of it could never hold a value. Decimals, texts and keys of maps that Arrow has and Spark has not.
+    """
+    if data_type == NULL:
+        raise InvalidInput(
+            "it has no type: all its values are NULL.",
+            code="UNSUPPORTED_TYPE",
+            name="void",
+            remedy="Give it a type, by a schema or a cast.",
+        )
+    if isinstance(data_type, Decimal) and not data_type.possible:
+        raise _impossible(data_type, "the precision of a decimal is 1 to 38, its scale 0 to the precision")
+    if isinstance(data_type, String) and data_type.kind != "string" and not data_type.length:
+        raise _impossible(data_type, "it needs a length")
+    if isinstance(data_type, Map) and any(isinstance(inner, Map) for inner in _within(data_type.key.type)):
+        raise _impossible(data_type, "the key of a map can hold no map")
+    if isinstance(data_type, Map) and any(inner == VARIANT for inner in _within(data_type.key.type)):
+        raise _impossible(data_type, "the key of a map can hold no variant, whose values have no order")
+    if isinstance(data_type, Struct):
+        _distinct(data_type.fields)
+    for child in data_type.children:
+        _typed(child.type)
+
+
+def _within(data_type: DataType) -> Iterator[DataType]:
+    yield data_type
+    for child in data_type.children:
+        yield from _within(child.type)
+
+
+def _impossible(data_type: DataType, why: str) -> InvalidInput:
+    return InvalidInput(
+        f"there is no type {data_type}: {why}.", code="UNSUPPORTED_TYPE", name=str(data_type), remedy="Give it a type that Spark has."
+    )
+
+
+def _without_id(f: Field) -> Field:
+    inner = tuple(_without_id(child) for child in f.type.children)
+    return replace(f, id=NO_ID, type=with_children(f.type, inner) if inner else f.type)

@@ -1,0 +1,97 @@
+"""Law of changes: version a, without what was deleted and with what was inserted, is version b. Whatever the commits between them were."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tamis
+from tamis.engine.operations.rows.change_feed import net
+from tamis.errors import InvalidInput, NotFound
+from tests.operations.making import SCHEMA, delete_rows, filled, rows, table
+
+
+def bag(rows: pa.Table) -> Counter[str]:
+    return Counter(map(repr, rows.select(["ts", "user", "name"]).to_pylist()))
+
+
+def applied(of: tamis.Table, a: int, b: int) -> Counter[str]:
+    told = of.changes(a, b).to_arrow()
+    now = bag(of.scan(version=a).to_arrow())
+    kinds = told["_change_type"]
+    import pyarrow.compute as pc
+
+    gone, come = bag(told.filter(pc.equal(kinds, "delete"))), bag(told.filter(pc.equal(kinds, "insert")))
+    now.update(come)
+    assert all(now[row] >= count for row, count in gone.items()), "what is deleted was there"
+    now.subtract(gone)
+    return +now
+
+
+def story() -> tamis.Table:
+    of = filled(3, ("user",))
+    of.overwrite(rows(10_000, 5), "ts < 30", allow_outside=True)
+    of.compact()
+    of.append(rows(0, 10))
+    of.overwrite(rows(500, 20))
+    of.restore(4)
+    delete_rows(of, 7)
+    delete_rows(of, 3)
+    of.restore(8)
+    of.compact()
+    return of
+
+
+def test_any_two_versions() -> None:
+    of = story()
+    last = of.refresh().version
+    for a in range(last + 1):
+        for b in range(a, last + 1):
+            assert applied(of, a, b) == bag(of.scan(version=b).to_arrow()), (a, b)
+
+
+def test_rows_that_were_only_copied_are_not_told() -> None:
+    of = filled(1, ())
+    of.overwrite(rows(900, 1), "ts = 7", allow_outside=True)
+    told = of.changes(1, 2).to_arrow().to_pylist()
+    assert [(r["_change_type"], r["ts"], r["_commit_version"]) for r in told] == [("delete", 7, 2), ("insert", 900, 2)]
+    assert told[0]["_commit_timestamp"] == of.history(1)["timestamp"][0].as_py()
+
+
+def test_upkeep_tells_nothing() -> None:
+    of = filled(4)
+    of.compact()
+    assert of.changes(4).to_arrow().num_rows == 0
+    assert of.changes(0).to_arrow().num_rows == 200
+    assert pa.RecordBatchReader.from_stream(of.changes(3, 4)).read_all().num_rows == 50
+
+
+def test_what_cannot_be() -> None:
+    of = filled(2)
+    with pytest.raises(InvalidInput):
+        of.changes(2, 1)
+    with pytest.raises(NotFound):
+        of.changes(0, 9)
+    empty = table()
+    assert empty.changes(0).to_arrow().schema.names == [*SCHEMA.names, "_change_type", "_commit_version", "_commit_timestamp"]
+
+
+KIND = pa.struct([("a", pa.float64()), ("b", pa.list_(pa.string()))])
+VALUES = st.none() | st.fixed_dictionaries(
+    {"a": st.sampled_from([None, 0.0, -0.0, 1.5, float("inf")]), "b": st.sampled_from([None, [], ["x"], [None]])}
+)
+
+
+@given(st.lists(st.tuples(st.sampled_from([None, 1, 2]), VALUES)), st.lists(st.tuples(st.sampled_from([None, 1, 2]), VALUES)))
+def test_net_is_the_difference_of_bags(left: list[Any], right: list[Any]) -> None:
+    def made(of: list[Any]) -> pa.Table:
+        return pa.table({"k": pa.array([k for k, _ in of], pa.int64()), "v": pa.array([v for _, v in of], KIND)})
+
+    mine, theirs = Counter(map(repr, made(left).to_pylist())), Counter(map(repr, made(right).to_pylist()))
+    gone, come = (Counter(repr(r) for b in part for r in b.to_pylist()) for part in net(made(left), made(right)))
+    assert (gone, come) == (mine - theirs, theirs - mine)

@@ -1,0 +1,131 @@
+"""Every verb killed at every write that it makes, before the write is made or after: its rows are those of before or of after, the next call makes them those of after,
+and what the dead one left goes with the next vacuum."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import tamis
+from tamis.storage.commit_log import load
+from tamis.storage.object_store import Store
+from tamis.storage.object_store.store import open_store
+from tests.storage.making import copy, forget
+
+SCHEMA = pa.schema([("id", pa.int64()), ("n", pa.int32()), ("s", pa.string())])
+
+
+class Killed(BaseException):
+    """The process is gone: nothing catches it, and nothing that runs on the way out reaches the store."""
+
+
+def rows(*ids: int, n: int = 0) -> pa.Table:
+    return pa.table([list(ids), [n] * len(ids), [f"s{i}" for i in ids]], schema=SCHEMA)
+
+
+def merged(of: tamis.Table) -> object:
+    found = of.merge(rows(1, 12, 13, 40, 41, n=9), "target.id = source.id").when_matched_delete(condition="target.id = 12")
+    return (
+        found.when_matched_update({"n": "source.n"})
+        .when_not_matched_insert()
+        .when_not_matched_by_source_delete(condition="target.id = 25")
+        .execute()
+    )
+
+
+VERBS: dict[str, Callable[[tamis.Table], object]] = {
+    "append": lambda of: of.append(rows(50, 51)),
+    "overwrite": lambda of: of.overwrite(rows(60), "id BETWEEN 5 AND 14", allow_outside=True),
+    "delete": lambda of: of.delete("id % 3 = 1"),
+    "delete whole parts": lambda of: of.delete("id < 10"),
+    "update": lambda of: of.update({"n": "n + 1"}, "id % 4 = 2"),
+    "upsert": lambda of: of.upsert(rows(2, 3, 70, n=5), on=["id"]),
+    "merge": merged,
+    "compact": lambda of: of.compact(),
+    "restore": lambda of: of.restore(2),
+    "migrate": lambda of: of.alter().add_column("more", "BIGINT", default="7").drop_column("s").commit(),
+    "create index": lambda of: (
+        of.create_index("by_n", ["n"]) if not any(i.name == "by_n" for i in of.indexes()) else of.repair_index("by_n")
+    ),
+    "vacuum": lambda of: of.vacuum(timedelta(0), dry_run=False),
+}
+
+
+@pytest.fixture(scope="module")
+def grown() -> Store:
+    """Three segments, deleted rows, an index, and what a compaction of older ones left behind; so many versions that the next ones complete a rollup."""
+    of = tamis.create("memory://kill-model", SCHEMA, cluster_by=["id"])
+    for first in (0, 10, 20):
+        of.append(rows(*range(first, first + 10)))
+    of.create_index("by_id", ["id"])
+    of.delete("id IN (3, 17)")
+    for _ in range(2):
+        of.append(rows(80))
+        of.append(rows(80))
+        of.compact("id = 80")
+        of.delete("id = 80")
+    assert of.version == 14
+    return of.store
+
+
+def seen(of: tamis.Table) -> list[str]:
+    names = [name for name in ("id", "n", "s", "more") if name in of.schema.names]
+    return sorted(map(repr, of.scan(None, names).to_arrow().to_pylist()))
+
+
+def dying(at: int, count: list[int]) -> Callable[..., Any]:
+    """``Store._run`` that dies before its change number ``at``, which is after the one before, and is dead from then on; ``count`` tells how many there were."""
+    plain = Store._run
+
+    def run(self: Store, action: str, path: str, call: Any, *, create: bool = False) -> Any:
+        if count[0] > at:
+            raise Killed
+        count[0] += action in {"write", "delete"}
+        if count[0] > at:
+            raise Killed
+        return plain(self, action, path, call, create=create)
+
+    return run
+
+
+SOME = ("delete", "update", "upsert", "merge")
+"""Those that every run kills; the others the long one."""
+
+
+@pytest.mark.parametrize("verb", [verb if verb in SOME else pytest.param(verb, marks=pytest.mark.nightly) for verb in VERBS])
+def test_killed_at_every_write(verb: str, grown: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    run, before = VERBS[verb], seen(tamis.open(grown.url))
+    fine = tamis.open(copy(grown).url)
+    run(fine)
+    done = seen(tamis.open(fine.path))
+    assert (done == before) == (verb in {"compact", "create index", "vacuum"})
+    landed: list[bool] = []
+    outlived = False
+    while not outlived:
+        of, count, at = tamis.open(copy(grown).url), [0], len(landed)
+        with monkeypatch.context() as patched:
+            patched.setattr(Store, "_run", dying(at, count))
+            with contextlib.suppress(Killed):
+                run(of)
+                outlived = True
+        forget()
+        of = tamis.open(of.path)
+        found = seen(of)
+        assert found in (before, done), f"killed before write {at}"
+        landed.append(found == done)
+        if found != done or done == before:
+            run(of)
+            assert seen(tamis.open(of.path)) == done, f"again after write {at}"
+        if not outlived and at % 3:
+            continue
+        assert of.verify().ok, of.verify().problems.to_pylist()
+        of.vacuum(timedelta(0), dry_run=False)
+        left = set(load(open_store(of.path)).parts(None)["path"].to_pylist())
+        assert {e.path for e in of.store.list("data")} == left, "an orphan outlived a vacuum, or a live part did not"
+    assert len(landed) > 2  # more than the commit and its hint
+    assert landed == sorted(landed)  # one moment at which it lands

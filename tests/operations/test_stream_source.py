@@ -1,0 +1,104 @@
+"""Laws of following: nothing is left out, nothing is told twice, however the steps are cut; and what cannot be told is an error."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tamis
+from tamis.engine.operations.streaming.stream_source import Follower, Position
+from tamis.errors import InvalidInput, NotFound, TamisError
+from tests.operations.making import filled, rows
+
+
+def ids(of: tamis.Table) -> list[str]:
+    return of.refresh().snapshot.parts(None)["path"].to_pylist()
+
+
+def told(follower: Follower, start: Position, end: Position) -> list[str]:
+    return [ref.path for ref in follower.parts(start, end)]
+
+
+@pytest.fixture(scope="module")
+def grown() -> tamis.Table:
+    """Seven appends, of which the last comes after the others have been followed."""
+    return filled(7, size=3)
+
+
+@given(steps=st.lists(st.integers(1, 5), min_size=1, max_size=12), version=st.sampled_from([None, 0, 3]))
+def test_any_steps_tell_everything_once(grown: tamis.Table, steps: list[int], version: int | None) -> None:
+    follower, late = Follower(grown.store), Position(grown.snapshot.head.table_id, 7)
+    at = replace(late, version=6, whole=True) if version is None else follower.begin(version)
+    expected = ids(grown) if version is None else ids(grown)[max(version - 1, 0) :]
+    seen: list[str] = []
+    for step in steps:
+        after = follower.advance(at, max_parts=step, until=late)
+        fresh = Follower(grown.store)  # another process, after a restart
+        found = told(fresh, at, Position.from_json(after.to_json()))
+        assert len(found) <= step
+        seen += found
+        at = after
+    end = follower.advance(at)
+    seen += told(follower, at, end)
+    assert seen == expected
+    assert follower.advance(end) == end
+
+
+def test_bytes_limit_a_step_but_one_part_always_comes() -> None:
+    of = filled(4)
+    follower = Follower(of.store)
+    at = follower.begin(0)
+    assert len(told(follower, at, follower.advance(at, max_bytes=1))) == 1
+    size = sum(p["bytes"] for p in of.metadata("parts").to_pylist()[:2])
+    assert len(told(follower, at, follower.advance(at, max_bytes=size))) == 2
+
+
+def test_upkeep_is_not_told_and_does_not_disturb() -> None:
+    of = filled(5)
+    follower = Follower(of.store)
+    at = follower.begin()
+    middle = follower.advance(at, max_parts=2)
+    of.compact()
+    of.append(rows(900, 2))
+    rest = told(follower, middle, follower.advance(middle))
+    assert len(rest) == 4
+    assert follower.begin(6).version == 6
+    assert told(follower, follower.begin(6), follower.end()) == ids(of)[-1:]
+
+
+def test_rows_that_go_are_an_error_or_skipped() -> None:
+    of = filled(3)
+    of.overwrite(rows(900, 2), "ts < 60", allow_outside=True)
+    of.append(rows(950, 2))
+    start = Follower(of.store).begin(0)
+    with pytest.raises(InvalidInput, match="Version 4") as caught:
+        Follower(of.store).advance(start)
+    assert caught.value.code == "CHANGED_SOURCE"
+    patient = Follower(of.store, skip_changes=True)
+    assert len(told(patient, start, patient.advance(start))) == 4
+
+
+def test_a_time_is_the_first_commit_not_before_it() -> None:
+    of = filled(3)
+    when = [int(t.timestamp() * 1e6) for t in reversed(of.history()["timestamp"].to_pylist())]
+    exact = list(of.snapshot.segments["timestamp_micros"].to_pylist())
+    assert Follower(of.store).begin(timestamp_micros=exact[1]).version == 2
+    assert Follower(of.store).begin(timestamp_micros=exact[1] + 1).version == 3
+    assert Follower(of.store).begin(timestamp_micros=when[0] - 5_000_000).version == 0
+    assert Follower(of.store).begin(timestamp_micros=exact[2] + 1).version == 4
+
+
+def test_what_cannot_be() -> None:
+    of = filled(1)
+    follower = Follower(of.store)
+    with pytest.raises(NotFound):
+        follower.begin(9)
+    with pytest.raises(InvalidInput) as caught:
+        Position.from_json('{"x": 1}')
+    assert caught.value.code == "BAD_OFFSET"
+    with pytest.raises(TamisError) as gone:
+        told(follower, Position("f" * 32, 1), Position("f" * 32, 2))
+    assert gone.value.code == "TABLE_REPLACED"

@@ -1,0 +1,136 @@
+"""Conjuncts that change places change cost, never rows or errors; and what is guessed of a filter is only a guess."""
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tamis.core.expr import Expr, conjuncts, filter_mask, parse
+from tamis.core.pruning.selectivity import expected
+from tamis.core.stats import TableEvidence
+from tamis.core.stats.statistics_columns import bound_name, count_name
+from tamis.core.types import LONG, STRING, TIMESTAMP, Field, Schema
+from tamis.engine.part_reader import filter_order
+from tamis.engine.part_reader.filter_order import Conjunction
+
+SCHEMA = Schema((Field("a", LONG, id=1), Field("b", LONG, id=2), Field("s", STRING, id=3), Field("at", TIMESTAMP, id=4)))
+SAFE = ["a > 1", "b < 3", "s LIKE 'x%'", "a IN (1, 2, 3)", "b IS NOT NULL", "a = b OR s = 'xy'", "NOT (b = 2)", "a <=> b"]
+BOLD = ["10 / a >= 1", "CAST(s AS INT) > 0", "b / (a - 1) IS NOT NULL"]
+
+
+def tree(texts: list[str]) -> tuple[Expr, ...]:
+    return tuple(parse(text, SCHEMA) for text in texts)
+
+
+small = st.lists(st.none() | st.integers(0, 4), min_size=30, max_size=30)
+words = st.lists(st.sampled_from([None, "1", "x", "xy", "7"]), min_size=30, max_size=30)
+
+
+@given(st.lists(st.sampled_from(SAFE + BOLD), min_size=1, max_size=5), small, small, words, st.randoms(use_true_random=False))
+def test_any_order_that_can_come_is_the_written_one(texts: list[str], a: list[Any], b: list[Any], s: list[Any], dice: Any) -> None:
+    batch = {1: pa.array(a, pa.int64()), 2: pa.array(b, pa.int64()), 3: pa.array(s, pa.string())}
+    wanted = tree(texts)
+    keep, failed, error = filter_mask(wanted, batch, len(a))
+    run = Conjunction(wanted, None)
+    for seen in run._seen:
+        seen.rows, seen.seconds = 1.0, dice.random()
+    found = run.mask(batch, len(a))
+    assert found[0].tolist() == keep.tolist()
+    assert found[1].tolist() == failed.tolist()
+    assert (found[2] is None) == (error is None)
+
+
+def test_what_can_fail_keeps_its_place() -> None:
+    run = Conjunction(tree(["a > 1", "b < 3", "10 / a >= 1", "s LIKE 'x%'", "b IS NOT NULL"]), None)
+    for seen, seconds in zip(run._seen, (5.0, 4.0, 1.0, 3.0, 2.0), strict=True):
+        seen.rows, seen.seconds = 1.0, seconds
+    assert run.order() == [1, 0, 2, 4, 3]
+
+
+def test_the_selective_one_comes_first_and_the_others_see_what_it_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a clock that makes all rows cost the same."""
+    now = [0.0]
+    sizes: list[int] = []
+
+    def timed(chosen: Any, arrays: Any, length: int, **more: Any) -> Any:
+        sizes.append(length)
+        now[0] += length / 1e6
+        return filter_mask(chosen, arrays, length, **more)
+
+    monkeypatch.setattr(filter_order, "filter_mask", timed)
+    monkeypatch.setattr(filter_order, "world", lambda: type("Clock", (), {"monotonic": staticmethod(lambda: now[0])}))
+    run = Conjunction(tree(["a >= 0", "b = 7"]), None)
+    a, b = pa.array(np.arange(1000)), pa.array(np.arange(1000) % 100)
+    for _ in range(2):
+        keep, failed, error = run.mask({1: a, 2: b}, 1000)
+        assert np.flatnonzero(keep).tolist() == list(range(7, 1000, 100))
+        assert not failed.any()
+        assert error is None
+    assert sizes == [1000, 1000, 1000, 10]
+    assert run.order() == [1, 0]
+
+
+def evidence(lo: list[Any], hi: list[Any], column: str = "a") -> TableEvidence:
+    f = next(f for f in SCHEMA if f.name == column)
+    kind = pa.timestamp("us", tz="UTC") if column == "at" else pa.int64()
+    table = {
+        "rows": pa.array([10] * len(lo), pa.int64()),
+        "schema_id": pa.array([0] * len(lo), pa.int32()),
+        count_name(f.id, "nulls"): pa.array([0] * len(lo), pa.int64()),
+        bound_name(f.id, f.type, "lo"): pa.array(lo, kind),
+        bound_name(f.id, f.type, "hi"): pa.array(hi, kind),
+    }
+    return TableEvidence(pa.table(table), {0: SCHEMA})
+
+
+@pytest.mark.parametrize(
+    ("text", "shares"),
+    [
+        ("a < 25L", [0.25, 0.0]),
+        ("25L > a", [0.25, 0.0]),
+        ("a >= 150L", [0.0, 0.5]),
+        ("a > 50L AND a < 150L", [0.5, 0.5]),
+        ("a >= 40L AND a < 50L", [0.1, 0.0]),
+        ("a > 10L AND a > 60L AND a < 80L AND a < 90L", [0.2, 0.0]),
+        ("a > 80L AND a < 20L", [0.0, 0.0]),
+        ("a BETWEEN 40L AND 50L AND a IS NOT NULL", [0.1, 0.0]),
+        ("a IS NULL OR a < 25L", [0.25, 0.0]),
+        ("a < b", None),
+        ("a < 50L OR a >= 150L", [0.5, 0.5]),
+        ("NOT (a < 25L)", [0.75, 1.0]),
+        ("a < 25L AND b = 3", None),
+        ("a IN (1, 2)", None),
+        ("s < 'x'", None),
+        ("s NOT LIKE '%x%y%'", [0.9, 0.9]),
+        ("s <> 'x' AND a < 25L", [0.225, 0.0]),
+        ("a NOT IN (1, 2)", [0.9, 0.9]),
+    ],
+)
+def test_what_bounds_let_expect(text: str, shares: list[float] | None) -> None:
+    found = expected(conjuncts(parse(text, SCHEMA)), evidence([0, 100], [100, 200]))
+    assert (None if found is None else found.round(6).tolist()) == shares
+
+
+def test_two_columns_side_by_side() -> None:
+    """Evenly between their bounds: [0, 100] against the same, against what lies above, against the upper half, against a single value."""
+    a, b = evidence([0] * 4, [100] * 4), evidence([0, 200, 50, 30], [100, 300, 100, 30], "b")
+    both = TableEvidence(
+        pa.table({**dict(zip(a._table.column_names, a._table.columns, strict=True)), **{n: b._table[n] for n in b._table.column_names}}),
+        {0: SCHEMA},
+    )
+    found, turned = expected(tree(["a < b"]), both), expected(tree(["a >= b"]), both)
+    assert found is not None
+    assert turned is not None
+    assert found.round(2).tolist() == [0.5, 1.0, 0.75, 0.31]
+    assert (found + turned).tolist() == pytest.approx([1.0] * 4, abs=0.05)
+
+
+def test_what_is_not_known_is_not_expected() -> None:
+    assert expected(tree(["a < 25L"]), evidence([0, None], [100, 200])) is None
+    wanted = tree(["at < timestamp'1970-01-01 00:00:01'"])
+    found = expected(wanted, evidence([0], [4_000_000], "at"))
+    assert found is not None
+    assert found.tolist() == [0.25]

@@ -1,0 +1,126 @@
+"""What is read and what is not: the point of the lazy reader, seen in its counters."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from tamis.core.expr import Expr, Opaque, conjuncts, parse
+from tamis.core.types import BOOLEAN, LONG, STRING, Field, Schema
+from tamis.core.types.arrow import to_arrow_schema
+from tamis.engine.part_reader import ReadCounters, ReadSpec, read_part
+from tamis.engine.part_reader.lazy_choice import Gate
+from tamis.errors import InvalidInput
+from tamis.storage.object_store import open_store
+from tests.files.parts import write_part
+
+URL = "memory://cost"
+SCHEMA = Schema((Field("n", LONG, id=1), Field("r", LONG, id=2), Field("s", STRING, id=3), Field("t", STRING, id=4)))
+BLOCKS, SIZE = 10, 20_000
+RANDOM = np.random.default_rng(1).integers(0, 2**40, BLOCKS * SIZE)
+RANDOM[::SIZE] = -1_000  # no block's bounds exclude what the filters look for
+RANDOM[5 * SIZE + 17] = -1
+
+
+def make_part() -> tuple[ReadSpec, object]:
+    arrow = to_arrow_schema(SCHEMA)
+    n = np.arange(BLOCKS * SIZE)
+    text = np.char.mod("%012x", RANDOM)
+    blocks = [
+        pa.record_batch([n[a : a + SIZE], RANDOM[a : a + SIZE], text[a : a + SIZE], text[a : a + SIZE]], schema=arrow)
+        for a in range(0, len(n), SIZE)
+    ]
+    return ReadSpec(URL, SCHEMA, {0: SCHEMA}, lazy="on"), write_part(open_store(URL), SCHEMA, blocks)
+
+
+SPEC, REF = make_part()
+
+
+def run(text: str | tuple[Expr, ...], **changes: object) -> tuple[int, ReadCounters]:
+    counters = ReadCounters()
+    wanted = conjuncts(parse(text, SCHEMA)) if isinstance(text, str) else text
+    rows = sum(len(b) for b in read_part(REF, replace(SPEC, conjuncts=wanted, **changes), counters))  # type: ignore[arg-type]
+    return rows, counters
+
+
+def test_blocks_excluded_by_their_own_statistics_are_not_read() -> None:
+    rows, c = run("n BETWEEN 30000 AND 30010")
+    assert (rows, c.blocks_total, c.blocks_skipped_stats, c.blocks_read, c.rows_leader) == (11, 10, 9, 1, SIZE)
+    assert c.bytes_leader + c.bytes_follower < REF.bytes / 8
+
+
+def test_followers_only_where_a_row_survived() -> None:
+    rows, c = run("r = -1")
+    assert (rows, c.blocks_skipped_filter, c.blocks_read, c.rows_leader) == (1, 9, 1, BLOCKS * SIZE)
+    eager = run("r = -1", lazy="off")[1]
+    assert c.bytes_follower < eager.bytes_follower / 8
+    assert abs(c.bytes_leader - eager.bytes_leader) < eager.bytes_leader / 10
+
+
+def test_nothing_survives_nothing_else_is_read() -> None:
+    rows, c = run("r = -2")
+    assert (rows, c.bytes_follower, c.blocks_read) == (0, 0, 0)
+
+
+def test_blocks_that_match_wholly_are_not_tested() -> None:
+    rows, c = run("n >= 40000")
+    assert (rows, c.blocks_skipped_stats, c.rows_leader) == (8 * SIZE, 2, 0)
+
+
+def test_a_block_that_matches_partly_is_tested_beside_those_that_match_wholly() -> None:
+    rows, c = run("n <= 50000")
+    assert (rows, c.blocks_skipped_stats, c.rows_leader) == (50_001, 7, SIZE)
+
+
+def test_a_column_that_leads_and_is_selected_is_read_once() -> None:
+    both = run("r = -1", schema=SCHEMA.select(("r",)))[1]
+    assert both.bytes_follower == 0
+    assert both.bytes_leader == run("r = -2", schema=SCHEMA.select(()))[1].bytes_leader
+
+
+def test_the_gate_turns_eager_where_most_rows_survive() -> None:
+    _, c = run("r % 7 < 6", lazy="auto")  # seen
+    assert 0 < c.blocks_lazy < c.blocks_eager
+    _, c = run("r > 0", lazy="auto")  # known from bounds
+    assert (c.blocks_lazy, c.blocks_eager) == (0, BLOCKS)
+    _, c = run(f"r < {2**37}", lazy="auto")
+    assert (c.blocks_lazy, c.blocks_eager) == (BLOCKS, 0)
+    _, c = run("r = -1", lazy="auto")
+    assert (c.blocks_lazy, c.blocks_eager) == (BLOCKS, 0)
+
+
+def test_the_gate_is_eager_where_leaders_are_most_of_the_bytes() -> None:
+    _, c = run("s > t", lazy="auto", schema=SCHEMA.select(("n", "s")))
+    assert c.blocks_lazy == 0
+
+
+def test_the_gate_believes_what_it_saw_more_than_what_it_guessed() -> None:
+    part: Any = SimpleNamespace(block_rows=[10] * 4, cost=lambda ids, blocks: len(ids) * len(blocks))
+    gate = Gate("auto", part, [1], [2, 3, 4])
+    gate.likely = np.array([0.6, 0.6, 0.06, 0.6])
+    assert not gate.lazy([0])
+    gate.saw([0], 0, 10)  # an outlier had stretched the bounds
+    assert gate.lazy([1])
+    gate.saw([1], 5, 10)
+    assert not gate.lazy([3])
+    assert gate.lazy([2])
+
+
+UNKNOWN = Opaque(BOOLEAN, "my_udf(n)")
+
+
+def test_what_cannot_be_run_is_left_to_others_and_hides_no_error() -> None:
+    first, last = parse("n < 5", SCHEMA), parse("r = -1", SCHEMA)
+    assert run((first, UNKNOWN), errors="keep")[0] == 5
+    assert run((UNKNOWN, last), errors="keep")[0] == BLOCKS * SIZE
+    with pytest.raises(InvalidInput, match="my_udf"):
+        run((first, UNKNOWN))
+
+
+def test_counters_add_up() -> None:
+    a, b = ReadCounters(rows_total=1, seconds_open=0.5), ReadCounters(rows_total=2, bytes_leader=3)
+    a.merge(b)
+    assert (a.as_dict()["rows_total"], a.bytes_leader, a.seconds_open) == (3, 3, 0.5)

@@ -1,0 +1,54 @@
+"""The process's memory of immutable objects: bounded, and the least recently used goes first."""
+
+from __future__ import annotations
+
+from tamis.storage.commit_log import load
+from tamis.storage.object_store.object_cache import CACHE, Cache
+from tests.storage.making import append, forget, memory, new_table
+
+
+def test_it_never_holds_more_than_its_limit() -> None:
+    cache = Cache(100)
+    for key in range(50):
+        cache.put(key, str(key), 20)
+        assert cache.bytes <= 100
+    assert [key for key in range(50) if cache.get(key)] == [45, 46, 47, 48, 49]
+
+
+def test_what_was_used_stays() -> None:
+    cache = Cache(60)
+    for key in "abc":
+        cache.put(key, key, 15)
+    cache.get("a")
+    for key in "de":
+        cache.put(key, key, 15)
+    assert [key for key in "abcde" if cache.get(key)] == ["a", "c", "d", "e"]
+
+
+def test_what_is_put_again_counts_once() -> None:
+    cache = Cache(100)
+    cache.put("a", 1, 20)
+    cache.put("a", 2, 10)
+    assert (cache.get("a"), cache.bytes) == (2, 10)
+
+
+def test_nothing_large_pushes_all_else_out() -> None:
+    cache = Cache(100)
+    cache.put("small", 1, 10)
+    cache.put("large", 1, 26)
+    assert (cache.get("large"), cache.get("small")) == (None, 1)
+
+
+def test_a_second_reading_asks_only_what_can_have_changed() -> None:
+    store = memory()
+    snapshot = new_table(store)
+    for _ in range(40):
+        snapshot = append(store, snapshot)
+    forget()
+    costs = []
+    for _ in range(2):
+        opened = load(store)
+        opened.parts(ids={1})
+        costs.append(opened.io.requests)
+    assert costs[0] > costs[1] == 4  # the hint, the newest commit, and the two looked for beyond it
+    assert 0 < CACHE.bytes <= CACHE.limit
