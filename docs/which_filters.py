@@ -18,8 +18,8 @@ import pyarrow as pa
 import tamis
 from tamis.core import expr
 from tamis.core.expr import Call, Expr, Mode, Opaque
-from tamis.core.expr.catalogue import Claim, Function, Partial
 from tamis.core.expr.json_codec.variant_encoding import encode
+from tamis.core.expr.registry import Claim, Function, Partial
 from tamis.core.expr.to_sql import literal
 from tamis.core.types import VARIANT
 from tamis.core.types.arrow import to_arrow_type
@@ -291,7 +291,7 @@ def _guesses(table: tamis.Table, function: Function) -> Iterator[str]:
 
 def _value(call: Expr, row: pa.Table, schema: Any) -> str | None:
     """What the call gives for the row, as SQL; None where it has no literal."""
-    from tamis.core.expr.evaluate import plain
+    from tamis.core.expr.arrow_values import plain
 
     try:
         batch = {f.id: row.column(f.name).combine_chunks() for f in schema}

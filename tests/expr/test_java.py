@@ -10,7 +10,7 @@ import pytest
 
 from tamis.core import expr
 from tamis.core.expr.java_doubles import alike, spark_decides
-from tamis.core.expr.parse_sql import parse_value
+from tamis.core.expr.parse_filter import parse_value
 from tamis.core.pruning import decide
 from tamis.core.types import DOUBLE, Field, Schema
 from tests.expr.documents import SCHEMA as DOCUMENTS

@@ -15,8 +15,8 @@ import pytest
 from tamis.core import expr
 from tamis.core.expr import Call, Column, Mode
 from tamis.core.expr.arrow_values import full, is_true
-from tamis.core.expr.catalogue import Claim, function
 from tamis.core.expr.functions.logic.comparisons import compare
+from tamis.core.expr.registry import Claim, function
 from tamis.core.pruning.interpreter import Interpreter
 from tamis.core.pruning.value_spec import spec_of
 from tamis.core.types import Struct

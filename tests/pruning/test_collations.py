@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from tamis.core import expr
-from tamis.core.expr import catalogue
+from tamis.core.expr import calls
 from tamis.core.pruning import decide
 from tamis.core.stats import Collector, TableEvidence
 from tamis.core.types import BOOLEAN, INTEGER, STRING, Array, Field, Map, Schema, String, Struct
@@ -150,5 +150,5 @@ def test_what_every_collation_leaves_alone_is_known() -> None:
 
 def test_a_collation_that_is_overlooked_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """Planted: all text is compared by its bytes."""
-    monkeypatch.setattr(catalogue, "_collated", lambda _arg: False)
+    monkeypatch.setattr(calls, "_collated", lambda _arg: False)
     assert len(concluded()) > 20

@@ -19,9 +19,9 @@ import pytest
 
 import tamis
 from tamis.core import expr
-from tamis.core.expr import catalogue
-from tamis.core.expr.catalogue import Claim, NaN, Partial
+from tamis.core.expr import registry
 from tamis.core.expr.json_codec import variant_columns
+from tamis.core.expr.registry import Claim, NaN, Partial
 from tamis.core.pruning import ColumnEvidence, approximate_rules, decide, logic_rules, monotone_rules, value_spec
 from tamis.core.pruning import column_specs as column
 from tamis.core.pruning import decide as decide_of_pieces
@@ -57,7 +57,7 @@ def says(expected: str, text: str, zone: str = "UTC", **columns: list[Any]) -> C
 
 def entry(name: str, **changes: Any) -> Plant:
     """The catalogue's entry with another claim."""
-    return lambda patch: patch.setitem(catalogue._BY_NAME, name, replace(catalogue.function(name), **changes))
+    return lambda patch: patch.setitem(registry._BY_NAME, name, replace(registry.function(name), **changes))
 
 
 def by_id(schema: Schema, table: pa.Table, text: str) -> str:

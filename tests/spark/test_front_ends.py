@@ -1,4 +1,4 @@
-"""Two front ends, one language: the same filter, as SQL text and as Catalyst's tree, gives the same decision, for every function of the catalogue."""
+"""Two front ends, one language: the same filter, as SQL text and as Catalyst's tree, gives the same decision, for every function of the registry."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from tests.spark.front_end_cases import CASES, DDL, PARTS, SCHEMA, evidence
 
 from tamis.core import expr
-from tamis.core.expr import Call, Expr, catalogue
+from tamis.core.expr import Call, Expr, registry
 from tamis.core.pruning import Decision, decide
 from tamis.spark.jvm_bridge.adapter import bridge
 from tamis.spark.jvm_bridge.catalyst import known, translate
@@ -55,7 +55,7 @@ def from_catalyst(spark: Any, frame: Any) -> dict[str, tuple[Expr, ...]]:
 
 def test_every_function_has_a_case_that_is_read_and_skips() -> None:
     """The list is complete by construction: an entry without a case fails."""
-    assert {entry.name for entry in catalogue.entries()} == {name for name, _ in CASES}
+    assert {entry.name for entry in registry.entries()} == {name for name, _ in CASES}
     for name, condition in CASES:
         conjuncts = from_text(condition)
         assert name in functions(conjuncts), condition

@@ -1,10 +1,13 @@
-"""The filter language: tree, function catalogue, parse, evaluate."""
+"""The filter language: a typed tree, a registry of functions, the parser and binder of Spark SQL text, and the evaluator."""
 
 from tamis.core.expr.arrow_values import Evaluated
-from tamis.core.expr.catalogue import call, catalyst_name, entries, function, sql_name
+from tamis.core.expr.bound_column import bound
+from tamis.core.expr.calls import call
 from tamis.core.expr.evaluate import evaluate, filter_mask
 from tamis.core.expr.filter_obstacles import check_readable
-from tamis.core.expr.parse_sql import bound, parse, parse_value
+from tamis.core.expr.functions import all_families as _families  # noqa: F401  # declares all functions
+from tamis.core.expr.parse_filter import parse, parse_value
+from tamis.core.expr.registry import catalyst_name, entries, function, sql_name
 from tamis.core.expr.row_obstacles import check_supported, refused, supported
 from tamis.core.expr.to_sql import short_sql, to_sql
 from tamis.core.expr.tree import (

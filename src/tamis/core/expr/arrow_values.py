@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.core.expr.tree import Mode
-from tamis.core.types import Decimal
+from tamis.core.types import DataType, Decimal
 from tamis.core.types.arrow import to_arrow_type
 
 Datum = Any
@@ -174,3 +174,18 @@ def fitted(x: Datum, target: Decimal, mode: Mode, message: str) -> Evaluated:
 def none_of(length: int) -> Mask:
     """A mask that marks no row."""
     return np.zeros(length, bool)
+
+
+def scalar(value: Any, data_type: DataType) -> Any:
+    """A literal's value as an Arrow scalar."""
+    return pa.scalar(value, to_arrow_type(data_type))
+
+
+def plain(value: Any) -> Any:
+    """An Arrow scalar as a literal's value: instants, dates, times and intervals as integers."""
+    if not value.is_valid:
+        return None
+    arrow_type = value.type
+    if any(check(arrow_type) for check in (pa.types.is_timestamp, pa.types.is_duration, pa.types.is_date32, pa.types.is_time64)):
+        return value.value
+    return value.as_py()

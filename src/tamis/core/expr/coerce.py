@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tamis.core.expr.calls import call
+from tamis.core.expr.evaluate import cast_values, constant
+from tamis.core.expr.to_sql import to_sql
 from tamis.core.expr.tree import Cause, Expr, Literal, Literals, Mode, Opaque
 from tamis.core.types import (
     BINARY,
@@ -169,15 +172,11 @@ def brought(expr: Expr, data_type: DataType, mode: Mode, zone: str | None) -> Ex
 
 
 def _cast(expr: Expr, data_type: DataType, mode: Mode, zone: str | None) -> Expr:
-    from tamis.core.expr.catalogue import call
-
     return call("cast", expr, mode=mode, zone=zone, type=data_type)
 
 
 def folded(expr: Expr) -> Expr:
     """A cast of a constant as the constant, unless it fails (then it must fail where it stands)."""
-    from tamis.core.expr.evaluate import constant
-
     if not expr.children or not isinstance(expr.children[0], Literal):
         return expr
     return constant(expr) or expr
@@ -185,9 +184,6 @@ def folded(expr: Expr) -> Expr:
 
 def _bring_literals(expr: Literals, data_type: DataType, mode: Mode, zone: str | None) -> Expr:
     """The list under another type; opaque where a member has no value there."""
-    from tamis.core.expr.evaluate import cast_values
-    from tamis.core.expr.to_sql import to_sql
-
     values = cast_values(expr.array, expr.type, data_type, mode, zone)
     return Literals(data_type, values) if values is not None else Opaque(data_type, to_sql(expr), cause=Cause.ARGUMENTS)
 

@@ -13,8 +13,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.core.expr import catalogue
-from tamis.core.expr.arrow_values import Datum, Evaluated, Mask, blank, full, is_true, none_of, nulls, rows
+from tamis.core.expr import registry
+from tamis.core.expr.arrow_values import Datum, Evaluated, Mask, blank, full, is_true, none_of, nulls, plain, rows, scalar
+from tamis.core.expr.calls import call
+from tamis.core.expr.functions.cast.cast_text import of_today
+from tamis.core.expr.functions.datetime.clock_columns import now_as
+from tamis.core.expr.functions.nested.element_kernels import any_of, members, spread
 from tamis.core.expr.row_obstacles import approximate, refused, supported
 from tamis.core.expr.tree import Call, Column, Element, Expr, Literal, Literals, Mode, Moving, Opaque, columns
 from tamis.core.types import STRING, TIMESTAMP, Array, DataType
@@ -84,8 +88,6 @@ class _Run:
 
     def _tested(self, call: Call) -> Evaluated:
         """A test of the elements of an array: over all elements of all rows at once, other columns repeated beside them."""
-        from tamis.core.expr.functions.nested.collections import any_of, members, spread
-
         source, body = call.args
         array = self.eval(source)
         assert isinstance(source, Column)
@@ -127,7 +129,7 @@ def _row(mask: Mask | None) -> Mask | None:
 
 
 def _apply(call: Call, args: list[Evaluated]) -> Evaluated:
-    entry = catalogue.function(call.function)
+    entry = registry.function(call.function)
     if entry.combine is not None:
         return entry.combine(call, args)
     assert entry.kernel is not None
@@ -155,25 +157,8 @@ def _reached(args: list[Evaluated], keeps_nulls: bool) -> tuple[Mask | None, str
     return failed, error
 
 
-def scalar(value: Any, data_type: DataType) -> Any:
-    """A literal's value as an Arrow scalar."""
-    return pa.scalar(value, to_arrow_type(data_type))
-
-
-def plain(value: Any) -> Any:
-    """An Arrow scalar as a literal's value: instants, dates, times and intervals as integers."""
-    if not value.is_valid:
-        return None
-    arrow_type = value.type
-    if any(check(arrow_type) for check in (pa.types.is_timestamp, pa.types.is_duration, pa.types.is_date32, pa.types.is_time64)):
-        return value.value
-    return value.as_py()
-
-
 def moment(expr: Moving, micros: int) -> Any:
     """The query's instant under the type of ``expr``; a date or a local time in the zone that its name carries."""
-    from tamis.core.expr.functions.datetime.clock_columns import now_as
-
     return now_as(expr, micros)
 
 
@@ -218,8 +203,6 @@ def constant(expr: Expr) -> Literal | None:
 
 def _of_today(call: Call) -> bool:
     """Whether a constant time of day alone is read as an instant: of the day on which the query runs."""
-    from tamis.core.expr.functions.cast.cast_text import of_today
-
     text = call.args[0] if call.function == "cast" and call.type == TIMESTAMP else None
     return isinstance(text, Literal) and isinstance(text.value, str) and bool(of_today(scalar(text.value, STRING)))
 
@@ -227,7 +210,7 @@ def _of_today(call: Call) -> bool:
 def cast_values(array: Any, source: DataType, target: DataType, mode: Mode, zone: str | None) -> Any:
     """Literal values under another type; None if one of them has none there."""
     column = Column(source, (0,), "list")
-    expr = catalogue.call("cast", column, mode=mode, zone=zone, type=target)
+    expr = call("cast", column, mode=mode, zone=zone, type=target)
     if not supported(expr):
         return None
     out = evaluate(expr, {0: array}, len(array))

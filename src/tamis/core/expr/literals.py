@@ -8,7 +8,7 @@ import re
 
 import pyarrow as pa
 
-from tamis.core.expr.catalogue import call
+from tamis.core.expr.calls import call
 from tamis.core.expr.coerce import brought, folded, narrowest, orders, widest
 from tamis.core.expr.evaluate import cast_values
 from tamis.core.expr.literal_lists import Constants

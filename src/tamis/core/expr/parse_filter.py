@@ -1,4 +1,4 @@
-"""Spark SQL text, read: its syntax (``tamis.core.expr.syntax``), bound by ``bind.Binder``."""
+"""Parse Spark SQL text and bind it to a schema: ``tamis.core.expr.syntax`` reads it, ``Binder`` binds it."""
 
 from __future__ import annotations
 
@@ -18,8 +18,12 @@ DEEPEST = 150
 _HALF = re.compile("[\ud800-\udfff]")
 
 
-def read(text: str, schema: Schema, zone: str, ansi: bool, what: str) -> Expr:
-    """See ``tamis.core.expr.parse``."""
+def parse(text: str, schema: Schema, *, zone: str = "UTC", ansi: bool = True, what: str = "a filter") -> Expr:
+    """The predicate that ``text`` (Spark SQL) says, over the columns of ``schema``, coerced as Spark's analyser would.
+
+    ``zone`` is the session time zone, ``what`` the text is meant as, for people. Raises ``NotFound`` (``COLUMN_NOT_FOUND``), and ``InvalidInput`` (``PARSE_ERROR``) for text that
+    does not parse or is no predicate. A function that is not in the catalogue becomes ``Opaque``.
+    """
     out = _bound(text, schema, zone, ansi, what, "predicate")
     if isinstance(out, Opaque) and out.type == NULL:
         out = replace(out, type=BOOLEAN)
@@ -30,8 +34,8 @@ def read(text: str, schema: Schema, zone: str, ansi: bool, what: str) -> Expr:
     return out
 
 
-def read_value(text: str, schema: Schema, zone: str, ansi: bool, what: str) -> Expr:
-    """See ``tamis.core.expr.parse_value``."""
+def parse_value(text: str, schema: Schema, *, zone: str = "UTC", ansi: bool = True, what: str = "a value") -> Expr:
+    """The expression of any type that ``text`` (Spark SQL) says; otherwise as ``parse``."""
     return _bound(text, schema, zone, ansi, what, "expression")
 
 

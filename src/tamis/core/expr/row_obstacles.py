@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tamis.core.expr import catalogue
+from tamis.core.expr import registry
 from tamis.core.expr.to_sql import short_sql
 from tamis.core.expr.tree import Call, Cause, Expr, Literal, Opaque
 from tamis.errors import InvalidInput
@@ -23,7 +23,7 @@ _NO_PLACE: dict[Cause, tuple[str, str]] = {
 
 def approximate(node: Expr) -> bool:
     """Whether Spark may compute other last digits of it."""
-    return isinstance(node, Call) and catalogue.function(node.function).approximate
+    return isinstance(node, Call) and registry.function(node.function).approximate
 
 
 def supported(expr: Expr) -> bool:

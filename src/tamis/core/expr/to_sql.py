@@ -8,6 +8,8 @@ import math
 from dataclasses import replace
 from typing import Any
 
+from tamis.core.expr.arrow_values import plain
+from tamis.core.expr.json_codec.json_path import steps_of
 from tamis.core.expr.tree import Call, Column, Element, Expr, Literal, Literals, Mode, Moving, Opaque
 from tamis.core.types import (
     BINARY,
@@ -234,8 +236,6 @@ def _months(months: Expr) -> str:
 
 def _document(expr: Call) -> str:
     """A step into a JSON document with its type: as Spark names it where it does not fail."""
-    from tamis.core.expr.json_codec.json_path import steps_of
-
     args = ", ".join(to_sql(a) for a in expr.args)
     prefix = "try_" if expr.mode is Mode.TRY else ""
     if expr.function == "parse_json":
@@ -259,8 +259,6 @@ def type_sql(data_type: DataType) -> str:
 
 
 def _member(scalar: Any, data_type: DataType) -> str:
-    from tamis.core.expr.evaluate import plain
-
     return literal(plain(scalar), data_type)
 
 

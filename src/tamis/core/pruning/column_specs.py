@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.core.expr.arrow_values import Datum, Mask
+from tamis.core.expr.coerce import is_numeric
 from tamis.core.expr.functions.cast.casts import lossless
 from tamis.core.expr.tree import Column
 from tamis.core.pruning.evidence import ColumnEvidence, Evidence
@@ -153,8 +154,6 @@ def _plain(data_type: String) -> bool:
 
 def widens(old: DataType, new: DataType) -> bool:
     """Whether a column of type ``old`` may have become one of type ``new``: a numeric type into a wider one."""
-    from tamis.core.expr.coerce import is_numeric
-
     if not (is_numeric(old) and is_numeric(new)) or (old not in (FLOAT, DOUBLE) and new in (FLOAT, DOUBLE)):
         return old == new
     return lossless(old, new)

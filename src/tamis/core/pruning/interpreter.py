@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from tamis.core.expr.arrow_values import Mask
-from tamis.core.expr.evaluate import moment, scalar
+from tamis.core.expr.arrow_values import Mask, scalar
+from tamis.core.expr.evaluate import moment
 from tamis.core.expr.functions.datetime.clock_columns import now_range
 from tamis.core.expr.json_codec.json_path import Steps, stored
 from tamis.core.expr.to_sql import short_sql

@@ -13,11 +13,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.core.expr import catalogue
+from tamis.core.expr import registry
 from tamis.core.expr.arrow_values import Datum, Mask
+from tamis.core.expr.calls import call
 from tamis.core.expr.functions.json.json_text import known_steps
 from tamis.core.expr.json_codec.json_path import Steps
 from tamis.core.expr.tree import Call, Column, Expr, Mode, Opaque
+from tamis.core.pruning.cast_rules import cast_rule
 from tamis.core.pruning.evidence import DocumentEvidence
 from tamis.core.pruning.value_spec import (
     NO,
@@ -69,7 +71,7 @@ def transfer(run: Any, call: Call) -> Abstract:
 
 def _may_fail(call: Call) -> bool:
     """Whether ``call`` itself can fail, whatever it is applied to."""
-    return catalogue.function(call.function).partial(call) is not catalogue.Partial.NEVER
+    return registry.function(call.function).partial(call) is not registry.Partial.NEVER
 
 
 def _found(run: Any, call: Call) -> tuple[DocumentEvidence, Mask] | None:
@@ -173,13 +175,11 @@ def _cast(spec: Spec, mask: Mask, target: DataType, mode: Mode, zone: str | None
     """A kind under the type that it is cast to, by the cast's own rule; only where the mask holds."""
     if spec.type == target:
         return spec
-    from tamis.core.pruning.logic_rules import transfer as rule
-
-    tree = catalogue.call("cast", Column(spec.type, (0,), "value"), mode=mode, zone=zone, type=target)
+    tree = call("cast", Column(spec.type, (0,), "value"), mode=mode, zone=zone, type=target)
     if isinstance(tree, Opaque) or not isinstance(tree, Call):
         out = replace(unknown(target), fail=NO if mode is Mode.TRY else YES)
     else:
-        out = spec_of(rule(lambda _: spec, tree))
+        out = spec_of(cast_rule(tree, [spec]))
     return _spec(reached(out, mask))
 
 
@@ -286,10 +286,8 @@ def cast_of_text(run: Any, call: Call, text: Call) -> Abstract:
     found = _found(run, text)
     target, mode = call.type, call.mode
     if found is None or not (target in (*INTEGRAL, FLOAT, DOUBLE) or isinstance(target, Decimal)):
-        from tamis.core.pruning.logic_rules import transfer as rule
-
         given = spec_of(transfer(run, text))
-        return rule(lambda _: given, replace(call, args=(Column(STRING, (0,), "value"),)))
+        return cast_rule(replace(call, args=(Column(STRING, (0,), "value"),)), [given])
     e, _ = found
     trying = Mode.TRY if mode is not Mode.ANSI else Mode.ANSI  # without ANSI, text that has no answer is NULL
     strings = _cast(_value(STRING, e.string, e.string_lo, e.string_hi), e.string, target, mode, call.zone)

@@ -13,13 +13,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.core.expr.arrow_values import Evaluated, Mask
-from tamis.core.expr.evaluate import apply, scalar
+from tamis.core.expr import registry
+from tamis.core.expr.arrow_values import Evaluated, Mask, scalar
+from tamis.core.expr.evaluate import apply
 from tamis.core.expr.functions.datetime.calendar import FAR_YEAR
 from tamis.core.expr.functions.text.text_order import like_prefix
 from tamis.core.expr.tree import Call, Expr, Literal, Literals
-from tamis.core.pruning import approximate_rules, nested_rules, text_rules
+from tamis.core.pruning import approximate_rules, json_rules, nested_rules, text_rules
 from tamis.core.pruning.bound_comparison import compared, member, null_safe
+from tamis.core.pruning.cast_rules import cast_rule
 from tamis.core.pruning.monotone_rules import monotone
 from tamis.core.pruning.time_zone_rules import from_unixtime, local_rule, moved_zone, timestamp_add, timestamp_add_months
 from tamis.core.pruning.value_spec import (
@@ -42,7 +44,7 @@ from tamis.core.pruning.value_spec import (
     truth_of,
     where,
 )
-from tamis.core.types import BOOLEAN, DATE, INTEGRAL, STRING, TIMESTAMP, TIMESTAMP_NTZ
+from tamis.core.types import BOOLEAN
 
 
 class Interpret(Protocol):
@@ -283,29 +285,15 @@ def _hull(args: list[Spec]) -> tuple[Any, Any]:
 
 def _monotone(run: Interpret, call: Call) -> Abstract:
     args = _specs(run, call)
-    from tamis.core.expr import catalogue
-
-    out = local_rule(call, args) if catalogue.function(call.function).local else monotone(call, args)
+    out = local_rule(call, args) if registry.function(call.function).local else monotone(call, args)
     return truth_of(out) if call.type == BOOLEAN else out
-
-
-def _documents() -> Any:
-    from tamis.core.pruning import json_rules
-
-    return json_rules
 
 
 def _cast(run: Interpret, call: Call) -> Abstract:
     text = call.args[0]
     if isinstance(text, Call) and text.function == "get_json_object":
-        return _documents().cast_of_text(run, call, text)  # type: ignore[no-any-return]
-    instants = (DATE, TIMESTAMP, TIMESTAMP_NTZ)
-    args = _specs(run, call)
-    zoned = args[0].type in instants and (call.type in instants or call.type == STRING)
-    if call.type == STRING and args[0].type in INTEGRAL:
-        return text_rules.of_integer(call, args[0])
-    out = local_rule(call, args) if zoned else monotone(call, args)
-    return truth_of(out) if call.type == BOOLEAN else out
+        return json_rules.cast_of_text(run, call, text)
+    return cast_rule(call, _specs(run, call))
 
 
 def _make_date(run: Interpret, call: Call) -> Abstract:
@@ -352,7 +340,7 @@ RULES: dict[str, Rule] = {
     "text": text_rules.transfer,
     "extreme": _extreme,
     "cast": _cast,
-    "json": lambda run, call: _documents().transfer(run, call),
+    "json": json_rules.transfer,
     "make_date": _make_date,
     "size": nested_rules.size,
     "unknown_array": nested_rules.unknown_array,
@@ -373,7 +361,5 @@ RULES: dict[str, Rule] = {
 
 def transfer(run: Interpret, call: Call) -> Abstract:
     """What ``call`` might be."""
-    from tamis.core.expr import catalogue
-
-    rule = catalogue.function(call.function).rule
+    rule = registry.function(call.function).rule
     return RULES[rule](run, call) if rule is not None else _monotone(run, call)

@@ -14,11 +14,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.core.expr import catalogue
+from tamis.core.expr import registry
 from tamis.core.expr.arrow_values import Datum, Evaluated, Mask, nulls, raw
-from tamis.core.expr.catalogue import Claim, Function, NaN, Partial
 from tamis.core.expr.evaluate import apply
 from tamis.core.expr.functions.cast.casts import LIMITS
+from tamis.core.expr.registry import Claim, Function, NaN, Partial
 from tamis.core.expr.tree import Call, Mode
 from tamis.core.pruning.value_spec import NO, Spec, every, extreme, known, no_bound, one_value, some, where
 from tamis.core.types import BOOLEAN, DOUBLE, FLOAT, DataType
@@ -38,7 +38,7 @@ class _Corner:
 
 def monotone(call: Call, args: list[Spec]) -> Spec:
     """What ``call`` might be, by its claims."""
-    entry = catalogue.function(call.function)
+    entry = registry.function(call.function)
     claims = entry.claims(call) if entry.claims else (Claim.FIXED,) * len(args)
     singles = [one_value(a) for a in args]
     exact = every(singles)

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.core.expr import Call, Column, Expr, Literal
-from tamis.core.expr.evaluate import scalar
+from tamis.core.expr.arrow_values import scalar
 from tamis.core.pruning import Evidence
 
 Shares = np.ndarray[Any, np.dtype[np.float64]]

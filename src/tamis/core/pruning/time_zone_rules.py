@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tamis.core.expr import catalogue
-from tamis.core.expr.arrow_values import Datum, Mask, Numbers, build, nulls, raw
-from tamis.core.expr.evaluate import scalar
+from tamis.core.expr import registry
+from tamis.core.expr.arrow_values import Datum, Mask, Numbers, build, nulls, raw, scalar
 from tamis.core.expr.functions.datetime.calendar import named_zone
 from tamis.core.expr.functions.datetime.clock_columns import add_months
 from tamis.core.expr.functions.datetime.instants import split
@@ -97,7 +96,7 @@ def moved_zone(call: Call, args: list[Spec]) -> Spec:
 
 def from_unixtime(call: Call, args: list[Spec]) -> Spec:
     """As DATE_FORMAT of the instants, where seconds are far from the ends of 64 bits."""
-    entry = catalogue.function(call.function)
+    entry = registry.function(call.function)
     assert entry.reliable is not None
     near = entry.reliable(call, [(a.lo, a.hi) for a in args])
     at = Call(TIMESTAMP, "timestamp_seconds", call.args[:1])

@@ -17,10 +17,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.core.expr import catalogue
+from tamis.core.expr import registry
 from tamis.core.expr.arrow_values import Mask, Numbers, build, raw
-from tamis.core.expr.catalogue import Claim, Partial
 from tamis.core.expr.json_codec.json_path import Steps
+from tamis.core.expr.registry import Claim, Partial
 from tamis.core.expr.time_zones import DAY, zone
 from tamis.core.expr.tree import Call, Column, Expr
 from tamis.core.pruning.evidence import ColumnEvidence, Evidence
@@ -199,7 +199,7 @@ def _loses(tree: Expr, column: Column) -> bool:
 
 
 def _blunt(call: Call, column: Column) -> bool:
-    entry = catalogue.function(call.function)
+    entry = registry.function(call.function)
     if entry.rule in _SHARP or all(column != node for node in call.walk()):
         return False
     if call.function == "cast":

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.core.expr import FALSE, Column, Expr, Literal, bound, call
-from tamis.core.expr.evaluate import plain
+from tamis.core.expr.arrow_values import plain
 from tamis.core.stats.statistics_columns import has_bounds
 from tamis.core.types import Field, Schema
 from tamis.engine.part_writer.clustering_order import comparable

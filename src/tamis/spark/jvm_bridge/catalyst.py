@@ -16,9 +16,9 @@ from typing import Any
 
 from tamis.core import expr
 from tamis.core import types as t
-from tamis.core.expr.catalogue import TOTAL_CLASSES, Partial
 from tamis.core.expr.coerce import is_text
 from tamis.core.expr.functions.nested.nested_fields import field_of
+from tamis.core.expr.registry import TOTAL_CLASSES, Partial
 from tamis.core.expr.tree import Call, Column, Element, Expr, Literal, Mode, Opaque, conjuncts
 from tamis.core.types import Schema
 from tamis.spark.jvm_bridge import catalyst_json as documents

@@ -15,7 +15,7 @@ import pyarrow as pa
 from pyroaring import BitMap
 
 from tamis.core.expr import Call, Column, Expr, Literal, Literals, function
-from tamis.core.expr.catalogue import Partial
+from tamis.core.expr.registry import Partial
 from tamis.core.stats.statistics_columns import has_bounds
 from tamis.core.types import STRING, Schema, String
 from tamis.engine.part_reader import ReadCounters

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from tamis.core.expr.binding.char_padding import padded
 from tamis.core.expr.binding.unsupported_syntax import cause_of, names_in, operands
-from tamis.core.expr.catalogue import call
+from tamis.core.expr.calls import call
 from tamis.core.expr.coerce import beyond_longs
 from tamis.core.expr.syntax.nodes import Cast, Node
 from tamis.core.expr.tree import Cause, Expr, Literal, Mode, Opaque

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from tamis.core.expr.binding import bind_json as documents
 from tamis.core.expr.binding.bind_base import BinderBase
-from tamis.core.expr.catalogue import sql_name
+from tamis.core.expr.bound_column import bound
 from tamis.core.expr.functions.nested.nested_fields import field_of
-from tamis.core.expr.parse_sql import bound
+from tamis.core.expr.registry import sql_name
 from tamis.core.expr.syntax.nodes import Dot, Name, Path, Subscript
 from tamis.core.expr.tree import Cause, Element, Expr, Literal, Opaque
 from tamis.core.types import NULL, STRING, Array, Map, Struct

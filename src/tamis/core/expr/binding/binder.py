@@ -8,10 +8,11 @@ from typing import Any
 
 from tamis.core.expr.binding.bind_names import BinderOfNames
 from tamis.core.expr.binding.bind_predicates import BinderOfPredicates
-from tamis.core.expr.catalogue import call, sql_name
+from tamis.core.expr.calls import call
 from tamis.core.expr.coerce import folded, is_numeric
 from tamis.core.expr.functions.nested.nested_fields import field_of
 from tamis.core.expr.literals import interval, number, time_of_day, typed
+from tamis.core.expr.registry import sql_name
 from tamis.core.expr.sql_types import type_of
 from tamis.core.expr.syntax.nodes import (
     Alias,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tamis.core.expr.catalogue import TOTAL
+from tamis.core.expr.registry import TOTAL
 from tamis.core.expr.syntax.nodes import (
     Alias,
     Binary,

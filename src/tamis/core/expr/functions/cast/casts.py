@@ -14,9 +14,10 @@ import pyarrow.compute as pc
 
 from tamis.core.expr import java_doubles
 from tamis.core.expr.arrow_values import Datum, Evaluated, Mask, Numbers, blank, build, fitted, nulls, outcome, raw, wide_decimal
-from tamis.core.expr.catalogue import Bounds, Claim, Function, NaN, Partial, Signature, call, declare, sugar
+from tamis.core.expr.calls import call
 from tamis.core.expr.coerce import is_instant, is_numeric, is_text
 from tamis.core.expr.functions.cast import cast_text
+from tamis.core.expr.registry import Bounds, Claim, Function, NaN, Partial, Signature, declare, sugar
 from tamis.core.expr.time_zones import DAY, SECOND, Zone, zone
 from tamis.core.expr.tree import Call, Expr, Mode
 from tamis.core.types import (

@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from tamis.core.expr.arrow_values import Datum, Evaluated, Numbers, either, nulls, outcome, rows
-from tamis.core.expr.catalogue import Claim, Function, Partial, Signature, call, declare, overload, sugar
+from tamis.core.expr.calls import call
 from tamis.core.expr.coerce import brought, is_instant, is_text
 from tamis.core.expr.functions.cast.casts import LIMITS
 from tamis.core.expr.functions.datetime.clock_columns import HOUR, MILLI, MINUTE, month_days, month_start
 from tamis.core.expr.functions.datetime.time_units import checked, made, numbers
+from tamis.core.expr.registry import Claim, Function, Partial, Signature, declare, overload, sugar
 from tamis.core.expr.time_zones import DAY, SECOND, Zone, zone
 from tamis.core.expr.tree import Call, Expr, Literal, Mode
 from tamis.core.types import DATE, INTEGER, INTEGRAL, LONG, TIMESTAMP, YEAR_MONTH, DayTimeInterval

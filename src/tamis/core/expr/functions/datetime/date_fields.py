@@ -10,10 +10,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.core.expr.arrow_values import Datum, Evaluated, Mask, blank, build, either, full, nulls
-from tamis.core.expr.catalogue import Bounds, Claim, Function, Signature, call, declare, sugar
+from tamis.core.expr.calls import call
 from tamis.core.expr.coerce import brought, is_instant, is_text
 from tamis.core.expr.functions.datetime.clock_columns import HOUR, MINUTE, field_of_days, field_of_time, trunc_days
 from tamis.core.expr.functions.datetime.time_units import made, numbers
+from tamis.core.expr.registry import Bounds, Claim, Function, Signature, declare, sugar
 from tamis.core.expr.time_zones import DAY, zone
 from tamis.core.expr.tree import Call, Expr, Literal, Mode
 from tamis.core.types import BYTE, DATE, INTEGER, TIMESTAMP, TIMESTAMP_NTZ, DataType, DayTimeInterval, Decimal

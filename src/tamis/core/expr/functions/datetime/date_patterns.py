@@ -14,11 +14,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.core.expr.arrow_values import Datum, Evaluated, Mask, Numbers, blank, build, full, nulls, outcome
-from tamis.core.expr.catalogue import Bounds, Claim, Function, Partial, Signature, call, declare, overload, sugar
+from tamis.core.expr.arrow_values import Datum, Evaluated, Mask, Numbers, blank, build, full, is_true, nulls, outcome
+from tamis.core.expr.calls import call
 from tamis.core.expr.coerce import brought, is_instant, is_numeric, is_text
 from tamis.core.expr.functions.datetime.clock_columns import HOUR, MINUTE, field_of_days, month_days, month_start, trunc_days
 from tamis.core.expr.functions.datetime.time_units import numbers
+from tamis.core.expr.functions.logic.comparisons import compare
+from tamis.core.expr.registry import Bounds, Claim, Function, Partial, Signature, declare, overload, sugar
 from tamis.core.expr.time_zones import DAY, SECOND, zone
 from tamis.core.expr.tree import Call, Expr, Literal, Mode
 from tamis.core.types import DATE, LONG, STRING, TIMESTAMP
@@ -284,9 +286,6 @@ def _parsed(call_: Call, args: list[Datum]) -> Evaluated:
 
 def _digits_first(call_: Call, bounds: Bounds) -> Mask:
     """Where no text can begin with the sign of a year of five digits, and the pattern sorts."""
-    from tamis.core.expr.arrow_values import is_true
-    from tamis.core.expr.functions.logic.comparisons import compare
-
     return np.asarray(sorts(_pattern(call_)) & is_true(compare("ge", bounds[0][0], pa.scalar("0"))))
 
 

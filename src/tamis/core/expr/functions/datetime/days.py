@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tamis.core.expr.arrow_values import Datum, Evaluated
-from tamis.core.expr.catalogue import Claim, Function, Partial, Signature, declare
 from tamis.core.expr.coerce import brought, is_instant, is_text
 from tamis.core.expr.functions.cast.casts import LIMITS
 from tamis.core.expr.functions.datetime.clock_columns import add_months, month_days, month_start
 from tamis.core.expr.functions.datetime.time_units import checked, far_from_the_edge, made, named_unit, numbers
+from tamis.core.expr.registry import Claim, Function, Partial, Signature, declare
 from tamis.core.expr.time_zones import DAY
 from tamis.core.expr.tree import Call, Expr, Mode
 from tamis.core.types import DATE, INTEGER, INTEGRAL, LONG, DataType, DayTimeInterval

@@ -7,9 +7,10 @@ from collections.abc import Callable
 import numpy as np
 
 from tamis.core.expr.arrow_values import Datum, Evaluated
-from tamis.core.expr.catalogue import Claim, Function, Partial, Signature, call, declare, overload, sugar
+from tamis.core.expr.calls import call
 from tamis.core.expr.coerce import brought, is_instant
 from tamis.core.expr.functions.datetime.time_units import checked, made, numbers
+from tamis.core.expr.registry import Claim, Function, Partial, Signature, declare, overload, sugar
 from tamis.core.expr.time_zones import SECOND
 from tamis.core.expr.tree import Call, Expr, Mode, Moving
 from tamis.core.types import DATE, INTEGER, INTEGRAL, LONG, TIMESTAMP, TIMESTAMP_NTZ, DataType

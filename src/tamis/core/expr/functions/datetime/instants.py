@@ -8,10 +8,12 @@ from dataclasses import replace
 import numpy as np
 
 from tamis.core.expr.arrow_values import Datum, Evaluated, Numbers
-from tamis.core.expr.catalogue import Claim, Function, Partial, Signature, call, declare, overload
+from tamis.core.expr.calls import call
 from tamis.core.expr.coerce import brought, is_instant
+from tamis.core.expr.evaluate import constant
 from tamis.core.expr.functions.datetime.clock_columns import add_months
 from tamis.core.expr.functions.datetime.time_units import checked, numbers
+from tamis.core.expr.registry import Claim, Function, Partial, Signature, declare, overload
 from tamis.core.expr.time_zones import DAY, zone
 from tamis.core.expr.tree import Call, Expr, Literal, Mode
 from tamis.core.types import DATE, INTEGER, INTEGRAL, TIMESTAMP, TIMESTAMP_NTZ, YEAR_MONTH, DayTimeInterval
@@ -165,8 +167,6 @@ def _months(interval: Expr, sign: int) -> Expr:
 
 def _folded(expr: Expr) -> Expr:
     """A constant, if it is one."""
-    from tamis.core.expr.evaluate import constant
-
     return constant(expr) or expr
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.core.expr.arrow_values import Datum, Evaluated, Mask, Numbers, build, either, nulls, outcome, raw, rows
-from tamis.core.expr.catalogue import Bounds
+from tamis.core.expr.registry import Bounds
 from tamis.core.expr.tree import Call, Expr, Literal, Mode
 from tamis.core.types import DATE, INTEGER, YEAR_MONTH, DataType
 from tamis.core.types.arrow import to_arrow_type

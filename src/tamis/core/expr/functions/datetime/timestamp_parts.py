@@ -6,10 +6,10 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.core.expr.arrow_values import Datum, Evaluated, Numbers, build, either, nulls, outcome, rows
-from tamis.core.expr.catalogue import Claim, Function, Partial, Signature, declare
 from tamis.core.expr.coerce import brought, is_instant, is_numeric, is_text
 from tamis.core.expr.functions.datetime.clock_columns import HOUR, MINUTE, month_days, month_start
 from tamis.core.expr.functions.datetime.time_units import made, numbers
+from tamis.core.expr.registry import Claim, Function, Partial, Signature, declare
 from tamis.core.expr.time_zones import DAY, SECOND, Zone, zone
 from tamis.core.expr.tree import Call, Expr, Literal, Mode
 from tamis.core.types import BOOLEAN, DOUBLE, INTEGER, INTEGRAL, LONG, TIMESTAMP, Decimal

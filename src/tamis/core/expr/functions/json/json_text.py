@@ -9,11 +9,11 @@ from typing import Any
 import pyarrow as pa
 
 from tamis.core.expr.arrow_values import Datum, Evaluated, any_set, full, none_of, rows
-from tamis.core.expr.catalogue import Function, Signature, declare
 from tamis.core.expr.coerce import is_text
 from tamis.core.expr.java_doubles import LEFT_TO_SPARK, Unsure
 from tamis.core.expr.json_codec.jackson_reader import Malformed, Pairs, compact, get, loose_document
 from tamis.core.expr.json_codec.json_path import Steps, steps_of, text_of
+from tamis.core.expr.registry import Function, Signature, declare
 from tamis.core.expr.tree import Call, Column, Expr, Literal, Mode
 from tamis.core.types import BOOLEAN, BYTE, DOUBLE, FLOAT, INTEGER, LONG, SHORT, STRING, DataType, Struct
 from tamis.core.types.arrow import to_arrow_type

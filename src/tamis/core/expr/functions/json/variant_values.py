@@ -14,8 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.core.expr.arrow_values import Datum, Evaluated, Mask, any_set, full, none_of, rows
-from tamis.core.expr.catalogue import Function, Partial, Signature, call, declare, sugar
+from tamis.core.expr.calls import call
 from tamis.core.expr.coerce import is_instant, is_numeric, is_text
+from tamis.core.expr.evaluate import evaluate
 from tamis.core.expr.functions.json.json_text import known_steps, path_of
 from tamis.core.expr.java_doubles import LEFT_TO_SPARK, Unsure, unsure
 from tamis.core.expr.json_codec import variant_columns as v
@@ -23,6 +24,7 @@ from tamis.core.expr.json_codec import variant_text
 from tamis.core.expr.json_codec.jackson_reader import Malformed
 from tamis.core.expr.json_codec.json_path import Steps, text_of
 from tamis.core.expr.json_codec.variant_encoding import encode
+from tamis.core.expr.registry import Function, Partial, Signature, cast_from, declare, sugar
 from tamis.core.expr.tree import Call, Column, Expr, Literal, Mode, Opaque
 from tamis.core.types import BOOLEAN, DATE, DOUBLE, FLOAT, LONG, STRING, TIMESTAMP, TIMESTAMP_NTZ, VARIANT, DataType, Decimal
 from tamis.core.types.arrow import to_arrow_type
@@ -49,6 +51,7 @@ def get(value: Expr, steps: Steps, data_type: DataType, mode: Mode, zone: str | 
     return Call(data_type, "variant_get", (value, Literal(STRING, path)), Mode.ANSI if data_type == VARIANT else mode, zoned)
 
 
+@cast_from(VARIANT)
 def cast(value: Expr, data_type: DataType, mode: Mode, zone: str | None) -> Expr | None:
     """A cast of VARIANT."""
     return value if data_type == VARIANT else get(value, (), data_type, mode, zone)
@@ -166,8 +169,6 @@ def _by_cast(call_: Call, values: Any, source: DataType) -> tuple[Any, Mask]:
     tree = call("cast", Column(source, (0,), "value"), mode=Mode.ANSI, zone=call_.zone, type=call_.type)
     if isinstance(tree, Opaque):
         return pa.nulls(len(values), to_arrow_type(call_.type)), np.ones(len(values), bool)
-    from tamis.core.expr.evaluate import evaluate
-
     out = evaluate(tree, {0: values}, len(values))
     failed = none_of(len(values)) if out.failed is None else out.failed
     return out.values, failed | np.asarray(out.values.is_null()) if isinstance(call_.type, Decimal) else failed  # infinities

@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow.compute as pc
 
 from tamis.core.expr.arrow_values import Datum, Evaluated, any_set, full, is_false, is_true, rows, truth
-from tamis.core.expr.catalogue import Function, Signature, declare
 from tamis.core.expr.coerce import brought
+from tamis.core.expr.registry import Function, Signature, declare
 from tamis.core.expr.tree import Call, Expr, Mode
 from tamis.core.types import BOOLEAN, NULL
 

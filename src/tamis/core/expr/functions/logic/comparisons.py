@@ -24,9 +24,10 @@ from tamis.core.expr.arrow_values import (
     storage,
     truth,
 )
-from tamis.core.expr.catalogue import Function, Signature, declare, sugar
-from tamis.core.expr.coerce import common, is_numeric, orders
-from tamis.core.expr.tree import Call, Expr, Literal, Literals, Mode
+from tamis.core.expr.calls import call
+from tamis.core.expr.coerce import brought, common, is_numeric, orders
+from tamis.core.expr.registry import Function, Signature, declare, sugar
+from tamis.core.expr.tree import FALSE, TRUE, Call, Expr, Literal, Literals, Mode
 from tamis.core.types import BOOLEAN, DOUBLE, FLOAT, NULL
 
 _ARROW = {"eq": pc.equal, "ne": pc.not_equal, "lt": pc.less, "le": pc.less_equal, "gt": pc.greater, "ge": pc.greater_equal}
@@ -116,8 +117,6 @@ def _floating(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature
         return None
     if args[0].type in {FLOAT, DOUBLE}:
         return Signature(args, BOOLEAN)
-    from tamis.core.expr.coerce import brought
-
     return Signature((brought(args[0], DOUBLE, mode, zone),), BOOLEAN) if is_numeric(args[0].type) else None
 
 
@@ -200,8 +199,6 @@ declare(
 
 @sugar("between")
 def _between(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Expr | None:
-    from tamis.core.expr.catalogue import call
-
     if len(args) != 3:
         return None
     low = call("ge", args[0], args[1], mode=mode, zone=zone, type=BOOLEAN)
@@ -210,9 +207,6 @@ def _between(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Expr | Non
 
 def truth_test(args: tuple[Expr, ...], value: bool) -> Expr:
     """``x IS TRUE`` or ``x IS FALSE``: never NULL."""
-    from tamis.core.expr.catalogue import call
-    from tamis.core.expr.tree import FALSE, TRUE
-
     return call("null_safe_eq", args[0], TRUE if value else FALSE, type=BOOLEAN)
 
 

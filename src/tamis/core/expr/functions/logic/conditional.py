@@ -7,9 +7,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.core.expr.arrow_values import Datum, Evaluated, any_set, full, is_true, none_of, nulls, rows
-from tamis.core.expr.catalogue import Claim, Function, Signature, call, declare, sugar
+from tamis.core.expr.calls import call
 from tamis.core.expr.coerce import brought, common, orders
 from tamis.core.expr.functions.logic.comparisons import compare
+from tamis.core.expr.registry import Claim, Function, Signature, declare, sugar
 from tamis.core.expr.tree import Call, Expr, Literal, Mode
 from tamis.core.types import BOOLEAN, NULL
 from tamis.core.types.arrow import to_arrow_type

@@ -6,21 +6,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.core.expr.arrow_values import Datum, Evaluated, Mask, any_set, full, is_false, is_true, nulls, outcome, rows, truth
-from tamis.core.expr.catalogue import Claim, Function, Partial, Signature, call, declare, overload, sugar
+from tamis.core.expr.arrow_values import Datum, Evaluated, Mask, any_set, full, is_true, nulls, outcome, rows
+from tamis.core.expr.calls import call
 from tamis.core.expr.coerce import brought, orders, wider
 from tamis.core.expr.functions.logic.comparisons import compare
+from tamis.core.expr.functions.nested.element_kernels import any_of, members, spread
 from tamis.core.expr.functions.nested.nested_fields import descended, path_of
+from tamis.core.expr.registry import Claim, Function, Partial, Signature, declare, overload, sugar
 from tamis.core.expr.tree import Call, Expr, Literal, Mode
 from tamis.core.types import BOOLEAN, INTEGER, INTEGRAL, LONG, Array, DataType, Map, Struct
-
-
-def spread(x: Datum) -> tuple[np.ndarray, np.ndarray]:
-    """Where each row's members start, and how many there are (0 where the array is NULL)."""
-    offsets = np.asarray(x.offsets.to_numpy(zero_copy_only=False)).astype(np.int64)
-    sizes = np.diff(offsets)
-    null = nulls(x)
-    return offsets[:-1], sizes if null is None else np.where(null, 0, sizes)
 
 
 def _sizable(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature | None:  # noqa: ARG001
@@ -138,13 +132,6 @@ def _of_map(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Expr | None
     return call("map_value", *args, mode=mode, zone=zone) if len(args) == 2 and isinstance(args[0].type, Map) else None
 
 
-def members(starts: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """For each member of each array its row, and its place among all values."""
-    owner = np.repeat(np.arange(len(sizes)), sizes)
-    before = np.cumsum(sizes) - sizes
-    return owner, np.arange(len(owner)) - np.repeat(before, sizes) + np.repeat(starts, sizes)
-
-
 def _equal(x: Datum, values: Datum, wanted: Datum) -> tuple[Datum, np.ndarray, np.ndarray]:
     """Whether each member of each of the arrays (maps) ``x``, looked up in ``values``, is what its row wants; with ``members``."""
     owner, member = members(*spread(x))
@@ -171,29 +158,6 @@ def _contains(call_: Call, args: list[Datum]) -> Evaluated:  # noqa: ARG001
 
 
 declare(Function("array_contains", _contained, _contains, sql=("array_contains",), catalyst=("ArrayContains",), rule="array_contains"))
-
-
-def any_of(test: Evaluated, owner: np.ndarray, length: int, *, exists: bool) -> Evaluated:
-    """A test of members, one answer per row: in order, until one is true (``exists``) or false (``forall``). NULL counts as in OR and AND."""
-    values = full(test.values, len(owner))
-    stop = is_true(values) if exists else is_false(values)
-    failed = np.zeros(len(owner), bool) if test.failed is None else np.broadcast_to(test.failed, (len(owner),))
-    null = ~(is_true(values) | is_false(values)) & ~failed
-    place = np.arange(len(owner))
-    none = len(owner) + 1
-    first_stop, first_fail = (_first(owner[m], place[m], length, none) for m in (stop & ~failed, failed))
-    bad = first_fail < first_stop
-    stopped = (first_stop < none) & ~bad
-    unsure = (np.bincount(owner[null], minlength=length) > 0) & ~stopped & ~bad
-    rest = ~(stopped | unsure | bad)
-    out = truth(stopped, rest, length) if exists else truth(rest, stopped, length)
-    return Evaluated(out, any_set(bad), test.error)
-
-
-def _first(owner: np.ndarray, place: np.ndarray, length: int, none: int) -> np.ndarray:
-    out = np.full(length, none, np.int64)
-    np.minimum.at(out, owner, place)
-    return out
 
 
 def _tested(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature | None:  # noqa: ARG001

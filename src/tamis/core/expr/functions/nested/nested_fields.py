@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.core.expr.arrow_values import Datum, Evaluated, full, nulls
-from tamis.core.expr.catalogue import Function, Signature, declare
+from tamis.core.expr.registry import Function, Signature, declare
 from tamis.core.expr.tree import Call, Column, Expr, Literal, Mode
 from tamis.core.types import STRING, Array, DataType, Field, Map, Struct
 from tamis.core.types.arrow import FIELD_ID, to_arrow_type

@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.core.expr.arrow_values import Datum, Evaluated, Mask, Numbers, build, either, is_true, nulls, outcome, raw, rows
-from tamis.core.expr.catalogue import Bounds, Claim, Function, NaN, Partial, Signature, declare
 from tamis.core.expr.coerce import brought, is_numeric, is_text, wider_numeric
 from tamis.core.expr.functions.cast.casts import LIMITS
 from tamis.core.expr.functions.numeric import decimals
+from tamis.core.expr.registry import Bounds, Claim, Function, NaN, Partial, Signature, declare
 from tamis.core.expr.tree import Call, Expr, Literal, Mode
 from tamis.core.types import DOUBLE, FLOAT, INTEGRAL, LONG, DataType, Decimal
 from tamis.core.types.arrow import to_arrow_type

@@ -12,10 +12,10 @@ from collections.abc import Callable
 import numpy as np
 import pyarrow.compute as pc
 
-from tamis.core.expr.arrow_values import Datum, Evaluated, Mask, build, either, is_true, nulls, outcome, raw, rows
-from tamis.core.expr.catalogue import Bounds, Claim, Function, NaN, Partial, Signature, call, declare, sugar
+from tamis.core.expr.arrow_values import Datum, Evaluated, Mask, build, either, is_true, nulls, outcome, raw, rows, scalar
+from tamis.core.expr.calls import call
 from tamis.core.expr.coerce import brought, is_numeric, is_text
-from tamis.core.expr.evaluate import scalar
+from tamis.core.expr.registry import Bounds, Claim, Function, NaN, Partial, Signature, declare, sugar
 from tamis.core.expr.tree import Call, Expr, Literal, Mode
 from tamis.core.types import DOUBLE
 from tamis.core.types.arrow import to_arrow_type

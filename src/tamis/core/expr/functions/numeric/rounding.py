@@ -9,9 +9,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.core.expr.arrow_values import Datum, Evaluated, Mask, Numbers, build, full, nulls, outcome, raw
-from tamis.core.expr.catalogue import Bounds, Claim, Function, NaN, Partial, Signature, declare, overload
+from tamis.core.expr.calls import call
 from tamis.core.expr.coerce import MAX_PRECISION, as_decimal, brought, is_numeric
 from tamis.core.expr.functions.cast.casts import LIMITS
+from tamis.core.expr.registry import Bounds, Claim, Function, NaN, Partial, Signature, declare, overload
 from tamis.core.expr.tree import Call, Expr, Literal, Mode
 from tamis.core.types import DOUBLE, FLOAT, INTEGER, INTEGRAL, Decimal
 from tamis.core.types.arrow import to_arrow_type
@@ -175,8 +176,6 @@ for _name, _catalyst in (("round_floor", ("RoundFloor",)), ("round_ceil", ("Roun
 
 
 def _with_places(name: str) -> None:
-    from tamis.core.expr.catalogue import call
-
     @overload(name)
     def build_(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Expr | None:
         return call(f"round_{name}", *args, mode=mode, zone=zone) if len(args) == 2 else None

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.core.expr.arrow_values import Datum, Evaluated, Mask, Numbers, build, nulls, outcome, raw
-from tamis.core.expr.catalogue import Bounds, Claim, Function, NaN, Partial, Signature, declare, sugar
 from tamis.core.expr.coerce import brought, is_numeric, is_text
 from tamis.core.expr.functions.cast.casts import LIMITS
+from tamis.core.expr.registry import Bounds, Claim, Function, NaN, Partial, Signature, declare, sugar
 from tamis.core.expr.tree import Call, Expr, Mode
 from tamis.core.types import DOUBLE, FLOAT, INTEGRAL, LONG, Decimal
 from tamis.core.types.arrow import to_arrow_type

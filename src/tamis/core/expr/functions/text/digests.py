@@ -9,9 +9,9 @@ from collections.abc import Callable
 import pyarrow as pa
 
 from tamis.core.expr.arrow_values import Datum, Evaluated, full
-from tamis.core.expr.catalogue import Function, Signature, declare
 from tamis.core.expr.functions.text.text_kernels import constant_count
 from tamis.core.expr.functions.text.text_order import as_text
+from tamis.core.expr.registry import Function, Signature, declare
 from tamis.core.expr.tree import Call, Expr, Mode
 from tamis.core.types import BINARY, LONG, STRING
 from tamis.core.types.arrow import to_arrow_type

@@ -12,9 +12,10 @@ from collections.abc import Callable
 import pyarrow as pa
 
 from tamis.core.expr.arrow_values import Datum, Evaluated, full
-from tamis.core.expr.catalogue import Function, Signature, call, declare, overload
+from tamis.core.expr.calls import call
 from tamis.core.expr.functions.text.text_kernels import constant_count, constant_text
 from tamis.core.expr.functions.text.text_order import as_text
+from tamis.core.expr.registry import Function, Signature, declare, overload
 from tamis.core.expr.tree import Call, Expr, Literal, Mode
 from tamis.core.types import BOOLEAN, INTEGER, STRING, DataType
 from tamis.core.types.arrow import to_arrow_type

@@ -8,8 +8,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.core.expr.arrow_values import Datum, Evaluated, full
-from tamis.core.expr.catalogue import Function, Signature, call, declare, sugar
+from tamis.core.expr.calls import call
 from tamis.core.expr.functions.text.text_order import as_text
+from tamis.core.expr.registry import Function, Signature, declare, sugar
 from tamis.core.expr.tree import Call, Expr, Literal, Mode
 from tamis.core.types import BINARY, INTEGER, INTEGRAL, STRING, Array, DataType, Field
 from tamis.core.types.arrow import to_arrow_type

@@ -10,8 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.core.expr.arrow_values import Datum, Evaluated, Mask, full, is_true, rows
-from tamis.core.expr.catalogue import Bounds, Claim, Function, Signature, call, declare, sugar
+from tamis.core.expr.calls import call
 from tamis.core.expr.coerce import brought, is_instant, is_numeric, is_text
+from tamis.core.expr.registry import Bounds, Claim, Function, Signature, declare, sugar
 from tamis.core.expr.tree import Call, Expr, Literal, Mode
 from tamis.core.types import BINARY, BOOLEAN, INTEGER, STRING, DataType
 

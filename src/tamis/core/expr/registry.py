@@ -1,4 +1,4 @@
-"""The function catalogue: each SQL function declared once.
+"""The registry of functions: each SQL function is declared once.
 
 An entry says what the function is called (in Spark SQL and in Catalyst), which arguments it takes and what it returns, how its values
 are computed (the concrete kernel), and what may be concluded from bounds (its claims). The parser, both interpreters, the documentation
@@ -8,12 +8,12 @@ and the property tests are all driven from here. What is not here is ``Opaque``:
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 
 from tamis.core.expr.arrow_values import Datum, Evaluated, Mask
-from tamis.core.expr.tree import Call, Cause, Expr, Literal, Literals, Mode, Opaque
-from tamis.core.types import BINARY_COLLATION, VARIANT, DataType, String
+from tamis.core.expr.tree import Call, Expr, Mode
+from tamis.core.types import DataType
 
 
 class Claim(Enum):
@@ -141,6 +141,7 @@ _BY_SQL: dict[str, str] = {}
 _BY_CATALYST: dict[str, str] = {}
 _OVERLOADS: dict[str, list[Callable[[tuple[Expr, ...], Mode, str | None], Expr | None]]] = {}
 _SUGAR: dict[str, Callable[[tuple[Expr, ...], Mode, str | None], Expr | None]] = {}
+_CASTS_FROM: dict[DataType, Callable[[Expr, DataType, Mode, str | None], Expr | None]] = {}
 
 
 def declare(function: Function) -> Function:
@@ -175,21 +176,47 @@ def overload(name: str) -> Callable[[Callable[[tuple[Expr, ...], Mode, str | Non
     return enter
 
 
+def cast_from(source: DataType) -> Callable[[Callable[[Expr, DataType, Mode, str | None], Expr | None]], None]:
+    """Enter how values of ``source`` are cast, where that is no call of ``cast``."""
+
+    def enter(build: Callable[[Expr, DataType, Mode, str | None], Expr | None]) -> None:
+        _CASTS_FROM[source] = build
+
+    return enter
+
+
+def entry_of(name: str) -> Function | None:
+    """The entry of a canonical name, or None."""
+    return _BY_NAME.get(name)
+
+
+def rewriting(name: str) -> Callable[[tuple[Expr, ...], Mode, str | None], Expr | None] | None:
+    """How a name is written in terms of other functions, or None."""
+    return _SUGAR.get(name)
+
+
+def overloads(name: str) -> Sequence[Callable[[tuple[Expr, ...], Mode, str | None], Expr | None]]:
+    """What a declared name means for arguments that its own signature does not fit."""
+    return _OVERLOADS.get(name, ())
+
+
+def special_cast(source: DataType) -> Callable[[Expr, DataType, Mode, str | None], Expr | None] | None:
+    """How values of ``source`` are cast, where that is no call of ``cast``; or None."""
+    return _CASTS_FROM.get(source)
+
+
 def function(name: str) -> Function:
     """The entry of a canonical name. Raises ``KeyError``: trees are only built by ``call``."""
-    _load()
     return _BY_NAME[name]
 
 
 def entries() -> tuple[Function, ...]:
     """All entries, in the order of declaration."""
-    _load()
     return tuple(_BY_NAME.values())
 
 
 def sql_name(name: str) -> str | None:
     """The canonical (or sugar) name of a function as written in Spark SQL, or None if there is none."""
-    _load()
     folded = name.lower()
     if folded in _BY_SQL:
         return _BY_SQL[folded]
@@ -198,65 +225,4 @@ def sql_name(name: str) -> str | None:
 
 def catalyst_name(class_name: str) -> str | None:
     """The canonical (or sugar) name of a Catalyst expression class (without its package), or None if there is none."""
-    _load()
     return _BY_CATALYST.get(class_name)
-
-
-def call(name: str, *args: Expr, mode: Mode = Mode.ANSI, zone: str | None = None, type: DataType | None = None) -> Expr:  # noqa: A002
-    """A call of the function with this canonical name, its arguments coerced as Spark's analyser would.
-
-    ``type`` is the target of a ``cast``. What the catalogue or the signature does not fit is ``Opaque`` of type ``type``, or of the type that
-    the context asks for: it is never an error here.
-    """
-    _load()
-    if name in _SUGAR:
-        built = _SUGAR[name](args, mode, zone)
-        return built if built is not None else opaque(name, args, type)
-    entry = _BY_NAME.get(name)
-    if entry is None or (not entry.collated and any(_collated(a) for a in args)):
-        return opaque(name, args, type)
-    if name == "cast":
-        assert type is not None
-        if isinstance(args[0], Literal) and args[0].value is None:
-            return Literal(type, None)
-        if args[0].type == VARIANT:
-            from tamis.core.expr.functions.json import variant_values
-
-            return variant_values.cast(args[0], type, mode, zone) or opaque(name, args, type)
-        signature = Signature(args, type) if entry.resolve((*args, Opaque(type, "")), mode, zone) else None
-    else:
-        signature = entry.resolve(args, mode, zone)
-    if entry.lenient and mode is Mode.LEGACY:
-        mode = Mode.TRY
-    if signature is None:
-        built = next((e for build in _OVERLOADS.get(name, ()) if (e := build(args, mode, zone)) is not None), None)
-        return built if built is not None else opaque(name, args, type)
-    return Call(
-        signature.type,
-        name,
-        signature.args,
-        mode if entry.moded(signature.args, signature.type) else Mode.ANSI,
-        (zone or "UTC") if entry.zoned(signature.args, signature.type) else None,
-    )
-
-
-def opaque(name: str, args: tuple[Expr, ...], data_type: DataType | None = None) -> Opaque:
-    """A function with arguments that it is not known for. Without a better idea its type is boolean where it is used as a predicate, else whatever it is compared with."""
-    from tamis.core.expr.to_sql import attempted
-    from tamis.core.types import NULL
-
-    return Opaque(data_type or NULL, attempted(name, args, data_type), args, cause=Cause.ARGUMENTS)
-
-
-def _collated(arg: Expr) -> bool:
-    return isinstance(arg.type, String) and arg.type.collation != BINARY_COLLATION
-
-
-def _load() -> None:
-    if not _BY_NAME:
-        import tamis.core.expr.functions  # noqa: F401  (declares all families)
-
-
-def retyped(expr: Expr, data_type: DataType) -> Expr:
-    """An opaque or empty list under the type that its context gives it."""
-    return replace(expr, type=data_type) if isinstance(expr, Opaque | Literals) else expr

@@ -1,0 +1,36 @@
+"""Declares the functions of all families in the registry. Importing this module is enough."""
+
+from tamis.core.expr.functions.cast import casts
+from tamis.core.expr.functions.datetime import calendar, date_fields, date_patterns, days, epoch, instants, timestamp_parts, truncate
+from tamis.core.expr.functions.json import json_text, variant_values
+from tamis.core.expr.functions.logic import boolean_logic, comparisons, conditional
+from tamis.core.expr.functions.nested import collections, nested_fields
+from tamis.core.expr.functions.numeric import arithmetic, powers, rounding, whole_numbers
+from tamis.core.expr.functions.text import digests, regular_expressions, text_kernels, text_order
+
+__all__ = [
+    "arithmetic",
+    "boolean_logic",
+    "calendar",
+    "casts",
+    "collections",
+    "comparisons",
+    "conditional",
+    "date_fields",
+    "date_patterns",
+    "days",
+    "digests",
+    "epoch",
+    "instants",
+    "json_text",
+    "nested_fields",
+    "powers",
+    "regular_expressions",
+    "rounding",
+    "text_kernels",
+    "text_order",
+    "timestamp_parts",
+    "truncate",
+    "variant_values",
+    "whole_numbers",
+]

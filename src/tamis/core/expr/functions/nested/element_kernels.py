@@ -1,0 +1,45 @@
+"""Kernels over the members of arrays and maps: where they lie, and tests of them folded into one answer per row."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tamis.core.expr.arrow_values import Datum, Evaluated, any_set, full, is_false, is_true, nulls, truth
+
+
+def spread(x: Datum) -> tuple[np.ndarray, np.ndarray]:
+    """Where each row's members start, and how many there are (0 where the array is NULL)."""
+    offsets = np.asarray(x.offsets.to_numpy(zero_copy_only=False)).astype(np.int64)
+    sizes = np.diff(offsets)
+    null = nulls(x)
+    return offsets[:-1], sizes if null is None else np.where(null, 0, sizes)
+
+
+def members(starts: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """For each member of each array its row, and its place among all values."""
+    owner = np.repeat(np.arange(len(sizes)), sizes)
+    before = np.cumsum(sizes) - sizes
+    return owner, np.arange(len(owner)) - np.repeat(before, sizes) + np.repeat(starts, sizes)
+
+
+def any_of(test: Evaluated, owner: np.ndarray, length: int, *, exists: bool) -> Evaluated:
+    """A test of members, one answer per row: in order, until one is true (``exists``) or false (``forall``). NULL counts as in OR and AND."""
+    values = full(test.values, len(owner))
+    stop = is_true(values) if exists else is_false(values)
+    failed = np.zeros(len(owner), bool) if test.failed is None else np.broadcast_to(test.failed, (len(owner),))
+    null = ~(is_true(values) | is_false(values)) & ~failed
+    place = np.arange(len(owner))
+    none = len(owner) + 1
+    first_stop, first_fail = (_first(owner[m], place[m], length, none) for m in (stop & ~failed, failed))
+    bad = first_fail < first_stop
+    stopped = (first_stop < none) & ~bad
+    unsure = (np.bincount(owner[null], minlength=length) > 0) & ~stopped & ~bad
+    rest = ~(stopped | unsure | bad)
+    out = truth(stopped, rest, length) if exists else truth(rest, stopped, length)
+    return Evaluated(out, any_set(bad), test.error)
+
+
+def _first(owner: np.ndarray, place: np.ndarray, length: int, none: int) -> np.ndarray:
+    out = np.full(length, none, np.int64)
+    np.minimum.at(out, owner, place)
+    return out
