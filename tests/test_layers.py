@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.import_graph import circles, modules, own_imports
+
 ORDER = (
     "errors",
     "world",
@@ -101,3 +103,32 @@ def test_an_upward_import_is_seen() -> None:
 def test_every_door_is_used() -> None:
     used = {(room(path), other) for path in MODULES for other, _ in opened(ast.parse(path.read_text()))}
     assert set(DOORS) <= used
+
+
+IMPORTS_INSIDE = {
+    "cli/": "a command loads what it runs, so that `tamis --help` is quick",
+    "core/schema/widening.py": "checks of schemas that hold our own types need no pyarrow",
+}
+"""Where our own modules may be imported inside functions, and why."""
+
+
+def test_modules_form_no_circles() -> None:
+    known = modules()
+    graph = {name: {other for other, _, _ in own_imports(ast.parse(path.read_text()), known)} - {name} for name, path in known.items()}
+    assert circles(graph) == []
+
+
+def test_a_circle_is_seen() -> None:
+    assert circles({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": set()}) == [["b", "c"]]
+
+
+def test_our_modules_are_imported_at_the_top() -> None:
+    known = modules()
+    hidden = {
+        (str(path.relative_to(ROOT)), line)
+        for path in known.values()
+        for _, line, inside in own_imports(ast.parse(path.read_text()), known)
+        if inside
+    }
+    assert sorted(place for place in hidden if not place[0].startswith(tuple(IMPORTS_INSIDE))) == []
+    assert {reason for reason in IMPORTS_INSIDE if any(place.startswith(reason) for place, _ in hidden)} == set(IMPORTS_INSIDE)

@@ -79,7 +79,7 @@ def _append(
     spark: Any, table: Table, query: str, source: Path, file_format: str, batch: Sequence[File], options: Mapping[str, str]
 ) -> int | None:
     """Commits one batch; the number of its rows, or None where another call has committed in its place."""
-    from tamis.spark.write.spark_write import append
+    from tamis.spark.write.rows_by_path import append
 
     epoch, mine = _ledger(table, query).epoch + 1, new_id()
     parameters = {"source": str(source), "format": file_format, "files": [f.name for f in batch], "batch": mine}

@@ -13,6 +13,7 @@ from tamis.spark.catalog.path_source import register
 from tamis.spark.catalog.spark_caches import keep_caches_true
 from tamis.spark.catalog.warehouse_paths import Warehouse
 from tamis.spark.jvm_bridge.adapter import bridge
+from tamis.spark.jvm_bridge.session_checks import check_classic
 from tamis.spark.sql.statements import teach
 from tamis.storage.object_store import Store, open_store
 from tamis.world import world
@@ -50,32 +51,6 @@ def attach(spark: Any, name: str, warehouse: str | Path, *, storage_options: Map
     spark.conf.set(_KEY + name, class_name)
     spark._jsparkSession.sharedState().conf().set(_KEY + name, class_name)
     use_drivers_python(spark.sparkContext)
-
-
-def is_connect(session_or_df: Any) -> bool:
-    return any(c.__module__.startswith("pyspark.sql.connect.") for c in type(session_or_df).__mro__)
-
-
-def check_classic(spark: Any) -> None:
-    """Raises ``InvalidInput`` (``SPARK_CONNECT``, ``BAD_SESSION``) for what has no JVM at hand."""
-    if is_connect(spark):
-        raise InvalidInput(
-            "A session of Spark Connect has no JVM to attach a catalog to.",
-            code="SPARK_CONNECT",
-            name="spark",
-            remedy="Read by tamis.open(path).scan(filter).to_spark(spark), or attach in a classic session.",
-        )
-    if not hasattr(spark, "_jsparkSession"):
-        raise no_session(spark)
-
-
-def no_session(given: Any) -> InvalidInput:
-    return InvalidInput(
-        f"A {type(given).__name__} is not a SparkSession.",
-        code="BAD_SESSION",
-        name="spark",
-        remedy="Give the session: SparkSession.builder.getOrCreate().",
-    )
 
 
 def _check_name(name: Any) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from tamis.core.expr import parse_value
+from tamis.core.expr.column_definitions import columns
 from tamis.core.schema.registry import Evolution
 from tamis.core.schema.schema_edits import Path, Place
 from tamis.core.types import DataType, Field, Schema
@@ -149,8 +150,6 @@ def _type(given: Any) -> DataType:
     if isinstance(given, pa.DataType):
         return from_arrow_type(given)
     if isinstance(given, str):
-        from tamis.core.expr.column_definitions import columns
-
         made = columns(f"c {given}")
         if len(made) == 1 and made.field(0).nullable:
             return from_arrow_field(made.field(0)).type

@@ -72,7 +72,13 @@ def open(  # noqa: A001  # the public name
     return Table(store, load(store, at.get("version"), at.get("timestamp_micros"), afresh=True), pinned=bool(at))
 
 
-_BY_SPARK = {"append": "spark_write", "overwrite": "spark_write", "delete": "dml_by_path", "update": "dml_by_path", "merge": "dml_by_path"}
+_BY_SPARK = {
+    "append": "rows_by_path",
+    "overwrite": "rows_by_path",
+    "delete": "dml_by_path",
+    "update": "dml_by_path",
+    "merge": "dml_by_path",
+}
 """In which module of ``tamis.spark.write`` each verb is that Spark runs."""
 
 

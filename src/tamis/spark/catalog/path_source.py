@@ -18,8 +18,8 @@ from tamis.spark.jvm_bridge.adapter import Bridge
 from tamis.spark.jvm_bridge.spark_errors import unsupported
 from tamis.spark.jvm_bridge.spark_types import from_spark
 from tamis.spark.scan.join_keys import plan_with_keys
-from tamis.spark.write import spark_write
-from tamis.spark.write.insert import dataframe, switches
+from tamis.spark.write import rows_by_path, spark_write
+from tamis.spark.write.session_frames import dataframe, switches
 from tamis.storage.commit_log import Operation, Snapshot, create, load
 from tamis.storage.commit_log.path_checks import check_free
 from tamis.storage.commit_log.version_points import check_one, version_in
@@ -69,9 +69,9 @@ class PathSource:
         elif how != "Ignore" and _CLUSTERED in told:
             raise unsupported("clusterBy for a table that is there", "Leave it out: rows are arranged as the table says.")
         elif how == "Append":
-            spark_write.append(Table(store, snapshot), df, merge_schema=told.get("mergeschema", "").lower() == "true")
+            rows_by_path.append(Table(store, snapshot), df, merge_schema=told.get("mergeschema", "").lower() == "true")
         elif how == "Overwrite":
-            spark_write.overwrite(Table(store, snapshot), df, told.get("replacewhere"))
+            rows_by_path.overwrite(Table(store, snapshot), df, told.get("replacewhere"))
 
     def _opened(self, given: Mapping[str, str]) -> SparkTable:
         told = {key.lower(): value for key, value in given.items()}

@@ -1,174 +1,30 @@
-"""The table that Spark sees: one snapshot, compared by value so that caches and exchange reuse hit."""
+"""The table that Spark sees: a loaded snapshot, and the builders of its scans and writes."""
 
 from __future__ import annotations
 
-import threading
-import weakref
-from collections.abc import Sequence
-from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
-from tamis.core.types import Schema
-from tamis.engine.operations import Result
-from tamis.errors import TamisError
-from tamis.spark.jvm_bridge.adapter import Bridge
-from tamis.spark.jvm_bridge.spark_types import from_spark, to_spark
-from tamis.spark.scan.scan_metrics import Opening
-from tamis.spark.write.spark_index import Indexed
-from tamis.storage.commit_log import Head, Operation, Snapshot
-from tamis.storage.object_store import Store
-from tamis.table.table_definition import PENDING, checked_columns, with_columns
-
-_CATALOG = "org.apache.spark.sql.connector.catalog."
-_MIXINS = (
-    "SupportsRead",
-    "SupportsWrite",
-    "index.SupportsIndex",
-    "SupportsMetadataColumns",
-    "SupportsDeleteV2",
-    "SupportsRowLevelOperations",
-)
-INTERFACES = tuple(_CATALOG + name for name in _MIXINS)
-_asked = threading.local()
-"""The table that this thread asked last for its columns."""
-CAPABILITIES = ("BATCH_READ", "MICRO_BATCH_READ", "V1_BATCH_WRITE", "STREAMING_WRITE", "TRUNCATE", "OVERWRITE_BY_FILTER")
+from tamis.spark.catalog.loaded_table import LoadedTable
+from tamis.spark.scan.scan_builder import scan_builder
+from tamis.spark.streaming.stream_sink import streaming_write
+from tamis.spark.write.insert import WriteBuilder
+from tamis.spark.write.row_operations import metadata_columns, operation_builder
+from tamis.spark.write.spark_delete import can_delete, delete_where
 
 
-class SparkTable(Indexed):
-    """A table at one version. What writes and scans need is in ``store``, ``snapshot``, ``head`` and ``schema``.
-
-    ``head`` differs from the snapshot's where a write brings the first schema. ``result`` is what the last write through this object did, ``operation``
-    what an append through it says about itself in the log, ``failure`` our own error where the write ended with one, ``opening`` what loading it cost, ``captured`` the ids
-    of the schemas under which plans were analysed that are run with it.
-    """
-
-    java_arity: ClassVar = {"deleteWhere": (1, 2)}
-    java_when_refreshed: ClassVar = ("columns",)
-    java_constant: ClassVar = dict.fromkeys(["name", "id", "version", "schema", "capabilities", "partitioning", "metadataColumns"], "")
-
-    def __init__(self, bridge: Bridge, store: Store, snapshot: Snapshot, names: Sequence[str], *, head: Head | None = None) -> None:
-        self.bridge = bridge
-        self.store = store
-        self.snapshot = snapshot
-        self.names = tuple(names)
-        self.head = head or snapshot.head
-        self.result: Result | None = None
-        self.operation = Operation("append")
-        self.failure: TamisError | None = None
-        self.opening = Opening()
-        self.captured: set[int] = set()
-
-    @staticmethod
-    def held(bridge: Bridge, store: Store, snapshot: Snapshot, df: Any) -> SparkTable:
-        """A table opened by path, about to take the rows of ``df``, which bring the schema if it has none yet."""
-        head = snapshot.head if snapshot.head.schema else with_columns(snapshot.head, checked_columns(from_spark(df._jdf.schema().json())))
-        return SparkTable(bridge, store, snapshot, (store.url,), head=head)
-
-    @property
-    def logical_schema(self) -> Schema:
-        return self.head.schema or Schema(())
-
-    def java(self) -> Any:
-        return self.bridge.implement([*INTERFACES, *self._evolving], self, self._alike)
-
-    @property
-    def _alike(self) -> str | None:
-        """What the answers follow from that are always the same: each query loads its tables twice."""
-        return (
-            "\0".join([type(self).__name__, *map(str, self._value()[1:]), self.store.url, *self.names])
-            if self.head is self.snapshot.head
-            else None
-        )
-
-    @property
-    def _evolving(self) -> list[str]:
-        """What a newer Spark asks of a table that takes new columns from a write."""
-        name = _CATALOG + "SupportsSchemaEvolution"
-        return [name] if self.bridge.has(name) else []
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, SparkTable) and self._value() == other._value()
-
-    def __hash__(self) -> int:
-        return hash(self._value())
-
-    def _value(self) -> tuple[object, ...]:
-        return self.store, self.snapshot.head.table_id, self.snapshot.version
-
-    def __str__(self) -> str:
-        return self.name()
-
-    # --- what Spark asks ---
-
-    def name(self) -> str:
-        return ".".join(self.names)
-
-    def id(self) -> str:
-        return self.head.table_id
-
-    def version(self) -> str | None:
-        return str(self.snapshot.version)
-
-    def schema(self) -> Any:
-        return self._struct
-
-    def columns(self) -> Any:
-        """No columns to compare, where Spark would refuse a plan for any column of the table that has changed: the scan decides, by what it reads. None where Spark keeps no ids by which it could.
-
-        Spark asks the table with which a plan was analysed, and then the one of now, which remembers for its scans under which schema that was.
-        """
-        if not self._evolving:
-            return None
-        before, _asked.table = getattr(_asked, "table", None), weakref.ref(self)
-        other = None if before is None else before()
-        if other is not None and other is not self and other.head.table_id == self.head.table_id and other.head.schema is not None:
-            self.captured.add(other.head.schema.schema_id)
-        return []
-
-    @cached_property
-    def _struct(self) -> Any:
-        """With the columns' ids: loading the table again for a query that was analysed earlier, Spark would else take a new column for the dropped one of its name."""
-        return self.bridge.struct_type(to_spark(self.logical_schema, ids=bool(self._evolving)))
-
-    def capabilities(self) -> list[Any]:
-        evolving = ("AUTOMATIC_SCHEMA_EVOLUTION",) if self._evolving else ()
-        return [self.bridge.enum(_CATALOG + "TableCapability", name) for name in (*CAPABILITIES, *evolving)]
-
-    def properties(self) -> dict[str, str]:
-        shown = {k: v for k, v in self.head.properties.items() if k != PENDING}
-        shown |= {"provider": "tamis", "location": self.store.url, "is_managed_location": "true", "tamis.format": self.head.format}
-        if self.head.comment is not None:
-            shown["comment"] = self.head.comment
-        return shown
-
-    def supportsColumnChange(self, change: Any) -> bool:  # noqa: N802  # Spark's name
-        """WITH SCHEMA EVOLUTION adds what the data brings; types change only where that is asked for by name."""
-        return str(change.getClass().getSimpleName()) == "AddColumn"
-
-    def partitioning(self) -> list[Any]:
-        """The clustering, as DESCRIBE and SHOW CREATE TABLE print it."""
-        by_id = self.logical_schema.by_id
-        columns = [self.bridge.list([by_id[i].name for i in ids]) for ids in self.head.cluster_by if all(i in by_id for i in ids)]
-        return [clustering(self.bridge, columns)] if columns else []
+class SparkTable(LoadedTable):
+    """A table at one version, with the methods by which Spark asks for scans and writes."""
 
     def metadataColumns(self) -> list[Any]:  # noqa: N802  # Spark's name
-        from tamis.spark.write.row_operations import metadata_columns
-
         return metadata_columns(self)
 
     def newRowLevelOperationBuilder(self, info: Any) -> Any:  # noqa: N802  # Spark's name
-        from tamis.spark.write.row_operations import operation_builder
-
         return operation_builder(self, info)
 
     def canDeleteWhere(self, predicates: Any) -> bool:  # noqa: N802  # Spark's name
-        from tamis.spark.write.spark_delete import can_delete
-
         return can_delete(self, predicates)
 
     def deleteWhere(self, predicates: Any, options: Any = None) -> None:  # noqa: N802  # Spark's name
-        from tamis.spark.write.spark_delete import delete_where
-
         delete_where(self, predicates, {} if options is None else self.bridge.dict(options.asCaseSensitiveMap()))
 
     def truncateTable(self, options: Any = None) -> bool:  # noqa: N802  # Spark's name; later lines of Spark pass options
@@ -176,19 +32,12 @@ class SparkTable(Indexed):
         return True
 
     def newScanBuilder(self, options: Any) -> Any:  # noqa: N802  # Spark's name
-        from tamis.spark.scan.scan_builder import scan_builder
-
         return scan_builder(self.bridge, self, options)
 
     def newWriteBuilder(self, info: Any) -> Any:  # noqa: N802  # Spark's name
-        from tamis.spark.write.insert import WriteBuilder
+        options = self.bridge.dict(info.options().asCaseSensitiveMap())
+        replaced = self.pending_write.replaced if self.pending_write is not None else None
+        return WriteBuilder(self, options, replaced).java()
 
-        return WriteBuilder(self, self.bridge.dict(info.options().asCaseSensitiveMap())).java()
-
-
-def clustering(bridge: Bridge, columns: Sequence[Any]) -> Any:
-    """A CLUSTER BY transform of column paths (Java lists of names)."""
-    package = "org.apache.spark.sql.connector.expressions."
-    to_seq = bridge.static("org.apache.spark.api.python.PythonUtils", "toSeq")
-    references = [bridge.new(package + "FieldReference", to_seq(path)) for path in columns]
-    return bridge.new(package + "ClusterByTransform", bridge.seq(references))
+    def streaming_write(self) -> Any:
+        return streaming_write(self)

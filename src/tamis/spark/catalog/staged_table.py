@@ -7,7 +7,8 @@ from typing import Any
 
 from tamis.engine.operations.result import Result, written
 from tamis.engine.scan import Options
-from tamis.spark.catalog.spark_table import _CATALOG, INTERFACES, SparkTable
+from tamis.spark.catalog.loaded_table import _CATALOG, INTERFACES, LoadedTable
+from tamis.spark.catalog.spark_table import SparkTable
 from tamis.spark.jvm_bridge.adapter import Bridge
 from tamis.spark.write import spark_write as write
 from tamis.spark.write.insert import Insert, V1Write, WriteBuilder
@@ -85,7 +86,7 @@ class StagedV1Write(V1Write):
 class StagedInsert(Insert):
     """Writes, and leaves the commit to the staged table."""
 
-    def write(self, df: Any, table: SparkTable, options: Options) -> Result | None:
+    def write(self, df: Any, table: LoadedTable, options: Options) -> Result | None:
         assert isinstance(table, StagedTable)
         table.manifests += write.write_rows(df, table.store, table.head, options)
         return None

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from tamis.engine.operations.rows.overwrite import survivors_of
+from tamis.engine.operations.rows.replace_filter import within
 from tamis.engine.part_writer import WriteSpec, conform, write_parts
 from tamis.errors import InvalidInput
 
@@ -25,8 +27,6 @@ def write_rows(
 
     A row that ``conjuncts`` do not match is no failure of the task, which would be tried again: its error is what the task yields last.
     """
-    from tamis.engine.operations.rows.replace_filter import within
-
     rows = within(conform(batches, spec.schema), spec.schema, conjuncts, now_micros=now_micros) if conjuncts else batches
     try:
         for manifest in write_parts(rows, spec):
@@ -60,8 +60,6 @@ def renamed(batches: Iterator[pa.RecordBatch], names: list[str], function: Calla
 
 def rewrite(pickled: bytes) -> list[bytes]:
     """Writes anew the rows of some parts that a filter does not match: ``(refs, read spec, conjuncts, write spec)``. Manifests as IPC."""
-    from tamis.engine.operations.rows.overwrite import survivors_of
-
     parts, read, conjuncts, write = pickle.loads(pickled)  # noqa: S301  # made by our own driver
     rows = survivors_of(parts, read, write.schema, conjuncts)
     return [to_ipc(manifest) for manifest in write_parts(rows, write)]

@@ -10,12 +10,13 @@ import json
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from tamis.core.types import Schema
 from tamis.engine.scan import Options
 from tamis.engine.scan.index_stage import check_told
 from tamis.spark.catalog.analyzed_schema import captured
+from tamis.spark.catalog.loaded_table import LoadedTable
 from tamis.spark.executors.partitions import Sizes
 from tamis.spark.executors.read_task import PART, POSITION
 from tamis.spark.jvm_bridge.adapter import Bridge
@@ -25,9 +26,6 @@ from tamis.spark.scan.pushdown import AGGREGATE, AGGREGATES, LIMITS, MARK, NOTHI
 from tamis.spark.scan.scan_source import Source
 from tamis.spark.scan.spark_scan import Scan
 
-if TYPE_CHECKING:
-    from tamis.spark.catalog.spark_table import SparkTable
-
 BUILDER = (
     "org.apache.spark.sql.internal.connector.SupportsPushDownCatalystFilters",
     "org.apache.spark.sql.connector.read.SupportsPushDownRequiredColumns",
@@ -35,7 +33,7 @@ BUILDER = (
 )
 
 
-def scan_builder(owner: Bridge, table: SparkTable, options: Any, built: list[Scan] | None = None) -> Any:
+def scan_builder(owner: Bridge, table: LoadedTable, options: Any, built: list[Scan] | None = None) -> Any:
     """A Java ``ScanBuilder`` for ``table``; ``options`` (Java) are those of the query: ``WITH (…)``, a reader's options. What it builds is put into ``built`` too."""
     source = Source(table.name(), table.store, table.snapshot, table.logical_schema, table.opening)
     told = owner.dict(options.asCaseSensitiveMap())

@@ -13,9 +13,9 @@ from tamis.errors import InvalidInput
 from tamis.spark.executors.partitions import Cut, Sizes
 from tamis.spark.executors.read_task import Read
 from tamis.spark.jvm_bridge.adapter import bridge
+from tamis.spark.jvm_bridge.session_checks import is_connect, no_session
 from tamis.spark.jvm_bridge.spark_types import to_spark as spark_json
 from tamis.spark.scan.scan_metrics import Planned, ledger, scan_id
-from tamis.spark.session import is_connect, no_session
 
 _SIZES = ("spark.sql.files.maxPartitionBytes", "spark.sql.files.openCostInBytes")
 

@@ -35,6 +35,8 @@ from tamis.spark.scan.python_source import python_reader
 from tamis.spark.scan.scan_estimates import column_statistics, read_share, share, told
 from tamis.spark.scan.scan_metrics import Ledger, Planned, ledger, scan_id
 from tamis.spark.scan.scan_source import Source
+from tamis.spark.streaming.stream_read import INTERFACES as STREAM_INTERFACES
+from tamis.spark.streaming.stream_read import MicroBatchStream
 from tamis.storage.files import PartRef
 
 _READ = "org.apache.spark.sql.connector.read."
@@ -370,9 +372,7 @@ class Scan:
         return made
 
     def toMicroBatchStream(self, checkpoint: str) -> Any:  # noqa: N802, ARG002  # Spark keeps the positions there itself
-        from tamis.spark.streaming.stream_read import INTERFACES, MicroBatchStream
-
-        return self._owner.implement(INTERFACES, MicroBatchStream(self, self.told))
+        return self._owner.implement(STREAM_INTERFACES, MicroBatchStream(self, self.told))
 
 
 class Batch:

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from tamis.errors import InvalidInput
+from tamis.table import Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +73,6 @@ def row_filter(arguments: dict[str, Any]) -> str | None:
 
 def held(catalog: Any, arguments: dict[str, Any]) -> Any:
     """The ``Table`` that the argument ``table`` names."""
-    from tamis.table import Table
-
     return Table(*opened(catalog, arguments))
 
 

@@ -18,7 +18,7 @@ from tamis.spark.catalog.catalog import INTERFACES
 from tamis.spark.catalog.spark_table import SparkTable
 from tamis.spark.jvm_bridge import spark_errors
 from tamis.spark.jvm_bridge.adapter import Bridge, bridge
-from tamis.spark.session import is_connect, no_session
+from tamis.spark.jvm_bridge.session_checks import is_connect, no_session
 from tamis.storage.commit_log import Snapshot
 from tamis.table.merge_builder import quoted
 

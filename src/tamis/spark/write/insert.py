@@ -8,11 +8,13 @@ from typing import Any
 from tamis.core.expr import TRUE, Expr
 from tamis.engine.operations import Result
 from tamis.engine.scan import Options
-from tamis.errors import InvalidInput, TamisError
-from tamis.spark.catalog.spark_table import SparkTable
+from tamis.errors import InvalidInput, SchemaMismatch, TamisError
+from tamis.spark.catalog.loaded_table import LoadedTable, PendingWrite
 from tamis.spark.jvm_bridge.adapter import Bridge
-from tamis.spark.jvm_bridge.spark_errors import unsupported
+from tamis.spark.jvm_bridge.catalyst import translate
+from tamis.spark.jvm_bridge.spark_errors import offending_column, unsupported
 from tamis.spark.write import spark_write as write
+from tamis.spark.write.session_frames import dataframe, switches
 
 _WRITE = "org.apache.spark.sql.connector.write."
 _LOGICAL = "org.apache.spark.sql.catalyst.plans.logical."
@@ -24,7 +26,7 @@ Filter = tuple[Expr, ...] | None
 class WriteBuilder:
     """``replaced``: None for an append, else the conjuncts whose rows give way (the literal TRUE for all)."""
 
-    table: SparkTable
+    table: LoadedTable
     options: dict[str, str] = field(default_factory=dict)
     replaced: Filter = None
 
@@ -58,11 +60,9 @@ class V1Write:
         return self.builder.table.bridge.implement(["org.apache.spark.sql.sources.InsertableRelation"], Insert(self.builder))
 
     def toStreaming(self) -> Any:  # noqa: N802  # Spark's name
-        from tamis.spark.streaming.stream_write import streaming_write
-
         if self.builder.replaced is not None:
             raise unsupported("Output mode Complete", "Append rows, or overwrite the table in foreachBatch.")
-        return streaming_write(self.builder.table)
+        return self.builder.table.streaming_write()
 
     def description(self) -> str:
         return str(self.builder)
@@ -85,11 +85,12 @@ class Insert:
             table.failure = error
             raise
 
-    def write(self, df: Any, table: SparkTable, options: Options) -> Result | None:
+    def write(self, df: Any, table: LoadedTable, options: Options) -> Result | None:
         replaced = self.builder.replaced
         chosen = None if replaced is None or replaced == (TRUE,) else replaced
-        if isinstance(table, Pointed) and (table.allow_outside or options.write_outside == "auto"):
-            options = replace(options, write_outside="allow" if table.allow_outside else "refuse")
+        pending = table.pending_write
+        if pending is not None and (pending.allow_outside or options.write_outside == "auto"):
+            options = replace(options, write_outside="allow" if pending.allow_outside else "refuse")
         manifests = write.write_rows(df, table.store, table.head, options, chosen)
         if replaced is None:
             own = table.operation
@@ -99,25 +100,8 @@ class Insert:
         return write.overwrite_rows(df.sparkSession, table.store, table.snapshot, table.head, manifests, chosen, options)
 
 
-def dataframe(java_df: Any) -> Any:
-    """A PySpark DataFrame over a Java one, in its own session."""
-    from pyspark import SparkContext
-    from pyspark.sql import SparkSession
-    from pyspark.sql.classic.dataframe import DataFrame
-
-    return DataFrame(java_df, SparkSession(SparkContext._active_spark_context, java_df.sparkSession()))
-
-
-def switches(spark: Any, bridge: Bridge, options: dict[str, str], properties: dict[str, str]) -> Options:
-    """The switches in force: options of the statement over the session's conf over the table's properties."""
-    conf = bridge.dict(spark._jsparkSession.sessionState().conf().settings(), "tamis.")
-    return Options.resolve(options, conf, properties, foreign=True)
-
-
-def predicate(table: SparkTable, java_predicate: Any) -> tuple[Expr, ...]:
+def predicate(table: LoadedTable, java_predicate: Any) -> tuple[Expr, ...]:
     """A data source predicate as conjuncts of the filter language."""
-    from tamis.spark.jvm_bridge.catalyst import translate
-
     bridge = table.bridge
     found = bridge.scala_object("org.apache.spark.sql.catalyst.expressions.V2ExpressionUtils").toCatalyst(java_predicate)
     if found.isEmpty():
@@ -132,13 +116,13 @@ def predicate(table: SparkTable, java_predicate: Any) -> tuple[Expr, ...]:
     return translate(bridge.helper("TreeText").render(bridge.seq([condition]), ""), table.logical_schema).conjuncts
 
 
-def run_insert(table: SparkTable, df: Any, replaced: Filter, *, allow_outside: bool = False) -> Result:
+def run_insert(table: LoadedTable, df: Any, replaced: Filter, *, allow_outside: bool = False) -> Result:
     """Runs INSERT of ``df`` into ``table``, columns by name, with all of Spark's checks. Raises what Spark raises, and our own errors as they are."""
     bridge = table.bridge
     spark = df.sparkSession._jsparkSession
     plan, empty = df._jdf.queryExecution().logical(), bridge.cls("scala.collection.immutable.Map$")
     options = getattr(empty, "MODULE$").empty()
-    target = Pointed(table, replaced, allow_outside=allow_outside)
+    target = table.for_write(PendingWrite(replaced, allow_outside))
     statement = bridge.scala_object(_LOGICAL + "AppendData").byName(_relation(target), plan, options, False)
     try:
         spark.sessionState().executePlan(statement, _command_mode(bridge)).assertCommandExecuted()
@@ -150,23 +134,27 @@ def run_insert(table: SparkTable, df: Any, replaced: Filter, *, allow_outside: b
     return target.result
 
 
-class Pointed(SparkTable):
-    """A table whose next write replaces what it was told to, whatever the statement: the filter is one of ours, not of Spark's.
+def insert_rows(table: LoadedTable, df: Any, replaced: Filter, *, allow_outside: bool = False) -> Result:
+    """Runs ``run_insert``; raises ``SchemaMismatch`` naming the column, with Spark's reason, where the data does not fit the table."""
+    from pyspark.errors import AnalysisException
 
-    So is the check that new rows match it: Spark's own statements take any row, unless ``tamis.write.outside_filter`` says otherwise.
-    """
+    try:
+        return run_insert(table, df, replaced, allow_outside=allow_outside)
+    except AnalysisException as error:
+        condition = error.getCondition() or ""
+        if condition.startswith(
+            ("INCOMPATIBLE_DATA_FOR_TABLE", "INSERT_COLUMN_ARITY_MISMATCH", "AMBIGUOUS_REFERENCE", "COLUMN_ALREADY_EXISTS")
+        ):
+            raise SchemaMismatch(
+                str(error).strip(),
+                name=offending_column(error.getMessageParameters() or {}) or table.name(),
+                remedy="Rename, cast or add columns so that the data fits the table.",
+                code="DATA_MISMATCH",
+            ) from error
+        raise
 
-    def __init__(self, table: SparkTable, replaced: Filter, *, allow_outside: bool) -> None:
-        super().__init__(table.bridge, table.store, table.snapshot, table.names, head=table.head)
-        self.operation = table.operation
-        self.replaced = replaced
-        self.allow_outside = allow_outside
 
-    def newWriteBuilder(self, info: Any) -> Any:  # noqa: N802  # Spark's name
-        return WriteBuilder(self, self.bridge.dict(info.options().asCaseSensitiveMap()), self.replaced).java()
-
-
-def _relation(table: SparkTable) -> Any:
+def _relation(table: LoadedTable) -> Any:
     none = table.bridge.scala_object("scala.None")
     relation = table.bridge.scala_object("org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation")
     return relation.create(table.java(), none, none)

@@ -15,7 +15,7 @@ from tamis.core.types import BINARY_COLLATION, DOUBLE, FLOAT, String
 from tamis.core.types.arrow import to_arrow_type
 from tamis.sizes import SIZES
 from tamis.spark.jvm_bridge.catalyst import known, translate
-from tamis.spark.write.insert import dataframe
+from tamis.spark.write.session_frames import dataframe
 
 MOST_KEYS = SIZES.spark_merge_keys
 """Distinct keys of the source up to which they are fetched: they travel to every task."""

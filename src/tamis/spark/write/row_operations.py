@@ -10,19 +10,20 @@ from functools import partial
 from typing import Any, ClassVar
 
 from tamis.errors import TamisError
-from tamis.spark.catalog.spark_table import SparkTable
+from tamis.spark.catalog.loaded_table import LoadedTable
 from tamis.spark.executors.read_task import PART, POSITION
 from tamis.spark.jvm_bridge.adapter import Bridge
-from tamis.spark.write.insert import dataframe, switches
+from tamis.spark.scan.scan_builder import scan_builder
 from tamis.spark.write.merge_pruning import narrow
 from tamis.spark.write.row_changes import change_rows
+from tamis.spark.write.session_frames import dataframe, switches
 
 _WRITE = "org.apache.spark.sql.connector.write."
 _CATALOG = "org.apache.spark.sql.connector.catalog."
 _TYPES = "org.apache.spark.sql.types."
 
 
-def metadata_columns(table: SparkTable) -> list[Any]:
+def metadata_columns(table: LoadedTable) -> list[Any]:
     """Where each row stands: the part's id and the row's ordinal in it."""
     bridge = table.bridge
     return [
@@ -54,7 +55,7 @@ class MetadataColumn:
         return "The id of the row's part" if self.column == PART else "The row's ordinal in its part"
 
 
-def operation_builder(table: SparkTable, info: Any) -> Any:
+def operation_builder(table: LoadedTable, info: Any) -> Any:
     """A Java ``RowLevelOperationBuilder`` for one statement."""
     table.bridge.plan_with("RowLevel")
     return table.bridge.implement([_WRITE + "RowLevelOperationBuilder"], OperationBuilder(table, info.command()))
@@ -62,7 +63,7 @@ def operation_builder(table: SparkTable, info: Any) -> Any:
 
 @dataclass(eq=False)
 class OperationBuilder:
-    table: SparkTable
+    table: LoadedTable
     asked: Any
 
     def build(self) -> Any:
@@ -73,7 +74,7 @@ class OperationBuilder:
 class RowChange:
     """One statement. ``scans`` are those of its target, as they are built."""
 
-    table: SparkTable
+    table: LoadedTable
     asked: Any
     scans: list[Any] = field(default_factory=list)
 
@@ -88,8 +89,6 @@ class RowChange:
         return f"tamis {self.verb}"
 
     def newScanBuilder(self, options: Any) -> Any:  # noqa: N802  # Spark's name
-        from tamis.spark.scan.scan_builder import scan_builder
-
         return scan_builder(self.table.bridge, self.table, options, self.scans)
 
     def rowId(self) -> list[Any]:  # noqa: N802  # Spark's name

@@ -21,9 +21,9 @@ from tamis.engine.part_reader import ReadCounters, ReadSpec, read_part
 from tamis.engine.part_writer import write_parts
 from tamis.spark.executors import write_task as task
 from tamis.spark.executors.read_task import shaped, spark_schema
+from tamis.spark.jvm_bridge.session_checks import check_classic
 from tamis.spark.jvm_bridge.spark_types import to_spark
 from tamis.spark.scan.scan_frame import ordered_tasks
-from tamis.spark.session import check_classic
 from tamis.spark.write.spark_index import by_spark
 from tamis.spark.write.spark_write import arranged, map_rows
 from tamis.storage.files import PartRef

@@ -15,8 +15,9 @@ from tamis.engine.part_reader import ReadCounters, ReadSpec, read_part
 from tamis.engine.scan import PartRefs
 from tamis.errors import TamisError
 from tamis.sizes import SIZES
-from tamis.spark.catalog.spark_table import SparkTable
-from tamis.spark.write.insert import predicate, switches
+from tamis.spark.catalog.loaded_table import LoadedTable
+from tamis.spark.write.insert import predicate
+from tamis.spark.write.session_frames import switches
 from tamis.storage.commit_log.deletion_vectors import bitmap, vector
 from tamis.storage.files import PartRef
 
@@ -24,7 +25,7 @@ LOCAL_PARTS = SIZES.local_delete_parts
 """So few parts are looked at here: a Spark job costs more."""
 
 
-def can_delete(table: SparkTable, predicates: Any) -> bool:
+def can_delete(table: LoadedTable, predicates: Any) -> bool:
     """Whether the filter is one that we know whole; any other DELETE is row changes for Spark."""
     try:
         return all(supported(c) for c in _conjuncts(table, predicates))
@@ -32,7 +33,7 @@ def can_delete(table: SparkTable, predicates: Any) -> bool:
         return False
 
 
-def delete_where(table: SparkTable, predicates: Any, given: dict[str, str]) -> None:
+def delete_where(table: LoadedTable, predicates: Any, given: dict[str, str]) -> None:
     """Runs the DELETE. Raises our own errors, as a write does."""
     from pyspark.sql import SparkSession
 
@@ -56,7 +57,7 @@ def delete_where(table: SparkTable, predicates: Any, given: dict[str, str]) -> N
         raise
 
 
-def _conjuncts(table: SparkTable, predicates: Any) -> tuple[Expr, ...]:
+def _conjuncts(table: LoadedTable, predicates: Any) -> tuple[Expr, ...]:
     return tuple(c for p in predicates for c in predicate(table, p))
 
 

@@ -8,6 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from tamis.engine.operations.layout import index_operations as verbs
+from tamis.engine.scan import Options
 from tamis.engine.secondary_index import Run, Work
 from tamis.errors import AlreadyExists, InvalidInput, NotFound
 from tamis.sizes import SIZES
@@ -82,9 +84,6 @@ class Indexed:
         return self.bridge.array("org.apache.spark.sql.connector.catalog.index.TableIndex", [])
 
     def _verb(self, verb: str, *arguments: Any) -> None:
-        from tamis.engine.operations.layout import index_operations as verbs
-        from tamis.engine.scan import Options
-
         session = self.bridge.active_session()
         conf = self.bridge.dict(session._jsparkSession.sessionState().conf().settings(), "tamis.")
         told = Options.resolve(None, conf, self.snapshot.head.properties).index_build

@@ -21,9 +21,7 @@ from tamis.engine.operations.rows.append import discard, write_spec
 from tamis.engine.operations.rows.overwrite import find, snapshot_parts
 from tamis.engine.scan import Options
 from tamis.engine.secondary_index import run_here
-from tamis.errors import InvalidInput, SchemaMismatch
 from tamis.spark.executors import write_task as task
-from tamis.spark.jvm_bridge.spark_errors import offending_column
 from tamis.spark.write.spark_index import by_spark
 from tamis.storage.commit_log import Head, Operation, Proposal, ReadSet, Snapshot
 from tamis.storage.object_store import Store
@@ -181,65 +179,3 @@ def _partitions(df: Any, part_bytes: int) -> int:
 
 def _names(schema: Schema, ids: tuple[int, ...]) -> list[str]:
     return [schema.by_id[i].name for i in ids]
-
-
-# --- a table that is held by path (tamis.open): the same statements as SQL makes, so that Spark's own checks and casts apply ---
-
-
-def append(table: Any, df: Any, operation: Operation | None = None, *, merge_schema: bool = False) -> Result:
-    """``table.append(df)``: columns by name, cast as INSERT does it; ``operation`` is what the commit says about itself. ``merge_schema`` first adds the columns that ``df`` brings.
-
-    Raises ``SchemaMismatch`` naming the column, with Spark's reason.
-    """
-    if merge_schema:
-        from tamis.spark.jvm_bridge.spark_types import from_spark
-
-        table.merge_columns(from_spark(df._jdf.schema().json()))
-    return _statement(table, df, None, operation)
-
-
-def overwrite(table: Any, df: Any, row_filter: str | Expr | None = None, *, allow_outside: bool = False) -> Result:
-    """``table.overwrite(df, row_filter)``: as ``append``, and the rows that the filter matches (None: all) go; new ones that it does not match are refused unless allowed."""
-    from tamis.core.expr import TRUE, conjuncts
-    from tamis.table.scan_request import parse_filter
-
-    if row_filter is None:
-        return _statement(table, df, (TRUE,))
-    head = table.snapshot.head
-    found = parse_filter(row_filter, head.schema, Options.resolve(None, None, head.properties))[0]
-    return _statement(table, df, tuple(c for part in found for c in conjuncts(part)), allow_outside=allow_outside)
-
-
-def _statement(
-    table: Any, df: Any, conjuncts: tuple[Expr, ...] | None, operation: Operation | None = None, *, allow_outside: bool = False
-) -> Result:
-    from pyspark.errors import AnalysisException
-
-    from tamis.spark.catalog.spark_table import SparkTable
-    from tamis.spark.jvm_bridge.adapter import bridge
-    from tamis.spark.session import is_connect
-    from tamis.spark.write.insert import run_insert
-
-    if is_connect(df):
-        raise InvalidInput(
-            "A DataFrame of Spark Connect cannot be written.",
-            code="SPARK_CONNECT",
-            name="data",
-            remedy="Use df.toArrow(), or a classic session.",
-        )
-    handle = SparkTable.held(bridge(df.sparkSession), table.store, table.write_snapshot(df.columns), df)
-    handle.operation = operation or handle.operation
-    try:
-        return run_insert(handle, df, conjuncts, allow_outside=allow_outside)
-    except AnalysisException as error:
-        condition = error.getCondition() or ""
-        if condition.startswith(
-            ("INCOMPATIBLE_DATA_FOR_TABLE", "INSERT_COLUMN_ARITY_MISMATCH", "AMBIGUOUS_REFERENCE", "COLUMN_ALREADY_EXISTS")
-        ):
-            raise SchemaMismatch(
-                str(error).strip(),
-                name=offending_column(error.getMessageParameters() or {}) or table.path,
-                remedy="Rename, cast or add columns so that the data fits the table.",
-                code="DATA_MISMATCH",
-            ) from error
-        raise

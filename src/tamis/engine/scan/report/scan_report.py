@@ -18,6 +18,8 @@ from itertools import takewhile
 from typing import Any
 
 from tamis.engine.part_reader import ReadCounters
+from tamis.engine.scan.report.report_text import to_html, to_rich, to_text
+from tamis.engine.scan.scan_guards import check_pruning
 from tamis.engine.secondary_index import NO_INDEX
 from tamis.errors import InvalidInput
 from tamis.world import world
@@ -135,8 +137,6 @@ class Report:
 
     def guard(self, max_parts: int | None = None, max_bytes: int | None = None) -> Report:
         """This report. Raises ``InvalidInput`` (``PRUNING_LOST``), naming the conjuncts that did not skip, where more would be read than allowed."""
-        from tamis.engine.scan.scan_guards import check_pruning
-
         check_pruning(self, max_parts, max_bytes)
         return self
 
@@ -187,18 +187,12 @@ class Report:
                 self.reader, self.reader_reason = _reader(sums, self.filter, self._lazy)
 
     def __repr__(self) -> str:
-        from tamis.engine.scan.report.report_text import to_text
-
         return to_text(self)
 
     def _repr_html_(self) -> str:
-        from tamis.engine.scan.report.report_text import to_html
-
         return to_html(self)
 
     def __rich__(self) -> Any:
-        from tamis.engine.scan.report.report_text import to_rich
-
         return to_rich(self)
 
 

@@ -8,12 +8,11 @@ import pyarrow as pa
 
 from tamis.engine.scan.report.report_text import lines
 from tamis.spark.sql.procedure import FILTER, ROW_FILTER, TABLE, Parameter, Procedure, held, opened, row_filter, session_options
+from tamis.storage.commit_log import history
 from tamis.table import metadata_tables
 
 
 def _history(catalog: Any, arguments: dict[str, Any]) -> pa.Table:
-    from tamis.storage.commit_log import history
-
     store, _ = opened(catalog, arguments)
     return history(store, arguments["limit"])
 

@@ -1,0 +1,187 @@
+"""One snapshot of a table as Spark holds it: compared by value, so that caches and exchange reuse hit.
+
+Builders of scans and writes take a ``LoadedTable``. ``SparkTable`` adds the methods by which Spark asks for builders.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+from tamis.core.expr import Expr
+from tamis.core.types import Schema
+from tamis.engine.operations import Result
+from tamis.errors import TamisError
+from tamis.spark.jvm_bridge.adapter import Bridge
+from tamis.spark.jvm_bridge.spark_types import from_spark, to_spark
+from tamis.spark.scan.scan_metrics import Opening
+from tamis.spark.write.spark_index import Indexed
+from tamis.storage.commit_log import Head, Operation, Snapshot
+from tamis.storage.object_store import Store
+from tamis.table.table_definition import PENDING, checked_columns, with_columns
+
+_CATALOG = "org.apache.spark.sql.connector.catalog."
+_MIXINS = (
+    "SupportsRead",
+    "SupportsWrite",
+    "index.SupportsIndex",
+    "SupportsMetadataColumns",
+    "SupportsDeleteV2",
+    "SupportsRowLevelOperations",
+)
+INTERFACES = tuple(_CATALOG + name for name in _MIXINS)
+_asked = threading.local()
+"""The table that this thread asked last for its columns."""
+CAPABILITIES = ("BATCH_READ", "MICRO_BATCH_READ", "V1_BATCH_WRITE", "STREAMING_WRITE", "TRUNCATE", "OVERWRITE_BY_FILTER")
+
+
+class LoadedTable(Indexed):
+    """A table at one version. What writes and scans need is in ``store``, ``snapshot``, ``head`` and ``schema``.
+
+    ``head`` differs from the snapshot's where a write brings the first schema. ``result`` is what the last write through this object did, ``operation``
+    what an append through it says about itself in the log, ``failure`` our own error where the write ended with one, ``opening`` what loading it cost, ``captured`` the ids
+    of the schemas under which plans were analysed that are run with it.
+    """
+
+    java_arity: ClassVar = {"deleteWhere": (1, 2)}
+    java_when_refreshed: ClassVar = ("columns",)
+    java_constant: ClassVar = dict.fromkeys(["name", "id", "version", "schema", "capabilities", "partitioning", "metadataColumns"], "")
+
+    def __init__(self, bridge: Bridge, store: Store, snapshot: Snapshot, names: Sequence[str], *, head: Head | None = None) -> None:
+        self.bridge = bridge
+        self.store = store
+        self.snapshot = snapshot
+        self.names = tuple(names)
+        self.head = head or snapshot.head
+        self.result: Result | None = None
+        self.operation = Operation("append")
+        self.failure: TamisError | None = None
+        self.opening = Opening()
+        self.captured: set[int] = set()
+        self.pending_write: PendingWrite | None = None
+
+    @classmethod
+    def held(cls, bridge: Bridge, store: Store, snapshot: Snapshot, df: Any) -> Self:
+        """A table opened by path, about to take the rows of ``df``, which bring the schema if it has none yet."""
+        head = snapshot.head if snapshot.head.schema else with_columns(snapshot.head, checked_columns(from_spark(df._jdf.schema().json())))
+        return cls(bridge, store, snapshot, (store.url,), head=head)
+
+    @property
+    def logical_schema(self) -> Schema:
+        return self.head.schema or Schema(())
+
+    def java(self) -> Any:
+        return self.bridge.implement([*INTERFACES, *self._evolving], self, self._alike)
+
+    @property
+    def _alike(self) -> str | None:
+        """What the answers follow from that are always the same: each query loads its tables twice."""
+        return (
+            "\0".join([type(self).__name__, *map(str, self._value()[1:]), self.store.url, *self.names])
+            if self.head is self.snapshot.head
+            else None
+        )
+
+    @property
+    def _evolving(self) -> list[str]:
+        """What a newer Spark asks of a table that takes new columns from a write."""
+        name = _CATALOG + "SupportsSchemaEvolution"
+        return [name] if self.bridge.has(name) else []
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, LoadedTable) and self._value() == other._value()
+
+    def __hash__(self) -> int:
+        return hash(self._value())
+
+    def _value(self) -> tuple[object, ...]:
+        return self.store, self.snapshot.head.table_id, self.snapshot.version
+
+    def __str__(self) -> str:
+        return self.name()
+
+    # --- what Spark asks ---
+
+    def name(self) -> str:
+        return ".".join(self.names)
+
+    def id(self) -> str:
+        return self.head.table_id
+
+    def version(self) -> str | None:
+        return str(self.snapshot.version)
+
+    def schema(self) -> Any:
+        return self._struct
+
+    def columns(self) -> Any:
+        """No columns to compare, where Spark would refuse a plan for any column of the table that has changed: the scan decides, by what it reads. None where Spark keeps no ids by which it could.
+
+        Spark asks the table with which a plan was analysed, and then the one of now, which remembers for its scans under which schema that was.
+        """
+        if not self._evolving:
+            return None
+        before, _asked.table = getattr(_asked, "table", None), weakref.ref(self)
+        other = None if before is None else before()
+        if other is not None and other is not self and other.head.table_id == self.head.table_id and other.head.schema is not None:
+            self.captured.add(other.head.schema.schema_id)
+        return []
+
+    @cached_property
+    def _struct(self) -> Any:
+        """With the columns' ids: loading the table again for a query that was analysed earlier, Spark would else take a new column for the dropped one of its name."""
+        return self.bridge.struct_type(to_spark(self.logical_schema, ids=bool(self._evolving)))
+
+    def capabilities(self) -> list[Any]:
+        evolving = ("AUTOMATIC_SCHEMA_EVOLUTION",) if self._evolving else ()
+        return [self.bridge.enum(_CATALOG + "TableCapability", name) for name in (*CAPABILITIES, *evolving)]
+
+    def properties(self) -> dict[str, str]:
+        shown = {k: v for k, v in self.head.properties.items() if k != PENDING}
+        shown |= {"provider": "tamis", "location": self.store.url, "is_managed_location": "true", "tamis.format": self.head.format}
+        if self.head.comment is not None:
+            shown["comment"] = self.head.comment
+        return shown
+
+    def supportsColumnChange(self, change: Any) -> bool:  # noqa: N802  # Spark's name
+        """WITH SCHEMA EVOLUTION adds what the data brings; types change only where that is asked for by name."""
+        return str(change.getClass().getSimpleName()) == "AddColumn"
+
+    def partitioning(self) -> list[Any]:
+        """The clustering, as DESCRIBE and SHOW CREATE TABLE print it."""
+        by_id = self.logical_schema.by_id
+        columns = [self.bridge.list([by_id[i].name for i in ids]) for ids in self.head.cluster_by if all(i in by_id for i in ids)]
+        return [clustering(self.bridge, columns)] if columns else []
+
+    def for_write(self, write: PendingWrite) -> Self:
+        """The same table for one write that replaces the rows which ``write`` names."""
+        made = type(self)(self.bridge, self.store, self.snapshot, self.names, head=self.head)
+        made.operation, made.pending_write = self.operation, write
+        return made
+
+    def streaming_write(self) -> Any:
+        """A Java ``StreamingWrite`` into this table, for the session of the query that asks."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class PendingWrite:
+    """Which rows the next write replaces, whatever the statement says: the filter is one of ours, not of Spark's.
+
+    New rows are checked against it too. Spark's own statements take any row unless ``tamis.write.outside_filter`` says otherwise.
+    """
+
+    replaced: tuple[Expr, ...] | None
+    allow_outside: bool
+
+
+def clustering(bridge: Bridge, columns: Sequence[Any]) -> Any:
+    """A CLUSTER BY transform of column paths (Java lists of names)."""
+    package = "org.apache.spark.sql.connector.expressions."
+    to_seq = bridge.static("org.apache.spark.api.python.PythonUtils", "toSeq")
+    references = [bridge.new(package + "FieldReference", to_seq(path)) for path in columns]
+    return bridge.new(package + "ClusterByTransform", bridge.seq(references))

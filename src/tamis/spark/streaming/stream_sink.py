@@ -1,0 +1,71 @@
+"""A plan's own stream sink: ``StreamInsert`` calls it with each micro-batch, in the place of tasks that would write row by row.
+
+Invariant: the rows of an epoch of a query are in the table once, whatever is repeated: the commit holds the query and the epoch, and a table that has them
+already takes nothing. A batch that was written and not committed leaves files that no version names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tamis.engine.operations import Result
+from tamis.errors import InvalidInput
+from tamis.spark.catalog.loaded_table import LoadedTable
+from tamis.spark.jvm_bridge.adapter import bridge
+from tamis.spark.write.insert import insert_rows
+from tamis.spark.write.session_frames import dataframe
+from tamis.storage.commit_log import Operation, Snapshot, load
+from tamis.storage.commit_log.stream_epochs import next_streams
+from tamis.storage.object_store import Store
+
+_STREAMING = "org.apache.spark.sql.connector.write.streaming.StreamingWrite"
+_QUERY_ID = "sql.streaming.queryId"
+"""The local property in which Spark keeps the id of the query that a micro-batch belongs to: that of its checkpoint."""
+
+
+def append_epoch(store: Store, query: str, epoch: int, append: Callable[[Snapshot, Operation], Result]) -> Result:
+    """Runs ``append`` unless this epoch of the query, or a later one, is in the table."""
+    snapshot = load(store)
+    if next_streams(store, snapshot.commit, (query, epoch)) is None:
+        return Result(snapshot.version)
+    return append(snapshot, Operation("append", {"query": query, "epoch": epoch}, stream=(query, epoch)))
+
+
+def streaming_write(table: LoadedTable) -> Any:
+    """A Java ``StreamingWrite`` into ``table``, for the session of the query that asks."""
+    table.bridge.plan_with("StreamInsert")
+    return table.bridge.implement([_STREAMING, "org.apache.spark.sql.execution.streaming.Sink"], StreamSink(table.store, type(table)))
+
+
+class StreamSink:
+    """Appends micro-batches to the table in ``store``, each by an INSERT into a ``made`` of its newest version."""
+
+    def __init__(self, store: Store, made: type[LoadedTable]) -> None:
+        self._store = store
+        self._made = made
+
+    def addBatch(self, epoch: int, data: Any) -> None:  # noqa: N802  # Spark's name
+        df = dataframe(data)
+
+        def append(snapshot: Snapshot, operation: Operation) -> Result:
+            handle = self._made.held(bridge(df.sparkSession), self._store, snapshot, df)
+            handle.operation = operation
+            return insert_rows(handle, df, None)
+
+        append_epoch(self._store, query_of(df), epoch, append)
+
+    def __str__(self) -> str:
+        return f"tamis stream into {self._store.url}"
+
+
+def query_of(df: Any) -> str:
+    found = df.sparkSession.sparkContext.getLocalProperty(_QUERY_ID)
+    if not found:
+        raise InvalidInput(
+            "This DataFrame is no micro-batch of a streaming query.",
+            code="NO_QUERY",
+            name="query",
+            remedy="Use it in writeStream.foreachBatch(…), or name the query: stream_writer(query='…').",
+        )
+    return str(found)

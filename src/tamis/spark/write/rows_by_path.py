@@ -1,0 +1,51 @@
+"""INSERT into a table that is held by path (``tamis.open``): the statement that SQL makes, with Spark's own checks and casts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tamis.core.expr import TRUE, Expr, conjuncts
+from tamis.engine.operations import Result
+from tamis.engine.scan import Options
+from tamis.errors import InvalidInput
+from tamis.spark.catalog.spark_table import SparkTable
+from tamis.spark.jvm_bridge.adapter import bridge
+from tamis.spark.jvm_bridge.session_checks import is_connect
+from tamis.spark.jvm_bridge.spark_types import from_spark
+from tamis.spark.write.insert import insert_rows
+from tamis.storage.commit_log import Operation
+from tamis.table.scan_request import parse_filter
+
+
+def append(table: Any, df: Any, operation: Operation | None = None, *, merge_schema: bool = False) -> Result:
+    """``table.append(df)``: columns by name, cast as INSERT does it; ``operation`` is what the commit says about itself. ``merge_schema`` first adds the columns that ``df`` brings.
+
+    Raises ``SchemaMismatch`` naming the column, with Spark's reason.
+    """
+    if merge_schema:
+        table.merge_columns(from_spark(df._jdf.schema().json()))
+    return _statement(table, df, None, operation)
+
+
+def overwrite(table: Any, df: Any, row_filter: str | Expr | None = None, *, allow_outside: bool = False) -> Result:
+    """``table.overwrite(df, row_filter)``: as ``append``, and the rows that the filter matches (None: all) go; new ones that it does not match are refused unless allowed."""
+    if row_filter is None:
+        return _statement(table, df, (TRUE,))
+    head = table.snapshot.head
+    found = parse_filter(row_filter, head.schema, Options.resolve(None, None, head.properties))[0]
+    return _statement(table, df, tuple(c for part in found for c in conjuncts(part)), allow_outside=allow_outside)
+
+
+def _statement(
+    table: Any, df: Any, replaced: tuple[Expr, ...] | None, operation: Operation | None = None, *, allow_outside: bool = False
+) -> Result:
+    if is_connect(df):
+        raise InvalidInput(
+            "A DataFrame of Spark Connect cannot be written.",
+            code="SPARK_CONNECT",
+            name="data",
+            remedy="Use df.toArrow(), or a classic session.",
+        )
+    handle = SparkTable.held(bridge(df.sparkSession), table.store, table.write_snapshot(df.columns), df)
+    handle.operation = operation or handle.operation
+    return insert_rows(handle, df, replaced, allow_outside=allow_outside)

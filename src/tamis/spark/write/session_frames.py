@@ -1,0 +1,23 @@
+"""PySpark DataFrames over Java ones, and the switches in force in their sessions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tamis.engine.scan import Options
+from tamis.spark.jvm_bridge.adapter import Bridge
+
+
+def dataframe(java_df: Any) -> Any:
+    """A PySpark DataFrame over a Java one, in its own session."""
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+    from pyspark.sql.classic.dataframe import DataFrame
+
+    return DataFrame(java_df, SparkSession(SparkContext._active_spark_context, java_df.sparkSession()))
+
+
+def switches(spark: Any, bridge: Bridge, options: dict[str, str], properties: dict[str, str]) -> Options:
+    """The switches in force: options of the statement over the session's conf over the table's properties."""
+    conf = bridge.dict(spark._jsparkSession.sessionState().conf().settings(), "tamis.")
+    return Options.resolve(options, conf, properties, foreign=True)
