@@ -68,7 +68,7 @@ class Commit:
     """The version whose commit holds ``streams`` as they are here."""
     streams: tuple[tuple[str, int], ...] = field(default=())
     """(query, last epoch) of each streaming query, the latest to commit last; only in commits of streams."""
-    lets_go: tuple[int, int] | None = None
+    vacuum: tuple[int, int] | None = None
     """Of a vacuum: versions before the first number, and objects that no version names and that were made before the second (microseconds), may vanish."""
     reader_features: tuple[str, ...] = ()
     """What the head in force asks of readers, here too: it is checked before anything else is understood."""
@@ -93,7 +93,7 @@ def commit_to_json(commit: Commit) -> dict[str, Any]:
         "remove_index": list(commit.remove_index) or None,
         "streams_version": commit.streams_version,
         "streams": [list(pair) for pair in commit.streams] or None,
-        "lets_go": list(commit.lets_go) if commit.lets_go else None,
+        "vacuum": list(commit.vacuum) if commit.vacuum else None,
     }
     return {
         "reader_features": list(commit.reader_features),
@@ -135,9 +135,13 @@ def commit_from_json(value: dict[str, Any]) -> Commit:
         remove_index=tuple(value.get("remove_index", ())),
         streams_version=value.get("streams_version"),
         streams=tuple((query, epoch) for query, epoch in value.get("streams", ())),
-        lets_go=(value["lets_go"][0], value["lets_go"][1]) if "lets_go" in value else None,
+        vacuum=_pair(value.get("vacuum", value.get("lets_go"))),  # its name before the first release
         reader_features=tuple(value["reader_features"]),
     )
+
+
+def _pair(value: list[int] | None) -> tuple[int, int] | None:
+    return (value[0], value[1]) if value is not None else None
 
 
 def _segment_to_json(segment: Segment) -> dict[str, Any]:

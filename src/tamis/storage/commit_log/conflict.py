@@ -42,9 +42,9 @@ def check_commit(store: Store, proposal: Proposal, removal: Removal, base: Snaps
 
 def check_vacuum(store: Store, proposal: Proposal, theirs: Commit) -> None:
     """Raises ``Conflict`` where ``theirs`` is a vacuum that may have removed a file which the proposal adds or takes up again, of the table or of an index."""
-    if theirs.lets_go is None:
+    if theirs.vacuum is None:
         return
-    version, micros = theirs.lets_go
+    version, micros = theirs.vacuum
     if proposal.restores is not None and proposal.restores < version:
         raise _conflict("VACUUMED", theirs, f"let go of version {proposal.restores}")
     parts = [part for table in proposal.add for part in table["part_id"].to_pylist()]

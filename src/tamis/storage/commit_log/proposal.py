@@ -58,8 +58,8 @@ class Proposal:
     """Rows that are deleted in parts of ``add`` from the start: part id → deletion vector."""
     restores: int | None = None
     """The version whose data files are taken up again: they must not have been let go by a vacuum."""
-    lets_go: tuple[int, int] | None = None
-    """Of a vacuum: what may vanish from now on, as in ``Commit.lets_go``."""
+    vacuum: tuple[int, int] | None = None
+    """Of a vacuum: what may vanish from now on, as in ``Commit.vacuum``."""
     table_id: str = ""
     """The table that it is meant for, so that one made in its place meanwhile is not changed; empty: whichever is there."""
 

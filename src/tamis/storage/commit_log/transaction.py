@@ -114,7 +114,7 @@ class _Transaction:
             if theirs.operation_id == self._landing.operation_id:
                 return Snapshot.at(self._store, theirs)
             check_vacuum(self._store, proposal, theirs)
-            if theirs.lets_go is not None:
+            if theirs.vacuum is not None:
                 self._deletions = None  # written before it, and named by nobody: they may be gone
             if not proposal.rests_on_nothing:
                 self._resolve()
@@ -195,7 +195,7 @@ class _Transaction:
             remove_index=tuple(proposal.remove_index),
             streams_version=version if streams else latest.streams_version,
             streams=streams,
-            lets_go=proposal.lets_go,
+            vacuum=proposal.vacuum,
             reader_features=after.reader_features,
         )
 

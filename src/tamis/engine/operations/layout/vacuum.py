@@ -129,7 +129,7 @@ def _announce(store: Store, latest: Snapshot, oldest: int, cutoff: int, retentio
             Operation("vacuum", parameters),
             read_version=latest.version,
             data_change=False,
-            lets_go=(oldest, cutoff),
+            vacuum=(oldest, cutoff),
             operation_id=new_id(),
             table_id=latest.head.table_id,
         ),

@@ -53,8 +53,8 @@ def restore(store: Store, version: int, *, allow_dropped_columns: bool = False) 
 def _check_kept(store: Store, then: Snapshot, now: Snapshot) -> None:
     """Raises where a vacuum up to ``now`` has let ``then`` go: it says so in the log before anywhere else. One that comes later is found by the commit."""
     for commit_ in read_commits(store, range(then.version + 1, now.version + 1), now.commit.table_id):
-        if commit_.lets_go is not None and commit_.lets_go[0] > then.version:
-            raise let_go(store, then.version, commit_.lets_go[0])
+        if commit_.vacuum is not None and commit_.vacuum[0] > then.version:
+            raise let_go(store, then.version, commit_.vacuum[0])
 
 
 def _check_columns(then: Snapshot, now: Snapshot) -> None:
