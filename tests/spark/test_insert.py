@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime as dt
 import itertools
 from collections.abc import Iterator
@@ -216,3 +217,23 @@ def test_empty_inserts(lake: Any) -> None:
     assert lake.rows("SELECT count(*) FROM lake.db.t") == [(0,)]
     table = tamis.open(lake.folder / "db" / "t")
     assert table.append(pa.table({"id": pa.array([], pa.int64())})).rows_inserted == 0
+
+
+def test_an_overwrite_records_the_sessions_zone_and_mode(numbers: Any) -> None:
+    """Spark's path and the embedded one build the same commit."""
+    from tamis.storage.commit_log import load
+    from tamis.storage.object_store import open_store
+
+    numbers.spark.conf.set("spark.sql.session.timeZone", "Europe/Berlin")
+    try:
+        numbers.sql("INSERT INTO lake.db.t REPLACE WHERE a = 3 SELECT 3, 'new', 0")
+    finally:
+        numbers.spark.conf.unset("spark.sql.session.timeZone")
+    path = numbers.folder / "db" / "t"
+    by_spark = load(open_store(path)).commit
+    tamis.open(path).overwrite(pa.table({"a": [3], "b": ["x"], "c": [Decimal("1.00")]}), "a = 3")
+    embedded = load(open_store(path)).commit
+    assert by_spark.reads is not None
+    assert embedded.reads is not None
+    assert by_spark.reads == dataclasses.replace(embedded.reads, zone="Europe/Berlin")
+    assert by_spark.operation.parameters == embedded.operation.parameters

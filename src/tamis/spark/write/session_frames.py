@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from tamis.engine.scan import Options
@@ -18,6 +19,10 @@ def dataframe(java_df: Any) -> Any:
 
 
 def switches(spark: Any, bridge: Bridge, options: dict[str, str], properties: dict[str, str]) -> Options:
-    """The switches in force: options of the statement over the session's conf over the table's properties."""
-    conf = bridge.dict(spark._jsparkSession.sessionState().conf().settings(), "tamis.")
-    return Options.resolve(options, conf, properties, foreign=True)
+    """The switches in force: options of the statement over the session's conf over the table's properties.
+
+    Time zone and ANSI mode are the session's. What a statement has read is recorded under them, and conflicts are decided by that.
+    """
+    conf = spark._jsparkSession.sessionState().conf()
+    found = Options.resolve(options, bridge.dict(conf.settings(), "tamis."), properties, foreign=True)
+    return replace(found, timezone=str(conf.sessionLocalTimeZone()), ansi=bool(conf.ansiEnabled()))

@@ -13,17 +13,17 @@ from typing import Any
 
 import pyarrow as pa
 
-from tamis.core.expr import Expr, columns, to_sql
+from tamis.core.expr import Expr
 from tamis.core.types import Schema
 from tamis.engine.operations.layout.index_operations import commit_indexed
 from tamis.engine.operations.result import Result, written
 from tamis.engine.operations.rows.append import discard, write_spec
-from tamis.engine.operations.rows.overwrite import find, snapshot_parts
+from tamis.engine.operations.rows.overwrite import Replacement, commit_overwrite, find, snapshot_parts
 from tamis.engine.scan import Options
 from tamis.engine.secondary_index import run_here
 from tamis.spark.executors import write_task as task
 from tamis.spark.write.spark_index import by_spark
-from tamis.storage.commit_log import Head, Operation, Proposal, ReadSet, Snapshot
+from tamis.storage.commit_log import Head, Operation, Proposal, Snapshot
 from tamis.storage.object_store import Store
 from tamis.world import new_id, world
 
@@ -108,42 +108,14 @@ def overwrite_rows(
     row for which the filter is NULL stays.
     """
     assert head.schema is not None
-    inserted, _, _ = written(manifests)
     if conjuncts is None:
-        doomed, survivors, rewritten = snapshot_parts(snapshot), [], 0
+        change = Replacement(None, snapshot_parts(snapshot), manifests)
     else:
         found = find(store, snapshot, head.schema, conjuncts, options)
-        doomed, partial = found.parts, found.parts.where(~found.parts.all_match)
-        survivors, rewritten = _rewrite(spark, store, head, partial, found.spec, conjuncts, options), len(partial)
-    kept, _, _ = written(survivors)
-    _, parts, size = written([*manifests, *survivors])
-    gone = int(doomed.live_rows.sum()) - kept
-    if not (inserted or gone) and head == snapshot.head:
-        discard(store, survivors)
-        return Result(snapshot.version)
-    result = Result(
-        -1,
-        rows_inserted=inserted,
-        rows_deleted=gone,
-        parts_added=parts,
-        parts_removed=len(doomed),
-        parts_rewritten=rewritten,
-        bytes_written=size,
-    )
-    text = None if conjuncts is None else " AND ".join(f"({to_sql(c)})" for c in conjuncts)
-    reads = ReadSet(text, None if conjuncts is None else tuple(path for c in conjuncts for path in columns(c)))
-    proposal = Proposal(
-        operation=Operation("overwrite", {} if text is None else {"filter": text}),
-        read_version=snapshot.version,
-        reads=reads,
-        conjuncts=conjuncts,
-        blind_append=False,
-        head=None,
-        add=[*manifests, *survivors],
-        remove_parts=() if conjuncts is None else doomed.table["part_id"].to_pylist(),
-        replace_all=conjuncts is None,
-    )
-    return _commit(store, snapshot, head, result, proposal, spark, options)
+        partial = found.parts.where(~found.parts.all_match)
+        survivors = _rewrite(spark, store, head, partial, found.spec, conjuncts, options)
+        change = Replacement(conjuncts, found.parts, manifests, survivors, len(partial))
+    return commit_overwrite(store, snapshot, head, change, options, run_here if spark is None else by_spark(spark))[1]
 
 
 def _commit(

@@ -7,7 +7,7 @@ rows written anew. A row for which the filter is false or NULL stays; one on whi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
@@ -21,6 +21,7 @@ from tamis.engine.operations.tracked_read import Looking
 from tamis.engine.part_reader import ReadCounters, ReadSpec, failure, read_part
 from tamis.engine.part_writer import conform
 from tamis.engine.scan import Options, PartRefs, Plan, plan
+from tamis.engine.secondary_index import Run, run_here
 from tamis.storage.commit_log import Head, Operation, Proposal, ReadSet, Snapshot
 from tamis.storage.files import PartRef
 from tamis.storage.object_store import Store
@@ -40,52 +41,72 @@ def overwrite(
     if conjuncts is not None and options.write_outside != "allow":
         rows = within(rows, head.schema, conjuncts, now_micros=world().now_micros())
     manifests = list(write(store, head, rows, options))
-    inserted, _, _ = written(manifests)
-    doomed, rewritten, kept_rows, size_read = snapshot_parts(snapshot), 0, 0, 0
-    if conjuncts is not None:
-        found = find(store, snapshot, head.schema, conjuncts, options)
-        partial = found.parts.where(~found.parts.all_match)
-        looking = Looking(found)
-        looking.answered(found.parts.where(found.parts.all_match))
-        survivors = list(write(store, head, survivors_of(partial, found.spec, head.schema, conjuncts, looking.rows), options))
-        size_read = looking.finish()
-        kept_rows, _, _ = written(survivors)
-        manifests, doomed, rewritten = manifests + survivors, found.parts, len(partial)
+    if conjuncts is None:
+        return commit_overwrite(store, snapshot, head, Replacement(None, snapshot_parts(snapshot), manifests), options)
+    found = find(store, snapshot, head.schema, conjuncts, options)
+    partial = found.parts.where(~found.parts.all_match)
+    looking = Looking(found)
+    looking.answered(found.parts.where(found.parts.all_match))
+    survivors = list(write(store, head, survivors_of(partial, found.spec, head.schema, conjuncts, looking.rows), options))
+    size_read = looking.finish()
+    return commit_overwrite(
+        store, snapshot, head, Replacement(conjuncts, found.parts, manifests, survivors, len(partial), size_read), options
+    )
+
+
+@dataclass(frozen=True)
+class Replacement:
+    """What an overwrite removes and adds. ``conjuncts`` keep the rows that go; None removes all rows."""
+
+    conjuncts: Sequence[Expr] | None
+    removed: PartRefs
+    inserted: list[pa.Table]
+    """Manifests of the new rows."""
+    survivors: list[pa.Table] = field(default_factory=list)
+    """Manifests of the rows that stay, of parts that match in part."""
+    rewritten: int = 0
+    """Number of these parts."""
+    bytes_read: int = 0
+
+
+def commit_overwrite(
+    store: Store, snapshot: Snapshot, head: Head, change: Replacement, options: Options, run: Run = run_here
+) -> tuple[Snapshot, Result]:
+    """Commits an overwrite; ``run`` builds its index segments. Commits nothing, and discards what was written, where no row goes or comes."""
+    inserted, kept = written(change.inserted)[0], written(change.survivors)[0]
+    manifests = [*change.inserted, *change.survivors]
     _, parts, size = written(manifests)
-    gone = int(doomed.live_rows.sum()) - kept_rows
+    gone = int(change.removed.live_rows.sum()) - kept
     if not (inserted or gone) and head == snapshot.head:
         discard(store, manifests)
-        return snapshot, Result(snapshot.version, parts_read=rewritten, bytes_read=size_read)
+        return snapshot, Result(snapshot.version, parts_read=change.rewritten, bytes_read=change.bytes_read)
     result = Result(
         -1,
         rows_inserted=inserted,
         rows_deleted=gone,
         parts_added=parts,
-        parts_removed=len(doomed),
-        parts_rewritten=rewritten,
+        parts_removed=len(change.removed),
+        parts_rewritten=change.rewritten,
         bytes_written=size,
-        parts_read=rewritten,
-        bytes_read=size_read,
+        parts_read=change.rewritten,
+        bytes_read=change.bytes_read,
     )
+    conjuncts = change.conjuncts
     text = None if conjuncts is None else " AND ".join(f"({to_sql(c)})" for c in conjuncts)
-    after = commit_indexed(
-        store,
-        head,
-        Proposal(
-            operation=Operation("overwrite", parameters={} if text is None else {"filter": text}, metrics=result.metrics()),
-            table_id=snapshot.head.table_id,
-            read_version=snapshot.version,
-            reads=_read_set(text, conjuncts, options),
-            conjuncts=conjuncts,
-            blind_append=False,
-            head=head if head != snapshot.head else None,
-            add=manifests,
-            remove_parts=() if conjuncts is None else doomed.table["part_id"].to_pylist(),
-            replace_all=conjuncts is None,
-            operation_id=new_id(),
-        ),
-        options.index_build,
+    proposal = Proposal(
+        operation=Operation("overwrite", parameters={} if text is None else {"filter": text}, metrics=result.metrics()),
+        table_id=snapshot.head.table_id,
+        read_version=snapshot.version,
+        reads=_read_set(text, conjuncts, options),
+        conjuncts=conjuncts,
+        blind_append=False,
+        head=head if head != snapshot.head else None,
+        add=manifests,
+        remove_parts=() if conjuncts is None else change.removed.table["part_id"].to_pylist(),
+        replace_all=conjuncts is None,
+        operation_id=new_id(),
     )
+    after = commit_indexed(store, head, proposal, options.index_build, run)
     return after, replace(result, version=after.version)
 
 
