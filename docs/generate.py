@@ -12,7 +12,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+import architecture
 import command_line
+import error_messages
 import examples
 import which_filters
 
@@ -100,7 +102,18 @@ def errors_page() -> str:
     return "\n".join(lines) + "\n"
 
 
-PAGES = {"command-line.md": command_line.page, "errors.md": errors_page, "which-filters-skip.md": which_filters.page}
+def messages_page() -> str:
+    trees = [ast.parse(path.read_text()) for path in sorted(SOURCE.rglob("*.py")) if path != SOURCE / "errors.py"]
+    return error_messages.page((kind, node) for tree in trees for _, kind, node in _errors(tree))
+
+
+PAGES = {
+    "architecture.md": architecture.page,
+    "command-line.md": command_line.page,
+    "error-messages.md": messages_page,
+    "errors.md": errors_page,
+    "which-filters-skip.md": which_filters.page,
+}
 
 if __name__ == "__main__":
     if "--outputs" in sys.argv:

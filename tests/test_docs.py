@@ -149,6 +149,15 @@ def test_links_lead_somewhere(page: Path) -> None:
     assert not missing, f"{page.name} links to {missing}"
 
 
+PATHS = re.compile(r"`((?:src/tamis/|tests/|docs/|bench/|core/|storage/|engine/|spark/|table/|cli/)[\w/.-]+\.(?:py|java|md|json))`")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_paths_that_a_page_names_are_there(page: Path) -> None:
+    named = {match[1] for match in PATHS.finditer(page.read_text())}
+    assert {path for path in named if not (ROOT / path).exists() and not (ROOT / "src" / "tamis" / path).exists()} == set()
+
+
 @pytest.mark.usefixtures("docs")
 def test_generated_pages_are_fresh() -> None:
     module = importlib.import_module("generate")

@@ -175,7 +175,7 @@ def test_life_of_a_path(tmp_path: Path) -> None:
         ("s:user.id::int", InvalidInput, "Leave the type out"),
         ("k:user", (InvalidInput, NotFound), "k"),
         ("w:user::int", NotFound, "w"),
-        (["v:user.id::int", "variant_get(v, '$[\"user\"].id', 'int')"], InvalidInput, "stands twice"),
+        (["v:user.id::int", "variant_get(v, '$[\"user\"].id', 'int')"], InvalidInput, "Duplicate column"),
         ("v", InvalidInput, "no order"),
     ],
 )

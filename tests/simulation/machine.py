@@ -21,8 +21,8 @@ from typing import Any, TypeVar
 from unittest import mock
 
 import tamis
-from tamis import state
 from tamis.errors import StoreUnavailable
+from tamis.storage import object_store
 from tamis.storage.object_store import Store, open_store
 from tamis.storage.object_store.store import Entry
 from tamis.world import SeededWorld, use, world
@@ -235,7 +235,7 @@ def simulated(seed: int, steps: int, mishaps: Mishaps | None = None) -> Iterator
             return made.store if str(place) == made.inner.url else open_store(place, options)
 
         for name, module in list(sys.modules.items()):
-            if name.startswith("tamis.") and getattr(module, "open_store", None) is state.open_store:
+            if name.startswith("tamis.") and getattr(module, "open_store", None) is object_store.open_store:
                 stack.enter_context(mock.patch.object(module, "open_store", opened))
         for found in _shared_locks():
             stack.enter_context(mock.patch.object(found, "lock", nullcontext()))

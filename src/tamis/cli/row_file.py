@@ -19,7 +19,10 @@ def rows_of(path: str, file_format: str | None, schema: pa.Schema) -> Iterator[p
     kind = file_format or next((k for k, endings in ENDINGS.items() if name.endswith(endings)), None)
     if kind not in ENDINGS:
         raise InvalidInput(
-            f"{path} is no file of a known kind.", code="UNKNOWN_FORMAT", name=path, remedy=f"Say which by --format: {', '.join(ENDINGS)}."
+            f"{path} is not a file of a known kind.",
+            code="UNKNOWN_FORMAT",
+            name=path,
+            remedy=f"Say which by --format: {', '.join(ENDINGS)}.",
         )
     if not Path(path).is_file():
         raise NotFound(f"There is no file {path}.", code="NO_FILES", name=path, remedy="Give one file with rows in it.")

@@ -154,7 +154,7 @@ def _type(given: Any) -> DataType:
         if len(made) == 1 and made.field(0).nullable:
             return from_arrow_field(made.field(0)).type
         raise InvalidInput(
-            f"{given!r} is more than a type.",
+            f"{given!r} is not a single type.",
             code="BAD_TYPE",
             name=given,
             remedy="Give one type; a new column is nullable, and a default fills it.",

@@ -101,7 +101,7 @@ def check_once(names: Iterable[str]) -> None:
     seen = set[str]()
     for name in names:
         if name.lower() in seen:
-            raise InvalidInput(f"Column {name!r} is given twice.", code="DUPLICATE_COLUMN", name=name, remedy="Give every column once.")
+            raise InvalidInput(f"Duplicate column {name!r}.", code="DUPLICATE_COLUMN", name=name, remedy="Give every column once.")
         seen.add(name.lower())
 
 
@@ -123,7 +123,9 @@ def _text(name: str, value: Any) -> str:
             if isinstance(value, float)
             else str(value)
         )
-    raise InvalidInput(f"{value!r:.100} is no SQL.", code="BAD_VALUES", name=name, remedy="Give SQL text, such as \"DATE '2026-01-01'\".")
+    raise InvalidInput(
+        f"{value!r:.100} is not SQL text.", code="BAD_VALUES", name=name, remedy="Give SQL text, such as \"DATE '2026-01-01'\"."
+    )
 
 
 def parse_values(texts: Mapping[str, str], schema: Schema | None, options: Options) -> dict[str, Expr]:

@@ -47,7 +47,7 @@ def _format_of(chosen: str, properties: Mapping[str, Any]) -> tuple[str, Mapping
     ((key, told),) = list(said.items())[-1:]
     if chosen not in {PLAIN, told}:
         raise InvalidInput(
-            f"The format is {chosen!r}, and {told!r} by {key}.", code="BAD_PROPERTY", name=key, remedy="Give format=… alone."
+            f"Conflicting formats: {chosen!r}, and {told!r} in {key}.", code="BAD_PROPERTY", name=key, remedy="Give format=… alone."
         )
     return told, {name: value for name, value in properties.items() if name not in said}
 
@@ -119,7 +119,7 @@ def _distinct(fields: Sequence[pa.Field | Field]) -> None:
     for f in fields:
         if not f.name or f.name.lower() in seen:
             raise InvalidInput(
-                f"Column {f.name!r} stands twice." if f.name else "A column has no name.",
+                f"Duplicate column {f.name!r}." if f.name else "A column has no name.",
                 code="DUPLICATE_COLUMN" if f.name else "BAD_COLUMN",
                 name=f.name,
                 remedy="Give each column a name of its own; case does not tell them apart.",

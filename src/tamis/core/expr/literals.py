@@ -44,7 +44,7 @@ def number(node: Number) -> Literal:
     if suffix in _WHOLE:
         kind, limit = _WHOLE[suffix]
         if not -limit <= int(digits) < limit:
-            raise SyntaxProblem(f"{digits}{suffix} is no {kind}", node.start)
+            raise SyntaxProblem(f"{digits}{suffix} is not a {kind}", node.start)
         return Literal(kind, int(digits))
     if suffix in {"D", "F"} or (not suffix and "e" in digits.lower()):
         value = pa.scalar(float(digits), pa.float64() if suffix != "F" else pa.float32()).as_py()
@@ -87,7 +87,7 @@ def typed(node: Typed, mode: Mode, zone: str) -> Expr | None:
             found = folded(call("cast", Literal(STRING, node.text), mode=mode, zone=zone, type=_TYPED[kind]))
     if not isinstance(found, Literal) or found.value is None:
         kind = "row of hexadecimal digits" if node.kind == "X" else node.kind
-        raise SyntaxProblem(f"{node.text!r} is no {kind}", node.start)
+        raise SyntaxProblem(f"{node.text!r} is not a {kind}", node.start)
     return found
 
 

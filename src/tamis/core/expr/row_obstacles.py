@@ -56,7 +56,7 @@ def refused(expr: Expr) -> InvalidInput:
         case Cause.ARGUMENTS if _PATTERN.search(text) and len(part.args) > 1 and isinstance(part.args[1], Literal):
             pattern = short_sql(part.args[1], 40)
             return InvalidInput(
-                f"The pattern {pattern} is none, or means something that is not known here.",
+                f"The pattern {pattern} is not a regular expression that can be evaluated here.",
                 code="BAD_ARGUMENTS",
                 name=text,
                 remedy=f"Look at its brackets, and write it with plain classes, groups and repetitions; where Java's own syntax is meant, {_THROUGH_SPARK}.",

@@ -118,7 +118,7 @@ def _interval(node: Type, text: str) -> DataType:
 def bad_type(node: Type, text: str, why: str) -> InvalidInput:
     name = text[node.start : node.end].replace(", ", ",")
     return InvalidInput(
-        f"There is no type {name} here{why and ': ' + why}.",
+        f"Unknown type {name}{why and ': ' + why}.",
         code="BAD_TYPE",
         name=name,
         remedy="Write a type of Spark's, such as BIGINT, DECIMAL(10,2), TIMESTAMP or STRING.",

@@ -55,7 +55,7 @@ def _record(old: Record, new: Record, path: tuple[str, ...], widen: bool) -> Ite
     for place in new.fields:
         here = (*path, place.name)
         if place.key in seen:
-            yield _violation("duplicate_field", here, "stands twice", place.key)
+            yield _violation("duplicate_field", here, "is a duplicate", place.key)
         seen.add(place.key)
         if place.key in before:
             yield from _place(before[place.key], place, here, widen)

@@ -168,7 +168,7 @@ def _placed(fields: tuple[Field, ...], field: Field, place: Place | None, path: 
     at = next((i for i, f in enumerate(fields) if f.name.lower() == (place.after or "").lower()), None)
     if at is None:
         raise InvalidInput(
-            f"{path!r} cannot stand after {place.after!r}, which is not there.",
+            f"{path!r} cannot be placed after {place.after!r}: there is no such field.",
             code="BAD_COLUMN",
             name=place.after,
             remedy="Neighbours are: " + ", ".join(f.name for f in fields) + ".",

@@ -28,7 +28,7 @@ def initial_scalar(field: Field) -> pa.Scalar:
         return pa.scalar(value, arrow)
     except (pa.ArrowException, ValueError, TypeError, ArithmeticError, AttributeError, KeyError) as error:
         raise CorruptData(
-            f"Column {field.name!r} has a default that is no {field.type}: {field.initial_default!r}.",
+            f"Column {field.name!r} has a default that is not a {field.type}: {field.initial_default!r}.",
             name=field.name,
             remedy="Restore the table's log.",
         ) from error

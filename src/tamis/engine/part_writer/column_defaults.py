@@ -51,7 +51,7 @@ def _operand(test: Expr) -> Expr | None:
 
 def _bad(sql: str, data_type: DataType, name: str, why: str) -> InvalidInput:
     return InvalidInput(
-        f"The default {sql!r} of column {name!r} is no {data_type}{why.rstrip('.')}.",
+        f"The default {sql!r} of column {name!r} is not a {data_type}{why.rstrip('.')}.",
         code="BAD_DEFAULT",
         name=name,
         remedy="Use a constant, give the column in the data, or go through Spark.",

@@ -46,7 +46,7 @@ def defined(head: Head, name: str, columns: Sequence[str] | str, build: str, ver
     found = [_found(schema, column, at) for at, column in enumerate(wanted)]
     paths = [path for path, _ in found]
     if twice := _twice(wanted, found):
-        raise InvalidInput(f"Column {twice!r} stands twice.", code="DUPLICATE_COLUMN", name=twice, remedy="Name it once.")
+        raise InvalidInput(f"Duplicate column {twice!r}.", code="DUPLICATE_COLUMN", name=twice, remedy="Name it once.")
     documents = tuple(path for _, path in found if path is not None)
     return IndexDefinition(new_id(), name, tuple(paths), build, version, world().now_micros(), documents)
 

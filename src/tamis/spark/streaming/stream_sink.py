@@ -63,7 +63,7 @@ def query_of(df: Any) -> str:
     found = df.sparkSession.sparkContext.getLocalProperty(_QUERY_ID)
     if not found:
         raise InvalidInput(
-            "This DataFrame is no micro-batch of a streaming query.",
+            "This DataFrame is not a micro-batch of a streaming query.",
             code="NO_QUERY",
             name="query",
             remedy="Use it in writeStream.foreachBatch(…), or name the query: stream_writer(query='…').",

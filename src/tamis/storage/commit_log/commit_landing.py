@@ -90,7 +90,7 @@ class Landing:
     def _unknown(self) -> StoreUnavailable:
         said = f": {self._open.message}" if self._open else "."
         return StoreUnavailable(
-            f"Whether the commit {self.operation_id} was made is not known{said}",
+            f"The outcome of commit {self.operation_id} is unknown{said}",
             code="COMMIT_UNKNOWN",
             name=self.operation_id,
             remedy="Repeat the same operation: it is recognised if it was made.",

@@ -37,7 +37,7 @@ def bitmap(vector: bytes, name: str = "") -> Any:
         bounded(len(found), MOST_ROWS, "the number of deleted rows")
     except (ValueError, IndexError) as error:
         raise CorruptData(
-            f"The deletion vector of part {name} is garbled.", code="BAD_DELETIONS", name=name, remedy="Restore the log from a backup."
+            f"The deletion vector of part {name} is corrupt.", code="BAD_DELETIONS", name=name, remedy="Restore the log from a backup."
         ) from error
     return found
 

@@ -138,9 +138,9 @@ class Stored:
         try:
             chunks = store.get_ranges(self.path, [(offset, length) for offset, length, _ in places])
         except NotFound as error:
-            raise CorruptData(f"{name} has vanished.", code="MISSING_OBJECT", name=name, remedy="Restore it from a backup.") from error
+            raise CorruptData(f"{name} is missing.", code="MISSING_OBJECT", name=name, remedy="Restore it from a backup.") from error
         if any(zlib.crc32(chunk) != crc for chunk, (_, _, crc) in zip(chunks, places, strict=True)):
-            raise CorruptData(f"{name} is garbled.", code="BAD_CHECKSUM", name=name, remedy="Restore it from a backup.")
+            raise CorruptData(f"{name} is corrupt.", code="BAD_CHECKSUM", name=name, remedy="Restore it from a backup.")
         return chunks
 
 

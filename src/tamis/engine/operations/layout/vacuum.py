@@ -74,7 +74,7 @@ def retention_of(given: object) -> timedelta:
             length = timedelta(**{_UNITS[match[2].lower()]: float(match[1])})
     if not isinstance(length, timedelta) or length < timedelta(0):
         raise InvalidInput(
-            f"{given!r} is no retention.",
+            f"{given!r} is not a retention period.",
             code="BAD_RETENTION",
             name="retention",
             remedy="Give a timedelta, such as timedelta(days=7), or text such as 7d, 36h or 90m.",

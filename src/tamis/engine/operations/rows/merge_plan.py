@@ -162,7 +162,7 @@ class _Binder:
             column = assignable(self.target, name.removeprefix("target."))
             if column.id in out:
                 raise InvalidInput(
-                    f"Column {column.name!r} is given twice.", code="DUPLICATE_COLUMN", name=column.name, remedy="Give every column once."
+                    f"Duplicate column {column.name!r}.", code="DUPLICATE_COLUMN", name=column.name, remedy="Give every column once."
                 )
             out[column.id] = check_known(self.assigned(str(text), column))
         return out

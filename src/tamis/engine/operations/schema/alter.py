@@ -116,7 +116,7 @@ class Alteration:
         after, targets = self._apply(head)
         if meant is not None and meant != targets:
             raise Conflict(
-                "A column that this change names is another one by now.",
+                "Another commit dropped or renamed a column that this change names.",
                 code="CONFLICT_COLUMN_CHANGED",
                 name=self._store.url,
                 remedy="Open or refresh the table, look at its columns, and alter it again.",

@@ -43,7 +43,7 @@ class Position:
             return Position(**json.loads(text))
         except (ValueError, TypeError):
             raise InvalidInput(
-                f"{text!r:.100} is no position in a table.", code="BAD_OFFSET", name="offset", remedy="Start with a checkpoint of its own."
+                f"{text!r:.100} is not a stream position.", code="BAD_OFFSET", name="offset", remedy="Start with a checkpoint of its own."
             ) from None
 
     @property
@@ -154,7 +154,7 @@ def takes_rows(commit: Commit) -> bool:
 
 def _changed(store: Store, commit: Commit) -> InvalidInput:
     return InvalidInput(
-        f"Version {commit.version} ({commit.operation.name}) of {store.url} changed or removed rows: a stream tells only rows that come.",
+        f"Version {commit.version} ({commit.operation.name}) of {store.url} changed or removed rows: a stream reads appended rows only.",
         code="CHANGED_SOURCE",
         name=str(commit.version),
         remedy="Set the option skipChangeCommits, or read table.changes(a, b).",

@@ -41,7 +41,10 @@ def _vacuum(catalog: Any, arguments: dict[str, Any]) -> pa.Table:
     told, hours = arguments["retention"], arguments["retention_hours"]
     if told is not None and hours is not None:
         raise InvalidInput(
-            "The retention is given twice.", code="BAD_RETENTION", name="retention", remedy="Give retention or retention_hours."
+            "Both retention and retention_hours are given.",
+            code="BAD_RETENTION",
+            name="retention",
+            remedy="Give retention or retention_hours.",
         )
     keep = timedelta(hours=hours) if hours is not None else told or timedelta(days=7)
     found = held(catalog, arguments).vacuum(keep, dry_run=arguments["dry_run"])

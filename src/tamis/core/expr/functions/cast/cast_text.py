@@ -45,7 +45,7 @@ def parse(call: Call, x: Datum) -> Evaluated:
 
 
 def _bad(call: Call) -> str:
-    return f"[CAST_INVALID_INPUT] The text is no {call.type}."
+    return f"[CAST_INVALID_INPUT] The text is not a {call.type}."
 
 
 def _matches(text: Datum, pattern: str) -> Mask:
