@@ -1,8 +1,8 @@
-"""Writes Parquet: one row group per block, with page indexes, page checksums, column ids and Spark's
-metadata.
+"""Writes Parquet: one row group per block, with page indexes, page checksums and column ids.
 
-Encodings and compression are chosen from the first block (``encoding``). Spark concludes from
-``org.apache.spark.version`` that dates and times need no rebasing.
+Encodings and compression are chosen from the first block (``encoding``). Files carry the metadata that
+Spark's reader looks for: from ``org.apache.spark.version`` it concludes that dates and times need no
+rebasing.
 """
 
 from __future__ import annotations
