@@ -28,7 +28,7 @@ def column_spec(column: Column, evidence: Evidence) -> tuple[Spec, bool]:
     """
     try:
         spec = _known(column, evidence)
-    except Exception:  # noqa: BLE001  (a law: statistics that cannot be read are unknown)
+    except Exception:  # noqa: BLE001  (statistics that cannot be read are unknown)
         spec = None
     return (_never_fails(unknown(column.type)), False) if spec is None else (spec, True)
 
@@ -162,8 +162,10 @@ def _plain(data_type: String) -> bool:
 
 
 def widens(old: DataType, new: DataType) -> bool:
-    """Return whether ``old`` may have been widened to ``new``: the same type, or a lossless numeric
-    widening."""
+    """Return whether a column of type ``old`` may have been widened to ``new``.
+
+    The types must be equal, or both numeric with a lossless widening.
+    """
     from tamis.core.expr.coerce import is_numeric
 
     if not (is_numeric(old) and is_numeric(new)) or (old not in (FLOAT, DOUBLE) and new in (FLOAT, DOUBLE)):

@@ -119,8 +119,10 @@ def may_fail(conjuncts: Sequence[Expr], evidence: Evidence, *, now: tuple[int, i
 
 
 def _interpreted(run: Interpreter, conjunct: Expr, strict: bool) -> Truth:
-    """Interpret a conjunct; a rule that raises yields unknown, because planning must not fail for lack of
-    a proof."""
+    """Interpret a conjunct; a rule that raises yields unknown.
+
+    Planning must not fail for lack of a proof.
+    """
     try:
         return as_truth(run(conjunct))
     except Exception as error:

@@ -72,8 +72,10 @@ class DocumentEvidence:
 
 
 class Evidence(Protocol):
-    """Statistics of N pieces. Stored values must never cause an exception: what cannot be decoded is
-    unknown."""
+    """Statistics of N pieces.
+
+    Stored values must never cause an exception: what cannot be decoded is unknown.
+    """
 
     def __len__(self) -> int:
         """The number of pieces, N."""

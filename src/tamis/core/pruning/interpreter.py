@@ -72,7 +72,7 @@ class Interpreter:
         name = column.name + stored(steps)[1:]
         try:
             found: DocumentEvidence | None = getattr(self.evidence, "document", lambda *_: None)(column.ids, steps)
-        except Exception:  # noqa: BLE001  (a law: statistics that cannot be read are unknown)
+        except Exception:  # noqa: BLE001  (statistics that cannot be read are unknown)
             found = None
         if found is None or not found.known.all():
             trimmed = found is not None and bool(found.trimmed.any())
@@ -86,7 +86,7 @@ class Interpreter:
         try:
             ask = getattr(self.evidence, "trimmed", None)
             return NO if ask is None else np.asarray(ask(column.ids))
-        except Exception:  # noqa: BLE001  (a law: statistics that cannot be read are unknown)
+        except Exception:  # noqa: BLE001  (statistics that cannot be read are unknown)
             return NO
 
     def inside(self, data_type: DataType, ids: tuple[int, ...], name: str) -> Spec:

@@ -270,8 +270,10 @@ def _instants(spec: Spec, call: Call) -> Spec:
 
 
 def _text(e: DocumentEvidence, steps: Steps) -> Abstract:
-    """Bound ``get_json_object``: JSON's null is NULL under a key, but text as an element or whole
-    document."""
+    """Bound ``get_json_object``.
+
+    JSON's null is NULL under a key, but text as an element or as the whole document.
+    """
     strings = _value(STRING, e.string, e.string_lo, e.string_hi)
     specs = [strings, _number_text(e.long | e.real), *_words(e), *_nested_text(e)]
     if not steps or isinstance(steps[-1], int):

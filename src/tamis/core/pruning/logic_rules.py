@@ -237,8 +237,10 @@ def _without_null(abstract: Abstract) -> Abstract:
 
 
 def _case(run: Interpret, call: Call) -> Abstract:
-    """Join the branches that can be reached; a condition is evaluated unless an earlier one is always
-    true."""
+    """Join the branches that can be reached.
+
+    A condition is evaluated unless one before it is always true.
+    """
     on: Mask = np.ones((), bool)
     out: Abstract | None = None
     failing: Mask = NO

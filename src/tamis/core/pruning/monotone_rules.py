@@ -30,8 +30,10 @@ _FLOATS = (FLOAT, DOUBLE)
 
 @dataclass(frozen=True, slots=True)
 class _Corner:
-    """A function's value at one corner of each piece's box; NULL where unknown, with masks for the
-    reasons."""
+    """A function's value at one corner of each piece's box; NULL where unknown.
+
+    The masks give the reasons.
+    """
 
     value: Datum
     missing: Mask

@@ -43,8 +43,10 @@ _SEES_THROUGH = frozenset(
 
 
 def reason(run: Interpreter, conjunct: Expr, truth: Truth, left: Mask) -> str | None:
-    """Explain why ``conjunct``, evaluated to ``truth``, did not skip the pieces ``left``; None if none are
-    left."""
+    """Explain why ``conjunct`` did not skip the pieces ``left``; None if none are left.
+
+    ``truth`` is what ``run`` has just found for it.
+    """
     if not left.any():
         return None
     if run.notes:

@@ -155,7 +155,7 @@ def _cases(conjuncts: Sequence[Expr], column: Column, evidence: Evidence) -> _Ca
             return _by_values(listed)
         if column.type in (*INTEGRAL, DATE, TIMESTAMP, TIMESTAMP_NTZ) and any(_loses(c, column) for c in conjuncts):
             return _by_range(column.type, evidence.column(column.ids), _zone(conjuncts))
-    except Exception:  # noqa: BLE001  (a law: statistics that cannot be read are unknown)
+    except Exception:  # noqa: BLE001  (statistics that cannot be read are unknown)
         return None
     return None
 

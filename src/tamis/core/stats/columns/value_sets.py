@@ -26,7 +26,10 @@ _SAMPLE = SIZES.set_sample_rows
 
 
 def listable(data_type: DataType) -> bool:
-    """Whether equal values of this type have one stored form, so that a set of them can be compared (both zeros are equal)."""
+    """Whether equal values of this type have one stored form, so that sets can be compared.
+
+    Floating-point types are excluded: both zeros are equal.
+    """
     if isinstance(data_type, String):
         return data_type.collation == BINARY_COLLATION
     return data_type in (*INTEGRAL, DATE, TIMESTAMP, TIMESTAMP_NTZ) or isinstance(data_type, Decimal)
