@@ -21,8 +21,10 @@ BOUNDS = ("lo", "hi")
 VALUES = "set"
 """The kind of a value set (see ``value_sets``)."""
 UNRELIABLE_VALUES = "values"
-"""The kind under which earlier writers stored value sets, some of them incomplete. Only ``verify`` reads
-it."""
+"""The kind under which earlier writers stored value sets, some of them incomplete.
+
+Only ``verify`` reads it.
+"""
 COUNTS = {"nulls": pa.int64(), "nans": pa.int64(), "count": pa.int64(), "exact": pa.uint8()}
 """The kinds without a type.
 

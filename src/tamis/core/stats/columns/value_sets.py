@@ -1,11 +1,12 @@
 """Value sets: the distinct values of a column that has few of them in a part, such as a status or a country.
 
-A set holds every value of the part that is neither NULL nor NaN, and may hold more. A column with too many values,
-or with too long ones, has no set. Sets are stored as ``<id>|<type>|set``, a list; NULL means unknown. An empty set
-is never stored.
+A set holds every value of the part that is neither NULL nor NaN, and may hold more. A column with too many
+values, or with too long ones, has no set. Sets are stored as ``<id>|<type>|set``, a list; NULL means unknown.
+An empty set is never stored.
 
-Tables of earlier writers have sets named ``<id>|<type>|values``. Some of those are incomplete: the collector kept the
-sets of the batches before the one at which it gave up. So they are never read, and ``verify`` reports them.
+Tables of earlier writers have sets named ``<id>|<type>|values``. Some of those are incomplete: the collector
+kept the sets of the batches before the one at which it gave up. So they are never read, and ``verify``
+reports them.
 """
 
 from __future__ import annotations
@@ -74,7 +75,10 @@ def _merged(arrays: list[pa.Array]) -> pa.Array | GaveUp:
 
 
 def union(sets: pa.ListArray, empty: pa.BooleanArray) -> pa.Array | None:
-    """The union of several sets, or None where a set that may hold values is unknown or the union is too large."""
+    """Return the union of several sets, or None if it is unknown or too large.
+
+    It is unknown if a set that may hold values is unknown.
+    """
     if pc.any(pc.and_(sets.is_null(), pc.invert(pc.fill_null(empty, False)))).as_py():
         return None
     found = pc.unique(sets.flatten())

@@ -180,8 +180,10 @@ def _are_digits(found: Words) -> Flags:
 
 
 def _eight(digits: Words) -> Ints:
-    """Return the number of eight digits, the first in the lowest byte; adjacent digits are joined three
-    times."""
+    """Return the number of eight digits, the first in the lowest byte.
+
+    Adjacent digits are joined in three steps.
+    """
     for step, mask in ((8, 0x00FF00FF00FF00FF), (16, 0x0000FFFF0000FFFF), (32, 0xFFFFFFFF)):
         right = digits >> np.uint64(step)
         right += digits * np.uint64(10 ** (step // 8))

@@ -1,5 +1,7 @@
-"""Collects JSON paths while a part is written: from VARIANT columns and from strings that look like
-objects."""
+"""Collects JSON paths while a part is written.
+
+Sources are VARIANT columns, and strings if a sample of them parses as objects.
+"""
 
 from __future__ import annotations
 

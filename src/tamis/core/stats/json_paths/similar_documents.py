@@ -1,5 +1,7 @@
-"""Collects the paths of JSON text: common shapes through ``document_template``, the rest through
-``text_paths``."""
+"""Collects the paths of JSON text.
+
+Documents of a few shapes are read by ``document_template``; the others are parsed by ``text_paths``.
+"""
 
 from __future__ import annotations
 
@@ -27,8 +29,10 @@ class Documents:
         self._templates: list[Template] = []
 
     def paths_of(self, texts: pa.Array) -> Paths:
-        """Return the paths of a block's documents; one strange document makes only the root known, as
-        STRANGE."""
+        """Return the paths of a block's documents.
+
+        One strange document makes the root STRANGE, and no other path is given.
+        """
         texts = texts.drop_null() if texts.null_count else texts
         try:
             texts.validate(full=True)

@@ -71,7 +71,10 @@ def looks_like_objects(texts: pa.Array) -> bool:
 
 
 def paths_of(texts: pa.Array) -> Paths:
-    """Return the paths of documents; one strange document makes only the root known, as STRANGE."""
+    """Return the paths of documents.
+
+    One strange document makes the root STRANGE, and no other path is given.
+    """
     found: Paths = {}
     for start in range(0, len(texts) or 1, AT_ONCE):
         now = _paths_of(texts.slice(start, AT_ONCE))
@@ -146,8 +149,10 @@ def _beyond(texts: pa.Array) -> bool:
 
 
 def _long_numbers(texts: pa.Array) -> bool:
-    """Return whether a number may have more than 15 digits and thus differ from its double's shortest
-    text."""
+    """Return whether some number may have more than 15 digits.
+
+    The shortest text of its double may then be another number.
+    """
     return bool(pc.any(pc.match_substring_regex(texts, "[0-9][0-9.]{16}")).as_py())
 
 
