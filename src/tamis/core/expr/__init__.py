@@ -1,4 +1,4 @@
-"""The filter language: tree, function catalogue, parse, evaluate."""
+"""The filter language: expression tree, function catalogue, parser and evaluator."""
 
 from tamis.core.expr.arrow_values import Evaluated
 from tamis.core.expr.catalogue import call, catalyst_name, entries, function, sql_name

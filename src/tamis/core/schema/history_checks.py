@@ -36,8 +36,7 @@ class MigrationType:
         return known
 
     def then(self, new: pa.Schema, *, widen: bool = False) -> MigrationType:
-        """Return the summary after ``new`` has become the latest schema; raises as ``check_migration``
-        does."""
+        """Return the summary after ``new`` has become the latest schema. Raises as ``check_migration``."""
         after = self.checked(new, widen=widen)
         return MigrationType(after if self.shape is None else evolve(self.shape, after))
 
@@ -73,8 +72,10 @@ def check_reader(history: History, reader: pa.Schema) -> None:
 
 
 def check_table_reader(history: tuple[Schema, ...], reader: Schema) -> None:
-    """Check that a reader with schema ``reader`` may read a table with the schemas ``history``, by column
-    id."""
+    """Check that a reader with schema ``reader`` may read a table, with fields matched by column id.
+
+    ``history`` are the table's schemas.
+    """
     if history:
         fence(history[-1], dropped_in(history), reader)
 
@@ -100,8 +101,7 @@ def fence(current: Schema, dropped: Iterable[Dropped], reader: Schema) -> None:
 
 
 def refuse(before: Record, after: Record, *, widen: bool = False) -> None:
-    """Raise ``IncompatibleSchema`` for the first change that makes ``after`` an invalid migration of
-    ``before``."""
+    """Raise ``IncompatibleSchema`` if ``after`` is not a valid migration of ``before``."""
     _refuse(before, after, IncompatibleSchema, widen)
 
 

@@ -42,8 +42,10 @@ class Violation:
 
 
 def violations(old: Record, new: Record, *, widen: bool = False) -> Iterator[Violation]:
-    """Yield every violation in ``new`` as a migration of ``old``, a migration type with its deleted
-    fields."""
+    """Yield every violation in ``new`` as a migration of ``old``.
+
+    ``old`` is a migration type, so it includes deleted fields.
+    """
     yield from _record(old, new, (), widen)
 
 

@@ -85,8 +85,10 @@ def check_forward(current: Schema, dropped: Memory, new: Schema) -> None:
 
 
 def fences(schemas: Sequence[Schema], dropped: Memory, new: Schema) -> tuple[Fence, ...]:
-    """Return which current readers ``new`` would fence: the columns, and the schemas that have them
-    unreadably."""
+    """Return which current readers ``new`` would fence.
+
+    Each result names a column and the schemas that have it in a form that can no longer be read.
+    """
     current = schemas[-1]
     after = migration_type_of(new, (*dropped, *dropped_between(current, new)))
     found = []

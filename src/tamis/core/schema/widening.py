@@ -11,8 +11,10 @@ from tamis.core.types import DATE, DOUBLE, FLOAT, INTEGRAL, TIMESTAMP_NTZ, DataT
 
 
 def widens(old: Hashable, new: Hashable) -> bool:
-    """Return whether a column of type ``old`` can become ``new`` by metadata alone; logical or Arrow
-    types."""
+    """Return whether a column of type ``old`` can become ``new`` by metadata alone.
+
+    Takes logical or Arrow types.
+    """
     before, after = _logical(old), _logical(new)
     if before is None or after is None:
         return False

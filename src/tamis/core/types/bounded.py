@@ -43,11 +43,11 @@ def unpacked_zstd(packed: bytes, size: Any, most: int = MOST_UNPACKED) -> bytes:
 
 
 def read_stream(raw: Any) -> pa.Table:
-    """Read the table in an Arrow IPC stream whose compressed buffers unpack to at most ``MOST_UNPACKED``
-    bytes.
+    """Read the table in an Arrow IPC stream, with a limit on its unpacked size.
 
-    Raises ``ValueError`` for larger buffers, for layouts that express much in few bytes, and for more rows
-    than bits; ``pa.ArrowException`` for an invalid stream.
+    Compressed buffers may take at most ``MOST_UNPACKED`` bytes. Raises ``ValueError`` for larger ones, for
+    layouts that express much in few bytes, and for more rows than bits; ``pa.ArrowException`` for an invalid
+    stream.
     """
     data = pa.py_buffer(raw)
     for message in pa.ipc.MessageReader.open_stream(data):
@@ -81,8 +81,10 @@ def _check_layout(kind: pa.DataType) -> None:
 
 
 def _unpacked(message: bytes, body: pa.Buffer) -> int:
-    """Return the declared unpacked size of a record batch's compressed buffers, which Arrow would
-    allocate."""
+    """Return the declared unpacked size of a record batch's compressed buffers.
+
+    Arrow would allocate that much.
+    """
     root = struct.unpack_from("<I", message, 0)[0]
     header = _field(message, root, 2)
     batch = header + struct.unpack_from("<I", message, header)[0]

@@ -80,8 +80,10 @@ class Decimal(DataType):
 
     @property
     def possible(self) -> bool:
-        """Whether Spark has this type: 1 to 38 digits, of which 0 or more after the point. Arrow has
-        others."""
+        """Whether Spark has this type: 1 to 38 digits, 0 or more of them after the point.
+
+        Arrow has others.
+        """
         return 1 <= self.precision <= 38 and 0 <= self.scale <= self.precision
 
     def __str__(self) -> str:

@@ -15,8 +15,10 @@ from tamis.errors import InvalidInput, NotFound
 
 @dataclass(frozen=True)
 class Schema:
-    """The columns of a table at one time. ``schema_id`` is its position in the table's sequence of
-    schemas."""
+    """The columns of a table at one time.
+
+    ``schema_id`` is the schema's position in the table's sequence of schemas.
+    """
 
     fields: tuple[Field, ...]
     schema_id: int = 0
