@@ -12,8 +12,10 @@ from tamis.errors import InvalidInput
 
 
 def columns(text: str) -> pa.Schema:
-    """Parse ``text`` into a schema. Raises ``InvalidInput`` (``BAD_SCHEMA``, ``BAD_TYPE``) naming the
-    problem."""
+    """Parse ``text`` into a schema.
+
+    Raises ``InvalidInput`` (``BAD_SCHEMA``, ``BAD_TYPE``) naming what is invalid.
+    """
     try:
         fields = syntax.columns(text)
     except syntax.SyntaxProblem as problem:

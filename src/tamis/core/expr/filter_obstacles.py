@@ -26,8 +26,10 @@ def check_readable(conjuncts: Sequence[Expr], now_micros: int) -> None:
 
 
 def _check_conjuncts(conjuncts: Sequence[Expr], now_micros: int) -> None:
-    """Check conjuncts; leading constants form one AND, in which the first that is not true stops the
-    others."""
+    """Check the constants of all conjuncts.
+
+    Leading constant conjuncts form one AND, in which the first that is not true stops the others.
+    """
     stopped = False
     for at, conjunct in enumerate(conjuncts):
         leading = all(_constant(c) for c in conjuncts[: at + 1])

@@ -73,8 +73,10 @@ class Shift:
         return [(slice(a, b), first + at) for at, (a, b) in enumerate(pairwise(edges))]
 
     def _index(self, x: Numbers) -> Any:
-        """Return the number of ``starts`` at or before ``x``, at least one since the first is minus
-        infinity."""
+        """Return the number of ``starts`` at or before ``x``.
+
+        At least one, because the first stands for minus infinity.
+        """
         if np.size(x) < _MANY:
             return np.maximum(np.searchsorted(self.starts, x, side="right"), 1)
         first, last = (max(int(np.searchsorted(self.starts, end, side="right")), 1) for end in (x.min(), x.max()))
@@ -317,8 +319,10 @@ def _clock(text: str) -> int:
 
 
 def _moment(year: int, text: str, offset: int) -> int:
-    """Return the instant (seconds) of a POSIX rule such as ``M3.5.0/2`` in a year with ``offset`` in
-    force."""
+    """Return the instant (seconds) of a POSIX rule such as ``M3.5.0/2`` in a year.
+
+    ``offset`` is the offset in force.
+    """
     day, _, clock = text.partition("/")
     seconds = _clock(clock) if clock else 7200
     start = _days(year, 1)

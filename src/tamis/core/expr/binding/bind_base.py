@@ -55,8 +55,10 @@ class BinderBase:
         return self.call(name, *self.even([a, b]), data_type=BOOLEAN)
 
     def ordered(self, name: str, x: Node, y: Node) -> Expr:
-        """Bind and compare two nodes; a constant beyond BIGINT decides at once unless it comes from a
-        cast."""
+        """Bind and compare two nodes.
+
+        A decimal constant beyond BIGINT decides the comparison at once, unless it comes from a cast.
+        """
         a, b = self.bind(x), self.bind(y)
         constant = x if isinstance(a, Literal) and isinstance(a.type, Decimal) else y
         known = None if isinstance(constant, Cast) else beyond_longs(name, a, b)

@@ -1,4 +1,4 @@
-"""The families of functions. Importing this module declares them all."""
+"""The families of functions; importing this package declares them all."""
 
 from tamis.core.expr.functions.cast import casts
 from tamis.core.expr.functions.datetime import calendar, date_fields, date_patterns, days, epoch, instants, timestamp_parts, truncate

@@ -206,8 +206,10 @@ class Pairs:
 
 
 class _Reader:
-    """A parser like Jackson: accepts single quotes and control characters in strings, ignores trailing
-    text."""
+    """A parser that follows Jackson.
+
+    It accepts single quotes and control characters in strings, and ignores text after the document.
+    """
 
     def __init__(self, text: str, *, named_numbers: bool = False) -> None:
         self._text = text

@@ -213,8 +213,10 @@ class Layout:
     first: Ints
 
     def children(self, field: Ints | int) -> Ints:
-        """Return the positions of one field's values; of several fields (a column of them), a line for
-        each."""
+        """Return the positions of one field's values in each object.
+
+        For several fields (a column of them), there is a line for each.
+        """
         return self.first + little(self.data, self.offsets + np.asarray(field) * self.offset_size, self.offset_size)
 
 

@@ -22,8 +22,10 @@ class Forms(Reader):
     """The rules of keyword forms."""
 
     def forms(self, word: str) -> tuple[Rules, Rules]:
-        """Return the rules for forms beginning with this word: those before constants, calls and names,
-        and after."""
+        """Return the rules for forms that begin with this word.
+
+        The first are tried before constants, calls and names, the second after.
+        """
         if word in _WITH_UNIT:
             return (self._with_unit,), ()
         if word in _OF_ROWS:

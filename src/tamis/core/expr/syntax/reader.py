@@ -29,8 +29,10 @@ class Reader:
         self.text = text
         self.tokens = tokens(text)
         self.furthest = 0
-        """The last token at which another was expected: the position to report if the text cannot be
-        parsed."""
+        """The last token at which another was expected.
+
+        It is the position to report if the text cannot be parsed.
+        """
         self._known: dict[tuple[str, int, int], tuple[list[Any], Iterator[Any]]] = {}
 
     def expression(self, at: int) -> Found[Node]:
@@ -42,8 +44,10 @@ class Reader:
         raise NotImplementedError
 
     def value(self, at: int, floor: int = 0) -> Found[Node]:
-        """Yield an expression without AND, OR, NOT and predicates, of operators at level ``floor`` or
-        above."""
+        """Yield an expression without AND, OR, NOT and predicates.
+
+        Its operators are of level ``floor`` or above.
+        """
         raise NotImplementedError
 
     def primaries(self, at: int) -> Found[Node]:

@@ -32,8 +32,10 @@ class Types(Reader):
             yield from self._plain(at, word or self.name(at))
 
     def columns(self, at: int) -> Found[tuple[TypeField, ...]]:
-        """Yield ``name type, name type``; NULL after a type, not in Spark's schemas, is accepted without
-        effect."""
+        """Yield ``name type, name type``.
+
+        NULL after a type, which Spark's schemas do not allow, is accepted without effect.
+        """
         return self.listed(at, lambda first: self._field(first, colon=False))
 
     def _array(self, at: int) -> Found[Type]:
