@@ -19,7 +19,10 @@ NO_ID = -1
 
 @dataclass(frozen=True, slots=True)
 class DataType:
-    """Base of all types. ``str(type)`` is its Spark SQL text in lower case, e.g. ``array<decimal(10,2)>``."""
+    """Base of all types.
+
+    ``str(type)`` is the type's Spark SQL text in lower case, e.g. ``array<decimal(10,2)>``.
+    """
 
     def to_json(self) -> Any:
         return str(self)

@@ -21,7 +21,7 @@ def next_schema(head: Head, schema: Schema) -> Head:
 
     The schema's id is its position; the fields it lacks are remembered as dropped; earlier schemas do not
     change. A dropped clustering column is removed from ``cluster_by``. Rows sorted by (a, b, c) are sorted by
-    (a, b) but not by (a, c), so if the dropped column was not the last, existing parts count as unordered
+    (a, b) but not by (a, c), so unless only trailing columns were dropped, existing parts count as unordered
     (``ordered_now``) until they are compacted.
 
     Raises ``InvalidInput`` (``RESERVED_NAME``) for a new column with the prefix of metadata columns.

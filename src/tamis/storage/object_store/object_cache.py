@@ -1,9 +1,9 @@
 """The process-wide cache of immutable objects: commits, footers, columns of manifests and rollups.
 
 Invariant: a key names content that never changes. Keys therefore include the table's id as well as its path,
-because a table can be dropped and created again at the same path. Stored bytes can still be damaged and
-repaired, so opening a table explicitly first evicts the entries of its path. The cache is bounded by bytes
-and evicts the least recently used.
+because a table can be dropped and created again at the same path. Stored bytes can still be damaged, so
+opening a table explicitly first evicts the entries of its path and then finds the damage. The cache is
+bounded by bytes and evicts the least recently used entries.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Value sets: the distinct values of a column that has few of them in a part, such as a status or a country.
+"""Value sets: the distinct values of a column that has few of them in a part, such as a country.
 
 A set holds every value of the part that is neither NULL nor NaN, and may hold more. A column with too many
-values, or with too long ones, has no set. Sets are stored as ``<id>|<type>|set``, a list; NULL means unknown.
-An empty set is never stored.
+values, or with values that are too long, has no set. Sets are stored as ``<id>|<type>|set``, a list; NULL
+means unknown. An empty set is never stored.
 
-Tables of earlier writers have sets named ``<id>|<type>|values``. Some of those are incomplete: the collector
-kept the sets of the batches before the one at which it gave up. So they are never read, and ``verify``
-reports them.
+Tables of earlier writers have sets named ``<id>|<type>|values``. Some of those are incomplete, because the
+collector kept the sets of the batches before the one at which it gave up. They are therefore never read, and
+``verify`` reports them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tamis.sizes import SIZES
 MOST = SIZES.set_values
 """Largest number of values in a set."""
 _SAMPLE = SIZES.set_sample_rows
-"""Rows of a batch that are sampled to see early that a column has too many values."""
+"""Rows of a batch that are sampled to detect early that a column has too many values."""
 
 
 def listable(data_type: DataType) -> bool:
@@ -44,7 +44,7 @@ class ValueSetCollector:
         """The values so far, ``GAVE_UP``, or None before the first batch."""
 
     def update(self, array: pa.Array) -> None:
-        """Adds the values of one batch."""
+        """Add the values of one batch."""
         if isinstance(self._state, GaveUp) or not len(array):
             return
         step = -(-len(array) // _SAMPLE)
@@ -54,7 +54,7 @@ class ValueSetCollector:
         self._state = _merged([array] if self._state is None else [self._state, array])
 
     def finish(self) -> pa.Array | None:
-        """The sorted values, or None where the collector gave up or saw no value."""
+        """Return the sorted values, or None if the collector gave up or saw no value."""
         if self._state is None or isinstance(self._state, GaveUp) or not len(self._state):
             return None
         return self._state.take(pc.array_sort_indices(self._state))

@@ -1,5 +1,4 @@
-"""MAKE_DATE, TIMESTAMPDIFF, TIMESTAMPADD, conversion between UTC and a named zone, and year-month
-intervals."""
+"""MAKE_DATE, TIMESTAMPDIFF, TIMESTAMPADD, conversion to and from UTC, and year-month intervals."""
 
 from __future__ import annotations
 

@@ -20,8 +20,10 @@ MINUTE, HOUR, MILLI = 60 * SECOND, 3600 * SECOND, 1_000
 
 
 def now_as(expr: Moving, micros: int) -> Any:
-    """Return the instant ``micros`` in the form of ``expr``: a timestamp, or a date or local time in its
-    zone."""
+    """Return the instant ``micros`` in the form of ``expr``.
+
+    That is a timestamp, or the date or local time in its zone.
+    """
     if expr.name == "current_timestamp":
         return pa.scalar(micros, to_arrow_type(expr.type))
     local = int(zone(expr.zone or "UTC").local(np.array(micros, np.int64)))

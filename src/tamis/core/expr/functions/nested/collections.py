@@ -146,8 +146,10 @@ def members(starts: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
 
 def _equal(x: Datum, values: Datum, wanted: Datum) -> tuple[Datum, np.ndarray, np.ndarray]:
-    """Compare the members of each row of ``x`` (in ``values``) with the row's value; return ``members``
-    too."""
+    """Compare the members of each row of ``x`` with the row's wanted value.
+
+    ``values`` holds the members of all rows. Also returns ``members``.
+    """
     owner, member = members(*spread(x))
     wanted = wanted if isinstance(wanted, pa.Scalar) else wanted.take(pa.array(owner))
     return full(compare("eq", values.take(pa.array(member)), wanted), len(owner)), owner, member

@@ -54,8 +54,10 @@ def path_of(call: Call) -> tuple[str, ...]:
 
 
 def members(call: Call) -> tuple[DataType, tuple[int, ...]] | None:
-    """Return the type that ``call`` gives for each element or value, and its ids from the column; else
-    None."""
+    """Return the type that ``call`` gives for each element or value, and the ids that lead to it.
+
+    The ids begin with those of the column; None if the source is not a column.
+    """
     source = call.args[0]
     if not isinstance(source, Column) or not isinstance(source.type, Array | Map):
         return None

@@ -57,8 +57,10 @@ def _at_least(number: float, *, strictly: bool, bounds: tuple[Datum, Datum]) -> 
 
 
 def _power_turns_once(call_: Call, bounds: Bounds) -> Mask:  # noqa: ARG001
-    """Return where a power is monotone in each argument: base above zero, or zero with a positive
-    exponent."""
+    """Return where a power is monotone in each argument.
+
+    That is so for a base above zero, or of zero if the exponent is positive.
+    """
     above = _at_least(0.0, strictly=True, bounds=bounds[0])
     return above | (_at_least(0.0, strictly=False, bounds=bounds[0]) & _at_least(0.0, strictly=True, bounds=bounds[1]))
 
@@ -80,8 +82,10 @@ declare(
 
 @sugar("power", "pow")
 def _power(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Expr | None:
-    """Fold a power of two integer constants if a double holds it, since Java guarantees it; else build a
-    call."""
+    """Build a power; fold one of two integer constants if a double holds the result.
+
+    Java guarantees such a result to be exact.
+    """
     if len(args) == 2 and all(isinstance(a, Literal) and isinstance(a.value, int) and not isinstance(a.value, bool) for a in args):
         base, exponent = (a.value for a in args if isinstance(a, Literal))
         if 0 <= exponent <= 64 and abs(base) < _WHOLE and abs(base**exponent) <= _WHOLE:

@@ -58,8 +58,10 @@ def raw_or_zero(x: Datum) -> Numbers:
 
 
 def _fails_at_least_integer(call: Call) -> Partial:
-    """Return the failures: the least integer of a type has no positive counterpart; floats and decimals
-    have."""
+    """Return whether the function can fail.
+
+    The least integer of a type has no positive counterpart; floats and decimals always have one.
+    """
     return Partial.NEVER if call.type in _FLOATS or isinstance(call.type, Decimal) else Partial.OUTSIDE
 
 
