@@ -170,7 +170,7 @@ def elements(run: Inside, call: Call) -> Abstract:
 
 
 def _any(one: Spec) -> Mask:
-    """Return where there may be an element at all."""
+    """Return where an element may exist."""
     return one.value | one.null | one.nan
 
 

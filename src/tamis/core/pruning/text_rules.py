@@ -49,7 +49,8 @@ def transfer(run: _Run, call: Call) -> Abstract:
 
 
 def _within(out: Spec, lo: Any, hi: Any, alone: bool) -> Spec:
-    """Return ``out`` with narrower bounds; with ``alone``, they hold one value that stands for all pieces."""
+    """Return ``out`` with narrower bounds; ``alone`` means that ``lo`` and ``hi`` hold one value for all
+    pieces."""
     lo, hi = (lo[0], hi[0]) if alone else (lo, hi)
     return replace(meet(out, replace(out, lo=lo, hi=hi)), value=out.value)
 

@@ -129,7 +129,7 @@ def _may_match(proposal: Proposal, head: Head, evidence: pa.Table) -> bool:
             filters = conjuncts(parse(reads.filter, head.schema, zone=reads.zone, ansi=reads.ansi))
         decision = decide(filters, TableEvidence(evidence, {schema.schema_id: schema for schema in head.schemas}), now=None)
         return not bool(decision.none.all())
-    except Exception:  # noqa: BLE001  # whatever is unknown may match: the safe answer to any doubt
+    except Exception:  # noqa: BLE001  # any failure counts as a possible match
         return True
 
 

@@ -127,8 +127,8 @@ def read(store: Store, table_id: str, tile: Tile) -> Delta | None:
 def complete(store: Store, commit: Commit) -> None:
     """Write the missing rollups up to ``commit``.
 
-    This is best effort: the commit stands whatever happens here. An error that does not come from the store
-    is a defect and raises a warning.
+    This is best effort and cannot affect the commit. An error that does not come from the store is a defect
+    and raises a warning.
     """
     if (commit.version + 1) % FAN_OUT:
         return
@@ -138,7 +138,7 @@ def complete(store: Store, commit: Commit) -> None:
                 write(store, commit.table_id, tile)
         except TamisError:  # a failing store or older damage, which is not this commit's concern
             return
-        except Exception as error:  # noqa: BLE001  # the commit stands
+        except Exception as error:  # noqa: BLE001  # must not affect the commit
             message = f"The rollup {tile.path} of {store.url} could not be written, opening is slower: {type(error).__name__}: {error}"
             warnings.warn(message, RuntimeWarning, stacklevel=2)
 

@@ -64,7 +64,7 @@ def is_plain_text(field: Field) -> bool:
 def extended(schema: Schema, leaves: tuple[Leaf, ...]) -> Schema:
     """Append the fields of ``leaves`` to ``schema``.
 
-    The same leaves give the identical object, which readers use to recognize it.
+    Equal leaves return the identical object, which readers use as a cache key.
     """
     return _extended(schema, leaves) if leaves else schema
 

@@ -136,7 +136,7 @@ def cut_out(array: pa.StructArray, found: Nodes) -> pa.StructArray:
 def standalone(array: pa.StructArray, found: Nodes) -> tuple[pa.StructArray, bool]:
     """Return the values of ``found``, at most one per row of ``array``, as a column of separate documents.
 
-    Scalars are stored without their surroundings. The second result tells whether all values lie within their
+    Scalars are stored without their surroundings. The second result is whether all values lie within their
     rows; otherwise they are damaged, and reading them here differs from reading them in place.
     """
     values = array.field("value")

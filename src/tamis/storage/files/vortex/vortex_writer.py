@@ -91,7 +91,7 @@ class VortexPartWriter:
         schema = self._schema if len(self._schema) else pa.schema([pa.field("", pa.bool_())])
         try:
             vortex().io.write(pa.RecordBatchReader.from_batches(schema, iter(self._feed)), str(self._path))
-        except BaseException as error:  # noqa: BLE001  # raised where the next block, or the end, is handed over
+        except BaseException as error:  # noqa: BLE001  # raised by the next write or close
             self._error = error
         finally:
             self._feed.gone()

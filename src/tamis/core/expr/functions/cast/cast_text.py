@@ -192,7 +192,7 @@ def _timestamp(call: Call, piece: dict[str, Any], days: Numbers, bad: Mask, null
 
 
 _LAST_DAY = 106_751_991
-"""The last day from 1970, in either direction, of which 64 bits of microseconds hold a part."""
+"""The last day, counted from 1970 in either direction, that fits 64 bits of microseconds in part."""
 
 
 def _zoned(local: Numbers, names: Datum, session: str) -> tuple[Numbers, Mask]:

@@ -319,7 +319,7 @@ def _plain_years(call: Call, bounds: Bounds) -> Mask:
 
 
 def _as_function(target: DataType) -> None:
-    """Declare ``double(x)`` and its like as casts."""
+    """Declare ``double(x)`` and similar functions as casts."""
 
     def build(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Expr | None:
         return call("cast", args[0], mode=mode, zone=zone, type=target) if len(args) == 1 else None
