@@ -49,8 +49,10 @@ def transfer(run: _Run, call: Call) -> Abstract:
 
 
 def _within(out: Spec, lo: Any, hi: Any, alone: bool) -> Spec:
-    """Return ``out`` with narrower bounds; ``alone`` means that ``lo`` and ``hi`` hold one value for all
-    pieces."""
+    """Return ``out`` with narrower bounds.
+
+    ``alone`` means that ``lo`` and ``hi`` hold one value that applies to all pieces.
+    """
     lo, hi = (lo[0], hi[0]) if alone else (lo, hi)
     return replace(meet(out, replace(out, lo=lo, hi=hi)), value=out.value)
 

@@ -72,9 +72,9 @@ def check_reader(history: History, reader: pa.Schema) -> None:
 
 
 def check_table_reader(history: tuple[Schema, ...], reader: Schema) -> None:
-    """Check that a reader with schema ``reader`` may read a table, with fields matched by column id.
+    """Check that a reader with schema ``reader`` may read a table whose schemas are ``history``.
 
-    ``history`` are the table's schemas.
+    Fields are matched by column id.
     """
     if history:
         fence(history[-1], dropped_in(history), reader)
