@@ -1,1 +1,1 @@
-"""Where a table lies: object stores, the log, data files."""
+"""Storage of a table: object stores, the commit log, data files."""

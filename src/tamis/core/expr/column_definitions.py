@@ -1,4 +1,4 @@
-"""Column definitions as Spark SQL writes them (``ts TIMESTAMP NOT NULL, tags ARRAY<STRING>``), as a schema."""
+"""Parses column definitions in Spark SQL (``ts TIMESTAMP NOT NULL, tags ARRAY<STRING>``) into a schema."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from tamis.errors import InvalidInput
 
 
 def columns(text: str) -> pa.Schema:
-    """The schema that ``text`` describes. Raises ``InvalidInput`` (``BAD_SCHEMA``, ``BAD_TYPE``) naming what cannot be."""
+    """Parse ``text`` into a schema.
+
+    Raises ``InvalidInput`` (``BAD_SCHEMA``, ``BAD_TYPE``) naming what is invalid.
+    """
     try:
         fields = syntax.columns(text)
     except syntax.SyntaxProblem as problem:

@@ -1,7 +1,8 @@
-"""What keeps a filter from being read here at all, whatever the rows are: functions that are not known well enough, and constants that fail.
+"""Rejects filters that cannot be read here for any rows: unsupported functions and failing constants.
 
-Spark computes every part of a filter that has no column while it plans, and raises then if that fails, before a row is read and though no row would reach it; only what
-stands in a branch (CASE, IF, COALESCE) waits for its row. So does a scan here.
+While planning, Spark computes every part of a filter that has no column, and raises if it fails, before
+reading a row and even if no row would reach it. Only the branches of CASE, IF and COALESCE wait for their
+row. A scan does the same.
 """
 
 from __future__ import annotations
@@ -18,14 +19,17 @@ _BRANCHES = frozenset({"case", "coalesce"})
 
 
 def check_readable(conjuncts: Sequence[Expr], now_micros: int) -> None:
-    """Raises ``InvalidInput`` as ``refused``, and ``FILTER_FAILED`` for a constant."""
+    """Raise ``InvalidInput`` as ``refused`` does, or ``FILTER_FAILED`` for a failing constant."""
     for conjunct in conjuncts:
         check_supported(conjunct)
     _check_conjuncts(conjuncts, now_micros)
 
 
 def _check_conjuncts(conjuncts: Sequence[Expr], now_micros: int) -> None:
-    """Constants at the beginning are one AND, of which the first that is not true stops the others."""
+    """Check the constants of all conjuncts.
+
+    Leading constant conjuncts form one AND, in which the first that is not true stops the others.
+    """
     stopped = False
     for at, conjunct in enumerate(conjuncts):
         leading = all(_constant(c) for c in conjuncts[: at + 1])
@@ -40,7 +44,7 @@ def _constant(tree: Expr) -> bool:
 
 
 def _check_constants(tree: Expr, now_micros: int) -> None:
-    """Each greatest part without a column, as a whole: what its own AND or OR stops does not count."""
+    """Check each maximal part without a column as a whole; what its own AND or OR skips does not count."""
     if isinstance(tree, Literal | Literals | Column | Element):
         return
     if _constant(tree):

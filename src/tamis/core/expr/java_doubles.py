@@ -1,7 +1,10 @@
-"""Texts of doubles are those of the Java that runs Spark: before release 19 they are not always the shortest (JDK-4511638), 2E23 is ``1.9999999999999998E23``.
+"""Texts of doubles as the Java release that runs Spark prints them.
 
-Law: where Spark has the last word about a row, such a text (or the decimal that Spark reads from it) is computed only where all releases print the same; elsewhere the row
-counts as failing, which leaves it to Spark. Rows about which nobody is asked after us have the shortest text.
+Before Java 19 they are not always the shortest (JDK-4511638): 2E23 is ``1.9999999999999998E23``.
+
+Invariant: if Spark re-evaluates rejected rows, such a text (or the decimal that Spark parses from it) is
+computed only where all releases print the same. Any other row counts as failing, which leaves it to Spark.
+Rows that no one evaluates after Tamis use the shortest text.
 """
 
 from __future__ import annotations
@@ -16,19 +19,22 @@ import numpy as np
 from tamis.core.expr.arrow_values import Mask
 
 LEAST, MOST = 1e-9, 1e15
-"""Between these all releases print the same: compared for millions of doubles and for the powers of two; from 2^53 on, up to every second one differs."""
+"""All releases print the same between these limits.
+
+Compared for millions of doubles and for the powers of two; from 2^53 on, up to half of them differ.
+"""
 
 LEFT_TO_SPARK = "[LEFT_TO_SPARK] The text of a double differs between releases of Java, or a document is nested too deeply for Python."
 _LAST_WORD: ContextVar[bool] = ContextVar("spark_decides", default=False)
 
 
-class Unsure(Exception):  # it never leaves a kernel
-    """A text that releases of Java print differently, or a document that only Spark can parse."""
+class Unsure(Exception):  # never leaves a kernel
+    """A text that Java releases print differently, or a document that only Spark can parse."""
 
 
 @contextmanager
 def spark_decides() -> Iterator[None]:
-    """Rows that fail in here are looked at again by Spark."""
+    """Mark that Spark re-evaluates the rows that fail in this context."""
     token = _LAST_WORD.set(True)
     try:
         yield
@@ -37,13 +43,16 @@ def spark_decides() -> Iterator[None]:
 
 
 def unsure(values: Any, digits: int | None = None) -> Mask:
-    """Which of these doubles must be left to Spark; none where it is not asked. As ``alike``."""
+    """Return which doubles must be left to Spark; none outside ``spark_decides``. Arguments as ``alike``."""
     return ~alike(values, digits) if _LAST_WORD.get() else np.zeros(np.shape(values), bool)
 
 
 def alike(values: Any, digits: int | None = None) -> Mask:
-    """Which doubles have the same text in all releases; or one that rounds to the same ``digits`` behind the point."""
+    """Return which doubles have the same text in all releases.
+
+    With ``digits``, return which have a text that rounds to the same number of digits after the point.
+    """
     with np.errstate(invalid="ignore"):
         size = np.abs(np.asarray(values, np.float64))
-        least = 0.0 if digits is not None and digits <= 8 else LEAST  # what is so small is nothing but zeros
+        least = 0.0 if digits is not None and digits <= 8 else LEAST  # smaller values round to zero
         return np.asarray((size == 0) | ((size >= least) & (size < MOST)) | ~np.isfinite(size))

@@ -1,7 +1,7 @@
-"""Long lists of constants in SQL text, read at once: ``x IN (1, 2, …)`` of 100,000 values is one array, not 100,000 tokens.
+"""Reads long IN lists of constants at once: 100,000 values become one array, not 100,000 tokens.
 
-Law: only lists of plain constants of one kind are taken (whole numbers, or texts without quotes or backslashes in them), so that the array
-holds exactly what the tokens would say; everything else is left to the parser.
+Invariant: only lists of plain constants of one kind are accepted (integers, or texts without quotes or
+backslashes), so that the array holds exactly what the tokens would; everything else is left to the parser.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tamis.core.types import INTEGER, LONG, STRING, DataType
 from tamis.sizes import SIZES
 
 SHORTEST = SIZES.list_characters
-"""Characters below which a list is left to the parser."""
+"""Length in characters below which a list is left to the parser."""
 _NUMBER, _TEXT = r"-?[0-9]{1,18}", r"'[^'\\]*'"
 _LIST = re.compile(rf"\s*(?:{_NUMBER}(?:\s*,\s*{_NUMBER})+|{_TEXT}(?:\s*,\s*{_TEXT})+)\s*(?=\))")
 _TWO_TEXTS = re.compile(r"'\s*'")
@@ -26,21 +26,24 @@ _TWO_TEXTS = re.compile(r"'\s*'")
 
 @dataclass(frozen=True, slots=True)
 class Constants:
-    """A list as it stood in the text. ``kinds`` are the types that Spark gives to its members."""
+    """A list as written in the text; ``kinds`` are the types that Spark gives to its members."""
 
     text: str
     array: Any
     kinds: frozenset[DataType]
 
     def literals(self) -> list[Expr]:
-        """One by one, for those who must look at each."""
+        """Return the members as separate literals."""
         if self.kinds == {STRING}:
             return [Literal(STRING, v) for v in self.array.to_pylist()]
         return [Literal(INTEGER if -(2**31) <= v < 2**31 else LONG, v) for v in self.array.to_pylist()]
 
 
 def long_list(text: str, at: int) -> tuple[Constants, int] | None:
-    """The list between the parentheses of an IN, which begins at the character ``at``, and where it ends; None where it is short or not plain."""
+    """Read the list of an IN that begins at character ``at``, and return it with its end.
+
+    Returns None if the list is short or not plain.
+    """
     close = text.find(")", at + SHORTEST)
     match = _LIST.match(text, at) if close >= 0 else None
     if match is None or len(match[0]) < SHORTEST or (constants := _read(match[0])) is None:
@@ -50,7 +53,7 @@ def long_list(text: str, at: int) -> tuple[Constants, int] | None:
 
 def _read(inner: str) -> Constants | None:
     if inner.lstrip().startswith("'"):
-        if _TWO_TEXTS.search(inner):  # an empty text, or two that Spark would join: the parser knows
+        if _TWO_TEXTS.search(inner):  # an empty text, or two that Spark joins: left to the parser
             return None
         texts = re.findall(_TEXT, inner)
         return Constants(inner, pa.array([t[1:-1] for t in texts], pa.string()), frozenset({STRING}))

@@ -1,4 +1,4 @@
-"""Constants of SQL text: numbers with Spark's types, typed literals, intervals, and IN lists as one array."""
+"""Binds constants of SQL text: numbers with Spark's types, typed literals, intervals, and IN lists."""
 
 from __future__ import annotations
 
@@ -39,7 +39,10 @@ _MOST_DIGITS = 38
 
 
 def number(node: Number) -> Literal:
-    """A number as Spark types it: by its suffix, else INT, else BIGINT, else DECIMAL; with an exponent DOUBLE. Raises ``SyntaxProblem`` beyond its type."""
+    """Bind a number as Spark types it: by its suffix, else INT, BIGINT or DECIMAL; DOUBLE with an exponent.
+
+    Raises ``SyntaxProblem`` if it is out of range.
+    """
     digits, suffix = node.digits, node.suffix
     if suffix in _WHOLE:
         kind, limit = _WHOLE[suffix]
@@ -71,7 +74,7 @@ _MOVING = re.compile(r"\s*(epoch|now|today|tomorrow|yesterday)\b", re.IGNORECASE
 
 
 def typed(node: Typed, mode: Mode, zone: str) -> Expr | None:
-    """A typed literal; None for one that only Spark knows. Raises ``SyntaxProblem`` for one that is none."""
+    """Bind a typed literal; None if only Spark knows its value. Raises ``SyntaxProblem`` if it is invalid."""
     found: Expr | None
     match node.kind:
         case "X":
@@ -97,7 +100,10 @@ _MONTHS = {"month": 1, "quarter": 3, "year": 12}
 
 
 def interval(node: Interval) -> Literal | None:
-    """A constant interval: day-time in microseconds, or year-month in months. Raises ``SyntaxProblem`` for what Spark refuses."""
+    """Bind a constant interval: day-time in microseconds, or year-month in months.
+
+    Raises ``SyntaxProblem`` if Spark rejects it.
+    """
     if node.to:
         text, unit = node.amounts[0]
         found = _span(text, unit.lower(), node.to.lower())
@@ -109,7 +115,7 @@ def interval(node: Interval) -> Literal | None:
 
 
 def _summed(singles: list[Literal | None], start: int) -> Literal | None:
-    """Amounts of several units as one interval."""
+    """Combine amounts in several units into one interval."""
     known = [s for s in singles if s is not None]
     if len(known) != len(singles):
         return None
@@ -139,7 +145,7 @@ def _single(text: str, unit: str) -> Literal | None:
 
 
 def _words(text: str) -> Literal | None:
-    """``'1 day 2 hours'``, ``'interval 1 day'``."""
+    """Parse ``'1 day 2 hours'`` or ``'interval 1 day'``."""
     whole = re.fullmatch(rf"\s*(?:interval\s+)?((?:{_AMOUNT}\s*)+)", text, re.IGNORECASE)
     parts = re.findall(_AMOUNT, whole[1]) if whole else []
     return _summed([_single(amount, unit.lower()) for amount, unit in parts], 0) if parts else None
@@ -149,7 +155,7 @@ _AMOUNT = r"([+-]?\d+(?:\.\d+)?)\s*([A-Za-z]+)"
 
 
 def _span(text: str, start: str, end: str) -> Literal | None:
-    """``'1 2:03:04.5' DAY TO SECOND``, ``'1-2' YEAR TO MONTH``."""
+    """Parse ``'1 2:03:04.5' DAY TO SECOND`` or ``'1-2' YEAR TO MONTH``."""
     text = text.strip()
     if (start, end) == ("year", "month"):
         m = re.fullmatch(r"([+-])?(\d+)-(\d+)", text)
@@ -170,7 +176,7 @@ _TIME_OF_DAY = re.compile(r"(\d{1,2}):(\d{1,2}):(\d{1,2})(?:\.(\d{1,6}))?")
 
 
 def time_of_day(text: str) -> Literal | None:
-    """``TIME'12:30:00.5'``; None for any other form."""
+    """Parse the text of ``TIME'12:30:00.5'``; None for any other form."""
     m = _TIME_OF_DAY.fullmatch(text)
     if m is None or int(m[1]) > 23 or int(m[2]) > 59 or int(m[3]) > 59:
         return None
@@ -179,7 +185,10 @@ def time_of_day(text: str) -> Literal | None:
 
 
 def list_of(value: Expr, options: list[Expr], mode: Mode, zone: str | None) -> Literals | None:
-    """The options of an IN as one array of the type that they and the value are brought to; None if one is not a constant."""
+    """Return the options of an IN as one array in the common type with the value.
+
+    Returns None if an option is not a constant.
+    """
     if not all(isinstance(o, Literal) for o in options):
         return None
     kinds = {o.type for o in options}
@@ -198,7 +207,10 @@ def list_of(value: Expr, options: list[Expr], mode: Mode, zone: str | None) -> L
 
 
 def array_of(value: Expr, constants: Constants, mode: Mode, zone: str | None) -> Literals | None:
-    """A whole list under the type that it and the value are brought to; None where each member has to be looked at (beside decimals)."""
+    """Return a whole list in the common type with the value; None if members need separate treatment.
+
+    That is the case beside decimals.
+    """
     if isinstance(value.type, Decimal):
         return None
     target = widest([value.type, *constants.kinds], mode)

@@ -1,4 +1,4 @@
-"""Whether rows can be computed here, and the error where they cannot: what stands in the way, why, and what to do instead."""
+"""Decides whether Tamis can evaluate an expression on rows, and explains why not and what to do instead."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tamis.errors import InvalidInput
 
 _THROUGH_SPARK = "run this through Spark"
 _PATTERN = re.compile(r"\b(rlike|regexp\w*)\b", re.IGNORECASE)
-"""In the text of what looks for a regular expression, its second argument."""
+"""Matches functions that take a regular expression as their second argument."""
 _NO_PLACE: dict[Cause, tuple[str, str]] = {
     Cause.AGGREGATE: ("is an aggregate, which has no place beside single rows", f"Use scan.aggregate(), or {_THROUGH_SPARK}."),
     Cause.WINDOW: ("is a window function, which has no place beside single rows", f"Leave it out, or {_THROUGH_SPARK}."),
@@ -22,23 +22,26 @@ _NO_PLACE: dict[Cause, tuple[str, str]] = {
 
 
 def approximate(node: Expr) -> bool:
-    """Whether Spark may compute other last digits of it."""
+    """Return whether Spark may compute different last digits for the node."""
     return isinstance(node, Call) and registry.function(node.function).approximate
 
 
 def supported(expr: Expr) -> bool:
-    """Whether rows can be evaluated here: nothing in it is opaque, or known up to its last digits only."""
+    """Return whether rows can be evaluated here: no part is opaque or approximate."""
     return not any(_stands_in_the_way(node) for node in expr.walk())
 
 
 def check_supported(expr: Expr) -> None:
-    """Raises ``InvalidInput`` as ``refused`` where rows cannot be evaluated here."""
+    """Raise ``InvalidInput`` as ``refused`` describes if rows cannot be evaluated here."""
     if not supported(expr):
         raise refused(expr)
 
 
 def refused(expr: Expr) -> InvalidInput:
-    """``UNKNOWN_FUNCTION``, ``BAD_ARGUMENTS``, ``BAD_TYPE`` or ``NO_PLACE``, naming the first innermost part of ``expr`` that cannot be computed here."""
+    """Return the error for the first innermost part of ``expr`` that cannot be computed here.
+
+    Its code is ``UNKNOWN_FUNCTION``, ``BAD_ARGUMENTS``, ``BAD_TYPE`` or ``NO_PLACE``.
+    """
     part = _innermost(expr) or expr
     if not isinstance(part, Opaque):
         text = short_sql(part)

@@ -1,4 +1,4 @@
-"""Types as SQL text names them: what a CAST can name, and what a column can have besides."""
+"""Resolves type names of SQL text, for CAST and for columns."""
 
 from __future__ import annotations
 
@@ -30,14 +30,17 @@ _KNOWN = frozenset(
         "time(6)",
     ]
 )
-"""Those that stand by themselves."""
+"""Types that are complete without parameters."""
 _DAY_TIME = ("day", "hour", "minute", "second")
 _MOST_DIGITS = 6
-"""Of the fraction of a second."""
+"""Largest number of digits in the fraction of a second."""
 
 
 def type_of(node: Type, text: str) -> DataType | None:
-    """The type that a CAST names, or None if it is none of ours. Raises ``InvalidInput`` (``BAD_TYPE``) for sizes that it cannot have, as Spark does."""
+    """Return the type that a CAST names, or None if it is unknown here.
+
+    Raises ``InvalidInput`` (``BAD_TYPE``) for invalid sizes, as Spark does.
+    """
     name = _NAMES.get(node.name.lower(), node.name.lower())
     zone = " ".join(node.words)
     if name in {"varchar", "char"}:
@@ -68,7 +71,7 @@ def _decimal(node: Type, text: str) -> Decimal:
 
 
 def column_type(node: Type, text: str) -> DataType:
-    """The type that a column has. Raises ``InvalidInput`` (``BAD_TYPE``) for what no column can be."""
+    """Return the type of a column. Raises ``InvalidInput`` (``BAD_TYPE``) if a column cannot have it."""
     if node.fields or (node.name == "STRUCT" and node.words):
         return Struct(tuple(column_field(part, text) for part in node.fields))
     if node.name == "ARRAY" and node.inner:
@@ -85,12 +88,12 @@ def column_type(node: Type, text: str) -> DataType:
 
 
 def column_field(part: TypeField, text: str) -> Field:
-    """A column, or a field of a struct."""
+    """Return a column, or a field of a struct."""
     return Field(part.name, column_type(part.type, text), nullable=part.nullable)
 
 
 def _sized(node: Type, text: str) -> DataType | None:
-    """CHAR(n), VARCHAR(n) and TIME(n), which a column can have and a CAST cannot; None for any other type."""
+    """Resolve CHAR(n), VARCHAR(n) and TIME(n), which only columns can have; None for any other type."""
     name = _NAMES.get(node.name.lower(), node.name.lower()).removesuffix("(6)")
     if name not in {"char", "varchar", "time"} or not node.sizes or node.words:
         return None

@@ -1,8 +1,9 @@
-"""Time zones as tables of transitions: instants to local times and back, over whole arrays, as Java's ``ZoneId`` does it.
+"""Time zones as tables of transitions: converts arrays of instants to local times and back, like Java.
 
-A local time in a gap moves forward by the gap's length; one that occurs twice is the earlier instant. Neither direction is monotone (an
-autumn night runs through the same hour twice), so bounds have envelopes of their own: ``local_lo(x)`` is the least local time at or after ``x``.
-Tables come from the TZif files of the machine (or of the ``tzdata`` package). All times are microseconds.
+As in Java's ``ZoneId``, a local time in a gap moves forward by the gap's length, and one that occurs twice is
+the earlier instant. Neither direction is monotone (an autumn night repeats an hour), so bounds use envelopes:
+``local_low(x)`` is the least local time at or after ``x``. Tables come from the TZif files of the machine or
+of the ``tzdata`` package. All times are in microseconds.
 """
 
 from __future__ import annotations
@@ -26,20 +27,20 @@ SECOND = 1_000_000
 DAY = 86_400 * SECOND
 _CYCLE_YEARS = 400
 _CYCLE = 146_097 * DAY
-"""After 400 years the calendar repeats, weekdays included: so do a zone's recurring rules."""
+"""After 400 years the calendar repeats, including weekdays, and so do a zone's recurring rules."""
 _MANY, _BUCKET, _FEW = 1_000, 42, 8
 _EDGE = np.iinfo(np.int64).min // 2
 
 
 @dataclass(frozen=True)
 class Shift:
-    """A function ``x + offsets[i]`` between rising ``starts``; ``starts[0]`` is minus infinity."""
+    """A function ``x + offsets[i]`` between ascending ``starts``; ``starts[0]`` is minus infinity."""
 
     starts: Numbers
     offsets: Numbers
 
     def at(self, x: Numbers) -> Numbers:
-        """The offset in force at ``x``."""
+        """Return the offset in force at ``x``."""
         if len(self.offsets) == 1:
             return np.full(np.shape(x), self.offsets[0], np.int64)
         if (runs := self._runs(x)) is not None:
@@ -47,21 +48,24 @@ class Shift:
         return np.asarray(self.offsets[self._index(x) - 1])
 
     def low(self, x: Numbers) -> Numbers:
-        """The least value at or after ``x``: never more than the value of anything later."""
+        """Return the least value at or after ``x``; monotone."""
         if (runs := self._runs(x)) is not None:
             return _filled(x, runs, lambda part, at: np.minimum(part + self.offsets[at - 1], self._dips[at]))
         index = self._index(x)
         return np.asarray(np.minimum(x + self.offsets[index - 1], self._dips[index]))
 
     def high(self, x: Numbers) -> Numbers:
-        """The greatest value at or before ``x``."""
+        """Return the greatest value at or before ``x``."""
         if (runs := self._runs(x)) is not None:
             return _filled(x, runs, lambda part, at: np.maximum(part + self.offsets[at - 1], self._peaks[at - 1]))
         index = self._index(x)
         return np.asarray(np.maximum(x + self.offsets[index - 1], self._peaks[index - 1]))
 
     def _runs(self, x: Numbers) -> list[tuple[slice, int]] | None:
-        """Of many values that rise, as those of parts that are clustered by time do: the stretches between shifts, with the index of each. Else None."""
+        """Return the runs between shifts in many ascending values, with the index of each; else None.
+
+        Values of parts clustered by time are ascending.
+        """
         if np.ndim(x) != 1 or len(x) < _MANY or np.any(x[1:] < x[:-1]):
             return None
         first, last = (max(int(np.searchsorted(self.starts, end, side="right")), 1) for end in (x[0], x[-1]))
@@ -69,11 +73,14 @@ class Shift:
         return [(slice(a, b), first + at) for at, (a, b) in enumerate(pairwise(edges))]
 
     def _index(self, x: Numbers) -> Any:
-        """How many of ``starts`` lie at or before ``x``; the first one counts as minus infinity, which it is not."""
+        """Return the number of ``starts`` at or before ``x``.
+
+        At least one, because the first stands for minus infinity.
+        """
         if np.size(x) < _MANY:
             return np.maximum(np.searchsorted(self.starts, x, side="right"), 1)
         first, last = (max(int(np.searchsorted(self.starts, end, side="right")), 1) for end in (x.min(), x.max()))
-        if last - first <= _FEW:  # a few years have few shifts: each is compared with
+        if last - first <= _FEW:  # a few years have few shifts: compare with each
             return first + sum((x >= self.starts[at] for at in range(first, last)), start=np.zeros((), np.intp))
         if self._buckets is None:
             return np.maximum(np.searchsorted(self.starts, x, side="right"), 1)
@@ -84,7 +91,10 @@ class Shift:
 
     @cached_property
     def _buckets(self) -> tuple[int, Numbers, Numbers] | None:
-        """For stretches of 51 days: how many of ``starts`` lie before each; and every start with an end behind them. None where a stretch has two."""
+        """Index the starts by intervals of 51 days; None if an interval has two.
+
+        Returns the base, the number of starts before each interval, and the starts with an end marker.
+        """
         base = int(self.starts[1]) - 1
         count = ((int(self.starts[-1]) - base) >> _BUCKET) + 2
         edges = base + (np.arange(count, dtype=np.int64) << _BUCKET)
@@ -107,7 +117,7 @@ class Shift:
 
 
 def _filled(x: Numbers, runs: list[tuple[slice, int]], value: Callable[[Numbers, int], Any]) -> Numbers:
-    """A value for each stretch."""
+    """Compute a value for each run."""
     out = np.empty(len(x), np.int64)
     for where, at in runs:
         out[where] = value(x[where], at)
@@ -116,7 +126,7 @@ def _filled(x: Numbers, runs: list[tuple[slice, int]], value: Callable[[Numbers,
 
 @dataclass(frozen=True)
 class Zone:
-    """One time zone: from instants to local times, and back with the earlier or the later of two candidates."""
+    """One time zone: maps instants to local times, and back to the earlier or later candidate."""
 
     name: str
     to_local: Shift
@@ -134,7 +144,10 @@ class Zone:
         return instants + self._fold(self.to_local, instants)
 
     def instants(self, local: Numbers, preferred: Numbers | None = None) -> Numbers:
-        """Instants of local times. Where two fit, the one with the ``preferred`` offset if that is one of them, else the earlier."""
+        """Return the instants of local times.
+
+        Of two candidates, the one with the ``preferred`` offset is taken if there is one, else the earlier.
+        """
         out = local + self._fold(self.earlier, local)
         if preferred is None or self.fixed is not None:
             return out
@@ -142,7 +155,7 @@ class Zone:
         return np.where(self.local(candidate) == local, candidate, out)
 
     def gap_start(self, local: Numbers, instants: Numbers) -> Numbers:
-        """``instants`` of the given local times, but the gap's own instant for those that fall into a gap."""
+        """Return ``instants``, with those whose local time falls into a gap replaced by the gap's instant."""
         skipped = self.local(instants) != local
         if not np.any(skipped):
             return instants
@@ -151,7 +164,7 @@ class Zone:
         return np.where(skipped, starts[np.searchsorted(starts, instants - over, side="right") - 1] + over, instants)
 
     def offset(self, instants: Numbers) -> Numbers:
-        """Local time minus instant."""
+        """Return local time minus instant."""
         return self._fold(self.to_local, instants)
 
     def local_low(self, instants: Numbers) -> Numbers:
@@ -167,14 +180,14 @@ class Zone:
         return self._enveloped(self.later, local, self.later.high)
 
     def _fold(self, shift: Shift, x: Numbers) -> Numbers:
-        """The offset at ``x``, instants beyond the table by the 400-year cycle."""
+        """Return the offset at ``x``; beyond the table, by the 400-year cycle."""
         if len(shift.offsets) == 1:
             return shift.offsets[0]  # type: ignore[no-any-return]
         over = self._over(shift, x)
         return shift.at(x - over if over.ndim else x)
 
     def _over(self, shift: Shift, x: Numbers) -> Numbers:
-        """Whole cycles by which ``x`` lies beyond the table."""
+        """Return the whole cycles by which ``x`` lies beyond the table, in microseconds."""
         if not self.recurs or not np.size(x) or np.max(x) <= shift.starts[-1]:
             return np.zeros((), np.int64)
         late = x > shift.starts[-1]
@@ -188,7 +201,7 @@ class Zone:
 
 
 def _make(name: str, starts: list[int], offsets: list[int], recurs: bool = False) -> Zone:
-    """A zone from its transitions (instants, seconds) and offsets (seconds, one more than transitions)."""
+    """Build a zone from its transitions (instants in seconds) and offsets (seconds, one more)."""
     at = np.array(starts, np.int64) * SECOND
     offset = np.array(offsets, np.int64) * SECOND
     before, after = offset[:-1], offset[1:]
@@ -211,12 +224,12 @@ _SHORT = {
     "PRT": "America/Puerto_Rico", "PST": "America/Los_Angeles", "SST": "Pacific/Guadalcanal", "VST": "Asia/Ho_Chi_Minh",
     "EST": "-05:00", "MST": "-07:00", "HST": "-10:00",
 }  # fmt: skip
-"""Java's ``ZoneId.SHORT_IDS``, which Spark looks names up in."""
+"""Java's ``ZoneId.SHORT_IDS``, in which Spark looks up names."""
 _NOT_JAVAS = frozenset({"Factory", "ROC", "localtime", "posixrules"})
 
 
 def _offset(name: str) -> int | None:
-    """The seconds of a fixed offset as Java's ``ZoneOffset`` reads it; None where it is none."""
+    """Parse a fixed offset in seconds like Java's ``ZoneOffset``; None if it is not one."""
     m = _FIXED.fullmatch(name)
     if m is None:
         return None
@@ -229,7 +242,10 @@ def _offset(name: str) -> int | None:
 
 @lru_cache(maxsize=64)
 def zone(name: str) -> Zone:
-    """The zone of this name or offset (``Europe/Berlin``, ``+02:00``, ``UTC``), as Spark reads it. Raises ``InvalidInput`` where there is none."""
+    """Return the zone of this name or offset (``Europe/Berlin``, ``+02:00``, ``UTC``), as Spark reads it.
+
+    Raises ``InvalidInput`` if there is none.
+    """
     padded = re.sub(r"([+-])(\d\d):(\d)$", r"\1\2:0\3", re.sub(r"([+-])(\d):", r"\g<1>0\2:", name, count=1), count=1)
     read = _SHORT.get(padded, padded)
     if (seconds := _offset(read)) is not None:
@@ -258,7 +274,7 @@ def _data(name: str) -> bytes:
 
 
 def _read(data: bytes) -> tuple[list[int], list[int], str]:
-    """Transitions, offsets and the recurring rule of a TZif file (RFC 8536), version 2 or later."""
+    """Read the transitions, offsets and recurring rule of a TZif file (RFC 8536), version 2 or later."""
 
     def header(at: int) -> tuple[int, ...]:
         return struct.unpack(">6l", data[at + 20 : at + 44])
@@ -278,7 +294,7 @@ _RULE = re.compile(r"(?:<[^>]+>|[A-Za-z]+)([-+:\d]+)(?:(?:<[^>]+>|[A-Za-z]+)([-+
 
 
 def _expanded(starts: list[int], offsets: list[int], rule: str) -> tuple[list[int], list[int], bool]:
-    """The table with 400 years of its recurring rule behind it, without transitions that change nothing."""
+    """Append 400 years of the recurring rule to the table, and drop transitions without effect."""
     m = _RULE.fullmatch(rule)
     if m and m[3]:
         standard = -_clock(m[1])
@@ -296,14 +312,17 @@ def _expanded(starts: list[int], offsets: list[int], rule: str) -> tuple[list[in
 
 
 def _clock(text: str) -> int:
-    """``[+-]h[:mm[:ss]]`` in seconds."""
+    """Parse ``[+-]h[:mm[:ss]]`` into seconds."""
     sign = -1 if text.startswith("-") else 1
     parts = [int(p) for p in text.lstrip("+-").split(":")]
     return sign * sum(p * s for p, s in zip(parts, (3600, 60, 1), strict=False))
 
 
 def _moment(year: int, text: str, offset: int) -> int:
-    """The instant (seconds) of a POSIX rule such as ``M3.5.0/2`` in a year, when ``offset`` is in force."""
+    """Return the instant (seconds) of a POSIX rule such as ``M3.5.0/2`` in a year.
+
+    ``offset`` is the offset in force.
+    """
     day, _, clock = text.partition("/")
     seconds = _clock(clock) if clock else 7200
     start = _days(year, 1)
@@ -323,5 +342,5 @@ def _moment(year: int, text: str, offset: int) -> int:
 
 
 def _days(year: int, month: int) -> int:
-    """Days from the epoch to the first of a month."""
+    """Return the days from the epoch to the first of a month."""
     return int(np.datetime64(f"{year:04d}-{month:02d}-01", "D").astype(np.int64))

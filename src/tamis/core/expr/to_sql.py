@@ -1,4 +1,4 @@
-"""Expressions as Spark SQL text, for people and for the log. What ``parse`` takes, ``to_sql`` gives back."""
+"""Formats expressions as Spark SQL, for messages and for the log; ``to_sql`` inverts ``parse``."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ _EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001  (local arithmetic only)
 
 
 def to_sql(expr: Expr) -> str:
-    """``expr`` as Spark SQL."""
+    """Format ``expr`` as Spark SQL."""
     match expr:
         case Column():
             return ".".join(_quoted(part) for part in expr.path) or expr.name
@@ -81,7 +81,7 @@ def to_sql(expr: Expr) -> str:
 
 
 def attempted(name: str, args: tuple[Expr, ...], data_type: DataType | None = None) -> str:
-    """A function as Spark SQL writes it, whether or not it takes such arguments, or so many."""
+    """Format a function call as Spark SQL, even for arguments that it does not take."""
     texts = [to_sql(a) for a in args]
     if name == "cast" and data_type is not None:
         return f"cast({', '.join(texts)} AS {type_sql(data_type)})"
@@ -89,12 +89,12 @@ def attempted(name: str, args: tuple[Expr, ...], data_type: DataType | None = No
         return "(" + f" {_INFIX[name]} ".join(texts) + ")"
     try:
         return _FORMS[name].format(*texts, rest=", ".join(texts[1:]))
-    except (KeyError, IndexError):  # no form of its own, or too few arguments for it
+    except (KeyError, IndexError):  # no special form, or too few arguments for it
         return f"{_NAMES.get(name, name)}({', '.join(texts)})"
 
 
 def short_sql(expr: Expr, limit: int = 120) -> str:
-    """``to_sql`` cut for a report; of a long list only the first values are written at all."""
+    """Format ``expr`` for a report, shortened; of a long list only the first values are written."""
     text = to_sql(_abridged(expr))
     if isinstance(expr, Call) and expr.function == "in" and isinstance(expr.args[1], Literals) and len(expr.args[1].array) > _LISTED:
         return text[1:-1]
@@ -102,11 +102,11 @@ def short_sql(expr: Expr, limit: int = 120) -> str:
 
 
 _LISTED = 5
-"""Values of a list that a report shows, at most."""
+"""Largest number of list values shown in full in a report."""
 
 
 def _abridged(expr: Expr) -> Expr:
-    """``expr`` with long lists cut, for people."""
+    """Shorten the long lists in ``expr``."""
     if isinstance(expr, Literals) and len(expr.array) > _LISTED:
         return Opaque(expr.type, f"{to_sql(Literals(expr.type, expr.array[:3]))}, … {len(expr.array)} values")
     if isinstance(expr, Call) and any(isinstance(node, Literals) for node in expr.walk()):
@@ -181,7 +181,7 @@ _ACCESS = frozenset({"element", "element_at", "map_value"})
 
 
 def _access(expr: Call) -> str | None:
-    """What leads into an array or a map, and on from there; None for anything else."""
+    """Format an access into an array or a map and what follows it; None for anything else."""
     name, args = expr.function, expr.args
     if name == "array_field" or (name in _ACCESS and len(args) == 3):
         *above, last = args
@@ -224,7 +224,7 @@ def _call(expr: Call) -> str:
 
 
 def _is_interval(months: Expr) -> bool:
-    """Whether a number of months was an interval."""
+    """Return whether a number of months came from an interval."""
     return any(isinstance(n, Call) and n.function == "months_of" for n in months.walk())
 
 
@@ -235,7 +235,7 @@ def _months(months: Expr) -> str:
 
 
 def _document(expr: Call) -> str:
-    """A step into a JSON document with its type: as Spark names it where it does not fail."""
+    """Format a step into a JSON document with its type."""
     args = ", ".join(to_sql(a) for a in expr.args)
     prefix = "try_" if expr.mode is Mode.TRY else ""
     if expr.function == "parse_json":
@@ -254,7 +254,7 @@ def _document(expr: Call) -> str:
 
 
 def type_sql(data_type: DataType) -> str:
-    """A type as ``CAST`` takes it."""
+    """Format a type as ``CAST`` takes it."""
     return str(data_type).upper()
 
 
@@ -263,7 +263,7 @@ def _member(scalar: Any, data_type: DataType) -> str:
 
 
 def literal(value: Any, data_type: DataType) -> str:
-    """A constant as Spark SQL, of exactly its type."""
+    """Format a constant as Spark SQL of exactly its type."""
     if value is None:
         return f"cast(NULL AS {type_sql(data_type)})" if str(data_type) not in {"void", "boolean"} else "NULL"
     if data_type == BOOLEAN:

@@ -18,7 +18,7 @@ _PART = re.compile(r"`((?:[^`]|``)+)`|([^.`]+)")
 
 
 class Mode(Enum):
-    """What a function does where it has no answer: raise, give NULL, or do as Spark did before ANSI."""
+    """What a function does without a result: raise, give NULL, or do as Spark did before ANSI."""
 
     ANSI = "ansi"
     TRY = "try"
@@ -26,12 +26,12 @@ class Mode(Enum):
 
 
 class Cause(Enum):
-    """Why nothing is known of an expression; for people."""
+    """Why an expression is opaque; used in messages."""
 
     FUNCTION = "function"
-    """It is not in the catalogue."""
+    """The function is not in the catalogue."""
     ARGUMENTS = "arguments"
-    """It is, but not for such arguments."""
+    """The function is in the catalogue, but not for these arguments."""
     TYPE = "type"
     AGGREGATE = "aggregate"
     WINDOW = "window function"
@@ -42,7 +42,7 @@ class Cause(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Expr:
-    """Base of all nodes. ``type`` is the logical type of its values."""
+    """Base of all nodes; ``type`` is the logical type of its values."""
 
     type: DataType
 
@@ -51,7 +51,7 @@ class Expr:
         return ()
 
     def walk(self) -> Iterator[Expr]:
-        """This node and all below it, parents first."""
+        """Yield this node and all below it, parents first."""
         yield self
         for child in self.children:
             yield from child.walk()
@@ -59,8 +59,11 @@ class Expr:
 
 @dataclass(frozen=True, slots=True)
 class Column(Expr):
-    """A column, or a struct field below it: ``ids`` lead from the top-level column down; ``name`` is what people call it now,
-    as they write it (dotted, parts in backquotes where they need it)."""
+    """A column, or a struct field below it.
+
+    ``ids`` lead from the top-level column down. ``name`` is the current name as users write it (dotted, with
+    backquotes where needed).
+    """
 
     ids: tuple[int, ...]
     name: str
@@ -74,8 +77,10 @@ class Column(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Element(Expr):
-    """The element at hand while an array's elements are tested (``exists(arr, x -> …)``), or a struct field below it. ``ids`` lead from the
-    top-level column through the array's element; ``name`` is the variable as written."""
+    """The current element while an array's elements are tested (``exists(arr, x -> …)``), or a field of it.
+
+    ``ids`` lead from the top-level column through the array's element; ``name`` is the variable as written.
+    """
 
     ids: tuple[int, ...]
     name: str
@@ -83,15 +88,22 @@ class Element(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Literal(Expr):
-    """A constant. ``value`` is a plain Python value or None: int for integers and day-time intervals (microseconds), timestamps (microseconds since the
-    epoch), dates (days since the epoch) and times (microseconds since midnight); ``decimal.Decimal``, float, str, bytes, bool as they are."""
+    """A constant.
+
+    ``value`` is a plain Python value or None: int for integers and day-time intervals (microseconds),
+    timestamps (microseconds since the epoch), dates (days since the epoch) and times (microseconds since
+    midnight); ``decimal.Decimal``, float, str, bytes and bool as they are.
+    """
 
     value: Any
 
 
 @dataclass(frozen=True, slots=True)
 class Literals(Expr):
-    """The constants of an IN list, as one Arrow array of ``type`` (NULLs included): a list of 100,000 is one object, not 100,000."""
+    """The constants of an IN list, including NULLs, as one Arrow array of ``type``.
+
+    A list of 100,000 values is one object, not 100,000.
+    """
 
     array: Any
 
@@ -104,9 +116,10 @@ class Literals(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Moving(Expr):
-    """The instant of the query (``current_timestamp()``, ``current_date()``): known when rows are read, a range when only planned.
+    """The instant of the query (``current_timestamp()``, ``current_date()``).
 
-    ``zone`` is the session time zone, for those that are a date or a local time.
+    It is known when rows are read, and a range during planning. ``zone`` is the session time zone, for dates
+    and local times.
     """
 
     name: str
@@ -115,7 +128,7 @@ class Moving(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Call(Expr):
-    """A function of the catalogue. ``zone`` is the session time zone where the function needs one."""
+    """A call of a catalogue function; ``zone`` is the session time zone if the function needs one."""
 
     function: str
     args: tuple[Expr, ...]
@@ -129,9 +142,10 @@ class Call(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Opaque(Expr):
-    """Something that the catalogue does not know (a UDF, a new function): may be anything, NULL or an error. ``text`` is for people.
+    """An expression unknown to the catalogue (a UDF, a new function): any value, NULL or an error.
 
-    ``total``: it never fails by itself (a hash, a bit operation), so that only its arguments can.
+    ``text`` is for messages. ``total`` means that it never fails by itself (a hash, a bit operation), so that
+    only its arguments can.
     """
 
     text: str
@@ -149,7 +163,7 @@ FALSE = Literal(BOOLEAN, False)
 
 
 def conjuncts(expr: Expr | None) -> tuple[Expr, ...]:
-    """The top-level conjuncts in written order; none for None."""
+    """Return the top-level conjuncts in written order; none for None."""
     if expr is None:
         return ()
     if isinstance(expr, Call) and expr.function == "and":
@@ -158,7 +172,10 @@ def conjuncts(expr: Expr | None) -> tuple[Expr, ...]:
 
 
 def evidence_ids(expr: Expr | None) -> frozenset[int]:
-    """The column ids whose statistics say something about ``expr``: its columns, what is above them, and what lies in arrays and maps."""
+    """Return the column ids whose statistics matter to ``expr``.
+
+    These are its columns, their parents, and the contents of arrays and maps.
+    """
     out: set[int] = set()
     for node in expr.walk() if expr is not None else ():
         if isinstance(node, Column):
@@ -172,7 +189,7 @@ def evidence_ids(expr: Expr | None) -> frozenset[int]:
 
 
 def columns(expr: Expr | None) -> tuple[tuple[int, ...], ...]:
-    """The id paths of the columns that ``expr`` names, each once, in order of first appearance."""
+    """Return the distinct id paths of the columns in ``expr``, in order of first appearance."""
     if expr is None:
         return ()
     return tuple(dict.fromkeys(node.ids for node in expr.walk() if isinstance(node, Column)))

@@ -1,4 +1,4 @@
-"""Specs and their lattice; abstract interpretation of filters over columns of statistics (seed 000)."""
+"""Pruning by abstract interpretation: filters are evaluated over columns of statistics as specs."""
 
 from tamis.core.pruning.decide import Decision, decide
 from tamis.core.pruning.evidence import ColumnEvidence, DocumentEvidence, Evidence

@@ -1,4 +1,4 @@
-"""Rules of functions whose results are known up to a margin only."""
+"""Rules of functions whose results are known only up to a margin."""
 
 from __future__ import annotations
 
@@ -15,14 +15,20 @@ from tamis.core.pruning.monotone_rules import monotone
 from tamis.core.pruning.value_spec import Spec, every, one_value
 
 _RELATIVE = 1e-12
-"""Far more than libraries differ in a logarithm or a power, far less than anybody filters by."""
+"""Far more than libraries differ in a logarithm or a power, far less than any filter distinguishes."""
 _MONTHS = 0.35
-"""How far two dates in order can go back in MONTHS_BETWEEN: last days of months of 28 and of 31 days count alike, times of day are
-passed over where days are equal (4/31 of a month, at both ends), and a zone may skip a day."""
+"""How far MONTHS_BETWEEN can decrease between two ordered dates, in months.
+
+Last days of months of 28 and of 31 days count alike, the time of day is ignored if the days are equal (4/31
+of a month, at both ends), and a zone may skip a day.
+"""
 
 
 def outward(call: Call, args: list[Spec]) -> Spec:
-    """By claims, the bounds moved outward, those of single values too. What has no result is NULL in every mode."""
+    """Apply the monotone rule and move the bounds outward, also for single values.
+
+    A call without a result is NULL in every mode.
+    """
     out = monotone(replace(call, mode=Mode.TRY), args)
     return replace(out, lo=_moved(out.lo, -1), hi=_moved(out.hi, 1))
 
@@ -32,7 +38,7 @@ def _moved(bound: Datum, direction: int) -> Datum:
 
 
 def months_between(call: Call, args: list[Spec]) -> Spec:
-    """Nearly monotone in both instants."""
+    """Bound MONTHS_BETWEEN, which is nearly monotone in both instants."""
     out = monotone(call, args)
     margin = np.where(every([one_value(a) for a in args]), 0.0, _MONTHS)
     return replace(out, lo=_shifted(out.lo, lambda values: values - margin), hi=_shifted(out.hi, lambda values: values + margin))

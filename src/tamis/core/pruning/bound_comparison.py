@@ -1,6 +1,6 @@
-"""The one place where a comparison meets bounds.
+"""The comparison of bounds; every rule that compares uses this module.
 
-NaN is greater than any number and equal to itself, and lies outside the bounds; so every case has its own line.
+NaN is greater than any number, equal to itself, and outside the bounds, so each case is computed separately.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _MIRRORED = {"gt": "lt", "ge": "le"}
 
 
 def compared(op: str, a: Spec, b: Spec) -> Truth:
-    """What ``a op b`` might be (``eq, ne, lt, le, gt, ge``)."""
+    """Return the possible results of ``a op b`` (``eq, ne, lt, le, gt, ge``)."""
     if op in _MIRRORED:
         return compared(_MIRRORED[op], b, a)
     null, fail = a.null | b.null, a.fail | b.fail
@@ -37,14 +37,14 @@ def compared(op: str, a: Spec, b: Spec) -> Truth:
 
 
 def _equal(a: Spec, b: Spec, both: Mask) -> tuple[Mask, Mask]:
-    """Where they might be equal, and where they might differ."""
+    """Return where the sides may be equal, and where they may differ."""
     overlap = ~(below(a.hi, b.lo) | below(b.hi, a.lo))
     one = known(compare("eq", a.lo, a.hi)) & known(compare("eq", b.lo, b.hi)) & known(compare("eq", a.lo, b.lo))
     return (both & overlap) | (a.nan & b.nan), (both & ~one) | (a.nan & b.value) | (a.value & b.nan)
 
 
 def null_safe(a: Spec, b: Spec) -> Truth:
-    """What ``a <=> b`` might be: never NULL."""
+    """Return the possible results of ``a <=> b``, which is never NULL."""
     plain = compared("eq", a, b)
     something_a, something_b = a.value | a.nan, b.value | b.nan
     return Truth(
@@ -56,7 +56,10 @@ def null_safe(a: Spec, b: Spec) -> Truth:
 
 
 def member(a: Spec, listed: Datum) -> Truth:
-    """What ``a IN (listed constants)`` might be: every value against every piece's bounds, by one search in the sorted list."""
+    """Return the possible results of ``a IN (listed constants)``.
+
+    One search in the sorted list compares all values with every piece's bounds.
+    """
     values = listed.drop_null()
     nan_listed = False
     if pa.types.is_floating(values.type):
@@ -72,7 +75,10 @@ def member(a: Spec, listed: Datum) -> Truth:
 
 
 def ordered(values: Datum) -> Datum:
-    """Each value once, in order. Many that are so already, as the keys of a join, are not sorted for every level of every scan."""
+    """Return the distinct values, sorted.
+
+    Values already in order, such as the keys of a join, are not sorted again at every level of a scan.
+    """
     if storage(values.type) is not None:
         numbers = raw(values)
         if (numbers[1:] > numbers[:-1]).all():
@@ -81,7 +87,7 @@ def ordered(values: Datum) -> Datum:
 
 
 def _search(a: Spec, among: Datum) -> tuple[Mask, Mask]:
-    """Where a listed value lies within the bounds, and where all values within the bounds are listed."""
+    """Return where a listed value lies within the bounds, and where all values within them are listed."""
     count = len(among)
     if count == 0:
         return np.zeros((), bool), np.zeros((), bool)
@@ -94,12 +100,15 @@ def _search(a: Spec, among: Datum) -> tuple[Mask, Mask]:
 
 
 def _steps(lo: Numbers, hi: Numbers) -> Any:
-    """How many integers lie behind ``lo`` up to ``hi``, exactly: unsigned, it wraps around."""
+    """Return the exact number of integers in (``lo``, ``hi``]; the unsigned difference wraps correctly."""
     return hi.astype(np.int64).view(np.uint64) - lo.astype(np.int64).view(np.uint64)
 
 
 def _rank(ordered: Datum, bound: Datum, side: str, otherwise: int) -> Numbers:
-    """How many listed values lie before the bound (``left``), or before or at it (``right``); ``otherwise`` where it is unknown."""
+    """Count the listed values before the bound (``left``), or before or at it (``right``).
+
+    Returns ``otherwise`` where the bound is unknown.
+    """
     scalar = isinstance(bound, pa.Scalar)
     bounds = full(bound, 1)
     missing = bounds.is_null().to_numpy(zero_copy_only=False)
@@ -116,7 +125,7 @@ def _rank(ordered: Datum, bound: Datum, side: str, otherwise: int) -> Numbers:
 
 
 def _counted(ordered: Datum, bounds: Datum, side: str) -> Numbers:
-    """By comparing with each: lists of such types are short."""
+    """Rank by comparing with each listed value; lists of such types are short."""
     out = np.zeros(len(bounds), np.int64)
     for i in range(len(ordered)):
         out += known(compare("lt" if side == "left" else "le", ordered[i], bounds)).astype(np.int64)
@@ -124,6 +133,6 @@ def _counted(ordered: Datum, bounds: Datum, side: str) -> Numbers:
 
 
 def _unscaled(x: Datum) -> Numbers:
-    """Decimals of at most 18 digits as the 64-bit integers that they are."""
+    """View decimals of at most 18 digits as their unscaled 64-bit integers."""
     words = np.frombuffer(x.buffers()[1], np.int64).reshape(-1, 2)
     return words[x.offset : x.offset + len(x), 0]

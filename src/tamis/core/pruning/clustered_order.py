@@ -1,8 +1,9 @@
-"""What the order of a sorted part says about a filter on several of its clustering columns.
+"""Prunes sorted parts by a filter on several of their clustering columns.
 
-Law: all rows of a part lie between its first and its last clustering tuple. The rows that the conjuncts so far let through lie in a box: between
-bounds of each column. If the box's greatest corner lies before the first tuple, or its least one behind the last tuple, no row is let through.
-So ``a = 5 AND b = 7`` skips a part that begins at (5, 9), although 5 and 7 lie within the bounds of both.
+Invariant: all rows of a part lie between its first and its last clustering tuple. The rows accepted by the
+conjuncts so far lie in a box, between bounds of each column. If the greatest corner of the box is before the
+first tuple, or its least corner after the last tuple, the part has no matching row. For example, ``a = 5 AND
+b = 7`` skips a part that begins at (5, 9), although 5 and 7 lie within the bounds of both columns.
 """
 
 from __future__ import annotations
@@ -23,9 +24,10 @@ if TYPE_CHECKING:
 
 
 class Ends(Protocol):
-    """A column's place in the clustering order of N pieces (``rank``, -1: none known), and its values in the first and last tuple.
+    """A column's rank in the clustering order of N pieces and its values in their first and last tuple.
 
-    A value is NULL where it is unknown, or where the flag beside it says that it is NULL; ``exact`` where it is the very value.
+    ``rank`` is -1 if none is known. A value is NULL if it is unknown, or if the flag beside it says that it
+    is NULL; ``exact`` marks values that are not truncated.
     """
 
     @property
@@ -45,7 +47,10 @@ class Ends(Protocol):
 
 
 def key_columns(conjuncts: Sequence[Expr], evidence: Any) -> dict[Column, Ends]:
-    """The columns of the filter that are clustering columns of some piece, with their ends; two at least, else bounds say as much."""
+    """Return the filter's columns that are clustering columns of some piece, with their ends.
+
+    With fewer than two such columns the result is empty, because bounds prune as much.
+    """
     ends_of = getattr(evidence, "edges", None)
     if ends_of is None:
         return {}
@@ -55,7 +60,7 @@ def key_columns(conjuncts: Sequence[Expr], evidence: Any) -> dict[Column, Ends]:
 
 
 def outside(run: Interpreter, keys: dict[Column, Ends]) -> Mask:
-    """Pieces whose tuples leave no room for the box of what ``run`` has narrowed."""
+    """Return the pieces whose tuples exclude the box of the narrowed columns of ``run``."""
     length = len(run.evidence)
     specs = {column: run.column(column) for column in keys}
     out = np.zeros(length, bool)
@@ -76,7 +81,10 @@ def outside(run: Interpreter, keys: dict[Column, Ends]) -> Mask:
 
 
 def _under(spec: Spec, ends: Ends) -> tuple[Mask, Mask]:
-    """Where every value of the box lies before the first tuple's, and where none lies behind it. What was cut lies before its value."""
+    """Return where the whole box is before the first tuple's value, and where none of it is after.
+
+    A truncated first value is less than the real one.
+    """
     only_null = ~spec.value & ~spec.nan
     first_is_value = ~ends.first_null & np.asarray(ends.first.is_valid())
     equal = known(compare("eq", spec.hi, ends.first))
@@ -85,7 +93,10 @@ def _under(spec: Spec, ends: Ends) -> tuple[Mask, Mask]:
 
 
 def _above(spec: Spec, ends: Ends) -> tuple[Mask, Mask]:
-    """Where every value of the box lies behind the last tuple's, and where none lies before it. What was cut lies behind its value."""
+    """Return where the whole box is after the last tuple's value, and where none of it is before.
+
+    A truncated last value is greater than the real one.
+    """
     never_null = ~spec.null
     equal = known(compare("eq", spec.lo, ends.last))
     past = never_null & (below(ends.last, spec.lo) | (equal & ~ends.last_exact) | ends.last_null)

@@ -1,6 +1,7 @@
-"""From evidence to a spec: the one place where statistics are believed, or not.
+"""Converts evidence to specs; this module alone decides which statistics to trust.
 
-Missing, inverted, contradictory, undecodable or of another type: unknown. Nothing here raises because of what was stored.
+Statistics that are missing, inverted, contradictory, undecodable or of another type are unknown. Stored
+values never cause an exception here.
 """
 
 from __future__ import annotations
@@ -22,13 +23,13 @@ from tamis.core.types.arrow import to_arrow_type
 
 
 def column_spec(column: Column, evidence: Evidence) -> tuple[Spec, bool]:
-    """What the column might be in each piece, and whether anything was known about it. A column itself never fails.
+    """Return the column's spec in each piece and whether anything was known; reading a column never fails.
 
-    Evidence that has a place for it (``specs``) remembers: it is asked by every query.
+    The result is cached in the evidence (``specs``), because every query needs it.
     """
     try:
         spec = _known(column, evidence)
-    except Exception:  # noqa: BLE001  (a law: statistics that cannot be read are unknown)
+    except Exception:  # noqa: BLE001  (statistics that cannot be read are unknown)
         spec = None
     return (_never_fails(unknown(column.type)), False) if spec is None else (spec, True)
 
@@ -42,7 +43,10 @@ def _known(column: Column, evidence: Evidence) -> Spec | None:
 
 
 def element_spec(data_type: DataType, ids: tuple[int, ...], evidence: Evidence) -> tuple[Spec, bool]:
-    """What the elements of an array (keys, values of a map) might be in each piece; no value and no NULL where there is none."""
+    """Return the spec of an array's elements (a map's keys, values) in each piece.
+
+    A piece without elements has no value and no NULL.
+    """
     top = _never_fails(unknown(data_type))
     try:
         ask = getattr(evidence, "elements", None)
@@ -58,7 +62,7 @@ def element_spec(data_type: DataType, ids: tuple[int, ...], evidence: Evidence) 
 
 
 def size_spec(column: Column, evidence: Evidence) -> tuple[Spec, bool]:
-    """The sizes of an array or map; never less than nothing."""
+    """Return the spec of the sizes of an array or map; they are never negative."""
     zero = pa.scalar(0, pa.int32())
     top = replace(_never_fails(unknown(INTEGER)), lo=zero)
     try:
@@ -73,7 +77,7 @@ def size_spec(column: Column, evidence: Evidence) -> tuple[Spec, bool]:
 
 
 def _lasting(spec: Spec) -> Spec:
-    """The spec, whose masks nobody can change."""
+    """Make the spec's masks read-only, so that it can be cached."""
     for mask in (spec.value, spec.null, spec.nan):
         mask.setflags(write=False)
     return spec
@@ -90,7 +94,10 @@ def _read(data_type: DataType, found: ColumnEvidence, length: int, rows: Datum) 
 
 
 def _counts(data_type: DataType, found: ColumnEvidence, length: int, rows: Datum) -> tuple[Mask, Mask, Mask]:
-    """Where NULL, values, NaN are possible. Counts that contradict each other or the number of rows say nothing."""
+    """Return where NULL, values and NaN are possible.
+
+    Counts that contradict each other or the number of rows are unknown.
+    """
     count, nulls, nans = (_whole(x, length) for x in (found.count, found.nulls, found.nans))
     (all_, has_all), (nulls_, has_nulls) = count, nulls
     physical, has_rows = _whole(rows, length)
@@ -107,7 +114,7 @@ def _counts(data_type: DataType, found: ColumnEvidence, length: int, rows: Datum
 
 
 def _whole(array: Datum, length: int) -> tuple[Mask, Mask]:
-    """Counts and where they are known."""
+    """Return counts and where they are known."""
     if array is None or len(array) != length or not pa.types.is_integer(array.type):
         return np.zeros(length, np.int64), np.zeros(length, bool)
     if isinstance(array, pa.ChunkedArray):
@@ -119,7 +126,7 @@ def _whole(array: Datum, length: int) -> tuple[Mask, Mask]:
 
 
 def _bounds(data_type: DataType, found: ColumnEvidence, length: int) -> tuple[Datum, Datum]:
-    """Bounds in the column's type; unknown on both sides where they are inverted or not numbers."""
+    """Return the bounds in the column's type; unknown on both sides where inverted or NaN."""
     nothing = pa.scalar(None, to_arrow_type(data_type))
     if data_type.children or data_type == VARIANT or (isinstance(data_type, String) and data_type.collation != BINARY_COLLATION):
         return nothing, nothing
@@ -133,7 +140,10 @@ def _bounds(data_type: DataType, found: ColumnEvidence, length: int) -> tuple[Da
 
 
 def _bound(data_type: DataType, found: ColumnEvidence, bound: Datum, length: int) -> Datum:
-    """One bound, if it is of the column's type, or of one that widens to it without loss (the column was widened since)."""
+    """Return a bound of the column's type, or of a type that widens to it without loss.
+
+    The latter occurs if the column was widened later; any other type is unknown.
+    """
     nothing = pa.scalar(None, to_arrow_type(data_type))
     if bound is None or len(bound) != length:
         return nothing
@@ -153,7 +163,10 @@ def _plain(data_type: String) -> bool:
 
 
 def widens(old: DataType, new: DataType) -> bool:
-    """Whether a column of type ``old`` may have become one of type ``new``: a numeric type into a wider one."""
+    """Return whether a column of type ``old`` may have been widened to ``new``.
+
+    The types must be equal, or both numeric with a lossless widening.
+    """
     if not (is_numeric(old) and is_numeric(new)) or (old not in (FLOAT, DOUBLE) and new in (FLOAT, DOUBLE)):
         return old == new
     return lossless(old, new)

@@ -1,9 +1,9 @@
-"""Decides, for every piece of data at once, whether a filter is true for none, all or some of its rows.
+"""Decides, for all pieces of data at once, whether a filter is true for none, all or some of their rows.
 
-    A piece may be skipped only when it is *proved* that the filter is true for none of its rows and can raise an error for none of them.
-
-Top-level conjuncts run in the order given, and false or NULL stops the later ones. So a piece is *none* when some conjunct cannot be true and neither it
-nor any conjunct before it can fail; it is *all* when every conjunct is only ever true and none can fail.
+Invariant: a piece is skipped only if it is *proved* that the filter is true for none of its rows and can
+raise an error for none of them. Top-level conjuncts are evaluated in order, and false or NULL stops the later
+ones. A piece is therefore *none* if some conjunct cannot be true and neither it nor any conjunct before it
+can fail. It is *all* if every conjunct is always true and none can fail.
 """
 
 from __future__ import annotations
@@ -32,31 +32,32 @@ class Decision:
     """What is proved about N pieces."""
 
     none: Mask
-    """No row of the piece passes, and none fails: skip it."""
+    """No row of the piece passes and none fails: the piece can be skipped."""
     all: Mask
-    """Every row passes, and none fails: no need to look."""
+    """Every row passes and none fails: the filter need not be evaluated."""
     skipped_by: np.ndarray[Any, np.dtype[np.int32]]
     """Index of the first conjunct that proved ``none``, or -1."""
     why: list[str | None]
-    """Per conjunct: why it did not skip the pieces that it and those before it left; None if there are none."""
+    """For each conjunct, why it did not skip the pieces still left; None if there are none."""
     statistics: list[list[str]]
-    """Per conjunct: the columns whose statistics it used."""
+    """For each conjunct, the columns whose statistics it used."""
 
 
 def decide(
     conjuncts: Sequence[Expr], evidence: Evidence, *, now: tuple[int, int] | None = None, strict: bool = False, reasons: bool = True
 ) -> Decision:
-    """``none``, ``all`` or neither for every piece that ``evidence`` describes.
+    """Decide ``none``, ``all`` or neither for every piece that ``evidence`` describes.
 
-    ``now`` is the inclusive range of instants (microseconds) that the query may see as its own; None: any. Never raises because of what the
-    evidence holds; ``strict`` (for tests) lets errors of the rules themselves through, which else count as unknown. Without ``reasons`` nobody asks why.
+    ``now`` is the inclusive range of instants (microseconds) in which the query may run; None means any.
+    Evidence never causes an exception. With ``strict`` (for tests), errors in the rules propagate; otherwise
+    they count as unknown. Without ``reasons``, ``why`` is not computed.
     """
     whole = _decided(conjuncts, evidence, now, strict, reasons)
     return _by_cases(whole, conjuncts, evidence, now, strict)
 
 
 def _by_cases(whole: Decision, conjuncts: Sequence[Expr], evidence: Evidence, now: tuple[int, int] | None, strict: bool) -> Decision:
-    """The pieces that are neither none nor all, each once more by its cases."""
+    """Decide pieces that are neither none nor all once more, by their cases."""
     none, all_, skipped_by = whole.none, whole.all, whole.skipped_by
     for some in divided(conjuncts, evidence, ~none & ~all_):
         found = _decided(conjuncts, some, now, strict, reasons=False)
@@ -65,13 +66,15 @@ def _by_cases(whole: Decision, conjuncts: Sequence[Expr], evidence: Evidence, no
         nowhere = np.logical_and.reduceat(found.none, starts)
         none[at] |= nowhere
         all_[at] |= np.logical_and.reduceat(found.all, starts)
-        skipped_by[at[nowhere]] = np.maximum.reduceat(found.skipped_by, starts)[nowhere]  # the last case falls to this conjunct
+        skipped_by[at[nowhere]] = np.maximum.reduceat(found.skipped_by, starts)[
+            nowhere
+        ]  # the piece is skipped when its last case is: credit that conjunct
     why = list[str | None]([None] * len(whole.why)) if none.all() else whole.why
     return Decision(none, all_, skipped_by, why, whole.statistics)
 
 
 def _decided(conjuncts: Sequence[Expr], evidence: Evidence, now: tuple[int, int] | None, strict: bool, reasons: bool) -> Decision:
-    """Each piece as a whole."""
+    """Decide each piece as a whole."""
     count = len(evidence)
     run = Interpreter(evidence, now)
     none, all_, blocked = np.zeros(count, bool), np.ones(count, bool), np.zeros(count, bool)
@@ -91,7 +94,7 @@ def _decided(conjuncts: Sequence[Expr], evidence: Evidence, now: tuple[int, int]
         statistics.append(run.used)
         if keys or index + 1 < len(conjuncts):
             _narrowed(run, conjunct, strict)
-        if keys and index:  # the first conjunct alone says nothing that bounds do not
+        if keys and index:  # for the first conjunct alone, bounds prune as much
             proved = _beyond(run, keys, strict) & ~blocked
             if (proved & ~none).any():
                 statistics[-1].append(f"order by {', '.join(column.name for column in keys)}")
@@ -102,7 +105,10 @@ def _decided(conjuncts: Sequence[Expr], evidence: Evidence, now: tuple[int, int]
 
 
 def may_fail(conjuncts: Sequence[Expr], evidence: Evidence, *, now: tuple[int, int] | None = None) -> list[Mask]:
-    """Per conjunct: the pieces that may hold a row which reaches it, all conjuncts before being true of it, and on which it fails."""
+    """Return, for each conjunct, the pieces that may hold a row on which it fails.
+
+    The row must reach it, which means that all conjuncts before it are true of the row.
+    """
     run = Interpreter(evidence, now)
     masks: list[Mask] = []
     for conjunct in conjuncts:
@@ -113,7 +119,10 @@ def may_fail(conjuncts: Sequence[Expr], evidence: Evidence, *, now: tuple[int, i
 
 
 def _interpreted(run: Interpreter, conjunct: Expr, strict: bool) -> Truth:
-    """A rule that breaks knows nothing: planning must not fail for want of a proof."""
+    """Interpret a conjunct; a rule that raises yields unknown.
+
+    Planning must not fail for lack of a proof.
+    """
     try:
         return as_truth(run(conjunct))
     except Exception as error:

@@ -1,7 +1,7 @@
-"""What the interpreter asks of statistics, wherever they are kept (segments, parts, blocks): one small protocol.
+"""The statistics protocol of the interpreter, independent of where statistics are stored.
 
-Everything is a column over N pieces, and NULL in it means unknown. Meaning is here, storage is elsewhere: the same rules serve
-segments, parts and row groups.
+Every value is a column over N pieces, in which NULL means unknown. The same rules serve segments, parts and
+row groups.
 """
 
 from __future__ import annotations
@@ -17,11 +17,13 @@ from tamis.core.types import DataType
 
 @dataclass(frozen=True, slots=True)
 class ColumnEvidence:
-    """Statistics of one column (or nested field, or list element) over N pieces of data. Each array has length N; NULL means unknown.
+    """Statistics of one column (or nested field, or list element) over N pieces of data.
 
-    ``lo`` and ``hi`` are inclusive bounds, in the Arrow type of ``type``, of the values that are neither NULL nor NaN; they need not occur
-    (``lo_exact``/``hi_exact`` say where they do). ``nulls`` and ``nans`` count, out of ``count`` values. For a nested field NULL is
-    counted where the field *reads* as NULL, its parents included. Emptiness is never read from bounds: a piece has only NULLs iff ``nulls == count``.
+    Each array has length N; NULL means unknown. ``lo`` and ``hi`` are inclusive bounds, in the Arrow type of
+    ``type``, of the values that are neither NULL nor NaN. They need not occur (``lo_exact``/``hi_exact`` say
+    where they do). ``nulls`` and ``nans`` are counts out of ``count`` values. A nested field counts as NULL
+    where it *reads* as NULL, including because of a NULL parent. Bounds never imply emptiness: a piece has
+    only NULLs iff ``nulls == count``.
     """
 
     type: DataType
@@ -36,17 +38,18 @@ class ColumnEvidence:
 
 @dataclass(frozen=True, slots=True)
 class DocumentEvidence:
-    """What is known of one path in the JSON documents of a column, over N pieces: which kinds of values may be there, side by side.
+    """The kinds of values that may occur at one path in a column's JSON documents, over N pieces.
 
-    Masks; bounds are Arrow arrays, NULL unknown. ``long`` are integers of 64 bits, ``real`` all other numbers, whose bounds are the nearest doubles: ``real_exact`` says where the
-    shortest decimals of both are the very bounds. Where ``known`` does not hold, anything may be there.
+    All fields are masks, except bounds, which are Arrow arrays where NULL is unknown. ``long`` are 64-bit
+    integers. ``real`` are all other numbers, whose bounds are the nearest doubles; ``real_exact`` marks where
+    the shortest decimals of both are the exact bounds. Where ``known`` is false, any value may occur.
     """
 
     known: Mask
     trimmed: Mask
-    """Nothing is known because there was no room."""
+    """Statistics were dropped for lack of space."""
     missing: Mask
-    """Nothing may be there: no such key, or a NULL instead of a document."""
+    """The value may be missing: no such key, or NULL instead of a document."""
     null: Mask
     false: Mask
     true: Mask
@@ -63,34 +66,40 @@ class DocumentEvidence:
     list: Mask
     map: Mask
     other: Mask
-    """Scalars that JSON has none of."""
+    """Scalars that JSON lacks."""
     invalid: Mask
-    """Instead of a document, text that is none (and in which no step leads anywhere)."""
+    """Invalid JSON text instead of a document, in which no step finds anything."""
 
 
 class Evidence(Protocol):
-    """Statistics of N pieces. Must never raise because of what is stored: what cannot be decoded is unknown."""
+    """Statistics of N pieces.
+
+    Stored values must never cause an exception: what cannot be decoded is unknown.
+    """
 
     def __len__(self) -> int:
         """The number of pieces, N."""
         ...
 
     def rows(self) -> pa.Int64Array:
-        """Physical rows per piece, deleted ones included."""
+        """Physical rows per piece, including deleted ones."""
         ...
 
     def column(self, ids: tuple[int, ...]) -> ColumnEvidence | None:
-        """What is known about the column with this id path, or None if nothing is."""
+        """Return the statistics of the column with this id path, or None."""
         ...
 
 
 class NestedEvidence(Evidence, Protocol):
-    """Evidence that also knows what lies in arrays and maps. What has none of this says nothing about them."""
+    """Evidence with statistics of the contents of arrays and maps; without it they are unknown."""
 
     def elements(self, ids: tuple[int, ...]) -> ColumnEvidence | None:
-        """What is known about the elements of an array (keys, values of a map), or a struct field below them; ``count`` counts elements."""
+        """Return the statistics of an array's elements (a map's keys, values), or of a struct field in them.
+
+        ``count`` is the number of elements.
+        """
         ...
 
     def sizes(self, ids: tuple[int, ...]) -> ColumnEvidence | None:
-        """What is known about the sizes of an array or map, as integers."""
+        """Return the statistics of the sizes of an array or map, as integers."""
         ...

@@ -1,6 +1,7 @@
-"""What a conjunct that is true says about a column to the conjuncts after it: ``x > 5`` leaves ``x`` in (5, ∞), and not NULL.
+"""Narrows columns by the conjuncts that are already true: ``x > 5`` leaves ``x`` in (5, ∞) and not NULL.
 
-Only rows for which every earlier conjunct is true reach a later one, so its specs may be met with these. Bounds are inclusive: ``>`` narrows as ``>=``.
+Only rows for which every earlier conjunct is true reach a later one, so its specs may be narrowed. Bounds are
+inclusive, so ``>`` narrows like ``>=``.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ _MIRRORED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq"}
 
 
 def narrow(run: Interpreter, conjunct: Expr) -> None:
-    """Remember what ``conjunct`` being true leaves of the columns that it compares."""
+    """Record the narrower specs that follow from ``conjunct`` being true."""
     if not isinstance(conjunct, Call):
         return
     name, args = conjunct.function, conjunct.args
@@ -33,7 +34,10 @@ def narrow(run: Interpreter, conjunct: Expr) -> None:
 
 
 def _compared(run: Interpreter, column: Column, op: str, other: Spec) -> None:
-    """``column op other`` is true: neither side is NULL. NaN is above all numbers, so only an upper bound keeps it out."""
+    """Narrow ``column``, given that ``column op other`` is true.
+
+    Neither side is NULL. NaN is greater than all numbers, so only an upper bound excludes it.
+    """
     nothing = no_bound(column.type)
     lo = other.lo if op in {"gt", "ge", "eq"} else nothing
     hi = other.hi if op in {"lt", "le", "eq"} else nothing

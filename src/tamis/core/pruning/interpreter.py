@@ -1,4 +1,4 @@
-"""The abstract interpreter: walks a filter once, in its own shape, over the statistics of all pieces."""
+"""The abstract interpreter: evaluates a filter once over the statistics of all pieces."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ from tamis.core.types import BOOLEAN, DataType
 
 @dataclass
 class Interpreter:
-    """One filter over one set of pieces. ``notes`` says where knowledge was lost, ``used`` which columns' statistics were looked at."""
+    """One filter over one set of pieces.
+
+    ``notes`` records where precision was lost, ``used`` the columns whose statistics were read.
+    """
 
     evidence: Evidence
     now: tuple[int, int] | None = None
@@ -32,7 +35,7 @@ class Interpreter:
     _seen: dict[int, Abstract] = field(default_factory=dict)
 
     def __call__(self, expr: Expr) -> Abstract:
-        """What ``expr`` might be in each piece."""
+        """Return the possible results of ``expr`` in each piece."""
         match expr:
             case Literal(data_type, value):
                 return _as(constant(data_type, scalar(value, data_type)))
@@ -51,7 +54,7 @@ class Interpreter:
         return UNKNOWN_TRUTH if expr.type == BOOLEAN else unknown(expr.type)
 
     def column(self, column: Column) -> Spec:
-        """What the column might be, given its statistics and what earlier conjuncts leave of it."""
+        """Return the column's spec from its statistics, narrowed by earlier conjuncts."""
         if column.ids not in self._columns:
             self._columns[column.ids] = column_spec(column, self.evidence)
         spec, found = self._columns[column.ids]
@@ -65,11 +68,11 @@ class Interpreter:
         return spec
 
     def document(self, column: Column, steps: Steps) -> DocumentEvidence | None:
-        """What is known of a path in the column's documents; None if nothing is."""
+        """Return the evidence of a path in the column's documents, or None."""
         name = column.name + stored(steps)[1:]
         try:
             found: DocumentEvidence | None = getattr(self.evidence, "document", lambda *_: None)(column.ids, steps)
-        except Exception:  # noqa: BLE001  (a law: statistics that cannot be read are unknown)
+        except Exception:  # noqa: BLE001  (statistics that cannot be read are unknown)
             found = None
         if found is None or not found.known.all():
             trimmed = found is not None and bool(found.trimmed.any())
@@ -79,22 +82,22 @@ class Interpreter:
         return found
 
     def trimmed(self, column: Column) -> Mask:
-        """Where nothing is known of the column's bounds because there was no room for them."""
+        """Return where the column's bounds were dropped for lack of space."""
         try:
             ask = getattr(self.evidence, "trimmed", None)
             return NO if ask is None else np.asarray(ask(column.ids))
-        except Exception:  # noqa: BLE001  (a law: statistics that cannot be read are unknown)
+        except Exception:  # noqa: BLE001  (statistics that cannot be read are unknown)
             return NO
 
     def inside(self, data_type: DataType, ids: tuple[int, ...], name: str) -> Spec:
-        """What lies in an array or a map."""
+        """Return the spec of the contents of an array or a map."""
         spec, found = element_spec(data_type, ids, self.evidence)
         if not found:
             self.notes.append(f"no statistics for the elements of {name}")
         return spec
 
     def size(self, column: Column) -> Spec:
-        """How large an array or a map is."""
+        """Return the spec of the size of an array or a map."""
         spec, found = size_spec(column, self.evidence)
         if not found:
             self.notes.append(f"no statistics for the size of {column.name}")
@@ -103,7 +106,7 @@ class Interpreter:
         return spec
 
     def _opaque(self, expr: Opaque) -> Abstract:
-        """Anything; but what never fails by itself fails only where an argument does."""
+        """Return unknown; an expression that is total fails only if an argument does."""
         out: Abstract = UNKNOWN_TRUTH if expr.type == BOOLEAN else unknown(expr.type)
         if expr.total:
             out = replace(out, fail=some([self(a).fail for a in expr.args]))
@@ -111,7 +114,7 @@ class Interpreter:
         return out
 
     def start(self) -> None:
-        """Begin the next conjunct: columns may be narrower now."""
+        """Begin the next conjunct and drop cached results, since columns may be narrower now."""
         self.notes, self.used, self._seen = [], [], {}
 
     def _call(self, call: Call) -> Abstract:
@@ -123,7 +126,7 @@ class Interpreter:
         return out
 
     def _moving(self, expr: Moving) -> Spec:
-        """The range of instants that the query may see."""
+        """Return the range of instants that the query may see."""
         if self.now is None:
             self.notes.append(f"{expr.name}() is not known")
             return replace(unknown(expr.type), null=NO, fail=NO)
@@ -136,5 +139,5 @@ def _as(spec: Spec) -> Abstract:
 
 
 def broadcast(truth: Truth, length: int) -> Truth:
-    """The same with one entry per piece."""
+    """Expand the truth to one entry per piece."""
     return Truth(*(np.broadcast_to(m, (length,)) for m in (truth.true, truth.false, truth.null, truth.fail)))

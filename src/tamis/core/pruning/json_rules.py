@@ -1,6 +1,7 @@
-"""What steps into JSON documents might be: kind by kind, each as the function treats it, joined.
+"""Rules of functions that step into JSON documents: each kind of value is treated separately, then joined.
 
-A path may hold several kinds of values in one piece. Each is cast by the rule of its own type; what is missing, and JSON's null, is NULL; objects and lists are text or no value at all.
+A path may hold several kinds of values in one piece. Each kind is cast by the rule of its own type. A missing
+value and JSON's null are NULL; objects and lists become text or no value at all.
 """
 
 from __future__ import annotations
@@ -43,26 +44,26 @@ _FUNCTIONS = frozenset({"get_json_object", "from_json", "variant_get", "is_varia
 
 
 def document_columns(conjuncts: Sequence[Expr]) -> frozenset[int]:
-    """The ids of columns into whose documents the filter steps."""
+    """Return the ids of the columns whose documents the filter steps into."""
     calls = (node for c in conjuncts for node in c.walk() if isinstance(node, Call) and node.function in _FUNCTIONS)
     return frozenset(arg.ids[-1] for call in calls for arg in call.args if isinstance(arg, Column))
 
 
 def document_places(conjuncts: Sequence[Expr]) -> list[tuple[int, Steps]]:
-    """The ids of columns and the paths into their documents that the filter asks for."""
+    """Return the column ids and document paths that the filter uses."""
     calls = (node for c in conjuncts for node in c.walk() if isinstance(node, Call) and node.function in _FUNCTIONS)
     return [(place[0].ids[-1], place[1]) for call in calls if (place := _place(call)) is not None]
 
 
 def transfer(run: Any, call: Call) -> Abstract:
-    """What ``call`` might be."""
+    """Return the possible results of ``call``."""
     found = _found(run, call)
     if found is None:
         return _anything(run, call)
     evidence, fails = found
     known = evidence.known
     if _may_fail(call):
-        fails = fails | ~known  # of what is not known, any value can be one that has no cast
+        fails = fails | ~known  # an unknown value may have no cast
     out = _of(call, evidence)
     if call.function == "is_variant_null" and isinstance(out, Truth):  # never NULL itself
         return Truth(out.true | ~known, out.false | ~known, NO, out.fail | fails)
@@ -70,12 +71,12 @@ def transfer(run: Any, call: Call) -> Abstract:
 
 
 def _may_fail(call: Call) -> bool:
-    """Whether ``call`` itself can fail, whatever it is applied to."""
+    """Return whether ``call`` itself can fail, whatever its argument."""
     return registry.function(call.function).partial(call) is not registry.Partial.NEVER
 
 
 def _found(run: Any, call: Call) -> tuple[DocumentEvidence, Mask] | None:
-    """The evidence of the path that ``call`` asks for, and where reaching it may fail; None where nothing is known."""
+    """Return the evidence of the path that ``call`` reads and where reaching it may fail, or None."""
     place = _place(call)
     if place is None:
         return None
@@ -84,7 +85,7 @@ def _found(run: Any, call: Call) -> tuple[DocumentEvidence, Mask] | None:
     if evidence is None:
         return None
     if parsed is not None or call.function in {"get_json_object", "from_json"}:
-        evidence = replace(evidence, known=evidence.known & ~evidence.other)  # no text holds such values
+        evidence = replace(evidence, known=evidence.known & ~evidence.other)  # text holds no such values
     if parsed is None:
         return evidence, NO
     strange = ~evidence.known | evidence.invalid
@@ -92,7 +93,7 @@ def _found(run: Any, call: Call) -> tuple[DocumentEvidence, Mask] | None:
 
 
 def _place(call: Expr) -> tuple[Column, Steps, Mode | None] | None:
-    """The column, the steps and, where text is parsed first, by which mode."""
+    """Return the column, the steps and, if text is parsed first, the parser's mode."""
     if isinstance(call, Column):
         return call, (), None
     if not isinstance(call, Call) or call.function not in _FUNCTIONS:
@@ -105,7 +106,7 @@ def _place(call: Expr) -> tuple[Column, Steps, Mode | None] | None:
 
 
 def _anything(run: Any, call: Call) -> Abstract:
-    """Nothing is known but what the function can do at all."""
+    """Return what the function can give at all, for a path without evidence."""
     below = [run(arg) for arg in call.args[:1]]
     fails = below[0].fail if below else YES
     if call.function == "is_variant_null":
@@ -115,7 +116,7 @@ def _anything(run: Any, call: Call) -> Abstract:
 
 
 def _with_unknown(out: Abstract, known: Mask, fails: Mask) -> Abstract:
-    """``out`` where something is known, else anything."""
+    """Return ``out`` where the path is known, and unknown elsewhere."""
     spec = spec_of(out)
     nothing = no_bound(spec.type)
     floating = spec.type in (FLOAT, DOUBLE)
@@ -150,7 +151,7 @@ def _of(call: Call, e: DocumentEvidence) -> Abstract:
 
 
 def _documents_of(e: DocumentEvidence) -> Spec:
-    """A VARIANT: JSON's null is a value."""
+    """A VARIANT spec, in which JSON's null is a value."""
     return replace(_value(VARIANT, _any(e) | e.null), null=e.missing | e.invalid)
 
 
@@ -159,7 +160,7 @@ def _any(e: DocumentEvidence) -> Mask:
 
 
 def _value(data_type: DataType, mask: Mask, lo: Datum | None = None, hi: Datum | None = None) -> Spec:
-    """A value within bounds, where the mask holds."""
+    """A spec of values within bounds, where the mask holds."""
     nothing = no_bound(data_type)
     return Spec(data_type, nothing if lo is None else lo, nothing if hi is None else hi, mask, NO, NO, NO)
 
@@ -172,7 +173,7 @@ def _joined(data_type: DataType, specs: Sequence[Spec], null: Mask) -> Abstract:
 
 
 def _cast(spec: Spec, mask: Mask, target: DataType, mode: Mode, zone: str | None) -> Spec:
-    """A kind under the type that it is cast to, by the cast's own rule; only where the mask holds."""
+    """Cast one kind of value by the rule of the cast, where the mask holds."""
     if spec.type == target:
         return spec
     tree = call("cast", Column(spec.type, (0,), "value"), mode=mode, zone=zone, type=target)
@@ -188,7 +189,7 @@ def _spec(abstract: Abstract) -> Spec:
 
 
 def _no_value(mask: Mask, target: DataType, mode: Mode) -> Spec:
-    """A cast that has no answer."""
+    """The spec of a cast that has no result: NULL, or a failure in ANSI mode."""
     nothing = no_bound(target)
     trying = mode is not Mode.ANSI
     return Spec(target, nothing, nothing, NO, mask if trying else NO, NO if trying else mask, NO)
@@ -203,7 +204,10 @@ def _longs(e: DocumentEvidence) -> Spec:
 
 
 def _reals(e: DocumentEvidence, exactly: bool) -> Spec:
-    """All other numbers as doubles; ``exactly``: each within the bounds as the number that it is, not as the double nearest to it."""
+    """All other numbers as doubles.
+
+    With ``exactly``, the bounds contain the exact number, not only the double nearest to it.
+    """
     lo, hi = e.real_lo, e.real_hi
     if exactly:
         lo, hi = _beyond(lo, e.real_exact, -np.inf), _beyond(hi, e.real_exact, np.inf)
@@ -211,7 +215,7 @@ def _reals(e: DocumentEvidence, exactly: bool) -> Spec:
 
 
 def _beyond(bound: pa.Array, exact: Mask, towards: float) -> pa.Array:
-    """The next double outward, where the bound is not exact."""
+    """Move a bound to the next double outward where it is not exact."""
     values = np.asarray(pc.fill_null(bound, 0.0))
     moved = pa.array(np.nextafter(values, towards), mask=np.asarray(bound.is_null()))
     return where(exact, bound, moved)
@@ -252,11 +256,11 @@ def _variant(e: DocumentEvidence, call: Call) -> Abstract:
 
 
 _FAR = 9 * 10**12
-"""Seconds that certainly are an instant."""
+"""Seconds from the epoch that are certainly a valid instant."""
 
 
 def _instants(spec: Spec, call: Call) -> Spec:
-    """Seconds as instants, strictly: what lies too far off is none."""
+    """Cast seconds to instants, strictly: seconds too far from the epoch have no instant."""
     mask, target = spec.value, call.type
     out, limit = _cast(spec, mask, target, call.mode, call.zone), pa.scalar(_FAR if spec.type == LONG else float(_FAR), spec.lo.type)
     safe = at_most(pc.negate(limit), spec.lo) & at_most(spec.hi, limit)
@@ -266,7 +270,10 @@ def _instants(spec: Spec, call: Call) -> Spec:
 
 
 def _text(e: DocumentEvidence, steps: Steps) -> Abstract:
-    """``get_json_object``: JSON's null is NULL under a key, but text as an element or as the document."""
+    """Bound ``get_json_object``.
+
+    JSON's null is NULL under a key, but text as an element or as the whole document.
+    """
     strings = _value(STRING, e.string, e.string_lo, e.string_hi)
     specs = [strings, _number_text(e.long | e.real), *_words(e), *_nested_text(e)]
     if not steps or isinstance(steps[-1], int):
@@ -282,14 +289,14 @@ def _text(e: DocumentEvidence, steps: Steps) -> Abstract:
 
 
 def cast_of_text(run: Any, call: Call, text: Call) -> Abstract:
-    """``cast(get_json_object(…) AS type)``: numbers are read back from their own text."""
+    """Bound ``cast(get_json_object(…) AS type)``, where numbers are parsed from their own text."""
     found = _found(run, text)
     target, mode = call.type, call.mode
     if found is None or not (target in (*INTEGRAL, FLOAT, DOUBLE) or isinstance(target, Decimal)):
         given = spec_of(transfer(run, text))
         return cast_rule(replace(call, args=(Column(STRING, (0,), "value"),)), [given])
     e, _ = found
-    trying = Mode.TRY if mode is not Mode.ANSI else Mode.ANSI  # without ANSI, text that has no answer is NULL
+    trying = Mode.TRY if mode is not Mode.ANSI else Mode.ANSI  # without ANSI, text that cannot be cast is NULL
     strings = _cast(_value(STRING, e.string, e.string_lo, e.string_hi), e.string, target, mode, call.zone)
     longs = _cast(_longs(e), e.long, target, trying, None)
     if target not in INTEGRAL:
@@ -297,7 +304,7 @@ def cast_of_text(run: Any, call: Call, text: Call) -> Abstract:
     elif mode is Mode.LEGACY:
         reals = spec_of(reached(replace(unknown(target), fail=NO), e.real))
     else:
-        reals = _no_value(e.real, target, mode)  # its text has a point
+        reals = _no_value(e.real, target, mode)  # its text has a decimal point
     rest = e.false | e.true | e.list | e.map | e.null
     null = e.missing | e.null | e.invalid
     out = _joined(target, [strings, longs, reals, _no_value(rest, target, trying)], null)
@@ -306,7 +313,7 @@ def cast_of_text(run: Any, call: Call, text: Call) -> Abstract:
 
 
 def _from_json(e: DocumentEvidence, target: DataType) -> Abstract:
-    """Values of another kind than the field's type are NULL."""
+    """Bound ``from_json``: values of another kind than the field's type are NULL."""
     null = e.missing | e.null | e.invalid
     if target == STRING:
         return spec_of(

@@ -1,6 +1,6 @@
-"""Rules of their own: predicates, logic, branches. Each admits at least what its function may give (see ``spec``).
+"""Rules for predicates, logic and branches; each admits at least the function's possible results.
 
-Arguments come lazily evaluated where the function does not look at all of them: what cannot be reached cannot fail.
+Arguments are evaluated lazily if the function may skip them: an argument that is not reached cannot fail.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from tamis.core.types import BOOLEAN
 
 
 class Interpret(Protocol):
-    """The interpreter, as rules see it."""
+    """The interpreter as used by rules."""
 
     def __call__(self, expr: Expr) -> Abstract: ...
 
@@ -61,7 +61,7 @@ def _specs(run: Interpret, call: Call) -> list[Spec]:
 
 
 def as_truth(abstract: Abstract) -> Truth:
-    """A predicate's four possibilities."""
+    """Return the four possible outcomes of a predicate."""
     return abstract if isinstance(abstract, Truth) else truth_of(abstract)
 
 
@@ -76,7 +76,10 @@ def _null_safe(run: Interpret, call: Call) -> Abstract:
 
 
 def _and(run: Interpret, call: Call) -> Abstract:
-    """Left to right; only false stops, so an argument is looked at where those before may be true or NULL."""
+    """Combine arguments left to right.
+
+    Only false stops, so an argument is evaluated where those before it may be true or NULL.
+    """
     out: Truth | None = None
     for arg in call.args:
         now = as_truth(run(arg))
@@ -103,7 +106,7 @@ def _not(run: Interpret, call: Call) -> Abstract:
 
 
 def _or(run: Interpret, call: Call) -> Abstract:
-    """By De Morgan: OR is to true what AND is to false, the order of evaluation included."""
+    """Apply De Morgan's law, which also preserves the order of evaluation."""
 
     def negated(expr: Expr) -> Abstract:
         return _not_truth(as_truth(run(expr)))
@@ -112,7 +115,7 @@ def _or(run: Interpret, call: Call) -> Abstract:
 
 
 def _something(abstract: Abstract) -> Mask:
-    """Where a value (NaN included) is possible."""
+    """Return where a value (including NaN) is possible."""
     if isinstance(abstract, Truth):
         return abstract.true | abstract.false
     return abstract.value | abstract.nan
@@ -136,7 +139,7 @@ def _in(run: Interpret, call: Call) -> Abstract:
     out: Truth | None = None
     for option in call.args[1:]:
         now = compared("eq", a, spec_of(run(option)))
-        if out is not None:  # an OR: true stops
+        if out is not None:  # OR: true stops
             on = out.false | out.null
             now = Truth(
                 out.true | (on & now.true),
@@ -150,7 +153,7 @@ def _in(run: Interpret, call: Call) -> Abstract:
 
 
 def successor(prefix: str) -> str | None:
-    """The least text above every text that begins with ``prefix``; None if there is none."""
+    """Return the least text greater than every text with this prefix, or None."""
     for end in range(len(prefix), 0, -1):
         code = ord(prefix[end - 1])
         if code < 0x10FFFF:
@@ -160,7 +163,7 @@ def successor(prefix: str) -> str | None:
 
 
 def _begins(a: Spec, prefix: str) -> tuple[Mask, Mask]:
-    """Where a value may begin with ``prefix``, and where every value does."""
+    """Return where a value may begin with ``prefix``, and where every value does."""
     start, end = pa.scalar(prefix), successor(prefix)
     may = ~below(a.hi, start)
     all_ = at_most(start, a.lo)
@@ -181,7 +184,10 @@ def _starts_with(run: Interpret, call: Call) -> Abstract:
 
 
 def _like(run: Interpret, call: Call) -> Abstract:
-    """By the part before the first wildcard: a prefix test, exact for ``prefix%``, an equality without any wildcard."""
+    """Bound LIKE by the text before the first wildcard.
+
+    This is a prefix test, exact for ``prefix%``, and an equality if there is no wildcard.
+    """
     pattern, escape = call.args[1], call.args[2]
     assert isinstance(pattern, Literal)
     assert isinstance(escape, Literal)
@@ -195,7 +201,7 @@ def _like(run: Interpret, call: Call) -> Abstract:
 
 
 def _exactly(run: Interpret, call: Call, out: Truth) -> Truth:
-    """A predicate's own answer where every argument is one value."""
+    """Use the predicate's own result where every argument is a single value."""
     args = _specs(run, call)
     exact = every([one_value(a) for a in args])
     if not exact.any():
@@ -211,7 +217,7 @@ def _exactly(run: Interpret, call: Call, out: Truth) -> Truth:
 
 
 def _coalesce(run: Interpret, call: Call) -> Abstract:
-    """An argument is looked at where all before may be NULL."""
+    """Combine arguments left to right; each is evaluated where all before it may be NULL."""
     out: Abstract | None = None
     for arg in call.args:
         if out is None:
@@ -233,7 +239,10 @@ def _without_null(abstract: Abstract) -> Abstract:
 
 
 def _case(run: Interpret, call: Call) -> Abstract:
-    """The join of the branches that can be reached; a condition is looked at where none before is sure."""
+    """Join the branches that can be reached.
+
+    A condition is evaluated unless one before it is always true.
+    """
     on: Mask = np.ones((), bool)
     out: Abstract | None = None
     failing: Mask = NO
@@ -254,7 +263,10 @@ def _also(out: Abstract | None, now: Abstract, mask: Mask) -> Abstract:
 
 
 def _extreme(run: Interpret, call: Call) -> Abstract:
-    """Greatest and least skip NULLs: a bound that would only hold if every argument had a value falls back to the others'."""
+    """Bound GREATEST and LEAST, which skip NULLs.
+
+    A bound that would hold only if every argument had a value falls back to those of the others.
+    """
     args = _specs(run, call)
     greatest = call.function == "greatest"
     null = every([a.null for a in args])
@@ -263,7 +275,7 @@ def _extreme(run: Interpret, call: Call) -> Abstract:
     value = some([a.value for a in args])
     lo, hi = _hull(args)
     present = [a.value & ~a.null & ~a.nan for a in args]
-    for a, there in zip(args, present, strict=True):  # an argument that always has a value bounds the result from one side
+    for a, there in zip(args, present, strict=True):  # an argument that always has a value bounds the result on one side
         if greatest:
             better = there & (known(pc.is_null(lo)) | below(lo, a.lo))
             lo = where(better & known(pc.is_valid(a.lo)), a.lo, lo)
@@ -274,7 +286,7 @@ def _extreme(run: Interpret, call: Call) -> Abstract:
 
 
 def _hull(args: list[Spec]) -> tuple[Any, Any]:
-    """Bounds of all that the arguments may be."""
+    """Return bounds of all values that the arguments may have."""
     out = args[0]
     for a in args[1:]:
         lo, hi = extreme([out.lo, a.lo], True), extreme([out.hi, a.hi], False)
@@ -297,7 +309,7 @@ def _cast(run: Interpret, call: Call) -> Abstract:
 
 
 def _make_date(run: Interpret, call: Call) -> Abstract:
-    """Years that Java's days cannot hold fail in every mode."""
+    """Bound MAKE_DATE; years outside the range of Java's days fail in every mode."""
     args = _specs(run, call)
     out = monotone(call, args)
     near = pa.scalar(FAR_YEAR, pa.int32())
@@ -306,7 +318,7 @@ def _make_date(run: Interpret, call: Call) -> Abstract:
 
 
 def _abs(run: Interpret, call: Call) -> Abstract:
-    """Below zero it falls, above it rises: each side by itself."""
+    """Bound ABS: decreasing below zero and increasing above, so each side is treated separately."""
     (a,) = _specs(run, call)
     zero = scalar(0, a.type)
     under = replace(a, hi=pc.coalesce(extreme([a.hi, zero], True), zero), value=a.value & ~at_most(zero, a.lo))
@@ -315,7 +327,7 @@ def _abs(run: Interpret, call: Call) -> Abstract:
 
 
 def _whole(run: Interpret, call: Call) -> Abstract:
-    """FLOOR and CEIL: NaN becomes 0."""
+    """Bound FLOOR and CEIL, which turn NaN into 0."""
     (a,) = _specs(run, call)
     out = monotone(call, [replace(a, nan=NO)])
     return join(out, replace(constant(call.type, scalar(0, call.type)), value=a.nan)) if a.nan.any() else out
@@ -356,10 +368,10 @@ RULES: dict[str, Rule] = {
     "timestamp_add": lambda run, call: timestamp_add(call, _specs(run, call)),
     "timestamp_add_months": lambda run, call: timestamp_add_months(call, _specs(run, call)),
 }
-"""By ``Function.rule``; functions without one are monotone by their claims."""
+"""Rules by ``Function.rule``; functions without one use the monotone rule."""
 
 
 def transfer(run: Interpret, call: Call) -> Abstract:
-    """What ``call`` might be."""
+    """Return the possible results of ``call``."""
     rule = registry.function(call.function).rule
     return RULES[rule](run, call) if rule is not None else _monotone(run, call)

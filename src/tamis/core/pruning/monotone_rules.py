@@ -1,8 +1,9 @@
-"""The rule of monotone functions: bounds are mapped by the concrete kernel itself, over whole columns.
+"""The rule for monotone functions: maps bounds through the function's kernel, over whole columns.
 
-What a function claims (``Claim``) says which corner of the arguments' box gives which end of the result. An end that is unknown, fails, is NULL
-or NaN gives no bound on that side. A function that can fail between two values that do not (``Partial.ANYWHERE``) may fail
-on every range of more than one value. What cannot be claimed is computed exactly where all arguments are single values.
+A function's claims (``Claim``) say which corner of the arguments' box gives which end of the result. An end
+that is unknown, fails, is NULL or is NaN gives no bound on that side. A function that can fail between two
+values that do not (``Partial.ANYWHERE``) may fail on every range of more than one value. Results without a
+claim are computed exactly where all arguments are single values.
 """
 
 from __future__ import annotations
@@ -29,7 +30,10 @@ _FLOATS = (FLOAT, DOUBLE)
 
 @dataclass(frozen=True, slots=True)
 class _Corner:
-    """A function's value at one corner of each piece's box; NULL where unknown, with the reasons as masks."""
+    """A function's value at one corner of each piece's box; NULL where unknown.
+
+    The masks give the reasons.
+    """
 
     value: Datum
     missing: Mask
@@ -37,7 +41,7 @@ class _Corner:
 
 
 def monotone(call: Call, args: list[Spec]) -> Spec:
-    """What ``call`` might be, by its claims."""
+    """Bound ``call`` by its claims."""
     entry = registry.function(call.function)
     claims = entry.claims(call) if entry.claims else (Claim.FIXED,) * len(args)
     singles = [one_value(a) for a in args]
@@ -60,7 +64,7 @@ def monotone(call: Call, args: list[Spec]) -> Spec:
 
 
 def _finished(entry: Function, call: Call, args: list[Spec], exact: Mask, lo: Datum, hi: Datum, missing: Mask, strange: Mask) -> Spec:
-    """Bounds with what else is possible: NULL, NaN, failure, and other values of a mode that has them."""
+    """Complete the bounds with the possible NULL, NaN, failure, and other values of legacy mode."""
     any_ = every([a.value | a.nan for a in args])
     null, fail = some([a.null for a in args]), some([a.fail for a in args])
     nan_in = some([a.nan for a in args])
@@ -81,7 +85,7 @@ def _finished(entry: Function, call: Call, args: list[Spec], exact: Mask, lo: Da
 
 
 def _nan(call: Call, args: list[Spec], policy: NaN, any_: Mask, nan_in: Mask, strange: Mask) -> Mask:
-    """Where the result may be NaN."""
+    """Return where the result may be NaN."""
     if call.type not in _FLOATS:
         return NO
     if policy is NaN.KEPT:
@@ -92,7 +96,7 @@ def _nan(call: Call, args: list[Spec], policy: NaN, any_: Mask, nan_in: Mask, st
 
 
 def _finite(a: Spec) -> Mask:
-    """Where both bounds are finite numbers."""
+    """Return where both bounds are finite numbers."""
     if a.type not in _FLOATS:
         return np.ones((), bool)
     return known(pc.is_finite(a.lo)) & known(pc.is_finite(a.hi))
@@ -105,7 +109,7 @@ def _unbounded(entry: Function, call: Call, args: list[Spec], exact: Mask) -> Sp
 
 
 def _ends(a: Spec) -> tuple[Datum, Datum]:
-    """Bounds, the type's own limits standing in for unknown ones."""
+    """Return the bounds, with unknown ones replaced by the type's limits."""
     limits = LIMITS.get(a.type)  # type: ignore[call-overload]
     if limits is None:
         return a.lo, a.hi
@@ -118,7 +122,7 @@ def _filled(bound: Datum, value: Datum) -> Datum:
 
 
 def _corners(call: Call, claims: tuple[Claim, ...], ends: list[tuple[Datum, Datum]]) -> tuple[list[_Corner], list[_Corner]]:
-    """The corners that bound the result from below, and from above."""
+    """Return the corners that bound the result from below and from above."""
     low = [{Claim.UP: (0,), Claim.DOWN: (1,), Claim.FIXED: (0,), Claim.EITHER: (0, 1)}[c] for c in claims]
     high = [{Claim.UP: (1,), Claim.DOWN: (0,), Claim.FIXED: (0,), Claim.EITHER: (0, 1)}[c] for c in claims]
     probe = replace(call, mode=Mode.ANSI)
@@ -143,7 +147,7 @@ def _corner(call: Call, at: list[Datum]) -> _Corner:
 
 
 def _limited(entry: Function, call: Call, lo: Datum, hi: Datum) -> tuple[Datum, Datum]:
-    """Unknown ends replaced by those that hold for every result."""
+    """Replace unknown ends by limits that hold for every result."""
     limits = entry.limits(call) if entry.limits else None
     if limits is None or call.type == BOOLEAN:
         return lo, hi

@@ -1,4 +1,4 @@
-"""Rules of arrays and maps: the statistics of what lies in them, and of their sizes."""
+"""Rules for arrays and maps, from the statistics of their contents and sizes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from tamis.core.types import BOOLEAN, Array, DataType, Map
 
 
 class Inside(Protocol):
-    """The interpreter, as these rules see it."""
+    """The interpreter as used by these rules."""
 
     def __call__(self, expr: Expr) -> Abstract: ...
     def column(self, column: Column) -> Spec: ...
@@ -46,19 +46,19 @@ def _unknown(call: Call) -> Abstract:
 
 
 def size(run: Inside, call: Call) -> Abstract:
-    """Between the least and the greatest size of the piece."""
+    """Bound SIZE by the least and the greatest size in the piece."""
     source = _column_of(call.args[0])
     return _unknown(call) if source is None else run.size(source)
 
 
 def _column_of(source: Expr) -> Column | None:
-    """The column whose elements an array has, one for one."""
+    """Return the column that has the same elements as the array, one to one, or None."""
     inner = source.args[0] if isinstance(source, Call) and source.function == "array_field" else source
     return inner if isinstance(inner, Column) else None
 
 
 def _members(run: Inside, call: Call) -> tuple[Spec, Column] | None:
-    """What each element may be, of what ``call`` looks at, and the column; None where nothing is known."""
+    """Return the spec of the elements that ``call`` reads and their column, or None if unknown."""
     source = call.args[0]
     of_each = isinstance(source, Call) and source.function == "array_field"
     column, found = _column_of(source), inside.members(source if of_each and isinstance(source, Call) else call)
@@ -69,14 +69,14 @@ def _members(run: Inside, call: Call) -> tuple[Spec, Column] | None:
 
 
 def unknown_array(run: Inside, call: Call) -> Abstract:
-    """NULL where the array is; nothing else is known of it as a whole."""
+    """Return an unknown array that is NULL where the source array is."""
     (source,) = call.args[:1]
     null = run.size(source).null if isinstance(source, Column) else YES
     return replace(unknown(call.type), null=null, fail=NO)
 
 
 def element(run: Inside, call: Call) -> Abstract:
-    """One of the elements; NULL, or a failure, where an array may be too short."""
+    """Bound the access to an element; the result is NULL or fails where an array may be too short."""
     source, index = call.args[:2]
     if isinstance(source, Call) and source.function == "split":
         return _of_split(run, call, source, index)
@@ -96,13 +96,13 @@ def element(run: Inside, call: Call) -> Abstract:
 
 
 def split(run: Inside, call: Call) -> Abstract:
-    """An array of which nothing is known, NULL where the text is."""
+    """Return an unknown array that is NULL where the text is."""
     text = spec_of(run(call.args[0]))
     return replace(unknown(call.type), null=text.null, fail=text.fail)
 
 
 def _of_split(run: Inside, call: Call, source: Call, index: Expr) -> Abstract:
-    """A piece of a text between separators."""
+    """Bound one piece of a text between separators."""
     at, separator = (a.value if isinstance(a, Literal) else None for a in (index, source.args[1]))
     number = None if not isinstance(at, int) else at + 1 if call.function == "element" else at
     if number is None or not 1 <= number <= _MOST_PIECES:
@@ -122,7 +122,7 @@ def _integer(value: int) -> pa.Scalar:
 
 
 def _reached(at: Spec, sizes: Spec, base: int) -> Mask:
-    """Where every array has an element at every index."""
+    """Return where every array has an element at every index."""
     ahead = at_most(_integer(base), at.lo) & (below(at.hi, sizes.lo) if base == 0 else at_most(at.hi, sizes.lo))
     if base == 0:
         return ahead
@@ -132,7 +132,7 @@ def _reached(at: Spec, sizes: Spec, base: int) -> Mask:
 
 
 def map_value(run: Inside, call: Call) -> Abstract:
-    """One of the values where the key can be one of the keys; NULL where a map may lack it."""
+    """Bound a map lookup: a value where the key may be present, NULL where it may be absent."""
     source, wanted = call.args[:2]
     if not (isinstance(source, Column) and isinstance(source.type, Map)) or (found := _members(run, call)) is None:
         return _unknown(call)
@@ -145,7 +145,7 @@ def map_value(run: Inside, call: Call) -> Abstract:
 
 
 def array_contains(run: Inside, call: Call) -> Abstract:
-    """An equality with any of the elements."""
+    """Bound ARRAY_CONTAINS as an equality with any of the elements."""
     if (found := _members(run, call)) is None:
         return _unknown(call)
     (one, column), value = found, spec_of(run(call.args[1]))
@@ -154,7 +154,7 @@ def array_contains(run: Inside, call: Call) -> Abstract:
 
 
 def elements(run: Inside, call: Call) -> Abstract:
-    """EXISTS and FORALL: the test over what the elements might be."""
+    """Bound EXISTS and FORALL by applying the test to the possible elements."""
     source, body = call.args
     if not (isinstance(source, Column) and isinstance(source.type, Array)):
         return _unknown(call)
@@ -170,12 +170,15 @@ def elements(run: Inside, call: Call) -> Abstract:
 
 
 def _any(one: Spec) -> Mask:
-    """Where there may be an element at all."""
+    """Return where an element may exist."""
     return one.value | one.null | one.nan
 
 
 def _folded(sizes: Spec, test: Truth) -> Truth:
-    """OR over an array's elements: false for an empty array, and false or NULL only where not every element is true."""
+    """Combine ``test`` by OR over an array's elements.
+
+    The result is false for an empty array, and false or NULL only where not every element is true.
+    """
     never_empty = known(compare("ge", sizes.lo, _integer(1)))
     there = sizes.value & ~known(compare("eq", sizes.hi, _integer(0)))
     false = sizes.value & (~never_empty | test.false)

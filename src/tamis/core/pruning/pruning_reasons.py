@@ -1,7 +1,8 @@
-"""Why a conjunct did not skip, for people: where knowledge was lost on the way from statistics to the predicate.
+"""Explains why a conjunct did not skip a piece: where precision was lost between statistics and predicate.
 
-A sentence is about the pieces that are left. The most telling cause wins: something that may be anything, that may fail, a column about which nothing is
-known, an expression that does not follow from bounds; and where none of these is to blame, the bounds really allow a match.
+Each reason is about the pieces that are left. The most specific cause wins: an expression that may be
+anything or may fail, a column without statistics, or an expression that does not follow from bounds.
+Otherwise the bounds really allow a match.
 """
 
 from __future__ import annotations
@@ -38,11 +39,14 @@ _SEES_THROUGH = frozenset(
         "starts_with",
     }
 )
-"""Functions that lose nothing themselves: what they cannot tell, their arguments did not know."""
+"""Functions that lose no precision themselves; any loss comes from their arguments."""
 
 
 def reason(run: Interpreter, conjunct: Expr, truth: Truth, left: Mask) -> str | None:
-    """Why ``conjunct``, which ``run`` has just found to be ``truth``, did not skip the pieces ``left``; None where none are."""
+    """Explain why ``conjunct`` did not skip the pieces ``left``; None if none are left.
+
+    ``truth`` is what ``run`` has just found for it.
+    """
     if not left.any():
         return None
     if run.notes:
@@ -57,15 +61,19 @@ def reason(run: Interpreter, conjunct: Expr, truth: Truth, left: Mask) -> str | 
 
 
 def allowed(conjunct: Expr, used: Sequence[str] = ()) -> str:
-    """The reason where nothing is to blame. ``used``: the columns and paths whose statistics were looked at, else those that it names."""
+    """Return the reason for bounds that allow a match.
+
+    ``used`` are the columns and paths whose statistics were read; without them, the columns in the conjunct
+    are named.
+    """
     names = used or list(dict.fromkeys(node.name for node in conjunct.walk() if isinstance(node, Column)))
     return f"the bounds of {', '.join(names)} allow it" if names else "it is a constant"
 
 
 def _unknown_columns(run: Interpreter, conjunct: Expr, left: Mask) -> str | None:
-    """The column about which the statistics of some pieces say nothing at all, if there is one."""
+    """Return a reason naming a column without any statistics in some pieces, or None."""
     for node in conjunct.walk():
-        if not isinstance(node, Column) or isinstance(node.type, Array | Map):  # what lies in those has statistics of its own
+        if not isinstance(node, Column) or isinstance(node.type, Array | Map):  # their contents have statistics of their own
             continue
         spec = run.column(node)
         trimmed = run.trimmed(node)
@@ -77,7 +85,7 @@ def _unknown_columns(run: Interpreter, conjunct: Expr, left: Mask) -> str | None
 
 
 def _lost(run: Interpreter, node: Expr, left: Mask) -> str | None:
-    """The deepest expression about which nothing is known though something is about its arguments."""
+    """Return a reason naming the deepest unknown expression whose arguments are not all unknown, or None."""
     for child in node.children:
         if found := _lost(run, child, left):
             return found
@@ -90,17 +98,17 @@ def _lost(run: Interpreter, node: Expr, left: Mask) -> str | None:
 
 
 def _says_nothing(abstract: Abstract, left: Mask) -> bool:
-    """Whether any value is possible in all the pieces left."""
+    """Return whether any value is possible in all the pieces left."""
     open_ = abstract.true & abstract.false if isinstance(abstract, Truth) else ~_bounded(abstract) & abstract.value
     return bool((np.broadcast_to(open_, left.shape) | ~left).all())
 
 
 def _bounded(spec: Spec) -> Mask:
-    """Where an end is known."""
+    """Return where at least one bound is known."""
     return known(pc.is_valid(spec.lo)) | known(pc.is_valid(spec.hi))
 
 
 def _has_prefix(call: Call) -> bool:
-    """Whether it is a LIKE that begins with plain text."""
+    """Return whether the call is a LIKE that begins with plain text."""
     pattern = call.args[1] if call.function == "like" else None
     return isinstance(pattern, Literal) and isinstance(pattern.value, str) and pattern.value[:1] not in {"", "%", "_"}

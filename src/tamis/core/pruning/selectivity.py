@@ -1,6 +1,7 @@
-"""How many rows of each piece a filter is likely to keep, guessed from bounds. A guess decides what is cheap, never which rows there are.
+"""Estimates the share of rows that a filter keeps in each piece, from bounds.
 
-Values are taken to lie evenly between their bounds, and columns not to depend on each other. What cannot be guessed is None.
+An estimate affects cost only, never the result. Values are assumed to be uniform between their bounds, and
+columns to be independent. An unknown selectivity is None.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ Shares = np.ndarray[Any, np.dtype[np.float64]]
 
 _TURNED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
 MOST = 0.9
-"""The share of rows that differ from a value, are not in a list, or do not match a pattern, of which bounds tell nothing."""
+"""Assumed share of rows that differ from a value, are not in a list, or do not match a pattern."""
 _GRID = (np.arange(16) + 0.5) / 16
-"""Where, between its bounds, a column's values are looked at that another column is compared with."""
+"""Sample points between a column's bounds, used to compare it with another column."""
 
 
 def expected(conjuncts: Sequence[Expr], evidence: Evidence) -> Shares | None:
-    """Of each piece, the share of rows that satisfies all ``conjuncts``; None where one of them cannot be guessed."""
+    """Estimate, for each piece, the share of rows that satisfies all ``conjuncts``; None if unknown."""
     ranges: dict[tuple[int, ...], list[tuple[bool, Shares]]] = {}
     shares: list[Shares | None] = []
     for conjunct in conjuncts:
@@ -77,7 +78,7 @@ def _inverse(share: Shares | None) -> Shares | None:
 
 
 def _side(expr: Expr) -> tuple[Column, Literal, bool] | None:
-    """A comparison with a constant: the column, the constant, and whether values above it are wanted."""
+    """Match a comparison with a constant: the column, the constant, and whether values above it match."""
     match expr:
         case Call(function=op, args=(Column() as column, Literal() as literal)) if op in _TURNED:
             return column, literal, op in {"gt", "ge"}
@@ -87,7 +88,10 @@ def _side(expr: Expr) -> tuple[Column, Literal, bool] | None:
 
 
 def _between(ends: Iterable[tuple[bool, Shares]]) -> Shares:
-    """The share between the tightest ends of a range of one column; an end is whether values above it are wanted, and the share below it."""
+    """Return the share between the tightest ends of ranges of one column.
+
+    An end is (whether values above it match, the share below it).
+    """
     from_, to = reduce(_tighter, ends, (np.float64(0), np.float64(1)))
     share: Shares = np.maximum(to - from_, 0.0)
     return share
@@ -99,7 +103,7 @@ def _tighter(held: tuple[Any, Any], end: tuple[bool, Shares]) -> tuple[Any, Any]
 
 
 def _below(column: Column, literal: Literal, evidence: Evidence) -> Shares | None:
-    """The share of a column's values below a constant."""
+    """Estimate the share of a column's values below a constant."""
     bounds = _bounds(column, evidence)
     if bounds is None or literal.value is None or column.type != literal.type:
         return None
@@ -111,18 +115,18 @@ def _below(column: Column, literal: Literal, evidence: Evidence) -> Shares | Non
 
 
 def _less(left: Column, right: Column, evidence: Evidence) -> Shares | None:
-    """The share of rows in which one column's value is below another's."""
+    """Estimate the share of rows in which ``left`` is below ``right``."""
     a, b = _bounds(left, evidence), _bounds(right, evidence)
     if a is None or b is None or left.type != right.type:
         return None
-    with np.errstate(invalid="ignore"):  # infinite bounds make NaN, of which _part makes one half
+    with np.errstate(invalid="ignore"):  # infinite bounds make NaN, which _part turns into one half
         values = a[0][:, None] * (1 - _GRID) + a[1][:, None] * _GRID
     above: Shares = (1 - _part(values, b[0][:, None], b[1][:, None])).mean(axis=1)
     return above
 
 
 def _part(at: Any, lo: Shares, hi: Shares) -> Shares:
-    with np.errstate(all="ignore"):  # a single value, and bounds too far apart for a double
+    with np.errstate(all="ignore"):  # a single value, or bounds too far apart for a double
         share: Shares = np.where(hi > lo, (at - lo) / (hi - lo), at > lo)
     return np.clip(np.nan_to_num(share, nan=0.5), 0.0, 1.0)
 
@@ -137,7 +141,7 @@ def _nulls(column: Column, evidence: Evidence) -> Shares | None:
 
 
 def _bounds(column: Column, evidence: Evidence) -> tuple[Shares, Shares] | None:
-    """A column's bounds as numbers; None where they are not known of every piece, or have no distances."""
+    """Return a column's bounds as numbers; None if unknown in some piece or not numeric."""
     found = evidence.column(column.ids)
     if found is None or found.type != column.type:
         return None
@@ -149,7 +153,7 @@ def _bounds(column: Column, evidence: Evidence) -> tuple[Shares, Shares] | None:
 
 
 def _numbers(values: pa.Array) -> Shares:
-    """Numbers and moments as doubles, NULL as NaN; raises for what has no distances."""
+    """Convert numbers, dates and times to doubles, NULL to NaN; raise ``TypeError`` for other types."""
     if pa.types.is_temporal(values.type):
         values = values.view(pa.int32() if values.type.bit_width == 32 else pa.int64())
     if not (pa.types.is_integer(values.type) or pa.types.is_floating(values.type) or pa.types.is_decimal(values.type)):

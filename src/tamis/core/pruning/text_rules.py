@@ -1,8 +1,8 @@
-"""What follows for texts from the beginning that all texts between two bounds share, and from how they may go on.
+"""Rules for text functions, from the common prefix of all texts between two bounds and the bytes after it.
 
-Law: between two texts in the order of their bytes, every text begins with what the two begin with alike. So a function that works from the left
-(LOWER, SPLIT_PART, CONCAT, REPLACE) has a beginning, too; and one that only cuts off an end (TRIM) gives nothing above its argument.
-Single values are left to the kernels.
+Invariant: in byte order, every text between two texts begins with their common prefix. A function that works
+from the left (LOWER, SPLIT_PART, CONCAT, REPLACE) therefore has a known prefix too, and one that only cuts
+off an end (TRIM) gives nothing above its argument. Single values are left to the kernels.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from tamis.core.pruning.value_spec import Abstract, Spec, known, meet, one_value
 
 Ends = tuple[Datum, Datum]
 _WIDTH = 64
-"""Bytes of a bound that are looked at."""
+"""Bytes of a bound that are compared."""
 _CHUNK = 65_536
 _CHARACTERS = pa.StringArray.from_buffers(128, pa.py_buffer(np.arange(129, dtype=np.int32)), pa.py_buffer(bytes(range(128))))
-"""ASCII, one by one; made of bytes, as Arrow imports pandas to look at a list."""
+"""The ASCII characters, built from a buffer because Arrow imports pandas to convert a list."""
 _CASES = {name: np.array([ord(change(chr(c))) for c in range(128)]) for name, change in {"lower": str.lower, "upper": str.upper}.items()}
 
 
@@ -37,7 +37,7 @@ class _Run(Protocol):
 
 
 def transfer(run: _Run, call: Call) -> Abstract:
-    """Bounds by the function's own rule here, beside what single values give."""
+    """Bound ``call`` by the rule of its function, combined with the result for single values."""
     args = [spec_of(run(a)) for a in call.args]
     out = monotone(call, args)
     a = args[0]
@@ -49,13 +49,16 @@ def transfer(run: _Run, call: Call) -> Abstract:
 
 
 def _within(out: Spec, lo: Any, hi: Any, alone: bool) -> Spec:
-    """``out`` with narrower bounds; ``alone``: they were computed of one piece that stands for all."""
+    """Return ``out`` with narrower bounds.
+
+    ``alone`` means that ``lo`` and ``hi`` hold one value that applies to all pieces.
+    """
     lo, hi = (lo[0], hi[0]) if alone else (lo, hi)
     return replace(meet(out, replace(out, lo=lo, hi=hi)), value=out.value)
 
 
 def _bytes(x: Any) -> Numbers:
-    """The first bytes of each text, -1 behind its end; NULL is empty."""
+    """Return the first bytes of each text, padded with -1; NULL counts as empty."""
     x = x.fill_null("")
     offsets = np.frombuffer(x.buffers()[1], np.int32)[x.offset : x.offset + len(x) + 1].astype(np.int64)
     data = np.frombuffer(x.buffers()[2] or b"\0", np.uint8) if offsets[-1] else np.zeros(1, np.uint8)
@@ -64,7 +67,10 @@ def _bytes(x: Any) -> Numbers:
 
 
 def shared(lo: Any, hi: Any) -> tuple[Any, Numbers, Numbers]:
-    """What all texts between the bounds begin with, NULL where a bound is unknown, and the bytes with which the bounds go on (-1: not at all)."""
+    """Return the common prefix of all texts between the bounds, and the next byte of each bound.
+
+    The prefix is NULL where a bound is unknown; the byte is -1 where the bound ends.
+    """
     parts = [_shared(lo.slice(k, _CHUNK), hi.slice(k, _CHUNK)) for k in range(0, max(len(lo), 1), _CHUNK)]
     beginnings = pa.chunked_array([p[0] for p in parts], pa.string()).combine_chunks()
     return beginnings, np.concatenate([p[1] for p in parts]), np.concatenate([p[2] for p in parts])
@@ -75,7 +81,7 @@ def _shared(lo: Any, hi: Any) -> tuple[Any, Numbers, Numbers]:
     same = (a == b) & (a >= 0)
     length = np.argmin(same, axis=1)
     row = np.arange(len(a))
-    for _ in range(3):  # never into the middle of a character
+    for _ in range(3):  # never split a character
         inside = (length > 0) & (((a[row, length] & 0xC0) == 0x80) | ((b[row, length] & 0xC0) == 0x80)) & (length < _WIDTH)
         inside |= (length > 0) & (length == _WIDTH)
         length = np.where(inside, length - 1, length)
@@ -87,14 +93,20 @@ def _shared(lo: Any, hi: Any) -> tuple[Any, Numbers, Numbers]:
 
 
 def beyond(prefix: Any) -> Any:
-    """A text above all that begin with ``prefix``; NULL where that is empty, or ends in other than ASCII."""
+    """Return a text greater than all texts that begin with ``prefix``.
+
+    The result is NULL if ``prefix`` is empty or does not end in ASCII.
+    """
     last = pc.utf8_slice_codeunits(prefix, -1)
     after = _CHARACTERS.slice(1).take(pc.index_in(last, _CHARACTERS.slice(0, 127)))
     return pc.binary_join_element_wise(pc.utf8_slice_codeunits(prefix, 0, -1), after, "")
 
 
 def _cased(call: Call, args: list[Spec], ends: Ends) -> Ends:  # noqa: ARG001
-    """The shared beginning in the other case, and the least and greatest of what may follow it. ASCII only: its letters change one by one."""
+    """Bound LOWER and UPPER by the converted prefix and the extremes of the character after it.
+
+    Only ASCII prefixes are used, whose letters change one by one.
+    """
     prefix, first, last = shared(*ends)
     ascii_ = np.asarray(pc.string_is_ascii(prefix).fill_null(False).to_numpy(zero_copy_only=False))
     plain = pc.if_else(pa.array(ascii_), prefix, pa.scalar(None, pa.string()))
@@ -109,7 +121,7 @@ def _cased(call: Call, args: list[Spec], ends: Ends) -> Ends:  # noqa: ARG001
 
 @cache
 def _extremes(name: str) -> tuple[Numbers, Numbers]:
-    """For each run of characters the least and the greatest that they become."""
+    """Return, for each range of characters, the least and the greatest converted character."""
     table, run = _CASES[name], np.arange(128)
     inside = (run[:, None, None] <= run) & (run <= run[None, :, None])
     return np.where(inside, table, 127).min(axis=2), np.where(inside, table, 0).max(axis=2)
@@ -122,13 +134,16 @@ def _constant(call: Call, at: int) -> Any:
 
 
 def _before(text: Any, greatest: str) -> Any:
-    """The text up to its first character that is not above ``greatest``."""
+    """Return the text up to its first character that is not above ``greatest``."""
     return pc.replace_substring_regex(text, f"(?s)[\\x{{0}}-\\x{{{ord(greatest):x}}}].*", "")
 
 
 def _trimmed(call: Call, args: list[Spec], ends: Ends) -> Ends:  # noqa: ARG001
-    """What is cut off an end leaves at most the text, and at least its beginning of characters above all that are cut. Nothing is
-    cut off the front where all texts begin above them."""
+    """Bound TRIM, LTRIM and RTRIM.
+
+    The result is at most the text, and at least its prefix of characters above all those that are cut.
+    Nothing is cut off the front where all texts begin above them.
+    """
     lo, hi = ends
     taken = _constant(call, 1)
     kept = _before(lo, max(taken)) if taken else lo
@@ -139,10 +154,11 @@ def _trimmed(call: Call, args: list[Spec], ends: Ends) -> Ends:  # noqa: ARG001
 
 
 def piece(source: Spec, out: Spec, separator: str, number: int) -> tuple[Spec, Mask]:
-    """The ``number``-th (from 1) of the pieces between separators, and where all texts have so many.
+    """Bound the ``number``-th piece (from 1) between separators, and return where all texts have so many.
 
-    Exact where the shared beginning holds the piece with the separator behind it. Else what follows the separators before it begins with
-    the piece, which is at most that, and at least its beginning of characters above the separator's first one.
+    The bounds are exact where the common prefix holds the piece and the separator after it. Otherwise the
+    text after the preceding separators begins with the piece, so the piece is at most that text, and at least
+    its prefix of characters above the first character of the separator.
     """
     n = rows([source.lo, source.hi])
     lo, hi = full(source.lo, n), full(source.hi, n)
@@ -162,12 +178,12 @@ def piece(source: Spec, out: Spec, separator: str, number: int) -> tuple[Spec, M
 
 
 def _literally(text: str) -> str:
-    """A regular expression for exactly this text."""
+    """Return a regular expression that matches exactly this text."""
     return "".join(f"\\x{{{ord(c):x}}}" for c in text)
 
 
 def _replaced(call: Call, args: list[Spec], ends: Ends) -> Ends:
-    """The shared beginning, replaced, where no occurrence can lie across its end."""
+    """Bound REPLACE by the replaced prefix, unless an occurrence may cross the end of the prefix."""
     wanted = _constant(call, 1)
     prefix, _, _ = shared(*ends)
     across: Mask = np.zeros(len(prefix), bool)
@@ -179,7 +195,7 @@ def _replaced(call: Call, args: list[Spec], ends: Ends) -> Ends:
 
 
 def _concatenated(_call: Call, args: list[Spec], ends: Ends) -> Ends:
-    """What stands before the first part that varies, then that part's beginning; the rest may be anything."""
+    """Bound CONCAT by the parts before the first varying one and that part's prefix."""
     n = len(ends[0])
     lo = hi = pa.array([""] * n, pa.string())
     open_ = np.ones(n, bool)
@@ -211,7 +227,11 @@ _RULES: dict[str, Callable[[Call, list[Spec], Ends], Ends]] = {
 
 
 def of_integer(call: Call, a: Spec) -> Spec:
-    """Numbers of as many digits sort as their texts do, those below zero the other way. Between others, ``10…0`` and ``9…9`` lie, too."""
+    """Bound the cast of an integer to text.
+
+    Numbers with equally many digits sort like their texts, negative ones in reverse. Between numbers of
+    different lengths, ``10…0`` and ``9…9`` are also included.
+    """
     out = monotone(call, [a])
     least, most = LIMITS[a.type]  # type: ignore[index]
     n = rows([a.lo, a.hi])
@@ -233,7 +253,7 @@ def of_integer(call: Call, a: Spec) -> Spec:
 
 
 def extreme_text(a: Any, b: Any, least: bool) -> Any:
-    """The one that sorts first (last)."""
+    """Return the text that sorts first (or last)."""
     return pc.if_else(pc.less(a, b) if least else pc.greater(a, b), a, b)
 
 
@@ -244,6 +264,6 @@ def _known(bound: Any, otherwise: int) -> Numbers:
 
 
 def _digits(values: Numbers) -> Numbers:
-    """How many decimal digits."""
+    """Count decimal digits."""
     powers: Sequence[int] = [10**k for k in range(1, 19)]
     return 1 + np.searchsorted(np.array(powers, np.int64), values, side="right")

@@ -1,5 +1,8 @@
-"""Rules of functions that read instants as local times. Neither direction is monotone (autumn repeats an hour, spring skips one), so bounds go
-through the zone's envelopes; between local times everything is as in UTC."""
+"""Rules of functions that convert between instants and local times.
+
+Neither direction is monotone (autumn repeats an hour, spring skips one), so bounds are mapped through the
+zone's envelopes. Between local times everything is computed as in UTC.
+"""
 
 from __future__ import annotations
 
@@ -22,11 +25,14 @@ from tamis.core.types import TIMESTAMP, DayTimeInterval
 
 _FAR = 2**62
 _HOURS = 26 * 3_600_000_000
-"""More than any two offsets of a zone lie apart."""
+"""Microseconds; more than any two offsets of a zone differ."""
 
 
 def local_rule(call: Call, args: list[Spec]) -> Spec:
-    """Instants → local envelope → the function in UTC → envelope back, where the result is an instant. Single values exactly."""
+    """Bound a function of local times: map instants to the local envelope, apply it in UTC, and map back.
+
+    The last step applies if the result is an instant. Single values are computed exactly.
+    """
     z = zone(call.zone or "UTC")
     if z.fixed is not None or not (call.type == TIMESTAMP or any(a.type == TIMESTAMP for a in args)):
         return monotone(call, args)
@@ -38,25 +44,25 @@ def local_rule(call: Call, args: list[Spec]) -> Spec:
 
 
 def _exactly(call: Call, args: list[Spec], out: Spec) -> Spec:
-    """The kernel's own answer where every argument is one value."""
+    """Use the kernel's own result where every argument is a single value."""
     exact = every([one_value(a) for a in args])
-    if not (exact & ~(one_value(out) & ~out.fail)).any():  # the envelope has found that value already
+    if not (exact & ~(one_value(out) & ~out.fail)).any():  # the envelope already found that value
         return out
     return choose(exact, monotone(call, args), out)
 
 
 def to_local(a: Spec, z: Zone) -> Spec:
-    """Bounds of the local times, written as instants in UTC."""
+    """Return bounds of the local times, represented as instants in UTC."""
     return replace(a, lo=_mapped(a.lo, z.local_low), hi=_mapped(a.hi, z.local_high))
 
 
 def to_instants(a: Spec, z: Zone) -> Spec:
-    """Bounds of the instants of local times."""
+    """Return bounds of the instants of local times."""
     return replace(a, lo=_mapped(a.lo, z.instants_low), hi=_mapped(a.hi, z.instants_high))
 
 
 def _mapped(bound: Datum, function: Any) -> Datum:
-    """A bound through an envelope; unknown where the numbers are so large that they could run over."""
+    """Map a bound through an envelope; unknown where the numbers are so large that they may overflow."""
     one = isinstance(bound, pa.Scalar)
     array = pa.repeat(bound, 1) if one else bound
     values, null = raw(array), nulls(array)
@@ -70,7 +76,10 @@ def _mapped(bound: Datum, function: Any) -> Datum:
 
 
 def timestamp_add(call: Call, args: list[Spec]) -> Spec:
-    """Days on the local calendar, then time that passes. A constant interval is split as Spark splits it; others get 26 hours of slack."""
+    """Bound the addition of an interval: days on the local calendar, then elapsed time.
+
+    A constant interval is split as Spark splits it; other intervals get 26 hours of slack.
+    """
     z = zone(call.zone or "UTC")
     if call.type != TIMESTAMP or z.fixed is not None:
         return monotone(call, args)
@@ -87,7 +96,7 @@ def timestamp_add(call: Call, args: list[Spec]) -> Spec:
 
 
 def moved_zone(call: Call, args: list[Spec]) -> Spec:
-    """``from_utc_timestamp`` and back: the instant read as a local time of a named zone, whatever the session's is."""
+    """Bound ``from_utc_timestamp`` and its inverse, which use a named zone instead of the session's."""
     z = named_zone(call.args[1])
     assert z is not None
     out = to_local(args[0], z) if call.function == "from_utc_timestamp" else to_instants(args[0], z)
@@ -95,7 +104,7 @@ def moved_zone(call: Call, args: list[Spec]) -> Spec:
 
 
 def from_unixtime(call: Call, args: list[Spec]) -> Spec:
-    """As DATE_FORMAT of the instants, where seconds are far from the ends of 64 bits."""
+    """Bound FROM_UNIXTIME as DATE_FORMAT of the instants, if the seconds are far from the ends of 64 bits."""
     entry = registry.function(call.function)
     assert entry.reliable is not None
     near = entry.reliable(call, [(a.lo, a.hi) for a in args])
@@ -111,7 +120,10 @@ def _interval(micros: int, like: Spec) -> Spec:
 
 
 def timestamp_add_months(call: Call, args: list[Spec]) -> Spec:
-    """The day is cut to the month's last, the time of day stays: monotone in whole days only (2024-01-30 23:00 and 2024-01-31 01:00)."""
+    """Bound the addition of months, which is monotone in whole days only.
+
+    The day is limited to the month's last and the time of day stays (2024-01-30 23:00 and 2024-01-31 01:00).
+    """
     z = zone(call.zone or "UTC")
     time, months = args
     at = to_local(time, z) if call.type == TIMESTAMP and z.fixed is None else time
@@ -135,7 +147,7 @@ def timestamp_add_months(call: Call, args: list[Spec]) -> Spec:
 
 
 def _months(bound: Datum, months: Datum, finish: Any) -> Datum:
-    """The whole day of ``bound`` that many months later; unknown where it lies too far out."""
+    """Return the day of ``bound`` that many months later, completed by ``finish``; unknown if too far out."""
     one = isinstance(bound, pa.Scalar) and isinstance(months, pa.Scalar)
     array = pa.repeat(bound, 1) if isinstance(bound, pa.Scalar) else bound
     values, null = raw(array), nulls(array)

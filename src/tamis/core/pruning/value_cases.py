@@ -1,10 +1,12 @@
-"""A piece by cases: what cannot be proved of a piece may be provable of each of the few values that a column has in it.
+"""Decides a piece by cases: an unprovable piece may be provable for each of a column's few values.
 
-Law: every row of a piece is in one of its cases (in several, where a column is NULL). So a piece is *none* if all its cases are, and *all* if all are. Cases come from
+Invariant: every row of a piece is in one of its cases (in several, where a column is NULL). A piece is
+therefore *none* if all its cases are, and *all* if all are. Cases come from:
 
-* the set of a column's values, where the statistics have one: then a filter is exact whatever functions it is made of;
-* every whole number or day between bounds that lie close together, and every day between two instants: only where the filter asks for
-  something that bounds do not say (a remainder, a day of the week), for else it would be work for nothing.
+- the set of a column's values, if the statistics have one: then a filter is exact, whatever its functions;
+- every integer or day between close bounds, and every day between two instants. These are used only if the
+  filter needs
+  what bounds cannot give (a remainder, a day of the week); otherwise they would cost time without effect.
 """
 
 from __future__ import annotations
@@ -28,19 +30,23 @@ from tamis.core.types import DATE, INTEGRAL, STRING, TIMESTAMP, TIMESTAMP_NTZ, D
 from tamis.sizes import SIZES
 
 MOST = SIZES.abstract_cases
-"""Cases of a piece: columns are taken while the product of their cases is not more."""
+"""Largest number of cases per piece; columns are added while the product of their cases stays within it."""
 _WIDEST = SIZES.abstract_width
-"""Numbers or days between two bounds that are looked at one by one."""
+"""Largest number of integers or days between two bounds that are enumerated."""
 _AT_ONCE, _BUDGET = 2**17, 2**22
-"""Cases that are judged together, and by one question; pieces behind them are left as they are."""
+"""Cases decided together, and in one call; pieces beyond that are left undivided."""
 _FAR = 2**62
-"""Numbers with which nothing is reckoned."""
+"""Numbers beyond this are not used in arithmetic."""
 Ids = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class _Cases:
-    """The cases of one column: of piece ``i`` the ``sizes[i]`` entries of ``lo`` and ``hi`` from ``starts[i]`` on; -1 where it is not divided."""
+    """The cases of one column.
+
+    Those of piece ``i`` are the ``sizes[i]`` entries of ``lo`` and ``hi`` from ``starts[i]`` on; -1 if it is
+    not divided.
+    """
 
     sizes: Numbers
     starts: Numbers
@@ -49,7 +55,7 @@ class _Cases:
 
 
 class Divided:
-    """The evidence of ``base`` for the cases of some of its pieces: case ``k`` is a part of piece ``owner[k]``."""
+    """The evidence of ``base`` for the cases of some pieces: case ``k`` is a part of piece ``owner[k]``."""
 
     def __init__(self, base: Evidence, owner: Numbers, chosen: Mapping[Ids, tuple[_Cases, Numbers]]) -> None:
         self.owner = owner
@@ -88,7 +94,7 @@ class Divided:
 
 
 def _taken(found: Any, at: pa.Array) -> Any:
-    """Every array of a dataclass by position."""
+    """Take these positions from every array of a dataclass."""
     if found is None:
         return found
     rows, changed = np.asarray(at), {}
@@ -101,7 +107,7 @@ def _taken(found: Any, at: pa.Array) -> Any:
 
 
 def divided(conjuncts: Sequence[Expr], evidence: Evidence, left: Mask) -> Iterator[Divided]:
-    """The cases of the pieces ``left``, in their order, some at a time. Pieces that have only one are left out."""
+    """Yield the cases of the pieces ``left`` in order, in batches; pieces with a single case are left out."""
     pieces = np.flatnonzero(left)
     if not len(pieces):
         return
@@ -125,7 +131,7 @@ def divided(conjuncts: Sequence[Expr], evidence: Evidence, left: Mask) -> Iterat
 def _expanded(
     evidence: Evidence, pieces: Numbers, rows: Numbers, ways: Numbers, digits: list[tuple[Ids, _Cases, Numbers, Numbers]]
 ) -> Divided:
-    """All combinations of the columns' cases, counted as the digits of a number."""
+    """Combine the columns' cases, numbered like the digits of a mixed-radix number."""
     each = ways[rows]
     row = np.repeat(rows, each)
     number = np.arange(len(row)) - np.repeat(np.cumsum(each) - each, each)
@@ -141,7 +147,7 @@ def _columns(conjuncts: Sequence[Expr]) -> list[Column]:
 
 
 def _cases(conjuncts: Sequence[Expr], column: Column, evidence: Evidence) -> _Cases | None:
-    """How the column divides the pieces; None where it does not. What cannot be read divides nothing."""
+    """Return how the column divides the pieces, or None; unreadable statistics divide nothing."""
     try:
         ask = getattr(evidence, "values", None)
         listed = ask(column.ids) if ask is not None else None
@@ -149,7 +155,7 @@ def _cases(conjuncts: Sequence[Expr], column: Column, evidence: Evidence) -> _Ca
             return _by_values(listed)
         if column.type in (*INTEGRAL, DATE, TIMESTAMP, TIMESTAMP_NTZ) and any(_loses(c, column) for c in conjuncts):
             return _by_range(column.type, evidence.column(column.ids), _zone(conjuncts))
-    except Exception:  # noqa: BLE001  (a law: statistics that cannot be read are unknown)
+    except Exception:  # noqa: BLE001  (statistics that cannot be read are unknown)
         return None
     return None
 
@@ -163,7 +169,7 @@ def _by_values(listed: pa.ListArray) -> _Cases | None:
 
 
 def _by_range(data_type: DataType, found: ColumnEvidence | None, zone_: str) -> _Cases | None:
-    """One by one between bounds that lie close together; instants day by day, of the zone's calendar."""
+    """Enumerate values between close bounds; instants by day in the zone's calendar."""
     if found is None or found.type != data_type:
         return None
     whole = data_type not in (TIMESTAMP, TIMESTAMP_NTZ)
@@ -181,7 +187,7 @@ def _by_range(data_type: DataType, found: ColumnEvidence | None, zone_: str) -> 
     owner = np.repeat(np.flatnonzero(near), sizes[near])
     step = np.arange(len(owner)) - starts[owner]
     low = high = first[owner] + step
-    if not whole:  # between neighbouring midnights, wherever they lie, nothing is left out
+    if not whole:  # neighbouring midnights leave no gap, wherever they are
         low, high = at.instants(low * DAY), at.instants((high + 1) * DAY) - 1
         low, high = np.where(step == 0, lo[owner], low), np.where(step == sizes[owner] - 1, hi[owner], high)
     dtype = raw(found.lo).dtype
@@ -189,12 +195,12 @@ def _by_range(data_type: DataType, found: ColumnEvidence | None, zone_: str) -> 
 
 
 def _zone(conjuncts: Sequence[Expr]) -> str:
-    """The session's zone, as far as the filter asks for it."""
+    """Return the session's zone if the filter uses it, else UTC."""
     return next((node.zone for c in conjuncts for node in c.walk() if isinstance(node, Call) and node.zone is not None), "UTC")
 
 
 def _loses(tree: Expr, column: Column) -> bool:
-    """Whether ``tree`` asks for something of the column that does not follow from bounds."""
+    """Return whether ``tree`` uses a property of the column that does not follow from bounds."""
     return any(isinstance(node, Call) and _blunt(node, column) for node in tree.walk())
 
 

@@ -1,13 +1,14 @@
-"""Specs: what an expression *might* be over N pieces of data, as columns. The lattice and its laws.
+"""Specs: the possible results of an expression over N pieces of data, as columns, and their lattice.
 
-A ``Spec`` admits, for each piece: values between ``lo`` and ``hi`` (NULL = unbounded) if ``value``; NULL if ``null``; a failure if ``fail``;
-NaN if ``nan`` (NaN lies outside the bounds). A ``Truth`` is the same for booleans, where the values are two. The laws:
+For each piece, a ``Spec`` admits values between ``lo`` and ``hi`` (NULL = unbounded) if ``value``, NULL if
+``null``, a failure if ``fail``, and NaN if ``nan`` (NaN lies outside the bounds). A ``Truth`` is the same for
+booleans, which have two values. Invariants:
 
-* whatever a piece's rows give is admitted (soundness): every operation may admit more, never less;
-* ``join`` admits what either side admits; ``meet`` admits at least what both admit;
-* unknown is the top: it admits everything. Evidence that makes no sense is unknown, never empty.
+- soundness: a spec admits whatever the piece's rows give; an operation may admit more, never less;
+- ``join`` admits what either side admits; ``meet`` admits at least what both admit;
+- unknown is the top, which admits everything. Contradictory evidence is unknown, never empty.
 
-Masks have N entries, or none (0-dimensional) where all pieces agree; bounds are Arrow arrays, or scalars likewise.
+Masks have N entries, or are 0-dimensional if all pieces agree; bounds are Arrow arrays or, likewise, scalars.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ NO: Mask = np.zeros((), bool)
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """What an expression that is not boolean might be."""
+    """The possible results of a non-boolean expression."""
 
     type: DataType
     lo: Datum
@@ -43,7 +44,7 @@ class Spec:
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """What a predicate might be: four possibilities, tracked apart."""
+    """The possible results of a predicate, as four independent masks."""
 
     true: Mask
     false: Mask
@@ -56,7 +57,7 @@ UNKNOWN_TRUTH = Truth(YES, YES, YES, YES)
 
 
 def no_bound(data_type: DataType) -> Any:
-    """The bound that says nothing."""
+    """The bound that admits everything."""
     return pa.scalar(None, to_arrow_type(data_type))
 
 
@@ -67,7 +68,7 @@ def unknown(data_type: DataType) -> Spec:
 
 
 def constant(data_type: DataType, value: Any) -> Spec:
-    """Exactly one value (an Arrow scalar), or only NULL."""
+    """The spec of exactly one value (an Arrow scalar), or of NULL."""
     if not value.is_valid:
         return Spec(data_type, value, value, NO, YES, NO, NO)
     if pa.types.is_floating(value.type) and value.as_py() != value.as_py():
@@ -77,12 +78,12 @@ def constant(data_type: DataType, value: Any) -> Spec:
 
 
 def truth_of(spec: Spec) -> Truth:
-    """A boolean spec by its two values."""
+    """Convert a boolean spec to a truth."""
     return Truth(spec.value & ~known(pc.invert(spec.hi)), spec.value & ~known(spec.lo), spec.null, spec.fail)
 
 
 def spec_of(abstract: Abstract) -> Spec:
-    """A truth as a range from false to true."""
+    """Convert a truth to a range from false to true."""
     if isinstance(abstract, Spec):
         return abstract
     shape = np.broadcast_shapes(abstract.true.shape, abstract.false.shape)
@@ -95,22 +96,25 @@ def _bools(mask: Mask) -> Datum:
 
 
 def known(x: Datum) -> Mask:
-    """Where a boolean datum is certainly true; unknown counts as no."""
+    """Return where a boolean datum is certainly true; unknown counts as false."""
     return is_true(x)
 
 
 def below(a: Datum, b: Datum) -> Mask:
-    """Where bound ``a`` is known to be less than bound ``b``."""
+    """Return where bound ``a`` is known to be less than bound ``b``."""
     return known(compare("lt", a, b))
 
 
 def at_most(a: Datum, b: Datum) -> Mask:
-    """Where bound ``a`` is known to be at most bound ``b``."""
+    """Return where bound ``a`` is known to be at most bound ``b``."""
     return known(compare("le", a, b))
 
 
 def one_value(spec: Spec) -> Mask:
-    """Pieces whose values are all the very same. Zero of floats is two (−0.0 = 0.0), which some functions tell apart."""
+    """Return the pieces whose values are all identical.
+
+    Floating zero never counts, since −0.0 = 0.0 but some functions tell them apart.
+    """
     same = known(compare("eq", spec.lo, spec.hi)) & ~spec.nan
     if spec.type in (FLOAT, DOUBLE):
         zero = pa.scalar(0.0, spec.lo.type)
@@ -119,14 +123,14 @@ def one_value(spec: Spec) -> Mask:
 
 
 def where(mask: Mask, a: Datum, b: Datum) -> Datum:
-    """``a`` where the mask holds, else ``b``."""
+    """Return ``a`` where the mask holds, else ``b``."""
     if mask.ndim == 0:
         return a if bool(mask) else b
     return pc.if_else(pa.array(mask), a, b)
 
 
 def choose(mask: Mask, a: Spec, b: Spec) -> Spec:
-    """``a`` for the pieces that the mask marks, ``b`` for the others."""
+    """Return ``a`` for the pieces in the mask, ``b`` for the others."""
     return Spec(
         a.type,
         where(mask, a.lo, b.lo),
@@ -139,7 +143,7 @@ def choose(mask: Mask, a: Spec, b: Spec) -> Spec:
 
 
 def extreme(options: list[Datum], least: bool) -> Datum:
-    """The least (greatest) of several bounds; unknown where one of them is."""
+    """Return the least (greatest) of several bounds; unknown if one of them is."""
     out = options[0]
     for option in options[1:]:
         if isinstance(out, pa.Scalar) and isinstance(option, pa.Scalar):
@@ -153,37 +157,37 @@ def extreme(options: list[Datum], least: bool) -> Datum:
 def _pick(a: Datum, b: Datum, least: bool) -> Datum:
     first = compare("le" if least else "ge", a, b)
     n = rows([a, b])
-    return pc.if_else(full(first, n), a, b)  # NULL where the comparison is
+    return pc.if_else(full(first, n), a, b)  # NULL if the comparison is
 
 
 def join(a: Spec, b: Spec) -> Spec:
-    """Admits what either side admits."""
+    """Admit what either side admits."""
     lo, hi = extreme([a.lo, b.lo], True), extreme([a.hi, b.hi], False)
     lo, hi = where(~b.value, a.lo, where(~a.value, b.lo, lo)), where(~b.value, a.hi, where(~a.value, b.hi, hi))
     return Spec(a.type, lo, hi, a.value | b.value, a.null | b.null, a.fail | b.fail, a.nan | b.nan)
 
 
 def meet(a: Spec, b: Spec) -> Spec:
-    """Admits at least what both sides admit."""
+    """Admit at least what both sides admit."""
     lo = where(known(pc.is_null(a.lo)) | below(a.lo, b.lo), where(known(pc.is_null(b.lo)), a.lo, b.lo), a.lo)
     hi = where(known(pc.is_null(a.hi)) | below(b.hi, a.hi), where(known(pc.is_null(b.hi)), a.hi, b.hi), a.hi)
     return Spec(a.type, lo, hi, a.value & b.value & ~below(hi, lo), a.null & b.null, a.fail & b.fail, a.nan & b.nan)
 
 
 def join_truth(a: Truth, b: Truth) -> Truth:
-    """Admits what either side admits."""
+    """Admit what either side admits."""
     return Truth(a.true | b.true, a.false | b.false, a.null | b.null, a.fail | b.fail)
 
 
 def reached(abstract: Abstract, mask: Mask) -> Abstract:
-    """What is admitted if only the marked pieces are looked at."""
+    """Restrict what is admitted to the pieces in ``mask``."""
     if isinstance(abstract, Truth):
         return Truth(abstract.true & mask, abstract.false & mask, abstract.null & mask, abstract.fail & mask)
     return replace(abstract, value=abstract.value & mask, null=abstract.null & mask, fail=abstract.fail & mask, nan=abstract.nan & mask)
 
 
 def join_any(a: Abstract, b: Abstract) -> Abstract:
-    """``join`` of either kind."""
+    """Join specs or truths."""
     if isinstance(a, Truth) and isinstance(b, Truth):
         return join_truth(a, b)
     return join(spec_of(a), spec_of(b))

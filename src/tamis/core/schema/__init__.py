@@ -1,4 +1,4 @@
-"""Migration rules, the registry of schemas, reader fencing (seed 001)."""
+"""Schema migration rules, the registry of schemas, and reader fencing."""
 
 from tamis.core.schema.deleted_fields import Dropped, dropped_between, dropped_in
 from tamis.core.schema.difference import difference

@@ -1,4 +1,4 @@
-"""What data brings that a table has not: the columns and fields that an append adds where it was asked to."""
+"""The columns and fields that an append adds to a table's schema, if it is asked to."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from tamis.core.types.logical import with_children
 
 
 def additions(current: Schema, data: Schema) -> Iterator[tuple[Path, Field]]:
-    """The fields of ``data`` that ``current`` lacks, at every depth, with the path at which to add them; all nullable. Names match without regard to case."""
+    """Yield the fields of ``data`` that ``current`` lacks, at every depth, with the paths to add them at.
+
+    All of them are nullable. Names match case-insensitively.
+    """
     yield from _fields(current.fields, data.fields, ())
 
 
@@ -36,6 +39,6 @@ def _inside(current: DataType, data: DataType, path: Path) -> Iterator[tuple[Pat
 
 
 def _nullable(f: Field) -> Field:
-    """With everything nullable in it but map keys: the next batch may lack what this one has."""
+    """Make everything in the field nullable except map keys, because the next batch may lack it."""
     inner = tuple(replace(_nullable(c), nullable=not (isinstance(f.type, Map) and c.name == "key")) for c in f.type.children)
     return replace(f, nullable=True, type=with_children(f.type, inner) if inner else f.type)

@@ -1,7 +1,7 @@
-"""What a table remembers of fields that it no longer has, so that no history of schemas has to be replayed.
+"""The deleted fields that a table remembers, so that the history of schemas need not be replayed.
 
-Law: the latest schema and these are the migration type (seed 001, "Tracking deleted fields"): a field that is in neither was never there.
-What lay inside a field that has gone is forgotten with it, because its ids cannot come back without it.
+Invariant: the latest schema and the deleted fields together are the migration type: a field in neither never
+existed. The contents of a deleted field are forgotten with it, because their ids cannot come back without it.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from tamis.core.schema.migration_types import Record, from_fields
 from tamis.core.types import Schema
 
 TOP = 0
-"""The parent of a column; ids count from 1."""
+"""The parent of a top-level column; ids count from 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """A field that once was: its id, its last name, the id of what it was in, and the first schema without it."""
+    """A deleted field: its id, its last name, the id of its parent, and the first schema without it."""
 
     id: int
     name: str
@@ -36,7 +36,7 @@ class Dropped:
 
 
 def dropped_between(before: Schema, after: Schema) -> tuple[Dropped, ...]:
-    """The fields of ``before`` that are not in ``after`` while what they were in still is."""
+    """Return the fields of ``before`` that are missing in ``after`` although their parent is still there."""
     now = after.by_id
     return tuple(
         Dropped(ids[-1], f.name, ids[-2] if len(ids) > 1 else TOP, after.schema_id)
@@ -46,19 +46,22 @@ def dropped_between(before: Schema, after: Schema) -> tuple[Dropped, ...]:
 
 
 def dropped_in(schemas: Sequence[Schema]) -> tuple[Dropped, ...]:
-    """The same for a whole history: what a head that was written without this memory is given instead."""
+    """Return the deleted fields of a whole history, for heads that do not store them."""
     found = (gone for before, after in pairwise(schemas) for gone in dropped_between(before, after))
     last = schemas[-1].by_id if schemas else {}
     return tuple(gone for gone in found if gone.parent == TOP or gone.parent in last)
 
 
 def migration_type_of(schema: Schema, dropped: Iterable[Dropped], *, presented: bool = False) -> Record:
-    """The migration type of a table. ``presented``: fields stand in the order that people see, not in that of their ids."""
+    """Return the migration type of a table.
+
+    With ``presented``, fields are in presentation order, not in the order of their ids.
+    """
     return from_fields(schema.fields, by_parent(dropped), presented=presented)
 
 
 def by_parent(dropped: Iterable[Dropped]) -> Mapping[int, dict[int, str]]:
-    """Ids and last names by the id of what they were in."""
+    """Return ids and last names of deleted fields, by the id of their parent."""
     found: dict[int, dict[int, str]] = {}
     for gone in dropped:
         found.setdefault(gone.parent, {})[gone.id] = gone.name

@@ -1,4 +1,7 @@
-"""What happened between two schemas of a table, in words, for history and dry runs. Fields are known by id, so a rename is a rename."""
+"""Describes the changes between two schemas in words, for history and dry runs.
+
+Fields are matched by id, so a rename is shown as a rename.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from tamis.core.types import Field, Schema
 
 
 def difference(before: Schema | None, after: Schema) -> tuple[str, ...]:
-    """One short sentence without a full stop for each change; empty where nothing differs."""
+    """Return one short phrase for each change; empty if there is none."""
     if before is None:
         return tuple(f"added {quoted(after, f)} {f.type}" for f in after)
     if not {f.id for f in before} & {f.id for f in after}:
@@ -17,7 +20,7 @@ def difference(before: Schema | None, after: Schema) -> tuple[str, ...]:
 
 
 def quoted(schema: Schema, field: Field) -> str:
-    """The field's dotted path in backquotes."""
+    """Return the field's dotted path in backquotes."""
     return "`" + ".".join(schema.by_id[i].name for i in schema.paths[field.id]) + "`"
 
 

@@ -1,4 +1,4 @@
-"""The pure checks over whole histories, by name; and the one for a reader of a table, by column id."""
+"""Checks of migrations and readers: by name over whole histories, and by column id for a table."""
 
 from __future__ import annotations
 
@@ -18,16 +18,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class MigrationType:
-    """What a history of schemas comes to: the latest, and every field that was ever deleted (seed 001, "Tracking deleted fields").
+    """The summary of a history of schemas: the latest schema and every field ever deleted.
 
-    Takes the place of the history in both checks, so that a program that keeps one need not replay its schemas: ``known = known.then(new)`` after each.
+    Both checks accept it in place of a history, so that a program that keeps it need not replay its schemas:
+    call ``known = known.then(new)`` after each.
     """
 
     shape: Record | None = None
 
     @staticmethod
     def of(history: Iterable[pa.Schema], *, widen: bool = False) -> MigrationType:
-        """That of ``history``, oldest first. Raises ``IncompatibleSchema`` where a step of it is against the rules."""
+        """Summarize ``history``, oldest first. Raises ``IncompatibleSchema`` if a step violates the rules."""
         known, last = MigrationType(), None
         for schema in history:
             if last is None or not _checked(schema).equals(last):
@@ -35,12 +36,12 @@ class MigrationType:
         return known
 
     def then(self, new: pa.Schema, *, widen: bool = False) -> MigrationType:
-        """After ``new`` has become the latest. Raises as ``check_migration``."""
+        """Return the summary after ``new`` has become the latest schema. Raises as ``check_migration``."""
         after = self.checked(new, widen=widen)
         return MigrationType(after if self.shape is None else evolve(self.shape, after))
 
     def checked(self, new: pa.Schema, *, widen: bool = False) -> Record:
-        """The shape of ``new``. Raises as ``check_migration``."""
+        """Return the shape of ``new``; raises as ``check_migration`` does."""
         after = from_arrow(_checked(new))
         _refuse(self.shape or Record(()), after, IncompatibleSchema, widen, first=self.shape is None)
         return after
@@ -50,18 +51,20 @@ History = Sequence["pa.Schema"] | MigrationType
 
 
 def check_migration(history: History, new: pa.Schema, *, widen: bool = False) -> None:
-    """Whether ``new`` may follow ``history`` (oldest first, or what it comes to) by the rules of seed 001; fields are matched by exact name.
+    """Check that ``new`` may follow ``history`` (oldest first, or its summary); fields match by exact name.
 
-    Raises ``IncompatibleSchema`` (code ``MIGRATION_<RULE>``, ``name`` the dotted path of the offending field). ``widen`` also allows lossless type widening.
+    Raises ``IncompatibleSchema`` (code ``MIGRATION_<RULE>``, ``name`` the dotted path of the offending
+    field). ``widen`` also allows lossless type widening.
     """
     _known(history, widen).checked(new, widen=widen)
 
 
 def check_reader(history: History, reader: pa.Schema) -> None:
-    """Whether a reader with schema ``reader`` may read data written under ``history``; fields are matched by exact name.
+    """Check that a reader with schema ``reader`` may read data written under ``history``.
 
-    Raises ``SchemaFenced`` (code ``FENCED_<RULE>``, ``name`` the dotted path). The latest schema, a projection of it, and a reader that adds a nullable field nobody
-    ever had are never fenced.
+    Fields match by exact name. Raises ``SchemaFenced`` (code ``FENCED_<RULE>``, ``name`` the dotted path).
+    Never fenced are the latest schema, a projection of it, and a reader that adds a nullable field that never
+    existed.
     """
     current = _known(history, widen=True).shape
     if current is not None:
@@ -69,16 +72,20 @@ def check_reader(history: History, reader: pa.Schema) -> None:
 
 
 def check_table_reader(history: tuple[Schema, ...], reader: Schema) -> None:
-    """The same for a table's own schemas, fields matched by column id: whether a reader that holds ``reader`` may read a state whose schemas are ``history``."""
+    """Check that a reader with schema ``reader`` may read a table whose schemas are ``history``.
+
+    Fields are matched by column id.
+    """
     if history:
         fence(history[-1], dropped_in(history), reader)
 
 
 def fence(current: Schema, dropped: Iterable[Dropped], reader: Schema) -> None:
-    """Whether a reader that holds ``reader`` may read a table whose schema is ``current`` and which has ``dropped`` those fields.
+    """Check that a reader with schema ``reader`` may read a table with schema ``current``.
 
-    Raises ``SchemaFenced`` naming the field, both schema ids and the remedy. A column that the reader has projected away cannot fence it; FIRST / AFTER and renames are
-    presentation and do not either.
+    ``dropped`` are the table's deleted fields. Raises ``SchemaFenced`` naming the field, both schema ids and
+    the remedy. A column that the reader does not select cannot fence it. FIRST, AFTER and renames are
+    presentation and cannot either.
     """
     gone = tuple(dropped)
     for violation in violations(migration_type_of(current, gone), from_fields(reader.fields)):
@@ -94,14 +101,15 @@ def fence(current: Schema, dropped: Iterable[Dropped], reader: Schema) -> None:
 
 
 def refuse(before: Record, after: Record, *, widen: bool = False) -> None:
-    """Raises ``IncompatibleSchema`` for the first way in which ``after`` is no valid migration of ``before``."""
+    """Raise ``IncompatibleSchema`` if ``after`` is not a valid migration of ``before``."""
     _refuse(before, after, IncompatibleSchema, widen)
 
 
 def rows_fit(written: Schema, current: Schema) -> str | None:
-    """Why rows made under the schema ``written`` cannot be added to a table that is at ``current`` by now; None where the migration makes them valid.
+    """Return why rows with schema ``written`` cannot be added to a table at ``current``, or None.
 
-    A column that is gone is dropped from them, a new one is NULL or its default in them. Rows of which nothing would be left are not added.
+    A deleted column is dropped from the rows; a new one is NULL or its default in them. Rows that would have
+    no column left are not added.
     """
     first = next(violations(from_fields(written.fields), from_fields(current.fields), widen=True), None)
     if first is not None:
@@ -125,7 +133,10 @@ def _known(history: History, widen: bool) -> MigrationType:
 
 
 def _checked(given: pa.Schema) -> pa.Schema:
-    """``given`` itself. Raises ``InvalidInput`` (``BAD_SCHEMA``) for what is no Arrow schema; a schema in place of a history yields fields, which are none."""
+    """Return ``given``. Raises ``InvalidInput`` (``BAD_SCHEMA``) if it is not an Arrow schema.
+
+    A schema passed in place of a history yields fields, which are rejected here too.
+    """
     import pyarrow as pa
 
     if not isinstance(given, pa.Schema):
@@ -162,4 +173,4 @@ _REMEDIES = {
     "map_key": "Keep the key's type.",
 }
 RULES = tuple(_REMEDIES)
-"""The rules' names: those of the codes ``MIGRATION_<RULE>`` and ``FENCED_<RULE>``."""
+"""Names of the rules, as in the codes ``MIGRATION_<RULE>`` and ``FENCED_<RULE>``."""

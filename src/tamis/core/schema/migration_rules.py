@@ -1,9 +1,10 @@
-"""The migration rules (seed 001, "DataType migration rules"), in one place.
+"""The migration rules between schemas.
 
-Law: ``new`` is a valid migration of a history iff, at every depth of structs, lists and map values, it can be reached by making
-fields nullable, deleting fields, and adding nullable fields that never existed before. Nothing else: no reorder, no re-adding
-of a deleted field, no type change, no tightening, no new required field, and map keys do not change. Any set of changes
-that are each legal is legal. A reader is valid iff its schema is a valid migration of the history it meets.
+Invariant: ``new`` is a valid migration of a history iff, at every depth of structs, lists and map values, it
+can be reached by making fields nullable, deleting fields, and adding nullable fields that never existed
+before. Nothing else is allowed: no reordering, no re-adding of a deleted field, no type change, no
+tightening, no new required field, and no change of map keys. Any combination of legal changes is legal. A
+reader is valid iff its schema is a valid migration of the history it reads.
 """
 
 from __future__ import annotations
@@ -17,15 +18,18 @@ from tamis.core.schema.widening import widens
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """A change against the rules: ``rule`` is a stable word, ``path`` the dotted path of the offending field."""
+    """A change that violates the rules.
+
+    ``rule`` is a stable word, ``path`` the dotted path of the offending field.
+    """
 
     rule: str
     path: str
     said: str
     key: Hashable = None
-    """What the field is (its name, or its column id)."""
+    """The identity of the field (its name, or its column id)."""
     reader: str = ""
-    """The same to a reader: what has become of a field that it takes for something else."""
+    """The problem as described to a reader that expects the field in another form."""
 
     @property
     def text(self) -> str:
@@ -33,17 +37,23 @@ class Violation:
 
     @property
     def fenced(self) -> str:
-        """The text for a reader, whose schema is the newer one of the two."""
+        """The message for a reader, whose schema is ``new``."""
         return f"Field {self.path!r} {self.reader or self.said}."
 
 
 def violations(old: Record, new: Record, *, widen: bool = False) -> Iterator[Violation]:
-    """Every way in which ``new`` is not a valid migration of ``old`` (a migration type: deleted fields included)."""
+    """Yield every violation in ``new`` as a migration of ``old``.
+
+    ``old`` is a migration type, so it includes deleted fields.
+    """
     yield from _record(old, new, (), widen)
 
 
 def evolve(old: Record, new: Record) -> Record:
-    """The migration type after ``new`` has become the latest schema: ``new``'s fields, and everything that was ever deleted."""
+    """Return the migration type after ``new`` has become the latest schema.
+
+    It has the fields of ``new`` and every field ever deleted.
+    """
     merged = _evolve(old, new)
     assert isinstance(merged, Record)
     return merged
@@ -115,7 +125,7 @@ def _evolve(old: Shape, new: Shape) -> Shape:
 
 
 def _live(shape: Shape) -> Shape:
-    """The shape without its memory of deleted fields."""
+    """Return the shape without its deleted fields."""
     match shape:
         case Record():
             return Record(tuple(replace(place, shape=_live(place.shape)) for place in shape.fields))

@@ -1,7 +1,8 @@
-"""Migration types: what a schema's shape is, with the deleted fields remembered at every depth (seed 001, "Tracking deleted fields").
+"""Migration types: the shape of a schema, with deleted fields remembered at every depth.
 
-A shape is built from Arrow types with fields keyed by name (the pure checks), or from logical types keyed by column id
-(a table's own schemas). The rules (``tamis.core.schema.migration_rules``) see shapes only.
+A shape is built from Arrow types with fields keyed by name (for the checks over histories), or from logical
+types keyed by column id (for a table's own schemas). The rules (``tamis.core.schema.migration_rules``) only
+use shapes.
 """
 
 from __future__ import annotations
@@ -20,12 +21,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Base of the four kinds."""
+    """Base of the four kinds of shapes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Leaf(Shape):
-    """A type without inner fields; two leaves are the same type iff ``type`` is equal. ``text`` is for people."""
+    """A type without inner fields.
+
+    Two leaves are the same type iff ``type`` is equal; ``text`` is its name in messages.
+    """
 
     type: Hashable
     text: str
@@ -33,7 +37,7 @@ class Leaf(Shape):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A place for values inside a shape: ``key`` is what the field is, ``name`` what it is called."""
+    """A field inside a shape: ``key`` is its identity, ``name`` its current name."""
 
     key: Hashable
     name: str
@@ -43,7 +47,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Record(Shape):
-    """A struct: live fields in order, and the keys of fields that once were and are no more, with their last names."""
+    """A struct: its live fields in order, and the keys of deleted fields with their last names."""
 
     fields: tuple[Place, ...]
     deleted: dict[Hashable, str] = field(default_factory=dict)
@@ -51,7 +55,7 @@ class Record(Shape):
 
 @dataclass(frozen=True, slots=True)
 class Sequence(Shape):
-    """A list; ``kind`` tells list kinds apart (list, large list, fixed size)."""
+    """A list; ``kind`` distinguishes list, large list and fixed-size list."""
 
     kind: Hashable
     item: Place
@@ -59,7 +63,7 @@ class Sequence(Shape):
 
 @dataclass(frozen=True, slots=True)
 class Mapping(Shape):
-    """A map. Keys may not change."""
+    """A map. Keys cannot change."""
 
     key: Place
     value: Place
@@ -70,14 +74,16 @@ _NOTHING: Memory = {}
 
 
 def from_arrow(schema: pa.Schema) -> Record:
-    """The shape of an Arrow schema, fields keyed by name."""
+    """Return the shape of an Arrow schema, with fields keyed by name."""
     return Record(tuple(_arrow_place(f) for f in schema))
 
 
 def from_fields(fields: tuple[Field, ...], dropped: Memory = _NOTHING, *, presented: bool = False, parent: int = 0) -> Record:
-    """The shape of logical fields, keyed by column id, with what was ever ``dropped`` in each (ids and last names by the parent's id, 0 at the top).
+    """Return the shape of logical fields, keyed by column id.
 
-    In the order of the ids: FIRST and AFTER are presentation only. ``presented``: in the order given.
+    ``dropped`` are deleted fields (ids and last names) by the parent's id, 0 at the top. Fields are in the
+    order of their ids, because FIRST and AFTER are presentation only; with ``presented``, they are in the
+    given order.
     """
     ordered = fields if presented else sorted(fields, key=_by_id)
     return Record(tuple(_place(f, dropped, presented) for f in ordered), dict(dropped.get(parent, {}).items()))

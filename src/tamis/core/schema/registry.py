@@ -1,6 +1,9 @@
-"""What may follow a table's schemas, what becomes of the sequence, and whom it fences. Pure: committing is ``tamis.engine.operations.schema.evolve``.
+"""Decides which schema may follow a table's schemas, and which readers it fences.
 
-Law: a table's schemas are an ordered sequence to which a valid migration of all of them is appended, and from which nothing is ever removed.
+These are pure functions; ``tamis.engine.operations.schema.evolve`` commits.
+
+Invariant: a table's schemas are an ordered sequence to which only valid migrations of all of them are
+appended, and from which nothing is ever removed.
 """
 
 from __future__ import annotations
@@ -19,12 +22,12 @@ from tamis.errors import IncompatibleSchema, InvalidInput, SchemaFenced
 
 Memory = tuple[Dropped, ...]
 _SHOWN = 4
-"""Changes that a line of text tells."""
+"""Number of changes shown in one line of text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fence:
-    """Readers that an evolution would fence: those that take ``column`` as the schemas ``schema_ids`` have it."""
+    """The readers that an evolution would fence: those that read ``column`` as in ``schema_ids``."""
 
     column: str
     why: str
@@ -33,21 +36,24 @@ class Fence:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Evolution:
-    """What an evolution does, or would do: the schema id in force afterwards, the differences in words, and whom it fences."""
+    """The outcome of an evolution, or of its dry run.
+
+    It has the schema id in force afterwards, the differences in words, and the readers fenced.
+    """
 
     schema_id: int
     schema: Schema
     changes: tuple[str, ...]
     fences: tuple[Fence, ...]
     version: int | None = None
-    """The version that it made, or met where it changed nothing; None for a dry run."""
+    """The version it made, or the current one if nothing changed; None for a dry run."""
 
     def as_dict(self) -> dict[str, object]:
         fences = [{"column": f.column, "why": f.why, "schema_ids": list(f.schema_ids)} for f in self.fences]
         return {"schema_id": self.schema_id, "version": self.version, "changes": list(self.changes), "fences": fences}
 
     def __repr__(self) -> str:
-        """One short line; ``as_dict`` has it all."""
+        """Return one short line; ``as_dict`` is complete."""
         what = "; ".join(self.changes[:_SHOWN]) + (f"; {len(self.changes) - _SHOWN} more" if len(self.changes) > _SHOWN else "")
         fenced = f"; fences readers of {', '.join(f.column for f in self.fences[:_SHOWN])}" if self.fences else ""
         at = "dry run" if self.version is None else f"version {self.version}"
@@ -55,12 +61,18 @@ class Evolution:
 
 
 def check_next(current: Schema, dropped: Memory, new: Schema, *, widen: bool, presented: bool) -> None:
-    """Whether ``new`` (ids given) may follow. ``presented``: a change of order is one. Raises ``IncompatibleSchema`` with the rule and the field's path."""
+    """Check that ``new`` (ids given) may follow. Raises ``IncompatibleSchema`` with rule and field path.
+
+    With ``presented``, a change of order is a violation.
+    """
     refuse(migration_type_of(current, dropped, presented=presented), from_fields(new.fields, presented=presented), widen=widen)
 
 
 def check_forward(current: Schema, dropped: Memory, new: Schema) -> None:
-    """The policy ``forward``. Raises ``IncompatibleSchema`` (``FORWARD_ONLY``) where a reader of the current schema would be fenced."""
+    """Check the policy ``forward``.
+
+    Raises ``IncompatibleSchema`` (``FORWARD_ONLY``) if a reader of the current schema would be fenced.
+    """
     try:
         fence(new, (*dropped, *dropped_between(current, new)), current)
     except SchemaFenced as error:
@@ -73,7 +85,10 @@ def check_forward(current: Schema, dropped: Memory, new: Schema) -> None:
 
 
 def fences(schemas: Sequence[Schema], dropped: Memory, new: Schema) -> tuple[Fence, ...]:
-    """Whom ``new`` would fence of those who may read now: by column, which schemas have it as it can no longer be read."""
+    """Return which current readers ``new`` would fence.
+
+    Each result names a column and the schemas that have it in a form that can no longer be read.
+    """
     current = schemas[-1]
     after = migration_type_of(new, (*dropped, *dropped_between(current, new)))
     found = []
@@ -86,21 +101,22 @@ def fences(schemas: Sequence[Schema], dropped: Memory, new: Schema) -> tuple[Fen
 
 
 def evolution(schemas: Sequence[Schema], dropped: Memory, new: Schema) -> Evolution:
-    """The outcome of appending ``new`` to ``schemas``."""
+    """Return the outcome of appending ``new`` to ``schemas``."""
     before = schemas[-1] if schemas else None
     return Evolution(new.schema_id, new, difference(before, new), fences(schemas, dropped, new) if schemas else ())
 
 
 def identical(asked: Schema, known: Schema) -> bool:
-    """Whether ``asked``, whose fields may lack ids, is ``known``: names, order, types, nullability, and ids where given."""
+    """Return whether ``asked`` equals ``known`` in names, order, types, nullability, and ids where given."""
     return len(asked) == len(known) and all(_identical(a, b) for a, b in zip(asked, known, strict=True))
 
 
 def resolved(asked: Schema, current: Schema | None, dropped: Memory, highest_id: int) -> Schema:
-    """``asked`` with an id for each field: the one it gives, else that of the current field of its name in the same place, else a new one.
+    """Return ``asked`` with an id for each field.
 
-    Raises ``IncompatibleSchema`` (``MIGRATION_READD_DELETED``) for the name of a deleted field without an id, ``InvalidInput`` (``UNKNOWN_COLUMN_ID``) for an id that
-    the table has nowhere or elsewhere.
+    The id is the one given, else that of the current field with its name in the same place, else a new one.
+    Raises ``IncompatibleSchema`` (``MIGRATION_READD_DELETED``) for the name of a deleted field without an id,
+    and ``InvalidInput`` (``UNKNOWN_COLUMN_ID``) for an id that the table does not have in this place.
     """
     names: dict[int, dict[str, int]] = {}
     for gone in dropped:
@@ -141,7 +157,7 @@ def _resolve(f: Field, before: tuple[Field, ...], gone: dict[int, dict[str, int]
 
 
 def _kept(f: Field, old: Field) -> Field:
-    """What an Arrow schema does not say of a field stays as it is."""
+    """Keep the properties of a field that an Arrow schema does not carry."""
     return replace(f, id=old.id, comment=old.comment, initial_default=old.initial_default, write_default=old.write_default)
 
 

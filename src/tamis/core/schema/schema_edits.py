@@ -1,7 +1,8 @@
-"""Single changes of a schema: what ALTER TABLE and ``table.alter_builder()`` say, as values made from values.
+"""Single schema changes, as made by ALTER TABLE and ``table.alter_builder()``.
 
-Law: an edit changes exactly one thing of exactly one column id and leaves everything else equal, ids included. Whether the outcome may follow
-the schema before is not decided here (``tamis.core.schema.registry``); what could not be a schema at all is refused here.
+Invariant: an edit changes exactly one property of exactly one column id and leaves everything else equal,
+including ids. Whether the result may follow the previous schema is decided elsewhere
+(``tamis.core.schema.registry``); a result that could not be a schema at all is rejected here.
 """
 
 from __future__ import annotations
@@ -16,18 +17,21 @@ from tamis.errors import AlreadyExists, IncompatibleSchema, InvalidInput
 
 Path = tuple[str, ...]
 DAY = 86_400_000_000
-"""Microseconds."""
+"""Microseconds per day."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where among its neighbours a field is shown: first, or after another; presentation only."""
+    """The position at which a field is shown: first, or after another field. Presentation only."""
 
     after: str | None = None
 
 
 def add(schema: Schema, path: Path, field: Field, place: Place | None = None) -> Schema:
-    """``schema`` with the new ``field`` (its ids given) below ``path[:-1]``. Raises ``AlreadyExists`` where the name is taken, ``IncompatibleSchema`` for a required one."""
+    """Add ``field`` (ids given) below ``path[:-1]``.
+
+    Raises ``AlreadyExists`` if the name is taken and ``IncompatibleSchema`` for a required field.
+    """
     name = ".".join(path)
     if not field.nullable:
         raise IncompatibleSchema(
@@ -51,7 +55,11 @@ def add(schema: Schema, path: Path, field: Field, place: Place | None = None) ->
 
 
 def drop(schema: Schema, path: Path) -> Schema:
-    """Without the field. Raises ``InvalidInput`` for the last one of a table or a struct, and for what is inside an array or a map."""
+    """Drop the field.
+
+    Raises ``InvalidInput`` for the last field of a table or a struct, and for the inside of an array or a
+    map.
+    """
     found = _member(schema, path, "dropped")
     siblings = found[-2].type.children if len(found) > 1 else schema.fields
     if len(siblings) == 1:
@@ -69,7 +77,7 @@ def drop(schema: Schema, path: Path) -> Schema:
 
 
 def rename(schema: Schema, path: Path, name: str) -> Schema:
-    """The same field under another name. Raises ``AlreadyExists`` where its neighbours have it."""
+    """Rename the field. Raises ``AlreadyExists`` if a sibling has the name."""
     found = _member(schema, path, "renamed")
     siblings = found[-2].type.children if len(found) > 1 else schema.fields
     _free([f for f in siblings if f.id != found[-1].id], name)
@@ -77,7 +85,7 @@ def rename(schema: Schema, path: Path, name: str) -> Schema:
 
 
 def drop_not_null(schema: Schema, path: Path) -> Schema:
-    """The field may be NULL. Raises ``IncompatibleSchema`` for a map's key."""
+    """Make the field nullable. Raises ``IncompatibleSchema`` for a map's key."""
     found = schema.find(path)
     if len(found) > 1 and isinstance(found[-2].type, Map) and found[-2].type.key.id == found[-1].id:
         raise IncompatibleSchema(
@@ -90,7 +98,7 @@ def drop_not_null(schema: Schema, path: Path) -> Schema:
 
 
 def widen(schema: Schema, path: Path, to: DataType) -> Schema:
-    """The field under a type that holds all its values. Raises ``IncompatibleSchema`` for any other type."""
+    """Widen the field's type. Raises ``IncompatibleSchema`` unless ``to`` holds all its values."""
     old = schema.find(path)[-1]
     if old.type.children or not widens(old.type, to):
         raise IncompatibleSchema(
@@ -101,12 +109,12 @@ def widen(schema: Schema, path: Path, to: DataType) -> Schema:
         )
     initial = old.initial_default
     if (old.type, to) == (DATE, TIMESTAMP_NTZ) and isinstance(initial, int):
-        initial *= DAY  # the same value, said in the new type
+        initial *= DAY  # the same value in the new type
     return _changed(schema, old.id, lambda f: replace(f, type=to, initial_default=initial))
 
 
 def set_default(schema: Schema, path: Path, sql: str | None) -> Schema:
-    """What later writes put where a row has no value; older rows show what they showed."""
+    """Set the default of later writes; older rows keep their values."""
     if len(path) > 1:
         raise nested_default(path)
     return _changed(schema, schema.find(path)[-1].id, lambda f: replace(f, write_default=sql))
@@ -117,7 +125,7 @@ def comment(schema: Schema, path: Path, text: str | None) -> Schema:
 
 
 def move(schema: Schema, path: Path, place: Place) -> Schema:
-    """Shown elsewhere among its neighbours; no reader is concerned."""
+    """Move the field among its siblings; readers are not affected."""
     found = _member(schema, path, "moved")
     siblings = found[-2].type.children if len(found) > 1 else schema.fields
     moved = _placed(tuple(f for f in siblings if f.id != found[-1].id), found[-1], place, ".".join(path))
@@ -127,7 +135,7 @@ def move(schema: Schema, path: Path, place: Place) -> Schema:
 
 
 def with_ids(field: Field, above: int) -> Field:
-    """``field`` as a new column: ids of its own for it and all inside it, counted from ``above`` + 1."""
+    """Return ``field`` as a new column, with new ids for it and its contents, counted from ``above`` + 1."""
 
     def bare(f: Field) -> Field:
         inner = tuple(bare(child) for child in f.type.children)
@@ -146,7 +154,7 @@ def nested_default(path: Path) -> InvalidInput:
 
 
 def _changed(schema: Schema, target: int, change: Callable[[Field], Field]) -> Schema:
-    """``schema`` with one field, by id, changed."""
+    """Return ``schema`` with one field, given by id, changed."""
     on_the_way = set(schema.paths[target])
 
     def visit(f: Field) -> Field:
@@ -189,7 +197,10 @@ def _free(fields: Sequence[Field], name: str) -> None:
 
 
 def _member(schema: Schema, path: Path, what: str) -> tuple[Field, ...]:
-    """The fields down to a column or struct field. Raises ``InvalidInput`` for an array's or map's inner place, which has no name of its own."""
+    """Return the fields down to a column or struct field.
+
+    Raises ``InvalidInput`` for the inside of an array or a map, which has no name of its own.
+    """
     found = schema.find(path)
     if len(found) > 1 and isinstance(found[-2].type, Array | Map):
         raise InvalidInput(

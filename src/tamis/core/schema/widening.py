@@ -1,6 +1,6 @@
-"""Type widening: the step beyond the seed that has to be asked for by name (``widen=True``, ``ALTER COLUMN … TYPE``).
+"""Type widening, an extension of the migration rules (``widen=True``, ``ALTER COLUMN … TYPE``).
 
-Law: every value of the old type is a value of the new one, exactly.
+Invariant: every value of the old type is exactly a value of the new one.
 """
 
 from __future__ import annotations
@@ -11,7 +11,10 @@ from tamis.core.types import DATE, DOUBLE, FLOAT, INTEGRAL, TIMESTAMP_NTZ, DataT
 
 
 def widens(old: Hashable, new: Hashable) -> bool:
-    """Whether a column of type ``old`` may become ``new`` by metadata alone. Takes logical types, or Arrow's."""
+    """Return whether a column of type ``old`` can become ``new`` by metadata alone.
+
+    Takes logical or Arrow types.
+    """
     before, after = _logical(old), _logical(new)
     if before is None or after is None:
         return False

@@ -1,4 +1,4 @@
-"""Statistics: collected while a part is written, kept as columns of its manifest row, read back as evidence."""
+"""Statistics: collected while a part is written, stored as columns of its manifest row, read as evidence."""
 
 from tamis.core.stats.collector import Collector
 from tamis.core.stats.statistics_columns import wanted

@@ -1,7 +1,8 @@
-"""Statistics of a part, in the same pass as its writing: a few whole-column kernels per batch and leaf.
+"""Collects the statistics of a part while it is written, with a few whole-column kernels per batch and leaf.
 
-Law: NULL is counted where a field *reads* as NULL, its parents included; elements of lists, and keys and values of maps, are
-counted once each, those of NULL lists not at all. Arrays and maps themselves have the bounds of their sizes.
+Invariant: NULL is counted where a field *reads* as NULL, including because of a NULL parent. Elements of
+lists, and keys and values of maps, are counted once each; those of NULL lists are not counted. The bounds of
+arrays and maps are those of their sizes.
 """
 
 from __future__ import annotations
@@ -21,48 +22,51 @@ from tamis.core.types import DOUBLE, FLOAT, INTEGER, Array, DataType, Field, Map
 from tamis.core.types.arrow import to_arrow_type
 
 _PENDING = 64
-"""Extremes of batches that are kept before they are merged: merging costs as much as a batch."""
+"""Batch extremes that are buffered before they are merged: merging costs as much as a batch."""
 
 
 Figure = tuple[str, pa.DataType, Any]
-"""A column of statistics: its name, type, and value of one piece."""
+"""A statistics column: its name, type, and value for one piece."""
 
 
 class Collector:
-    """Takes the batches of one part, gives one row of statistics columns. ``sets``: with the values of columns that have few."""
+    """Collects one row of statistics columns from the batches of one part.
+
+    With ``sets``, it also collects the value sets of columns that have few values.
+    """
 
     def __init__(self, schema: Schema, *, sets: bool = True) -> None:
         self._nodes = [_Node(f, repeated=False, sets=sets) for f in schema.fields]
 
     def update(self, batch: pa.RecordBatch) -> None:
-        """Counts a batch whose columns are the schema's, in order, in their Arrow types."""
+        """Add a batch whose columns are those of the schema, in order, in their Arrow types."""
         for node, column in zip(self._nodes, batch.columns, strict=True):
             node.update(column)
 
     def finish(self) -> pa.Table:
-        """One row; bounds are null where there is no value, or none that can serve."""
+        """Return one row; bounds are NULL if there are no values or no usable bound."""
         columns = {name: pa.array([value], kind) for name, kind, value in self.figures()}
         return pa.table(columns) if columns else pa.table({"_": [None]}).select([])
 
     def figures(self) -> Iterator[Figure]:
-        """What ``finish`` makes columns of: their names, types and values."""
+        """Yield the names, types and values of the columns that ``finish`` returns."""
         return (figure for node in self._nodes for figure in node.figures())
 
     def documents(self) -> dict[int, Paths]:
-        """The paths of JSON documents, by column id."""
+        """Return the paths of JSON documents, by column id."""
         return {node.id: node.paths.finish() for top in self._nodes for node in top.walk() if node.paths is not None}
 
     def paths(self) -> pa.Table | None:
-        """``documents`` as rows (see ``path_rows``); None where there are none."""
+        """Return ``documents`` as rows (see ``path_rows``), or None if there are none."""
         return table_of(self.documents())
 
     def nans(self) -> dict[int, int]:
-        """How many NaNs each leaf of a floating type has had so far, by column id."""
+        """Return the number of NaNs so far in each floating-point leaf, by column id."""
         return {node.id: node.nans for top in self._nodes for node in top.walk() if node.floating}
 
 
 class _Node:
-    """One field at some depth, and what has been counted of it."""
+    """One field at some depth and its statistics so far."""
 
     def __init__(self, field: Field, *, repeated: bool, sets: bool) -> None:
         inside = repeated or isinstance(field.type, Array | Map)
@@ -71,7 +75,7 @@ class _Node:
         self.sized, self.floating = isinstance(field.type, Array | Map), field.type in (FLOAT, DOUBLE)
         self.bounded = self.sized or has_bounds(field.type)
         self.measured: DataType = INTEGER if self.sized else field.type
-        """The type of the bounds: arrays and maps have those of their sizes."""
+        """The type of the bounds: for arrays and maps, that of their sizes."""
         self.count = self.nulls = self.nans = 0
         self.paths = PathCollector(field.type) if not repeated and collects(field.type) else None
         self._values = ValueSetCollector() if sets and not repeated and listable(field.type) else None
@@ -84,7 +88,7 @@ class _Node:
             yield from child.walk()
 
     def update(self, array: pa.Array) -> None:
-        """``array`` has its parents' NULLs already."""
+        """Add values in which the parents' NULLs are already applied."""
         self.count += len(array)
         self.nulls += array.null_count
         if self.bounded:
@@ -134,7 +138,7 @@ class _Node:
 
 
 def _sizes(array: pa.Array) -> pa.Array:
-    """How many elements or entries each row has; NULL where it has no array."""
+    """Return the number of elements or entries in each row; NULL if the array is NULL."""
     offsets = array.offsets.to_numpy(zero_copy_only=False)
     null = array.is_null().to_numpy(zero_copy_only=False) if array.null_count else None
     return pa.array((offsets[1:] - offsets[:-1]).astype("int32"), mask=null)
@@ -149,7 +153,7 @@ def _pick(scalars: list[pa.Scalar], data_type: Any, which: str) -> pa.Scalar:
 
 
 def _below(data_type: Any, array: pa.Array) -> list[pa.Array]:
-    """The values one level below, without those that a NULL parent hides."""
+    """Return the values one level below, without those hidden by a NULL parent."""
     match data_type:
         case Struct():
             return list(array.flatten())

@@ -6,10 +6,10 @@ from enum import Enum
 
 
 class GaveUp(Enum):
-    """The whole state of a collector that gave up.
+    """The complete state of a collector that gave up.
 
-    A collector holds its findings or ``GAVE_UP``, never both, so that nothing found before it gave up can be
-    taken for a complete answer.
+    A collector holds its findings or ``GAVE_UP``, never both, so that partial findings cannot be taken for a
+    complete answer.
     """
 
     GAVE_UP = "gave up"

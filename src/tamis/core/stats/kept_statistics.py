@@ -1,4 +1,7 @@
-"""Which statistics are kept longest: those that a table's property names, and those that filters of this process asked for of late."""
+"""Chooses the statistics to keep longest: those named by a table property or used by recent filters.
+
+Recent filters are those of this process.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ _RECENT: OrderedDict[str, OrderedDict[Place, None]] = OrderedDict()
 
 
 def used(url: str, places: Iterable[tuple[int, Steps]]) -> None:
-    """Remember that a filter over the table at ``url`` asked for these. A memory of this process only, and a small one."""
+    """Record that a filter on the table at ``url`` used these places; bounded and per process."""
     mine = _RECENT.setdefault(url, OrderedDict())
     _RECENT.move_to_end(url)
     for identifier, steps in places:
@@ -34,22 +37,28 @@ def used(url: str, places: Iterable[tuple[int, Steps]]) -> None:
 
 
 def recent(url: str) -> tuple[Place, ...]:
-    """What filters over the table asked for of late, in this process."""
+    """Return the places used by recent filters on the table, in this process."""
     return tuple(_RECENT.get(url, ()))
 
 
 def unfit(names: Sequence[str], schemas: Sequence[Schema]) -> str | None:
-    """The first name that means nothing under any of the schemas: a misspelt one. What lies in a document is not known before it is there."""
+    """Return the first name that matches nothing in any of the schemas, or None.
+
+    Paths inside documents are not checked, because they are unknown before documents are written.
+    """
     return next((name for name in names if not any(_steps_named(name, schema) for schema in schemas)), None)
 
 
 def named(names: Sequence[str], schema: Schema) -> tuple[Place, ...]:
-    """The places that people name: ``user``, ``address.city``, ``body.user.id`` or ``body:user.id`` in a document. A name that fits nothing is passed over: it may fit a later schema."""
+    """Resolve names given by users: ``user``, ``address.city``, ``body.user.id`` or ``body:user.id``.
+
+    The last two are paths in documents. Names that match nothing are ignored: they may match a later schema.
+    """
     return tuple(place for name in names if (place := _named(name, schema)) is not None)
 
 
 def paths_named(names: Sequence[str], schema: Schema) -> tuple[Place, ...]:
-    """As ``named``, each path with the positions that it says, as ``text_of`` writes it."""
+    """Resolve names as ``named`` does, with list positions in each path, as ``text_of`` writes it."""
     found = (_steps_named(name, schema) for name in names)
     said = ((place[0], text_of(place[1])) for place in found if place is not None)
     return tuple((column, path) for column, path in said if path is not None)

@@ -1,7 +1,9 @@
-"""Statistics of a part within a budget of bytes that grows with its rows. Law: no bound ever moves inward; what is left out is unknown.
+"""Limits a part's statistics to a number of bytes that grows with its rows.
 
-First the few values of columns go, then texts are shortened; then paths of JSON documents go, the deepest and the most mixed first; then bounds of columns, the longest first. What is to be kept (by
-``tamis.stats.keep``, or because filters of late asked for it) goes last of all. A path that goes leaves a note in the row above it, so that it is told from one that is absent.
+Invariant: no bound ever moves inward; what is dropped is unknown. Value sets are dropped first; then texts
+are shortened; then paths of JSON documents are dropped, the deepest and most mixed first; then bounds of
+columns, the longest first. What should be kept (by ``tamis.stats.keep``, or because recent filters used it)
+is dropped last. A dropped path is noted in the row above it, so that it is not taken for absent.
 """
 
 from __future__ import annotations
@@ -16,10 +18,10 @@ from tamis.core.stats.json_paths.path_rows import INCOMPLETE, LONG, REAL, ROOT, 
 from tamis.core.stats.statistics_columns import BOUNDS, COUNTS, HI_EXACT, LO_EXACT, NO_ROOM, VALUES, count_name, parse_name
 
 BYTES = 64 * 2**10
-"""The budget of a part of up to ``ROWS`` rows, unless told otherwise."""
+"""The default budget of a part of up to ``ROWS`` rows."""
 ROWS = 65_536
 _LENGTHS = (32, 16, 8)
-"""Characters to which texts are shortened, one after the other."""
+"""Lengths in characters to which texts are shortened, in order."""
 
 Kept = frozenset[tuple[int, str]]
 """Column ids with the path in their documents ($ for the column itself)."""
@@ -27,7 +29,7 @@ Kept = frozenset[tuple[int, str]]
 
 @dataclass(slots=True)
 class Trimmed:
-    """What is left, and how many statistics are not."""
+    """The statistics that are left, and the number of those dropped."""
 
     statistics: pa.Table
     documents: dict[int, Paths]
@@ -35,12 +37,12 @@ class Trimmed:
 
 
 def budget(given: int | None, rows: int) -> int:
-    """Bytes for a part of so many rows."""
+    """Return the bytes for a part with this many rows."""
     return (BYTES if given is None else given) * max(1, -(-rows // ROWS))
 
 
 def trim(statistics: pa.Table, documents: dict[int, Paths], room: int, keep: Kept = frozenset()) -> Trimmed:
-    """The statistics (one row) and paths of a part, in at most ``room`` bytes."""
+    """Trim a part's statistics (one row) and paths to at most ``room`` bytes."""
     out = Trimmed(statistics, documents)
     if _size(out) <= room:
         return out
@@ -70,7 +72,7 @@ def _size_of(out: Trimmed, room: int) -> bool:
 
 
 def _size(out: Trimmed) -> int:
-    """Bytes of values; names are not counted, they compress to little."""
+    """Return the bytes of the values; names are not counted because they compress well."""
     columns = sum(_width(column[0]) for column in out.statistics.columns)
     return columns + sum(_path_size(path, found) for paths in out.documents.values() for path, found in paths.items())
 
@@ -80,7 +82,7 @@ def _width(value: pa.Scalar) -> int:
         return 0
     if isinstance(value, pa.ListScalar):
         return sum(map(_width, value))
-    # Of text and bytes (a kind of these to Arrow) alone is the Python value looked at: there are dates that Python has not.
+    # Only text and binary (a base class of text in Arrow) convert to Python, which lacks some dates.
     return len(value.as_py()) if isinstance(value, pa.BinaryScalar) else 8
 
 
@@ -90,7 +92,7 @@ def _path_size(path: str, found: PathStatistics) -> int:
 
 
 def _drop_values(out: Trimmed, keep: Kept, kept: bool) -> None:
-    """Without the few values of columns: their bounds are left."""
+    """Drop the value sets of columns; their bounds stay."""
     for name in out.statistics.column_names:
         parsed = parse_name(name)
         if parsed is not None and parsed.kind == VALUES and ((parsed.id, ROOT) in keep) is kept:
@@ -133,7 +135,7 @@ def _with(table: pa.Table, name: str, column: pa.Array) -> pa.Table:
 
 
 def _kept(identifier: int, path: str, keep: Kept) -> bool:
-    """Whether this path, one below it or one that leads to it is to be kept: all of them are needed to believe it."""
+    """Return whether this path, or one above or below it, is to be kept: evidence needs all of them."""
     return any(i == identifier and (_leads(path, other) or _leads(other, path)) for i, other in keep)
 
 
@@ -142,7 +144,10 @@ def _leads(above: str, below: str) -> bool:
 
 
 def _least_useful(documents: dict[int, Paths], keep: Kept, kept: bool) -> Iterable[tuple[int, str]]:
-    """Paths in the order in which they go: below before above, of one depth those of many kinds first, then the longest."""
+    """Return paths in the order in which they are dropped.
+
+    Deeper paths come first, at equal depth those with more kinds, then the longest.
+    """
 
     def order(item: tuple[int, str, PathStatistics]) -> tuple[int, int, int]:
         _, path, found = item
@@ -153,7 +158,7 @@ def _least_useful(documents: dict[int, Paths], keep: Kept, kept: bool) -> Iterab
 
 
 def _drop_path(out: Trimmed, identifier: int, path: str) -> None:
-    """Without this path and those below it; the row above it says so."""
+    """Drop this path and those below it, and note that in the row above."""
     paths = out.documents[identifier]
     gone = [other for other in paths if _leads(path, other)]
     for other in gone:
@@ -165,7 +170,7 @@ def _drop_path(out: Trimmed, identifier: int, path: str) -> None:
 
 
 def _longest(statistics: pa.Table, keep: Kept, kept: bool) -> list[int]:
-    """Columns with bounds, those of the longest first."""
+    """Return the columns with bounds, longest bounds first."""
     sizes: dict[int, int] = {}
     for name in statistics.column_names:
         parsed = parse_name(name)

@@ -1,7 +1,8 @@
-"""How statistics are named as columns of a manifest, and which types have bounds.
+"""The names of statistics columns in a manifest, and which types have bounds.
 
-A name is ``<column id>|<kind>`` or, for bounds and values, ``<column id>|<type>|<kind>``: ``7|nulls``, ``7|long|lo``. Bounds carry the type they
-were collected under, so that they are never read as another one. A kind that this version does not know is ignored.
+A name is ``<column id>|<kind>`` or, for bounds and value sets, ``<column id>|<type>|<kind>``: ``7|nulls``,
+``7|long|lo``. Bounds carry the type under which they were collected, so that they are never read as another
+one. Unknown kinds are ignored.
 """
 
 from __future__ import annotations
@@ -18,11 +19,18 @@ from tamis.errors import InvalidInput
 
 BOUNDS = ("lo", "hi")
 VALUES = "set"
-"""The kind of a value set (see ``values``)."""
+"""The kind of a value set (see ``value_sets``)."""
 UNRELIABLE_VALUES = "values"
-"""The kind under which earlier writers stored value sets, some of them incomplete. Only ``verify`` looks at it."""
+"""The kind under which earlier writers stored value sets, some of them incomplete.
+
+Only ``verify`` reads it.
+"""
 COUNTS = {"nulls": pa.int64(), "nans": pa.int64(), "count": pa.int64(), "exact": pa.uint8()}
-"""The kinds without a type. ``exact``: bit 0 the lower bound occurs, bit 1 the upper one, bit 2 there were bounds but no room for them."""
+"""The kinds without a type.
+
+The bits of ``exact``: 0 the lower bound occurs, 1 the upper bound occurs, 2 bounds were dropped for lack of
+space.
+"""
 
 LO_EXACT, HI_EXACT, NO_ROOM = 1, 2, 4
 
@@ -36,7 +44,7 @@ class Name(NamedTuple):
 
 
 def has_bounds(data_type: DataType) -> bool:
-    """Whether values of this type have an order that bounds can use: not nested, not VARIANT, not collated."""
+    """Return whether the type has an order usable for bounds: not nested, not VARIANT, not collated."""
     if isinstance(data_type, String):
         return data_type.collation == BINARY_COLLATION
     return not isinstance(data_type, Struct | Array | Map) and data_type not in (VARIANT, NULL)
@@ -51,7 +59,7 @@ def count_name(column_id: int, kind: str) -> str:
 
 
 def parse_name(name: str) -> Name | None:
-    """Inverse of ``bound_name`` and ``count_name``; None for anything else, among it the columns of parts."""
+    """Parse a name made by ``bound_name`` or ``count_name``; None for any other, such as a fact of parts."""
     head, *rest = name.split("|")
     if not rest or not head.isdecimal() or not head.isascii():
         return None
@@ -68,12 +76,12 @@ def parse_name(name: str) -> Name | None:
 
 
 def wanted(names: Iterable[str], ids: Collection[int]) -> list[str]:
-    """Those of the manifest's column names that belong to these column ids, in their order."""
+    """Return the manifest's column names that belong to these column ids, in order."""
     return [name for name in names if (head := name.partition("|")[0]) != name and head.isdecimal() and int(head) in ids]
 
 
 def arrow_type(name: Name) -> pa.DataType:
-    """The Arrow type that a column of this name has; any other is not trusted."""
+    """Return the Arrow type of a column of this name; a column of another type is not trusted."""
     if name.type is None:
         return COUNTS[name.kind]
     return pa.list_(to_arrow_type(name.type)) if name.kind == VALUES else to_arrow_type(name.type)

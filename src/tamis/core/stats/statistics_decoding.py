@@ -1,7 +1,7 @@
-"""Statistics read back from manifest rows, trusting nothing.
+"""Decodes statistics from manifest rows without trusting them.
 
-Law: what has the wrong type, cannot be decoded, is negative, NaN, inverted or said twice is NULL here, which means unknown.
-No content of a manifest makes this module raise.
+Invariant: a statistic that has the wrong type, cannot be decoded, is negative, NaN, inverted or stored twice
+becomes NULL, which means unknown. No content of a manifest makes this module raise.
 """
 
 from __future__ import annotations
@@ -55,22 +55,22 @@ class Decoder:
         return list(self._counts)
 
     def kinds(self, column_id: int) -> set[str]:
-        """The counts that there are for this column."""
+        """Return the kinds of counts stored for this column."""
         return self._counts.get(column_id, set())
 
     def types(self, column_id: int) -> list[DataType]:
-        """The types under which this column has bounds."""
+        """Return the types under which this column has bounds."""
         return list(self._bounds.get(column_id, ()))
 
     def rows(self) -> pa.Int64Array:
-        """The column ``rows``: the pieces' physical rows."""
+        """The column ``rows``: physical rows of each piece."""
         return _not_negative(self._take("rows", pa.int64()))
 
     def count(self, column_id: int, kind: str) -> pa.Int64Array:
         return _not_negative(self._take(count_name(column_id, kind), COUNTS[kind]).cast(pa.int64()))
 
     def bounds(self, column_id: int, target: DataType) -> Bounds:
-        """Bounds under ``target`` and under every type whose values are also values of it."""
+        """Return the bounds stored under ``target`` or under any type that reads as it."""
         arrow, flags = to_arrow_type(target), self._take(count_name(column_id, "exact"), COUNTS["exact"])
         lo, hi, told = pa.nulls(len(self), arrow), pa.nulls(len(self), arrow), _all(False, len(self))
         for data_type, names in self._bounds.get(column_id, {}).items():
@@ -84,16 +84,19 @@ class Decoder:
         return Bounds(lo, hi, _flag(flags, LO_EXACT, lo), _flag(flags, HI_EXACT, hi))
 
     def no_room(self, column_id: int) -> pa.BooleanArray:
-        """Where bounds were left out because there was no room."""
+        """Return where bounds were dropped for lack of space."""
         flags = self._take(count_name(column_id, "exact"), COUNTS["exact"])
         return pc.fill_null(pc.not_equal(pc.bit_wise_and(flags, pa.scalar(NO_ROOM, flags.type)), 0), False)
 
     def value_types(self, column_id: int) -> list[DataType]:
-        """The types under which this column has sets of values."""
+        """Return the types under which this column has value sets."""
         return list(self._values.get(column_id, ()))
 
     def values(self, column_id: int, target: DataType) -> pa.ListArray:
-        """Sets of values under ``target``; NULL where there is none, it is said twice, or it holds NULLs, nothing, or too much."""
+        """Return the value sets as ``target``.
+
+        A set is NULL if it is missing, stored twice, empty or too large, or if it contains NULL.
+        """
         arrow = pa.list_(to_arrow_type(target))
         out, told = pa.nulls(len(self), arrow), np.zeros(len(self), np.bool_)
         for data_type, name in self._values.get(column_id, {}).items():
@@ -106,8 +109,8 @@ class Decoder:
         return out
 
     def _take(self, name: str, expected: pa.DataType) -> pa.Array:
-        """A whole column of the type that its name promises, or NULLs."""
-        at = self._table.schema.get_field_index(name)  # -1 also for a name that is there twice
+        """Return a whole column if it has the type that its name implies, else NULLs."""
+        at = self._table.schema.get_field_index(name)  # -1 also if the name occurs twice
         if at < 0 or self._table.schema.field(at).type != expected:
             return pa.nulls(len(self), expected)
         try:
@@ -120,7 +123,7 @@ class Decoder:
 
 
 def _sets(found: pa.ListArray, arrow: pa.DataType) -> pa.ListArray:
-    """The same sets in a wider type, NULL where one is no set."""
+    """Cast the sets to a wider type; NULL where the content is not a valid set."""
     members, offsets = _as(found.values, arrow.value_type), found.offsets.to_numpy()
     nothing = np.concatenate([[0], np.cumsum(np.asarray(members.is_null()))])
     sizes = np.diff(offsets)
@@ -129,13 +132,16 @@ def _sets(found: pa.ListArray, arrow: pa.DataType) -> pa.ListArray:
 
 
 def reads_as(old: DataType, new: DataType) -> bool:
-    """Whether bounds of ``old`` are bounds of ``new``: the same, widened, or alike but for lengths and precisions that values do not show."""
+    """Return whether bounds of type ``old`` are valid bounds of type ``new``.
+
+    The types are equal, widened, or differ only in lengths and precisions that values do not show.
+    """
     alike = any(isinstance(old, kind) and isinstance(new, kind) for kind in (String, Time, DayTimeInterval))
     return alike or widens(old, new)
 
 
 def _as(values: pa.Array, target: pa.DataType) -> pa.Array:
-    """The same values in a wider type, NULL where one of them does not fit after all."""
+    """Cast to a wider type; all NULL if a value does not fit."""
     try:
         return values.cast(target)
     except pa.ArrowException:
@@ -169,7 +175,7 @@ def _all(value: bool, length: int) -> pa.BooleanArray:
 
 
 def _flag(flags: pa.Array, bit: int, bound: pa.Array) -> pa.BooleanArray:
-    """Whether ``bit`` is set; unknown where there is no bound."""
+    """Return whether ``bit`` is set; unknown where there is no bound."""
     return _blank(pc.not_equal(pc.bit_wise_and(flags, pa.scalar(bit, flags.type)), 0), bound.is_null())
 
 

@@ -1,7 +1,7 @@
-"""The statistics of several pieces taken together: what a segment's row in the log holds.
+"""The union of the statistics of several pieces, as stored for a segment in the log.
 
-Law: the union admits every value that any of its rows admits. A bound is known only where it is known for every row that may
-hold values; a row that has only NULLs and NaNs has no say in bounds.
+Invariant: the union admits every value that any of its rows admits. A bound is known only if it is known for
+every row that may hold values; a row of only NULLs and NaNs does not affect bounds.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tamis.core.types.arrow import to_arrow_type
 
 
 def union(table: pa.Table) -> pa.Table:
-    """One row of statistics columns for all rows of a manifest (which has ``rows``)."""
+    """Return one row of statistics columns for all rows of a manifest (with its column ``rows``)."""
     decoder = Decoder(table)
     columns = {name: array for column_id in decoder.ids() for name, array in _column(decoder, column_id)}
     return pa.table(columns) if columns else pa.table({"_": [None]}).select([])
@@ -51,12 +51,12 @@ def _column(decoder: Decoder, column_id: int) -> Iterator[tuple[str, pa.Array]]:
 
 
 def _widest(types: list[DataType]) -> DataType | None:
-    """The type that all others read as, if there is one."""
+    """Return the type that all others read as, or None."""
     return next((t for t in types if all(reads_as(other, t) for other in types)), None)
 
 
 def _outermost(bound: pa.Array, exact: pa.BooleanArray, empty: pa.BooleanArray, which: str) -> tuple[pa.Array, bool]:
-    """The least lower or greatest upper bound as an array of one, and whether it occurs."""
+    """Return the least lower or greatest upper bound as an array of one, and whether it occurs."""
     unknown = pc.and_(bound.is_null(), pc.invert(pc.fill_null(empty, False)))
     if pc.any(unknown).as_py() or not len(bound):
         return pa.nulls(1, bound.type), False

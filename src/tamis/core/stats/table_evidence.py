@@ -1,7 +1,8 @@
-"""Statistics columns of manifest rows as ``domain.Evidence``: what is known of each piece, whatever schema it was written under.
+"""Statistics columns of manifest rows as evidence, for pieces written under any schema.
 
-Law: bounds are judged by column id and type, never by name. A column that is younger than a piece is known: NULL throughout, or
-its initial default. Counts that contradict each other, or bounds where no value should be, make the piece unknown.
+Invariant: bounds are matched by column id and type, never by name. A column newer than a piece is known: NULL
+throughout, or its initial default. Contradictory counts, or bounds where there can be no value, make the
+piece unknown.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from tamis.errors import TamisError
 
 
 class TableEvidence:
-    """Evidence over the rows of ``table``: ``rows``, ``schema_id`` where known, and statistics columns."""
+    """Evidence over the rows of ``table``: ``rows``, optionally ``schema_id``, and statistics columns."""
 
     def __init__(self, table: pa.Table, schema: Schema | Mapping[int, Schema], paths: PathTable | None = None) -> None:
         self._table, self._paths = table, paths
@@ -38,7 +39,7 @@ class TableEvidence:
         self._pieces = _schema_ids(table) if not isinstance(schema, Schema) or "schema_id" in table.column_names else None
         self._known: dict[tuple[int, ...], ColumnEvidence | None] = {}
         self.specs: dict[Any, Any] = {}
-        """What the interpreter has made of columns."""
+        """Cache of the specs that the interpreter derived from columns."""
 
     def __len__(self) -> int:
         return len(self._decoder)
@@ -48,33 +49,36 @@ class TableEvidence:
         return self._decoder.rows()
 
     def column(self, ids: tuple[int, ...]) -> ColumnEvidence | None:
-        """In the type that the column has in the newest schema that knows it."""
+        """Return the evidence in the column's type in the newest schema that contains it."""
         if ids not in self._known:
             self._known[ids] = self._column(ids)
         return self._known[ids]
 
     def trimmed(self, ids: tuple[int, ...]) -> pa.BooleanArray:
-        """Where the column's bounds were left out because there was no room."""
+        """Return where the column's bounds were dropped for lack of space."""
         return self._decoder.no_room(ids[-1])
 
     def document(self, ids: tuple[int, ...], steps: Steps) -> DocumentEvidence | None:
-        """What is known of a path in the JSON documents of a column; None if nothing is."""
+        """Return the evidence of a path in a column's JSON documents, or None."""
         if self._paths is None:
             return None
         path = self._path(ids)
         return self._paths.at(ids[-1], steps, self.rows(), variant=path is None or path[-1].type == VARIANT)
 
     def edges(self, ids: tuple[int, ...]) -> Edges | None:
-        """The column's values in the first and last clustering tuples of the pieces, in its newest type; None where no piece has them."""
+        """Return the column's values in the pieces' first and last clustering tuples, in its newest type.
+
+        Returns None if no piece has them.
+        """
         path = self._path(ids)
         return None if path is None else edges(self._table, ids[-1], path[-1].type)
 
     def elements(self, ids: tuple[int, ...]) -> ColumnEvidence | None:
-        """Of the elements of an array, keys or values of a map, or a field below them."""
+        """Return the evidence of an array's elements, a map's keys or values, or a field below them."""
         return self.column(ids)
 
     def sizes(self, ids: tuple[int, ...]) -> ColumnEvidence | None:
-        """Least and greatest size of an array or map, kept as bounds of integers under its own id."""
+        """Return the sizes of an array or map, stored as integer bounds under its own id."""
         container, path = self.column(ids), self._path(ids)
         if container is None or path is None or any(isinstance(above.type, Array | Map) for above in path[:-1]):
             return None
@@ -83,7 +87,10 @@ class TableEvidence:
         return _consistent(ColumnEvidence(INTEGER, container.count, b.lo, b.hi, b.lo_exact, b.hi_exact, container.nulls, nothing))
 
     def values(self, ids: tuple[int, ...]) -> pa.ListArray | None:
-        """The few values of a column, a list per piece; NULL where they are not known, None where they are nowhere. They lie within the bounds, or are not believed."""
+        """Return the value set of a column, a list per piece, NULL where unknown; None if unknown everywhere.
+
+        A set with a value outside the bounds is not trusted.
+        """
         path, column = self._path(ids), self.column(ids)
         if path is None or column is None or any(isinstance(above.type, Array | Map) for above in path[:-1]) or not listable(path[-1].type):
             return None
@@ -130,7 +137,7 @@ class TableEvidence:
         return pc.fill_null(pc.equal(self._pieces, schema.schema_id), False)
 
     def _absent(self, path: list[Field], schema: Schema) -> ColumnEvidence:
-        """What pieces written under ``schema``, which lacks the column, show for it."""
+        """Return the evidence for pieces written under ``schema``, which lacks the column."""
         rows, leaf = self.rows(), path[-1]
         top = next(f for f in path if f.id not in schema.by_id)
         if top.initial_default is None:
@@ -160,7 +167,7 @@ class TableEvidence:
 
 
 def _believed(sets: pa.ListArray, column: ColumnEvidence) -> pa.ListArray:
-    """Without sets that have a value outside the bounds."""
+    """Drop the sets that have a value outside the bounds."""
     owner, members = pc.list_parent_indices(sets), sets.flatten()
     outside = pc.or_(
         pc.fill_null(pc.less(members, column.lo.take(owner)), False), pc.fill_null(pc.greater(members, column.hi.take(owner)), False)
@@ -171,7 +178,7 @@ def _believed(sets: pa.ListArray, column: ColumnEvidence) -> pa.ListArray:
 
 
 def _schema_ids(table: pa.Table) -> pa.Array:
-    """Which schema each piece was written under; NULL where that cannot be told."""
+    """Return the schema id of each piece; NULL where unknown."""
     at = table.schema.get_field_index("schema_id")
     if at < 0 or not pa.types.is_integer(table.schema.field(at).type):
         return pa.nulls(table.num_rows, pa.int32())
@@ -184,7 +191,7 @@ def _unknown(data_type: DataType, rows: pa.Array) -> ColumnEvidence:
 
 
 def _where(mask: pa.BooleanArray, new: ColumnEvidence, old: ColumnEvidence) -> ColumnEvidence:
-    """``new`` where the mask holds, else ``old``."""
+    """Return ``new`` where the mask holds, else ``old``."""
     if not pc.any(mask).as_py():
         return old
     if pc.all(mask).as_py():
@@ -206,12 +213,12 @@ def _where(mask: pa.BooleanArray, new: ColumnEvidence, old: ColumnEvidence) -> C
 
 
 def _choose(mask: pa.BooleanArray, new: pa.Array, old: pa.Array) -> pa.Array:
-    """As ``if_else``, which has no kernel for nested types; those have no bounds anyway."""
+    """Select like ``if_else``, which lacks kernels for nested types; those have no bounds."""
     return old if pa.types.is_nested(old.type) else pc.if_else(mask, new, old)
 
 
 def _consistent(e: ColumnEvidence) -> ColumnEvidence:
-    """Without what cannot be true: more NULLs and NaNs than values, or bounds where there is no value."""
+    """Make contradictory pieces unknown: too many NULLs and NaNs, or bounds where there is no value."""
     missing = pc.add(e.nulls, e.nans)
     too_many = reduce(pc.or_, (pc.fill_null(pc.greater(part, e.count), False) for part in (missing, e.nulls, e.nans)))
     nothing_left = pc.or_(*(pc.fill_null(pc.equal(a, e.count), False) for a in (missing, e.nulls)))

@@ -1,4 +1,4 @@
-"""Logical types, column ids, schemas."""
+"""Logical types, column ids and schemas."""
 
 from tamis.core.types.logical import (
     BINARY,

@@ -1,7 +1,8 @@
-"""Between logical types and Arrow types.
+"""Converts between logical types and Arrow types.
 
-The Arrow form is what parts store and what scans return. Column ids travel as ``PARQUET:field_id`` metadata, which Parquet
-files keep; a VARIANT is a struct of two binaries whose ``metadata`` field is marked ``variant``, as PySpark does it.
+Parts store and scans return the Arrow form. Column ids travel as ``PARQUET:field_id`` metadata, which Parquet
+files keep. A VARIANT is a struct of two binaries whose ``metadata`` field is marked ``variant``, as in
+PySpark.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from tamis.errors import InvalidInput
 
 FIELD_ID = b"PARQUET:field_id"
 SPARK_TYPE = b"tamis:type"
-"""Field metadata that keeps what Arrow cannot say: ``char(5)``, a collation, the fields of an interval."""
+"""Field metadata for what Arrow cannot express: ``char(5)``, a collation, the fields of an interval."""
 
 _ATOMIC = {
     t.BOOLEAN: pa.bool_(),
@@ -43,7 +44,7 @@ _ATOMIC = {
 
 
 def to_arrow_type(data_type: t.DataType) -> pa.DataType:
-    """The Arrow type in which values of ``data_type`` are stored and returned."""
+    """Return the Arrow type in which values of ``data_type`` are stored and returned."""
     match data_type:
         case t.Atomic():
             return _ATOMIC[data_type]
@@ -74,7 +75,7 @@ def to_arrow_field(f: t.Field) -> pa.Field:
 
 
 def to_arrow_schema(schema: Schema) -> pa.Schema:
-    """The Arrow schema of ``schema``, column ids in the fields' metadata."""
+    """Return the Arrow schema of ``schema``, with column ids in the fields' metadata."""
     return pa.schema([to_arrow_field(f) for f in schema.fields])
 
 
@@ -86,7 +87,10 @@ def from_arrow_field(f: pa.Field) -> t.Field:
 
 
 def from_arrow_schema(schema: pa.Schema) -> Schema:
-    """The logical schema of Arrow data; fields carry ids where the metadata has them. Raises ``InvalidInput`` for types Spark has none of."""
+    """Return the logical schema of Arrow data, with ids from the metadata.
+
+    Raises ``InvalidInput`` for types that Spark lacks.
+    """
     return Schema(tuple(from_arrow_field(f) for f in schema))
 
 
@@ -113,7 +117,10 @@ _UNSIGNED: dict[int, t.DataType] = {8: t.SHORT, 16: t.INTEGER, 32: t.LONG, 64: t
 
 
 def from_arrow_type(data_type: pa.DataType) -> t.DataType:
-    """The logical type of Arrow values; what widens without loss (unsigned integers, time units, large and dictionary types) is taken."""
+    """Return the logical type of Arrow values.
+
+    Types that widen without loss are accepted (unsigned integers, time units, large and dictionary types).
+    """
     for logical, arrow in _ATOMIC.items():
         if logical is not t.VARIANT and data_type == arrow:
             return logical

@@ -1,7 +1,8 @@
-"""Reads compressed and columnar metadata whose numbers nobody vouches for: every size is bounded before memory is taken for it.
+"""Reads compressed and columnar metadata from untrusted sources; checks every size before allocating.
 
-A log can be written by anybody who can write to the table's folder. So a number in it may not decide how much memory a reader takes: 64 KB
-of zstd can unpack to gigabytes, and so can the compressed buffers of an Arrow stream.
+Anyone who can write to the table's folder can write a log. A number in it must therefore not decide how much
+memory a reader allocates: 64 KB of zstd can unpack to gigabytes, and so can the compressed buffers of an
+Arrow stream.
 """
 
 from __future__ import annotations
@@ -12,21 +13,28 @@ from typing import Any
 import pyarrow as pa
 
 MOST_UNPACKED = 64 * 2**20
-"""Bytes that a compressed piece of metadata may have once it is unpacked. Tamis writes a megabyte at most where tables are not thousands of columns wide."""
+"""Limit on the unpacked bytes of a compressed piece of metadata.
+
+Tamis writes at most a megabyte unless tables are thousands of columns wide.
+"""
 
 MOST_ROWS = 2**28
-"""Rows that a table of metadata, or a bitmap of rows, may have."""
+"""Limit on the rows of a table of metadata, or of a bitmap of rows."""
 
 
 def bounded(value: Any, most: int, what: str) -> int:
-    """Returns ``value`` if it is a whole number from 0 to ``most``. Raises ``ValueError`` naming ``what`` and the limit."""
+    """Return ``value`` if it is an integer from 0 to ``most``, else raise ``ValueError`` naming ``what``."""
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
         raise ValueError(f"{what} is {str(value)[:40]}, which is not within 0 and the limit of {most}")
     return value
 
 
 def unpacked_zstd(packed: bytes, size: Any, most: int = MOST_UNPACKED) -> bytes:
-    """Returns the ``size`` bytes that a zstd frame unpacks to. Raises ``ValueError`` for more than ``most``, ``pa.ArrowException`` for another size."""
+    """Unpack a zstd frame of ``size`` bytes.
+
+    Raises ``ValueError`` if ``size`` exceeds ``most`` and ``pa.ArrowException`` if the frame has another
+    size.
+    """
     wanted = bounded(size, most, "the unpacked size")
     found = bytes(pa.Codec("zstd").decompress(packed, wanted, asbytes=True))
     if len(found) != wanted:
@@ -35,10 +43,11 @@ def unpacked_zstd(packed: bytes, size: Any, most: int = MOST_UNPACKED) -> bytes:
 
 
 def read_stream(raw: Any) -> pa.Table:
-    """Returns the table in an Arrow IPC stream, whose buffers take ``MOST_UNPACKED`` bytes at most where they are compressed.
+    """Read the table in an Arrow IPC stream, with a limit on its unpacked size.
 
-    Raises ``ValueError`` for larger ones, for layouts that say much by few bytes, and for more rows than bits; ``pa.ArrowException`` for
-    what is no stream.
+    Compressed buffers may take at most ``MOST_UNPACKED`` bytes. Raises ``ValueError`` for larger ones, for
+    layouts that express much in few bytes, and for more rows than bits; ``pa.ArrowException`` for an invalid
+    stream.
     """
     data = pa.py_buffer(raw)
     for message in pa.ipc.MessageReader.open_stream(data):
@@ -72,7 +81,10 @@ def _check_layout(kind: pa.DataType) -> None:
 
 
 def _unpacked(message: bytes, body: pa.Buffer) -> int:
-    """Returns how many bytes the compressed buffers of a record batch say that they unpack to; Arrow allocates as many."""
+    """Return the declared unpacked size of a record batch's compressed buffers.
+
+    Arrow would allocate that much.
+    """
     root = struct.unpack_from("<I", message, 0)[0]
     header = _field(message, root, 2)
     batch = header + struct.unpack_from("<I", message, header)[0]
@@ -84,16 +96,16 @@ def _unpacked(message: bytes, body: pa.Buffer) -> int:
     for at in range(vector + 4, vector + 4 + 16 * count, 16):
         offset, length = struct.unpack_from("<qq", message, at)
         if length < 8:
-            continue  # a buffer without bytes
+            continue  # an empty buffer
         if not 0 <= offset <= len(data) - 8:
             raise ValueError("a buffer lies outside of its message")
         said = struct.unpack_from("<q", data, offset)[0]
-        total += length if said == -1 else bounded(said, MOST_UNPACKED, "the unpacked size of a buffer")  # -1: stored as it is
+        total += length if said == -1 else bounded(said, MOST_UNPACKED, "the unpacked size of a buffer")  # -1: not compressed
     return total
 
 
 def _batch(message: bytes) -> tuple[int, bool]:
-    """Returns what the flatbuffer of a record batch's message says: its rows, and whether its buffers are compressed."""
+    """Return the number of rows in a record batch's message, and whether its buffers are compressed."""
     root = struct.unpack_from("<I", message, 0)[0]
     header = _field(message, root, 2)
     batch = header + struct.unpack_from("<I", message, header)[0]
@@ -102,7 +114,7 @@ def _batch(message: bytes) -> tuple[int, bool]:
 
 
 def _field(message: bytes, table: int, index: int) -> int:
-    """Returns where the field of a flatbuffer's table stands; 0 where it is left out."""
+    """Return the offset of a field in a flatbuffer table; 0 if it is absent."""
     entries = table - struct.unpack_from("<i", message, table)[0]
     place = 4 + 2 * index
     if place >= struct.unpack_from("<H", message, entries)[0]:

@@ -1,4 +1,4 @@
-"""The value that parts older than a column show: ``Field.initial_default`` as an Arrow scalar."""
+"""Converts ``Field.initial_default``, the value in parts older than a column, to an Arrow scalar."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from tamis.errors import CorruptData
 
 
 def initial_scalar(field: Field) -> pa.Scalar:
-    """The default of ``field``, a null scalar where it has none. JSON says it like this: numbers, texts and booleans as they are, decimals as text, binaries as
-    base64, dates as days and instants, times and intervals as microseconds (or as ISO text), NaN and infinities as text, structs as objects, maps as lists of pairs.
+    """Return the default of ``field``; a null scalar if it has none.
 
-    Raises ``CorruptData`` for a value that is none of the type.
+    The JSON form: numbers, texts and booleans as they are, decimals as text, binaries as base64, dates as
+    days and instants, times and intervals as microseconds (or as ISO text), NaN and infinities as text,
+    structs as objects, maps as lists of pairs. Raises ``CorruptData`` for a value that does not fit the type.
     """
     arrow = to_arrow_type(field.type)
     try:
@@ -35,7 +36,7 @@ def initial_scalar(field: Field) -> pa.Scalar:
 
 
 def initial_json(value: pa.Scalar) -> Any:
-    """Inverse of ``initial_scalar``: the JSON that ``Field.initial_default`` keeps of ``value``; None for NULL."""
+    """Return the JSON form of ``value`` for ``Field.initial_default``; None for NULL."""
     if not value.is_valid:
         return None
     kind = value.type
@@ -60,7 +61,7 @@ def initial_json(value: pa.Scalar) -> Any:
 
 
 def _plain(value: Any, data_type: DataType) -> Any:
-    """The JSON value as what ``pa.scalar`` takes."""
+    """Convert the JSON value to one that ``pa.scalar`` accepts."""
     if value is None:
         return None
     match data_type:

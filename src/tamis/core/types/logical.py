@@ -1,7 +1,8 @@
-"""Logical types: Spark's, by Spark's names, as immutable values.
+"""Logical types: Spark's types under Spark's names, as immutable values.
 
-The JSON form is Spark's own (``"long"``, ``"decimal(10,2)"``, ``{"type": "struct", …}``) with a column id on everything that
-can be dropped, renamed or have statistics: struct fields, array elements, map keys and values. Loads nothing heavy.
+The JSON form is Spark's own (``"long"``, ``"decimal(10,2)"``, ``{"type": "struct", …}``) with a column id on
+everything that can be dropped, renamed or have statistics: struct fields, array elements, map keys and
+values. This module imports nothing heavy.
 """
 
 from __future__ import annotations
@@ -13,12 +14,15 @@ from typing import Any
 from tamis.errors import InvalidInput
 
 NO_ID = -1
-"""The id of a field that has not been given one yet (``Schema.assign_ids`` does)."""
+"""The id of a field that has none yet; ``Schema.assign_ids`` gives it one."""
 
 
 @dataclass(frozen=True, slots=True)
 class DataType:
-    """Base of all types. ``str(type)`` is its Spark SQL text in lower case, e.g. ``array<decimal(10,2)>``."""
+    """Base of all types.
+
+    ``str(type)`` is the type's Spark SQL text in lower case, e.g. ``array<decimal(10,2)>``.
+    """
 
     def to_json(self) -> Any:
         return str(self)
@@ -59,7 +63,10 @@ VARIANT = Atomic("variant")
 NULL = Atomic("void")
 
 YEAR_MONTH = Atomic("interval year to month")
-"""Intervals of years and months, in months: only inside expressions (PySpark has no Arrow type for them, so no column has this type)."""
+"""Intervals of years and months, in months.
+
+Used only inside expressions: PySpark has no Arrow type for them, so no column has this type.
+"""
 
 INTEGRAL = (BYTE, SHORT, INTEGER, LONG)
 """The integer types, narrowest first."""
@@ -76,7 +83,10 @@ class Decimal(DataType):
 
     @property
     def possible(self) -> bool:
-        """Whether Spark has this type: 1 to 38 digits, none or some of them behind the point. Arrow has others."""
+        """Whether Spark has this type: 1 to 38 digits, 0 or more of them after the point.
+
+        Arrow has others.
+        """
         return 1 <= self.precision <= 38 and 0 <= self.scale <= self.precision
 
     def __str__(self) -> str:
@@ -85,7 +95,10 @@ class Decimal(DataType):
 
 @dataclass(frozen=True, slots=True)
 class String(DataType):
-    """``kind`` is ``string``, ``char`` or ``varchar``; the latter two have a ``length`` in characters."""
+    """A string type; ``kind`` is ``string``, ``char`` or ``varchar``.
+
+    The latter two have a ``length`` in characters.
+    """
 
     kind: str = "string"
     length: int | None = None
@@ -101,7 +114,7 @@ STRING = String()
 
 @dataclass(frozen=True, slots=True)
 class Time(DataType):
-    """Time of day without zone; ``precision`` is the number of fractional digits (0 to 6)."""
+    """Time of day without a zone; ``precision`` is the number of fractional digits (0 to 6)."""
 
     precision: int = 6
 
@@ -122,10 +135,11 @@ class DayTimeInterval(DataType):
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A named place for values: a column, a struct field, or an array's or map's inner place.
+    """A column, a struct field, or the element, key or value of an array or map.
 
-    ``id`` is what the column is and is never reused; ``name`` is only what it is called now.
-    ``initial_default`` is the value (as JSON of its type) that parts older than the column show; ``write_default`` the SQL text used by later writes.
+    ``id`` is its identity and is never reused; ``name`` is only its current name. ``initial_default`` is the
+    value (as JSON of its type) in parts older than the column; ``write_default`` is the SQL text used by
+    later writes.
     """
 
     name: str
@@ -164,7 +178,7 @@ class Struct(DataType):
 
 @dataclass(frozen=True, slots=True)
 class Array(DataType):
-    """``element`` is a field named ``element``; its ``nullable`` is Spark's containsNull."""
+    """An array; ``element`` is a field of that name, whose ``nullable`` is Spark's containsNull."""
 
     element: Field
 
@@ -181,7 +195,10 @@ class Array(DataType):
 
 @dataclass(frozen=True, slots=True)
 class Map(DataType):
-    """``key`` (never null) and ``value`` are fields of those names; ``value.nullable`` is Spark's valueContainsNull."""
+    """A map; ``key`` (never null) and ``value`` are fields of those names.
+
+    ``value.nullable`` is Spark's valueContainsNull.
+    """
 
     key: Field
     value: Field
@@ -198,7 +215,7 @@ class Map(DataType):
 
 
 def with_children(data_type: DataType, children: tuple[Field, ...]) -> DataType:
-    """The same type over other inner fields (as many, in the same order for arrays and maps)."""
+    """Return the type with other inner fields (as many, in the same order for arrays and maps)."""
     match data_type:
         case Struct():
             return Struct(children)
@@ -211,7 +228,7 @@ def with_children(data_type: DataType, children: tuple[Field, ...]) -> DataType:
 
 
 def field_from_json(value: dict[str, Any]) -> Field:
-    """Inverse of ``Field.to_json``; unknown keys are ignored so that later writers may add some."""
+    """Decode the output of ``Field.to_json``; unknown keys are ignored so that later writers can add some."""
     return Field(
         name=value["name"],
         type=type_from_json(value["type"]),
@@ -232,7 +249,7 @@ _PATTERNS = {
 
 
 def type_from_json(value: Any) -> DataType:
-    """Inverse of ``DataType.to_json``. Raises ``InvalidInput`` for a type that this version does not know."""
+    """Decode the output of ``DataType.to_json``. Raises ``InvalidInput`` for an unknown type."""
     if isinstance(value, dict):
         match value.get("type"):
             case "struct":
@@ -258,5 +275,5 @@ def type_from_json(value: Any) -> DataType:
 
 
 def renamed(f: Field, name: str) -> Field:
-    """The same column under another name."""
+    """Return the same column under another name."""
     return replace(f, name=name)

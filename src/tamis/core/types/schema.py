@@ -1,4 +1,4 @@
-"""A schema: ordered fields with column ids, looked up by id, by name or by dotted path."""
+"""A schema: ordered fields with column ids, found by id, by name or by dotted path."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from tamis.errors import InvalidInput, NotFound
 
 @dataclass(frozen=True)
 class Schema:
-    """The columns of a table at one time. ``schema_id`` is its position in the table's sequence of schemas."""
+    """The columns of a table at one time.
+
+    ``schema_id`` is the schema's position in the table's sequence of schemas.
+    """
 
     fields: tuple[Field, ...]
     schema_id: int = 0
@@ -44,14 +47,15 @@ class Schema:
         return {ids[-1]: ids for ids, _ in self.walk()}
 
     def walk(self) -> Iterator[tuple[tuple[int, ...], Field]]:
-        """Every field at any depth, parents first, with the ids that lead to it."""
+        """Yield every field at any depth, parents first, with the path of ids that leads to it."""
         yield from _walk((), self.fields)
 
     def find(self, path: tuple[str, ...] | str, *, case_sensitive: bool = False) -> tuple[Field, ...]:
-        """The fields from the top-level column down to the one that ``path`` names.
+        """Return the fields from the top-level column down to the one that ``path`` names.
 
-        ``path`` is one name (dots in it are part of the name) or a tuple of names, a nested one. Names match without regard to case unless told otherwise, as in
-        Spark. Raises ``NotFound`` (code ``COLUMN_NOT_FOUND``) naming the columns there are, ``InvalidInput`` where two differ only by case.
+        ``path`` is one name (dots in it are part of the name) or a tuple of names for a nested field. Names
+        match case-insensitively by default, as in Spark. Raises ``NotFound`` (code ``COLUMN_NOT_FOUND``)
+        naming the existing columns, and ``InvalidInput`` if two of them differ only by case.
         """
         parts = (path,) if isinstance(path, str) else path
         fields = self.fields
@@ -70,10 +74,11 @@ class Schema:
         return tuple(found)
 
     def named(self, text: str) -> tuple[Field, ...]:
-        """The fields down to the one that people call ``text``: dots lead into structs, as in a filter, and backquotes protect them.
+        """Return the fields down to the one that a user calls ``text``.
 
-        A column whose name holds a dot is found without backquotes too, unless a field has that path. Raises as ``find``, and ``InvalidInput``
-        (``AMBIGUOUS_COLUMN``) where both are there.
+        As in a filter, dots lead into structs and backquotes protect them. A column whose name contains a dot
+        is also found without backquotes, unless a field has that path. Raises as ``find`` does, and
+        ``InvalidInput`` (``AMBIGUOUS_COLUMN``) if both exist.
         """
         path = split(text)
         plain = self._known((text,)) if path != (text,) else None
@@ -95,15 +100,15 @@ class Schema:
             return None
 
     def select(self, names: tuple[str, ...]) -> Schema:
-        """The top-level columns ``names``, in that order, under the same schema id."""
+        """Return the schema of the top-level columns ``names``, in that order, under the same schema id."""
         return replace(self, fields=tuple(self.find(n)[0] for n in names))
 
     def highest_id(self) -> int:
-        """The largest column id in use, or 0."""
+        """Return the largest column id in use, or 0."""
         return max((f.id for _, f in self.walk()), default=0)
 
     def assign_ids(self, above: int) -> Schema:
-        """The same schema in which every field without an id has a new one, counted up from ``above`` + 1, parents first."""
+        """Return the schema with new ids for fields that have none, from ``above`` + 1, parents first."""
         counter = iter(range(above + 1, 2**31))
         return replace(self, fields=tuple(_assign(f, counter) for f in self.fields))
 
@@ -119,7 +124,7 @@ class Schema:
 
 
 def split(text: str) -> tuple[str, ...]:
-    """The parts of a dotted path; dots inside backquotes do not part, and two backquotes there are one."""
+    """Split a dotted path; backquotes protect dots, and a doubled backquote inside them is one."""
     parts, quoted = [""], False
     for mark in re.findall(r"``|.", text, re.DOTALL):
         if mark == "``" and quoted:
@@ -141,11 +146,11 @@ def _walk(above: tuple[int, ...], fields: tuple[Field, ...]) -> Iterator[tuple[t
 
 
 _LISTED = 30
-"""Names that a message lists; of more, those most like the one that was not found come first."""
+"""Number of names that a message lists; of more, those most similar to the missing one come first."""
 
 
 def listed(names: Sequence[str], wanted: str = "") -> str:
-    """The names, or of very many the first ones, as a message lists them."""
+    """Join the names for a message, shortened if there are very many."""
     if len(names) <= _LISTED:
         return ", ".join(names)
     alike = difflib.get_close_matches(wanted, names, n=5) if wanted else []
@@ -154,7 +159,7 @@ def listed(names: Sequence[str], wanted: str = "") -> str:
 
 
 def _choice(above: Field | None, fields: tuple[Field, ...], name: str) -> str:
-    """What a name could have been, in ``above`` or at the top."""
+    """Suggest what a name could have been, in ``above`` or at the top level."""
     if fields:
         return f"Columns are: {listed([f.name for f in fields], name)}."
     return (

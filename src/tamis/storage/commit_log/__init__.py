@@ -1,4 +1,4 @@
-"""The log of a table: commits, rollups, snapshots, transactions and their conflicts."""
+"""The log of a table: commits, rollups, snapshots, transactions and conflict checks."""
 
 from tamis.storage.commit_log.conflict import StillValid
 from tamis.storage.commit_log.creation import create

@@ -1,7 +1,8 @@
-"""Putting one commit where it belongs, and finding out what became of it when the store does not say.
+"""Writes one commit to the log and resolves unknown outcomes of the write.
 
-Law: a version is doubtful only until it is known to be taken. As long as it is free, putting the same operation there again is
-safe, because at most one attempt can succeed; and once it is taken, reading it tells whose it is.
+Invariant: the outcome of a version is unknown only until the version is taken. While it is free, writing the
+same operation there again is safe, because at most one attempt can succeed; once it is taken, reading it
+shows whose it is.
 """
 
 from __future__ import annotations
@@ -21,17 +22,17 @@ from tamis.world import world
 T = TypeVar("T")
 
 DOUBTS = 5
-"""Answers lost in one operation after which it gives up."""
+"""Lost responses in one operation after which it gives up."""
 
 LOOKS = 3
-"""How often a version is looked for before the store counts as out of reach."""
+"""Reads of a version after which the store counts as unreachable."""
 
 _CERTAIN = frozenset({"ACCESS_DENIED", "NOT_SUPPORTED", "DISK_ERROR"})
-"""Errors after which nothing is on its way: what is not there then was not written."""
+"""Errors that prove no write is in flight: an object that is absent afterwards was not written."""
 
 
 class Landing:
-    """The attempts of one operation to get its commit into the log."""
+    """The attempts of one operation to write its commit to the log."""
 
     def __init__(self, store: Store, operation_id: str) -> None:
         self.store = store
@@ -40,7 +41,10 @@ class Landing:
         self._open: StoreUnavailable | None = None
 
     def put(self, commit: Commit) -> Commit | None:
-        """The commit of this operation that stands at ``commit.version``; None where another's stands there, or none as far as can be seen."""
+        """Write ``commit`` and return the commit of this operation at ``commit.version``.
+
+        Returns None if another operation's commit is there, or if none was found.
+        """
         data = commit_bytes(commit)
         refused: StoreUnavailable | None = None
         before = self._open
@@ -53,7 +57,7 @@ class Landing:
         there = self._look(commit.version)
         if there is None and refused is not None and refused.code in _CERTAIN and before is None:
             raise refused
-        if there is None:  # not written, or on its way: the next attempt at this version settles it
+        if there is None:  # not written, or still in flight: the next attempt at this version settles it
             self._doubts += 1
             if self._doubts >= DOUBTS:
                 raise self._unknown()
@@ -62,7 +66,7 @@ class Landing:
         return there if there.operation_id == self.operation_id else None
 
     def sure(self, call: Callable[[], T]) -> T:
-        """``call``, whose failure, where a commit is in doubt, leaves it in doubt: raises ``COMMIT_UNKNOWN`` then."""
+        """Return ``call()``; raise ``COMMIT_UNKNOWN`` if it fails while a commit's outcome is unknown."""
         try:
             return call()
         except StoreUnavailable as error:
@@ -98,7 +102,10 @@ class Landing:
 
 
 def landed(store: Store, commit: Commit, head: Head) -> Snapshot:
-    """What follows a commit that stands: the hint, the rollups, those who watch, the snapshot. Nothing here can undo it or fail it."""
+    """Finish a successful commit: write the hint and the rollups, notify watchers, return the snapshot.
+
+    A failure here cannot undo the commit or make it fail.
+    """
     write_hint(store, commit.version)
     complete(store, commit)
     for watcher in _watchers:
@@ -110,5 +117,8 @@ _watchers: list[Callable[[Store], None]] = []
 
 
 def watch_commits(watcher: Callable[[Store], None]) -> None:
-    """From now on calls ``watcher`` with the store of every table to which this process commits. It must not raise."""
+    """Register ``watcher``, called with the store of every table to which this process commits.
+
+    It must not raise.
+    """
     _watchers.append(watcher)

@@ -1,7 +1,7 @@
-"""The log: ordered commits, each one object, and the way to the newest.
+"""The log: ordered commits, one object each, and the search for the newest.
 
-Law: a version exists if and only if its object does, and versions have no holes. The hint (``_tamis/latest``) may be stale,
-missing, garbage or a lie: it only says where to look first.
+Invariant: a version exists if and only if its object does, and versions have no gaps. The hint
+(``_tamis/latest``) may be stale, missing, garbled or false: it only says where to look first.
 """
 
 from __future__ import annotations
@@ -21,9 +21,11 @@ LOG = f"{ROOT}/log"
 HINT = f"{ROOT}/latest"
 
 _WINDOWS = (2, 2, 8, 8)
-"""How many versions are looked for at once beyond the newest known, round by round; after that one listing is cheaper.
+"""Versions probed concurrently beyond the newest known, per round; after that one listing is cheaper.
 
-Two, because a hole in the log must not be taken for its end: the end is where two are missing."""
+Each width is at least two, because a gap in the log must not be taken for its end: the end is where two are
+missing.
+"""
 
 
 def commit_path(version: int) -> str:
@@ -31,15 +33,15 @@ def commit_path(version: int) -> str:
 
 
 def commit_bytes(commit: Commit) -> bytes:
-    """What is written for a commit. Raises ``InvalidInput`` where its parameters are nothing that JSON can hold."""
+    """Encode a commit. Raises ``InvalidInput`` if JSON cannot hold its parameters."""
     return seal("commit", commit_to_json(commit))
 
 
 def read_commit(store: Store, version: int, table_id: str | None = None) -> Commit:
-    """The commit of ``version``, from memory where the table's id is known and it was read before.
+    """Read the commit of ``version``, from the cache if the table's id is known.
 
-    Raises ``NotFound`` where there is no such object, ``CorruptData`` where it is not what it should be, ``InvalidInput`` where reading it needs a feature that is
-    not known here.
+    Raises ``NotFound`` if there is no such object, ``CorruptData`` if its content is invalid, and
+    ``InvalidInput`` if reading it needs a feature that this version does not know.
     """
     if table_id is not None:
         known: Commit | None = CACHE.get((store.url, table_id, version))
@@ -72,12 +74,15 @@ def read_commit(store: Store, version: int, table_id: str | None = None) -> Comm
 
 
 def remember(store: Store, commit: Commit, size: int) -> None:
-    """Keeps a commit that is known to stand, of about ``size`` bytes, for later readers in this process."""
+    """Cache a commit that is known to exist, of about ``size`` bytes encoded."""
     CACHE.put((store.url, commit.table_id, commit.version), commit, 4 * size)
 
 
 def read_commits(store: Store, versions: Iterable[int], table_id: str | None) -> list[Commit]:
-    """The commits of ``versions``, which must all be there; afresh where the table's id is not known."""
+    """Read the commits of ``versions``, which must all exist.
+
+    The cache is bypassed if the table's id is unknown.
+    """
 
     def read(version: int) -> Commit:
         try:
@@ -89,16 +94,17 @@ def read_commits(store: Store, versions: Iterable[int], table_id: str | None) ->
 
 
 def head_commit(store: Store, commit: Commit) -> Commit:
-    """The commit that holds the head in force at ``commit``."""
+    """Return the commit that holds the head in force at ``commit``."""
     if commit.head is not None:
         return commit
     return read_commits(store, [commit.head_version], commit.table_id)[0]
 
 
 def find_latest(store: Store) -> Commit | None:
-    """The newest commit, read afresh; None where there is no table.
+    """Read the newest commit from the store; None if there is no table.
 
-    When the hint is right: one request for it, then three at once, however long the log is. Raises ``CorruptData`` for a log with a hole.
+    With a correct hint this takes one round of three concurrent requests after the one for the hint,
+    regardless of the log's length. Raises ``CorruptData`` if the log has a gap.
     """
     hinted = read_hint(store)
     if hinted is None:
@@ -116,7 +122,7 @@ def find_latest(store: Store) -> Commit | None:
 
 
 def read_hint(store: Store) -> int | None:
-    """The version that the hint names, or None."""
+    """Return the version that the hint names, or None."""
     try:
         version = unseal("latest", store.get(HINT), HINT)["version"]
     except (TamisError, KeyError):
@@ -125,7 +131,7 @@ def read_hint(store: Store) -> int | None:
 
 
 def write_hint(store: Store, version: int) -> None:
-    """Says where the newest commit is; a failure is nobody's problem."""
+    """Write the version of the newest commit as the hint; ignore failures."""
     try:
         store.put(HINT, seal("latest", {"version": version}))
     except TamisError:
@@ -133,7 +139,7 @@ def write_hint(store: Store, version: int) -> None:
 
 
 def versions(store: Store) -> list[int]:
-    """All versions in the log, in order, by listing. Raises ``CorruptData`` for a hole."""
+    """List all versions in the log, in order. Raises ``CorruptData`` if one is missing."""
     found = []
     for entry in store.list(LOG):
         stem = entry.path.removeprefix(f"{LOG}/").removesuffix(".json")
@@ -141,7 +147,7 @@ def versions(store: Store) -> list[int]:
             found.append(int(stem))
     listed = set(found)
     for version in range(found[-1] if found else 0):
-        if version not in listed and _probe(store, version) is None:  # a listing may miss what is written meanwhile
+        if version not in listed and _probe(store, version) is None:  # a listing may miss concurrent writes
             raise _hole(store, version)
     return list(range(found[-1] + 1)) if found else []
 
@@ -154,9 +160,10 @@ def _probe(store: Store, version: int) -> Commit | None:
 
 
 def _last(store: Store, newest: Commit, beyond: list[Commit | None]) -> Commit:
-    """The last commit of those looked for right after ``newest``. Raises ``CorruptData`` for a hole before it.
+    """Return the last commit among those probed right after ``newest``.
 
-    One may seem missing because it was written while we looked: then it is there when we look again.
+    A version may seem missing because it was written during the probes, so it is probed again. Raises
+    ``CorruptData`` if it is still missing.
     """
     last = newest
     for at, commit in enumerate(beyond, newest.version + 1):
@@ -170,7 +177,7 @@ def _last(store: Store, newest: Commit, beyond: list[Commit | None]) -> Commit:
 
 
 def _listed(store: Store) -> Commit | None:
-    """The newest commit according to a listing, and beyond it whatever was committed since."""
+    """Return the newest commit according to a listing, or a later one committed since."""
     found = versions(store)
     if not found:
         return None

@@ -1,4 +1,4 @@
-"""A commit: one object of the log, and its JSON form (``docs/format.md`` is the specification)."""
+"""A commit, one object of the log, and its JSON form (specified in ``docs/format.md``)."""
 
 from __future__ import annotations
 
@@ -12,22 +12,25 @@ from tamis.storage.object_store.table_files import Columns, Inline, columns_from
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """What one commit adds: an ordered set of parts. Its tables at rest are by name: ``parts``, and room for others."""
+    """The parts that one commit adds, in order, with their stored tables by name.
+
+    ``parts`` is always among ``tables``; there may be others.
+    """
 
     segment_id: str
     parts: int
     rows: int
     bytes: int
     schema_id: int | None
-    """The schema of all its parts, or None where they differ."""
+    """The schema of all its parts, or None if they differ."""
     tables: dict[str, Columns]
     statistics: Inline | None = None
-    """One row: the union of its parts' statistics; None: unknown."""
+    """One row: the union of its parts' statistics; None if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class RemovedPart:
-    """A part that leaves the table while others of its segment stay."""
+    """A part removed from the table while other parts of its segment stay."""
 
     segment_id: str
     part_id: str
@@ -37,7 +40,10 @@ class RemovedPart:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """All that a commit says. Law: what it says is true for ever; a later commit can only add to it."""
+    """The content of a commit.
+
+    Invariant: what a commit says stays true for ever; a later commit can only add to it.
+    """
 
     version: int
     table_id: str
@@ -48,34 +54,39 @@ class Commit:
     head_version: int
     """The version whose commit holds the head in force here."""
     head: Head | None = None
-    """The head, where this commit changes it; then ``head_version`` is ``version``."""
+    """The head, if this commit changes it; then ``head_version`` is ``version``."""
     read_version: int | None = None
     reads: ReadSet | None = None
     blind_append: bool = False
     data_change: bool = True
-    """False: the rows are the same before and after (compaction)."""
+    """False if the rows are the same before and after (compaction)."""
     segment: Segment | None = None
     remove_all: bool = False
-    """Everything that was there before this commit is removed."""
+    """Whether the commit removes everything that was there before it."""
     remove_segments: tuple[str, ...] = ()
     remove_parts: tuple[RemovedPart, ...] = ()
     deletions: Columns | None = None
-    """Deletion vectors of parts that stay (``tamis.storage.commit_log.deletion_vectors``), each replacing the one before it."""
+    """Deletion vectors of parts that stay (see ``deletion_vectors``), each replacing the previous one."""
     add_index: tuple[dict[str, Any], ...] = ()
-    """Index segments, each with a ``segment_id``; the rest is the index's own."""
+    """Index segments, each with a ``segment_id``; the other keys belong to the index."""
     remove_index: tuple[str, ...] = ()
     streams_version: int | None = None
-    """The version whose commit holds ``streams`` as they are here."""
+    """The version whose commit holds ``streams`` in their current state."""
     streams: tuple[tuple[str, int], ...] = field(default=())
-    """(query, last epoch) of each streaming query, the latest to commit last; only in commits of streams."""
+    """(query, last epoch) of each streaming query, latest to commit last; only in commits of streams."""
     vacuum: tuple[int, int] | None = None
-    """Of a vacuum: versions before the first number, and objects that no version names and that were made before the second (microseconds), may vanish."""
+    """Set by a vacuum: (version, microseconds).
+
+    Versions before the first may vanish, as may objects that no version names and that were made before the
+    second.
+    """
     reader_features: tuple[str, ...] = ()
-    """What the head in force asks of readers, here too: it is checked before anything else is understood."""
+    """The reader features of the head in force, repeated here to be checked before anything else is parsed.
+    """
 
 
 def commit_to_json(commit: Commit) -> dict[str, Any]:
-    """Absent keys mean empty, false or none: a plain append is short."""
+    """Encode a commit; absent keys mean empty, false or none, which keeps a plain append short."""
     operation = commit.operation
     optional: dict[str, Any] = {
         "stream": list(operation.stream) if operation.stream else None,
@@ -109,7 +120,10 @@ def commit_to_json(commit: Commit) -> dict[str, Any]:
 
 
 def commit_from_json(value: dict[str, Any]) -> Commit:
-    """Inverse of ``commit_to_json``; unknown keys are ignored (what must not be ignored is a feature)."""
+    """Decode the output of ``commit_to_json``.
+
+    Unknown keys are ignored; what must not be ignored is a feature.
+    """
     operation, added, stream = value["operation"], value.get("add", ()), value.get("stream")
     if len(added) > 1:
         raise ValueError(f"{len(added)} segments in one commit")

@@ -1,7 +1,7 @@
-"""Whether a change can still be made after somebody else's commit. The rules stand in ``docs/format.md``, "Conflicts".
+"""Decides whether a change still holds after a concurrent commit; see "Conflicts" in ``docs/format.md``.
 
-Law: a commit lands only where it could have been made at that very place in the order, with the same result. What cannot be
-decided is a conflict.
+Invariant: a commit lands only if it could have been made at exactly that place in the order, with the same
+result. What cannot be decided is a conflict.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from tamis.storage.object_store.store import Store
 from tamis.world import made_micros
 
 StillValid = Callable[[Schema, Schema], "str | None"]
-"""(schema of the rows, the table's current one) → why such rows cannot be added any more, or None."""
+"""(schema of the rows, current schema of the table) → reason why such rows no longer fit, or None."""
 
 
 def check_commit(store: Store, proposal: Proposal, removal: Removal, base: Snapshot, theirs: Commit) -> None:
-    """Raises ``Conflict`` where ``theirs``, committed since ``base`` was read, takes away what the proposal rests on."""
+    """Raise ``Conflict`` if ``theirs``, committed since ``base`` was read, invalidates the proposal."""
     if theirs.head is not None and proposal.head is not None:
         raise _conflict("HEAD_CHANGED", theirs, "changed the table's schema or properties too")
     _check_removal(store, removal, theirs)
@@ -41,7 +41,10 @@ def check_commit(store: Store, proposal: Proposal, removal: Removal, base: Snaps
 
 
 def check_vacuum(store: Store, proposal: Proposal, theirs: Commit) -> None:
-    """Raises ``Conflict`` where ``theirs`` is a vacuum that may have removed a file which the proposal adds or takes up again, of the table or of an index."""
+    """Raise ``Conflict`` if ``theirs`` is a vacuum that may have removed a file of the proposal.
+
+    That is a file of the table or of an index that the proposal adds or restores.
+    """
     if theirs.vacuum is None:
         return
     version, micros = theirs.vacuum
@@ -53,7 +56,10 @@ def check_vacuum(store: Store, proposal: Proposal, theirs: Commit) -> None:
 
 
 def check_rows(store: Store, add: Sequence[pa.Table], before: Head, now: Head, still_valid: StillValid) -> None:
-    """Whether rows made under ``before`` fit the head in force now. Raises ``SchemaMismatch`` saying why not."""
+    """Check that rows made under ``before`` fit the head in force now.
+
+    Raises ``SchemaMismatch`` with the reason if they do not.
+    """
     if now.schema is None:
         return
     schemas = {schema.schema_id: schema for schema in (*before.schemas, *now.schemas)}
@@ -91,7 +97,7 @@ def _check_removal(store: Store, removal: Removal, theirs: Commit) -> None:
 
 
 def _thinned(store: Store, theirs: Commit) -> list[tuple[str, str]]:
-    """Segment and part ids of the parts of which ``theirs`` deleted rows."""
+    """List (segment id, part id) of the parts in which ``theirs`` deleted rows."""
     if theirs.deletions is None:
         return []
     found = theirs.deletions.read(store, lambda _: ["segment_id", "part_id"])
@@ -113,7 +119,7 @@ def _check_removed(store: Store, proposal: Proposal, base: Snapshot, theirs: Com
 
 
 def _may_match(proposal: Proposal, head: Head, evidence: pa.Table) -> bool:
-    """Whether one of the pieces of data that ``evidence`` describes may hold a row that the proposal read, or should have read."""
+    """Return whether ``evidence`` may describe a row that the proposal read, or should have read."""
     reads = proposal.reads
     if reads is None or reads.filter is None or head.schema is None:
         return True
@@ -123,7 +129,7 @@ def _may_match(proposal: Proposal, head: Head, evidence: pa.Table) -> bool:
             filters = conjuncts(parse(reads.filter, head.schema, zone=reads.zone, ansi=reads.ansi))
         decision = decide(filters, TableEvidence(evidence, {schema.schema_id: schema for schema in head.schemas}), now=None)
         return not bool(decision.none.all())
-    except Exception:  # noqa: BLE001  # whatever is unknown may match: the safe answer to any doubt
+    except Exception:  # noqa: BLE001  # any failure counts as a possible match
         return True
 
 
@@ -138,7 +144,7 @@ def _evidence(segment: Segment) -> pa.Table:
 
 
 def _touched_evidence(store: Store, base: Snapshot, theirs: Commit, touched: set[str]) -> pa.Table:
-    """What was known, just before ``theirs``, of the segments that it took from."""
+    """Return the evidence, just before ``theirs``, of the segments that it removed data from."""
     before = Snapshot.at(store, read_commits(store, [theirs.version - 1], theirs.table_id)[0])
     evidence = before.segment_evidence(set(base.schema.by_id) if base.schema else ())
     return evidence.filter(pc.is_in(before.segments["segment_id"], value_set=pa.array(sorted(touched), pa.string())))

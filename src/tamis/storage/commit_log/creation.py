@@ -1,4 +1,4 @@
-"""A new table: its first commit, put where nothing is."""
+"""Creates a table by writing its first commit."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ ATTEMPTS = 10
 
 
 def create(store: Store, head: Head, operation: Operation, *, add: Sequence[pa.Table] = (), operation_id: str = "") -> Snapshot:
-    """Makes a table with this head at the store's root, with the parts that the manifests in ``add`` list, as version 0.
+    """Create a table with this head at the store's root; version 0 holds the parts listed in ``add``.
 
-    A head without a ``table_id`` or ``created_micros`` gets them. Repeated with the same ``operation_id`` it gives the same version 0. Raises ``AlreadyExists`` where
-    there is a table, ``InvalidInput`` where there is something else; then nothing was touched.
+    A head without a ``table_id`` or ``created_micros`` gets them. Repeating the call with the same
+    ``operation_id`` returns the same version 0. Raises ``AlreadyExists`` if there is a table and
+    ``InvalidInput`` if there is something else; then nothing was touched.
     """
     store = store.fresh()
     check_writer(head.reader_features, head.writer_features, store.url)
@@ -63,7 +64,7 @@ def create(store: Store, head: Head, operation: Operation, *, add: Sequence[pa.T
 
 
 def _existing(store: Store, latest: Commit, operation_id: str) -> Snapshot:
-    """The version 0 that an earlier call of the same operation made. Raises ``AlreadyExists`` where another did."""
+    """Return the version 0 that an earlier call of the same operation made, else raise ``AlreadyExists``."""
     first = read_commits(store, [0], latest.table_id)[0]
     if first.operation_id != operation_id:
         raise already(store)

@@ -1,7 +1,8 @@
-"""Deletion vectors: which rows of a part are deleted, while the file stays as it is.
+"""Deletion vectors: which rows of a part are deleted, while its file stays unchanged.
 
-Law: a vector holds every physical row ordinal of its part that is deleted at its version; a later one of the same part replaces it and
-contains it. A part whose rows are all deleted is not given a vector: it is removed.
+Invariant: a vector holds every physical row ordinal of its part that is deleted at its version; a later
+vector of the same part replaces it and contains it. A part whose rows are all deleted gets no vector: it is
+removed.
 """
 
 from __future__ import annotations
@@ -24,14 +25,18 @@ from tamis.storage.object_store.table_files import Columns, columns_from_json
 Ordinals = np.ndarray[Any, np.dtype[np.int64]]
 
 FOLDER = "_tamis/deletions"
-"""Where tables of vectors stand that are too large for their commit."""
+"""Folder of the vector tables that are too large for their commit."""
 
 DELETIONS = pa.schema([("segment_id", pa.string()), ("part_id", pa.string()), ("rows", pa.int64()), ("vector", pa.binary())])
-"""A commit's table of vectors: the part, how many of its rows are deleted, the serialised roaring bitmap of 32-bit ordinals."""
+"""Schema of a commit's table of vectors.
+
+Each row has the part, the number of its deleted rows, and the serialized roaring bitmap of their 32-bit
+ordinals.
+"""
 
 
 def bitmap(vector: bytes, name: str = "") -> Any:
-    """The bitmap that ``vector`` holds. Raises ``CorruptData`` (``BAD_DELETIONS``) naming the part ``name``."""
+    """Deserialize ``vector``. Raises ``CorruptData`` (``BAD_DELETIONS``) naming the part ``name``."""
     try:
         found = BitMap.deserialize(vector)
         bounded(len(found), MOST_ROWS, "the number of deleted rows")
@@ -43,21 +48,21 @@ def bitmap(vector: bytes, name: str = "") -> Any:
 
 
 def vector(ordinals: Ordinals | Any) -> bytes:
-    """A deletion vector of these row ordinals (an array, or a bitmap)."""
+    """Serialize row ordinals (an array or a bitmap) as a deletion vector."""
     rows = ordinals if isinstance(ordinals, BitMap) else BitMap(np.ascontiguousarray(ordinals, dtype=np.uint32))
     rows.run_optimize()
     return bytes(rows.serialize())
 
 
 def ordinals(found: Any) -> Ordinals:
-    """The row ordinals in a bitmap, rising."""
+    """Return the row ordinals in a bitmap, ascending."""
     rows: Ordinals = np.asarray(found.to_array(), dtype=np.int64)
     return rows
 
 
 @dataclass(slots=True)
 class Touched:
-    """A part that loses rows: ``mine`` by this operation, ``before`` those that were deleted already."""
+    """A part that loses rows: those deleted by this operation (``mine``) and earlier ones (``before``)."""
 
     segment_id: str
     rows: int
@@ -72,7 +77,7 @@ class Touched:
 
 @dataclass(slots=True)
 class RowRemoval:
-    """The rows that an operation deletes, by part id, as they stand against the version that was looked at last."""
+    """The rows that an operation deletes, by part id, relative to the version checked last."""
 
     parts: dict[str, Touched] = field(default_factory=dict)
 
@@ -81,20 +86,20 @@ class RowRemoval:
         return {part.segment_id for part in self.parts.values()}
 
     def overlap(self, store: Store, theirs: Columns | None) -> str | None:
-        """A part of which ``theirs`` deleted a row that this operation deletes too."""
+        """Return a part in which ``theirs`` deleted a row that this operation deletes too, or None."""
         return next((part_id for part_id, rows in self._shared(store, theirs) if not rows.isdisjoint(self.parts[part_id].mine)), None)
 
     def follow(self, store: Store, theirs: Columns | None) -> None:
-        """What ``theirs`` deleted of the same parts is deleted from now on."""
+        """Add the rows that ``theirs`` deleted from the same parts to ``before``."""
         for part_id, rows in self._shared(store, theirs):
             self.parts[part_id].before |= rows
 
     def whole(self) -> dict[str, Touched]:
-        """The parts of which no row is left."""
+        """Return the parts that have no rows left."""
         return {part_id: part for part_id, part in self.parts.items() if len(part.total) >= part.rows}
 
     def table(self) -> pa.Table:
-        """The vectors of the other parts, ``DELETIONS``."""
+        """Return the vectors of the parts that keep rows, as ``DELETIONS``."""
         left = {part_id: part for part_id, part in self.parts.items() if len(part.total) < part.rows}
         rows = [(part.segment_id, part_id, len(part.total), vector(part.total)) for part_id, part in left.items()]
         columns = list(zip(*rows, strict=True)) or [(), (), (), ()]
@@ -109,15 +114,17 @@ class RowRemoval:
 
 
 def vectors_of(segment_id: str, added: Mapping[str, bytes]) -> pa.Table:
-    """The vectors of parts that a commit adds with rows deleted from the start, ``DELETIONS``."""
+    """Return the vectors of new parts whose rows are partly deleted from the start, as ``DELETIONS``."""
     rows = [(segment_id, part_id, len(bitmap(found, part_id)), found) for part_id, found in added.items()]
     return pa.table([pa.array(list(c), f.type) for c, f in zip(zip(*rows, strict=True), DELETIONS, strict=True)], schema=DELETIONS)
 
 
 def removal_of(parts: pa.Table, delete_rows: Mapping[str, bytes]) -> RowRemoval:
-    """``delete_rows`` resolved against the live parts (``part_id, segment_id, rows, bytes, deletion``) of the version that was read.
+    """Resolve ``delete_rows`` against the live parts of the version that was read.
 
-    Raises ``InvalidInput``: ``UNKNOWN_PART`` for one that is not live, ``UNKNOWN_ROW`` for a row that is not there.
+    ``parts`` has the columns ``part_id, segment_id, rows, bytes, deletion``. Raises ``InvalidInput``:
+    ``UNKNOWN_PART`` for a part that is not live, ``UNKNOWN_ROW`` for a row that does not exist or is already
+    deleted.
     """
     known = {row["part_id"]: row for row in parts.to_pylist()}
     out = RowRemoval()
@@ -135,7 +142,10 @@ def removal_of(parts: pa.Table, delete_rows: Mapping[str, bytes]) -> RowRemoval:
 
 
 def vectors(store: Store, layers: Sequence[Any], found: pa.Table) -> pa.Array:
-    """The vectors of chosen changes (``layer, row, part_id, tables``), one each: from their rollup or commit, or from the file that it names."""
+    """Return one vector for each chosen change (``layer, row, part_id, tables``).
+
+    A vector comes from its rollup or commit, or from the file named there.
+    """
     layer_of, row_of = found["layer"].to_numpy(), found["row"].to_numpy()
     pieces, places = [], []
     for at in np.unique(layer_of).tolist():

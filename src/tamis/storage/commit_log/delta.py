@@ -1,7 +1,9 @@
-"""What a range of versions changed. Deltas compose: that of a range is made of those of its pieces, and a snapshot is that of [0, V].
+"""The changes made by a range of versions.
 
-A delta is a table of changes, one row each (a segment added, a segment or a part removed, an index segment added or removed), and the
-tables at rest of the added segments that stand inline. What is added and removed within the range is in neither.
+Deltas compose: the delta of a range is made of those of its pieces, and a snapshot is the delta of [0, V]. A
+delta is a table of changes, one row each (a segment added, a segment or a part removed, an index segment
+added or removed), and the inline tables of the added segments. What is both added and removed within the
+range appears in neither.
 """
 
 from __future__ import annotations
@@ -26,7 +28,11 @@ from tamis.storage.object_store.table_union import is_statistic, stack
 Bools = np.ndarray[Any, np.dtype[np.bool_]]
 
 SEGMENT, SEGMENT_GONE, PART_GONE, INDEX, INDEX_GONE, DELETED = range(6)
-"""Kinds of change; of a part that lost rows, ``rows`` says how many, and the vector is in ``deletion`` or in a file. A segment that loses its last part is gone without a row saying so."""
+"""Kinds of change.
+
+For a part that lost rows (``DELETED``), ``rows`` is their number, and the vector is in ``deletion`` or in a
+file. A segment that loses its last part is gone without a row of its own.
+"""
 
 CHANGES = pa.schema(
     [
@@ -39,8 +45,8 @@ CHANGES = pa.schema(
         ("bytes", pa.int64()),
         ("parts", pa.int64()),
         ("schema_id", pa.int32()),
-        ("tables", pa.string()),  # JSON: the tables at rest that are files of their own, by name
-        ("detail", pa.string()),  # JSON: what an index segment says of itself
+        ("tables", pa.string()),  # JSON: the stored tables that are files of their own, by name
+        ("detail", pa.string()),  # JSON: the entry of an index segment
     ]
 )
 """The columns of a table of changes, apart from the statistics of added segments."""
@@ -48,26 +54,33 @@ CHANGES = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """``reset``: what was there before the range is gone. ``tables``: by name, rows of inline tables with their ``segment_id`` and ``part`` (its ordinal there)."""
+    """The changes of a range of versions.
+
+    ``reset`` means that everything from before the range is gone. ``tables`` holds, by name, the rows of
+    inline tables with their ``segment_id`` and ``part`` (the ordinal in the segment).
+    """
 
     reset: bool
     changes: Columns
     tables: Mapping[str, Columns]
     source: object = None
-    """The rollup that it was loaded from, if it was."""
+    """The rollup that the delta was loaded from, if any."""
 
     @property
     def nbytes(self) -> int:
-        """What it takes at rest."""
+        """Bytes that it takes in storage."""
         return self.changes.nbytes + sum(table.nbytes for table in self.tables.values())
 
     def read(self, store: Store, columns: Columns, choose: Chooser, *, remember: bool = True) -> pa.Table:
-        """Chosen columns of ``changes`` or of one of ``tables``. Raises ``DamagedLayer`` where its rollup turns out unreadable."""
+        """Read chosen columns of ``changes`` or of one of ``tables``.
+
+        Raises ``DamagedLayer`` if the delta's rollup is unreadable.
+        """
         with self._blamed():
             return columns.read(store, choose, remember=remember)
 
     def schema(self, store: Store, columns: Columns) -> pa.Schema:
-        """The schema of ``changes`` or of one of ``tables``; raises as ``read``."""
+        """Return the schema of ``changes`` or of one of ``tables``; raises as ``read`` does."""
         with self._blamed():
             return columns.schema(store)
 
@@ -82,7 +95,7 @@ class Delta:
 
 
 class DamagedLayer(CorruptData):
-    """A rollup that was there when it was looked up cannot be read. What it says can be had from below it."""
+    """A rollup that was found but cannot be read; its content can be rebuilt from the level below."""
 
     def __init__(self, source: object, error: CorruptData) -> None:
         super().__init__(error.message, code=error.code, name=error.name, remedy=error.remedy)
@@ -91,10 +104,12 @@ class DamagedLayer(CorruptData):
 
 @dataclass(frozen=True, slots=True)
 class Live:
-    """What is left after a sequence of deltas. ``changes`` has ``CHANGES`` and ``layer``, ``row``: where each stands; sorted by both.
+    """The result of applying a sequence of deltas.
 
-    ``segments``, ``removed``, ``index``, ``deleted`` are its rows of added segments, removed parts, index segments and deletion vectors in force; ``kept`` all that a
-    delta of the whole must say.
+    ``changes`` has the columns of ``CHANGES`` plus ``layer`` and ``row``, the place of each change, and is
+    sorted by both. ``segments``, ``removed``, ``index`` and ``deleted`` are its rows of added segments,
+    removed parts, index segments and deletion vectors in force; ``kept`` are all rows that a delta of the
+    whole range needs.
     """
 
     layers: Sequence[Delta]
@@ -108,7 +123,7 @@ class Live:
 
 
 def of_commit(store: Store, commit: Commit) -> Delta:
-    """The delta of one version. Reads nothing but the facts of deletion vectors that are a file."""
+    """Return the delta of one version; reads nothing except the facts of a file of deletion vectors."""
     rows: list[dict[str, Any]] = []
     tables: dict[str, Columns] = {}
     when = {"version": commit.version, "timestamp_micros": commit.timestamp_micros}
@@ -146,7 +161,7 @@ def of_commit(store: Store, commit: Commit) -> Delta:
 
 
 def _deleted(store: Store, deletions: Columns, when: dict[str, Any]) -> pa.Table:
-    """Rows of kind ``DELETED``: with their vectors where these stand in the commit, else with the file that holds them."""
+    """Return rows of kind ``DELETED``, with inline vectors or else the file that holds them."""
     inline = isinstance(deletions, Inline)
     found = deletions.read(store, lambda _: ["segment_id", "part_id", "rows", *(["vector"] if inline else [])])
     count = len(found)
@@ -161,7 +176,7 @@ def _deleted(store: Store, deletions: Columns, when: dict[str, Any]) -> pa.Table
 
 
 def _beside(changes: pa.Table, union: pa.Table) -> pa.Table:
-    """The changes of a commit, the statistics of its segment beside the first row."""
+    """Append the statistics of a commit's segment to the first row of its changes."""
     columns = {name: changes.column(name) for name in changes.column_names}
     for field in union.schema:
         if is_statistic(field.name):
@@ -171,7 +186,7 @@ def _beside(changes: pa.Table, union: pa.Table) -> pa.Table:
 
 
 class Memory(Inline):
-    """A table that is in memory already; at rest it took ``nbytes``."""
+    """A table that is already in memory; in storage it took ``nbytes``."""
 
     def __init__(self, table: pa.Table, nbytes: int) -> None:
         super().__init__(len(table), 0, b"", table)
@@ -183,7 +198,7 @@ class Memory(Inline):
 
 
 def live(store: Store, deltas: Sequence[Delta]) -> Live:
-    """What is left after ``deltas``, in the order of their ranges. Reads the facts of changes, no statistics."""
+    """Apply ``deltas``, in the order of their ranges; reads the facts of changes, no statistics."""
     start = max((at for at, delta in enumerate(deltas) if delta.reset), default=0)
     layers = deltas[start:]
     facts = gather(store, lambda delta: delta.read(store, delta.changes, lambda _: CHANGES.names), layers)
@@ -215,12 +230,12 @@ def live(store: Store, deltas: Sequence[Delta]) -> Live:
 
 
 def files_of(text: str | None) -> dict[str, Columns]:
-    """The tables at rest that a segment has as files, by name."""
+    """Return the stored tables that a segment has as files, by name."""
     return {name: columns_from_json(value) for name, value in json.loads(text).items()} if text else {}
 
 
 def _keyed(table: Inline, segment_id: str) -> Memory:
-    """An inline table with the columns that say whose it is."""
+    """Return an inline table with its ``segment_id`` and ``part`` columns added."""
     rows = table.table
     columns = {"segment_id": pa.array([segment_id] * len(rows), pa.string()), "part": pa.array(np.arange(len(rows), dtype=np.int32))}
     return Memory(pa.table(columns | {name: rows.column(name) for name in rows.column_names}), table.nbytes)
@@ -237,7 +252,7 @@ def _among(ids: pa.Array, some: pa.Array) -> Bools:
 
 
 def _latest(parts: pa.Array, chosen: Bools) -> Bools:
-    """Of the chosen rows, the last one of each part."""
+    """Return the mask of the last chosen row of each part."""
     places = np.flatnonzero(chosen)
     if not len(places):
         return chosen
@@ -248,7 +263,7 @@ def _latest(parts: pa.Array, chosen: Bools) -> Bools:
 
 
 def _emptied(table: pa.Table, ids: pa.Array, kind: np.ndarray[Any, Any]) -> Bools:
-    """Added segments of which every part was removed."""
+    """Return the mask of added segments whose parts were all removed."""
     part_gone = kind == PART_GONE
     if not part_gone.any():
         return np.zeros(len(kind), dtype=np.bool_)

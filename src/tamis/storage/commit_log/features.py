@@ -1,7 +1,8 @@
-"""What a table may ask of whoever reads or writes it, by name.
+"""Named features that a table can require of its readers or writers.
 
-A table's head lists the features that its readers and its writers must know; a name that is not below is refused, by
-name. The plain format asks for none. Adding a feature to the format is adding its name here, with the code that knows it.
+A table's head lists the features that its readers and its writers must know; an unknown name is refused with
+an error that names it. The plain format requires none. To add a feature to the format, add its name here with
+the code that implements it.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Iterable
 from tamis.errors import InvalidInput
 
 DELETION_VECTORS = "deletion-vectors"
-"""Rows of a part are deleted while its file stays: a reader that ignored it would see them."""
+"""Rows of a part are deleted while its file stays: a reader without this feature would still see them."""
 
 READER_FEATURES: frozenset[str] = frozenset({DELETION_VECTORS})
 """Features that this version can read."""
@@ -21,12 +22,12 @@ WRITER_FEATURES: frozenset[str] = frozenset({"indexes"})
 
 
 def check_reader(features: Iterable[str], table: str) -> None:
-    """Raises ``InvalidInput`` (``UNSUPPORTED_FEATURE``) where reading ``table`` needs what this version does not know."""
+    """Raise ``InvalidInput`` (``UNSUPPORTED_FEATURE``) if this version cannot read ``table``."""
     _refuse(set(features) - READER_FEATURES, table, "read")
 
 
 def check_writer(reader: Iterable[str], writer: Iterable[str], table: str) -> None:
-    """Raises ``InvalidInput`` (``UNSUPPORTED_FEATURE``) where writing ``table`` needs what this version does not know."""
+    """Raise ``InvalidInput`` (``UNSUPPORTED_FEATURE``) if this version cannot write ``table``."""
     check_reader(reader, table)
     _refuse(set(writer) - WRITER_FEATURES - READER_FEATURES, table, "write")
 

@@ -1,4 +1,4 @@
-"""A table's head as JSON, the form in which the commit that changes it holds it."""
+"""The JSON form of a table's head, as stored in the commit that changes it."""
 
 from __future__ import annotations
 
@@ -32,9 +32,12 @@ def head_to_json(head: Head) -> dict[str, Any]:
 
 
 def head_from_json(value: dict[str, Any]) -> Head:
-    """Inverse of ``head_to_json``; unknown keys are ignored (what must not be ignored is a feature)."""
+    """Decode the output of ``head_to_json``.
+
+    Unknown keys are ignored; what must not be ignored is a feature.
+    """
     schemas = tuple(Schema.from_json(schema) for schema in value["schemas"])
-    told = value.get("dropped")  # a head of an earlier writer does not tell: its schemas do
+    told = value.get("dropped")  # absent in heads of earlier writers: derived from the schemas
     return Head(
         table_id=value["table_id"],
         name=value["name"],

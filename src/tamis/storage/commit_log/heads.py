@@ -1,4 +1,4 @@
-"""How a head gets its next schema, and what that does to the order of the parts there are."""
+"""Derives a head with a new schema, and the effect on the order of existing parts."""
 
 from __future__ import annotations
 
@@ -13,16 +13,18 @@ from tamis.errors import InvalidInput
 from tamis.storage.commit_log.model import Head
 
 RESERVED = "_tamis_"
-"""How the names of the columns begin that say where a row stands; Spark finds them beside a table's own."""
+"""Prefix of the metadata columns that give a row's position; Spark finds them beside the table's own."""
 
 
 def next_schema(head: Head, schema: Schema) -> Head:
-    """``head`` after ``schema`` (all ids given) has become its latest: its id is its position, what it lacks is remembered, and nothing else of the sequence changes.
+    """Return ``head`` with ``schema`` (all ids given) as its latest schema.
 
-    A clustering column that is gone clusters no more. Sorted by (a, b, c) is sorted by (a, b) but not by (a, c): where a column was taken from between, the parts
-    there are count as not in order (``ordered_now``) until they are compacted.
+    The schema's id is its position; the fields it lacks are remembered as dropped; earlier schemas do not
+    change. A dropped clustering column is removed from ``cluster_by``. Rows sorted by (a, b, c) are sorted by
+    (a, b) but not by (a, c), so unless only trailing columns were dropped, existing parts count as unordered
+    (``ordered_now``) until they are compacted.
 
-    Raises ``InvalidInput`` (``RESERVED_NAME``) for a new column whose name a metadata column may have.
+    Raises ``InvalidInput`` (``RESERVED_NAME``) for a new column with the prefix of metadata columns.
     """
     before = set(head.schema.names) if head.schema else set[str]()
     for name in schema.names:
@@ -49,7 +51,10 @@ def next_schema(head: Head, schema: Schema) -> Head:
 
 
 def ordered_now(head: Head, parts: pa.Table) -> pa.BooleanArray:
-    """Which of ``parts`` (columns ``ordered``, ``schema_id``) are in the clustering order that is in force: what relies on order asks this, never ``ordered`` alone."""
+    """Return which of ``parts`` (columns ``ordered``, ``schema_id``) are in the current clustering order.
+
+    Code that relies on order must use this, never ``ordered`` alone.
+    """
     said = pc.fill_null(parts["ordered"], False)
     found = pc.and_(said, pc.fill_null(pc.greater_equal(parts["schema_id"], head.ordered_since), False))
     return found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found

@@ -1,4 +1,7 @@
-"""How manifests of new parts become a segment: small ones stand in the commit, larger ones are files that stand before it."""
+"""Turns manifests of new parts into a segment; small ones go into the commit, larger ones into files.
+
+The files are written before the commit.
+"""
 
 from __future__ import annotations
 
@@ -22,12 +25,12 @@ MANIFESTS = f"{ROOT}/manifest"
 
 
 def manifest_path(segment_id: str, table: str = "parts") -> str:
-    """Where a table of a segment stands if it is a file."""
+    """Return the path of a segment's table that is a file."""
     return f"{MANIFESTS}/{segment_id}.parquet" if table == "parts" else f"{MANIFESTS}/{segment_id}.{table}.parquet"
 
 
 def add_segment(store: Store, add: Sequence[pa.Table], tables: Mapping[str, pa.Table]) -> Segment | None:
-    """The segment of the parts that ``add`` lists, with its tables at rest; None for no parts.
+    """Build the segment of the parts that ``add`` lists, with its stored tables; None if there are no parts.
 
     Raises ``InvalidInput`` (``BAD_MANIFEST``) for a manifest that lacks a column of ``PART_COLUMNS``.
     """

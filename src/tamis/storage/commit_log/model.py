@@ -1,4 +1,4 @@
-"""What a table's state is made of. Plain values; storing and loading them is ``log``, ``manifest`` and ``rollup``."""
+"""Plain values that make up a table's state; other modules store and load them."""
 
 from __future__ import annotations
 
@@ -15,18 +15,22 @@ PART_COLUMNS = (
     "schema_id",  # int32: the schema it was written under; fields in the file are resolved by it and by column ids
     "rows",  # int64: physical rows
     "bytes",  # int64: size of the file
-    "checksum",  # int64: CRC-32 of the whole file, NULL where unknown
-    "footer_checksum",  # int64: CRC-32 of what a reader opens the file by (of Parquet: footer, its length, the magic), NULL where unknown
-    "run_id",  # string: parts sorted together share it
+    "checksum",  # int64: CRC-32 of the whole file, NULL if unknown
+    "footer_checksum",  # int64: CRC-32 of the bytes that open the file (Parquet: footer, its length, the magic), NULL if unknown
+    "run_id",  # string: shared by parts that were sorted together
     "ordered",  # bool: rows are in the table's clustering order
     "blocks",  # list<int32>: rows of each block, in order
 )
-"""The columns of a manifest that every part has; statistics follow (see ``tamis.core.stats.statistics_columns``)."""
+"""The manifest columns that every part has; statistics follow (``tamis.core.stats.statistics_columns``)."""
 
 
 @dataclass(frozen=True, slots=True)
 class IndexPath:
-    """A path into JSON documents as an indexed column: the ``id`` of its values in index parts, the path in Spark's words, and their type as JSON."""
+    """A path into JSON documents as an indexed column.
+
+    ``id`` identifies its values in index parts, ``path`` is in Spark's syntax, and ``type`` is their type as
+    JSON.
+    """
 
     id: int
     path: str
@@ -35,17 +39,23 @@ class IndexPath:
 
 @dataclass(frozen=True, slots=True)
 class IndexDefinition:
-    """A secondary index as a table's head knows it: what it is about, not what is built of it (that is in the log, segment by segment)."""
+    """The definition of a secondary index in a table's head.
+
+    Its built segments are not part of it: they are in the log.
+    """
 
     index_id: str
-    """Made at creation; an index of the same name made later is another one."""
+    """Made at creation; an index created later under the same name has another id."""
     name: str
     columns: tuple[tuple[int, ...], ...]
-    """Id paths, the leading column first; one into documents ends with the id of its ``IndexPath``, which no column has."""
+    """Id paths, the leading column first.
+
+    A path into documents ends with the id of its ``IndexPath``, which is the id of no column.
+    """
     build: str = "with_write"
-    """``with_write | deferred``."""
+    """``with_write`` or ``deferred``."""
     created_version: int = 0
-    """The version from which it was created: segments that stood there already are older than it."""
+    """The version from which it was created: segments that existed by then are older than the index."""
     created_micros: int = 0
     paths: tuple[IndexPath, ...] = ()
 
@@ -57,7 +67,10 @@ class IndexDefinition:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """What is true of the table as a whole at a version. Written whole by the commit that changes it; other commits point to that commit."""
+    """The table-wide state at a version.
+
+    The commit that changes it stores it whole; other commits point to that commit.
+    """
 
     table_id: str
     name: str = ""
@@ -69,38 +82,38 @@ class Head:
     properties: dict[str, str] = field(default_factory=dict)
     comment: str | None = None
     reader_features: tuple[str, ...] = ()
-    """Features that whoever reads must know, by name; an unknown one is refused."""
+    """Names of the features that readers must know; an unknown one is refused."""
     writer_features: tuple[str, ...] = ()
     created_micros: int = 0
     indexes: tuple[IndexDefinition, ...] = ()
     dropped: tuple[Dropped, ...] = ()
-    """Fields that the table once had: with the current schema, the migration type of all its schemas."""
+    """Fields that the table once had; with the current schema they make the migration type of all schemas."""
     ordered_since: int = 0
-    """Parts of earlier schemas are not in the clustering order of today, whatever they say of themselves."""
+    """Parts of schemas before this id are not in the current clustering order, regardless of ``ordered``."""
 
     @property
     def schema(self) -> Schema | None:
-        """The current schema, or None for a table that has none yet."""
+        """The current schema, or None if the table has none yet."""
         return self.schemas[-1] if self.schemas else None
 
 
 @dataclass(frozen=True, slots=True)
 class ReadSet:
-    """What an operation read, so that conflicts can be found: nothing (a blind append), or rows by filter."""
+    """What an operation read, for conflict detection: nothing (a blind append), or rows by filter."""
 
     filter: str | None = None
-    """Spark SQL text over current names; None: the whole table."""
+    """Spark SQL text over current names; None means the whole table."""
     columns: tuple[tuple[int, ...], ...] | None = None
-    """Id paths; None: all."""
+    """Id paths; None means all columns."""
     zone: str = "UTC"
-    """The session time zone under which ``filter`` was meant."""
+    """The session time zone of ``filter``."""
     ansi: bool = True
-    """Whether it was meant under ANSI rules."""
+    """Whether ``filter`` follows ANSI rules."""
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """What a commit says about itself; shown by ``history()``."""
+    """A commit's description of itself, shown by ``history()``."""
 
     name: str
     """``create | append | overwrite | replace | schema | properties | delete | …``"""

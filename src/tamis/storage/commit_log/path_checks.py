@@ -1,4 +1,4 @@
-"""What lies at a path: a table, nothing, or something else that must not be touched."""
+"""Checks whether a path holds a table, nothing, or something else that must not be touched."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from tamis.storage.object_store.store import Store
 from tamis.world import new_id
 
 OURS = frozenset({ROOT, "data"})
-"""Folders that may be there before the first commit: data files are written first."""
+"""Folders that may exist before the first commit: data files are written first."""
 
 
 def no_table(store: Store) -> TamisError:
-    """The error for a path that should hold a table and does not."""
+    """Return the error for a path that should hold a table and does not."""
     other = other_content(store)
     remedy = f"It holds {other}." if other else "Check the path, or create the table."
     return NotFound(f"There is no table at {store.url}.", code="TABLE_NOT_FOUND", name=store.url, remedy=remedy)
 
 
 def check_free(store: Store) -> None:
-    """Raises ``InvalidInput`` (``PATH_NOT_EMPTY``) where a new table would stand among things that are not its own."""
+    """Raise ``InvalidInput`` (``PATH_NOT_EMPTY``) if the path of a new table holds foreign objects."""
     other = other_content(store)
     if other:
         raise InvalidInput(
@@ -30,9 +30,9 @@ def check_free(store: Store) -> None:
 
 
 def check_store(store: Store) -> None:
-    """Tries out that the store can write an object only if it is absent: one that ignores the condition would lose commits.
+    """Probe that the store honours conditional writes; one that ignores the condition would lose commits.
 
-    Raises ``StoreUnavailable`` (``NOT_SUPPORTED``) where it cannot. Local disk and memory can.
+    Local disk and memory do. Raises ``StoreUnavailable`` (``NOT_SUPPORTED``) if the store does not.
     """
     if not store.remote:
         return
@@ -52,14 +52,17 @@ def check_store(store: Store) -> None:
 
 
 def already(store: Store) -> AlreadyExists:
-    """The error for a path that holds a table where a new one should be."""
+    """Return the error for creating a table where one exists."""
     return AlreadyExists(
         f"There is a table at {store.url}.", code="TABLE_EXISTS", name=store.url, remedy="Open it, or choose another path."
     )
 
 
 def other_content(store: Store) -> str | None:
-    """In a few words, what lies at the store's root that is not ours; None for nothing. Hidden names do not count."""
+    """Describe foreign content at the store's root in a few words; None if there is none.
+
+    Hidden names do not count.
+    """
     folders, objects = store.folder()
     folders = [name for name in folders if not name.startswith(".") and name not in OURS]
     names = [entry.path for entry in objects if not entry.path.startswith(".")]

@@ -1,4 +1,4 @@
-"""What a caller wants committed: a value, so that proposing it twice is proposing the same thing."""
+"""A change that a caller proposes, as a value, so that it can be proposed again."""
 
 from __future__ import annotations
 
@@ -19,60 +19,74 @@ from tamis.storage.commit_log.snapshot import Snapshot
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A change to a table. Law: committed twice, with the same ``operation_id`` and ``read_version``, it has effect once.
+    """A change to a table.
 
-    ``add`` are manifests of new parts: together they become one segment. ``replace_all`` removes whatever is there when the commit lands, so only its own
-    ``reads`` (None: nothing was read) can make it conflict.
+    Invariant: committed twice with the same ``operation_id`` and ``read_version``, it takes effect once.
+    ``add`` holds manifests of new parts, which together become one segment. ``replace_all`` removes whatever
+    is there when the commit lands, so only the proposal's own ``reads`` (None: nothing was read) can make it
+    conflict.
     """
 
     operation: Operation
     read_version: int
     """The version that the operation started from."""
     reads: ReadSet | None = None
-    """What it read, and so relies on; None: nothing."""
+    """What the operation read and relies on; None means nothing."""
     blind_append: bool = False
-    """It only adds rows that do not depend on the table's: then ``reads`` cannot make it conflict."""
+    """The added rows do not depend on the table's rows, so ``reads`` cannot make it conflict."""
     head: Head | None = None
-    """The table's new head, made from that of ``read_version``; None: unchanged."""
+    """The table's new head, derived from that of ``read_version``; None means unchanged."""
     add: Sequence[pa.Table] = ()
     remove_segments: Sequence[str] = ()
     remove_parts: Sequence[str] = ()
     """Part ids, of any segments."""
     delete_rows: Mapping[str, bytes] = field(default_factory=dict)
-    """Rows to delete of parts that stay: part id → serialised bitmap of their ordinals. Where others delete rows of the same part meanwhile, both are deleted."""
+    """Rows to delete from parts that stay: part id → serialized bitmap of their ordinals.
+
+    If a concurrent commit deletes other rows of the same part, both sets are deleted.
+    """
     exact: bool = False
-    """Every row that ``reads`` matched goes: then rows and parts that others removed disturb only where they are among these."""
+    """Every row that ``reads`` matched is removed.
+
+    Concurrent removals of rows and parts then conflict only if they are among these.
+    """
     replace_all: bool = False
     operation_id: str = ""
-    """Made at the first attempt where it is empty."""
+    """Generated at the first attempt if empty."""
     data_change: bool = True
-    """False where the rows are the same before and after: then it disturbs no reader."""
+    """False if the rows are the same before and after; the change then affects no reader."""
     tables: Mapping[str, pa.Table] = field(default_factory=dict)
-    """Further tables of the segment added, by name; rows name their part by ``part`` (ordinal in ``add``) and ``part_id``."""
+    """Further tables of the new segment, by name.
+
+    Their rows name their part by ``part`` (ordinal in ``add``) and ``part_id``.
+    """
     conjuncts: Sequence[Expr] | None = None
-    """The filter of ``reads`` as it was bound by the operation, so that it is judged as it was meant; None: its text is parsed."""
+    """The bound filter of ``reads``, as the operation meant it; None: its text is parsed."""
     add_index: Sequence[dict[str, Any]] = ()
     """Index segments, as JSON with a ``segment_id``."""
     remove_index: Sequence[str] = ()
     add_deletions: Mapping[str, bytes] = field(default_factory=dict)
-    """Rows that are deleted in parts of ``add`` from the start: part id → deletion vector."""
+    """Rows of parts in ``add`` that are deleted from the start: part id → deletion vector."""
     restores: int | None = None
-    """The version whose data files are taken up again: they must not have been let go by a vacuum."""
+    """The version whose data files are restored; a vacuum must not have released it."""
     vacuum: tuple[int, int] | None = None
     """Of a vacuum: what may vanish from now on, as in ``Commit.vacuum``."""
     table_id: str = ""
-    """The table that it is meant for, so that one made in its place meanwhile is not changed; empty: whichever is there."""
+    """The id of the table to change, so that a table created in its place is not; empty: any table."""
 
     @property
     def rests_on_nothing(self) -> bool:
-        """No other commit can make it impossible, except by another schema."""
+        """Whether no other commit can make it conflict, except by changing the schema."""
         reads = self.reads is not None and not self.blind_append
         return not (reads or self.head or self.remove_segments or self.remove_parts or self.delete_rows or self.remove_index)
 
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """What goes, resolved against the version that was read: segments that go whole, single parts, and rows of parts that stay."""
+    """What is removed, resolved against the version that was read.
+
+    ``segments`` are removed whole, ``parts`` are single parts, and ``rows`` belong to parts that stay.
+    """
 
     segments: tuple[str, ...] = ()
     parts: tuple[RemovedPart, ...] = ()
@@ -83,15 +97,16 @@ class Removal:
 
     @property
     def all_parts(self) -> tuple[RemovedPart, ...]:
-        """The single parts, and those of which no row is left."""
+        """The single parts, and those that have no rows left."""
         emptied = (RemovedPart(part.segment_id, part_id, part.rows, part.bytes) for part_id, part in self.rows.whole().items())
         return (*self.parts, *emptied)
 
 
 def resolve(snapshot: Snapshot, proposal: Proposal) -> Removal:
-    """What ``proposal`` removes as ``snapshot`` knows it; a segment that loses its last part goes whole.
+    """Resolve what ``proposal`` removes against ``snapshot``.
 
-    Raises ``InvalidInput`` (``UNKNOWN_SEGMENT``, ``UNKNOWN_PART``, ``UNKNOWN_ROW``) for what is not live there.
+    A segment that loses its last part is removed whole. Raises ``InvalidInput`` (``UNKNOWN_SEGMENT``,
+    ``UNKNOWN_PART``, ``UNKNOWN_ROW``) for what is not live there.
     """
     removal = _whole(snapshot, proposal.remove_segments, proposal.remove_parts)
     if not proposal.delete_rows:

@@ -1,7 +1,8 @@
-"""Which objects a range of versions names: what may not be removed while any of them can be read.
+"""Finds the objects that a range of versions references and that vacuum must keep.
 
-Law: an object that any version of the range needs is in ``reached``. It is found by what the log says, for data files, tables at rest,
-deletion vectors and index segments alike: whatever stands in the log under the name ``path``, and in columns of that name in the tables that the log names.
+Invariant: an object that any version of the range needs is in ``reached``. Data files, stored tables,
+deletion vectors and index segments are found alike: by every value named ``path`` in the log, and by columns
+of that name in the tables that the log names.
 """
 
 from __future__ import annotations
@@ -24,15 +25,18 @@ OURS = re.compile(
     rf"|{ROOT}/rollup/\d+-\d{{20}}-(?P<rollup>[0-9a-f]{{32}})\.[\w-]+\.parquet"
     rf"|{ROOT}/probe-(?P<probe>[0-9a-f]{{32}})"
 )
-"""Objects that a writer makes before the one that names them, by the id in their name. Anything else is never removed."""
+"""Paths of objects that a writer makes before the object that names them, with the id in the name.
+
+Any other object is never removed.
+"""
 
 DELETIONS = f"{ROOT}/deletions"
 FOLDERS = ("data", "index", f"{ROOT}/manifest", DELETIONS, f"{ROOT}/index", f"{ROOT}/rollup")
-"""Where they stand."""
+"""The folders that hold such objects."""
 
 
 def reached(store: Store, oldest: Snapshot, latest: Snapshot) -> set[str]:
-    """The paths of all objects that versions from ``oldest`` to ``latest`` name, apart from commits."""
+    """Return the paths of all objects, except commits, named by versions ``oldest`` to ``latest``."""
     found = set(oldest.parts(None)["path"].to_pylist())
     found |= set(paths_in(store, _entries(oldest)))
     between = read_commits(store, range(oldest.version + 1, latest.version + 1), latest.commit.table_id)
@@ -42,20 +46,20 @@ def reached(store: Store, oldest: Snapshot, latest: Snapshot) -> set[str]:
 
 
 def commit_paths(store: Store, commit: Commit) -> Iterator[str]:
-    """The paths of the objects that a commit adds."""
+    """Yield the paths of the objects that a commit adds."""
     said = commit_to_json(commit)
     yield from paths_in(store, [said.get("add"), said.get("add_index"), said.get("deletions")])
 
 
 def deletion_paths(commit: Commit) -> Iterator[str]:
-    """The files of deletion vectors that a commit names."""
+    """Yield the files of deletion vectors that a commit names."""
     said = commit_to_json(commit).get("deletions")
     if isinstance(said, dict) and isinstance(said.get("path"), str):
         yield said["path"]
 
 
 def rollup_paths(store: Store) -> set[str]:
-    """The tables that rollups name; of one that cannot be read nothing is known, and its own tables count as named."""
+    """Return the tables that rollups name; all tables of an unreadable rollup count as named."""
     found: set[str] = set()
     listed = [entry.path for entry in store.list(f"{ROOT}/rollup")]
     for path in listed:
@@ -70,7 +74,7 @@ def rollup_paths(store: Store) -> set[str]:
 
 
 def ids_in(paths: Iterable[str]) -> Iterator[str]:
-    """The ids in the names of objects that were made before the one that names them."""
+    """Yield the ids in the names of objects that were made before the one that names them."""
     for path in paths:
         match = OURS.fullmatch(path)
         if match is not None and match.lastgroup is not None:
@@ -78,7 +82,10 @@ def ids_in(paths: Iterable[str]) -> Iterator[str]:
 
 
 def paths_in(store: Store, value: Any, *, deep: bool = True) -> Iterator[str]:
-    """Every text under the name ``path`` in a JSON value; ``deep``: also in the tables at rest that it holds or names."""
+    """Yield every string under the key ``path`` in a JSON value.
+
+    With ``deep``, also those in the stored tables that the value holds or names.
+    """
     if isinstance(value, list | tuple):
         for item in value:
             yield from paths_in(store, item, deep=deep)
@@ -96,13 +103,16 @@ def paths_in(store: Store, value: Any, *, deep: bool = True) -> Iterator[str]:
 
 
 def _entries(snapshot: Snapshot) -> list[Any]:
-    """What the log says of the tables of live segments, of deletion vectors in force, and of index segments; the paths of parts come otherwise."""
+    """Return the log's entries for tables of live segments, deletion vectors in force and index segments.
+
+    The paths of parts are read separately.
+    """
     tables = [_shallow(json.loads(text)) for text in snapshot.named_tables]
     return [*tables, *(json.loads(text) for text in snapshot.index_segments["detail"].to_pylist() if text)]
 
 
 def _shallow(value: Any) -> Any:
-    """Without the rows of tables of parts: those are asked for together."""
+    """Drop the rows of part tables, which are read together elsewhere."""
     if isinstance(value, dict):
         return {k: ({"path": v.get("path")} if k == "parts" and isinstance(v, dict) else _shallow(v)) for k, v in value.items()}
     return [_shallow(v) for v in value] if isinstance(value, list) else value

@@ -1,8 +1,10 @@
-"""Rollups: the log, told shorter. A rollup of level k is the delta of 16^k versions that begin at a multiple of 16^k.
+"""Rollups: the compacted log.
 
-Any snapshot is the sum of few of them: the versions [0, V] are cut like the digits of V + 1 in base 16. They are advice: one that is
-missing, damaged or of another table gives way to the sixteen below it, and in the end to the commits. A commit that completes a
-range writes its rollup from the sixteen below, so each commit is rewritten once per level: O(log n) amortised.
+A rollup of level k is the delta of 16^k versions starting at a multiple of 16^k. Any snapshot is the sum of
+few of them: the versions [0, V] are cut like the digits of V + 1 in base 16. Rollups are optional: one that
+is missing, damaged or of another table is replaced by the sixteen below it, and in the end by the commits. A
+commit that completes a range writes its rollup from the sixteen below, so each commit is rewritten once per
+level: O(log n) amortized.
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ T = TypeVar("T")
 FAN_OUT = 16
 INLINE_BYTES = SIZES.rollup_inline_bytes
 LARGEST = 64 * 2**20
-"""Bytes at rest beyond which a rollup is not built: its readers take the sixteen below."""
+"""Size in bytes beyond which a rollup is not built; its readers use the sixteen below."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -54,7 +56,7 @@ class Tile:
 
 
 def tiles(count: int) -> list[Tile]:
-    """The fewest tiles that cover the versions [0, count), in order."""
+    """Return the fewest tiles that cover the versions [0, count), in order."""
     out: list[Tile] = []
     first, level = 0, 0
     while FAN_OUT ** (level + 1) <= count:
@@ -68,7 +70,10 @@ def tiles(count: int) -> list[Tile]:
 
 
 def deltas(store: Store, table_id: str, cover: Iterable[Tile], avoid: Collection[Tile] = ()) -> list[Delta]:
-    """The deltas of the tiles in ``cover``, each from its rollup or else from what is below it; never from one in ``avoid``."""
+    """Load the deltas of the tiles in ``cover``, each from its rollup or else from the tiles below it.
+
+    Rollups in ``avoid`` are not used.
+    """
     found: dict[Tile, Delta] = {}
     looking = sorted(cover)
     while looking:
@@ -86,7 +91,10 @@ def deltas(store: Store, table_id: str, cover: Iterable[Tile], avoid: Collection
 
 
 def trusting(avoid: set[Tile], call: Callable[[], T]) -> T:
-    """``call``, again for as long as a rollup turns out damaged; the damaged ones are added to ``avoid``, which ``call`` heeds."""
+    """Return ``call()``, repeated while a rollup turns out damaged.
+
+    Damaged rollups are added to ``avoid``, which ``call`` must honour.
+    """
     while True:
         try:
             return call()
@@ -97,7 +105,7 @@ def trusting(avoid: set[Tile], call: Callable[[], T]) -> T:
 
 
 def read(store: Store, table_id: str, tile: Tile) -> Delta | None:
-    """What the rollup says; None where there is none that can be used."""
+    """Load a rollup; None if there is no usable one."""
     key = (store.url, table_id, tile)
     known: Delta | None = CACHE.get(key)
     if known is not None:
@@ -117,9 +125,10 @@ def read(store: Store, table_id: str, tile: Tile) -> Delta | None:
 
 
 def complete(store: Store, commit: Commit) -> None:
-    """Sees to it, after ``commit``, that the rollups up to it exist. Best effort: the commit stands whatever happens here.
+    """Write the missing rollups up to ``commit``.
 
-    Anything but an error of the store is a defect, and a warning says so.
+    This is best effort and cannot affect the commit. An error that does not come from the store is a defect
+    and raises a warning.
     """
     if (commit.version + 1) % FAN_OUT:
         return
@@ -127,26 +136,29 @@ def complete(store: Store, commit: Commit) -> None:
         try:
             if tile.level and read(store, commit.table_id, tile) is None:
                 write(store, commit.table_id, tile)
-        except TamisError:  # the store fails, or something older is damaged: no news, and nothing of ours
+        except TamisError:  # a failing store or older damage, which is not this commit's concern
             return
-        except Exception as error:  # noqa: BLE001  # the commit stands
+        except Exception as error:  # noqa: BLE001  # must not affect the commit
             message = f"The rollup {tile.path} of {store.url} could not be written, opening is slower: {type(error).__name__}: {error}"
             warnings.warn(message, RuntimeWarning, stacklevel=2)
 
 
 def write(store: Store, table_id: str, tile: Tile) -> None:
-    """Builds and writes the rollup of ``tile`` from those below it. Tables first, then what names them."""
+    """Build and write the rollup of ``tile`` from those below it, its tables first."""
     avoid: set[Tile] = set()
     body = trusting(avoid, lambda: _build(store, tile, deltas(store, table_id, tile.children, avoid)))
     if body is None:
         return
     data = seal("rollup", {"table_id": table_id, "level": tile.level, "first": tile.first, **body})
     if not store.put_if_absent(tile.path, data) and read(store, table_id, tile) is None:
-        store.put(tile.path, data)  # what is there is damaged, or another table's
+        store.put(tile.path, data)  # the existing object is damaged or belongs to another table
 
 
 def _build(store: Store, tile: Tile, layers: Sequence[Delta]) -> dict[str, Any] | None:
-    """What the rollup says, its tables written; None where it would be too large. One layer after the other: memory holds one."""
+    """Build a rollup's body and write its tables; None if it would be too large.
+
+    Layers are read one after the other, so that memory holds one.
+    """
     if sum(layer.nbytes for layer in layers) > LARGEST:
         return None
     state = live(store, layers)
@@ -178,7 +190,7 @@ def _build(store: Store, tile: Tile, layers: Sequence[Delta]) -> dict[str, Any] 
 def _gathered(
     store: Store, layers: Sequence[Delta], sources: Mapping[int, Columns], choose: Callable[[int, pa.Table], pa.Table], path: str
 ) -> Columns:
-    """The chosen rows of one table of each layer, at rest together."""
+    """Store the chosen rows of one table of each layer as one table."""
     schema = common(layers[at].schema(store, columns) for at, columns in sources.items())
     pieces = (choose(at, layers[at].read(store, columns, list, remember=False)) for at, columns in sources.items())
     return keep(store, (under(piece, schema) for piece in pieces), schema, path, limit=INLINE_BYTES)

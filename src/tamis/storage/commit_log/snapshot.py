@@ -1,7 +1,8 @@
-"""A version of a table, read as far as it is asked for.
+"""A version of a table, read lazily.
 
-Law: a snapshot never changes, and reads the same whether from rollups or from commits. Its segments are in the order of their
-versions, parts in (segment, part) order. Of statistics only those of the columns asked for are read.
+Invariant: a snapshot never changes, and reads the same from rollups as from commits. Its segments are in the
+order of their versions, its parts in (segment, part) order. Only the statistics of the requested columns are
+read.
 """
 
 from __future__ import annotations
@@ -31,13 +32,17 @@ from tamis.storage.object_store.table_union import is_statistic, stack, wanted
 T = TypeVar("T")
 
 SEGMENT_COLUMNS = ("segment_id", "version", "timestamp_micros", "rows", "bytes", "parts", "schema_id", "physical_rows", "physical_parts")
-"""Columns of ``Snapshot.segments``: rows, bytes and parts count what is live; physical ones also what was removed, part by part or row by row."""
+"""Columns of ``Snapshot.segments``.
+
+``rows``, ``bytes`` and ``parts`` count what is live; the physical counts include removed parts and deleted
+rows.
+"""
 
 
 class Snapshot:
-    """The table as of one commit. Holds the commit and the head; loads segments and parts when they are asked for, once.
+    """The table as of one commit, which loads segments and parts once, on demand.
 
-    ``store`` should be a view of its own (``Store.fresh``): its counters are the snapshot's.
+    Give it a ``store`` of its own (``Store.fresh``): the store's counters are the snapshot's.
     """
 
     def __init__(self, store: Store, commit: Commit, head: Head) -> None:
@@ -49,7 +54,7 @@ class Snapshot:
 
     @staticmethod
     def at(store: Store, commit: Commit) -> Snapshot:
-        """The snapshot that ``commit`` made."""
+        """Return the snapshot that ``commit`` made."""
         head = head_commit(store, commit).head
         assert head is not None
         return Snapshot(store, commit, head)
@@ -68,24 +73,28 @@ class Snapshot:
 
     @property
     def io(self) -> Io:
-        """What reading this snapshot's metadata has cost so far."""
+        """Cost of reading this snapshot's metadata so far."""
         return self.store.io
 
     @cached_property
     def segments(self) -> pa.Table:
-        """One row per live segment, ``SEGMENT_COLUMNS``."""
+        """One row per live segment, with ``SEGMENT_COLUMNS``."""
         return self._whole(lambda: self._remembered("segments", self._segments, lambda table: table.nbytes))
 
     def segment_evidence(self, ids: Collection[int]) -> pa.Table:
-        """One row per live segment: ``rows`` (physical), ``schema_id``, and the statistics of the columns ``ids``: the union of its parts'."""
+        """Return ``rows`` (physical), ``schema_id`` and statistics of the columns ``ids`` per live segment.
+
+        The statistics are the union of those of its parts.
+        """
         chosen = frozenset(ids)
         return self._whole(lambda: self._remembered(("evidence", chosen), lambda: self._evidence(chosen), lambda table: table.nbytes))
 
     def parts(self, mask: Bools | None = None, ids: Collection[int] = ()) -> pa.Table:
-        """The live parts of the segments that ``mask`` chooses (None: all), in order.
+        """Return the live parts of the segments that ``mask`` selects (None: all), in order.
 
-        Columns: ``segment`` (int32, row of ``segments``), ``part`` (int32, ordinal in its segment), ``PART_COLUMNS``, the statistics of the columns ``ids``, and
-        ``deleted`` (int64: how many of ``rows`` are deleted), ``deletion`` (binary: the vector that says which, NULL for none).
+        Columns: ``segment`` (int32, row of ``segments``), ``part`` (int32, ordinal in its segment),
+        ``PART_COLUMNS``, the statistics of the columns ``ids``, ``deleted`` (int64, the number of deleted
+        rows) and ``deletion`` (binary, the deletion vector, or NULL).
         """
         chosen = frozenset(ids)
         if mask is not None:
@@ -93,17 +102,17 @@ class Snapshot:
         return self._whole(lambda: self._remembered(("parts", chosen), lambda: self._parts(None, chosen), lambda table: table.nbytes))
 
     def table(self, name: str, facts: Collection[str], mask: Bools | None = None, ids: Collection[int] = ()) -> pa.Table:
-        """Like ``parts``, of any table that segments have: the columns ``facts`` and the statistics of ``ids``."""
+        """Read the columns ``facts`` and the statistics of ``ids`` of any segment table, like ``parts``."""
         return self._whole(lambda: self._table(name, facts, mask, frozenset(ids)))
 
     @cached_property
     def removed_parts(self) -> pa.Table:
-        """``segment_id``, ``part_id`` of the parts that left although others of their segment stay."""
+        """``segment_id`` and ``part_id`` of removed parts whose segment has other parts left."""
         return self._whole(lambda: self._live.changes.take(pa.array(self._live.removed)).select(["segment_id", "part_id"]))
 
     @cached_property
     def named_tables(self) -> list[str]:
-        """JSON of each live segment's tables that are files, and of deletion vectors in force that are."""
+        """JSON of the file-backed tables of live segments and of deletion vectors in force."""
 
         def read() -> list[str]:
             rows = np.concatenate([self._live.segments, self._live.deleted])
@@ -114,7 +123,7 @@ class Snapshot:
 
     @cached_property
     def index_segments(self) -> pa.Table:
-        """``segment_id``, ``version``, ``detail`` (JSON) of each index segment."""
+        """``segment_id``, ``version`` and ``detail`` (JSON) of each index segment."""
         return self._whole(lambda: self._live.changes.take(pa.array(self._live.index)).select(["segment_id", "version", "detail"]))
 
     def __repr__(self) -> str:
@@ -128,7 +137,10 @@ class Snapshot:
         return self._remembered("live", read, lambda found: found.changes.nbytes + sum(layer.nbytes for layer in found.layers))
 
     def _remembered(self, what: Hashable, read: Callable[[], T], size: Callable[[T], int]) -> T:
-        """What ``read`` gives, once per process: a version of a table never changes. Where a rollup is damaged nothing is taken from memory, or put there."""
+        """Return the cached result of ``read``; a version of a table never changes.
+
+        The cache is bypassed once a rollup turned out damaged.
+        """
         if self._avoid:
             return read()
         key = (self.store.url, self.commit.table_id, self.version, what)
@@ -139,7 +151,7 @@ class Snapshot:
         return found
 
     def _whole(self, read: Callable[[], T]) -> T:
-        """``read``, again without the rollups that turn out damaged."""
+        """Return ``read()``, repeated without the rollups that turn out damaged."""
         before = len(self._avoid)
 
         def attempt() -> T:
@@ -196,7 +208,7 @@ class Snapshot:
         return table.append_column("deleted", deleted).append_column("deletion", deletion)
 
     def _table(self, name: str, facts: Collection[str], mask: Bools | None, ids: frozenset[int]) -> pa.Table:
-        segments = self.segments  # first: it may find a rollup damaged, and then ``_live`` is another
+        segments = self.segments  # must come first: it may find a rollup damaged and so replace ``_live``
         state = self._live
         chosen = np.arange(len(segments)) if mask is None else np.flatnonzero(mask)
         described = state.changes.select(["layer", "tables"]).take(pa.array(state.segments[chosen]))
@@ -217,7 +229,10 @@ class Snapshot:
         return table.select(order)
 
     def _file(self, at: int, tables: dict[str, Any], name: str, facts: Collection[str], ids: frozenset[int]) -> pa.Table | None:
-        """The rows of one segment that has a file of its own. Statistics that cannot be read are unknown; facts must be read."""
+        """Read the rows of one segment that has its own file.
+
+        Unreadable statistics become unknown; unreadable facts are an error.
+        """
         if name not in tables:
             return None
         columns = tables[name]
@@ -231,7 +246,7 @@ class Snapshot:
         return table.append_column("segment", pa.array(np.full(len(table), at, dtype=np.int32)))
 
     def _rows(self, layer: Delta, name: str, facts: Collection[str], chosen: np.ndarray[Any, Any], ids: frozenset[int]) -> pa.Table | None:
-        """The rows of the chosen segments that stand together in a layer."""
+        """Read the rows of the chosen segments from the tables of one layer."""
         known = {"segment_id", "part", "part_id", *facts}
         if name not in layer.tables:
             return None
@@ -260,11 +275,11 @@ NO_PARTS = pa.schema(
         ("blocks", pa.list_(pa.int32())),
     ]
 ).empty_table()
-"""What ``Snapshot.parts`` gives of a table without parts."""
+"""``Snapshot.parts`` of a table without parts."""
 
 
 def _ordered(table: pa.Table) -> pa.Table:
-    """Rows by (segment, part); they mostly are already."""
+    """Sort rows by (segment, part); mostly they already are."""
     key = table["segment"].to_numpy().astype(np.int64) << 32 | table["part"].to_numpy().astype(np.int64)
     if (key[1:] >= key[:-1]).all():
         return table

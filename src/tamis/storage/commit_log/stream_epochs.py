@@ -1,7 +1,7 @@
-"""Which epochs of which streaming queries are in the table: each at most once.
+"""Tracks the committed epochs of streaming queries, so that each epoch is committed at most once.
 
-A commit of a stream holds the last epoch of every query that the table remembers, other commits point to it. So the check
-costs one object, however long the log is.
+A commit of a stream holds the last epoch of every query that the table remembers, and other commits point to
+it. The check therefore reads one object, however long the log is.
 """
 
 from __future__ import annotations
@@ -11,14 +11,17 @@ from tamis.storage.commit_log.commit_record import Commit
 from tamis.storage.object_store.store import Store
 
 REMEMBERED = 256
-"""Streaming queries whose last epoch is remembered; the one that committed longest ago is forgotten first."""
+"""Number of streaming queries remembered; the one that committed longest ago is forgotten first."""
 
 Streams = tuple[tuple[str, int], ...]
 """(query, last epoch), the latest to commit last."""
 
 
 def next_streams(store: Store, latest: Commit | None, stream: tuple[str, int] | None) -> Streams | None:
-    """What a commit of ``stream`` after ``latest`` must remember: nothing where it is of no stream; None where that epoch is in the table already."""
+    """Return the epochs that a commit of ``stream`` after ``latest`` must record.
+
+    Returns () if the commit is not of a stream, and None if the epoch is already in the table.
+    """
     if stream is None:
         return ()
     query, epoch = stream

@@ -1,7 +1,7 @@
-"""Commit: one object, put if it is absent; whoever loses looks at what the others did, and tries again.
+"""Optimistic commit: write one object if it is absent; after a lost race, check for conflicts and retry.
 
-Law: when ``commit`` returns, the change is there once; when it raises ``COMMIT_UNKNOWN``, proposing the same again finds out; when it raises anything
-else, the change is not there.
+Invariant: when ``commit`` returns, the change has been made once. When it raises ``COMMIT_UNKNOWN``,
+proposing the same change again finds out. When it raises anything else, the change was not made.
 """
 
 from __future__ import annotations
@@ -30,20 +30,21 @@ from tamis.storage.object_store.table_files import Columns, keep
 from tamis.world import new_id, world
 
 ATTEMPTS = 1_000
-"""Lost races after which a commit gives up; each means that somebody else's commit landed."""
+"""Lost races after which a commit gives up; each means that another commit landed."""
 
 
 def commit(store: Store, proposal: Proposal, *, still_valid: StillValid = rows_fit) -> Snapshot:
-    """Makes the change the table's next version, and gives that version (for a change that was made before: the version that made it).
+    """Commit the change as the table's next version and return that version.
 
-    Raises ``Conflict`` where another commit since ``proposal.read_version`` took away what it rests on, ``SchemaMismatch`` where ``still_valid`` says why its rows
-    do not fit a schema changed meanwhile, ``NotFound`` where there is no table.
+    A change that was already made returns the version that made it. Raises ``Conflict`` if another commit
+    since ``proposal.read_version`` invalidates it, ``SchemaMismatch`` with the reason from ``still_valid`` if
+    its rows do not fit a concurrently changed schema, and ``NotFound`` if there is no table.
     """
     return _Transaction(store.fresh(), proposal, still_valid).run()
 
 
 class _Transaction:
-    """One call of ``commit``: what is known so far, from attempt to attempt."""
+    """One call of ``commit``, with the state kept between attempts."""
 
     def __init__(self, store: Store, proposal: Proposal, still_valid: StillValid) -> None:
         self._store = store
@@ -75,7 +76,7 @@ class _Transaction:
         )
 
     def _ready(self) -> Snapshot | tuple[Commit, Head]:
-        """The commit that can be tried now, and the head before it; or the version that says that nothing is left to do."""
+        """Return the next commit to try and the head before it, or the version if nothing is left to do."""
         latest, head = self._latest()
         done = self._made_before(latest)
         if done is not None:
@@ -104,7 +105,10 @@ class _Transaction:
         return latest, head
 
     def _made_before(self, latest: Commit) -> Snapshot | None:
-        """The version that this operation made in an earlier attempt or call, if it did. Raises ``Conflict`` for what others did meanwhile."""
+        """Return the version that this operation made in an earlier attempt or call, or None.
+
+        Raises ``Conflict`` if a commit made meanwhile conflicts.
+        """
         proposal = self._proposal
         if self._checked is None:
             # An append under an id made just now can neither have been made before nor conflict: what lies between need not be read.
@@ -126,7 +130,7 @@ class _Transaction:
         return None
 
     def _check(self, latest: Commit, head: Head) -> None:
-        """Whether the change fits the head that is in force now."""
+        """Check that the change fits the head in force now."""
         proposal = self._proposal
         check_writer(head.reader_features, head.writer_features, self._store.url)
         if proposal.head is not None and proposal.head.table_id != latest.table_id:
@@ -140,7 +144,7 @@ class _Transaction:
             check_rows(self._store, proposal.add, self._base.head, head, self._still_valid)
 
     def _prepare(self) -> None:
-        """Once, when nothing speaks against the change any more: what must stand before its commit does."""
+        """Write the objects that must exist before the commit, once the checks have passed."""
         self._resolve()
         if not self._prepared:
             self._segment = add_segment(self._store, self._proposal.add, self._proposal.tables)
@@ -166,7 +170,7 @@ class _Transaction:
         return self._known_base
 
     def _next(self, latest: Commit, head: Head, streams: Streams) -> Commit:
-        """The commit that would follow ``latest``."""
+        """Build the commit that would follow ``latest``."""
         proposal, version = self._proposal, latest.version + 1
         after = proposal.head or head
         vectors = self._deletions if self._deletions is not None and self._deletions.rows else None
@@ -201,7 +205,7 @@ class _Transaction:
 
 
 def _with_dropped(proposal: Proposal) -> Proposal:
-    """The proposal whose history says how many statistics had no room, if any had none."""
+    """Record in the operation's metrics how many statistics were dropped for lack of space, if any."""
     columns = [table[DROPPED].to_pylist() for table in proposal.add if DROPPED in table.column_names]
     dropped = sum(value or 0 for column in columns for value in column)
     if not dropped:

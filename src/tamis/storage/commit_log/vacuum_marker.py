@@ -1,6 +1,7 @@
-"""The versions that vacuum has let go: a small object that says from which version on a table can be read.
+"""The marker of the versions removed by vacuum: a small object naming the oldest readable version.
 
-It stands before the first object is removed. It is advice: without it such a version fails when a missing object is met, with it at once, and by name.
+It is written before the first object is removed. It is only a hint: without it, reading a removed version
+fails on its first missing object; with it, the read fails at once and names the version.
 """
 
 from __future__ import annotations
@@ -14,7 +15,10 @@ PATH = f"{ROOT}/vacuumed"
 
 
 def oldest_readable(store: Store, table_id: str) -> int:
-    """The oldest version that has not been let go, as far as is known. Raises ``StoreUnavailable``: no answer is not the answer that there is none."""
+    """Return the oldest version that vacuum has not removed, as far as is known.
+
+    Raises ``StoreUnavailable``, because a failed read does not mean that there is no marker.
+    """
     try:
         said = unseal("vacuumed", store.get(PATH), PATH)
         return int(said["oldest_version"]) if said["table_id"] == table_id else 0
@@ -23,20 +27,23 @@ def oldest_readable(store: Store, table_id: str) -> int:
 
 
 def tell(store: Store, table_id: str, oldest: int) -> None:
-    """Says that versions before ``oldest`` can no longer be read. Raises ``StoreUnavailable``: then nothing may be removed."""
+    """Record that versions before ``oldest`` can no longer be read.
+
+    Raises ``StoreUnavailable``; then nothing may be removed.
+    """
     if oldest > oldest_readable(store, table_id):
         store.put(PATH, seal("vacuumed", {"table_id": table_id, "oldest_version": oldest}))
 
 
 def check_readable(store: Store, table_id: str, version: int) -> None:
-    """Raises ``NotFound`` (``VERSION_NOT_FOUND``) for a version that has been let go."""
+    """Raise ``NotFound`` (``VERSION_NOT_FOUND``) for a version that vacuum has removed."""
     oldest = oldest_readable(store, table_id)
     if version < oldest:
         raise let_go(store, version, oldest)
 
 
 def let_go(store: Store, version: int, oldest: int) -> NotFound:
-    """The error for a version that vacuum has removed."""
+    """Return the error for a version that vacuum has removed."""
     return NotFound(
         f"Version {version} of the table {store.url} was removed by vacuum.",
         code="VERSION_NOT_FOUND",

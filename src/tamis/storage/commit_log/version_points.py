@@ -1,4 +1,4 @@
-"""A point in a table's history, as callers name it: a version, or an instant."""
+"""Checks a point in a table's history as given by callers: a version or an instant."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from tamis.errors import InvalidInput
 
 
 def checked_version(version: Any) -> int:
-    """``version`` itself. Raises ``InvalidInput`` (``BAD_VERSION``) for what is no whole number from 0 on."""
+    """Return ``version``. Raises ``InvalidInput`` (``BAD_VERSION``) unless it is a non-negative integer."""
     if isinstance(version, bool) or not isinstance(version, int) or version < 0:
         raise InvalidInput(f"{version!r} is not a version.", code="BAD_VERSION", name=str(version), remedy="Versions are 0, 1, 2, ….")
     return version
 
 
 def version_in(text: str) -> int:
-    """The version that a text says. Raises as ``checked_version``."""
+    """Parse a version from text; raises as ``checked_version`` does."""
     said = text.strip()
     return checked_version(int(said) if said.isascii() and said.isdecimal() else text)
 
 
 def check_one(version: Any, timestamp: Any) -> None:
-    """Raises ``InvalidInput`` (``TWO_VERSIONS``) where both are given."""
+    """Raise ``InvalidInput`` (``TWO_VERSIONS``) if both are given."""
     if version is not None and timestamp is not None:
         raise InvalidInput(
             "Both a version and a timestamp are given.", code="TWO_VERSIONS", name=f"{version}, {timestamp}", remedy="Give one of them."

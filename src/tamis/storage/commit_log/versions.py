@@ -1,4 +1,4 @@
-"""Opening a table: its newest version, one by number, or one by time; and the list of them all."""
+"""Opens a table at its newest version, by number, or by time, and lists its history."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ HISTORY = pa.schema(
         ("parts_added", pa.int64()),
         ("rows_added", pa.int64()),
         ("bytes_added", pa.int64()),
-        ("changes", pa.list_(pa.string())),  # of schema and properties, in words
+        ("changes", pa.list_(pa.string())),  # changes of schema and properties, as text
     ]
 )
 """The columns of ``history``."""
@@ -44,12 +44,13 @@ HISTORY = pa.schema(
 def load(
     store: Store, version: int | None = None, timestamp_micros: int | None = None, *, afresh: bool = False, vacuumed: bool = False
 ) -> Snapshot:
-    """The newest version, the one numbered ``version``, or the newest not later than ``timestamp_micros``.
+    """Load the newest version, ``version``, or the newest not later than ``timestamp_micros``.
 
-    ``afresh``: nothing that this process remembers of the table is used, so damage since then is met. ``vacuumed``: also a version that vacuum has let go,
-    whose objects may be missing.
+    ``afresh`` ignores what this process has cached of the table, so that damage since then is found.
+    ``vacuumed`` also allows a version that vacuum has removed, whose objects may be missing.
 
-    Raises ``NotFound``: ``TABLE_NOT_FOUND``, or ``VERSION_NOT_FOUND`` naming the versions there are; ``CorruptData`` naming the object that is damaged or missing.
+    Raises ``NotFound`` (``TABLE_NOT_FOUND``, or ``VERSION_NOT_FOUND`` naming the existing versions), and
+    ``CorruptData`` naming the object that is damaged or missing.
     """
     check_one(version, timestamp_micros)
     if afresh:
@@ -64,7 +65,7 @@ def load(
 
 
 def history(store: Store, limit: int | None = None, until: Commit | None = None) -> pa.Table:
-    """The commits up to ``until`` (None: the newest there is), newest first, at most ``limit``: one row each, columns ``HISTORY``."""
+    """Return the commits up to ``until`` (None: the newest), newest first, as ``HISTORY``."""
     latest = until or _latest(store)
     oldest = 0 if limit is None else max(0, latest.version + 1 - limit)
     commits = read_commits(store, range(latest.version, oldest - 1, -1), latest.table_id)
@@ -95,10 +96,10 @@ def _numbered(store: Store, version: int) -> Commit:
 
 
 def _dated(store: Store, latest: Commit, micros: int) -> Commit:
-    """The newest commit not later than ``micros``; timestamps rise with versions, so half of what is left goes at each look."""
+    """Return the newest commit not later than ``micros`` by binary search; timestamps rise with versions."""
     if latest.timestamp_micros <= micros:
         return latest
-    low, high = -1, latest.version  # at low: not later (or nothing), at high: later
+    low, high = -1, latest.version  # low: not later (or none); high: later
     found: Commit | None = None
     while high - low > 1:
         middle = (low + high) // 2

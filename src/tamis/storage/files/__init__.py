@@ -1,4 +1,4 @@
-"""One small protocol per data format: write a part in a pass, read chosen blocks, columns and rows of it."""
+"""Data formats behind one protocol: write a part in one pass, read chosen blocks, columns and rows."""
 
 from tamis.storage.files.formats import create_part, open_part
 from tamis.storage.files.parquet.page_index import runs_in

@@ -1,4 +1,4 @@
-"""A file that knows the CRC-32 of what was written to it."""
+"""A write-only file that computes the CRC-32 of what is written to it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from typing import Any
 
 
 class ChecksumSink:
-    """Passes everything on to ``target``, counting. ``close`` makes the file visible, ``abort`` forgets it."""
+    """Forward writes to ``target``, tracking size and checksum.
+
+    ``commit`` makes the file visible; ``abort`` discards it.
+    """
 
     def __init__(self, target: Any) -> None:
         self._target = target
@@ -16,11 +19,11 @@ class ChecksumSink:
         self.closed = False
         self._held: bytearray | None = None
         self.writes: list[int] = []
-        """Where each write began."""
+        """Offset of each write."""
 
     def write(self, data: Any) -> int:
         size = memoryview(data).nbytes
-        if self._target is None:  # pyarrow still writes a footer when an abandoned writer is collected
+        if self._target is None:  # pyarrow still writes a footer when an abandoned writer is garbage-collected
             return size
         self.writes.append(self.size)
         self.size += size
@@ -31,16 +34,16 @@ class ChecksumSink:
         return size
 
     def hold(self) -> None:
-        """From here on, keeps what is written until ``release``."""
+        """Buffer everything written from here on until ``release``."""
         self._held = bytearray()
 
     @property
     def held(self) -> bytes:
-        """Returns what was written since ``hold``."""
+        """The bytes written since ``hold``."""
         return bytes(self._held or b"")
 
     def release(self, data: bytes) -> None:
-        """Passes on ``data``, as long as what was held, in its place."""
+        """Write ``data``, of the same length, in place of the held bytes."""
         if len(data) != len(self.held):
             raise ValueError(f"{len(data)} bytes in the place of {len(self.held)}")
         self._held = None
@@ -54,17 +57,17 @@ class ChecksumSink:
         return self.size
 
     def flush(self) -> None:
-        """Nothing: what is written is not visible before ``commit``."""
+        """Do nothing: written data is not visible before ``commit``."""
 
     def close(self) -> None:
-        """Nothing: whoever writes through pyarrow closes when it is told to, and so on errors too."""
+        """Only mark the file closed: pyarrow closes it on errors as well, so ``commit`` makes it visible."""
         self.closed = True
 
     def commit(self) -> None:
-        """Makes the file visible."""
+        """Make the file visible."""
         self._target.close()
 
     def abort(self) -> None:
-        """Forgets it, and whatever may still be written."""
+        """Discard the file and ignore later writes."""
         target, self._target = self._target, None
         target.abort()

@@ -1,7 +1,7 @@
-"""Arrow values of one schema as values of another, by column ids: how a file's columns become a reader's.
+"""Converts Arrow values from a file's schema to a reader's, matching fields by column id.
 
-Law: fields match by id; what the source lacks is NULL, or its initial default where its parent is not NULL; what the target lacks is
-dropped; leaves are cast without loss. Nothing but leaves that change type is copied.
+Invariant: fields match by id. What the source lacks is NULL, or its initial default if its parent is not
+NULL; what the target lacks is dropped; leaves are cast without loss. Only leaves that change type are copied.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from tamis.core.types.defaults import initial_scalar
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """What fields were called where the source has no ids in it: the schema that it was written under."""
+    """Field names for sources without ids: those of the schema under which the source was written."""
 
     schema: Schema
 
     def find(self, fields: list[pa.Field], column_id: int) -> int | None:
-        """Which of ``fields`` is the column with this id."""
+        """Return the position in ``fields`` of the column with this id, or None."""
         for at, f in enumerate(fields):
             if _id_of(f) == column_id:
                 return at
@@ -38,7 +38,10 @@ def _id_of(field: pa.Field) -> int | None:
 
 
 def convert(array: pa.Array, target: Field, names: Names) -> pa.Array:
-    """``array``, whose nested fields carry ids (or their ``names``), as values of ``target``. Raises ``pa.ArrowException`` where a value does not fit."""
+    """Convert ``array`` to values of ``target``; nested fields match by id, or by ``names``.
+
+    Raises ``pa.ArrowException`` if a value does not fit.
+    """
     match target.type:
         case Struct(fields):
             source = list(array.type)
@@ -56,7 +59,7 @@ def convert(array: pa.Array, target: Field, names: Names) -> pa.Array:
 
 
 def missing(target: Field, length: int) -> pa.Array:
-    """What a column shows that the source does not have."""
+    """Return the values of a column that the source lacks: NULL, or its initial default."""
     if target.initial_default is None:
         return pa.nulls(length, to_arrow_type(target.type))
     return pa.repeat(initial_scalar(target), length)
@@ -78,7 +81,7 @@ def _struct(array: pa.StructArray, children: list[pa.Array], fields: list[pa.Fie
 
 
 def _rebuild(array: pa.Array, data_type: pa.DataType, values: pa.Array) -> pa.Array:
-    """A list or map over other values."""
+    """Rebuild a list or map over other values."""
     validity, offsets = array.buffers()[:2]
     return pa.Array.from_buffers(data_type, len(array), [validity, offsets], array.null_count, array.offset, children=[values])
 
@@ -89,6 +92,6 @@ def _leaf(array: pa.Array, target: pa.DataType) -> pa.Array:
     if target == to_arrow_type(VARIANT):
         at = {f.name: i for i, f in enumerate(array.type)}
         return _struct(array, [array.field(at[f.name]) for f in target], list(target))
-    if pa.types.is_duration(target) and array.type == pa.int64():  # as Parquet keeps it
+    if pa.types.is_duration(target) and array.type == pa.int64():  # the stored form in Parquet
         return array.view(target)
     return array.cast(target)

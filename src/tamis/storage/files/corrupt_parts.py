@@ -1,4 +1,4 @@
-"""How a part that is not what was committed is named, the same for every format."""
+"""The error for a part that differs from what was committed, the same for every format."""
 
 from __future__ import annotations
 

@@ -1,10 +1,11 @@
-"""A data file under seal: what its own format has no place for stands behind it, so that no byte of it has to be believed.
+"""Sealed data files: checksums and statistics appended to a file, so that every byte can be verified.
 
-Vortex and ORC have no checksums, no notes and no statistics that a reader of ours could use. So behind the file proper stands the seal: which
-part it is, a CRC-32 of every ``CHUNK`` bytes, the row counts and statistics of each block, notes. Then its length and a magic. One request
-for the end of the file brings the seal and the file's own footer.
+Vortex and ORC have no checksums, no key-value notes and no statistics that Tamis's reader could use. A seal
+is therefore appended to the file proper: the part id, a CRC-32 of every ``CHUNK`` bytes, row counts and
+statistics of each block, and notes, then its length and a magic number. One request for the end of the file
+fetches the seal and the file's own footer.
 
-Law: bytes whose checksum is not the sealed one never reach a decoder.
+Invariant: bytes whose checksum differs from the sealed one never reach a decoder.
 """
 
 from __future__ import annotations
@@ -26,27 +27,31 @@ from tamis.storage.files.checksummed_file import ChecksumSink
 from tamis.storage.files.protocol import WriteOptions, WrittenFile
 
 CHUNK = 8 * 2**10
-"""Bytes with a checksum of their own: what is fetched is rounded to this."""
+"""Bytes per checksum; fetches are rounded to this."""
 MAGIC = b"TMSEAL01"
 MOST_SEAL = 2**30
-"""Bytes that a seal may unpack to: of a file of a terabyte, its checksums are half of that."""
+"""Largest unpacked seal in bytes; for a file of a terabyte, the checksums are half of that."""
 _ZSTD = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Seal:
-    """What stands behind a sealed file. ``size``: bytes of the file proper; ``spans``: end of each block in it where blocks lie one after another, else empty."""
+    """The data appended to a sealed file.
+
+    ``size`` is the size of the file proper in bytes. ``spans`` are the ends of the blocks in it if blocks are
+    contiguous, else empty.
+    """
 
     part_id: str
     size: int
     blocks: tuple[int, ...]
     spans: tuple[int, ...]
     weights: Mapping[int, int]
-    """Bytes of each top-level column, by id, as Arrow data: what its share of the file is guessed by."""
+    """Bytes of each top-level column, by id, as Arrow data; used to estimate its share of the file."""
     crcs: np.ndarray[Any, np.dtype[np.uint32]] = field(repr=False)
     statistics: pa.Table = field(repr=False)
     leaves: str = ""
-    """Which paths of documents the file keeps apart (``files.shredded_leaves``)."""
+    """The document paths that the file stores as leaves (``files.shredded_leaves``)."""
 
     def pack(self) -> bytes:
         head = json.dumps(
@@ -69,7 +74,10 @@ class Seal:
 
     @staticmethod
     def unpack(raw: bytes) -> Seal:
-        """The inverse of ``pack``. Raises ``ValueError``, ``KeyError`` or ``pa.ArrowException`` for what is no seal."""
+        """Decode the output of ``pack``.
+
+        Raises ``ValueError``, ``KeyError`` or ``pa.ArrowException`` if ``raw`` is not a seal.
+        """
         length = sealed_length(raw)
         if length is None or length > len(raw):
             raise ValueError("no seal")
@@ -92,14 +100,14 @@ TAIL = 8 + len(MAGIC)
 
 
 def sealed_length(tail: bytes) -> int | None:
-    """How many bytes at the end of a file are the seal; None where there is none."""
+    """Return the length of the seal at the end of a file, or None if there is none."""
     if len(tail) < TAIL or tail[-len(MAGIC) :] != MAGIC:
         return None
     return int.from_bytes(tail[-TAIL + 4 : -len(MAGIC)], "little") + TAIL
 
 
 class SealingSink:
-    """Where a format's writer writes: everything goes on to ``target``, and is summed up chunk by chunk."""
+    """The target of a format's writer: forwards everything to ``target`` and checksums it by chunk."""
 
     def __init__(self, target: Any) -> None:
         self._sink = ChecksumSink(target)
@@ -128,14 +136,14 @@ class SealingSink:
         return self._sink.size
 
     def flush(self) -> None:
-        """Nothing: what is written is not visible before it is sealed."""
+        """Do nothing: written data is not visible before ``seal``."""
 
     def close(self) -> None:
-        """Nothing: whoever writes through a library closes when it is told to, and so on errors too."""
+        """Only mark the file closed: libraries close it on errors as well, so ``seal`` makes it visible."""
         self.closed = True
 
     def seal(self, summary: Summary, options: WriteOptions, spans: Sequence[int], leaves: str = "") -> WrittenFile:
-        """Writes the seal and makes the file visible."""
+        """Write the seal and make the file visible."""
         crcs = [*self._crcs, self._crc] if self._filled else self._crcs
         found = Seal(
             options.part_id,
@@ -157,7 +165,7 @@ class SealingSink:
 
 
 class Summary:
-    """What is known of the blocks that were written: rows, widths, statistics."""
+    """The rows, widths and statistics of the blocks written so far."""
 
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
@@ -168,7 +176,7 @@ class Summary:
         self._count = 0
 
     def add(self, batch: pa.RecordBatch) -> None:
-        """Rows of the block that is open; the columns are the schema's, in order."""
+        """Add rows to the open block; the columns are those of the schema, in order."""
         self._open = self._open or Collector(self._schema)
         self._open.update(batch)
         self._count += len(batch)
@@ -176,7 +184,7 @@ class Summary:
             self.weights[f.id] += column.nbytes
 
     def end(self) -> None:
-        """The block is complete."""
+        """Complete the open block."""
         if self._open is not None:
             self._rows.append(self._open.finish())
             self.blocks.append(self._count)

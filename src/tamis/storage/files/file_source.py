@@ -1,8 +1,9 @@
-"""Where a part's bytes come from: the one way of every format to the store.
+"""Reads the bytes of a part; every format accesses the store through this module.
 
-Law: what comes back is as long as what was asked for, or the error says which part it was and why. The store tries lost connections and refused requests
-again by itself, within its deadlines (``retry_timeout``, ``timeout``). An answer that is too short, or is not what was written, it cannot know: that is asked for
-once more here, for a wire can be at fault, before the part is said to be corrupt.
+Invariant: a read returns as many bytes as requested, or raises an error that names the part and the reason.
+The store itself retries lost connections and rejected requests within its deadlines (``retry_timeout``,
+``timeout``). It cannot recognize a short or corrupted response, so such a response is requested once more
+here, since the network can be at fault, before the part is reported corrupt.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ from tamis.storage.object_store.relative_paths import is_inside
 T = TypeVar("T")
 
 _FINAL = {"PART_MISSING", "TRUNCATED"}
-"""What asking again does not change: it has been asked again."""
+"""Errors that another read does not fix, because they were already retried."""
 
 
 def twice(read: Callable[[], T]) -> T:
-    """What ``read`` gives, tried once more where it meets bytes that are not what was committed."""
+    """Return ``read()``, retried once if it finds bytes that differ from what was committed."""
     try:
         return read()
     except CorruptData as error:
@@ -37,14 +38,14 @@ def twice(read: Callable[[], T]) -> T:
 
 
 class PartSource:
-    """One part's bytes, and what they cost. May be used by several threads at once."""
+    """One part's bytes, with I/O counters; thread-safe."""
 
     def __init__(self, store: Any, ref: PartRef) -> None:
         if not is_inside(ref.path):
             raise corrupt(ref, "lies outside of its table's folder", "PATH_OUTSIDE")
         self._store, self.ref = store.fresh(), ref
         self.key = (store.url, ref.path, ref.bytes, ref.checksum, ref.footer_checksum)
-        """What is remembered of the file is remembered under this."""
+        """Cache key of everything remembered about the file."""
 
     @property
     def io(self) -> IoCounters:
@@ -52,16 +53,22 @@ class PartSource:
 
     @property
     def remote(self) -> bool:
-        """Whether a request takes milliseconds, so that fewer are better."""
+        """Whether a request takes milliseconds, so that fewer requests are better."""
         return bool(self._store.remote)
 
     @property
     def names(self) -> set[str]:
-        """The ids that the file may give itself: a part that was restored has another than the file that it takes up again."""
+        """The part ids that the file may contain.
+
+        A restored part has another id than the file that it reuses.
+        """
         return {self.ref.part_id, PurePosixPath(self.ref.path).stem}
 
     def get(self, ranges: Sequence[tuple[int, int]]) -> list[memoryview]:
-        """The bytes of these (offset, length) ranges, near ones by one request. Raises ``CorruptData`` or ``StoreUnavailable`` naming the part."""
+        """Read these (offset, length) ranges, merging nearby ones.
+
+        Raises ``CorruptData`` or ``StoreUnavailable`` naming the part.
+        """
         try:
             return self._get(ranges)
         except NotFound as error:
@@ -79,19 +86,20 @@ class PartSource:
     def _get(self, ranges: Sequence[tuple[int, int]]) -> list[memoryview]:
         try:
             return list(self._store.views(self.ref.path, ranges))
-        except CorruptData:  # a short answer, or a short object
+        except CorruptData:  # a short response, or a short object
             return list(self._store.views(self.ref.path, ranges))
 
     def tail(self, length: int) -> bytes:
-        """The last ``length`` bytes, or all of fewer."""
+        """Return the last ``length`` bytes, or all bytes of a smaller file."""
         wanted = min(length, self.ref.bytes)
         return bytes(self.get([(self.ref.bytes - wanted, wanted)])[0])
 
 
 class Stream(io.RawIOBase):
-    """A file of ``size`` bytes as a decoder sees it, by place (``read_at``) or as a stream; ``read`` gives the bytes at an offset, fewer where the file ends.
+    """A file of ``size`` bytes as decoders read it: by offset (``read_at``) or as a stream.
 
-    Decoders tell what went wrong in reading as a text of theirs, or not at all; so it is kept, and raised by ``decoding``.
+    ``read`` returns the bytes at an offset, fewer at the end of the file. Decoders report a failed read only
+    as text of their own, or not at all, so its error is kept and raised by ``decoding``.
     """
 
     def __init__(self, ref: PartRef, size: int, read: Callable[[int, int], memoryview]) -> None:
@@ -101,7 +109,10 @@ class Stream(io.RawIOBase):
 
     @contextmanager
     def decoding(self, what: str) -> Iterator[None]:
-        """Whatever a decoder raises, a panic among it, is ``CorruptData`` naming the part, unless reading had failed: then it is that."""
+        """Convert any exception of a decoder, even a panic, to ``CorruptData`` naming the part.
+
+        If reading had failed, raise the error of the read instead.
+        """
         self._failed = None
         try:
             yield
@@ -139,7 +150,7 @@ class Stream(io.RawIOBase):
         return bytes(self._next(self._size - self._at if size is None or size < 0 else size))
 
     def read_buffer(self, size: int) -> pa.Buffer:
-        """What pyarrow calls instead of ``read`` where it can: nothing is copied."""
+        """Return a buffer without copying; pyarrow calls this instead of ``read`` where it can."""
         return pa.py_buffer(self._next(size))
 
     def _next(self, length: int) -> memoryview:

@@ -1,4 +1,4 @@
-"""The data formats, in one table. Whoever writes or opens a part comes through here."""
+"""The registry of data formats; every part is written or opened through this module."""
 
 from __future__ import annotations
 
@@ -19,16 +19,19 @@ from tamis.storage.files.vortex import WINDOW_ROWS, VortexPartWriter, check_vort
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """How parts of one format are written and opened, and how their names end."""
+    """How parts of one format are written and opened, and their file extension."""
 
     extension: str
     create: Callable[[Any, pa.Schema, WriteOptions], PartWriter]
     """Takes an open file (``store.writer``), the Arrow schema with column ids, and options."""
     open: Callable[[Any, PartRef, Schema], PartFile]
     check: Callable[[pa.Schema], None] = lambda _: None
-    """Raises ``InvalidInput`` naming the column whose type it cannot hold."""
+    """Raises ``InvalidInput`` naming the column whose type the format cannot hold."""
     window_rows: int = 0
-    """Least rows of a window of a part: what two readers would fetch both is larger than blocks in some formats."""
+    """Minimum rows of a window of a part.
+
+    In some formats the unit that two readers would both fetch is larger than a block.
+    """
 
 
 def _without_empty_structs(name: str, column: str, data_type: pa.DataType) -> None:
@@ -44,7 +47,7 @@ def _without_empty_structs(name: str, column: str, data_type: pa.DataType) -> No
 
 
 def _with_fields(name: str) -> Callable[[pa.Schema], None]:
-    """The check of a format that has no structs without fields."""
+    """Return the check of a format that has no structs without fields."""
 
     def check(schema: pa.Schema) -> None:
         for f in schema:
@@ -61,7 +64,7 @@ FORMATS: dict[str, Format] = {
 
 
 def format_named(name: str) -> Format:
-    """Raises ``InvalidInput`` (``UNKNOWN_FORMAT``) for what this version does not know as a name."""
+    """Return the format called ``name``. Raises ``InvalidInput`` (``UNKNOWN_FORMAT``) if it is unknown."""
     if str(name) not in FORMATS:
         raise InvalidInput(
             f"The data format {name!r} is not known.",
@@ -73,16 +76,22 @@ def format_named(name: str) -> Format:
 
 
 def check_format(name: str, schema: Schema) -> None:
-    """Raises ``InvalidInput`` where parts of this format cannot hold these columns, naming the first, or where the format's library is missing."""
+    """Raise ``InvalidInput`` if parts of this format cannot hold these columns, naming the first.
+
+    Also raised if the format's library is missing.
+    """
     format_named(name).check(to_arrow_schema(schema))
 
 
-def create_part(store: Any, path: str, format: str, arrow_schema: pa.Schema, options: WriteOptions | None = None) -> PartWriter:  # noqa: A002  # the word
-    """A writer of a new part. Nothing is visible at ``path`` before it is closed."""
+def create_part(store: Any, path: str, format: str, arrow_schema: pa.Schema, options: WriteOptions | None = None) -> PartWriter:  # noqa: A002  # the public name
+    """Create a writer of a new part; nothing is visible at ``path`` before it is closed."""
     chosen = format_named(format)
     return chosen.create(store.writer(path), arrow_schema, options or WriteOptions())
 
 
 def open_part(store: Any, ref: PartRef, schema: Schema) -> PartFile:
-    """Opens a part for reading. ``schema`` is the one that it was written under. Raises ``CorruptData`` naming the part."""
+    """Open a part for reading; ``schema`` is the one it was written under.
+
+    Raises ``CorruptData`` naming the part.
+    """
     return format_named(ref.format).open(store, ref, schema)

@@ -1,4 +1,4 @@
-"""Columns of a file that knows names only: which of them belong to which ids, and their values as the part's schema types them."""
+"""Columns of files that store names but no ids: maps them to ids and to the part's types."""
 
 from __future__ import annotations
 
@@ -19,13 +19,16 @@ from tamis.storage.files.shredded_leaves import extended, leaves_in
 
 PIECE_ROWS = SIZES.piece_rows
 PIECE_BYTES = 64 * 2**20
-"""Rows are decoded together up to so many, and so many bytes as Arrow data: blocks in a row, but a block at least."""
+"""Largest run of rows, and of bytes as Arrow data, that is decoded together.
+
+A run is made of adjacent blocks, at least one.
+"""
 
 Ordinals = np.ndarray[Any, np.dtype[np.int64]]
 
 
 class NamedColumns:
-    """One sealed file's columns and blocks. Struct fields come with the whole of their column."""
+    """Columns and blocks of one sealed file; struct fields are read with the whole of their column."""
 
     def __init__(self, seal: Seal, schema: Schema) -> None:
         self.seal, self._schema = seal, schema
@@ -36,12 +39,12 @@ class NamedColumns:
         self._total = max(sum(seal.weights.values()), 1)
 
     def wanted(self, ids: Collection[int]) -> list[Field]:
-        """The stored columns that hold these ids, in the file's order."""
+        """Return the stored columns that hold these ids, in the file's order."""
         tops = {self._schema.paths[i][0] for i in ids if i in self._schema.paths}
         return [f for f in self.fields if f.id in tops]
 
     def share(self, fields: Sequence[Field]) -> float:
-        """What part of the file's bytes these columns are, as far as it can be guessed."""
+        """Estimate the share of the file's bytes that these columns take."""
         return sum(self.seal.weights.get(f.id, 0) for f in fields) / self._total
 
     def cost(self, ids: Collection[int], blocks: Sequence[int]) -> int:
@@ -59,12 +62,12 @@ class NamedColumns:
         return table.select([*wanted(table.column_names, ids), "rows"])
 
     def together(self, fields: Sequence[Field]) -> int:
-        """How many rows of these columns to decode at once."""
+        """Return how many rows of these columns to decode at once."""
         width = sum(self.seal.weights.get(f.id, 0) for f in fields) / max(int(self.starts[-1]), 1)
         return max(1, min(PIECE_ROWS, int(PIECE_BYTES / max(width, 1.0))))
 
     def runs(self, fields: Sequence[Field], blocks: Sequence[int]) -> list[list[int]]:
-        """The blocks, those next to each other together as far as memory allows."""
+        """Group adjacent blocks, as far as memory allows."""
         most = self.together(fields)
         runs: list[list[int]] = []
         for block in blocks:
@@ -77,7 +80,7 @@ class NamedColumns:
 
 
 class SealedPart:
-    """What the sealed formats have in common of a ``PartFile``: all but ``read``."""
+    """The ``PartFile`` methods that the sealed formats share: all but ``read``."""
 
     def __init__(self, source: Sealed, schema: Schema) -> None:
         self.leaves = leaves_in(source.seal.leaves)

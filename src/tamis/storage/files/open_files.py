@@ -1,4 +1,4 @@
-"""What was read of the files used last, so that a process opens a file once."""
+"""A cache of recently used files' metadata, so that a process opens a file once."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 class Recent(Generic[T]):
-    """Values by key, those used last, ``limit`` bytes of them. Safe to share between threads."""
+    """A thread-safe LRU mapping of at most ``limit`` bytes."""
 
     def __init__(self, limit: int) -> None:
         self._limit, self._used = limit, 0

@@ -1,6 +1,7 @@
-"""What a data format must do: write one part in a pass, read chosen blocks, columns and rows of it.
+"""The protocol of a data format: write a part in one pass, read chosen blocks, columns and rows.
 
-Nothing else in the package knows a format. What leaves ``read`` is compacted: no selection vector crosses this line.
+No other package depends on a particular format. ``read`` returns compacted rows: no selection vector crosses
+this interface.
 """
 
 from __future__ import annotations
@@ -17,15 +18,18 @@ from tamis.storage.commit_log.deletion_vectors import bitmap
 from tamis.storage.files.shredded_leaves import Leaf
 
 PAGE_ROWS = SIZES.page_rows
-"""Rows of a page of Parquet: what is decoded for the sake of one. A page costs Spark's reader as much as decoding a few thousand numbers (docs/design/0014)."""
+"""Rows of a Parquet page, the unit that is decoded for a single row.
+
+A page costs Spark's reader as much as decoding a few thousand numbers (docs/design/0014).
+"""
 
 Vector = bytes
-"""A serialised roaring bitmap of row ordinals. (A name of its own: parts have a field ``bytes``.)"""
+"""A serialized roaring bitmap of row ordinals. Named apart because parts have a field ``bytes``."""
 
 
 @dataclass(slots=True)
 class IoCounters:
-    """What reading cost: bytes fetched from the store and requests made."""
+    """The cost of reading: bytes fetched from the store and requests made."""
 
     bytes: int = 0
     requests: int = 0
@@ -33,7 +37,7 @@ class IoCounters:
 
 @dataclass(frozen=True, slots=True)
 class PartRef:
-    """One part as a reader must know it: where it is, and what it was when it was committed. Picklable."""
+    """What a reader must know of a part: its location and its state when committed. Picklable."""
 
     part_id: str
     path: str
@@ -47,24 +51,28 @@ class PartRef:
     segment: int = 0
     part: int = 0
     all_match: bool = False
-    """The filter is proved to be true for every row: it need not be run."""
+    """The filter is proved true for every row and need not be evaluated."""
     deletion: Vector | None = None
-    """The serialised bitmap of the ordinals of its deleted rows; None: no row is deleted."""
+    """The serialized bitmap of the ordinals of deleted rows; None if no row is deleted."""
     window: tuple[int, int] | None = None
-    """Only these blocks of it, first and one behind the last, are meant; None: the whole part."""
+    """The blocks to read, as (first, last + 1); None means the whole part."""
 
     candidates: Vector | None = None
-    """The serialised bitmap of the ordinals of the rows that an index left; None: every row may match."""
+    """The serialized bitmap of the ordinals of candidate rows from an index; None if every row may match."""
 
     @property
     def live_rows(self) -> int:
-        """How many of its rows are not deleted."""
+        """Number of rows that are not deleted."""
         return self.rows - (len(bitmap(self.deletion, self.part_id)) if self.deletion else 0)
 
 
 @dataclass(frozen=True, slots=True)
 class WrittenFile:
-    """What a finished file is: its size, the CRC-32 of all its bytes and of its footer (None: it has none), the rows of each block."""
+    """A finished file.
+
+    ``checksum`` is the CRC-32 of all its bytes, ``footer_checksum`` that of its footer (None if it has none),
+    and ``blocks`` holds the rows of each block.
+    """
 
     bytes: int
     checksum: int
@@ -74,7 +82,11 @@ class WrittenFile:
 
 @dataclass(frozen=True, slots=True)
 class WriteOptions:
-    """``schema_json`` is Spark's JSON of the schema, for readers that are not ours; ``part_id`` lets a file say which part it is; a format with pages ends one every ``page_rows``."""
+    """Options of a writer.
+
+    ``schema_json`` is Spark's JSON of the schema, for readers other than Tamis. ``part_id`` is stored in the
+    file to identify its part. A format with pages ends one every ``page_rows`` rows.
+    """
 
     part_id: str = ""
     schema_json: str = ""
@@ -82,7 +94,10 @@ class WriteOptions:
 
 
 class PartWriter(Protocol):
-    """Writes one file. Law: the file becomes visible when ``close`` succeeds, and in no other way."""
+    """Writes one file.
+
+    Invariant: the file becomes visible when ``close`` succeeds, and in no other way.
+    """
 
     @property
     def size(self) -> int:
@@ -90,22 +105,25 @@ class PartWriter(Protocol):
         ...
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Writes one block: the whole of ``batch``; a format whose blocks have a least size may put small ones together."""
+        """Write ``batch`` as one block; a format with a minimum block size may merge small ones."""
         ...
 
     def close(self, notes: Mapping[str, str] = ...) -> WrittenFile:
-        """Finishes the file; ``notes`` go where the format keeps such pairs."""
+        """Finish the file; ``notes`` are stored in the format's key-value metadata."""
         ...
 
     def abort(self) -> None:
-        """Forgets the file; nothing of it becomes visible."""
+        """Discard the file; nothing of it becomes visible."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Rows of one block, or of several that were asked for in a row; ``block`` is the first. ``positions`` are physical row ordinals within the part (int64,
-    rising), one per row of ``batch``."""
+    """Rows of one block, or of several requested consecutively.
+
+    ``block`` is the first of them. ``positions`` are physical row ordinals within the part (int64,
+    ascending), one per row of ``batch``.
+    """
 
     block: int
     positions: np.ndarray[Any, np.dtype[np.int64]] = field(repr=False)
@@ -113,7 +131,10 @@ class Piece:
 
 
 class PartFile(Protocol):
-    """One open data file. Columns are named by id path and come back under their ids' physical places, unconverted to a later schema."""
+    """One open data file.
+
+    Columns are addressed by id and are not converted to a later schema.
+    """
 
     @property
     def block_rows(self) -> Sequence[int]:
@@ -122,12 +143,15 @@ class PartFile(Protocol):
 
     @property
     def leaves(self) -> tuple[Leaf, ...]:
-        """The paths of document columns that it keeps apart; their values are read by the ids of their fields."""
+        """The document paths stored as separate columns; their values are read by their field ids."""
         ...
 
     @property
     def stride(self) -> int:
-        """Rows to look through before the followers of all that survived are asked for at once, where these are few: some formats read in pieces as large."""
+        """Rows to filter before reading the followers of all survivors together, when these are few.
+
+        Some formats read in units of this size.
+        """
         ...
 
     def read(
@@ -136,23 +160,28 @@ class PartFile(Protocol):
         blocks: Sequence[int],
         rows: np.ndarray[Any, np.dtype[np.int64]] | None = None,
     ) -> Iterator[Piece]:
-        """The top-level columns with these ids, of these blocks, or of only these ``rows`` (rising ordinals) within them.
+        """Read the top-level columns with these ids from these blocks, or only ``rows`` (ascending) of them.
 
-        The id of a struct field (or of one in a list of structs) instead of its column's asks for no more of that column than this. A batch has one column per id that the file holds, named by the id (``"7"``); an id that the file lacks is left out (the
-        reader fills it). Raises ``CorruptData`` naming the part where the file is not what it should be.
+        The id of a struct field (or of one in a list of structs) instead of its column's requests only that
+        field. A batch has one column per id that the file holds, named by the id (``"7"``); an id that the
+        file lacks is left out, and the reader fills it. Raises ``CorruptData`` naming the part if the file is
+        not as committed.
         """
         ...
 
     def cost(self, columns: Sequence[int], blocks: Sequence[int]) -> int:
-        """Bytes in the file of these columns of these blocks."""
+        """Return the bytes that these columns of these blocks take in the file."""
         ...
 
     def statistics(self, ids: Collection[int]) -> pa.Table:
-        """What the file itself says of each block, as statistics columns of a manifest (``tamis.core.stats``), with ``rows``; of these column ids only."""
+        """Return the file's own statistics of these column ids, one row per block.
+
+        The columns are statistics columns of a manifest (``tamis.core.stats``) and ``rows``.
+        """
         ...
 
     def pages(self) -> pa.Table | None:
-        """As ``statistics``, a row for each run of rows that can be read alone, in order; None where the file does not say."""
+        """Return ``statistics`` for each run of rows that can be read alone, in order; None if unknown."""
         ...
 
     @property

@@ -1,7 +1,8 @@
-"""Reading a sealed file (``files.file_seal``): opened by one request, checked chunk by chunk.
+"""Reads sealed files (``files.file_seal``): opened by one request and verified chunk by chunk.
 
-Law: a file that is not the one of its ``PartRef``, or bytes of it that are not what was sealed, are ``CorruptData`` naming part and path. What does not
-fit is asked for once more before that is said: a wire can be at fault.
+Invariant: a file that is not the one of its ``PartRef``, or bytes that differ from those sealed, raise
+``CorruptData`` naming part and path. A mismatch is read once more before it is reported, because the network
+can be at fault.
 """
 
 from __future__ import annotations
@@ -20,14 +21,14 @@ from tamis.storage.files.open_files import Recent
 from tamis.storage.files.protocol import IoCounters, PartRef
 
 TAIL = 128 * 2**10
-"""Bytes fetched from the end of a file, in the hope that the seal is within."""
+"""Bytes fetched from the end of a file, usually enough to contain the seal."""
 CACHE_BYTES = 32 * 2**20
 
 _seals = Recent[Seal](CACHE_BYTES)
 
 
 def open_sealed(store: Any, ref: PartRef) -> Sealed:
-    """Raises ``CorruptData``."""
+    """Open a sealed part and check its seal against ``ref``. Raises ``CorruptData``."""
     source = PartSource(store, ref)
     seal = _seals.get(source.key)
     if seal is None:
@@ -63,7 +64,7 @@ def _read(source: PartSource) -> tuple[Seal, int]:
 
 
 class Sealed:
-    """The file proper, as its decoder sees it. ``read`` may be called by several threads at once."""
+    """The file proper, without its seal, as its decoder reads it; ``read`` is thread-safe."""
 
     def __init__(self, source: PartSource, seal: Seal) -> None:
         self._source, self.ref, self.seal = source, source.ref, seal
@@ -79,7 +80,7 @@ class Sealed:
         return self._source.remote
 
     def read(self, offset: int, length: int) -> memoryview:
-        """These bytes, checked; fewer where the file ends."""
+        """Return verified bytes, fewer at the end of the file."""
         length = min(length, self.seal.size - offset)
         if length <= 0:
             return memoryview(b"")
@@ -92,7 +93,7 @@ class Sealed:
         return data[offset - start : offset - start + length]
 
     def hold(self, ranges: Sequence[tuple[int, int]]) -> None:
-        """Fetches these (offset, length) ranges together and keeps them until ``forget``."""
+        """Fetch these (offset, length) ranges together and keep them until ``forget``."""
         found = self._load([_aligned(o, min(n, self.seal.size - o), self.seal.size) for o, n in ranges])
         with self._lock:
             self._held = [*self._held, *found]

@@ -1,8 +1,12 @@
-"""Leaves: the values at chosen paths of a document column, kept beside it, so that a filter about them need not read whole documents.
+"""Shredded leaves: values at chosen paths of a document column, stored as separate columns.
 
-Law: a leaf holds what its path gives, of any kind: of a VARIANT the very value, as a VARIANT of its own (NULL where the path leads nowhere), of text what ``get_json_object``
-gives. So every function of the path gives the same over the leaf, values and errors. A part says itself which leaves it has; a note that cannot be understood says
-that there are none. Leaves have ids that no schema has: who does not know of them passes them over.
+With them, a filter on such a path need not read whole documents.
+
+Invariant: a leaf holds the value at its path, of any kind. For a VARIANT column it is that value as a VARIANT
+(NULL if the path does not exist); for text it is the result of ``get_json_object``. Every function of the
+path therefore returns the same values and errors over the leaf. A part declares its leaves in a note; a note
+that cannot be parsed means that it has none. Leaves have ids that no schema uses, so readers unaware of them
+skip them.
 """
 
 from __future__ import annotations
@@ -16,14 +20,17 @@ from tamis.core.expr.json_codec.json_path import steps_of
 from tamis.core.types import STRING, VARIANT, Field, Schema, String
 
 LEAVES = "tamis.leaves"
-"""The note in which a part says which it has."""
+"""Key of the note that declares a part's leaves."""
 FIRST = 2**30
-"""Id of a part's first leaf; the others count up. Columns of tables never have so large ones, and paths of indexes larger ones."""
+"""Id of a part's first leaf; further leaves count up.
+
+Column ids of tables never get this large, and path ids of indexes are larger.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """One path of one document column, as ``text_of`` writes it, and the field that holds its values."""
+    """One path of a document column, as ``text_of`` writes it, and the field that holds its values."""
 
     column: int
     path: str
@@ -31,7 +38,10 @@ class Leaf:
 
 
 def leaves_for(schema: Schema, places: Sequence[tuple[int, str]]) -> tuple[Leaf, ...]:
-    """Leaves for these paths (column id, path) of top-level columns that hold documents; other places are passed over: they may fit a later schema."""
+    """Return the leaves for (column id, path) pairs of top-level document columns.
+
+    Other pairs are ignored: they may fit a later schema.
+    """
     taken = {f.name for f in schema}
     found: list[Leaf] = []
     for column, path in dict.fromkeys(places):
@@ -47,12 +57,15 @@ def leaves_for(schema: Schema, places: Sequence[tuple[int, str]]) -> tuple[Leaf,
 
 
 def is_plain_text(field: Field) -> bool:
-    """Whether a column holds text that ``get_json_object`` takes as it is."""
+    """Whether a column holds text that ``get_json_object`` accepts unconverted."""
     return isinstance(field.type, String) and field.type == STRING
 
 
 def extended(schema: Schema, leaves: tuple[Leaf, ...]) -> Schema:
-    """``schema`` with the leaves behind its columns; for the same leaves the very same object, by which readers know it again."""
+    """Append the fields of ``leaves`` to ``schema``.
+
+    Equal leaves return the identical object, which readers use as a cache key.
+    """
     return _extended(schema, leaves) if leaves else schema
 
 
@@ -62,13 +75,13 @@ def _extended(schema: Schema, leaves: tuple[Leaf, ...]) -> Schema:
 
 
 def note_of(leaves: Sequence[Leaf]) -> str:
-    """The leaves as ``leaves_in`` reads them."""
+    """Encode the leaves in the form that ``leaves_in`` reads."""
     return json.dumps([[leaf.column, leaf.path, leaf.field.id, leaf.field.name, leaf.field.type.to_json()] for leaf in leaves])
 
 
 @lru_cache(maxsize=1024)
 def leaves_in(note: str) -> tuple[Leaf, ...]:
-    """The leaves of a part with this note; none where it says something else."""
+    """Decode the leaves from a part's note; none if the note is not valid."""
     kinds = {"variant": VARIANT, "string": STRING}
     try:
         said = [

@@ -1,4 +1,4 @@
-"""A schema as Spark's own JSON, for the footers of files that Spark may read without us."""
+"""A schema in Spark's JSON, for the footers of files that Spark may read without Tamis."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tamis.core.types import Array, DataType, Field, Map, Schema, String, Struct
 
 
 def schema_json(schema: Schema) -> str:
-    """The text of ``StructType.json()``; CHAR, VARCHAR and collated columns are plain strings in files."""
+    """Return the text of ``StructType.json()``; CHAR, VARCHAR and collated columns become plain strings."""
     return json.dumps(_type(schema.as_struct()), separators=(",", ":"))
 
 

@@ -1,7 +1,7 @@
-"""Values as formats other than Parquet keep them: what such a format cannot say, or says wrongly, is kept as the whole number that it is.
+"""Stores types that a format cannot represent, or represents wrongly, as integers.
 
-Law: the stored type has the same bits, so nothing is converted on the way out but the name of the type (``files.column_conversion``). In the file every
-field may be NULL: which may not is the table's business.
+Invariant: the stored type has the same bits, so reading only changes the name of the type
+(``files.column_conversion``). Every field is nullable in the file: the table enforces NOT NULL.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import numpy as np
 import pyarrow as pa
 
 Keep = Callable[[pa.DataType], pa.DataType]
-"""What a format keeps an atomic type as."""
+"""Maps an atomic type to the type in which a format stores it."""
 
 
 def stored_schema(schema: pa.Schema, keep: Keep) -> pa.Schema:
-    """The file's schema: names as they are at the time of writing. Void columns are not stored."""
+    """Return the file's schema, with names as of the time of writing; void columns are not stored."""
     return pa.schema([pa.field(f.name, stored_type(f.type, keep)) for f in schema if not pa.types.is_null(f.type)])
 
 
@@ -32,12 +32,13 @@ def stored_type(data_type: pa.DataType, keep: Keep) -> pa.DataType:
 
 
 def as_stored(array: pa.Array, target: pa.DataType) -> pa.Array:
-    """``array`` as ``target``, which is its stored type. Only the skeleton of nested values is made anew.
+    """Convert ``array`` to ``target``, its stored type; only the structure of nested values is rebuilt.
 
-    What lies below a NULL struct is NULL: a value that stands there unseen is written by ORC's library as the next row's (docs/design/0014).
+    Values below a NULL struct become NULL: ORC's library would write a value hidden there as the next row's
+    (docs/design/0014).
     """
     if pa.types.is_struct(target):
-        if array.offset:  # libraries that take arrays over differ on what a slice of a struct of slices is
+        if array.offset:  # libraries that import arrays disagree on a slice of a struct of slices
             array = array.take(pa.array(np.arange(len(array))))
         children = [as_stored(child, f.type) for child, f in zip(array.flatten(), target, strict=True)]
         return pa.StructArray.from_arrays(children, fields=list(target), mask=array.is_null() if array.null_count else None)

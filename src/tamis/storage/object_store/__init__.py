@@ -1,4 +1,4 @@
-"""Object stores and local disks behind one small interface: requests, ranges, caches, checked files."""
+"""Object stores and local disks behind one interface: requests, ranges, caches and checksummed files."""
 
 from tamis.storage.object_store.store import Entry, Io, Store, open_store
 

@@ -1,7 +1,8 @@
-"""A small JSON object that knows whether it is whole.
+"""Small JSON objects that carry their own checksum.
 
-The bytes are ``{"crc32":"xxxxxxxx","<kind>":<body>}``, and nothing before or after: the checksum covers exactly the bytes of the
-body, as they stand. What is truncated, garbled or of another kind is ``CorruptData``, never an absent object.
+The bytes are exactly ``{"crc32":"xxxxxxxx","<kind>":<body>}``; the checksum covers the bytes of the body as
+stored. A truncated or garbled object, or one of another kind, raises ``CorruptData``; it never counts as
+absent.
 """
 
 from __future__ import annotations
@@ -16,7 +17,10 @@ from tamis.errors import CorruptData, InvalidInput, TamisError
 
 
 def seal(kind: str, body: dict[str, Any]) -> bytes:
-    """The object's bytes. Raises ``InvalidInput`` for a body that JSON cannot hold."""
+    """Serialize ``body`` with its checksum.
+
+    Raises ``InvalidInput`` for a body that JSON cannot hold.
+    """
     try:
         text = json.dumps(body, separators=(",", ":"), allow_nan=False).encode()
     except (TypeError, ValueError) as error:
@@ -30,7 +34,7 @@ def seal(kind: str, body: dict[str, Any]) -> bytes:
 
 
 def unseal(kind: str, data: bytes, name: str) -> dict[str, Any]:
-    """The body of an object of this ``kind``; ``name`` is what messages call it. Raises ``CorruptData``."""
+    """Return the body of an object of this ``kind``; ``name`` appears in messages. Raises ``CorruptData``."""
     start = len(_head(kind, b""))
     text = data[start:-1]
     if data[:start] != _head(kind, text) or data[-1:] != b"}":
@@ -45,7 +49,7 @@ def unseal(kind: str, data: bytes, name: str) -> dict[str, Any]:
 
 @contextmanager
 def readable(kind: str, name: str) -> Iterator[None]:
-    """Turns what goes wrong in taking a stored object apart into ``CorruptData`` naming it."""
+    """Convert errors raised while parsing a stored object into ``CorruptData`` naming it."""
     try:
         yield
     except TamisError:

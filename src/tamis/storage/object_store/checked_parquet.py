@@ -1,7 +1,7 @@
-"""Parquet files of which no byte is believed unchecked, and only the wanted columns are read.
+"""Parquet files whose bytes are all checksummed and whose columns can be read separately.
 
-The footer lists the CRC-32 of every column's bytes; whoever names the file holds the CRC-32 of the footer. Any tool can
-read the files: the list stands in the footer's key-value metadata (``tamis.crc32``).
+The footer lists the CRC-32 of every column's bytes; the object that names the file holds the CRC-32 of the
+footer. Any tool can read the files: the list is in the footer's key-value metadata (``tamis.crc32``).
 """
 
 from __future__ import annotations
@@ -19,26 +19,29 @@ import pyarrow.parquet as pq
 from tamis.sizes import SIZES
 
 CHECKSUMS = "tamis.crc32"
-"""Key of the footer's list: column name → [[offset, length, CRC-32] …], one for each Parquet column below it and each row group."""
+"""Key of the footer's list: column name → [[offset, length, CRC-32] …].
+
+There is one entry for each Parquet column below the column and each row group.
+"""
 
 TAIL = 8
-"""Bytes after Parquet's metadata: its length and the magic."""
+"""Bytes after Parquet's metadata: its length and the magic number."""
 
 GROUP_ROWS = SIZES.manifest_group_rows
-"""Rows from which a row group is written: what an encoder holds in memory."""
+"""Rows at which a row group is written; bounds the encoder's memory."""
 
 _MAGIC = 4
 
 _REPEATED = ("segment_id", "format", "run_id")
-"""Columns of few values, for which a dictionary pays; bounds and ids are read faster without."""
+"""Low-cardinality columns, where a dictionary pays off; bounds and ids read faster without one."""
 
 Chunk = tuple[int, int, int]
-"""(offset, length, CRC-32) of bytes in a file."""
+"""(offset, length, CRC-32) of a byte range in a file."""
 
 
 @dataclass(frozen=True)
 class Footer:
-    """What a file's end says: Parquet's metadata, and each column's chunks."""
+    """The decoded end of a file: Parquet's metadata and each column's chunks."""
 
     tail: bytes
     metadata: pq.FileMetaData
@@ -46,7 +49,7 @@ class Footer:
 
     @property
     def names(self) -> list[str]:
-        """The columns, in order."""
+        """Column names, in order."""
         return list(self.chunks)
 
     @cached_property
@@ -56,9 +59,10 @@ class Footer:
 
 
 class Encoder:
-    """Writes a file piece by piece, in bounded memory but for the compressed bytes.
+    """Write a file incrementally; only the compressed bytes and one row group are held in memory.
 
-    Each row group is encoded twice: alone, to know its columns' lengths and checksums, and into the file, where its bytes are the same.
+    Each row group is encoded twice: alone, to learn its columns' lengths and checksums, and into the file,
+    where its bytes are the same.
     """
 
     def __init__(self, schema: pa.Schema) -> None:
@@ -70,13 +74,13 @@ class Encoder:
         self._chunks: dict[str, list[Chunk]] = {name: [] for name in schema.names}
 
     def add(self, table: pa.Table) -> None:
-        """More rows, under the encoder's schema."""
+        """Append rows that have the encoder's schema."""
         self._held.append(table)
         if sum(len(held) for held in self._held) >= GROUP_ROWS:
             self._flush()
 
     def finish(self) -> tuple[bytes, int, int]:
-        """The file's bytes, the length of its end, and the number of rows."""
+        """Return the file's bytes, the length of its end, and the number of rows."""
         self._flush()
         self._writer.add_key_value_metadata({CHECKSUMS: json.dumps(self._chunks, separators=(",", ":"))})
         self._writer.close()
@@ -102,13 +106,17 @@ class Encoder:
 
 
 def footer(tail: bytes) -> Footer:
-    """The footer that a file's last bytes hold."""
+    """Decode the footer from a file's last bytes."""
     metadata = pq.read_metadata(_only(tail))
     return Footer(tail, metadata, json.loads((metadata.metadata or {})[CHECKSUMS.encode()]))
 
 
 def decode(end: Footer, size: int, names: Sequence[str], chunks: Mapping[int, bytes]) -> pa.Table:
-    """The columns ``names`` from their chunks, by offset, placed into an otherwise empty image of the file (pages not touched cost nothing)."""
+    """Decode the columns ``names`` from their ``chunks``, keyed by offset.
+
+    The chunks are copied into an otherwise empty image of the file; untouched pages of the image cost
+    nothing.
+    """
     image = mmap.mmap(-1, size)
     for offset, chunk in chunks.items():
         image[offset : offset + len(chunk)] = chunk
@@ -117,7 +125,7 @@ def decode(end: Footer, size: int, names: Sequence[str], chunks: Mapping[int, by
 
 
 def _only(tail: bytes) -> pa.BufferReader:
-    """A file that has an end and nothing before it."""
+    """A file that consists of its end only."""
     return pa.BufferReader(b"PAR1" + tail)
 
 
@@ -127,7 +135,7 @@ def _writer(sink: pa.BufferOutputStream, schema: pa.Schema) -> pq.ParquetWriter:
 
 
 def _places(metadata: pq.FileMetaData, schema: pa.Schema) -> list[tuple[str, int, int]]:
-    """(column, offset, length) of each column chunk."""
+    """List the (column, offset, length) of each column chunk."""
     owners = [field.name for field in schema for _ in range(_leaves(field.type))]
     out = []
     for group in range(metadata.num_row_groups):
@@ -138,5 +146,5 @@ def _places(metadata: pq.FileMetaData, schema: pa.Schema) -> list[tuple[str, int
 
 
 def _leaves(data_type: pa.DataType) -> int:
-    """How many Parquet columns a value of this type takes."""
+    """Count the Parquet columns that a value of this type takes."""
     return max(1, sum(_leaves(data_type.field(i).type) for i in range(data_type.num_fields)))

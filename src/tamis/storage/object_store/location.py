@@ -1,6 +1,7 @@
-"""Where a table is: a path or URL taken apart, normalised and checked before anything is touched.
+"""Parses, normalizes and checks the path or URL of a table before anything is accessed.
 
-Local paths become absolute and lose their ``..``, ``~`` is the home folder; object-store URLs with ``..`` are refused, because there the dots would be part of a name.
+Local paths become absolute, with ``..`` resolved and ``~`` expanded to the home folder. Object-store URLs
+with ``..`` are refused, because there the dots would be part of a name.
 """
 
 from __future__ import annotations
@@ -32,17 +33,18 @@ _ALIASES = {
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """A table's place: ``scheme`` is ``file``, ``memory``, ``s3``, ``gs`` or ``az``.
+    """The place of a table; ``scheme`` is ``file``, ``memory``, ``s3``, ``gs`` or ``az``.
 
-    ``bucket`` is the bucket, container or memory store; ``path`` an absolute local path, or a key prefix without slashes at its ends. ``url`` names the place for
-    people and for other processes; for local disk it is the plain path.
+    ``bucket`` is the bucket, container or memory store. ``path`` is an absolute local path, or a key prefix
+    without slashes at its ends. ``url`` identifies the place to people and to other processes; on local disk
+    it is the plain path.
     """
 
     scheme: str
     bucket: str
     path: str
     account: str = ""
-    """The Azure account, where the URL names it."""
+    """The Azure account, if the URL names one."""
 
     @property
     def url(self) -> str:
@@ -54,7 +56,10 @@ class Location:
 
 
 def locate(place: str | os.PathLike[str]) -> Location:
-    """The location that ``place`` names. Raises ``InvalidInput`` (``BAD_PATH``, ``UNKNOWN_SCHEME``) for what cannot be one."""
+    """Return the location that ``place`` names.
+
+    Raises ``InvalidInput`` (``BAD_PATH``, ``UNKNOWN_SCHEME``) if it is not a valid location.
+    """
     text = os.fspath(place) if isinstance(place, os.PathLike) else place
     if not isinstance(text, str):
         raise _bad(repr(text), "is not text")
@@ -74,7 +79,7 @@ def locate(place: str | os.PathLike[str]) -> Location:
 def _local(path: str) -> Location:
     if "\0" in path:
         raise _bad(path, "holds a control character")
-    if path == "~" or path.startswith(("~/", f"~{os.sep}")):  # a folder of that name is ./~
+    if path == "~" or path.startswith(("~/", f"~{os.sep}")):  # a folder named "~" is written ./~
         path = os.path.expanduser(path)  # noqa: PTH111  # Path.expanduser raises where there is no home
     return Location("file", "", os.path.abspath(Path(path)))  # noqa: PTH100  # Path.absolute keeps the dots, Path.resolve follows links
 

@@ -1,7 +1,9 @@
-"""What this process remembers of immutable objects: commits, footers, columns of manifests and rollups.
+"""The process-wide cache of immutable objects: commits, footers, columns of manifests and rollups.
 
-Law: a key names content that never changes. It therefore holds the table's id beside the path, because a path can be
-dropped and made anew. What is stored may be damaged all the same: who opens a table explicitly has its path forgotten first. Bounded by bytes; the least recently used goes first.
+Invariant: a key names content that never changes. Keys therefore include the table's id as well as its path,
+because a table can be dropped and created again at the same path. Stored bytes can still be damaged, so
+opening a table explicitly first evicts the entries of its path and then finds the damage. The cache is
+bounded by bytes and evicts the least recently used entries.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from typing import Any
 
 
 class Cache:
-    """A thread-safe mapping that never holds more than ``limit`` bytes."""
+    """A thread-safe LRU mapping that never holds more than ``limit`` bytes."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
@@ -22,7 +24,7 @@ class Cache:
         self._lock = threading.Lock()
 
     def get(self, key: Hashable) -> Any | None:
-        """What is kept under ``key``, or None."""
+        """Return the value cached under ``key``, or None."""
         with self._lock:
             found = self._items.get(key)
             if found is None:
@@ -31,7 +33,7 @@ class Cache:
             return found[0]
 
     def put(self, key: Hashable, value: Any, size: int) -> None:
-        """Keeps ``value``, which takes about ``size`` bytes; nothing larger than a quarter of the limit."""
+        """Cache ``value``, which takes about ``size`` bytes, unless that exceeds a quarter of the limit."""
         if size > self.limit // 4:
             return
         with self._lock:
@@ -43,17 +45,17 @@ class Cache:
                 self.bytes -= gone
 
     def forget(self, url: str) -> None:
-        """Forgets what is kept of the table at ``url``: the keys that begin with it."""
+        """Evict the entries of the table at ``url``: those whose keys begin with it."""
         with self._lock:
             for key in [key for key in self._items if isinstance(key, tuple) and key[0] == url]:
                 self.bytes -= self._items.pop(key)[1]
 
     def clear(self) -> None:
-        """Forgets everything."""
+        """Evict everything."""
         with self._lock:
             self._items.clear()
             self.bytes = 0
 
 
 CACHE = Cache(64 * 2**20)
-"""The process's cache."""
+"""The cache of this process."""

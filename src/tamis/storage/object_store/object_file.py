@@ -1,4 +1,4 @@
-"""Files over a store, as pyarrow wants them: one to read by ranges, one to write that appears only whole."""
+"""File objects over a store for pyarrow: a ranged reader, and a writer with atomic visibility."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Reader(io.RawIOBase):
-    """A seekable, read-only file; each read is one range request, counted by its store."""
+    """A seekable, read-only file; each read is one range request, counted by the store."""
 
     def __init__(self, store: Store, path: str, size: int) -> None:
         super().__init__()
@@ -19,7 +19,7 @@ class Reader(io.RawIOBase):
 
     @property
     def size(self) -> int:
-        """Bytes of the object."""
+        """Size of the object in bytes."""
         return self._size
 
     def readable(self) -> bool:
@@ -55,9 +55,10 @@ class Reader(io.RawIOBase):
 
 
 class Writer:
-    """A write-only file. Law: the object becomes visible when ``close`` succeeds, and in no other way.
+    """A write-only file.
 
-    Leaving a ``with`` block by an exception, ``abort`` and garbage collection all leave nothing visible.
+    Invariant: the object becomes visible when ``close`` succeeds, and in no other way. Leaving a ``with``
+    block by an exception, calling ``abort`` and garbage collection all leave nothing visible.
     """
 
     def __init__(self, store: Store, path: str, stream: Any) -> None:
@@ -77,21 +78,24 @@ class Writer:
         return False
 
     def tell(self) -> int:
-        """Bytes written so far."""
+        """Return the number of bytes written so far."""
         return self._at
 
     def flush(self) -> None:
-        """Nothing: what is written is not visible before ``close``."""
+        """Do nothing: written data is not visible before ``close``."""
 
     def write(self, data: Any) -> int:
-        octets = memoryview(data).cast("B")  # pyarrow's buffers are of signed bytes, which obstore does not take
+        octets = memoryview(data).cast("B")  # pyarrow passes buffers of signed bytes, which obstore rejects
         stream = self._open()
-        self._store._run("write", self._path, lambda _store, _key: stream.write(octets))  # the one way to storage
+        self._store._run("write", self._path, lambda _store, _key: stream.write(octets))  # all requests go through _run
         self._at += octets.nbytes
         return octets.nbytes
 
     def close(self) -> None:
-        """Makes the object visible. Raises ``StoreUnavailable``: then it is not, or its fate is unknown."""
+        """Make the object visible.
+
+        Raises ``StoreUnavailable`` if it is not visible or its state is unknown.
+        """
         if self._stream is None:
             return
         stream, self._stream = self._stream, None
@@ -99,7 +103,7 @@ class Writer:
         self._store.io.add(written=self._at)
 
     def abort(self) -> None:
-        """Forgets what was written."""
+        """Discard what was written."""
         self._stream = None
 
     def _open(self) -> Any:

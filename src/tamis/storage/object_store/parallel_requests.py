@@ -1,4 +1,4 @@
-"""Many small requests at once."""
+"""Runs many small requests concurrently."""
 
 from __future__ import annotations
 
@@ -12,17 +12,23 @@ A = TypeVar("A")
 B = TypeVar("B")
 
 THREADS = 16
-"""Requests under way at once: enough to hide an object store's latency, few enough for its limits."""
+"""Number of concurrent requests.
+
+Enough to hide an object store's latency, few enough to stay within its limits.
+"""
 
 LOCAL_THREADS = 4
-"""On local disk only decoding takes time; more threads only take memory."""
+"""Threads on local disk, where only decoding takes time and more threads only use memory."""
 
 WORTH_IT_LOCALLY = 32
-"""Items from which threads pay there, where a request takes less time than a thread to start."""
+"""Items from which threads pay off on local disk, where a request takes less time than starting a thread."""
 
 
 def gather(store: Store, call: Callable[[A], B], items: Iterable[A]) -> list[B]:
-    """``call`` of each item, concurrently where that pays for ``store``, in the order given. Raises what the first failing one raised."""
+    """Return ``call`` of each item in the given order, concurrently if that pays off for ``store``.
+
+    Raises the error of the first item that failed.
+    """
     work = list(items)
     if len(work) < (2 if store.remote else WORTH_IT_LOCALLY):
         return [call(item) for item in work]

@@ -1,8 +1,8 @@
 """One small interface over object stores and local disk.
 
-Law: an object is there whole or not at all, and ``put_if_absent`` succeeds for one caller only. Everything else in the
-package reaches storage through ``Store``, and every request of a ``Store`` goes through ``_run``: there errors get their names, costs are counted, and tests
-inject faults.
+Invariant: an object is either complete or absent, and ``put_if_absent`` succeeds for one caller only. The
+rest of the package reaches storage through ``Store``, and every request of a ``Store`` goes through ``_run``,
+which translates errors, counts costs, and is where tests inject faults.
 """
 
 from __future__ import annotations
@@ -24,13 +24,20 @@ from tamis.storage.object_store.store_backends import check_process, connect, is
 T = TypeVar("T")
 
 MOST_OBJECT = 2**30
-"""Bytes of an object that is read whole: commits, rollups' lists, hints. Tables that are larger stand in files and are read by ranges."""
+"""Largest object, in bytes, that is read whole: commits, lists of rollups, hints.
+
+Larger tables are stored in files and read by ranges.
+"""
 
 GAP_LOCAL, GAP_REMOTE = 16 * 2**10, 2**20
 
 
 class Entry(NamedTuple):
-    """An object in a listing: its path below the store's root, its size in bytes, when it was written (microseconds since the epoch)."""
+    """An object in a listing.
+
+    ``path`` is relative to the store's root, ``size`` is in bytes, and ``modified_micros`` is the time of
+    writing in microseconds since the epoch.
+    """
 
     path: str
     size: int
@@ -38,7 +45,7 @@ class Entry(NamedTuple):
 
 
 class Io:
-    """What was read and written so far: bytes and requests. Safe to share between threads."""
+    """Thread-safe counters of bytes and requests."""
 
     def __init__(self) -> None:
         self.bytes = 0
@@ -57,9 +64,11 @@ class Io:
 
 
 class Store:
-    """The objects below one root. Paths are relative to it, with ``/`` between names. Picklable; equal by URL and options.
+    """The objects below one root.
 
-    Every method raises ``NotFound`` (``OBJECT_NOT_FOUND``), ``CorruptData`` (``TRUNCATED``) or ``StoreUnavailable``, naming the object.
+    Paths are relative to the root, with ``/`` between names. A store is picklable, and equal by URL and
+    options. Every method raises ``NotFound`` (``OBJECT_NOT_FOUND``), ``CorruptData`` (``TRUNCATED``) or
+    ``StoreUnavailable``, naming the object.
     """
 
     def __init__(self, location: Location, options: Mapping[str, Any]) -> None:
@@ -68,7 +77,7 @@ class Store:
         self.io = Io()
         self._prefix = f"{location.path}/" if location.scheme == "memory" and location.path else ""
         self._connection: Any = None
-        if location.scheme != "file":  # local folders are opened when used: reading must not create them
+        if location.scheme != "file":  # local folders are opened on first use, so that reading does not create them
             self._connection = connect(location, options)
         elif options:
             connect(location, options)
@@ -79,23 +88,27 @@ class Store:
 
     @property
     def remote(self) -> bool:
-        """Whether a request takes milliseconds: then fewer, and several at once, are better."""
+        """Whether a request takes milliseconds, so that fewer and concurrent requests are better."""
         return self.location.scheme not in {"file", "memory"}
 
     @property
     def gap(self) -> int:
-        """Bytes between two wanted ranges up to which one request for both is cheaper than two."""
+        """Largest gap in bytes between two wanted ranges for which one request is cheaper than two."""
         return GAP_REMOTE if self.remote else GAP_LOCAL
 
     def fresh(self) -> Store:
-        """The same store with counters of its own."""
+        """Return the same store with its own counters."""
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__)
         other.io = Io()
         return other
 
     def get(self, path: str) -> bytes:
-        """The whole object. Raises ``CorruptData`` (``TOO_LARGE``) for one of more than ``MOST_OBJECT`` bytes, before it is read."""
+        """Return the whole object.
+
+        Raises ``CorruptData`` (``TOO_LARGE``), before reading it, for an object of more than ``MOST_OBJECT``
+        bytes.
+        """
 
         def whole(store: Any, key: str) -> bytes:
             found = obstore.get(store, key)
@@ -113,15 +126,15 @@ class Store:
         return data
 
     def get_range(self, path: str, offset: int, length: int) -> bytes:
-        """``length`` bytes from ``offset``; fewer are an error."""
+        """Return ``length`` bytes from ``offset``; fewer are an error."""
         return self.get_ranges(path, [(offset, length)])[0]
 
     def get_ranges(self, path: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
-        """The bytes of each (offset, length), in the order given; near ones are fetched together."""
+        """Return the bytes of each (offset, length) in the given order, merging nearby ranges."""
         return [bytes(view) for view in self.views(path, ranges)]
 
     def views(self, path: str, ranges: Sequence[tuple[int, int]]) -> list[memoryview]:
-        """As ``get_ranges``, but what was fetched together stays together in memory: nothing is copied."""
+        """Return the ranges as ``get_ranges`` does, but as views into the fetched spans, without copying."""
         wanted = [r for r in ranges if r[1] > 0]
         spans = _merge(wanted, self.gap)
         chunks: list[memoryview] = []
@@ -145,16 +158,16 @@ class Store:
         return [memoryview(b) for b in obstore.get_ranges(store, key, starts=starts, lengths=lengths, coalesce=0)]
 
     def size(self, path: str) -> int:
-        """The object's size in bytes."""
+        """Return the object's size in bytes."""
         return int(self._run("read", path, obstore.head)["size"])
 
     def put(self, path: str, data: bytes) -> None:
-        """Writes the object, over an older one of that name."""
+        """Write the object, replacing an existing one."""
         self._run("write", path, lambda store, key: obstore.put(store, key, data, use_multipart=False), create=True)
         self.io.add(written=len(data))
 
     def put_if_absent(self, path: str, data: bytes) -> bool:
-        """Writes the object if there is none of that name; whether it did."""
+        """Write the object unless it exists; return whether it was written."""
 
         def attempt(store: Any, key: str) -> bool:
             try:
@@ -170,7 +183,7 @@ class Store:
         return done
 
     def list(self, prefix: str = "", after: str | None = None) -> list[Entry]:
-        """All objects below the folder ``prefix``, in order of their paths; only those whose path comes after ``after``, where given."""
+        """List all objects below the folder ``prefix`` in path order, or only those after ``after``."""
 
         def walk(store: Any, key: str) -> list[Any]:
             offset = None if after is None else self._prefix + after
@@ -183,7 +196,7 @@ class Store:
         return sorted(self._entry(meta) for meta in found)
 
     def folder(self, prefix: str = "") -> tuple[Sequence[str], Sequence[Entry]]:
-        """What lies directly in the folder ``prefix``: names of folders and of objects, as paths below the root."""
+        """List the direct children of ``prefix``: folders and objects, as paths relative to the root."""
         try:
             found = self._run("list", prefix, lambda store, key: obstore.list_with_delimiter(store, key or None))
         except NotFound:
@@ -193,27 +206,27 @@ class Store:
         )
 
     def delete(self, path: str) -> None:
-        """Removes the object; none of that name is fine."""
+        """Delete the object if it exists."""
         try:
             self._run("delete", path, obstore.delete)
         except NotFound:
             return
 
     def reader(self, path: str, size: int | None = None) -> Reader:
-        """A seekable binary file over range reads. ``size``, where known, saves a request."""
+        """Open a seekable binary file over range reads; passing ``size`` saves a request."""
         return Reader(self, path, self.size(path) if size is None else size)
 
     def writer(self, path: str) -> Writer:
-        """A binary file that becomes visible, whole, when it is closed, and never if it is aborted or forgotten."""
+        """Open a binary file that becomes visible, complete, on close, and never if aborted or dropped."""
         stream = self._run("write", path, obstore.open_writer, create=True)
         return Writer(self, path, stream)
 
     def name(self, path: str) -> str:
-        """What to call an object in messages."""
+        """Return the name of an object for messages."""
         return f"{self.url}/{path}" if path else self.url
 
     def _run(self, action: str, path: str, call: Callable[[Any, str], T], *, create: bool = False) -> T:
-        """The one way to storage: ``call`` gets the connection and the object's key."""
+        """Pass the connection and the object's key to ``call``; every access to storage goes through here."""
         self.io.add(requests=1)
         check_process(self.name(path))
         try:
@@ -249,15 +262,17 @@ class Store:
 
 
 def open_store(place: str | os.PathLike[str], storage_options: Mapping[str, Any] | None = None) -> Store:
-    """The store rooted at ``place``: a local path, ``file://``, ``s3://``, ``gs://``, ``az://`` or ``memory://`` (shared by name within the process).
+    """Return the store rooted at ``place``.
 
-    Touches nothing yet, except for checking the options. Raises ``InvalidInput`` naming what is wrong with the path or an option.
+    ``place`` is a local path, ``file://``, ``s3://``, ``gs://``, ``az://`` or ``memory://`` (shared by name
+    within the process). Only checks the options; accesses nothing yet. Raises ``InvalidInput`` naming the
+    invalid path or option.
     """
     return Store(locate(place), storage_options or {})
 
 
 def _merge(ranges: Sequence[tuple[int, int]], gap: int) -> list[tuple[int, int]]:
-    """Spans (offset, length), in order, that hold all ``ranges``, near ones joined."""
+    """Return sorted spans (offset, length) that cover all ``ranges``, merging nearby ones."""
     spans: list[tuple[int, int]] = []
     for offset, length in sorted(ranges):
         if spans and offset <= spans[-1][0] + spans[-1][1] + gap:
@@ -269,7 +284,7 @@ def _merge(ranges: Sequence[tuple[int, int]], gap: int) -> list[tuple[int, int]]
 
 
 def _cut(offset: int, length: int, starts: Sequence[int], chunks: Sequence[memoryview]) -> memoryview:
-    """A range's bytes, from the last chunk that begins at or before it."""
+    """Return a range's bytes from the last chunk that begins at or before it."""
     if length <= 0:
         return memoryview(b"")
     at = bisect_right(starts, offset) - 1

@@ -1,4 +1,4 @@
-"""The object stores under ``Store``: how each is opened, which options it takes, and what its errors mean here.
+"""The backends of ``Store``: how each is opened, which options it takes, and how its errors are translated.
 
 Everything specific to ``obstore`` is in this file and in ``store``.
 """
@@ -27,7 +27,7 @@ from tamis.errors import CorruptData, InvalidInput, NotFound, StoreUnavailable, 
 from tamis.storage.object_store.location import Location
 
 RETRY_OPTIONS = ("max_retries", "retry_timeout")
-"""Options of our own: how often, and for how many seconds in all, a failed request is tried again."""
+"""Tamis's own options: the number of retries of a failed request, and their total time in seconds."""
 
 _memory: dict[str, Any] = {}
 """The memory stores of this process, by name."""
@@ -37,9 +37,10 @@ _process: int | None = None
 
 
 def connect(location: Location, options: Mapping[str, Any], *, mkdir: bool = False) -> Any:
-    """The ``obstore`` store for ``location``.
+    """Return the ``obstore`` store for ``location``.
 
-    Raises ``InvalidInput`` naming the option that is unknown or wrong; ``FileNotFoundError`` for a local folder that is not there, unless ``mkdir``.
+    Raises ``InvalidInput`` naming the option that is unknown or invalid, and ``FileNotFoundError`` for a
+    missing local folder unless ``mkdir``.
     """
     if location.scheme in {"file", "memory"}:
         for key in options:
@@ -74,7 +75,10 @@ def connect(location: Location, options: Mapping[str, Any], *, mkdir: bool = Fal
 
 
 def translate(error: Exception, action: str, name: str) -> Exception:
-    """``error``, met while doing ``action`` to the object ``name``, as one of ours; itself where it is one, or is no matter of the store."""
+    """Translate ``error``, raised by ``action`` on the object ``name``, into a ``TamisError``.
+
+    Returns the error unchanged if it already is one or does not come from the store.
+    """
     text = first_line(error)
     if isinstance(error, ValueError) and "parse path" in text:
         return InvalidInput(f"{name!r} cannot be a path: {text}", code="BAD_PATH", name=name, remedy="Choose another name.")
@@ -123,7 +127,10 @@ def translate(error: Exception, action: str, name: str) -> Exception:
 
 
 def check_process(name: str) -> None:
-    """Raises ``StoreUnavailable`` in a fork of a process that has used a store: the threads that would answer are not in it, and it would wait for ever."""
+    """Raise ``StoreUnavailable`` in a fork of a process that has used a store.
+
+    The store's threads do not exist in the fork, so a request would wait for ever.
+    """
     global _process
     here = os.getpid()
     if _process is None:
@@ -138,12 +145,12 @@ def check_process(name: str) -> None:
 
 
 def is_taken(error: Exception) -> bool:
-    """Whether ``error`` says that the object is already there."""
+    """Return whether ``error`` says that the object already exists."""
     return isinstance(error, AlreadyExistsError | PreconditionError | FileExistsError)
 
 
 def first_line(error: Exception) -> str:
-    """What an error says, as a sentence, without the store's debug output."""
+    """Return an error's message as a sentence, without the store's debug output."""
     said = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
     return said if said.endswith((".", "!", "?")) else f"{said}."
 
@@ -158,7 +165,7 @@ def _local(location: Location, mkdir: bool) -> Any:
 
 
 def _split(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Options for the store and for its retries, each of a type that it takes."""
+    """Split the options into store and retry options, converted to the types they take."""
     config: dict[str, Any] = {}
     retry: dict[str, Any] = {}
     for key, value in options.items():

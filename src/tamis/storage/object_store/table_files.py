@@ -1,7 +1,7 @@
-"""A table at rest: immutable, checked, and read by the columns that are wanted.
+"""Immutable, checksummed tables in storage, read by column.
 
-A small one stands inside the object that names it (``Inline``: zstd over Arrow IPC, in base64); a larger one is a file of its own
-(``Stored``, see ``checked``), of which two requests read any columns.
+A small table is stored inside the object that names it (``Inline``: zstd over Arrow IPC, in base64). A larger
+one is a file of its own (``Stored``, see ``checked_parquet``), from which two requests read any columns.
 """
 
 from __future__ import annotations
@@ -26,39 +26,45 @@ from tamis.storage.object_store.relative_paths import check_inside
 from tamis.storage.object_store.store import Store
 
 INLINE_BYTES = SIZES.table_inline_bytes
-"""Compressed bytes up to which a table stands inline: what an object store gives in about the time of an empty answer."""
+"""Largest inline table in compressed bytes.
+
+An object store returns that much in about the time of an empty response.
+"""
 
 MOST_FILE = 16 * 2**30
-"""Bytes that a table in a file of its own may take: an image of it is made, of which pages that are not touched cost nothing."""
+"""Largest table file in bytes; reading makes an image of it, whose untouched pages cost nothing."""
 
 Chooser = Callable[[Sequence[str]], Sequence[str]]
-"""Which of a table's columns are wanted, given the names of all."""
+"""Given the names of all of a table's columns, returns the wanted ones."""
 
 
 class Columns(Protocol):
-    """A table whose columns are read when they are asked for."""
+    """A table whose columns are read on demand."""
 
     @property
     def rows(self) -> int: ...
 
     @property
     def nbytes(self) -> int:
-        """What all of it takes at rest."""
+        """Bytes that the whole table takes in storage."""
         ...
 
     def schema(self, store: Store) -> pa.Schema:
-        """Names and Arrow types of all columns. Raises ``CorruptData`` naming the object."""
+        """Return the names and Arrow types of all columns. Raises ``CorruptData`` naming the object."""
         ...
 
     def read(self, store: Store, choose: Chooser, *, remember: bool = True) -> pa.Table:
-        """The chosen columns of all rows; they stay in memory as far as there is room, unless told otherwise. Raises as ``schema``."""
+        """Read the chosen columns of all rows; raises as ``schema`` does.
+
+        The columns stay in the cache, within its limit, unless ``remember`` is false.
+        """
         ...
 
     def to_json(self) -> dict[str, Any]: ...
 
 
 class Inline:
-    """A table inside another object; ``size`` is that of its Arrow IPC stream before compression."""
+    """A table inside another object; ``size`` is the size of its Arrow IPC stream before compression."""
 
     def __init__(self, rows: int, size: int, packed: bytes, table: pa.Table | None = None) -> None:
         self.rows, self.size, self.packed = rows, size, packed
@@ -86,7 +92,7 @@ class Inline:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A table in the file ``path`` of ``nbytes`` bytes; its last ``footer`` bytes have the CRC-32 ``crc32``."""
+    """A table in the file ``path`` of ``nbytes`` bytes; ``crc32`` covers its last ``footer`` bytes."""
 
     rows: int
     path: str
@@ -114,7 +120,7 @@ class Stored:
         return {"rows": self.rows, "path": self.path, "bytes": self.nbytes, "footer": self.footer, "crc32": f"{self.crc32:08x}"}
 
     def _end(self, store: Store) -> checked_parquet.Footer:
-        """The footer; its bytes are remembered, they take a tenth of what they say."""
+        """Return the footer; its bytes are cached, since they take a tenth of the decoded size."""
         key = (store.url, self.path, self.crc32)
         tail: bytes | None = CACHE.get(key)
         if tail is None:
@@ -132,7 +138,7 @@ class Stored:
             return _of_length(checked_parquet.decode(end, self.nbytes, names, chunks), self.rows).select(list(names))
 
     def _bytes(self, store: Store, places: Sequence[tuple[int, int, int]]) -> list[bytes]:
-        """The bytes at each (offset, length), whose CRC-32 is the third number."""
+        """Read the bytes at each (offset, length, CRC-32) and check them."""
         check_inside(self.path, store.url)
         name = store.name(self.path)
         try:
@@ -145,7 +151,7 @@ class Stored:
 
 
 def columns_from_json(value: dict[str, Any]) -> Columns:
-    """Inverse of ``Columns.to_json``."""
+    """Decode the output of ``Columns.to_json``."""
     if "zstd" in value:
         size = bounded(value["size"], MOST_UNPACKED, "the unpacked size")
         return Inline(bounded(value["rows"], MOST_ROWS, "the number of rows"), size, base64.b64decode(value["zstd"], validate=True))
@@ -155,7 +161,7 @@ def columns_from_json(value: dict[str, Any]) -> Columns:
 
 
 def inline(table: pa.Table) -> Inline:
-    """``table`` as one that stands inside another object."""
+    """Encode ``table`` as one stored inside another object."""
     table = table.combine_chunks()
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as stream:
@@ -165,13 +171,14 @@ def inline(table: pa.Table) -> Inline:
 
 
 def keep(store: Store, tables: Iterable[pa.Table], schema: pa.Schema, path: str, *, limit: int = INLINE_BYTES) -> Columns:
-    """The rows of ``tables``, all under ``schema``, at rest: inline where that takes at most ``limit`` bytes, else the file ``path``, which then stands already.
+    """Store the rows of ``tables``, all with ``schema``; return the inline table or the file.
 
-    Of a large one only what a row group takes is held in memory, and its compressed bytes.
+    The table is inline if that takes at most ``limit`` bytes, else it is the file ``path``, which is written
+    before this returns. For a file, memory holds one row group and the compressed bytes.
     """
     pieces = iter(tables)
     held = [schema.empty_table()]
-    room = 16 * limit  # bounds and ids do not shrink more than that
+    room = 16 * limit  # bounds and ids do not compress better than this factor
     for piece in pieces:
         held.append(piece)
         room -= piece.nbytes
@@ -191,7 +198,7 @@ def keep(store: Store, tables: Iterable[pa.Table], schema: pa.Schema, path: str,
 
 @contextmanager
 def decoding(name: str) -> Iterator[None]:
-    """Turns what goes wrong in decoding into ``CorruptData`` naming the object."""
+    """Convert decoding errors into ``CorruptData`` naming the object."""
     try:
         yield
     except TamisError:

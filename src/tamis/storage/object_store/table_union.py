@@ -1,6 +1,7 @@
-"""Tables of one meaning put under each other, whatever columns each has.
+"""Concatenates tables of the same kind that may have different columns.
 
-Column names of manifests: those that begin with a digit are statistics, the number is the column id; the rest are facts.
+In manifests, a column whose name begins with a digit is a statistic, and the number is the column id; the
+other columns are facts.
 """
 
 from __future__ import annotations
@@ -15,31 +16,32 @@ def is_statistic(name: str) -> bool:
 
 
 def column_id(name: str) -> int:
-    """The column id that a statistics column is about, -1 where the name has none."""
+    """Return the column id of a statistics column, or -1 if the name has none."""
     number = name.partition("|")[0]
     return int(number) if number.isascii() and number.isdigit() else -1
 
 
 def wanted(names: Sequence[str], facts: Collection[str], ids: Collection[int]) -> list[str]:
-    """Of ``names``: the facts asked for, and the statistics of the column ids asked for."""
+    """Select from ``names`` the requested facts and the statistics of the requested column ids."""
     return [name for name in names if (column_id(name) in ids if is_statistic(name) else name in facts)]
 
 
 def stack(tables: Sequence[pa.Table]) -> pa.Table:
-    """All rows, in order; a column that a table lacks is NULL there.
+    """Concatenate all rows in order; a column that a table lacks is NULL there.
 
-    A statistic that has two types is left out: unknown. Raises ``ValueError`` where a fact has.
+    A statistic that has two types is dropped and thereby unknown. Raises ``ValueError`` for a fact that has
+    two.
     """
     tables = [table for table in tables if table.num_columns]
     try:
         return pa.concat_tables(tables, promote_options="default")
-    except pa.ArrowException:  # two types for a name
+    except pa.ArrowException:  # a name has two types
         schema = common([table.schema for table in tables])
         return pa.concat_tables([under(table, schema) for table in tables])
 
 
 def common(schemas: Iterable[pa.Schema]) -> pa.Schema:
-    """The schema of the stack of tables with these schemas."""
+    """Return the schema of the concatenation of tables with these schemas."""
     fields: dict[str, pa.Field] = {}
     doubtful: set[str] = set()
     for field in (field for schema in schemas for field in schema):
@@ -54,7 +56,7 @@ def common(schemas: Iterable[pa.Schema]) -> pa.Schema:
 
 
 def under(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """The table's rows under ``schema``, made by ``common`` of its own and others."""
+    """Cast the table to ``schema``, which ``common`` made from its own schema and others."""
     if table.schema.equals(schema):
         return table
     have = set(table.column_names)

@@ -1,4 +1,4 @@
-"""What every part of the binder uses: calls of the catalogue, comparisons, and what is left unknown."""
+"""The base of the binder: catalogue calls, comparisons, and unknown expressions."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from tamis.core.types import BOOLEAN, NULL, DataType, Decimal, Schema
 
 @dataclass(frozen=True)
 class BinderBase:
-    """The text that is bound, and over what."""
+    """The text to bind, with its schema, zone and mode."""
 
     schema: Schema
     zone: str
     mode: Mode
     text: str
     variables: Mapping[str, Expr] = field(default_factory=dict)
-    """What the variable of a lambda stands for, by its name in lower case."""
+    """The bound value of each lambda variable, by its name in lower case."""
 
     def bind(self, node: Node) -> Expr:
         raise NotImplementedError
@@ -32,17 +32,20 @@ class BinderBase:
         return call(name, *args, mode=self.mode, zone=self.zone, type=data_type)
 
     def shown(self, node: Node) -> str:
-        """The node as people wrote it."""
+        """Return the node as written."""
         return self.text[node.start : node.end]
 
     def unknown(self, node: Node, cause: Cause | None = None) -> Opaque:
-        """Something that only Spark understands; the columns in it are still checked, but for those of a query inside."""
+        """Return an opaque expression that only Spark understands.
+
+        The columns in it are still checked, except those of an inner query.
+        """
         inner = operands(node)
         args = tuple(self.bind(n) for n in (names_in(node) if inner is None else inner))
         return Opaque(NULL, self.shown(node), args, inner is not None, cause or cause_of(node))
 
     def predicate(self, expr: Expr) -> Expr:
-        """``expr`` as a boolean, where nothing else is known of it."""
+        """Return ``expr`` as a boolean if its type is unknown."""
         return replace(expr, type=BOOLEAN) if isinstance(expr, Opaque) and expr.type == NULL else expr
 
     def negated(self, expr: Expr) -> Expr:
@@ -52,12 +55,15 @@ class BinderBase:
         return self.call(name, *self.even([a, b]), data_type=BOOLEAN)
 
     def ordered(self, name: str, x: Node, y: Node) -> Expr:
-        """Two nodes compared; a constant that no cast makes is looked at first."""
+        """Bind and compare two nodes.
+
+        A decimal constant beyond BIGINT decides the comparison at once, unless it comes from a cast.
+        """
         a, b = self.bind(x), self.bind(y)
         constant = x if isinstance(a, Literal) and isinstance(a.type, Decimal) else y
         known = None if isinstance(constant, Cast) else beyond_longs(name, a, b)
         return known or self.compared(name, a, b)
 
     def even(self, sides: list[Expr]) -> list[Expr]:
-        """CHAR columns and what they are compared with, padded to one length."""
+        """Pad CHAR columns and the values compared with them to one length."""
         return padded(sides, lambda side, blanks: self.call("concat", side, blanks))

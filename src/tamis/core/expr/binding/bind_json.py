@@ -1,4 +1,4 @@
-"""Steps into JSON documents as Spark SQL text says them: ``v:a.b[0]`` and ``from_json(s, 'a STRUCT<b: INT>').a.b``."""
+"""Binds steps into JSON documents: ``v:a.b[0]`` and ``from_json(s, 'a STRUCT<b: INT>').a.b``."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from tamis.errors import InvalidInput
 
 
 def extract(value: Expr, steps: Steps, mode: Mode, zone: str) -> Expr | None:
-    """``value:path``; None where it is not understood."""
+    """Bind ``value:path``; None if it is not supported."""
     return variant_values.get(value, steps, VARIANT, mode, zone)
 
 
 def from_json_field(node: Dot, bind: Callable[[Node], Expr]) -> Expr | None:
-    """``from_json(text, schema).a.b``; None for any other dot, or what is not computed here."""
+    """Bind ``from_json(text, schema).a.b``; None for any other dot, or if it is not computed here."""
     names: list[str] = []
     below: Node = node
     while isinstance(below, Dot):
@@ -41,11 +41,11 @@ def from_json_field(node: Dot, bind: Callable[[Node], Expr]) -> Expr | None:
 
 
 def struct_of(text: str) -> DataType | None:
-    """The struct whose fields a schema's text lists (``a INT, b STRUCT<c: STRING>``); None where it is not understood."""
+    """Parse a schema's text (``a INT, b STRUCT<c: STRING>``) into a struct; None if it is not supported."""
     whole = f"STRUCT<{text}>"
     try:
         return _type(data_type(whole), whole)
-    except (SyntaxProblem, InvalidInput):  # no SQL, or a type that cannot be
+    except (SyntaxProblem, InvalidInput):  # not SQL, or an invalid type
         return None
 
 

@@ -1,4 +1,4 @@
-"""Names, and steps below a value: columns, struct fields, elements of arrays and maps, variables of lambdas."""
+"""Binds names and accesses: columns, struct fields, elements of arrays and maps, variables of lambdas."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ _NO_PARENTHESES = frozenset(
         "user",
     ]
 )
-"""Functions that Spark finds without parentheses behind them, where no column has the name."""
+"""Functions that Spark resolves without parentheses if no column has the name."""
 
 
 class BinderOfNames(BinderBase):
-    """Binds ``Name`` nodes, and those that select a part of a value."""
+    """Binds ``Name`` nodes and nodes that select a part of a value."""
 
     def name(self, node: Name) -> Expr:
-        """A variable, else a column with its fields, else a function that takes no parentheses."""
+        """Bind a variable, else a column with its fields, else a function without parentheses."""
         parts = node.parts
         if parts[0].lower() in self.variables:
             return self._of_variable(parts) or self._opaque(node)
@@ -57,14 +57,14 @@ class BinderOfNames(BinderBase):
         return out
 
     def field(self, parts: tuple[str, ...]) -> Expr:
-        """The column with these names from the top down."""
+        """Return the column with these names from the top level down."""
         try:
             fields = self.schema.find(parts[:1])
         except NotFound as error:
             raise self._missing(parts, error) from None
         if len(parts) == 2 and isinstance(fields[0].type, Map):  # ``map.key``
             return self.call("map_value", bound(self.schema, (fields[0].id,)), Literal(STRING, parts[1]))
-        if len(parts) > 1 and isinstance(fields[0].type, Array):  # ``array.field``: of each element
+        if len(parts) > 1 and isinstance(fields[0].type, Array):  # ``array.field``: one value per element
             found = field_of(bound(self.schema, (fields[0].id,)), parts[1]) if len(parts) == 2 else None
             if found is not None:
                 return found
@@ -75,7 +75,7 @@ class BinderOfNames(BinderBase):
         return bound(self.schema, tuple(f.id for f in fields))
 
     def _missing(self, parts: tuple[str, ...], error: NotFound) -> NotFound:
-        """The error for a name that is no column, with what was perhaps meant."""
+        """Return the error for an unknown column, with a suggestion."""
         remedy = error.remedy
         if len(parts) > 1 and any(f.name.lower() == name.lower() for f in self.schema for name in parts[1:]):
             remedy = f"In {'.'.join(parts)!r}, leave the table's name out. {remedy}"
@@ -86,19 +86,19 @@ class BinderOfNames(BinderBase):
         return NotFound(error.message, code=error.code, name=error.name, remedy=remedy)
 
     def subscript(self, node: Subscript) -> Expr:
-        """``array[0]``, ``map['key']``."""
+        """Bind ``array[0]`` or ``map['key']``."""
         source, at = self.bind(node.value), self.bind(node.at)
         if isinstance(at, Literal) and isinstance(at.value, str) and isinstance(source.type, Struct | Array):
             return field_of(source, at.value) or self.unknown(node)
         return self.call("map_value" if isinstance(source.type, Map) else "element", source, at)
 
     def dot(self, node: Dot) -> Expr:
-        """A field of a value that is no column."""
+        """Bind a field of a value that is not a column."""
         if (found := documents.from_json_field(node, self.bind)) is not None:
             return found
         return field_of(self.bind(node.value), node.field) or self.unknown(node)
 
     def path(self, node: Path) -> Expr:
-        """``v:a.b[0]``: steps into a VARIANT."""
+        """Bind ``v:a.b[0]``, steps into a VARIANT."""
         steps = tuple(step for step in node.steps if step is not None)
         return documents.extract(self.bind(node.value), steps, self.mode, self.zone) or self.unknown(node)

@@ -1,4 +1,4 @@
-"""The tests that stand after a value: BETWEEN, IN, LIKE, RLIKE, IS."""
+"""Binds the postfix predicates: BETWEEN, IN, LIKE, RLIKE, IS."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class BinderOfPredicates(BinderBase):
     """Binds ``Predicate`` nodes."""
 
     def test(self, node: Predicate) -> Expr:
-        """A test, and NOT around it where it is written so."""
+        """Bind a predicate, negated if it is written with NOT."""
         if isinstance(node.others[0] if node.others else None, Query):
             return self.unknown(node)
         match node.kind:
@@ -63,7 +63,7 @@ class BinderOfPredicates(BinderBase):
         return self.call("in", value, *((array,) if array is not None else options), data_type=BOOLEAN)
 
     def _in_constants(self, value: Expr, constants: Constants) -> Expr:
-        """A list that was read as one array."""
+        """Bind IN over a list that was read as one array."""
         array = None if is_char(value) else array_of(value, constants, self.mode, self.zone)
         if array is not None:
             return self.call("in", value, array, data_type=BOOLEAN)
@@ -80,7 +80,7 @@ class BinderOfPredicates(BinderBase):
         return self.call("like", text, pattern, *escape, data_type=BOOLEAN)
 
     def _like_many(self, node: Predicate) -> Expr:
-        """``LIKE ANY (…)``, ``LIKE ALL (…)``: each pattern is tried, and negated, by itself."""
+        """Bind ``LIKE ANY (…)`` or ``LIKE ALL (…)``; each pattern is bound, and negated, separately."""
         tried = [self._like(node, other) for other in node.others]
         if node.negated:
             tried = [self.negated(one) for one in tried]

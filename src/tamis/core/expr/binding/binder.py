@@ -1,4 +1,4 @@
-"""Syntax to a typed, bound, coerced tree. What words mean is the catalogue's alone."""
+"""Binds syntax to a typed, coerced tree; the catalogue alone defines what names mean."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _TRIES = {
 
 
 class Binder(BinderOfNames, BinderOfPredicates):
-    """Turns syntax into calls of the catalogue."""
+    """Turns syntax nodes into catalogue calls."""
 
     def bind(self, node: Node) -> Expr:
         handler = _HANDLERS.get(type(node))
@@ -73,7 +73,7 @@ class Binder(BinderOfNames, BinderOfPredicates):
         return self._chained(node)
 
     def _joined(self, node: Binary) -> Expr:
-        """Chains of one word are as deep as they are long: unrolled here."""
+        """Bind a chain of AND or OR iteratively, since its tree is as deep as the chain is long."""
         parts: list[Node] = []
         inner: Node = node
         while isinstance(inner, Binary) and inner.operator == node.operator:
@@ -83,7 +83,7 @@ class Binder(BinderOfNames, BinderOfPredicates):
         return self.call(node.operator.lower(), *args, data_type=BOOLEAN)
 
     def _chained(self, node: Binary) -> Expr:
-        """Arithmetic; a chain of it is bound from its first operand on, without recursion."""
+        """Bind a chain of arithmetic from its first operand, without recursion."""
         chain: list[Binary] = []
         inner: Node = node
         while isinstance(inner, Binary) and _OPERATORS.get(inner.operator, "eq") not in _TESTS:
@@ -106,7 +106,7 @@ class Binder(BinderOfNames, BinderOfPredicates):
         return self.unknown(node)
 
     def cast(self, node: Cast) -> Expr:
-        """``CAST``, ``TRY_CAST``, ``x::type``."""
+        """Bind ``CAST``, ``TRY_CAST`` or ``x::type``."""
         value, target = self.bind(node.value), type_of(node.type, self.text)
         if target is None:
             return self.unknown(node, Cause.TYPE)
@@ -116,7 +116,7 @@ class Binder(BinderOfNames, BinderOfPredicates):
         return folded(out) if isinstance(value, Literal) and not isinstance(out, Opaque) else out
 
     def literal(self, node: Typed) -> Expr:
-        """A typed literal; words such as ``DATE 'today'`` are left to Spark."""
+        """Bind a typed literal; words such as ``DATE 'today'`` are left to Spark."""
         return typed(node, self.mode, self.zone) or self.unknown(node)
 
     def interval(self, node: Interval) -> Expr:
@@ -133,7 +133,7 @@ class Binder(BinderOfNames, BinderOfPredicates):
         return self.call("case", *args)
 
     def function(self, node: Function) -> Expr:
-        """A function under the name as written."""
+        """Bind a function by the name as written."""
         name, mode = node.name[-1].lower(), self.mode
         if len(node.name) > 1 or node.beside or any(isinstance(a, Named | Alias) for a in node.args):
             return self.unknown(node)
@@ -153,14 +153,14 @@ class Binder(BinderOfNames, BinderOfPredicates):
         if node.unit:
             args.insert(0, Literal(STRING, node.unit))
         if found in {"ltrim", "rtrim"}:
-            args.reverse()  # the characters come first there
+            args.reverse()  # the SQL functions take the characters first
         if found == "case":
             args = [self.predicate(args[0]), *args[1:], *([Literal(NULL, None)] if len(args) == 2 else [])] if args else args
         out = call(found, *args, mode=mode, zone=self.zone)
         return replace(out, text=self.shown(node)) if isinstance(out, Opaque) else out
 
     def _tested(self, name: str, node: Function) -> Expr:
-        """``exists(array, x -> …)``: the variable is the element."""
+        """Bind ``exists(array, x -> …)``, where the variable is the element."""
         test = node.args[1] if len(node.args) == 2 else None
         if not isinstance(test, Lambda) or len(test.names) != 1 or self.variables:
             return self.unknown(node)
@@ -173,7 +173,7 @@ class Binder(BinderOfNames, BinderOfPredicates):
         return self.call(name, source, self.predicate(body), data_type=BOOLEAN)
 
     def _each_field(self, node: Function) -> Expr:
-        """``transform(array, x -> x.field)``."""
+        """Bind ``transform(array, x -> x.field)``."""
         test = node.args[1] if len(node.args) == 2 else None
         if not isinstance(test, Lambda) or len(test.names) != 1 or not isinstance(test.body, Name) or self.variables:
             return self.unknown(node)

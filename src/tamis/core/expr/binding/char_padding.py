@@ -1,4 +1,7 @@
-"""CHAR columns and constants that are compared, as Spark pads them: to the longest of them (columns only, not fields of structs)."""
+"""Pads CHAR columns and the constants compared with them, as Spark does.
+
+All are padded to the longest of them; this applies to columns only, not to struct fields.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,10 @@ from tamis.core.types import STRING, String
 
 
 def padded(sides: list[Expr], concat: Callable[[Expr, Expr], Expr]) -> list[Expr]:
-    """``sides`` of one length, blanks appended by ``concat``; as they are where none is a CHAR column, or one is of no known length."""
+    """Pad ``sides`` to one length with blanks appended by ``concat``.
+
+    They stay as they are if none is a CHAR column, or one has an unknown length.
+    """
     lengths = [_length(s) for s in sides]
     if not any(is_char(s) for s in sides) or any(n is None for n in lengths):
         return sides
@@ -30,7 +36,7 @@ def is_char(side: Expr) -> bool:
 
 
 def _length(side: Expr) -> int | None:
-    """Of a CHAR column or a constant text (NULL: 0); None for anything else, beside which nothing is padded."""
+    """Return the length of a CHAR column or a constant text (NULL: 0), else None, which prevents padding."""
     if is_char(side):
         assert isinstance(side.type, String)
         return side.type.length

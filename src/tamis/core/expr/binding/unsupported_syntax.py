@@ -1,4 +1,4 @@
-"""Syntax that is not computed here: why it is not, and whether it could fail."""
+"""Syntax that is not computed here: the reason, and whether it can fail."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ _AGGREGATES = frozenset(
 
 
 def cause_of(node: Node) -> Cause:
-    """Why nothing is known of this node."""
+    """Return why this node is opaque."""
     match node:
         case Parameter():
             return Cause.PARAMETER
@@ -96,7 +96,7 @@ def cause_of(node: Node) -> Cause:
 
 
 def names_in(node: Node) -> list[Name]:
-    """The columns that ``node`` names, without the variables of lambdas; none for a query, which has columns of its own."""
+    """Return the columns named in ``node``, except lambda variables; none for a query, which has its own."""
     if isinstance(node, Query):
         return []
     nodes = list(walk(node))
@@ -105,7 +105,7 @@ def names_in(node: Node) -> list[Name]:
 
 
 def operands(node: Node) -> tuple[Node, ...] | None:
-    """What a construct that never fails itself is applied to; None for one that may fail."""
+    """Return the operands of a construct that never fails itself; None for one that may fail."""
     match node:
         case Function(name=(name,), args=args, beside=()) if name.lower() in TOTAL and not any(isinstance(a, _NO_VALUES) for a in args):
             return args

@@ -1,1 +1,1 @@
-"""JSON documents, as text and as VARIANT: paths into them, and reading them as Spark does."""
+"""JSON documents as text and as VARIANT: paths, and readers that follow Spark."""

@@ -1,7 +1,8 @@
-"""JSON text as Spark reads it (Jackson, with the liberties that Spark grants): the text at a path, or nothing.
+"""Reads JSON text like Spark (Jackson with Spark's options) and returns the text at a path.
 
-Spark reads from the left and stops when the document has ended, so what follows it does not matter, and of a key that is there twice the first one that leads
-somewhere counts. Most documents have neither: they are read by Python's own parser; what that refuses is read again as Jackson would.
+Spark reads from the left and stops at the end of the document, so that trailing text does not matter; of
+duplicate keys, the first one that has a value counts. Most documents have neither: they are parsed by
+Python's parser, and what that rejects is parsed again as Jackson would.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ class Malformed(ValueError):
 
 
 class _Twice(ValueError):
-    """A key that is there twice."""
+    """A duplicate key."""
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -48,11 +49,11 @@ def _constant(name: str) -> NoReturn:
 
 
 STRICT = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_constant)
-"""Standard JSON without duplicate keys."""
+"""A decoder of standard JSON without duplicate keys."""
 
 
 def plain_document(text: str) -> Any:
-    """The document, if it is standard JSON without duplicates and within limits; else ``Malformed``."""
+    """Parse standard JSON without duplicate keys and within limits; else raise ``Malformed``."""
     try:
         value = STRICT.decode(text)
     except (ValueError, RecursionError):
@@ -63,16 +64,16 @@ def plain_document(text: str) -> Any:
 
 
 def _is_long(number: str) -> bool:
-    """Whether a number has more digits than Jackson takes; sign, point and ``e`` do not count."""
+    """Return whether a number has more digits than Jackson accepts; sign, point and ``e`` do not count."""
     return sum(map(str.isdigit, number)) > LONGEST_NUMBER
 
 
 def beyond_limits(text: str) -> bool:
-    """Whether standard JSON is nested more deeply, or has a longer number, than Jackson takes."""
+    """Return whether standard JSON exceeds Jackson's limits on nesting or on the length of numbers."""
     deep = text.count("[") + text.count("{") > DEEPEST
     if not deep and not _LONG_NUMBER.search(text):
         return False
-    bare = _STRING.sub("", text)  # brackets and digits in strings do not count
+    bare = _STRING.sub("", text)  # ignore brackets and digits in strings
     if any(_is_long(number) for number in _LONG_NUMBER.findall(bare)):
         return True
     depths = accumulate(1 if c in "[{" else -1 for c in _BRACKET.findall(bare))
@@ -80,7 +81,10 @@ def beyond_limits(text: str) -> bool:
 
 
 def get(text: str, steps: Steps) -> str | None:
-    """What ``get_json_object`` gives: text without quotes, everything else as compact JSON; None for NULL, nothing, or no JSON."""
+    """Return the result of ``get_json_object``: text without quotes, any other value as compact JSON.
+
+    Returns None for null, a missing value, or invalid JSON.
+    """
     try:
         value = plain_document(text)
     except Malformed:
@@ -103,12 +107,16 @@ def get(text: str, steps: Steps) -> str | None:
 
 
 def _whole(text: str) -> str | None:
-    """The text, if it has no half of a surrogate pair: Jackson cannot write one."""
+    """Return the text, or None if it has an unpaired surrogate, which Jackson cannot write."""
     return text if text.isascii() or not any("\ud800" <= c <= "\udfff" for c in text) else None
 
 
 def loose_document(text: str) -> Any:
-    """The document as FROM_JSON takes it (objects as ``Pairs`` where it is no standard JSON): the last of equal keys counts, NaN and infinities are numbers, control characters have no place in strings."""
+    """Parse a document as FROM_JSON does; objects are ``Pairs`` unless it is standard JSON.
+
+    The last of duplicate keys counts, NaN and infinities are numbers, and control characters are invalid in
+    strings.
+    """
     try:
         return plain_document(text)
     except Malformed:
@@ -117,7 +125,7 @@ def loose_document(text: str) -> Any:
 
 
 def compact(value: Any) -> str:
-    """A value as Jackson writes it."""
+    """Format a value as Jackson does."""
     match value:
         case str():
             return quoted(value)
@@ -142,7 +150,7 @@ _SHORT = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r":
 
 
 def quoted(text: str) -> str:
-    """A string as Jackson writes it: what lies beyond the basic plane as two halves, escaped."""
+    """Format a string as Jackson does: characters above the basic plane are escaped surrogate pairs."""
     if text.isascii() and text.isprintable() and '"' not in text and "\\" not in text:
         return f'"{text}"'
     return '"' + "".join(_escaped(c) for c in text) + '"'
@@ -161,7 +169,10 @@ def _escaped(character: str) -> str:
 
 
 def java_double(value: float) -> str:
-    """The shortest text that reads as this double, in Java's form; infinities quoted, as Jackson does. Raises ``Unsure`` where it is left to Spark."""
+    """Return the shortest text of a double in Java's form; infinities are quoted, as Jackson does.
+
+    Raises ``Unsure`` if the value is left to Spark.
+    """
     if unsure(value):
         raise Unsure
     if math.isinf(value) or math.isnan(value):
@@ -184,26 +195,29 @@ def java_double(value: float) -> str:
 
 
 class Pairs:
-    """An object with its keys in order, the same one perhaps twice."""
+    """An object with its keys in order, possibly with duplicates."""
 
     def __init__(self, pairs: Sequence[tuple[str, Any]]) -> None:
         self.pairs = pairs
 
     def get(self, key: str) -> Any:
-        """The last value of the key."""
+        """Return the last value of the key."""
         return next((value for name, value in reversed(self.pairs) if name == key), None)
 
 
 class _Reader:
-    """Jackson's way through a text: single quotes and control characters in strings are taken, what follows the document is not looked at."""
+    """A parser that follows Jackson.
+
+    It accepts single quotes and control characters in strings, and ignores text after the document.
+    """
 
     def __init__(self, text: str, *, named_numbers: bool = False) -> None:
         self._text = text
         self._at = 0
-        self._named = named_numbers  # the liberties of FROM_JSON instead of those of GET_JSON_OBJECT
+        self._named = named_numbers  # the options of FROM_JSON instead of GET_JSON_OBJECT
 
     def document(self) -> Any:
-        """The whole value, objects as ``Pairs``."""
+        """Return the whole value, with objects as ``Pairs``."""
         return self._value(0)
 
     def get(self, steps: Steps) -> str | None:
@@ -213,7 +227,7 @@ class _Reader:
         return _whole(value) if isinstance(value, str) else compact(value)
 
     def _walk(self, steps: Steps, depth: int) -> tuple[bool, Any]:
-        """Whether there is something at ``steps``, and what; the value here is passed over in any case."""
+        """Return whether ``steps`` lead to a value, and the value; always consumes the current value."""
         if not steps:
             return True, self._value(depth)
         head, here = steps[0], self._peek()

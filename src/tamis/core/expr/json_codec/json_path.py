@@ -1,7 +1,8 @@
 """Paths into a JSON document: ``$.user.ids[0]['a key']``.
 
-A path is its steps: a key (text), or the position of an element (int). Spark's two grammars (``get_json_object``, ``variant_get``) agree
-on what is taken here; wildcards, and what one of them reads in its own way (blanks beside separators), have no steps: unknown.
+A path is a sequence of steps: a key (text) or the position of an element (int). Only what Spark's two
+grammars (``get_json_object``, ``variant_get``) read alike is accepted. Wildcards, and forms that they read
+differently (blanks beside separators), have no steps: unknown.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ Step = str | int
 Steps = tuple[Step, ...]
 
 ELEMENT = -1
-"""The step to any element of a list, in statistics: they do not tell positions apart."""
+"""The step to any element of a list in statistics, which do not distinguish positions."""
 
 _STEP = re.compile(
     r"""\.(?P<name>[^\s.\[\]'"*?][^.\[\]'"*?]*)
@@ -28,7 +29,7 @@ _ASKED = re.compile(r"[^\s'\"*?][^'\"*?]*")
 
 @lru_cache(maxsize=4096)
 def steps_of(text: str) -> Steps | None:
-    """The steps that ``text`` says; None where it is not understood."""
+    """Parse a path into steps; None if it is not supported."""
     if not text.startswith("$"):
         return None
     at, steps = 1, list[Step]()
@@ -43,7 +44,7 @@ def steps_of(text: str) -> Steps | None:
 
 
 def text_of(steps: Steps) -> str | None:
-    """``steps`` as a path that ``steps_of`` and Spark read; None where a key cannot be said in one."""
+    """Format ``steps`` as a path that ``steps_of`` and Spark read; None if a key cannot be expressed."""
     out = "$"
     for step in steps:
         if isinstance(step, int):
@@ -58,7 +59,7 @@ def text_of(steps: Steps) -> str | None:
 
 
 def stored(steps: Steps) -> str:
-    """One text for each sequence of steps, whatever its keys hold, positions as ``[*]``: what statistics are found by."""
+    """Return the text by which statistics are found: unique for each path, with positions as ``[*]``."""
     out = ["$"]
     for step in steps:
         if isinstance(step, int):

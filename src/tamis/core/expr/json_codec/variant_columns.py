@@ -1,7 +1,8 @@
-"""VARIANT's binary form, read for whole columns at a time (the format of Parquet's and Spark's VARIANT, version 1).
+"""Reads VARIANT's binary form for whole columns (the VARIANT format of Parquet and Spark, version 1).
 
-A value begins with a byte: two bits of basic type (0 scalar, 1 short text, 2 object, 3 array), six of header. Objects and arrays list their children by offsets, so
-a step down is a few gathers over all rows. The keys stand beside the value, in its metadata; rows of one shape mostly share it.
+A value begins with a byte: two bits of basic type (0 scalar, 1 short text, 2 object, 3 array), six of header.
+Objects and arrays list their children by offsets, so a step down is a few gathers over all rows. Keys are
+stored beside the value, in its metadata, which rows of one shape usually share.
 """
 
 from __future__ import annotations
@@ -35,14 +36,14 @@ _SCALARS = {
 
 
 def kind_of(header: int) -> int:
-    """The kind that a value's first byte says."""
+    """Return the kind encoded in a value's first byte."""
     basic = header & 3
     return {1: STRING, 2: OBJECT, 3: ARRAY}.get(basic, _SCALARS.get(header >> 2, OTHER))
 
 
 _KINDS = np.array([kind_of(header) for header in range(256)], dtype=np.int8)
 _UNUSED_BITS = np.array([{3: 56, 4: 48, 5: 32}.get(header >> 2, 0) for header in range(256)], dtype=np.int64)
-"""Of the eight bytes behind an integer's header."""
+"""By header: the unused bits of the eight bytes after an integer's header."""
 WIDE_DECIMAL = 10
 _UNUSED_OF_DECIMALS = np.array([32 if kind == WIDE_DECIMAL - 2 else 0 for kind in range(64)], dtype=np.int64)
 _WIDTHS = {LONG: {3: 1, 4: 2, 5: 4, 6: 8}, DECIMAL: {8: 4, 9: 8, 10: 16}}
@@ -53,7 +54,10 @@ PADDING = 8
 
 @dataclass(frozen=True, slots=True)
 class Nodes:
-    """One value per row: its position in ``data``, or -1 where there is none. ``names`` are the keys of each distinct metadata, ``shape`` says whose a row has."""
+    """One value per row: its position in ``data``, or -1 if there is none.
+
+    ``names`` are the keys of each distinct metadata; ``shape`` gives each row's index in it.
+    """
 
     data: Bytes
     at: Ints
@@ -64,7 +68,7 @@ class Nodes:
         return len(self.at)
 
     def kinds(self) -> np.ndarray[Any, np.dtype[np.int8]]:
-        """The kind of each value."""
+        """Return the kind of each value."""
         found = _KINDS.take(_bytes(self.data, self.at))
         return np.where(self.at < 0, np.int8(MISSING), found) if len(self.at) and self.at.min() < 0 else found
 
@@ -72,7 +76,7 @@ class Nodes:
         return Nodes(self.data, self.at[rows], self.shape[rows], self.names)
 
     def child(self, rows: Ints, at: Ints) -> Nodes:
-        """What lies at ``at`` below the values of ``rows``, which ascend."""
+        """Return the values at ``at``, which are below those of ``rows`` (ascending)."""
         return Nodes(self.data, at, self.shape if len(rows) == len(self) else self.shape[rows], self.names)
 
     def moved(self, at: Ints) -> Nodes:
@@ -80,7 +84,7 @@ class Nodes:
 
 
 def nodes(array: pa.StructArray) -> Nodes:
-    """The values of a VARIANT column."""
+    """Return the values of a VARIANT column."""
     count = len(array)
     values, metadata = array.field("value"), array.field("metadata")
     offsets = (
@@ -91,7 +95,7 @@ def nodes(array: pa.StructArray) -> Nodes:
     buffer = values.buffers()[2] if count else None
     used = np.frombuffer(buffer, np.uint8)[offsets[0] : offsets[-1]] if buffer is not None and buffer.size else np.zeros(0, np.uint8)
     offsets -= offsets[0]
-    data = np.zeros(len(used) + PADDING, np.uint8)  # so that words can be read at every position
+    data = np.zeros(len(used) + PADDING, np.uint8)  # padded so that words can be read at every position
     data[: len(used)] = used
     at = offsets[:-1].copy()
     at[np.diff(offsets) == 0] = -1
@@ -104,7 +108,7 @@ def nodes(array: pa.StructArray) -> Nodes:
 
 @lru_cache(maxsize=1024)
 def names_of(metadata: bytes) -> tuple[str, ...]:
-    """The keys in metadata; none where it is damaged."""
+    """Return the keys in metadata; none if it is damaged."""
     if not metadata:
         return ()
     size = (metadata[0] >> 6) + 1
@@ -117,7 +121,10 @@ def names_of(metadata: bytes) -> tuple[str, ...]:
 
 
 def cut_out(array: pa.StructArray, found: Nodes) -> pa.StructArray:
-    """The values of ``found``, reached from the rows of ``array``, as a column. What follows a value in its row stays behind it: nobody looks there."""
+    """Return the values of ``found``, reached from the rows of ``array``, as a column.
+
+    Each value keeps the rest of its row after it, which readers ignore.
+    """
     values = array.field("value")
     offsets = np.frombuffer(values.buffers()[1], np.int32)[values.offset : values.offset + len(array) + 1].astype(np.int64)
     offsets -= offsets[0]
@@ -127,8 +134,11 @@ def cut_out(array: pa.StructArray, found: Nodes) -> pa.StructArray:
 
 
 def standalone(array: pa.StructArray, found: Nodes) -> tuple[pa.StructArray, bool]:
-    """The values of ``found``, at most one of each row of ``array``, as a column of documents of their own: a scalar without what stood around it. And whether all of them lie
-    within their rows; else they are damaged, and what is read of them here is not what is read there."""
+    """Return the values of ``found``, at most one per row of ``array``, as a column of separate documents.
+
+    Scalars are stored without their surroundings. The second result is whether all values lie within their
+    rows; otherwise they are damaged, and reading them here differs from reading them in place.
+    """
     values = array.field("value")
     offsets = np.frombuffer(values.buffers()[1], np.int32)[values.offset : values.offset + len(array) + 1].astype(np.int64)
     offsets -= offsets[0]
@@ -144,14 +154,14 @@ def standalone(array: pa.StructArray, found: Nodes) -> tuple[pa.StructArray, boo
 
 
 NO_NAMES = b"\x01\x00\x00"
-"""Metadata without a key."""
+"""Metadata without keys."""
 _SCALAR_BYTES = {0: 1, 1: 1, 2: 1, 3: 2, 4: 3, 5: 5, 6: 9, 7: 9, 8: 6, 9: 10, 10: 18, 11: 5, 12: 9, 13: 9, 14: 5, 15: 5, 16: 5}
 _BYTES_OF = np.array([1 + (h >> 2) if h & 3 == 1 else _SCALAR_BYTES.get(h >> 2, 1) for h in range(256)], dtype=np.int64)
 _LENGTH_FOLLOWS = np.array([h & 3 == 0 and h >> 2 in (15, 16) for h in range(256)])
 
 
 def _sizes(found: Nodes) -> Ints:
-    """The bytes of each scalar, its header among them."""
+    """Return the size in bytes of each scalar, including its header."""
     header = _bytes(found.data, found.at)
     sizes = _BYTES_OF[header]
     long = _LENGTH_FOLLOWS[header]
@@ -161,14 +171,14 @@ def _sizes(found: Nodes) -> Ints:
 
 
 def at_path(found: Nodes, steps: Steps) -> Nodes:
-    """The values at ``steps`` in each value; none where a step leads nowhere."""
+    """Return the values at ``steps`` in each value; none if a step finds nothing."""
     for step in steps:
         found = _member(found, step) if isinstance(step, str) else _element(found, step)
     return found
 
 
 def _member(found: Nodes, key: str) -> Nodes:
-    """The value under ``key`` of each object."""
+    """Return the value under ``key`` of each object."""
     out = np.full(len(found), -1, np.int64)
     ids = np.array([names.index(key) if key in names else -1 for names in found.names] or [-1], np.int64)[found.shape]
     for rows, layout in _objects(found, np.flatnonzero(ids >= 0)):
@@ -191,7 +201,10 @@ def _element(found: Nodes, index: int) -> Nodes:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Objects of one header and one number of fields: their field ids (a matrix), and where offsets and children begin."""
+    """Objects with one header and number of fields.
+
+    It holds their field ids (a matrix), and where offsets and children begin.
+    """
 
     data: Bytes
     ids: Ints
@@ -200,12 +213,15 @@ class Layout:
     first: Ints
 
     def children(self, field: Ints | int) -> Ints:
-        """The positions of one field's values, in each object; of several fields (a column of them) a line for each."""
+        """Return the positions of one field's values in each object.
+
+        For several fields (a column of them), there is a line for each.
+        """
         return self.first + little(self.data, self.offsets + np.asarray(field) * self.offset_size, self.offset_size)
 
 
 def _objects(found: Nodes, rows: Ints) -> Iterator[tuple[Ints, Layout]]:
-    """The objects among ``rows``, by layout."""
+    """Yield the objects among ``rows``, by layout."""
     header = _bytes(found.data, found.at[rows])
     usable = (found.at[rows] >= 0) & (_KINDS[header] == OBJECT)
     rows, header = rows[usable], header[usable]
@@ -223,7 +239,10 @@ def _objects(found: Nodes, rows: Ints) -> Iterator[tuple[Ints, Layout]]:
 
 
 def members(found: Nodes) -> Iterator[tuple[list[str], Ints, Ints]]:
-    """Of all objects: (keys, rows, positions of their values, a line for each key), each key once per group of objects that are alike."""
+    """Yield (keys, rows, positions with a line for each key) of all objects, grouped by layout.
+
+    A key occurs once per group.
+    """
     for rows, layout in _objects(found, np.arange(len(found))):
         shapes = found.shape[rows]
         if not layout.ids.shape[1]:
@@ -244,7 +263,7 @@ def members(found: Nodes) -> Iterator[tuple[list[str], Ints, Ints]]:
 
 
 def elements(found: Nodes) -> tuple[Ints, Ints]:
-    """Of all arrays: the rows and the positions of their elements."""
+    """Return the rows and positions of the elements of all arrays."""
     out_rows, out_at = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     for some, count, start, size, first in _arrays(found, np.flatnonzero(found.kinds() == ARRAY)):
         owner = np.repeat(np.arange(len(some)), count)
@@ -255,7 +274,7 @@ def elements(found: Nodes) -> tuple[Ints, Ints]:
 
 
 def _arrays(found: Nodes, rows: Ints) -> Iterator[tuple[Ints, Ints, Ints, int, Ints]]:
-    """Arrays by header: rows, numbers of elements, where offsets begin, their size, where elements begin."""
+    """Yield arrays by header: rows, numbers of elements, start and size of offsets, start of elements."""
     header = _bytes(found.data, found.at[rows])
     for one in _distinct(header):
         some = rows[header == one]
@@ -267,18 +286,18 @@ def _arrays(found: Nodes, rows: Ints) -> Iterator[tuple[Ints, Ints, Ints, int, I
 
 
 def headers(data: Bytes, at: Ints) -> tuple[Bytes, np.ndarray[Any, np.dtype[np.int8]]]:
-    """The first bytes of values, and their kinds."""
+    """Return the first bytes of values, and their kinds."""
     found = _bytes(data, at)
     return found, _KINDS.take(found)
 
 
 def longs(found: Nodes) -> Ints:
-    """The values of integers."""
+    """Return the values of integers."""
     return longs_at(found.data, found.at, _bytes(found.data, found.at))
 
 
 def longs_at(data: Bytes, at: Ints, header: Bytes) -> Ints:
-    """The values of integers with these headers."""
+    """Return the values of integers with these headers."""
     unused = _UNUSED_BITS.take(header)
     values = _words(data, at + 1)
     values <<= unused
@@ -287,7 +306,10 @@ def longs_at(data: Bytes, at: Ints, header: Bytes) -> Ints:
 
 
 def decimals_at(data: Bytes, at: Ints, header: Bytes) -> tuple[Ints, Ints, Bools]:
-    """Decimals with these headers as (unscaled, scale), and which have at most 8 bytes; the others are nonsense."""
+    """Return decimals with these headers as (unscaled, scale), and which have at most 8 bytes.
+
+    The numbers of the others are meaningless.
+    """
     kind = header >> 2
     unused = _UNUSED_OF_DECIMALS.take(kind)
     values = _words(data, at + 2)
@@ -297,13 +319,13 @@ def decimals_at(data: Bytes, at: Ints, header: Bytes) -> tuple[Ints, Ints, Bools
 
 
 def fixed(found: Nodes, dtype: str) -> Any:
-    """Scalars of one width that follow the header."""
+    """Return scalars of one width that follow the header."""
     width = np.dtype(dtype).itemsize
     return np.ascontiguousarray(_bytes(found.data, found.at[:, None] + 1 + np.arange(width))).view(dtype).reshape(-1)
 
 
 def decimals(found: Nodes) -> list[decimal.Decimal]:
-    """The values of decimals."""
+    """Return the values of decimals."""
     header = _bytes(found.data, found.at) >> 2
     scale = _bytes(found.data, found.at + 1)
     out = []
@@ -318,18 +340,18 @@ _WIDE = decimal.Context(prec=60)
 
 
 def texts(found: Nodes) -> pa.Array:
-    """The values of strings (or, of kind BINARY, bytes as text unchecked)."""
+    """Return the values of strings (or of BINARY, as unchecked text)."""
     starts, lengths = places(found)
     return slices(found.data, starts, lengths)
 
 
 def places(found: Nodes) -> tuple[Ints, Ints]:
-    """Where strings begin, and how many bytes they have."""
+    """Return where strings begin, and their lengths in bytes."""
     return places_at(found.data, found.at, _bytes(found.data, found.at))
 
 
 def places_at(data: Bytes, at: Ints, header: Bytes) -> tuple[Ints, Ints]:
-    """The same of strings with these headers."""
+    """Return where strings with these headers begin, and their lengths in bytes."""
     short = (header & 3) == 1
     lengths = (header >> 2).astype(np.int64)
     starts = at + 1
@@ -341,7 +363,7 @@ def places_at(data: Bytes, at: Ints, header: Bytes) -> tuple[Ints, Ints]:
 
 
 def slices(data: Bytes, starts: Ints, lengths: Ints, kind: Any = None) -> pa.Array:
-    """Strings that lie in ``data`` in ascending places, without touching what is between them."""
+    """Return strings at ascending positions in ``data``, without reading what is between them."""
     ends = np.minimum(starts + lengths, len(data))
     starts = np.minimum(starts, ends)
     if len(starts) and (len(data) >= 2**31 or (starts[1:] < ends[:-1]).any()):
@@ -356,31 +378,31 @@ def slices(data: Bytes, starts: Ints, lengths: Ints, kind: Any = None) -> pa.Arr
 
 
 def little(data: Bytes, at: Ints, size: int) -> Ints:
-    """Unsigned little-endian numbers of ``size`` bytes."""
+    """Read unsigned little-endian numbers of ``size`` bytes."""
     if size == 1:
         return _bytes(data, at).astype(np.int64)
     return _words(data, at) & np.int64((1 << (8 * size)) - 1)
 
 
 def signed(data: Bytes, at: Ints, size: int) -> Ints:
-    """Signed little-endian numbers of ``size`` bytes."""
+    """Read signed little-endian numbers of ``size`` bytes."""
     shift = np.int64(64 - 8 * size)
     return (_words(data, at) << shift) >> shift
 
 
 def _words(data: Bytes, at: Ints) -> Ints:
-    """The eight bytes that begin at each position."""
+    """Read the eight bytes that begin at each position."""
     words = np.ndarray((len(data) - PADDING + 1,), np.dtype("V8"), data, 0, (1,))
     return words[np.clip(at, 0, len(words) - 1)].view("<i8")
 
 
 def _bytes(data: Bytes, at: Ints) -> Bytes:
-    """Bytes at positions; damaged positions give some byte, never an error."""
+    """Read bytes at positions; damaged positions give some byte, never an error."""
     return np.take(data, at, mode="clip")
 
 
 def _distinct(values: Any) -> list[int]:
-    """The distinct values of a small range, in order."""
+    """Return the distinct values of a small range, in order."""
     if not len(values):
         return []
     first = values[0]

@@ -1,4 +1,8 @@
-"""JSON text to VARIANT's binary form, as ``parse_json`` does it: whole numbers that fit are integers, those without exponent that 38 digits hold are decimals, the rest doubles."""
+"""Encodes JSON text in VARIANT's binary form like ``parse_json``.
+
+Integers that fit are stored as integers, numbers without exponent of up to 38 digits as decimals, the rest as
+doubles.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +19,7 @@ _LARGEST = 16 * 2**20
 
 
 class _Real(str):
-    """A number that is no integer, as written."""
+    """A non-integer number, as written."""
 
     __slots__ = ()
 
@@ -24,9 +28,10 @@ _DECODER = json.JSONDecoder(object_pairs_hook=STRICT.object_pairs_hook, parse_co
 
 
 def encode(text: str) -> tuple[bytes, bytes]:
-    """(value, metadata) of the document that the text begins with; what follows the document is not looked at.
+    """Return (value, metadata) of the document at the start of the text; trailing text is ignored.
 
-    Raises ``Malformed`` for what ``parse_json`` refuses, duplicate keys among it, and ``Unsure`` for a document that is nested too deeply for Python.
+    Raises ``Malformed`` for what ``parse_json`` rejects, including duplicate keys, and ``Unsure`` for a
+    document nested too deeply for Python.
     """
     start = len(text) - len(text.lstrip(" \t\r\n"))
     try:
@@ -84,7 +89,7 @@ def _value(item: Any, keys: dict[str, int]) -> bytes:
 
 
 def _listed(basic: int, children: list[bytes], ids: list[int]) -> bytes:
-    """An object (with ids) or an array."""
+    """Encode an object (with ids) or an array."""
     offsets = [0]
     for child in children:
         offsets.append(offsets[-1] + len(child))
@@ -119,7 +124,7 @@ def _double(value: float) -> bytes:
 
 
 def _decimal(value: decimal.Decimal) -> bytes | None:
-    """None where 38 digits do not hold it."""
+    """Encode a decimal; None if 38 digits are not enough."""
     sign, digits, exponent = value.as_tuple()
     assert isinstance(exponent, int)
     scale, precision = max(0, -exponent), max(len(digits), -exponent)

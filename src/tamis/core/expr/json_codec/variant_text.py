@@ -1,4 +1,4 @@
-"""VARIANT values as JSON text, as a cast to STRING shows objects, arrays and numbers."""
+"""Formats VARIANT values as JSON text, as a cast to STRING shows objects, arrays and numbers."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from tamis.core.expr.json_codec import variant_columns as v
 from tamis.core.expr.json_codec.jackson_reader import DEEPEST, Malformed, java_double, quoted
 
 _DEEPEST_HERE = 300
-"""Levels that Python's stack surely holds."""
+"""Nesting levels that fit in Python's stack."""
 
 
 def number(value: decimal.Decimal | float) -> str:
-    """A decimal without zeros at its end, or a double, as a cast shows it."""
+    """Format a decimal without trailing zeros, or a double, as a cast does."""
     if isinstance(value, float):
         text = java_double(value)
         return text.strip('"')
@@ -26,7 +26,10 @@ def number(value: decimal.Decimal | float) -> str:
 
 
 def texts(found: v.Nodes) -> tuple[list[str | None], Mask]:
-    """Each value as JSON; None for one that holds something JSON has no form for, or is damaged. And which are left to Spark."""
+    """Return each value as JSON, and a mask of those left to Spark.
+
+    The text is None for a value that is damaged or has no JSON form.
+    """
     out, left = list[str | None](), none_of(len(found))
     for row, (at, shape) in enumerate(zip(found.at.tolist(), found.shape.tolist(), strict=True)):
         try:

@@ -1,4 +1,4 @@
-"""Spark's grammar: text as tokens, tokens as a tree of what people wrote. What the words mean is not known here."""
+"""Spark's grammar: text to tokens, and tokens to a syntax tree, without the meaning of names."""
 
 from tamis.core.expr.syntax.parser import columns, data_type, expression, fields
 from tamis.core.expr.syntax.problem import SyntaxProblem

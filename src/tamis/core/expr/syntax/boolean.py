@@ -1,4 +1,4 @@
-"""AND, OR, NOT, the tests that stand after a value, and aliases."""
+"""Grammar of AND, OR, NOT, postfix predicates and aliases."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tamis.core.expr.syntax.tokens import Kind
 
 _LEVELS = {"AND": 2, "OR": 1}
 _NOT = 5
-"""How strongly NOT binds: it takes no AND or OR in."""
+"""Binding strength of NOT, above AND and OR."""
 _NEGATIONS = frozenset({"NOT", "!"})
 _TRUTHS = frozenset({"TRUE", "FALSE", "UNKNOWN", "NULL"})
 
@@ -68,7 +68,7 @@ class Boolean(Reader):
             yield end, node
 
     def _predicates(self, at: int) -> Iterator[tuple[int, str, bool, tuple[Node, ...], tuple[str, str | None]]]:
-        """What can stand after a value that ends before ``at``."""
+        """Yield the predicates that can follow a value that ends before ``at``."""
         if self.word(at) == "IS":
             yield from self._is(at + 1)
             return
@@ -112,7 +112,7 @@ class Boolean(Reader):
             yield close + 1, (Query(*self.span(at, close + 1)),)
 
     def _many(self, at: int) -> Found[tuple[Node, ...]]:
-        """Expressions in parentheses, perhaps none."""
+        """Yield the expressions in parentheses, possibly none."""
         if self.has(at + 1, ")"):
             yield at + 2, ()
         for end, items in self.listed(at + 1, self.expression):
@@ -135,7 +135,10 @@ class Boolean(Reader):
             yield end, (pattern,), "", None
 
     def text_at(self, at: int) -> Found[str]:
-        """Strings side by side, which are one; parameters can stand among them, but not first, and are read as nothing."""
+        """Yield adjacent strings as one.
+
+        Parameters may stand between them, but not first, and read as nothing.
+        """
         ends = []
         end = at
         while self.tokens[end].kind is Kind.TEXT or (end > at and self.word(end) in {"?", ":"}):

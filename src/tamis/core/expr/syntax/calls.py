@@ -1,4 +1,4 @@
-"""Calls of functions by name, with what SQL lets stand inside and after them."""
+"""Grammar of function calls, with the SQL clauses inside and after them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tamis.core.expr.syntax.reader import Found
 from tamis.core.expr.syntax.value import Value
 
 Beside = tuple[tuple[str, ...], tuple[Node, ...]]
-"""What stands beside the arguments, by name; the nodes in it."""
+"""The names of the clauses after the arguments, and the nodes in them."""
 
 
 class Calls(Boolean, Value):
@@ -24,7 +24,7 @@ class Calls(Boolean, Value):
                         yield after, Function(*self.span(at, after), name, args, distinct + beside, "", others)
 
     def _arguments(self, at: int) -> Iterator[tuple[int, tuple[Node, ...], tuple[str, ...]]]:
-        """The arguments up to the closing parenthesis, and DISTINCT."""
+        """Yield the arguments up to the closing parenthesis, and DISTINCT."""
         word = self.word(at)
         if word in {"DISTINCT", "ALL"}:
             for end, args in self.listed(at + 1, self._argument):
@@ -45,7 +45,7 @@ class Calls(Boolean, Value):
             yield from self.expression(at)
 
     def _beside(self, at: int) -> Found[Beside]:
-        """What follows the parenthesis, each at most once and in this order; as much as there is first."""
+        """Return the clauses after the parenthesis, each at most once and in this order, the most first."""
         found: list[tuple[int, Beside]] = [(at, ((), ()))]
         if self.has(at, "WITHIN", "GROUP", "("):
             found.append((self.closing(at + 3) + 1, (("WITHIN GROUP",), ())))

@@ -1,4 +1,4 @@
-"""What Spark's grammar takes and its parser then refuses: literals that are none, lists without members, units that do not exist."""
+"""Checks that Spark's parser makes after its grammar: invalid literals, empty lists, unknown units."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _LITERALS = frozenset({"DATE", "TIME", "TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_
 
 
 def check(tree: Node, text: str) -> None:
-    """Raises ``SyntaxProblem`` for the first node in ``tree`` that Spark's parser refuses."""
+    """Raise ``SyntaxProblem`` for the first node in ``tree`` that Spark's parser rejects."""
     for node in walk(tree):
         rule = _RULES.get(type(node))
         if rule is not None and (why := rule(node)):

@@ -1,4 +1,4 @@
-"""Forms that a word begins: CASE, CAST, EXTRACT, and functions with words between their arguments."""
+"""Grammar of keyword forms: CASE, CAST, EXTRACT, and functions with words between their arguments."""
 
 from __future__ import annotations
 
@@ -19,10 +19,13 @@ Rules = tuple[Callable[[int], Found[Node]], ...]
 
 
 class Forms(Reader):
-    """The rules of those forms."""
+    """The rules of keyword forms."""
 
     def forms(self, word: str) -> tuple[Rules, Rules]:
-        """What can begin with this word beside constants, calls and names: what comes before those, and after."""
+        """Return the rules for forms that begin with this word.
+
+        The first are tried before constants, calls and names, the second after.
+        """
         if word in _WITH_UNIT:
             return (self._with_unit,), ()
         if word in _OF_ROWS:
@@ -46,7 +49,7 @@ class Forms(Reader):
         return early.get(word, ()), late.get(word, ())
 
     def _with_unit(self, at: int) -> Found[Node]:
-        """``date_add(DAY, 1, ts)``: a unit, or a text in the place of one, which is found wrong later."""
+        """Yield ``date_add(DAY, 1, ts)``: with a unit, or a text in its place, which is rejected later."""
         first = self.tokens[at + 2] if self.has(at + 1, "(") else self.tokens[-1]
         if not (first.word in UNITS or first.kind is Kind.TEXT) or not self.has(at + 3, ","):
             return
@@ -78,7 +81,7 @@ class Forms(Reader):
                 yield end, Case(*self.span(at, end), subject, branches, default)
 
     def _branches(self, at: int) -> Iterator[tuple[int, Branches, Node | None]]:
-        """Branches, the default, END."""
+        """Yield branches and the default, up to END."""
         start: Found[Branches] = ((end, (pair,)) for end, pair in self._branch(at))
         more = lambda end, pairs: ((e, (*pairs, p)) for e, p in self._branch(end)) if self.has(end, "WHEN") else None  # noqa: E731
         for end, branches in grown(start, more):
@@ -134,7 +137,7 @@ class Forms(Reader):
                 yield end, Function(*self.span(at, end), ("overlay",), args)
 
     def _worded(self, at: int, words: tuple[tuple[str, ...], ...]) -> Found[tuple[Node, ...]]:
-        """Values with one of the words of each place between them, up to the closing parenthesis."""
+        """Yield values separated by the given words, up to the closing parenthesis."""
         for end, first in self.value(at):
             if self.has(end, ")"):
                 yield end + 1, (first,)
@@ -154,7 +157,7 @@ class Forms(Reader):
                         yield close + 1, Trim(*self.span(at, close + 1), side, characters, source)
 
     def _trimmed(self, at: int) -> Found[Node | None]:
-        """The characters before FROM, if any."""
+        """Yield the characters before FROM, if any."""
         for end, node in self.value(at):
             if self.has(end, "FROM"):
                 yield end, node

@@ -1,4 +1,4 @@
-"""``INTERVAL 1 DAY 2 HOURS``, ``INTERVAL '1-2' YEAR TO MONTH``."""
+"""Grammar of intervals: ``INTERVAL 1 DAY 2 HOURS``, ``INTERVAL '1-2' YEAR TO MONTH``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Intervals(Reader):
     """The rule for intervals with units outside quotes."""
 
     def interval(self, at: int) -> Found[Node]:
-        """An interval whose word INTERVAL is the token ``at``, as many amounts as there are first."""
+        """Yield intervals whose word INTERVAL is the token ``at``, those with the most amounts first."""
         amounts: list[tuple[int, str, str]] = []
         end = at + 1
         while found := self._amount(end):

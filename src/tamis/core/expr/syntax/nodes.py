@@ -1,6 +1,7 @@
-"""What Spark SQL text says, as a tree: one small class for each construct of the grammar.
+"""The syntax tree of Spark SQL text: one small class for each construct of the grammar.
 
-Every node knows where it stands in the text (``start``, ``end``), so that an error shows what people wrote. Parentheses leave no node.
+Every node knows its position in the text (``start``, ``end``), so that errors can quote it. Parentheses make
+no node.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A construct, and the characters of the text that it covers."""
+    """A construct, and the range of characters that it covers."""
 
     start: int
     end: int
@@ -20,7 +21,10 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Name(Node):
-    """A column, with the struct fields below it: ``a.b.c``. Also a word that means a function where no column has that name."""
+    """A column with the struct fields below it: ``a.b.c``.
+
+    Also a word that names a function if no column has that name.
+    """
 
     parts: tuple[str, ...]
 
@@ -32,7 +36,7 @@ class Star(Node):
 
 @dataclass(frozen=True, slots=True)
 class Text(Node):
-    """A string, unquoted and unescaped. ``filled``: parameters stand among its parts."""
+    """A string, unquoted and unescaped; ``filled`` means that it has parameters among its parts."""
 
     value: str
     filled: bool = False
@@ -48,7 +52,7 @@ class Number(Node):
 
 @dataclass(frozen=True, slots=True)
 class Constant(Node):
-    """NULL, TRUE, FALSE."""
+    """NULL, TRUE or FALSE."""
 
     value: bool | None
 
@@ -63,7 +67,10 @@ class Typed(Node):
 
 @dataclass(frozen=True, slots=True)
 class Interval(Node):
-    """``INTERVAL 1 DAY 2 HOURS``: amounts with their units; with ``to``, one amount of several fields (``'1-2' YEAR TO MONTH``)."""
+    """``INTERVAL 1 DAY 2 HOURS``: amounts with their units.
+
+    With ``to``, it is one amount of several fields (``'1-2' YEAR TO MONTH``).
+    """
 
     amounts: tuple[tuple[str, str], ...]
     to: str = ""
@@ -76,21 +83,21 @@ class Parameter(Node):
 
 @dataclass(frozen=True, slots=True)
 class Values(Node):
-    """A long list of constants, read at once. ``constants`` is a ``tamis.core.expr.literal_lists.Constants``."""
+    """A long list of constants, read at once; ``constants`` is a ``literal_lists.Constants``."""
 
     constants: Any
 
 
 @dataclass(frozen=True, slots=True)
 class Query(Node):
-    """A query in parentheses, which is not looked into. ``exists``: the question whether it has rows."""
+    """A query in parentheses, which is not parsed; ``exists`` means EXISTS."""
 
     exists: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Unary(Node):
-    """``-``, ``+``, ``~``, ``NOT``."""
+    """``-``, ``+``, ``~`` or ``NOT``."""
 
     operator: str
     operand: Node
@@ -98,7 +105,7 @@ class Unary(Node):
 
 @dataclass(frozen=True, slots=True)
 class Binary(Node):
-    """Arithmetic, bits, comparisons, AND, OR."""
+    """An arithmetic, bit, comparison or logical operator."""
 
     operator: str
     left: Node
@@ -107,9 +114,10 @@ class Binary(Node):
 
 @dataclass(frozen=True, slots=True)
 class Predicate(Node):
-    """A test that stands after its value, at most one: BETWEEN, IN, LIKE, ILIKE, RLIKE, IS.
+    """A predicate after its value, at most one: BETWEEN, IN, LIKE, ILIKE, RLIKE, IS.
 
-    ``kind`` is its word, and for IS what is asked (``NULL``, ``TRUE``, ``FALSE``, ``UNKNOWN``, ``DISTINCT``). ``quantifier`` is ANY, SOME or ALL after LIKE.
+    ``kind`` is its word, or for IS what is tested (``NULL``, ``TRUE``, ``FALSE``, ``UNKNOWN``, ``DISTINCT``).
+    ``quantifier`` is ANY, SOME or ALL after LIKE.
     """
 
     kind: str
@@ -119,7 +127,7 @@ class Predicate(Node):
     quantifier: str = ""
     escape: str | None = None
     bang: bool = False
-    """Whether ``!`` stands for the NOT before it, which Spark's grammar takes and its parser then refuses."""
+    """Whether NOT is written as ``!``, which Spark's grammar accepts here but its parser rejects."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +141,7 @@ class Case(Node):
 
 @dataclass(frozen=True, slots=True)
 class Type:
-    """The name of a type, in capitals, with what follows it: sizes, element types, fields, or the words that belong to it."""
+    """The name of a type, in capitals, with its sizes, element types, fields, or further words."""
 
     start: int
     end: int
@@ -165,8 +173,11 @@ class Cast(Node):
 
 @dataclass(frozen=True, slots=True)
 class Function(Node):
-    """A call by name. ``unit`` is the bare word that ``date_add`` and its like begin with; ``beside`` names what stands with the call and is
-    not computed here (DISTINCT, FILTER, OVER, WITHIN GROUP, IGNORE NULLS)."""
+    """A call by name.
+
+    ``unit`` is the bare word that ``date_add`` and similar functions begin with. ``beside`` names the clauses
+    of the call that are not computed here (DISTINCT, FILTER, OVER, WITHIN GROUP, IGNORE NULLS).
+    """
 
     name: tuple[str, ...]
     args: tuple[Node, ...]
@@ -185,7 +196,7 @@ class Named(Node):
 
 @dataclass(frozen=True, slots=True)
 class Alias(Node):
-    """``x AS name``: in structs and rows, and nowhere else in a filter."""
+    """``x AS name``, which a filter has only in structs and rows."""
 
     value: Node
     names: tuple[str, ...]
@@ -216,7 +227,7 @@ class Subscript(Node):
 
 @dataclass(frozen=True, slots=True)
 class Dot(Node):
-    """``value.field`` where the value is no name."""
+    """``value.field`` where the value is not a name."""
 
     value: Node
     field: str
@@ -256,7 +267,7 @@ class Trim(Node):
 
 
 def children(node: Node) -> list[Node]:
-    """The nodes directly below ``node``, in the order of the text."""
+    """Return the nodes directly below ``node``, in the order of the text."""
     return [child for f in fields(node) for child in _nodes(getattr(node, f.name))]
 
 
@@ -269,7 +280,7 @@ def _nodes(value: Any) -> Iterator[Node]:
 
 
 def walk(node: Node) -> Iterator[Node]:
-    """``node`` and all below it, found without recursion."""
+    """Yield ``node`` and all below it, without recursion."""
     open_nodes = [node]
     while open_nodes:
         found = open_nodes.pop()

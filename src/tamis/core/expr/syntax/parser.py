@@ -1,4 +1,4 @@
-"""Text read by Spark's grammar for expressions, types and lists of columns."""
+"""Parses text by Spark's grammar: expressions, types and lists of columns."""
 
 from __future__ import annotations
 
@@ -22,29 +22,29 @@ class Parser(Types, Primary, Queries):
 
 
 def expression(text: str) -> Node:
-    """The one expression in ``text``; an ``Alias`` where a name follows it. Raises ``SyntaxProblem``."""
+    """Parse the one expression in ``text``; an ``Alias`` if a name follows. Raises ``SyntaxProblem``."""
     found = _whole(text, Parser.named)
     check(found, text)
     return found
 
 
 def data_type(text: str) -> Type:
-    """The type that ``text`` names. Raises ``SyntaxProblem``."""
+    """Parse the type that ``text`` names. Raises ``SyntaxProblem``."""
     return _whole(text, Parser.data_type)
 
 
 def columns(text: str) -> tuple[TypeField, ...]:
-    """The columns, or fields, that ``text`` lists as Spark's ``a INT, b STRING`` does. Raises ``SyntaxProblem``."""
+    """Parse a list of columns or fields such as ``a INT, b STRING``. Raises ``SyntaxProblem``."""
     return _whole(text, Parser.columns)
 
 
 def fields(text: str) -> tuple[TypeField, ...]:
-    """The fields between the brackets of a STRUCT. Raises ``SyntaxProblem``."""
+    """Parse the fields between the brackets of a STRUCT. Raises ``SyntaxProblem``."""
     return _whole(f"STRUCT<{text}>", Parser.data_type).fields
 
 
 def _whole(text: str, rule: Callable[[Parser, int], Found[T]]) -> T:
-    """The first way of reading all of ``text``."""
+    """Return the first parse of all of ``text``."""
     try:
         parser = Parser(text)
         if parser.tokens[0].kind is Kind.END:

@@ -1,4 +1,4 @@
-"""What an expression begins with: constants, names, calls, lambdas, parentheses, and the forms that words begin."""
+"""Grammar of primaries: constants, names, calls, lambdas, parentheses and keyword forms."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Primary(Calls, Forms, Intervals):
         return chain.from_iterable(rule(at) for rule in rules)
 
     def _rules(self, at: int) -> tuple[Rule, ...]:
-        """What can begin with this token, in the order of Spark's grammar."""
+        """Return the rules that can begin with this token, in the order of Spark's grammar."""
         token = self.tokens[at]
         names: tuple[Rule, ...] = (self._typed, self._qualified_star, self.call, self._lambda, self.name_alone)
         match token.kind:
@@ -52,7 +52,7 @@ class Primary(Calls, Forms, Intervals):
         yield at + 1, Number(*self.span(at, at + 1), str(token.value), token.suffix)
 
     def _negative(self, at: int) -> Found[Node]:
-        """A sign before a number belongs to the number: ``-1::string`` is ``(-1)::string``."""
+        """Yield a signed number; the sign belongs to the number: ``-1::string`` is ``(-1)::string``."""
         token = self.tokens[at + 1]
         if token.kind is Kind.NUMBER:
             yield at + 2, Number(*self.span(at, at + 2), "-" + str(token.value), token.suffix)

@@ -1,4 +1,4 @@
-"""Queries inside expressions. They are recognised, not read: a filter here runs none."""
+"""Recognizes queries inside expressions without parsing them, since filters do not run queries."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tamis.core.expr.syntax.tokens import Kind
 
 _CLAUSES = "FROM WHERE GROUP HAVING ORDER SORT CLUSTER DISTRIBUTE LIMIT OFFSET UNION INTERSECT EXCEPT MINUS LATERAL WINDOW QUALIFY"
 _GO_ON = frozenset({")", "|>", *_CLAUSES.split()})
-"""What can follow the columns of a SELECT."""
+"""Words that can follow the columns of a SELECT."""
 _AFTER_QUERY = _GO_ON - {"FROM", "WHERE", "GROUP", "HAVING", "LATERAL"}
 _AFTER_TABLE = frozenset(
     {*_GO_ON, ",", "AS", "SELECT", "JOIN", "LEFT", "RIGHT", "INNER", "FULL", "CROSS", "NATURAL", "TABLESAMPLE", "PIVOT"}
@@ -26,7 +26,7 @@ class Queries(Reader):
                 yield close
 
     def closing(self, at: int) -> int:
-        """The index of the token that closes the parenthesis around ``at``, or of the end."""
+        """Return the index of the token that closes the parenthesis around ``at``, or of the end."""
         depth = 0
         while self.tokens[at].kind is not Kind.END:
             word = self.word(at)
@@ -37,7 +37,7 @@ class Queries(Reader):
         return at
 
     def _relation_ends(self, at: int) -> bool:
-        """Whether what follows a table's name goes on with a query, after an alias (which may name columns) or without."""
+        """Return whether a table's name is followed by the rest of a query, with or without an alias."""
         if self.word(at) in _AFTER_TABLE:
             return True
         if self.peek(at).kind not in NAMES:
@@ -45,7 +45,7 @@ class Queries(Reader):
         return self.word(at + 1) in _AFTER_TABLE or (self.word(at + 1) == "(" and self._names_columns(at + 2))
 
     def _names_columns(self, at: int) -> bool:
-        """Whether a list of names in parentheses, which begins here, ends a relation."""
+        """Return whether a parenthesized list of names that begins here ends a relation."""
         close = self.closing(at)
         names = all(self.peek(place).kind in NAMES if (place - at) % 2 == 0 else self.word(place) == "," for place in range(at, close))
         return names and (close - at) % 2 == 1 and self.word(close + 1) in _AFTER_TABLE

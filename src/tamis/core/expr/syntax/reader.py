@@ -1,10 +1,11 @@
-"""What all parts of the grammar share: the tokens, and reading with more than one way to go on.
+"""The base of the grammar: tokens, and reading with alternatives.
 
-In Spark's default mode every keyword can be a name (``case = 1``, ``not IN (1)``), so one token rarely tells which construct it begins. Spark's
-parser takes the first alternative of each rule with which the whole text can be read. So does this one: a rule at a token yields all the
-places where it can end, each with its node, in the order of the rule's alternatives and only as far as somebody asks. Whoever reads on takes
-the first that lets him. What a rule yields is kept (``shared``), so that no text takes more than polynomial time; plain text takes the first
-way everywhere.
+In Spark's default mode every keyword can be a name (``case = 1``, ``not IN (1)``), so one token rarely tells
+which construct it begins. Spark's parser takes the first alternative of each rule with which the whole text
+can be parsed. This parser does the same: a rule at a token lazily yields every place where it can end, each
+with its node, in the order of the rule's alternatives, and the caller takes the first one with which it can
+continue. Results of a rule are cached (``shared``), so that no text takes more than polynomial time; on plain
+text the first alternative always succeeds.
 """
 
 from __future__ import annotations
@@ -17,62 +18,68 @@ from tamis.core.expr.syntax.tokens import Kind, Token, tokens
 
 T = TypeVar("T")
 Found = Iterator[tuple[int, T]]
-"""The index of the token after what was read, and what it is; one pair for each way to read it."""
+"""One pair per parse: the index of the token after it, and its result."""
 NAMES = frozenset({Kind.WORD, Kind.QUOTED})
 
 
 class Reader:
-    """The tokens of a text, and the rules that the parts of the grammar ask of each other."""
+    """The tokens of a text, and the rules that the parts of the grammar share."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.tokens = tokens(text)
         self.furthest = 0
-        """The last token at which something else was wanted: where text that cannot be read is wrong."""
+        """The last token at which another was expected.
+
+        It is the position to report if the text cannot be parsed.
+        """
         self._known: dict[tuple[str, int, int], tuple[list[Any], Iterator[Any]]] = {}
 
     def expression(self, at: int) -> Found[Node]:
-        """Any expression."""
+        """Yield any expression."""
         raise NotImplementedError
 
     def named(self, at: int) -> Found[Node]:
-        """An expression that may have an alias."""
+        """Yield an expression that may have an alias."""
         raise NotImplementedError
 
     def value(self, at: int, floor: int = 0) -> Found[Node]:
-        """An expression without AND, OR, NOT and tests after it, of operators that bind at least as ``floor``."""
+        """Yield an expression without AND, OR, NOT and predicates.
+
+        Its operators are of level ``floor`` or above.
+        """
         raise NotImplementedError
 
     def primaries(self, at: int) -> Found[Node]:
-        """What begins with the token ``at`` and is no operator."""
+        """Yield what begins with the token ``at`` and is not an operator."""
         raise NotImplementedError
 
     def name_alone(self, at: int) -> Found[Node]:
-        """One name as a column."""
+        """Yield one name as a column."""
         raise NotImplementedError
 
     def dotted(self, at: int) -> Found[tuple[str, ...]]:
-        """``a.b.c``, the longest first."""
+        """Yield ``a.b.c``, the longest first."""
         raise NotImplementedError
 
     def data_type(self, at: int) -> Found[Type]:
-        """The name of a type."""
+        """Yield the name of a type."""
         raise NotImplementedError
 
     def closing(self, at: int) -> int:
-        """The index of the token that closes the parenthesis around ``at``, or of the end."""
+        """Return the index of the token that closes the parenthesis around ``at``, or of the end."""
         raise NotImplementedError
 
     def query(self, at: int) -> Iterator[int]:
-        """A query that ends before a closing parenthesis: the index of that."""
+        """Yield the index of the closing parenthesis after a query."""
         raise NotImplementedError
 
     def word(self, at: int) -> str:
-        """The token's word in capitals, or operator."""
+        """Return the token's word in capitals, or its operator."""
         return self.tokens[at].word
 
     def has(self, at: int, *words: str) -> bool:
-        """Whether these words stand at ``at``, one after the other."""
+        """Return whether these words follow one another from ``at``."""
         for offset, word in enumerate(words):
             if self.tokens[at + offset].word != word:
                 self.missed(at + offset)
@@ -80,30 +87,30 @@ class Reader:
         return True
 
     def missed(self, at: int) -> None:
-        """Records that the token is not what was wanted there."""
+        """Record that the token is not the expected one."""
         self.furthest = max(self.furthest, at)
 
     def is_name(self, at: int) -> bool:
-        """Whether the token can be a name."""
+        """Return whether the token can be a name."""
         if self.tokens[at].kind in NAMES:
             return True
         self.missed(at)
         return False
 
     def name(self, at: int) -> str:
-        """The token as a name."""
+        """Return the token as a name."""
         return str(self.tokens[at].value)
 
     def peek(self, at: int) -> Token:
-        """The token, or END where there are no more."""
+        """Return the token, or END beyond the last."""
         return self.tokens[min(at, len(self.tokens) - 1)]
 
     def span(self, at: int, end: int) -> tuple[int, int]:
-        """The characters from the token ``at`` to the one before ``end``."""
+        """Return the range of characters from the token ``at`` to the one before ``end``."""
         return self.tokens[at].start, self.tokens[end - 1].end
 
     def shared(self, rule: str, at: int, floor: int, read: Callable[[], Iterator[T]]) -> Iterator[T]:
-        """What ``read`` yields, read once for all who ask for this rule at this token."""
+        """Yield the results of ``read``, computed once for all users of this rule at this token."""
         key = (rule, at, floor)
         if key not in self._known:
             self._known[key] = ([], read())
@@ -119,7 +126,7 @@ class Reader:
             number += 1
 
     def listed(self, at: int, item: Callable[[int], Found[T]]) -> Found[tuple[T, ...]]:
-        """``item, item, …``, the longest list first."""
+        """Yield ``item, item, …``, the longest list first."""
 
         def more(end: int, items: _Chain[T]) -> Found[_Chain[T]] | None:
             return ((e, (items, found)) for e, found in item(end + 1)) if self.has(end, ",") else None
@@ -141,9 +148,10 @@ def _unchained(chain: _Chain[T] | None) -> tuple[T, ...]:
 
 
 def grown(starts: Found[T], more: Callable[[int, T], Found[T] | None]) -> Found[T]:
-    """Each start, made longer by ``more`` as often as it goes, the longest first: ``a``, ``a + b``, ``a + b + c``.
+    """Extend each start by ``more`` repeatedly, the longest first: ``a``, ``a + b``, ``a + b + c``.
 
-    A place reached once is not tried again: what follows there does not depend on how it was reached. Long chains take no recursion.
+    A position is tried only once, because what follows does not depend on how it was reached. Long chains
+    need no recursion.
     """
     seen: set[int] = set()
     waiting: list[tuple[Found[T], tuple[int, T] | None]] = [(starts, None)]

@@ -1,4 +1,4 @@
-"""Strings of SQL text without their quotes, their escapes resolved as Spark resolves them (``escapedStringLiterals`` off)."""
+"""Unquotes and unescapes strings of SQL text as Spark does (``escapedStringLiterals`` off)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _MEANING = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", 
 
 
 def unquoted(token: str) -> str:
-    """The string that a token with its quotes (or ``r`` and quotes) stands for."""
+    """Return the string of a token with its quotes (or ``r`` and quotes)."""
     if token[0] in "rR":
         return token[2:-1]
     inner = token[1:-1].replace(token[0] * 2, token[0]) if "\\" not in token else _doubled(token)
@@ -17,7 +17,7 @@ def unquoted(token: str) -> str:
 
 
 def _doubled(token: str) -> str:
-    """``token`` without its quotes and with doubled quotes as one, where an escaped quote does not count as half of two."""
+    """Remove the quotes and undouble inner ones; an escaped quote is not half of a doubled one."""
     quote = token[0]
     return re.sub(rf"\\.|{quote}{quote}", lambda m: quote if m[0][0] == quote else m[0], token[1:-1], flags=re.DOTALL)
 
@@ -32,7 +32,7 @@ def _resolved(match: re.Match[str]) -> str:
 
 
 def _halves_joined(text: str) -> str:
-    """Two escaped halves of a character as the character; a half alone has no UTF-8 form and becomes ``?``, as in Java."""
+    """Join escaped surrogate pairs; an unpaired surrogate becomes ``?``, as in Java."""
     if not _HALF.search(text):
         return text
     return _HALF.sub("?", text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass"))

@@ -1,4 +1,4 @@
-"""Spark SQL text as tokens, as Spark's lexer cuts it: the longest match wins, keywords are ordinary words."""
+"""Splits Spark SQL text into tokens like Spark's lexer: longest match, keywords are ordinary words."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tamis.core.expr.syntax.strings import unquoted
 
 
 class Kind(Enum):
-    """What a token is. Every keyword is a WORD: in Spark's default mode all of them can be names."""
+    """The kind of a token. Every keyword is a WORD: in Spark's default mode all of them can be names."""
 
     WORD = "word"
     QUOTED = "quoted"
@@ -25,8 +25,11 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A token. ``word`` is what the parser asks for: a word in capitals, an operator in its first spelling, nothing for the rest;
-    ``value`` is the name, the text, the digits or the list itself."""
+    """A token.
+
+    ``word`` is what the parser matches: a word in capitals, an operator in its first spelling, or empty.
+    ``value`` is the name, the text, the digits or the list itself.
+    """
 
     kind: Kind
     word: str
@@ -46,12 +49,15 @@ _COMMENT_EDGE = re.compile(r"/\*(?!\+)|\*/")
 _SIGN = re.compile(r"<=>|<=|<>|<<|>>>|>>|>=|!=|!<|!>|==|=>|->|\|\||\|>|::|/\*\+|\*/|[-;(),.\[\]!=<>+*/%~&|^:?]")
 _SAME = {"==": "=", "<>": "<>", "!=": "<>", "!>": "<=", "!<": ">="}
 _LOOKAHEAD = 8
-"""How many tokens END is, so that a rule can look at what follows without asking whether there is anything."""
+"""Number of END tokens, so that rules can look ahead without a bounds check."""
 _ANGLES = frozenset({"ARRAY", "MAP", "STRUCT"})
 
 
 def tokens(text: str) -> list[Token]:
-    """All tokens, END last and more than once. Raises ``SyntaxProblem`` for what is no token, or is a quote or comment that does not end."""
+    """Split ``text`` into tokens, ending with several END.
+
+    Raises ``SyntaxProblem`` for an invalid token, or an unterminated quote or comment.
+    """
     return _Lexer(text).run()
 
 
@@ -59,7 +65,7 @@ class _Lexer:
     def __init__(self, text: str) -> None:
         self.text, self.at, self.out = text, 0, list[Token]()
         self.angles = 0
-        """Words ARRAY, MAP and STRUCT that no ``>`` has followed: among them Spark takes ``>>`` for the end of two types."""
+        """Open ARRAY, MAP and STRUCT brackets, within which Spark reads ``>>`` as the end of two types."""
 
     def run(self) -> list[Token]:
         while self._to_next():
@@ -67,7 +73,7 @@ class _Lexer:
         return self.out + [Token(Kind.END, "", None, self.at, self.at)] * _LOOKAHEAD
 
     def _to_next(self) -> bool:
-        """Skips blanks and comments; whether text is left."""
+        """Skip blanks and comments; return whether text is left."""
         while self.at < len(self.text):
             if found := _SPACE.match(self.text, self.at):
                 self.at = found.end()

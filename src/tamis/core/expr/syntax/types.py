@@ -1,4 +1,4 @@
-"""Names of types, and lists of columns with their types."""
+"""Grammar of type names and of column lists."""
 
 from __future__ import annotations
 
@@ -32,7 +32,10 @@ class Types(Reader):
             yield from self._plain(at, word or self.name(at))
 
     def columns(self, at: int) -> Found[tuple[TypeField, ...]]:
-        """``name type, name type``; NULL after a type, which Spark's schemas lack, says what is so anyway."""
+        """Yield ``name type, name type``.
+
+        NULL after a type, which Spark's schemas do not allow, is accepted without effect.
+        """
         return self.listed(at, lambda first: self._field(first, colon=False))
 
     def _array(self, at: int) -> Found[Type]:
@@ -93,7 +96,7 @@ class Types(Reader):
             self.missed(at)
 
     def _words(self, name: str, at: int) -> Iterator[tuple[int, tuple[str, ...]]]:
-        """Words that belong to a type: its collation, its time zone."""
+        """Yield the words that belong to a type: its collation or its time zone."""
         for words in _ZONES.get(name, ()):
             if self.has(at, *words):
                 yield at + len(words), words

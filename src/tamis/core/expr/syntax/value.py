@@ -1,4 +1,4 @@
-"""Operators on values, as strongly as each binds in Spark, and what stands after a value without blanks: ``::``, ``:``, ``[…]``, ``.``."""
+"""Grammar of operators by precedence, and of the suffixes ``::``, ``:``, ``[…]`` and ``.``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LEVELS = {
     "|": 2,
     **dict.fromkeys(("=", "<>", "<", "<=", ">", ">=", "<=>"), 1),
 }
-"""A higher operator binds more strongly; operators of one level associate to the left. Comparisons are operators like others."""
+"""A higher level binds more strongly; operators of one level, comparisons too, are left-associative."""
 _PIPES = frozenset(
     [
         "AGGREGATE",
@@ -56,14 +56,14 @@ _PIPES = frozenset(
         "WINDOW",
     ]
 )
-"""Words before which ``|`` leads to the next step of a query (Spark 4.3), and is no operator."""
+"""Words before which ``|`` begins the next step of a query (Spark 4.3) and is not an operator."""
 _SIGNED = 8
 _SIGNS = frozenset({"-", "+", "~"})
 _SUFFIXES = frozenset({"COLLATE", "::", ":", "[", "."})
 
 
 class Value(Reader):
-    """The rules between tests and primaries."""
+    """The rules between predicates and primaries."""
 
     def value(self, at: int, floor: int = 0) -> Found[Node]:
         return self.shared("value", at, floor, lambda: grown(self._operands(at), partial(self._operated, at, floor)))
@@ -112,7 +112,7 @@ class Value(Reader):
             yield end + 1, Name(*span, (*node.parts, name)) if isinstance(node, Name) else Dot(*span, node, name)
 
     def dotted(self, at: int) -> Found[tuple[str, ...]]:
-        """``a.b.c``, the longest first."""
+        """Yield ``a.b.c``, the longest first."""
         names: list[str] = []
         ends: list[int] = []
         while self.is_name(at):
@@ -125,7 +125,7 @@ class Value(Reader):
             yield ends[count - 1], tuple(names[:count])
 
     def _path(self, at: int, end: int, node: Node) -> Found[Node]:
-        """Steps into a VARIANT: a name first or a bracket, then ``.name`` and brackets."""
+        """Yield steps into a VARIANT: a name or a bracket first, then ``.name`` and brackets."""
         steps: list[tuple[int, str | int | None]] = []
         while step := self._bracket(end) or self._key(end, first=not steps):
             steps.append(step)
@@ -135,7 +135,7 @@ class Value(Reader):
             yield after, Path(*self.span(at, after), node, tuple(s for _, s in steps[:count]))
 
     def _bracket(self, at: int) -> tuple[int, str | int | None] | None:
-        """``['key']``, ``[0]``, and ``[name]``, which Spark's parser refuses afterwards: None."""
+        """Read ``['key']`` or ``[0]``; ``[name]`` gives None, as Spark's parser rejects it later."""
         inner = self.tokens[at + 1]
         if self.word(at) != "[" or self.word(at + 2) != "]":
             return None

@@ -1,7 +1,8 @@
-"""Bounds of one array: the smallest and largest value in Spark's order, and how long ones are cut.
+"""The bounds of an array: its least and greatest value in Spark's order, truncated if long.
 
-Law: every value that is neither NULL nor NaN lies within the bounds, before and after cutting. Arrow's own order agrees with
-Spark's once NaN is out of the way; −0.0 and 0.0 are one value to Spark, so a bound of zero is the wider of the two.
+Invariant: every value that is neither NULL nor NaN lies within the bounds, before and after truncation.
+Arrow's order agrees with Spark's once NaN is removed. −0.0 and 0.0 are one value to Spark, so a bound of zero
+is the wider of the two.
 """
 
 from __future__ import annotations
@@ -12,11 +13,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 LIMIT = 64
-"""Bounds of strings are cut to this many characters, of binaries to this many bytes."""
+"""Bounds of strings are truncated to this many characters, of binaries to this many bytes."""
 
 
 def comparable(array: pa.Array) -> pa.Array:
-    """The same values under a type that Arrow can order."""
+    """Return the values under a type that Arrow can order."""
     return array.view(pa.int64()) if pa.types.is_duration(array.type) else array
 
 
@@ -27,8 +28,8 @@ def count_nans(array: pa.Array) -> int:
 
 
 def extremes(array: pa.Array, nans: int) -> tuple[pa.Scalar, pa.Scalar]:
-    """The smallest and the largest value of ``array``, which holds ``nans`` NaNs; null where it has no value that counts."""
-    if nans:  # Arrow passes over NaN too, but promises it nowhere
+    """Return the least and greatest value of ``array``, which holds ``nans`` NaNs; null if it has none."""
+    if nans:  # Arrow skips NaN too, but does not document it
         array = array.filter(pc.invert(pc.is_nan(array)))
     both = pc.min_max(comparable(array))
     low, high = both["min"], both["max"]
@@ -38,12 +39,18 @@ def extremes(array: pa.Array, nans: int) -> tuple[pa.Scalar, pa.Scalar]:
 
 
 def cut_low(value: pa.Scalar) -> tuple[pa.Scalar, bool]:
-    """A lower bound of at most ``LIMIT`` characters or bytes, or −0.0 for a zero; and whether it is ``value`` itself."""
+    """Return a lower bound of at most ``LIMIT`` characters or bytes, and whether it is ``value`` itself.
+
+    The bound of a zero is −0.0.
+    """
     return _cut(value, upper=False)
 
 
 def cut_high(value: pa.Scalar) -> tuple[pa.Scalar, bool]:
-    """An upper bound of at most ``LIMIT`` characters or bytes (null: there is none), or 0.0 for a zero; and whether it is ``value`` itself."""
+    """Return an upper bound of at most ``LIMIT`` characters or bytes, and whether it is ``value`` itself.
+
+    The bound is null if there is none, and 0.0 for a zero.
+    """
     return _cut(value, upper=True)
 
 
@@ -67,7 +74,10 @@ def _cut(value: pa.Scalar, *, upper: bool) -> tuple[pa.Scalar, bool]:
 
 
 def _text(data: bytes) -> tuple[str, bool]:
-    """``data`` as text up to the first byte that is no UTF-8 (Spark allows such strings), and whether that is all of it."""
+    """Decode ``data`` up to the first byte that is not UTF-8, and return whether that is all of it.
+
+    Spark allows such strings.
+    """
     try:
         return data.decode(), True
     except UnicodeDecodeError as error:
@@ -75,9 +85,10 @@ def _text(data: bytes) -> tuple[str, bool]:
 
 
 def next_text(prefix: str) -> str | None:
-    """The smallest text, in the order of UTF-8 bytes, above all that begin with ``prefix``; None if there is none.
+    """Return the least text, in UTF-8 byte order, above all texts that begin with ``prefix``, or None.
 
-    The last character that has a successor is raised and the rest dropped; U+D7FF is followed by U+E000, as surrogates are no text.
+    The last character that has a successor is incremented and the rest dropped. U+D7FF is followed by U+E000,
+    because surrogates are not valid text.
     """
     for at in range(len(prefix) - 1, -1, -1):
         point = ord(prefix[at])
@@ -87,6 +98,6 @@ def next_text(prefix: str) -> str | None:
 
 
 def next_bytes(prefix: bytes) -> bytes | None:
-    """The smallest bytes above all that begin with ``prefix``; None if they are all 0xFF."""
+    """Return the least bytes above all that begin with ``prefix``; None if they are all 0xFF."""
     kept = prefix.rstrip(b"\xff")
     return kept[:-1] + bytes([kept[-1] + 1]) if kept else None

@@ -1,9 +1,11 @@
-"""The first and the last clustering tuple of a sorted part, so that a filter on a prefix of the clustering columns prunes by their order.
+"""The first and last clustering tuple of a sorted part, used to prune by a prefix of the clustering columns.
 
-Law: every row of the part lies between the two tuples in clustering order (NULL first, NaN last), compared column after column. A part that was not
-seen to be in order has none. Long text is cut downward in the first tuple and upward in the last one, and then is not exact.
+Invariant: every row of the part lies between the two tuples in clustering order (NULL first, NaN last),
+compared column by column. A part that is not known to be sorted has none. Long text is truncated downward in
+the first tuple and upward in the last one, and is then not exact.
 
-A column at position ``rank`` of the part's clustering order has ``<id>|rank``, ``<id>|edge`` (flags) and, where they are values, ``<id>|<type>|first`` and ``<id>|<type>|last``.
+A column at position ``rank`` of the clustering order has ``<id>|rank``, ``<id>|edge`` (flags) and, for
+values, ``<id>|<type>|first`` and ``<id>|<type>|last``.
 """
 
 from __future__ import annotations
@@ -30,10 +32,10 @@ FIRST_EXACT, LAST_EXACT, FIRST_NULL, LAST_NULL = 1, 2, 4, 8
 
 @dataclass(frozen=True, slots=True)
 class Edges:
-    """One column's place in the clustering order of N parts, and its value in the first and in the last tuple; NULL where unknown."""
+    """One column's rank in the clustering order of N parts, and its first and last value; NULL if unknown."""
 
     rank: np.ndarray[Any, np.dtype[np.int8]]
-    """-1 where the part is not known to be in order, or not by this column."""
+    """-1 if the part is not known to be sorted, or not by this column."""
     first: pa.Array
     last: pa.Array
     first_exact: Bools
@@ -45,7 +47,10 @@ class Edges:
 def ends(
     schema: Schema, cluster_by: Sequence[tuple[int, ...]], first: pa.RecordBatch, last: pa.RecordBatch
 ) -> Iterator[tuple[str, pa.Array]]:
-    """The columns of a part in order whose first and last row these are. Columns behind one without bounds (collated text) are left out: they cannot be reached."""
+    """Yield the columns of a sorted part with this first and last row.
+
+    Columns after one without bounds (collated text) are omitted, because pruning cannot reach them.
+    """
     for rank, ids in enumerate(cluster_by):
         data_type = schema.by_id[ids[-1]].type
         if not has_bounds(data_type):
@@ -73,7 +78,7 @@ def _value(schema: Schema, ids: tuple[int, ...], row: pa.RecordBatch) -> pa.Scal
 
 
 def _end(value: pa.Scalar, upper: bool) -> tuple[pa.Scalar, bool, bool]:
-    """The value as it is kept, whether it is the very value (both zeros are one), and whether it is NULL."""
+    """Return the stored value, whether it is exact (both zeros are equal), and whether it is NULL."""
     if not value.is_valid:
         return value, False, True
     floating = pa.types.is_floating(value.type)
@@ -84,7 +89,10 @@ def _end(value: pa.Scalar, upper: bool) -> tuple[pa.Scalar, bool, bool]:
 
 
 def edges(table: pa.Table, column_id: int, data_type: DataType) -> Edges | None:
-    """What ``table`` (manifest rows) says of a column's place in the order; None where no part has it. Nothing that is stored makes this raise."""
+    """Return a column's place in the clustering order from manifest rows, or None if no part has it.
+
+    Stored values never cause an exception.
+    """
     if not has_bounds(data_type):
         return None
     rank = _column(table, count_name(column_id, "rank"), RANK)
@@ -114,7 +122,7 @@ def edges(table: pa.Table, column_id: int, data_type: DataType) -> Edges | None:
 
 
 def _column(table: pa.Table, name: str, expected: pa.DataType) -> pa.Array | None:
-    at = table.schema.get_field_index(name)  # -1 also for a name that is there twice
+    at = table.schema.get_field_index(name)  # -1 also if the name occurs twice
     if at < 0 or table.schema.field(at).type != expected:
         return None
     try:

@@ -1,6 +1,9 @@
-"""Statistics of the pages of a part: runs of rows as small as can be read alone. They stand in the part's own file, as one text, for those who look for few of its rows.
+"""Statistics of a part's pages, the smallest runs of rows that can be read alone.
 
-Law: as with those of parts. What cannot be understood, or does not make up the part, is not known.
+They are stored in the part's own file, as one text, for readers of few rows.
+
+Invariant: as with the statistics of parts, a note that cannot be decoded, or does not match the part, is
+unknown.
 """
 
 from __future__ import annotations
@@ -16,20 +19,23 @@ from tamis.core.types import Schema
 from tamis.core.types.bounded import read_stream
 
 NOTE = "tamis.statistics"
-"""The name of the text among the notes of a file."""
+"""The key of the text among a file's notes."""
 
 
 class PageStatistics:
-    """Of the columns in ``schema``, of every ``rows`` rows of each block (the last page of a block may have fewer)."""
+    """Collects statistics of the columns in ``schema`` for each page of ``rows`` rows.
+
+    The last page of a block may have fewer rows.
+    """
 
     def __init__(self, schema: Schema, rows: int) -> None:
         self._schema, self._rows = schema, rows
         self._figures: dict[str, tuple[pa.DataType, list[Any]]] = {}
-        """The columns of statistics, a value per page."""
+        """The statistics columns, with a value per page."""
         self._sizes: list[int] = []
 
     def update(self, block: pa.RecordBatch) -> None:
-        """Counts a block, whose first columns are the schema's."""
+        """Add a block whose first columns are those of the schema."""
         own = block.select(range(len(self._schema.fields)))
         for start in range(0, len(block), self._rows):
             page = own.slice(start, self._rows)
@@ -40,7 +46,7 @@ class PageStatistics:
             self._sizes.append(len(page))
 
     def note(self) -> str:
-        """All pages as text; empty where there is none."""
+        """Encode all pages as text; empty if there are none."""
         if not self._sizes:
             return ""
         columns = {name: pa.array(values, kind) for name, (kind, values) in self._figures.items()}
@@ -52,7 +58,10 @@ class PageStatistics:
 
 
 def pages_of(note: bytes | str, rows: int) -> pa.Table | None:
-    """What ``PageStatistics.note`` said of a part of ``rows`` rows: a row per page, in order. None where it is none, or not of this part."""
+    """Decode ``PageStatistics.note`` of a part of ``rows`` rows into one row per page, in order.
+
+    Returns None if the note is invalid or does not match the part.
+    """
     try:
         table = read_stream(base64.b64decode(note, validate=True)).combine_chunks()
         sizes = table["rows"].cast(pa.int64())

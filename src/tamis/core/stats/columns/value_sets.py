@@ -1,11 +1,12 @@
-"""Value sets: the distinct values of a column that has few of them in a part, such as a status or a country.
+"""Value sets: the distinct values of a column that has few of them in a part, such as a country.
 
-A set holds every value of the part that is neither NULL nor NaN, and may hold more. A column with too many values,
-or with too long ones, has no set. Sets are stored as ``<id>|<type>|set``, a list; NULL means unknown. An empty set
-is never stored.
+A set holds every value of the part that is neither NULL nor NaN, and may hold more. A column with too many
+values, or with values that are too long, has no set. Sets are stored as ``<id>|<type>|set``, a list; NULL
+means unknown. An empty set is never stored.
 
-Tables of earlier writers have sets named ``<id>|<type>|values``. Some of those are incomplete: the collector kept the
-sets of the batches before the one at which it gave up. So they are never read, and ``verify`` reports them.
+Tables of earlier writers have sets named ``<id>|<type>|values``. Some of those are incomplete, because the
+collector kept the sets of the batches before the one at which it gave up. They are therefore never read, and
+``verify`` reports them.
 """
 
 from __future__ import annotations
@@ -22,11 +23,14 @@ from tamis.sizes import SIZES
 MOST = SIZES.set_values
 """Largest number of values in a set."""
 _SAMPLE = SIZES.set_sample_rows
-"""Rows of a batch that are sampled to see early that a column has too many values."""
+"""Rows of a batch that are sampled to detect early that a column has too many values."""
 
 
 def listable(data_type: DataType) -> bool:
-    """Whether equal values of this type have one stored form, so that a set of them can be compared (both zeros are equal)."""
+    """Whether equal values of this type have one stored form, so that sets can be compared.
+
+    Floating-point types are excluded: both zeros are equal.
+    """
     if isinstance(data_type, String):
         return data_type.collation == BINARY_COLLATION
     return data_type in (*INTEGRAL, DATE, TIMESTAMP, TIMESTAMP_NTZ) or isinstance(data_type, Decimal)
@@ -40,7 +44,7 @@ class ValueSetCollector:
         """The values so far, ``GAVE_UP``, or None before the first batch."""
 
     def update(self, array: pa.Array) -> None:
-        """Adds the values of one batch."""
+        """Add the values of one batch."""
         if isinstance(self._state, GaveUp) or not len(array):
             return
         step = -(-len(array) // _SAMPLE)
@@ -50,7 +54,7 @@ class ValueSetCollector:
         self._state = _merged([array] if self._state is None else [self._state, array])
 
     def finish(self) -> pa.Array | None:
-        """The sorted values, or None where the collector gave up or saw no value."""
+        """Return the sorted values, or None if the collector gave up or saw no value."""
         if self._state is None or isinstance(self._state, GaveUp) or not len(self._state):
             return None
         return self._state.take(pc.array_sort_indices(self._state))
@@ -71,7 +75,10 @@ def _merged(arrays: list[pa.Array]) -> pa.Array | GaveUp:
 
 
 def union(sets: pa.ListArray, empty: pa.BooleanArray) -> pa.Array | None:
-    """The union of several sets, or None where a set that may hold values is unknown or the union is too large."""
+    """Return the union of several sets, or None if it is unknown or too large.
+
+    It is unknown if a set that may hold values is unknown.
+    """
     if pc.any(pc.and_(sets.is_null(), pc.invert(pc.fill_null(empty, False)))).as_py():
         return None
     found = pc.unique(sets.flatten())

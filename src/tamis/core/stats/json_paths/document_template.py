@@ -1,7 +1,9 @@
-"""Documents that differ from one of them in their scalars only are read together, by whole-array operations on their bytes.
+"""Reads JSON documents that differ only in their scalars, by whole-array operations on their bytes.
 
-Law: what is said here of a document is what ``path_text`` would say of it. A document is taken only where its bytes are proved to be those of the template, each scalar replaced by another
-scalar: then its keys, their number and their order are the template's, which ``path_text`` has judged. All else is handed back: a backslash, a control character, numbers of an exponent or of many digits.
+Invariant: the statistics are those that ``text_paths`` would give. A document is accepted only if its bytes
+are proved to be those of the template with each scalar replaced by another scalar. Its keys, their number and
+their order are then those of the template, which ``text_paths`` has checked. Everything else is returned to
+the caller: backslashes, control characters, and numbers with an exponent or many digits.
 """
 
 from __future__ import annotations
@@ -20,14 +22,18 @@ from tamis.core.stats.json_paths.json_strings import lines_of_texts
 from tamis.core.stats.json_paths.path_rows import LIST, MAP, Paths, PathStatistics
 
 _PAD = 24
-"""Bytes before and behind the texts, so that a word may be read at every place."""
+"""Padding bytes before and after the texts, so that a word can be read at every position."""
 _LONGEST = 10 * 2**20
 _TOKEN = re.compile(rb'"[^"]*"(?P<key> *:)?|[^][{},:" ]+')
 
 
 @dataclass(frozen=True)
 class _Segment:
-    """Bytes that all documents share. They lie ``back`` bytes before quote number ``quote``; without a quote, at the end of the document."""
+    """Bytes that all documents share.
+
+    They begin ``back`` bytes before quote number ``quote``; without a quote, they are at the end of the
+    document.
+    """
 
     data: bytes
     quote: int | None
@@ -35,7 +41,7 @@ class _Segment:
 
 
 class Block:
-    """The bytes of texts without NULLs, their quotes, and which of them may be read here at all."""
+    """The bytes of texts without NULLs, their quotes, and which of the texts can be read here."""
 
     def __init__(self, texts: pa.Array) -> None:
         offsets = np.frombuffer(texts.buffers()[1], "<i4" if texts.type == pa.string() else "<i8")[texts.offset : texts.offset + len(texts) + 1].astype(np.int64)  # fmt: skip
@@ -56,7 +62,10 @@ class Block:
 
 
 def _ordinals(quotes: Ints, bounds: Ints) -> Ints:
-    """The number of the first quote of each document, and how many there are in all. Mostly each has as many as the others: then they need not be looked for."""
+    """Return the index of each document's first quote, and the total number of quotes.
+
+    If all documents have the same number of quotes, which is common, no search is needed.
+    """
     documents = len(bounds) - 1
     each, rest = divmod(len(quotes), max(documents, 1))
     first = np.arange(documents + 1) * each
@@ -66,7 +75,10 @@ def _ordinals(quotes: Ints, bounds: Ints) -> Ints:
 
 
 class Template:
-    """One document, taken apart into segments and scalars. ``usable`` where each scalar's place follows from the quotes."""
+    """One document, split into segments and scalars.
+
+    ``usable`` is true if each scalar's position follows from the quotes.
+    """
 
     def __init__(self, data: bytes, document: Any) -> None:
         self._nodes = list(_nodes(document, ()))
@@ -86,10 +98,10 @@ class Template:
         self._lay_out(segments)
 
     def _lay_out(self, segments: Sequence[_Segment]) -> None:
-        """The segments as columns: where they lie, and the words that they are made of."""
+        """Store the segments as columns: their positions, and the words they consist of."""
         last = segments[-1]
         self._open = last.quote is None
-        """The last one has no quote: it is at the end."""
+        """The last segment has no quote: it is at the end."""
         self._quote = np.array([s.quote or 0 for s in segments], np.int64)[:, None]
         self._back = np.array([s.back for s in segments], np.int64)[:, None]
         self._sizes = np.array([len(s.data) for s in segments], np.int64)[:, None]
@@ -100,7 +112,10 @@ class Template:
         self._words = np.array([int.from_bytes(piece, "little") for *_, piece in pieces], np.uint64)[:, None]
 
     def read(self, block: Block, rows: Ints) -> tuple[list[PathStatistics], Flags]:
-        """Which of ``rows``, of as many quotes as this, are like this one; and what their scalars are, in order (nothing where no row is)."""
+        """Return the statistics of the scalars, in order, and which of ``rows`` match this template.
+
+        ``rows`` must have as many quotes as the template. The statistics are empty if no row matches.
+        """
         if not len(rows) or int(self._sizes.sum()) > len(block.data):
             return [], np.zeros(len(rows), np.bool_)
         begins, ends, like = self._scalars(block, rows)
@@ -115,7 +130,7 @@ class Template:
         return [], like
 
     def paths(self, documents: int, scalars: Sequence[PathStatistics]) -> Paths:
-        """What is known of the paths of so many documents, whose scalars are these."""
+        """Return the paths of this many documents with these scalars."""
         paths: Paths = {}
         for steps, value in self._nodes:
             if isinstance(value, dict | list):
@@ -127,7 +142,10 @@ class Template:
         return paths
 
     def _scalars(self, block: Block, rows: Ints) -> tuple[Ints, Ints, Flags]:
-        """Where the scalars of ``rows`` begin and end, a line for each scalar; and which rows have all the segments."""
+        """Return where the scalars of ``rows`` begin and end, one line per scalar, and which rows match.
+
+        A row matches if it has all the segments.
+        """
         at = block.quotes[block.first[rows] + self._quote]
         at -= self._back
         if self._open:
@@ -147,7 +165,10 @@ class Template:
         return begins, ends, like
 
     def _values(self, data: Data, begins: Ints, ends: Ints) -> tuple[list[PathStatistics], Flags]:
-        """What the scalars are, and which documents have none but such as may be read here; nothing is said before all have."""
+        """Return the scalars' statistics, and which documents have only scalars that can be read here.
+
+        The statistics are empty unless all documents qualify.
+        """
         found: dict[int, PathStatistics] = {}
         for columns, read in ((self._texts, lines_of_texts), (self._integers, lines_of_integers), (self._reals, lines_of_reals)):
             if len(columns):
@@ -169,7 +190,7 @@ def _segment(data: bytes, start: int, end: int) -> _Segment:
 
 
 def _nodes(value: Any, steps: Steps) -> Iterator[tuple[Steps, Any]]:
-    """All values of a document in the order of its text."""
+    """Yield all values of a document in the order of its text."""
     yield steps, value
     if isinstance(value, dict):
         for key, inner in value.items():

@@ -1,6 +1,7 @@
-"""Numbers, booleans and nulls of JSON text, read for whole arrays of places: eight digits by one word.
+"""Parses numbers, booleans and nulls of JSON text at whole arrays of positions, eight digits per word.
 
-Law: what is valid here is a scalar of JSON's grammar and has the value that Python's parser gives it; numbers of more than 18 digits, or 15 with a point, or an exponent are left to that one.
+Invariant: a valid result is a scalar of JSON's grammar with the value that Python's parser gives it. Numbers
+with more than 18 digits, more than 15 with a point, or an exponent are left to that parser.
 """
 
 from __future__ import annotations
@@ -20,25 +21,28 @@ Kinds = npt.NDArray[np.uint8]
 Data = npt.NDArray[np.uint8]
 _ZEROS, _ABOVE, _TOPS, _ONES, _POINTS = (np.uint64(int(two * 8, 16)) for two in ("30", "76", "80", "01", "1e"))
 _FEW, _MANY = 15, 18
-"""Digits: of a number with a point (a quotient of two exact doubles, and its shortest text), and of an integer."""
+"""Most digits of a number with a point and of an integer.
+
+With a point, the number is a quotient of two exact doubles and its text is the shortest.
+"""
 _INTEGER, _REAL, _NULL, _FALSE, _TRUE = range(1, 6)
 _LAST = np.array([2**64 - 2 ** (8 * (8 - count)) for count in range(9)], np.uint64)
-"""By number: which bits of a word are the last so many bytes."""
+"""By count: the mask of a word's last bytes."""
 _LEAST = np.array([0, 0, *(10**count for count in range(1, _MANY))], np.int64)
-"""By number of digits: the least integer that begins with none that is too many."""
+"""By number of digits: the least integer without a leading zero."""
 _LEADING = np.array([0, 0, *(1 << 8 * count for count in range(1, 8))], np.uint64)
-"""By number of digits, the first in the highest byte that is used: the least of them that begins with none that is too many."""
+"""By number of digits, the first in the highest byte used: the least word without a leading zero."""
 _TENS = np.array([10.0**count for count in range(8)])
 
 
 def words(data: Data, at: Ints) -> Words:
-    """The eight bytes at each place, first byte lowest."""
+    """Return the eight bytes at each position, first byte lowest."""
     return np.ndarray((len(data) - 7,), "V8", data, 0, (1,))[at].view("<u8")  # as plain bytes: numbers would be aligned first
 
 
 @dataclass(frozen=True)
 class Numbers:
-    """Scalars at one place of a template, one for each document; those of kind 0 are none."""
+    """The scalars at one place of a template, one per document; kind 0 is invalid."""
 
     kind: Kinds
     longs: Ints
@@ -49,7 +53,7 @@ class Numbers:
         return self.kind > 0
 
     def take(self, rows: Flags) -> Numbers:
-        """Those of these documents."""
+        """Return the scalars of these documents."""
         longs, reals = self.longs, self.reals
         return Numbers(self.kind[rows], longs[rows] if len(longs) else longs, reals[rows] if len(reals) else reals)
 
@@ -64,7 +68,7 @@ class Numbers:
 
 
 def _statistics(kind: int, count: int, longs: Ints, reals: Reals) -> PathStatistics:
-    """Of scalars of one kind."""
+    """Return the statistics of scalars of one kind."""
     if kind == _INTEGER:
         return PathStatistics(LONG, count, 0, long=(int(longs.min()), int(longs.max())))
     if kind == _REAL:
@@ -73,16 +77,19 @@ def _statistics(kind: int, count: int, longs: Ints, reals: Reals) -> PathStatist
 
 
 def lines_of_integers(data: Data, begins: Ints, ends: Ints) -> list[PathStatistics | None]:
-    """Of each line of places, none of which is empty: the least and the greatest, without reading the others; None where not all are one to eight digits, and nothing else."""
+    """Return the least and greatest integer of each line of positions, without parsing the others.
+
+    None for a line unless all its texts are one to eight digits and nothing else. No text may be empty.
+    """
     size = ends - begins
-    short = size.max(axis=1) <= 8  # a word
+    short = size.max(axis=1) <= 8  # one word
     if not short.all():
         size = np.minimum(size, 8)
     found = _last_bytes(data, ends, size)
     above = found + _ABOVE
     above |= found
     strange = np.bitwise_or.reduce(above, axis=1) & _TOPS
-    found.byteswap(inplace=True)  # digits in the order of their weight: so words are ordered as their numbers are
+    found.byteswap(inplace=True)  # most significant digit first, so that words sort like their numbers
     plain: Flags = short & (strange == 0) & (found >= _LEADING[size]).all(axis=1)
     low, high = (_eight(ends.byteswap()).tolist() for ends in (found.min(axis=1), found.max(axis=1)))
     count = found.shape[1]
@@ -90,7 +97,7 @@ def lines_of_integers(data: Data, begins: Ints, ends: Ints) -> list[PathStatisti
 
 
 def lines_of_reals(data: Data, begins: Ints, ends: Ints) -> list[PathStatistics | None]:
-    """The same of digits, a point, digits: eight bytes at the most."""
+    """Return the same for decimals with a point of at most eight bytes."""
     values, valid = _short_decimals(data, begins, ends)
     plain = np.asarray(valid.all(axis=1))
     low, high = values.min(axis=1).tolist(), values.max(axis=1).tolist()
@@ -99,7 +106,7 @@ def lines_of_reals(data: Data, begins: Ints, ends: Ints) -> list[PathStatistics 
 
 
 def numbers(data: Data, begins: Ints, ends: Ints, example: bytes) -> Numbers:
-    """What lies between these places, none of which is empty. Looks first whether all are of the kind of ``example``."""
+    """Parse the non-empty texts at these positions, first assuming the kind of ``example``."""
     none, reals = np.empty(0, np.int64), np.empty(0)
     if b"." in example:
         reals, valid = _short_decimals(data, begins, ends)
@@ -115,7 +122,7 @@ def numbers(data: Data, begins: Ints, ends: Ints, example: bytes) -> Numbers:
 
 
 def _any(data: Data, begins: Ints, ends: Ints) -> Numbers:
-    """Scalars of all kinds side by side, with their signs."""
+    """Parse scalars of mixed kinds, with their signs."""
     negative = data[begins] == ord("-")
     starts = begins + negative
     longs, valid = _digits(data, starts, ends)
@@ -132,7 +139,10 @@ def _any(data: Data, begins: Ints, ends: Ints) -> Numbers:
 
 
 def _digits(data: Data, starts: Ints, ends: Ints, *, padded: bool = False) -> tuple[Ints, Flags]:
-    """The value of digits, and whether there are 1 to 18, and nothing else; the first is no zero that is too many, unless they may be ``padded``."""
+    """Return the value of digits, and whether there are 1 to 18 of them and nothing else.
+
+    A leading zero is invalid unless ``padded``.
+    """
     size = ends - starts
     most = int(size.max())
     valid = size > 0
@@ -150,7 +160,7 @@ def _digits(data: Data, starts: Ints, ends: Ints, *, padded: bool = False) -> tu
 
 
 def _last_bytes(data: Data, ends: Ints, size: Ints) -> Words:
-    """The last bytes before these places, up to eight, as far as they are digits by their values; the rest is zero."""
+    """Return up to eight bytes before these positions as digit values; the rest is zero."""
     at = ends - 8
     found = words(data, np.maximum(at, 0, out=at))
     found ^= _ZEROS
@@ -159,7 +169,10 @@ def _last_bytes(data: Data, ends: Ints, size: Ints) -> Words:
 
 
 def _are_digits(found: Words) -> Flags:
-    """Whether each byte is at most nine. The lowest byte that is not is seen: nothing is carried into it."""
+    """Return whether each byte is at most nine.
+
+    The lowest byte that is not is always detected, because nothing carries into it.
+    """
     above = found + _ABOVE
     above |= found
     above &= _TOPS
@@ -167,7 +180,10 @@ def _are_digits(found: Words) -> Flags:
 
 
 def _eight(digits: Words) -> Ints:
-    """The number of eight digits, the first in the lowest byte: neighbours are joined three times."""
+    """Return the number of eight digits, the first in the lowest byte.
+
+    Adjacent digits are joined in three steps.
+    """
     for step, mask in ((8, 0x00FF00FF00FF00FF), (16, 0x0000FFFF0000FFFF), (32, 0xFFFFFFFF)):
         right = digits >> np.uint64(step)
         right += digits * np.uint64(10 ** (step // 8))
@@ -177,7 +193,7 @@ def _eight(digits: Words) -> Ints:
 
 
 def _short_decimals(data: Data, starts: Ints, ends: Ints) -> tuple[Reals, Flags]:
-    """Digits, a point, digits: eight bytes at the most."""
+    """Parse decimals with a point of at most eight bytes."""
     size = ends - starts
     valid = (size > 2) & (size <= 8)
     size = np.where(valid, size, 3)
@@ -186,7 +202,7 @@ def _short_decimals(data: Data, starts: Ints, ends: Ints) -> tuple[Reals, Flags]
     borrowed = point - _ONES
     point = np.bitwise_and(borrowed, np.invert(point, out=point), out=borrowed)
     point &= _TOPS
-    point &= -point  # of the lowest byte that is a point: what lies below cannot make it seem one
+    point &= -point  # keep the lowest point byte: bytes below it cannot cause a false match
     behind = ~((point << np.uint64(1)) - np.uint64(1))
     found = ((found & ((point >> np.uint64(7)) - np.uint64(1))) << np.uint64(8)) | (found & behind)
     unscaled = _eight(found)
@@ -198,7 +214,7 @@ def _short_decimals(data: Data, starts: Ints, ends: Ints) -> tuple[Reals, Flags]
 
 
 def _decimals(data: Data, starts: Ints, ends: Ints) -> tuple[Reals, Flags]:
-    """Digits, a point, digits."""
+    """Parse decimals with a point."""
     scale = np.zeros(len(starts), np.int64)
     for place in range(1, _FEW):
         hit = (scale == 0) & (ends - 1 - place > starts - 1) & (data[np.maximum(ends - 1 - place, 0)] == ord("."))

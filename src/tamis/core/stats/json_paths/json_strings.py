@@ -1,6 +1,7 @@
-"""Strings of JSON text, at whole arrays of places: the least and the greatest are found by their first bytes, eight by one word.
+"""Finds the least and greatest strings of JSON text by their first bytes, eight per word.
 
-Law: strings are ordered by their UTF-8 bytes, as Spark does it. None holds a zero byte: control characters are escaped in JSON.
+Invariant: strings are ordered by their UTF-8 bytes, as in Spark. None contains a zero byte, because JSON
+escapes control characters.
 """
 
 from __future__ import annotations
@@ -13,25 +14,25 @@ from tamis.core.stats.json_paths.json_numbers import Data, Ints, Words, words
 from tamis.core.stats.json_paths.path_rows import STRING, PathStatistics
 
 _FIRST = np.array([2**64 - 2 ** (8 * (8 - count)) for count in range(9)], np.uint64)
-"""By number: which bits of a word are the first so many bytes, the first byte highest."""
+"""By count: the mask of a word's first bytes, the first byte highest."""
 _INSIDE = np.array([2 ** (8 * count) - 1 for count in range(9)], np.uint64)
-"""By number: the bits of the first so many bytes of a word, the first byte lowest."""
+"""By count: the mask of a word's first bytes, the first byte lowest."""
 _BEHIND = np.array([0x0101010101010101 & ~(2 ** (8 * count) - 1) for count in range(9)], np.uint64)
-"""And a one in every byte behind them."""
+"""By count: a one in every byte after them."""
 _ONES, _TOPS = np.uint64(0x0101010101010101), np.uint64(0x8080808080808080)
 _PLAIN_WORDS = 4
 _LOOKS = 3
-"""Words that are looked at before what is left is compared in whole."""
+"""Words that are compared before the remaining strings are compared whole."""
 
 
 def lines_of_texts(data: Data, begins: Ints, ends: Ints) -> list[PathStatistics]:
-    """Of the strings of each line of places, which ascend."""
+    """Return the statistics of the strings of each line of positions, which ascend."""
     heads = _heads(data, begins, ends)
     best = {"min": heads.argmin(axis=1).tolist(), "max": heads.argmax(axis=1).tolist()}
 
     def extreme(line: int, which: str) -> str:
         head = heads[line, best[which][line]]
-        if head & np.uint64(0xFF):  # there may be more of it
+        if head & np.uint64(0xFF):  # the string may be longer
             return _extreme(data, begins[line], ends[line], heads[line], which)
         return int(head).to_bytes(8).rstrip(b"\0").decode()
 
@@ -40,14 +41,18 @@ def lines_of_texts(data: Data, begins: Ints, ends: Ints) -> list[PathStatistics]
 
 
 def texts(data: Data, begins: Ints, ends: Ints) -> PathStatistics:
-    """Of the strings between these places, which ascend."""
+    """Return the statistics of the strings between these positions, which ascend."""
     heads = _heads(data, begins, ends)
     low, high = (_extreme(data, begins, ends, heads, which) for which in ("min", "max"))
     return PathStatistics(STRING, len(begins), 0, string=(low, high))
 
 
 def plain(data: Data, begins: Ints, ends: Ints) -> bool:
-    """Whether the strings (of each line of places) are short, lie in order within ``data``, and are ASCII without zero bytes, which ``texts`` relies on. Looks at every byte."""
+    """Return whether the strings meet the preconditions of ``texts``; reads every byte.
+
+    They must be short, lie in order within ``data``, and be ASCII without zero bytes. Accepts lines of
+    positions too.
+    """
     if (begins[..., 1:] < ends[..., :-1]).any() or begins[..., 0].min() < 0 or ends[..., -1].max() > len(data) - 8:
         return False
     longest = int((ends - begins).max())
@@ -60,7 +65,7 @@ def plain(data: Data, begins: Ints, ends: Ints) -> bool:
         found &= _INSIDE[here]
         found |= _BEHIND[here]
         found |= found - _ONES
-        seen |= np.bitwise_or.reduce(found, axis=None)  # a zero byte and one above 127 both leave a highest bit
+        seen |= np.bitwise_or.reduce(found, axis=None)  # a zero byte and one above 127 both set a highest bit
     return not bool(seen & _TOPS)
 
 
@@ -68,7 +73,7 @@ def _extreme(data: Data, begins: Ints, ends: Ints, heads: Words, which: str) -> 
     for look in range(1, _LOOKS + 1):
         best = heads.min() if which == "min" else heads.max()
         left = np.flatnonzero(heads == best)
-        if len(left) == 1 or not best & np.uint64(0xFF):  # it is alone, or the others are the same: they end within this word
+        if len(left) == 1 or not best & np.uint64(0xFF):  # one is left, or the rest are equal because they end within this word
             return data[begins[left[0]] : ends[left[0]]].tobytes().decode()
         begins, ends = begins[left], ends[left]
         if look < _LOOKS:
@@ -77,14 +82,14 @@ def _extreme(data: Data, begins: Ints, ends: Ints, heads: Words, which: str) -> 
 
 
 def _heads(data: Data, at: Ints, ends: Ints) -> Words:
-    """The next eight bytes of each string, the first one highest; zero behind its end."""
+    """Return the next eight bytes of each string, the first one highest; zero after its end."""
     found = words(data, np.minimum(at, ends)).byteswap(inplace=True)
     found &= _FIRST[np.clip(ends - at, 0, 8)]
     return found
 
 
 def _compared(data: Data, begins: Ints, ends: Ints, which: str) -> str:
-    """Every second stretch between the places is a string."""
+    """Compare whole strings; every second range between the positions is a string."""
     offsets = np.empty(2 * len(begins), np.int32)
     offsets[::2], offsets[1::2] = begins, ends
     stretches = pa.Array.from_buffers(pa.binary(), len(offsets) - 1, [None, pa.py_buffer(offsets), pa.py_buffer(data)])

@@ -1,4 +1,7 @@
-"""JSON paths on their way from who writes a part to who commits it: packed into the part's manifest row, unpacked into the table ``paths`` of the segment."""
+"""Transfers JSON paths from the writer of a part to its committer.
+
+They are packed into the part's manifest row and unpacked into the segment's table ``paths``.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +13,13 @@ from tamis.core.stats.json_paths.path_union import union_of
 from tamis.core.types.bounded import read_stream
 
 PACKED = "packed_paths"
-"""The column of a manifest row. It never reaches a store."""
+"""The column of a manifest row; it is never stored."""
 
 DROPPED = "statistics_dropped"
-"""How many statistics of a part had no room."""
+"""The number of a part's statistics that were dropped for lack of space."""
 
 PATHS, UNION = "paths", "path_unions"
-"""Tables of a segment: of its parts, and of all of them together."""
+"""Tables of a segment: of its parts, and of their union."""
 
 
 def packed(rows: pa.Table) -> bytes:
@@ -27,14 +30,17 @@ def packed(rows: pa.Table) -> bytes:
 
 
 def _sound(schema: pa.Schema) -> bool:
-    """Whether these are rows of paths: all columns of some ids, each of its type, and no other."""
+    """Return whether the schema has all columns of some ids, each with its type, and no other."""
     ids = {field.name.partition("|")[0] for field in schema}
     wanted = {f"{identifier}|{kind}": arrow for identifier in ids for kind, arrow in COLUMNS.items()}
     return all(identifier.isdecimal() for identifier in ids) and wanted == {f.name: f.type for f in schema} and len(schema) == len(wanted)
 
 
 def unpacked(manifest: pa.Table) -> tuple[pa.Table, dict[str, pa.Table]]:
-    """The manifest without its packed rows, and the tables that they make: rows name their part by ``part`` and ``part_id``. What cannot be read is unknown."""
+    """Return the manifest without its packed rows, and the tables unpacked from them.
+
+    Rows name their part by ``part`` and ``part_id``. Unreadable rows are dropped and thereby unknown.
+    """
     if PACKED not in manifest.column_names:
         return manifest, {}
     column, ids = manifest[PACKED], manifest["part_id"]
@@ -44,7 +50,7 @@ def unpacked(manifest: pa.Table) -> tuple[pa.Table, dict[str, pa.Table]]:
             rows = read_stream(column[part].as_py())
             rows.validate(full=True)
             sound = _sound(rows.schema)
-        except (pa.ArrowException, OSError, TypeError, ValueError):  # the last: names that are no text
+        except (pa.ArrowException, OSError, TypeError, ValueError):  # ValueError: names that are not valid text
             continue
         if not sound:
             continue

@@ -1,4 +1,7 @@
-"""Collects JSON paths while a part is written: of VARIANT columns, and of strings wherever a sample of them parses as objects."""
+"""Collects JSON paths while a part is written.
+
+Sources are VARIANT columns, and strings if a sample of them parses as objects.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from tamis.core.types import BINARY_COLLATION, VARIANT, DataType, String
 
 
 def collects(data_type: DataType) -> bool:
-    """Whether values of this type may be JSON documents."""
+    """Return whether values of this type may be JSON documents."""
     return data_type == VARIANT or (
         isinstance(data_type, String) and data_type.kind == "string" and data_type.collation == BINARY_COLLATION
     )
@@ -28,11 +31,14 @@ class PathCollector:
     def __init__(self, data_type: DataType) -> None:
         self._read: Callable[[Any], Paths] = variant_paths.paths_of if data_type == VARIANT else Documents().paths_of
         self._state: Paths | GaveUp = {}
-        """The paths so far, or ``GAVE_UP`` after a document of which nothing can be said."""
+        """The paths so far, or ``GAVE_UP`` after a document without usable paths."""
         self._wanted: bool | None = True if data_type == VARIANT else None  # None: no string was seen yet
 
     def update(self, array: pa.Array) -> None:
-        """Adds the documents of one batch; NULLs are counted nowhere: they are what is missing from the number of rows."""
+        """Add the documents of one batch.
+
+        NULLs are not counted: they are the difference to the number of rows.
+        """
         if self._wanted is None and array.null_count < len(array):
             self._wanted = text_paths.looks_like_objects(array)
         if not self._wanted or isinstance(self._state, GaveUp):
@@ -44,7 +50,10 @@ class PathCollector:
             self._state = combined(self._state, found) if self._state else found
 
     def finish(self) -> Paths:
-        """Its paths, bounds of text cut; none where they are not collected, the root alone where the collector gave up."""
+        """Return the paths with truncated text bounds.
+
+        Empty if paths are not collected; only the root if the collector gave up.
+        """
         if isinstance(self._state, GaveUp):
             return text_paths.nothing()
         for found in self._state.values():

@@ -1,4 +1,7 @@
-"""Rows of the tables ``paths`` and ``path_unions`` as evidence. Trusts nothing: what contradicts itself, or says what this version does not know, is unknown."""
+"""Evidence from the rows of the tables ``paths`` and ``path_unions``.
+
+Nothing is trusted: a row that contradicts itself, or has bits unknown to this version, is unknown.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ _VALUES = rows.FALSE | rows.TRUE | rows.LONG | rows.REAL | rows.STRING | rows.LI
 
 
 class PathTable:
-    """The rows of ``table`` by piece: ``piece[i]`` is the piece that row ``i`` is about, or -1."""
+    """The rows of ``table`` by piece: ``piece[i]`` is the piece that row ``i`` describes, or -1."""
 
     def __init__(self, table: pa.Table, piece: Ints, pieces: int) -> None:
         self._table, self._piece, self._pieces = table, piece, pieces
@@ -27,7 +30,7 @@ class PathTable:
 
     @staticmethod
     def of_parts(table: pa.Table, parts: pa.Table) -> PathTable:
-        """Rows with ``segment`` and ``part`` that belong to the rows of ``parts``, which are sorted by both."""
+        """Match rows with ``segment`` and ``part`` to the rows of ``parts``, which are sorted by both."""
         keys, wanted = _key(parts), _key(table)
         at = np.searchsorted(keys, wanted)
         at = np.minimum(at, max(len(keys) - 1, 0))
@@ -36,13 +39,14 @@ class PathTable:
 
     @staticmethod
     def of_segments(table: pa.Table, segments: int) -> PathTable:
-        """Rows with ``segment`` that say what all its parts have in common."""
+        """Match rows with ``segment``, which describe the union of its parts."""
         return PathTable(table, np.asarray(table["segment"]).astype(np.int64), segments)
 
     def at(self, column_id: int, steps: Steps, physical: pa.Int64Array, *, variant: bool) -> DocumentEvidence | None:
-        """What is known of a path, or None where the table says nothing of the column.
+        """Return the evidence of a path, or None if the table has nothing about the column.
 
-        ``physical`` are the pieces' rows. ``variant``: the column is of VARIANT, so rows of earlier writers may be partial (see ``path_rows.WALK``).
+        ``physical`` are the pieces' rows. ``variant`` means a VARIANT column, for which rows of earlier
+        writers may be partial (see ``path_rows.WALK``).
         """
         columns = self._columns_of(column_id)
         if columns is None:
@@ -54,14 +58,14 @@ class PathTable:
     def _columns_of(self, column_id: int) -> dict[str, pa.Array] | None:
         if column_id not in self._columns:
             found = {kind: self._column(rows.name(column_id, kind), arrow) for kind, arrow in rows.COLUMNS.items()}
-            if found["walk"] is None:  # of an earlier writer
+            if found["walk"] is None:  # written by an earlier version
                 found["walk"] = pa.nulls(len(self._table), rows.COLUMNS["walk"])
             whole = {kind: array for kind, array in found.items() if array is not None}
             self._columns[column_id] = whole if len(whole) == len(found) else None
         return self._columns[column_id]
 
     def _column(self, name: str, expected: pa.DataType) -> pa.Array | None:
-        at = self._table.schema.get_field_index(name)  # -1 also for a name that is there twice
+        at = self._table.schema.get_field_index(name)  # -1 also if the name occurs twice
         if at < 0 or self._table.schema.field(at).type != expected:
             return None
         try:
@@ -72,7 +76,7 @@ class PathTable:
         return array
 
     def _rows_at(self, columns: dict[str, pa.Array], path: str) -> Ints:
-        """The row of each piece at ``path``: -1 for none, -2 for two."""
+        """Return the row of each piece at ``path``: -1 for none, -2 for two."""
         here = np.flatnonzero(np.asarray(pc.fill_null(pc.equal(columns["path"], path), False)) & (self._piece >= 0))
         out = np.full(self._pieces, -1, np.int64)
         out[self._piece[here]] = here
@@ -89,13 +93,16 @@ def _take(array: pa.Array, at: Ints) -> pa.Array:
 
 
 def _kinds(columns: dict[str, pa.Array], at: Ints) -> Ints:
-    """The kinds of rows; all bits where there is none that can be believed."""
+    """Return the kinds of rows; all bits where there is no valid row."""
     found = np.asarray(pc.fill_null(_take(columns["kinds"], at), -1)).astype(np.int64)
     return np.where((at == -1) | (found < 0), -1, found)
 
 
 def _partial(columns: dict[str, pa.Array], places: list[Ints]) -> Bools:
-    """Where an earlier writer's row may tell of some layouts of the objects above it only: one of these is INCOMPLETE."""
+    """Return where an earlier writer's row may cover only some layouts of the objects above it.
+
+    That is the case if one of them is INCOMPLETE.
+    """
     walk = np.asarray(pc.fill_null(_take(columns["walk"], places[-1]), 0))
     above = [(place >= 0) & ((_kinds(columns, place) & rows.INCOMPLETE) != 0) for place in places[:-1]]
     partial: Bools = (walk < rows.WALK) & np.logical_or.reduce([np.zeros(len(walk), bool), *above])
@@ -140,7 +147,10 @@ def _evidence(
 
 
 def _absent(columns: dict[str, pa.Array], places: list[Ints]) -> tuple[Bools, Bools]:
-    """Where the path is known to be nowhere: the deepest row above it lists all its keys; and where it does not, for want of room."""
+    """Return where the path is known to be absent, and where a row was dropped for lack of space.
+
+    A path is absent if the deepest row above it lists all its keys.
+    """
     complete = np.zeros(len(places[0]), bool)
     trimmed = np.zeros(len(places[0]), bool)
     for place in places[:-1]:
@@ -153,7 +163,7 @@ def _absent(columns: dict[str, pa.Array], places: list[Ints]) -> tuple[Bools, Bo
 
 
 def _count(array: pa.Array) -> tuple[Ints, Bools]:
-    """Counts, and where they are known."""
+    """Return counts and where they are known."""
     values = np.asarray(pc.fill_null(array, -1)).astype(np.int64)
     return np.where(values < 0, 0, values), values >= 0
 

@@ -1,10 +1,11 @@
-"""How statistics of JSON paths are kept: rows of the table ``paths`` of a segment, one for each part, column and path.
+"""The stored form of JSON path statistics: rows of a segment's table ``paths``, per part, column and path.
 
-Law: a row says which kinds of values occur at its path, and admits every one that does. What a row does not say is unknown; a path without a row is known to be
-absent only where the row above it lists all its keys. Columns are named by column id, so that only those of the columns asked for are read.
+Invariant: a row lists the kinds of values at its path and admits every value that occurs. What a row does not
+say is unknown; a path without a row is known to be absent only if the row above it lists all its keys.
+Columns are named by column id, so that only those of requested columns are read.
 
-Counts are of the part's documents (below a list: of its elements). ``present`` counts values other than JSON's null, ``nulls`` JSON's nulls, NULL where they were not told
-apart from keys that are missing.
+Counts are of the part's documents (below a list: of its elements). ``present`` counts values other than
+JSON's null. ``nulls`` counts JSON's nulls, or is NULL if they were not distinguished from missing keys.
 """
 
 from __future__ import annotations
@@ -14,27 +15,31 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 FALSE, TRUE, LONG, REAL, STRING, LIST, MAP, OTHER = (1 << i for i in range(8))
-"""Kinds. LONG: integers of 64 bits. REAL: all other numbers. OTHER: scalars that JSON has none of."""
+"""Kinds of values.
+
+LONG: 64-bit integers. REAL: all other numbers. OTHER: scalars that JSON lacks.
+"""
 STRANGE = 1 << 8
-"""At the root: documents that Spark's functions read each in its own way (duplicate keys, no standard JSON)."""
+"""At the root: Spark's functions disagree on some document (duplicate keys, non-standard JSON)."""
 INVALID = 1 << 9
-"""At the root: text that is no JSON and in which no path leads anywhere."""
+"""At the root: some text is not JSON, and no path finds anything in it."""
 INCOMPLETE = 1 << 10
 """Keys or elements below are not all listed."""
 TRIMMED = 1 << 11
-"""They were, but there was no room."""
+"""Keys or elements below were dropped for lack of space."""
 LO_EXACT, HI_EXACT = 1 << 12, 1 << 13
-"""The bound of REAL is the shortest decimal that reads as this double, and occurs so."""
+"""The bound of REAL is the shortest decimal of this double, and occurs as such."""
 KNOWN = (1 << 14) - 1
-"""A bit beyond these is a kind of a later version: unknown."""
+"""All known bits; any other is a kind of a later version and makes the row unknown."""
 
 ROOT = "$"
 
 WALK = 1
-"""How the paths of a document were walked, as stored in ``walk``: 1, each path once, from all of its values.
+"""How a document's paths were walked, as stored in ``walk``: 1 means each path once, from all its values.
 
-Earlier writers (0, or no such column) walked the layouts of VARIANT objects one after another. Where a limit ended that
-walk, rows below an INCOMPLETE object may tell of some of its layouts only."""
+Earlier writers (0, or no such column) walked the layouts of VARIANT objects one after another. If a limit
+ended that walk, rows below an INCOMPLETE object may cover only some of its layouts.
+"""
 
 COLUMNS = {
     "path": pa.string(),
@@ -49,12 +54,15 @@ COLUMNS = {
     "string.hi": pa.string(),
     "walk": pa.int8(),
 }
-"""What follows the column id and a bar in a column's name."""
+"""The suffixes of column names after the column id and a bar, with their types."""
 
 
 @dataclass(slots=True)
 class PathStatistics:
-    """What is known of one path in one part. Bounds are inclusive, None unknown; those of REAL are the doubles nearest to the numbers."""
+    """The statistics of one path in one part.
+
+    Bounds are inclusive, None if unknown; those of REAL are the nearest doubles.
+    """
 
     kinds: int = 0
     present: int = 0
@@ -65,7 +73,7 @@ class PathStatistics:
     walk: int = WALK
 
     def add(self, other: PathStatistics) -> None:
-        """Widens this by what other documents have at the path."""
+        """Widen by the statistics of other documents at the path."""
         lo, hi = self._real_exact(other)
         self.long = _both(self.long, other.long, self.kinds & LONG, other.kinds & LONG)
         self.real = _both(self.real, other.real, self.kinds & REAL, other.kinds & REAL)
@@ -76,7 +84,7 @@ class PathStatistics:
         self.nulls = None if self.nulls is None or other.nulls is None else self.nulls + other.nulls
 
     def _real_exact(self, other: PathStatistics) -> tuple[int, int]:
-        """The exactness of both bounds after ``add``."""
+        """Return the exactness bits of both bounds after ``add``."""
         out = []
         for at, bit in ((0, LO_EXACT), (1, HI_EXACT)):
             mine, theirs = (s.real[at] if s.kinds & REAL else None for s in (self, other))
@@ -97,11 +105,15 @@ def _both(mine: tuple, theirs: tuple, has_mine: int, has_theirs: int) -> tuple: 
 
 
 Paths = dict[str, PathStatistics]
-"""The paths of one column in one part, or some of its documents, by their stored text."""
+"""The paths of one column in one part, or in some of its documents, by their stored text."""
 
 
 def combined(mine: Paths, theirs: Paths) -> Paths:
-    """What is known of the documents of both. A path that one side lacks is absent there, unless that side does not list all that is above it: then it is left out."""
+    """Return the union of the paths of both sides.
+
+    A path that one side lacks is absent there, unless that side does not list all keys above it; then the
+    path is omitted.
+    """
     hidden_here, hidden_there = _incomplete(mine), _incomplete(theirs)
     out: Paths = {}
     for path, found in mine.items():
@@ -119,12 +131,12 @@ def _incomplete(paths: Paths) -> list[str]:
 
 
 def _hidden(path: str, incomplete: list[str]) -> bool:
-    """Whether ``path`` lies below one of these."""
+    """Return whether ``path`` is below one of these."""
     return any(path.startswith(above) and path[len(above) :][:1] in {".", "["} for above in incomplete)
 
 
 def table_of(columns: dict[int, Paths]) -> pa.Table | None:
-    """The rows of one part; None for none."""
+    """Return the rows of one part, or None if there are none."""
     tables = [_rows(identifier, paths) for identifier, paths in columns.items() if paths]
     return pa.concat_tables(tables, promote_options="default").combine_chunks() if tables else None
 

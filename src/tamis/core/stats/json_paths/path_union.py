@@ -1,4 +1,7 @@
-"""JSON paths of several parts taken together. Law: the union admits what any part admits; a column that some part says nothing of is unknown in all."""
+"""The union of the JSON paths of several parts.
+
+Invariant: the union admits what any part admits; a column without paths in some part is unknown in the union.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,14 @@ import pyarrow as pa
 from tamis.core.stats.json_paths.path_rows import COLUMNS, ROOT, Paths, PathStatistics, combined, name, table_of
 
 MOST_ROWS = 200_000
-"""Rows beyond which there is no union: the parts are judged one by one."""
+"""Rows beyond which no union is built; the parts are then judged one by one."""
 
 
 def union_of(table: pa.Table, parts: int) -> pa.Table | None:
-    """The rows of all ``parts`` parts as rows of one; ``table`` has the rows of ``paths`` with ``part``. None where nothing is known of all."""
+    """Merge the rows of all ``parts`` parts into rows of one; None if no column is known in all of them.
+
+    ``table`` has the rows of ``paths`` with ``part``.
+    """
     if len(table) > MOST_ROWS:
         return None
     ids = sorted({int(n.partition("|")[0]) for n in table.column_names if n.endswith("|path")})

@@ -1,4 +1,7 @@
-"""Paths of JSON kept as text: documents of a few shapes are read by ``path_template``, the others are parsed by ``path_text``."""
+"""Collects the paths of JSON text.
+
+Documents of a few shapes are read by ``document_template``; the others are parsed by ``text_paths``.
+"""
 
 from __future__ import annotations
 
@@ -12,17 +15,24 @@ from tamis.core.stats.json_paths.text_paths import DECODER, Strange, nothing
 from tamis.core.stats.json_paths.text_paths import paths_of as parsed_paths_of
 
 BYTES, LEAST, FEW, TEMPLATES = 2**17, 256, 16, 8
-"""Bytes and documents that are compared with templates together (so few that the allocator asks the system for nothing, measured), fewer documents than it is worth for, and how many templates."""
+"""Limits of template matching.
+
+Bytes and documents per batch (small enough that the allocator makes no system call, measured), the number of
+documents below which templates do not pay off, and the number of templates.
+"""
 
 
 class Documents:
-    """Takes the texts of one column; knows the shapes that it has met."""
+    """Reads the texts of one column and remembers the shapes found so far."""
 
     def __init__(self) -> None:
         self._templates: list[Template] = []
 
     def paths_of(self, texts: pa.Array) -> Paths:
-        """The paths of a block's documents. One strange document makes the root STRANGE and the rest unsaid."""
+        """Return the paths of a block's documents.
+
+        One strange document makes the root STRANGE, and no other path is given.
+        """
         texts = texts.drop_null() if texts.null_count else texts
         try:
             texts.validate(full=True)
@@ -47,7 +57,7 @@ class Documents:
         return found
 
     def _read(self, texts: pa.Array, tallies: dict[Template, _Tally]) -> Ints:
-        """Reads the documents that are like a template, those of earlier blocks first; gives the others."""
+        """Read the documents that match a template, earlier templates first; return the other documents."""
         block = Block(texts)
         usable, other = np.flatnonzero(block.usable), np.flatnonzero(~block.usable)
         known, self._templates = self._templates, []
@@ -57,17 +67,17 @@ class Documents:
                 break
             taken = _tell(template, block, usable, tallies)
             enough = 2 * TEMPLATES * np.count_nonzero(taken) >= len(usable)
-            usable = usable[~taken]  # whatever comes next: they have been counted
+            usable = usable[~taken]  # must precede the checks below: these documents are already counted
             if enough:
                 self._templates.append(template)
             elif not known:
-                break  # too few for the price of looking
+                break  # too few matches to pay for the search
         self._templates += known
         return np.sort(np.concatenate([other, usable]))
 
 
 class _Tally:
-    """What was read of the documents of one template."""
+    """The statistics of the documents of one template."""
 
     __slots__ = ("documents", "scalars")
 
@@ -81,7 +91,7 @@ class _Tally:
 
 
 def _tell(template: Template, block: Block, rows: Ints, tallies: dict[Template, _Tally]) -> Flags:
-    """Which of ``rows`` are like the template: they are in its tally now."""
+    """Return which of ``rows`` match the template and add them to its tally."""
     fits: Flags = block.count[rows] == template.quotes
     every = bool(fits.all())
     scalars, like = template.read(block, rows if every else rows[fits])
@@ -97,7 +107,7 @@ def _tell(template: Template, block: Block, rows: Ints, tallies: dict[Template, 
 
 
 def _template(text: pa.Array) -> Template | None:
-    """The one document as a template, where it can be one. Raises ``Strange``."""
+    """Return the document as a template, or None if it cannot be one. Raises ``Strange``."""
     judged = parsed_paths_of(text)
     if judged[ROOT].kinds & STRANGE:
         raise Strange

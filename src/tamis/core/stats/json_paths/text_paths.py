@@ -1,7 +1,9 @@
-"""Paths of JSON kept as text: the documents of a block are parsed by one call and walked path by path, all values of a path at once.
+"""Collects the paths of JSON text: a block is parsed by one call and walked path by path.
 
-Law: what is said of a path holds for every way in which Spark reads these documents (GET_JSON_OBJECT, FROM_JSON, PARSE_JSON). Documents that those
-read differently (duplicate keys, single quotes, text behind the end, half surrogates, numbers beyond double) are STRANGE: with one of them in a part, nothing is known of its paths.
+Invariant: statistics of a path hold for every way in which Spark reads these documents (GET_JSON_OBJECT,
+FROM_JSON, PARSE_JSON). Documents that these read differently (duplicate keys, single quotes, text after the
+end, unpaired surrogates, numbers beyond double) are STRANGE: one of them in a part makes all its paths
+unknown.
 """
 
 from __future__ import annotations
@@ -41,20 +43,20 @@ MOST_PATHS = SIZES.document_paths
 DEEPEST = 12
 SAMPLE = SIZES.document_sample
 AT_ONCE = SIZES.document_batch
-"""Documents that are parsed together: so that they stay in the processor's cache (measured)."""
+"""Documents parsed together, few enough to stay in the processor's cache (measured)."""
 _LONG_DOCUMENT = 1000
-"""Bytes from which a document may pass one of Jackson's limits."""
+"""Bytes from which a document may exceed one of Jackson's limits."""
 DECODER = json.JSONDecoder(parse_constant=STRICT.parse_constant)
-"""Does not see duplicate keys: those are found by counting, see ``_Walk``."""
+"""Does not detect duplicate keys, which are found by counting (see ``_Walk``)."""
 _INT64 = range(-(2**63), 2**63)
 
 
 class Strange(ValueError):
-    """A document of which nothing can be said."""
+    """A document without usable paths."""
 
 
 def looks_like_objects(texts: pa.Array) -> bool:
-    """Whether a sample of the column's strings parses as objects: then its paths are collected."""
+    """Return whether a sample of the strings parses as objects, so that paths are collected."""
     present = texts.drop_null()
     if not len(present):
         return False
@@ -69,7 +71,10 @@ def looks_like_objects(texts: pa.Array) -> bool:
 
 
 def paths_of(texts: pa.Array) -> Paths:
-    """The paths of documents. One strange document makes the root STRANGE and the rest unsaid."""
+    """Return the paths of documents.
+
+    One strange document makes the root STRANGE, and no other path is given.
+    """
     found: Paths = {}
     for start in range(0, len(texts) or 1, AT_ONCE):
         now = _paths_of(texts.slice(start, AT_ONCE))
@@ -84,8 +89,8 @@ def _paths_of(texts: pa.Array) -> Paths:
         documents, invalid, colons = _documents(texts.drop_null())
         walk = _Walk(_long_numbers(texts))
         found = walk.of(documents, invalid)
-        same = walk.colons == colons  # not where paths were too many to be walked, either
-    except (Strange, Malformed, RecursionError, ValueError, ArithmeticError):  # the last: integers beyond double
+        same = walk.colons == colons  # also false if there were too many paths to walk
+    except (Strange, Malformed, RecursionError, ValueError, ArithmeticError):  # ArithmeticError: integers beyond double
         return nothing()
     return found if same else nothing()
 
@@ -95,7 +100,10 @@ def nothing() -> Paths:
 
 
 def _documents(texts: pa.Array) -> tuple[list[Any], int, int]:
-    """The documents, parsed, how many texts were no JSON at all, and how many colons there are behind keys and in strings. Raises ``Strange``, ``Malformed``, ``ValueError``."""
+    """Return the parsed documents, the number of invalid texts, and the colons after keys and in strings.
+
+    Raises ``Strange``, ``Malformed`` or ``ValueError``.
+    """
     if not len(texts):
         return [], 0, 0
     texts.validate(full=True)
@@ -112,14 +120,17 @@ def _documents(texts: pa.Array) -> tuple[list[Any], int, int]:
                 invalid += 1
         texts = texts.filter(opened)
     if pc.any(pc.match_substring(texts, "\\u003a", ignore_case=True)).as_py():
-        raise Strange  # a colon that cannot be counted
+        raise Strange  # an escaped colon, which cannot be counted
     colons = pc.sum(pc.count_substring(texts, ":")).as_py() or 0
-    colons += sum(document.count(":") for document in rest if isinstance(document, str))  # the walk meets these too
+    colons += sum(document.count(":") for document in rest if isinstance(document, str))  # the walk counts these too
     return [*_parsed(texts.to_pylist()), *rest], invalid, colons
 
 
 def _parsed(texts: list[str]) -> list[Any]:
-    """All texts by one call. A word that is in none of them stands between them, so that no text can close what another one opened."""
+    """Parse all texts by one call.
+
+    They are separated by a word that occurs in none of them, so that no text can close what another opened.
+    """
     if not texts:
         return []
     word = new_id()
@@ -130,7 +141,7 @@ def _parsed(texts: list[str]) -> list[Any]:
 
 
 def _beyond(texts: pa.Array) -> bool:
-    """Whether a document may pass one of Jackson's limits: on the length of numbers and keys, on depth."""
+    """Return whether a document may exceed one of Jackson's limits on numbers, keys or depth."""
     long = texts.filter(pc.greater(pc.binary_length(texts), _LONG_DOCUMENT))
     deep = pc.add(pc.count_substring(long, "["), pc.count_substring(long, "{"))
     numbers = pc.match_substring_regex(long, "[0-9.eE+-]{1000}")
@@ -138,12 +149,18 @@ def _beyond(texts: pa.Array) -> bool:
 
 
 def _long_numbers(texts: pa.Array) -> bool:
-    """Whether some number may have more than 15 digits, so that the shortest text of its double need not be it."""
+    """Return whether some number may have more than 15 digits.
+
+    The shortest text of its double may then be another number.
+    """
     return bool(pc.any(pc.match_substring_regex(texts, "[0-9][0-9.]{16}")).as_py())
 
 
 class _Walk:
-    """Path by path through parsed documents. ``colons`` counts those that were met, in strings or behind keys: fewer than in the text, and a key was there twice."""
+    """Walks parsed documents path by path.
+
+    ``colons`` counts those found in strings or after keys; fewer than in the text mean a duplicate key.
+    """
 
     def __init__(self, long_numbers: bool) -> None:
         self._exact = 0 if long_numbers else LO_EXACT | HI_EXACT
@@ -194,7 +211,7 @@ class _Walk:
         low, high = min(values), max(values)
         joined = "".join(values)
         self.colons += joined.count(":")
-        joined.encode()  # half surrogates: ``UnicodeEncodeError`` is a ``ValueError``
+        joined.encode()  # unpaired surrogates raise ``UnicodeEncodeError``, a ``ValueError``
         here.kinds |= STRING
         here.string = (low, high)
 

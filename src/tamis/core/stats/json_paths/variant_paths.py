@@ -1,4 +1,4 @@
-"""Paths of VARIANT columns: the binary form is walked path by path, all rows at once, by gathers over whole arrays."""
+"""Collects the paths of VARIANT columns: walks the binary form path by path, for all rows at once."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ from tamis.core.stats.json_paths.text_paths import DEEPEST, MOST_PATHS
 from tamis.sizes import SIZES
 
 LEAST, AT_ONCE = SIZES.variant_values, 2**20
-"""Values and bytes that are walked together: as many as stay in the cache (measured)."""
+"""Values and bytes walked together, few enough to stay in the cache (measured)."""
 MANY = SIZES.variant_layout
-"""Objects of one layout whose fields are worth to be read together."""
+"""Number of objects of one layout from which reading their fields together pays off."""
 _FIFTEEN = 10**15
 _POWERS = np.array([10.0**scale for scale in range(23)])
 
 
 def paths_of(column: pa.StructArray) -> dict[str, PathStatistics]:
-    """The paths of a block's values. What cannot be decoded is nothing known, never an error."""
+    """Return the paths of a block's values; undecodable values make them unknown, never an error."""
     found: Paths = {}
     count = max(LEAST, len(column) * AT_ONCE // max(column.nbytes, 1))
     try:
@@ -64,7 +64,10 @@ class _Walk:
         return self._found
 
     def _walk(self, nodes: v.Nodes, steps: Steps) -> None:
-        """Records a path from all of its values in the block. Each path is walked once, so that a walk that stops at a limit leaves no path half told."""
+        """Record a path from all of its values in the block.
+
+        Each path is walked once, so that a walk that stops at a limit leaves no path partially covered.
+        """
         here = self._found[stored(steps)] = PathStatistics()
         kinds = nodes.kinds()
         first = int(kinds[0]) if len(kinds) else v.MISSING
@@ -108,13 +111,16 @@ class _Walk:
                 return
             rows = groups[0][0] if len(groups) == 1 else np.concatenate([rows for rows, _ in groups])
             at = groups[0][1] if len(groups) == 1 else np.concatenate([at for _, at in groups])
-            if len(groups) > 1:  # texts lie in ascending places
+            if len(groups) > 1:  # readers of texts expect ascending positions
                 order = np.argsort(at)
                 rows, at = rows[order], at[order]
             self._walk(nodes.child(rows, at), (*steps, key))
 
     def _together(self, nodes: v.Nodes, keys: list[str], rows: Any, at: Any, steps: Steps) -> None:
-        """Records fields that only objects of one layout have, those of one kind at once; ``at`` has a line for each key."""
+        """Record fields that occur in one layout only, reading fields of uniform kind together.
+
+        ``at`` has a line for each key.
+        """
         headers, kinds = v.headers(nodes.data, at)
         alike = (kinds == kinds[:, :1]).all(axis=1)
         told: dict[int, PathStatistics] = {}
@@ -134,7 +140,7 @@ class _Walk:
 
 
 def _longs(data: Any, at: Any, headers: Any) -> list[PathStatistics | None]:
-    """Integers, a line for each path."""
+    """Return the statistics of integers, for each line of positions."""
     values = v.longs_at(data, at, headers)
     return [
         PathStatistics(LONG, at.shape[1], 0, long=both)
@@ -143,14 +149,14 @@ def _longs(data: Any, at: Any, headers: Any) -> list[PathStatistics | None]:
 
 
 def _short_strings(data: Any, at: Any, headers: Any) -> list[PathStatistics] | list[None]:
-    """Strings, a line for each path; None where they are not all plain."""
+    """Return the statistics of strings, for each line of positions; None if not all strings are plain."""
     starts, lengths = v.places_at(data, at, headers)
     ends = starts + lengths
     return lines_of_texts(data, starts, ends) if plain(data, starts, ends) else [None] * len(at)
 
 
 def _easy_decimals(data: Any, at: Any, headers: Any) -> list[PathStatistics | None]:
-    """Decimals, a line for each path; None where not all are easy."""
+    """Return the statistics of decimals, for each line of positions; None unless all are easy."""
     values, easy = _quotients(*v.decimals_at(data, at, headers))
     kinds, good = REAL | LO_EXACT | HI_EXACT, easy.all(axis=1).tolist()
     both = zip(values.min(axis=1).tolist(), values.max(axis=1).tolist(), strict=True)
@@ -158,7 +164,11 @@ def _easy_decimals(data: Any, at: Any, headers: Any) -> list[PathStatistics | No
 
 
 def _quotients(unscaled: Any, scale: Any, small: Any) -> tuple[Any, Any]:
-    """Decimals as doubles, where that is easy: both numbers are doubles, and so the quotient is the double nearest to the decimal; of at most 15 digits, it is told by its shortest text."""
+    """Return decimals as doubles, and for which of them this is easy.
+
+    If both numbers are exact doubles, the quotient is the double nearest to the decimal; with at most 15
+    digits, its shortest text is that of the decimal.
+    """
     easy = small & (unscaled < _FIFTEEN) & (unscaled > -_FIFTEEN) & (scale < len(_POWERS))
     return unscaled / _POWERS.take(scale, mode="clip"), easy
 

@@ -1,4 +1,7 @@
-"""Reading ORC: chosen stripes × columns, decoded by pyarrow. Rows are chosen after a stripe is decoded, for the library has no way to do it before."""
+"""Reads ORC: chosen stripes × columns, decoded by pyarrow.
+
+Rows are selected after a stripe is decoded, because the library cannot do it earlier.
+"""
 
 from __future__ import annotations
 
@@ -17,16 +20,22 @@ from tamis.storage.files.protocol import PartRef, Piece
 from tamis.storage.files.sealed_reader import Sealed, open_sealed
 
 _WHOLE, _WHOLE_REMOTE = 0.9, 0.5
-"""Share of a stripe from which it is fetched whole, by one request, and not stream by stream: what is left out was often read for the filter already."""
+"""Share of a stripe above which it is fetched whole by one request instead of stream by stream.
+
+What is left out was often already read for the filter.
+"""
 
 
 def open_orc(store: Any, ref: PartRef, schema: Schema) -> OrcPart:
-    """The part, its seal checked. ``schema`` is the one that it was written under. Raises ``CorruptData``."""
+    """Open the part and check its seal. Raises ``CorruptData``.
+
+    ``schema`` is the one under which the part was written.
+    """
     return OrcPart(open_sealed(store, ref), schema)
 
 
 class OrcPart(SealedPart):
-    """One open ORC file (see ``PartFile``). Not for several threads at once."""
+    """One open ORC file (see ``PartFile``). Not thread-safe."""
 
     def __init__(self, source: Sealed, schema: Schema) -> None:
         super().__init__(source, schema)
@@ -36,7 +45,7 @@ class OrcPart(SealedPart):
         if self._file.nrows != source.ref.rows or self._file.nstripes != len(source.seal.blocks):
             raise corrupt(source.ref, f"has {self._file.nrows} rows in {self._file.nstripes} stripes, other than its seal says")
         self._places = {name: at for at, name in enumerate(self._file.schema.names)}
-        """Of the columns in the file, among them leaves that it does not vouch for and nobody knows."""
+        """Positions of the columns in the file, including leaves that its note does not declare."""
 
     def read(self, columns: Sequence[int], blocks: Sequence[int], rows: Ordinals | None = None) -> Iterator[Piece]:
         fields, starts = self._columns.wanted(columns), self._columns.starts
@@ -52,7 +61,7 @@ class OrcPart(SealedPart):
                 yield Piece(hit[0][0], rows[cuts[0] : cuts[-1]], self._decode(fields, [b for b, _ in hit], [t for _, t in hit]))
 
     def _decode(self, fields: list[Field], blocks: list[int], taken: Sequence[Ordinals | None]) -> pa.RecordBatch:
-        """All rows of these stripes, or those ``taken`` of each."""
+        """Decode all rows of these stripes, or those ``taken`` from each."""
         counts = [int(self._columns.rows[b]) if t is None else len(t) for b, t in zip(blocks, taken, strict=True)]
         if not fields:
             return self._columns.batch([], [], sum(counts))

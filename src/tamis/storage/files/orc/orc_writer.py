@@ -1,6 +1,7 @@
-"""Writing ORC: one stripe per block, zstd, under seal.
+"""Writes ORC: one stripe per block, zstd, sealed.
 
-What ORC says wrongly is kept as whole numbers: its timestamps are read as nanoseconds, which end in 2262, and times and intervals it does not have.
+Types that ORC represents wrongly are stored as integers: its timestamps are read as nanoseconds, which end in
+2262, and it has no times or intervals.
 """
 
 from __future__ import annotations
@@ -18,11 +19,14 @@ from tamis.storage.files.shredded_leaves import LEAVES
 from tamis.storage.files.stored_values import as_stored, stored_schema
 
 _LARGEST_BLOCK = 2**20
-"""Rows that the library takes at once. With stripes of one byte each batch that it takes ends one: so a block is a stripe.
-Batches of some hundred rows are held back by its encoders, and are in one with the next."""
+"""Rows that the library takes at once.
+
+With a stripe size of one byte, each batch that the library takes ends a stripe, so a block is a stripe. Its
+encoders hold back batches of a few hundred rows and merge them with the next.
+"""
 _BUFFER = 64 * 2**10
 _MAGIC = b"ORC"
-"""What is written before the first stripe."""
+"""Bytes written before the first stripe."""
 
 
 def keep(data_type: pa.DataType) -> pa.DataType:
@@ -82,5 +86,5 @@ class OrcPartWriter:
 
 
 def _rows(length: int) -> pa.Table:
-    """A table of void columns only still has rows."""
+    """Return a table with rows for a schema of void columns only."""
     return pa.table({"": pa.nulls(length, pa.bool_())})

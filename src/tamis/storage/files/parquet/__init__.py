@@ -1,4 +1,4 @@
-"""The default format, through pyarrow."""
+"""Parquet, the default format, through pyarrow."""
 
 from tamis.storage.files.parquet.parquet_part import open_parquet
 from tamis.storage.files.parquet.parquet_writer import ParquetPartWriter

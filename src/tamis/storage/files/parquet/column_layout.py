@@ -1,4 +1,4 @@
-"""Which leaf columns of a Parquet file belong to which column ids."""
+"""Maps the leaf columns of a Parquet file to column ids."""
 
 from __future__ import annotations
 
@@ -13,24 +13,30 @@ from tamis.storage.files.column_conversion import Names
 
 
 class Layout:
-    """Leaves in the file's order, each with the ids that lead to it; by the file's field ids, where it has none by the names in ``schema``."""
+    """Leaves in the file's order, each with the path of ids that leads to it.
+
+    Ids are the file's field ids, or are found by the names in ``schema`` if the file has none.
+    """
 
     def __init__(self, file_schema: pa.Schema, schema: Schema) -> None:
         self.leaves: list[tuple[int, ...]] = [path for f in file_schema for path in _leaves(f, (), schema.fields)]
         self.top: list[int] = [_identify(f, schema.fields)[0] for f in file_schema]
 
     def select(self, ids: Collection[int]) -> list[int]:
-        """The leaves at or below these ids. Maps come whole: half of one is no map."""
+        """Return the leaves at or below these ids; maps are always read whole."""
         wanted = frozenset(ids)
         return [at for at, path in enumerate(self.leaves) if not wanted.isdisjoint(path)]
 
     def tops(self, leaves: Collection[int]) -> list[int]:
-        """The ids of the top-level columns that these leaves make up, in the file's order."""
+        """Return the ids of the top-level columns that contain these leaves, in the file's order."""
         chosen = {self.leaves[at][0] for at in leaves}
         return [i for i in self.top if i in chosen]
 
     def prune(self, target: Field, array_type: pa.DataType, names: Names) -> Field:
-        """``target`` with only those struct fields that an array of ``array_type`` has: what was not read is not made up."""
+        """Return ``target`` with only the struct fields that ``array_type`` has.
+
+        Fields that were not read must not be filled in as missing.
+        """
         match target.type:
             case Struct(fields):
                 source = list(array_type)
@@ -46,7 +52,7 @@ UNKNOWN = -1
 
 
 def _identify(f: pa.Field, known: tuple[Field, ...]) -> tuple[int, tuple[Field, ...]]:
-    """The id of a field of the file and what lies below it in the schema."""
+    """Return the id of a field of the file and the schema fields below it."""
     text = (f.metadata or {}).get(FIELD_ID)
     match = next((k for k in known if (k.id == int(text) if text else k.name == f.name)), None)
     if match is None:

@@ -1,4 +1,7 @@
-"""As much of Thrift's compact protocol as a Parquet footer of our own needs. Field numbers are those of parquet.thrift."""
+"""The part of Thrift's compact protocol needed to write a Parquet footer.
+
+Field numbers are those of parquet.thrift.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ def varint(value: int) -> bytes:
 
 
 def _number(value: int) -> bytes:
-    return varint(value << 1)  # zigzag; none of ours is negative
+    return varint(value << 1)  # zigzag encoding of a non-negative number
 
 
 def _header(kind: int, size: int) -> bytes:
@@ -33,7 +36,7 @@ def _header(kind: int, size: int) -> bytes:
 
 @lru_cache(4096)
 def _constant(kind: str, name: str, codec: str) -> bytes:
-    """Fields 1 to 4 of a column's metadata: physical type, encodings, path, codec."""
+    """Encode fields 1 to 4 of a column's metadata: physical type, encodings, path, codec."""
     text = name.encode()
     encodings = _header(_I32, 3) + _number(_PLAIN) + _number(_RLE) + _number(_RLE_DICTIONARY)
     return (
@@ -51,7 +54,10 @@ def _constant(kind: str, name: str, codec: str) -> bytes:
 
 
 def column_chunk(kind: str, name: str, codec: str, values: int, size: int, data: int, dictionary: int | None) -> bytes:
-    """A ColumnChunk of ``size`` bytes whose data pages begin at ``data``. What it takes up when decompressed is not known, and not needed."""
+    """Encode a ColumnChunk of ``size`` bytes whose data pages begin at ``data``.
+
+    The uncompressed size is unknown and not needed.
+    """
     number = bytes([0x10 | _I64])
     meta = _constant(kind, name, codec) + number + _number(values) + number + _number(size) + number + _number(size)
     meta += bytes([0x20 | _I64]) + _number(data)
@@ -66,6 +72,6 @@ def row_group(chunks: Sequence[bytes], rows: int) -> bytes:
 
 
 def seal_footer(head: bytes, rows: int, groups: Sequence[bytes]) -> bytes:
-    """The footer that begins with ``head`` (version and schema), with its length and the magic."""
+    """Return the footer that begins with ``head`` (version and schema), with its length and the magic."""
     footer = head + bytes([0x10 | _I64]) + _number(rows) + bytes([0x10 | _LIST]) + _header(_STRUCT, len(groups)) + b"".join(groups) + _STOP
     return footer + len(footer).to_bytes(4, "little") + b"PAR1"

@@ -1,9 +1,9 @@
-"""Arrays of numbers that Spark's reader copies without asking which elements are NULL.
+"""Leaves of numbers in arrays, which Spark's reader copies without checking which elements are NULL.
 
-``ColumnarArray.copy`` (under ``transform``, ``filter``, ``aggregate`` …) takes all elements at once. Where a chunk has a dictionary it looks
-up the NULL elements, too, by whatever number stands in their place: nothing was put there for this chunk. One that an empty or a smaller
-dictionary does not have ends the query (Spark 4.2, 4.3). So the writer gives such leaves no dictionary, and parts that have one are not
-left to Spark's reader.
+``ColumnarArray.copy`` (under ``transform``, ``filter``, ``aggregate`` …) copies all elements at once. If a
+chunk has a dictionary, it also looks up the NULL elements, by an index left over in memory. An index that is
+out of range for an empty or smaller dictionary fails the query (Spark 4.2, 4.3). The writer therefore gives
+such leaves no dictionary, and parts that have one are not read by Spark's reader.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 
 def copied_leaves(schema: pa.Schema) -> Iterator[str]:
-    """Yields the leaves, as Parquet names them, of numbers in arrays and maps that may be NULL."""
+    """Yield the Parquet paths of nullable numeric leaves in arrays and maps."""
     for f in schema:
         yield from _below(f, f.name)
 
@@ -41,7 +41,7 @@ def _element(f: pa.Field, path: str) -> Iterator[str]:
 
 
 def copies_safely(footer: pq.FileMetaData, ids: frozenset[int]) -> bool:
-    """Returns whether Spark can copy the arrays in the top-level columns with these ids."""
+    """Return whether Spark can copy the arrays in the top-level columns with these ids."""
     chosen = [f for f in footer.schema.to_arrow_schema() if int((f.metadata or {}).get(b"PARQUET:field_id", -1)) in ids]
     paths = set(copied_leaves(pa.schema(chosen)))
     leaves = [at for at in range(footer.num_columns) if footer.schema.column(at).path in paths]

@@ -1,11 +1,12 @@
-"""How each column of a file is encoded and compressed, decided from its first block.
+"""Chooses the encoding and compression of each column of a file from its first block.
 
-**Law**: of the ways that Spark, pyarrow and other engines read, the fastest to decode whose bytes are within a tenth of the fewest. Mostly distinct
-columns get no dictionary: with row groups this small it costs a third of the time and a fifth of the size. Nor do numbers
-in arrays (``copied``): Spark would stumble over them. Whole numbers may be packed as differences
-(``DELTA_BINARY_PACKED``), which seldom leaves anything for a compressor to do, and a compressor is what reading a page of numbers mostly waits for
-(docs/design/0004). What is smaller is not guessed but tried: with the rows of two pages, or of the block where a dictionary is in doubt, which weighs
-the more the fewer rows it serves.
+The choice is the encoding that decodes fastest among those that Spark, pyarrow and other engines read and
+whose size is within a tenth of the smallest. Mostly distinct columns get no dictionary: with row groups this
+small it costs a third of the time and a fifth of the size. Numbers in arrays get none either
+(``copied_arrays``), because Spark's reader would fail on it. Integers may be packed as differences
+(``DELTA_BINARY_PACKED``), which seldom leaves anything to compress, and reading a page of numbers mostly
+waits for decompression (docs/design/0004). Sizes are measured, not estimated: on the rows of two pages, or on
+the block if a dictionary is in doubt, since a dictionary weighs more the fewer rows it serves.
 """
 
 from __future__ import annotations
@@ -24,18 +25,24 @@ from tamis.storage.files.parquet.copied_arrays import copied_leaves
 _CODEC, _LEVEL = "zstd", 1
 _DIFFERENCES = "DELTA_BINARY_PACKED"
 _FEW, _MANY = 0.05, 0.5
-"""Shares of distinct values in the first block: up to the first a dictionary is not in doubt, above the second a column gets none."""
+"""Shares of distinct values in the first block.
+
+Up to the first a column surely gets a dictionary; above the second it gets none.
+"""
 _PAGES = 2
-"""How many pages are tried."""
+"""Number of pages encoded on trial."""
 _LEAST = 1024
-"""Rows below which nothing is tried: it would cost a fifth of their append, and they are read at once in any way."""
+"""Rows below which nothing is tried.
+
+A trial would cost a fifth of their append, and so few rows are read at once in any encoding.
+"""
 _NEAR = 1.1
-"""How many times the fewest bytes are taken for a faster way."""
+"""How many times the smallest size is accepted for faster decoding."""
 
 
 @dataclass(frozen=True, slots=True)
 class Encodings:
-    """By leaf, as Parquet names them: which have a dictionary, which are packed as differences, which are not compressed."""
+    """The leaves, by Parquet path, that have a dictionary, are packed as differences, or are uncompressed."""
 
     leaves: tuple[str, ...]
     dictionary: frozenset[str]
@@ -44,9 +51,9 @@ class Encodings:
 
     @staticmethod
     def of(first: pa.Table, page_rows: int) -> Encodings:
-        """For a file whose first block is ``first`` and whose pages have ``page_rows`` rows."""
+        """Choose the encodings of a file by its first block; its pages have ``page_rows`` rows."""
         named = Counter(_leaf_paths(first.schema))
-        once = [f for f in first.schema if named[f.name] == 1]  # "a.b" may be a column, and a field of the column "a"
+        once = [f for f in first.schema if named[f.name] == 1]  # "a.b" may be a column, and also a field of the column "a"
         shares = {f.name: _distinct(first.column(f.name)) for f in once}
         dictionary = frozenset(path for path in named if shares.get(path, 0.0) <= _MANY) - frozenset(copied_leaves(first.schema))
         if len(first) < _LEAST:
@@ -64,7 +71,7 @@ class Encodings:
         )
 
     def options(self) -> Mapping[str, Any]:
-        """What ``ParquetWriter`` takes."""
+        """Return the options for ``ParquetWriter``."""
         compressed = [path for path in self.leaves if path not in self.uncompressed]
         return {
             "use_dictionary": sorted(self.dictionary.intersection(self.leaves)),
@@ -76,7 +83,7 @@ class Encodings:
 
 @dataclass(frozen=True, slots=True, order=True)
 class _Way:
-    """Ordered by how fast it is decoded."""
+    """An encoding of a leaf, ordered by decoding speed."""
 
     compressed: bool
     differences: bool
@@ -84,7 +91,10 @@ class _Way:
 
 
 def _ways(sample: pa.Table, dictionary: frozenset[str], numbers: list[str], page_rows: int) -> dict[str, list[tuple[int, _Way]]]:
-    """What may be done with each leaf, and the bytes that it takes; ``numbers`` may be packed as differences."""
+    """Return the possible encodings of each leaf with their sizes in bytes.
+
+    ``numbers`` are the leaves that may be packed as differences.
+    """
     own = _tried(sample, Encodings(tuple(_leaf_paths(sample.schema)), dictionary), page_rows)
     packed = _tried(sample.select(numbers), Encodings(tuple(numbers), frozenset(), frozenset(numbers)), page_rows)
     return {
@@ -104,7 +114,7 @@ def _fastest(ways: list[tuple[int, _Way]]) -> _Way:
 
 
 def _tried(sample: pa.Table, encodings: Encodings, page_rows: int) -> dict[str, Any]:
-    """What the column chunks of a file of these rows would be, by leaf."""
+    """Encode ``sample`` and return its column chunks by leaf."""
     if not sample.num_columns:
         return {}
     sink = pa.BufferOutputStream()
@@ -117,7 +127,7 @@ def _tried(sample: pa.Table, encodings: Encodings, page_rows: int) -> dict[str, 
 
 
 def _distinct(column: pa.ChunkedArray) -> float:
-    """The share of distinct values; 0 of nested columns, which are not looked at."""
+    """Return the share of distinct values; 0 for nested columns, which are not examined."""
     if not len(column) or pa.types.is_nested(column.type):
         return 0.0
     if pa.types.is_duration(column.type):
@@ -126,14 +136,14 @@ def _distinct(column: pa.ChunkedArray) -> float:
 
 
 def _is_whole(kind: pa.DataType) -> bool:
-    """Whether Parquet stores it as INT32 or INT64."""
+    """Whether Parquet stores the type as INT32 or INT64."""
     if pa.types.is_decimal(kind):
         return bool(kind.precision <= 18)
     return bool(pa.types.is_integer(kind) or pa.types.is_temporal(kind)) and not pa.types.is_interval(kind)
 
 
 def _leaf_paths(schema: pa.Schema) -> Iterator[str]:
-    """The leaves as Parquet names them."""
+    """Yield the Parquet paths of the leaves."""
     for f in schema:
         yield from _paths(f, f.name)
 

@@ -1,8 +1,9 @@
-"""Footers: read once per process, checked against what was committed.
+"""Parquet footers, read once per process and checked against what was committed.
 
-Law: a file that is not the one of its ``PartRef`` (another size, id, row count or blocks, no Parquet, gone) is ``CorruptData`` naming
-part and path. So is a footer without the committed checksum: row-group statistics may skip blocks, so they must be what was written.
-A file so small that its footer comes with everything is checked by its checksum as well.
+Invariant: a file that is not the one of its ``PartRef`` (another size, id, row count or blocks, not Parquet,
+missing) raises ``CorruptData`` naming part and path. So does a footer without the committed checksum:
+row-group statistics may skip blocks, so they must be the ones written. A file so small that the first read
+returns all of it is also checked by its own checksum.
 """
 
 from __future__ import annotations
@@ -21,20 +22,20 @@ from tamis.storage.files.parquet.parquet_writer import PART_ID
 from tamis.storage.files.protocol import PartRef
 
 TAIL = 64 * 2**10
-"""Bytes fetched from the end of a file, in the hope that the footer is within."""
+"""Bytes fetched from the end of a file, usually enough to contain the footer."""
 CACHE_BYTES = 32 * 2**20
-"""Size of the footers kept, as they are in files."""
+"""Total size of the cached footers, as stored in files."""
 _MAGIC = b"PAR1"
 
 Footer: TypeAlias = pq.FileMetaData
 
 
 _cache = Recent[tuple[Footer, PartRef]](CACHE_BYTES)
-"""With the part as which each was checked."""
+"""Footers, each with the part against which it was checked."""
 
 
 def footer_of(source: PartSource) -> Footer:
-    """The checked footer of a part. Raises ``CorruptData``."""
+    """Return the checked footer of a part. Raises ``CorruptData``."""
     found = _cache.get(source.key)
     if found is None:
         footer = twice(lambda: _read(source))
@@ -48,10 +49,10 @@ def footer_of(source: PartSource) -> Footer:
 
 
 def check_end(source: PartSource) -> bool:
-    """Returns whether the page indexes are the ones that were written. Raises ``CorruptData`` unless the footer is the one that was committed.
+    """Return whether the page indexes are the ones written; raise ``CorruptData`` if the footer is not.
 
-    For a decoder that is not ours and reads both by itself. The file is looked at as it is now: nothing that was read before is believed.
-    Nothing is parsed where the committed checksum fits.
+    This is for an external decoder, which reads both by itself, so it checks the file's current bytes and
+    uses no cache. Nothing is parsed if the committed checksum matches.
     """
     wanted = source.ref.footer_checksum
     footer = _footer_bytes(source)
@@ -66,7 +67,7 @@ def check_end(source: PartSource) -> bool:
 
 
 def _footer_bytes(source: PartSource) -> bytes:
-    """Returns the footer, its length and the magic; what is no Parquet file gives some of its last bytes."""
+    """Return the footer with its length and magic; for a non-Parquet file, some of its last bytes."""
     tail = source.tail(TAIL)
     length = int.from_bytes(tail[-8:-4], "little") + 8
     if len(tail) < length <= source.ref.bytes:
@@ -90,7 +91,7 @@ def _read(source: PartSource) -> Footer:
         footer = pq.read_metadata(pa.BufferReader(tail))
     except (pa.ArrowException, OSError) as error:
         raise corrupt(ref, f"has an unreadable footer ({error})") from error
-    _check(footer, source)  # first, for it can say what is wrong
+    _check(footer, source)  # before the checksum, because it gives a more specific error
     if ref.footer_checksum is not None and zlib.crc32(tail[len(tail) - length :]) != ref.footer_checksum:
         raise corrupt(ref, "does not have the footer that was committed", "CHECKSUM")
     return footer

@@ -1,7 +1,8 @@
-"""The checksum of a file's page indexes, which stands in its footer, which has a checksum itself.
+"""The checksum of a file's page indexes, stored in its footer, which has its own checksum.
 
-Page indexes say which pages a filter cannot match, and no checksum of Parquet covers them. They are written together with the footer, after
-its notes are fixed: so a note of the right length is written first, and its value is put in before the bytes leave the writer.
+Page indexes tell which pages a filter cannot match, and no Parquet checksum covers them. They are written
+together with the footer, after its notes are fixed. The writer therefore first writes a note of the right
+length, and fills in its value before the bytes leave the writer.
 """
 
 from __future__ import annotations
@@ -10,22 +11,28 @@ import zlib
 from typing import NamedTuple
 
 INDEX_CHECKSUM = "tamis.index_crc32"
-"""Key of the footer's note: eight hexadecimal digits of the CRC-32 of the bytes before the footer, eight of how many bytes these are."""
+"""Key of the footer's note.
+
+Its value has eight hexadecimal digits for the CRC-32 of the page indexes and eight for their length in bytes.
+"""
 
 UNKNOWN_INDEX = "-" * 16
 _VALUE = INDEX_CHECKSUM.encode() + bytes((0x18, len(UNKNOWN_INDEX)))
-"""What stands before the value: the key, and in Thrift's compact protocol the header of the next field, of bytes, and their number."""
+"""The bytes before the note's value.
+
+These are the key, then the header and length of the next field in Thrift's compact protocol.
+"""
 
 
 class IndexChecksum(NamedTuple):
-    """CRC-32 and number of the bytes of page indexes, which end where the footer begins."""
+    """CRC-32 and length in bytes of the page indexes, which end where the footer begins."""
 
     crc32: int
     length: int
 
 
 def sealed_end(end: bytes) -> tuple[bytes, bytes]:
-    """Returns the page indexes and the footer that ``end`` consists of; the footer holds the checksum of the former."""
+    """Split ``end`` into page indexes and footer, and store the checksum of the former in the latter."""
     start = len(end) - 8 - int.from_bytes(end[-8:-4], "little")
     index, footer = end[:start], end[start:]
     at = footer.rindex(_VALUE + UNKNOWN_INDEX.encode()) + len(_VALUE)
@@ -34,7 +41,7 @@ def sealed_end(end: bytes) -> tuple[bytes, bytes]:
 
 
 def index_checksum(footer: bytes) -> IndexChecksum | None:
-    """Returns what a footer, which is checked already, says of the page indexes; None where it says nothing."""
+    """Return the checksum of the page indexes from a verified footer, or None if it has none."""
     at = footer.rfind(_VALUE)
     if at < 0:
         return None

@@ -1,6 +1,6 @@
-"""Rows of a few blocks by the pages that hold them: what to fetch, and how it becomes arrays.
+"""Reads rows of a few blocks through the pages that hold them: plans the fetch and decodes the result.
 
-Pages that need no dictionary are decoded together, whatever blocks they are of: a chunk costs as much as some pages.
+Pages that need no dictionary are decoded together across blocks: a chunk costs as much as several pages.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ import pyarrow.parquet as pq
 from tamis.storage.files.parquet.page_index import Chunk, Octets, Ordinals, Pages, excerpt
 
 WORTH = 0.5
-"""Share of the pages from which whole chunks are read: the excerpt costs a copy."""
+"""Share of the pages above which whole chunks are read instead, because an excerpt costs a copy."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The pages that hold the wanted rows, in order, over some blocks as if they were one."""
+    """The pages that hold the wanted rows, in order, over several blocks treated as one."""
 
     block: Ordinals
-    """Of each page: its place among the blocks."""
+    """For each page, the position of its block."""
     page: Ordinals
-    """Its number within that block."""
+    """The page's number within that block."""
     rows: Ordinals
     taken: Ordinals
-    """The wanted rows, counted over these pages."""
+    """The wanted rows, numbered over these pages."""
 
     @staticmethod
     def of(sizes: Ordinals, wanted: Ordinals, page_rows: int) -> Chosen:
-        """``wanted``: rows (rising), counted over blocks of ``sizes`` rows, whose pages have ``page_rows``."""
+        """Find the pages of ``wanted`` rows (ascending), numbered over blocks of ``sizes`` rows."""
         ends = np.cumsum(sizes)
         block = np.searchsorted(ends, wanted, side="right")
         page, within = np.divmod(wanted - (ends - sizes)[block], page_rows)
@@ -45,14 +45,18 @@ class Chosen:
         return Chosen(block, page, rows, (np.cumsum(rows) - rows)[np.cumsum(mine) - 1] + within)
 
     def runs(self) -> tuple[Ordinals, Ordinals]:
-        """Pages next to each other in a block: the first, and the last of each run."""
+        """Return the first and the last page of each run of adjacent pages in a block."""
         cuts = np.flatnonzero((np.diff(self.block) != 0) | (np.diff(self.page) != 1))
         return np.concatenate([[0], cuts + 1]), np.concatenate([cuts, [len(self.page) - 1]])
 
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """Which of the fetched ranges are a column's, for each group of rows in turn: the dictionary (-1: none), the first run of pages and one behind the last."""
+    """The fetched ranges of one column.
+
+    For each group of rows, in order: the dictionary (-1 if none), the first run of pages, and one past the
+    last.
+    """
 
     field: pa.Field
     codec: str
@@ -70,7 +74,10 @@ class Excerpt:
 
     @staticmethod
     def plan(pages: Pages, leaves: list[int], blocks: Sequence[int], sizes: Ordinals, taken: Ordinals) -> Excerpt | None:
-        """``taken``: the wanted rows, counted over ``blocks`` as if they were one, of ``sizes`` rows. None where pages would not help, or are not known."""
+        """Plan the read of the rows ``taken``, numbered over ``blocks`` as if they were one.
+
+        ``sizes`` are the rows of each block. Returns None if pages are unknown or would not help.
+        """
         if not leaves or not len(taken) or not pages.readable(leaves):
             return None
         chosen = Chosen.of(sizes, taken, pages.rows)
@@ -89,7 +96,10 @@ class Excerpt:
         return Excerpt(leaves, ranges, columns, chosen)
 
     def decode(self, fetched: Sequence[Octets]) -> list[pa.Array]:
-        """The columns' wanted rows. Raises ``pa.ArrowException``, ``OSError`` or ``ValueError`` where the pages are not what they should be."""
+        """Decode the columns' wanted rows.
+
+        Raises ``pa.ArrowException``, ``OSError`` or ``ValueError`` if the pages are not valid.
+        """
         per_block = np.bincount(self._chosen.block, weights=self._chosen.rows).astype(np.int64)
         by_block = per_block[per_block > 0].tolist()
         together = [c for c in self._columns if len(c.groups) == 1]
@@ -113,7 +123,10 @@ def _placed(
     runs: tuple[Ordinals, Ordinals],
     of_block: list[int],
 ) -> list[tuple[int, int, int]]:
-    """Adds what a column needs to ``ranges``; where that stands there, group by group. ``place``: of each page, which of ``chunks`` it is in."""
+    """Append the ranges that a column needs to ``ranges`` and return their positions, group by group.
+
+    ``place`` gives, for each page, the position of its chunk in ``chunks``.
+    """
     (first, last), starts = runs, pages.starts
     base = np.array([chunk.first for chunk in chunks], dtype=np.int64)
     begin = starts[base[place[first]] + page[first]]
@@ -133,7 +146,7 @@ def _placed(
 
 
 def _decoded(columns: Sequence[_Column], sizes: Sequence[int], fetched: Sequence[Octets]) -> list[pa.ChunkedArray]:
-    """The columns' pages, all of which have as many groups, of ``sizes`` rows."""
+    """Decode the pages of columns that all have the same number of groups, of ``sizes`` rows."""
     groups = []
     for number, rows in enumerate(sizes):
         places = [column.groups[number] for column in columns]

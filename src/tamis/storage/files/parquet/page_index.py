@@ -1,9 +1,10 @@
-"""Pages: where they are, and how rows are read by those that hold them.
+"""Locates the pages of a Parquet file and builds excerpts from them.
 
-The library decodes whole column chunks. So from the pages that are wanted a small Parquet file is made in memory (a footer of our own before the very
-bytes of the pages, dictionaries first), which it decodes like any other. For that the pages of all plain columns of a block must hold the same
-rows: the writer ends one every ``WriteOptions.page_rows`` rows, and notes how many that are and where each begins. A chunk for which the note does not
-fit is read whole.
+The library decodes whole column chunks. To decode only wanted pages, a small Parquet file is built in memory
+(a new footer, and the original bytes of the pages, dictionaries first), which the library decodes like any
+other. This requires that the pages of all plain columns of a block hold the same rows: the writer ends a page
+every ``WriteOptions.page_rows`` rows, and notes that number and where each page begins. A chunk that does not
+match the note is read whole.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from tamis.storage.files.parquet.compact_thrift import column_chunk, row_group, 
 from tamis.storage.files.protocol import PAGE_ROWS
 
 PAGES = "tamis.pages"
-"""Footer note: where each page begins."""
+"""Key of the footer's note of page offsets."""
 
 Octets = bytes | memoryview
 
@@ -30,7 +31,7 @@ Ordinals = np.ndarray[Any, np.dtype[np.int64]]
 
 
 def note_of(starts: Sequence[int], page_rows: int = PAGE_ROWS) -> str:
-    """Differences as varints would be, but simpler: 32-bit whole numbers whose bytes lie plane by plane, compressed."""
+    """Encode page offsets as 32-bit differences, split into byte planes and compressed."""
     deltas = np.diff(np.array([0, *starts], dtype=np.int64)).astype("<u4")
     planes = np.ascontiguousarray(deltas.view(np.uint8).reshape(-1, 4).T).tobytes()
     packed = bytes(pa.Codec("zstd", 3).compress(planes, asbytes=True))
@@ -38,7 +39,10 @@ def note_of(starts: Sequence[int], page_rows: int = PAGE_ROWS) -> str:
 
 
 def noted(footer: pq.FileMetaData) -> tuple[int, Ordinals]:
-    """The rows of a page and where pages begin, rising; no place where the file does not say, or says nonsense."""
+    """Return the rows per page and the page offsets, ascending.
+
+    There are no offsets if the note is missing or invalid.
+    """
     try:
         rows, count, packed = (footer.metadata or {})[PAGES.encode()].split(b" ")
         planes = unpacked_zstd(base64.b64decode(packed), 4 * int(count))
@@ -50,18 +54,22 @@ def noted(footer: pq.FileMetaData) -> tuple[int, Ordinals]:
 
 
 class Chunk(NamedTuple):
-    """Where a column chunk stands in its file, and where the first of its pages is among all that are noted (-1: the note does not fit it)."""
+    """A column chunk in its file.
+
+    ``first`` is the position of its first page among all noted pages, or -1 if the chunk does not match the
+    note.
+    """
 
     rows: int
     size: int
-    """Its bytes, the dictionary's among them."""
+    """Its size in bytes, including the dictionary."""
     inflated: int
-    """The same before compression."""
+    """Its size before compression."""
     begin: int
-    """The first data page."""
+    """Offset of the first data page."""
     end: int
     dictionary: int
-    """-1: it has none."""
+    """Offset of the dictionary, or -1 if it has none."""
     first: int
     codec: str
 
@@ -82,7 +90,7 @@ class Pages:
             leaf += width
 
     def chunk(self, block: int, leaf: int) -> Chunk:
-        """As the footer says; looked up once."""
+        """Return the chunk as the footer describes it, cached."""
         found = self._chunks.get((block, leaf))
         if found is None:
             found = self._chunks[block, leaf] = self._chunk(block, leaf)
@@ -102,7 +110,7 @@ class Pages:
         return leaf in self._flat
 
     def readable(self, leaves: Sequence[int]) -> bool:
-        """Whether rows of all these columns may be read by pages."""
+        """Whether rows of all these columns can be read by pages."""
         return bool(len(self.starts)) and all(leaf in self._flat for leaf in leaves)
 
     def field(self, leaf: int) -> pa.Field:
@@ -110,7 +118,10 @@ class Pages:
 
 
 def runs_in(rows: Ordinals, starts: Ordinals, page_rows: int = PAGE_ROWS) -> Ordinals:
-    """How many pages, counted from the start of the file, the ``rows`` (rising) touch between each two of ``starts``; at the ends one more than there are."""
+    """Count the pages that ``rows`` (ascending) touch between each two of ``starts``.
+
+    Pages are numbered from the start of the file, so the count may be one too high at the ends.
+    """
     page = rows // page_rows
     touched = np.concatenate([[0], np.cumsum(np.diff(page, prepend=-1) != 0)])
     cuts = np.searchsorted(rows, starts)
@@ -121,7 +132,11 @@ def runs_in(rows: Ordinals, starts: Ordinals, page_rows: int = PAGE_ROWS) -> Ord
 def excerpt(
     fields: Sequence[pa.Field], codecs: Sequence[str], groups: Iterable[tuple[int, Sequence[tuple[Octets, Sequence[Octets]]]]]
 ) -> pa.Buffer:
-    """A Parquet file of these columns. ``groups``: rows, and for each column its dictionary (or nothing) and its pages, as bytes."""
+    """Build a Parquet file of these columns.
+
+    ``groups`` holds the number of rows and, for each column, the bytes of its dictionary (or nothing) and of
+    its pages.
+    """
     pieces: list[Octets] = [b"PAR1"]
     at = 4
     built, total = [], 0
@@ -143,7 +158,7 @@ def excerpt(
 
 @lru_cache(256)
 def _head(fields: tuple[pa.Field, ...]) -> tuple[bytes, list[str]]:
-    """The beginning of a footer, up to the end of the schema, as the library writes it for these columns; and their physical types."""
+    """Return the start of a footer up to the schema, as the library writes it, and the physical types."""
     sink = pa.BufferOutputStream()
     pq.ParquetWriter(sink, pa.schema(fields), store_schema=False, store_decimal_as_integer=True).close()
     raw = sink.getvalue().to_pybytes()
@@ -153,7 +168,7 @@ def _head(fields: tuple[pa.Field, ...]) -> tuple[bytes, list[str]]:
 
 
 NO_ROWS = b"\x16\x00\x19\x0c"
-"""How a footer goes on behind the schema when there are neither rows nor row groups."""
+"""The bytes after the schema in a footer without rows and row groups."""
 
 
 def _leaves(data_type: pa.DataType) -> int:

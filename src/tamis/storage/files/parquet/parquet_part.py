@@ -1,4 +1,4 @@
-"""Reading: chosen row groups × leaf columns, fetched in merged ranges, decoded by pyarrow, named by column id."""
+"""Reads Parquet: chosen row groups × leaf columns, fetched in merged ranges, decoded by pyarrow."""
 
 from __future__ import annotations
 
@@ -27,15 +27,21 @@ from tamis.storage.files.shredded_leaves import LEAVES, Leaf, extended, leaves_i
 
 PIECE_ROWS = SIZES.piece_rows
 PIECE_BYTES = 64 * 2**20
-"""Blocks in a row are decoded together up to so many rows and (uncompressed) bytes: a call costs as much as some thousand rows."""
+"""Largest run of adjacent blocks, in rows and uncompressed bytes, that is decoded together.
+
+A call costs as much as some thousand rows.
+"""
 CHOSEN_PIECES = 4
-"""How many times as many rows are decoded together where they are of pages that hold chosen rows: what is kept of them is little."""
+"""Factor on ``PIECE_ROWS`` for pages that hold chosen rows, because few of the decoded rows are kept."""
 
 Ordinals = np.ndarray[Any, np.dtype[np.int64]]
 
 
 def open_parquet(store: Any, ref: PartRef, schema: Schema) -> ParquetPart:
-    """The part, its footer checked. ``schema`` is the one that it was written under. Raises ``CorruptData``."""
+    """Open the part and check its footer. Raises ``CorruptData``.
+
+    ``schema`` is the one under which the part was written.
+    """
     source = PartSource(store, ref)
     footer = footer_of(source)
     leaves = leaves_in((footer.metadata or {}).get(LEAVES.encode(), b"").decode("utf-8", "replace"))
@@ -43,7 +49,10 @@ def open_parquet(store: Any, ref: PartRef, schema: Schema) -> ParquetPart:
 
 
 class _Shape:
-    """What follows from a footer and the schema under which the part was written; both are held, so that their ids stay theirs."""
+    """Data derived from a footer and the schema under which the part was written.
+
+    It holds both, so that their ``id()`` values, used as cache keys, stay valid.
+    """
 
     def __init__(self, footer: Footer, schema: Schema, found: pa.Schema) -> None:
         self.held = footer, schema
@@ -57,7 +66,7 @@ _shapes = Recent[_Shape](CACHE_BYTES)
 
 
 class ParquetPart:
-    """One open Parquet file (see ``PartFile``). Not for several threads at once."""
+    """One open Parquet file (see ``PartFile``). Not thread-safe."""
 
     def __init__(self, source: PartSource, schema: Schema, footer: Footer, leaves: tuple[Leaf, ...] = ()) -> None:
         self.leaves = leaves
@@ -69,7 +78,7 @@ class ParquetPart:
         shape = _shapes.get(key)
         if shape is None:
             shape = self._shape()
-            _shapes.put(key, shape, 2 * footer.serialized_size)  # it learns where chunks are
+            _shapes.put(key, shape, 2 * footer.serialized_size)  # it grows as chunks are looked up
         self._layout, self._pages, self._rows, self._starts = shape.layout, shape.pages, shape.rows, shape.starts
 
     @property
@@ -78,7 +87,7 @@ class ParquetPart:
 
     @cached_property
     def _file(self) -> pq.ParquetFile:
-        """The library's view of the file, made when whole chunks are decoded."""
+        """The library's view of the file, created when whole chunks are decoded."""
         with self._stream.decoding("its footer"):
             return pq.ParquetFile(
                 pa.PythonFile(self._stream, mode="r"),
@@ -132,7 +141,10 @@ class ParquetPart:
         return None if note is None else pages_of(note, self._ref.rows)
 
     def _chunks(self, leaves: Sequence[int], blocks: Sequence[int], looked: Ordinals, *, chosen: bool) -> Iterator[list[int]]:
-        """Blocks to decode together; of each block so many rows are decoded as ``looked`` says, at most, but all where the note of pages does not fit."""
+        """Group blocks to decode together.
+
+        ``looked`` limits the rows decoded of each block; all are decoded if the note of pages does not match.
+        """
         chunk: list[int] = []
         rows = size = 0
         noted = True
@@ -152,7 +164,7 @@ class ParquetPart:
             yield chunk
 
     def _chosen(self, leaves: Sequence[int], blocks: list[int], taken: Ordinals) -> pa.RecordBatch:
-        """Rows of these blocks: plain columns by the pages that hold them, where these are few; the others by whole chunks."""
+        """Read chosen rows: plain columns by pages if these are few, other columns by whole chunks."""
         plan = Excerpt.plan(self._pages, [at for at in leaves if self._pages.is_flat(at)], blocks, self._rows[blocks], taken)
         if plan is None:
             return self._decode(leaves, blocks, taken)
@@ -171,7 +183,7 @@ class ParquetPart:
             return plan.decode(fetched)
 
     def _decode(self, leaves: Sequence[int], blocks: list[int], taken: Ordinals | None = None) -> pa.RecordBatch:
-        """The columns that these leaves make up, in the part's own types; all rows of the blocks or those ``taken``."""
+        """Decode the columns of these leaves in the part's own types: all rows, or those ``taken``."""
         length = int(self._rows[blocks].sum())
         if not leaves:
             return _no_columns(length if taken is None else len(taken))
@@ -185,7 +197,7 @@ class ParquetPart:
         return pa.RecordBatch.from_arrays(arrays, names=[str(i) for i in tops])
 
     def _chunked(self, leaves: Sequence[int], blocks: list[int], length: int) -> pa.Table:
-        """The whole chunks of these leaves."""
+        """Decode the whole chunks of these leaves."""
         self._ranges.fetch([self._range(b, at) for b in blocks for at in leaves])
         try:
             with self._stream.decoding(f"blocks {blocks}"):
@@ -210,19 +222,19 @@ def _one(column: pa.ChunkedArray) -> pa.Array:
 
 
 def _no_columns(length: int) -> pa.RecordBatch:
-    """A batch without columns that still has a length."""
+    """Return a batch that has no columns but a length."""
     return pa.RecordBatch.from_struct_array(pa.Array.from_buffers(pa.struct([]), length, [None]))
 
 
 class _Ranges:
-    """What was fetched of the file, for the library to read; it reads nothing else but by a request of its own."""
+    """Prefetched ranges of the file for the library to read; any other read makes its own request."""
 
     def __init__(self, source: PartSource) -> None:
         self._source = source
         self._held: list[tuple[int, memoryview]] = []
 
     def fetch(self, ranges: list[tuple[int, int]]) -> None:
-        """Gets these (offset, length) ranges, adjacent ones as one."""
+        """Fetch these (offset, length) ranges, merging adjacent ones."""
         ref = self._source.ref
         spans: list[tuple[int, int]] = []
         for offset, length in sorted(ranges):

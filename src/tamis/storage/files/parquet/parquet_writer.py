@@ -1,7 +1,8 @@
-"""Writing: one row group per block, page indexes and page checksums, column ids, and what Spark's own reader looks for.
+"""Writes Parquet: one row group per block, with page indexes, page checksums and column ids.
 
-How columns are encoded and compressed is decided from the first block (``encoding``). Dates and times need no rebasing, which Spark concludes
-from ``org.apache.spark.version``.
+Encodings and compression are chosen from the first block (``encoding``). Files carry the metadata that
+Spark's reader looks for: from ``org.apache.spark.version`` it concludes that dates and times need no
+rebasing.
 """
 
 from __future__ import annotations
@@ -20,9 +21,12 @@ from tamis.storage.files.parquet.page_index import PAGES, note_of
 from tamis.storage.files.protocol import WriteOptions, WrittenFile
 
 _NEVER = 2**30
-"""Bytes at which a page would end before its rows are full."""
+"""Page size in bytes, too large to end a page before its rows are full."""
 SPARK_VERSION = "4.3.0"
-"""What files say wrote them: Spark before 3.0 had another calendar, and readers rebase its dates."""
+"""The Spark version that files declare as their writer.
+
+Spark before 3.0 used another calendar, so readers rebase the dates of its files.
+"""
 PART_ID = "tamis.part"
 
 
@@ -53,7 +57,7 @@ class ParquetPartWriter:
         if self._writer is None:
             self._writer = self._open(self._schema.empty_table())
         pairs = {PART_ID: self._options.part_id, "org.apache.spark.sql.parquet.row.metadata": self._options.schema_json, **(notes or {})}
-        if self._blocks:  # the magic, then of each page a header and a body
+        if self._blocks:  # after the magic, the writes alternate between page headers and bodies
             pairs |= {PAGES: note_of(self._sink.writes[1::2], self._options.page_rows)}
         self._writer.add_key_value_metadata({"org.apache.spark.version": SPARK_VERSION} | {k: v for k, v in pairs.items() if v})
         self._writer.add_key_value_metadata({INDEX_CHECKSUM: UNKNOWN_INDEX})
@@ -72,7 +76,7 @@ class ParquetPartWriter:
             pa.PythonFile(self._sink, mode="w"),
             self._schema,
             **Encodings.of(first, self._options.page_rows).options(),
-            store_schema=False,  # types are the table's business; the file says ids
+            store_schema=False,  # the table defines types; the file holds ids
             store_decimal_as_integer=True,
             write_page_index=True,
             write_page_checksum=True,

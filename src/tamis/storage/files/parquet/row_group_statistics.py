@@ -1,4 +1,4 @@
-"""Row group statistics of a Parquet file as statistics columns of a manifest: blocks are judged by the very rules that judge parts."""
+"""Converts row-group statistics to statistics columns, so that the rules for parts also prune blocks."""
 
 from __future__ import annotations
 
@@ -17,11 +17,17 @@ from tamis.storage.files.parquet.column_layout import Layout
 from tamis.storage.files.parquet.footer import Footer
 
 NANS = "tamis.nans"
-"""Footer note: NaNs of each floating column in the whole file, as JSON by column id. Parquet's statistics leave NaNs out and do not count them."""
+"""Footer note: NaN counts of each floating column in the whole file, as JSON by column id.
+
+Parquet's statistics ignore NaNs and do not count them.
+"""
 
 
 def block_statistics(footer: Footer, layout: Layout, schema: Schema, ids: Collection[int]) -> pa.Table:
-    """One row per block; only plain leaves outside of lists and maps, and only what the file knows."""
+    """Return one row of statistics per block, as far as the file has them.
+
+    Only plain leaves outside lists and maps have any.
+    """
     groups = [footer.row_group(i) for i in range(footer.num_row_groups)]
     columns: dict[str, pa.Array] = {"rows": pa.array([g.num_rows for g in groups], pa.int64())}
     clean = _without_nans(footer)
@@ -51,7 +57,7 @@ def _without_nans(footer: Footer) -> set[int]:
 
 
 def _bounds(found: list[Any], kind: str, data_type: DataType) -> pa.Array:
-    """One bound of all blocks in the column's Arrow type; unknown where the file has none, or one that does not fit."""
+    """Return one bound of all blocks in the column's Arrow type; unknown if missing or not representable."""
     raw = [(s.min_raw if kind == "lo" else s.max_raw) if s is not None and s.has_min_max else None for s in found]
     arrow = to_arrow_type(data_type)
     try:

@@ -1,4 +1,4 @@
-"""Vortex, through vortex-data, which is loaded when a part of this format is written or opened."""
+"""Vortex, through vortex-data, which is imported when a part of this format is written or opened."""
 
 from tamis.storage.files.vortex.vortex_library import check_vortex
 from tamis.storage.files.vortex.vortex_part import WINDOW_ROWS, VortexPart, open_vortex

@@ -1,4 +1,4 @@
-"""The optional library, and what it cannot hold."""
+"""The optional library vortex-data, and the types it lacks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tamis.errors import InvalidInput
 
 
 def vortex() -> Any:
-    """The module. Raises ``InvalidInput`` (``MISSING_PACKAGE``) where it is not installed."""
+    """Return the module. Raises ``InvalidInput`` (``MISSING_PACKAGE``) if it is not installed."""
     try:
         import vortex as module
     except ImportError as error:
@@ -24,11 +24,11 @@ def vortex() -> Any:
 
 
 def keep(data_type: pa.DataType) -> pa.DataType:
-    """What an atomic type is kept as: Vortex has no intervals."""
+    """Return the type in which an atomic type is stored: Vortex has no intervals."""
     return pa.int64() if pa.types.is_duration(data_type) else data_type
 
 
 def check_vortex(schema: pa.Schema) -> None:
-    """Raises ``InvalidInput`` where a table of this schema could not be written or read here."""
-    del schema  # every type of the table has a place
+    """Raise ``InvalidInput`` if a table of this schema cannot be written or read here."""
+    del schema  # every type is supported
     vortex()

@@ -1,7 +1,9 @@
-"""Reading Vortex: chosen rows × columns, decoded by the library, one column after another.
+"""Reads Vortex: chosen rows × columns, decoded by the library, one column at a time.
 
-One scan of several columns fetches what lies between them too; a scan of each column by itself fetches that column's segments, and takes a few hundred
-microseconds (docs/design/0014). So columns are scanned together only for rows in nearly every segment, which leave nothing between them unread. Segments are kept while the part is open, up to ``CACHE_BYTES``: neighbouring blocks share them.
+A scan of several columns also fetches the bytes between them; a scan of each column by itself fetches only
+that column's segments and takes a few hundred microseconds (docs/design/0014). Columns are therefore scanned
+together only for rows in nearly every segment, which leave nothing between them unread. Segments are cached
+while the part is open, up to ``CACHE_BYTES``, because neighbouring blocks share them.
 """
 
 from __future__ import annotations
@@ -25,23 +27,26 @@ from tamis.storage.files.vortex.vortex_library import keep, vortex
 
 CACHE_BYTES = 64 * 2**20
 SEGMENT_ROWS = 131_072
-"""Rows of a segment of whole numbers, and about those of others: what the library writes, and does not let one choose."""
+"""Rows of an integer segment, and about those of others; the library fixes this number."""
 WINDOW_ROWS = 4 * SEGMENT_ROWS
 _TOGETHER = 0.9
-"""Share of the segments from which all columns are scanned at once."""
+"""Share of the segments above which all columns are scanned together."""
 _STRIDE = 8 * PIECE_ROWS
 _FOOTERS = 256
 _footers = Recent[Any](_FOOTERS)
 
 
 def open_vortex(store: Any, ref: PartRef, schema: Schema) -> VortexPart:
-    """The part, its seal checked. ``schema`` is the one that it was written under. Raises ``CorruptData``, and ``InvalidInput`` without the library."""
+    """Open the part and check its seal; ``schema`` is the one it was written under.
+
+    Raises ``CorruptData``, and ``InvalidInput`` without the library.
+    """
     vortex()
     return VortexPart(open_sealed(store, ref), schema)
 
 
 class VortexPart(SealedPart):
-    """One open Vortex file (see ``PartFile``). Not for several threads at once."""
+    """One open Vortex file (see ``PartFile``). Not thread-safe."""
 
     def __init__(self, source: Sealed, schema: Schema) -> None:
         super().__init__(source, schema)

@@ -1,7 +1,7 @@
-"""Writing Vortex, under seal.
+"""Writes sealed Vortex files.
 
-The library pulls its batches from one iterator and writes to a path: it runs in a thread of its own, is fed block by block, and its file goes to the
-store when it is whole.
+The library pulls batches from one iterator and writes to a path. It therefore runs in its own thread and is
+fed block by block; the complete file is then copied to the store.
 """
 
 from __future__ import annotations
@@ -28,7 +28,10 @@ _WAITING = 2
 """Blocks that may wait for the library."""
 _COPY = 2**20
 _LEAST = 0.2
-"""What part of Arrow's bytes a file is taken to have at least, while the library still holds most of them back."""
+"""Assumed minimum size of the file relative to Arrow's bytes.
+
+Used while the library still buffers most of them.
+"""
 
 
 class VortexPartWriter:
@@ -88,7 +91,7 @@ class VortexPartWriter:
         schema = self._schema if len(self._schema) else pa.schema([pa.field("", pa.bool_())])
         try:
             vortex().io.write(pa.RecordBatchReader.from_batches(schema, iter(self._feed)), str(self._path))
-        except BaseException as error:  # noqa: BLE001  # raised where the next block, or the end, is handed over
+        except BaseException as error:  # noqa: BLE001  # raised by the next write or close
             self._error = error
         finally:
             self._feed.gone()
@@ -104,14 +107,14 @@ class VortexPartWriter:
 
 
 class _Feed:
-    """Blocks on their way to the library."""
+    """The queue of blocks for the library."""
 
     def __init__(self) -> None:
         self._queue: queue.Queue[pa.RecordBatch | None] = queue.Queue(_WAITING)
         self._over = threading.Event()
 
     def put(self, batch: pa.RecordBatch | None) -> None:
-        """Waits for room, unless the other side has gone."""
+        """Wait for room in the queue, unless the consumer has ended."""
         while not self._over.is_set():
             try:
                 self._queue.put(batch, timeout=0.1)

@@ -1,4 +1,4 @@
-"""Text to values and values to text, as Spark's casts do it. Parsing is by regular expressions over whole columns."""
+"""Casts between text and other types, as Spark does; parsing uses regular expressions over whole columns."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ _WHOLE = r"^[+-]?\d+$"
 _WHOLE_LEGACY = r"^[+-]?(\d+(\.\d*)?|\.\d*)$"
 _REAL = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?[dDfF]?$"
 _HEX = r"^[+-]?0[xX]([0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?\d+[dDfF]?$"
-"""Java reads such reals too: ``0x1.8p1`` is 3."""
+"""Java also reads such hexadecimal reals: ``0x1.8p1`` is 3."""
 _JAVA_SPACE = "".join(chr(c) for c in range(33))
-"""What Java's ``trim`` takes away."""
+"""The characters that Java's ``trim`` removes."""
 _SPACE = _JAVA_SPACE + "\x7f"
 _TRUE, _FALSE = ("t", "true", "y", "yes", "1"), ("f", "false", "n", "no", "0")
 
 
 def parse(call: Call, x: Datum) -> Evaluated:
-    """Text to a number, boolean, date or timestamp. Surrounding white space does not count."""
+    """Cast text to a number, boolean, date or timestamp, ignoring surrounding white space."""
     target = call.type
     text = pc.utf8_trim(x, _SPACE)
     if target == BOOLEAN:
@@ -62,7 +62,7 @@ def _boolean(call: Call, text: Datum) -> Evaluated:
 
 
 def _integer(call: Call, text: Datum) -> Evaluated:
-    """Digits; LEGACY also takes (and drops) decimal places."""
+    """Cast digits to an integer; LEGACY also accepts (and drops) decimal places."""
     legacy = call.mode is Mode.LEGACY
     good = _matches(text, _WHOLE_LEGACY if legacy else _WHOLE)
     digits = blank(text, ~good)
@@ -93,7 +93,7 @@ def _real(call: Call, text: Datum) -> Evaluated:
         "-infinity": -np.inf,
     }
     index = pc.index_in(lower, value_set=pa.array(list(special))).fill_null(-1).to_numpy(zero_copy_only=False)
-    strict = _matches(text, r"^([+-]?NaN|[^+-].*|[+-][^nN].*)$")  # a sign before NaN is Java's own reading, which knows one spelling only
+    strict = _matches(text, r"^([+-]?NaN|[^+-].*|[+-][^nN].*)$")  # Java itself reads a sign before NaN, in one spelling only
     index = np.where(strict, index, -1)
     good = _matches(text, _REAL)
     digits = pc.replace_substring_regex(blank(text, ~good | (index >= 0)), r"(^\+|[dDfF]$)", "")
@@ -118,11 +118,14 @@ _TIMESTAMP = (
     r"(?P<H>\d{1,2})(?::(?P<M>\d{1,2})(?::(?P<S>\d{1,2})(?:\.(?P<f>\d*))?(?P<z>\D.*)?)?)?)?)?)?)$"
 )
 _TIME = r"(?s)^(?:T\d{1,2}(?::\d{1,2}(?::\d{1,2}(?:\.\d*)?(?:\D.*)?)?)?|\d{1,2}:\d{1,2}(?::\d{1,2}(?:\.\d*)?(?:\D.*)?)?)$"
-"""A time of day alone, which Spark reads as today's."""
+"""A time of day alone, to which Spark adds today's date."""
 
 
 def _instant(call: Call, text: Datum) -> Evaluated:
-    """``yyyy[-m[m][-d[d][ hh:mm:ss[.ffffff][zone]]]]``. The session's zone counts where the text names none."""
+    """Cast ``yyyy[-m[m][-d[d][ hh:mm:ss[.ffffff][zone]]]]`` to an instant.
+
+    The session's zone applies if the text names none.
+    """
     if call.type == TIMESTAMP:
         text = _with_today(text, call.zone or "UTC")
     parts = pc.extract_regex(text, _DATE if call.type == DATE else _TIMESTAMP)
@@ -143,7 +146,7 @@ def _instant(call: Call, text: Datum) -> Evaluated:
 
 
 def of_today(text: Datum) -> Mask:
-    """Where a text is a time of day alone."""
+    """Return where a text is a time of day alone."""
     if isinstance(text, pa.Scalar):
         return np.asarray(bool(text.is_valid and _matches(pa.repeat(text, 1), _TIME).any()))
     there: Mask = np.asarray(text.is_valid().to_numpy(zero_copy_only=False))
@@ -151,7 +154,7 @@ def of_today(text: Datum) -> Mask:
 
 
 def _with_today(text: Datum, session: str) -> Datum:
-    """Times of day with today's date before them, in the zone that the text names or else the session's."""
+    """Prepend today's date to times of day, in the text's zone or else the session's."""
     alone = of_today(text)
     if not alone.any():
         return text
@@ -174,11 +177,13 @@ def _timestamp(call: Call, piece: dict[str, Any], days: Numbers, bad: Mask, null
     bad = bad | outside if null is None else (bad | outside) & ~null
     clock = hour * HOUR + minute * MINUTE + second * SECOND + fraction
     names = pc.utf8_trim(piece["z"].fill_null(""), _JAVA_SPACE)
-    last = np.where(bad, 0, np.sign(days) * (np.abs(days) == _LAST_DAY)) * DAY  # a day that fits in part: judged a day nearer
+    last = (
+        np.where(bad, 0, np.sign(days) * (np.abs(days) == _LAST_DAY)) * DAY
+    )  # only part of this day fits: compute one day nearer to the epoch
     local = np.where(bad, 0, days) * DAY - last + clock
     values, unknown = _zoned(local, names, call.zone or "UTC")
     if call.type == TIMESTAMP_NTZ:
-        values = local  # a zone in the text must be one, but counts for nothing
+        values = local  # a zone in the text must be valid, but has no effect
     with np.errstate(over="ignore"):
         moved = values + last
     over = ((last > 0) & (moved < values)) | ((last < 0) & (moved > values))
@@ -187,11 +192,11 @@ def _timestamp(call: Call, piece: dict[str, Any], days: Numbers, bad: Mask, null
 
 
 _LAST_DAY = 106_751_991
-"""The greatest day, counted from 1970 either way, of which 64 bits of microseconds hold a part."""
+"""The last day, counted from 1970 in either direction, that fits 64 bits of microseconds in part."""
 
 
 def _zoned(local: Numbers, names: Datum, session: str) -> tuple[Numbers, Mask]:
-    """Instants of local times, each in the zone that its text names; and where there is no such zone."""
+    """Return the instants of local times in the zones that the texts name, and where a zone is unknown."""
     encoded = names.dictionary_encode()
     index = np.asarray(encoded.indices.to_numpy(zero_copy_only=False))
     out, unknown = np.zeros(len(local), np.int64), np.zeros(len(local), bool)
@@ -205,13 +210,16 @@ def _zoned(local: Numbers, names: Datum, session: str) -> tuple[Numbers, Mask]:
 
 
 def _whole(text: Datum, default: int) -> Numbers:
-    """Digits as integers; ``default`` where the group is empty."""
+    """Convert digits to integers; ``default`` where the group is empty."""
     filled = pc.if_else(pc.fill_null(pc.equal(pc.utf8_length(text), 0), True), pa.scalar(str(default)), text)
     return np.array(raw(pc.replace_substring_regex(filled, r"^\+", "").cast(pa.int64())))
 
 
 def by_decimal(call: Call, x: Datum) -> Evaluated:
-    """Floats and text to a decimal, value by value: Java's decimal text of a float is what counts, not its binary value."""
+    """Cast floats and text to a decimal, value by value.
+
+    The decimal text of a float in Java counts, not its binary value.
+    """
     target = call.type
     assert isinstance(target, Decimal)
     unit, limit = decimal.Decimal(1).scaleb(-target.scale), decimal.Decimal(10) ** (target.precision - target.scale)
@@ -220,14 +228,12 @@ def by_decimal(call: Call, x: Datum) -> Evaluated:
     with decimal.localcontext(decimal.Context(prec=400, rounding=decimal.ROUND_HALF_UP, Emax=10_000, Emin=-10_000)):
         for row, value in enumerate(x.to_pylist()):
             number = _number(value)
-            small = (
-                number is not None and number.is_finite() and number.adjusted() <= target.precision
-            )  # others the context cannot even hold
+            small = number is not None and number.is_finite() and number.adjusted() <= target.precision  # others exceed the context
             if number is not None and small:
                 number = number.quantize(unit)
             fits = number is not None and small and abs(number) < limit
             out.append(number if fits else None)
-            infinite = isinstance(value, float) and number is not None and not number.is_finite()  # NULL in Spark, whatever the mode
+            infinite = isinstance(value, float) and number is not None and not number.is_finite()  # NULL in Spark in every mode
             bad[row] = value is not None and not fits and not infinite
     found = outcome(pa.array(out, to_arrow_type(target)), bad, call.mode, _bad(call))
     left = any_set(unsure(raw(x), target.scale)) if pa.types.is_floating(x.type) else None
@@ -240,7 +246,7 @@ _DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
 def _number(value: str | float | None) -> decimal.Decimal | None:
-    """A float by its own text; text as Java's ``BigDecimal`` reads it, whose exponent has 32 bits."""
+    """Parse a number: a float by its text, text like Java's ``BigDecimal``, whose exponent has 32 bits."""
     if value is None:
         return None
     if not isinstance(value, str):
@@ -257,7 +263,7 @@ def _number(value: str | float | None) -> decimal.Decimal | None:
 
 
 def render(call: Call, x: Datum) -> Evaluated:
-    """Booleans, numbers, dates and timestamps as text."""
+    """Cast booleans, numbers, dates and timestamps to text."""
     source = call.args[0].type
     if source in (FLOAT, DOUBLE):
         return Evaluated(blank(pa.array([_java_text(v) for v in raw(x)], pa.string()), nulls(x)))
@@ -280,7 +286,10 @@ def render(call: Call, x: Datum) -> Evaluated:
 
 
 def _java_text(value: Any) -> str:
-    """As Java prints a float (19 and later: the shortest text that reads back; of two digits at least, so the nearest of these): ``1.0``, ``1.0E10``, ``4.9E-324``."""
+    """Format a float as Java 19 and later do: ``1.0``, ``1.0E10``, ``4.9E-324``.
+
+    This is the shortest text that reads back, with at least two digits, and the nearest such text.
+    """
     if np.isnan(value) or np.isinf(value):
         return "NaN" if np.isnan(value) else "Infinity" if value > 0 else "-Infinity"
     if value == 0:
@@ -295,7 +304,7 @@ def _java_text(value: Any) -> str:
 
 
 def _dates(days: Numbers) -> list[str]:
-    """``yyyy-MM-dd``; years of more than four digits with a plus, years before 0 with a minus."""
+    """Format dates as ``yyyy-MM-dd``, with + for years of more than four digits and - before year 0."""
     months = days.astype("M8[D]").astype("M8[M]")
     year, month = months.astype(np.int64) // 12 + 1970, months.astype(np.int64) % 12 + 1
     day = days - months.astype("M8[D]").astype(np.int64) + 1

@@ -1,6 +1,7 @@
-"""CAST between the types that can be skipped through. Pairs that are not listed are opaque.
+"""CAST between the types that pruning supports; other pairs are opaque.
 
-ANSI: a value that does not fit fails. TRY: it is NULL. LEGACY: text that does not parse is NULL, numbers wrap or saturate as Java's do.
+ANSI: a value that does not fit fails. TRY: it is NULL. LEGACY: text that does not parse is NULL, and numbers
+wrap or saturate as in Java.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ LIMITS = {BYTE: (-(2**7), 2**7 - 1), SHORT: (-(2**15), 2**15 - 1), INTEGER: (-(2
 
 
 def _castable(source: DataType, target: DataType) -> bool:
-    """Whether this pair is computed here."""
+    """Return whether this pair of types is computed here."""
     if source == target:
         return True
     number, text = is_numeric(source) or source == BOOLEAN, is_text(source)
@@ -84,7 +85,7 @@ def _same(call: Call, x: Datum) -> Evaluated:
 
 
 def _number(call: Call, x: Datum) -> Evaluated:
-    """Between integers, floats and booleans."""
+    """Cast between integers, floats and booleans."""
     source, target, mode = call.args[0].type, call.type, call.mode
     values, null = raw(x), nulls(x)
     if target == BOOLEAN:
@@ -108,7 +109,7 @@ def _from_float(values: Numbers, null: Mask | None, call: Call) -> Evaluated:
     least, greatest = LIMITS[call.type]  # type: ignore[index]
     wide = values.astype(np.float64)
     with np.errstate(invalid="ignore"):
-        # 2^63 - 1 is no double: Spark compares with the rounded 2^63, and Java's conversion then saturates.
+        # 2^63 - 1 is not a double: Spark compares with the rounded 2^63, then Java's conversion saturates.
         bad = ~((np.floor(wide) <= float(greatest)) & (np.ceil(wide) >= float(least)))
         if call.mode is Mode.LEGACY:
             least, greatest = LIMITS[LONG if call.type == LONG else INTEGER]
@@ -129,7 +130,7 @@ def _overflow(call: Call) -> str:
 
 
 def _instants(call: Call, x: Datum) -> Evaluated:
-    """Between dates and timestamps; TIMESTAMP has a zone, the others are local."""
+    """Cast between dates and timestamps; TIMESTAMP has a zone, the others are local."""
     source, target = call.args[0].type, call.type
     z = zone(call.zone or "UTC")
     values, null = raw(x).astype(np.int64), nulls(x)
@@ -146,13 +147,13 @@ def _instants(call: Call, x: Datum) -> Evaluated:
 
 
 def day_start(z: Zone, local: Numbers) -> Numbers:
-    """The first instant of a local day: where midnight falls into a gap, the gap's end."""
+    """Return the first instant of a local day: if midnight falls into a gap, the end of the gap."""
     out = z.instants(local)
     return out if z.fixed is not None else z.gap_start(local, out)
 
 
 def _seconds(call: Call, x: Datum) -> Evaluated:
-    """TIMESTAMP to and from numbers: seconds since the epoch."""
+    """Cast between TIMESTAMP and numbers, which are seconds since the epoch."""
     target = call.type
     if call.args[0].type in _FLOATS:
         return _fractional_seconds(call, x)
@@ -172,7 +173,10 @@ def _seconds(call: Call, x: Datum) -> Evaluated:
 
 
 def _fractional_seconds(call: Call, x: Datum) -> Evaluated:
-    """Seconds to microseconds, towards zero. LEGACY: what is beyond them saturates, what is no number is NULL."""
+    """Convert seconds to microseconds, rounding towards zero.
+
+    LEGACY: what is out of range saturates, and NaN and infinities are NULL.
+    """
     seconds, null = raw(x).astype(np.float64), nulls(x)
     with np.errstate(all="ignore"):
         micros = seconds * float(SECOND)
@@ -185,7 +189,7 @@ def _fractional_seconds(call: Call, x: Datum) -> Evaluated:
 
 
 def _to_decimal(call: Call, x: Datum) -> Evaluated:
-    """Numbers to a decimal, rounded half up; what has too many digits does not fit."""
+    """Cast numbers to a decimal, rounding half up; one with too many digits does not fit."""
     target = call.type
     assert isinstance(target, Decimal)
     if call.args[0].type in _FLOATS or is_text(call.args[0].type):
@@ -195,7 +199,7 @@ def _to_decimal(call: Call, x: Datum) -> Evaluated:
 
 
 def _from_decimal(call: Call, x: Datum) -> Evaluated:
-    """A decimal to an integer (towards zero), a float (nearest) or a boolean."""
+    """Cast a decimal to an integer (towards zero), a float (nearest) or a boolean."""
     target, null = call.type, nulls(x)
     if target == BOOLEAN:
         return Evaluated(pc.not_equal(x, pa.scalar(decimal.Decimal(0), x.type)))
@@ -214,7 +218,7 @@ def _from_decimal(call: Call, x: Datum) -> Evaluated:
 
 
 def _wrap(value: int, target: DataType) -> int:
-    """As Java's ``longValue().toInt`` wraps."""
+    """Wrap as Java's ``longValue().toInt`` does."""
     bits = {BYTE: 8, SHORT: 16, INTEGER: 32, LONG: 64}[target]  # type: ignore[index]
     half = 1 << (bits - 1)
     return (value + half) % (2 * half) - half
@@ -237,7 +241,7 @@ _PAIRS: list[tuple[_Pair, Callable[[Call, Datum], Evaluated]]] = [
 
 
 def lossless(source: DataType, target: DataType) -> bool:
-    """Whether every value of ``source`` has a value in ``target``: such a cast neither fails nor wraps."""
+    """Return whether every value of ``source`` has a value in ``target``: the cast never fails or wraps."""
     if source == target or target in _FLOATS:
         return is_numeric(source) or source in (BOOLEAN, target)
     if BOOLEAN in (source, target):
@@ -260,7 +264,7 @@ def _partial(call: Call) -> Partial:
     source, target = call.args[0].type, call.type
     if lossless(source, target) or isinstance(target, DayTimeInterval | Time):
         return Partial.NEVER
-    # A number that is too large on one side only: the numbers that fit are an interval. Text may fail anywhere between two texts that parse.
+    # Numbers that fit form an interval. Text may fail anywhere between two texts that parse.
     return Partial.ANYWHERE if is_text(source) else Partial.OUTSIDE
 
 
@@ -287,7 +291,10 @@ def _zoned(args: tuple[Expr, ...], target: DataType) -> bool:
 
 
 def _whole_numbers(call: Call, bounds: Bounds) -> Mask:
-    """A float's text: alike in all releases of Java for whole numbers of at most 15 digits, and for halves, quarters … of few digits."""
+    """Return where Java releases print all floats within the bounds alike.
+
+    These are integers of at most 15 digits, and halves, quarters … of few digits.
+    """
     source = call.args[0].type
     if source not in _FLOATS or not is_text(call.type):
         return np.ones((), bool)
@@ -300,7 +307,7 @@ def _whole_numbers(call: Call, bounds: Bounds) -> Mask:
 
 
 def _plain_years(call: Call, bounds: Bounds) -> Mask:
-    """Where the texts of dates and timestamps have years of four digits: then they sort as the times do."""
+    """Return where texts of dates and timestamps have four-digit years, so that they sort like the times."""
     source = call.args[0].type
     ok: Mask = np.ones((), bool)
     if not is_text(call.type) or not is_instant(source):
@@ -313,7 +320,7 @@ def _plain_years(call: Call, bounds: Bounds) -> Mask:
 
 
 def _as_function(target: DataType) -> None:
-    """``double(x)`` and its kind are casts."""
+    """Declare ``double(x)`` and similar functions as casts."""
 
     def build(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Expr | None:
         return call("cast", args[0], mode=mode, zone=zone, type=target) if len(args) == 1 else None
@@ -326,7 +333,10 @@ for _type in (BYTE, SHORT, INTEGER, LONG, FLOAT, DOUBLE, BOOLEAN, STRING, BINARY
 
 
 def _everywhere_alike(call_: Call, bounds: Bounds) -> Mask:
-    """As printed by every release of Java; and not by today's date, which a time of day alone would take from the clock of whoever plans."""
+    """Return where the result is the same in all Java releases and independent of the current date.
+
+    The second excludes a time of day alone, which takes the date from the planner's clock.
+    """
     alike = _whole_numbers(call_, bounds)
     if isinstance(call_.type, Decimal) and call_.args[0].type in _FLOATS:
         return alike & java_doubles.alike(raw(bounds[0][0]), call_.type.scale) & java_doubles.alike(raw(bounds[0][1]), call_.type.scale)

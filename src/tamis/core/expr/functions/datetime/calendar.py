@@ -1,4 +1,4 @@
-"""MAKE_DATE, TIMESTAMPDIFF and TIMESTAMPADD, moves between UTC and a named zone, and intervals of years and months."""
+"""MAKE_DATE, TIMESTAMPDIFF, TIMESTAMPADD, conversion to and from UTC, and year-month intervals."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _unit_and_instants(args: tuple[Expr, ...], mode: Mode, zone_name: str | None
 
 
 def _difference(call_: Call, args: list[Datum]) -> Evaluated:
-    """Whole units between local times, towards zero (Java's ``ChronoUnit.between``)."""
+    """Compute whole units between local times, towards zero (Java's ``ChronoUnit.between``)."""
     unit = _unit(call_.args[0])
     assert unit is not None
     z = zone(call_.zone or "UTC")
@@ -82,7 +82,7 @@ def _difference(call_: Call, args: list[Datum]) -> Evaluated:
     if unit == "microsecond":
         return checked(micros, bad, args[1:], LONG)
     size = np.array(_UNITS[unit], np.int64)
-    seconds = end // size - start // size  # by whole units where the difference itself does not fit
+    seconds = end // size - start // size  # by whole units, since the difference itself may not fit
     return Evaluated(made(np.where(bad, seconds, _towards_zero(np.where(bad, 0, micros), size)), args[1:], LONG))
 
 
@@ -91,7 +91,7 @@ def _towards_zero(values: Numbers, size: Numbers) -> Numbers:
 
 
 def _months_between(start: Numbers, end: Numbers) -> Numbers:
-    """Whole months between local times: days and months first, one day less where the time of day is not reached."""
+    """Return whole months between local times: by days and months, minus a day if the time is not reached."""
     from_day, to_day = start // DAY, end // DAY
     from_time, to_time = start % DAY, end % DAY
     to_day = np.where((to_day > from_day) & (to_time < from_time), to_day - 1, to_day)
@@ -117,7 +117,7 @@ declare(
 
 
 def _centuries(bounds: object) -> Numbers:
-    """Where local times are far from the ends of 64 bits."""
+    """Return where local times are far from the ends of 64 bits."""
     ok = np.ones((), bool)
     for pair in list(bounds)[1:]:  # type: ignore[call-overload]
         for bound in pair:
@@ -133,7 +133,10 @@ def _datediff(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Expr
 
 @sugar("timestampadd", "dateadd", catalyst=("TimestampAdd",))
 def _timestampadd(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Expr | None:
-    """``timestampadd(unit, n, time)`` of a constant ``n``: an interval that is added. ``dateadd(day, n)`` is ``date_add``."""
+    """Rewrite ``timestampadd(unit, n, time)`` with a constant ``n`` to the addition of an interval.
+
+    ``dateadd(day, n)`` is ``date_add``.
+    """
     if len(args) == 2:
         return call("date_add", *args, mode=mode, zone=zone_name)
     if len(args) != 3 or not (is_instant(args[2].type) or is_text(args[2].type)):
@@ -149,7 +152,7 @@ def _timestampadd(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> 
     micros = count.value * _UNITS[unit]
     if not LIMITS[LONG][0] <= micros <= LIMITS[LONG][1]:
         return None
-    if unit not in {"day", "week"} and time.type == TIMESTAMP:  # time that passes, never days of the calendar
+    if unit not in {"day", "week"} and time.type == TIMESTAMP:  # elapsed time, not calendar days
         return call("timestamp_micros", call("add", call("unix_micros", time), Literal(LONG, micros)))
     return call("timestamp_add", time, Literal(DayTimeInterval(), micros), mode=mode, zone=zone_name)
 
@@ -166,7 +169,7 @@ def _to_zone(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Signa
 
 
 def named_zone(arg: Expr) -> Zone | None:
-    """The zone that a constant text names; None where there is none (Spark fails)."""
+    """Return the zone named by a constant text; None if there is none (Spark fails)."""
     if not isinstance(arg, Literal) or not isinstance(arg.value, str):
         return None
     try:
@@ -185,7 +188,7 @@ for _name, _catalyst in (("from_utc_timestamp", ("FromUTCTimestamp",)), ("to_utc
     declare(Function(_name, _to_zone, _moved, sql=(_name,), catalyst=_catalyst, rule="utc", note="through the zone's envelope"))
 
 
-# Intervals of years and months: in months
+# Intervals of years and months, in months
 
 
 def _months_resolve(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Signature | None:

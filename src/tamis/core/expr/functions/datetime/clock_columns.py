@@ -1,4 +1,7 @@
-"""Instants, days and calendar fields in whole columns. All plain integer arithmetic on microseconds and days; no zone is looked up here."""
+"""Column arithmetic on instants, days and calendar fields: integers of microseconds and days.
+
+Except for the query's instant, no zone is looked up here.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,10 @@ MINUTE, HOUR, MILLI = 60 * SECOND, 3600 * SECOND, 1_000
 
 
 def now_as(expr: Moving, micros: int) -> Any:
-    """The instant ``micros`` as what ``expr`` asks for: a timestamp, or the date or local time in its zone."""
+    """Return the instant ``micros`` in the form of ``expr``.
+
+    That is a timestamp, or the date or local time in its zone.
+    """
     if expr.name == "current_timestamp":
         return pa.scalar(micros, to_arrow_type(expr.type))
     local = int(zone(expr.zone or "UTC").local(np.array(micros, np.int64)))
@@ -27,18 +33,18 @@ def now_as(expr: Moving, micros: int) -> Any:
 
 
 def month_start(days: Numbers) -> tuple[Numbers, Numbers]:
-    """(months since 1970-01, day of the month from 0) of days since the epoch."""
+    """Return (months since 1970-01, zero-based day of the month) of days since the epoch."""
     months = days.astype("M8[D]").astype("M8[M]")
     return months.astype(np.int64), days.astype(np.int64) - months.astype("M8[D]").astype(np.int64)
 
 
 def month_days(months: Numbers) -> Numbers:
-    """Days since the epoch of the first of a month."""
+    """Return the days since the epoch of the first of a month."""
     return np.asarray(months.astype("M8[M]").astype("M8[D]").astype(np.int64))
 
 
 def add_months(days: Numbers, count: Numbers) -> Numbers:
-    """The same day of a later month, or that month's last day where it is shorter."""
+    """Return the same day of a later month, or that month's last day if it is shorter."""
     months, day = month_start(days)
     target = months + count
     first = month_days(target)
@@ -46,7 +52,7 @@ def add_months(days: Numbers, count: Numbers) -> Numbers:
 
 
 def trunc_days(days: Numbers, unit: str) -> Numbers:
-    """The first day of the week (Monday), month, quarter, year, decade, century or millennium."""
+    """Return the first day of the week (Monday), month, quarter, year, decade, century or millennium."""
     if unit == "week":
         return np.asarray(days - (days + 3) % 7)
     months, _ = month_start(days)
@@ -61,7 +67,7 @@ def trunc_days(days: Numbers, unit: str) -> Numbers:
 
 
 def field_of_days(days: Numbers, field: str) -> Numbers:
-    """A calendar field of days since the epoch, as Spark numbers it."""
+    """Return a calendar field of days since the epoch, numbered as in Spark."""
     if field == "dayofweek":
         return (days.astype(np.int64) + 4) % 7 + 1
     if field == "weekday":
@@ -83,12 +89,15 @@ def field_of_days(days: Numbers, field: str) -> Numbers:
 
 
 def field_of_time(local: Numbers, field: str) -> Numbers:
-    """Hour, minute or second of local microseconds."""
+    """Return the hour, minute or second of local microseconds."""
     return {"hour": local // HOUR % 24, "minute": local // MINUTE % 60, "second": local // SECOND % 60}[field]
 
 
 def now_range(expr: Moving, first: int, last: int) -> tuple[Any, Any]:
-    """The least and greatest that ``expr`` can be between two instants (local times may go back in between)."""
+    """Return the least and greatest value of ``expr`` between two instants.
+
+    Local times may go back in between.
+    """
     z, bounds = zone(expr.zone or "UTC"), (np.array(first, np.int64), np.array(last, np.int64))
     lo, hi = int(z.local_low(bounds[0])), int(z.local_high(bounds[1]))
     if first == last:

@@ -1,4 +1,7 @@
-"""Calendar fields: YEAR, MONTH, HOUR … They rise with the date within a year, month, week or day, and have fixed ranges beyond."""
+"""Calendar fields: YEAR, MONTH, HOUR …
+
+A field rises with the date within a year, month, week or day, and has a fixed range beyond.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ from tamis.core.types import BYTE, DATE, INTEGER, TIMESTAMP, TIMESTAMP_NTZ, Data
 from tamis.core.types.arrow import to_arrow_type
 
 SECONDS = Decimal(8, 6)
-"""The type of seconds with their fraction."""
+"""The type of seconds with a fraction."""
 
 _WITHIN: dict[str, str | None] = {
     "year": None,
@@ -59,7 +62,7 @@ def _date_field(call: Call, args: list[Datum]) -> Evaluated:
 
 
 def _within(call: Call, bounds: Bounds) -> Mask:
-    """Where both bounds lie in one year (month, week): there the field rises with the date."""
+    """Return where both bounds lie in one year (month, week), within which the field rises."""
     unit = _WITHIN[call.function]
     (lo, hi) = bounds[0]
     if unit is None:
@@ -135,7 +138,7 @@ for _name, _catalyst in (("hour", ("Hour",)), ("minute", ("Minute",)), ("second"
 
 
 def _seconds(call: Call, args: list[Datum]) -> Evaluated:
-    """Seconds and their fraction; of an interval with its sign."""
+    """Return seconds with their fraction; for an interval, with its sign."""
     x = full(args[0], 1)
     values = numbers(x)
     local = zone(call.zone or "UTC").local(values) if call.args[0].type == TIMESTAMP else values
@@ -162,7 +165,7 @@ _PARTS = {"interval_days": (DAY, None), "interval_hours": (HOUR, 24), "interval_
 
 
 def _interval_part(call: Call, args: list[Datum]) -> Evaluated:
-    """A field of a day-time interval, with the interval's sign."""
+    """Return a field of a day-time interval, with the interval's sign."""
     x = full(args[0], 1)
     unit, among = _PARTS[call.function]
     values = numbers(x)
@@ -178,7 +181,10 @@ def _interval_part(call: Call, args: list[Datum]) -> Evaluated:
 
 
 def _within_part(call: Call, bounds: Bounds) -> Mask:
-    """Where both ends lie in the same day (hour, minute), counted from zero either way: there its hours (minutes, seconds) rise, signs included."""
+    """Return where both bounds lie in the same day (hour, minute), counted from zero in either direction.
+
+    Within it the hours (minutes, seconds) rise, including their sign.
+    """
     lo, hi = (numbers(bound) for bound in bounds[0])
     if call.function == "interval_days":
         return np.ones((), bool)

@@ -1,7 +1,8 @@
 """Date and time by pattern: DATE_FORMAT, FROM_UNIXTIME, and text to dates by a pattern.
 
-A pattern *sorts* when the order of its texts is the order of the times: years of four digits, then ever smaller fields of fixed width, each of
-them after all the larger ones. Then formatting rises with the time, and parsing with the text. Other patterns are computed for single values only.
+A pattern *sorts* if its texts sort like the times: four-digit years, then ever smaller fields of fixed width,
+each after all larger ones. Then formatting rises with the time, and parsing with the text. Other patterns are
+computed for single values only.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from tamis.core.types import DATE, LONG, STRING, TIMESTAMP
 from tamis.core.types.arrow import to_arrow_type
 
 Token = tuple[str, str]
-"""A field as written (``MM``) and what it is, or a text and ``""``."""
+"""A field as written (``MM``) and its kind, or a text and ``""``."""
 
 _MONTHS = ["January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December"]
 _DAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
@@ -40,13 +41,13 @@ _FIELDS = {
 }  # fmt: skip
 _SORTING = ["yyyy", "MM", "dd", "HH", "mm", "ss", "S"]
 _FIRST, _LAST = -719_162 * DAY, 2_932_897 * DAY
-"""Local times of years of one to four digits: 0001-01-01 up to the end of 9999."""
+"""Local times of years of one to four digits: 0001-01-01 to the end of 9999."""
 _PIECE = re.compile(r"'((?:[^']|'')*)'|([A-Za-z])\2*|([^A-Za-z'\[\]{}#]+)|(.)")
 
 
 @lru_cache(maxsize=256)
 def tokens(pattern: str) -> tuple[Token, ...] | None:
-    """The fields and texts of a pattern; None where a piece is not known here."""
+    """Split a pattern into fields and texts; None if a part is not supported."""
     out: list[Token] = []
     for m in _PIECE.finditer(pattern):
         if m[1] is not None:
@@ -63,14 +64,17 @@ def tokens(pattern: str) -> tuple[Token, ...] | None:
 
 
 def sorts(pattern: str) -> bool:
-    """Whether the order of the texts is the order of the times."""
+    """Return whether the texts sort like the times."""
     found = tokens(pattern) or ()
     names = [text[0] if kind == "fraction" else text for text, kind in found if kind]
     return bool(names) and names == _SORTING[: len(names)]
 
 
 def larger_field(pattern: str) -> int | None:
-    """How many larger fields a sorting pattern leaves out (``HH:mm``: 3): within one of the last of them it sorts too. None for other patterns."""
+    """Return how many larger fields a sorting pattern omits (``HH:mm``: 3); None for other patterns.
+
+    Within one value of the last of them, the pattern sorts too.
+    """
     found = tokens(pattern) or ()
     names = [text[0] if kind == "fraction" else text for text, kind in found if kind]
     first = _SORTING.index(names[0]) if names and names[0] in _SORTING else None
@@ -78,7 +82,7 @@ def larger_field(pattern: str) -> int | None:
 
 
 def _larger(local: Numbers, left_out: int) -> Numbers:
-    """The year, month, … second that a local time lies in."""
+    """Return the year, month, … or second in which a local time lies."""
     days = local // DAY
     if left_out <= 2:
         return trunc_days(days, ["year", "month"][left_out - 1])
@@ -96,7 +100,7 @@ def _pattern(call_: Call) -> str:
 
 
 def rendered(local: Numbers, pattern: str) -> Datum:
-    """Texts of local times, whole columns at a time."""
+    """Format local times, whole columns at a time."""
     parts = [pa.array([text] * len(local)) if not kind else _field(local, text, kind) for text, kind in tokens(pattern) or ()]
     return pc.binary_join_element_wise(*parts, "")
 
@@ -128,7 +132,7 @@ def _named(names: list[str], index: Numbers, text: str, whole: int) -> Datum:
 
 
 def _plain_years(call_: Call, bounds: Bounds) -> Mask:
-    """Where all years have four digits and the pattern sorts, for all times or at least within these bounds."""
+    """Return where all years have four digits and the pattern sorts, always or within these bounds."""
     left_out = larger_field(_pattern(call_))
     ok: Mask = np.asarray(left_out is not None)
     for bound in bounds[0]:
@@ -157,7 +161,10 @@ def _formatted(call_: Call, args: list[Datum]) -> Evaluated:
 
 
 def _far(local: int, pattern: str) -> str:
-    """Years of more digits and those before 0 have a sign (Spark's ``y`` is Java's proleptic ``u``)."""
+    """Format a time outside years 1 to 9999: longer years and those before 0 have a sign.
+
+    Spark's ``y`` is Java's proleptic ``u``.
+    """
     month, _ = month_start(np.array([local // DAY]))
     year = int(month[0]) // 12 + 1970
     out = ""
@@ -202,7 +209,7 @@ def _seconds_resolve(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) 
 
 
 def _near(call_: Call, bounds: Bounds) -> Mask:  # noqa: ARG001
-    """Where seconds are times that Java can hold: beyond, Spark's own multiplication wraps."""
+    """Return where seconds are times that Java can hold: beyond that, Spark's multiplication wraps."""
     ok: Mask = np.ones((), bool)
     for bound in bounds[0]:
         mask = nulls(bound)
@@ -230,7 +237,10 @@ declare(
 
 @lru_cache(maxsize=256)
 def _regex(pattern: str) -> str | None:
-    """What Java's strict parser accepts; None for patterns with fields that are not numbers of fixed width."""
+    """Return the regular expression that Java's strict parser accepts.
+
+    None for patterns with fields that are not numbers of fixed width.
+    """
     out, seen = "", set()
     for text, kind in tokens(pattern) or ():
         if not kind:
@@ -285,7 +295,7 @@ def _parsed(call_: Call, args: list[Datum]) -> Evaluated:
 
 
 def _digits_first(call_: Call, bounds: Bounds) -> Mask:
-    """Where no text can begin with the sign of a year of five digits, and the pattern sorts."""
+    """Return where the pattern sorts and no text can begin with the sign of a five-digit year."""
     return np.asarray(sorts(_pattern(call_)) & is_true(compare("ge", bounds[0][0], pa.scalar("0"))))
 
 
@@ -309,12 +319,12 @@ declare(
 
 @overload("timestamp_of_text")
 def _already_one(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Expr | None:
-    """Of what is a time already the pattern does not count."""
+    """Ignore the pattern for an argument that is already a time."""
     return brought(args[0], TIMESTAMP, mode, zone_name) if len(args) == 2 and is_instant(args[0].type) else None
 
 
 def by_pattern(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Expr:
-    """Text to a timestamp by a constant pattern: NULL where it fails, unless ANSI says otherwise."""
+    """Convert text to a timestamp by a constant pattern; failures are NULL, except in ANSI mode."""
     return call("timestamp_of_text", *args, mode=mode, zone=zone_name, type=TIMESTAMP)
 
 
@@ -341,7 +351,7 @@ sugar("try_to_timestamp")(_converts(TIMESTAMP, Mode.TRY))
 
 @overload("unix_timestamp")
 def _seconds_of_text(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Expr | None:
-    """``unix_timestamp(text[, pattern])``."""
+    """Rewrite ``unix_timestamp(text[, pattern])``."""
     if len(args) == 2 and is_instant(args[0].type):
         return call("unix_timestamp", args[0], mode=mode, zone=zone_name)
     if len(args) not in (1, 2) or not is_text(args[0].type):

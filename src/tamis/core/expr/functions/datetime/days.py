@@ -1,4 +1,4 @@
-"""Whole days and months on the calendar."""
+"""Calendar arithmetic on whole days and months."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def _date_and_weekday(args: tuple[Expr, ...], mode: Mode, zone_name: str | None)
 
 
 def _next_day(call: Call, args: list[Datum]) -> Evaluated:
-    """The first such day after the date: 1 to 7 days later."""
+    """Return the first such weekday after the date: 1 to 7 days later."""
     wanted, days = _WEEKDAYS.index(str(named_unit(call.args[1], _WEEKDAY))), numbers(args[0])
     return Evaluated(made(days + 1 + (wanted - (days + 4)) % 7, args[:1], DATE))
 

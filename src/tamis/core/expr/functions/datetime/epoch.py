@@ -1,4 +1,4 @@
-"""Seconds, milliseconds, microseconds and days since the epoch, the query's own instant, and conversions by name."""
+"""Seconds, milliseconds, microseconds and days since the epoch, and the query's own instant."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _instant(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature 
 
 
 def _since(call_: Call, args: list[Datum]) -> Evaluated:
-    """Towards the past, but ``unix_timestamp`` towards the epoch."""
+    """Round down, except ``unix_timestamp``, which rounds towards the epoch."""
     values, unit = numbers(args[0]), _PER[call_.function]
     whole = values // unit
     if call_.function == "unix_timestamp":
@@ -94,7 +94,7 @@ def _now(name: str, data_type: DataType) -> Builder:
 
 @overload("unix_timestamp")
 def _seconds_now(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Expr | None:
-    """``unix_timestamp()`` is that of the query's instant."""
+    """Rewrite ``unix_timestamp()`` to that of the query's instant."""
     return None if args else call("unix_timestamp", Moving(TIMESTAMP, "current_timestamp"), mode=mode, zone=zone)
 
 

@@ -1,4 +1,4 @@
-"""Instants and day-time intervals."""
+"""Functions of instants and day-time intervals."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def _instant_and_interval(args: tuple[Expr, ...], mode: Mode, zone_name: str | N
 
 
 def split(interval: Numbers) -> tuple[Numbers, Numbers]:
-    """Whole days (towards zero) and the rest of a day-time interval, both in microseconds."""
+    """Split a day-time interval into whole days (towards zero) and the rest, both in microseconds."""
     rest = np.fmod(interval, DAY)
     return interval - rest, rest
 
 
 def _timestamp_add(call: Call, args: list[Datum]) -> Evaluated:
-    """Days on the local calendar, then the rest as time that passes (Java's ``plusDays`` and ``plus``)."""
+    """Add days on the local calendar, then the rest as elapsed time (Java's ``plusDays`` and ``plus``)."""
     values, interval = numbers(args[0]), numbers(args[1])
     whole = values + interval
     bad = ((values ^ whole) & (interval ^ whole)) < 0
@@ -102,7 +102,7 @@ def _two_instants(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> 
 
 
 def _subtract_timestamps(call: Call, args: list[Datum]) -> Evaluated:
-    """The difference of the local times (an hour that is repeated in autumn counts once)."""
+    """Return the difference of the local times; an hour repeated in autumn counts once."""
     a, b = numbers(args[0]), numbers(args[1])
     if call.args[0].type == TIMESTAMP:
         z = zone(call.zone or "UTC")
@@ -126,7 +126,7 @@ declare(
 
 
 def _shift(sign: int) -> Callable[[tuple[Expr, ...], Mode, str | None], Expr | None]:
-    """``date/timestamp ± interval`` (either side for +), ``date ± days``, and differences."""
+    """Build ``date/timestamp ± interval`` (either order for +), ``date ± days``, and differences."""
 
     def build(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Expr | None:
         if len(args) != 2:
@@ -158,7 +158,7 @@ def _shift(sign: int) -> Callable[[tuple[Expr, ...], Mode, str | None], Expr | N
 
 
 def _months(interval: Expr, sign: int) -> Expr:
-    """The months of an interval as an integer."""
+    """Return the months of an interval as an integer."""
     if isinstance(interval, Literal):
         return Literal(INTEGER, None if interval.value is None else sign * interval.value)
     months = call("months_of", interval)
@@ -166,7 +166,7 @@ def _months(interval: Expr, sign: int) -> Expr:
 
 
 def _folded(expr: Expr) -> Expr:
-    """A constant, if it is one."""
+    """Fold the expression if it is constant."""
     return constant(expr) or expr
 
 
@@ -210,7 +210,7 @@ overload("add")(_shift(1))
 
 
 def _by_interval(name: str) -> Callable[[tuple[Expr, ...], Mode, str | None], Expr | None]:
-    """Catalyst adds the interval itself, not its months."""
+    """Accept an interval argument, as Catalyst passes it, in place of its months."""
 
     def build(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Expr | None:
         fits = len(args) == 2 and args[1].type == YEAR_MONTH

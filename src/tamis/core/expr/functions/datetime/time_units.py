@@ -1,4 +1,4 @@
-"""What the families of time functions share: units, kernels' ends, and where days may wrap."""
+"""Shared by the time functions: units, results of kernels, and the range in which days do not wrap."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from tamis.core.types.arrow import to_arrow_type
 
 
 def named_unit(arg: Expr, units: dict[str, str]) -> str | None:
-    """The unit that a constant text names, or None."""
+    """Return the unit that a constant text names, or None."""
     return units.get(arg.value.lower()) if isinstance(arg, Literal) and isinstance(arg.value, str) else None
 
 
 def numbers(x: Datum) -> Numbers:
-    """Stored numbers in 64 bits."""
+    """Return the stored numbers in 64 bits."""
     return raw(x).astype(np.int64, copy=False)
 
 
@@ -27,7 +27,7 @@ def _null(args: list[Datum]) -> Mask | None:
 
 
 def made(values: Numbers, args: list[Datum], data_type: DataType) -> Datum:
-    """An array of ``data_type``, NULL where an argument is."""
+    """Build an array of ``data_type``, NULL where an argument is."""
     arrow = to_arrow_type(data_type)
     n = rows(args)
     values = np.broadcast_to(values, (n,))
@@ -37,7 +37,7 @@ def made(values: Numbers, args: list[Datum], data_type: DataType) -> Datum:
 
 
 def checked(values: Numbers, bad: Mask, args: list[Datum], data_type: DataType) -> Evaluated:
-    """Overflow of a date or timestamp fails in every mode."""
+    """Build a result in which overflow of a date or timestamp fails in every mode."""
     n, null = rows(args), _null(args)
     bad = np.broadcast_to(bad, (n,))
     bad = bad if null is None else bad & ~null
@@ -45,7 +45,7 @@ def checked(values: Numbers, bad: Mask, args: list[Datum], data_type: DataType) 
 
 
 def far_from_the_edge(call_: Call, bounds: Bounds) -> Mask:  # noqa: ARG001
-    """Where days cannot run over the edge of 32 bits, which wraps silently."""
+    """Return where days cannot overflow 32 bits, which would wrap silently."""
     ok: Mask = np.ones((), bool)
     for lo, hi in bounds:
         for bound in (lo, hi):

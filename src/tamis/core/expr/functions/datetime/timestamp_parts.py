@@ -17,11 +17,11 @@ from tamis.core.types.arrow import to_arrow_type
 
 _SECONDS = Decimal(16, 6)
 _NEAR = 290_000
-"""Years whose microseconds fit 64 bits."""
+"""Years whose microseconds fit in 64 bits."""
 
 
 def _six(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Signature | None:
-    """Year, month, day, hour, minute; seconds with six places."""
+    """Resolve year, month, day, hour, minute, and seconds with six decimal places."""
     if len(args) != 6 or any(a.type not in INTEGRAL or a.type == LONG for a in args[:5]) or not is_numeric(args[5].type):
         return None
     if not (args[5].type in INTEGRAL or isinstance(args[5].type, Decimal)):
@@ -30,7 +30,7 @@ def _six(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Signature
 
 
 def _micros(x: Datum) -> Numbers:
-    """Seconds with six places as whole microseconds."""
+    """Convert seconds with six decimal places to whole microseconds."""
     return np.array(
         [0 if v is None else int(v.scaleb(6)) for v in (pa.repeat(x, 1) if isinstance(x, pa.Scalar) else x).to_pylist()], np.int64
     )
@@ -70,7 +70,7 @@ declare(
 
 
 def _two_times(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Signature | None:
-    """Two instants, and whether to round (as by default)."""
+    """Resolve two instants and whether to round, which must be true (the default)."""
     round_off = args[2] if len(args) == 3 else Literal(BOOLEAN, True)
     if len(args) not in (2, 3) or not isinstance(round_off, Literal) or round_off.value is not True:
         return None
@@ -80,7 +80,10 @@ def _two_times(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Sig
 
 
 def _months_between(call_: Call, args: list[Datum]) -> Evaluated:
-    """Whole months between equal days of the month and between last days; else a day is the 31st part of a month."""
+    """Return months between two times.
+
+    They are whole between equal days of the month and between last days; otherwise a day is 1/31 of a month.
+    """
     z = zone(call_.zone or "UTC")
     (month_a, day_a, last_a, time_a), (month_b, day_b, last_b, time_b) = (_calendar(z, numbers(a)) for a in args[:2])
     whole = (day_a == day_b) | (last_a & last_b)
@@ -91,7 +94,7 @@ def _months_between(call_: Call, args: list[Datum]) -> Evaluated:
 
 
 def _calendar(z: Zone, instants: Numbers) -> tuple[Numbers, Numbers, Numbers, Numbers]:
-    """Months since 1970, the day of the month, whether it is the last, and the seconds since its midnight."""
+    """Return months since 1970, the day of the month, whether it is the last, and seconds since midnight."""
     days = z.local(instants) // DAY
     month, day = month_start(days)
     elapsed = (instants - z.instants(days * DAY)) // SECOND

@@ -31,7 +31,7 @@ _DATE_UNITS = {
     "yy": "year",
 }
 _NO_UNITS = {u: u for u in ("q", "y", "m", "d", "day", "dd", "hour", "minute", "second")}
-"""Words that people take for units of TRUNC."""
+"""Words mistaken for units of TRUNC."""
 _TIME_UNITS = {**{u: u for u in _UNITS}, "dd": "day", **_DATE_UNITS}
 
 
@@ -79,7 +79,7 @@ def _trunc_resolve(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) ->
 
 @overload("trunc")
 def _no_unit(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Expr | None:  # noqa: ARG001
-    """NULL for a word that is no unit of dates (``'Q'``); only of a column, whose value is not even looked at."""
+    """Rewrite TRUNC by an invalid unit (``'Q'``) to NULL, only for a column, whose value does not matter."""
     fits = len(args) == 2 and isinstance(args[0], Column) and is_instant(args[0].type)
     return Literal(DATE, None) if fits and named_unit(args[1], _NO_UNITS) is not None else None
 

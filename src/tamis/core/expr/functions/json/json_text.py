@@ -1,4 +1,4 @@
-"""JSON kept as text: GET_JSON_OBJECT, and FROM_JSON(…).field. Neither fails: what is not there, or no JSON, is NULL."""
+"""JSON as text: GET_JSON_OBJECT and FROM_JSON(…).field, which never fail: missing or invalid JSON is NULL."""
 
 from __future__ import annotations
 
@@ -20,21 +20,24 @@ from tamis.core.types.arrow import to_arrow_type
 
 
 def path_of(args: tuple[Expr, ...]) -> Steps | None:
-    """The steps that the second argument, a constant, says; None where that is not understood."""
+    """Return the steps in the second argument, a constant; None if they are not supported."""
     if len(args) < 2 or not isinstance(args[1], Literal) or not isinstance(args[1].value, str):
         return None
     return steps_of(args[1].value)
 
 
 def known_steps(call: Expr) -> Steps:
-    """The steps of a call that was resolved."""
+    """Return the steps of a resolved call."""
     steps = path_of(call.children)
     assert steps is not None
     return steps
 
 
 def asked_path(call: Expr) -> tuple[tuple[int, ...], str, DataType, str] | None:
-    """What a step into a document of a column asks for (column, path, type, function), in one form for all ways to say it; None where it is something else."""
+    """Return the (column, path, type, function) of a step into a column's document, else None.
+
+    Equivalent calls give the same result.
+    """
     if not isinstance(call, Call) or call.function not in {"get_json_object", "variant_get"} or len(call.args) != 2:
         return None
     column, path = call.args
@@ -56,13 +59,13 @@ def _get_json_object(call: Call, args: list[Datum]) -> Evaluated:
 
 
 def _each(args: list[Datum], data_type: DataType, read: Callable[[str], Any]) -> Evaluated:
-    """One document at a time: the parser is native, nothing else here is. Bytes that are no UTF-8 are no JSON."""
+    """Read one document at a time, with a native parser; bytes that are not UTF-8 are not JSON."""
     texts = full(args[0], rows(args))
     out, left = [], none_of(len(texts))
     for row, text in enumerate(map(_text, texts.cast(pa.binary()).to_pylist())):
         try:
             out.append(None if text is None else _storable(read(text)))
-        except (Unsure, RecursionError):  # Python parses less deeply nested documents than Spark
+        except (Unsure, RecursionError):  # Python's nesting limit is lower than Spark's
             out.append(None)
             left[row] = True
     return Evaluated(pa.array(out, to_arrow_type(data_type)), any_set(left), LEFT_TO_SPARK if left.any() else None)
@@ -76,7 +79,7 @@ def _text(data: bytes | None) -> str | None:
 
 
 def _storable(value: Any) -> Any:
-    """Half of a surrogate pair becomes a question mark, as in Java."""
+    """Replace an unpaired surrogate by a question mark, as in Java."""
     return value if not isinstance(value, str) or value.isascii() else value.encode("utf-8", "replace").decode()
 
 
@@ -94,23 +97,26 @@ _NAMED = {
     **dict.fromkeys(("Infinity", "+Infinity", "INF", "+INF"), math.inf),
     **dict.fromkeys(("-Infinity", "-INF"), -math.inf),
 }
-"""Texts that are numbers to FROM_JSON."""
+"""Texts that FROM_JSON reads as numbers."""
 
 
 def field_type(data_type: DataType) -> bool:
-    """Whether FROM_JSON is computed here for a field of this type."""
+    """Return whether FROM_JSON is computed here for a field of this type."""
     return data_type in _INTEGRAL or data_type in {FLOAT, DOUBLE, BOOLEAN, STRING}
 
 
 def from_json(text: Expr, steps: Steps, data_type: DataType) -> Expr | None:
-    """The field at ``steps`` of ``FROM_JSON(text, …)``; a struct's is only a step to its fields. None where it is not computed here."""
+    """Build the field at ``steps`` of ``FROM_JSON(text, …)``; None if it is not computed here.
+
+    A struct's value is only a step to its fields.
+    """
     path = text_of(steps)
     fits = path is not None and is_text(text.type) and (field_type(data_type) or isinstance(data_type, Struct))
     return Call(data_type, "from_json", (text, Literal(STRING, path))) if fits else None
 
 
 def _never(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature | None:  # noqa: ARG001
-    """Only the front ends build these, as ``from_json``: they know the schema."""
+    """Reject: only the front ends build these calls, with ``from_json``, because they know the schema."""
     return None
 
 
@@ -130,7 +136,7 @@ def _from_json(call: Call, args: list[Datum]) -> Evaluated:
 
 
 def _converter(data_type: DataType) -> Callable[[Any], Any]:
-    """What FROM_JSON makes of a value; None where it does not fit."""
+    """Return the conversion of a JSON value by FROM_JSON, which gives None if the value does not fit."""
     if data_type == STRING:
         return lambda v: v if isinstance(v, str) else compact(v)
     if data_type == BOOLEAN:

@@ -1,7 +1,7 @@
-"""VARIANT: steps into it and casts out of it. ``v:a.b::int`` is one call, ``variant_get(v, '$.a.b', 'int')``.
+"""Steps into VARIANT and casts from it: ``v:a.b::int`` is one call, ``variant_get(v, '$.a.b', 'int')``.
 
-A step that leads nowhere gives NULL, and so does a cast of JSON's null. Any other value is cast as a value of its own type is; where that has no answer, the cast
-fails (``try_``: NULL), whatever the session's mode.
+A step that finds nothing gives NULL, and so does a cast of JSON's null. Any other value is cast like a value
+of its own type; if that has no result, the cast fails (``try_``: NULL), in every mode of the session.
 """
 
 from __future__ import annotations
@@ -35,12 +35,15 @@ _NAMES = {"int": "integer", "bigint": "long", "smallint": "short", "tinyint": "b
 
 
 def castable(data_type: DataType) -> bool:
-    """Whether casts of VARIANT to this type are computed here."""
+    """Return whether casts of VARIANT to this type are computed here."""
     return is_numeric(data_type) or data_type in {BOOLEAN, STRING, VARIANT, DATE, TIMESTAMP, TIMESTAMP_NTZ}
 
 
 def get(value: Expr, steps: Steps, data_type: DataType, mode: Mode, zone: str | None) -> Expr | None:
-    """``value`` at ``steps`` as ``data_type``; None where it is not computed here. Steps upon steps are one path."""
+    """Build ``value`` at ``steps`` as ``data_type``; None if it is not computed here.
+
+    Nested steps become one path.
+    """
     if isinstance(value, Call) and value.function == "variant_get" and value.type == VARIANT:
         value, steps = value.args[0], (*known_steps(value), *steps)
     path = text_of(steps)
@@ -53,7 +56,7 @@ def get(value: Expr, steps: Steps, data_type: DataType, mode: Mode, zone: str | 
 
 @cast_from(VARIANT)
 def cast(value: Expr, data_type: DataType, mode: Mode, zone: str | None) -> Expr | None:
-    """A cast of VARIANT."""
+    """Build a cast of VARIANT."""
     return value if data_type == VARIANT else get(value, (), data_type, mode, zone)
 
 
@@ -74,7 +77,7 @@ def _extract(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Expr | Non
 
 
 def _type(arg: Expr) -> DataType | None:
-    """The type that the third argument names."""
+    """Return the type that the third argument names."""
     if not isinstance(arg, Literal) or not isinstance(arg.value, str):
         return None
     name = " ".join(arg.value.lower().split())
@@ -85,7 +88,7 @@ def _type(arg: Expr) -> DataType | None:
 
 
 def _never(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature | None:  # noqa: ARG001
-    """``get`` builds these."""
+    """Reject: only ``get`` builds these calls."""
     return None
 
 
@@ -98,7 +101,7 @@ def _kernel(call_: Call, args: list[Datum]) -> Evaluated:
 
 
 def _cast(call_: Call, found: v.Nodes) -> Evaluated:
-    """Each kind by the cast of its own type, put together again."""
+    """Cast each kind by the cast of its own type, and recombine the results."""
     kinds = found.kinds()
     bad, left, pieces, places = none_of(len(found)), none_of(len(found)), [], []
     for kind in np.unique(kinds).tolist():
@@ -133,7 +136,7 @@ _SOURCE: dict[int, tuple[DataType, Callable[[v.Nodes], Any]]] = {
 
 
 def _of_kind(call_: Call, found: v.Nodes, kind: int) -> tuple[Any, Mask, Mask]:
-    """Values of one kind as the call's type, NULL where there is none; where that is a failure; and where the value is left to Spark."""
+    """Cast values of one kind; return the values, where the cast fails, and where it is left to Spark."""
     if is_text(call_.type) and kind in (v.OBJECT, v.ARRAY, v.DOUBLE):
         texts, left = variant_text.texts(found)
         out = pa.array(texts, pa.string())
@@ -144,7 +147,7 @@ def _of_kind(call_: Call, found: v.Nodes, kind: int) -> tuple[Any, Mask, Mask]:
 
 
 def _converted(call_: Call, found: v.Nodes, kind: int) -> tuple[Any, Mask]:
-    """By the cast of the kind's own type."""
+    """Cast values by the cast of their own type."""
     if kind == v.DECIMAL:
         return _decimals(call_, v.decimals(found))
     if call_.type == TIMESTAMP and kind == v.LONG:
@@ -158,7 +161,7 @@ def _converted(call_: Call, found: v.Nodes, kind: int) -> tuple[Any, Mask]:
 
 
 def _seconds(micros: list[int]) -> tuple[Any, Mask]:
-    """Instants; one beyond 64 bits is none."""
+    """Return instants; one beyond 64 bits is invalid."""
     good = [m if -(2**63) <= m < 2**63 else None for m in micros]
     return pa.array(good, pa.int64()).view(to_arrow_type(TIMESTAMP)), np.array([m is None for m in good], bool)
 
@@ -175,7 +178,7 @@ def _by_cast(call_: Call, values: Any, source: DataType) -> tuple[Any, Mask]:
 
 
 def _decimals(call_: Call, values: list[Any]) -> tuple[Any, Mask]:
-    """Decimals of any scale; one type of 38 digits holds all that have as many behind the point."""
+    """Cast decimals of any scale, grouped by scale as decimals of 38 digits."""
     if is_text(call_.type):
         return pa.array([variant_text.number(value) for value in values], pa.string()), none_of(len(values))
     if call_.type in (DOUBLE, FLOAT):

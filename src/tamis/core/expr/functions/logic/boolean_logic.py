@@ -1,4 +1,4 @@
-"""AND, OR, NOT in three values, with Spark's order of evaluation: in a nested AND only false stops, in an OR only true."""
+"""Three-valued AND, OR and NOT in Spark's order of evaluation: in AND only false stops, in OR only true."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tamis.core.types import BOOLEAN, NULL
 
 
 def _booleans(name: str) -> Callable[[tuple[Expr, ...], Mode, str | None], Signature | None]:
-    """Nested calls of the same function become one: the order of evaluation is the same, and long chains stay shallow."""
+    """Flatten nested calls of one function: the order of evaluation stays, and long chains stay shallow."""
 
     def resolve(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature | None:
         flat = [b for a in args for b in (a.args if isinstance(a, Call) and a.function == name else (a,))]
@@ -26,7 +26,7 @@ def _booleans(name: str) -> Callable[[tuple[Expr, ...], Mode, str | None], Signa
 
 
 def _fold(call: Call, args: list[Evaluated]) -> Evaluated:
-    """Left to right; ``settled`` rows (false in AND, true in OR) look no further."""
+    """Combine left to right; ``settled`` rows (false in AND, true in OR) skip further arguments."""
     conjunction = call.function == "and"
     n = rows([a.values for a in args])
     settled = np.zeros(n, bool)

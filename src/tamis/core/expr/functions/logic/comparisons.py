@@ -1,4 +1,7 @@
-"""Comparisons, IN and the null tests. NaN is greater than any number and equal to itself; −0.0 equals 0.0; text compares by its bytes."""
+"""Comparisons, IN and null tests.
+
+NaN is greater than any number and equal to itself; −0.0 equals 0.0; text compares by bytes.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,7 @@ _ARROW = {"eq": pc.equal, "ne": pc.not_equal, "lt": pc.less, "le": pc.less_equal
 
 
 def compare(op: str, a: Datum, b: Datum) -> Datum:
-    """``a op b`` in Spark's order, NULL where either is NULL. ``op`` is a canonical name (``eq``, ``lt`` …)."""
+    """Compute ``a op b`` in Spark's order, NULL where either is; ``op`` is a canonical name (``eq``, …)."""
     result = _ARROW[op](a, b)
     if not pa.types.is_floating(a.type):
         return result
@@ -56,7 +59,7 @@ def _pair(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature | N
     brought = common(args, mode, zone, sides=True)
     if brought is None or not (orders(brought[1]) or brought[1] == NULL):
         return None
-    if all(isinstance(a, Literal) and a.type == NULL for a in args):  # NULL < NULL: Arrow orders no values without a type
+    if all(isinstance(a, Literal) and a.type == NULL for a in args):  # NULL < NULL: Arrow does not order untyped values
         return Signature((Literal(BOOLEAN, None), Literal(BOOLEAN, None)), BOOLEAN)
     return Signature(brought[0], BOOLEAN)
 
@@ -139,7 +142,7 @@ def _listed(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature |
 
 
 def _in(call: Call, args: list[Evaluated]) -> Evaluated:
-    """The value first: NULL asks no further. Then the options in order, until one matches."""
+    """Evaluate IN: a NULL value needs no options; otherwise the options in order until one matches."""
     value, n = args[0], rows([a.values for a in args])
     if isinstance(call.args[1], Literals):
         return Evaluated(blank(_member(full(value.values, n), call.args[1].array), value.failed), value.failed, value.error)
@@ -158,10 +161,13 @@ def _in(call: Call, args: list[Evaluated]) -> Evaluated:
 
 
 def _member(values: Datum, listed: Datum) -> Datum:
-    """``values IN listed`` by hashing: time does not grow with the list. NULL where not found and the list, or the value, has a NULL."""
+    """Compute ``values IN listed`` by hashing, in time independent of the list's length.
+
+    NULL where not found and the list, or the value, has a NULL.
+    """
     known = listed.drop_null()
     if pa.types.is_floating(values.type):
-        zero = pa.scalar(0.0, values.type)  # −0.0 + 0.0 = 0.0: both zeros hash alike
+        zero = pa.scalar(0.0, values.type)  # −0.0 + 0.0 = 0.0, so that both zeros hash alike
         values, known = pc.add(values, zero), pc.add(known, zero)
     unknown = nulls(values)
     mask = _found(values, known)
@@ -175,7 +181,10 @@ _ODD = np.uint64(0x9E3779B97F4A7C15)
 
 
 def _found(values: Datum, known: Datum) -> Mask:
-    """Where a value is one of ``known``. Of long lists of integers a small table, which lies in the cache, first rules out most rows."""
+    """Return where a value is among ``known``.
+
+    For long lists of integers, a small table that fits in the cache first rules out most rows.
+    """
     if len(known) <= _FEW or len(values) < 4 * len(known) or not np.issubdtype(storage(values.type) or np.float64, np.integer):
         plain: Mask = pc.is_in(values, value_set=known, skip_nulls=True).to_numpy(zero_copy_only=False)
         return plain
@@ -206,7 +215,7 @@ def _between(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Expr | Non
 
 
 def truth_test(args: tuple[Expr, ...], value: bool) -> Expr:
-    """``x IS TRUE`` or ``x IS FALSE``: never NULL."""
+    """Build ``x IS TRUE`` or ``x IS FALSE``, which is never NULL."""
     return call("null_safe_eq", args[0], TRUE if value else FALSE, type=BOOLEAN)
 
 

@@ -1,4 +1,7 @@
-"""COALESCE, IF, CASE, NULLIF, GREATEST, LEAST. Only the branch that is taken is evaluated: failures elsewhere do not count."""
+"""COALESCE, IF, CASE, NULLIF, GREATEST and LEAST.
+
+Only the branch taken counts: failures in others are ignored.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +43,7 @@ declare(Function("coalesce", _alike, combine=_coalesce, sql=("coalesce", "ifnull
 
 
 def _branches(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature | None:
-    """``condition, value, condition, value, …, otherwise``."""
+    """Resolve ``condition, value, condition, value, …, otherwise``."""
     if len(args) < 3 or len(args) % 2 == 0:
         return None
     conditions = tuple(brought(a, BOOLEAN, mode, zone) if a.type == NULL else a for a in args[:-1:2])
@@ -91,7 +94,7 @@ def _nvl2(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Expr | None:
 
 
 def _extreme(call_: Call, args: list[Datum]) -> Evaluated:
-    """The greatest or least that is not NULL; NULL where all are. NaN is greater than any number."""
+    """Return the greatest or least value that is not NULL; NaN is greater than any number."""
     n = rows(args)
     out = full(args[0], n)
     better = "gt" if call_.function == "greatest" else "lt"

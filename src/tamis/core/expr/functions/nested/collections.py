@@ -1,4 +1,4 @@
-"""Arrays and maps: size, access by place or key, and tests of elements. Results are single values: nothing here makes an array."""
+"""Arrays and maps: size, access by index or key, and tests of elements. No function here makes an array."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ declare(Function("array_size", _sizable, _size, sql=("array_size",), rule="size"
 
 @sugar("size", "cardinality")
 def size(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Expr | None:
-    """Without ANSI the size of NULL is -1."""
+    """Build SIZE; in LEGACY mode the size of NULL is -1."""
     if _sizable(args, mode, zone) is None:
         return None
     plain = call("array_size", *args)
@@ -46,7 +46,7 @@ def _element_resolve(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Si
 
 
 def _element(call_: Call, args: list[Datum]) -> Evaluated:
-    """``array[i]`` counts from 0; ``element_at`` from 1, and from the end where negative."""
+    """Return an element: ``array[i]`` counts from 0, ``element_at`` from 1, or from the end if negative."""
     n = rows(args)
     x, index = full(args[0], n), full(args[1], n)
     starts, sizes = spread(x)
@@ -67,7 +67,7 @@ def _element(call_: Call, args: list[Datum]) -> Evaluated:
 
 
 def _inner(call_: Call) -> DataType:
-    """The type of an element (value)."""
+    """Return the type of an element or value."""
     kind = call_.args[0].type
     assert isinstance(kind, Array | Map)
     return kind.element.type if isinstance(kind, Array) else kind.value.type
@@ -100,7 +100,7 @@ for _name, _catalyst in (("element", ("GetArrayItem",)), ("element_at", ("Elemen
 
 @sugar("get")
 def _get(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Expr | None:  # noqa: ARG001
-    """``array[i]`` that gives NULL where there is none."""
+    """Build ``array[i]`` that gives NULL if there is no such element."""
     return call("element", *args, mode=Mode.TRY, zone=zone) if len(args) == 2 else None
 
 
@@ -114,7 +114,7 @@ def _key_resolve(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signat
 
 
 def _value_of(call_: Call, args: list[Datum]) -> Evaluated:
-    """The value under a key; NULL where the map has none."""
+    """Return the value under a key; NULL if the map does not contain it."""
     n = rows(args)
     x = full(args[0], n)
     equal, owner, member = _equal(x, x.keys, args[1])
@@ -133,7 +133,10 @@ def _of_map(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Expr | None
 
 
 def _equal(x: Datum, values: Datum, wanted: Datum) -> tuple[Datum, np.ndarray, np.ndarray]:
-    """Whether each member of each of the arrays (maps) ``x``, looked up in ``values``, is what its row wants; with ``members``."""
+    """Compare the members of each row of ``x`` with the row's wanted value.
+
+    ``values`` holds the members of all rows. Also returns ``members``.
+    """
     owner, member = members(*spread(x))
     wanted = wanted if isinstance(wanted, pa.Scalar) else wanted.take(pa.array(owner))
     return full(compare("eq", values.take(pa.array(member)), wanted), len(owner)), owner, member
@@ -161,7 +164,7 @@ declare(Function("array_contains", _contained, _contains, sql=("array_contains",
 
 
 def _tested(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature | None:  # noqa: ARG001
-    """An array, and a test in which ``Element`` stands for its elements."""
+    """Resolve an array and a test in which ``Element`` is an element of it."""
     fits = len(args) == 2 and isinstance(args[0].type, Array) and args[1].type == BOOLEAN
     return Signature(args, BOOLEAN) if fits else None
 

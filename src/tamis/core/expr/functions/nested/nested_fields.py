@@ -1,6 +1,7 @@
-"""Fields of structs that lie in arrays and maps: ``lines[0].sku``, ``map['k'].v``, and all of one name as an array (``lines.sku``).
+"""Fields of structs in arrays and maps: ``lines[0].sku``, ``map['k'].v``, or as an array ``lines.sku``.
 
-The access is one call with the names that lead on from it as its last argument, so that the statistics of the field itself decide.
+The access is one call with the remaining names as its last argument, so that the statistics of the field
+itself are used.
 """
 
 from __future__ import annotations
@@ -20,7 +21,10 @@ ACCESS = frozenset({"element", "element_at", "map_value"})
 
 
 def field_of(parent: Expr, name: str) -> Expr | None:
-    """The field of this name (as Spark resolves names: without case) of a struct; of each, where ``parent`` is an array of structs. None where it is not understood."""
+    """Return the field of this name (case-insensitive) of a struct, or None if it is not supported.
+
+    For an array of structs, the result is an array of the fields.
+    """
     kind, each = parent.type, False
     if isinstance(kind, Array) and isinstance(kind.element.type, Struct):
         kind, each = kind.element.type, True
@@ -43,14 +47,17 @@ def _of_each(parent: Column, found: Field) -> Expr:
 
 
 def path_of(call: Call) -> tuple[str, ...]:
-    """The names that lead on from what an access gives."""
+    """Return the names that follow an access."""
     last = call.args[-1]
     named = call.function == "array_field" or len(call.args) == 3
     return tuple(last.value.split(".")) if named and isinstance(last, Literal) else ()
 
 
 def members(call: Call) -> tuple[DataType, tuple[int, ...]] | None:
-    """The type of what ``call`` gives of each element (value), and the ids that lead there from the column; None for what is no column's."""
+    """Return the type that ``call`` gives for each element or value, and the ids that lead to it.
+
+    The ids begin with those of the column; None if the source is not a column.
+    """
     source = call.args[0]
     if not isinstance(source, Column) or not isinstance(source.type, Array | Map):
         return None
@@ -65,7 +72,7 @@ def members(call: Call) -> tuple[DataType, tuple[int, ...]] | None:
 
 
 def descended(values: Datum, kind: DataType, path: tuple[str, ...]) -> Datum:
-    """The field below structs; NULL where one of them is."""
+    """Return the field below structs; NULL where one of them is."""
     for name in path:
         assert isinstance(kind, Struct)
         field = next(f for f in kind.fields if f.name == name)
@@ -75,18 +82,18 @@ def descended(values: Datum, kind: DataType, path: tuple[str, ...]) -> Datum:
 
 
 def _position(struct: pa.DataType, field: Field) -> int:
-    """By column id (in the metadata, or as its name), else by name."""
+    """Return the field's position by column id (in the metadata, or as its name), else by name."""
     wanted = str(field.id).encode()
     by_id = [i for i in range(struct.num_fields) if (struct.field(i).metadata or {}).get(FIELD_ID) == wanted]
     return by_id[0] if by_id else max(struct.get_field_index(str(field.id)), struct.get_field_index(field.name))
 
 
 def _no_signature(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature | None:  # noqa: ARG001
-    return None  # made by ``field_of`` alone
+    return None  # built by ``field_of`` only
 
 
 def _each(call: Call, args: list[Datum]) -> Evaluated:
-    """An array of the field's values."""
+    """Return an array of the field's values."""
     x, kind = full(args[0], 1), call.args[0].type
     assert isinstance(kind, Array)
     values = descended(x.values, kind.element.type, path_of(call))

@@ -1,4 +1,8 @@
-"""Arithmetic on numbers. ANSI: overflow and division by zero fail. TRY: NULL. LEGACY: integers wrap, division by zero is NULL."""
+"""Arithmetic on numbers.
+
+Overflow and division by zero fail in ANSI mode and are NULL in TRY mode. In LEGACY mode integers wrap, and
+division by zero is NULL.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +48,7 @@ def _operands(name: str) -> Callable[[tuple[Expr, ...], Mode, str | None], Signa
 
 
 def _from_text(arg: Expr, args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Expr:
-    """Text beside a number counts as one: LONG beside an integer (ANSI), else DOUBLE."""
+    """Cast text beside a number: to LONG beside an integer (ANSI), else to DOUBLE."""
     if not is_text(arg.type):
         return arg
     other = next((a.type for a in args if is_numeric(a.type)), DOUBLE)
@@ -89,7 +93,7 @@ def _floating(name: str, a: Numbers, b: Numbers) -> tuple[Numbers, Mask | None]:
 
 
 def _whole(call: Call, a: Numbers, b: Numbers) -> tuple[Numbers, Mask | None]:
-    """Integers; for the narrow ones in 64 bits, then cut."""
+    """Compute with integers in 64 bits, then narrow the result."""
     name, (least, greatest) = call.function, LIMITS[call.args[0].type]  # type: ignore[index]
     x, y = a.astype(np.int64), b.astype(np.int64)
     bad: Mask
@@ -117,7 +121,7 @@ def _whole(call: Call, a: Numbers, b: Numbers) -> tuple[Numbers, Mask | None]:
 
 
 def _truncated(x: Numbers, divisor: Numbers) -> Numbers:
-    """Quotient towards zero where the absolute value does not exist (the least long)."""
+    """Divide towards zero where the absolute value does not exist (the least long)."""
     floor = x // divisor
     return np.asarray(floor + ((floor * divisor != x) & (floor < 0)).astype(np.int64))
 
@@ -134,7 +138,7 @@ def _overflows(call: Call) -> Partial:
 
 
 def _away_from_zero(call: Call, bounds: Bounds) -> Mask:  # noqa: ARG001
-    """Where the divisor is on one side of zero, and far enough that the quotient stays finite."""
+    """Return where the divisor is entirely above or below zero."""
     lo, hi = bounds[1]
     zero = pa.scalar(0, pa.int64()).cast(lo.type) if not pa.types.is_decimal(lo.type) else pa.scalar(decimal.Decimal(0), lo.type)
     positive, negative = pc.greater(lo, zero), pc.less(hi, zero)
@@ -142,13 +146,13 @@ def _away_from_zero(call: Call, bounds: Bounds) -> Mask:  # noqa: ARG001
 
 
 def _divisor(call: Call) -> int | float | None:
-    """The constant by which is divided, if it is one that is not 0."""
+    """Return the constant divisor if it is not 0, else None."""
     by = call.args[1]
     return by.value if isinstance(by, Literal) and call.type in (*INTEGRAL, *_FLOATS) and by.value else None
 
 
 def _rest_limits(call: Call) -> tuple[object, object] | None:
-    """A rest is smaller than the divisor; ``pmod`` by a positive one is never below 0."""
+    """Return the limits of a remainder: less than the divisor; ``pmod`` by a positive one is not negative."""
     by = _divisor(call)
     if not isinstance(by, int):
         return None

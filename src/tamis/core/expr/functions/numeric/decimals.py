@@ -1,4 +1,4 @@
-"""Decimals: the type of a result, and arithmetic in more digits than it has."""
+"""Decimal arithmetic: result types, and computation in more digits than they have."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tamis.core.types.arrow import to_arrow_type
 
 
 def _adjusted(precision: int, scale: int) -> Decimal:
-    """Spark's ``adjustPrecisionScale``: whole digits first, at least 6 decimal places where there were so many."""
+    """Apply Spark's ``adjustPrecisionScale``: integer digits first, but keep up to 6 decimal places."""
     if precision <= MAX_PRECISION:
         return Decimal(precision, scale)
     least = min(scale, 6)
@@ -28,7 +28,7 @@ def _adjusted(precision: int, scale: int) -> Decimal:
 
 
 def decimal_result(name: str, a: Decimal, b: Decimal) -> Decimal:
-    """The result type of decimal arithmetic."""
+    """Return the result type of decimal arithmetic."""
     (p1, s1), (p2, s2) = (a.precision, a.scale), (b.precision, b.scale)
     if name in {"add", "subtract"}:
         scale = max(s1, s2)
@@ -50,7 +50,7 @@ def operands(name: str, a: Expr, b: Expr, mode: Mode, zone: str | None) -> Signa
 
 
 def compute(call: Call, args: list[Datum]) -> Evaluated:
-    """Decimals in 76 digits (add, subtract, multiply), else value by value; rounded half up to the result's scale."""
+    """Compute in 76 digits (add, subtract, multiply), else value by value; round half up to the result."""
     n, target = rows(args), call.type
     mode = Mode.TRY if call.mode is Mode.LEGACY else call.mode
     first, second = args[0].type, args[1].type

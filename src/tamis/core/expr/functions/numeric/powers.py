@@ -1,7 +1,8 @@
-"""Powers, exponentials and logarithms, of doubles.
+"""Powers, exponentials and logarithms of doubles.
 
-Their last digits depend on who computes them (Java's intrinsics, Java's own library, C's): bounds go outward by more than these, and
-what rows give is left to Spark. What is exact everywhere, powers of whole numbers that a double holds, is a constant at once.
+Their last digits depend on the implementation (Java's intrinsics, Java's own library, C's), so bounds move
+outward by more than that, and rows are left to Spark. Powers of integers that a double holds are exact
+everywhere and are folded.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from tamis.core.types import DOUBLE
 from tamis.core.types.arrow import to_arrow_type
 
 _WHOLE = 2**53
-"""Whole numbers below are doubles."""
+"""Integers below this are exact doubles."""
 
 
 def _doubles(count: int) -> Callable[[tuple[Expr, ...], Mode, str | None], Signature | None]:
@@ -34,7 +35,7 @@ def _doubles(count: int) -> Callable[[tuple[Expr, ...], Mode, str | None], Signa
 
 
 def _computed(call_: Call, args: list[Datum]) -> Evaluated:
-    """What has no logarithm is NULL: marked here, for the corners."""
+    """Compute the function; a missing logarithm is NULL and marked, so that corners recognize it."""
     values = [raw(a) for a in args]
     null = either(*(nulls(a) for a in args))
     n = rows(args)
@@ -56,7 +57,10 @@ def _at_least(number: float, *, strictly: bool, bounds: tuple[Datum, Datum]) -> 
 
 
 def _power_turns_once(call_: Call, bounds: Bounds) -> Mask:  # noqa: ARG001
-    """Of what is above zero, a power moves one way with each argument; of zero too, where the exponent is above zero."""
+    """Return where a power is monotone in each argument.
+
+    That is so for a base above zero, or of zero if the exponent is positive.
+    """
     above = _at_least(0.0, strictly=True, bounds=bounds[0])
     return above | (_at_least(0.0, strictly=False, bounds=bounds[0]) & _at_least(0.0, strictly=True, bounds=bounds[1]))
 
@@ -78,7 +82,10 @@ declare(
 
 @sugar("power", "pow")
 def _power(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Expr | None:
-    """Of two whole constants, if the result is a whole number that a double holds: Java promises it exactly."""
+    """Build a power; fold one of two integer constants if a double holds the result.
+
+    Java guarantees such a result to be exact.
+    """
     if len(args) == 2 and all(isinstance(a, Literal) and isinstance(a.value, int) and not isinstance(a.value, bool) for a in args):
         base, exponent = (a.value for a in args if isinstance(a, Literal))
         if 0 <= exponent <= 64 and abs(base) < _WHOLE and abs(base**exponent) <= _WHOLE:

@@ -1,4 +1,7 @@
-"""ROUND, BROUND, FLOOR and CEIL to a number of places, SIGN. Floats are rounded by their decimal text, as Java's ``BigDecimal`` does it."""
+"""ROUND, BROUND, FLOOR and CEIL to a number of places, SIGN and SQRT.
+
+Floats are rounded by their decimal text, like Java's ``BigDecimal``.
+"""
 
 from __future__ import annotations
 
@@ -21,11 +24,11 @@ _FLOATS = (FLOAT, DOUBLE)
 _HALF = {"round": "half_towards_infinity", "bround": "half_to_even", "round_floor": "down", "round_ceil": "up"}
 _PYTHON = {"round": decimal.ROUND_HALF_UP, "bround": decimal.ROUND_HALF_EVEN}
 _SAFE_DIGITS = 14
-"""Decimal digits up to which every release of Java prints a double alike."""
+"""Decimal digits up to which every Java release prints a double alike."""
 
 
 def _places(args: tuple[Expr, ...]) -> Literal | None:
-    """The constant number of places (0 where none is given); None where it is no small constant."""
+    """Return the constant number of places (default 0); None if it is not a small constant."""
     if len(args) == 1:
         return Literal(INTEGER, 0)
     scale = args[1]
@@ -41,7 +44,7 @@ def _places(args: tuple[Expr, ...]) -> Literal | None:
 
 
 def _decimal(precision: int, scale: int, places: int) -> Decimal | None:
-    """What Spark's ``RoundBase`` gives for a decimal."""
+    """Return the result type of Spark's ``RoundBase`` for a decimal."""
     whole = precision - scale + 1
     if places < 0:
         return Decimal(min(max(whole, -places + 1), MAX_PRECISION), 0) if whole <= MAX_PRECISION else None
@@ -89,7 +92,7 @@ def _round(call: Call, args: list[Datum]) -> Evaluated:
 
 
 def _round_decimal(call: Call, x: Datum) -> Evaluated:
-    """By Arrow's own rounding in 76 digits, which is exact."""
+    """Round by Arrow in 76 digits, which is exact."""
     places, mode = min(_scale(call), x.type.scale), _HALF[call.function]
     wide = full(x, 1).cast(pa.decimal256(76, x.type.scale))
     if x.type.precision - x.type.scale < -places:  # coarser than any value of the type: 0, or one unit beyond it
@@ -106,7 +109,7 @@ def _coarse(value: decimal.Decimal, places: int, name: str) -> decimal.Decimal:
 
 
 def _round_float(call: Call, x: Datum) -> Evaluated:
-    """In doubles where no tie is near, else by decimal text, value by value."""
+    """Round in doubles unless a tie is near, else by decimal text, value by value."""
     arrow, places = to_arrow_type(call.type), _scale(call)
     array = full(x, 1)
     values, null = raw(array).astype(np.float64), nulls(array)
@@ -129,7 +132,7 @@ def _by_text(value: float, places: int, rounding: str) -> float:
 
 
 def few_digits(call: Call, bounds: Bounds) -> Mask:
-    """Where a float's decimal text cannot differ between releases of Java in a place that counts."""
+    """Return where a float's decimal text cannot differ between Java releases in a place that matters."""
     if call.args[0].type not in _FLOATS:
         return np.ones((), bool)
     limit = 10.0 ** (_SAFE_DIGITS - max(_scale(call), 0))
@@ -162,7 +165,7 @@ _AS_DECIMAL = {FLOAT: Decimal(14, 7), DOUBLE: Decimal(30, 15)}
 
 
 def _cut_to(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature | None:
-    """FLOOR and CEIL with places work on decimals."""
+    """Resolve FLOOR and CEIL with places, which work on decimals."""
     scale = _places(args)
     kind = (_AS_DECIMAL.get(args[0].type) or as_decimal(args[0].type)) if args and is_numeric(args[0].type) else None  # type: ignore[call-overload]
     if scale is None or kind is None:
@@ -212,7 +215,7 @@ declare(
 
 
 def _root(call: Call, args: list[Datum]) -> Evaluated:  # noqa: ARG001
-    """Correctly rounded everywhere, as IEEE 754 asks; NaN below 0."""
+    """Compute SQRT, which IEEE 754 requires to be correctly rounded; NaN below 0."""
     x = full(args[0], 1)
     with np.errstate(invalid="ignore"):
         return Evaluated(build(np.sqrt(raw(x)), nulls(x), pa.float64()))

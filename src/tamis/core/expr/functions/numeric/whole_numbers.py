@@ -1,4 +1,4 @@
-"""Functions of one number that keep it whole: its negative, its size, the whole number below and above."""
+"""Unary functions that keep integers: negation, absolute value, FLOOR and CEIL."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _sign_kernel(call: Call, args: list[Datum]) -> Evaluated:
 
 
 def _one_sided(call: Call, bounds: Bounds) -> Mask:  # noqa: ARG001
-    """Where the argument keeps its sign."""
+    """Return where the argument keeps its sign."""
     lo, hi = bounds[0]
     low, high = raw_or_zero(lo), raw_or_zero(hi)
     known = ~np.asarray(nulls(lo) if nulls(lo) is not None else False) & ~np.asarray(nulls(hi) if nulls(hi) is not None else False)
@@ -50,7 +50,7 @@ def _one_sided(call: Call, bounds: Bounds) -> Mask:  # noqa: ARG001
 
 
 def raw_or_zero(x: Datum) -> Numbers:
-    """Stored numbers; decimals by their sign."""
+    """Return the stored numbers; for decimals, their signs."""
     if pa.types.is_decimal(x.type):
         sign = pc.sign(x)
         return raw(sign.cast(pa.int8()))
@@ -58,7 +58,10 @@ def raw_or_zero(x: Datum) -> Numbers:
 
 
 def _fails_at_least_integer(call: Call) -> Partial:
-    """The least integer of a width has no positive counterpart; floats and decimals all have."""
+    """Return whether the function can fail.
+
+    The least integer of a type has no positive counterpart; floats and decimals always have one.
+    """
     return Partial.NEVER if call.type in _FLOATS or isinstance(call.type, Decimal) else Partial.OUTSIDE
 
 
@@ -95,7 +98,7 @@ sugar("positive")(lambda args, _mode, _zone: args[0] if len(args) == 1 and is_nu
 
 
 def _rounded(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature | None:
-    """To LONG, and decimals to a decimal without places."""
+    """Resolve to LONG, and for decimals to a decimal without places."""
     if len(args) != 1:
         return None
     arg = args[0]
@@ -121,7 +124,7 @@ def _round_kernel(call: Call, args: list[Datum]) -> Evaluated:
     whole = np.where(inside, np.where(inside, values, 0).astype(np.int64), np.where(values > 0, LIMITS[LONG][1], LIMITS[LONG][0]))
     null = nulls(x)
     bad = ~inside if null is None else ~inside & ~null  # NaN becomes 0 in every mode
-    if call.mode is Mode.LEGACY:  # Java's conversion to long saturates, NaN is 0
+    if call.mode is Mode.LEGACY:  # Java's conversion to long saturates, and NaN is 0
         return Evaluated(build(whole, null, pa.int64()))
     return outcome(build(whole, null, pa.int64()), bad, call.mode, "[ARITHMETIC_OVERFLOW] BIGINT overflow.")
 

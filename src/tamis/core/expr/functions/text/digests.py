@@ -1,4 +1,4 @@
-"""Digests of bytes and texts: nothing follows for a range, single values are exact."""
+"""Digests of bytes and texts: exact for single values, unbounded for ranges."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Regular expressions of Java, as far as Python's mean the same: RLIKE, REGEXP_EXTRACT, REGEXP_REPLACE.
+"""Java's regular expressions as far as Python's are equivalent: RLIKE, REGEXP_EXTRACT, REGEXP_REPLACE.
 
-Law: a pattern is taken only if every token of it is known to mean the same in both. Line ends are Java's: ``.`` passes over none of
-five characters, and ``$`` also matches before a last line end.
+Invariant: a pattern is accepted only if every token of it is known to mean the same in both. Line ends are
+Java's: ``.`` matches none of five characters, and ``$`` also matches before a final line end.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _LONGEST = 200
 
 
 def pattern_of(text: str | None) -> re.Pattern[str] | None:
-    """Java's pattern ``text``; None where it holds anything of which it is not known that it means the same."""
+    """Compile Java's pattern ``text``; None if any part is not known to be equivalent."""
     if text is None or len(text) > _LONGEST:
         return None
     out, at, before = "", 0, ""
@@ -58,7 +58,7 @@ def pattern_of(text: str | None) -> re.Pattern[str] | None:
 
 
 def _matches_nothing(group: str) -> bool:
-    """Whether a group can match an empty text: what it holds after several rounds of that is not the same everywhere."""
+    """Return whether a group can match empty text, after which repetitions differ between engines."""
     try:
         return re.compile(group, re.ASCII).fullmatch("") is not None
     except (re.error, OverflowError):
@@ -77,7 +77,7 @@ def _searched(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature
 
 
 def _extracted(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature | None:
-    """The group is a constant, 1 where none is given."""
+    """Resolve REGEXP_EXTRACT; the group is a constant, by default 1."""
     group = args[2] if len(args) == 3 else Literal(INTEGER, 1)
     found, number = _text_and_pattern(args, mode, zone), constant_count(group)
     if len(args) not in (2, 3) or found is None or number is None or not 0 <= number <= found[1].groups:
@@ -86,11 +86,11 @@ def _extracted(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signatur
 
 
 def _replaced(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature | None:
-    """By a text that refers to no group."""
+    """Resolve REGEXP_REPLACE by a text without group references."""
     found = _text_and_pattern(args, mode, zone) if len(args) == 3 else None
     new = constant_text(args[2]) if len(args) == 3 else None
     if found is None or new is None or "$" in new or "\\" in new or found[1].match("") is not None:
-        return None  # matches of nothing are counted differently
+        return None  # empty matches are counted differently
     return Signature((found[0], *args[1:]), STRING)
 
 
@@ -101,7 +101,7 @@ def _pattern(call_: Call) -> re.Pattern[str]:
 
 
 def _by_value(change: Callable[[str], object], x: Datum, data_type: DataType) -> Evaluated:
-    """Each distinct text once."""
+    """Evaluate each distinct text once."""
     encoded = full(x, 1).dictionary_encode()
     made = pa.array([change(v) for v in encoded.dictionary.to_pylist()], to_arrow_type(data_type))
     return Evaluated(made.take(encoded.indices))
@@ -113,7 +113,7 @@ def _search(call_: Call, args: list[Datum]) -> Evaluated:
 
 
 def _extract(call_: Call, args: list[Datum]) -> Evaluated:
-    """The group of the first match; empty where there is none, or the group took no part."""
+    """Return the group of the first match; empty if there is none, or the group did not participate."""
     found, group = _pattern(call_), call_.args[2]
     assert isinstance(group, Literal)
     number = group.value
@@ -132,6 +132,6 @@ declare(Function("regexp_replace", _replaced, _replace, sql=("regexp_replace",),
 
 @overload("regexp_replace")
 def _from_the_start(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Expr | None:
-    """Catalyst says where it begins: at the first character, if nothing else is said."""
+    """Accept the start position that Catalyst passes, if it is the first character (the default)."""
     start = args[3] if len(args) == 4 else None
     return call("regexp_replace", *args[:3], mode=mode, zone=zone) if isinstance(start, Literal) and start.value == 1 else None

@@ -1,4 +1,4 @@
-"""Text functions of which single values are all that can be said, and those that are others in disguise (RIGHT, OVERLAY)."""
+"""Text functions known only for single values, and those that rewrite to others (RIGHT, OVERLAY)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tamis.core.types import BINARY, INTEGER, INTEGRAL, STRING, Array, DataType,
 from tamis.core.types.arrow import to_arrow_type
 
 _MOST = 10_000
-"""Longest text that a constant may ask for."""
+"""Longest text that a constant may request."""
 
 
 def constant_text(arg: Expr) -> str | None:
@@ -30,7 +30,7 @@ def constant_count(arg: Expr) -> int | None:
 
 
 def _with_constants(result: DataType, *kinds: str) -> Callable[[tuple[Expr, ...], Mode, str | None], Signature | None]:
-    """One text, then constants: ``text`` or ``count``."""
+    """Resolve one text followed by constants of these kinds: ``text`` or ``count``."""
 
     def resolve(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature | None:
         if len(args) != 1 + len(kinds) or args[0].type == BINARY or (text := as_text(args[0], mode, zone)) is None:
@@ -72,7 +72,7 @@ def _instr(call_: Call, args: list[Datum]) -> Evaluated:
 
 
 def _padded(call_: Call, args: list[Datum]) -> Evaluated:
-    """To exactly that many characters: what is longer is cut."""
+    """Pad to exactly that many characters, cutting what is longer."""
     width = max(0, _count(call_, 1))
     pad = pc.utf8_lpad if call_.function == "lpad" else pc.utf8_rpad
     x = full(args[0], 1)
@@ -121,7 +121,7 @@ for _name, _catalyst in (("bit_length", ("BitLength",)), ("octet_length", ("Octe
 
 
 def _split_resolve(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature | None:
-    """By a regular expression that is a plain text; all pieces."""
+    """Resolve SPLIT by a regular expression that is plain text, into all pieces."""
     every = len(args) == 2 or (len(args) == 3 and (constant_count(args[2]) or 0) < 0)
     found = plain_regex(constant_text(args[1])) if every else None
     text = as_text(args[0], mode, zone) if found else None
@@ -152,7 +152,7 @@ def _part_resolve(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signa
 
 
 def _part(call_: Call, args: list[Datum]) -> Evaluated:
-    """The n-th piece; empty where there are not so many."""
+    """Return the n-th piece; empty if there are fewer."""
     separator, number = _text(call_, 1), _count(call_, 2)
     pieces = (None if v is None else v.split(separator)[number - 1 : number] for v in full(args[0], 1).to_pylist())
     return Evaluated(pa.array([None if p is None else "".join(p) for p in pieces], pa.string()))
@@ -165,13 +165,16 @@ _META = set("\\^$.|?*+()[]{}")
 
 
 def plain_regex(pattern: str | None) -> str | None:
-    """The text that a regular expression without any operator stands for."""
+    """Return the text of a regular expression without operators, or None."""
     found = alternatives(pattern or "")
     return found[0] if found is not None and len(found) == 1 and found[0] else None
 
 
 def alternatives(pattern: str) -> list[str] | None:
-    """The few texts that a regular expression of plain characters and short classes (``web-0[1-3]``) stands for; None for others."""
+    """Return the few texts matched by a regular expression, or None if it is not that simple.
+
+    Supported are plain characters and short classes (``web-0[1-3]``).
+    """
     out, at = [""], 0
     while at < len(pattern):
         char = pattern[at]
@@ -197,7 +200,7 @@ _MOST_ALTERNATIVES = 16
 
 
 def _listed(inside: str) -> str | None:
-    """The characters of a class of ASCII letters and digits and ranges of them."""
+    """Return the characters of a class of ASCII letters, digits and ranges of them."""
     out, at = "", 0
     while at < len(inside):
         stop = inside[at + 2] if inside[at + 1 : at + 2] == "-" and at + 2 < len(inside) else inside[at]
@@ -210,7 +213,7 @@ def _listed(inside: str) -> str | None:
 
 @sugar("rlike", "regexp", "regexp_like", catalyst=("RLike",))
 def _rlike(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Expr | None:
-    """A search for a few plain texts, at the beginning or anywhere; other regular expressions as they are."""
+    """Rewrite RLIKE to a search for a few plain texts, at the start or anywhere, if possible."""
     pattern = constant_text(args[1]) if len(args) == 2 else None
     if pattern is None or (text := as_text(args[0], mode, zone)) is None:
         return None
@@ -234,7 +237,7 @@ def _right(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Expr | None:
 
 @sugar("overlay")
 def _overlay(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Expr | None:
-    """What is before the place, the new text, what is after it."""
+    """Rewrite OVERLAY: the text before the position, the new text, and the text after it."""
     new, place = (constant_text(args[1]), constant_count(args[2])) if len(args) in (3, 4) else (None, None)
     taken = constant_count(args[3]) if len(args) == 4 else -1
     if new is None or place is None or place < 1 or taken is None or as_text(args[0], mode, zone) is None:

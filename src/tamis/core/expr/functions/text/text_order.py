@@ -1,4 +1,4 @@
-"""Text: prefixes, LIKE, and simple functions. Order is that of the UTF-8 bytes."""
+"""Text: prefixes, LIKE and simple functions. The order is that of the UTF-8 bytes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Resolve = Callable[[tuple[Expr, ...], Mode, str | None], Signature | None]
 
 
 def as_text(arg: Expr, mode: Mode, zone: str | None) -> Expr | None:
-    """``arg`` as text, where Spark casts it unasked."""
+    """Return ``arg`` as text if Spark casts it implicitly, else None."""
     if is_text(arg.type):
         return arg
     if is_numeric(arg.type) or is_instant(arg.type) or arg.type == BOOLEAN or isinstance(arg, Literal):
@@ -43,7 +43,7 @@ _SEARCH = {"starts_with": pc.starts_with, "ends_with": pc.ends_with, "contains":
 
 
 def _search(call_: Call, args: list[Datum]) -> Evaluated:
-    """Constant patterns by one kernel; others row by row over distinct pairs."""
+    """Search by one kernel for a constant pattern, else row by row."""
     text, pattern = args
     find = _SEARCH[call_.function]
     if isinstance(pattern, pa.Scalar):
@@ -76,7 +76,10 @@ for _name, _sql, _catalyst in (
 
 
 def like_parts(pattern: str, escape: str = "\\") -> list[str | None] | None:
-    """A LIKE pattern as literal characters, ``"_"`` given as None and ``%`` as an empty text; None if an escape is wrong (Spark fails)."""
+    """Split a LIKE pattern into literal characters, None for ``_`` and an empty text for ``%``.
+
+    Returns None if an escape is invalid (Spark fails).
+    """
     out: list[str | None] = []
     escaped = False
     for char in pattern:
@@ -93,7 +96,7 @@ def like_parts(pattern: str, escape: str = "\\") -> list[str | None] | None:
 
 
 def like_prefix(pattern: str, escape: str = "\\") -> tuple[str, bool] | None:
-    """The literal prefix of a pattern, and whether the pattern is just ``prefix%``."""
+    """Return the literal prefix of a pattern, and whether the pattern is just ``prefix%``."""
     parts = like_parts(pattern, escape)
     if parts is None:
         return None
@@ -103,7 +106,7 @@ def like_prefix(pattern: str, escape: str = "\\") -> tuple[str, bool] | None:
 
 
 def _like_resolve(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature | None:
-    """Only constant patterns; the third argument is the escape character."""
+    """Resolve LIKE with a constant pattern; the third argument is the escape character."""
     text = as_text(args[0], mode, zone) if len(args) in (2, 3) else None
     if text is None or not all(isinstance(a, Literal) and isinstance(a.value, str) for a in args[1:]):
         return None
@@ -154,7 +157,10 @@ _SIMPLE = {"upper": (pc.ascii_upper, str.upper), "lower": (pc.ascii_lower, str.l
 
 
 def _cased(name: str, x: Datum) -> Datum:
-    """Beyond ASCII by Unicode's full mapping, as Java and ICU do (``ß`` is ``SS``, a final ``Σ`` is ``ς``); Arrow's maps characters one by one."""
+    """Change case; beyond ASCII by Unicode's full mapping, as in Java and ICU.
+
+    ``ß`` becomes ``SS`` and a final ``Σ`` becomes ``ς``; Arrow maps characters one by one.
+    """
     plain, whole = _SIMPLE[name]
     texts = full(x, 1)
     if pc.all(pc.string_is_ascii(texts)).as_py() is not False:
@@ -168,7 +174,7 @@ def _simple(call_: Call, args: list[Datum]) -> Evaluated:
 
 
 def _ascii(call_: Call, bounds: Bounds) -> Mask:  # noqa: ARG001
-    """Where no release of Unicode can differ."""
+    """Return where no Unicode release can differ."""
     return np.asarray(is_true(pc.string_is_ascii(bounds[0][0])))
 
 
@@ -188,7 +194,7 @@ for _name, _sql, _catalyst in (("upper", ("upper", "ucase"), ("Upper",)), ("lowe
 
 
 def _trimmable(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature | None:
-    """The text, and the characters to take away (a constant; blanks unless told)."""
+    """Resolve the text, and the characters to remove (a constant; by default blanks)."""
     text = as_text(args[0], mode, zone) if len(args) in (1, 2) else None
     taken = args[1] if len(args) == 2 else Literal(STRING, " ")
     return Signature((text, taken), STRING) if text is not None and isinstance(taken, Literal) and isinstance(taken.value, str) else None
@@ -212,7 +218,7 @@ for _name, _sql, _catalyst in (
 
 
 def _substring_resolve(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature | None:
-    """Constant position and length only."""
+    """Resolve SUBSTRING with a constant position and length."""
     text = as_text(args[0], mode, zone) if len(args) in (2, 3) and args[0].type != BINARY else None
     rest = args[1:] if len(args) == 3 else (*args[1:], Literal(INTEGER, 2**31 - 1))
     if text is None or not all(isinstance(a, Literal) and isinstance(a.value, int) for a in rest):
@@ -244,7 +250,10 @@ def _from_before(x: Datum, start: int, count: int) -> Datum:
 
 
 def _same_before(call_: Call, bounds: Bounds) -> Mask:
-    """The first n characters rise with the text; a piece from further on does where all texts begin alike up to it."""
+    """Return where SUBSTRING is monotone.
+
+    The first n characters rise with the text; a later piece does if all texts are equal up to it.
+    """
     position = call_.args[1]
     assert isinstance(position, Literal)
     if position.value in (0, 1):
@@ -286,7 +295,10 @@ def _concat(call_: Call, args: list[Datum]) -> Evaluated:  # noqa: ARG001
 
 
 def _concat_claims(call_: Call) -> tuple[Claim, ...]:
-    """Constants before one changing part keep the order; what follows that part may break it (``a`` < ``ab`` but ``a|z`` > ``ab|z``)."""
+    """Return the claims: constants before one final varying part keep the order.
+
+    Text after a varying part may break it (``a`` < ``ab`` but ``a|z`` > ``ab|z``).
+    """
     changing = [i for i, a in enumerate(call_.args) if not isinstance(a, Literal)]
     last = len(call_.args) - 1
     return tuple(Claim.UP if i == last and changing == [last] else Claim.FIXED for i in range(len(call_.args)))
