@@ -60,8 +60,8 @@ import org.apache.spark.util.SerializableConfiguration;
 public final class Partitions {
     private static final int MOST = 32;
     /**
-     * Forces the vectorized path of Spark's Parquet reader, whatever the session says: the row-based path reads
-     * from the session, not from the settings passed here, whether to match columns by id.
+     * Forces the vectorized path of Spark's Parquet reader, whatever the session says: the row-based path
+     * reads from the session, not from the settings passed here, whether to match columns by id.
      */
     private static final String[] OWN = {"spark.sql.parquet.enableVectorizedReader", "true", "spark.sql.parquet.enableNestedColumnVectorizedReader", "true"};
     /** Hadoop settings of a scan, with the application id, to their broadcast. */
