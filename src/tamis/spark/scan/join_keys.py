@@ -130,7 +130,7 @@ def light(keys: tuple[Expr, ...]) -> tuple[Expr, ...]:
 
 
 class Worth:
-    """Java ``BiFunction`` that tells ``JoinPlanning`` whether one scan's values are likely to prune another."""
+    """Java ``BiFunction`` that tells ``JoinPlanning`` whether one scan's values can prune another."""
 
     def __init__(self, owner: Bridge) -> None:
         self._owner = owner

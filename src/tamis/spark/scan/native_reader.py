@@ -146,7 +146,7 @@ def _readable(data_type: DataType) -> bool:
 
 
 def _same(written: DataType, wanted: DataType) -> bool:
-    """Whether the types are equal, or structs where ``written`` has all fields of ``wanted``; names may differ."""
+    """Whether the types are equal, or ``written`` is a struct with all ``wanted`` fields. Ignores names."""
     if isinstance(written, String) and isinstance(wanted, String):
         return True
     if isinstance(written, Struct) and isinstance(wanted, Struct):

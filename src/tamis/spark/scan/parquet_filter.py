@@ -26,8 +26,7 @@ _TURNED = {"eq": "eq", "lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 """Names that no Spark release quotes in filters."""
 MOST_VALUES = SIZES.pushed_list_values
-"""Maximum length of an IN list. Longer ones are sent with every task and overlap the bounds of most blocks.
-"""
+"""Maximum length of an IN list. A longer one burdens every task and overlaps the bounds of most blocks."""
 END = "\0"
 
 
@@ -96,7 +95,7 @@ class _Columns:
         return [op, name, _kind(kind), *([str(len(values))] if op == "in" else []), *values]
 
     def _name(self, column: Column) -> str | None:
-        """The name of a top-level column if it has a usable type, and one name and type in all parts; else None."""
+        """The name of a top-level column of a usable type if all parts agree on both, else None."""
         if len(column.ids) > 1 or not _kind(column.type):
             return None
         found = [s.by_id.get(column.ids[0]) if s is not None else None for s in self._written]

@@ -32,8 +32,7 @@ READ = "org.apache.spark.sql.connector.read."
 LIMITS = (READ + "SupportsPushDownLimit", READ + "SupportsPushDownTopN")
 AGGREGATES = READ + "SupportsPushDownAggregates"
 MARK = "tamis.internal.under"
-"""Option that ``Pushed.java`` sets on a relation under a limit, or under an aggregate that a scan can answer.
-"""
+"""Option that ``Pushed.java`` sets on a relation under a limit or an aggregate that a scan can answer."""
 AGGREGATE = "aggregate"
 """Value of the option under such an aggregate."""
 
@@ -63,8 +62,7 @@ _EXACT = frozenset(
         "contains",
     ]
 )
-"""Functions that our evaluator computes exactly as Spark does: comparisons, logic, and byte-wise text tests.
-"""
+"""Functions that our evaluator computes exactly as Spark does: comparisons, logic, byte-wise text tests."""
 
 
 @dataclass(frozen=True, slots=True)

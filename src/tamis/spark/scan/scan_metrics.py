@@ -67,8 +67,7 @@ class Ledger:
         self._bus = context._jsc.sc().listenerBus()
         self._planned: OrderedDict[str, Planned] = OrderedDict()
         self._narrowed: dict[str, deque[tuple[str, str]]] = {}
-        """By the scan's key: the execution that brought join keys, and the key of what was planned for them.
-        """
+        """By the scan's key: executions that brought join keys, and the keys of the plans made with them."""
         self._open: OrderedDict[tuple[str, str], Report] = OrderedDict()
         self._attempts: dict[tuple[str, str, int], tuple[int, int]] = {}
         self._heard: dict[tuple[str, str], int] = {}
