@@ -1,7 +1,8 @@
-"""Writing a stream: what ``writeStream.foreachBatch`` calls with each micro-batch, and what ``toTable`` and ``start(path)`` do.
+"""Writing a stream: the function for ``foreachBatch``, and the sink of ``toTable`` and ``start(path)``.
 
-Law: the rows of an epoch of a query are in the table once, whatever is repeated: the commit holds the query and the epoch, and a table that has them
-already takes nothing. A batch that was written and not committed leaves files that no version names.
+Invariant: the rows of a query's epoch are in the table exactly once, whatever is repeated. The commit holds
+query and epoch, and a table that already has them takes nothing. A batch that was written but not committed
+leaves files that no version references.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ if TYPE_CHECKING:
 
 _STREAMING = "org.apache.spark.sql.connector.write.streaming.StreamingWrite"
 _QUERY_ID = "sql.streaming.queryId"
-"""The local property in which Spark keeps the id of the query that a micro-batch belongs to: that of its checkpoint."""
+"""Local property of a micro-batch with the id of its query, which Spark takes from the checkpoint."""
 
 
 class StreamWriter:
-    """Called with a DataFrame and its epoch; ``last`` is what the last call did."""
+    """Function of a DataFrame and its epoch. ``last`` is the result of the last call."""
 
     def __init__(self, store: Store, query: str | None = None) -> None:
         self._store = store
@@ -32,7 +33,11 @@ class StreamWriter:
         self.last: Result | None = None
 
     def __call__(self, df: Any, epoch: int) -> None:
-        """Appends the rows of ``df`` unless this epoch, or a later one, is in the table. Raises what an append raises: Spark then stops the query, and repeats the batch when it is started again."""
+        """Append the rows of ``df`` unless this epoch, or a later one, is in the table.
+
+        Raises what an append raises. Spark then stops the query and repeats the batch when it is started
+        again.
+        """
         from tamis.spark.write.spark_write import append
         from tamis.table import Table
 
@@ -48,13 +53,13 @@ class StreamWriter:
 
 
 def streaming_write(table: SparkTable) -> Any:
-    """A Java ``StreamingWrite`` into ``table``, for the session of the query that asks."""
+    """A Java ``StreamingWrite`` into ``table``, for the session of the calling query."""
     table.bridge.plan_with("StreamInsert")
     return table.bridge.implement([_STREAMING, "org.apache.spark.sql.execution.streaming.Sink"], StreamSink(table.store))
 
 
 class StreamSink(StreamWriter):
-    """The same for a plan of Spark's: ``StreamInsert`` calls it, in the place of tasks that would write row by row."""
+    """Spark's sink, called by ``StreamInsert`` instead of tasks that would write row by row."""
 
     def addBatch(self, epoch: int, data: Any) -> None:  # noqa: N802  # Spark's name
         self(dataframe(data), epoch)
