@@ -1,4 +1,4 @@
-"""INSERT: Spark hands the rows over as a DataFrame (its V1 write), so that writing is an ordinary PySpark pipeline."""
+"""INSERT: Spark passes the rows as a DataFrame (its V1 write), so writing is a normal PySpark pipeline."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ Filter = tuple[Expr, ...] | None
 
 @dataclass(eq=False)
 class WriteBuilder:
-    """``replaced``: None for an append, else the conjuncts whose rows give way (the literal TRUE for all)."""
+    """Spark's write builder.
+
+    ``replaced``: None to append, else conjuncts for the rows to replace (TRUE for all).
+    """
 
     table: SparkTable
     options: dict[str, str] = field(default_factory=dict)
@@ -31,7 +34,7 @@ class WriteBuilder:
     def java(self) -> Any:
         return self.table.bridge.implement([_WRITE + "SupportsOverwriteV2"], self)
 
-    def canOverwrite(self, predicates: Any) -> bool:  # noqa: N802, ARG002  # Spark's name; what cannot be is refused with a reason in overwrite
+    def canOverwrite(self, predicates: Any) -> bool:  # noqa: N802, ARG002  # Spark's name; overwrite itself rejects, with a reason
         return True
 
     def overwrite(self, predicates: Any) -> Any:
@@ -100,7 +103,7 @@ class Insert:
 
 
 def dataframe(java_df: Any) -> Any:
-    """A PySpark DataFrame over a Java one, in its own session."""
+    """A PySpark DataFrame over a Java one, in the session of the Java one."""
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
     from pyspark.sql.classic.dataframe import DataFrame
@@ -109,7 +112,7 @@ def dataframe(java_df: Any) -> Any:
 
 
 def switches(spark: Any, bridge: Bridge, options: dict[str, str], properties: dict[str, str]) -> Options:
-    """The switches in force: options of the statement over the session's conf over the table's properties."""
+    """The effective options: the statement's over the session's over the table's properties."""
     conf = bridge.dict(spark._jsparkSession.sessionState().conf().settings(), "tamis.")
     return Options.resolve(options, conf, properties, foreign=True)
 
@@ -125,7 +128,7 @@ def predicate(table: SparkTable, java_predicate: Any) -> tuple[Expr, ...]:
         raise InvalidInput(
             f"The filter {text!r} cannot be used here.", code="BAD_FILTER", name=text, remedy="Use comparisons, IN and null tests."
         )
-    # Names become columns, and types agree, by Spark's own analysis of the filter over the table.
+    # Spark's own analysis of the filter over the table resolves names and types.
     asked = bridge.new(_LOGICAL + "Filter", found.get(), _relation(table))
     session = bridge.active_session()._jsparkSession
     condition = session.sessionState().executePlan(asked, _command_mode(bridge)).analyzed().condition()
@@ -133,7 +136,10 @@ def predicate(table: SparkTable, java_predicate: Any) -> tuple[Expr, ...]:
 
 
 def run_insert(table: SparkTable, df: Any, replaced: Filter, *, allow_outside: bool = False) -> Result:
-    """Runs INSERT of ``df`` into ``table``, columns by name, with all of Spark's checks. Raises what Spark raises, and our own errors as they are."""
+    """Run INSERT of ``df`` into ``table``, columns by name, with all of Spark's checks.
+
+    Raises what Spark raises, and our own errors unchanged.
+    """
     bridge = table.bridge
     spark = df.sparkSession._jsparkSession
     plan, empty = df._jdf.queryExecution().logical(), bridge.cls("scala.collection.immutable.Map$")
@@ -151,9 +157,10 @@ def run_insert(table: SparkTable, df: Any, replaced: Filter, *, allow_outside: b
 
 
 class Pointed(SparkTable):
-    """A table whose next write replaces what it was told to, whatever the statement: the filter is one of ours, not of Spark's.
+    """A table whose next write replaces the rows of ``replaced``, a filter of ours instead of Spark's.
 
-    So is the check that new rows match it: Spark's own statements take any row, unless ``tamis.write.outside_filter`` says otherwise.
+    By default new rows must match the filter; with ``allow_outside`` they need not. Spark's own statements
+    accept any row unless ``tamis.write.outside_filter`` says otherwise.
     """
 
     def __init__(self, table: SparkTable, replaced: Filter, *, allow_outside: bool) -> None:

@@ -1,7 +1,7 @@
-"""Writing by Spark: rows arranged by the clustering columns, one pass on the executors, one commit on the driver.
+"""Writing by Spark: rows are arranged by the clustering columns, written in one pass, and committed.
 
-Law: what becomes visible is what the tasks that Spark counts as successful returned, all of it or nothing. A task that is retried, or run twice
-by speculation, leaves a file that no commit names.
+Invariant: exactly the results of the tasks that Spark counts as successful become visible, all or nothing. A
+task that is retried, or run twice by speculation, leaves a file that no commit references.
 """
 
 from __future__ import annotations
@@ -30,13 +30,17 @@ from tamis.storage.object_store import Store
 from tamis.world import new_id, world
 
 MOST_PARTITIONS = 4_096
-"""Of one shuffle where Spark does not adapt it: an estimate of a join's size may be wrong by any factor."""
+"""Maximum partitions of a shuffle without adaptive execution.
+
+Spark's size estimate for a join may be wrong by any factor.
+"""
 
 
 def write_rows(df: Any, store: Store, head: Head, options: Options, conjuncts: tuple[Expr, ...] | None = None) -> list[pa.Table]:
-    """Runs the Spark job that writes the rows of ``df`` (columns as in the table) as parts; their manifest rows. Commits nothing.
+    """Write the rows of ``df`` (columns as in the table) as parts by a Spark job; return their manifest rows.
 
-    Raises ``InvalidInput`` (``OUTSIDE_FILTER``) for a row that ``conjuncts`` do not match, where ``options`` say so.
+    Commits nothing. Raises ``InvalidInput`` (``OUTSIDE_FILTER``) for a row that ``conjuncts`` do not match if
+    ``options.write_outside`` is ``refuse``.
     """
     assert head.schema is not None
     spec = write_spec(store, head, head.schema, options)
@@ -52,7 +56,10 @@ def write_rows(df: Any, store: Store, head: Head, options: Options, conjuncts: t
 
 
 def map_rows(df: Any, function: Callable[[Any], Any], result: str) -> Any:
-    """``df.mapInArrow(function, result)``. PySpark takes a dot in a column's name for the way to a field, so columns travel under other names where one has it."""
+    """``df.mapInArrow(function, result)``, also for column names with dots or backquotes.
+
+    PySpark takes a dot in a name for a path to a field, so such columns are renamed on the way.
+    """
     if not any("." in name or "`" in name for name in df.columns):
         return df.mapInArrow(function, result)
     return df.toDF(*(f"c{i}" for i in range(len(df.columns)))).mapInArrow(
@@ -61,14 +68,14 @@ def map_rows(df: Any, function: Callable[[Any], Any], result: str) -> Any:
 
 
 def arranged(df: Any, head: Head, options: Options) -> Any:
-    """``df`` range-partitioned and sorted by the table's clustering columns; as it is for a table without any."""
+    """``df`` range-partitioned and sorted by the clustering columns; unchanged if there are none."""
     from pyspark.sql import functions as f
 
     if not head.cluster_by or head.schema is None:
         return df
     keys = [f.col(".".join(f"`{name.replace('`', '``')}`" for name in _names(head.schema, ids))) for ids in head.cluster_by]
     if df.sparkSession.conf.get("spark.sql.adaptive.enabled") == "true":
-        ranged = df.repartitionByRange(*keys)  # without a number: Spark sees the real sizes after the shuffle and joins what is small
+        ranged = df.repartitionByRange(*keys)  # without a number, so that Spark coalesces small partitions by real sizes
     else:
         ranged = df.repartitionByRange(_partitions(df, options.write_part_bytes), *keys)
     return ranged.sortWithinPartitions(*keys)
@@ -85,7 +92,7 @@ def commit_rows(
     spark: Any = None,
     options: Options | None = None,
 ) -> Result:
-    """Adds parts that were written, as one segment. Nothing to add and no new head: nothing is committed."""
+    """Commit written parts as one segment. Commits nothing without parts, stream epoch or new head."""
     rows, parts, size = written(list(manifests))
     if not parts and head == snapshot.head and stream is None:
         return Result(snapshot.version)
@@ -104,10 +111,10 @@ def overwrite_rows(
     conjuncts: tuple[Expr, ...] | None,
     options: Options,
 ) -> Result:
-    """Replaces the rows that ``conjuncts`` keep (None: all) by parts that were written, in one commit.
+    """Replace the rows that match ``conjuncts`` (None: all) by written parts, in one commit.
 
-    Parts that match wholly leave by metadata; those that match in part are read and their other rows written anew, on the executors. A
-    row for which the filter is NULL stays.
+    Parts that match completely are removed by metadata. Parts that match partially are read on the executors,
+    which rewrite their other rows. A row for which the filter is NULL stays.
     """
     assert head.schema is not None
     inserted, _, _ = written(manifests)
@@ -151,7 +158,7 @@ def overwrite_rows(
 def _commit(
     store: Store, snapshot: Snapshot, head: Head, result: Result, proposal: Proposal, spark: Any, options: Options | None
 ) -> Result:
-    """Index segments of what is added are built by the executors, before the one commit of both."""
+    """Build index segments for the added parts on the executors, then commit both together."""
     operation = replace(proposal.operation, metrics=result.metrics())
     changed = head if head != snapshot.head else None
     proposal = replace(proposal, operation=operation, head=changed, operation_id=new_id(), table_id=snapshot.head.table_id)
@@ -173,7 +180,10 @@ def _rewrite(
 
 
 def _partitions(df: Any, part_bytes: int) -> int:
-    """Ranges for a shuffle that Spark will not adapt: as many as parts of the target size, but enough to keep all cores busy."""
+    """Number of range partitions for a shuffle without adaptive execution.
+
+    One per part of the target size, but enough to keep all cores busy.
+    """
     size = int(str(df._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()))
     cores: int = df.sparkSession.sparkContext.defaultParallelism
     return max(1, min(-(-size // part_bytes), MOST_PARTITIONS), min(cores, -(-size // 2**23)))
@@ -183,13 +193,14 @@ def _names(schema: Schema, ids: tuple[int, ...]) -> list[str]:
     return [schema.by_id[i].name for i in ids]
 
 
-# --- a table that is held by path (tamis.open): the same statements as SQL makes, so that Spark's own checks and casts apply ---
+# --- a table opened by path (tamis.open): the statements that SQL makes, so that Spark's checks and casts apply ---
 
 
 def append(table: Any, df: Any, operation: Operation | None = None, *, merge_schema: bool = False) -> Result:
-    """``table.append(df)``: columns by name, cast as INSERT does it; ``operation`` is what the commit says about itself. ``merge_schema`` first adds the columns that ``df`` brings.
+    """Implement ``table.append(df)``: columns by name, cast as INSERT casts.
 
-    Raises ``SchemaMismatch`` naming the column, with Spark's reason.
+    ``operation`` describes the commit. ``merge_schema`` first adds the columns that only ``df`` has. Raises
+    ``SchemaMismatch`` naming the column, with Spark's reason.
     """
     if merge_schema:
         from tamis.spark.jvm_bridge.spark_types import from_spark
@@ -199,7 +210,10 @@ def append(table: Any, df: Any, operation: Operation | None = None, *, merge_sch
 
 
 def overwrite(table: Any, df: Any, row_filter: str | Expr | None = None, *, allow_outside: bool = False) -> Result:
-    """``table.overwrite(df, row_filter)``: as ``append``, and the rows that the filter matches (None: all) go; new ones that it does not match are refused unless allowed."""
+    """Implement ``table.overwrite(df, row_filter)``: append, and remove the rows that the filter matches.
+
+    None matches all rows. New rows that the filter does not match are rejected unless ``allow_outside``.
+    """
     from tamis.core.expr import TRUE, conjuncts
     from tamis.table.scan_request import parse_filter
 
