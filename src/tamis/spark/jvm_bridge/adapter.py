@@ -84,7 +84,7 @@ class Bridge:
     def implement(self, interfaces: Sequence[str], target: object, alike: str | None = None) -> Any:
         """Make a Java object that implements ``interfaces`` (full names) by ``target``.
 
-        The module docstring gives the rules.         Targets with the same ``alike`` share cached answers.
+        The module docstring gives the rules. Targets with the same ``alike`` share cached answers.
         """
         key = f"t{next(self._keys)}"
         self._targets[key] = target
