@@ -88,7 +88,8 @@ class LocalScan:
         """The Java rows, made by Spark from the Arrow table in one call."""
         session = self.table.bridge.active_session()
         found = self.table.rows
-        df = session.createDataFrame(found if len(found) else found.schema.empty_table())  # PySpark cannot take columns without chunks
+        # PySpark cannot take columns without chunks.
+        df = session.createDataFrame(found if len(found) else found.schema.empty_table())
         return df._jdf.queryExecution().executedPlan().executeCollect()
 
 

@@ -49,7 +49,7 @@ class PathSource:
     def inferSchema(self, options: Any) -> Any:  # noqa: N802
         return self._opened(self._bridge.dict(options.asCaseSensitiveMap())).schema()
 
-    def getTable(self, schema: Any, partitioning: Any, properties: Any) -> Any:  # noqa: N802, ARG002  # both were inferred here
+    def getTable(self, schema: Any, partitioning: Any, properties: Any) -> Any:  # noqa: N802, ARG002  # both inferred
         self._bridge.helper("Pushed").enable()
         plan_with_keys(self._bridge)
         return self._opened(self._bridge.dict(properties)).java()

@@ -83,7 +83,7 @@ class Read:
         """Return the rows of the tasks in the last column of ``batches``, in order."""
         for batch in batches:
             for payload in batch.column(batch.num_columns - 1):
-                task: Task = pickle.loads(payload.as_py())  # noqa: S301  # made by our own driver, sent by Spark as it sends code
+                task: Task = pickle.loads(payload.as_py())  # noqa: S301  # made by our driver, sent by Spark like code
                 yield from self._task(task)
 
     def _task(self, task: Task) -> Iterator[pa.RecordBatch]:

@@ -61,7 +61,10 @@ def _is_null_check(tree: Expr) -> bool:
 
 
 def _settled(tree: Expr) -> Expr:
-    """Make a null check of something that can fail opaque: Spark may evaluate it first or last."""
+    """Make a null check of something that can fail opaque.
+
+    Spark may evaluate it first or last, so nothing is known except that it can fail.
+    """
     if _is_null_check(tree) and any(_can_fail(node) for node in tree.walk()):
         return Opaque(tree.type, expr.to_sql(tree), tree.children)
     return tree
@@ -92,7 +95,7 @@ class _Reader:
                 return args[0]
             special = _SPECIAL.get(name)
             return special(self, node, args) if special is not None else self.call(_function(name), node, args)
-        except Exception:  # noqa: BLE001  # a tree of a later Spark, a value out of range: anything may be behind it
+        except Exception:  # noqa: BLE001  # a tree of a later Spark, a value out of range: may be anything
             return Opaque(
                 self.any_type(node), node.get("s") or f"{name}({', '.join(expr.to_sql(a) for a in args)})", args, name in TOTAL_CLASSES
             )
@@ -151,7 +154,8 @@ class _Reader:
         if isinstance(made, Opaque) or not same_values(made.type, kind):
             raise Strange(f"{function} that gives {kind}")
         if function == "cast" and args[0].type in (t.FLOAT, t.DOUBLE) and is_text(kind):
-            return Opaque(kind, node.get("s") or expr.to_sql(made), args, True)  # before Java 19 not always the shortest text
+            # Before Java 19 the text of a floating-point number is not always the shortest one.
+            return Opaque(kind, node.get("s") or expr.to_sql(made), args, True)
         if mode is None and isinstance(made, Call) and expr.function(made.function).moded(made.args, made.type):
             raise Strange("whether it can fail is not known")
         return made
@@ -248,7 +252,7 @@ class _Reader:
         return self.call(_function(node["c"]), node, (Literal(t.STRING, node["p"]["unit"]), *args))
 
     def padded(self, args: Args) -> Expr:
-        """The column under Spark's padding of a CHAR column: values are written padded."""
+        """The column itself for Spark's padding of a CHAR column, because values are written padded."""
         kind, length = args[0].type, args[1]
         whole = (
             isinstance(args[0], Column)

@@ -85,7 +85,7 @@ class Scan:
         self.source, self.options, self.selected, self.placed = source, options, selected, placed
         self.pushed = pushed
         self.changes_rows = changes_rows
-        """Whether an UPDATE, MERGE or DELETE reads its target by it. It needs every part of the plan."""
+        """Whether this is the target of an UPDATE, MERGE or DELETE, which needs every part of the plan."""
         self.keyed = keyed
         """Whether few join keys will narrow the scan, so that Spark's own reader would read too much."""
         self._sizes = sizes

@@ -40,7 +40,7 @@ class Held:
     def name(self) -> str:
         return CATALOG
 
-    def loadTable(self, identifier: Any, at: Any = None) -> Any:  # noqa: ARG002, N802  # Spark's name; a held table has one version
+    def loadTable(self, identifier: Any, at: Any = None) -> Any:  # noqa: ARG002, N802  # Spark's name; one version
         names = self.bridge.identifier(identifier)
         if names[-1] not in self.tables:
             raise spark_errors.no_such_table(self.bridge, (CATALOG, *names))

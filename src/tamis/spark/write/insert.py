@@ -34,7 +34,7 @@ class WriteBuilder:
     def java(self) -> Any:
         return self.table.bridge.implement([_WRITE + "SupportsOverwriteV2"], self)
 
-    def canOverwrite(self, predicates: Any) -> bool:  # noqa: N802, ARG002  # Spark's name; overwrite itself rejects, with a reason
+    def canOverwrite(self, predicates: Any) -> bool:  # noqa: N802, ARG002  # Spark's name; overwrite rejects
         return True
 
     def overwrite(self, predicates: Any) -> Any:

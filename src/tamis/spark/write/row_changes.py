@@ -28,7 +28,7 @@ def change_rows(df: Any, table: Any, verb: str, scans: list[Any], options: Optio
     spec = write_spec(table.store, head, head.schema, options)
     rows = arranged(df, head, options) if verb != "delete" else df
     job = map_rows(rows, functools.partial(task.change, spec=spec), task.RESULT)
-    found = task.Changes().merge([pickle.loads(bytes(row[0])) for row in job.collect()])  # noqa: S301  # made by our own workers
+    found = task.Changes().merge([pickle.loads(bytes(row[0])) for row in job.collect()])  # noqa: S301  # from our workers
     if found.doubled:
         raise InvalidInput(
             f"A row of {table.name()} would change twice.",

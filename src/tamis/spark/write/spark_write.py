@@ -75,7 +75,8 @@ def arranged(df: Any, head: Head, options: Options) -> Any:
         return df
     keys = [f.col(".".join(f"`{name.replace('`', '``')}`" for name in _names(head.schema, ids))) for ids in head.cluster_by]
     if df.sparkSession.conf.get("spark.sql.adaptive.enabled") == "true":
-        ranged = df.repartitionByRange(*keys)  # without a number, so that Spark coalesces small partitions by real sizes
+        # Without a number, so that Spark coalesces small partitions by their real sizes.
+        ranged = df.repartitionByRange(*keys)
     else:
         ranged = df.repartitionByRange(_partitions(df, options.write_part_bytes), *keys)
     return ranged.sortWithinPartitions(*keys)
@@ -193,7 +194,7 @@ def _names(schema: Schema, ids: tuple[int, ...]) -> list[str]:
     return [schema.by_id[i].name for i in ids]
 
 
-# --- a table opened by path (tamis.open): the statements that SQL makes, so that Spark's checks and casts apply ---
+# --- a table opened by path (tamis.open): the same statements as SQL, with Spark's checks and casts ---
 
 
 def append(table: Any, df: Any, operation: Operation | None = None, *, merge_schema: bool = False) -> Result:
