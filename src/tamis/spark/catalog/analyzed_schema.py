@@ -1,4 +1,4 @@
-"""Resolution of the columns of an earlier analysed plan in the current table.
+"""Resolution of the columns of a plan analysed earlier in the current table.
 
 Invariant: a column means the id, name, type and nullability that it had in the schema under which the plan
 was analysed. Spark keeps that schema's id with each column, but loses it if only a field of a struct is

@@ -92,7 +92,7 @@ public final class Handler implements InvocationHandler {
     }
 
     /**
-     * Whether Spark is refreshing the tables of an earlier analysed plan in order to run it, not to rebuild a
+     * Whether Spark is refreshing the tables of a plan analysed earlier in order to run it, not to rebuild a
      * cache.
      */
     private static boolean within() {
