@@ -1,1 +1,1 @@
-"""The catalog that Spark sees: names, namespaces, tables."""
+"""Spark's catalog: names, namespaces, tables."""

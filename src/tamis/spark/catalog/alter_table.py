@@ -1,4 +1,7 @@
-"""ALTER TABLE: Spark's changes of a table as ours, all of one statement in one commit. What is not supported is refused by name, before anything happens."""
+"""ALTER TABLE: translates Spark's table changes to ours and commits those of one statement together.
+
+Unsupported changes are rejected by name before anything is done.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,10 @@ from tamis.storage.object_store import Store
 
 
 def alteration(bridge: Bridge, store: Store, snapshot: Snapshot, changes: Any) -> Alteration:
-    """The steps that the Java ``changes`` ask for. Raises ``InvalidInput`` (``UNSUPPORTED_STATEMENT``) naming one that is not supported."""
+    """The alteration that the Java ``changes`` describe.
+
+    Raises ``InvalidInput`` (``UNSUPPORTED_STATEMENT``) naming an unsupported change.
+    """
     found = Alteration(store, snapshot)
     kinds = [change.getClass().getSimpleName() for change in changes]
     if snapshot.schema is not None and kinds.count("DeleteColumn") >= len(snapshot.schema) and "AddColumn" in kinds:
@@ -121,7 +127,7 @@ def _place(position: Any) -> Place | None:
 
 
 def _initial(bridge: Bridge, sql: str, java_type: Any, data_type: DataType) -> Any:
-    """The default's value now, by Spark itself: what the rows that are there will show for good."""
+    """The default's current value, computed by Spark. Existing rows keep it permanently."""
     text = f"SELECT CAST(({sql}) AS {java_type.sql()}) AS v"
     value = bridge.active_session().sql(text).toArrow().column(0).combine_chunks().cast(to_arrow_type(data_type))
     return initial_json(value[0])

@@ -1,7 +1,9 @@
-"""The columns of a plan that was analysed earlier, found again in the table of now.
+"""Resolution of the columns of a plan analysed earlier in the current table.
 
-Law: a column is what its id was in the schema under which the plan was made, under the name, type and nullability that it had there. Spark keeps that schema's id with
-each column, and loses it where only a field of a struct is wanted. One that is gone, or of which that does not hold any more, fences the plan; columns that the plan does not read, and names, are no concern of it.
+Invariant: a column means the id, name, type and nullability that it had in the schema under which the plan
+was analysed. Spark keeps that schema's id with each column, but loses it if only a field of a struct is
+required. A required column that is dropped, or no longer has a valid type or nullability, fences the plan.
+Renames, and columns that the plan does not read, do not.
 """
 
 from __future__ import annotations
@@ -18,9 +20,10 @@ from tamis.storage.commit_log import Head
 
 
 def captured(head: Head, current: Schema, required: dict[str, Any], analysed: Iterable[int] = ()) -> Schema:
-    """``current`` with the columns that ``required`` (Spark's struct, as JSON) names called as they are there. Raises ``SchemaFenced`` naming the column.
+    """``current`` with its columns named as in ``required``, Spark's struct as JSON.
 
-    ``analysed``: ids of schemas that the plan can have been made under, for columns of which Spark has kept none: all of them must agree.
+    ``analysed``: ids of the schemas under which the plan may have been analysed, used if Spark has kept no
+    schema ids. All of them must agree. Raises ``SchemaFenced`` naming the column.
     """
     told = {known for f in required["fields"] if (known := (f.get("metadata") or {}).get(SCHEMA_ID)) is not None}
     readers = []
@@ -30,7 +33,7 @@ def captured(head: Head, current: Schema, required: dict[str, Any], analysed: It
             continue
         try:
             readers.append(pruned(then, required))
-        except LookupError:  # not the one: it has no such columns
+        except LookupError:  # not the plan's schema: it lacks the columns
             continue
         fence(current, head.dropped, readers[-1])
     if not readers:

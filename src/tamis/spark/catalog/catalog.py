@@ -1,4 +1,4 @@
-"""The catalog that Spark sees: namespaces, tables and metadata tables below one warehouse."""
+"""Spark's catalog: the namespaces, tables and metadata tables of one warehouse."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Names = tuple[str, ...]
 
 
 class Catalog(Namespaces, Procedures):
-    """One per attached name and Spark application, for all its sessions."""
+    """The catalog of one attached name in one Spark application, shared by all its sessions."""
 
     java_arity: ClassVar = {
         "loadTable": (1, 2),
@@ -60,7 +60,7 @@ class Catalog(Namespaces, Procedures):
     def capabilities(self) -> list[Any]:
         return [self.bridge.enum(_CATALOG + "TableCatalogCapability", "SUPPORT_COLUMN_DEFAULT_VALUE")]
 
-    # --- look ---
+    # --- list and load ---
 
     def listTables(self, namespace: Any) -> list[Any]:  # noqa: N802  # Spark's name
         names = self._existing(namespace)
@@ -71,7 +71,10 @@ class Catalog(Namespaces, Procedures):
         return self.warehouse.is_table(names) or self._is_metadata(names)
 
     def loadTable(self, identifier: Any, at: Any = None) -> Any:  # noqa: N802  # Spark's name
-        """``at`` is a version as text, an instant in microseconds, or what Spark means to write (a Java set)."""
+        """Load a table.
+
+        ``at``: a version as text, an instant in microseconds, or write privileges (a Java set).
+        """
         names = self.bridge.identifier(identifier)
         if self._is_metadata(names):
             return self._metadata_table(names[:-1], names[-1], at).java()
@@ -85,7 +88,7 @@ class Catalog(Namespaces, Procedures):
         return table.java()
 
     def open(self, names: Names, at: Any = None) -> tuple[Store, Snapshot]:
-        """The table's store and the snapshot asked for. Raises Spark's own error where there is no such table."""
+        """The table's store and the requested snapshot. Raises Spark's own error for a missing table."""
         store, point = self.warehouse.store(names), _point(at)
         try:
             return store, load(store, point.get("version"), point.get("timestamp_micros"))
@@ -107,13 +110,16 @@ class Catalog(Namespaces, Procedures):
             lambda: metadata_tables.table(store, snapshot, kind.lower()),
         )
 
-    # --- make and replace ---
+    # --- create and replace ---
 
     def createTable(self, identifier: Any, info: Any) -> Any:  # noqa: N802  # Spark's name
         return self._created(self.bridge.identifier(identifier), definition(self.bridge, info))
 
     def createTableLike(self, identifier: Any, info: Any, source: Any) -> Any:  # noqa: N802  # Spark's name
-        """``info`` has the columns and clustering of ``source``; properties, comment and format of a table of ours come along where the statement says none."""
+        """Create a table like ``source``, whose columns and clustering are in ``info``.
+
+        Properties, comment and format of a Tamis table are inherited unless the statement gives them.
+        """
         asked, origin = definition(self.bridge, info), self.bridge.target(source)
         if isinstance(origin, SparkTable):
             asked = inherited(asked, origin.head, self.bridge.dict(info.properties()))
@@ -163,7 +169,7 @@ class Catalog(Namespaces, Procedures):
         except AlreadyExists:
             raise spark_errors.table_exists(self.bridge, (self._name, *names)) from None
 
-    # --- change and remove ---
+    # --- alter, rename and drop ---
 
     def dropTable(self, identifier: Any) -> bool:  # noqa: N802  # Spark's name
         names = self.bridge.identifier(identifier)
@@ -195,12 +201,12 @@ class Catalog(Namespaces, Procedures):
         return SparkTable(self.bridge, store, snapshot, (self._name, *names)).java()
 
     def _within(self, names: Names) -> Names:
-        """The new name of a table without this catalog's own, which Spark takes for a namespace (SPARK-39527)."""
+        """The new name without the catalog's name, which Spark passes as a namespace (SPARK-39527)."""
         qualified = len(names) > 1 and names[0] == self._name and not self.warehouse.is_namespace(names[:1])
         return names[1:] if qualified else names
 
     def _stays(self, namespace: Names) -> None:
-        """A namespace that is one only by its tables (made by path) is still there when the last of them has gone."""
+        """Keep a namespace that exists only by its tables (created by path) when its last table goes."""
         if namespace:
             self.warehouse.create_namespace(namespace, {})
 

@@ -1,4 +1,4 @@
-"""From Spark's CREATE TABLE to the head of a table."""
+"""Translation of Spark's CREATE TABLE to the head of a table."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _GIVEN_BY_US = frozenset({"provider", "location", "owner", "external", "is_manag
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """What a CREATE or REPLACE statement says."""
+    """The content of a CREATE or REPLACE statement."""
 
     schema: Schema
     cluster_by: tuple[tuple[str, ...], ...]
@@ -32,7 +32,7 @@ class Definition:
 
 
 def definition(bridge: Bridge, info: Any) -> Definition:
-    """Reads a Java ``TableInfo``. Raises ``InvalidInput`` naming the type, clause or property that cannot be."""
+    """Read a Java ``TableInfo``. Raises ``InvalidInput`` naming an unsupported type, clause or property."""
     given = bridge.dict(info.properties())
     provider = given.get("provider", "tamis").lower()
     if provider != "tamis" and provider != _default_source(bridge):
@@ -44,32 +44,43 @@ def definition(bridge: Bridge, info: Any) -> Definition:
 
 
 def inherited(asked: Definition, source: Head, given: Mapping[str, str]) -> Definition:
-    """``asked`` by CREATE TABLE LIKE, with what the statement's properties ``given`` leave to the table that it names."""
+    """``asked`` by CREATE TABLE LIKE, completed from ``source``. ``given``: the statement's properties."""
     chosen = asked.format if given.get(FORMAT) or given.get("format") else source.format
     return replace(asked, properties={**source.properties, **asked.properties}, comment=asked.comment or source.comment, format=chosen)
 
 
 def _default_source(bridge: Bridge) -> str:
-    """What the session writes where no format is named. A DataFrame's writer names it then (``saveAsTable``, ``toTable``), so it says nothing about what the user wants."""
+    """The session's default format.
+
+    A DataFrame's writer names it if the user names none (``saveAsTable``, ``toTable``), so it says nothing
+    about the user's choice.
+    """
     conf = bridge.cls("org.apache.spark.sql.classic.SparkSession").active().sessionState().conf()
     return str(conf.defaultDataSourceName()).lower()
 
 
 def user_properties(given: Mapping[str, str]) -> dict[str, str]:
-    """Properties without those that Spark or the format set; checked."""
+    """The checked properties, without those that Spark or the format sets."""
     kept = {k: v for k, v in given.items() if k.lower() not in _GIVEN_BY_US and not (k.startswith("option.") and k[7:] in given)}
     return check_properties(kept)
 
 
 def data_format(given: Mapping[str, str]) -> str:
-    """The format of the data files: the property ``tamis.format``, or ``format`` as OPTIONS say it. Raises ``InvalidInput`` (``UNKNOWN_FORMAT``)."""
+    """The format of the data files: the property ``tamis.format``, or ``format`` from OPTIONS.
+
+    Raises ``InvalidInput`` (``UNKNOWN_FORMAT``).
+    """
     chosen = given.get(FORMAT) or given.get("format") or "parquet"
     format_named(chosen)
     return chosen
 
 
 def clustering(bridge: Bridge, transforms: Any) -> tuple[tuple[str, ...], ...]:
-    """The columns of CLUSTER BY as name paths, also as SHOW CREATE TABLE prints it: PARTITIONED BY (cluster_by(…)). Other partitioning is refused."""
+    """The columns of CLUSTER BY as name paths.
+
+    Also accepts the form that SHOW CREATE TABLE prints: PARTITIONED BY (cluster_by(…)). Rejects other
+    partitioning.
+    """
     columns: list[tuple[str, ...]] = []
     for transform in transforms:
         if transform.name().lower() != "cluster_by":
@@ -81,7 +92,7 @@ def clustering(bridge: Bridge, transforms: Any) -> tuple[tuple[str, ...], ...]:
 
 
 def new_head(asked: Definition, names: Sequence[str], before: Head | None = None) -> Head:
-    """The head of a new table, or of one that replaces ``before``: same table and history, columns of its own."""
+    """The head of a new table, or of one that replaces ``before``: same id and history, new columns."""
     head = before or Head(table_id=new_id(), created_micros=world().now_micros())
     head = replace(head, name=".".join(names), properties=asked.properties, comment=asked.comment, format=asked.format, cluster_by=())
     if not asked.schema.fields:

@@ -1,4 +1,4 @@
-"""Small tables whose rows the driver already has: metadata tables and the answers of procedures."""
+"""Small tables whose rows the driver already has: metadata tables and results of procedures."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _CATALOG = "org.apache.spark.sql.connector.catalog."
 
 
 class LocalTable:
-    """A read-only table of an Arrow table, made when it is first looked at. ``value`` says which one it is: equal ones are the same rows."""
+    """A read-only table over an Arrow table, which is made at first use. Equal ``value`` means equal rows."""
 
     def __init__(self, bridge: Bridge, name: str, value: tuple[object, ...], make: Callable[[], pa.Table]) -> None:
         self.bridge = bridge
@@ -53,7 +53,7 @@ class LocalTable:
     def properties(self) -> dict[str, str]:
         return {"provider": "tamis"}
 
-    def newScanBuilder(self, options: Any) -> Any:  # noqa: N802, ARG002  # Spark's name; there is nothing to choose
+    def newScanBuilder(self, options: Any) -> Any:  # noqa: N802, ARG002  # Spark's name; a scan has no options
         return self.bridge.implement([_READ + "ScanBuilder"], LocalScanBuilder(self))
 
 
@@ -85,10 +85,11 @@ class LocalScan:
         return str(self)
 
     def rows(self) -> Any:
-        """Java rows, made by Spark from the Arrow table in one go."""
+        """The Java rows, made by Spark from the Arrow table in one call."""
         session = self.table.bridge.active_session()
         found = self.table.rows
-        df = session.createDataFrame(found if len(found) else found.schema.empty_table())  # PySpark cannot take columns without chunks
+        # PySpark cannot take columns without chunks.
+        df = session.createDataFrame(found if len(found) else found.schema.empty_table())
         return df._jdf.queryExecution().executedPlan().executeCollect()
 
 

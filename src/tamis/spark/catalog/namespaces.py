@@ -10,7 +10,7 @@ from tamis.spark.jvm_bridge.adapter import Bridge
 
 
 class Namespaces:
-    """The part of the catalog that is ``SupportsNamespaces``."""
+    """The catalog's implementation of ``SupportsNamespaces``."""
 
     bridge: Bridge
     warehouse: Warehouse
@@ -55,7 +55,7 @@ class Namespaces:
         return self._existing_names(self.bridge.texts(namespace))
 
     def _existing_names(self, names: tuple[str, ...]) -> tuple[str, ...]:
-        """The names of a namespace that is there. Raises Spark's own error (SCHEMA_NOT_FOUND) where there is none."""
+        """The names of an existing namespace. Raises Spark's own SCHEMA_NOT_FOUND if it is missing."""
         if not self.warehouse.is_namespace(names):
             raise spark_errors.no_such_namespace(self.bridge, names)
         return names

@@ -1,6 +1,7 @@
-"""``format("tamis")``: a table by its path, for ``spark.read``, ``readStream``, ``df.write`` and ``writeStream``.
+"""``format("tamis")``: tables by path, for ``spark.read``, ``readStream``, ``df.write`` and ``writeStream``.
 
-Laws: what is read so is planned as in a catalog. A write is one commit, that makes the table where none is; a stream writes each epoch once, as ``stream_writer`` does.
+Invariants: a read is planned as in a catalog. A write is one commit, which creates a missing table. A stream
+writes each epoch once, as ``stream_writer`` does.
 """
 
 from __future__ import annotations
@@ -31,16 +32,16 @@ INTERFACES = ("org.apache.spark.sql.connector.catalog.TableProvider", "org.apach
 _VERSION = ("versionasof", "version")
 _TIMESTAMP = ("timestampasof", "timestamp")
 _PARTITIONED, _CLUSTERED = "__partition_columns", "__clustering_columns"
-"""Under which Spark passes ``partitionBy`` and ``clusterBy`` on: JSON lists of names."""
+"""Options in which Spark passes ``partitionBy`` and ``clusterBy``, as JSON lists of names."""
 
 
 def register(bridge: Bridge) -> None:
-    """Makes ``format("tamis")`` known to all sessions of the JVM. Where the JVM forbids it, paths are left to ``tamis.open``."""
+    """Register ``format("tamis")`` for all sessions. If the JVM forbids it, ``tamis.open`` remains."""
     bridge.register_source(bridge.implement(INTERFACES, PathSource(bridge)))
 
 
 class PathSource:
-    """Method names are Spark's. Options come in any case."""
+    """Reads and writes tables by path. Method names are Spark's; option names are case-insensitive."""
 
     def __init__(self, bridge: Bridge) -> None:
         self._bridge = bridge
@@ -48,7 +49,7 @@ class PathSource:
     def inferSchema(self, options: Any) -> Any:  # noqa: N802
         return self._opened(self._bridge.dict(options.asCaseSensitiveMap())).schema()
 
-    def getTable(self, schema: Any, partitioning: Any, properties: Any) -> Any:  # noqa: N802, ARG002  # both are what was inferred
+    def getTable(self, schema: Any, partitioning: Any, properties: Any) -> Any:  # noqa: N802, ARG002  # both inferred
         self._bridge.helper("Pushed").enable()
         plan_with_keys(self._bridge)
         return self._opened(self._bridge.dict(properties)).java()
@@ -88,7 +89,7 @@ class PathSource:
         return {} if version is None else {"version": version_in(version)}
 
     def _told(self, parameters: Any) -> dict[str, str]:
-        """The options of a write. Raises ``InvalidInput`` for what it cannot do."""
+        """The options of a write. Raises ``InvalidInput`` for unsupported ones."""
         java = self._bridge.cls("scala.jdk.javaapi.CollectionConverters").asJava(parameters)
         told = {key.lower(): value for key, value in self._bridge.dict(java).items()}
         if _PARTITIONED in told:
@@ -100,7 +101,7 @@ class PathSource:
 
 
 def _create(bridge: Bridge, store: Store, df: Any, told: Mapping[str, str]) -> None:
-    """Makes the table with the rows of ``df`` in one commit."""
+    """Create the table with the rows of ``df`` in one commit."""
     check_free(store)
     clustering = tuple(tuple(name.split(".")) for name in json.loads(told.get(_CLUSTERED, "[]")))
     asked = Definition(from_spark(df._jdf.schema().json()), clustering, {}, None, data_format(told))

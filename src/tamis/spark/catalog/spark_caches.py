@@ -1,7 +1,7 @@
-"""Keeps Spark's caches true: whatever commits to a table in this process, what Spark has cached of the table is computed anew.
+"""Cache invalidation: after a commit of this process to a table, Spark recomputes cached plans over it.
 
-Spark does so after its own commands (INSERT, DELETE …). It knows nothing of RESTORE and other procedures, of writes to a path, or of
-``tamis.open(path).append(…)``; and a commit is what they all have in common.
+Spark does so itself after its own commands (INSERT, DELETE), but not after RESTORE and other procedures,
+writes to a path, or ``tamis.open(path).append(…)``. All of these commit, so the commit triggers it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tamis.storage.object_store import Store
 
 
 def keep_caches_true(bridge: Bridge) -> None:
-    """Sees to it, once for this JVM, that every commit of this process reaches Spark's caches."""
+    """Invalidate Spark's caches after every commit of this process. Registers once per JVM."""
     bridge.once("caches", "watcher", lambda: _watched(bridge))
 
 
@@ -24,7 +24,7 @@ def _watched(bridge: Bridge) -> bool:
 
 
 def _recache(bridge: Bridge, store: Store) -> None:
-    """The commit stands: what fails here fails no write, but is said."""
+    """Invalidate cached plans over the table. A failure only warns, since the commit has succeeded."""
     from py4j.protocol import Py4JError, Py4JNetworkError
 
     try:
@@ -34,7 +34,7 @@ def _recache(bridge: Bridge, store: Store) -> None:
             table = bridge.target_of_key(key)
             if table is not None and table.store.url == store.url:
                 helper.recache(relation)
-    except (Py4JNetworkError, ReferenceError):  # the JVM has gone, and its caches with it
+    except (Py4JNetworkError, ReferenceError):  # the JVM and its caches are gone
         return
     except Py4JError as error:
         warnings.warn(

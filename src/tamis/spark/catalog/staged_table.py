@@ -1,4 +1,4 @@
-"""CREATE TABLE AS SELECT and CREATE OR REPLACE TABLE: the rows are written first, and one commit makes table and rows visible together."""
+"""CREATE TABLE AS SELECT and CREATE OR REPLACE TABLE: rows first, then one commit for table and rows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,11 @@ Hook = Callable[[], None]
 
 
 class StagedTable(SparkTable):
-    """A table that is not there yet, or not yet replaced (``replaces`` is what it replaces, if anything); what is written waits in ``manifests``."""
+    """A table that is not created, or not replaced, yet.
+
+    ``replaces`` is the snapshot that it replaces, if any. ``manifests`` holds the written parts until the
+    commit.
+    """
 
     def __init__(self, bridge: Bridge, store: Store, replaces: Snapshot | None, head: Head, names: tuple[str, ...], abort: Hook) -> None:
         self.bridge = bridge
@@ -54,7 +58,7 @@ class StagedTable(SparkTable):
             operation=Operation("replace", metrics=metrics),
             table_id=self.replaces.head.table_id,
             read_version=self.replaces.version,
-            reads=ReadSet(),  # the rows may have been read from this very table: what others add meanwhile must not vanish
+            reads=ReadSet(),  # the rows may come from this table: rows that others add meanwhile must not be lost
             blind_append=False,
             head=self.head,
             add=self.manifests,
@@ -64,7 +68,7 @@ class StagedTable(SparkTable):
         commit(self.store, proposal)
 
     def abortStagedChanges(self) -> None:  # noqa: N802  # Spark's name
-        """Nothing was visible; the files that were written go, as far as they are known."""
+        """Delete the written files that are known. Nothing was visible."""
         for manifest in self.manifests:
             for path in manifest["path"].to_pylist():
                 self.store.delete(path)
@@ -84,7 +88,7 @@ class StagedV1Write(V1Write):
 
 
 class StagedInsert(Insert):
-    """Writes, and leaves the commit to the staged table."""
+    """Writes rows and leaves the commit to the staged table."""
 
     def write(self, df: Any, table: LoadedTable, options: Options) -> Result | None:
         assert isinstance(table, StagedTable)

@@ -1,4 +1,7 @@
-"""Where the table or namespace of a name lies: ``db.t`` at ``<warehouse>/db/t``. The same name always leads to the same place, and never out of it."""
+"""The paths of tables and namespaces: ``db.t`` lies at ``<warehouse>/db/t``.
+
+A name always maps to the same path, which is never outside the warehouse.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +13,10 @@ METADATA_TABLES = ("history", "snapshots", "segments", "parts", "columns", "sche
 
 
 def relative_path(names: Sequence[str]) -> str:
-    """The path under the warehouse. Spaces, quotes, dots and letters of any script stand for themselves.
+    """The path under the warehouse. Spaces, quotes, dots and letters of any script are kept.
 
-    Raises ``InvalidInput`` (``BAD_NAME``) for what would leave the folder, or could not be one on every store.
+    Raises ``InvalidInput`` (``BAD_NAME``) for a name that would leave the warehouse, or that some store
+    cannot hold.
     """
     for name in names:
         why = _fault(name)

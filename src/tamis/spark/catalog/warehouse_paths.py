@@ -1,7 +1,7 @@
-"""The warehouse as folders: which are tables, which are namespaces, how they come and go.
+"""The folders of a warehouse: finds, creates, renames and drops tables and namespaces.
 
-A table is a folder that holds ``_tamis/``. A namespace is one that holds the marker object, or a table. Object stores have no
-folders, so an empty namespace is its marker.
+A table is a folder that contains ``_tamis/``. A namespace is a folder that contains the marker object or a
+table. Object stores have no folders, so an empty namespace consists of its marker.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ Names = Sequence[str]
 
 
 class Warehouse:
-    """All tables and namespaces below one root; names are tuples of parts, the root's own is empty."""
+    """All tables and namespaces under one root. Names are tuples of parts; the root's name is empty."""
 
     def __init__(self, root: Store) -> None:
         self.root = root
 
     def store(self, names: Names) -> Store:
-        """The store of the table of that name, whether it exists or not."""
+        """The store of the table of that name, which need not exist."""
         return open_store(f"{self.root.url.rstrip('/')}/{relative_path(names)}", self.root.options)
 
     def is_table(self, names: Names) -> bool:
@@ -40,14 +40,14 @@ class Warehouse:
         return not names or self._kind(relative_path(names)) == "namespace"
 
     def children(self, names: Names, kind: str) -> Iterator[str]:
-        """The tables, or namespaces, directly in a namespace, by name."""
+        """The names of the tables (or namespaces, by ``kind``) directly in a namespace."""
         for path in self.root.folder(relative_path(names))[0]:
             name = path.rstrip("/").rpartition("/")[2]
             if not name.startswith((".", "_")) and self._kind(path.rstrip("/")) == kind:
                 yield name
 
     def create_namespace(self, names: Names, properties: Mapping[str, str]) -> bool:
-        """Whether it was made; False if the marker is there. Made for all namespaces above it, too."""
+        """Create the marker of a namespace and of all above it. Return False if the marker exists."""
         for depth in range(1, len(names)):
             self.root.put_if_absent(f"{relative_path(names[:depth])}/{MARKER}", b"{}")
         return self.root.put_if_absent(f"{relative_path(names)}/{MARKER}", json.dumps(dict(properties)).encode())
@@ -63,7 +63,10 @@ class Warehouse:
         self.root.put(f"{relative_path(names)}/{MARKER}", json.dumps(dict(properties)).encode())
 
     def drop_table(self, names: Names) -> None:
-        """Removes a table's folder. On local disk it vanishes at once; elsewhere its log goes first, so that nobody opens half of it."""
+        """Remove a table's folder.
+
+        Atomic on local disk. Elsewhere the log is removed first, so that nobody opens a partial table.
+        """
         path = relative_path(names)
         local = self._local(path)
         if local is not None:
@@ -76,7 +79,7 @@ class Warehouse:
                 self.root.delete(entry.path)
 
     def drop_namespace(self, names: Names) -> None:
-        """Removes a namespace with its tables. What is not ours stays where it is."""
+        """Remove a namespace with its tables. Files that are not ours are kept."""
         for table in self.children(names, "table"):
             self.drop_table((*names, table))
         for inner in self.children(names, "namespace"):
@@ -85,14 +88,17 @@ class Warehouse:
         self.tidy(names)
 
     def tidy(self, names: Names) -> None:
-        """Removes local folders that a failed creation or a removal left empty."""
+        """Remove local folders that a failed creation or a removal left empty."""
         local = self._local(relative_path(names))
         for folder in (local / "data", local) if local is not None else ():
-            with contextlib.suppress(OSError):  # not empty, or not there
+            with contextlib.suppress(OSError):  # not empty, or missing
                 folder.rmdir()
 
     def rename(self, old: Names, new: Names) -> None:
-        """Moves a table. One step on local disk; elsewhere objects are copied, the log last, and then the old ones removed."""
+        """Move a table.
+
+        One step on local disk. Elsewhere objects are copied, the log last, and then the old ones are removed.
+        """
         source, target = relative_path(old), relative_path(new)
         local, there = self._local(source), self._local(target)
         if local is not None and there is not None:

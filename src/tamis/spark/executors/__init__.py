@@ -1,1 +1,1 @@
-"""What runs in executors, and how a plan is cut for them."""
+"""Code that runs in executors, and the cutting of plans into tasks."""

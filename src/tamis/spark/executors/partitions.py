@@ -1,6 +1,7 @@
-"""Cutting a plan's parts into Spark's partitions, and packing them into the one byte array that Java makes the objects from.
+"""Cuts a plan's parts into Spark partitions and packs them into one byte array for ``Partitions.java``.
 
-Law: tasks in order, and parts within a task, keep the order (segment, part), so that a scan without a shuffle gives rows in that order.
+Invariant: tasks, and parts within a task, are ordered by (segment, part), so that a scan without a shuffle
+returns rows in that order.
 """
 
 from __future__ import annotations
@@ -31,11 +32,11 @@ _LONG = struct.Struct(">q")
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """How large Spark wants its partitions: settings of the session, in bytes, and the number of tasks that run at once."""
+    """The session's settings for partition sizes, in bytes, and its number of concurrent tasks."""
 
     largest: int
     opening: int
-    """What opening a file is worth in bytes read."""
+    """Cost of opening a file, in bytes read."""
     parallelism: int
 
     @staticmethod
@@ -48,11 +49,15 @@ class Sizes:
 
 
 class Cut:
-    """A plan's parts, audited ones among them, cut into tasks. Parts become objects only when tasks are asked for."""
+    """A plan's parts, including audited ones, cut into tasks. Part objects are made only in ``tasks``."""
 
     def __init__(self, plan: Plan, sizes: Sizes, *, share: float = 1.0, divisible: bool = False, anywhere: bool = False) -> None:
-        """``share``: how much of each part is going to be read, about. ``divisible``: a part larger than a task should be may go to several, by blocks. ``anywhere``: so may any
-        part, by bytes, for Spark's own reader: it reads the row groups whose middle lies in its range."""
+        """Cut the parts of ``plan``.
+
+        ``share``: approximate share of each part's bytes that will be read. ``divisible``: a part larger than
+        a task may be split into several tasks by blocks. ``anywhere``: any part may be split by bytes, for
+        Spark's own reader, which reads the row groups whose midpoint lies in its range.
+        """
         self.sizes = sizes
         self._parts = _ordered(plan)
         self._proofs, self._shared = plan.proofs, plan.shared
@@ -65,7 +70,7 @@ class Cut:
             self._pieces = [self._divided(start, end, int(weights[start]), target) for start, end in self._groups]
 
     def _divided(self, start: int, end: int, size: int, target: int) -> int:
-        """Into how many tasks a group goes: more than one only where it is one large part, about which nothing is proved."""
+        """Number of tasks for a group: above 1 only for a single large part without proofs."""
         if (
             end - start > 1
             or size < 2 * target
@@ -76,7 +81,10 @@ class Cut:
         return len(windows(self._parts[start], size // target))
 
     def _even(self, weights: np.ndarray[Any, np.dtype[np.int64]]) -> list[float]:
-        """Where tasks end, each with as many bytes: 2.25 is a quarter of the third part. Not within a part of one row group, nor near the end of one."""
+        """The ends of tasks of equal bytes, counted in parts: 2.25 is a quarter into the third part.
+
+        An end within ``NEAR`` of a part's edge is moved to the edge. A part of one row group is never split.
+        """
         blocks = pc.fill_null(pc.list_value_length(self._parts.table["blocks"]), 0).to_numpy()
         cuts = even(weights, self.sizes, max(int(blocks.sum()), 1))
         whole = np.round(cuts)
@@ -86,7 +94,7 @@ class Cut:
         return [*inner, float(len(weights))] if len(weights) else []
 
     def __len__(self) -> int:
-        """The number of tasks, at most."""
+        """The maximum number of tasks."""
         return sum(self._pieces) + len(self._ends)
 
     def tasks(self) -> list[Task]:
@@ -119,12 +127,12 @@ def _ordered(plan: Plan) -> PartRefs:
 
 
 def task_bytes(weights: np.ndarray[Any, np.dtype[np.int64]], sizes: Sizes) -> int:
-    """How many bytes a task should read, opening costs among them."""
+    """Target bytes per task, including the cost of opening files."""
     return max(min(sizes.largest, max(sizes.opening, int((weights + sizes.opening).sum()) // sizes.parallelism)), 1)
 
 
 def grouped(weights: np.ndarray[Any, np.dtype[np.int64]], sizes: Sizes) -> list[tuple[int, int]]:
-    """Runs ``(start, end)`` of files of these bytes: as large as Spark allows, small enough that all cores have work."""
+    """Runs ``(start, end)`` of files, as large as Spark allows but small enough that all cores have work."""
     if not len(weights):
         return []
     ends = np.cumsum(weights + sizes.opening)
@@ -134,11 +142,14 @@ def grouped(weights: np.ndarray[Any, np.dtype[np.int64]], sizes: Sizes) -> list[
 
 
 NEAR = 0.1
-"""Of a part: as little of it is no task of its own."""
+"""Share of a part that is too little for a task of its own."""
 
 
 def even(weights: np.ndarray[Any, np.dtype[np.int64]], sizes: Sizes, most: int) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Where to cut the line of these files so that each task has as many bytes, in files from its beginning; as many tasks as there is work for, and ``most``."""
+    """Positions at which to cut the sequence of files into tasks of equal bytes, in files from the beginning.
+
+    Makes as many tasks as there is work for, at most ``most``.
+    """
     if not len(weights):
         return np.zeros(0)
     ends = np.cumsum(weights + sizes.opening)
@@ -150,13 +161,13 @@ def even(weights: np.ndarray[Any, np.dtype[np.int64]], sizes: Sizes, most: int) 
 
 
 def pack(tasks: list[Task]) -> bytes:
-    """The tasks as ``Partitions.python`` reads them."""
+    """Pack the tasks for ``Partitions.python``."""
     payloads = [pickle.dumps(task, pickle.HIGHEST_PROTOCOL) for task in tasks]
     return b"".join([_INT.pack(len(payloads)), *(piece for p in payloads for piece in (_INT.pack(len(p)), p))])
 
 
 def pack_files(tasks: list[Task], url: Callable[[str], str]) -> bytes:
-    """The tasks' files as ``Partitions.files`` reads them; ``url`` makes a part's path a URL."""
+    """Pack the tasks' files for ``Partitions.files``; ``url`` turns a part's path into a URL."""
     out = [_INT.pack(len(tasks))]
     for task in tasks:
         out.append(_INT.pack(len(task.refs)))
@@ -165,7 +176,10 @@ def pack_files(tasks: list[Task], url: Callable[[str], str]) -> bytes:
 
 
 def _files(task: Task, url: Callable[[str], str]) -> Iterable[bytes]:
-    """Of each file its URL, its size, and the bytes of it that the task has: from where one task ends the next begins, by the same rounding."""
+    """URL, size and byte range of each file of a task.
+
+    The next task's range begins exactly where this one ends, because both round the same way.
+    """
     last = len(task.refs) - 1
     for at, ref in enumerate(task.refs):
         name = url(ref.path).encode()
@@ -175,6 +189,6 @@ def _files(task: Task, url: Callable[[str], str]) -> Iterable[bytes]:
 
 
 def local_url(root: str) -> Callable[[str], str]:
-    """Makes paths under the local folder ``root`` file URLs."""
+    """Return a function that turns paths under the local folder ``root`` into file URLs."""
     base = Path(root).as_uri()
     return lambda path: f"{base}/{quote(path)}"

@@ -1,6 +1,6 @@
-"""What runs in Spark's Python workers: read one task's parts, shape the batches as Spark takes them, send back what it cost.
+"""Read tasks in Spark's Python workers: read parts, convert batches to Spark's types, send back counters.
 
-Nothing here knows a JVM. A task is given as one pickled ``Task``; batches come out in part order.
+Independent of the JVM. A task arrives as one pickled ``Task``; batches are returned in part order.
 """
 
 from __future__ import annotations
@@ -23,19 +23,24 @@ from tamis.sizes import SIZES
 from tamis.storage.files import PartRef
 
 PART, POSITION = "_tamis_part", "_tamis_position"
-"""Metadata columns: where a row stands."""
+"""Metadata columns: a row's part id, and its ordinal in the part."""
 
 SMALLEST_BATCH = SIZES.smallest_batch_rows
-"""Batches of fewer rows are joined before they cross to the JVM, which costs about as much per batch as per thousand rows."""
+"""Minimum rows of a batch sent to the JVM; smaller ones are concatenated.
+
+Sending a batch costs about as much as sending a thousand rows.
+"""
 LARGEST_BATCH = SIZES.largest_batch_rows
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One partition's work. ``proofs``: by id of an audited part, what planning proved about it and reading checks. ``shared``: what it asks an index itself.
+    """The work of one partition.
 
-    ``keys``: more conjuncts, of one execution's join keys; ``scan``: what it is counted under, if not under the scan's own name. ``span``, for Spark's reader: where in its first part
-    it begins, and in its last one ends, as shares of their bytes.
+    ``proofs``: what planning proved about each audited part, by part id; reading checks it. ``shared``: index
+    look-ups that the task does itself. ``keys``: additional conjuncts from the join keys of one execution.
+    ``scan``: the name under which the task is counted, if not the scan's own. ``span``, for Spark's reader:
+    where the task begins in its first part and ends in its last one, as shares of their bytes.
     """
 
     index: int
@@ -49,19 +54,23 @@ class Task:
 
 @dataclass(slots=True)
 class Outcome:
-    """What one attempt of one task did. ``key`` names the scan, the SQL execution (or stage) and the task; ``attempt`` tells attempts apart."""
+    """The result of one attempt of a task.
+
+    ``key``: scan, SQL execution (or stage) and task. ``attempt``: stage id and attempt number.
+    """
 
     key: tuple[str, str, int]
     attempt: tuple[int, int]
     counters: ReadCounters = field(default_factory=ReadCounters)
     violations: list[tuple[str, str]] = field(default_factory=list)
-    """Audited parts of which something wrong was proved, and what."""
+    """Audited parts with a wrong proof, and the problem found."""
 
 
 class Read:
-    """The read function of one scan, pickled once for all its tasks. ``accumulator`` takes ``{key: Outcome}``; None: nobody counts.
+    """The read function of one scan, pickled once for all its tasks.
 
-    ``strict``: a violation that an audit finds fails the task.
+    ``accumulator`` takes ``{key: Outcome}``, or is None to count nothing. ``strict``: an audit violation
+    fails the task.
     """
 
     def __init__(self, scan: str, spec: ReadSpec, accumulator: Any, *, strict: bool = False) -> None:
@@ -71,10 +80,10 @@ class Read:
         self.strict = strict
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The rows of the tasks in the last column of ``batches``, one after another."""
+        """Return the rows of the tasks in the last column of ``batches``, in order."""
         for batch in batches:
             for payload in batch.column(batch.num_columns - 1):
-                task: Task = pickle.loads(payload.as_py())  # noqa: S301  # made by our own driver, sent by Spark as it sends code
+                task: Task = pickle.loads(payload.as_py())  # noqa: S301  # made by our driver, sent by Spark like code
                 yield from self._task(task)
 
     def _task(self, task: Task) -> Iterator[pa.RecordBatch]:
@@ -87,14 +96,14 @@ class Read:
                 self.accumulator.add({key: outcome})
 
     def _rows(self, task: Task, outcome: Outcome) -> Iterator[pa.RecordBatch]:
-        """The rows as Spark takes them."""
+        """The rows in Spark's types."""
         target = spark_schema(to_arrow_schema(self.spec.schema))
         place = _placed if self.spec.positions else None
         for part_id, batch in self._read(task, outcome):
             yield shaped(batch, target) if place is None else place(batch, target, part_id)
 
     def _read(self, task: Task, outcome: Outcome) -> Iterator[tuple[str, pa.RecordBatch]]:
-        """The rows as they are read, with the id of their part."""
+        """The rows as read, with the id of their part."""
         spec = replace(self.spec, conjuncts=(*self.spec.conjuncts, *task.keys)) if task.keys else self.spec
         counters = outcome.counters
 
@@ -111,7 +120,10 @@ class Read:
 
 
 class Fold(Read):
-    """Instead of rows, partial aggregates of them: of each task's, and in the first task of what metadata has answered (``answer``, as ``packed_rows``)."""
+    """Read function that returns partial aggregates of each task's rows instead of the rows.
+
+    The first task also returns what metadata has answered: ``answer``, from ``packed_rows``.
+    """
 
     def __init__(
         self, scan: str, spec: ReadSpec, accumulator: Any, aggregation: Aggregation, answer: bytes, *, strict: bool = False
@@ -129,7 +141,7 @@ class Fold(Read):
 
 
 def packed_rows(table: pa.Table) -> bytes:
-    """A table as bytes that travel with a read function."""
+    """Serialize a table so that it can be pickled with a read function."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
@@ -137,7 +149,7 @@ def packed_rows(table: pa.Table) -> bytes:
 
 
 def _placed(batch: pa.RecordBatch, target: pa.Schema, part_id: str) -> pa.RecordBatch:
-    """The batch with where each row stands: its part's id and its ordinal."""
+    """The batch with the part id and ordinal of each row."""
     columns = shaped(batch.select(range(len(target))), target).columns if target.names else []
     schema = pa.schema([*target, pa.field(PART, pa.string(), nullable=False), pa.field(POSITION, pa.int64(), nullable=False)])
     part = pa.repeat(pa.scalar(part_id), len(batch))
@@ -145,7 +157,7 @@ def _placed(batch: pa.RecordBatch, target: pa.Schema, part_id: str) -> pa.Record
 
 
 def _where(scan: str, index: int) -> tuple[tuple[str, str, int], tuple[int, int]]:
-    """Which execution this is, and which attempt of the task. Outside a Spark task: none."""
+    """The outcome's key and attempt. Outside a Spark task, execution and attempt are empty."""
     from pyspark import TaskContext
 
     context = TaskContext.get()
@@ -156,12 +168,15 @@ def _where(scan: str, index: int) -> tuple[tuple[str, str, int], tuple[int, int]
 
 
 def bare(count: int) -> pa.RecordBatch:
-    """``count`` rows for a query that asks for no column: PySpark turns batches without columns into one dictionary per row, so they have one."""
+    """A batch of ``count`` rows for a query without columns.
+
+    It has one column of NULLs, because PySpark turns batches without columns into one dictionary per row.
+    """
     return pa.record_batch([pa.nulls(count)], ["none"])
 
 
 def joined(batches: Iterable[pa.RecordBatch], smallest: int) -> Iterator[pa.RecordBatch]:
-    """The same rows in the same order, small batches joined to at least ``smallest`` rows, empty ones left out."""
+    """The same rows in the same order, with small batches concatenated to at least ``smallest`` rows."""
     waiting: list[pa.RecordBatch] = []
     rows = 0
     for batch in batches:
@@ -185,7 +200,7 @@ def _cut(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
 
 
 def spark_schema(schema: pa.Schema) -> pa.Schema:
-    """The Arrow types that Spark's reader of batches expects; only TIME differs from the table's (nanoseconds)."""
+    """The Arrow types that Spark expects; only TIME differs from the table's (nanoseconds)."""
     return pa.schema([_spark_field(f) for f in schema])
 
 
@@ -206,7 +221,7 @@ def _spark_type(data_type: pa.DataType) -> pa.DataType:
 
 
 def shaped(batch: pa.RecordBatch, target: pa.Schema) -> pa.RecordBatch:
-    """``batch`` with the columns' types of ``target``; no copy where they are the same."""
+    """``batch`` cast to the types of ``target``; not copied if they are equal."""
     if not target.names:
         return bare(len(batch))
     if batch.schema.equals(target):

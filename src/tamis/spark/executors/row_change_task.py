@@ -1,4 +1,4 @@
-"""What executors run when rows change: new rows become parts, positions become one bitmap per part. Knows nothing of the driver."""
+"""Row change tasks on executors: new rows become parts, positions of old rows become one bitmap per part."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tamis.spark.executors.read_task import PART, POSITION
 from tamis.spark.executors.write_task import from_ipc, to_ipc
 
 DELETE, UPDATE, INSERT, REINSERT = 1, 2, 3, 4
-"""What Spark says of a row change (its ``RowDeltaUtils``)."""
+"""Spark's codes of row changes (its ``RowDeltaUtils``)."""
 
 OPERATION = "__row_operation"
 RESULT = "outcome binary"
@@ -25,7 +25,7 @@ RESULT = "outcome binary"
 
 @dataclass(slots=True)
 class Changes:
-    """What some row changes were: parts written (manifest rows), the rows that go by part, and how many were of each kind."""
+    """The outcome of row changes: written parts (manifest rows), removed rows by part, and counts by kind."""
 
     manifests: list[bytes] = field(default_factory=list)
     gone: dict[str, bytes] = field(default_factory=dict)
@@ -33,10 +33,10 @@ class Changes:
     updated: int = 0
     inserted: int = 0
     doubled: bool = False
-    """A row was to go twice."""
+    """Whether a row was removed twice."""
 
     def merge(self, others: list[Changes]) -> Changes:
-        """All of them together."""
+        """Merge ``others`` into this one and return it."""
         gone: dict[str, Any] = {}
         for one in (self, *others):
             for part, rows in one.gone.items():
@@ -56,7 +56,10 @@ class Changes:
 
 
 def change(batches: Iterator[pa.RecordBatch], spec: WriteSpec) -> Iterator[pa.RecordBatch]:
-    """One partition of row changes, for ``mapInArrow``: the operation, part id and position by name, the others are the table's columns in order."""
+    """Run one partition of row changes, for ``mapInArrow``.
+
+    Operation, part id and position are columns found by name; the others are the table's columns in order.
+    """
     found = _Positions()
 
     def rows() -> Iterator[pa.RecordBatch]:
@@ -73,7 +76,7 @@ def change(batches: Iterator[pa.RecordBatch], spec: WriteSpec) -> Iterator[pa.Re
 
 
 class _Positions:
-    """Collects which rows go; memory is that of their bitmaps."""
+    """Collects the positions of removed rows, as bitmaps."""
 
     def __init__(self) -> None:
         self._gone: dict[str, Any] = {}
@@ -81,7 +84,7 @@ class _Positions:
         self._doubled = False
 
     def take(self, operations: pa.Array, parts: pa.Array, positions: pa.Array) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        """Which rows of the batch are to be written."""
+        """Collect removed positions; return a mask of the rows to write."""
         kind = operations.to_numpy(zero_copy_only=False).astype(np.int64)
         self._counts += np.bincount(kind, minlength=6)[:6]
         goes = (kind == DELETE) | (kind == UPDATE)

@@ -1,4 +1,4 @@
-"""What executors run when rows are written. Loaded in Spark's Python workers; knows nothing of the driver."""
+"""Write tasks on executors, loaded in Spark's Python workers. Independent of the driver."""
 
 from __future__ import annotations
 
@@ -17,15 +17,21 @@ if TYPE_CHECKING:
     from tamis.core.expr import Expr
 
 RESULT = "manifest binary"
-"""The schema of what a writing task hands to the driver: manifest rows as Arrow IPC, nothing before the part is durable."""
+"""Result schema of a write task: manifest rows as Arrow IPC.
+
+A row is returned only after its part is durable.
+"""
 
 
 def write_rows(
     batches: Iterator[pa.RecordBatch], spec: WriteSpec, conjuncts: tuple[Expr, ...] = (), now_micros: int | None = None
 ) -> Iterator[pa.RecordBatch]:
-    """Writes one partition of a DataFrame; for ``mapInArrow``. Only what is yielded by a task that succeeds is ever committed.
+    """Write one partition of a DataFrame, for ``mapInArrow``.
 
-    A row that ``conjuncts`` do not match is no failure of the task, which would be tried again: its error is what the task yields last.
+    Only the results of successful tasks are committed.
+
+    A row that ``conjuncts`` do not match does not fail the task, because Spark would retry it. The task
+    yields the error as its last result instead.
     """
     rows = within(conform(batches, spec.schema), spec.schema, conjuncts, now_micros=now_micros) if conjuncts else batches
     try:
@@ -45,7 +51,7 @@ _REFUSED = b"refused"
 
 
 def refusal(told: bytes) -> InvalidInput | None:
-    """The error that a task told instead of a manifest."""
+    """The error that a task returned instead of a manifest, or None."""
     if not told.startswith(_REFUSED):
         return None
     error = pickle.loads(told.removeprefix(_REFUSED))  # noqa: S301  # made by our own task
@@ -54,19 +60,22 @@ def refusal(told: bytes) -> InvalidInput | None:
 
 
 def renamed(batches: Iterator[pa.RecordBatch], names: list[str], function: Callable[[Iterator[pa.RecordBatch]], Any]) -> Any:
-    """What ``function`` makes of the batches with their columns under ``names``."""
+    """Call ``function`` with the batches, their columns renamed to ``names``."""
     return function(batch.rename_columns(names) for batch in batches)
 
 
 def rewrite(pickled: bytes) -> list[bytes]:
-    """Writes anew the rows of some parts that a filter does not match: ``(refs, read spec, conjuncts, write spec)``. Manifests as IPC."""
+    """Rewrite the rows of some parts that a filter does not match; return manifests as IPC.
+
+    The argument is made by ``rewriting``.
+    """
     parts, read, conjuncts, write = pickle.loads(pickled)  # noqa: S301  # made by our own driver
     rows = survivors_of(parts, read, write.schema, conjuncts)
     return [to_ipc(manifest) for manifest in write_parts(rows, write)]
 
 
 def rewriting(parts: Iterable[Any], read: Any, conjuncts: tuple[Expr, ...], write: WriteSpec) -> bytes:
-    """The argument of ``rewrite``."""
+    """Pickle the argument of ``rewrite``."""
     return pickle.dumps((list(parts), read, conjuncts, write))
 
 

@@ -1,1 +1,1 @@
-"""Between Python and the JVM: Py4J, Janino, the Java sources, Catalyst trees, types and errors."""
+"""The bridge to the JVM: Py4J, Janino, Java sources, Catalyst trees, types and errors."""

@@ -1,18 +1,27 @@
-"""Java interfaces answered by Python objects: the one place that touches Py4J proxies, Java reflection and Janino.
+"""Java interfaces implemented by Python objects: the only user of Py4J proxies, Java reflection and Janino.
 
-``bridge(spark)`` is the JVM as seen from here, one per JVM. ``Bridge.implement(interfaces, target)`` gives a Java object whose
-methods are those of ``target`` that bear their names; methods that ``target`` lacks run as the interface's defaults, so a newer
-Spark may add some. Two such objects are equal iff their targets are (``__eq__``, ``__hash__``, ``__str__``).
+``bridge(spark)`` returns the ``Bridge`` of a JVM; there is one per JVM. ``Bridge.implement(interfaces,
+target)`` returns a Java object whose methods call the methods of ``target`` with the same names. Methods that
+``target`` lacks run as the interface's defaults, so a newer Spark may add some. Two such objects are equal
+iff their targets are (``__eq__``, ``__hash__``, ``__str__``).
 
-A method gets Java's strings, numbers, booleans and byte arrays as Python's, everything else as Py4J objects, and may return those, None,
-another Java object, or lists, tuples, sets and dicts of them (which become arrays, sets, iterators or maps as the signature says).
-Where an interface overloads a name and ``target`` answers only some, its class says which by number of arguments: ``java_arity = {"loadTable": (1, 2)}``.
-What an object without arguments always answers the same is asked once: ``java_constant = {"name": "", "toBatch": "filter"}``, with the method after which the same thread asks anew.
-What it answers only where Spark looks again at the tables of a plan that was analysed earlier is in ``java_when_refreshed``; elsewhere, and for None, the default runs.
-To throw an exception of Spark's, raise ``JavaThrow``. A ``TamisError`` reaches the caller as a ``SparkRuntimeException`` that bears its text and
-its code (``getCondition()``); an exception that came from Java goes back as it was.
+A method receives Java strings, numbers, booleans and byte arrays as Python values, and everything else as
+Py4J objects. It may return those, None, another Java object, or lists, tuples, sets and dicts of them, which
+become arrays, sets, iterators or maps as the signature requires. A class may declare:
 
-A target lives until Java has collected its object. So it must not hold a Java object that holds it.
+- ``java_arity = {"loadTable": (1, 2)}``: the numbers of arguments for which ``target`` implements an
+  overloaded name.
+- ``java_constant = {"name": "", "toBatch": "filter"}``: methods without arguments whose answers Java caches.
+  The value names the method, if any, after which the same thread calls again.
+- ``java_when_refreshed``: methods called only while Spark refreshes the tables of a plan that was analysed
+  earlier. Elsewhere, and if they return None, the interface's default runs.
+
+To throw a Spark exception, raise ``JavaThrow``. A ``TamisError`` reaches the caller as a
+``SparkRuntimeException`` with its text and its code (``getCondition()``). An exception that came from Java is
+thrown again unchanged.
+
+A target lives until Java has garbage-collected its object. So it must not hold a Java object that refers back
+to it.
 """
 
 from __future__ import annotations
@@ -29,11 +38,11 @@ from tamis.errors import TamisError
 
 _CATALOG = "org.apache.spark.sql.connector.catalog."
 _SOURCE = "tamis.DefaultSource"
-"""The class for which Spark looks where a format is called ``tamis``."""
+"""The class that Spark loads for the format name ``tamis``."""
 
 
 class JavaThrow(Exception):
-    """Raised by a target's method: the caller in Java gets ``throwable`` (a Java object) thrown."""
+    """Raised by a target's method to throw ``throwable`` (a Java object) to the caller in Java."""
 
     def __init__(self, throwable: Any) -> None:
         super().__init__(throwable)
@@ -41,7 +50,7 @@ class JavaThrow(Exception):
 
 
 class Bridge:
-    """One JVM: makes Java objects, finds classes, implements interfaces. Get it from ``bridge(spark)``."""
+    """One JVM: makes objects, finds classes, implements interfaces. Obtained by ``bridge(spark)``."""
 
     def __init__(self, gateway: Any) -> None:
         from pyspark.java_gateway import ensure_callback_server_started
@@ -49,7 +58,10 @@ class Bridge:
         ensure_callback_server_started(gateway)
         self._gateway = weakref.proxy(gateway)
         self.pinned = type(gateway).__name__ == "ClientServer"
-        """Whether each thread of Java is answered by one of Python's (PySpark's default), so that what one call leaves to the next is safe with the thread."""
+        """Whether each Java thread calls one Python thread (PySpark's default).
+
+        If so, thread-local state can pass from one call to the next.
+        """
         self._targets: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()
         self._keys = itertools.count()
         self._probed: dict[tuple[str, ...], bool] = {}
@@ -70,9 +82,9 @@ class Bridge:
     # --- interfaces ---
 
     def implement(self, interfaces: Sequence[str], target: object, alike: str | None = None) -> Any:
-        """A Java object that implements ``interfaces`` (full names) by the methods of ``target``; see the module for the rules.
+        """Make a Java object that implements ``interfaces`` (full names) by ``target``.
 
-        ``alike`` names what the constant answers follow from: they are asked once of all targets that have the same.
+        The module docstring gives the rules. Targets with the same ``alike`` share cached answers.
         """
         key = f"t{next(self._keys)}"
         self._targets[key] = target
@@ -90,21 +102,24 @@ class Bridge:
     # --- objects ---
 
     def cls(self, name: str) -> Any:
-        """A Java class by its full name, for static members and ``new``; ``$`` separates inner classes. Asking Py4J for one is a call to Java."""
+        """A Java class by its full name; ``$`` separates inner classes.
+
+        Cached, since Py4J asks Java for each.
+        """
         found = self._classes.get(name)
         if found is None:
             found = getattr(self.jvm, name)
-            if type(found).__name__ == "JavaClass":  # a class that is not there is a package, and may be there later
+            if type(found).__name__ == "JavaClass":  # Py4J takes a missing class for a package; it may exist later
                 self._classes[name] = found
         return found
 
     def once(self, kind: str, name: str, make: Callable[[], Any]) -> Any:
-        """What ``make`` gives, made once for this JVM. For few names only: nothing is forgotten."""
+        """The result of ``make``, called once per JVM. For a few names only, as nothing is dropped."""
         found = self._constants.get((kind, name))
         return found if found is not None else self._constants.setdefault((kind, name), make())
 
     def has(self, name: str) -> bool:
-        """Whether this Spark has the class at all: interfaces come with releases."""
+        """Whether this Spark release has the class."""
         if name not in self._has:
             self._has[name] = type(self.cls(name)).__name__ == "JavaClass"
         return self._has[name]
@@ -113,7 +128,7 @@ class Bridge:
         return self.cls(name)(*args)
 
     def static(self, name: str, method: str) -> Any:
-        """A static method: Py4J asks Java for each that is named."""
+        """A static method, cached, since Py4J asks Java for each."""
         return self.once(name, method, lambda: getattr(self.cls(name), method))
 
     def scala_object(self, name: str) -> Any:
@@ -121,15 +136,18 @@ class Bridge:
         return self.once("object", name, lambda: getattr(self.cls(name + "$"), "MODULE$"))
 
     def enum(self, name: str, value: str) -> Any:
-        """A constant of a Java enumeration: they never change, so each is asked for once."""
+        """A constant of a Java enum, cached."""
         return self.once(name, value, lambda: self.cls(name).valueOf(value))
 
     def array(self, element: str, items: Iterable[Any]) -> Any:
-        """A Java array of objects; ``element`` is the full name of the element class. Takes proxies, which Py4J's own arrays do not."""
+        """A Java array of objects; ``element`` is the full name of the element class.
+
+        Accepts proxies, which Py4J's own arrays do not.
+        """
         return self._tools.array(element, self.list(items))
 
     def list(self, items: Iterable[Any]) -> Any:
-        """A ``java.util.ArrayList``; a list of strings takes one call whatever its length."""
+        """A ``java.util.ArrayList``. A list of strings takes one call, whatever its length."""
         values = list(items)
         if values and all(isinstance(v, str) and "\0" not in v for v in values):
             return self._tools.strings("\0" + "\0".join(values))
@@ -149,31 +167,34 @@ class Bridge:
         return self.static("org.apache.spark.api.python.PythonUtils", "toSeq")(self.list(items))
 
     def helper(self, name: str) -> Any:
-        """The one instance of class ``tamis.<name>``, compiled from ``java/<name>.java`` at first use. Call its instance methods."""
-        with self._lock:  # Py4J remembers methods by class name: a second class of that name would be called by the first one's
+        """The instance of ``tamis.<name>``, compiled from ``java/<name>.java`` at first use."""
+        with self._lock:  # Py4J caches methods by class name: a second class of that name would get those of the first
             if name not in self._helpers:
                 found = self._compile(_source(name), self._loader).getClassLoader().loadClass(f"tamis.{name}")
                 self._helpers[name] = found.getConstructor(self._gateway.new_array(self.jvm.Class, 0)).newInstance(None)
             return self._helpers[name]
 
     def plan_with(self, strategy: Any, rule: Any = None) -> None:
-        """Sees to it that the active session plans by ``strategy``, and optimizes by ``rule``, once each; ``strategy`` is Java's, or the name of the helper that gives it."""
+        """Add ``strategy``, and ``rule`` if any, to the active session, once each.
+
+        ``strategy`` is a Java object, or the name of the helper that makes it.
+        """
         if isinstance(strategy, str):
             name = strategy
             strategy = self.once("strategy", name, lambda: self.helper(name).strategy())
         self._tools.planWith(strategy, rule)
 
     def identifier(self, java_identifier: Any) -> tuple[str, ...]:
-        """The parts of the namespace, and the name, of a catalog identifier."""
+        """The namespace parts and the name of a catalog identifier, read in one call."""
         return tuple(self._tools.identifier(java_identifier)[1:].split("\0"))
 
     def texts(self, java_strings: Any) -> tuple[str, ...]:
-        """A Java array or collection of strings, by one call."""
+        """The strings of a Java array or collection, read in one call."""
         joined = self._tools.joined(java_strings)
         return tuple(joined[1:].split("\0")) if joined else ()
 
     def dict(self, java_map: Any, prefix: str = "") -> dict[str, str]:
-        """A Java map of strings, or its entries whose key begins with ``prefix``, by one call."""
+        """The entries of a Java map of strings whose keys start with ``prefix``, read in one call."""
         joined = self._tools.entries(java_map, prefix)
         words = joined[1:].split("\0") if joined else []
         return dict(zip(words[::2], words[1::2], strict=True))
@@ -183,7 +204,7 @@ class Bridge:
         return self.static("org.apache.spark.sql.types.DataType", "fromJson")(json_text)
 
     def to_java(self, value: Any) -> Any:
-        """``value`` as Java can take it: lists, tuples and sets as ``ArrayList``, dicts as ``LinkedHashMap``, all else as it is."""
+        """Convert lists, tuples, sets to ``ArrayList`` and dicts to ``LinkedHashMap``; keep other values."""
         if isinstance(value, dict):
             return self.map(value)
         if isinstance(value, list | tuple | set | frozenset):
@@ -191,7 +212,10 @@ class Bridge:
         return value
 
     def call(self, java_object: Any, method: str, *args: Any) -> Any:
-        """Call a method that Py4J may not: one of a package-private class, or a private one. Found by name and number of arguments."""
+        """Call a method that Py4J cannot: a private one, or one of a package-private class.
+
+        The method is found by name and number of arguments.
+        """
         array = self._gateway.new_array(self.jvm.java.lang.Object, len(args))
         for i, arg in enumerate(args):
             array[i] = arg
@@ -200,7 +224,7 @@ class Bridge:
     # --- what this Spark has ---
 
     def has_class(self, name: str) -> bool:
-        """Whether this Spark has the class, so that differing versions are told apart by what they can do."""
+        """Whether Spark's class loaders find the class. Used instead of comparing Spark versions."""
         return self._probe((name,))
 
     def has_method(self, name: str, method: str) -> bool:
@@ -224,7 +248,7 @@ class Bridge:
     # --- sessions ---
 
     def active_session(self, otherwise: Any = None) -> Any:
-        """The SparkSession on whose behalf this thread was called (``newSession`` and foreachBatch have their own)."""
+        """The SparkSession for which Java calls this thread; ``newSession`` and foreachBatch have others."""
         from pyspark.sql import SparkSession
 
         return SparkSession.getActiveSession() or otherwise
@@ -232,7 +256,10 @@ class Bridge:
     # --- compiling ---
 
     def _compile(self, source: str, parent: Any) -> Any:
-        """Compile Java text by Spark's own Janino; ``parent`` is the class loader that finds what the text names."""
+        """Compile Java source with Spark's own Janino.
+
+        ``parent`` is the class loader for the classes it uses.
+        """
         compiler = self.jvm.org.codehaus.janino.SimpleCompiler()
         compiler.setParentClassLoader(parent)
         compiler.setSourceVersion(17)
@@ -241,13 +268,16 @@ class Bridge:
         return compiler
 
     catalog_class: ClassVar = _CATALOG + "TamisCatalog"
-    """The one class by which Spark loads catalogs of ours."""
+    """The class by which Spark loads every Tamis catalog."""
 
     def register_catalog(self, name: str, catalog: Any, interfaces: Sequence[str]) -> str:
-        """Make ``catalog`` loadable by Spark under ``name`` in every session of this JVM; returns the class to set as ``spark.sql.catalog.<name>``.
+        """Make ``catalog`` loadable under ``name`` in every session of this JVM.
 
-        Spark loads catalogs by class name, so a class that passes everything on to ``catalog`` is generated once per JVM and defined beside
-        Spark's own, where the class loaders of all sessions look first.
+        Returns the class name to set as ``spark.sql.catalog.<name>``.
+
+        Spark loads catalogs by class name. So a class that forwards every call to ``catalog`` is generated
+        once per JVM and defined in the package of Spark's own, where the class loaders of all sessions look
+        first.
         """
         if not self.has_class(self.catalog_class):
             package, _, class_name = self.catalog_class.rpartition(".")
@@ -265,7 +295,10 @@ class Bridge:
         return self.target(self.cls(self.catalog_class).delegates.get(name))
 
     def register_source(self, source: Any) -> bool:
-        """Make ``source`` what ``format("tamis")`` means in every session of this JVM; False where the JVM was started so that nobody may define a class there."""
+        """Make ``source`` the implementation of ``format("tamis")`` in every session of this JVM.
+
+        Returns False if the JVM was started without the right to define a class in Spark's class loader.
+        """
         from py4j.protocol import Py4JJavaError
 
         if not self.has_class(_SOURCE):
@@ -285,7 +318,7 @@ class Bridge:
 
 
 class _Callback:
-    """What Java holds of a target: one function that takes ``<number of arguments>:<method>`` and the argument or arguments."""
+    """The function by which Java calls a target, with ``<number of arguments>:<method>`` and arguments."""
 
     def __init__(self, owner: Bridge, target: object) -> None:
         self._bridge = owner
@@ -296,7 +329,7 @@ class _Callback:
         args = () if count == "0" else (argument,) if count == "1" else tuple(argument)
         try:
             return self._bridge.to_java(self._answer(name, args))
-        except BaseException as error:  # noqa: BLE001  # every failure must become a Java exception, or the caller in Java hangs on garbage
+        except BaseException as error:  # noqa: BLE001  # must become a Java exception, or the Java caller gets garbage
             return _thrown(self._bridge, error)
 
     def _answer(self, name: str, args: tuple[Any, ...]) -> Any:
@@ -314,11 +347,11 @@ class _Callback:
 
 
 def _thrown(owner: Bridge, error: BaseException) -> Any:
-    """``error`` as what the handler throws."""
+    """Wrap ``error`` so that the handler throws it."""
     if isinstance(error, JavaThrow):
         return owner.thrown(error.throwable)
     origin = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
-    if origin is not None:  # it came from Java, by Py4J or as PySpark converted it
+    if origin is not None:  # from Java: raised by Py4J, or converted by PySpark
         return owner.thrown(origin)
     if isinstance(error, TamisError):
         return owner.failed(error.code, str(error))
@@ -329,7 +362,7 @@ _told: weakref.WeakKeyDictionary[type, str] = weakref.WeakKeyDictionary()
 
 
 def _methods(kind: type) -> str:
-    """What Java is told of the methods of a class."""
+    """The method list of a class for ``Tools.make``, with arities, constants and refresh-only methods."""
     known = _told.get(kind)
     if known is None:
         arities: Mapping[str, Sequence[int]] = getattr(kind, "java_arity", {})
@@ -352,7 +385,10 @@ _making = threading.Lock()
 
 
 def bridge(spark: Any) -> Bridge:
-    """The bridge to the JVM of ``spark`` (a classic SparkSession); made at first use, about 0.5 s, and shared by all its sessions."""
+    """The bridge to the JVM of ``spark`` (a classic SparkSession), shared by all sessions of the JVM.
+
+    Making it, at first use, takes about 0.5 s.
+    """
     gateway = spark.sparkContext._gateway
     with _making:
         if gateway not in _bridges:

@@ -1,10 +1,11 @@
-"""Catalyst trees to the filter language.
+"""Translation of Catalyst trees to the filter language.
 
-Law: translation never loses a possibility. Whatever is not known exactly (a function, a type, a constant, the mode of a cast) becomes
-``Opaque``, which may be anything, NULL or an error; no tree, however strange, raises.
+Invariant: translation never loses a possible result. Whatever is not known exactly (a function, a type, a
+constant, the mode of a cast) becomes ``Opaque``, which may be any value, NULL or an error. No tree raises.
 
-Conjuncts come back in the order in which Spark's own filter operator runs them: tests ``x IS NOT NULL`` go last, because Spark infers
-and moves them freely, so that one of them must never shield an error of another conjunct.
+Conjuncts are returned in the order in which Spark's own filter operator evaluates them. Tests ``x IS NOT
+NULL`` go last, because Spark infers and moves them freely: such a test must never hide an error of another
+conjunct.
 """
 
 from __future__ import annotations
@@ -27,19 +28,19 @@ from tamis.spark.jvm_bridge.catalyst_literals import Strange, data_type, literal
 Node = dict[str, Any]
 Args = tuple[Expr, ...]
 _TRANSPARENT = frozenset({"KnownNotNull", "KnownNullable", "KnownFloatingPointNormalized", "Alias"})
-"""Classes that give back their only child's value."""
+"""Classes whose value is that of their only child."""
 _MODES = {"ANSI": Mode.ANSI, "TRY": Mode.TRY, "LEGACY": Mode.LEGACY}
 
 
 @dataclass(frozen=True, slots=True)
 class Translation:
-    """Filters as Spark handed them over, in running order."""
+    """Spark's filters as conjuncts, in evaluation order."""
 
     conjuncts: tuple[Expr, ...]
 
 
 def translate(text: str, schema: Schema) -> Translation:
-    """The filters in ``text`` (as ``TreeText.java`` writes them), bound to ``schema`` by name."""
+    """Translate the filters in ``text`` (from ``TreeText.java``) and bind them to ``schema`` by name."""
     try:
         content = json.loads(text)
         reader = _Reader(schema, content["types"])
@@ -50,7 +51,7 @@ def translate(text: str, schema: Schema) -> Translation:
 
 
 def unknown(schema: Schema, text: str) -> Translation:
-    """What is known of a filter that could not be read at all: it may do anything with any column."""
+    """An opaque conjunct over all columns, for a filter that could not be read at all."""
     every = tuple(expr.bound(schema, (f.id,)) for f in schema)
     return Translation((Opaque(t.BOOLEAN, text, every),))
 
@@ -60,7 +61,10 @@ def _is_null_check(tree: Expr) -> bool:
 
 
 def _settled(tree: Expr) -> Expr:
-    """A null check of something that can fail may run first or last: that it can fail is all that is known of it."""
+    """Make a null check of something that can fail opaque.
+
+    Spark may evaluate it first or last, so nothing is known except that it can fail.
+    """
     if _is_null_check(tree) and any(_can_fail(node) for node in tree.walk()):
         return Opaque(tree.type, expr.to_sql(tree), tree.children)
     return tree
@@ -81,7 +85,7 @@ class _Reader:
         self.variables: dict[str, Element] = {}
 
     def expression(self, node: Node) -> Expr:
-        """The node as an expression; ``Opaque``, its columns kept, where anything about it is unknown."""
+        """The node as an expression; ``Opaque`` with its columns if anything about it is unknown."""
         name = node["c"]
         if name in {"ArrayExists", "ArrayForAll"} and (tested := self.tested(node)) is not None:
             return tested
@@ -91,13 +95,13 @@ class _Reader:
                 return args[0]
             special = _SPECIAL.get(name)
             return special(self, node, args) if special is not None else self.call(_function(name), node, args)
-        except Exception:  # noqa: BLE001  # a tree of a later Spark, a value out of every range: what is not understood may be anything
+        except Exception:  # noqa: BLE001  # a tree of a later Spark, a value out of range: may be anything
             return Opaque(
                 self.any_type(node), node.get("s") or f"{name}({', '.join(expr.to_sql(a) for a in args)})", args, name in TOTAL_CLASSES
             )
 
     def tested(self, node: Node) -> Expr | None:
-        """A test of an array's elements, whose variable is the element; None where it is anything more."""
+        """A test of the elements of an array column, or None for any other lambda."""
         try:
             source, function = self.expression(node["k"][0]), node["k"][1]
             body, *variables = function["k"]
@@ -127,7 +131,7 @@ class _Reader:
         return found
 
     def type(self, node: Node) -> t.DataType:
-        """The type that Spark gave to the node."""
+        """The node's type in Spark."""
         if node["t"] < 0:
             raise Strange("unresolved")
         return data_type(self.types[node["t"]])
@@ -139,7 +143,10 @@ class _Reader:
             return t.NULL
 
     def call(self, function: str, node: Node, args: Args) -> Expr:
-        """A function of the catalogue, in the node's own mode and time zone; its type must be the one that Spark gave it."""
+        """A catalogue function in the node's own mode and time zone.
+
+        Raises ``Strange`` if its type is not the node's type in Spark.
+        """
         settings = node["p"]
         mode = _mode(settings)
         kind = self.type(node)
@@ -147,7 +154,8 @@ class _Reader:
         if isinstance(made, Opaque) or not same_values(made.type, kind):
             raise Strange(f"{function} that gives {kind}")
         if function == "cast" and args[0].type in (t.FLOAT, t.DOUBLE) and is_text(kind):
-            return Opaque(kind, node.get("s") or expr.to_sql(made), args, True)  # before Java 19 not always the shortest text
+            # Before Java 19 the text of a floating-point number is not always the shortest one.
+            return Opaque(kind, node.get("s") or expr.to_sql(made), args, True)
         if mode is None and isinstance(made, Call) and expr.function(made.function).moded(made.args, made.type):
             raise Strange("whether it can fail is not known")
         return made
@@ -159,7 +167,7 @@ class _Reader:
         return expr.bound(self.schema, (found.id,))
 
     def field(self, node: Node, args: Args) -> Expr:
-        """A struct's field, by its ordinal in the type that Spark sees; names lead from there to the table's field."""
+        """A struct's field: its ordinal gives the name in Spark's type, and the name the table's field."""
         (parent,) = args
         if isinstance(parent, Element) and isinstance(parent.type, t.Struct):
             name = self._field_name(node)
@@ -184,7 +192,7 @@ class _Reader:
         return self._checked(field_of(args[0], str(inner[node["p"]["ordinal"]]["name"])), node)
 
     def transformed(self, node: Node, args: Args) -> Expr:  # noqa: ARG002
-        """``transform(array, x -> x.field)``: a field of each."""
+        """``transform(array, x -> x.field)``: a field of each element."""
         source, function = node["k"]
         body, *variables = function["k"]
         if body["c"] != "GetStructField" or len(variables) != 1 or body["k"][0]["c"] != "NamedLambdaVariable" or self.variables:
@@ -234,17 +242,17 @@ class _Reader:
         return made
 
     def element_at(self, node: Node, args: Args) -> Expr:
-        """``split_part`` is an element of a split of its own, empty where there are not so many."""
+        """``element_at``, or ``split_part``, which Spark plans as an element of its own split class."""
         if node["k"][0]["c"] == "StringSplitSQL":
             return self.call("split_part", node, (*args[0].children, args[1]))
         return self.call("element_at", node, args)
 
     def unit(self, node: Node, args: Args) -> Expr:
-        """Those whose first argument is a unit, by its name."""
+        """A function whose first argument is the name of a unit."""
         return self.call(_function(node["c"]), node, (Literal(t.STRING, node["p"]["unit"]), *args))
 
     def padded(self, args: Args) -> Expr:
-        """A CHAR column as Spark reads it, padded: values were written padded, so it is the column itself."""
+        """The column itself for Spark's padding of a CHAR column, because values are written padded."""
         kind, length = args[0].type, args[1]
         whole = (
             isinstance(args[0], Column)
@@ -258,7 +266,10 @@ class _Reader:
         return args[0]
 
     def at_least(self, node: Node, args: Args) -> Expr:
-        """``AtLeastNNonNulls``, what ``dropna`` becomes: all of them, or one of them, neither NULL nor NaN."""
+        """``AtLeastNNonNulls``, which ``dropna`` becomes, if n is 1 or the number of arguments.
+
+        All of the arguments, or one of them, must be neither NULL nor NaN.
+        """
         tests = [_present(a) for a in args]
         if node["p"]["n"] == len(tests):
             return expr.call("and", *tests) if len(tests) > 1 else tests[0]
@@ -280,7 +291,7 @@ def _present(arg: Expr) -> Expr:
 
 
 def _mode(settings: Mapping[str, Any]) -> Mode | None:
-    """The mode of a node from its constructor arguments, or None if they do not say."""
+    """The mode in a node's constructor arguments, or None."""
     context = settings.get("evalContext")
     name = settings.get("evalMode") or (context.get("evalMode") if isinstance(context, dict) else None)
     if name is not None:
@@ -313,5 +324,5 @@ _SPECIAL: dict[str, Callable[[_Reader, Node, Args], Expr]] = {
 
 
 def known() -> str:
-    """The class names that are understood, with commas between: the text of other nodes is asked for."""
+    """The class names that are understood, comma-separated. Only other nodes need their SQL text."""
     return ",".join(sorted({*_SPECIAL.keys() - {"StaticInvoke"}, *_TRANSPARENT, *(name for f in expr.entries() for name in f.catalyst)}))

@@ -1,4 +1,4 @@
-"""Steps into JSON documents as Catalyst has them. Raises ``Strange`` for what is not understood."""
+"""Translation of Catalyst's JSON and VARIANT functions. Raises ``Strange`` for unsupported forms."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def variant_get(kind: t.DataType, settings: dict[str, Any], args: Args) -> Expr:
 
 
 def static_invoke(settings: dict[str, Any], args: Args) -> Expr:
-    """What ``parse_json`` and ``is_variant_null`` become."""
+    """``parse_json`` and ``is_variant_null``, which Catalyst holds as ``StaticInvoke``."""
     name = settings.get("functionName") if settings.get("staticObject") == _EVALUATION else None
     if name == "isVariantNull" and len(args) == 1:
         return expr.call("is_variant_null", *args)
@@ -39,7 +39,7 @@ def static_invoke(settings: dict[str, Any], args: Args) -> Expr:
 
 
 def json_to_structs(kind: t.DataType, settings: dict[str, Any], args: Args) -> Expr:
-    """``from_json`` without options, its fields still to be chosen."""
+    """``from_json`` without options, before a field is selected."""
     if settings.get("options") != {} or not isinstance(kind, t.Struct):
         raise Strange("options of from_json")
     found = json_text.from_json(args[0], (), kind)
@@ -49,7 +49,7 @@ def json_to_structs(kind: t.DataType, settings: dict[str, Any], args: Args) -> E
 
 
 def json_field(parent: Expr, name: str, kind: t.DataType) -> Expr | None:
-    """A field of what ``from_json`` gives; None where the parent is something else."""
+    """A field of a ``from_json`` result, or None for any other parent."""
     if not (isinstance(parent, Call) and parent.function == "from_json"):
         return None
     found = json_text.from_json(parent.args[0], (*json_text.known_steps(parent), name), kind)

@@ -1,7 +1,7 @@
-"""Types and constants of Catalyst trees, as ``TreeText.java`` writes them, to logical types and plain Python values.
+"""Translation of Catalyst types and constants (from ``TreeText.java``) to logical types and Python values.
 
-What has no logical type here (intervals of years and months, user-defined types), or no exact value, is ``Strange``: the caller
-makes it opaque.
+Raises ``Strange`` for a type without a logical type (such as user-defined types) or a constant without an
+exact value; the caller makes the expression opaque.
 """
 
 from __future__ import annotations
@@ -23,12 +23,15 @@ _NANOS = 1_000
 _YEAR_MONTH = frozenset({"interval year", "interval month", "interval year to month"})
 
 
-class Strange(Exception):  # never leaves this room: it is the word for "make this opaque"
-    """Something that the filter language cannot say exactly."""
+class Strange(Exception):  # stays internal: tells the caller to make the expression opaque
+    """Raised for what the filter language cannot express exactly."""
 
 
 def data_type(value: Any) -> t.DataType:
-    """The logical type of a Catalyst type's JSON form, without column ids. Raises ``Strange`` for one that there is not."""
+    """The logical type of a Catalyst type's JSON form, without column ids.
+
+    Raises ``Strange`` if there is none.
+    """
     if isinstance(value, dict):
         match value.get("type"):
             case "struct":
@@ -47,7 +50,7 @@ def data_type(value: Any) -> t.DataType:
 
 
 def same_values(a: t.DataType, b: t.DataType) -> bool:
-    """Whether two types hold the same values: ids, names of struct fields, lengths of text and interval fields do not count."""
+    """Whether two types hold the same values, ignoring ids, field names, text lengths, interval fields."""
     if isinstance(a, t.String) and isinstance(b, t.String):
         return a.collation == b.collation
     if isinstance(a, t.DayTimeInterval | t.Time):
@@ -84,7 +87,7 @@ def _reader(kind: t.DataType) -> Callable[[Any], Any]:
 
 
 def literal(kind: t.DataType, value: Any) -> Expr:
-    """The constant ``value`` of a tree. Raises ``Strange`` where it has no exact plain form."""
+    """The constant ``value`` of a tree. Raises ``Strange`` if it has no exact plain form."""
     if value is None:
         return Literal(kind, None)
     if isinstance(value, dict):
@@ -93,7 +96,7 @@ def literal(kind: t.DataType, value: Any) -> Expr:
 
 
 def literals(kind: t.DataType, values: list[Any]) -> Expr:
-    """The constants of an IN list as one array."""
+    """The constants of an IN list, as one array."""
     if any(isinstance(v, dict) for v in values):
         raise Strange("a constant without a plain form")
     read = _reader(kind)
@@ -102,7 +105,7 @@ def literals(kind: t.DataType, values: list[Any]) -> Expr:
 
 
 def array(kind: t.DataType, plain: Any) -> pa.Array:
-    """An Arrow array of ``kind`` from plain values (a list, or NumPy's) as ``Literal`` holds them (microseconds, days …)."""
+    """An Arrow array of ``kind`` from plain values in the units of ``Literal`` (microseconds, days)."""
     arrow = to_arrow_type(kind)
     if pa.types.is_temporal(arrow):
         return pa.array(plain, pa.int32() if kind == t.DATE else pa.int64()).cast(arrow)

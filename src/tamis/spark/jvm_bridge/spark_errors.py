@@ -1,4 +1,4 @@
-"""Spark's own exceptions for what Spark users know: a missing table says TABLE_OR_VIEW_NOT_FOUND here as everywhere."""
+"""Spark's own exceptions for errors that Spark users know, such as TABLE_OR_VIEW_NOT_FOUND."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def namespace_not_empty(bridge: Bridge, names: Sequence[str]) -> JavaThrow:
 
 
 def index_error(bridge: Bridge, kind: str, index: str, table: str) -> JavaThrow:
-    """``IndexAlreadyExistsException`` or ``NoSuchIndexException``, which IF (NOT) EXISTS forgives."""
+    """``IndexAlreadyExistsException`` or ``NoSuchIndexException``, which IF (NOT) EXISTS suppresses."""
     none = bridge.scala_object("scala.None")
     return JavaThrow(bridge.new(_ANALYSIS + kind, index, table, none))
 
@@ -49,12 +49,15 @@ def no_such_procedure(names: Sequence[str], known: Sequence[str]) -> InvalidInpu
 
 
 def unsupported(what: str, remedy: str) -> InvalidInput:
-    """A statement, or a clause of one, that Tamis does not have."""
+    """The error for a statement or clause that Tamis does not support."""
     return InvalidInput(f"{what} is not supported by tamis.", code="UNSUPPORTED_STATEMENT", name=what, remedy=remedy)
 
 
 def offending_column(parameters: Mapping[str, str]) -> str | None:
-    """The column, dotted where nested, that Spark's refusal of an INSERT is about; None where it names none. ``parameters`` are those of its message."""
+    """The column, dotted if nested, that Spark's rejection of an INSERT is about, or None.
+
+    ``parameters`` are the message parameters of Spark's error.
+    """
     if extra := _names(parameters.get("extraColumns", "") or parameters.get("extraFields", "")):
         return extra[0]
     if column := _names(parameters.get("colName", "")):
@@ -68,7 +71,7 @@ def offending_column(parameters: Mapping[str, str]) -> str | None:
 
 
 def _names(quoted: str) -> list[str]:
-    """The names in a list as Spark writes it, each part in backquotes: dotted, without them."""
+    """The names in Spark's list of backquoted names, dotted and without backquotes."""
     items = re.findall(r"(?:`(?:[^`]|``)*`\.?)+", quoted)
     return [".".join(part.replace("``", "`") for part in re.findall("`((?:[^`]|``)*)`", item)) for item in items]
 

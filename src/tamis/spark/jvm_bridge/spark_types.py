@@ -1,7 +1,8 @@
-"""Between Spark's schemas, as the JSON of a ``StructType``, and the table's.
+"""Conversion between Spark's schemas, as the JSON of a ``StructType``, and the table's.
 
-Column ids stand in the fields' metadata where Spark 4.3 compares them, and nowhere else. What Spark keeps in field metadata (comments,
-defaults, ``char`` and ``varchar``, collations) is read from there and put back in the same keys.
+Field metadata holds column ids only if requested, for Spark 4.3, which compares them. Comments, defaults,
+``char`` and ``varchar``, and collations are read from the metadata keys that Spark uses and written back to
+them.
 """
 
 from __future__ import annotations
@@ -21,12 +22,18 @@ CHAR_VARCHAR = "__CHAR_VARCHAR_TYPE_STRING"
 COLLATIONS = "__COLLATIONS"
 FIELD_ID = "__FIELD_ID"
 SCHEMA_ID = "tamis.schema"
-"""Under which schema a column was looked up: Spark loses the ids of struct fields on the way to a scan, and keeps a column's own metadata."""
-_PROVIDERS = {"UTF8_BINARY": "spark", "UTF8_LCASE": "spark"}  # all other collations are ICU's
+"""Metadata key for the id of the schema under which a column was resolved.
+
+Spark loses the ids of struct fields on the way to a scan, but keeps a column's own metadata.
+"""
+_PROVIDERS = {"UTF8_BINARY": "spark", "UTF8_LCASE": "spark"}  # all other collations are provided by ICU
 
 
 def from_spark(struct_json: str) -> Schema:
-    """The logical schema, without ids, of ``StructType.json()``. Raises ``InvalidInput`` naming the column whose type is not supported."""
+    """The logical schema, without ids, of ``StructType.json()``.
+
+    Raises ``InvalidInput`` naming a column whose type is not supported.
+    """
     fields = []
     for column in json.loads(struct_json)["fields"]:
         try:
@@ -39,7 +46,11 @@ def from_spark(struct_json: str) -> Schema:
 
 
 def to_spark(schema: Schema, *, ids: bool = False) -> str:
-    """JSON that ``DataType.fromJson`` of Spark reads. ``ids``: with the columns' ids, where Spark 4.3 looks for them when it loads a table again, and the schema's."""
+    """The schema as JSON for Spark's ``DataType.fromJson``.
+
+    ``ids``: with column ids in the metadata, where Spark 4.3 looks when it loads a table again, and the
+    schema's id.
+    """
     struct = _type_json(schema.as_struct(), "", {})
     if ids:
         _identify(struct, schema.as_struct())
@@ -49,7 +60,7 @@ def to_spark(schema: Schema, *, ids: bool = False) -> str:
 
 
 def _identify(spark: Any, ours: DataType) -> None:
-    """Puts these ids of struct fields into their metadata."""
+    """Write the ids of struct fields into their metadata."""
     if isinstance(ours, Struct):
         for column, f in zip(spark["fields"], ours.fields, strict=True):
             column["metadata"][FIELD_ID] = str(f.id)
@@ -61,7 +72,7 @@ def _identify(spark: Any, ours: DataType) -> None:
 
 
 def pruned(schema: Schema, required: dict[str, Any]) -> Schema:
-    """The columns and struct fields that Spark's schema (JSON) names, in its order."""
+    """The schema reduced to the columns and struct fields of Spark's schema (JSON), in its order."""
     return replace(schema, fields=tuple(_pruned(schema.find(f["name"])[0], f["type"]) for f in required["fields"]))
 
 
@@ -134,7 +145,7 @@ def _field_json(f: Field) -> dict[str, Any]:
     if f.comment is not None:
         metadata[COMMENT] = f.comment
     if f.write_default is not None:
-        # Spark asks for both; what parts older than the column show is filled in by our reader, never by Spark.
+        # Spark requires both. Our reader, never Spark, fills in the values for parts older than the column.
         metadata |= {CURRENT_DEFAULT: f.write_default, EXISTS_DEFAULT: f.write_default}
     return {**out, "metadata": metadata}
 

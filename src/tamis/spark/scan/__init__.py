@@ -1,1 +1,1 @@
-"""Scans that Spark plans: pushdown, readers, join keys, metrics."""
+"""Scans planned by Spark: pushdown, readers, join keys, metrics."""

@@ -1,9 +1,10 @@
-"""What is checked of a part before Spark's own Parquet reader opens it: its path, its size, and the checksums of its end.
+"""Checks of a part before Spark's own Parquet reader opens it: path, size, checksums of footer and indexes.
 
-Spark's reader is a trust boundary. It verifies pages by their checksums, but believes the footer, whose statistics skip row groups, and the
-page indexes, which skip pages; and it opens whatever path it is given. The driver checks them while it plans an execution: Spark's reader runs in JVMs without Python, and only
-for tables on a local disk (``native.obstacle``), where a footer costs one short read. A file that was checked is looked at again only
-when its size, its times or its inode have changed (docs/design/0017).
+Spark's reader is a trust boundary. It verifies page checksums, but trusts the footer, whose statistics skip
+row groups, and the page indexes, which skip pages; and it opens any path it is given. The driver does the
+checks while it plans an execution, because Spark's reader runs in JVMs without Python. That reader is used
+only for tables on a local disk (``native_reader.obstacle``), where reading a footer costs one short read. A
+checked file is checked again only when its size, its times or its inode have changed (docs/design/0017).
 """
 
 from __future__ import annotations
@@ -27,25 +28,26 @@ from tamis.storage.object_store import Store
 from tamis.storage.object_store.relative_paths import OUTSIDE
 
 _MOST = 2**17
-"""How many files a process remembers."""
+"""Number of files that a process remembers."""
 
 Signature: TypeAlias = tuple[int, int, int, int]
-"""Size, times of the last write and the last change, inode."""
+"""Size, modification time, change time, inode."""
 
 _checked = Recent[bool](_MOST)
-"""Files whose footers are sound, by what was committed of them and their signature: whether their page indexes are, too."""
+"""Files with sound footers, by committed metadata and signature: whether their page indexes are sound too."""
 
 _copied = Recent[bool](_MOST)
-"""By file and columns: whether Spark can copy the arrays in them."""
+"""Whether Spark can copy the arrays of a file, by file and columns."""
 
 _COLUMNS = ("path", "bytes", "checksum", "footer_checksum")
 
 
 def check_files(parts: PartRefs, store: Store) -> bool:
-    """Returns whether the page indexes of all ``parts`` are what was written, so that Spark's reader may skip pages by them.
+    """Whether the page indexes of all ``parts`` are intact, so that Spark's reader may skip pages by them.
 
-    Raises ``CorruptData`` naming the first part whose file is not the one that was committed, as far as Spark's reader would not notice:
-    ``PATH_OUTSIDE``, ``PART_MISSING``, ``TRUNCATED``, ``PART_CORRUPT``, ``PART_REPLACED``, ``CHECKSUM``.
+    Raises ``CorruptData`` naming the first part whose file differs from the committed one in a way that
+    Spark's reader would not notice: ``PATH_OUTSIDE``, ``PART_MISSING``, ``TRUNCATED``, ``PART_CORRUPT``,
+    ``PART_REPLACED``, ``CHECKSUM``.
     """
     strays = np.flatnonzero(pc.match_substring_regex(parts.table["path"], OUTSIDE).to_numpy())
     if len(strays):
@@ -66,9 +68,10 @@ def check_files(parts: PartRefs, store: Store) -> bool:
 
 
 def copy_obstacle(parts: PartRefs, selected: Schema, store: Store) -> str | None:
-    """Returns why Spark's reader is not to be used for arrays of ``selected``, in a sentence; None where nothing is against it.
+    """Reason not to use Spark's reader for the arrays of ``selected``, as a sentence, or None.
 
-    Parts of earlier releases may have dictionaries that Spark cannot copy arrays by (``parquet.copied_arrays``): their footers tell.
+    Parts of earlier releases may have dictionaries from which Spark cannot copy arrays
+    (``parquet.copied_arrays``). Their footers tell.
     """
     ids = frozenset(f.id for f in selected if has_copied_elements(f.type))
     if not ids:
@@ -76,7 +79,7 @@ def copy_obstacle(parts: PartRefs, selected: Schema, store: Store) -> str | None
     try:
         sound = all(_copies_safely(PartSource(store, ref), ids) for ref in parts)
     except TamisError:
-        return "a part cannot be opened"  # our reader says what is wrong when rows are asked for
+        return "a part cannot be opened"  # our reader reports the error when rows are read
     return None if sound else "arrays of numbers have dictionaries in older parts"
 
 
@@ -88,7 +91,7 @@ def _check_file(ref: PartRef, store: Store, size: int) -> bool:
 
 
 def _signature(path: Path) -> Signature | None:
-    """Returns what changes when a file is written or replaced; None where there is no file."""
+    """The file's signature, which changes when it is written or replaced; None if there is no file."""
     try:
         found = path.stat()
     except OSError:
@@ -106,7 +109,7 @@ def _copies_safely(source: PartSource, ids: frozenset[int]) -> bool:
 
 
 def has_copied_elements(kind: DataType) -> bool:
-    """Returns whether values of the type hold arrays, or maps, whose elements may be numbers that are NULL."""
+    """Whether the type contains arrays or maps of nullable elements that are neither nested nor text."""
     numbers = isinstance(kind, Array | Map) and any(
         f.nullable and not f.type.children and not isinstance(f.type, String) for f in kind.children
     )

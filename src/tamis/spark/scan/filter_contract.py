@@ -7,12 +7,12 @@ Every conjunct is tested on every row that leaves the scan, by at least one of t
 - ``STATISTICS``: the conjunct is true for every row of every part that is read.
 - ``JOIN``: the conjunct holds the keys of a join above the scan, which drops all other rows.
 
-A scan *owns* its filter when it returned nothing from ``pushFilters``. Then Spark neither tests the filter nor asks for
-its columns.
+A scan *owns* its filter when it returned nothing from ``pushFilters``. Then Spark neither tests the filter
+nor asks for its columns.
 
-Hints are conjuncts that Spark's Parquet reader is told. It skips row groups and pages by them, returns rows that do not
-satisfy them, and takes a column outside its requested schema for NULL. So a conjunct may be a hint only where ``SPARK``
-or ``JOIN`` tests it, and hints name requested columns only.
+Hints are conjuncts passed to Spark's Parquet reader. The reader skips row groups and pages by them, may
+return rows that do not satisfy them, and treats a column outside its requested schema as NULL. So a conjunct
+may be a hint only if ``SPARK`` or ``JOIN`` tests it, and hints name requested columns only.
 """
 
 from __future__ import annotations
@@ -36,14 +36,15 @@ class FilterTester(Enum):
 
 @dataclass(frozen=True, slots=True)
 class FilterContract:
-    """Who tests the conjuncts of one scan. Cannot be made with a conjunct that nobody tests, or with an unsound hint.
+    """Who tests the conjuncts of one scan.
 
-    Raises ``AssertionError``: such a scan would return wrong rows.
+    Raises ``AssertionError`` for a conjunct that nobody tests or an unsound hint: the scan would return wrong
+    rows.
     """
 
     conjuncts: tuple[Expr, ...]
     testers: tuple[frozenset[FilterTester], ...]
-    """Of each conjunct."""
+    """The testers of each conjunct."""
     hints: tuple[Expr, ...] = ()
     requested: frozenset[int] = frozenset()
     """Ids of the top-level columns that the scan returns."""
@@ -70,8 +71,8 @@ def contract_of(
 ) -> FilterContract:
     """The contract of a scan.
 
-    ``evaluated`` are the conjuncts that the Python reader runs, or None where Spark's Parquet reader reads.
-    ``every_row_matches`` says that statistics prove all conjuncts for every row of every part that is left.
+    ``evaluated`` are the conjuncts that the Python reader evaluates, or None if Spark's Parquet reader reads.
+    ``every_row_matches``: statistics prove all conjuncts true for every row of every remaining part.
     """
     testers = []
     for conjunct in conjuncts:
@@ -90,7 +91,10 @@ def contract_of(
 
 
 def _hints(conjuncts: Sequence[Expr], testers: Sequence[frozenset[FilterTester]], requested: frozenset[int]) -> tuple[Expr, ...]:
-    """The conjuncts that may be hints. None behind one that can fail: a skipped row would hide its error."""
+    """The conjuncts that may be hints.
+
+    Conjuncts after one that can fail are excluded: skipping a row by them would hide its error.
+    """
     found = []
     for conjunct, mine in zip(conjuncts, testers, strict=True):
         if can_fail(conjunct):

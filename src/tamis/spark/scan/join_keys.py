@@ -1,7 +1,8 @@
-"""Join keys at run time: the values of a join's small side, known when it has run, narrow the scan of the other side before that is read.
+"""Run-time join keys: the values of a join's small side prune the scan of the other side before it is read.
 
-Laws: keys only add conjuncts behind those of the query, so that what they skip is proved as for any filter and no error of the query's own filter is hidden. They hold
-for the one execution that brought them: a scan that Spark uses again, or twice in a plan, never sees another's.
+Invariants: keys are added as conjuncts after those of the query, so skipping by them is proved as for any
+filter and hides no error of the query's own filter. Keys apply to one execution only: a scan that Spark
+reuses, or that occurs twice in a plan, never sees the keys of another execution.
 """
 
 from __future__ import annotations
@@ -33,13 +34,19 @@ from tamis.storage.commit_log import Snapshot
 _FUNCTION = ("java.util.function.BiFunction",)
 INTERFACE = "org.apache.spark.sql.connector.read.SupportsRuntimeV2Filtering"
 MOST_KEYS = SIZES.join_keys
-"""Keys up to which they are asked about; a broadcast of more is a table, not a set of keys."""
+"""Maximum number of keys that are used. A larger broadcast is a table rather than a set of keys."""
 TASK_BYTES = SIZES.join_key_task_bytes
-"""Keys travel with every task. Larger sets prune parts and look up indexes, and leave rows to Spark's join."""
+"""Maximum bytes of keys sent with every task. Larger sets prune parts and look up indexes only.
+
+Spark's join tests the rows in any case.
+"""
 
 
 def key_columns(owner: Bridge, schema: Schema) -> Any:
-    """References to the columns whose keys can prune. Without floats: what a join calls equal there is not what a list does."""
+    """References to the columns whose keys can prune.
+
+    Floats are excluded: equality in a join differs from IN.
+    """
     if not owner.pinned:
         return []
     names = [f.name for f in schema if _has_order(f.type)]
@@ -53,7 +60,7 @@ def _has_order(kind: DataType) -> bool:
 
 
 def key_conjuncts(owner: Bridge, predicates: Any, schema: Schema) -> tuple[Expr, ...]:
-    """Spark's run-time predicates as conjuncts on columns of ``schema``; those that cannot be said exactly are left out."""
+    """Translate Spark's run-time predicates to conjuncts on ``schema``. Omits those without an exact form."""
     from py4j.protocol import Py4JError
 
     try:
@@ -62,13 +69,16 @@ def key_conjuncts(owner: Bridge, predicates: Any, schema: Schema) -> tuple[Expr,
             return numbers
         said = owner.helper("JoinKeys").expressions(predicates, MOST_KEYS)
         found = translate(owner.helper("TreeText").render(said, known()), schema).conjuncts
-    except Py4JError:  # values of a kind that Java itself cannot show: keys are advice
+    except Py4JError:  # values that Java itself cannot write; keys are optional
         return ()
     return (*numbers, *(c for c in found if isinstance(c, Call) and c.function == "in" and isinstance(c.args[1], Literals)))
 
 
 def _numbers(packed: bytes, schema: Schema) -> tuple[tuple[Expr, ...], bool]:
-    """What ``JoinKeys.numbers`` has packed, each key once and in order, or none of a column of any type; and whether there are other predicates."""
+    """Unpack ``JoinKeys.numbers`` into IN conjuncts; also return whether there are other usable predicates.
+
+    Keys are sorted and distinct. A predicate without values has no type and becomes an empty IN list.
+    """
     at = 4 + int.from_bytes(packed[:4], "little")
     others, *words = packed[4:at].decode().split("\0")
     out = []
@@ -84,14 +94,14 @@ def _numbers(packed: bytes, schema: Schema) -> tuple[tuple[Expr, ...], bool]:
             else:
                 continue
             out.append(call("in", bound(schema, (column.id,)), Literals(column.type, keys)))
-        except (TamisError, Strange):  # no column of the table, or a type that there is not here
+        except (TamisError, Strange):  # not a column of the table, or a type without a counterpart
             continue
     return tuple(out), others != "0"
 
 
 @dataclass(frozen=True, slots=True)
 class Narrowed:
-    """A scan's plan for one execution's keys. ``name`` is what its tasks are counted under."""
+    """A scan's plan under the keys of one execution. Its tasks are counted under ``name``."""
 
     name: str
     keys: tuple[Expr, ...]
@@ -99,13 +109,19 @@ class Narrowed:
     cut: Cut
 
     def tasks(self) -> list[Task]:
-        """As the plan's, each bearing keys: the reader that Spark made earlier does not know them. All where something was proved by them, else the sets that are small enough to travel."""
+        """The plan's tasks, each with keys, because the reader that Spark made earlier does not know them.
+
+        All keys if audits check proofs made with them, otherwise the sets that are small enough to send.
+        """
         keys = self.keys if self.plan.proofs else light(self.keys)
         return [replace(task, scan=self.name, keys=keys) for task in self.cut.tasks()]
 
 
 def light(keys: tuple[Expr, ...]) -> tuple[Expr, ...]:
-    """The sets of keys that travel with every task, the smaller ones first: ``TASK_BYTES`` in all. The keys of one join do not keep back those of another."""
+    """The sets of keys sent with every task: the smallest ones, up to ``TASK_BYTES`` in total.
+
+    Smallest first, so that a large set of one join does not exclude the small set of another.
+    """
     sizes = [c.args[1].array.nbytes if isinstance(c, Call) and isinstance(c.args[1], Literals) else 0 for c in keys]
     order = sorted(range(len(keys)), key=sizes.__getitem__)
     fits = np.cumsum([sizes[at] for at in order]) <= TASK_BYTES
@@ -114,7 +130,7 @@ def light(keys: tuple[Expr, ...]) -> tuple[Expr, ...]:
 
 
 class Worth:
-    """Answers ``JoinPlanning``: whether all the values of one scan's column, as keys, can leave out anything of another; a Java ``BiFunction``."""
+    """Java ``BiFunction`` that tells ``JoinPlanning`` whether one scan's values can prune another."""
 
     def __init__(self, owner: Bridge) -> None:
         self._owner = owner
@@ -126,7 +142,7 @@ class Worth:
 
 
 class Twins:
-    """Answers ``JoinPlanning``: the twin of a scan that Spark's own reader would read, for where few keys come; a Java ``BiFunction``."""
+    """Java ``BiFunction`` that gives ``JoinPlanning`` the twin of a scan, which reads by keys, or None."""
 
     def __init__(self, owner: Bridge) -> None:
         self._owner = owner
@@ -138,11 +154,14 @@ class Twins:
 
 
 _planning: weakref.WeakKeyDictionary[Bridge, tuple[Any, Any] | None] = weakref.WeakKeyDictionary()
-"""The strategy and the rule of each JVM; None where Spark has other planning classes than those that ``JoinPlanning`` names."""
+"""The strategy and the rule of each JVM; None if this Spark lacks classes that ``JoinPlanning`` names."""
 
 
 def plan_with_keys(owner: Bridge) -> None:
-    """Sees to it that the active session asks for keys where Spark alone would not, and reads by them where that pays. A later Spark may not let it: its own rules remain."""
+    """Install ``JoinPlanning`` in the active session, so that more joins pass their keys to our scans.
+
+    If a later Spark does not allow it, Spark's own rules remain.
+    """
     from py4j.protocol import Py4JError
 
     try:
@@ -157,22 +176,29 @@ def plan_with_keys(owner: Bridge) -> None:
 
 
 MOST_SHARE = SIZES.join_share_percent / 100
-"""Of a column's values: where keys are more, nearly every block holds some, and Spark's reader is the faster one."""
+"""Maximum share of a column's values for keys to be few.
+
+With more keys nearly every block holds one of them, and Spark's reader is faster.
+"""
 
 
 def few(plan: Plan, snapshot: Snapshot, column: Field, keys: int) -> bool:
-    """Whether so many keys leave most of the rows out, as far as the bounds of the column tell."""
+    """Whether this number of keys is likely to exclude most rows, judging by the bounds of the column."""
     rows = int(plan.parts.live_rows.sum())
     ends = _ends(snapshot, column)
     return keys <= MOST_SHARE * min(rows, rows // 10 if ends is None else ends[1] - ends[0] + 1)
 
 
 MOST_COVERED = 0.9
-"""Of the range of a column's values that many keys may cover and still leave a part out."""
+"""Maximum share of a column's value range that many keys may cover and still be likely to prune a part."""
 
 
 def worth(plan: Plan, snapshot: Snapshot, column: Field, keys: int, other: Snapshot, theirs: Field) -> bool:
-    """Whether all the values of the column ``theirs`` of ``other``, at most ``keys``, are likely to leave anything out as keys: the few, and those of another range."""
+    """Whether all values of ``theirs`` in ``other``, at most ``keys``, are likely to prune ``column``.
+
+    True if they are few, if bounds are unknown, or if they cover at most ``MOST_COVERED`` of the column's
+    range.
+    """
     mine, given = _ends(snapshot, column), _ends(other, theirs)
     if mine is None or given is None or few(plan, snapshot, column, keys):
         return True
@@ -180,7 +206,7 @@ def worth(plan: Plan, snapshot: Snapshot, column: Field, keys: int, other: Snaps
 
 
 def _ends(snapshot: Snapshot, column: Field) -> tuple[int, int] | None:
-    """The bounds of a column that has as many values as lie between them, at most; None of any other."""
+    """The bounds of an integral or DATE column, whose difference limits the number of values; else None."""
     table = snapshot.segment_evidence(frozenset({column.id}))
     found = TableEvidence(table, {schema.schema_id: schema for schema in snapshot.head.schemas}).column((column.id,))
     if found is None or column.type not in {*INTEGRAL, DATE} or not len(table):
@@ -191,7 +217,10 @@ def _ends(snapshot: Snapshot, column: Field) -> tuple[int, int] | None:
 
 
 class Handover:
-    """From ``filter`` to the ``toBatch`` that Spark calls next, in the same thread and execution; a scan may be in use by several at once."""
+    """Passes keys from ``filter`` to the ``toBatch`` that Spark calls next in the same thread and execution.
+
+    Several threads may use one scan at once.
+    """
 
     def __init__(self) -> None:
         self._mine = threading.local()
@@ -200,13 +229,13 @@ class Handover:
         self._mine.waiting = (execution(), narrowed)
 
     def take(self) -> Narrowed | None:
-        """What was put for the execution at hand, once."""
+        """Return, once, what was put for the current execution."""
         waiting, self._mine.waiting = getattr(self._mine, "waiting", None), None
         return waiting[1] if waiting is not None and waiting[0] == execution() else None
 
 
 def execution() -> str:
-    """The SQL execution on whose behalf Spark calls in this thread."""
+    """The id of the SQL execution for which Spark calls in this thread."""
     from pyspark import SparkContext
 
     context = SparkContext._active_spark_context

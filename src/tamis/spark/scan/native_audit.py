@@ -1,9 +1,9 @@
-"""Audits a scan that Spark's own Parquet reader reads: what was proved of a sample of parts, and what that reader returns of them.
+"""Audit of a scan that Spark's own Parquet reader reads.
 
-Spark's reader reports neither which rows it skips nor which parts it was given, so the audit stands beside it. On the driver
-the parts of the sample are read as if nothing were known of them, and read once more by Spark's reader with its hints. A
-skipped part must hold no row that matches; a part whose rows were all said to match must hold no other; and Spark's reader
-must return every row that matches.
+Spark's reader reports neither the rows it skips nor the parts it was given, so the audit runs separately, on
+the driver. It reads a sample of parts without using their evidence, and again by Spark's reader with its
+hints. A skipped part must hold no matching row; a part whose rows are all proved to match must hold no other
+row; and Spark's reader must return every matching row.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from tamis.storage.files import PartRef
 
 
 def audit_native(audited: Plan, report: Report, native_rows: Callable[[PartRef], int]) -> bool:
-    """Whether what was proved of the sample of ``audited`` holds. Each violation is logged and put into ``report``.
+    """Whether the proofs about the sample of ``audited`` hold. Logs each violation and adds it to ``report``.
 
-    ``native_rows`` gives the number of rows that Spark's reader returns of a part. Raises what the filter raises, and
-    ``CorruptData`` (``AUDIT_FAILED``) for a violation where ``TAMIS_AUDIT`` is ``raise``.
+    ``native_rows`` returns the number of rows that Spark's reader returns for a part. Raises what the filter
+    raises, and ``CorruptData`` (``AUDIT_FAILED``) for a violation if ``TAMIS_AUDIT`` is ``raise``.
     """
     sound = True
 

@@ -1,7 +1,8 @@
-"""When Spark's own Parquet reader may stand in for ours, and what it must be told.
+"""When Spark's own Parquet reader may replace ours, and the schema to request from it.
 
-Law: it gives the same rows. It resolves columns by the ids in the files, so renamed columns are fine; a part written under a schema in
-which a selected column differs in type, or is absent with a default, is not.
+Invariant: it returns the same rows. It resolves columns by the ids in the files, so renamed columns are
+allowed. A part is not allowed if its schema has another type for a selected column, or lacks a selected
+column that has a default.
 """
 
 from __future__ import annotations
@@ -21,11 +22,14 @@ from tamis.spark.scan.scan_estimates import read_share
 
 FIELD_ID = "parquet.field.id"
 MOST_KEPT = 0.25
-"""Share of the rows of the parts left that a filter may keep before Spark's reader, which leaves it to Spark, is the faster one."""
+"""Share of the remaining parts' rows from which on Spark's reader is faster.
+
+Spark's reader returns all rows and leaves the filter to Spark.
+"""
 
 
 def obstacle(plan: Plan, selected: Schema, *, filtered: bool) -> str | None:
-    """Why Spark's reader is not to be used, in a sentence; None where it is."""
+    """Reason not to use Spark's reader, as a sentence, or None."""
     wish = plan.options.read_lazy
     if wish not in {"auto", "native"}:
         return f"tamis.read.lazy is {wish}"
@@ -49,7 +53,7 @@ def obstacle(plan: Plan, selected: Schema, *, filtered: bool) -> str | None:
 
 
 def every_row_matches(plan: Plan) -> bool:
-    """Whether statistics prove the filter true for every row of every part that is left."""
+    """Whether statistics prove the filter true for every row of every remaining part."""
     return bool(plan.parts.all_match.all())
 
 
@@ -67,10 +71,12 @@ def residual_reason(plan: Plan, selected: Schema, schema: Schema, *, filtered: b
 
 
 def has_repeated(schema: Schema) -> bool:
-    """Whether a column holds arrays or maps at any depth.
+    """Whether a column contains arrays or maps at any depth.
 
-    Page headers have no checksum. Spark's reader notices a wrong number of values in one, except where it skips pages of
-    repeated columns: it then returns other arrays (docs/design/0017). So it skips no pages of these.
+    Spark's reader must not skip pages of such schemas.
+
+    Page headers have no checksum. Spark's reader notices a wrong number of values in one, except if it skips
+    pages of repeated columns: it then returns other arrays (docs/design/0017).
     """
     return any(_repeated(f.type) for f in schema)
 
@@ -80,7 +86,10 @@ def _repeated(data_type: DataType) -> bool:
 
 
 def keeps_much(plan: Plan) -> bool:
-    """Whether the filter is likely to keep so many rows of the plan's parts that they had better be read whole. Of what bounds do not tell nothing is taken to be kept."""
+    """Whether the filter is likely to keep at least ``MOST_KEPT`` of the rows.
+
+    Treats unknown selectivity as 0.
+    """
     parts, rows = plan.parts, plan.parts.live_rows
     try:
         guess = expected(plan.spec.conjuncts, evidence_of(parts.table, plan.spec.part_schemas))
@@ -91,11 +100,18 @@ def keeps_much(plan: Plan) -> bool:
 
 
 LEAST_SAVED = 0.5
-"""Of what is needed: where laziness saves less, Spark's reader, which skips as much if it can be told the whole filter, is the faster one."""
+"""Minimum share of the bytes that late materialization must save.
+
+Below it Spark's reader is faster, as it skips as much if it takes the whole filter as hints.
+"""
 
 
 def needs_little(plan: Plan, selected: Schema, schema: Schema) -> bool:
-    """Whether a lazy reader, in a Python worker, would save too little: where at most ``tamis.read.native_bytes`` is needed, or, of a filter that Spark's reader can be told whole, laziness saves no more than that, or than ``LEAST_SAVED``."""
+    """Whether a lazy reader in a Python worker would save too little.
+
+    True if at most ``tamis.read.native_bytes`` are read. Also true if hints express the whole filter, and
+    laziness saves no more than that many bytes or less than ``LEAST_SAVED``.
+    """
     limit = plan.options.read_native_bytes
     if plan.proofs or not limit:
         return False
@@ -107,7 +123,7 @@ def needs_little(plan: Plan, selected: Schema, schema: Schema) -> bool:
 
 
 def written(plan: Plan) -> list[Schema | None]:
-    """The schemas of the parts that are left."""
+    """The schemas of the remaining parts; None for an unknown schema."""
     return [plan.spec.part_schemas.get(i) for i in plan.parts.table["schema_id"].unique().to_pylist()]
 
 
@@ -121,7 +137,7 @@ def _column(wanted: Field, written: Schema | None) -> str | None:
 
 
 def _readable(data_type: DataType) -> bool:
-    """Whether both readers agree on the type beyond doubt."""
+    """Whether both readers are certain to agree on the type."""
     if isinstance(data_type, String):
         return data_type.collation == BINARY_COLLATION
     if data_type in {VARIANT, NULL} or isinstance(data_type, Time | DayTimeInterval):
@@ -130,7 +146,7 @@ def _readable(data_type: DataType) -> bool:
 
 
 def _same(written: DataType, wanted: DataType) -> bool:
-    """The same type, or a struct with all the fields that are wanted; names may differ."""
+    """Whether the types are equal, or ``written`` is a struct with all ``wanted`` fields. Ignores names."""
     if isinstance(written, String) and isinstance(wanted, String):
         return True
     if isinstance(written, Struct) and isinstance(wanted, Struct):
@@ -143,7 +159,7 @@ def _same(written: DataType, wanted: DataType) -> bool:
 
 
 def requested(selected: Schema) -> str:
-    """The schema that Spark's reader is asked for, as JSON: column ids in the metadata, no defaults."""
+    """The schema to request from Spark's reader: JSON with column ids in the metadata, without defaults."""
     struct = json.loads(to_spark(selected))
     _identify(struct, selected.as_struct())
     return json.dumps(struct)

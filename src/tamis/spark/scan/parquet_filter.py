@@ -1,11 +1,11 @@
-"""What Spark's own Parquet reader is told of a filter, so that it skips row groups and pages by the files' own statistics.
+"""Filter hints for Spark's own Parquet reader, by which it skips row groups and pages.
 
-The conjuncts that come here are hints (``filter_contract``): somebody above the scan tests them again, and their columns
-are among those that the reader returns. A hint may only leave out rows for which the filter is not true and raises
-nothing. So nothing is told of a conjunct that can fail, or of any behind it; an AND may lose a side, an OR may not.
-Spark's reader finds columns by name in the file's schema, so a column is named only where it has one name and one type,
-the filter's, in the schema of every part. Types are those whose order in a file's statistics is the order of Spark's
-values: no floating point (NaN, −0.0), no CHAR, no collations.
+The conjuncts passed in are hints (``filter_contract``): Spark or a join above the scan tests them again, and
+the reader returns their columns. A hint may exclude only rows for which the filter is not true and raises
+nothing. So a conjunct that can fail, and all conjuncts after it, are left out; an AND may lose a side, an OR
+may not. Spark's reader finds columns by name in the file's schema, so a column is used only if it has one
+name and the filter's type in the schema of every part. Only types are used whose order in file statistics is
+the order of Spark's values: no floating point (NaN, -0.0), no CHAR, no collations.
 """
 
 from __future__ import annotations
@@ -24,14 +24,18 @@ from tamis.sizes import SIZES
 
 _TURNED = {"eq": "eq", "lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
-"""Names that Spark's filters quote in no release."""
+"""Names that no Spark release quotes in filters."""
 MOST_VALUES = SIZES.pushed_list_values
-"""Of an IN list: longer ones would travel with every task, and are within the bounds of most blocks."""
+"""Maximum length of an IN list. A longer one burdens every task and overlaps the bounds of most blocks."""
 END = "\0"
 
 
 def advice(conjuncts: Sequence[Expr], written: Iterable[Schema | None]) -> str:
-    """What can be told of ``conjuncts`` where parts are of the schemas ``written`` (None: not known), as ``Partitions.filters`` reads it: words in prefix order, a NUL between. "" is nothing."""
+    """The hints for ``conjuncts``, or "" for none.
+
+    NUL-separated words in prefix order, which ``Partitions.filters`` parses.
+    ``written`` are the schemas of the parts, None where unknown.
+    """
     columns = _Columns(list(written))
     said: list[list[str]] = []
     for conjunct in conjuncts:
@@ -43,19 +47,19 @@ def advice(conjuncts: Sequence[Expr], written: Iterable[Schema | None]) -> str:
 
 
 def told_whole(conjuncts: Sequence[Expr], written: Iterable[Schema | None]) -> bool:
-    """Whether every one of ``conjuncts`` is told to its end."""
+    """Whether hints express all of ``conjuncts`` completely."""
     columns = _Columns(list(written))
     return all(columns.whole(c) for c in conjuncts)
 
 
 class _Columns:
-    """The columns of the parts that are read."""
+    """Translates expressions over the columns of the parts that are read."""
 
     def __init__(self, written: Sequence[Schema | None]) -> None:
         self._written = written
 
     def say(self, expr: Expr) -> list[str] | None:
-        """The words for ``expr``, or for what follows from it; None where there are none."""
+        """The words for ``expr``, or for a condition that it implies; None if there are none."""
         match expr:
             case Call(function="and" | "or" as op, args=args):
                 sides = [self.say(a) for a in args]
@@ -77,7 +81,7 @@ class _Columns:
         return None
 
     def whole(self, expr: Expr) -> bool:
-        """Whether the words for ``expr`` say all of it."""
+        """Whether the words for ``expr`` express it completely."""
         if isinstance(expr, Call) and expr.function in {"and", "or"}:
             return all(self.whole(a) for a in expr.args)
         return self.say(expr) is not None
@@ -91,7 +95,7 @@ class _Columns:
         return [op, name, _kind(kind), *([str(len(values))] if op == "in" else []), *values]
 
     def _name(self, column: Column) -> str | None:
-        """What every part calls a top-level column whose values have one order; None where they differ about it."""
+        """The name of a top-level column of a usable type if all parts agree on both, else None."""
         if len(column.ids) > 1 or not _kind(column.type):
             return None
         found = [s.by_id.get(column.ids[0]) if s is not None else None for s in self._written]
@@ -107,7 +111,7 @@ def _same(written: DataType, asked: DataType) -> bool:
 
 
 def _kind(data_type: DataType) -> str:
-    """The word for a type of which something can be told, "" for any other."""
+    """The word for a usable type, "" for any other."""
     if isinstance(data_type, String):
         return "string" if data_type.collation == BINARY_COLLATION and data_type.kind != "char" else ""
     if isinstance(data_type, Decimal):
@@ -119,7 +123,10 @@ _KINDS: Mapping[DataType, str] = {**{kind: kind.name for kind in INTEGRAL}, DATE
 
 
 def _texts(kind: DataType, given: Any) -> list[str] | None:
-    """The constants as texts, numbers of days and microseconds among them; None where one of them has none. What compares with NULL is never true, but that is for Spark to say."""
+    """The constants as texts, dates as days and timestamps as microseconds; None if one has no exact text.
+
+    None for NULL too: a comparison with NULL is never true, but Spark handles that itself.
+    """
     if isinstance(given, pa.Array):
         if pa.types.is_temporal(given.type):
             given = given.view(pa.int32() if kind == DATE else pa.int64())

@@ -1,8 +1,9 @@
-"""What stands above a scan in Spark's plan, pushed into it: a limit, an order with a limit, aggregates.
+"""Pushdown of limits, top-N and aggregates into a scan.
 
-Laws: Spark keeps its own limit and its own sort, so the scan only leaves out what cannot matter; aggregates that are pushed are Spark's to the last bit, or are not pushed. Spark pushes them
-only where it has no filter left to check. So under one of them, and nowhere else, a scan owns its filter: then every conjunct is one that our evaluator
-computes exactly and that cannot fail.
+Invariants: Spark keeps its own limit and sort, so the scan only leaves out rows that cannot matter. Pushed
+aggregates equal Spark's to the last bit; others are not pushed. Spark pushes limits and aggregates only if it
+has no filter left to test. So under one of them, and nowhere else, a scan owns its filter, and only if our
+evaluator computes every conjunct exactly and none can fail.
 """
 
 from __future__ import annotations
@@ -31,14 +32,14 @@ READ = "org.apache.spark.sql.connector.read."
 LIMITS = (READ + "SupportsPushDownLimit", READ + "SupportsPushDownTopN")
 AGGREGATES = READ + "SupportsPushDownAggregates"
 MARK = "tamis.internal.under"
-"""The option by which ``Pushed.java`` says that a limit, or an aggregate that a scan can answer, stands above."""
+"""Option that ``Pushed.java`` sets on a relation under a limit or an aggregate that a scan can answer."""
 AGGREGATE = "aggregate"
-"""The option's value under such an aggregate."""
+"""Value of the option under such an aggregate."""
 
 LOOK_BYTES = SIZES.look_bytes
-"""What the driver may read of the order's columns, about, before it sends the first task."""
+"""Approximate bytes of the order's columns that the driver may read before it sends the first task."""
 LOOK_ROWS = SIZES.look_rows
-"""Limits beyond which it does not look: where so many rows stand would travel with the tasks."""
+"""Maximum limit for this look: the positions of the rows found are sent with the tasks."""
 
 _EXACT = frozenset(
     [
@@ -61,22 +62,22 @@ _EXACT = frozenset(
         "contains",
     ]
 )
-"""Functions whose every value is computed as Spark does: comparisons, logic, and bytes of text."""
+"""Functions that our evaluator computes exactly as Spark does: comparisons, logic, byte-wise text tests."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pushed:
-    """What a scan has taken over."""
+    """What Spark has pushed into a scan."""
 
     owned: bool = False
-    """Spark checks the filter no more."""
+    """Spark does not test the filter."""
     limit: int | None = None
     order: Order = ()
     aggregation: Aggregation | None = None
 
     @property
     def obstacle(self) -> str | None:
-        """Why Spark's own reader is not to be used; None where nothing here forbids it."""
+        """Reason not to use Spark's own reader, or None."""
         if self.aggregation is not None:
             return "partial aggregates are asked for"
         return "the first rows of an order are asked for" if self.order else None
@@ -86,7 +87,7 @@ NOTHING = Pushed()
 
 
 def exact(conjuncts: Sequence[Expr]) -> bool:
-    """Whether rows that our evaluator keeps are the very rows for which Spark finds all conjuncts true, and none can fail."""
+    """Whether our evaluator keeps exactly the rows that Spark keeps, and no conjunct can fail."""
     return all(_exact(node) for conjunct in conjuncts for node in conjunct.walk())
 
 
@@ -97,7 +98,7 @@ def _exact(node: Expr) -> bool:
 
 
 def order_of(text: str | None, schema: Schema) -> Order:
-    """The order that ``Pushed.java`` has written down; nothing where there is none that can be used."""
+    """The order described by ``Pushed.orders``; empty if it cannot be used."""
     words = text[1:].split("\0") if text else []
     try:
         return tuple(
@@ -109,7 +110,10 @@ def order_of(text: str | None, schema: Schema) -> Order:
 
 
 def aggregation_of(text: str | None, schema: Schema) -> Aggregation | None:
-    """The aggregates that ``Pushed.java`` has written down; None where one of them cannot be used, or nothing of them is: the one row that there is then would have no column to stand in."""
+    """The aggregates described by ``Pushed.aggregation``, or None if one cannot be used.
+
+    None also without groups and measures: the single result row would have no column.
+    """
     words = text[1:].split("\0") if text else []
     if len(words) < 2:
         return None
@@ -126,25 +130,26 @@ def aggregation_of(text: str | None, schema: Schema) -> Aggregation | None:
 
 
 def output(aggregation: Aggregation) -> Schema:
-    """The columns that Spark gets of partial aggregates: its own text has no length."""
+    """The columns of partial aggregates, as Spark takes them: text as STRING, without length."""
     plain = (replace(f, type=STRING) if isinstance(f.type, String) else f for f in aggregation.output)
     return Schema(tuple(plain))
 
 
 def pays(aggregation: Aggregation, before: Plan, after: Plan) -> bool:
-    """Whether metadata answers enough that reading the rest in Python, as partial aggregates, is no loss."""
+    """Whether metadata answers enough that aggregating the rest in Python is not slower."""
     if not aggregation.groups:
         return len(after.parts) < len(before.parts) or bool(before.spec.conjuncts) or not len(before.parts)
     return 2 * int(after.parts.live_rows.sum()) <= int(before.parts.live_rows.sum())
 
 
-# --- an order with a limit: a look at the best parts before tasks are sent ---
+# --- top-N: the driver looks at the best parts before it sends tasks ---
 
 
 def foremost(plan: Plan, share: float) -> Plan:
-    """The plan of the rows that may be among the first, after a look at the order's columns (``share`` of a row) of the best parts.
+    """The plan reduced to rows that may be in the top N, after reading the order's columns of the best parts.
 
-    Of the parts looked at, the rows found there are all that is needed; the others are read for rows that come before the last of these.
+    ``share``: the share of a row that these columns are. Of the parts looked at, only the rows found are
+    kept. All other parts get an added conjunct: their rows must come before the last row found.
     """
     if not plan.order or not plan.limit or plan.limit > LOOK_ROWS or len(plan.parts) < 2 or plan.proofs or not plan.options.scan_topk:
         return plan
@@ -157,7 +162,7 @@ def foremost(plan: Plan, share: float) -> Plan:
 
 
 def cost(search: TopK) -> ReadCounters:
-    """What a search has read, as leaders."""
+    """The bytes and rows that a search has read, counted as leader reads."""
     spent = ReadCounters()
     for counters in search.counters:
         spent.merge(counters)

@@ -1,4 +1,4 @@
-"""Partition readers in Python workers, and Spark's description of how these workers are started."""
+"""Partition readers that run in Python workers, and Spark's description of how to start these workers."""
 
 from __future__ import annotations
 
@@ -10,11 +10,14 @@ from tamis.spark.jvm_bridge.adapter import Bridge
 
 _PYTHON = "org.apache.spark.sql.execution.datasources.v2.python."
 _sources: weakref.WeakKeyDictionary[Any, tuple[object, Any]] = weakref.WeakKeyDictionary()
-"""By Spark application: how its workers are started, and the Java object that says so."""
+"""By Spark application: the settings that start its workers, and the Java object made from them."""
 
 
 def python_reader(owner: Bridge, read: Read, required: Any) -> Any:
-    """A Java ``PartitionReaderFactory`` that runs ``read`` in Python workers; ``required`` is the Java schema of its rows."""
+    """A Java ``PartitionReaderFactory`` that runs ``read`` in Python workers.
+
+    ``required`` is the Java schema of its rows.
+    """
     from pyspark.serializers import CloudPickleSerializer
     from pyspark.sql.types import StructType
 
@@ -24,9 +27,9 @@ def python_reader(owner: Bridge, read: Read, required: Any) -> Any:
 
 
 def _python_source(owner: Bridge) -> Any:
-    """The Java ``UserDefinedPythonDataSource`` that names interpreter, environment, files and accumulators.
+    """The Java ``UserDefinedPythonDataSource`` that holds interpreter, environment, files and accumulators.
 
-    It is made again where one of these has changed. Spark never calls the function in it.
+    It is made again if interpreter, environment or files change. Spark never calls the function in it.
     """
     from pyspark import SparkContext
     from pyspark.sql.udf import _wrap_function
@@ -42,4 +45,4 @@ def _python_source(owner: Bridge) -> Any:
 
 
 def _no_function() -> None:
-    """Takes the place of a Python data source's class."""
+    """Placeholder for the class of a Python data source."""

@@ -1,7 +1,8 @@
-"""What Spark pushes down: filters, columns; limits, orders and aggregates.
+"""The scan builder: takes the filters, columns, limits, orders and aggregates that Spark pushes down.
 
-Law: every filter goes back to Spark, which checks it again, so a row too many is never seen. Only where a limit or an aggregate stands above, and the filter is exact
-(``pushed.exact``), does the scan keep it: else Spark would keep those to itself.
+Invariant: every filter is returned to Spark, which tests it again, so no extra row gets through. The scan
+keeps a filter to itself only under a limit or an aggregate, which Spark would not push otherwise, and only if
+the filter is exact (``pushdown.exact``).
 """
 
 from __future__ import annotations
@@ -34,7 +35,11 @@ BUILDER = (
 
 
 def scan_builder(owner: Bridge, table: LoadedTable, options: Any, built: list[Scan] | None = None) -> Any:
-    """A Java ``ScanBuilder`` for ``table``; ``options`` (Java) are those of the query: ``WITH (…)``, a reader's options. What it builds is put into ``built`` too."""
+    """A Java ``ScanBuilder`` for ``table``.
+
+    ``options`` (Java) are those of the query, from ``WITH (…)`` or the reader. Scans that it builds are also
+    appended to ``built``.
+    """
     source = Source(table.name(), table.store, table.snapshot, table.logical_schema, table.opening)
     told = owner.dict(options.asCaseSensitiveMap())
     # Spark translates every aggregate above a source that takes them, and fails on some: see Pushed.java.
@@ -45,8 +50,9 @@ def scan_builder(owner: Bridge, table: LoadedTable, options: Any, built: list[Sc
 class Builder:
     """Collects what Spark pushes down. Method names are Spark's.
 
-    ``analysed`` are ids of schemas under which the plan may have been made. Where one is another than the table's, names mean what they meant there: that is known when
-    the columns are, and until then nothing is taken over that is bound to a name.
+    ``analysed`` are ids of the schemas under which the plan may have been analysed. If one of them differs
+    from the table's schema, names must be resolved as they were in it. Which one it is becomes known in
+    ``pruneColumns``; until then nothing that is bound to a name is accepted.
     """
 
     java_constant: ClassVar = {"pushedFilters": "", "isPartiallyPushed": ""}
@@ -68,12 +74,12 @@ class Builder:
         self._built = built
         self._pushed = NOTHING
         self._asked: dict[str | None, Scan | None] = {}
-        """Scans made to answer aggregates that Spark asked about."""
+        """Scans made for the aggregates that Spark has asked about."""
         self._answer: Scan | None = None
 
     @cached_property
     def _switches(self) -> tuple[Options, dict[str, str]]:
-        """The switches in force, and the session's settings."""
+        """The effective options, and the session's settings."""
         flat = self._owner.texts(self._owner.helper("Partitions").settings("tamis."))
         settings = dict(zip(flat[::2], flat[1::2], strict=True))
         conf = {k: v for k, v in settings.items() if k.lower().startswith("tamis.")}
@@ -85,7 +91,7 @@ class Builder:
 
         try:
             self._text = self._owner.helper("TreeText").render(filters, known())
-        except Py4JError:  # a tree that Java itself cannot walk (nested too deeply): it may mean anything
+        except Py4JError:  # a tree nested too deeply for Java to walk: it may mean anything
             self._text = None
         self._filters = self._translated(self._source.schema)
         owned = (
@@ -133,7 +139,7 @@ class Builder:
         return bool(order)
 
     def isPartiallyPushed(self) -> bool:  # noqa: N802
-        """Always: Spark sorts and cuts what the scan leaves."""
+        """Always true: Spark sorts and limits the rows of the scan itself."""
         return True
 
     def supportCompletePushDown(self, asked: Any) -> bool:  # noqa: N802
@@ -145,7 +151,7 @@ class Builder:
         return self._answer is not None
 
     def _aggregated(self, asked: Any) -> Scan | None:
-        """The scan that answers what Spark asks; None where that is not exactly what it wants, or does not pay."""
+        """The scan that answers Spark's aggregate; None if it cannot answer exactly or does not pay off."""
         if self._moved or self._built is not None or not self._switches[0].scan_aggregates:
             return None
         text = self._owner.helper("Pushed").aggregation(asked)

@@ -1,4 +1,4 @@
-"""What Spark's optimiser is told when it asks how large a pruned scan is, and what its columns hold; and how large tasks are made."""
+"""Size and column estimates of a pruned scan, for Spark's optimizer and for cutting tasks."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ from tamis.engine.part_reader import MOST_ROWS, evidence_of
 from tamis.engine.scan import Plan
 
 _ROW = 8
-"""A row itself, as Spark counts it."""
+"""Bytes that Spark adds for each row."""
 _WIDTH: dict[DataType, int] = {BOOLEAN: 1, BYTE: 1, SHORT: 2, INTEGER: 4, FLOAT: 4, DATE: 4, BINARY: 100, VARIANT: 256}
 
 
 def width(data_type: DataType) -> int:
-    """Bytes of a typical value, as Spark assumes them."""
+    """Spark's default size in bytes of a value."""
     match data_type:
         case Decimal(precision):
             return 8 if precision <= 18 else 16
@@ -58,12 +58,16 @@ def width(data_type: DataType) -> int:
 
 
 def share(selected: Schema, of: Schema) -> float:
-    """The part of a row of ``of`` that ``selected`` is, between 0 and 1."""
+    """The share of a row of ``of`` that ``selected`` makes up, between 0 and 1."""
     return min(1.0, (_ROW + width(selected.as_struct())) / (_ROW + width(of.as_struct())))
 
 
 def read_share(selected: Schema, conjuncts: Sequence[Expr], of: Schema, *, lazy: bool) -> float:
-    """The part of a row of ``of`` that is likely to be read: of a filter's columns all, of the others what a lazy reader reads before it changes its mind."""
+    """The share of a row of ``of`` that is likely to be read.
+
+    Filter columns are read whole. For the other columns a lazy reader is assumed to read the largest share
+    (``MOST_ROWS``) at which it stays lazy.
+    """
     named = {ids[0] for c in conjuncts for ids in columns(c)}
     leaders = Schema(tuple(f for f in of if f.id in named))
     followers = Schema(tuple(f for f in selected if f.id not in named))
@@ -81,19 +85,25 @@ _CODES: dict[DataType, str] = {
     FLOAT: "f",
     DOUBLE: "d",
 }
-"""As what Java type Spark holds a value. Of others it compares no bounds, and fails over TIMESTAMP_NTZ and collations of which anything is told."""
+"""Spark's internal type code.
+
+Spark compares no bounds of other types, and fails on statistics of TIMESTAMP_NTZ and collated columns.
+"""
 _NULLS_ONLY = ""
 
 
 def told(schema: Schema) -> frozenset[int]:
-    """The columns of which the cost-based optimiser may be told something."""
+    """Ids of the columns that may have statistics for the cost-based optimizer."""
     return frozenset(f.id for f in schema if _code(f.type) is not None)
 
 
 def column_statistics(plan: Plan, selected: Schema) -> str:
-    """What the parts kept say of each column, as ``Partitions.estimate`` reads it: name, code, least and greatest value, NULLs, distinct values; no bounds where a column holds nothing but NULL.
+    """Column statistics of the plan's parts, as ``Partitions.estimate`` reads them.
 
-    Bounds are those of the parts' rows, deleted ones among them, of which as large a share is taken to be NULL as of all. A column about which something is not known is left out: Spark takes one without bounds for NULL throughout.
+    For each column: name, code, minimum, maximum, number of NULLs, number of distinct values. The bounds of
+    an all-NULL column are empty. Bounds include deleted rows; live rows are assumed to have the same share of
+    NULLs. A column without complete statistics is left out, because Spark takes a column without bounds as
+    all NULL.
     """
     found = evidence_of(plan.parts.table, plan.spec.part_schemas)
     rows, live = plan.parts.column("rows"), plan.parts.live_rows
@@ -116,7 +126,7 @@ def _code(kind: DataType) -> str | None:
 
 
 def _ends(column: ColumnEvidence, code: str) -> tuple[Any, ...] | None:
-    """Bounds of all pieces together, empty texts where no piece has a value; None where they are not known, or NaN lies beyond them."""
+    """The bounds over all parts, "" if there are no values; None if bounds are unknown or NaN may occur."""
     empty = pc.fill_null(pc.equal(column.nulls, column.count), False)
     if code == _NULLS_ONLY or pc.all(empty).as_py():
         return "", ""
@@ -128,7 +138,11 @@ def _ends(column: ColumnEvidence, code: str) -> tuple[Any, ...] | None:
 
 
 def _distinct(kind: DataType, ends: tuple[Any, ...], values: int) -> str:
-    """As many as lie between the bounds, at most, where that says something: of a column of one value, and of whole numbers and days that leave no room for more than there are values."""
+    """An upper limit of the number of distinct values, as text, or "" if unknown.
+
+    Known for a column of one value, and for integers and dates whose bounds enclose at most ``values``
+    values.
+    """
     lo, hi = ends
     if lo == "" or not values:
         return ""
@@ -138,7 +152,7 @@ def _distinct(kind: DataType, ends: tuple[Any, ...], values: int) -> str:
 
 
 def _plain(values: pa.Array) -> Any:
-    """Moments as the whole numbers that Spark holds."""
+    """Dates and timestamps as the integers that Spark uses; other values unchanged."""
     if not pa.types.is_temporal(values.type):
         return values
     return values.view(pa.int32() if values.type.bit_width == 32 else pa.int64())

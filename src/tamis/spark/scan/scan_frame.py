@@ -1,4 +1,7 @@
-"""An embedded scan as a Spark DataFrame: Spark's executors read its parts. Public interfaces only, so it works under Spark Connect too."""
+"""An embedded scan as a Spark DataFrame, whose parts Spark's executors read.
+
+Uses public PySpark interfaces only, so it works under Spark Connect too.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,10 @@ _SIZES = ("spark.sql.files.maxPartitionBytes", "spark.sql.files.openCostInBytes"
 
 
 def to_spark(scan: Scan, spark: Any) -> Any:
-    """The rows of ``scan`` as a DataFrame of the session ``spark``, planned now. Raises what reading the scan here would raise before it reads."""
+    """The rows of ``scan`` as a DataFrame of the session ``spark``. The scan is planned now.
+
+    Raises what reading the scan in this process would raise before reading.
+    """
     from pyspark.sql.types import StructType
 
     if not hasattr(spark, "createDataFrame"):
@@ -75,7 +81,7 @@ def _context(spark: Any) -> Any:
 def _reader(plan: Plan, spark: Any, tasks: int) -> Read:
     name = scan_id()
     if _context(spark) is None:
-        return Read(name, plan.spec, None, strict=strict())  # executors cannot reach this process: its reports tell what was planned
+        return Read(name, plan.spec, None, strict=strict())  # no accumulator under Connect: reports hold planning only
     book = ledger(bridge(spark))
     book.plan(name, Planned(name, plan.report, tasks, 0, 0, native=False))
     return Read(name, plan.spec, book.accumulator, strict=strict())

@@ -1,8 +1,9 @@
-"""From executors' counters to reports: one report per SQL execution of a scan, none for EXPLAIN.
+"""Scan reports from executors' counters: one report per SQL execution of a scan, none for EXPLAIN.
 
-Two witnesses are joined. An accumulator brings each task's counters as the task ends (a retried task replaces what it sent before).
-A listener in the JVM tells which scans stood in the plan of an execution that ended, so that scans without tasks, and those read by
-Spark's own Parquet reader, are reported too. Both are joined when somebody asks for reports: until then nothing is computed.
+Two sources are joined. An accumulator brings the counters of each task when it ends (a retried task replaces
+its earlier counters). A listener in the JVM (``Executions.java``) lists the scans in the plan of each
+execution that ended, so that scans without tasks, and scans read by Spark's own Parquet reader, are reported
+too. They are joined only when reports are requested.
 """
 
 from __future__ import annotations
@@ -23,21 +24,21 @@ from tamis.world import new_id, world
 
 _KEPT = 1_000
 _KEPT_KEYS = 16
-"""Sets of keys remembered of one scan."""
+"""Number of key sets remembered per scan."""
 _PATIENCE_MILLIS = 5_000
-"""How long to wait for Spark to tell of executions that have already ended."""
+"""How long to wait for Spark's listener events about executions that have ended."""
 
 
 @dataclass(slots=True)
 class Opening:
-    """What opening a table for a query has read, and how long it took: a cost of the first scan of it that is planned."""
+    """The cost of opening a table for a query, charged to the first scan of it that is planned."""
 
     bytes: int = 0
     requests: int = 0
     seconds: float | None = None
 
     def charge(self, report: Report) -> None:
-        """Adds it to ``report``, once."""
+        """Add the cost to ``report``, once."""
         if self.seconds is not None:
             report.planned(self.bytes, self.requests)
             report.seconds = Counts(open=self.seconds, **report.seconds)
@@ -46,13 +47,13 @@ class Opening:
 
 @dataclass(slots=True)
 class Planned:
-    """What outlives a scan: enough to report an execution of it."""
+    """What is kept of a scan in order to report its executions."""
 
     scan: str
     report: Report
     tasks: int
     bytes: int
-    """What a full read of the kept parts' selected columns is about."""
+    """Approximate bytes of the selected columns in the kept parts."""
     rows: int
     native: bool
 
@@ -66,11 +67,11 @@ class Ledger:
         self._bus = context._jsc.sc().listenerBus()
         self._planned: OrderedDict[str, Planned] = OrderedDict()
         self._narrowed: dict[str, deque[tuple[str, str]]] = {}
-        """By the key of a scan: in which execution it got keys, and what is planned for them."""
+        """By the scan's key: executions that brought join keys, and the keys of the plans made with them."""
         self._open: OrderedDict[tuple[str, str], Report] = OrderedDict()
         self._attempts: dict[tuple[str, str, int], tuple[int, int]] = {}
         self._heard: dict[tuple[str, str], int] = {}
-        """When a task of an open execution last answered, in microseconds since 1970."""
+        """When a task of an open execution last sent counters, in microseconds since 1970."""
         self._bytes: dict[tuple[str, str, int], int] = {}
         self._lock = threading.RLock()
         self.accumulator = context.accumulator(_Inbox(self), _Param())
@@ -78,20 +79,20 @@ class Ledger:
         before_reading(self.settle)
 
     def plan(self, key: str, planned: Planned) -> None:
-        """Remembers a scan by the key of its Java object. The oldest are forgotten."""
+        """Remember a scan by the key of its Java object. Drops the oldest."""
         with self._lock:
             self._planned[key] = planned
             while len(self._planned) > _KEPT:
                 self._narrowed.pop(self._planned.popitem(last=False)[0], None)
 
     def narrow(self, key: str, execution: str, planned: Planned) -> None:
-        """Remembers what join keys left of a scan in one execution."""
+        """Remember the plan of a scan under the join keys of one execution."""
         with self._lock:
             self.plan(f"{key} {planned.scan}", planned)
             self._narrowed.setdefault(key, deque(maxlen=_KEPT_KEYS)).append((execution, f"{key} {planned.scan}"))
 
     def take(self, outcomes: Iterable[Outcome]) -> None:
-        """Counters of tasks that have ended; called by Spark's accumulator server."""
+        """Add the counters of ended tasks. Called by Spark's accumulator server."""
         with self._lock:
             for outcome in outcomes:
                 self._take(outcome)
@@ -129,15 +130,16 @@ class Ledger:
         report.finish(heard if ended_micros is None else ended_micros)
 
     def bytes_of(self, scan: str) -> int:
-        """What the tasks of a scan that has not been settled yet have read of data files."""
+        """Bytes of data files read by the tasks of a scan that is not settled yet."""
         with self._lock:
             return sum(size for key, size in self._bytes.items() if key[0] == scan)
 
     def settle(self) -> None:
-        """Finishes the reports of all executions that have ended.
+        """Finish the reports of all executions that have ended.
 
-        A scan in the plan of an execution has not run where its result was cached or a shuffle was used again. One that gave no rows has
-        run if it has nothing to read, if its tasks answered, or if a stage began to read it (Spark's own reader answers nothing).
+        A scan in an execution's plan may not have run: its result was cached, or a shuffle was reused. A scan
+        without rows has run if it had nothing to read, if its tasks sent counters, or if a stage read it
+        (Spark's own reader sends none).
         """
         text = self._ended_since() if self._context() is _running() else ""
         with self._lock:
@@ -153,30 +155,33 @@ class Ledger:
                 self._close(open_key)
 
     def _ran(self, key: str, execution: str, keyed: bool) -> Planned | None:
-        """What a scan did in an execution: what keys had left of it, where it was given some. Run again, a plan keeps the keys of its first time."""
+        """What was planned for a scan in an execution: its plan under join keys, if it got some.
+
+        A plan that runs again keeps the keys of its first run.
+        """
         found = self._narrowed.get(key) if keyed else None
         if not found:
             return self._planned.get(key)
         counted = {scan for scan, ran in self._open if ran == execution}
         at = next((at for at in found if at[0] == execution or at[1].split(" ")[1] in counted), found[-1])
         found.remove(at)
-        found.append(at)  # a plan may hold the scan twice: the other's turn is next
+        found.append(at)  # the plan may contain the scan twice: the next line is for the other one
         return self._planned.get(at[1])
 
     def _ended_since(self) -> str:
         try:
             self._bus.waitUntilEmpty(_PATIENCE_MILLIS)
             return str(self._jvm_executions.drain())
-        except Exception:  # noqa: BLE001  # Spark is stopping, or too busy: what is known so far is reported
+        except Exception:  # noqa: BLE001  # Spark is stopping or too busy: report what is known
             return ""
 
     def _complete(self, key: tuple[str, str]) -> bool:
-        """Whether all tasks of an execution have answered."""
+        """Whether all tasks of an execution have sent counters."""
         planned = next((p for p in self._planned.values() if p.scan == key[0]), None)
         return planned is None or sum(1 for k in self._attempts if k[:2] == key) >= planned.tasks
 
     def _ended(self, planned: Planned, execution: str, rows: int, nanos: int, ended_micros: int) -> None:
-        """Closes the report of one scan in one execution, in which it gave ``rows`` rows."""
+        """Close the report of a scan in an execution in which it returned ``rows`` rows."""
         key = planned.scan, execution
         report = self._report(planned.scan, execution)
         if report is None:
@@ -189,7 +194,7 @@ class Ledger:
 
 
 def _native(planned: Planned, rows: int) -> ReadCounters:
-    """What Spark's reader must have read to give ``rows`` rows; it does not say, so bytes are an estimate from the plan."""
+    """Counters for Spark's reader, which reports none: bytes are estimated from the plan and ``rows``."""
     counters = ReadCounters()
     counters.rows_total = planned.rows
     counters.rows_matched = rows
@@ -199,14 +204,14 @@ def _native(planned: Planned, rows: int) -> ReadCounters:
 
 
 class _Inbox:
-    """The driver's side of the accumulator: passes everything on."""
+    """The driver's value of the accumulator, which refers to the ledger."""
 
     def __init__(self, ledger: Ledger) -> None:
         self.ledger = weakref.ref(ledger)
 
 
 class _Param:
-    """How PySpark merges: dictionaries on executors, the inbox on the driver."""
+    """Merges accumulator values: dictionaries on executors, the inbox on the driver."""
 
     def zero(self, value: Any) -> dict[Any, Outcome]:
         del value
@@ -227,7 +232,7 @@ _opening = threading.Lock()
 
 
 def ledger(owner: Bridge) -> Ledger:
-    """The ledger of the Spark application that runs in this JVM now."""
+    """The ledger of the Spark application that now runs in this JVM."""
     context = _running()
     with _opening:
         if context not in _ledgers:
@@ -242,5 +247,5 @@ def _running() -> Any:
 
 
 def scan_id() -> str:
-    """A name for one scan, unlike that of any other in any process."""
+    """A globally unique name for one scan."""
     return new_id()

@@ -1,4 +1,4 @@
-"""What a Spark scan reads."""
+"""The source of a Spark scan: one snapshot under one schema."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tamis.storage.object_store import Store
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One snapshot of a table under the reader's schema. ``name`` is the table's name, ``opening`` what opening it cost."""
+    """One snapshot of a table under the reader's schema. ``opening`` is the cost of opening it."""
 
     name: str
     store: Store

@@ -1,7 +1,8 @@
-"""The scan that Spark plans with, and the batch that it runs.
+"""Spark's ``Scan``, which it plans with, and ``Batch``, which it runs.
 
-Laws: scans are equal iff they read the same columns of the same version under the same filters, which is what ``.cache()`` and the reuse of
-exchanges compare. Planning reads metadata only, and makes no report: executions do (``tamis.spark.scan.scan_metrics``).
+Invariants: scans are equal iff they read the same columns of the same version under the same filters and
+options; ``.cache()`` and exchange reuse compare scans. Planning reads metadata only and produces no report;
+executions do (``tamis.spark.scan.scan_metrics``).
 """
 
 from __future__ import annotations
@@ -42,13 +43,13 @@ from tamis.storage.files import PartRef
 _READ = "org.apache.spark.sql.connector.read."
 SCAN = (_READ + "SupportsReportStatistics",)
 KEYED = (*SCAN, INTERFACE)
-"""A scan that a join's keys may narrow."""
+"""Interfaces of a scan that join keys may narrow."""
 WORTH_KEYS = SIZES.join_part_bytes
-"""Bytes of a single part from which on it is worth while to wait for keys, and to plan again with them."""
+"""Minimum bytes of a scan of one part for which waiting for keys, and planning again with them, pays off."""
 
 
 class Scan:
-    """Spark's ``Scan`` with statistics. The funnel has run when it is made."""
+    """Spark's ``Scan``, with statistics. The constructor runs the funnel."""
 
     java_constant: ClassVar = {
         "readSchema": "",
@@ -58,7 +59,10 @@ class Scan:
         "filterAttributes": "",
         "toBatch": "filter",
     }
-    """Answers that Java may keep: Spark writes each state of a plan down for listeners, some sixty times a query. A batch changes when Spark has handed over keys."""
+    """Answers that Java may cache: Spark describes each plan state to listeners, about sixty times per query.
+
+    ``toBatch`` is called again after ``filter``, which brings join keys.
+    """
 
     def __init__(
         self,
@@ -83,47 +87,57 @@ class Scan:
         self.source, self.options, self.selected, self.placed = source, options, selected, placed
         self.pushed = pushed
         self.changes_rows = changes_rows
-        """Whether an UPDATE, MERGE or DELETE reads its target so: it counts on every part."""
+        """Whether this is the target of an UPDATE, MERGE or DELETE, which needs every part of the plan."""
         self.keyed = keyed
-        """Whether few keys of a join will narrow it, so that Spark's own reader would read too much."""
+        """Whether few join keys will narrow the scan, so that Spark's own reader would read too much."""
         self._sizes = sizes
         self._cost_based = cost_based and not (changes_rows or pushed.aggregation)
-        """Whether Spark's optimiser, which is cost-based, is told what columns hold: their statistics are read for it."""
+        """Whether to read column statistics for Spark's cost-based optimizer."""
         self._join_keys: tuple[Expr, ...] = ()
         self.java_key = ""
         self._looked = False
         self.id = scan_id()
         self.told: Mapping[str, str] = {}
-        """The options of the query as they were given; a stream finds its own among them."""
+        """The options of the query as given, including those of a stream."""
         self._handover = Handover()
         self._twins: dict[tuple[str, int], Any] = {}
         self._prepare(filters, plan)
 
     def java(self) -> Any:
-        """Its Java object, a new one; executions are known by it."""
+        """Make a new Java object for the scan. Executions are identified by its key."""
         made = self._owner.implement(self.interfaces, self)
         self.register(self._owner._tools.keyOf(made))
         return made
 
     @property
     def interfaces(self) -> tuple[str, ...]:
-        """The Java interfaces that it answers. A join's keys would take rows from what changes rows, and from what counts or orders them before the join."""
+        """The Java interfaces to implement.
+
+        Join keys would remove rows that a row change, a pushed limit or an aggregate still needs, so such
+        scans do not accept them.
+        """
         return SCAN if self.changes_rows or self.pushed != NOTHING else KEYED
 
     def narrow(self, conjuncts: tuple[Expr, ...]) -> None:
-        """Plans the scan again, for rows that also satisfy ``conjuncts``: keys of a join that drops all other rows. Call it before the scan is read."""
+        """Plan the scan again for rows that also satisfy ``conjuncts``. Call it before the scan is read.
+
+        The conjuncts hold the keys of a join that drops all other rows.
+        """
         if conjuncts:
             self._join_keys = (*self._join_keys, *conjuncts)
             self._prepare(replace(self.filters, conjuncts=(*self.filters.conjuncts, *conjuncts)))
             self.register(self.java_key)
 
     def _prepare(self, filters: Translation, plan: Plan | None = None) -> None:
-        """``plan``: what is left under these filters, where that is known already."""
+        """Plan the scan under ``filters`` and choose its reader.
+
+        ``plan``: the known result of the funnel, if any.
+        """
         source, options, selected = self.source, self.options, self.selected
         self.filters = filters
         self.filter_text = " AND ".join(short_sql(c) for c in filters.conjuncts) or None
         self._audited: Plan | None = None
-        """The plan with the audit's sample, where Spark's reader reads: it is checked beside it."""
+        """The plan with the audit's sample if Spark's reader reads: ``_audit`` checks it separately."""
         self.plan = self._shaped(plan or self._planned(filters.conjuncts, replace(options, audit_percent=0.0)))
         self._whole = native.residual_reason(self.plan, selected, source.schema, filtered=bool(filters.conjuncts), owned=self.pushed.owned)
         self.obstacle = self.pushed.obstacle or native.obstacle(self.plan, selected, filtered=self._whole is None)
@@ -165,7 +179,7 @@ class Scan:
         )
 
     def _shaped(self, plan: Plan) -> Plan:
-        """``plan`` for what Spark asked of this scan: rows with their positions, or partial aggregates, of which metadata answers some."""
+        """``plan`` for rows with positions, or for partial aggregates, some answered by metadata."""
         if self.placed:
             plan = replace(plan, spec=replace(plan.spec, positions=True))
         self.answer, self.pays = b"", True
@@ -176,7 +190,7 @@ class Scan:
         return left
 
     def _contract(self) -> FilterContract:
-        """Who tests the filter. Raises ``AssertionError`` where nobody would test one of its conjuncts."""
+        """The filter contract. Raises ``AssertionError`` if nobody would test one of the conjuncts."""
         return contract_of(
             self.filters.conjuncts,
             owned=self.pushed.owned,
@@ -198,21 +212,21 @@ class Scan:
             plan.report.reader, plan.report.reader_reason = "native", f"{why}; {done}"
 
     def _sizes_of(self, plan: Plan) -> tuple[int, int]:
-        """Bytes of the selected columns, and rows, of what a plan keeps."""
+        """Bytes of the selected columns in a plan's parts, and their live rows."""
         return int(plan.parts.bytes * share(self.selected, self.source.schema)), int(plan.parts.live_rows.sum())
 
     @property
     def native(self) -> bool:
-        """Whether Spark's own Parquet reader reads."""
+        """Whether Spark's own Parquet reader reads this scan."""
         return self.obstacle is None
 
     @property
     def bytes_read(self) -> int:
-        """What its execution, which has ended and is not reported yet, has read of data files and indexes."""
+        """Bytes of data files and indexes read by its execution, which has ended and is not reported yet."""
         return self._ledger.bytes_of(self.id) + int(self.plan.report.bytes["index"])
 
     def register(self, key: str) -> None:
-        """Makes executions of this scan known by the key of its Java object."""
+        """Register the scan in the ledger under the key of its Java object."""
         self.java_key = key
         self.source.opening.charge(self.plan.report)
         planned = Planned(
@@ -230,9 +244,10 @@ class Scan:
         return self.description()
 
     def check(self, narrowed: Narrowed | None = None) -> bool:
-        """Checks what must hold before anything (of what is narrowed) is read; returns whether Spark's reader may skip pages.
+        """Check the scan, or ``narrowed``, before it is read. Return whether Spark's reader may skip pages.
 
-        Raises ``InvalidInput`` (``SCAN_TOO_LARGE``), and ``CorruptData`` where Spark's reader would meet a damaged part.
+        Raises ``InvalidInput`` (``SCAN_TOO_LARGE``), and ``CorruptData`` if Spark's reader would read a
+        damaged part.
         """
         self._look()
         plan = self.plan if narrowed is None else narrowed.plan
@@ -245,8 +260,8 @@ class Scan:
         return sound
 
     def _audit(self, audited: Plan, pages: bool) -> None:
-        """Audits what Spark's reader is about to read. Where something wrong was proved, the Python reader reads instead."""
-        reader = self._made_reader(pages)  # one of its own: once it has read, Spark cannot send it to executors
+        """Audit what Spark's reader is about to read. After a violation, the Python reader reads instead."""
+        reader = self._made_reader(pages)  # a separate one: after reading, Spark cannot send it to executors
 
         def native_rows(ref: PartRef) -> int:
             packed = pack_files([Task(0, (ref,))], local_url(self.plan.spec.url))
@@ -261,18 +276,18 @@ class Scan:
             self.register(self.java_key)
 
     def _look(self) -> None:
-        """Once, when the scan is first run and not when it is explained."""
+        """Look at the best parts of a top-N scan, once: when it first runs, not for EXPLAIN."""
         if not self._looked and self.pushed.order:
             self.plan = foremost(self.plan, share(Schema(tuple(by.field for by in self.pushed.order)), self.source.schema))
             self.cut = self._cut(self.plan)
             self.register(self.java_key)
         self._looked = True
 
-    # --- what executors get; adaptive execution asks more than once ---
+    # --- what executors get; adaptive execution requests it more than once ---
 
     @property
     def tasks(self) -> list[Task]:
-        """The tasks; aggregates have one at least, which gives what metadata answers."""
+        """The tasks. Aggregates have at least one, which returns what metadata answers."""
         return self.cut.tasks() or ([Task(0, ())] if self.pushed.aggregation is not None else [])
 
     @cached_property
@@ -281,14 +296,14 @@ class Scan:
         return self.packed(self.tasks)
 
     def packed(self, tasks: list[Task]) -> Any:
-        """Input partitions of these tasks."""
+        """A Java array of input partitions for ``tasks``."""
         helper = self._owner.helper("Partitions")
         if self.native:
             return helper.files(pack_files(tasks, local_url(self.plan.spec.url)))
         return helper.python(pack(tasks))
 
     def reader(self, *, pages: bool) -> Any:
-        """Returns a Java ``PartitionReaderFactory``, the same each time; ``pages``: whether page indexes may be believed."""
+        """The Java ``PartitionReaderFactory``, made once. ``pages``: whether page indexes may be trusted."""
         if pages not in self._readers:
             self._readers[pages] = self._made_reader(pages)
         return self._readers[pages]
@@ -330,17 +345,20 @@ class Scan:
         return key_columns(self._owner, self.selected) if self.options.scan_join_keys and not small else []
 
     def filter(self, predicates: Any) -> None:
-        """The keys of one execution; the batch that Spark asks for next reads only what can hold them."""
+        """Take the join keys of one execution. The next batch reads only what can hold them."""
         self._handover.put(self._narrowed(key_conjuncts(self._owner, predicates, self.source.schema)))
 
     def twin(self, column: str, keys: int) -> Any:
-        """A Java scan of the same rows that reads by keys, where ``keys`` of them for ``column`` leave little; None where this one should do. The same each time that it is asked for."""
+        """A Java scan of the same rows that reads by keys, made once; None to use this scan.
+
+        There is one if ``keys`` keys for ``column`` are likely to exclude most rows.
+        """
         if (column, keys) not in self._twins:
             self._twins[column, keys] = self._twin(column, keys)
         return self._twins[column, keys]
 
     def worth(self, column: str, keys: Scan, theirs: str) -> bool:
-        """Whether all the values that ``keys`` has in its column ``theirs`` are likely to leave out anything here."""
+        """Whether all values of the column ``theirs`` of the scan ``keys`` are likely to prune this scan."""
         mine, other = self.source.schema.find(column)[0], keys.source.schema.find(theirs)[0]
         return worth(self.plan, self.source.snapshot, mine, int(keys.plan.parts.live_rows.sum()), keys.source.snapshot, other)
 
@@ -361,7 +379,7 @@ class Scan:
         if not keys:
             return None
         options = self.options
-        if self.native:  # Spark's reader checks no proofs, and knows parts, not rows
+        if self.native:  # Spark's reader checks no proofs and reads no single rows
             options = replace(options, audit_percent=0.0, index_use="off")
         plan = self._planned((*self.filters.conjuncts, *keys), options)
         plan.report.joined(self.plan.report)
@@ -371,12 +389,12 @@ class Scan:
         self._ledger.narrow(self.java_key, execution(), Planned(made.name, plan.report, len(made.cut), size, rows, self.native))
         return made
 
-    def toMicroBatchStream(self, checkpoint: str) -> Any:  # noqa: N802, ARG002  # Spark keeps the positions there itself
+    def toMicroBatchStream(self, checkpoint: str) -> Any:  # noqa: N802, ARG002  # Spark keeps the offsets there itself
         return self._owner.implement(STREAM_INTERFACES, MicroBatchStream(self, self.told))
 
 
 class Batch:
-    """Spark's ``Batch``: equal where the scans are, and the keys that narrow them."""
+    """Spark's ``Batch``. Batches are equal if their scans and the keys that narrow them are."""
 
     java_constant: ClassVar = {"planInputPartitions": "", "createReaderFactory": ""}
 
@@ -384,7 +402,7 @@ class Batch:
         self._scan = scan
         self._narrowed = narrowed
         self._pages = False
-        """Whether page indexes may be believed; not before they were looked at."""
+        """Whether page indexes may be trusted; false until they are checked."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Batch) and self._scan == other._scan and self._narrowed is other._narrowed

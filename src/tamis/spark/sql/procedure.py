@@ -1,4 +1,4 @@
-"""What a procedure of ``CALL lake.system.<procedure>(…)`` is, and how its arguments are read."""
+"""Definition of a procedure of ``CALL lake.system.<procedure>(…)`` and reading of its arguments."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tamis.table import Table
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One argument; ``default`` is SQL text, None where it must be given. ``type`` is one of ``READERS``."""
+    """One parameter. ``default`` is SQL text, or None if required; ``type`` is a key of ``READERS``."""
 
     name: str
     type: str = "string"
@@ -31,7 +31,7 @@ Answer = Callable[[Any, dict[str, Any]], pa.Table]
 
 @dataclass(frozen=True)
 class Procedure:
-    """What CALL runs: ``answer`` gets the catalog and the arguments by name."""
+    """A procedure. ``answer`` takes the catalog and the arguments by name and returns the result rows."""
 
     name: str
     description: str
@@ -46,11 +46,14 @@ READERS: dict[str, tuple[str, Callable[[Any, int], Any]]] = {
     "double": ("DoubleType", lambda row, at: row.getDouble(at)),
     "boolean": ("BooleanType", lambda row, at: row.getBoolean(at)),
 }
-"""For each type of an argument: the name of Spark's, and how it is read from a row of arguments."""
+"""By parameter type: Spark's type, and a function that reads the argument from a row."""
 
 
 def argument(row: Any, at: int, parameter: Parameter) -> Any:
-    """The argument at ``at`` of Spark's row; None for NULL where that is the default. Raises ``InvalidInput`` (``BAD_OPTION``) for any other NULL: it says nothing."""
+    """The argument at ``at`` of Spark's row; None for NULL if that is the default.
+
+    Raises ``InvalidInput`` (``BAD_OPTION``) for any other NULL.
+    """
     if not row.isNullAt(at):
         return READERS[parameter.type][1](row, at)
     if parameter.default == "NULL":
@@ -64,7 +67,7 @@ def argument(row: Any, at: int, parameter: Parameter) -> Any:
 
 
 def row_filter(arguments: dict[str, Any]) -> str | None:
-    """The filter, by whichever of its two names. Raises ``InvalidInput`` (``BAD_FILTER``) where both are given."""
+    """The filter, under either of its names. Raises ``InvalidInput`` (``BAD_FILTER``) if both are given."""
     found: list[str] = [arguments[p.name] for p in (FILTER, ROW_FILTER) if arguments[p.name] is not None]
     if len(found) > 1:
         raise InvalidInput("A filter and a row_filter are given.", code="BAD_FILTER", name="filter", remedy="Give one: they are the same.")
@@ -77,7 +80,10 @@ def held(catalog: Any, arguments: dict[str, Any]) -> Any:
 
 
 def opened(catalog: Any, arguments: dict[str, Any]) -> Any:
-    """Store and snapshot of the table that the argument ``table`` names: within the catalog, or beginning with the catalog's own name."""
+    """Store and snapshot of the table that the argument ``table`` names.
+
+    The name may start with the catalog's own name.
+    """
     names = table_name(arguments["table"])
     if len(names) > 1 and names[0] == catalog.name() and not catalog.warehouse.is_table(names):
         names = names[1:]
@@ -85,7 +91,7 @@ def opened(catalog: Any, arguments: dict[str, Any]) -> Any:
 
 
 def session_options(bridge: Any) -> dict[str, str]:
-    """What the session that calls says about time zone, ANSI mode and our switches, as scan options."""
+    """The calling session's time zone, ANSI mode and ``tamis`` settings, as scan options."""
     conf = bridge.cls("org.apache.spark.sql.classic.SparkSession").active().sessionState().conf()
     switches = bridge.dict(conf.settings(), "tamis.")
     return {**switches, "timezone": conf.getConfString("spark.sql.session.timeZone"), "ansi": conf.getConfString("spark.sql.ansi.enabled")}
@@ -95,12 +101,15 @@ _PART = re.compile(r"`((?:[^`]|``)+)`|([^.`]+)")
 
 
 def quoted_name(names: Sequence[str]) -> str:
-    """Returns the text that ``table_name`` reads as these parts, whatever is in them."""
+    """The text from which ``table_name`` reads these parts, whatever characters they contain."""
     return ".".join("`" + name.replace("`", "``") + "`" for name in names)
 
 
 def table_name(text: str | None) -> tuple[str, ...]:
-    """Returns the parts of ``db.t`` or ``db.`my table```; within backquotes a backquote is doubled. Raises ``InvalidInput`` (``BAD_NAME``)."""
+    """The parts of ``db.t`` or ``db.`my table```; within backquotes a backquote is doubled.
+
+    Raises ``InvalidInput`` (``BAD_NAME``).
+    """
     parts, at = [], 0
     while text and (found := _PART.match(text, at)):
         parts.append(found[2] if found[1] is None else found[1].replace("``", "`"))

@@ -1,4 +1,4 @@
-"""CALL lake.system.<procedure>(table => 'db.t', …): each answers with rows. What they do stands in ``calls``."""
+"""The procedures of CALL lake.system.<procedure>(table => 'db.t', …), which are defined in ``procedures``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PROCEDURES: dict[str, Procedure] = {p.name: p for p in (*look_calls.PROCEDURES, 
 
 
 class Procedures:
-    """The part of the catalog that is ``ProcedureCatalog``."""
+    """The catalog's implementation of ``ProcedureCatalog``."""
 
     bridge: Bridge
 

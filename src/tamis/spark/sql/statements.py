@@ -1,7 +1,7 @@
-"""Statements that users of Delta Lake type, planned as the CALL that does the same: OPTIMIZE, VACUUM, RESTORE, DESCRIBE HISTORY, DESCRIBE DETAIL.
+"""OPTIMIZE, VACUUM, RESTORE, DESCRIBE HISTORY and DESCRIBE DETAIL, as in Delta Lake, planned as CALL.
 
-Law: only what names a table of a catalog of ours is taken; every other text is Spark's own affair, its errors included. A statement that is ours and cannot be read is
-refused with its grammar.
+Invariant: only statements about a table of a Tamis catalog are taken. Every other text is left to Spark,
+including its errors. A statement about a Tamis table that cannot be parsed is rejected with its grammar.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ GRAMMAR = {
 
 
 class Words:
-    """The words of a statement, read from left to right; each knows where it stands in the text."""
+    """The words of a statement, read from left to right, with their positions in the text."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -45,7 +45,7 @@ class Words:
         return self._at >= len(self._words)
 
     def peek(self, ahead: int = 0) -> str:
-        """A word in capitals, or nothing behind the last one."""
+        """The word ``ahead`` places on, in upper case, or "" after the last one."""
         at = self._at + ahead
         return self._words[at][0].upper() if at < len(self._words) else ""
 
@@ -56,14 +56,14 @@ class Words:
         return self._words[self._at - 1][0]
 
     def skip(self, *words: str) -> bool:
-        """Whether these words come next; then they are taken."""
+        """Whether these words come next. If so, skip them."""
         if any(self.peek(at) != word for at, word in enumerate(words)):
             return False
         self._at += len(words)
         return True
 
     def until(self, *words: str) -> str:
-        """The text up to where these words stand outside of parentheses, or to the end."""
+        """Take the text up to these words outside of parentheses, or to the end."""
         start, depth = self._at, 0
         while not self.done and (depth or any(self.peek(at) != word for at, word in enumerate(words))):
             depth += {"(": 1, ")": -1}.get(self.take(), 0)
@@ -74,13 +74,16 @@ class Words:
 
 
 class Statements:
-    """Answers Java for a text that begins as one of ours: what to CALL, or None where the table is not ours; a Java ``BiFunction``."""
+    """Java ``BiFunction`` that translates a statement to the arguments of a CALL; None if it is not ours."""
 
     def __init__(self, bridge: Bridge) -> None:
         self._bridge = bridge
 
     def apply(self, _: str, text: str) -> list[Value] | None:
-        """Returns catalog, procedure, then name and value of each argument: Java makes a plan of these values, and no text is read again."""
+        """Return catalog, procedure, and name and value of each argument, or None.
+
+        Java builds the plan from these values, so no text is parsed again.
+        """
         words = Words(text)
         verb = _BEGIN.get(words.peek(), words.peek())
         words.take()
@@ -100,7 +103,10 @@ class Statements:
         return [catalog.name(), procedure, *(word for pair in named.items() for word in pair)]
 
     def _ours(self, names: tuple[str, ...], *, there: bool) -> tuple[Any, tuple[str, ...]] | None:
-        """The catalog and the name within it. ``there``: only of a table that is, since Spark itself may mean something by the words before it."""
+        """The catalog and the table name within it, or None.
+
+        ``there``: only for an existing table, because the statement may mean something else to Spark.
+        """
         session = self._bridge.active_session()
         if len(names) == 2 and names[0].lower() == "tamis" and "/" in names[1]:
             raise unsupported(
@@ -116,7 +122,7 @@ class Statements:
         if catalog is None or catalog.application != session.sparkContext.applicationId:
             return None
         if not there:
-            catalog.open(inside)  # raises: a procedure may take another table, which the words name without their catalog
+            catalog.open(inside)  # raises if missing: otherwise the procedure might resolve the name to another table
         return (catalog, inside) if not there or _is_table(catalog, inside) else None
 
 
@@ -128,7 +134,7 @@ def _is_table(catalog: Any, names: tuple[str, ...]) -> bool:
 
 
 def _names(words: Words) -> tuple[str, ...]:
-    """A name of several parts; nothing where none stands."""
+    """Take a dotted name; empty if none comes next."""
     parts: list[str] = []
     while re.fullmatch(r"`.+`|\w+", words.peek(), re.DOTALL):
         part = words.take()
@@ -193,7 +199,10 @@ def _history(_: Any, __: Inside, words: Words) -> Said:
 
 
 def _number(verb: str, where: str, text: str) -> int:
-    """A whole number as Spark's grammar has it: ASCII digits. Raises ``InvalidInput`` for anything else, and for what a long cannot hold."""
+    """Parse an integer of ASCII digits, as Spark's grammar does.
+
+    Raises ``InvalidInput`` for anything else, and for a number that does not fit a long.
+    """
     if not re.fullmatch("[0-9]{1,19}", text) or int(text) >= 2**63:
         raise _unread(verb, where)
     return int(text)
@@ -209,14 +218,14 @@ _READ: dict[str, Callable[[Any, Inside, Words], Said]] = {
 
 
 def condition(text: str, conf: Any) -> str:
-    """Returns the condition as a session without ``spark.sql.parser.escapedStringLiterals`` writes it: there a backslash escapes."""
+    """The condition with backslashes escaped if ``spark.sql.parser.escapedStringLiterals`` is set."""
     if str(conf.get("spark.sql.parser.escapedStringLiterals", "false")).lower() != "true":
         return text
     return _TOKEN.sub(lambda found: literal(found[0][1:-1]) if found[0][0] in "'\"" and len(found[0]) > 1 else found[0], text)
 
 
 def literal(text: str) -> str:
-    """A string of Spark SQL."""
+    """A Spark SQL string literal for ``text``."""
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
@@ -227,7 +236,10 @@ def _unread(verb: str, rest: str) -> InvalidInput:
 
 
 def teach(bridge: Bridge, spark: Any) -> None:
-    """Sees to it that this session, and those that are made of it, read the statements of ours. Where a later Spark or Java does not let it, CALL remains."""
+    """Install our statements in the parser of this session and of sessions made from it.
+
+    If a later Spark or Java does not allow it, CALL remains.
+    """
     from py4j.protocol import Py4JError
 
     try:

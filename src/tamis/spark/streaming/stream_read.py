@@ -1,8 +1,10 @@
 """Reading a table as a stream: ``spark.readStream.table("lake.db.t")``.
 
-Law: the rows of the version at which the query starts, then those that each commit adds, each once (Spark's checkpoint keeps the position, ``operations.follow``
-says what lies between two). Before a micro-batch is planned the reader's schema is checked against the table's: one that is no longer valid ends the
-query with ``SchemaFenced``, at every attempt, until it is started under the new schema.
+Invariant: a query returns the rows of its starting version, then the rows that each commit adds, each once.
+Spark's checkpoint stores the position; ``stream_source.Follower`` lists the parts between two positions.
+Before a micro-batch is planned, the reader's schema is checked against the table's. A schema that is no
+longer valid fails the query with ``SchemaFenced``, at every attempt, until it is started under the new
+schema.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
 _STREAM = "org.apache.spark.sql.connector.read.streaming."
 INTERFACES = (_STREAM + "MicroBatchStream", _STREAM + "SupportsTriggerAvailableNow")
 OPTIONS = {"startingversion", "startingtimestamp", "maxfilespertrigger", "maxbytespertrigger", "skipchangecommits"}
-"""What a stream may be told, in Spark's spelling or any other case."""
+"""Options of a stream, in lower case; users may write them in any case."""
 
 
 class MicroBatchStream:
@@ -45,7 +47,7 @@ class MicroBatchStream:
         self._max_bytes = _size(self._told, "maxbytespertrigger")
         self._until: Position | None = None
 
-    # --- where ---
+    # --- positions ---
 
     def initialOffset(self) -> Any:  # noqa: N802
         return self._offset(self._begin())
@@ -85,13 +87,13 @@ class MicroBatchStream:
     def deserializeOffset(self, text: str) -> Any:  # noqa: N802
         return self._offset(Position.from_json(text))
 
-    def commit(self, end: Any) -> None:  # noqa: ARG002  # nothing is held for the stream
+    def commit(self, end: Any) -> None:  # noqa: ARG002  # a stream holds no resources
         return None
 
     def stop(self) -> None:
         return None
 
-    # --- what ---
+    # --- rows ---
 
     def planInputPartitions(self, start: Any, end: Any) -> Any:  # noqa: N802
         self._check_schema()

@@ -12,7 +12,7 @@ from tamis.table import Table
 
 
 class StreamWriter:
-    """Called with a DataFrame and its epoch; ``last`` is what the last call did."""
+    """Function of a DataFrame and its epoch. ``last`` is the result of the last call."""
 
     def __init__(self, store: Store, query: str | None = None) -> None:
         self._store = store
@@ -20,7 +20,11 @@ class StreamWriter:
         self.last: Result | None = None
 
     def __call__(self, df: Any, epoch: int) -> None:
-        """Appends the rows of ``df`` unless this epoch, or a later one, is in the table. Raises what an append raises: Spark then stops the query, and repeats the batch when it is started again."""
+        """Append the rows of ``df`` unless this epoch, or a later one, is in the table.
+
+        Raises what an append raises. Spark then stops the query and repeats the batch when it is started
+        again.
+        """
         query = self._query or query_of(df)
         self.last = append_epoch(self._store, query, epoch, lambda snapshot, operation: append(Table(self._store, snapshot), df, operation))
 

@@ -1,1 +1,1 @@
-"""Writes and row changes that Spark runs."""
+"""Writes and row changes run by Spark."""

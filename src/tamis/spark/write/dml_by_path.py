@@ -1,6 +1,7 @@
-"""DELETE, UPDATE and MERGE by Spark for a table that is held by path: the statement as SQL, over a catalog that knows just the tables in hand.
+"""DELETE, UPDATE and MERGE by Spark for a table opened by path.
 
-So Spark's own analysis, casts and checks apply, whoever asks.
+Runs the statement as SQL over a catalog that contains only the tables in use, so that Spark's own analysis,
+casts and checks apply.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _numbers = itertools.count()
 
 
 class Held:
-    """The catalog: tables by the name under which a statement has them in hand."""
+    """The catalog of the tables in use, by the names that the statements give them."""
 
     java_arity: ClassVar = {"loadTable": (1, 2)}
 
@@ -39,7 +40,7 @@ class Held:
     def name(self) -> str:
         return CATALOG
 
-    def loadTable(self, identifier: Any, at: Any = None) -> Any:  # noqa: ARG002, N802  # Spark's name; what is in hand is at one version
+    def loadTable(self, identifier: Any, at: Any = None) -> Any:  # noqa: ARG002, N802  # Spark's name; one version
         names = self.bridge.identifier(identifier)
         if names[-1] not in self.tables:
             raise spark_errors.no_such_table(self.bridge, (CATALOG, *names))
@@ -77,7 +78,10 @@ def merge(table: Any, df: Any, on: str, clauses: Sequence[Asked]) -> Result:
 
 
 def _run(table: Any, spark: Any, statement: Any) -> Result:
-    """The statement on the newest version, again where another commit gets in its way. Raises our own errors as they are, and Spark's."""
+    """Run the statement on the newest version; repeat it after a conflict with another commit.
+
+    Raises our own errors unchanged, and Spark's.
+    """
     if not hasattr(spark, "_jsparkSession"):
         raise no_session(spark)
 
@@ -122,7 +126,7 @@ def _assignments(values: Mapping[str, str]) -> str:
 
 
 def when(clauses: Sequence[Asked]) -> str:
-    """The clauses as SQL: by kind, as Spark's grammar has them, and those of a kind as they were given."""
+    """The clauses as SQL, ordered by kind as Spark's grammar requires, and otherwise as given."""
     kinds = list(_WHEN)
     return " ".join(_clause(c) for c in sorted(clauses, key=lambda c: kinds.index(c.kind)))
 

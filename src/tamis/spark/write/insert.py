@@ -1,4 +1,4 @@
-"""INSERT: Spark hands the rows over as a DataFrame (its V1 write), so that writing is an ordinary PySpark pipeline."""
+"""INSERT: Spark passes the rows as a DataFrame (its V1 write), so writing is a normal PySpark pipeline."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ Filter = tuple[Expr, ...] | None
 
 @dataclass(eq=False)
 class WriteBuilder:
-    """``replaced``: None for an append, else the conjuncts whose rows give way (the literal TRUE for all)."""
+    """Spark's write builder.
+
+    ``replaced``: None to append, else conjuncts for the rows to replace (TRUE for all).
+    """
 
     table: LoadedTable
     options: dict[str, str] = field(default_factory=dict)
@@ -33,7 +36,7 @@ class WriteBuilder:
     def java(self) -> Any:
         return self.table.bridge.implement([_WRITE + "SupportsOverwriteV2"], self)
 
-    def canOverwrite(self, predicates: Any) -> bool:  # noqa: N802, ARG002  # Spark's name; what cannot be is refused with a reason in overwrite
+    def canOverwrite(self, predicates: Any) -> bool:  # noqa: N802, ARG002  # Spark's name; overwrite rejects
         return True
 
     def overwrite(self, predicates: Any) -> Any:
@@ -109,7 +112,7 @@ def predicate(table: LoadedTable, java_predicate: Any) -> tuple[Expr, ...]:
         raise InvalidInput(
             f"The filter {text!r} cannot be used here.", code="BAD_FILTER", name=text, remedy="Use comparisons, IN and null tests."
         )
-    # Names become columns, and types agree, by Spark's own analysis of the filter over the table.
+    # Spark's own analysis of the filter over the table resolves names and types.
     asked = bridge.new(_LOGICAL + "Filter", found.get(), _relation(table))
     session = bridge.active_session()._jsparkSession
     condition = session.sessionState().executePlan(asked, _command_mode(bridge)).analyzed().condition()
@@ -117,7 +120,10 @@ def predicate(table: LoadedTable, java_predicate: Any) -> tuple[Expr, ...]:
 
 
 def run_insert(table: LoadedTable, df: Any, replaced: Filter, *, allow_outside: bool = False) -> Result:
-    """Runs INSERT of ``df`` into ``table``, columns by name, with all of Spark's checks. Raises what Spark raises, and our own errors as they are."""
+    """Run INSERT of ``df`` into ``table``, columns by name, with all of Spark's checks.
+
+    Raises what Spark raises, and our own errors unchanged.
+    """
     bridge = table.bridge
     spark = df.sparkSession._jsparkSession
     plan, empty = df._jdf.queryExecution().logical(), bridge.cls("scala.collection.immutable.Map$")

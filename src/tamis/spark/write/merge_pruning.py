@@ -1,6 +1,7 @@
-"""MERGE reads only parts of the target that can hold one of the source's keys: the keys are asked for first, and the target's scan is planned again with them.
+"""Target pruning for MERGE: fetches the source's keys first and plans the target's scan again with them.
 
-Law: only rows of which nothing can come are left out: those that match no source row, in a MERGE without NOT MATCHED BY SOURCE.
+Invariant: only target rows that cannot affect the result are skipped, namely rows that match no source row in
+a MERGE without NOT MATCHED BY SOURCE.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ from tamis.spark.jvm_bridge.catalyst import known, translate
 from tamis.spark.write.session_frames import dataframe
 
 MOST_KEYS = SIZES.spark_merge_keys
-"""Distinct keys of the source up to which they are fetched: they travel to every task."""
+"""Maximum number of distinct source keys to fetch: they are sent with every task."""
 
 
 def narrow(df: Any, table: Any, scan: Any) -> Any:
-    """Plans ``scan``, by which ``df`` reads the target, for the source's keys only; the DataFrame to run instead of ``df``.
+    """Plan ``scan``, by which ``df`` reads the target, for the source's keys only.
 
-    Keys and rows come from one computation of the source, unless the source cannot change between two. Where the keys
-    cannot be had, the scan stays as it is.
+    Returns the DataFrame to run instead of ``df``. Keys and rows come from one computation of the source,
+    unless it returns the same rows each time. If the keys cannot be fetched, the scan is unchanged.
     """
     if len(scan.plan.parts) < 2:
         return df
@@ -48,10 +49,10 @@ def narrow(df: Any, table: Any, scan: Any) -> Any:
 
 
 def _among(target: Expr, values: pa.ChunkedArray) -> Expr | None:
-    """That the key is one of the source's; None where the two do not speak of the same values."""
+    """An IN conjunct for the source's keys, or None if the key types differ."""
     wanted = to_arrow_type(target.type)
     if pa.types.is_timestamp(values.type) and pa.types.is_timestamp(wanted):
-        values = values.cast(wanted)  # the session's time zone is only a name here
+        values = values.cast(wanted)  # instants are equal: only the zone's name differs
     if values.type != wanted:
         return None
     return call("in", target, Literals(target.type, pc.unique(values).drop_null()))
@@ -64,6 +65,6 @@ def _usable(tree: Expr) -> bool:
 
 
 def _values(java_df: Any) -> Any:
-    """The source's distinct keys as an Arrow table; None where there are too many."""
+    """The source's distinct keys as an Arrow table, or None if there are more than ``MOST_KEYS``."""
     found = dataframe(java_df).distinct().limit(MOST_KEYS + 1).toArrow()
     return None if found.num_rows > MOST_KEYS else found

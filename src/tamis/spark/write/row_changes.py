@@ -1,4 +1,4 @@
-"""Row changes on the driver: one Spark job writes the new rows and collects positions, one commit makes both visible."""
+"""Row changes on the driver: a job writes new rows and collects positions; one commit publishes both."""
 
 from __future__ import annotations
 
@@ -18,16 +18,17 @@ from tamis.storage.commit_log.deletion_vectors import bitmap
 
 
 def change_rows(df: Any, table: Any, verb: str, scans: list[Any], options: Options, *, exact: bool = False) -> Result:
-    """Runs the changes in ``df`` (Spark's operation, the table's columns, part and position) and commits them. Nothing to change: no commit.
+    """Run the changes in ``df`` and commit them. Commits nothing if nothing changes.
 
-    ``exact``: of the rows that were read, the statement depends on those that go alone (``Proposal.exact``).
+    ``df`` has Spark's operation code, the table's columns, part and position. ``exact``: of the rows read,
+    the statement depends only on those that it removes (``Proposal.exact``).
     """
     head, snapshot = table.head, table.snapshot
     assert head.schema is not None
     spec = write_spec(table.store, head, head.schema, options)
     rows = arranged(df, head, options) if verb != "delete" else df
     job = map_rows(rows, functools.partial(task.change, spec=spec), task.RESULT)
-    found = task.Changes().merge([pickle.loads(bytes(row[0])) for row in job.collect()])  # noqa: S301  # made by our own workers
+    found = task.Changes().merge([pickle.loads(bytes(row[0])) for row in job.collect()])  # noqa: S301  # from our workers
     if found.doubled:
         raise InvalidInput(
             f"A row of {table.name()} would change twice.",

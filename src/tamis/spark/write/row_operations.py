@@ -1,6 +1,7 @@
-"""UPDATE, MERGE and DELETE by Spark: Spark rewrites the statement into row changes, each with the position of the row that it is about.
+"""UPDATE, MERGE and DELETE by Spark, which rewrites the statement into row changes with row positions.
 
-Law: the rows that change are exactly those that Spark says; they are deleted by vectors and written anew in parts, all in one commit.
+Invariant: exactly the rows that Spark names change. One commit deletes them by deletion vectors and adds
+their new versions in new parts.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _TYPES = "org.apache.spark.sql.types."
 
 
 def metadata_columns(table: LoadedTable) -> list[Any]:
-    """Where each row stands: the part's id and the row's ordinal in it."""
+    """The metadata columns: a row's part id, and its ordinal in the part."""
     bridge = table.bridge
     return [
         bridge.once("metadata column", name, partial(_metadata_column, bridge, name, kind))
@@ -72,7 +73,7 @@ class OperationBuilder:
 
 @dataclass(eq=False)
 class RowChange:
-    """One statement. ``scans`` are those of its target, as they are built."""
+    """One statement. ``scans`` collects the scans of its target as they are built."""
 
     table: LoadedTable
     asked: Any
@@ -133,7 +134,10 @@ class ChangeWrite(ChangeWriteBuilder):
             raise
 
     def _local(self, df: Any) -> bool:
-        """Whether other rows than those that go are nothing to this statement: then it is as well if another commit removes them."""
+        """Whether the statement depends only on the rows that it removes.
+
+        Then a concurrent commit may remove other rows without a conflict.
+        """
         if self.change.verb == "merge" or len(self.change.scans) != 1:
             return False
         return bool(self.change.table.bridge.helper("RowLevel").local(df._jdf, self.change.scans[0].java_key))

@@ -1,4 +1,4 @@
-"""Compaction by Spark: the executors read the parts of a group, sort, and write; the driver commits."""
+"""Compaction by Spark: executors read, sort and write the parts of a group; the driver commits."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from tamis.storage.files import PartRef
 
 
 def by_executors(spark: Any) -> dict[str, Any]:
-    """What ``layout.compact`` is told so that the executors of ``spark`` write groups anew, and build what indexes need of them."""
+    """Arguments for ``layout.compact`` that make executors rewrite groups and build their index segments."""
     return {"rewrite": rewriter(spark), "run": by_spark(spark)}
 
 
 def rewriter(spark: Any) -> Rewrite:
-    """How ``layout.compact`` writes a group anew on the executors of ``spark``."""
+    """The function by which ``layout.compact`` rewrites a group on the executors of ``spark``."""
     check_classic(spark)
     return functools.partial(_rewrite, spark)
 
@@ -70,13 +70,16 @@ def _rewrite(spark: Any, work: Work, group: Group) -> list[pa.Table]:
 
 
 def copy_parts(pickled: bytes) -> list[bytes]:
-    """Writes the live rows of some parts anew, in order: ``(refs, read spec, write spec)``. Manifests as IPC."""
+    """Rewrite the live rows of some parts in order; return manifests as IPC.
+
+    The argument is a pickled ``(refs, read spec, write spec)``.
+    """
     refs, read, spec = pickle.loads(pickled)  # noqa: S301  # made by our own driver
     return [task.to_ipc(manifest) for manifest in write_parts(_rows(refs, read), spec)]
 
 
 class _Reader:
-    """Reads the parts that a task names, for ``mapInArrow``; with the key along the curve where there is one."""
+    """Reads the parts of a task, for ``mapInArrow``; adds the curve key for curve clustering."""
 
     def __init__(self, read: ReadSpec, layout: Any, cuts: Any) -> None:
         self._read, self._layout, self._cuts = read, layout, cuts
@@ -100,7 +103,10 @@ def _rows(refs: Iterable[PartRef], read: ReadSpec) -> Iterator[pa.RecordBatch]:
 
 
 def _bins(group: Group, part_bytes: int, cores: int) -> list[list[PartRef]]:
-    """The parts in order, cut into tasks of about one part's size, but work for every core where rows are sorted afterwards anyway."""
+    """The parts in order, cut into tasks of about ``part_bytes``.
+
+    Tasks are smaller if needed to keep ``cores`` cores busy.
+    """
     refs = list(group.parts)
     size = max(1, min(part_bytes, -(-group.bytes // max(cores, 1))))
     number = (np.cumsum(group.parts.column("bytes")) - 1) // size

@@ -1,4 +1,7 @@
-"""DELETE whose filter Spark can hand over: the funnel decides what is read, executors read it, leaders only, and one commit says what is gone."""
+"""DELETE by a filter that Spark can pass on.
+
+The funnel selects the parts, executors read their leaders, and one commit removes the matching rows.
+"""
 
 from __future__ import annotations
 
@@ -22,19 +25,19 @@ from tamis.storage.commit_log.deletion_vectors import bitmap, vector
 from tamis.storage.files import PartRef
 
 LOCAL_PARTS = SIZES.local_delete_parts
-"""So few parts are looked at here: a Spark job costs more."""
+"""Maximum number of parts that the driver reads itself: a Spark job would cost more."""
 
 
 def can_delete(table: LoadedTable, predicates: Any) -> bool:
-    """Whether the filter is one that we know whole; any other DELETE is row changes for Spark."""
+    """Whether we can evaluate the whole filter. Spark runs any other DELETE as row changes."""
     try:
         return all(supported(c) for c in _conjuncts(table, predicates))
-    except Exception:  # noqa: BLE001  # whatever cannot be translated is Spark's to run
+    except Exception:  # noqa: BLE001  # Spark runs what cannot be translated
         return False
 
 
 def delete_where(table: LoadedTable, predicates: Any, given: dict[str, str]) -> None:
-    """Runs the DELETE. Raises our own errors, as a write does."""
+    """Run the DELETE. Raises our own errors, and stores them in ``table.failure``."""
     from pyspark.sql import SparkSession
 
     session = table.bridge.active_session() or SparkSession.active()
@@ -72,7 +75,7 @@ def _by_executors(session: Any, parts: PartRefs, looking: Looking) -> dict[str, 
 
 
 def _look(pickled: bytes, spec: ReadSpec) -> Iterator[tuple[str, bytes | None, ReadCounters]]:
-    """Of each part, the vector of the rows that match and what reading it cost."""
+    """The deletion vector of the matching rows and the read counters of each part."""
     refs: list[PartRef] = pickle.loads(pickled)  # noqa: S301  # made by our own driver
     for ref in refs:
         counters = ReadCounters()

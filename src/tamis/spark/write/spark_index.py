@@ -1,4 +1,4 @@
-"""Index builds by Spark's executors, and the statements CREATE INDEX and DROP INDEX."""
+"""Index builds on Spark's executors, and the statements CREATE INDEX and DROP INDEX."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from tamis.spark.jvm_bridge import spark_errors
 from tamis.spark.jvm_bridge.adapter import JavaThrow
 
 FEW_ROWS = SIZES.index_driver_rows
-"""Rows that the driver indexes itself: a job costs as much."""
+"""Maximum number of rows that the driver indexes itself: a Spark job would cost as much."""
 TASK_ROWS = 10_000_000
-"""Base rows for a task: each task gives a sorted run of its own, and a look-up asks every run."""
+"""Base rows per task. Each task makes a sorted run of its own, and a look-up searches every run."""
 
 
 def by_spark(spark: Any) -> Run:
-    """Builds and merges index parts by the executors of the session ``spark``, a run of index parts for each task."""
+    """Return a function that builds index parts on the executors of ``spark``, a sorted run per task."""
 
     def run(work: Work) -> list[pa.Table]:
         if work.rows <= FEW_ROWS:
@@ -37,13 +37,13 @@ def by_spark(spark: Any) -> Run:
 
 
 def done_by_task(pickled: bytes) -> list[bytes]:
-    """What a task does: a piece of ``Work``. Manifests as IPC."""
+    """Run a pickled piece of ``Work`` in a task; return manifests as IPC."""
     work: Work = pickle.loads(pickled)  # noqa: S301  # made by our own driver
     return [to_ipc(manifest) for manifest in work.manifests()]
 
 
 class Indexed:
-    """The part of a table that is ``SupportsIndex``. Method names are Spark's."""
+    """A table's implementation of ``SupportsIndex``. Method names are Spark's."""
 
     bridge: Any
     store: Any
@@ -99,7 +99,7 @@ def _no_option(name: str, remedy: str) -> InvalidInput:
 
 
 def _said(names: Sequence[str], told: Mapping[str, str]) -> str:
-    """A column, or the path into its documents that its options name."""
+    """The text of an indexed column, with the JSON path in its options, if any."""
     column = ".".join(_quoted(part) for part in names)
     options = {name.lower(): value for name, value in told.items()}
     path = options.pop("path", None)

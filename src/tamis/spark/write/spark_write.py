@@ -1,7 +1,7 @@
-"""Writing by Spark: rows arranged by the clustering columns, one pass on the executors, one commit on the driver.
+"""Writing by Spark: rows are arranged by the clustering columns, written in one pass, and committed.
 
-Law: what becomes visible is what the tasks that Spark counts as successful returned, all of it or nothing. A task that is retried, or run twice
-by speculation, leaves a file that no commit names.
+Invariant: exactly the results of the tasks that Spark counts as successful become visible, all or nothing. A
+task that is retried, or run twice by speculation, leaves a file that no commit references.
 """
 
 from __future__ import annotations
@@ -28,13 +28,17 @@ from tamis.storage.object_store import Store
 from tamis.world import new_id, world
 
 MOST_PARTITIONS = 4_096
-"""Of one shuffle where Spark does not adapt it: an estimate of a join's size may be wrong by any factor."""
+"""Maximum partitions of a shuffle without adaptive execution.
+
+Spark's size estimate for a join may be wrong by any factor.
+"""
 
 
 def write_rows(df: Any, store: Store, head: Head, options: Options, conjuncts: tuple[Expr, ...] | None = None) -> list[pa.Table]:
-    """Runs the Spark job that writes the rows of ``df`` (columns as in the table) as parts; their manifest rows. Commits nothing.
+    """Write the rows of ``df`` (columns as in the table) as parts by a Spark job; return their manifest rows.
 
-    Raises ``InvalidInput`` (``OUTSIDE_FILTER``) for a row that ``conjuncts`` do not match, where ``options`` say so.
+    Commits nothing. Raises ``InvalidInput`` (``OUTSIDE_FILTER``) for a row that ``conjuncts`` do not match if
+    ``options.write_outside`` is ``refuse``.
     """
     assert head.schema is not None
     spec = write_spec(store, head, head.schema, options)
@@ -50,7 +54,10 @@ def write_rows(df: Any, store: Store, head: Head, options: Options, conjuncts: t
 
 
 def map_rows(df: Any, function: Callable[[Any], Any], result: str) -> Any:
-    """``df.mapInArrow(function, result)``. PySpark takes a dot in a column's name for the way to a field, so columns travel under other names where one has it."""
+    """``df.mapInArrow(function, result)``, also for column names with dots or backquotes.
+
+    PySpark takes a dot in a name for a path to a field, so such columns are renamed on the way.
+    """
     if not any("." in name or "`" in name for name in df.columns):
         return df.mapInArrow(function, result)
     return df.toDF(*(f"c{i}" for i in range(len(df.columns)))).mapInArrow(
@@ -59,14 +66,14 @@ def map_rows(df: Any, function: Callable[[Any], Any], result: str) -> Any:
 
 
 def arranged(df: Any, head: Head, options: Options) -> Any:
-    """``df`` range-partitioned and sorted by the table's clustering columns; as it is for a table without any."""
+    """``df`` range-partitioned and sorted by the clustering columns; unchanged if there are none."""
     from pyspark.sql import functions as f
 
     if not head.cluster_by or head.schema is None:
         return df
     keys = [f.col(".".join(f"`{name.replace('`', '``')}`" for name in _names(head.schema, ids))) for ids in head.cluster_by]
     if df.sparkSession.conf.get("spark.sql.adaptive.enabled") == "true":
-        ranged = df.repartitionByRange(*keys)  # without a number: Spark sees the real sizes after the shuffle and joins what is small
+        ranged = df.repartitionByRange(*keys)  # Without a number, so that Spark coalesces small partitions by their real sizes.
     else:
         ranged = df.repartitionByRange(_partitions(df, options.write_part_bytes), *keys)
     return ranged.sortWithinPartitions(*keys)
@@ -83,7 +90,7 @@ def commit_rows(
     spark: Any = None,
     options: Options | None = None,
 ) -> Result:
-    """Adds parts that were written, as one segment. Nothing to add and no new head: nothing is committed."""
+    """Commit written parts as one segment. Commits nothing without parts, stream epoch or new head."""
     rows, parts, size = written(list(manifests))
     if not parts and head == snapshot.head and stream is None:
         return Result(snapshot.version)
@@ -102,10 +109,10 @@ def overwrite_rows(
     conjuncts: tuple[Expr, ...] | None,
     options: Options,
 ) -> Result:
-    """Replaces the rows that ``conjuncts`` keep (None: all) by parts that were written, in one commit.
+    """Replace the rows that match ``conjuncts`` (None: all) by written parts, in one commit.
 
-    Parts that match wholly leave by metadata; those that match in part are read and their other rows written anew, on the executors. A
-    row for which the filter is NULL stays.
+    Parts that match completely are removed by metadata. Parts that match partially are read on the executors,
+    which rewrite their other rows. A row for which the filter is NULL stays.
     """
     assert head.schema is not None
     if conjuncts is None:
@@ -121,7 +128,7 @@ def overwrite_rows(
 def _commit(
     store: Store, snapshot: Snapshot, head: Head, result: Result, proposal: Proposal, spark: Any, options: Options | None
 ) -> Result:
-    """Index segments of what is added are built by the executors, before the one commit of both."""
+    """Build index segments for the added parts on the executors, then commit both together."""
     operation = replace(proposal.operation, metrics=result.metrics())
     changed = head if head != snapshot.head else None
     proposal = replace(proposal, operation=operation, head=changed, operation_id=new_id(), table_id=snapshot.head.table_id)
@@ -143,7 +150,10 @@ def _rewrite(
 
 
 def _partitions(df: Any, part_bytes: int) -> int:
-    """Ranges for a shuffle that Spark will not adapt: as many as parts of the target size, but enough to keep all cores busy."""
+    """Number of range partitions for a shuffle without adaptive execution.
+
+    One per part of the target size, but enough to keep all cores busy.
+    """
     size = int(str(df._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()))
     cores: int = df.sparkSession.sparkContext.defaultParallelism
     return max(1, min(-(-size // part_bytes), MOST_PARTITIONS), min(cores, -(-size // 2**23)))

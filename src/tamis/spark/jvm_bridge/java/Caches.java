@@ -10,21 +10,33 @@ import org.apache.spark.sql.execution.CachedData;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import scala.collection.immutable.Seq;
 
-/** What Spark has cached of tables of ours, in all sessions of the application. */
+/**
+ * Finds cached plans that read Tamis tables, and has Spark compute them again.
+ *
+ * Takes the cached logical plans of the application's shared CacheManager; gives their DataSourceV2Relation
+ * nodes over our tables. Used by spark/catalog/spark_caches.py after every commit of this process.
+ */
 public final class Caches {
-    /** The relations of ours in cached plans, each followed by the key of its table. Empty where there is no session any more. */
+    /**
+     * Returns each cached relation over a Tamis table, followed by its table's key. Empty if no session is
+     * left.
+     */
     public List relations() throws Exception {
         List out = new ArrayList();
         SparkSession session = session();
         if (session == null || session.sharedState().cacheManager().isEmpty()) return out;
-        Method all = CacheManager.class.getDeclaredMethod("cachedData", new Class[0]);  // private: whoever caches is asked for one plan at a time
+        // Private in Spark, whose public methods look up one given plan at a time.
+        Method all = CacheManager.class.getDeclaredMethod("cachedData", new Class[0]);
         all.setAccessible(true);
         Seq cached = (Seq) all.invoke(session.sharedState().cacheManager(), new Object[0]);
         for (int i = 0; i < cached.size(); i++) collect(((CachedData) cached.apply(i)).plan(), out);
         return out;
     }
 
-    /** Sees to it that what is cached of the relation is computed anew, from the table as it is now, when it is asked for. */
+    /**
+     * Invalidates cached plans over the relation: they are computed again from the current table on their
+     * next use.
+     */
     public void recache(Object relation) {
         SparkSession session = session();
         CacheManager manager = session == null ? null : session.sharedState().cacheManager();
@@ -40,7 +52,7 @@ public final class Caches {
 
     private static void collect(LogicalPlan plan, List out) {
         if (plan instanceof DataSourceV2Relation) {
-            String key = Handler.keyOf(((DataSourceV2Relation) plan).productElement(0));  // table(), which Janino finds ambiguous
+            String key = Handler.keyOf(((DataSourceV2Relation) plan).productElement(0));  // table() is ambiguous to Janino
             if (key != null) {
                 out.add(plan);
                 out.add(key);

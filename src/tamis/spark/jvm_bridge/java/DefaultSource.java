@@ -15,7 +15,13 @@ import org.apache.spark.sql.sources.CreatableRelationProvider;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
-/** What format("tamis") means: Spark looks for a class of this name, makes one for each use, and this passes everything on to the delegate. */
+/**
+ * The class that Spark loads for format("tamis").
+ *
+ * Implements TableProvider (reads) and CreatableRelationProvider (DataFrameWriter.save). Spark makes one
+ * instance per use; each forwards to the delegate registered by Bridge.register_source
+ * (spark/catalog/path_source.py).
+ */
 public final class DefaultSource implements TableProvider, CreatableRelationProvider {
     public static final Map delegates = new ConcurrentHashMap();
 
@@ -23,7 +29,10 @@ public final class DefaultSource implements TableProvider, CreatableRelationProv
 
     public StructType inferSchema(CaseInsensitiveStringMap options) { return ((TableProvider) delegate()).inferSchema(options); }
 
-    /** A DataFrame's writer asks for the table first, also where it is yet to be made; anyone else who brings a schema is refused by Spark. */
+    /**
+     * True only inside DataFrameWriter.save, which asks for the table before createRelation, even for a table
+     * that does not exist yet. Elsewhere Spark rejects a user-specified schema.
+     */
     public boolean supportsExternalMetadata() { return saving(); }
 
     public Table getTable(StructType schema, Transform[] partitioning, Map properties) {
@@ -42,7 +51,7 @@ public final class DefaultSource implements TableProvider, CreatableRelationProv
         return false;
     }
 
-    /** Stands for a table that is written by createRelation, whether it is there or not: it can do nothing itself. */
+    /** Placeholder for the table that createRelation writes, which may not exist yet. Has no capabilities. */
     public static final class Target implements Table {
         private final StructType schema;
 
@@ -55,7 +64,7 @@ public final class DefaultSource implements TableProvider, CreatableRelationProv
         public Set capabilities() { return new HashSet(); }
     }
 
-    /** Spark wants a relation back from a write, and does nothing with it. */
+    /** The relation that createRelation must return. Spark does nothing with it. */
     public static final class Written extends BaseRelation {
         private final SQLContext context;
         private final StructType schema;

@@ -28,23 +28,30 @@ import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd;
 import org.apache.spark.util.AccumulatorV2;
 
 /**
- * Remembers which of our scans each SQL execution that ended well had in its plan, until Python asks: "execution, key of the scan,
- * rows that it gave in this execution, whether it stands in the plan itself (1) or below a cache (0), nanoseconds of the execution, milliseconds
- * since 1970 at its end, whether it was given values to filter by at run time (1) or not (0), whether a stage of this execution
- * has begun to read it (1) or not (0)".
+ * SparkListener that records which Tamis scans each successful SQL execution had in its plan.
  *
- * Rows are added up from the tasks: the metric in the plan is set back by the next execution of the same plan, which may begin before
- * this one's end is told.
+ * Takes the executed physical plans (BatchScanExec, also below adaptive stages, caches and subqueries). Gives
+ * one line per scan, through drain(), to spark/scan/scan_metrics.py, which turns them into scan reports. A
+ * line holds, separated by spaces: the execution id; the scan's key; the rows that it returned in this
+ * execution; 1 if the scan is in the plan itself, 0 if below a cache; the execution's duration in
+ * nanoseconds; its end in milliseconds since 1970; 1 if the scan got run-time filter values, else 0; 1 if a
+ * stage of this execution read it, else 0.
+ *
+ * Rows are summed from task ends. The plan's own metric cannot be used: the next execution of the same plan
+ * resets it, possibly before the end of this one is reported.
  */
 public final class Executions extends SparkListener {
     private static final int MOST = 10000;
     private static final String ROWS = "number of output rows";
     private final ArrayDeque ended = new ArrayDeque();
-    /** Stage to execution, for executions under way. */
+    /** Stage id to execution id, for running executions. */
     private final Map stages = new HashMap();
-    /** Execution to (accumulator to rows). */
+    /** Execution id to (accumulator id to rows). */
     private final Map rows = new HashMap();
-    /** Execution to the ids of the RDDs of its stages. A stage whose shuffle files are there already is not submitted. */
+    /**
+     * Execution id to the RDD ids of its submitted stages. A stage whose shuffle files exist is not
+     * submitted.
+     */
     private final Map begun = new HashMap();
 
     public void onStageSubmitted(SparkListenerStageSubmitted event) {
@@ -85,11 +92,11 @@ public final class Executions extends SparkListener {
                 walk(done.executedPlan(), end, sums == null ? new HashMap() : sums, read == null ? new HashSet() : read, true, new IdentityHashMap());
             }
         } catch (Throwable strangePlan) {
-            return; // a report may be missing; a query never fails for it
+            return; // a missing report is better than a failed query
         }
     }
 
-    /** What has ended since the last call, a line each, oldest first. */
+    /** Returns and forgets the lines recorded since the last call, oldest first. */
     public synchronized String drain() {
         StringBuilder out = new StringBuilder();
         while (!ended.isEmpty()) out.append((String) ended.removeFirst()).append('\n');
@@ -119,7 +126,10 @@ public final class Executions extends SparkListener {
         while (below.hasNext()) walk((SparkPlan) below.next(), end, sums, read, direct, seen);
     }
 
-    /** Scans that ran and no longer stand in the plan: where a stage gave no rows, adaptive execution puts an empty relation above it. */
+    /**
+     * Records scans that ran but left the plan: adaptive execution replaces a stage without rows by an empty
+     * relation.
+     */
     private void dropped(SparkPlan plan, SparkListenerSQLExecutionEnd end, Map sums, Set read, IdentityHashMap seen) {
         if (plan instanceof BatchScanExec && seen.put(plan, plan) == null && begun((BatchScanExec) plan, read)) scan(plan, end, sums, read, true);
         scala.collection.Iterator children = plan.children().iterator();
@@ -135,7 +145,10 @@ public final class Executions extends SparkListener {
             + " " + (begun((BatchScanExec) plan, read) ? 1 : 0));
     }
 
-    /** Whether the scan's RDD stood in a stage. Asking the plan for its RDD would make one where there is none yet, so the field is read. */
+    /**
+     * Whether a stage contained the scan's RDD. Reads the field, because the accessor would create a missing
+     * RDD.
+     */
     private static boolean begun(BatchScanExec scan, Set read) {
         try {
             Field field = BatchScanExec.class.getDeclaredField("inputRDD");
@@ -143,11 +156,14 @@ public final class Executions extends SparkListener {
             RDD made = (RDD) field.get(scan);
             return made != null && read.contains(Integer.valueOf(made.id()));
         } catch (Exception otherSpark) {
-            return false; // only a report of a scan that gave no rows is missed
+            return false; // only reports of scans without rows are lost
         }
     }
 
-    /** Whether values came for one of its run-time filters: the others were found not to pay. */
+    /**
+     * Whether a run-time filter of the scan got values. Spark drops the filters that it expects not to pay
+     * off.
+     */
     private static boolean keyed(BatchScanExec scan) {
         scala.collection.Iterator it = scan.runtimeFilters().iterator();
         while (it.hasNext()) {

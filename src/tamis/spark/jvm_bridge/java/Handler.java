@@ -7,12 +7,21 @@ import java.lang.reflect.Proxy;
 import java.util.*;
 import java.util.function.BiFunction;
 
-/** Answers calls of Java interfaces from one Python object; what Python does not define runs as the interface's default method. */
+/**
+ * InvocationHandler that answers the methods of any Java interfaces by one Python object.
+ *
+ * Methods that Python does not define run as the interface's default method. Made by Tools.make for
+ * Bridge.implement (spark/jvm_bridge/adapter.py); every Java object that Python implements depends on it. The
+ * other classes of this folder recognise such objects by keyOf.
+ */
 public final class Handler implements InvocationHandler {
     private static final Object NULL = new Object();
     private final BiFunction target;
     private final Set methods;
-    /** Method without arguments that always answers the same, to the method (or "") after which it is asked once more, by the same thread. */
+    /**
+     * Methods whose answers are cached; they take no arguments. The value names the method (or "") after
+     * which the same thread gets one fresh answer.
+     */
     private final Map constant;
     private final Map answers;
     private final ThreadLocal moved = new ThreadLocal();
@@ -26,7 +35,7 @@ public final class Handler implements InvocationHandler {
         this.answers = answers;
     }
 
-    /** The key of the Python object behind a proxy, or null for any other object. */
+    /** Returns the key of the Python object behind a proxy, or null for any other object. */
     public static String keyOf(Object object) {
         if (object == null || !Proxy.isProxyClass(object.getClass())) return null;
         InvocationHandler handler = Proxy.getInvocationHandler(object);
@@ -67,7 +76,7 @@ public final class Handler implements InvocationHandler {
         throw new UnsupportedOperationException(method.getDeclaringClass().getName() + "." + name + " is not implemented by tamis");
     }
 
-    /** The answer that was given before, if this thread has called nothing since that makes it another. */
+    /** Returns the cached answer, unless this thread has just called the method that changes it. */
     private Object constant(Method method) throws Throwable {
         String name = method.getName();
         if (constant.get(name).equals(moved.get())) {
@@ -82,7 +91,10 @@ public final class Handler implements InvocationHandler {
         return known == NULL ? null : known;
     }
 
-    /** Whether Spark is comparing a plan that was analysed earlier with the tables of now, in order to run it; not where it rebuilds what it caches. */
+    /**
+     * Whether Spark is refreshing the tables of a plan analysed earlier in order to run it, not to rebuild a
+     * cache.
+     */
     private static boolean within() {
         StackTraceElement[] stack = Thread.currentThread().getStackTrace();
         boolean found = false;
@@ -93,7 +105,7 @@ public final class Handler implements InvocationHandler {
         return found;
     }
 
-    /** A proxy may throw only what the method declares; another checked exception keeps its text and becomes unchecked. */
+    /** Returns the error if the method may throw it; wraps other checked exceptions, keeping their text. */
     private static Throwable permitted(Throwable error, Class[] declared) {
         if (error instanceof RuntimeException || error instanceof Error) return error;
         for (int i = 0; i < declared.length; i++) if (declared[i].isInstance(error)) return error;
@@ -109,7 +121,9 @@ public final class Handler implements InvocationHandler {
         return result;
     }
 
-    /** Py4J sends the narrowest number and only lists; the caller gets what its signature says. */
+    /**
+     * Converts a Python result to the method's return type. Py4J sends only the narrowest numbers, and lists.
+     */
     private static Object coerce(Class type, Object value) {
         if (type == void.class || value == null) return null;
         if (value instanceof Number) {
@@ -133,13 +147,16 @@ public final class Handler implements InvocationHandler {
         return value;
     }
 
-    /** What a Python method hands back in order to throw. */
+    /** Returned by Python in order to throw. */
     public static final class Thrown {
         public final Throwable cause;
         public Thrown(Throwable cause) { this.cause = cause; }
     }
 
-    /** An error of tamis as one of Spark's, so that PySpark shows its text and its code. */
+    /**
+     * A TamisError (or another failure in Python) as a Spark exception, so that PySpark shows its text and
+     * code.
+     */
     public static final class Failure extends org.apache.spark.SparkRuntimeException {
         private final String code;
         private final String text;

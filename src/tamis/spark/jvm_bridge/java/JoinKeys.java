@@ -22,14 +22,25 @@ import org.apache.spark.sql.types.Metadata$;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
-/** What a join's small side tells the scan of the other one while the query runs. */
+/**
+ * Reads the run-time filter predicates that Spark passes to a scan.
+ *
+ * Takes the Predicate[] of SupportsRuntimeV2Filtering.filter; only "column IN (literals)" on a top-level
+ * column is understood. Gives packed whole numbers, and Catalyst InSet expressions for all other types. Used
+ * by spark/scan/join_keys.py.
+ */
 public final class JoinKeys {
     private static final Set NUMBERS = new HashSet(Arrays.asList(new String[] {"byte", "short", "integer", "long", "date", "timestamp", "timestamp_ntz"}));
 
     /**
-     * Run-time predicates ("column IN (values)") on what Catalyst holds as whole numbers, NULLs left out: what compares with them is never true. How many other predicates there are, then
-     * column, type and number of values of each, a NUL between them, their bytes counted by an int before them; then the values as longs, in order, each once. Little-endian. A predicate of more than "most"
-     * values, or of anything but values of one type, counts among neither; one of no values has no type. All as Base64: Py4J takes each byte of an array by itself.
+     * Packs the predicates on types that Catalyst holds as whole numbers. NULL values are left out: a
+     * comparison with NULL is never true.
+     *
+     * Layout, little-endian: an int with the header's length in bytes; the header, a NUL-separated text of
+     * the number of other usable predicates (see expressions) and, for each packed predicate, column, type
+     * and number of values; then all values as longs, sorted and distinct per predicate. A predicate without
+     * values has the type "". A predicate with more than "most" values, or with values of mixed types, is
+     * ignored. The whole is Base64 text, because Py4J transfers byte arrays one byte at a time.
      */
     public String numbers(Predicate[] predicates, int most) {
         StringBuilder said = new StringBuilder();
@@ -67,7 +78,7 @@ public final class JoinKeys {
         return new String(Base64.getEncoder().encode(all.array()), StandardCharsets.ISO_8859_1);
     }
 
-    /** The others as Catalyst expressions, NULLs left out. */
+    /** Returns the usable predicates on all other types as InSet expressions, without NULL values. */
     public Seq expressions(Predicate[] predicates, int most) {
         List out = new ArrayList();
         for (int i = 0; i < predicates.length; i++) {
@@ -81,13 +92,16 @@ public final class JoinKeys {
         return CollectionConverters.asScala(out).toSeq();
     }
 
-    /** Whether the predicate is that a column of the table is one of no values: the small side has no row. */
+    /** Whether the predicate is a top-level column IN (): the join's small side has no rows. */
     private static boolean nothing(Predicate predicate) {
         Expression[] inside = predicate.children();
         return predicate.name().equals("IN") && inside.length == 1 && inside[0] instanceof NamedReference && ((NamedReference) inside[0]).fieldNames().length == 1;
     }
 
-    /** The type of the values among which a column of the table must be; null for any other predicate, and where there are none, or too many. */
+    /**
+     * Returns the type of the values of an IN on a top-level column; null for other predicates, no values, or
+     * too many.
+     */
     private static DataType type(Predicate predicate, int most) {
         Expression[] inside = predicate.children();
         if (!predicate.name().equals("IN") || inside.length < 2 || inside.length > most + 1 || !(inside[0] instanceof NamedReference)) return null;
@@ -97,7 +111,7 @@ public final class JoinKeys {
         return type;
     }
 
-    /** References to columns; their names with NUL characters between. */
+    /** Returns references to columns, given their names separated by NUL. */
     public NamedReference[] columns(String names) {
         String[] each = names.split("\u0000", -1);
         NamedReference[] out = new NamedReference[each.length];

@@ -37,19 +37,35 @@ import scala.Function1;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
-/** What a session plans beyond Spark's own rules, so that the keys of more joins reach our scans, and reach them where they pay. */
+/**
+ * Passes join keys to Tamis scans in more joins than Spark's own dynamic partition pruning does.
+ *
+ * MoreKeys, an optimizer rule, takes equi-joins with a broadcast side and puts a DynamicPruningSubquery
+ * filter above the scan (DataSourceV2ScanRelation) of the other side. Lazily, a planning strategy, takes
+ * projections and filters over such a scan and plans them over the scan's twin, which reads by keys, where
+ * few keys come. Installed by spark/scan/join_keys.py (plan_with_keys).
+ */
 public final class JoinPlanning {
     private static final PartitionPruning$ SPARK = PartitionPruning$.MODULE$;
 
-    /** "worth" says ("true"), for the key of a scan and "column NUL other scan NUL other column", whether all the values that the other scan has there can leave something out. */
+    /**
+     * Returns the rule. "worth" is called with a scan's key and "column NUL other scan's key NUL other
+     * column"; it answers "true" if all the values that the other scan has in its column are likely to prune
+     * this scan.
+     */
     public Rule rule(BiFunction worth) { return new MoreKeys(worth); }
 
-    /** "twins" gives, for the key of a scan and "rows column", the scan to read by where that many keys come, or null. */
+    /**
+     * Returns the strategy. "twins" is called with a scan's key and "keys column"; it answers the scan's twin
+     * or null.
+     */
     public SparkStrategy strategy(BiFunction twins) { return new Lazily(twins); }
 
     /**
-     * Asks for the keys of a side that is broadcast anyway, where Spark's own rule asks only for sides with a selective predicate. Such keys cost little: they are taken
-     * from the broadcast, and if there is none in the end, they are not asked for. They go no deeper than through what treats each row by itself.
+     * Requests the join keys of a side that is broadcast anyway; Spark's own rule requires a selective
+     * predicate on it. Such keys are cheap: they are read from the broadcast, and are dropped if the plan
+     * ends up without one. The filter is pushed only through operators that treat each row by itself, and
+     * through joins that keep it valid.
      */
     public static final class MoreKeys extends Rule {
         private final BiFunction worth;
@@ -79,7 +95,7 @@ public final class JoinPlanning {
             try {
                 return more((Join) node);
             } catch (RuntimeException strangePlan) {
-                return node; // keys are advice: no plan fails for want of them
+                return node; // keys are optional: a plan must not fail over them
             }
         }
 
@@ -107,7 +123,10 @@ public final class JoinPlanning {
             return found == null ? plan : found;
         }
 
-        /** The plan with the keys asked for right above our scan that gives the attribute; null where there is none, or it cannot be, or it has been. */
+        /**
+         * Returns the plan with a key filter right above the scan that outputs the attribute, or null if none
+         * is added.
+         */
         private LogicalPlan below(LogicalPlan plan, Attribute key, LogicalPlan other, Seq keys, int at) {
             if (plan instanceof DataSourceV2ScanRelation) {
                 String ours = Handler.keyOf(((DataSourceV2ScanRelation) plan).scan());
@@ -140,7 +159,10 @@ public final class JoinPlanning {
             return null;
         }
 
-        /** Where a side gives all that one of our scans has in a column: the scan's key, a NUL, the column's name. Null for any other side. That it is asked for the keys of ours leaves out none that matches. */
+        /**
+         * Returns "scan's key NUL column" if the side outputs all values of one column of a Tamis scan, else
+         * null. A filter by the keys of our own side may stay below: it removes no value that matches.
+         */
         private static String whole(LogicalPlan side, Attribute key, Attribute ours) {
             if (side instanceof DataSourceV2ScanRelation) {
                 String scan = Handler.keyOf(((DataSourceV2ScanRelation) side).scan());
@@ -151,7 +173,7 @@ public final class JoinPlanning {
             return inside == null ? null : whole((LogicalPlan) side.children().apply(0), inside, ours);
         }
 
-        /** Whether a condition only asks that columns be there, and for the keys of ours. */
+        /** Whether a condition consists of IS NOT NULL tests and filters by the keys of our side. */
         private static boolean present(Expression condition, Attribute key, Attribute ours) {
             if (condition instanceof And) return present(((And) condition).left(), key, ours) && present(((And) condition).right(), key, ours);
             return condition instanceof IsNotNull || (condition instanceof DynamicPruningSubquery && asks(condition, key, ours));
@@ -170,7 +192,10 @@ public final class JoinPlanning {
             return (LogicalPlan) join.withNewChildren(seq(two));
         }
 
-        /** The attribute below a projection that it gives out as this one; null where it computes it, or anything that differs from one run to the next. */
+        /**
+         * Returns the input attribute behind an output of the projection; null if computed, or if any output
+         * is nondeterministic.
+         */
         private static Attribute inside(Project project, Attribute key) {
             Attribute found = null;
             Seq list = project.projectList();
@@ -198,7 +223,7 @@ public final class JoinPlanning {
         private static Expression asking(Attribute key, LogicalPlan other, Seq keys, int at) {
             List indices = new ArrayList();
             indices.add(Integer.valueOf(at));
-            Constructor made = DynamicPruningSubquery.class.getConstructors()[0];  // releases append parameters, all of them optional
+            Constructor made = DynamicPruningSubquery.class.getConstructors()[0];  // later releases append optional parameters
             Object[] args = new Object[made.getParameterCount()];
             Object[] first = {key, other, keys, seq(indices), Boolean.TRUE, NamedExpression$.MODULE$.newExprId()};
             for (int i = 0; i < args.length; i++) args[i] = i < first.length ? first[i] : scala.Option.empty();
@@ -211,8 +236,8 @@ public final class JoinPlanning {
     }
 
     /**
-     * Plans a scan that keys will narrow by its twin where few keys come: known for certain when adaptive execution plans again, the other side having run.
-     * Everything else is left to Spark.
+     * Replaces a scan by its twin where few join keys come. Their number is known when adaptive execution
+     * plans again after the other side has run. All other plans are left to Spark.
      */
     public static final class Lazily extends SparkStrategy {
         private final BiFunction twins;
@@ -272,7 +297,10 @@ public final class JoinPlanning {
             return null;
         }
 
-        /** Adaptive execution plans again and again; that there is none stays so. */
+        /**
+         * Returns the twin or null. Remembers null answers, because adaptive execution plans the same query
+         * many times.
+         */
         private Object twin(String key, String asked) {
             if (none.containsKey(key + " " + asked)) return null;
             Object found = twins.apply(key, asked);

@@ -2,7 +2,12 @@ package tamis;
 
 import org.apache.spark.sql.connector.read.streaming.Offset;
 
-/** Offsets of a stream: Spark's is a class, not an interface, so a proxy cannot be one. */
+/**
+ * Makes streaming offsets from their JSON text.
+ *
+ * Spark's Offset is an abstract class, so a proxy cannot implement it. Used by
+ * spark/streaming/stream_read.py.
+ */
 public class Offsets {
   public static class Json extends Offset {
     private final String text;

@@ -49,15 +49,25 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 import org.apache.spark.util.SerializableConfiguration;
 
-/** The objects that a scan hands to Spark, each made in one call from one byte array or one text: Py4J calls are too dear to make them piecemeal. */
+/**
+ * Makes the objects that a scan returns to Spark: input partitions, Parquet readers, statistics.
+ *
+ * Takes one packed byte array or text per object, because Py4J calls are too expensive to build them
+ * piecemeal. Gives InputPartition[], PartitionReaderFactory and Statistics. Used by spark/scan/spark_scan.py,
+ * scan_builder.py and spark/streaming/stream_read.py; spark/executors/partitions.py and
+ * spark/scan/parquet_filter.py pack the input.
+ */
 public final class Partitions {
     private static final int MOST = 32;
-    /** What Spark's reader is made with whatever the session says: by rows it looks in the session, not in its settings, whether columns have ids. */
+    /**
+     * Forces the vectorized path of Spark's Parquet reader, whatever the session says: the row-based path
+     * reads from the session, not from the settings passed here, whether to match columns by id.
+     */
     private static final String[] OWN = {"spark.sql.parquet.enableVectorizedReader", "true", "spark.sql.parquet.enableNestedColumnVectorizedReader", "true"};
-    /** All of a scan's Hadoop settings, and the application, to their broadcast. */
+    /** Hadoop settings of a scan, with the application id, to their broadcast. */
     private final Map broadcasts = new Latest();
 
-    /** Estimates of a scan for Spark's optimiser. */
+    /** Size estimates of a scan for Spark's optimizer. */
     public static final class Estimate implements Statistics {
         private final long bytes;
         private final long rows;
@@ -76,7 +86,10 @@ public final class Partitions {
         public Map columnStats() { return columns; }
     }
 
-    /** What is known of a column: bounds, as Spark holds values, or none where it is NULL throughout; its NULLs; its distinct values, -1 where that is not known. */
+    /**
+     * Column statistics: bounds in Spark's internal form (null for an all-NULL column); distinct is -1 if
+     * unknown.
+     */
     public static final class Known implements ColumnStatistics {
         private final Object min;
         private final Object max;
@@ -99,7 +112,11 @@ public final class Partitions {
         public OptionalLong distinctCount() { return distinct < 0 ? OptionalLong.empty() : OptionalLong.of(distinct); }
     }
 
-    /** An estimate. {@code columns}: name, code, least and greatest value, NULLs and distinct values (or nothing) of each column of which anything is known, separated by NUL. */
+    /**
+     * Returns an estimate. {@code columns} lists, for each column with statistics, its name, type code,
+     * minimum, maximum, number of NULLs and number of distinct values (empty if unknown), all separated by
+     * NUL.
+     */
     public Object estimate(long bytes, long rows, String columns) {
         HashMap found = new HashMap();
         String[] words = columns.isEmpty() ? new String[0] : columns.split("\0", -1);
@@ -124,7 +141,9 @@ public final class Partitions {
         }
     }
 
-    /** Partitions for Python workers. Big-endian: their number, then length and bytes of each. */
+    /**
+     * Returns partitions for Python workers. Input, big-endian: their number, then length and bytes of each.
+     */
     public InputPartition[] python(byte[] packed) throws Exception {
         DataInputStream in = new DataInputStream(new ByteArrayInputStream(packed));
         InputPartition[] out = new InputPartition[in.readInt()];
@@ -136,7 +155,11 @@ public final class Partitions {
         return out;
     }
 
-    /** Partitions of files. Big-endian: their number; for each the number of files; for each file its URL (length and UTF-8), its size, and the first byte and the number of those to read. */
+    /**
+     * Returns partitions of files. Input, big-endian: the number of partitions; for each, the number of
+     * files; for each file, its URL (length and UTF-8), its size, and the offset and length in bytes of the
+     * range to read.
+     */
     public InputPartition[] files(byte[] packed) throws Exception {
         DataInputStream in = new DataInputStream(new ByteArrayInputStream(packed));
         InputPartition[] out = new InputPartition[in.readInt()];
@@ -156,7 +179,10 @@ public final class Partitions {
         return out;
     }
 
-    /** How many rows Spark's reader returns of these partitions (see files), read here on the driver: an audit compares it with what must come. */
+    /**
+     * Counts the rows that the reader returns for these partitions (see files), on the driver. An audit
+     * compares them.
+     */
     public long countRows(PartitionReaderFactory factory, byte[] packed) throws Exception {
         long rows = 0;
         InputPartition[] partitions = files(packed);
@@ -172,7 +198,10 @@ public final class Partitions {
         return rows;
     }
 
-    /** Spark's own Parquet reader for the columns of a schema (Spark's JSON, column ids in the metadata of its fields), told of a filter (see filters). {@code pages}: whether page indexes may be believed. */
+    /**
+     * Returns Spark's own Parquet reader for the columns of a schema (Spark's JSON, with column ids in field
+     * metadata) and hints to skip by (see filters). {@code pages}: whether page indexes may be trusted.
+     */
     public PartitionReaderFactory parquet(String schemaJson, String filter, boolean pages) {
         SparkSession session = (SparkSession) SparkSession.active();
         SQLConf conf = session.sessionState().conf().clone();
@@ -196,7 +225,11 @@ public final class Partitions {
             conf, broadcast(session, hadoop), schema, schema, new StructType(), filters(filter), scala.Option.empty(), new ParquetOptions(noMap(), conf));
     }
 
-    /** The broadcast of these settings, made once as long as they are the same: it costs more than the rest of a scan's start. Who reads sets nothing in it: each file is read by a copy. */
+    /**
+     * Returns the broadcast of these settings, shared by all scans with equal settings: making it costs more
+     * than the rest of a scan's start. Sharing is safe, because readers copy the settings for each file and
+     * never change the original.
+     */
     private synchronized Broadcast broadcast(SparkSession session, Configuration hadoop) {
         Map said = new HashMap();
         for (Iterator it = hadoop.iterator(); it.hasNext();) {
@@ -219,7 +252,11 @@ public final class Partitions {
         protected boolean removeEldestEntry(Map.Entry eldest) { return size() > MOST; }
     }
 
-    /** Spark's filters from words in prefix order, a NUL between: "and", "or" and two filters; "is_null", "is_not_null" and a column; another comparison, a column, the type and its constant, of "in" their number first. */
+    /**
+     * Parses filters from NUL-separated words in prefix order: "and" or "or" and two filters; "is_null" or
+     * "is_not_null" and a column; any other comparison, a column, a type and a constant, where "in" has a
+     * count and that many constants.
+     */
     public Filter[] filters(String text) {
         ArrayList out = new ArrayList();
         Iterator words = Arrays.asList(text.split("\u0000", -1)).iterator();
@@ -250,7 +287,10 @@ public final class Partitions {
         throw new IllegalArgumentException(op);
     }
 
-    /** As Spark's Parquet reader takes a value; days and instants in the calendar of the files. */
+    /**
+     * Converts a constant to the form that Spark's Parquet reader takes, with dates and times as java.time
+     * values.
+     */
     private static Object constant(String type, String text) {
         if (type.equals("string")) return text;
         if (type.equals("decimal")) return new BigDecimal(text);
@@ -263,7 +303,10 @@ public final class Partitions {
         throw new IllegalArgumentException(type);
     }
 
-    /** What planning asks of the session: its settings under a prefix, Spark's split sizes, the parallelism; as name, value, name, value … */
+    /**
+     * Returns the settings that planning needs (under a prefix; split sizes; CBO; parallelism) as name,
+     * value, name ...
+     */
     public ArrayList settings(String prefix) {
         SparkSession session = (SparkSession) SparkSession.active();
         SQLConf conf = session.sessionState().conf();

@@ -33,11 +33,17 @@ import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * Marks the relations that have a limit or an aggregate above them, and writes down what Spark pushes into a scan.
+ * Marks relations under a limit or an aggregate, and describes pushed orders and aggregates as text.
  *
- * Spark pushes limits and aggregates only into a scan that leaves it no filter to test, so a scan must know of them when it is handed the filters: an optimizer
- * rule that runs before pushdown sets an option of the relation. An aggregate is offered to marked relations alone, because Spark translates
- * every aggregate above a source that takes them and fails with an internal error on some (V2ExpressionBuilder asserts that a condition is a predicate).
+ * Spark pushes limits and aggregates only into a scan that returns no filter from pushFilters, so the scan
+ * must know of them when it gets the filters. An optimizer rule that runs before pushdown therefore sets an
+ * option (MARK) of the DataSourceV2Relation. The rule takes GlobalLimit, LocalLimit or Aggregate over
+ * filters, projections and sorts over a relation of ours. Only relations marked AGGREGATE accept aggregates:
+ * Spark translates every aggregate above a source that accepts them and fails with an internal error on some
+ * (V2ExpressionBuilder asserts that a condition is a predicate).
+ *
+ * Enabled by spark/catalog/catalog.py and path_source.py; spark/scan/scan_builder.py reads the mark and the
+ * texts.
  */
 public final class Pushed {
     public static final String MARK = "tamis.internal.under";
@@ -45,7 +51,7 @@ public final class Pushed {
     public static final String AGGREGATE = "aggregate";
     private static final java.util.Set known = java.util.Collections.newSetFromMap(new java.util.WeakHashMap());
 
-    /** Sees to it that the active session, and those that share its extensions, mark relations so. */
+    /** Adds the rule to the extensions of the active session, once. */
     public void enable() {
         SparkSession session = (SparkSession) SparkSession.active();
         synchronized (known) {
@@ -57,7 +63,10 @@ public final class Pushed {
         public Object apply(Object session) { return new Marking(); }
     }
 
-    /** Marks our relations that have nothing but filters, projections and a sort between them and a limit, or an aggregate of plain columns. */
+    /**
+     * Marks relations of ours under a limit (with filters, projections and sorts in between) or under an
+     * aggregate of plain columns (with filters and projections in between).
+     */
     public static final class Marking extends Rule {
         public TreeNode apply(TreeNode plan) { return (TreeNode) new Visit().apply(plan); }
     }
@@ -76,7 +85,10 @@ public final class Pushed {
 
         private static LogicalPlan child(LogicalPlan plan) { return (LogicalPlan) plan.children().apply(0); }
 
-        /** Whether a scan can answer it: counts, minima and maxima of columns, grouped by columns. Under any other aggregate a scan leaves its filter to Spark. */
+        /**
+         * Whether a scan can answer the aggregate: COUNT, MIN and MAX of columns, grouped by columns. Under
+         * any other aggregate the scan returns its filter to Spark.
+         */
         private static boolean answerable(Aggregate plan) {
             Seq groups = plan.groupingExpressions();
             for (int i = 0; i < groups.size(); i++) if (!column(groups.apply(i), child(plan))) return false;
@@ -101,7 +113,7 @@ public final class Pushed {
             return true;
         }
 
-        /** Whether an expression over a plan is one of the relation's columns, perhaps under another name. */
+        /** Whether an expression over a plan is a column of the relation, possibly renamed. */
         private static boolean column(Object expression, LogicalPlan below) {
             if (!(expression instanceof Attribute)) return false;
             LogicalPlan plan = below;
@@ -122,7 +134,10 @@ public final class Pushed {
             return true;
         }
 
-        /** The plan with its relation marked; null where there is nothing to mark: another shape, a limit without a filter, or marked before. */
+        /**
+         * Returns the plan with its relation marked; null for another shape, a limit without a filter, or a
+         * marked relation.
+         */
         private static LogicalPlan marked(LogicalPlan plan, String mark, boolean filtered) {
             boolean limit = mark.equals(LIMIT);
             if (plan instanceof DataSourceV2Relation) return filtered || !limit ? relation((DataSourceV2Relation) plan, mark) : null;
@@ -151,7 +166,10 @@ public final class Pushed {
         }
     }
 
-    /** Of each sort order: the column's name, whether it falls, whether NULLs come first, a NUL before each; null where one is no top-level column. */
+    /**
+     * Returns column, direction and null ordering of each sort order, each after a NUL; null if one is not a
+     * plain column.
+     */
     public String orders(SortOrder[] orders) {
         StringBuilder out = new StringBuilder();
         for (int i = 0; i < orders.length; i++) {
@@ -162,7 +180,10 @@ public final class Pushed {
         return out.toString();
     }
 
-    /** Number of grouping columns, their names, then of each aggregate its function and column ("" for rows), a NUL before each; null where one is anything else. */
+    /**
+     * Returns the number of grouping columns, their names, then function and column ("" for COUNT(*)) of each
+     * aggregate, each after a NUL. Null if anything else is among them.
+     */
     public String aggregation(Aggregation asked) {
         Expression[] groups = asked.groupByExpressions();
         AggregateFunc[] measures = asked.aggregateExpressions();

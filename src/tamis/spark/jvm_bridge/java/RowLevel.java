@@ -29,9 +29,16 @@ import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
-/** How Spark runs an UPDATE, MERGE or DELETE that it has rewritten into row changes: the changes are handed to Python as one DataFrame. */
+/**
+ * Runs an UPDATE, MERGE or DELETE that Spark has rewritten into row changes.
+ *
+ * Strategy takes a WriteDelta whose write is a proxy of ours; gives AppendDataExecV1, which passes the
+ * changes to Python as one DataFrame. join and keys find the join of a MERGE and the source's keys, by which
+ * its target scan is pruned; local tells whether a statement depends on its own rows only. Used by
+ * spark/write/row_operations.py and spark/write/merge_pruning.py.
+ */
 public final class RowLevel {
-    /** Plans row changes whose sink takes DataFrames; everything else is left to Spark. */
+    /** Plans row changes into our tables. All other plans are left to Spark. */
     public static final class Strategy extends SparkStrategy {
         public Seq apply(LogicalPlan plan) {
             List found = new ArrayList();
@@ -39,7 +46,7 @@ public final class RowLevel {
                 WriteDelta delta = (WriteDelta) plan;
                 Object write = delta.write().isDefined() ? delta.write().get() : null;
                 if (write instanceof V1Write && Handler.keyOf(write) != null) {
-                    DataSourceV2Relation relation = (DataSourceV2Relation) delta.productElement(0);  // table(), which Janino finds ambiguous
+                    DataSourceV2Relation relation = (DataSourceV2Relation) delta.productElement(0);  // table() is ambiguous to Janino
                     SupportsWrite table = (SupportsWrite) ((RowLevelOperationTable) relation.table()).table();
                     found.add(new AppendDataExecV1(table, delta.query(), new Refresh(delta.originalTable()), (V1Write) write));
                 }
@@ -48,7 +55,7 @@ public final class RowLevel {
         }
     }
 
-    /** What is cached of the table is computed anew after it has changed. */
+    /** Invalidates Spark's caches over the table after the write. */
     public static final class Refresh extends scala.runtime.AbstractFunction0 {
         private final Object table;
 
@@ -64,8 +71,8 @@ public final class RowLevel {
     public SparkStrategy strategy() { return new Strategy(); }
 
     /**
-     * The join that decides which rows of the scan behind this key match: the left keys (expressions over the scan) and the join itself.
-     * Null where there is no such join, or where rows of the scan that match nothing count too.
+     * Returns the left keys (expressions over the scan) and the join that decides which rows of the scan with
+     * this key match. Null if there is no such join, or if rows of the scan without a match matter too.
      */
     public Object[] join(org.apache.spark.sql.classic.Dataset rows, String key) {
         List joins = new ArrayList();
@@ -81,11 +88,12 @@ public final class RowLevel {
     }
 
     /**
-     * The right keys of the join as a DataFrame, and the rows of the statement, both over one and the same source.
+     * Returns the join's right keys and the statement's rows as two DataFrames over the same source.
      *
-     * The source is computed for its keys and again for its rows. Catalyst calls a plan deterministic that need not give the same rows twice (RDDs, user
-     * functions, files that somebody replaces). Such a source is computed once, into blocks that the executors hold; a lost block fails the statement.
-     * Null where that cannot be: then nobody may ask for the keys.
+     * The source runs once for its keys and again for its rows. Catalyst also calls plans deterministic that
+     * may return other rows the second time (RDDs, user functions, files that are replaced). Such a source is
+     * computed once, into blocks on the executors (localCheckpoint); a lost block fails the statement.
+     * Returns null if the source cannot be replaced in the plan: then the keys must not be used.
      */
     public Object[] keys(org.apache.spark.sql.classic.Dataset rows, Join join) {
         SparkSession session = (SparkSession) rows.sparkSession();
@@ -108,7 +116,10 @@ public final class RowLevel {
         };
     }
 
-    /** Whether a plan gives the same rows each time: projections, filters and unions of literal rows and of pinned versions of our tables, without user code. */
+    /**
+     * Whether a plan returns the same rows each time: projections, filters and unions over literal rows,
+     * ranges and scans of Tamis tables (each pinned to a version), without user code or subqueries.
+     */
     private static boolean repeatable(LogicalPlan plan) {
         Seq expressions = plan.expressions();
         for (int i = 0; i < expressions.size(); i++) if (userCode((Expression) expressions.apply(i))) return false;
@@ -127,7 +138,7 @@ public final class RowLevel {
         return false;
     }
 
-    /** The plan with one of its nodes, found by identity, replaced by a node of the same output. */
+    /** Returns the plan with one node, found by identity, replaced by a node with the same output. */
     private static LogicalPlan replaced(LogicalPlan plan, LogicalPlan old, LogicalPlan made) {
         if (plan == old) return made;
         List children = new ArrayList();
@@ -141,13 +152,13 @@ public final class RowLevel {
         return changed ? (LogicalPlan) plan.withNewChildren(seq(children)) : plan;
     }
 
-    /** Whether each row of the scan behind this key changes by what it holds itself, whatever other rows there are. */
+    /** Whether the change to each row of the scan with this key depends on that row alone. */
     public boolean local(org.apache.spark.sql.classic.Dataset rows, String key) {
         LogicalPlan plan = rows.queryExecution().optimizedPlan();
         return scans(plan, key) && plan.deterministic() && !asks(plan);
     }
 
-    /** Whether an expression of the plan is a query of its own. */
+    /** Whether an expression of the plan contains a subquery. */
     private static boolean asks(LogicalPlan plan) {
         Seq expressions = plan.expressions();
         for (int i = 0; i < expressions.size(); i++)
@@ -163,7 +174,7 @@ public final class RowLevel {
         for (int i = 0; i < children.size(); i++) collect((LogicalPlan) children.apply(i), out);
     }
 
-    /** Whether the plan is the scan with nothing but filters and projections over it. */
+    /** Whether the plan is the scan with this key under filters and projections only. */
     private static boolean scans(LogicalPlan plan, String key) {
         if (plan instanceof DataSourceV2ScanRelation) return key.equals(Handler.keyOf(((DataSourceV2ScanRelation) plan).scan()));
         if (!(plan instanceof Project || plan instanceof Filter)) return false;

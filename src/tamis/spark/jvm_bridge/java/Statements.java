@@ -23,14 +23,25 @@ import org.apache.spark.sql.internal.SessionState;
 import org.codehaus.janino.SimpleCompiler;
 import scala.jdk.javaapi.CollectionConverters;
 
-/** Statements that Spark's parser does not know: they become the plan of the CALL that does the same, made of values and never of text. */
+/**
+ * Parses the statements that Spark's parser lacks (OPTIMIZE, VACUUM, RESTORE, DESCRIBE HISTORY, DESCRIBE
+ * DETAIL).
+ *
+ * Wraps the session's ParserInterface. Text that starts with these words is passed to Python
+ * (spark/sql/statements.py); for a table of ours Python answers procedure and arguments, which become the
+ * plan of a CALL. The plan is built from values, never from text, so nothing has to be quoted. All other text
+ * goes to Spark's parser unchanged.
+ */
 public final class Statements {
     private static final String PACKAGE = "tamis";
     private static final String PARSER = "StatementParser";
     private final Set known = Collections.synchronizedSet(Collections.newSetFromMap(new WeakHashMap()));
     private Constructor made;
 
-    /** Sees to it that this session, and those made of it later, ask about statements that begin as ours do. Sessions of one application share their extensions. */
+    /**
+     * Installs the parser in this session, by replacing a field, and in later sessions, by injectParser.
+     * Sessions of one application share their extensions.
+     */
     public void teach(SparkSession session, BiFunction asked) throws Exception {
         if (made == null) made = compiled();
         SessionState state = session.sessionState();
@@ -44,8 +55,9 @@ public final class Statements {
     }
 
     /**
-     * The session's own parser, but for statements of ours: a class that passes on every method that this Spark's parsers have. It is no proxy, for a proxy may throw only
-     * what a method declares, and parsers throw checked exceptions that they do not declare.
+     * Compiles the parser class, which forwards every method of this Spark's ParserInterface to the session's
+     * own parser. It cannot be a proxy: parsers throw checked exceptions that their methods do not declare,
+     * and a proxy may not.
      */
     private static Constructor compiled() throws Exception {
         String type = ParserInterface.class.getName();
@@ -85,7 +97,10 @@ public final class Statements {
             + "known." + method.getName() + "(" + args + ");\n}\n";
     }
 
-    /** The plan of a CALL: catalog, procedure, then name and value of each argument. Null for null: the statement is not ours. */
+    /**
+     * Returns the plan of a CALL, given catalog, procedure, and name and value of each argument; null (not
+     * ours) for null.
+     */
     public static Object plan(Object said) {
         if (said == null) return null;
         List values = (List) said;
@@ -96,7 +111,9 @@ public final class Statements {
         return new Call(new UnresolvedProcedure(CollectionConverters.asScala(name).toSeq()), CollectionConverters.asScala(arguments).toSeq(), true);
     }
 
-    /** What begins a statement of ours: its first two words, in capitals. Comments before it do not count. */
+    /**
+     * Whether a text starts with the words of one of our statements, in any case, after blanks and comments.
+     */
     public static boolean ours(String text) {
         int at = start(text);
         String first = word(text, at);
@@ -129,7 +146,7 @@ public final class Statements {
         return text.substring(at, end).toUpperCase(java.util.Locale.ROOT);
     }
 
-    /** For sessions made later: Spark asks it for the parser of each. */
+    /** Spark calls this function for the parser of each later session. */
     public static final class Builder extends scala.runtime.AbstractFunction2 {
         private final Constructor made;
         private final BiFunction asked;

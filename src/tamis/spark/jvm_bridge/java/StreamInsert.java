@@ -15,9 +15,14 @@ import org.apache.spark.sql.execution.streaming.sources.MicroBatchWrite;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
-/** How Spark runs a micro-batch whose sink is a table: its rows are handed to Python as one DataFrame, as foreachBatch would. */
+/**
+ * Passes each micro-batch written to a Tamis table to Python as one DataFrame, as foreachBatch does.
+ *
+ * Takes WriteToDataSourceV2 over a MicroBatchWrite whose sink is a proxy of ours; gives a command node that
+ * calls Sink.addBatch. Installed by spark/streaming/stream_write.py.
+ */
 public final class StreamInsert {
-    /** Plans micro-batches whose sink takes DataFrames; everything else is left to Spark. */
+    /** Plans micro-batches into our sinks. All other plans are left to Spark. */
     public static final class Strategy extends SparkStrategy {
         public Seq apply(LogicalPlan plan) {
             List found = new ArrayList();
@@ -30,7 +35,7 @@ public final class StreamInsert {
         }
     }
 
-    /** Runs the rows' own plan, which has the query's state, and hands over what comes of it. */
+    /** Runs the batch's physical plan, which holds the query's state, and passes its rows to the sink. */
     public static final class Insert extends V2CommandExec {
         private final SparkPlan query;
         private final Sink sink;

@@ -13,7 +13,13 @@ import org.apache.spark.sql.execution.SparkStrategy;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
-/** What Python cannot do over Py4J. An object, not statics: Py4J finds classes by name in another class loader. */
+/**
+ * Operations that Python cannot do, or only slowly, over Py4J: proxies, reflection, class definition, bulk
+ * conversion.
+ *
+ * Used by Bridge (spark/jvm_bridge/adapter.py) only. Methods are not static, because Py4J looks up classes by
+ * name in another class loader.
+ */
 public final class Tools {
     private final ClassLoader loader = Tools.class.getClassLoader();
     private final Map shared = new LinkedHashMap() {
@@ -35,7 +41,9 @@ public final class Tools {
         return Proxy.newProxyInstance(loader, classes, new Handler(target, answered, constant, key, alike == null ? new ConcurrentHashMap() : answers(alike)));
     }
 
-    /** What objects that answer alike have answered; the oldest are forgotten. */
+    /**
+     * Returns the cached answers that all objects with the same "alike" share; the oldest of 100 are dropped.
+     */
     private Map answers(String alike) {
         synchronized (shared) {
             Map found = (Map) shared.get(alike);
@@ -44,7 +52,9 @@ public final class Tools {
         }
     }
 
-    /** Sees to it that the active session plans by the strategy, and optimizes by the rule if there is one; one of each class is enough. */
+    /**
+     * Adds the strategy, and the rule if not null, to the active session unless it has one of the same class.
+     */
     public void planWith(SparkStrategy strategy, Rule rule) {
         SparkSession session = (SparkSession) SparkSession.active();
         Seq strategies = with(session.experimental().extraStrategies(), strategy);
@@ -68,7 +78,9 @@ public final class Tools {
         return new Handler.Thrown(new Handler.Failure(code, text, trace == null ? null : new RuntimeException(trace)));
     }
 
-    /** Any method of any object, package-private classes included. */
+    /**
+     * Calls a method by name and number of arguments, even a private one or one of a package-private class.
+     */
     public Object call(Object object, String name, Object[] args) throws Throwable {
         for (Class type = object.getClass(); type != null; type = type.getSuperclass()) {
             Method[] methods = type.getDeclaredMethods();
@@ -90,12 +102,12 @@ public final class Tools {
         return items.toArray((Object[]) Array.newInstance(component, items.size()));
     }
 
-    /** The namespace's parts and the name of an identifier, in one text. */
+    /** Returns the namespace parts and the name of an identifier, each after a NUL. */
     public String identifier(org.apache.spark.sql.connector.catalog.Identifier identifier) {
         return joined(Arrays.asList(identifier.namespace())) + "\u0000" + identifier.name();
     }
 
-    /** Every string of a collection or array after a NUL. */
+    /** Joins the strings of a collection or array, each after a NUL. */
     public String joined(Object strings) {
         Collection items = strings instanceof Collection ? (Collection) strings : Arrays.asList((Object[]) strings);
         StringBuilder out = new StringBuilder();
@@ -103,7 +115,7 @@ public final class Tools {
         return out.toString();
     }
 
-    /** Keys and values of a map of strings in one text, where the key begins with the prefix. */
+    /** Joins the keys with this prefix and their values, each after a NUL. */
     public String entries(Map map, String prefix) {
         StringBuilder out = new StringBuilder();
         synchronized (map) {
@@ -120,7 +132,10 @@ public final class Tools {
         return joined.length() == 0 ? new ArrayList() : new ArrayList(Arrays.asList(joined.substring(1).split("\u0000", -1)));
     }
 
-    /** Java text of a class with a public constructor that passes every method of the interfaces on to the delegate under its name. */
+    /**
+     * Generates the Java source of a class that forwards every method of the interfaces to the delegate of
+     * its name.
+     */
     public String delegateSource(String packageName, String className, String interfaces) throws Exception {
         String[] names = interfaces.split(",");
         StringBuilder out = new StringBuilder("package " + packageName + ";\npublic class " + className + " implements " + interfaces + " {\n"
@@ -154,13 +169,18 @@ public final class Tools {
         return out.append("}\n").toString();
     }
 
-    /** Defines compiled classes beside a class of Spark, where every session's class loader finds them. */
+    /**
+     * Defines a compiled class in the package of a Spark class, where every session's class loader finds it.
+     */
     public Class define(String neighbour, byte[] code) throws Exception {
         Class beside = Class.forName(neighbour, true, loader);
         return MethodHandles.privateLookupIn(beside, MethodHandles.lookup()).defineClass(code);
     }
 
-    /** Defines compiled classes of a package of their own where a class of Spark was loaded; Spark itself has the JVM started so that this is allowed. */
+    /**
+     * Defines compiled classes of another package in the class loader of a Spark class. Needs --add-opens of
+     * java.lang, which Spark's own launcher passes to the JVM.
+     */
     public void defineAll(String neighbour, Map codes) throws Exception {
         ClassLoader home = Class.forName(neighbour, true, loader).getClassLoader();
         Method define = ClassLoader.class.getDeclaredMethod("defineClass", new Class[] {String.class, byte[].class, int.class, int.class});

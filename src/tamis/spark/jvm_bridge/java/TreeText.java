@@ -20,11 +20,13 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * Catalyst expressions as one JSON text, so that Python reads a tree in one call.
+ * Writes Catalyst expressions as one JSON text, so that Python reads a tree in one call.
  *
- * A node is {"c": class, "t": index into "types", "k": [children], "p": {constructor arguments that are no expressions}}; a literal
- * has "v". Unlike Spark's own toJSON this shows evalMode, nested argument objects and the values of an InSet. Classes outside
- * the given set of names also carry "s", their SQL text, for people.
+ * Takes a Scala Seq of Expression; gives {"trees": [nodes], "types": [types]}. A node is {"c": class, "t":
+ * index into "types", "k": [children], "p": {constructor arguments that are not expressions}}; a literal has
+ * "v" instead of "k" and "p". Unlike Spark's toJSON this includes evalMode, nested argument objects and the
+ * values of an InSet. Classes outside the given set of names also carry "s", their SQL text, for people. Read
+ * by spark/jvm_bridge/catalyst.py.
  */
 public final class TreeText {
     private static final int LONGEST_SQL = 2000;
@@ -41,7 +43,10 @@ public final class TreeText {
         this.known = known;
     }
 
-    /** The JSON text of a Scala Seq of expressions; known is the names of classes that need no text, with commas between. */
+    /**
+     * Returns the JSON text of a Seq of expressions; known lists, comma-separated, the classes that need no
+     * SQL text.
+     */
     public String render(Object expressions, String known) {
         return new TreeText(new HashSet(Arrays.asList(known.split(",")))).write(expressions);
     }
@@ -87,7 +92,10 @@ public final class TreeText {
         out.append('}');
     }
 
-    /** The children; those of a chain of ANDs or ORs in one list, left to right, so that long chains do not nest deeply. */
+    /**
+     * Returns the children. Flattens a chain of ANDs or ORs, left to right, so that long chains do not nest
+     * deeply.
+     */
     private Object[] operands(Expression e) {
         boolean chain = e instanceof And || e instanceof Or;
         ArrayList found = new ArrayList();
@@ -106,7 +114,7 @@ public final class TreeText {
         return found.toArray();
     }
 
-    /** The constructor arguments that are not expressions; what has no plain form is left out. */
+    /** Writes the constructor arguments that are not expressions. Omits those without a plain form. */
     private void arguments(Expression e) {
         out.append(",\"p\":{");
         if (e instanceof scala.Product) product((scala.Product) e);
@@ -199,7 +207,7 @@ public final class TreeText {
         return at.intValue();
     }
 
-    /** Spark's JSON form of a type, except that collations and text lengths show inside complex types too. */
+    /** Writes a type in Spark's JSON form, but with collations and text lengths inside complex types too. */
     private void type(DataType t) {
         if (t instanceof StructType) {
             StructField[] fields = ((StructType) t).fields();

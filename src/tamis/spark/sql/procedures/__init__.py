@@ -1,1 +1,1 @@
-"""The procedures of CALL, a module for each kind of verb: each lists its own as ``PROCEDURES``."""
+"""The procedures of CALL, by kind. Each module lists its own in ``PROCEDURES``."""

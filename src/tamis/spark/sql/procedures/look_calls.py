@@ -1,4 +1,4 @@
-"""Procedures that only look: history, detail, explain."""
+"""Read-only procedures: history, detail, explain."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _detail(catalog: Any, arguments: dict[str, Any]) -> pa.Table:
 
 
 def _explain(catalog: Any, arguments: dict[str, Any]) -> pa.Table:
-    """As a query of this session would see it: its time zone, ANSI mode and switches."""
+    """Explain a filter under the session's time zone, ANSI mode and ``tamis`` settings, as in a query."""
     table = held(catalog, arguments)
     report = table.explain(row_filter(arguments), options=session_options(catalog.bridge))
     report.guard(arguments["max_parts"], arguments["max_bytes"])

@@ -1,4 +1,4 @@
-"""Procedures that tend a table: each is the verb of ``Table`` of that name, its work done by this session's executors."""
+"""Maintenance procedures. Each calls the method of ``Table`` with its name; compaction runs on executors."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _changes(catalog: Any, arguments: dict[str, Any]) -> pa.Table:
 
 
 def numbers(done: dict[str, Any]) -> pa.Table:
-    """One row of what a verb says it did, lists as their lengths."""
+    """One row with the result of an operation. Lists are shown as their lengths."""
     return pa.Table.from_pylist([{k: len(v) if isinstance(v, list) else v for k, v in done.items()}])
 
 
