@@ -1,4 +1,4 @@
-"""Commands about a table's schema: show, check, evolve."""
+"""Commands on a table's schema: show, check, evolve."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ def show(table: Place, storage_option: Stored = None, json: Json = False) -> Non
 
 
 def check(table: Place, schema: New, storage_option: Stored = None, json: Json = False) -> None:
-    """Say whether the table may have this schema next, and whom that would fence; exits with 1 if it may not."""
+    """Say whether the table may have this schema next, and whom that would fence; exits with 1 if it may
+    not.
+    """
     _evolve(table, schema, storage_option, json, dry_run=True)
 
 
