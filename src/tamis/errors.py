@@ -73,7 +73,7 @@ class Conflict(TamisError, RuntimeError):
 class SchemaMismatch(TamisError, ValueError):
     """Data, or an expected schema id, does not fit the table's current schema.
 
-    ``current_id`` and ``schema`` are the table's own where the error answers ``compare_and_evolve_schema``.
+    ``current_id`` and ``schema`` are the table's current ones, if the operation compared schemas.
     """
 
     default_code = "SCHEMA_MISMATCH"

@@ -92,7 +92,7 @@ def new_id() -> str:
 def made_micros(identifier: str) -> int:
     """Return when an identifier was created, in microseconds since the epoch, rounded down to a millisecond.
 
-    For a foreign identifier, returns a time in the far future.
+    For a foreign identifier, return 2**63, so that it never counts as old.
     """
     try:
         return int(identifier[:12], 16) * 1_000 if len(identifier) == 32 else 2**63

@@ -63,9 +63,7 @@ def drop_segments(
     storage_option: Stored = None,
     json: Json = False,
 ) -> None:
-    """Forget what an index has of some segments: queries read them by their statistics, until they are
-    repaired.
-    """
+    """Forget what an index has of some segments: queries read them by their statistics, until they are repaired."""
     held = _open(table, storage_option)
     before = held.version
     done = held.drop_index_segments(index, list(names(segments)))

@@ -29,9 +29,7 @@ def show(table: Place, storage_option: Stored = None, json: Json = False) -> Non
 
 
 def check(table: Place, schema: New, storage_option: Stored = None, json: Json = False) -> None:
-    """Say whether the table may have this schema next, and whom that would fence; exits with 1 if it may
-    not.
-    """
+    """Say whether the table may have this schema next, and whom that would fence; exits with 1 if it may not."""
     _evolve(table, schema, storage_option, json, dry_run=True)
 
 

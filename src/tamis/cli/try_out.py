@@ -16,9 +16,7 @@ def demo(
     ] = "./demo-lake",
     json: Json = False,
 ) -> None:
-    """Fill a table with a year of real flights by Spark, query it, and check every answer against plain
-    Spark.
-    """
+    """Fill a table with a year of real flights by Spark, query it, and check every answer against plain Spark."""
     from tamis.cli.demo import run
 
     outcome = run(path)

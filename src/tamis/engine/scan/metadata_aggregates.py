@@ -133,7 +133,7 @@ class _Share:
     all_null: Bools
     nulls: np.ndarray[Any, np.dtype[np.int64]]
     countable: Bools
-    """Whether ``nulls`` is the exact NULL count of the live rows."""
+    """Whether the NULL count of the live rows is known: ``nulls``, or all of them."""
 
     @staticmethod
     def of(field: Field, evidence: TableEvidence, live: Any, intact: Bools) -> _Share:

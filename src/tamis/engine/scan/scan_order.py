@@ -95,7 +95,7 @@ def _bad(name: str, what: str) -> InvalidInput:
     )
 
 
-# --- rows against rows ---
+# --- sorting of rows ---
 
 
 def sorted_rows(rows: pa.Table, order: Order, most: int) -> pa.Table:
@@ -119,7 +119,7 @@ def _flags(values: pa.Array, by: Key) -> list[tuple[pa.Array, bool]]:
     return flags
 
 
-# --- rows against what is not read yet ---
+# --- bounds on rows not read yet ---
 
 
 def better(order: Order, row: Sequence[Any]) -> Expr:

@@ -31,7 +31,7 @@ from tamis.storage.object_store import Store
 from tamis.world import new_id, world
 
 PLANS = 8
-"""Maximum number of plans per call, counting replans after conflicts; the rest is left to the next call."""
+"""Maximum number of rounds per call: a conflict starts a new round, which plans the rest anew."""
 REPEATS = 3
 """Maximum number of repeats of a commit whose outcome is unknown."""
 

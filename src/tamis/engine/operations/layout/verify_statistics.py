@@ -143,7 +143,7 @@ def _wrong_paths(identifier: int, stored: pa.Table, fresh: Paths) -> list[str]:
     """Return the stored paths whose statistics exclude values of the part's documents."""
     columns = {kind: stored[name(identifier, kind)].to_pylist() for kind in COLUMNS if name(identifier, kind) in stored.column_names}
     root = fresh.get(ROOT)
-    if root is None or root.kinds & STRANGE:  # the documents of this part cannot be judged
+    if root is None or root.kinds & STRANGE:  # the part's documents cannot be checked
         return []
     wrong = []
     for at, path in enumerate(columns["path"]):

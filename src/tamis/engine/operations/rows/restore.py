@@ -99,7 +99,8 @@ def _restore(store: Store, then: Snapshot, now: Snapshot) -> tuple[Snapshot, Res
         operation_id=new_id(),
         table_id=now.head.table_id,
     )
-    made = commit(store, indexed(store, now.head, proposal), still_valid=lambda old, new: None)  # noqa: ARG005  # parts of any schema the table has had may stand in it
+    # Restored parts may have any schema of the table, so a schema change does not invalidate the commit.
+    made = commit(store, indexed(store, now.head, proposal), still_valid=lambda old, new: None)  # noqa: ARG005
     return made, replace(result, version=made.version)
 
 
