@@ -48,7 +48,7 @@ class Execution:
             with closing(in_order((partial(self._read, at, ref) for at, ref in enumerate(parts)), min(threads(), len(parts)))) as rows:
                 for batch in rows:
                     if left is not None:
-                        batch = batch.slice(0, min(left, len(batch)))  # noqa: PLW2901  # the same batch, sliced
+                        batch = batch.slice(0, min(left, len(batch)))  # noqa: PLW2901  # the same batch, cut
                         left -= len(batch)
                     if len(batch):
                         yield batch

@@ -84,7 +84,7 @@ def read_audited(ref: PartRef, proof: Proof, spec: ReadSpec, counters: ReadCount
         return
     except GeneratorExit:  # the consumer stopped: what came already may disprove the claim
         if rows and proof is Proof.NONE:
-            with suppress(TamisError):  # errors cannot reach a consumer that closes; ``found`` has recorded this one
+            with suppress(TamisError):  # a closing consumer gets no errors; ``found`` has recorded it
                 found(ref.part_id, f"it {proof.value}, but rows match")
         raise
     _compare(ref, proof, spec, counters, rows, found)
