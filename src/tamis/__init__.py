@@ -1,6 +1,6 @@
 """Tamis: a table format for Spark that reads only what a query needs, and is never wrong about it.
 
-Importing this package loads nothing heavy: the names below are fetched when first used.
+Importing this package loads nothing heavy: the names below are imported on first use.
 """
 
 from __future__ import annotations

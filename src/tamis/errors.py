@@ -1,6 +1,7 @@
-"""Every error that Tamis raises: one base, nine categories, stable codes.
+"""All errors that Tamis raises: one base, nine categories, stable codes.
 
-A category says what the caller would do next, a code says what happened, the message names the thing and the remedy::
+The category says what the caller should do next, the code what happened; the message names the object and the
+remedy::
 
     TamisError
     ├── NotFound            (LookupError)       name something that exists
@@ -13,7 +14,8 @@ A category says what the caller would do next, a code says what happened, the me
     ├── CorruptData         (OSError)           what is stored cannot be trusted: restore or repair it
     └── StoreUnavailable    (ConnectionError)   the store did not answer, or refused: check it, try again
 
-Each is also the builtin that a Python programmer would catch. Codes are append-only: scripts may rely on them.
+Each also subclasses the builtin error that a Python programmer would catch. Codes are append-only: scripts
+may rely on them.
 """
 
 from __future__ import annotations
@@ -24,8 +26,8 @@ from typing import ClassVar
 class TamisError(Exception):
     """The base of all errors of this package.
 
-    ``code`` is stable and machine-readable, ``name`` is the offending thing (a path, column, version …), ``remedy`` says what
-    to do about it. ``str(error)`` shows all three.
+    ``code`` is stable and machine-readable, ``name`` is the offending object (a path, column, version …),
+    ``remedy`` says what to do. ``str(error)`` shows code, message and remedy.
     """
 
     default_code: ClassVar[str] = "ERROR"
@@ -42,11 +44,11 @@ class TamisError(Exception):
         return f"[{self.code}] {self.message}{remedy}"
 
     def __reduce__(self) -> tuple[object, ...]:
-        # Errors cross process borders (Spark workers): keyword arguments would be lost by the default protocol.
+        # The default protocol would lose keyword arguments when errors are pickled (by Spark workers).
         return _rebuild, (type(self), self.message, self.code, self.name, self.remedy, self._extra())
 
     def _extra(self) -> dict[str, object]:
-        """What a subclass carries beside the common attributes."""
+        """Return a subclass's additional attributes."""
         return {}
 
 
@@ -71,7 +73,7 @@ class Conflict(TamisError, RuntimeError):
 class SchemaMismatch(TamisError, ValueError):
     """Data, or an expected schema id, does not fit the table's current schema.
 
-    ``current_id`` and ``schema`` are the table's own where the error answers ``compare_and_evolve_schema``.
+    ``current_id`` and ``schema`` are the table's current ones, if the operation compared schemas.
     """
 
     default_code = "SCHEMA_MISMATCH"

@@ -1,7 +1,7 @@
-"""The one place that reads the clock, the environment and randomness.
+"""The only module that reads the clock, the environment and randomness.
 
-Tests and simulations replace ``WORLD`` (see ``use``); everything else in the package asks here, and a lint bans the usual
-sources (``time.time``, ``datetime.now``, ``uuid``, ``random``, ``os.environ``) elsewhere.
+Tests and simulations replace the world (see ``use``). All other code uses this module; a lint rule bans the
+usual sources (``time.time``, ``datetime.now``, ``uuid``, ``random``, ``os.environ``) elsewhere.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ class World:
     """The real clock, randomness and environment."""
 
     def now_micros(self) -> int:
-        """Microseconds since the Unix epoch, UTC."""
+        """Return microseconds since the Unix epoch, UTC."""
         return time.time_ns() // 1_000
 
     def monotonic(self) -> float:
-        """Seconds on a clock that never goes back; only differences mean anything."""
+        """Return seconds on a clock that never goes back; only differences are meaningful."""
         return time.monotonic()
 
     def sleep(self, seconds: float) -> None:
@@ -38,7 +38,10 @@ class World:
 
 
 class SeededWorld(World):
-    """A replayable world: the same seed gives the same ids, waits and times. Sleeping only moves its clock."""
+    """A replayable world: the same seed gives the same ids, waits and times.
+
+    Sleeping only advances its clock.
+    """
 
     def __init__(self, seed: int, start_micros: int = 1_700_000_000_000_000) -> None:
         self._random = random.Random(seed)
@@ -65,7 +68,7 @@ _world: World = World()
 
 
 def world() -> World:
-    """The world in force."""
+    """Return the current world."""
     return _world
 
 
@@ -81,13 +84,16 @@ def use(replacement: World) -> Iterator[World]:
 
 
 def new_id() -> str:
-    """A new identifier: 32 hexadecimal digits that rise with time (as UUID version 7 does), never given twice."""
+    """Return a unique identifier: 32 hexadecimal digits that rise with time (like UUID version 7)."""
     millis = _world.now_micros() // 1_000
     return f"{millis & (2**48 - 1):012x}{_world.random_bytes(10).hex()}"
 
 
 def made_micros(identifier: str) -> int:
-    """When an identifier was made, in microseconds since the epoch, rounded down to a millisecond; never, for a name that is none of ours."""
+    """Return when an identifier was created, in microseconds since the epoch, rounded down to a millisecond.
+
+    For a foreign identifier, return 2**63, so that it never counts as old.
+    """
     try:
         return int(identifier[:12], 16) * 1_000 if len(identifier) == 32 else 2**63
     except ValueError:

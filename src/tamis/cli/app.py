@@ -1,7 +1,7 @@
-"""The program ``tamis``: its commands, and what becomes of their errors.
+"""The program ``tamis``: its commands, and the handling of their errors.
 
-Law: what was asked for goes to stdout, everything else (progress, messages) to stderr. The exit code is 0 for done, 1 for failed, 2 for a
-command line that cannot be.
+Invariant: the requested output goes to stdout, everything else (progress, messages) to stderr. The exit code
+is 0 for success, 1 for failure, 2 for an invalid command line.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tamis.errors import TamisError
 
 
 def main() -> None:
-    """Runs the command line of this process, and exits."""
+    """Run the command line of this process, and exit."""
     try:
         if sys.stdout is None:  # closed by the caller
             raise OSError(errno.EBADF, os.strerror(errno.EBADF))
@@ -34,15 +34,16 @@ def main() -> None:
         finally:
             sys.stdout.flush()
     except OSError as error:
-        if error.errno != errno.EPIPE:  # nobody listens any more: nobody need be told
+        if error.errno != errno.EPIPE:  # the reader of a pipe has gone: no message is needed
             say(f"[OUTPUT_FAILED] The output could not be written: {error.strerror or error}.")
         if sys.stdout is not None:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left in the buffer would fail again
+            # a flush of the remaining buffer would fail again
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
 
 
 def _failing(command: Callable[..., None]) -> Callable[..., None]:
-    """``command`` with its errors as one line on stderr and exit code 1."""
+    """Wrap ``command`` to print its errors as one line on stderr and exit with code 1."""
 
     @functools.wraps(command)
     def run(**arguments: Any) -> None:
@@ -52,14 +53,14 @@ def _failing(command: Callable[..., None]) -> Callable[..., None]:
             fail(str(error))
         except Exception as error:
             if not type(error).__module__.startswith(("pyspark.", "py4j.")):
-                raise  # a defect: its trace is wanted
+                raise  # a defect: show its traceback
             fail(_first_line(error))
 
     return run
 
 
 def _first_line(error: Exception) -> str:
-    """Spark's own errors say in their first line what is wrong; the rest is plans and Java frames."""
+    """Return the first line of a Spark error, which says what is wrong; the rest is plans and Java frames."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return f"[SPARK] {lines[0] if lines else type(error).__name__}"
 

@@ -1,4 +1,4 @@
-"""The arguments that several commands share, and how their texts are read."""
+"""Arguments shared by several commands, and their parsing."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Place = Annotated[str, typer.Argument(metavar="TABLE", help="The table's folder 
 
 
 def pairs(texts: Sequence[str] | None, option: str) -> dict[str, str]:
-    """``KEY=VALUE`` texts as a mapping. Exits with a usage error naming the one that is none."""
+    """Parse ``KEY=VALUE`` texts to a mapping. Exits with a usage error naming an invalid one."""
     found: dict[str, str] = {}
     for text in texts or ():
         key, equals, value = text.partition("=")
@@ -47,7 +47,7 @@ def pairs(texts: Sequence[str] | None, option: str) -> dict[str, str]:
 
 
 def size_in(text: str | None, option: str, least: int = 0) -> int | None:
-    """Bytes of ``1000`` or ``1GB``. Exits with a usage error for what is none, or less than ``least``."""
+    """Parse ``1000`` or ``1GB`` to bytes. Exits with a usage error if invalid or below ``least``."""
     from tamis.engine.scan.scan_options import size_of
 
     if text is None:
@@ -62,9 +62,10 @@ def size_in(text: str | None, option: str, least: int = 0) -> int | None:
 
 
 def names(text: str | None, *, whole: bool = False) -> tuple[str, ...]:
-    """Column names separated by commas; a comma inside backquotes belongs to a name.
+    """Split column names at commas outside backquotes.
 
-    Backquotes stay around a name with a dot, which without them may be a field's path; not where only ``whole`` columns can be meant.
+    Names with a dot keep their backquotes, because without them they may be the path of a field; unless only
+    ``whole`` columns are allowed.
     """
     parts: list[str] = []
     depth, word = False, ""
@@ -83,7 +84,7 @@ def names(text: str | None, *, whole: bool = False) -> tuple[str, ...]:
 
 
 def point(version: int | None, timestamp: str | None) -> dict[str, Any]:
-    """The arguments of ``tamis.open`` and ``Table.scan`` for a version or a time."""
+    """Return the ``tamis.open`` and ``Table.scan`` arguments for a version or a time."""
     if version is not None and timestamp is not None:
         raise typer.BadParameter("Give a version or a timestamp, not both.", param_hint="--version / --timestamp")
     return {"version": version} if version is not None else {"timestamp": timestamp} if timestamp is not None else {}

@@ -1,4 +1,4 @@
-"""Commands that make and fill tables: create, ingest."""
+"""Commands that create and fill tables: create, ingest."""
 
 from __future__ import annotations
 

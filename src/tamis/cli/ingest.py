@@ -1,8 +1,9 @@
-"""Ingesting a folder: its new files become rows, by Spark, each file exactly once.
+"""Ingestion of a folder: Spark appends its new files, each exactly once.
 
-Law: a commit holds the rows of some files and the list of those files, so that both are there or neither is. Which files are new is
-read from the log alone; a call that is killed at any moment has ingested whole commits, and the next call goes on. Two calls at once
-share an order of batches (the commit of a batch is the commit of an epoch): whoever comes second finds its epoch taken and looks again.
+Invariant: a commit holds the rows of some files and the list of those files, so that both are visible or
+neither is. Which files are new is read from the log alone; a call killed at any moment has ingested whole
+commits, and the next call continues. Concurrent calls share a sequence of epochs, one per batch: the later
+call finds its epoch taken, and re-reads the log.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from tamis.world import new_id
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """What the log says about one folder: the files that are in the table, the last epoch, and whose batch each epoch is."""
+    """The log's record of one folder: ingested files, the last epoch, and the owner of each epoch."""
 
     known: frozenset[str]
     epoch: int
@@ -42,10 +43,10 @@ def run(
     batch_bytes: int = 1 << 30,
     storage_options: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """Appends the files of ``folder`` that the table at ``path`` has not; makes the table if there is none. Numbers of what was done.
+    """Append the files of ``folder`` that the table at ``path`` lacks, creating it if needed; return counts.
 
-    Raises ``NotFound`` for a folder that is not there or has no such files, ``SchemaMismatch`` for a file that does not fit the table,
-    ``InvalidInput`` for a clustering that differs from the table's.
+    Raises ``NotFound`` for a folder that does not exist or has no such files, ``SchemaMismatch`` for a file
+    that does not fit the table, ``InvalidInput`` for a clustering that differs from the table's.
     """
     source = Path(folder).expanduser().resolve()
     chosen, files = kind(source, found(source), file_format)
@@ -78,7 +79,7 @@ def run(
 def _append(
     spark: Any, table: Table, query: str, source: Path, file_format: str, batch: Sequence[File], options: Mapping[str, str]
 ) -> int | None:
-    """Commits one batch; the number of its rows, or None where another call has committed in its place."""
+    """Commit one batch; return its number of rows, or None if another call committed in its place."""
     from tamis.spark.write.rows_by_path import append
 
     epoch, mine = _ledger(table, query).epoch + 1, new_id()
@@ -86,7 +87,7 @@ def _append(
     rows = load(spark, table.refresh(), file_format, [str(source / f.name) for f in batch], options)
     try:
         result = append(table, rows, Operation("append", parameters, stream=(query, epoch)))
-    except Conflict:  # another call brought the table's first schema
+    except Conflict:  # another call set the table's first schema
         return None
     table.refresh()
     return result.rows_inserted if _ledger(table, query).owners.get(epoch) == mine else None
@@ -107,7 +108,7 @@ def _new(files: Sequence[File], ledger: Ledger) -> list[File]:
 
 
 def _table(path: str, cluster_by: Sequence[str], storage_options: dict[str, str]) -> Table:
-    """The table at ``path``, made if there is none."""
+    """Open the table at ``path``, creating it if needed."""
     try:
         table = tamis.open(path, storage_options=storage_options)
     except NotFound as error:
@@ -115,7 +116,7 @@ def _table(path: str, cluster_by: Sequence[str], storage_options: dict[str, str]
             raise
         try:
             return tamis.create(path, cluster_by=cluster_by, storage_options=storage_options)
-        except AlreadyExists:  # another call was quicker
+        except AlreadyExists:  # another call created it first
             table = tamis.open(path, storage_options=storage_options)
     clustering = table.detail()["clustering_columns"][0].as_py()
     if cluster_by and [name.lower() for name in cluster_by] != [name.lower() for name in clustering]:

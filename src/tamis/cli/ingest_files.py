@@ -1,4 +1,4 @@
-"""The files of a folder that is ingested: which there are, of which kind, and how Spark reads them."""
+"""Files of an ingested folder: discovery, kinds, and Spark's reader settings."""
 
 from __future__ import annotations
 
@@ -14,23 +14,26 @@ if TYPE_CHECKING:
     from tamis.table import Table
 
 ENDINGS = {"parquet": (".parquet",), "csv": (".csv",), "json": (".json", ".jsonl", ".ndjson")}
-"""How files of each kind are named; text may be compressed besides."""
+"""File name endings by kind; text files may be compressed as well."""
 
 PACKED = (".gz", ".bz2", ".zst", ".lz4", ".snappy", ".deflate")
 MOST_FILES = 1_000
-"""Of one commit."""
+"""The maximum number of files per commit."""
 
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """``name`` is the path below the folder, with ``/``; ``size`` in bytes."""
+    """A file: ``name`` is the path below the folder, with ``/``; ``size`` is in bytes."""
 
     name: str
     size: int
 
 
 def found(folder: Path) -> list[File]:
-    """The files below ``folder`` by name; hidden ones and Spark's own marks (``_SUCCESS``) are none. Raises ``NotFound`` (``FOLDER_NOT_FOUND``)."""
+    """Return the files below ``folder`` by name, without hidden files and Spark's markers (``_SUCCESS``).
+
+    Raises ``NotFound`` (``FOLDER_NOT_FOUND``).
+    """
     if not folder.is_dir():
         raise NotFound(
             f"There is no folder {folder}.", code="FOLDER_NOT_FOUND", name=str(folder), remedy="Give a folder with data files in it."
@@ -40,9 +43,10 @@ def found(folder: Path) -> list[File]:
 
 
 def kind(folder: Path, files: Sequence[File], wanted: str | None) -> tuple[str, list[File]]:
-    """The kind of file to ingest and the files of that kind.
+    """Return the kind of file to ingest, and the files of that kind.
 
-    Raises ``InvalidInput`` for an unknown kind, or where several are there and none was asked for; ``NotFound`` (``NO_FILES``) where there are none.
+    Raises ``InvalidInput`` for an unknown kind, or if there are several and none was requested; ``NotFound``
+    (``NO_FILES``) if there are none.
     """
     if wanted is not None and wanted not in ENDINGS:
         raise InvalidInput(
@@ -67,7 +71,7 @@ def kind(folder: Path, files: Sequence[File], wanted: str | None) -> tuple[str, 
 
 
 def batches(files: Sequence[File], most_bytes: int) -> Iterator[list[File]]:
-    """``files`` in order, cut where a commit would hold more than ``most_bytes`` or too many files; at least one file each."""
+    """Split ``files``, in order, by bytes and number of files per commit; at least one file each."""
     batch: list[File] = []
     for f in files:
         if batch and (len(batch) >= MOST_FILES or sum(b.size for b in batch) + f.size > most_bytes):
@@ -79,9 +83,10 @@ def batches(files: Sequence[File], most_bytes: int) -> Iterator[list[File]]:
 
 
 def load(spark: Any, table: Table, file_format: str, paths: list[str], options: Mapping[str, str]) -> Any:
-    """A DataFrame of the files' rows; a table that has columns says what text means, and what a file lacks is NULL.
+    """Return a DataFrame of the files' rows, typed by the table's columns if any; missing ones are NULL.
 
-    A malformed record fails the batch instead of becoming NULLs. Raises ``SchemaMismatch`` naming a column that the table has not.
+    A malformed record fails the batch instead of becoming NULLs. Raises ``SchemaMismatch`` naming a
+    column that the table lacks.
     """
     defaults = {"csv": {"header": "true", "mode": "FAILFAST"}, "json": {"mode": "FAILFAST"}, "parquet": {"mergeSchema": "true"}}[
         file_format
@@ -110,14 +115,14 @@ def load(spark: Any, table: Table, file_format: str, paths: list[str], options: 
 
 
 def _completed(df: Any, columns: Mapping[str, str], known: Mapping[str, Any]) -> Any:
-    """``df`` with NULL for the columns of the table that it lacks."""
+    """Add the table's missing columns to ``df`` as NULL."""
     from pyspark.sql import functions as f
 
     return df.withColumns({field.name: f.lit(None).cast(field.dataType) for lower, field in known.items() if lower not in columns})
 
 
 def _spark_schema(table: Table) -> Any:
-    """The table's columns as Spark has them, all of them nullable: whether NULL fits is checked by the insert."""
+    """Return the table's columns as nullable Spark fields; the insert checks NOT NULL."""
     from pyspark.sql.types import StructField, StructType
 
     from tamis.spark.jvm_bridge.spark_types import to_spark

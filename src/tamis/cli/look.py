@@ -1,4 +1,4 @@
-"""Commands that only look: query, explain, describe, history."""
+"""Read-only commands: query, explain, describe, history."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tamis.cli.arguments import (
 from tamis.cli.output import console, print_clustering, print_json, print_json_rows, print_rows, records, say
 
 SHOWN = 20
-"""Rows that a person sees unless a limit says otherwise."""
+"""Rows shown to a person by default."""
 
 
 def query(

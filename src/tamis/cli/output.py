@@ -1,4 +1,4 @@
-"""What the commands print: tables for people, JSON for programs, messages on stderr."""
+"""Output of commands: tables for people, JSON for programs, messages on stderr."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 WIDE = 200
-"""Columns of an output that is no terminal: tables are not cut to a screen nobody looks at."""
+"""The output width without a terminal, wide so that tables are not truncated."""
 
 
 @cache
 def console(*, stderr: bool = False) -> Any:
-    """The rich console of stdout or stderr."""
+    """Return the rich console of stdout or stderr."""
     from rich.console import Console
 
     stream = sys.stderr if stderr else sys.stdout
@@ -32,17 +32,17 @@ def console(*, stderr: bool = False) -> Any:
 
 
 def say(message: str) -> None:
-    """A line for the person who watches, on stderr."""
+    """Print a message for the user to stderr."""
     console(stderr=True).print(printable(message, keep="\n"), markup=False, soft_wrap=True)
 
 
 def tell(message: str) -> None:
-    """A line of the command's answer, on stdout."""
+    """Print a line of the command's output to stdout."""
     console().print(printable(message, keep="\n"), markup=False, soft_wrap=True)
 
 
 def fail(message: str) -> NoReturn:
-    """One line on stderr, exit code 1."""
+    """Print one line to stderr and exit with code 1."""
     say(message.replace("\n", " "))
     raise typer.Exit(1)
 
@@ -52,7 +52,7 @@ def print_json(value: Any) -> None:
 
 
 def print_json_rows(rows: Iterable[Mapping[str, Any]]) -> None:
-    """A JSON array, an element a line, written as it comes."""
+    """Stream a JSON array with one element per line."""
     start = "[\n"
     for row in rows:
         sys.stdout.write(start + printable_json(json.dumps(plain(row), ensure_ascii=False)))
@@ -61,7 +61,7 @@ def print_json_rows(rows: Iterable[Mapping[str, Any]]) -> None:
 
 
 def records(rows: pa.Table | pa.RecordBatch) -> Iterator[dict[str, Any]]:
-    """The rows as mappings; Arrow maps inside too, the empty ones with them."""
+    """Yield the rows as mappings, converting nested Arrow maps too, including empty ones."""
     import pyarrow as pa
 
     nested = [field for field in rows.schema if pa.types.is_nested(field.type)]
@@ -82,7 +82,7 @@ def _mapped(value: Any, kind: pa.DataType) -> Any:
 
 
 def print_rows(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str | None = None) -> None:
-    """A table for people; numbers stand to the right."""
+    """Print a table for people, with numbers aligned right."""
     from rich.table import Table
     from rich.text import Text
 
@@ -99,14 +99,14 @@ def print_rows(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str
 
 
 def print_clustering(columns: Sequence[Mapping[str, Any]]) -> None:
-    """The figures of each clustering column, and a line of bars: how many runs lie over one another along the column's range."""
+    """Print the figures of each clustering column, and bars of the overlapping runs along its range."""
     if columns:
         shown = [[c["column"], f"{c['average_overlap']:.1f}", f"{c['average_depth']:.1f}", c["max_depth"], c["picture"]] for c in columns]
         print_rows(["clustered by", "overlap", "depth", "deepest", "runs, from the lowest value to the highest"], shown)
 
 
 def text(value: Any) -> str:
-    """A value as a person reads it; NULL is said."""
+    """Format a value for people; NULL is spelled out."""
     if value is None:
         return "NULL"
     if isinstance(value, datetime):
@@ -119,7 +119,10 @@ def text(value: Any) -> str:
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON has it: times as ISO text, decimals as text (no digit is lost), bytes in hexadecimal, what is not a number as text."""
+    """Convert a value for JSON.
+
+    Times become ISO text, decimals text (to keep all digits), bytes hexadecimal, non-finite floats text.
+    """
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

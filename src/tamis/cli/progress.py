@@ -1,4 +1,4 @@
-"""Progress on stderr: a bar where somebody watches, else a line now and then."""
+"""Progress on stderr: a bar on a terminal, otherwise a line now and then."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tamis.core.types.printable import printable
 from tamis.world import world
 
 EVERY = 5.0
-"""Seconds between two lines where there is no terminal."""
+"""Seconds between two lines without a terminal."""
 
 
 class Advance(Protocol):
@@ -20,7 +20,7 @@ class Advance(Protocol):
 
 @contextmanager
 def progress(title: str, total: int) -> Iterator[Advance]:
-    """Shows how much of ``total`` is done; the function given is told of each further amount."""
+    """Show how much of ``total`` is done; call the yielded function with each further amount."""
     if console(stderr=True).is_terminal:
         with _bar(title, total) as advance:
             yield advance
@@ -40,7 +40,7 @@ def progress(title: str, total: int) -> Iterator[Advance]:
 
 @contextmanager
 def over_table(title: str, held: Any, times: int = 1) -> Iterator[Advance]:
-    """``progress`` of a verb that goes over the bytes of a table, once or several ``times``."""
+    """Show the progress of a verb that reads the table's bytes, once or several ``times``."""
     with progress(title, times * int(held.detail()["size_in_bytes"][0].as_py() or 0)) as advance:
         yield advance
 

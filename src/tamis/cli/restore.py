@@ -1,4 +1,4 @@
-"""The commands restore and changes: going back to a version, and what lies between two."""
+"""The commands restore and changes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tamis.cli.arguments import Json, Limit, Place, Stored, pairs
 from tamis.cli.output import print_json, print_json_rows, print_rows, records, say, tell
 
 SHOWN = 20
-"""Changed rows that a person sees unless a limit says otherwise."""
+"""Changed rows shown to a person by default."""
 
 
 def restore(

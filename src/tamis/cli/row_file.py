@@ -1,4 +1,4 @@
-"""A file of rows that a command is given, as an Arrow stream: what its text means, the table's columns say."""
+"""Input files of rows as Arrow streams, with text typed by the table's columns."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from tamis.errors import InvalidInput, NotFound
 
 @contextmanager
 def rows_of(path: str, file_format: str | None, schema: pa.Schema) -> Iterator[pa.RecordBatchReader]:
-    """The rows of the file. Raises ``NotFound`` (``NO_FILES``), ``InvalidInput`` (``UNKNOWN_FORMAT``, ``BAD_DATA``)."""
+    """Open the rows of a file.
+
+    Raises ``NotFound`` (``NO_FILES``), ``InvalidInput`` (``UNKNOWN_FORMAT``, ``BAD_DATA``).
+    """
     name = path.lower()
     kind = file_format or next((k for k, endings in ENDINGS.items() if name.endswith(endings)), None)
     if kind not in ENDINGS:
@@ -58,7 +61,7 @@ def _opened(path: str, kind: str, schema: pa.Schema) -> Iterator[pa.RecordBatchR
 
 
 def _present(path: str, known: pa.Schema) -> pa.Schema:
-    """Of the table's columns those that the file has: what it lacks is to stay, not to be NULL."""
+    """Restrict the table's columns to those in the file: others must keep their values."""
     from pyarrow import json
 
     return pa.schema([known.field(name) for name in json.read_json(path).schema.names if name in known.names])

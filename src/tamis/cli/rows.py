@@ -1,4 +1,4 @@
-"""Commands that change rows: delete, update, upsert, merge. Each is the verb of ``Table`` of that name, run here, in one commit."""
+"""Commands that change rows: delete, update, upsert, merge; each runs that ``Table`` verb locally."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def _open(table: str, storage_option: list[str] | None) -> Any:
 
 
 def _chosen(where: str | None, every: bool) -> str | None:
-    """The filter. Exits with a usage error unless exactly one of it and ``--all`` is given."""
+    """Return the filter. Exits with a usage error unless exactly one of it and ``--all`` is given."""
     if (where is None) != every:
         raise typer.BadParameter("Say which rows: by a filter, or --all.", param_hint="--where / --all")
     return where

@@ -1,4 +1,4 @@
-"""Commands about a table's schema: show, check, evolve."""
+"""Commands on a table's schema: show, check, evolve."""
 
 from __future__ import annotations
 

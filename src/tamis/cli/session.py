@@ -16,7 +16,10 @@ from tamis.world import world
 
 @contextmanager
 def spark_session(conf: Mapping[str, str] | None = None) -> Iterator[Any]:
-    """The running session, or a local one that stops when done. Raises ``InvalidInput`` (``MISSING_PACKAGE``, ``NO_JAVA``) where Spark cannot start."""
+    """Provide the running session, or a local one that stops afterwards.
+
+    Raises ``InvalidInput`` (``MISSING_PACKAGE``, ``NO_JAVA``) if Spark cannot start.
+    """
     _check()
     warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas", category=FutureWarning)
     from pyspark.sql import SparkSession

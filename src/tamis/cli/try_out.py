@@ -1,4 +1,4 @@
-"""The command that shows all of it: demo."""
+"""The command demo."""
 
 from __future__ import annotations
 

@@ -12,11 +12,11 @@ from tamis.cli.output import print_json, print_rows, say, tell
 from tamis.cli.progress import progress
 
 SHOWN = 20
-"""Objects that a person sees of a dry run."""
+"""Objects of a dry run shown to a person."""
 
 
 def length(text: str) -> timedelta:
-    """``7d``, ``36h``, ``90m`` as a length of time. Exits with a usage error for what is none."""
+    """Parse ``7d``, ``36h``, ``90m``. Exits with a usage error for other text."""
     from tamis.engine.operations import retention_of
     from tamis.errors import InvalidInput
 
@@ -33,7 +33,9 @@ def vacuum(
     storage_option: Stored = None,
     json: Json = False,
 ) -> None:
-    """Remove files that no version within the retention needs, and what failed writes left. Only says what it would do, unless told --yes."""
+    """Remove files that no version within the retention needs, and what failed writes left. Only says what it
+    would do, unless told --yes.
+    """
     import tamis
     from tamis.engine.scan.report.report_text import counted, size
 

@@ -1,4 +1,4 @@
-"""The clauses of a merge as text: ``MATCHED AND source.gone THEN DELETE``, as SQL writes them after WHEN."""
+"""Merge clauses as text, as SQL writes them after WHEN: ``MATCHED AND source.gone THEN DELETE``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _QUOTED = re.compile(r"'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.)*\"|`(?:[^`]|``)*`"
 
 
 def clauses(merge: Any, texts: Sequence[str]) -> Any:
-    """``merge`` with a clause for each text. Exits with a usage error naming the one that is none."""
+    """Add a clause to ``merge`` for each text. Exits with a usage error naming an invalid one."""
     for text in texts:
         merge = _with(merge, text)
     return merge
@@ -61,7 +61,7 @@ def _inserts(bare: str) -> bool:
 
 
 def _values(text: str, assigned: str | None, columns: str | None, row: str | None) -> dict[str, str] | None:
-    """SQL by column; None for all columns of the source."""
+    """Return SQL by column; None for all columns of the source."""
     if assigned is not None:
         pairs = [part.partition("=") for part in _split(assigned)]
     elif columns is not None and row is not None:
@@ -82,7 +82,7 @@ def _name(text: str) -> str:
 
 
 def _split(text: str) -> Iterator[str]:
-    """``text`` at its commas that stand in no quotes or parentheses."""
+    """Split ``text`` at commas outside quotes and parentheses."""
     bare = _QUOTED.sub(lambda m: "x" * len(m[0]), text)
     depth = start = 0
     for at, character in enumerate(bare):

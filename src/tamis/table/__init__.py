@@ -1,4 +1,4 @@
-"""The one object that a user holds; it delegates, and decides nothing."""
+"""The public ``Table`` object; it delegates all work to the engine."""
 
 from tamis.engine.operations import Result
 from tamis.table.table import Table, create, open  # noqa: A004  # the public name, as in the design

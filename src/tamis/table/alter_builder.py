@@ -1,4 +1,4 @@
-"""``table.alter_builder()``: changes of a table's columns, said one after the other and committed together."""
+"""``table.alter_builder()``: table changes collected one by one and committed together."""
 
 from __future__ import annotations
 
@@ -26,11 +26,17 @@ from tamis.table.scan_request import sql_text
 from tamis.table.table_definition import checked_field
 
 Name = str | tuple[str, ...]
-"""A column, a dotted path to a nested field (backquotes protect dots; ``element``, ``key`` and ``value`` lead into arrays and maps), or its parts as a tuple."""
+"""A column, a dotted path to a nested field, or the path's parts as a tuple.
+
+Backquotes protect dots; ``element``, ``key`` and ``value`` lead into arrays and maps.
+"""
 
 
 class Alter:
-    """Each method but the last two notes one change and gives this object back. Nothing happens before ``commit``."""
+    """A builder of table changes.
+
+    Methods record a change and return the builder; nothing happens before ``commit``.
+    """
 
     def __init__(self, alteration: Alteration, before: Snapshot, adopt: Callable[[Snapshot], None]) -> None:
         self._alteration, self._before, self._adopt = alteration, before, adopt
@@ -46,9 +52,11 @@ class Alter:
         first: bool = False,
         after: str | None = None,
     ) -> Alter:
-        """A new column (or field: ``"a.b"``) with an id of its own, even under a name that was dropped. ``type``: an Arrow type, or SQL text.
+        """Add a column (or field: ``"a.b"``) with a new id, even under the name of a dropped one.
 
-        ``default`` is SQL text (a number or boolean stands for itself), evaluated now for the rows there are, and by each later write for rows without a value. ``first`` and ``after`` are presentation.
+        ``type`` is an Arrow type or SQL text. ``default`` is SQL text (numbers and booleans stand for
+        themselves), evaluated now for existing rows, and by each later write for rows without a value.
+        ``first`` and ``after`` only affect presentation.
         """
         path, default = self._path(name), sql_text(str(name), default)
         comment = _comment(name, comment)
@@ -61,12 +69,12 @@ class Alter:
         return self
 
     def drop_column(self, name: Name, *, missing_ok: bool = False) -> Alter:
-        """Metadata only: files keep it, nobody reads it. Readers of the column are fenced."""
+        """Drop a column (metadata only: files keep it, but it is no longer read) and fence its readers."""
         self._alteration.drop(self._path(name), missing_ok=missing_ok)
         return self
 
     def rename_column(self, name: Name, to: str) -> Alter:
-        """The same column under another name; no data and no reader is concerned."""
+        """Rename a column; data and readers are unaffected."""
         self._alteration.rename(self._path(name), to)
         return self
 
@@ -75,12 +83,15 @@ class Alter:
         return self
 
     def widen(self, name: Name, type: Any) -> Alter:  # noqa: A002  # the word
-        """To a type that holds every value of the old one: larger integers, float to double, date to timestamp_ntz, decimals of more digits."""
+        """Change a column to a type that holds every value of the old one.
+
+        Allowed: larger integers, float to double, date to timestamp_ntz, decimals with more digits.
+        """
         self._alteration.widen(self._path(name), _type(type))
         return self
 
     def set_default(self, name: Name, default: Any) -> Alter:
-        """For later writes only; None: none any more. Rows that are there show what they showed."""
+        """Set the default for later writes (None: remove it). Existing rows keep their values."""
         default = sql_text(str(name), default)
         if default is not None and self._before.schema is not None:
             found = self._before.schema.find(self._path(name))[-1]
@@ -93,7 +104,7 @@ class Alter:
         return self
 
     def move_column(self, name: Name, *, first: bool = False, after: str | None = None) -> Alter:
-        """Shown elsewhere among its neighbours."""
+        """Change a column's displayed position among its siblings."""
         if first == (after is not None):
             raise InvalidInput("A place is first, or after another column.", code="BAD_COLUMN", name=str(name), remedy="Give one of them.")
         self._alteration.move(self._path(name), Place(after))
@@ -116,20 +127,22 @@ class Alter:
         return self
 
     def dry_run(self) -> Evolution:
-        """What ``commit`` would do: the differences in words, and whom it would fence."""
+        """Describe the changes that ``commit`` would make, and whom it would fence."""
         return self._alteration.dry_run()
 
     def commit(self) -> Evolution:
-        """Makes all changes in one commit of metadata, and the table object adopts the outcome. Again after a lost answer: the first answer.
+        """Apply all changes in one metadata commit; the table object adopts the result.
 
-        Raises ``IncompatibleSchema``, ``AlreadyExists``, ``NotFound``, ``InvalidInput`` naming the column, ``Conflict`` where a name means another column by now.
+        A repeat after a lost answer returns the first result. Raises ``IncompatibleSchema``,
+        ``AlreadyExists``, ``NotFound``, ``InvalidInput`` naming the column, ``Conflict`` if a name now refers
+        to another column.
         """
         after = self._alteration.commit()
         self._adopt(after)
         return replace(outcome(self._before.head, after.head), version=after.version)
 
     def _path(self, name: Any) -> Path:
-        """A tuple as it is; of text, the names of what it means now (``Schema.named``), or of what is to be there."""
+        """Return a tuple as is; resolve text by ``Schema.named``, or split it if the column is new."""
         path = name if isinstance(name, tuple) else split(name) if isinstance(name, str) else ()
         if not path or not all(isinstance(part, str) and part for part in path):
             raise InvalidInput(
@@ -171,7 +184,10 @@ def _comment(name: Name, comment: Any) -> str | None:
 
 
 def _default(sql: str, data_type: DataType, name: str) -> pa.Scalar:
-    """The value of a default. Raises ``InvalidInput`` (``BAD_DEFAULT``), also for what Spark would not store there, nor load the table with."""
+    """Evaluate a default.
+
+    Raises ``InvalidInput`` (``BAD_DEFAULT``), also if Spark could not store the value in the column.
+    """
     value = default_scalar(sql, data_type, name)
     if not data_type.children and value.is_valid:
         try:

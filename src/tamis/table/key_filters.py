@@ -1,4 +1,4 @@
-"""Rows by a set of keys: whole Arrow columns as conjuncts, so that a hundred thousand keys cost no text and no loop."""
+"""Filters by sets of keys, as Arrow columns: 100,000 keys need no SQL parsing and no loop."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ from tamis.errors import InvalidInput, TamisError
 
 
 def parse_keys(keys: Mapping[str, Any] | None, schema: Schema) -> tuple[Expr, ...]:
-    """For each column a conjunct: that it is one of the values given (anything that Arrow makes a column of). NULL is no value, and equals none.
+    """Build one membership conjunct per column from values that Arrow can convert; NULL keys match nothing.
 
-    Raises ``InvalidInput`` (``BAD_KEYS``) for what is no mapping, no column of values, or of a type that the column's values do not have; ``NotFound`` (``COLUMN_NOT_FOUND``).
+    Raises ``InvalidInput`` (``BAD_KEYS``) if ``keys`` is not a mapping, or a value is not a column or has an
+    unsuitable type; ``NotFound`` (``COLUMN_NOT_FOUND``).
     """
     if keys is None:
         return ()
@@ -40,7 +41,7 @@ def _among(schema: Schema, name: str, given: Any) -> Expr:
 
 
 def _values(given: Any, field: Field, name: str) -> pa.Array:
-    """The values as an array of the column's type, each once; those that the column cannot hold are left out."""
+    """Return the distinct values in the column's type, without those that the column cannot hold."""
     array = _array(given, name)
     try:
         array = plain(array).unique().drop_null()
@@ -50,7 +51,10 @@ def _values(given: Any, field: Field, name: str) -> pa.Array:
 
 
 def _held(array: pa.Array, column: DataType) -> pa.Array:
-    """Those of the values that ``column`` can hold exactly; as they are where it is of another kind, and holds none."""
+    """Return the values that ``column`` can hold exactly.
+
+    Returns values of an unrelated kind unchanged; the caller rejects them.
+    """
     wanted = to_arrow_type(column)
     if isinstance(column, Decimal):
         return _decimals(array, column)
@@ -65,13 +69,13 @@ def _held(array: pa.Array, column: DataType) -> pa.Array:
         return array
     there = array.cast(wanted, safe=False)
     same = pc.equal(there.cast(array.type, safe=False), array)
-    if pa.types.is_unsigned_integer(array.type):  # what is too great for a signed integer comes back from it as well
+    if pa.types.is_unsigned_integer(array.type):  # the cast of a too-large value wraps around and back
         same = pc.and_(same, pc.greater_equal(there, pa.scalar(0, wanted)))
     return there.filter(pc.or_(same, pc.is_nan(array)) if pa.types.is_floating(array.type) else same)
 
 
 def _decimals(array: pa.Array, column: Decimal) -> pa.Array:
-    """Those that have no more digits than ``column``, before its point and behind."""
+    """Keep the values whose integer and fractional digits fit ``column``."""
     if pa.types.is_integer(array.type):
         array = array.cast(pa.decimal128(20, 0))
     if not pa.types.is_decimal(array.type):
@@ -95,7 +99,7 @@ _ALIKE: tuple[tuple[Callable[[pa.DataType], bool], Callable[[pa.DataType], bool]
     (_kinds.is_time, _kinds.is_time),
     (_kinds.is_duration, _kinds.is_duration),
 )
-"""Kinds of which some values are the very same in another type: what is given, and what a column holds."""
+"""Pairs of kinds (given, column) that can hold identical values in different types."""
 
 
 def _array(given: Any, name: str) -> pa.Array:

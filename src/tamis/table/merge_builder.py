@@ -1,4 +1,4 @@
-"""``table.merge_builder(data, on=…)``: a merge put together clause by clause, and run by ``execute()``."""
+"""``table.merge_builder(data, on=…)``: a merge built clause by clause and run by ``execute()``."""
 
 from __future__ import annotations
 
@@ -17,10 +17,12 @@ Values = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """A merge that has not run. Immutable: each method gives another one. Texts are Spark SQL over ``target.x`` and ``source.x``.
+    """A merge that has not run. Immutable: each method returns a new one.
 
-    Of the clauses of a kind, in the order given, the first whose condition is true takes the row; only the last may have none. A clause without values takes all columns
-    from the source. Raises ``InvalidInput`` (``BAD_MERGE``) for a clause that could take no row.
+    Expressions are Spark SQL text over ``target.x`` and ``source.x``. Among the clauses of a kind, the first
+    whose condition is true applies to a row; only the last one may omit its condition. A clause without
+    values takes all columns from the source. Raises ``InvalidInput`` (``BAD_MERGE``) for an unreachable
+    clause.
     """
 
     on: str
@@ -28,29 +30,33 @@ class Merge:
     clauses: tuple[Asked, ...] = ()
 
     def when_matched_update(self, values: Values | None = None, *, condition: str | None = None) -> Merge:
-        """Target rows with a source row get these values."""
+        """Update the target rows that match a source row."""
         return self._with(MATCHED, "update", condition, values)
 
     def when_matched_delete(self, *, condition: str | None = None) -> Merge:
-        """Target rows with a source row go."""
+        """Delete the target rows that match a source row."""
         return self._with(MATCHED, "delete", condition, None)
 
     def when_not_matched_insert(self, values: Values | None = None, *, condition: str | None = None) -> Merge:
-        """Source rows without a target row are added; a column that is not named is NULL or its default."""
+        """Insert the source rows without a target row; unnamed columns get NULL or their default."""
         return self._with(NOT_MATCHED, "insert", condition, values)
 
     def when_not_matched_by_source_update(self, values: Values, *, condition: str | None = None) -> Merge:
-        """Target rows without a source row get these values."""
+        """Update the target rows that match no source row."""
         if not values:
             raise InvalidInput("No value is given.", code="BAD_MERGE", name="values", remedy='Give some, such as {"active": "false"}.')
         return self._with(BY_SOURCE, "update", condition, values)
 
     def when_not_matched_by_source_delete(self, *, condition: str | None = None) -> Merge:
-        """Target rows without a source row go."""
+        """Delete the target rows that match no source row."""
         return self._with(BY_SOURCE, "delete", condition, None)
 
     def execute(self, *, progress: Progress | None = None) -> Result:
-        """Runs it, in one commit. Raises ``InvalidInput`` (``MERGE_CARDINALITY_VIOLATION``) where several source rows match one target row, ``Conflict``."""
+        """Run the merge in one commit.
+
+        Raises ``InvalidInput`` (``MERGE_CARDINALITY_VIOLATION``) if several source rows match one target row,
+        and ``Conflict``.
+        """
         _check_condition(self.on, "on")
         if not self.clauses:
             raise InvalidInput("The merge has no clause.", code="BAD_MERGE", name="merge", remedy="Add one, such as when_matched_update().")
@@ -79,14 +85,20 @@ def _check_condition(given: Any, name: str) -> None:
 
 
 def upsert_clauses(columns: list[str]) -> tuple[Asked, ...]:
-    """Update what is there, insert what is not, in the columns that the data has. Raises ``InvalidInput`` (``DUPLICATE_COLUMN``)."""
+    """Return clauses that update matches and insert the rest, in the given columns.
+
+    Raises ``InvalidInput`` (``DUPLICATE_COLUMN``).
+    """
     check_once(columns)
     values = {name: f"source.{quoted(name)}" for name in columns}
     return Asked(MATCHED, "update", None, values), Asked(NOT_MATCHED, "insert", None, values)
 
 
 def upsert_condition(on: Any, target: Schema | None) -> str:
-    """The keys' equality; a CHAR column holds padded values, so the source's are padded too. Raises ``InvalidInput`` (``BAD_COLUMN``) for no keys."""
+    """Return the equality of the keys as SQL. Raises ``InvalidInput`` (``BAD_COLUMN``) for no keys.
+
+    CHAR columns hold padded values, so the source's values are padded too.
+    """
     names = [on] if isinstance(on, str) else list(on or ())
     if not names or not all(isinstance(n, str) for n in names):
         raise InvalidInput(f"{on!r} names no key column.", code="BAD_COLUMN", name="on", remedy='Give names, such as on=["id"].')

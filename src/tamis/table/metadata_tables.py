@@ -1,6 +1,6 @@
-"""What a table is made of, as Arrow tables: history, snapshots, segments, parts (with readable bounds), columns, schemas.
+"""Metadata tables in Arrow: history, snapshots, segments, parts (with readable bounds), columns, schemas.
 
-The same tables serve Python, the command line and Spark's ``lake.db.t.parts``. Reads metadata only.
+The same tables serve Python, the command line and Spark's ``lake.db.t.parts``. They read metadata only.
 """
 
 from __future__ import annotations
@@ -29,7 +29,10 @@ _UTC = pa.timestamp("us", tz="UTC")
 
 
 def table(store: Store, snapshot: Snapshot, name: str) -> pa.Table:
-    """The metadata table ``name`` of ``snapshot``. Raises ``NotFound`` (``METADATA_NOT_FOUND``) naming those there are."""
+    """Return the metadata table ``name``.
+
+    Raises ``NotFound`` (``METADATA_NOT_FOUND``) listing the valid names.
+    """
     if name not in TABLES:
         raise NotFound(
             f"There is no metadata table {name!r}.", code="METADATA_NOT_FOUND", name=str(name), remedy=f"There are: {', '.join(TABLES)}."
@@ -62,7 +65,7 @@ def segments(_: Store, snapshot: Snapshot) -> pa.Table:
 
 
 def columns(_: Store, snapshot: Snapshot) -> pa.Table:
-    """One row per column and nested field of the current schema, with the bounds over the whole table as text."""
+    """One row per column and nested field of the current schema, with table-wide bounds as text."""
     leaves = _leaves(snapshot)
     evidence = TableEvidence(
         snapshot.segment_evidence(frozenset(i for ids, _, _ in leaves for i in ids)), {s.schema_id: s for s in snapshot.head.schemas}
@@ -76,7 +79,7 @@ def columns(_: Store, snapshot: Snapshot) -> pa.Table:
 
 
 def schemas(_: Store, snapshot: Snapshot) -> pa.Table:
-    """One row per schema of the table's sequence."""
+    """One row per schema in the table's history."""
     known = snapshot.head.schemas
     live = _parts_by_schema(snapshot)
     rows = [
@@ -106,7 +109,7 @@ _INDEXES = pa.schema(
 
 
 def indexes(snapshot: Snapshot) -> pa.Table:
-    """One row per index: columns, size, covered segments, and missing ones with the reason."""
+    """One row per index: columns, size, covered segments, and missing segments with the reason."""
     rows = [
         e.as_dict() | {"missing": list(e.missing.items()), "created_at": e.created_micros, "last_build": e.built_micros}
         for e in list_indexes(snapshot)
@@ -115,7 +118,7 @@ def indexes(snapshot: Snapshot) -> pa.Table:
 
 
 def _parts_by_schema(snapshot: Snapshot) -> dict[int, int]:
-    """How many live parts carry each schema id: told by the segments, but for those whose parts differ."""
+    """Count the live parts per schema id; reads the part table only for segments with mixed schemas."""
     segments_ = snapshot.segments
     mixed = segments_["schema_id"].is_null().to_numpy()
     same = segments_.select(["schema_id", "parts"]).filter(segments_["schema_id"].is_valid())
@@ -128,7 +131,7 @@ def _parts_by_schema(snapshot: Snapshot) -> dict[int, int]:
 
 
 def detail(store: Store, snapshot: Snapshot) -> pa.Table:
-    """One row about the table as a whole, by the names that Delta's DESCRIBE DETAIL has taught where they fit."""
+    """One row about the whole table, with the column names of Delta's DESCRIBE DETAIL where they fit."""
     head, segments_ = snapshot.head, snapshot.segments
     totals = {name: int(pc.sum(segments_[name]).as_py() or 0) for name in ("parts", "rows", "bytes")}
     row = {
@@ -157,7 +160,7 @@ def detail(store: Store, snapshot: Snapshot) -> pa.Table:
 
 
 def clustering(snapshot: Snapshot) -> list[str]:
-    """The clustering columns by their current names."""
+    """Return the current names of the clustering columns."""
     head = snapshot.head
     if head.schema is None:
         return list(json.loads(head.properties.get(PENDING, "[]")))
@@ -213,12 +216,12 @@ Leaf = tuple[tuple[int, ...], str, Field]
 
 
 def _leaves(snapshot: Snapshot) -> list[Leaf]:
-    """Columns and struct fields that can have bounds: id path, dotted name, field."""
+    """Return the columns and struct fields that can have bounds: id path, dotted name, field."""
     return [(ids, ".".join(names), f) for ids, names, f in _walk(snapshot.head.schema) if not isinstance(f.type, Struct | Array | Map)]
 
 
 def _walk(schema: Schema | None) -> Iterator[tuple[tuple[int, ...], tuple[str, ...], Field]]:
-    """Columns and struct fields at any depth, parents first; not what is inside arrays and maps."""
+    """Yield columns and struct fields at any depth, parents first; not the insides of arrays and maps."""
 
     def below(
         ids: tuple[int, ...], names: tuple[str, ...], fields: tuple[Field, ...]
@@ -244,10 +247,10 @@ def _with_statistics(out: pa.Table, found: pa.Table, snapshot: Snapshot, leaves:
 
 
 def _readable(column: ColumnEvidence | None, f: Field, count: int) -> pa.StructArray:
-    """Bounds and counts as one struct per piece, NULL where unknown."""
+    """Return bounds and counts as one struct per row of evidence, NULL where unknown."""
     kind = to_arrow_type(f.type)
     if pa.types.is_nested(kind) or pa.types.is_null(kind):
-        kind = pa.string()  # no bounds; a stable shape all the same
+        kind = pa.string()  # no bounds, but the shape stays the same
     nothing = {
         "lo": pa.nulls(count, kind),
         "hi": pa.nulls(count, kind),
@@ -262,7 +265,7 @@ def _readable(column: ColumnEvidence | None, f: Field, count: int) -> pa.StructA
 
 
 def _bounds(column: ColumnEvidence | None) -> tuple[str | None, str | None, int | None, int | None]:
-    """Over all pieces: bounds as text, and counts; None where any piece's is unknown."""
+    """Return the overall bounds as text, and the counts; None if unknown for any row of evidence."""
     if column is None:
         return None, None, None, None
     empty = pc.equal(pc.add(column.nulls, pc.fill_null(column.nans, 0)), column.count)
@@ -276,7 +279,7 @@ def _ordered(kind: pa.DataType) -> bool:
 
 
 def _extreme(of: Callable[[pa.Array], pa.Scalar], bounds: pa.Array) -> pa.Scalar:
-    """The least or the greatest; of intervals by their microseconds, since Arrow has no order for them."""
+    """Apply min or max; durations go through int64 because Arrow has no order for them."""
     if not pa.types.is_duration(bounds.type):
         return of(bounds)
     return of(bounds.cast(pa.int64())).cast(bounds.type)
@@ -287,7 +290,7 @@ def _text(value: pa.Scalar | None) -> str | None:
         return None
     try:
         known = value.as_py()
-    except (OverflowError, ValueError):  # of a year that Python's dates do not have
+    except (OverflowError, ValueError):  # a year outside Python's date range
         return str(value.cast(pa.string()).as_py())
     return f"0x{known.hex()}" if isinstance(known, bytes) else str(known)
 

@@ -1,4 +1,4 @@
-"""What people hand over as rows, as one Arrow stream."""
+"""Conversion of user-supplied rows to one Arrow stream."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from tamis.errors import InvalidInput
 
 
 def is_spark(data: Any) -> bool:
-    """Whether ``data`` is a Spark DataFrame (classic or Connect); looks at the type's name only, so that nothing is imported."""
+    """Test whether ``data`` is a Spark DataFrame (classic or Connect), without importing Spark."""
     return any(c.__module__.startswith("pyspark.sql.") and c.__name__ == "DataFrame" for c in type(data).__mro__)
 
 
 def arrow_stream(data: Any) -> pa.RecordBatchReader:
-    """A reader over any Arrow data: tables, batches, streams, and frames of pandas (an index that has a name is a column, any other is left out) or Polars; columns are plain, however they were held.
+    """Return a reader over any Arrow data: tables, batches, streams, and pandas or Polars frames.
 
-    Raises ``InvalidInput`` (``BAD_DATA``) naming the type where it is none of these.
+    Named pandas index levels become columns; unnamed ones are dropped. Encoded columns become plain arrays.
+    Raises ``InvalidInput`` (``BAD_DATA``) naming the type of anything else.
     """
     return plain_stream(_stream(data))
 
@@ -45,7 +46,7 @@ def _stream(data: Any) -> pa.RecordBatchReader:
 
 def _pandas(frame: Any) -> pa.Table:
     named = [level for level in frame.index.names if level is not None and level not in frame.columns]
-    if named:  # else its values would be missing, and NULL in a table that has such a column
+    if named:  # otherwise these values would be lost, and NULL in a table with such columns
         frame = frame.reset_index(level=named)
     return pa.Table.from_pandas(frame, preserve_index=False)
 

@@ -1,4 +1,4 @@
-"""From what a user asks of a scan to the scan: names resolved, filter parsed, numbers checked."""
+"""Construction of scans from user arguments: resolve names, parse the filter, check numbers."""
 
 from __future__ import annotations
 
@@ -37,7 +37,10 @@ def make_scan(
     keys: Mapping[str, Any] | None = None,
     opened: tuple[int, int, float] = (0, 0, 0.0),
 ) -> Scan:
-    """The scan of ``snapshot`` under ``schema`` (None: a table without one has no rows and no columns). ``opened``: what opening cost, for the report."""
+    """Build the scan of ``snapshot`` under ``schema`` (None: no columns and no rows).
+
+    ``opened`` is the cost of opening (bytes, requests, seconds), for the report.
+    """
     full = schema if schema is not None else Schema(())
     filters, text = parse_filter(row_filter, full, options)
     if among := parse_keys(keys, full):
@@ -71,7 +74,10 @@ def make_scan(
 
 
 def parse_filter(row_filter: str | Expr | None, schema: Schema | None, options: Options) -> tuple[tuple[Expr, ...], str | None]:
-    """The conjuncts of a filter and its text. Raises ``InvalidInput`` (``PARSE_ERROR``, ``BAD_FILTER``), ``NotFound`` (``COLUMN_NOT_FOUND``)."""
+    """Return a filter's conjuncts and text.
+
+    Raises ``InvalidInput`` (``PARSE_ERROR``, ``BAD_FILTER``), ``NotFound`` (``COLUMN_NOT_FOUND``).
+    """
     if row_filter is None:
         return (), None
     if isinstance(row_filter, Expr):
@@ -84,7 +90,10 @@ def parse_filter(row_filter: str | Expr | None, schema: Schema | None, options: 
 
 
 def parse_texts(values: Any) -> dict[str, str]:
-    """New values as SQL texts by column. Raises ``InvalidInput`` (``BAD_VALUES``) for what is no mapping of columns, or empty."""
+    """Return new values as SQL text per column.
+
+    Raises ``InvalidInput`` (``BAD_VALUES``) for an empty mapping, or anything but a mapping of columns.
+    """
     if not isinstance(values, Mapping) or not values or not all(isinstance(name, str) for name in values):
         raise InvalidInput(
             f"{values!r:.100} gives no columns values.",
@@ -97,7 +106,7 @@ def parse_texts(values: Any) -> dict[str, str]:
 
 
 def check_once(names: Iterable[str]) -> None:
-    """Raises ``InvalidInput`` (``DUPLICATE_COLUMN``) for a column that is named twice; case does not tell them apart."""
+    """Raise ``InvalidInput`` (``DUPLICATE_COLUMN``) for a name given twice, ignoring case."""
     seen = set[str]()
     for name in names:
         if name.lower() in seen:
@@ -106,7 +115,10 @@ def check_once(names: Iterable[str]) -> None:
 
 
 def sql_text(name: str, value: Any) -> str | None:
-    """A value as SQL text; None stays None. Raises ``InvalidInput`` (``BAD_VALUES``) for what is none."""
+    """Return a value as SQL text; None stays None.
+
+    Raises ``InvalidInput`` (``BAD_VALUES``) for other types.
+    """
     return None if value is None else _text(name, value)
 
 
@@ -129,7 +141,7 @@ def _text(name: str, value: Any) -> str:
 
 
 def parse_values(texts: Mapping[str, str], schema: Schema | None, options: Options) -> dict[str, Expr]:
-    """The expressions, by column. Raises as ``parse_filter``."""
+    """Parse the expressions by column. Raises the same errors as ``parse_filter``."""
     known = schema or Schema(())
     return {
         name: parse_value(text, known, zone=options.timezone, ansi=options.ansi, what=f"a value for {name!r}")
@@ -138,7 +150,10 @@ def parse_values(texts: Mapping[str, str], schema: Schema | None, options: Optio
 
 
 def meant_values(snapshot: Snapshot, schema: Schema | None, texts: Mapping[str, str], options: Options) -> dict[str, Expr]:
-    """The expressions as a reader under ``schema`` means them, by what their columns are called in ``snapshot``. Raises as ``parse_filter``, and ``SchemaFenced``."""
+    """Resolve the expressions under the reader's ``schema``, keyed by the columns' names in ``snapshot``.
+
+    Raises the same errors as ``parse_filter``, and ``SchemaFenced``.
+    """
     held, current = schema or Schema(()), snapshot.schema or Schema(())
     values = parse_values(texts, held, options)
     targets = [assignable(held, name) for name in values]
@@ -147,14 +162,17 @@ def meant_values(snapshot: Snapshot, schema: Schema | None, texts: Mapping[str, 
 
 
 def checked_limit(limit: Any) -> int | None:
-    """``limit`` itself. Raises ``InvalidInput`` (``BAD_LIMIT``) for what is no whole number from 0 on."""
+    """Return ``limit``; raise ``InvalidInput`` (``BAD_LIMIT``) unless it is None or a whole number >= 0."""
     if limit is None or (isinstance(limit, int) and not isinstance(limit, bool) and limit >= 0):
         return limit
     raise InvalidInput(f"{limit!r} is not a limit.", code="BAD_LIMIT", name="limit", remedy="Give a whole number, 0 or more.")
 
 
 def checked_flag(name: str, value: Any) -> bool:
-    """``value`` itself. Raises ``InvalidInput`` (``BAD_OPTION``) for what is neither True nor False: what None or 0 asks for is anyone's guess."""
+    """Return ``value``; raise ``InvalidInput`` (``BAD_OPTION``) unless it is True or False.
+
+    Truthiness is not used because the meaning of None or 0 would be ambiguous.
+    """
     if not isinstance(value, bool):
         raise InvalidInput(f"{name} cannot be {value!r}.", code="BAD_OPTION", name=name, remedy="Give True or False.")
     return value
@@ -165,7 +183,7 @@ def _bad_filter(what: str) -> InvalidInput:
 
 
 def check_fence(snapshot: Snapshot, held: Schema, selected: Schema, filters: Sequence[Expr]) -> None:
-    """Raises ``SchemaFenced`` where the schemas of ``snapshot`` have left behind what a reader under ``held`` needs: what it selects, and what its filter names."""
+    """Raise ``SchemaFenced`` if a reader under ``held`` can no longer read what it selects and filters by."""
     head = snapshot.head
     if head.schema is None or head.schema.fields == held.fields:
         return
@@ -173,7 +191,10 @@ def check_fence(snapshot: Snapshot, held: Schema, selected: Schema, filters: Seq
 
 
 def point(version: Any, timestamp: Any) -> dict[str, int]:
-    """The arguments of ``commit_log.load`` for a version or a time. Raises ``InvalidInput`` for both at once, or what is neither."""
+    """Return the ``commit_log.load`` arguments for a version or a time.
+
+    Raises ``InvalidInput`` if both are given, or one is invalid.
+    """
     check_one(version, timestamp)
     if version is not None:
         return {"version": checked_version(version)}
@@ -181,7 +202,7 @@ def point(version: Any, timestamp: Any) -> dict[str, int]:
 
 
 def checked_path(path: Any) -> str:
-    """``path`` as text. Raises ``InvalidInput`` (``BAD_PATH``) for what is no path."""
+    """Return ``path`` as text. Raises ``InvalidInput`` (``BAD_PATH``) for anything else."""
     if not isinstance(path, str | os.PathLike) or not str(path).strip():
         raise InvalidInput(
             f"{path!r} is not a path.", code="BAD_PATH", name=repr(path), remedy="Give a directory or a URL such as s3://bucket/table."

@@ -1,4 +1,4 @@
-"""The verbs that change a table's schema: each one commit of metadata."""
+"""The verbs that change a table's schema, each in one metadata commit."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tamis.world import new_id
 
 
 class Evolving:
-    """What ``Table`` does about its schema."""
+    """The schema part of ``Table``."""
 
     _store: Store
     _schema: Schema | None
@@ -39,7 +39,10 @@ class Evolving:
         def _newest(self) -> Snapshot: ...
 
     def alter(self) -> Alter:
-        """Changes of columns and properties, committed together: ``table.alter_builder().add_column("c", "BIGINT").drop_column("b").commit()``."""
+        """Start a set of column and property changes that commit together.
+
+        For example ``table.alter_builder().add_column("c", "BIGINT").drop_column("b").commit()``.
+        """
         self._writable()
         snapshot = self._newest()
         return Alter(Alteration(self._store, snapshot, self._schema), snapshot, self._adopt)
@@ -47,12 +50,15 @@ class Evolving:
     def compare_and_evolve_schema(
         self, expected_schema_id: int | None, new_schema: pa.Schema, *, dry_run: bool = False
     ) -> int | Evolution | None:
-        """Appends ``new_schema`` to the table's schemas if the latest is ``expected_schema_id`` (None: there is none yet); gives its id.
+        """Append ``new_schema`` if the latest schema is ``expected_schema_id`` (None: no schema yet).
 
-        A schema that the table has had since then already gives its id, so that a call whose answer was lost can be repeated. Fields match by ``PARQUET:field_id`` in
-        their metadata, else by name; the name of a dropped field without an id is refused. ``dry_run``: says what would change and whom it would fence.
+        Returns its id, also if the table has adopted that schema since then, so that a call whose answer was
+        lost can be repeated. Fields match by ``PARQUET:field_id`` in their metadata, else by name; a
+        field without an id that has the name of a dropped one is refused. ``dry_run`` reports what would
+        change and whom it would fence.
 
-        Raises ``SchemaMismatch`` (with ``current_id`` and ``schema``) where the latest is another, ``IncompatibleSchema`` naming the rule and the field.
+        Raises ``SchemaMismatch`` (with ``current_id`` and ``schema``) if the latest schema is another one,
+        ``IncompatibleSchema`` naming the rule and the field.
         """
         self._writable()
         if expected_schema_id is not None and (isinstance(expected_schema_id, bool) or not isinstance(expected_schema_id, int)):
@@ -81,7 +87,7 @@ class Evolving:
         self._schema = snapshot.head.schema
 
     def merge_columns(self, brought: Schema) -> None:
-        """Adds the columns of ``brought`` that the table lacks."""
+        """Add the columns of ``brought`` that the table lacks."""
         snapshot = self._newest()
         if snapshot.schema is None:
             return
@@ -91,7 +97,11 @@ class Evolving:
         self._adopt(alteration.commit() if len(alteration) else snapshot)
 
     def write_snapshot(self, names: list[str]) -> Snapshot:
-        """The version from which a write of the columns ``names`` by Spark starts: the newest, or the one whose schema this object holds, where they mean other columns by now."""
+        """Return the version from which a Spark write of the columns ``names`` starts.
+
+        This is the newest version, or the one whose schema this object holds if the names have changed
+        meaning.
+        """
         latest = self._newest()
         held, current = self._schema, latest.schema
         if held is None or current is None or agree(held, current, names) or held.schema_id == current.schema_id:
@@ -99,7 +109,11 @@ class Evolving:
         return self._held
 
     def _under_held(self, rows: pa.RecordBatchReader, head: Head) -> pa.RecordBatchReader:
-        """``rows`` as the table's: by the schema that this object holds where a name of theirs means another column there than now, or one that is gone."""
+        """Return ``rows`` under the table's current schema.
+
+        They are read by the schema that this object holds if one of their names has since changed meaning or
+        is gone.
+        """
         held, current = self._schema, head.schema
         assert current is not None
         if held is None or agree(held, current, rows.schema.names):
@@ -118,7 +132,11 @@ class Evolving:
 
 
 def check_names(snapshot: Snapshot, held: Schema | None) -> None:
-    """Raises ``SchemaFenced`` where ``held`` is no valid reader of ``snapshot``, ``SchemaMismatch`` (``SCHEMA_CHANGED``) where one of its names is another column's there."""
+    """Check that ``held`` can read ``snapshot`` and names the same columns.
+
+    Raises ``SchemaFenced`` if ``held`` is not a valid reader schema, ``SchemaMismatch`` (``SCHEMA_CHANGED``)
+    if one of its names refers to another column.
+    """
     current = snapshot.schema
     if held is None or current is None or held.fields == current.fields:
         return
@@ -135,7 +153,7 @@ def check_names(snapshot: Snapshot, held: Schema | None) -> None:
 
 
 def agree(held: Schema, current: Schema, names: list[str]) -> bool:
-    """Whether the columns ``names`` are the same columns in both, as far as ``held`` has them, with all that is in them."""
+    """Test whether those ``names`` that ``held`` has refer to the same columns in both, at every depth."""
     if held.fields == current.fields:
         return True
     now = {f.name.lower(): f for f in current}
@@ -151,7 +169,7 @@ def _agree(held: Field, now: Field | None) -> bool:
 
 
 def _known(head: Head, expected: int | None, asked: Schema) -> int | None:
-    """The id of ``asked`` if it is the expected schema, or has become one of the table's after it."""
+    """Return the id of ``asked`` if it is the expected schema or a later one of the table, else None."""
     since = head.schemas[0 if expected is None else max(expected, 0) :]
     return next((s.schema_id for s in reversed(since) if identical(asked, s)), None)
 

@@ -1,7 +1,7 @@
-"""The one object that a user holds: a table at a path. It delegates, and decides nothing.
+"""The public ``Table`` object: a table at a path. It delegates all work to the engine.
 
-A held table follows, a query does not: each scan reads the latest version, under the schema that the table was opened with;
-``refresh()`` adopts the newest. Opened with a version or timestamp, it stays there, and is read only.
+Each scan reads the latest version, under the schema that the object held when it was opened; ``refresh()``
+adopts the newest schema. A table opened with a version or timestamp stays there and is read only.
 """
 
 from __future__ import annotations
@@ -47,9 +47,10 @@ def create(
     properties: Mapping[str, Any] | None = None,
     storage_options: Mapping[str, Any] | None = None,
 ) -> Table:
-    """Makes a table at ``path``; without a schema the first append brings it.
+    """Create a table at ``path``; without a schema, the first append brings it.
 
-    Raises ``AlreadyExists`` where one is, ``InvalidInput`` or ``NotFound`` naming what cannot be.
+    Raises ``AlreadyExists`` if there is a table already, ``InvalidInput`` or ``NotFound`` for an invalid
+    argument.
     """
     head = new_head(schema, cluster_by, format, properties or {})
     store = open_store(scan_request.checked_path(path), dict(items(storage_options or {}, "storage_options")))
@@ -63,9 +64,10 @@ def open(  # noqa: A001  # the public name
     *,
     storage_options: Mapping[str, Any] | None = None,
 ) -> Table:
-    """The table at ``path``: the latest version and what follows it, or the one of that number or time, for good.
+    """Open the table at ``path``: the latest version, or a fixed version given by number or time.
 
-    What is stored now is read, whatever this process remembers. Raises ``NotFound`` (``TABLE_NOT_FOUND``, ``VERSION_NOT_FOUND``), ``CorruptData``.
+    Always reads current metadata, bypassing this process's caches.
+    Raises ``NotFound`` (``TABLE_NOT_FOUND``, ``VERSION_NOT_FOUND``), ``CorruptData``.
     """
     at = scan_request.point(version, timestamp)
     store = open_store(scan_request.checked_path(path), dict(items(storage_options or {}, "storage_options")))
@@ -79,11 +81,11 @@ _BY_SPARK = {
     "update": "dml_by_path",
     "merge": "dml_by_path",
 }
-"""In which module of ``tamis.spark.write`` each verb is that Spark runs."""
+"""The module of ``tamis.spark.write`` that runs each verb on Spark."""
 
 
 class Table(Evolving, Tending):
-    """A table at a path. ``repr`` shows what it holds."""
+    """A table at a path. ``repr`` summarizes its state."""
 
     def __init__(self, store: Store, snapshot: Snapshot, *, pinned: bool = False) -> None:
         self._store = store
@@ -97,17 +99,17 @@ class Table(Evolving, Tending):
 
     @property
     def schema(self) -> pa.Schema:
-        """The schema that this object reads under, column ids in the fields' metadata; empty for a table that has none yet."""
+        """The schema this object reads under, with column ids in the field metadata; empty if none yet."""
         return to_arrow_schema(self._schema) if self._schema else pa.schema([])
 
     @property
     def schema_id(self) -> int | None:
-        """The schema's position in the table's sequence, or None before the first."""
+        """The schema's position in the table's sequence, or None if there is none yet."""
         return self._schema.schema_id if self._schema else None
 
     @property
     def version(self) -> int:
-        """The version that this object saw last."""
+        """The version that this object last loaded."""
         return self._snapshot.version
 
     @property
@@ -116,7 +118,7 @@ class Table(Evolving, Tending):
 
     @property
     def snapshot(self) -> Snapshot:
-        """The state that this object saw last."""
+        """The snapshot that this object last loaded."""
         return self._snapshot
 
     @property
@@ -124,16 +126,18 @@ class Table(Evolving, Tending):
         return self._store
 
     def refresh(self) -> Table:
-        """Adopts the newest version and schema; a table opened at a version stays there."""
+        """Adopt the newest version and schema; no-op for a table opened at a version."""
         if not self._pinned:
             self._adopt(load(self._store))
         return self
 
     def append(self, data: Any, *, merge_schema: bool = False) -> Result:
-        """Adds the rows of any Arrow stream (locally, in bounded memory), or of a Spark DataFrame (by its executors).
+        """Append the rows of any Arrow stream or Spark DataFrame.
 
-        Rows are those of the schema that this object holds: what the table has dropped since is dropped from them, what it has gained is its default. ``merge_schema`` first
-        adds the columns that ``data`` has and the table has not. Raises ``SchemaMismatch`` for data that does not fit.
+        Arrow streams are written locally in bounded memory, DataFrames by the executors. Rows are interpreted
+        under the schema that this object holds: columns that the table has dropped since are dropped from
+        them, and columns added since get their default. With ``merge_schema``, columns that ``data`` has and
+        the table lacks are added first. Raises ``SchemaMismatch`` for data that does not fit.
         """
         if is_spark(data):
             return self._by_spark("append", data, merge_schema=merge_schema)
@@ -143,9 +147,10 @@ class Table(Evolving, Tending):
         return self._write(stream, lambda snapshot, head, rows: operations.append(self._store, snapshot, head, rows, self._options(head)))
 
     def overwrite(self, data: Any, row_filter: str | Expr | None = None, *, allow_outside: bool = False) -> Result:
-        """Replaces the rows that ``row_filter`` matches (None: all) by those of ``data``, in one commit.
+        """Replace the rows that match ``row_filter`` (None: all) with those of ``data``, in one commit.
 
-        Raises ``InvalidInput`` (``OUTSIDE_FILTER``) where a row of ``data`` does not match it, unless ``allow_outside``.
+        Raises ``InvalidInput`` (``OUTSIDE_FILTER``) if a row of ``data`` does not match, unless
+        ``allow_outside``.
         """
         allow = scan_request.checked_flag("allow_outside", allow_outside)
         if is_spark(data):
@@ -162,37 +167,43 @@ class Table(Evolving, Tending):
     def create_index(
         self, name: str, columns: Sequence[str] | str, *, build: str = "with_write", progress: operations.Progress | None = None
     ) -> Result:
-        """Makes a secondary index of columns, fields of structs or JSON paths (``body:user.id::bigint``), and builds it for what is there, unless ``deferred``.
+        """Create a secondary index on columns, struct fields or JSON paths (``body:user.id::bigint``).
 
-        Raises ``AlreadyExists``, ``NotFound``, ``InvalidInput``; ``StoreUnavailable`` (``INDEX_BUILD_FAILED``) where it is listed now, but covers nothing.
+        Existing segments are indexed now, unless ``build`` is ``deferred``. Raises ``AlreadyExists``,
+        ``NotFound``, ``InvalidInput``; ``StoreUnavailable`` (``INDEX_BUILD_FAILED``) if the index was created
+        but its build failed, so that it covers nothing yet.
         """
         told = self._options(self._snapshot.head).index_build
         return self._index(index_verbs.create_index, name, columns, build, told=told, progress=progress)
 
     def drop_index(self, name: str) -> Result:
-        """Drops an index. Raises ``NotFound`` (``INDEX_NOT_FOUND``)."""
+        """Drop an index. Raises ``NotFound`` (``INDEX_NOT_FOUND``)."""
         return self._index(index_verbs.drop_index, name)
 
     def repair_index(
         self, name: str | None = None, segments: Sequence[str] | None = None, *, progress: operations.Progress | None = None
     ) -> Result:
-        """Builds what an index (or every index) lacks of all segments, or of these. Nothing missing: nothing is done. Raises what makes a build fail."""
+        """Build what an index (or every index) lacks for all segments, or for the given ones.
+
+        A no-op if nothing is missing. Raises the error that makes a build fail.
+        """
         told = self._options(self._snapshot.head).index_build
         return self._index(index_verbs.repair_index, name, segments, told=told, progress=progress)
 
     def drop_index_segments(self, name: str, segments: Sequence[str]) -> Result:
-        """Forgets what an index has of these segments: queries read them by their statistics until they are repaired."""
+        """Remove these segments from an index; queries then prune them by statistics alone until a repair."""
         return self._index(index_verbs.drop_index_segments, name, segments)
 
     def indexes(self) -> list[index_verbs.IndexInfo]:
-        """The indexes of the newest version (or of the one opened): columns, size, covered segments, and missing ones with the reason."""
+        """List the indexes: columns, size, covered segments, and missing segments with the reason."""
         return index_verbs.indexes(self._latest())
 
     def delete(self, row_filter: str | Expr | None = None, *, spark: Any = None, progress: operations.Progress | None = None) -> Result:
-        """Deletes the rows that ``row_filter`` matches (None: all): here, leaders only, or by the executors of ``spark``.
+        """Delete the rows that match ``row_filter`` (None: all), locally or on the executors of ``spark``.
 
-        A row for which the filter is NULL stays. ``progress`` is told here of the table's bytes as they are done with; Spark shows its own.
-        Raises ``Conflict`` where other commits get in the way again and again.
+        The local path reads leader columns only. A row for which the filter is NULL stays. ``progress``
+        receives the bytes done so far (local runs only; Spark shows its own progress). Raises ``Conflict`` if
+        concurrent commits keep getting in the way.
         """
         if spark is not None:
             return self._by_spark("delete", spark, row_filter=row_filter)
@@ -212,9 +223,10 @@ class Table(Evolving, Tending):
         spark: Any = None,
         progress: operations.Progress | None = None,
     ) -> Result:
-        """Gives columns the values of SQL texts (numbers, booleans and None stand for themselves) in the rows that ``row_filter`` matches; otherwise as ``delete``.
+        """Set columns to SQL expressions in the rows that match ``row_filter``; otherwise like ``delete``.
 
-        Raises ``NotFound`` for a column that is not there, ``SchemaMismatch`` for a value that it cannot take.
+        Numbers, booleans and None stand for themselves. Raises ``NotFound`` for an unknown column,
+        ``SchemaMismatch`` for a value that does not fit its column.
         """
         texts = scan_request.parse_texts(values)
         if spark is not None:
@@ -229,14 +241,20 @@ class Table(Evolving, Tending):
         return self._change(run)
 
     def merge(self, data: Any, on: str) -> Merge:
-        """A merge of ``data`` (any Arrow stream, or a Spark DataFrame) by the condition ``on``, such as ``target.id = source.id``; add clauses, then ``execute()``."""
+        """Start a merge of ``data`` on the condition ``on``, such as ``target.id = source.id``.
+
+        ``data`` is any Arrow stream or a Spark DataFrame. Add clauses, then call ``execute()``.
+        """
         self._writable()
         if is_spark(data):
             return Merge(on, lambda merge, _: self._by_spark("merge", data, on=merge.on, clauses=merge.clauses))
         return Merge(on, lambda merge, progress: self._merged(arrow_stream(data), merge.on, merge.clauses, progress=progress))
 
     def upsert(self, data: Any, on: Sequence[str] | str, *, progress: operations.Progress | None = None) -> Result:
-        """Updates the rows whose key columns ``on`` equal those of a row of ``data``, and adds the others. Raises ``InvalidInput`` (``DUPLICATE_KEYS``)."""
+        """Update the rows whose key columns ``on`` match a row of ``data``, and insert its other rows.
+
+        Raises ``InvalidInput`` (``DUPLICATE_KEYS``).
+        """
         condition, keys = upsert_condition(on, self._schema), [on] if isinstance(on, str) else list(on)
         if is_spark(data):
             return self._by_spark("merge", data, on=condition, clauses=upsert_clauses(data.columns))
@@ -256,12 +274,15 @@ class Table(Evolving, Tending):
         keys: Mapping[str, Any] | None = None,
         options: Mapping[str, Any] | None = None,
     ) -> Scan:
-        """A lazy scan of the latest version (or of ``version``, ``timestamp``). ``row_filter`` is Spark SQL text.
+        """Return a lazy scan of the latest version (or of ``version`` or ``timestamp``).
 
-        ``keys`` (``{"id": array}``) leaves of those rows the ones whose column is among the values, an Arrow array or what Arrow makes one of.
-        ``order_by`` ("ts DESC NULLS LAST, id", or a sequence) gives the first ``limit`` rows in that order, equal ones as they are found.
+        ``row_filter`` is Spark SQL text. ``keys`` (``{"id": array}``) keeps only rows whose column is among
+        the values: an Arrow array or anything that Arrow can convert to one. ``order_by`` ("ts DESC NULLS
+        LAST, id", or a sequence) returns the first ``limit`` rows in that order; the order of ties is
+        unspecified.
 
-        Raises ``NotFound`` and ``InvalidInput`` for what cannot be, ``SchemaFenced`` where the table has left this object's schema behind.
+        Raises ``NotFound`` and ``InvalidInput`` for invalid arguments, ``SchemaFenced`` if the table's schema
+        has diverged from what this object's schema can read.
         """
         start = world().monotonic()
         at = scan_request.point(version, timestamp)
@@ -286,19 +307,19 @@ class Table(Evolving, Tending):
         return scan
 
     def explain(self, row_filter: str | Expr | None = None, selected_fields: Sequence[str] | str = ("*",), **scan: Any) -> Report:
-        """What the scan of the same arguments would read, and why not less; reads metadata only."""
+        """Report what a scan with the same arguments would read, and why; reads metadata only."""
         return self.scan(row_filter, selected_fields, **scan).explain()
 
     def history(self, limit: int | None = None) -> pa.Table:
-        """The commits up to the newest version (or to the one opened), newest first."""
+        """List the commits up to the newest version (or to the opened one), newest first."""
         return state_history(self._store, scan_request.checked_limit(limit), self._snapshot.commit if self._pinned else None)
 
     def detail(self) -> pa.Table:
-        """One row: id, path, format, clustering, counts, properties, features."""
+        """Return one row: id, path, format, clustering, counts, properties, features."""
         return metadata.detail(self._store, self._latest())
 
     def metadata(self, name: str) -> pa.Table:
-        """One of the metadata tables ``history, snapshots, segments, parts, columns, schemas, indexes``."""
+        """Return a metadata table: ``history, snapshots, segments, parts, columns, schemas, indexes``."""
         return metadata.table(self._store, self._latest(), name)
 
     def __repr__(self) -> str:
@@ -308,7 +329,7 @@ class Table(Evolving, Tending):
         return table_card.markup(self._store.url, self._snapshot, self._schema)
 
     def _at(self, at: Mapping[str, int]) -> tuple[Snapshot, Schema | None, tuple[int, int]]:
-        """The snapshot to read, the schema to read it under, and what opening it cost (bytes, requests)."""
+        """Return the snapshot to read, its reader schema, and the cost of opening it (bytes, requests)."""
         if self._pinned and not at:
             return self._snapshot, self._schema, (0, 0)
         log = self._store.fresh()
@@ -317,7 +338,7 @@ class Table(Evolving, Tending):
         return snapshot, schema, (log.io.bytes + snapshot.io.bytes, log.io.requests + snapshot.io.requests)
 
     def _latest(self, store: Store | None = None) -> Snapshot:
-        """The newest version; its schema, where this object has none yet. ``store`` counts what it costs."""
+        """Load the newest version, adopting its schema if this object has none. ``store`` counts the cost."""
         if self._pinned:
             return self._snapshot
         snapshot = self._same(load(store or self._store))
@@ -327,17 +348,20 @@ class Table(Evolving, Tending):
         return snapshot
 
     def _settled(self) -> Snapshot:
-        """The newest version, for a change of rows that names columns. Raises ``SchemaFenced``, or ``SchemaMismatch``, where a name means another column by now."""
+        """Load the newest version for a row change that names columns.
+
+        Raises ``SchemaFenced``, or ``SchemaMismatch`` if a name now refers to another column.
+        """
         snapshot = self._latest()
         check_names(snapshot, self._schema)
         return snapshot
 
     def _newest(self) -> Snapshot:
-        """The newest version, whatever its schema."""
+        """Load the newest version, whatever its schema."""
         return self._same(load(self._store))
 
     def _same(self, snapshot: Snapshot) -> Snapshot:
-        """``snapshot`` itself. Raises ``SchemaFenced`` where it is of another table, made at this path after this one was dropped."""
+        """Return ``snapshot``; raise ``SchemaFenced`` if a different table now exists at this path."""
         if snapshot.head.table_id != self._snapshot.head.table_id:
             raise SchemaFenced(
                 f"Another table lies at {self.path} now: the one that was opened is gone.",
@@ -363,7 +387,7 @@ class Table(Evolving, Tending):
         return result
 
     def _change(self, run: Callable[[Snapshot], tuple[Snapshot, Result]]) -> Result:
-        """``run`` on the newest version, and on later ones as long as others get in its way."""
+        """Apply ``run`` to the newest version, and retry on later ones if concurrent commits conflict."""
         self._writable()
         self._snapshot, result = operations.repeated(self._latest, run)
         return result
@@ -383,7 +407,10 @@ class Table(Evolving, Tending):
         return result
 
     def _conjuncts(self, snapshot: Snapshot, row_filter: str | Expr, options: Options) -> tuple[Expr, ...]:
-        """A filter as this object means it. Raises ``SchemaFenced`` where a column that it names is not that column any more."""
+        """Resolve a filter under this object's schema.
+
+        Raises ``SchemaFenced`` if a named column has been replaced.
+        """
         held = self._schema or Schema(())
         found = scan_request.parse_filter(row_filter, held, options)[0]
         scan_request.check_fence(snapshot, held, Schema(()), found)

@@ -1,4 +1,4 @@
-"""A table's card: schema, version, parts, size, clustering; for terminals and notebooks."""
+"""The summary of a table for terminals and notebooks: schema, version, parts, size, clustering."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tamis.table.metadata_tables import clustering
 
 
 def facts(url: str, snapshot: Snapshot) -> list[tuple[str, str]]:
-    """The lines above the columns."""
+    """Return the label and value pairs shown above the columns."""
     segments = snapshot.segments
     parts, rows, total = (int(pc.sum(segments[name]).as_py() or 0) for name in ("parts", "rows", "bytes"))
     return [
@@ -27,11 +27,11 @@ def facts(url: str, snapshot: Snapshot) -> list[tuple[str, str]]:
 
 
 MOST = 100
-"""Columns that a card shows."""
+"""The maximum number of columns shown."""
 
 
 def columns(schema: Schema | None) -> list[tuple[str, str]]:
-    """Names and types; of very many columns the first ones, and how many there are more."""
+    """Return names and types of the first ``MOST`` columns, and a count of the rest."""
     fields = schema.fields if schema else ()
     more = [("…", f"{len(fields) - MOST:,} more")] if len(fields) > MOST else []
     return [(f.name, str(f.type) + ("" if f.nullable else " not null")) for f in fields[:MOST]] + more
@@ -49,7 +49,7 @@ def text(url: str, snapshot: Snapshot, schema: Schema | None) -> str:
 
 
 def markup(url: str, snapshot: Snapshot, schema: Schema | None) -> str:
-    """The card as HTML; every text is escaped."""
+    """Render the summary as HTML; all text is escaped."""
 
     def rows(pairs: list[tuple[str, str]]) -> str:
         cells = "<tr><th style='text-align:left'>{}</th><td style='text-align:left'>{}</td></tr>"

@@ -1,4 +1,4 @@
-"""What a table is made with: columns, clustering, format, properties, checked before anything is stored."""
+"""Definition of a new table: columns, clustering, format and properties, all validated before storing."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from tamis.storage.files.formats import check_format, format_named
 from tamis.world import new_id, world
 
 FORMAT, PLAIN = "tamis.format", "parquet"
-"""The property by which SQL chooses the data format, and the format of a table that chooses none."""
+"""The SQL property that chooses the data format, and the default format."""
 PENDING = "tamis:cluster_by"
-"""The property that keeps the clustering columns' names of a table that has no schema yet."""
+"""The property that stores the clustering column names of a table without a schema."""
 
 
 def new_head(schema: pa.Schema | None, cluster_by: Sequence[str], data_format: str, properties: Mapping[str, Any]) -> Head:
-    """The head of a new table. Raises ``InvalidInput`` or ``NotFound`` naming what cannot be."""
+    """Build the head of a new table. Raises ``InvalidInput`` or ``NotFound`` naming the invalid argument."""
     data_format, properties = _format_of(data_format, properties)
     format_named(data_format)
     names = names_of(cluster_by, "cluster_by")
@@ -40,7 +40,10 @@ def new_head(schema: pa.Schema | None, cluster_by: Sequence[str], data_format: s
 
 
 def _format_of(chosen: str, properties: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
-    """The data format, which the property of SQL may say too, and the other properties. Raises ``InvalidInput`` (``BAD_PROPERTY``) where both say one."""
+    """Return the data format, which a SQL property may also set, and the other properties.
+
+    Raises ``InvalidInput`` (``BAD_PROPERTY``) if argument and property disagree.
+    """
     said = {key: value for key, value in items(properties, "properties") if str(key).lower() == FORMAT}
     if not said:
         return chosen, properties
@@ -53,14 +56,14 @@ def _format_of(chosen: str, properties: Mapping[str, Any]) -> tuple[str, Mapping
 
 
 def with_schema(head: Head, schema: pa.Schema) -> Head:
-    """``with_columns`` of an Arrow schema, whatever ids it has."""
+    """Apply ``with_columns`` to an Arrow schema, ignoring any ids it carries."""
     return with_columns(head, logical_schema(schema))
 
 
 def with_columns(head: Head, schema: Schema) -> Head:
-    """The head of a table that had no schema and now has this one, all ids new; clustering names that waited for it are resolved.
+    """Give a schemaless table this schema, with new ids and the pending clustering names resolved.
 
-    Raises ``InvalidInput`` or ``NotFound`` naming what cannot be.
+    Raises ``InvalidInput`` or ``NotFound`` naming the invalid argument.
     """
     logical = schema.assign_ids(head.highest_column_id)
     check_format(head.format, logical)
@@ -71,12 +74,18 @@ def with_columns(head: Head, schema: Schema) -> Head:
 
 
 def logical_schema(schema: pa.Schema) -> Schema:
-    """An Arrow schema as a table's: ids and anything else that another table gave are left out. Raises ``InvalidInput`` naming the column."""
+    """Convert an Arrow schema, dropping ids and other foreign metadata.
+
+    Raises ``InvalidInput`` naming the column.
+    """
     return checked_schema(schema)
 
 
 def checked_schema(schema: pa.Schema, *, keep_ids: bool = False) -> Schema:
-    """An Arrow schema as a table's, with the ids in its fields' metadata or without. Raises ``InvalidInput`` naming the column."""
+    """Convert an Arrow schema, with or without the ids in its field metadata.
+
+    Raises ``InvalidInput`` naming the column.
+    """
     if not isinstance(schema, pa.Schema):
         raise InvalidInput(
             f"A schema is a pyarrow.Schema, not {type(schema).__name__}.",
@@ -100,7 +109,7 @@ def checked_schema(schema: pa.Schema, *, keep_ids: bool = False) -> Schema:
 
 
 def checked_columns(schema: Schema) -> Schema:
-    """``schema`` itself. Raises ``InvalidInput`` for a name that two columns have, and for a type that none can have, at any depth."""
+    """Return ``schema``; raise ``InvalidInput`` for a duplicate name or an unsupported type at any depth."""
     _distinct(schema.fields)
     for f in schema:
         checked_field(f)
@@ -108,13 +117,13 @@ def checked_columns(schema: Schema) -> Schema:
 
 
 def checked_field(field: Field) -> Field:
-    """``field`` itself. Raises ``InvalidInput`` for a type that no column can have, at any depth."""
+    """Return ``field``; raise ``InvalidInput`` for an unsupported type at any depth."""
     _typed(field.type)
     return field
 
 
 def _distinct(fields: Sequence[pa.Field | Field]) -> None:
-    """Raises ``InvalidInput`` for a name that is empty, or that another has but for its case."""
+    """Raise ``InvalidInput`` for an empty name, or one that equals another ignoring case."""
     seen = set[str]()
     for f in fields:
         if not f.name or f.name.lower() in seen:
@@ -128,7 +137,10 @@ def _distinct(fields: Sequence[pa.Field | Field]) -> None:
 
 
 def clustering_column(schema: Schema, name: str) -> tuple[int, ...]:
-    """The id path of a clustering column. Raises ``NotFound``, or ``InvalidInput`` for a type without an order."""
+    """Return a clustering column's id path.
+
+    Raises ``NotFound``, or ``InvalidInput`` for a type without an order.
+    """
     if not isinstance(name, str):
         raise InvalidInput(f"{name!r} is not a column name.", code="BAD_COLUMN", name="cluster_by", remedy="Give names as text.")
     try:
@@ -139,7 +151,10 @@ def clustering_column(schema: Schema, name: str) -> tuple[int, ...]:
 
 
 def clustering_key(found: Sequence[Field], name: str) -> tuple[int, ...]:
-    """The id path of the clustering column called ``name``, from the fields down to it. Raises ``InvalidInput`` for a type without an order."""
+    """Return the id path of the clustering column ``name``, given its fields from the top down.
+
+    Raises ``InvalidInput`` for a type without an order.
+    """
     kind: DataType = found[-1].type
     if isinstance(kind, Array | Map | Struct) or kind == VARIANT:
         raise InvalidInput(
@@ -161,9 +176,10 @@ def _pending(names: tuple[str, ...]) -> dict[str, str]:
 
 
 def _typed(data_type: DataType) -> None:
-    """Raises ``InvalidInput`` for a type that no column can have, at any depth.
+    """Raise ``InvalidInput`` for a type that no column can have, at any depth.
 
-    Void: a column of it could never hold a value. Decimals, texts and keys of maps that Arrow has and Spark has not.
+    These are void (a column of it could never hold a value), and decimals, texts and map keys that Arrow
+    supports and Spark does not.
     """
     if data_type == NULL:
         raise InvalidInput(

@@ -1,4 +1,4 @@
-"""The verbs that tend a table: they change how it lies, not what it holds."""
+"""The maintenance verbs: they change a table's layout, not its rows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tamis.table.scan_request import checked_flag, parse_filter
 
 
 class Tending:
-    """What ``Table`` does for its own upkeep; each verb works on the newest version, whatever schema this object reads under."""
+    """The maintenance part of ``Table``; each verb works on the newest version under its current schema."""
 
     _store: Store
 
@@ -44,11 +44,13 @@ class Tending:
         spark: Any = None,
         progress: operations.Progress | None = None,
     ) -> Compacted | CompactionPlan:
-        """Merges small parts, sorts, drops deleted rows; the table's rows are the same before and after. ``dry_run``: says what it would do, and why.
+        """Merge small parts, sort, and drop deleted rows; the table's rows do not change.
 
-        A call reads at most about ``max_bytes`` and begins nothing that would end after ``max_seconds``; the next call goes on. ``row_filter`` leaves only parts that may match it.
-        ``cluster_by`` sorts by these columns together, along a ``curve`` ("hilbert", "zorder"). With ``spark`` its executors do the work. Never fails another writer: where one took a
-        part meanwhile, compaction gives way.
+        ``dry_run`` returns the plan with its reasons. A call reads at most about ``max_bytes`` and starts no
+        work that would end after ``max_seconds``; the next call continues. ``row_filter`` limits it to parts
+        that may match. ``cluster_by`` sorts by these columns together, along a ``curve`` ("hilbert",
+        "zorder"). With ``spark``, its executors do the work. Compaction never fails another writer: if one
+        changed a part meanwhile, compaction gives up that part.
         """
         self._writable()
         check_bound("max_bytes", max_bytes, 1)
@@ -75,10 +77,11 @@ class Tending:
     def vacuum(
         self, retention: timedelta | str = timedelta(days=7), *, dry_run: bool = True, progress: operations.Progress | None = None
     ) -> Vacuumed:
-        """Removes, or by default only says, what no version of the last ``retention`` and no running write can need; versions before become unreadable.
+        """Remove (by default only list) files that no recent version and no running write can need.
 
-        Nothing younger than ``retention`` (a timedelta, or text such as ``7d``) goes: keep it above the longest write. Raises ``InvalidInput`` (``BAD_RETENTION``; ``BAD_OPTION`` where
-        ``dry_run`` is not True or False).
+        Versions older than ``retention`` become unreadable. Nothing younger than ``retention`` (a timedelta,
+        or text such as ``7d``) is removed: keep it longer than the longest write. Raises ``InvalidInput``
+        (``BAD_RETENTION``; ``BAD_OPTION`` if ``dry_run`` is not True or False).
         """
         self._writable()
         return operations.vacuum(
@@ -86,30 +89,36 @@ class Tending:
         )
 
     def restore(self, version: int, *, allow_dropped_columns: bool = False) -> Result:
-        """Brings back the rows of ``version`` under the current schema, by one commit.
+        """Restore the rows of ``version`` under the current schema, in one commit.
 
-        Raises ``InvalidInput`` (``COLUMN_DROPPED``) naming a column that it had and the table has no more, unless that is allowed; ``NotFound`` for a version that is not there (any more).
+        Raises ``InvalidInput`` (``COLUMN_DROPPED``) naming a column that has been dropped since, unless
+        ``allow_dropped_columns``; ``NotFound`` for a version that does not exist (any more).
         """
         self._writable()
         self._newest()
         return operations.restore(self._store, checked_version(version), allow_dropped_columns=allow_dropped_columns)[1]
 
     def verify(self, *, data: bool = True, progress: operations.Progress | None = None) -> Verification:
-        """Compares log, manifests, checksums and parts with each other; ``data``: also reads every part. What is wrong is in its ``problems``."""
+        """Cross-check log, manifests, checksums and parts; ``data`` also reads every part.
+
+        See ``problems``.
+        """
         return operations.verify(self._store, data=data, progress=progress)
 
     def changes(self, a: int, b: int | None = None) -> Changes:
-        """The rows inserted and deleted after version ``a`` up to version ``b`` (None: the newest), with ``_change_type`` (insert, delete), ``_commit_version`` and ``_commit_timestamp``.
+        """Return the rows inserted and deleted after version ``a`` up to version ``b`` (None: the newest).
 
-        Raises ``NotFound`` (``VERSION_NOT_FOUND``) for a version that is not there (any more).
+        They carry ``_change_type`` (insert, delete), ``_commit_version`` and ``_commit_timestamp``.
+        Raises ``NotFound`` (``VERSION_NOT_FOUND``) for a version that does not exist (any more).
         """
         self._newest()
         return operations.changes(self._store, checked_version(a), None if b is None else checked_version(b))
 
     def stream_writer(self, query: str | None = None) -> Any:
-        """What ``writeStream.foreachBatch`` takes: appends each micro-batch exactly once, however often Spark repeats it.
+        """Return a ``writeStream.foreachBatch`` function that appends each micro-batch exactly once.
 
-        A batch is known by its query and epoch, in the commit itself. ``query``: a name of one's own instead of the id that Spark keeps in the checkpoint.
+        The commit itself records a batch's query and epoch. ``query`` is a name to use instead of the id that
+        Spark keeps in the checkpoint.
         """
         self._writable()
         return importlib.import_module("tamis.spark.streaming.stream_write").StreamWriter(self._store, query)

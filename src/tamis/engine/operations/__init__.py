@@ -1,4 +1,4 @@
-"""The verbs that change a table's rows, each one commit, and those that tend it."""
+"""The verbs that change a table's rows, one commit each, and the maintenance verbs."""
 
 from tamis.engine.operations.layout.compact import Compacted, CompactionPlan, compact, plan_compaction
 from tamis.engine.operations.layout.vacuum import Vacuumed, retention_of, vacuum

@@ -1,4 +1,4 @@
-"""What a verb that changes a table answers: numbers, never None."""
+"""The results of verbs: numbers, never None."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 Progress = Callable[[int, str], None]
-"""Told of further bytes of the table that have been dealt with, and how."""
+"""Callback that receives further bytes of the table that have been processed, and how."""
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The version that the change made (or met, where nothing changed), and how much of what.
+    """The version a change made (or found, if nothing changed), and its counts.
 
-    ``parts_removed`` are all that left the table, ``parts_rewritten`` those of them whose other rows stand in parts added.
+    ``parts_removed`` counts all parts that left the table, ``parts_rewritten`` those whose remaining rows
+    moved to added parts.
     """
 
     version: int
@@ -29,21 +30,21 @@ class Result:
     parts_rewritten: int = 0
     bytes_written: int = 0
     parts_read: int = 0
-    """Parts of which rows were looked at."""
+    """Parts whose rows were read."""
     parts_thinned: int = 0
     """Parts that stay and have lost rows."""
     bytes_read: int = 0
-    """Of data files and of parts of indexes, to find the rows; metadata is not counted."""
+    """Bytes of data files and index parts read to find the rows; excludes metadata."""
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
 
     def metrics(self) -> dict[str, int]:
-        """For the commit's operation: everything but the version, which is not known before."""
+        """Return the counts for the commit's operation, without the version, which is not known yet."""
         return {name: value for name, value in asdict(self).items() if name != "version"}
 
 
 def written(manifests: list[pa.Table]) -> tuple[int, int, int]:
-    """Rows, parts and bytes of the parts that ``manifests`` list."""
+    """Return the rows, parts and bytes of the parts in ``manifests``."""
     rows, size = (sum(int(pc.sum(m[name]).as_py() or 0) for m in manifests) for name in ("rows", "bytes"))
     return rows, sum(len(m) for m in manifests), size

@@ -1,7 +1,7 @@
-"""Repeating a verb that another commit got in the way of.
+"""Retry of verbs that conflict with other commits.
 
-Law: a verb whose only input is its filter may be run again from the start, on what is there now: nothing of the attempt before is visible, and the outcome is
-that of having come later.
+Invariant: a verb whose only input is its filter may be rerun from the start on the latest version: the
+earlier attempt left nothing visible, and the outcome equals having started later.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _REPEATABLE = frozenset({"CONFLICT_READ", "CONFLICT_REMOVED", "CONFLICT_ROWS"})
 
 
 def repeated(latest: Callable[[], Snapshot], run: Callable[[Snapshot], tuple[Snapshot, Result]]) -> tuple[Snapshot, Result]:
-    """``run`` on the latest version, again on a later one where it meets a conflict, a few times; then raises the ``Conflict``."""
+    """Run on the latest version; after a conflict, retry a few times, then raise ``Conflict``."""
     for attempt in range(ATTEMPTS - 1):
         try:
             return run(latest())

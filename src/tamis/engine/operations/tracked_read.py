@@ -1,4 +1,4 @@
-"""What a verb reads of a table before it changes it: the parts of a plan, and what that cost, told as a scan's report is."""
+"""Reads that a verb makes before it changes a table, recorded like a scan's report."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from tamis.world import world
 
 
 class Looking:
-    """One pass over the parts of ``found``. Afterwards its report stands in ``tamis.reports()``, like that of any scan.
+    """One pass over the parts of the plan ``found``; its report is added to ``tamis.reports()``.
 
-    ``progress`` is told of all bytes of the table's parts: at once of those that need not be read, of ``parts`` (all that were found) as they are.
+    ``progress`` receives all bytes of the table's parts: immediately for parts that need no read, otherwise
+    as ``parts`` (default: all found) are read.
     """
 
     def __init__(self, found: Plan, progress: Progress | None = None, parts: PartRefs | None = None) -> None:
@@ -30,7 +31,7 @@ class Looking:
             progress(found.report.bytes["table"] - left.bytes, f"{len(left)} of {found.report.parts['total']} parts to read")
 
     def rows(self, ref: PartRef, spec: ReadSpec | None = None) -> Iterator[pa.RecordBatch]:
-        """The rows of a part that the filter keeps, as ``spec`` (the plan's own) wants them."""
+        """Yield a part's rows that pass the filter, under ``spec`` (default: the plan's)."""
         counters = ReadCounters()
         try:
             yield from read_part(ref, spec or self.found.spec, counters)
@@ -40,16 +41,16 @@ class Looking:
                 self._progress(ref.bytes, ref.path)
 
     def take(self, part_id: str, counters: ReadCounters) -> None:
-        """Notes what reading a part cost, here or elsewhere."""
+        """Record the cost of reading a part, here or elsewhere."""
         self._read.add(part_id)
         self.found.report.add(("verb", part_id), counters)
 
     def answered(self, parts: PartRefs) -> None:
-        """These parts match wholly: metadata is enough."""
+        """Mark these parts, which match entirely, as answered from metadata."""
         self.found.report.answer(len(parts), int(parts.live_rows.sum()))
 
     def finish(self) -> int:
-        """Closes the report. Gives the bytes of data files and index parts that were read."""
+        """Finish the report. Returns the bytes read from data files and index parts."""
         report = self.found.report
         report.seconds["read"] = world().monotonic() - self._began
         left = self.found.parts.where(~self.found.parts.all_match & ~np.isin(self.found.parts.table["part_id"].to_pylist(), [*self._read]))

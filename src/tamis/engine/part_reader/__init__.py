@@ -1,4 +1,4 @@
-"""The lazy reader of one part (seed 003)."""
+"""The lazy reader of a single part."""
 
 from tamis.core.pruning.selectivity import expected
 from tamis.engine.part_reader.evidence_cache import block_evidence, evidence_of, page_evidence

@@ -1,6 +1,7 @@
-"""Evidence that was decoded before: small tables of statistics by which a process judges filters again and again.
+"""Cache of decoded evidence: small statistics tables that a process evaluates repeatedly.
 
-Law: what is remembered is evidence about bytes that never change (a version's manifest, a part's blocks), found again by the very objects that it was decoded from.
+Invariant: cached evidence describes immutable bytes (a version's manifest, a part's blocks), and is keyed by
+the identity of the objects it was decoded from.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from tamis.storage.files.open_files import Recent
 
 LIMIT = 16 * 2**20
 LARGEST = 2**20
-"""Bytes of statistics from which judging them takes so long that decoding does not matter."""
+"""Bytes of statistics beyond which evaluation dominates the cost of decoding."""
 
 _tables = Recent[tuple[pa.Table, tuple[Schema, ...], TableEvidence]](LIMIT)
 _pages = Recent[tuple[tuple[Schema, ...], pa.Int64Array, TableEvidence]](LIMIT)
@@ -24,18 +25,19 @@ _blocks = Recent[tuple[tuple[Schema, ...], TableEvidence]](LIMIT)
 
 
 def evidence_of(table: pa.Table, schemas: Mapping[int, Schema]) -> TableEvidence:
-    """The evidence of the manifest rows ``table``; decoded once for as long as the table and the schemas are the same objects."""
+    """Return the evidence of the manifest rows ``table``, decoded once per identity of table and schemas."""
     key = (id(table), *map(id, schemas.values()))
     found = _tables.get(key)
     if found is None:
-        found = table, tuple(schemas.values()), TableEvidence(table, schemas)  # they are held, so that their ids stay theirs
+        # referenced, so that their ids are not reused
+        found = table, tuple(schemas.values()), TableEvidence(table, schemas)
         if (size := table.nbytes) <= LARGEST:
             _tables.put(key, found, 2 * size + 4096)
     return found[-1]
 
 
 def page_evidence(part: PartFile, ref: PartRef, url: str, schemas: Mapping[int, Schema]) -> tuple[pa.Int64Array, TableEvidence] | None:
-    """What an open part says of its pages, a row each, and how many rows each has; None where it says nothing."""
+    """Return an open part's page statistics: rows per page, and evidence per page; None if absent."""
     key = (url, ref.path, ref.bytes, ref.checksum, *map(id, schemas.values()))
     found = _pages.get(key)
     if found is None:
@@ -49,7 +51,7 @@ def page_evidence(part: PartFile, ref: PartRef, url: str, schemas: Mapping[int, 
 
 
 def block_evidence(part: PartFile, ref: PartRef, url: str, ids: Collection[int], schemas: Mapping[int, Schema]) -> TableEvidence:
-    """What an open part says of its blocks about the columns ``ids``, a row each."""
+    """Return an open part's block statistics of the columns ``ids``, one row per block."""
     key = (url, ref.path, ref.bytes, ref.checksum, frozenset(ids), *map(id, schemas.values()))
     found = _blocks.get(key)
     if found is None:

@@ -1,4 +1,4 @@
-"""The error for a row on which a filter fails: which conjunct it was, and what helps against it."""
+"""The error for a row on which a filter raises: it names the conjunct and suggests a remedy."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TRIES = {
     "remainder": "try_mod",
     "cast": "try_cast",
 }
-"""Functions that fail under ANSI and have a form that gives NULL instead."""
+"""Functions that raise under ANSI, and their variants that return NULL instead."""
 
 _SUSPECTS = {
     "[CAST_": {"cast"},
@@ -25,7 +25,7 @@ _SUSPECTS = {
     "[DIVIDE_BY_ZERO": {"divide", "remainder"},
     "[ARITHMETIC_OVERFLOW": set(_TRIES) - {"cast"},
 }
-"""By how an error begins, the functions that raise it."""
+"""The functions that may raise an error, by the error's prefix."""
 
 
 def failure(
@@ -38,7 +38,10 @@ def failure(
     where: str,
     told: Sequence[Expr] = (),
 ) -> InvalidInput:
-    """``FILTER_FAILED`` naming the first conjunct that fails on one of these rows, of which ``error`` is what it says. ``told``: the conjuncts as they were written, where others are run."""
+    """Build ``FILTER_FAILED`` for the first conjunct that raises on these rows; ``error`` is its message.
+
+    ``told`` holds the conjuncts as written, if ``conjuncts`` are rewritten ones.
+    """
     at = next(n for n in range(1, len(conjuncts) + 1) if filter_mask(conjuncts[:n], arrays, length, now_micros=now_micros)[1].any())
     conjunct = (told or conjuncts)[at - 1]
     return InvalidInput(

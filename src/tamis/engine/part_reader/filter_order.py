@@ -1,7 +1,8 @@
-"""The conjuncts of a filter over one batch after another, the cheap and selective ones first.
+"""Adaptive order of a filter's conjuncts over successive batches, cheap and selective ones first.
 
-Law: rows and errors are those of the written order, in which false or NULL stops the later conjuncts. Conjuncts next to each other that can fail on no row, whatever
-its values, change neither when they change places. One that can fail keeps its place among the others: moved forward it would meet rows that it must not see, and one moved
+Invariant: rows and errors are those of the written order, in which false or NULL stops evaluation. Adjacent
+conjuncts that can raise on no row, whatever its values, may be swapped without changing either. A conjunct
+that can raise keeps its place: moved forward, it would see rows that it must not see; and a conjunct moved
 before it would hide its error.
 """
 
@@ -22,14 +23,15 @@ from tamis.world import world
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
 NARROW = 0.25
-"""Share of rows still alive from which the rest is cut down to them: gathering a column costs about what a comparison of it does."""
+"""Share of live rows at which columns are compacted; gathering a column costs about as much as a comparison.
+"""
 _FORGET = 0.5
-"""What past batches count for beside the newest."""
+"""Weight of past batches relative to the newest."""
 
 
 @dataclass(slots=True)
 class _Seen:
-    """What running a conjunct has cost, and how many of the rows alive before it were alive after it."""
+    """The observed cost of a conjunct, and how many live rows entered and left it."""
 
     rows: float = 0.0
     seconds: float = 0.0
@@ -38,7 +40,10 @@ class _Seen:
 
     @property
     def rank(self) -> float:
-        """Seconds for each row that it drops: the order by this is the cheapest for conjuncts that do not depend on each other. Unseen ones come first, to be seen."""
+        """Seconds per dropped row: sorting by it is optimal for independent conjuncts.
+
+        Unmeasured ones come first.
+        """
         if not self.rows:
             return 0.0
         return self.seconds / self.rows / max(1.0 - self.left / max(self.entered, 1.0), 1e-9)
@@ -49,7 +54,7 @@ class _Seen:
 
 
 class Conjunction:
-    """A filter's conjuncts and what was seen of them. Not for several threads at once."""
+    """A filter's conjuncts and their observed costs. Not thread-safe."""
 
     def __init__(self, conjuncts: Sequence[Expr], now_micros: int | None) -> None:
         self._conjuncts, self._now = tuple(conjuncts), now_micros
@@ -58,11 +63,11 @@ class Conjunction:
         self._runs = _runs(self._conjuncts) if len(conjuncts) > 1 else [[at] for at in range(len(conjuncts))]
 
     def order(self) -> list[int]:
-        """The conjuncts' places in the order in which they run next."""
+        """Return the indices of the conjuncts in the order of the next run."""
         return [at for run in self._runs for at in sorted(run, key=lambda at: self._seen[at].rank)]
 
     def mask(self, arrays: Mapping[int, pa.Array], length: int) -> tuple[Mask, Mask, str | None]:
-        """As ``expr.filter_mask``: rows for which every conjunct is true, rows that fail, and the first error's message."""
+        """Like ``expr.filter_mask``: return the rows where all are true, the failed rows, the first error."""
         order = self.order()
         where: np.ndarray[Any, np.dtype[np.int64]] = np.arange(length)
         live, failed, error = np.ones(length, bool), np.zeros(length, bool), None
@@ -88,7 +93,7 @@ class Conjunction:
 
 
 def _runs(conjuncts: Sequence[Expr]) -> list[list[int]]:
-    """Neighbours that may change places."""
+    """Group adjacent conjuncts that may be swapped."""
     runs: list[list[int]] = []
     movable = False
     for at, conjunct in enumerate(conjuncts):
@@ -102,6 +107,6 @@ def _runs(conjuncts: Sequence[Expr]) -> list[list[int]]:
 
 
 def can_fail(conjunct: Expr) -> bool:
-    """Whether it may fail on a row of which nothing is known. Not knowing is yes."""
+    """Test whether a conjunct may raise on some row; True if unknown."""
     nothing = TableEvidence(pa.table({"rows": pa.nulls(1, pa.int64()), "schema_id": pa.nulls(1, pa.int32())}), {})
     return bool(may_fail([conjunct], nothing)[0].any())

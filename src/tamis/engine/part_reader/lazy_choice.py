@@ -1,6 +1,7 @@
-"""Lazy or eager, decided chunk by chunk: laziness loses where leaders are most of the bytes or most rows survive.
+"""The choice of lazy or eager reads per chunk: lazy loses if leaders dominate the bytes or most rows survive.
 
-How many rows survive is guessed from bounds before any has been seen. Afterwards what was seen counts, moved by how the guess for this chunk differs from that for the last.
+The first estimate of survivors comes from bounds. Later estimates use the observed share, scaled by the ratio
+of the bound estimates for this chunk and the last.
 """
 
 from __future__ import annotations
@@ -11,36 +12,36 @@ from tamis.core.pruning.selectivity import Shares
 from tamis.storage.files import PartFile
 
 MOST_BYTES = 0.8
-"""Share of the leaders in the bytes from which the followers are not worth a second read."""
+"""Leaders' share of bytes from which a second read for followers does not pay."""
 MOST_ROWS = 0.25
-"""Share of survivors among the rows from which a chunk is read whole."""
+"""Share of surviving rows from which a chunk is read whole."""
 SPARSE = 1 / 256
-"""Share of survivors up to which many rows are looked at before the followers of those that survived are asked for."""
+"""Share of surviving rows below which more rows are filtered before followers are fetched."""
 _SAMPLE = 4
-"""Blocks looked at for the share of bytes."""
+"""Blocks sampled for the share of bytes."""
 
 
 class Gate:
-    """``mode``: ``on`` and ``off`` are obeyed, ``auto`` goes by what is likely, and so can change its mind."""
+    """Decides between lazy and eager: ``mode`` ``on`` and ``off`` are fixed, ``auto`` adapts to estimates."""
 
     def __init__(self, mode: str, part: PartFile, leaders: Sequence[int], followers: Sequence[int]) -> None:
         blocks = range(min(_SAMPLE, len(part.block_rows)))
         leading, following = part.cost(leaders, blocks), part.cost(followers, blocks)
         self.leader_share = leading / max(leading + following, 1)
         self.likely: Shares | None = None
-        """Of each block, the share of rows that is likely to survive; None: not known."""
+        """The estimated share of surviving rows per block; None: unknown."""
         self._mode = mode
         self._survived: float | None = None
         self._guessed = 0.0
 
     @property
     def curious(self) -> bool:
-        """Whether nothing is known yet of how many rows survive: then a single block is looked at first."""
+        """Whether survival is still unknown, so that a single block should be read first."""
         return self._mode == "auto" and self.likely is None and self._survived is None and self.leader_share < MOST_BYTES
 
     @property
     def sparse(self) -> bool:
-        """Whether nearly no row of the last chunk survived."""
+        """Whether almost no row of the last chunk survived."""
         return self._survived is not None and self._survived < SPARSE
 
     def lazy(self, chunk: Sequence[int]) -> bool:
@@ -50,7 +51,7 @@ class Gate:
         return self.leader_share < MOST_BYTES and self._expected(chunk) < MOST_ROWS
 
     def saw(self, chunk: Sequence[int], kept: int, rows: int) -> None:
-        """Of the ``rows`` of these blocks, ``kept`` survived."""
+        """Record that ``kept`` of the ``rows`` of these blocks survived."""
         self._survived, self._guessed = kept / max(rows, 1), self._guess(chunk)
 
     def _expected(self, chunk: Sequence[int]) -> float:

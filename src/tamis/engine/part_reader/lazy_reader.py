@@ -1,8 +1,9 @@
-"""Reads one part: the filter's columns first, the others only for rows that survived (seed 003).
+"""Reader of one part: the filter's columns first, the others only for rows that survive.
 
-Law: what comes out, rows and errors, is what reading every column of every live row and then filtering would give; only the cost differs. A deleted row does not exist.
-Blocks that their own statistics exclude are not read at all; a block without survivors costs its leaders; in a block with survivors
-the followers are decoded and reduced to them. Memory is bounded by a few blocks.
+Invariant: the output, rows and errors, equals reading every column of every live row and then filtering; only
+the cost differs. Deleted rows do not exist. Blocks excluded by their own statistics are not read at all; a
+block without survivors costs only its leaders; in a block with survivors, followers are decoded and reduced
+to them. Memory is bounded by a few blocks.
 """
 
 from __future__ import annotations
@@ -37,19 +38,20 @@ from tamis.storage.files.shredded_leaves import extended
 from tamis.storage.object_store import open_store
 
 MOST_WAITING = SIZES.waiting_rows
-"""Survivors that may wait for those of the pieces behind them, so that their followers are asked for at once."""
+"""Maximum number of survivors held back so that one request fetches their followers together."""
 
 SPARSE_STRIDE, CHOSEN_STRIDE = 16, 4
-"""Strides that are looked through at once where few rows survive, and where an index chose the rows."""
+"""Strides read at once if few rows survive, and if an index chose the rows."""
 
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
 
 def read_part(ref: PartRef, spec: ReadSpec, counters: ReadCounters) -> Iterator[pa.RecordBatch]:
-    """The live rows of a part that satisfy ``spec.conjuncts``, in order, in the Arrow form of ``spec.schema``. Empty batches do not come.
+    """Yield the live rows that satisfy ``spec.conjuncts``, in order, in the Arrow form of ``spec.schema``.
 
-    Raises ``CorruptData`` naming the part; and under ``errors="raise"`` ``InvalidInput``: ``FILTER_FAILED`` for the first row on which the filter
-    fails, ``UNKNOWN_FUNCTION`` for a filter that cannot be run here.
+    Batches are never empty. Raises ``CorruptData`` naming the part; under ``errors="raise"`` also
+    ``InvalidInput``: ``FILTER_FAILED`` for the first row on which the filter fails, ``UNKNOWN_FUNCTION`` for
+    a filter that cannot run here.
     """
     conjuncts = () if ref.all_match else runnable(spec)
     if ref.window is None:
@@ -80,10 +82,10 @@ def _apart(part: PartFile, first: Sequence[int], second: Sequence[int]) -> bool:
 
 
 def runnable(spec: ReadSpec) -> tuple[Expr, ...]:
-    """The conjuncts that the reader evaluates: those before the first one that it cannot run.
+    """Return the conjuncts that the reader evaluates: those before the first unsupported one.
 
-    A conjunct behind that one may not drop a row, since the error that the row might raise would be lost. Raises
-    ``InvalidInput`` (``UNKNOWN_FUNCTION``) under ``errors="raise"``.
+    Conjuncts after an unsupported one must not drop rows, because that would lose the error that one might
+    raise. Raises ``InvalidInput`` (``UNKNOWN_FUNCTION``) under ``errors="raise"``.
     """
     for at, conjunct in enumerate(spec.conjuncts):
         if not supported(conjunct):
@@ -104,7 +106,7 @@ def _schema_of(ref: PartRef, spec: ReadSpec) -> Schema:
 
 
 class _Reader:
-    """One pass over one open part. ``asking``: the conjuncts as they are run, over leaves where it has some."""
+    """One pass over an open part; ``asking`` holds the conjuncts as evaluated, over leaves if available."""
 
     def __init__(
         self,
@@ -142,21 +144,28 @@ class _Reader:
                 yield from self._lazily(chunk)
 
     def _stride(self) -> int:
-        """Rows to look at next before followers are asked for. Where few survive, more of them cost no more memory, and each asking costs as much as decoding some pages."""
+        """The number of rows to read before followers are fetched.
+
+        If few rows survive, a longer stride costs no more memory, and each fetch costs as much as decoding
+        some pages.
+        """
         if self._gate.sparse:
             return SPARSE_STRIDE * self._part.stride
         return CHOSEN_STRIDE * self._part.stride if self._live.chosen else self._part.stride
 
     def _few(self, chunk: Sequence[int]) -> bool:
-        """Whether an index left so few rows that a second read of pages costs more than the columns of those that are no hits after all."""
+        """Whether an index left so few rows that one read of all columns is cheaper than two reads."""
         return self._spec.lazy == "auto" and self._live.few(chunk)
 
     def _judged(self, ref: PartRef, count: int) -> tuple[Mask, Mask]:
-        """Which blocks hold no row that survives, and which only such rows, by the file's own statistics. They may be wrong about nothing, but they may be silent."""
+        """Return masks of blocks where no row survives, and where all do, by the file's own statistics.
+
+        The statistics must be correct, but may be missing.
+        """
         none, every = np.zeros(count, dtype=np.bool_), np.zeros(count, dtype=np.bool_)
         if (
             not self._conjuncts or not self._spec.block_statistics or count < 2 or self._few(range(count))
-        ):  # of a single block the manifest has said more already
+        ):  # the manifest already covers a single block
             return none, every
         now = self._spec.now_micros
         try:
@@ -166,19 +175,19 @@ class _Reader:
             if len(decision.none) != count:
                 return none, every
             self._gate.likely = expected(self._conjuncts, evidence)
-        except Exception:  # noqa: BLE001  # a statistics problem never fails a query: the blocks are read
+        except Exception:  # noqa: BLE001  # a statistics problem never fails a query: read the blocks
             return none, every
         return decision.none, decision.all & ~decision.none
 
     def _whole(self, chunk: list[int]) -> Iterator[pa.RecordBatch]:
-        """All rows, nothing to test."""
+        """Yield all rows without a test."""
         wanted = [f for f in self._columns.whole if any(f.id == o.id for o in self._spec.schema)]
         for piece in self._read(self._columns.ask(wanted), chunk, self._live.of(chunk), leaders=False):
             yield self._out(self._columns.typed(wanted, piece.batch), piece.positions)
         self._meter.blocks(read=len(chunk), eager=len(chunk))
 
     def _eagerly(self, chunk: list[int], *, few: bool) -> Iterator[pa.RecordBatch]:
-        """All columns at once, then the filter. ``few``: of the rows alone that an index left, which is as lazy as can be."""
+        """Read all columns at once, then filter; ``few``: only an index's candidates, counted as lazy."""
         kept = rows = 0
         wanted = self._columns.whole
         share = self._gate.leader_share
@@ -192,7 +201,7 @@ class _Reader:
         self._meter.blocks(read=len(chunk), lazy=len(chunk) * few, eager=len(chunk) * (not few))
 
     def _lazily(self, chunk: list[int]) -> Iterator[pa.RecordBatch]:
-        """Leaders, filter, then followers of the blocks and rows that are left."""
+        """Read leaders, filter, then read the followers of the surviving blocks and rows."""
         alive: set[int] = set()
         kept = rows = 0
         starts = np.concatenate([[0], np.cumsum(self._part.block_rows)])
@@ -202,7 +211,7 @@ class _Reader:
             try:
                 keep = self._filtered(arrays, len(piece.positions))
             except InvalidInput:
-                yield from self._followed(waiting, starts)  # they come before the row that fails
+                yield from self._followed(waiting, starts)  # these rows come before the failing row
                 raise
             kept, rows = kept + int(keep.sum()), rows + len(keep)
             if keep.any():
@@ -216,7 +225,7 @@ class _Reader:
         self._meter.blocks(read=len(alive), lazy=len(chunk), skipped_filter=len(chunk) - len(alive))
 
     def _followed(self, waiting: list[tuple[dict[int, pa.Array], Ordinals]], starts: Ordinals) -> Iterator[pa.RecordBatch]:
-        """The surviving rows with their followers."""
+        """Yield the surviving rows with their followers."""
         if not waiting:
             return
         positions = np.concatenate([p for _, p in waiting])
@@ -276,7 +285,10 @@ def _reduced(arrays: dict[int, pa.Array], keep: Mask) -> dict[int, pa.Array]:
 
 
 def _chunks(rows: Ordinals, skip: Mask, sure: Mask, most: Callable[[], int], *, probe: bool) -> Iterator[list[int]]:
-    """The blocks to read, in order, alike ones together up to ``most`` rows, asked for each chunk; with ``probe`` the first that is tested comes alone."""
+    """Group the blocks to read, in order, by whether they need testing, up to ``most()`` rows per chunk.
+
+    With ``probe``, the first block to be tested is a chunk of its own.
+    """
     chunk: list[int] = []
     count = 0
     for block in np.flatnonzero(~skip).tolist():

@@ -1,6 +1,7 @@
-"""Asking a part's leaves (``files.shredded_leaves``) instead of its documents.
+"""Rewriting of filters to read a part's leaves (``files.shredded_leaves``) instead of its documents.
 
-Law: over a leaf a filter gives what it gives over the document, values and errors. A document that is asked for in another way too is read anyway, and then alone.
+Invariant: a filter over a leaf gives the same values and errors as over the document. If another expression
+needs the whole document, it is read anyway, and its leaves are not.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ _Keys = Mapping[tuple[tuple[int, ...], str, str], Leaf]
 
 
 def through_leaves(conjuncts: Sequence[Expr], leaves: Sequence[Leaf]) -> tuple[Expr, ...]:
-    """The conjuncts, asking leaves for what they hold, where no conjunct needs the document besides."""
+    """Return the conjuncts reading leaves, except those of documents that some conjunct needs whole."""
     if not leaves:
         return tuple(conjuncts)
     keys: _Keys = {((leaf.column,), leaf.path, _FUNCTION[leaf.field.type]): leaf for leaf in leaves}

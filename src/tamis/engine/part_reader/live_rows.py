@@ -1,6 +1,6 @@
-"""Which rows of a part a reader looks at: those that are not deleted, and of these, where an index has been asked, the candidates that it left.
+"""The rows of a part that a reader visits: those not deleted and, after an index lookup, only its candidates.
 
-What is deleted is not filtered either, so that it raises no error.
+Deleted rows are not filtered either, so that they raise no errors.
 """
 
 from __future__ import annotations
@@ -18,14 +18,17 @@ from tamis.storage.files import PAGE_ROWS, PartRef, runs_in
 Ordinals = np.ndarray[Any, np.dtype[np.int64]]
 
 FEW = SIZES.few_candidates
-"""Candidates whose pages are read with all columns at once: nearly all of them are hits, and the second read costs as much as the first."""
+"""Up to this many candidates, their pages are read with all columns at once.
+
+Nearly all candidates match, and a second read costs as much as the first.
+"""
 
 POSITION = pa.field("_position", pa.int64(), nullable=False)
-"""The column that ``ReadSpec.positions`` asks for."""
+"""The column added by ``ReadSpec.positions``."""
 
 
 class LiveRows:
-    """The live rows of one part whose blocks have ``block_rows`` rows; of a part with candidates, those only."""
+    """The live rows of one part, or its live candidates; ``block_rows`` holds the row count per block."""
 
     def __init__(self, ref: PartRef, block_rows: Sequence[int]) -> None:
         self._starts = np.concatenate([[0], np.cumsum(np.asarray(block_rows, dtype=np.int64))]).astype(np.int64)
@@ -44,7 +47,7 @@ class LiveRows:
 
     @property
     def unwanted(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        """The blocks without a candidate."""
+        """A mask of the blocks without a candidate."""
         if self._chosen is None:
             return np.zeros(len(self._lost), dtype=np.bool_)
         none: np.ndarray[Any, np.dtype[np.bool_]] = self._candidates == 0
@@ -52,12 +55,15 @@ class LiveRows:
 
     @property
     def _candidates(self) -> Ordinals:
-        """How many there are in each block."""
+        """The number of candidates per block."""
         assert self._chosen is not None
         return np.diff(np.searchsorted(self._chosen, self._starts))
 
     def looked(self, blocks: Ordinals) -> Ordinals:
-        """About how many rows of each block, of so many rows, are looked at: where an index left some, the pages that they are in."""
+        """Estimate the rows visited per block, given all rows per block.
+
+        After an index lookup, only the pages with candidates are visited.
+        """
         if self._chosen is None:
             return blocks
         looked: Ordinals = np.minimum(runs_in(self._chosen, self._starts) * PAGE_ROWS, blocks)
@@ -65,20 +71,20 @@ class LiveRows:
 
     @property
     def emptied(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        """The blocks of which no row is left."""
+        """A mask of the blocks whose rows are all deleted."""
         emptied: np.ndarray[Any, np.dtype[np.bool_]] = (self._lost > 0) & (self._lost == np.diff(self._starts))
         return emptied
 
     def within(self, first: int, end: int) -> int:
-        """How many rows of these blocks are not deleted."""
+        """Count the rows of these blocks that are not deleted."""
         return int(self._starts[end] - self._starts[first] - self._lost[first:end].sum())
 
     def few(self, blocks: Sequence[int]) -> bool:
-        """Whether an index left no more than ``FEW`` rows of these blocks."""
+        """Whether an index left at most ``FEW`` rows in these blocks."""
         return self._chosen is not None and int(self._candidates[list(blocks)].sum()) <= FEW
 
     def of(self, blocks: Sequence[int]) -> Ordinals | None:
-        """The ordinals of the rows of these blocks to look at, rising; None: all of them."""
+        """Return the sorted ordinals of the rows to visit in these blocks; None: all of them."""
         chosen = np.asarray(blocks, dtype=np.int64)
         if self._chosen is not None:
             cuts = np.searchsorted(self._chosen, self._starts)
@@ -91,9 +97,9 @@ class LiveRows:
 
 
 def counted(ref: PartRef, batch_rows: int, *, positions: bool) -> Iterator[pa.RecordBatch]:
-    """The live rows of a part without any column, or with their positions alone: it need not be opened.
+    """Yield the live rows of a part without columns, or with positions only; the file is not opened.
 
-    Candidates of an index are a superset of the matches, so a part that has any must be read.
+    A part with index candidates must be read instead: candidates are a superset of the matches.
     """
     assert ref.candidates is None, ref.part_id
     if not positions:
@@ -108,6 +114,6 @@ def counted(ref: PartRef, batch_rows: int, *, positions: bool) -> Iterator[pa.Re
 
 
 def positioned(batch: pa.RecordBatch, positions: Ordinals) -> pa.RecordBatch:
-    """``batch`` with the column of its rows' positions."""
+    """Append the position column to ``batch``."""
     schema = pa.schema([*batch.schema, POSITION], batch.schema.metadata)
     return pa.RecordBatch.from_arrays([*batch.columns, pa.array(positions, pa.int64())], schema=schema)

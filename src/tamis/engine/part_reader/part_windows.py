@@ -1,6 +1,7 @@
-"""Large parts cut into windows, so that few of them keep all cores busy.
+"""Division of large parts into windows, so that few parts keep all cores busy.
 
-Law: the windows of a part, read one after another, give what the part gives: the same rows in the same order, and counters that add up to the same.
+Invariant: reading a part's windows in sequence gives the part's rows in the same order, and counters with the
+same sums.
 """
 
 from __future__ import annotations
@@ -15,8 +16,11 @@ from tamis.storage.files.formats import format_named
 
 
 def windows(ref: PartRef, count: int) -> list[PartRef]:
-    """The part as at most ``count`` references to runs of its blocks, of about as many rows each; itself where it has no two blocks, is one already, or its format
-    would fetch too much twice."""
+    """Split the part into at most ``count`` runs of blocks with about equally many rows.
+
+    Returns the part itself if it has fewer than two blocks, is already a window, or if its format would fetch
+    too much data twice.
+    """
     least = format_named(ref.format).window_rows
     count = min(count, ref.rows // least) if least else count
     if count < 2 or len(ref.blocks) < 2 or ref.window is not None:

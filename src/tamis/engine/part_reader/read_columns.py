@@ -1,7 +1,8 @@
-"""Which columns are leaders and which are followers, what to ask the file for, and how its arrays become the reader's.
+"""The split into leader and follower columns, their file columns, and the conversion to the reader's schema.
 
-A column that the filter names is a leader with everything that is asked of it, so that it is read once. Where a file can read the fields of a struct apart, those that only the
-output needs are followers, and join the struct afterwards.
+A column that the filter names is a leader with everything selected from it, so that it is read once. If a
+file can read the fields of a struct separately, fields that only the output needs are followers, and are
+merged into the struct afterwards.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from tamis.core.types.arrow import FIELD_ID, to_arrow_field
 from tamis.storage.files.column_conversion import Names, convert, missing
 
 Arrays = Mapping[int, pa.Array]
-"""Columns of a piece by top-level column id."""
+"""A piece's columns by top-level column id."""
 
 
 Apart = Callable[[list[int], list[int]], bool]
@@ -25,33 +26,33 @@ Apart = Callable[[list[int], list[int]], bool]
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The reader's columns of one part, as fields of the reader's schema."""
+    """The columns to read from one part, as fields of the reader's schema."""
 
     part: Schema
     output: Schema
     leaders: tuple[Field, ...]
     followers: tuple[Field, ...]
-    """Among them may be structs that are leaders too: the fields that those do not have."""
+    """May include structs that are also leaders, with the remaining fields."""
     whole: tuple[Field, ...]
-    """All of them, each once."""
+    """All columns, without duplicates."""
 
     def ask(self, wanted: Sequence[Field]) -> list[int]:
-        """The ids to ask the file for, so that these fields can be made."""
+        """Return the file column ids needed to produce these fields."""
         return [i for f in wanted for i in _ask(f, self.part)]
 
     def typed(self, wanted: Sequence[Field], batch: pa.RecordBatch) -> dict[int, pa.Array]:
-        """The columns of a piece of the file as the reader's; what the part does not have is NULL or its initial default."""
+        """Convert a piece's columns to the reader's types; missing ones get NULL or the initial default."""
         names = Names(self.part)
         found = dict(zip(batch.schema.names, batch.columns, strict=True))
         return {f.id: convert(found[str(f.id)], f, names) if str(f.id) in found else missing(f, len(batch)) for f in wanted}
 
     def joined(self, leaders: Arrays, followers: Arrays) -> dict[int, pa.Array]:
-        """Both, a struct of which each has some fields as one."""
+        """Merge both, zipping a struct whose fields are split between them."""
         both = {f.id: _zipped(f, leaders[f.id], followers[f.id]) for f in self.whole if f.id in leaders and f.id in followers}
         return {**leaders, **followers, **both}
 
     def shaped(self, arrays: Arrays, schema: pa.Schema, length: int) -> pa.RecordBatch:
-        """The output's batch, leaders cut down to what was selected of them."""
+        """Build the output batch, with leaders pruned to the selected fields."""
         if not self.output.fields:
             return pa.RecordBatch.from_struct_array(pa.Array.from_buffers(pa.struct([]), length, [None]))
         held = {f.id: f for f in self.whole}
@@ -61,9 +62,10 @@ class Columns:
 
 
 def split(part: Schema, output: Schema, known: Mapping[int, Schema], conjuncts: Sequence[Expr], apart: Apart) -> Columns:
-    """Leaders and followers. ``known`` are the table's schemas: they say what a filter's column is where the output does not select it.
+    """Split the columns into leaders and followers.
 
-    ``apart``: whether the file reads the columns of two lists of ids apart for what it reads them for together.
+    ``known`` are the table's schemas: they define filter columns that the output does not select. ``apart``
+    tests whether the file reads two lists of column ids separately at the cost of reading them together.
     """
     paths: dict[int, list[Column]] = {}
     for conjunct in conjuncts:
@@ -87,7 +89,7 @@ def split(part: Schema, output: Schema, known: Mapping[int, Schema], conjuncts: 
 
 
 def _leader(selected: Field | None, full: Field, nodes: list[Column]) -> Field:
-    """Enough of a column for the filter and for the output."""
+    """Return as much of a column as filter and output need."""
     needed = [node.ids for node in nodes if selected is None or not _has(selected, node.ids)]
     if not full.type.children:
         return selected or replace(full, type=nodes[0].type)
@@ -98,7 +100,7 @@ def _leader(selected: Field | None, full: Field, nodes: list[Column]) -> Field:
 
 
 def _full(node: Column, known: Mapping[int, Schema]) -> Field:
-    """The whole top-level column as the newest schema has it; made from the filter where no schema knows it."""
+    """Return the top-level column from the newest schema that has it, else derived from the filter."""
     for schema_id in sorted(known, reverse=True):
         if known[schema_id].paths.get(node.ids[-1]) == node.ids:
             return known[schema_id].by_id[node.ids[0]]
@@ -109,14 +111,14 @@ def _full(node: Column, known: Mapping[int, Schema]) -> Field:
 
 
 def _has(field: Field, ids: tuple[int, ...]) -> bool:
-    """Whether ``field`` holds the column at the end of this path, whole."""
+    """Whether ``field`` contains the column at the end of this id path, whole."""
     if field.id != ids[0]:
         return False
     return len(ids) == 1 or any(_has(child, ids[1:]) for child in field.type.children)
 
 
 def _prune(field: Field, paths: set[tuple[int, ...]]) -> Field:
-    """``field`` with only the struct fields on these paths."""
+    """Reduce ``field`` to the struct fields on these paths."""
     below = {p[1:] for p in paths if p[0] == field.id}
     if () in below or not isinstance(field.type, Struct):
         return field
@@ -125,7 +127,7 @@ def _prune(field: Field, paths: set[tuple[int, ...]]) -> Field:
 
 
 def _both(first: Field, second: Field) -> Field:
-    """A field with the struct fields of both."""
+    """Return a field with the struct fields of both."""
     if not (isinstance(first.type, Struct) and isinstance(second.type, Struct)):
         return first
     others = {f.id: f for f in second.type.fields}
@@ -134,7 +136,7 @@ def _both(first: Field, second: Field) -> Field:
 
 
 def _without(field: Field, taken: Field) -> Field | None:
-    """``field`` without the leaves of ``taken``; None where nothing is left, or nothing can be left out."""
+    """Return ``field`` without the leaves of ``taken``; None if nothing is left or it cannot be split."""
     if not (isinstance(field.type, Struct) and isinstance(taken.type, Struct)):
         return None
     others = {f.id: f for f in taken.type.fields}
@@ -144,7 +146,7 @@ def _without(field: Field, taken: Field) -> Field | None:
 
 
 def _zipped(field: Field, first: pa.Array, second: pa.Array) -> pa.Array:
-    """The struct ``field`` of two arrays of it, row by row the same, of which each has some fields."""
+    """Zip two row-aligned arrays of the struct ``field`` that have different fields each."""
     assert isinstance(field.type, Struct)
     children = []
     for f in field.type.fields:
@@ -156,7 +158,7 @@ def _zipped(field: Field, first: pa.Array, second: pa.Array) -> pa.Array:
 
 
 def _child(struct: pa.StructArray, column_id: int) -> pa.Array | None:
-    """The field with this id, its values as they lie; a slice's are its own."""
+    """Return the child with this id, raw (ignoring the parent's NULLs) but sliced like the parent."""
     at = next((n for n, f in enumerate(struct.type) if (f.metadata or {}).get(FIELD_ID) == str(column_id).encode()), None)
     return None if at is None else struct.field(at)
 
@@ -171,6 +173,6 @@ def _ask(field: Field, part: Schema) -> list[int]:
 
 
 def _some_leaf(field: Field) -> int:
-    """A column below ``field`` that says where ``field`` is NULL, when nothing else of it is wanted."""
+    """Return a leaf below ``field`` that shows where ``field`` is NULL, if nothing else of it is needed."""
     children = field.type.children
     return field.id if not children or isinstance(field.type, Map) else _some_leaf(children[0])

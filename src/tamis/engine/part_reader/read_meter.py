@@ -1,4 +1,4 @@
-"""Charges what reading costs to the right counter: footers, leaders, filter, followers."""
+"""Attribution of read costs to counters: footers, leaders, filter, followers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tamis.world import world
 
 
 class Meter:
-    """Writes into ``counters`` as things happen, so that a reader that is dropped half-way has told the truth."""
+    """Updates ``counters`` as the read proceeds, so that they are correct if the reader is dropped midway."""
 
     def __init__(self, counters: ReadCounters) -> None:
         self._counters = counters
@@ -37,7 +37,7 @@ class Meter:
 
     @contextmanager
     def reading(self, part: PartFile, *, leaders: bool, share: float | None) -> Iterator[None]:
-        """``share``: the leaders' part of bytes that are read together with followers."""
+        """Meter one read; ``share`` is the leaders' share of bytes when read together with followers."""
         start, before, c = world().monotonic(), part.io, self._counters
         try:
             yield

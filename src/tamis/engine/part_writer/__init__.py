@@ -1,4 +1,4 @@
-"""How work runs: bring data into the table's schema, sort it, write parts."""
+"""Writing of parts: conform data to the table's schema, sort it, write files."""
 
 from tamis.engine.part_writer.conformed_batches import conform
 from tamis.engine.part_writer.external_sort import sorted_batches

@@ -1,7 +1,7 @@
-"""Arrow values as a table's values, without loss: which types may become which, and what to say where a value does not fit.
+"""Lossless conversion of Arrow values to a table's types: allowed conversions and their errors.
 
-Law: every value comes out as the same value of the column's type, or the whole batch is refused by name. Fields match by name,
-without regard to case, as in Spark.
+Invariant: every value keeps its meaning in the column's type, or the whole batch is refused by name. Fields
+match by name ignoring case, as in Spark.
 """
 
 from __future__ import annotations
@@ -39,7 +39,10 @@ from tamis.errors import InvalidInput, SchemaMismatch
 
 
 def fit(array: pa.Array, target: Field, path: str) -> pa.Array:
-    """``array`` as values of ``target``; ``path`` is what people call the column. Raises ``SchemaMismatch``, or ``InvalidInput`` for text that is too long."""
+    """Convert ``array`` to the type of ``target``; ``path`` is the displayed column name.
+
+    Raises ``SchemaMismatch``, or ``InvalidInput`` for text that is too long.
+    """
     array = plain(array)
     if pa.types.is_null(array.type):
         array = pa.nulls(len(array), to_arrow_type(target.type))
@@ -60,9 +63,9 @@ def fit(array: pa.Array, target: Field, path: str) -> pa.Array:
 
 
 def match_fields(source: list[str], fields: tuple[Field, ...], path: str = "") -> list[int | None]:
-    """For each of ``fields`` where it is among the names of ``source``; None where it is missing and may be.
+    """Return the index of each field in ``source``; None for an optional field that is missing.
 
-    Raises ``SchemaMismatch`` for columns that are missing and required, extra, or there twice.
+    Raises ``SchemaMismatch`` for missing required, extra, or duplicate columns.
     """
     folded: dict[str, list[int]] = {}
     for at, name in enumerate(source):
@@ -111,7 +114,7 @@ def _check(allowed: bool, source: pa.DataType, target: DataType, path: str) -> N
 def _struct(array: pa.Array, fields: tuple[Field, ...], target: DataType, path: str) -> pa.Array:
     _check(pa.types.is_struct(array.type), array.type, target, path)
     places = match_fields([f.name for f in array.type], fields, f"{path}.")
-    shown = array.flatten()  # a NULL parent's fields read as NULL, and are none that a NOT NULL field could complain of
+    shown = array.flatten()  # fields of a NULL parent read as NULL and do not violate NOT NULL
     parents = array.is_valid() if array.null_count else None
     children = [
         pa.nulls(len(array), to_arrow_type(f.type)) if at is None else fit(_hide(shown[at], parents, f), f, f"{path}.{f.name}")
@@ -127,7 +130,7 @@ def _struct(array: pa.Array, fields: tuple[Field, ...], target: DataType, path: 
 
 
 def _hide(child: pa.Array, parents: pa.BooleanArray | None, f: Field) -> pa.Array:
-    """Of a required field below parents that may be NULL, only the values that must be there."""
+    """Reduce a required field to the rows whose parent is not NULL."""
     return child if parents is None or f.nullable else child.filter(parents)
 
 
@@ -140,7 +143,7 @@ def _list(array: pa.Array, target: Array, path: str) -> pa.Array:
 
 
 def _inside(array: pa.Array) -> pa.Array:
-    """The same lists without inner values that none of them shows: those need not fit."""
+    """Drop inner values that no list references: they need not fit."""
     if not array.null_count and array.offset == 0 and len(array.offsets) and array.offsets[0].as_py() == 0:
         return array
     return pc.take(array, pa.array(np.arange(len(array))))
@@ -174,7 +177,7 @@ def _leaf(array: pa.Array, target: DataType, path: str) -> pa.Array:
 
 
 def _may_become(source: pa.DataType, target: DataType) -> bool:
-    """Whether values of ``source`` can be values of ``target``; single values are checked when they are cast."""
+    """Whether ``source`` can convert to ``target``; the cast checks individual values."""
     for matches, takes in _TAKES:
         if matches(target):
             return any(take(source) for take in takes)
@@ -196,19 +199,20 @@ _TAKES: list[tuple[Callable[[DataType], bool], tuple[Callable[[pa.DataType], boo
     (lambda t: t == DATE, (_kinds.is_date,)),
     (lambda t: t == BOOLEAN, (_kinds.is_boolean,)),
 ]
-"""What each type takes."""
+"""The accepted Arrow types per logical type."""
 
 
 def _variant(array: pa.Array, path: str) -> pa.Array:
     names = {f.name for f in array.type} if pa.types.is_struct(array.type) else set()
     _check(names == {"value", "metadata"}, array.type, VARIANT, path)
     arrow = to_arrow_type(VARIANT)
-    children = [array.field(f.name).cast(pa.binary()).fill_null(b"") for f in arrow]  # NULL below a NULL parent only
+    # NULL occurs below NULL parents only
+    children = [array.field(f.name).cast(pa.binary()).fill_null(b"") for f in arrow]
     return pa.StructArray.from_arrays(children, fields=list(arrow), mask=array.is_null() if array.null_count else None)
 
 
 def _sized(array: pa.StringArray, target: String, length: int, path: str) -> pa.StringArray:
-    """CHAR is padded; of both kinds, blanks beyond the length are cut, anything else is too long."""
+    """Pad CHAR to its length and trim excess blanks of CHAR and VARCHAR; any other excess is an error."""
     if (pc.max(pc.utf8_length(array)).as_py() or 0) > length:
         rest = pc.utf8_rtrim(pc.utf8_slice_codeunits(array, length), " ")
         if pc.any(pc.greater(pc.binary_length(rest), 0)).as_py():

@@ -1,4 +1,7 @@
-"""Values to put where nobody looks: Parquet's writer refuses a NULL in a required field, even below a parent that is NULL itself."""
+"""Filler values for positions below a NULL parent.
+
+Parquet's writer refuses NULL in a required field, even there.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import pyarrow as pa
 
 
 def blank(data_type: pa.DataType, length: int) -> pa.Array:
-    """``length`` values of any kind, none NULL: zeros, empty texts and lists, structs of blanks."""
+    """Return ``length`` non-NULL values of any type: zeros, empty texts and lists, structs of these."""
     if pa.types.is_struct(data_type):
         if not data_type.num_fields:
             return pa.array([{}] * length, data_type)

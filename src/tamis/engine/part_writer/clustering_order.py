@@ -1,6 +1,6 @@
-"""Clustering order: Spark's ascending order, NULLs first and NaN last, by the columns that a table is clustered by.
+"""Clustering order: Spark's ascending order, NULLs first and NaN last, by the clustering columns.
 
-Text is ordered by its bytes whatever its collation: clustering brings equal values together, it promises no collation.
+Text is ordered by its bytes whatever its collation: clustering only brings equal values together.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ class Order:
         self._paths = [_places(schema, path) for path in cluster_by]
 
     def sort(self, batch: pa.RecordBatch) -> pa.Int64Array:
-        """The indices that put ``batch`` in order; equal rows stay as they are."""
+        """Return the indices that sort ``batch`` stably."""
         keys = self._keys(batch)
         table = pa.table({str(at): key for at, key in enumerate(keys)})
         return pc.sort_indices(table, sort_keys=[(name, "ascending") for name in table.column_names])
 
     def holds(self, batch: pa.RecordBatch) -> bool:
-        """Whether the rows of ``batch`` are in order already."""
+        """Whether the rows of ``batch`` are already sorted."""
         if len(batch) < 2 or not self._paths:
             return True
         tied: Any = None
@@ -40,7 +40,7 @@ class Order:
             falls = pc.fill_null(pc.greater(before, after), False)
             if pc.any(falls if tied is None else pc.and_(falls, tied)).as_py():
                 return False
-            # Keys are NULL only where an earlier key tells these rows apart, or where both are.
+            # Keys are NULL only if an earlier key separates these rows, or if both are NULL.
             same = pc.fill_null(pc.equal(before, after), True)
             tied = same if tied is None else pc.and_(tied, same)
             if not pc.any(tied).as_py():
@@ -48,11 +48,11 @@ class Order:
         return True
 
     def _keys(self, batch: pa.RecordBatch) -> list[pa.Array]:
-        """Arrays whose lexicographic order, NULLs aside, is the wanted one: flags before values where there are NULLs or NaNs."""
+        """Return keys that sort like the columns: flags for NULLs and NaNs before the values."""
         return [key for values in self.columns(batch) for key in _ordered(values)]
 
     def columns(self, batch: pa.RecordBatch) -> list[pa.Array]:
-        """The values of each clustering column, NULL below parents that are."""
+        """Return the values of each clustering column, NULL below NULL parents."""
         found: list[pa.Array] = []
         for path in self._paths:
             values = batch.column(path[0])
@@ -74,14 +74,17 @@ def _ordered(values: pa.Array) -> list[pa.Array]:
 
 
 def comparable(values: pa.Array) -> pa.Array:
-    """``values`` in a type that Arrow sorts and ranks, in the same order."""
+    """Convert ``values`` to a type that Arrow can sort and rank, in the same order."""
     if pa.types.is_duration(values.type):
         return values.view(pa.int64())
     return values.cast(pa.int8()) if pa.types.is_boolean(values.type) else values
 
 
 def _places(schema: Schema, path: tuple[int, ...]) -> list[int]:
-    """Where the column is: its position, then positions in structs. Raises ``InvalidInput`` for what cannot be ordered."""
+    """Return a column's position, then its positions in structs.
+
+    Raises ``InvalidInput`` if it has no order.
+    """
     places: list[int] = []
     above: Field | None = None
     for column_id in path:

@@ -1,7 +1,7 @@
-"""Defaults of columns as values: the SQL text of a DEFAULT, evaluated by the filter language.
+"""Evaluation of column defaults: the SQL text of a DEFAULT, run by the filter language.
 
-Law: the value is what Spark would put there: the expression, cast to the column's type as a store assignment would. It is evaluated once for all
-rows of a write.
+Invariant: the value is Spark's: the expression cast to the column's type by store assignment. It is evaluated
+once for all rows of a write.
 """
 
 from __future__ import annotations
@@ -16,13 +16,16 @@ from tamis.world import world
 
 
 def default_scalar(sql: str, data_type: DataType, name: str) -> pa.Scalar:
-    """The value of ``sql`` as one of ``data_type``, now. Raises ``InvalidInput`` (``BAD_DEFAULT``) naming the column where that cannot be told here."""
+    """Evaluate ``sql`` now as a value of ``data_type``.
+
+    Raises ``InvalidInput`` (``BAD_DEFAULT``) naming the column if it cannot be evaluated here.
+    """
     if sql.strip().upper() == "NULL":
         return pa.scalar(None, to_arrow_type(data_type))
     target = "string" if isinstance(data_type, String) else str(data_type)
     try:
-        parse_value(sql, Schema(()), what="a default")  # what is wrong with it is said of the text as it was given
-        # The operand of this predicate is the value.
+        parse_value(sql, Schema(()), what="a default")  # so that errors refer to the text as given
+        # The operand of this predicate is the default's value.
         test = parse(f"CAST(({sql}) AS {target}) IS NULL", Schema(()))
     except (InvalidInput, NotFound) as error:
         raise _bad(sql, data_type, name, f": {error.message}") from error
@@ -39,7 +42,7 @@ def default_scalar(sql: str, data_type: DataType, name: str) -> pa.Scalar:
 
 
 def write_default(field: Field) -> pa.Scalar:
-    """What a write puts into a column that its data lacks; a null scalar where the column has no default."""
+    """Return the default for a column missing from the data; a null scalar if the column has none."""
     if field.write_default is None:
         return pa.scalar(None, to_arrow_type(field.type))
     return default_scalar(field.write_default, field.type, field.name)

@@ -1,4 +1,4 @@
-"""Whatever Arrow data comes in, as batches of a table's own Arrow schema."""
+"""Conversion of Arrow data to batches of a table's Arrow schema."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from tamis.storage.files.column_conversion import Names, convert
 
 
 def conform(data: pa.RecordBatch | pa.Table | Iterable[pa.RecordBatch], schema: Schema) -> Iterator[pa.RecordBatch]:
-    """The batches of ``data`` with the columns of ``schema``, in its order and Arrow types, ids in their metadata.
+    """Yield ``data`` with the columns, order and Arrow types of ``schema``, ids in the metadata.
 
-    Columns match by name without regard to case; a missing one is its default, or NULL where it may be. Names are checked at once where ``data`` has a schema, values as they come.
-    Raises ``SchemaMismatch`` naming the column, or ``InvalidInput`` (``TOO_LONG``). Batches that have this very schema already are passed on.
+    Columns match by name ignoring case; a missing one gets its default, or NULL if nullable. Names are
+    checked immediately if ``data`` has a schema, values as they come. Batches that already have this schema
+    pass through. Raises ``SchemaMismatch`` naming the column, or ``InvalidInput`` (``TOO_LONG``).
     """
     known = getattr(data, "schema", None)
     if known is not None:
@@ -48,7 +49,10 @@ def _conformed(batches: Iterable[pa.RecordBatch], schema: Schema) -> Iterator[pa
 
 
 def migrated(batches: Iterable[pa.RecordBatch], held: Schema, current: Schema) -> Iterator[pa.RecordBatch]:
-    """Rows of the schema ``held`` as rows of ``current``, a later one of the same table: by column id, what is gone dropped, what is new its default."""
+    """Convert rows from the schema ``held`` to the later schema ``current`` of the same table.
+
+    Columns match by id; dropped ones are left out, new ones get their default.
+    """
     target, names, absent = to_arrow_schema(current), Names(held), cache(write_default)
     places = {f.id: at for at, f in enumerate(held)}
     for batch in batches:

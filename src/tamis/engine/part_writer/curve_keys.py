@@ -1,7 +1,8 @@
-"""Keys along a curve that fills space: rows that are near in several columns at once get keys that are near.
+"""Keys along a space-filling curve: rows close in several columns at once get close keys.
 
-Each column's values are cut into stretches of about equally many rows, so skew does not matter; the numbers of the stretches are the
-coordinates. Hilbert's curve never jumps, so it keeps boxes tighter than Z-order at the same cost; Z-order is what other tools call it by.
+Each column's values are cut into ranges with about equally many rows, so that skew does not matter; the range
+numbers are the coordinates. Hilbert's curve never jumps, so its bounding boxes are tighter than Z-order's at
+the same cost; Z-order is offered because other tools use that name.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ Codes = np.ndarray[Any, np.dtype[np.uint64]]
 
 CURVES = ("hilbert", "zorder")
 MOST_BITS = 10
-"""Bits of a coordinate: a thousand stretches of a column are finer than any table's parts."""
+"""Bits per coordinate: a thousand ranges per column are finer than any table's parts."""
 KEY_BITS = 60
 
 
@@ -29,7 +30,7 @@ def bits_of(dimensions: int) -> int:
 
 
 def boundaries(sample: pa.Array, bits: int) -> pa.Array:
-    """The values, rising, that cut ``sample`` into at most 2^bits stretches of equally many values each."""
+    """Return sorted values that cut ``sample`` into at most 2^bits ranges of equally many values."""
     known = comparable(sample).drop_null()
     if pa.types.is_floating(known.type):
         known = known.filter(pc.invert(pc.is_nan(known)))
@@ -39,7 +40,7 @@ def boundaries(sample: pa.Array, bits: int) -> pa.Array:
 
 
 def coordinates(values: pa.Array, cuts: pa.Array) -> Codes:
-    """In which stretch each value lies; NULL in the first, NaN in the last."""
+    """Return the range of each value; NULL in the first, NaN in the last."""
     flat = comparable(values)
     ranks = pc.rank(pa.concat_arrays([cuts, flat]), tiebreaker="dense").to_numpy().astype(np.int64)
     found: Codes = np.searchsorted(ranks[: len(cuts)], ranks[len(cuts) :], side="right").astype(np.uint64)
@@ -50,14 +51,14 @@ def coordinates(values: pa.Array, cuts: pa.Array) -> Codes:
 
 
 def keys(batch: pa.RecordBatch, schema: Schema, paths: Sequence[tuple[int, ...]], cuts: Sequence[pa.Array], curve: str) -> pa.Int64Array:
-    """The key of each row of ``batch`` (in the schema's Arrow form) by the columns ``paths``."""
+    """Return the key of each row of ``batch`` (in the schema's Arrow form) by the columns ``paths``."""
     bits = bits_of(len(paths))
     axes = [coordinates(column, c) for column, c in zip(Order(schema, paths).columns(batch), cuts, strict=True)]
     return pa.array((_hilbert(axes, bits) if curve == "hilbert" else _interleaved(axes, bits)).astype(np.int64))
 
 
 def _interleaved(axes: Sequence[Codes], bits: int) -> Codes:
-    """One number of the bits of all axes, the highest of each first: Z-order."""
+    """Interleave the bits of all axes, highest first: Z-order."""
     key = np.zeros_like(axes[0])
     for bit in range(bits - 1, -1, -1):
         for axis in axes:
@@ -66,7 +67,10 @@ def _interleaved(axes: Sequence[Codes], bits: int) -> Codes:
 
 
 def _hilbert(axes: Sequence[Codes], bits: int) -> Codes:
-    """The place along Hilbert's curve, by Skilling's transformation (Programming the Hilbert curve, 2004)."""
+    """Return positions on Hilbert's curve by Skilling's transformation.
+
+    See Skilling, Programming the Hilbert curve, 2004.
+    """
     x = [axis.copy() for axis in axes]
     nothing = np.uint64(0)
     for shift in range(bits - 1, 0, -1):

@@ -1,7 +1,7 @@
-"""Shredding: the leaves of a part's documents, computed block by block while it is written.
+"""Shredding: leaves of a part's documents, computed block by block during the write.
 
-Law: what a reader finds in a leaf is what it would find in the document. Where that is in doubt for one value (a document that is
-damaged, the text of a number that depends on the Java that runs Spark), the part says that it does not have the leaf.
+Invariant: a reader finds in a leaf what it would find in the document. If that is in doubt for any value (a
+damaged document, or number text that depends on Spark's Java version), the part does not declare the leaf.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tamis.storage.files.shredded_leaves import LEAVES, Leaf, extended, leaves_f
 
 
 class Shredder:
-    """One part's leaves. ``places``: column ids and paths, those that are wanted."""
+    """Computes the leaves of one part for the column ids and paths in ``places``."""
 
     def __init__(self, schema: Schema, places: tuple[tuple[int, str], ...]) -> None:
         self._leaves = leaves_for(schema, places)
@@ -26,16 +26,16 @@ class Shredder:
         self._doubtful: set[Leaf] = set()
         self._text = {f.id: Column(f.type, (f.id,), f.name) for f in schema}
         self.schema = to_arrow_schema(extended(schema, self._leaves))
-        """Of what is written: the table's columns, and the leaves behind them."""
+        """The written schema: the table's columns followed by the leaves."""
 
     @property
     def notes(self) -> dict[str, str]:
-        """What the part says of its leaves."""
+        """The file note that declares the part's leaves."""
         sure = [leaf for leaf in self._leaves if leaf not in self._doubtful]
         return {LEAVES: note_of(sure)} if sure else {}
 
     def add(self, block: pa.RecordBatch) -> pa.RecordBatch:
-        """The block with its leaves."""
+        """Append the leaves to the block."""
         if not self._leaves:
             return block
         return pa.RecordBatch.from_arrays([*block.columns, *(self._values(leaf, block) for leaf in self._leaves)], schema=self.schema)

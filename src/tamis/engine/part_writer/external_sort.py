@@ -1,6 +1,7 @@
-"""Sorting more than fits: sorted runs in temporary files, merged a few batches at a time.
+"""External sort: sorted runs in temporary files, merged a few batches at a time.
 
-Law: what comes out is the input in clustering order, equal rows as they came, and never more than about ``memory_bytes`` is held.
+Invariant: the output is the input in clustering order, stable for ties, and at most about ``memory_bytes``
+are held.
 """
 
 from __future__ import annotations
@@ -19,18 +20,21 @@ from tamis.engine.part_writer.stream_spool import gathered
 from tamis.sizes import SIZES
 
 OUT_ROWS = SIZES.sorted_batch_rows
-"""Rows of a batch that leaves here."""
+"""Rows per output batch."""
 _RUN_ROWS = SIZES.sort_step_rows
 
 
 def sorted_batches(
     batches: Iterable[pa.RecordBatch], schema: Schema, cluster_by: Sequence[tuple[int, ...]], memory_bytes: int
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of ``batches`` (in the schema's Arrow form) sorted by ``cluster_by`` ascending, NULLs first and NaN last. Without ``cluster_by``: as they are."""
+    """Sort ``batches`` (in the schema's Arrow form) by ``cluster_by`` ascending, NULLs first and NaN last.
+
+    Without ``cluster_by``, yields them unchanged.
+    """
     if not cluster_by:
         yield from batches
         return
-    order, limit = Order(schema, cluster_by), max(memory_bytes // 2, 1)  # sorting takes as much again
+    order, limit = Order(schema, cluster_by), max(memory_bytes // 2, 1)  # sorting needs the same amount again
     source = iter(batches)
     held, ended = gathered(source, limit)
     if ended:
@@ -45,7 +49,7 @@ def sorted_batches(
 
 
 def _sorted(batches: list[pa.RecordBatch], order: Order, rows: int) -> Iterator[pa.RecordBatch]:
-    """The rows of all ``batches`` in order, ``rows`` at a time; the list is emptied, so that they are not held twice."""
+    """Yield the sorted rows of ``batches``, ``rows`` at a time; clears the list to free memory."""
     if not sum(len(b) for b in batches):
         return
     whole = pa.concat_batches(batches)
@@ -69,7 +73,11 @@ def _load(path: Path) -> Iterator[pa.RecordBatch]:
 
 
 def _merge(runs: list[Iterator[pa.RecordBatch]], order: Order) -> Iterator[pa.RecordBatch]:
-    """Merges sorted runs. Each round sorts what is held of all runs, and gives out all up to the first row after which a run may have more."""
+    """Merge sorted runs.
+
+    Each round sorts the buffered rows of all runs, and yields those up to the smallest last row of an
+    unfinished run.
+    """
     held: list[pa.RecordBatch] = [pa.RecordBatch.from_pylist([])] * len(runs)
     ended = [False] * len(runs)
     while True:

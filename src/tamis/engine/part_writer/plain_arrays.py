@@ -1,7 +1,7 @@
-"""Arrow values in the one usual way to hold them: without dictionaries, run lengths and views, at any depth.
+"""Conversion of Arrow arrays to plain layouts: no dictionaries, run lengths or views, at any depth.
 
-Arrow can hold the same values in many ways, and lacks kernels for some: it takes no rows of views, and joins and compares no runs. What people hand over is made plain at
-the door, so that no verb has to know of them.
+Arrow lacks kernels for some layouts: it cannot take rows of views, or join and compare run-end encoded
+arrays. User data is converted on entry, so that no verb needs to handle these layouts.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _LISTS: list[tuple[Callable[[pa.DataType], bool], Callable[[pa.DataType, pa.Fiel
 
 
 def plain_type(kind: pa.DataType) -> pa.DataType:
-    """The type of the same values held plainly."""
+    """Return the plain type with the same values."""
     if _kinds.is_dictionary(kind) or _kinds.is_run_end_encoded(kind):
         return plain_type(kind.value_type)
     if _kinds.is_string_view(kind):
@@ -43,13 +43,13 @@ def plain_field(f: pa.Field) -> pa.Field:
 
 
 def plain(array: pa.Array) -> pa.Array:
-    """The same values in ``plain_type``; an array that is plain already is passed on."""
+    """Convert to ``plain_type``; a plain array is returned unchanged."""
     kind = plain_type(array.type)
     return array if array.type == kind else _made(array, kind)
 
 
 def plain_stream(reader: pa.RecordBatchReader) -> pa.RecordBatchReader:
-    """The same rows, each column plain."""
+    """Convert every column to a plain layout."""
     schema = pa.schema([plain_field(f) for f in reader.schema], metadata=reader.schema.metadata)
     if schema.types == reader.schema.types:
         return reader
@@ -67,7 +67,8 @@ def _made(array: pa.Array, kind: pa.DataType) -> pa.Array:
     mask = array.is_null() if array.null_count else None
     if _kinds.is_struct(held):
         return pa.StructArray.from_arrays([plain(array.field(at)) for at in range(held.num_fields)], fields=list(kind), mask=mask)
-    if _kinds.is_list_view(held) or _kinds.is_large_list_view(held):  # in any order, and overlapping; Arrow's own cast loses their offsets
+    # may be unordered and overlapping; Arrow's cast loses their offsets
+    if _kinds.is_list_view(held) or _kinds.is_large_list_view(held):
         ends = np.cumsum(pc.fill_null(pc.list_value_length(array), 0), dtype=np.int64)
         offsets = pa.array(np.concatenate([[0], ends])).cast(pa.int32() if _kinds.is_list(kind) else pa.int64())
         made = pa.ListArray if _kinds.is_list(kind) else pa.LargeListArray
@@ -81,12 +82,12 @@ def _made(array: pa.Array, kind: pa.DataType) -> pa.Array:
 
 
 def _around(array: pa.Array, kind: pa.DataType, values: pa.Array) -> pa.Array:
-    """The lists of ``array`` over other values."""
+    """Wrap ``values`` in the lists of ``array``."""
     own = array.buffers()[: kind.num_buffers]
     return pa.Array.from_buffers(kind, len(array), own, array.null_count, array.offset, children=[values])
 
 
 def _runs(array: pa.RunEndEncodedArray) -> pa.Array:
-    """Of each row, which of the runs it is in."""
+    """Return the run index of each row."""
     rows = np.arange(array.offset, array.offset + len(array))
     return pa.array(np.searchsorted(np.asarray(array.run_ends), rows, side="right"))

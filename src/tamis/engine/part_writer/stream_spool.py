@@ -1,4 +1,4 @@
-"""A stream that has to be looked at more than once: in memory while it is small, else in a temporary file that the system pages in."""
+"""Streams that are read more than once: small ones in memory, others in a memory-mapped temporary file."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from pathlib import Path
 import pyarrow as pa
 
 MEMORY = 128 * 2**20
-"""Bytes up to which a stream stays in memory."""
+"""Maximum size of a stream kept in memory, in bytes."""
 
 
 def gathered(batches: Iterator[pa.RecordBatch], memory_bytes: int) -> tuple[list[pa.RecordBatch], bool]:
-    """The next batches, until they take more than ``memory_bytes``; and whether these were the last."""
+    """Collect batches until they exceed ``memory_bytes``; also return whether the stream has ended."""
     held: list[pa.RecordBatch] = []
     size = 0
     for batch in batches:
@@ -27,7 +27,7 @@ def gathered(batches: Iterator[pa.RecordBatch], memory_bytes: int) -> tuple[list
 
 @contextmanager
 def spooled(reader: pa.RecordBatchReader, memory_bytes: int = MEMORY) -> Iterator[pa.Table]:
-    """All rows of ``reader`` as a table, as long as the context lasts."""
+    """Provide all rows of ``reader`` as a table, valid within the context."""
     held, ended = gathered(iter(reader), memory_bytes)
     if ended:
         yield pa.Table.from_batches(held, schema=reader.schema)

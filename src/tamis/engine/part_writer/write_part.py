@@ -1,7 +1,7 @@
-"""The part writer: batches in, durable parts out, one manifest row each. The same code runs locally and in Spark's workers.
+"""The part writer: batches in, durable parts out, one manifest row each. Runs locally and in Spark's workers.
 
-Law: a part is yielded after its file is durable, and a file whose part was never yielded is an orphan that no table knows. Parts and
-blocks hold rows in the order in which they came. Memory is bounded by one block, whatever comes.
+Invariant: a part is yielded after its file is durable; a file whose part was never yielded is an orphan that
+no table references. Parts and blocks keep the input's row order. Memory is bounded by one block.
 """
 
 from __future__ import annotations
@@ -33,15 +33,21 @@ from tamis.world import new_id
 
 PART_BYTES = 128 * 2**20
 BLOCK_BYTES = 4 * 2**20
-"""Blocks hold about so many bytes of Arrow data, within the bounds of ``BLOCK_ROWS`` (measured: docs/design/0004)."""
+"""The target Arrow size of a block, within the bounds of ``BLOCK_ROWS`` (measured: docs/design/0004)."""
 BLOCK_ROWS = (SIZES.block_rows, SIZES.largest_block_rows)
 WIDE_ROWS, WIDE_BYTES = SIZES.wide_block_rows, 32 * 2**20
-"""Rows so wide that fewer would do are so many in a block, unless they are more bytes: the footer has an entry for each column of each block."""
+"""The minimum rows per block for wide rows, and the bytes that cap it.
+
+The footer has an entry per column and block, so that blocks of few rows make it large.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class WriteSpec:
-    """Where and how to write; picklable. ``block_rows`` 0: by the rows' width. ``collect``: statistics of every column."""
+    """Where and how to write; picklable.
+
+    ``block_rows`` 0: derived from the row width. ``collect``: whether to collect statistics.
+    """
 
     url: str
     schema: Schema
@@ -52,24 +58,25 @@ class WriteSpec:
     collect: bool = True
     cluster_by: tuple[tuple[int, ...], ...] = ()
     stats_bytes: int | None = None
-    """The budget of a part's statistics; None: ``tamis.core.stats.statistics_budget``'s own."""
+    """The budget of a part's statistics; None: the default of ``tamis.core.stats.statistics_budget``."""
     keep: tuple[tuple[int, str], ...] = ()
-    """Columns (by id) and paths whose statistics go last where the budget is short."""
+    """Columns (by id) and paths whose statistics are dropped last when the budget is short."""
     run_id: str = ""
-    """What parts that are sorted together share."""
+    """Shared by parts that were sorted together."""
     shred: tuple[tuple[int, str], ...] = ()
-    """Paths (column id, path) of documents whose values are kept apart (``files.shredded_leaves``)."""
+    """Document paths (column id, path) whose values are stored separately (``files.shredded_leaves``)."""
     folder: str = "data"
-    """Where parts stand below the table's root."""
+    """The folder of the parts below the table's root."""
     by_page: int = 0
-    """Of so many columns, the first ones, the file has statistics of every page."""
+    """The number of leading columns with statistics per page."""
     page_rows: int = PAGE_ROWS
 
 
 def write_parts(batches: Iterable[pa.RecordBatch], spec: WriteSpec) -> Iterator[pa.Table]:
-    """Writes all rows; yields a manifest of one row (``PART_COLUMNS`` and statistics) per part. No rows, no parts.
+    """Write all rows; yield a one-row manifest (``PART_COLUMNS`` and statistics) per part. No rows, no parts.
 
-    Batches are brought into the table's schema first (see ``conform``). A part ends with the block that reaches ``spec.part_bytes``.
+    Batches are first conformed to the table's schema (see ``conform``). A part ends with the block that
+    reaches ``spec.part_bytes``.
     """
     store, part = open_store(spec.url, spec.storage_options), None
     format_named(spec.format)
@@ -89,7 +96,7 @@ def write_parts(batches: Iterable[pa.RecordBatch], spec: WriteSpec) -> Iterator[
 
 
 def block_rows_for(batch: pa.RecordBatch) -> int:
-    """A power of two of rows, so that a block of rows as wide as these is worth a read and not too much for one."""
+    """Return the rows per block for this row width, a power of two: worth a read, but not too large."""
     low, high = BLOCK_ROWS
     width = max(int(batch.nbytes) // max(len(batch), 1), 1)
     rows = max(BLOCK_BYTES // width, min(WIDE_ROWS, WIDE_BYTES // width))
@@ -97,7 +104,7 @@ def block_rows_for(batch: pa.RecordBatch) -> int:
 
 
 def _blocks(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:
-    """The same rows in batches of exactly ``rows`` (the last has fewer)."""
+    """Regroup the rows into batches of exactly ``rows`` (the last may have fewer)."""
     held: list[pa.RecordBatch] = []
     count = 0
     for batch in batches:
@@ -115,7 +122,7 @@ def _blocks(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.RecordB
 
 
 def _cut(held: list[pa.RecordBatch], rows: int) -> tuple[list[pa.RecordBatch], list[pa.RecordBatch]]:
-    """The first ``rows`` rows as one batch (several where 32-bit offsets do not suffice), and the rest."""
+    """Split off the first ``rows`` rows as one batch (several if 32-bit offsets do not suffice)."""
     taken: list[pa.RecordBatch] = []
     for at, batch in enumerate(held):
         if len(batch) >= rows:
@@ -130,7 +137,7 @@ def _cut(held: list[pa.RecordBatch], rows: int) -> tuple[list[pa.RecordBatch], l
 
 
 class _Part:
-    """One part being written."""
+    """A part being written."""
 
     def __init__(self, store: Store, spec: WriteSpec) -> None:
         self._spec, self._id = spec, new_id()
@@ -159,7 +166,7 @@ class _Part:
         if self._pages is not None:
             self._pages.update(block)
         if self._order is not None and self._ordered:
-            # Looked at, not believed: whoever relies on the order later must be able to.
+            # Verified instead of trusted, because later readers rely on the order.
             joint = block.slice(0, 1) if self._last is None else pa.concat_batches([self._last, block.slice(0, 1)])
             self._ordered = self._order.holds(joint) and self._order.holds(block)
             self._first = self._first or block.take(pa.array([0]))  # a slice would hold the whole block
@@ -186,7 +193,10 @@ class _Part:
         return pa.table(row | self._statistics() | self._ends())
 
     def _statistics(self) -> dict[str, pa.Array]:
-        """Within the budget. The rows of JSON paths are packed into the part's own row: who commits it makes a table of them."""
+        """Return statistics within the budget.
+
+        JSON path statistics are packed; the committer unpacks them.
+        """
         if self._collector is None:
             return {}
         room = budget(self._spec.stats_bytes, self._rows)
@@ -198,7 +208,7 @@ class _Part:
         return found if rows is None else found | {PACKED: pa.array([packed(rows)], pa.binary())}
 
     def _ends(self) -> dict[str, pa.Array]:
-        """The first and last clustering tuple of a part in order."""
+        """Return the first and last clustering tuple of a sorted part."""
         if self._collector is None or not self._ordered or self._first is None or self._last is None:
             return {}
         return dict(ends(self._spec.schema, self._spec.cluster_by, self._first, self._last))

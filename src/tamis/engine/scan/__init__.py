@@ -1,4 +1,4 @@
-"""The funnel, the plan, the report."""
+"""Scan planning (the funnel), execution and reports."""
 
 from tamis.engine.scan.report.scan_report import Counts, Report, reports
 from tamis.engine.scan.scan import Scan

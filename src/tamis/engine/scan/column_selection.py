@@ -1,4 +1,4 @@
-"""Which columns a scan gives, in the order asked for."""
+"""Column selection, in the order requested."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from tamis.core.types import Field, Schema, Struct
 from tamis.errors import InvalidInput, NotFound
 
 Tree = dict[int, "Tree | None"]
-"""Of the columns chosen, by id and in order: None for a whole column, else which of its fields."""
+"""The chosen columns by id, in order: None for a whole column, else the chosen fields."""
 
 
 def names_of(given: Any, argument: str) -> tuple[str, ...]:
-    """The names that ``argument`` gives: one, or a sequence. Raises ``InvalidInput`` (``BAD_COLUMN``) for what is neither."""
+    """Return the name or names in ``given``. Raises ``InvalidInput`` (``BAD_COLUMN``) for anything else."""
     if isinstance(given, str):
         return (given,)
     if not isinstance(given, Iterable):
@@ -25,10 +25,11 @@ def names_of(given: Any, argument: str) -> tuple[str, ...]:
 
 
 def select(schema: Schema, names: Sequence[str] | str) -> Schema:
-    """The part of ``schema`` that ``names`` choose, in their order, each once.
+    """Project ``schema`` to ``names``, in their order, without duplicates.
 
-    A name is ``*``, a column, or a dotted path to a struct field (``a.b`` gives the column ``a`` with only its field ``b``), as ``Schema.named`` reads it. Raises ``NotFound``
-    (``COLUMN_NOT_FOUND``), ``InvalidInput`` where nothing is chosen, or a name could be either.
+    A name is ``*``, a column, or a dotted path to a struct field (``a.b`` gives the column ``a`` with only
+    its field ``b``), resolved by ``Schema.named``. Raises ``NotFound`` (``COLUMN_NOT_FOUND``), and
+    ``InvalidInput`` for an empty selection or an ambiguous name.
     """
     chosen: Tree = {}
     for name in [names] if isinstance(names, str) else names:
@@ -45,7 +46,7 @@ def select(schema: Schema, names: Sequence[str] | str) -> Schema:
 
 
 def covering(schema: Schema, selected: Schema, paths: Iterable[tuple[int, ...]]) -> Schema:
-    """What of ``schema`` a reader of ``selected`` that filters by the columns ``paths`` (of ids) depends on."""
+    """Project ``schema`` to the columns ``selected`` plus the filter columns ``paths`` (of ids)."""
     chosen: Tree = {}
     for f in selected:
         for path in _leaves(f, schema.by_id[f.id]):
@@ -60,7 +61,7 @@ def covering(schema: Schema, selected: Schema, paths: Iterable[tuple[int, ...]])
 
 
 def _leaves(selected: Field, full: Field) -> Iterable[tuple[int, ...]]:
-    """The paths of ids that ``selected`` takes of ``full``: whole columns, or fields of structs that were cut down."""
+    """Return the id paths that ``selected`` takes from ``full``: columns, or fields of pruned structs."""
     if selected.type == full.type or not isinstance(full.type, Struct):
         return [(full.id,)]
     below = {f.id: f for f in full.type.fields}
@@ -68,7 +69,10 @@ def _leaves(selected: Field, full: Field) -> Iterable[tuple[int, ...]]:
 
 
 def find(schema: Schema, name: str) -> tuple[Field, ...]:
-    """The fields from the top-level column down to the one called ``name``, as ``Schema.named``; nothing inside an array or a map."""
+    """Return the fields from the top-level column down to ``name``, resolved by ``Schema.named``.
+
+    Fields inside arrays and maps cannot be selected.
+    """
     found = schema.named(name)
     for above in found[:-1]:
         if not isinstance(above.type, Struct):
@@ -85,7 +89,7 @@ def _choose(chosen: Tree, ids: list[int]) -> None:
     for at, column in enumerate(ids):
         last = at == len(ids) - 1
         if column in chosen and chosen[column] is None:
-            return  # the whole is in already
+            return  # the whole column is already chosen
         if last:
             chosen[column] = None
             return

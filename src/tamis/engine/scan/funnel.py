@@ -1,8 +1,8 @@
-"""Levels 1 and 2 of the funnel: which segments, then which parts, can hold a row that the filter keeps or fails on.
+"""Levels 1 and 2 of the funnel: which segments, then which parts, may hold a row that matches or raises.
 
-Law: a piece is dropped only by proof (``pruning.decide``); whatever is unknown is kept. A statistics problem never fails a
-query: what cannot be read or decided counts as unknown, and the report says so. Everything is columnar: one decision per
-level over all its pieces.
+Invariant: a piece is dropped only by proof (``pruning.decide``); unknown means keep. A statistics problem
+never fails a query: whatever cannot be read or decided counts as unknown, and the report says so. The work is
+columnar: one decision per level over all its pieces.
 """
 
 from __future__ import annotations
@@ -34,8 +34,11 @@ Bools = np.ndarray[Any, np.dtype[np.bool_]]
 
 @dataclass(slots=True)
 class Sieved:
-    """What is left: ``parts`` of the surviving segments (of all, where an audit wants to choose among the skipped), with the statistics that the filter named;
-    ``keep`` and ``all_match`` over them."""
+    """The outcome of the funnel.
+
+    ``parts`` of the surviving segments (of all, if an audit samples the skipped ones), with the statistics
+    that the filter needs; ``keep`` and ``all_match`` are masks over them.
+    """
 
     parts: pa.Table
     keep: Bools
@@ -55,7 +58,11 @@ class Sieved:
 def sieve(
     snapshot: Snapshot, conjuncts: Sequence[Expr], options: Options, now: tuple[int, int], measured: frozenset[int] = frozenset()
 ) -> Sieved:
-    """Both levels. ``now`` is the inclusive range in which the query's instant lies, in microseconds; ``parts`` have the statistics of the columns ``measured`` too."""
+    """Run both levels.
+
+    ``now`` is the inclusive range of the query's instant in microseconds; the result's ``parts`` also have
+    the statistics of the columns ``measured``.
+    """
     segments = snapshot.segments
     active = conjuncts if options.stats_filter else ()
     ids = frozenset(i for conjunct in active for i in evidence_ids(conjunct))
@@ -68,7 +75,7 @@ def sieve(
         snapshot.store.url,
         [*((path[-1], ()) for c in active for path in columns(c) if path[-1] not in documents), *document_places(active)],
     )
-    if active and len(segments) > 1:  # one segment's union says nothing that its parts do not say better
+    if active and len(segments) > 1:  # for a single segment, its parts' statistics are at least as tight
         decision = _decide(
             active, lambda: (snapshot.segment_evidence(ids), segment_paths(snapshot, documents)), schemas, now, len(segments)
         )
@@ -98,7 +105,7 @@ def sieve(
 
 
 def segment_paths(snapshot: Snapshot, ids: frozenset[int]) -> PathTable | None:
-    """What is known of paths in the documents of the columns ``ids``, by segment; None where nothing is, or it cannot be read."""
+    """Return path statistics of the document columns ``ids`` per segment; None if absent or unreadable."""
     try:
         return PathTable.of_segments(snapshot.table(UNION, (), None, ids), len(snapshot.segments)) if ids else None
     except TamisError:
@@ -106,7 +113,7 @@ def segment_paths(snapshot: Snapshot, ids: frozenset[int]) -> PathTable | None:
 
 
 def part_paths(snapshot: Snapshot, parts: pa.Table, ids: frozenset[int]) -> PathTable | None:
-    """As ``segment_paths``, by the rows of ``parts``."""
+    """Like ``segment_paths``, per row of ``parts``."""
     if not ids:
         return None
     mask = np.zeros(len(snapshot.segments), np.bool_)
@@ -118,16 +125,16 @@ def part_paths(snapshot: Snapshot, parts: pa.Table, ids: frozenset[int]) -> Path
 
 
 def _decide(active: Sequence[Expr], load: Any, schemas: Mapping[int, Schema], now: tuple[int, int], pieces: int) -> Decision:
-    """``pruning.decide`` over statistics that ``load`` gives; with nothing known about any piece where they cannot be had."""
+    """Run ``pruning.decide`` over statistics from ``load``; on failure, everything is unknown."""
     try:
         table, paths = load()
         decision = decide(active, evidence_of(table, schemas) if paths is None else TableEvidence(table, schemas, paths), now=now)
         if len(decision.none) == pieces:
             return decision
         problem = f"statistics of {len(decision.none)} pieces for {pieces}"
-    except TamisError as error:  # an unreadable rollup: slower, never wrong
+    except TamisError as error:  # an unreadable rollup costs speed, never correctness
         problem = str(error)
-    except Exception as error:  # noqa: BLE001  # the law above; tests turn the warning into a failure
+    except Exception as error:  # noqa: BLE001  # the invariant above; tests turn the warning into a failure
         problem = f"{type(error).__name__}: {error}"
     warnings.warn(f"Statistics could not be used, everything is read: {problem}", RuntimeWarning, stacklevel=2)
     nothing = np.zeros(pieces, dtype=np.bool_)
@@ -136,13 +143,13 @@ def _decide(active: Sequence[Expr], load: Any, schemas: Mapping[int, Schema], no
 
 
 def shown(conjunct: Expr) -> str:
-    """A conjunct as a report shows it: short, and without the parentheses that only nesting needs."""
+    """Format a conjunct for a report: short, without redundant outer parentheses."""
     text = short_sql(conjunct)
     return text[1:-1] if isinstance(conjunct, Call) and text.startswith("(") and text.endswith(")") else text
 
 
 class _Tally:
-    """Counts, per conjunct, the parts that it skipped, and remembers why it skipped none."""
+    """Per conjunct, the number of parts it skipped, and the reason if it skipped none."""
 
     def __init__(self, conjuncts: Sequence[Expr], options: Options) -> None:
         self._conjuncts = conjuncts
@@ -152,14 +159,14 @@ class _Tally:
         self._why: list[str | None] = [None] * len(conjuncts)
 
     def count(self, decision: Decision, weights: np.ndarray[Any, np.dtype[np.int64]]) -> None:
-        """``weights``: the number of parts that each piece stands for."""
+        """Add a decision; ``weights`` is the number of parts per piece."""
         hit = decision.skipped_by >= 0
         self._parts += np.bincount(decision.skipped_by[hit], weights=weights[hit], minlength=len(self._parts)).astype(np.int64)
         self._statistics = [", ".join(new) or old for new, old in zip(decision.statistics, self._statistics, strict=True)]
         self._why = list(decision.why)
 
     def because(self) -> list[Counts]:
-        """What skipped, and why it did not skip the ``rest`` (None where nothing is left)."""
+        """Return the conjuncts that skipped, with the reason for the ``rest`` (None if nothing is left)."""
         return [
             Counts(conjunct=shown(conjunct), statistic=self._statistics[i], parts_skipped=int(self._parts[i]), rest=self._why[i])
             for i, conjunct in enumerate(self._conjuncts)
@@ -177,7 +184,7 @@ class _Tally:
         ]
 
     def _goes_without_saying(self, conjunct: Expr) -> bool:
-        """Whether it only asks that a column be there which another conjunct compares: Spark adds those itself."""
+        """Test for a presence check on a column that another conjunct compares; Spark adds those itself."""
         if not _is_presence(conjunct):
             return False
         ((*path,),) = columns(conjunct)
@@ -186,7 +193,7 @@ class _Tally:
 
 
 def _is_presence(conjunct: Expr) -> bool:
-    """``column IS NOT NULL``, as Spark or as SQL text says it."""
+    """Test for ``column IS NOT NULL``, in Spark's form or SQL's."""
     match conjunct:
         case Call(function="is_not_null", args=(Column(),)) | Call(function="not", args=(Call(function="is_null", args=(Column(),)),)):
             return True

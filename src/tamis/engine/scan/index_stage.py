@@ -1,4 +1,4 @@
-"""Level 3 of the funnel: what secondary indexes leave of the parts that statistics kept."""
+"""Level 3 of the funnel: prune the parts that statistics kept by secondary indexes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,11 @@ from tamis.storage.object_store import Store
 def look_up(
     snapshot: Snapshot, store: Store, conjuncts: Sequence[Expr], selected: Schema, sieved: Sieved, options: Options, now: tuple[int, int]
 ) -> Outcome:
-    """Asks the indexes; ``sieved`` then keeps what they leave, its parts with the columns ``candidates`` and ``candidate_rows``. Reads index data within bounds."""
+    """Consult the indexes and narrow ``sieved.keep`` to what they leave.
+
+    The parts of ``sieved`` get the columns ``candidates`` and ``candidate_rows``. Reads a bounded amount of
+    index data.
+    """
     wanted = sieved.keep & ~sieved.all_match
     found = choose(snapshot, store, conjuncts, selected, sieved.parts, wanted, use=options.index_use, now=now)
     empty = found.candidates.empty & wanted
@@ -41,13 +45,16 @@ def look_up(
 
 
 def check_told(told: Mapping[str, Any], options: Options, head: Head) -> None:
-    """Raises ``InvalidInput`` (``BAD_OPTION``) where a query's own options name an index that is not there. A conf or a property may: it is meant for other tables or versions too."""
+    """Raise ``InvalidInput`` (``BAD_OPTION``) if a query's own options name an unknown index.
+
+    A conf or a property may name one: it may be meant for other tables or versions.
+    """
     if any(str(name).lower() == "tamis.index.use" for name in told):
         check_use(head, options.index_use)
 
 
 def tell(report: Report, found: Outcome) -> None:
-    """What the indexes did, and what that cost."""
+    """Record in the report what the indexes did, and the cost."""
     report.indexes = [Counts(name=used.name, segments=used.segments, missing=used.missing) for used in found.used]
     report.index_reason = found.reason
     cost = found.counters

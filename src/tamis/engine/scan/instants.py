@@ -1,4 +1,4 @@
-"""Instants that people give (``now=``, ``timestamp=``) as microseconds since the epoch."""
+"""Conversion of user-supplied instants (``now=``, ``timestamp=``) to microseconds since the epoch."""
 
 from __future__ import annotations
 
@@ -12,12 +12,15 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def micros(value: Any, zone: str = "UTC", *, name: str = "timestamp") -> int:
-    """Microseconds of a ``datetime``, a ``date`` (its midnight) or ISO text; without an offset it is read in ``zone``. Raises ``InvalidInput`` (``BAD_TIMESTAMP``)."""
+    """Convert a ``datetime``, a ``date`` (midnight) or ISO text to microseconds.
+
+    A value without an offset is in ``zone``. Raises ``InvalidInput`` (``BAD_TIMESTAMP``).
+    """
     try:
         if isinstance(value, str):
             value = datetime.fromisoformat(value.strip())
         elif isinstance(value, date) and not isinstance(value, datetime):
-            value = datetime(value.year, value.month, value.day)  # noqa: DTZ001  # the zone follows
+            value = datetime(value.year, value.month, value.day)  # noqa: DTZ001  # the zone is applied below
         if isinstance(value, datetime):
             known = value if value.tzinfo else value.replace(tzinfo=_zone(zone))
             return (known - _EPOCH) // timedelta(microseconds=1)
@@ -32,7 +35,7 @@ def micros(value: Any, zone: str = "UTC", *, name: str = "timestamp") -> int:
 
 
 def bounds(value: Any, zone: str) -> tuple[int, int]:
-    """The inclusive range in which ``now=`` lies: one instant, or a (lo, hi) pair."""
+    """Return ``now=`` as an inclusive range, from one instant or a (lo, hi) pair."""
     if not isinstance(value, tuple | list):
         return (at := micros(value, zone, name="now"), at)
     if len(value) == 2:

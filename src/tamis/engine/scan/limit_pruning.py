@@ -1,7 +1,8 @@
-"""Which of the parts that the funnel left a LIMIT needs, with an order and without; from metadata alone.
+"""Pruning by LIMIT, with or without an order, among the kept parts; from metadata alone.
 
-Laws: without an order, parts whose rows all match and which have enough live rows are enough. With one, a part may be left out when it is proved that
-enough live rows of others come no later than any of its own, and that the filter fails on none of them.
+Invariants: without an order, parts whose rows all match and which have enough live rows suffice. With one, a
+part may be dropped if enough live rows of other parts provably sort no later than any of its rows, and the
+filter provably raises on none of its rows.
 """
 
 from __future__ import annotations
@@ -29,7 +30,11 @@ Numbers = np.ndarray[Any, np.dtype[np.int64]]
 
 
 def enough(parts: PartRefs, limit: int) -> Bools:
-    """The parts to read for ``limit`` rows, any rows: all of them, unless parts that match wholly have as many. Then the first of these; fewer, larger ones where that saves parts."""
+    """Return a mask of the parts to read for any ``limit`` rows.
+
+    All parts, unless those that match entirely have enough rows; then the first of these, or fewer, larger
+    ones if that saves parts.
+    """
     sure = np.where(parts.all_match, parts.live_rows, 0)
     chosen = np.ones(len(parts), dtype=np.bool_)
     if int(sure.sum()) < limit:
@@ -44,12 +49,12 @@ def enough(parts: PartRefs, limit: int) -> Bools:
 
 
 def _reached(rows: Numbers, limit: int) -> int:
-    """How many of these, from the first on, have ``limit`` rows."""
+    """Return how many leading entries of ``rows`` sum to ``limit``."""
     return 0 if limit == 0 else int(np.searchsorted(np.cumsum(rows), limit)) + 1
 
 
 class Ranked:
-    """Kept parts under an order: which may hold rows that come early, and which cannot matter any more."""
+    """Kept parts under an order: which may hold early rows, and which can be dropped."""
 
     def __init__(
         self, parts: PartRefs, conjuncts: Sequence[Expr], order: Order, schemas: Mapping[int, Schema], now: tuple[int, int]
@@ -60,7 +65,10 @@ class Ranked:
         self._first = None if found is None or found.type != order[0].column.type else found
 
     def bound(self, limit: int) -> Expr | None:
-        """What is true of each row that may be among the first ``limit``, as far as statistics of parts that match wholly say; None where they say nothing."""
+        """Return a predicate true of every row among the first ``limit``; None without a bound.
+
+        Only parts that match entirely contribute.
+        """
         if self._first is None or limit == 0:
             return None
         by, e = self._order[0], self._first
@@ -73,17 +81,23 @@ class Ranked:
         return at_least(by, values[int(best_first[needed - 1])]) if needed <= len(usable) else None
 
     def left_out(self, bound: Expr, places: Numbers | None = None) -> Bools:
-        """Of the parts (at ``places``; None: all) those without a row for which ``bound`` is true or the filter fails."""
+        """Return a mask of the parts (at ``places``; None: all) that the bound excludes.
+
+        No row of theirs satisfies ``bound`` or makes the filter raise.
+        """
         sure, evidence = self._parts.all_match, self._evidence
         if places is not None:
             sure, evidence = sure[places], TableEvidence(self._parts.table.take(pa.array(places)), self._schemas)
         none = decide((*self._conjuncts, bound), evidence, now=self._now, reasons=False).none
-        if sure.any() and self._conjuncts:  # of these the filter is known to be true
+        if sure.any() and self._conjuncts:  # the filter is known to be true in these
             none = none | (sure & decide((bound,), evidence, now=self._now, reasons=False).none)
         return none
 
     def best_first(self) -> Numbers:
-        """Places of the parts, those that may hold the earliest rows first; those of which nothing is known last, as they are read anyway."""
+        """Return part indices, those that may hold the earliest rows first.
+
+        Parts without a bound come last: they are read anyway.
+        """
         by, e = self._order[0], self._first
         if e is None:
             return np.arange(len(self._parts))
@@ -101,7 +115,11 @@ class Ranked:
 
 
 def _no_worse(by: Key, e: ColumnEvidence, live: Numbers) -> Numbers:
-    """Live rows per part that surely come no later than its worst bound: NULLs and NaNs lie outside of bounds. Deleted rows may all have been others."""
+    """Count live rows per part that surely sort no later than its worst bound.
+
+    NULLs and NaNs are outside the bounds. Any of them may be live: all deleted rows may have had other
+    values.
+    """
     rows = pa.array(live)
     if not by.nulls_first:
         rows = pc.subtract(rows, e.nulls)

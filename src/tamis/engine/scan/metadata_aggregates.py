@@ -1,7 +1,8 @@
-"""Aggregates from metadata: which parts' share of COUNT, MIN, MAX and GROUP BY statistics know exactly, and what it is.
+"""Aggregates from metadata: answer COUNT, MIN, MAX and GROUP BY for parts whose statistics are exact.
 
-Law: a part is answered only when every row of it matches and its counts and bounds are exact for its *live* rows. A bound that was cut, trimmed or may be either zero is not;
-neither is a bound of a part with deleted rows, unless all its rows have the one value. Every other part is read.
+Invariant: a part is answered only if all its rows match and its counts and bounds are exact for its *live*
+rows. A bound that was cut or trimmed, or that may be either zero, is not exact; neither is a bound of a part
+with deleted rows, unless all its rows have the same value. All other parts are read.
 """
 
 from __future__ import annotations
@@ -32,7 +33,10 @@ _MEASURE = re.compile(r"\s*(count|min|max)\s*\(\s*(.*?)\s*\)\s*", re.IGNORECASE)
 
 
 def parse_aggregation(measures: Any, group_by: Any, schema: Schema) -> Aggregation:
-    """What ``("count(*)", "max(ts)")`` by ``("site",)`` asks. Raises ``InvalidInput`` (``BAD_AGGREGATE``), ``NotFound`` (``COLUMN_NOT_FOUND``)."""
+    """Parse measures such as ``("count(*)", "max(ts)")`` by ``("site",)``.
+
+    Raises ``InvalidInput`` (``BAD_AGGREGATE``), ``NotFound`` (``COLUMN_NOT_FOUND``).
+    """
     groups = tuple(_field(schema, name) for name in names_of(group_by, "group_by"))
     found = tuple(_measure(schema, said) for said in names_of(measures, "measures"))
     if not found and not groups:
@@ -64,7 +68,11 @@ def _bad(name: str, what: str) -> InvalidInput:
 
 
 def answer(made: Plan, aggregation: Aggregation, schemas: Mapping[int, Schema]) -> tuple[Plan, pa.Table]:
-    """The plan of what has to be read for ``aggregation``, with its columns alone; and the partial aggregates of the parts that leave it, which metadata answers."""
+    """Answer ``aggregation`` from metadata where possible.
+
+    Returns the plan without the answered parts, reading only the columns needed, and the partial aggregates
+    of the answered parts.
+    """
     known, table = np.zeros(len(made.parts), dtype=np.bool_), folded(aggregation, [])
     if made.options.scan_aggregates and len(made.parts):
         try:
@@ -81,7 +89,7 @@ def answer(made: Plan, aggregation: Aggregation, schemas: Mapping[int, Schema]) 
 
 
 def _answered(aggregation: Aggregation, parts: PartRefs, schemas: Mapping[int, Schema]) -> tuple[Bools, pa.Table]:
-    """The parts whose share is known, and the partial aggregates of these."""
+    """Return a mask of the parts that metadata answers, and their partial aggregates."""
     evidence = TableEvidence(parts.table, schemas)
     live = parts.live_rows
     intact = live == parts.column("rows")
@@ -100,7 +108,7 @@ def _answered(aggregation: Aggregation, parts: PartRefs, schemas: Mapping[int, S
 
 
 def _share(measure: Measure, evidence: TableEvidence, live: Any, intact: Bools) -> tuple[pa.Array, Bools]:
-    """A measure's value for each part, and where it is exact."""
+    """Return a measure's value per part, and a mask of where it is exact."""
     if measure.field is None:
         return pa.array(live), np.ones(len(live), dtype=np.bool_)
     share = _Share.of(measure.field, evidence, live, intact)
@@ -114,18 +122,18 @@ def _share(measure: Measure, evidence: TableEvidence, live: Any, intact: Bools) 
 
 @dataclass(frozen=True, slots=True)
 class _Share:
-    """What statistics know exactly of one column, by part; nothing where they are silent."""
+    """Exact statistics of one column, per part; unknown entries are marked inexact."""
 
     low: pa.Array
     high: pa.Array
     low_exact: Bools
     high_exact: Bools
     constant: Bools
-    """Every row has the one value ``low``."""
+    """All rows have the value ``low``."""
     all_null: Bools
     nulls: np.ndarray[Any, np.dtype[np.int64]]
     countable: Bools
-    """Where ``nulls`` of the live rows are NULL."""
+    """Whether the NULL count of the live rows is known: ``nulls``, or all of them."""
 
     @staticmethod
     def of(field: Field, evidence: TableEvidence, live: Any, intact: Bools) -> _Share:

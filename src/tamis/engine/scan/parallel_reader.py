@@ -1,7 +1,7 @@
-"""Reading a plan's parts with a few threads: in order, in bounded memory, and stopped as soon as nobody wants more.
+"""Parallel reading of a plan's parts: in order, in bounded memory, and stopped when the consumer stops.
 
-Law: what comes out is what reading the parts one after another would give, errors included: the error of a part is raised when
-its turn comes, after all rows before it, and never if the consumer stops earlier.
+Invariant: the output equals reading the parts one after another, errors included: a part's error is raised
+in its turn, after all rows before it, and never if the consumer stops earlier.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _DEPTH = 2
 
 
 def threads() -> int:
-    """How many parts are read at once: processors, and two more to hide the store's latency."""
+    """The number of parts read at once: the processors, plus two to hide the store's latency."""
     return min(8, (os.cpu_count() or 2) + 2)
 
 
 class Channel:
-    """A bounded queue between one reader of a part and the consumer; either side can end it."""
+    """A bounded queue between one part's reader and the consumer; either side can close it."""
 
     def __init__(self) -> None:
         self._items: deque[pa.RecordBatch] = deque()
@@ -35,7 +35,7 @@ class Channel:
         self._error: BaseException | None = None
 
     def put(self, item: pa.RecordBatch) -> bool:
-        """Waits for room; False if the consumer has gone."""
+        """Wait for room and add ``item``; return False if the consumer has gone."""
         with self._state:
             self._state.wait_for(lambda: self._done or len(self._items) < _DEPTH)
             if self._done:
@@ -45,7 +45,7 @@ class Channel:
             return True
 
     def close(self, error: BaseException | None = None) -> None:
-        """No more items; ``error`` is raised to the consumer after those that are in."""
+        """Mark the end; ``error`` is raised to the consumer after the queued items."""
         with self._state:
             self._done, self._error = True, error or self._error
             self._state.notify_all()
@@ -67,7 +67,7 @@ Work = Callable[[], Generator[pa.RecordBatch]]
 
 
 def in_order(work: Iterable[Work], workers: int) -> Generator[pa.RecordBatch]:
-    """The batches of each piece of work, pieces in order, at most ``workers`` of them begun and not yet consumed."""
+    """Yield the batches of each piece of work in order, with at most ``workers`` pieces in progress."""
     pieces = iter(work)
     if workers <= 1:
         for piece in pieces:
@@ -102,5 +102,5 @@ def _produce(piece: Work, channel: Channel) -> None:
                 if not channel.put(batch):
                     break
         channel.close()
-    except BaseException as error:  # noqa: BLE001  # handed to the consumer, who raises it in its turn
+    except BaseException as error:  # noqa: BLE001  # passed to the consumer, which raises it in turn
         channel.close(error)

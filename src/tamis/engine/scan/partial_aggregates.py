@@ -1,7 +1,8 @@
-"""COUNT, MIN, MAX and GROUP BY over Arrow batches, in pieces that can be put together.
+"""COUNT, MIN, MAX and GROUP BY over Arrow batches, as mergeable partial aggregates.
 
-Laws: what ``folded`` gives of some batches, folded again with what it gives of others, is what it gives of all of them. Values are Spark's: NULLs do not count, NaN is above every number,
-−0.0 and 0.0 are one group. Without groups there is one row, of no rows too.
+Invariants: ``folded`` is associative: folding the results of folding subsets gives the result of folding
+everything. Semantics are Spark's: NULLs do not count, NaN is above every number, −0.0 and 0.0 are one group.
+Without groups the result has one row, even for no input rows.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from tamis.core.types.arrow import to_arrow_type
 from tamis.sizes import SIZES
 
 HELD_ROWS = SIZES.group_held_rows
-"""Rows of groups that are collected before they are put together."""
+"""Rows of groups that are collected before they are folded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,30 +31,30 @@ class Measure:
 
 @dataclass(frozen=True, slots=True)
 class Aggregation:
-    """What is asked: measures for each combination of the values of the columns ``groups``. Picklable."""
+    """The requested measures per combination of the ``groups`` columns. Picklable."""
 
     measures: tuple[Measure, ...]
     groups: tuple[Field, ...] = ()
 
     @property
     def columns(self) -> Schema:
-        """The columns that rows must have for it, each once."""
+        """The input columns needed, without duplicates."""
         named = (*self.groups, *(m.field for m in self.measures if m.field is not None))
         return Schema(tuple({f.id: f for f in named}.values()))
 
     @property
     def output(self) -> Schema:
-        """What ``folded`` gives, as logical columns: ``g0`` …, then ``m0`` …"""
+        """The output of ``folded`` as logical columns: ``g0`` …, then ``m0`` …"""
         groups = [Field(f"g{at}", f.type) for at, f in enumerate(self.groups)]
         return Schema((*groups, *(Field(f"m{at}", _type(m)) for at, m in enumerate(self.measures))))
 
     @property
     def schema(self) -> pa.Schema:
-        """What ``folded`` gives, in Arrow's types."""
+        """The output of ``folded`` as an Arrow schema."""
         return pa.schema([(f.name, to_arrow_type(f.type)) for f in self.output])
 
     def of_rows(self, batch: pa.RecordBatch) -> pa.Table:
-        """Rows that have ``columns``, as the partial aggregates of each of them alone."""
+        """Convert rows that have ``columns`` to one partial aggregate per row."""
         names = self.columns.names
         groups = [batch.column(names.index(f.name)) for f in self.groups]
         values = [self._alone(m, batch, names) for m in self.measures]
@@ -71,7 +72,7 @@ def _type(measure: Measure) -> DataType:
 
 
 def folded(aggregation: Aggregation, tables: Iterable[pa.Table]) -> pa.Table:
-    """Partial aggregates put together: one row per group."""
+    """Merge partial aggregates to one row per group."""
     whole = pa.concat_tables([aggregation.schema.empty_table(), *tables])
     keys: dict[str, pa.Array] = {}
     asked: list[tuple[str, str]] = []
@@ -96,7 +97,7 @@ def folded(aggregation: Aggregation, tables: Iterable[pa.Table]) -> pa.Table:
 
 
 def stream(aggregation: Aggregation, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """Partial aggregates of the rows in ``batches``, in bounded memory: a group may come several times where there are very many."""
+    """Aggregate ``batches`` in bounded memory; with very many groups, a group may occur in several tables."""
     held: list[pa.Table] = []
     for batch in batches:
         held.append(folded(aggregation, [aggregation.of_rows(batch)]))
@@ -118,7 +119,7 @@ def _how(measure: Measure) -> str:
 
 
 def _one(column: pa.ChunkedArray) -> pa.Array:
-    """As one array, of a type that can be compared and grouped."""
+    """Combine to one array of a type that supports comparison and grouping."""
     array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     array = array if isinstance(array, pa.Array) else pa.concat_arrays(array.chunks)
     return array.view(pa.int64()) if pa.types.is_duration(array.type) else array
@@ -130,7 +131,7 @@ def _back(column: pa.ChunkedArray | pa.Array, data_type: pa.DataType) -> pa.Arra
 
 
 def _grouped(values: pa.Array) -> pa.Array:
-    """Floats with one zero and one NaN."""
+    """Normalize floats to one zero and one NaN."""
     if not pa.types.is_floating(values.type):
         return values
     zero, nan = (pa.scalar(x, values.type) for x in (0.0, float("nan")))
@@ -139,13 +140,13 @@ def _grouped(values: pa.Array) -> pa.Array:
 
 
 def _apart(values: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """Floats without NaN, and where one was."""
+    """Split floats into values without NaN, and a flag where NaN was."""
     nan = pc.fill_null(pc.is_nan(values), False)
     return pc.if_else(nan, pa.scalar(None, values.type), values), nan.cast(pa.int8())
 
 
 def _together(values: pa.Array, nan: pa.Array, function: str) -> pa.Array:
-    """NaN is the greatest: the maximum where there was one, the minimum where there was nothing else."""
+    """Reinsert NaN as the greatest value: max if there was any, min if there was nothing else."""
     here = pc.fill_null(pc.equal(nan, 1), False)
     if function == "min":
         here = pc.and_(here, values.is_null())

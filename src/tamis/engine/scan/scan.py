@@ -1,4 +1,4 @@
-"""A scan: what to read from one snapshot. Immutable and lazy; each way of reading it is one execution with its own report."""
+"""A scan of one snapshot. Immutable and lazy; every read is a separate execution with its own report."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ from tamis.world import world
 
 @dataclass(slots=True)
 class Last:
-    """What the executions of a scan leave behind."""
+    """Mutable state that the executions of a scan leave behind."""
 
     report: Report | None = None
     opened: tuple[int, int, float] = (0, 0, 0.0)
-    """Bytes, requests and seconds of opening the snapshot, until a report has told them."""
+    """Bytes, requests and seconds of opening the snapshot; zeroed once a report includes them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """Rows of one version of a table, in (segment, part, row) order, under ``selected``."""
+    """Rows of one table version, in (segment, part, row) order, under ``selected``."""
 
     table: str
     store: Store = field(repr=False)
@@ -48,13 +48,13 @@ class Scan:
     row_filter: str | None
     selected: Schema = field(repr=False)
     columns: tuple[str, ...]
-    """The selected fields as they were asked for."""
+    """The selected fields as the user gave them."""
     options: Options = field(default_factory=Options, repr=False)
     limit: int | None = None
     order: Order = ()
-    """Which rows come first; ``limit`` of them are read."""
+    """The sort order; only the first ``limit`` rows are read."""
     now: tuple[int, int] | None = None
-    """The query's instant in microseconds, as an inclusive range; None: when the scan runs."""
+    """The query's instant in microseconds, as an inclusive range; None: the time of execution."""
     _last: Last = field(default_factory=Last, repr=False, compare=False)
 
     @property
@@ -63,7 +63,7 @@ class Scan:
 
     @property
     def schema(self) -> pa.Schema:
-        """The schema of the rows that come out."""
+        """The schema of the output rows."""
         return to_arrow_schema(self.selected)
 
     @property
@@ -72,11 +72,11 @@ class Scan:
         return self._last.report
 
     def plan(self) -> Plan:
-        """The funnel's outcome; reads metadata only. Its report is not among ``tamis.reports()``."""
+        """Run the funnel, reading metadata only. The plan's report is not added to ``tamis.reports()``."""
         return self._plan(self.now, self.order)
 
     def explain(self) -> Report:
-        """What would be read, and why not less; reads metadata only."""
+        """Report what would be read, and why; reads metadata only."""
         report = self.plan().report
         if report.filter is not None and self.options.read_lazy == "off":
             report.reader_reason = LAZY_IS_OFF
@@ -86,7 +86,7 @@ class Scan:
         return report
 
     def to_batches(self) -> pa.RecordBatchReader:
-        """The rows as a stream, in bounded memory; the report is filled when it ends or is dropped."""
+        """Stream the rows in bounded memory; the report is complete when the stream ends or is dropped."""
         execution = self._execute()
         return pa.RecordBatchReader.from_batches(self.schema, execution.batches(self.limit))
 
@@ -102,26 +102,28 @@ class Scan:
         return _need("polars").from_arrow(self.to_arrow())
 
     def to_duckdb(self, connection: Any = None) -> Any:
-        """A DuckDB relation over the rows, on ``connection`` or the default one."""
+        """Return a DuckDB relation over the rows, on ``connection`` or the default one."""
         duckdb = _need("duckdb")
         return duckdb.from_arrow(self.to_arrow(), **({} if connection is None else {"connection": connection}))
 
     def to_spark(self, spark: Any) -> Any:
-        """The rows as a Spark DataFrame of the session ``spark``, read by its executors."""
+        """Return the rows as a DataFrame of the session ``spark``, read by its executors."""
         return importlib.import_module("tamis.spark").to_spark(self, spark)
 
     def count(self) -> int:
-        """The number of rows; parts that match wholly are counted from metadata alone."""
+        """Count the rows; parts that match entirely are counted from metadata alone."""
         asked = Aggregation((Measure("count", None),))
         made, known = self._answered(asked)
         answered = folded(asked, [known]).column(0)[0].as_py()
         return Execution(made).count(self.limit, answered=answered)
 
     def aggregate(self, measures: Sequence[str] | str = ("count(*)",), group_by: Sequence[str] | str = ()) -> pa.Table:
-        """``count(*)``, ``count(x)``, ``min(x)`` and ``max(x)`` of the rows, by the columns ``group_by``: a column for each, under these names; groups in no order.
+        """Return ``count(*)``, ``count(x)``, ``min(x)`` and ``max(x)`` per group of ``group_by``.
 
-        Parts that match wholly and whose statistics are exact are answered from metadata, the others are read. Without measures: the distinct groups.
-        Raises ``InvalidInput`` (``BAD_AGGREGATE``) for anything else, and with a limit.
+        The output has one column per group and measure, under these names, in no particular row order. Parts
+        that match entirely and have exact statistics are answered from metadata; the others are read. Without
+        measures, returns the distinct groups. Raises ``InvalidInput`` (``BAD_AGGREGATE``) for other measures,
+        and for a scan with a limit.
         """
         asked = parse_aggregation(measures, group_by, self.selected)
         if self.limit is not None:
@@ -131,7 +133,10 @@ class Scan:
         return folded(asked, [known, *tables]).rename_columns([*names_of(group_by, "group_by"), *names_of(measures, "measures")])
 
     def exists(self) -> bool:
-        """Whether there is any row; stops at the first, and reads nothing where metadata says that a part matches wholly."""
+        """Test whether any row matches.
+
+        Stops at the first row; reads nothing if metadata shows that a part matches entirely.
+        """
         return replace(self, limit=1 if self.limit is None else min(self.limit, 1), order=(), _last=self._last).count() > 0
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
@@ -168,24 +173,33 @@ class Scan:
         return made
 
     def _execute(self) -> Execution:
-        """A fresh execution at one instant; raises as ``ready`` does."""
+        """Start an execution at one instant; raises the same errors as ``ready``."""
         return Execution(self.ready())
 
     def _answered(self, asked: Aggregation) -> tuple[Plan, pa.Table]:
-        """A plan to read what metadata does not answer, and the partial aggregates that it does. Raises as ``ready``."""
+        """Return a plan of the parts that metadata cannot answer, and the partial aggregates of the others.
+
+        Raises the same errors as ``ready``.
+        """
         made = self._checked((), asked)
         made, known = answer(made, asked, {s.schema_id: s for s in self.snapshot.head.schemas})
         made.guard()
         return made, known
 
     def ready(self) -> Plan:
-        """A plan about to be read, at one instant. Raises ``InvalidInput`` for what can be planned but not read here, or is too large."""
+        """Plan a read at one instant.
+
+        Raises ``InvalidInput`` if the scan can be planned but not read locally, or is too large.
+        """
         made = self._checked(self.order)
         made.guard()
         return made
 
     def _checked(self, order: Order, asked: Aggregation | None = None) -> Plan:
-        """A plan at one instant, whose report is the latest. Raises ``InvalidInput`` for what can be planned but not read here."""
+        """Plan at one instant and make its report the latest.
+
+        Raises ``InvalidInput`` if the scan can be planned but not read locally.
+        """
         lo, hi = self.now or (instant := world().now_micros(), instant)
         if lo != hi:
             raise InvalidInput(

@@ -1,4 +1,4 @@
-"""One execution of a plan in this process: batches in order, counters into the report, audits beside it."""
+"""Local execution of a plan: batches in order, counters into the report, audits alongside."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from tamis.storage.files import PartRef
 from tamis.world import world
 
 LEAST_BYTES = SIZES.thread_bytes
-"""Of a window: opening a part again and evaluating its filter in smaller chunks cost some milliseconds."""
+"""Minimum window size: reopening a part and filtering in smaller chunks costs some milliseconds."""
 
 
 class Execution:
-    """Reads a plan's parts once. The report is finished when the rows have ended, failed or been dropped."""
+    """One read of a plan's parts. The report is finished when the rows are exhausted, fail or are dropped."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
         self._begun: set[str] = set()
         self._wrong: TamisError | None = None
-        """What an audit found."""
+        """An audit violation."""
 
     def batches(self, limit: int | None = None) -> Iterator[pa.RecordBatch]:
-        """The rows, ``limit`` of them at most; stops reading as soon as it has them."""
+        """Yield the rows, at most ``limit``; stops reading as soon as it has them."""
         left = limit
         start = world().monotonic()
         try:
@@ -54,15 +54,16 @@ class Execution:
                         yield batch
                     if left == 0:
                         break
-            if self._wrong is not None and strict():  # found in parts of which nobody wanted more
+            if self._wrong is not None and strict():  # found in parts that the consumer did not finish
                 raise self._wrong
         finally:
             self._finish(start)
 
     def count(self, limit: int | None = None, *, answered: int = 0) -> int:
-        """The number of rows, ``limit`` at most. ``answered``: rows that metadata has counted, in parts that the plan left out.
+        """Count the rows, at most ``limit``, including ``answered`` rows of parts counted from metadata.
 
-        Counts the rows that are read, not the report's counters: those are complete only when every reader has ended.
+        Counts the rows as they are read instead of the report's counters, which are complete only when every
+        reader has ended.
         """
         left = None if limit is None else max(limit - answered, 0)
         read = sum(len(batch) for batch in self.batches(left))
@@ -81,7 +82,11 @@ class Execution:
         return sorted(parts, key=lambda ref: (ref.segment, ref.part)) if len(self._plan.audit) else parts
 
     def _cut(self, parts: list[PartRef]) -> list[PartRef]:
-        """Fewer parts than threads are cut into windows. Not those whose proofs are checked, and not where rows are only counted, or an index is asked for whole parts."""
+        """Split parts into windows if there are fewer parts than threads.
+
+        Not split: audited parts, parts whose rows are only counted, and all parts of a plan with shared index
+        lookups, which cover whole parts.
+        """
         wanted, spec = threads(), self._plan.spec
         if len(parts) >= wanted or not (spec.schema.fields or spec.conjuncts) or self._plan.shared:
             return parts
@@ -99,7 +104,7 @@ class Execution:
         ]
 
     def _read(self, at: int, ref: PartRef) -> Generator[pa.RecordBatch]:
-        """One part's rows."""
+        """Yield one part's rows."""
         counters = ReadCounters()
         self._begun.add(ref.part_id)
         proof = self._plan.proofs.get(ref.part_id)
@@ -112,7 +117,7 @@ class Execution:
             self._plan.report.add(("embedded", at), counters)
 
     def _violation(self, part: str, problem: str) -> None:
-        """Something that was proved is wrong: told loudly, and the right answer given."""
+        """Record a wrong proof: raise or log it. The rows are correct either way."""
         report = self._plan.report
         report.violate(part, problem)
         self._wrong = violation(report.table, report.filter, part, problem)
@@ -132,5 +137,5 @@ class Execution:
 
 
 def _windows(ref: PartRef, size: int, wanted: int, total: int) -> list[PartRef]:
-    """As many windows as its share of the ``total`` bytes to read deserves; a window is worth at least ``LEAST_BYTES``."""
+    """Split a part by its share of the ``total`` bytes; a window has at least ``LEAST_BYTES``."""
     return windows(ref, min(-(-wanted * size // total), size // LEAST_BYTES))

@@ -1,4 +1,4 @@
-"""Guards: a filter that many depend on must keep its pruning. What is over a limit is refused, naming the conjuncts that did not skip."""
+"""Guards that fail a scan over its limits, naming the conjuncts that did not prune."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 
 def culprits(report: Report) -> str:
-    """Which conjuncts left what is left, and why, in one line."""
+    """Describe in one line which conjuncts did not prune, and why."""
     if report.filter is None:
         return "there is no filter"
     return "; ".join(reasons(report)) or "the filter's conjuncts left these parts"
 
 
 def check_pruning(report: Report, max_parts: int | None, max_bytes: int | None) -> None:
-    """Raises ``InvalidInput`` (``PRUNING_LOST``) where the parts left, or the bytes of their files, are more than allowed."""
+    """Raise ``InvalidInput`` (``PRUNING_LOST``) if too many parts or bytes are left."""
     check_bound("max_parts", max_parts, 0)
     check_bound("max_bytes", max_bytes, 0)
     parts, size = report.parts["kept"], report.bytes["table"] - report.bytes["skipped"]
@@ -39,7 +39,7 @@ def check_pruning(report: Report, max_parts: int | None, max_bytes: int | None) 
 
 
 def check_size(report: Report, wanted: int, limit: int | None) -> None:
-    """Raises ``InvalidInput`` (``SCAN_TOO_LARGE``) where the files of the parts left have more than ``limit`` bytes, ``tamis.scan.max_bytes``."""
+    """Raise ``InvalidInput`` (``SCAN_TOO_LARGE``) if the kept parts exceed ``limit`` bytes."""
     if limit is not None and wanted > limit:
         raise InvalidInput(
             f"The scan of {report.table} would read {wanted} bytes, over the limit of {limit} ({culprits(report)}).",
@@ -50,5 +50,5 @@ def check_size(report: Report, wanted: int, limit: int | None) -> None:
 
 
 def _first(report: Report) -> str:
-    """The conjunct to look at first."""
+    """Return the conjunct to investigate first."""
     return str(next((entry["conjunct"] for entry in (*report.not_skipped_because, *report.because)), report.filter or report.table))

@@ -1,7 +1,7 @@
-"""The switches: each a scan option over a Spark conf over a table property of the same name, over its default.
+"""Options: a scan option overrides a Spark conf, which overrides a table property.
 
-Law: turning any skipping off changes speed, never rows. A name under ``tamis.`` that is not a switch, or a value that it cannot
-have, is refused by name: a misspelt switch must not silently do nothing.
+Invariant: disabling any kind of skipping changes speed, never rows. An unknown name or invalid value under
+``tamis.`` is refused by name, because a misspelled option must not silently do nothing.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _SIZE = re.compile(r"(\d+)\s*(?:([kmgt]?)i?b?)", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The switches in force for one scan or write. Sizes are bytes; None is no limit."""
+    """The options in force for one scan or write. Sizes are in bytes; None means no limit."""
 
     stats_collect: bool = True
     stats_filter: bool = True
@@ -57,10 +57,11 @@ class Options:
         *,
         foreign: bool = False,
     ) -> Options:
-        """The switches from scan ``options``, Spark ``conf`` and table ``properties``, the earlier over the later.
+        """Resolve scan ``options`` over Spark ``conf`` over table ``properties``.
 
-        ``foreign`` lets other names pass in ``options`` (Spark's own). Conf entries and properties that are not under ``tamis.`` are always ignored, and so are
-        properties that this version does not know (a later one may have set them). Raises ``InvalidInput`` (``UNKNOWN_OPTION``, ``BAD_OPTION``).
+        ``foreign`` ignores other names in ``options`` (Spark's own). Conf entries and properties outside
+        ``tamis.`` are always ignored, and so are properties that this version does not know (a later version
+        may have set them). Raises ``InvalidInput`` (``UNKNOWN_OPTION``, ``BAD_OPTION``).
         """
         found: dict[str, Any] = {}
         for key, value in (properties or {}).items():
@@ -75,13 +76,17 @@ class Options:
         return Options(**found)
 
     def as_dict(self) -> dict[str, Any]:
-        """The switches by their public names."""
+        """Return the options by their public names."""
         attributes = {attribute: name for name, (attribute, _) in _SWITCHES.items()}
         return {attributes[f.name]: getattr(self, f.name) for f in fields(self)}
 
 
 def check_properties(properties: Mapping[Any, Any]) -> dict[str, str]:
-    """Table properties as they may be stored. Raises ``InvalidInput`` for an unknown or ill-valued one under ``tamis.``, or one that is not text."""
+    """Return table properties in stored form.
+
+    Raises ``InvalidInput`` for an unknown name or invalid value under ``tamis.``, or a value that is not
+    text.
+    """
     checked: dict[str, str] = {}
     for key, value in items(properties, "properties"):
         if not isinstance(key, str) or not isinstance(value, str | int | float | bool):
@@ -99,7 +104,7 @@ def check_properties(properties: Mapping[Any, Any]) -> dict[str, str]:
 
 
 def _of_a_table(key: str) -> None:
-    """Raises ``InvalidInput`` (``BAD_PROPERTY``) for what has a name like a switch's and is said elsewhere."""
+    """Raise ``InvalidInput`` (``BAD_PROPERTY``) for an option that cannot be set as a table property."""
     elsewhere = _SAID_ELSEWHERE.get(key.lower())
     if elsewhere is not None:
         raise InvalidInput(f"{key} is no property that can be set.", code="BAD_PROPERTY", name=key, remedy=elsewhere)
@@ -113,7 +118,10 @@ _SAID_ELSEWHERE = {
 
 
 def check_places(properties: Mapping[str, str], schemas: Sequence[Schema]) -> None:
-    """Raises ``InvalidInput`` (``BAD_PROPERTY``) where ``tamis.stats.keep`` names a column that none of the schemas has ever had. Paths below a column of documents may be any."""
+    """Raise ``InvalidInput`` (``BAD_PROPERTY``) if ``tamis.stats.keep`` names an unknown column.
+
+    A column of any of the schemas is known. Paths below a document column are not checked.
+    """
     given = {key.lower(): value for key, value in properties.items()}
     wrong = unfit(_names(given.get(_KEEP, "")), schemas)
     if wrong is not None:
@@ -126,7 +134,7 @@ def check_places(properties: Mapping[str, str], schemas: Sequence[Schema]) -> No
 
 
 def check_bound(name: str, value: Any, least: int) -> None:
-    """Raises ``InvalidInput`` (``BAD_OPTION``) where ``value`` is neither None nor a number from ``least`` on."""
+    """Raise ``InvalidInput`` (``BAD_OPTION``) unless ``value`` is None or a number >= ``least``."""
     if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or not value >= least):
         raise InvalidInput(
             f"{name} cannot be {value!r}.", code="BAD_OPTION", name=name, remedy=f"Give a number, {least} or more; None for no bound."
@@ -134,7 +142,10 @@ def check_bound(name: str, value: Any, least: int) -> None:
 
 
 def items(given: Any, name: str) -> list[tuple[Any, Any]]:
-    """The entries of the mapping that the argument ``name`` is. Raises ``InvalidInput`` (``BAD_OPTION``) where it is none."""
+    """Return a mapping's entries.
+
+    Raises ``InvalidInput`` (``BAD_OPTION``) naming the argument if it is no mapping.
+    """
     if not isinstance(given, Mapping):
         raise InvalidInput(
             f"{name} is a mapping, not {type(given).__name__}.",
@@ -163,7 +174,7 @@ def _put(found: dict[str, Any], key: Any, value: Any) -> None:
 
 
 class _Unfit(ValueError):
-    """A value that a switch cannot have; its text says what it can."""
+    """An invalid option value; the message describes the valid ones."""
 
 
 def _flag(value: Any) -> bool:
@@ -182,7 +193,7 @@ def _size(value: Any) -> int:
 
 
 def size_of(text: str) -> int:
-    """Bytes of ``64MB`` and the like. Raises ``ValueError``."""
+    """Parse a size such as ``64MB`` to bytes. Raises ``ValueError``."""
     return _size(text)
 
 

@@ -1,9 +1,11 @@
-"""ORDER BY for a scan with a limit: its keys, which rows come first, and what the rows found so far say about those not read yet.
+"""ORDER BY for a scan with a limit: keys, row order, and the bound implied by the rows found so far.
 
-Law: the order is Spark's: NULLs first or last as the key says (first where it rises, last where it falls, unless told), NaN above every number, −0.0 = 0.0, text by its
-bytes. Which of several equal rows come is not promised; the same scan of the same version gives the same ones.
+Invariant: the order is Spark's: NULLs first or last as the key says (by default first if ascending, last if
+descending), NaN above every number, −0.0 = 0.0, text by its bytes. Which of several tied rows are returned
+is unspecified, but the same scan of the same version returns the same ones.
 
-What the rows so far say is an expression like any other (``better``), so that segments, parts, blocks and rows are judged by it as by the filter.
+The bound is an ordinary expression (``better``), so that it prunes segments, parts, blocks and rows like the
+filter.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ _OF_PAIR = re.compile(_HOW, re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """One column of an order."""
+    """One sort key."""
 
     field: Field
     column: Column
@@ -47,18 +49,24 @@ Order = tuple[Key, ...]
 
 
 def text(order: Order, limit: int | None) -> str:
-    """The order and the limit as SQL says them."""
+    """Return the order and the limit as SQL text."""
     return f"ORDER BY {', '.join(map(str, order))} LIMIT {limit}"
 
 
 def parse_order(given: Any, schema: Schema) -> Order:
-    """The keys that ``given`` names: ``"ts DESC, id"``, or a sequence of such texts or of pairs ``("ts", "descending")``. Raises ``InvalidInput`` (``BAD_ORDER``), ``NotFound``."""
+    """Parse ``"ts DESC, id"``, or a sequence of such texts or of pairs ``("ts", "descending")``.
+
+    Raises ``InvalidInput`` (``BAD_ORDER``), ``NotFound``.
+    """
     items = _split(given) if isinstance(given, str) else list(given) if isinstance(given, Iterable) else [given]
     return tuple(_key(item, schema) for item in items)
 
 
 def key(schema: Schema, name: str, *, descending: bool, nulls_first: bool) -> Key:
-    """The key of the column with this name. Raises ``InvalidInput`` (``BAD_ORDER``) where it has no order, or none that can be used here."""
+    """Return the sort key of a column.
+
+    Raises ``InvalidInput`` (``BAD_ORDER``) if rows cannot be ordered by it.
+    """
     path = find(schema, name)
     if len(path) > 1 or not has_bounds(path[0].type):
         raise _bad(name, f"{name!r} is {path[-1].type}{' within a struct' * (len(path) > 1)}: rows cannot be ordered by it here")
@@ -70,14 +78,14 @@ def _key(item: Any, schema: Schema) -> Key:
     match = _OF_PAIR.fullmatch(f" {item[1]}") if pair else _ITEM.fullmatch(item) if isinstance(item, str) else None
     if match is None:
         raise _bad(str(item), f"{item!r} is no column to order by")
-    name = item[0] if pair else match["name"]  # in a pair it stands for itself, and needs no quotes
+    name = item[0] if pair else match["name"]  # names in pairs are literal and need no quotes
     direction, nulls = match["direction"], match["nulls"]
     descending = (direction or "").lower().startswith("desc")
     return key(schema, name, descending=descending, nulls_first=(nulls or ("last" if descending else "first")).lower() == "first")
 
 
 def _split(given: str) -> list[str]:
-    """At commas outside of backquotes."""
+    """Split at commas outside backquotes."""
     return [found.group() for found in re.finditer(r"(?:`(?:[^`]|``)*`|[^`,])+|(?<=,)(?=,|$)", given)] or [given]
 
 
@@ -87,11 +95,11 @@ def _bad(name: str, what: str) -> InvalidInput:
     )
 
 
-# --- rows against rows ---
+# --- sorting of rows ---
 
 
 def sorted_rows(rows: pa.Table, order: Order, most: int) -> pa.Table:
-    """The first ``most`` of ``rows``, whose first columns are the keys' values; equal ones stay as they came."""
+    """Return the first ``most`` of ``rows``, whose first columns hold the key values; the sort is stable."""
     keys: dict[str, pa.Array] = {}
     directions: list[tuple[str, str]] = []
     for at, by in enumerate(order):
@@ -104,18 +112,18 @@ def sorted_rows(rows: pa.Table, order: Order, most: int) -> pa.Table:
 
 
 def _flags(values: pa.Array, by: Key) -> list[tuple[pa.Array, bool]]:
-    """Where Arrow's own order differs from Spark's: NULLs, and NaN."""
+    """Return extra sort keys where Arrow's order differs from Spark's: NULLs, and NaN."""
     flags = [(values.is_valid().cast(pa.int8()), by.nulls_first)] if values.null_count else []
     if pa.types.is_floating(values.type):
         flags.append((pc.fill_null(pc.is_nan(values), False).cast(pa.int8()), not by.descending))
     return flags
 
 
-# --- rows against what is not read yet ---
+# --- bounds on rows not read yet ---
 
 
 def better(order: Order, row: Sequence[Any]) -> Expr:
-    """What is true of a row that comes before every row equal to ``row`` (an Arrow scalar per key)."""
+    """Return a predicate true of rows that sort strictly before ``row`` (an Arrow scalar per key)."""
     first, rest = _before(order[0], row[0]), order[1:]
     if not rest:
         return first
@@ -124,7 +132,10 @@ def better(order: Order, row: Sequence[Any]) -> Expr:
 
 
 def at_least(by: Key, value: Any) -> Expr:
-    """What is true of a row whose first key comes before ``value`` (an Arrow scalar that is neither NULL nor NaN), or equals it."""
+    """Return a predicate true of rows whose first key sorts before or equals ``value``.
+
+    ``value`` is an Arrow scalar that is neither NULL nor NaN.
+    """
     reached = call("ge" if by.descending else "le", by.column, _literal(by, value))
     return call("or", call("is_null", by.column), reached) if by.nulls_first else reached
 

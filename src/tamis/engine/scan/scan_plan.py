@@ -1,4 +1,7 @@
-"""The plan: what is left to read after the funnel, as a lazy sequence, and the report so far. Reads metadata only."""
+"""The scan plan: the parts left after the funnel, as a lazy sequence, and the initial report.
+
+Metadata only.
+"""
 
 from __future__ import annotations
 
@@ -30,11 +33,11 @@ from tamis.world import world
 
 
 class PartRefs(Sequence[PartRef]):
-    """Parts of a manifest as a sequence that makes each ``PartRef`` when it is asked for."""
+    """A sequence over manifest rows that creates each ``PartRef`` on access."""
 
     def __init__(self, table: pa.Table, all_match: Bools) -> None:
         self.table = table
-        """``Snapshot.parts``: one row per part; columns of statistics may be among them."""
+        """``Snapshot.parts``: one row per part, possibly with statistics columns."""
         self.all_match = all_match
 
     @property
@@ -56,33 +59,33 @@ class PartRefs(Sequence[PartRef]):
         return PartRef(**{**row, "blocks": tuple(row["blocks"] or ())}, all_match=bool(self.all_match[at]))
 
     def __iter__(self) -> Iterator[PartRef]:
-        """In order, converted a slice at a time: far cheaper than one by one."""
+        """Convert a slice at a time, which is far cheaper than row by row."""
         for start in range(0, len(self), _SLICE):
             rows = self.table.select(self._names).slice(start, _SLICE).to_pylist()
             for at, row in enumerate(rows, start):
                 yield PartRef(**{**row, "blocks": tuple(row["blocks"] or ())}, all_match=bool(self.all_match[at]))
 
     def take(self, indices: np.ndarray[Any, np.dtype[np.int64]]) -> PartRefs:
-        """The parts at ``indices``, in that order."""
+        """Select the parts at ``indices``, in that order."""
         return PartRefs(self.table.take(pa.array(indices)), self.all_match[indices])
 
     def where(self, mask: Bools) -> PartRefs:
-        """The parts where ``mask`` holds."""
+        """Select the parts where ``mask`` is true."""
         return PartRefs(self.table.filter(pa.array(mask)), self.all_match[mask])
 
     @property
     def blocks(self) -> int:
-        """How many blocks they have together."""
+        """The total number of blocks."""
         return int(pc.sum(pc.list_value_length(self.table["blocks"])).as_py() or 0)
 
     @property
     def bytes(self) -> int:
-        """How many bytes their files have together."""
+        """The total size of the files in bytes."""
         return int(self.column("bytes").sum())
 
     @property
     def weights(self) -> np.ndarray[Any, np.dtype[np.int64]]:
-        """About how many bytes of each are read: where an index left few rows, of the pages that may hold them."""
+        """Estimated bytes to read per part; if an index left few rows, only the pages that may hold them."""
         sizes = self.column("bytes")
         if "candidate_rows" not in self.table.column_names:
             return sizes
@@ -92,16 +95,16 @@ class PartRefs(Sequence[PartRef]):
 
     @property
     def live_rows(self) -> np.ndarray[Any, np.dtype[np.int64]]:
-        """How many rows of each are not deleted."""
+        """The number of rows per part that are not deleted."""
         return self.column("rows") - self.column("deleted")
 
     def among(self, part_ids: Iterable[str]) -> Bools:
-        """Which of them have these ids."""
+        """Return a mask of the parts with these ids."""
         found: Bools = pc.is_in(self.table["part_id"], pa.array(list(part_ids), pa.string())).to_numpy()
         return found
 
     def column(self, name: str) -> np.ndarray[Any, np.dtype[np.int64]]:
-        """A whole-number column, NULL as 0."""
+        """Return an integer column, NULL as 0."""
         values: np.ndarray[Any, np.dtype[np.int64]] = pc.fill_null(self.table[name], 0).to_numpy().astype(np.int64)
         return values
 
@@ -128,9 +131,10 @@ _REF_COLUMNS = [
 
 @dataclass(slots=True)
 class Plan:
-    """What a scan would read. ``parts`` are kept, in (segment, part) order; ``audit`` were proved empty and are read all the same, to check the proof.
+    """What a scan will read.
 
-    ``proofs``: what is to be checked of the parts in the audit's sample, those that are kept among them, by part id.
+    ``parts`` were kept, in (segment, part) order. ``audit`` were proved empty and are read anyway, to check
+    the proof. ``proofs`` maps the ids of all sampled parts, kept ones included, to the claim to check.
     """
 
     parts: PartRefs
@@ -140,13 +144,13 @@ class Plan:
     audit: PartRefs = field(repr=False)
     proofs: Mapping[str, Proof] = field(default_factory=dict, repr=False)
     order: Order = ()
-    """Which rows come first; ``limit`` of them are wanted."""
+    """The sort order; only the first ``limit`` rows are wanted."""
     limit: int | None = None
     shared: tuple[SharedLookup, ...] = field(default=(), repr=False)
-    """Look-ups that are left to those who read the parts; they may do without."""
+    """Index lookups deferred to the part readers; skipping them is safe."""
 
     def tasks(self, target_bytes: int) -> list[list[PartRef]]:
-        """The parts in order, cut into runs of about ``target_bytes`` (one part at least)."""
+        """Split the parts, in order, into groups of about ``target_bytes`` (at least one part each)."""
         if not len(self.parts):
             return []
         ends = np.cumsum(self.parts.column("bytes"))
@@ -156,7 +160,10 @@ class Plan:
         return [refs[a:b] for a, b in zip([0, *cuts], [*cuts, len(refs)], strict=True)]
 
     def guard(self) -> None:
-        """Raises ``InvalidInput`` (``SCAN_TOO_LARGE``) where ``tamis.scan.max_bytes`` forbids to read this much. Call before reading."""
+        """Raise ``InvalidInput`` (``SCAN_TOO_LARGE``) if the plan exceeds ``tamis.scan.max_bytes``.
+
+        Call before reading.
+        """
         check_size(self.report, self.parts.bytes, self.options.scan_max_bytes)
 
     def __repr__(self) -> str:
@@ -183,8 +190,11 @@ def plan(
     columns: tuple[str, ...] | None = None,
     errors: str = "raise",
 ) -> Plan:
-    """Runs the funnel. ``schema`` is the reader's full schema, ``selected`` what it asked for, ``now`` the inclusive range of the query's instant (microseconds),
-    ``measured`` the ids of columns whose statistics somebody will ask for."""
+    """Run the funnel.
+
+    ``schema`` is the reader's full schema, ``selected`` the requested columns, ``now`` the inclusive range of
+    the query's instant (microseconds), ``measured`` the ids of columns whose statistics will be needed later.
+    """
     start = world().monotonic()
     lo, hi = now or (instant := world().now_micros(), instant)
     before = snapshot.io.bytes, snapshot.io.requests
@@ -227,7 +237,7 @@ def _needed(
     now: tuple[int, int],
     proofs: Mapping[str, Proof],
 ) -> Bools:
-    """The kept parts that the limit needs, as far as metadata says; those that are audited among them."""
+    """Return a mask of the kept parts that the limit needs, judged by metadata, plus the audited ones."""
     every = np.ones(len(parts), dtype=np.bool_)
     if limit is None or not len(parts):
         return every
@@ -244,7 +254,7 @@ def _needed(
 
 
 def tell_order(report: Report, order: Order, limit: int | None) -> None:
-    """Says what an order and its limit have skipped so far."""
+    """Record in the report what the order and limit have skipped so far."""
     said, skipped = text(order, limit), report.parts["skipped_topk"]
     report.because = [entry for entry in report.because if entry["conjunct"] != said]
     report.not_skipped_because = [entry for entry in report.not_skipped_because if entry["conjunct"] != said]
@@ -256,9 +266,10 @@ def tell_order(report: Report, order: Order, limit: int | None) -> None:
 
 
 def _audit(sieved: Sieved, options: Options, *, filtered: bool) -> tuple[PartRefs, dict[str, Proof]]:
-    """The skipped parts to read all the same, and what to check of the sample. Kept parts come second, within what is left of the budget.
+    """Choose skipped parts to read anyway, and the claims to check on the whole sample.
 
-    A part whose rows were all said to match loses that mark: its rows are tested.
+    Kept parts are sampled second, within the rest of the budget. A sampled part loses its ``all_match`` mark,
+    so that its rows are tested.
     """
     if not options.audit_percent or not filtered:
         return PartRefs(sieved.parts.schema.empty_table(), np.zeros(0, dtype=np.bool_)), {}

@@ -1,10 +1,12 @@
-"""Audit: what was proved about a sample of parts, checked by reading them as if nothing were known.
+"""Audits: check what was proved about a sample of parts by reading them without skipping.
 
-Law: read with skipping and read without, a part gives as many rows, or its filter fails both ways. An audited part is read without, so the
-answer is right whatever was proved; where the two differ, a proof was wrong, and that is said loudly.
+Invariant: read with and without skipping, a part gives the same number of rows, or its filter raises both
+times. An audited part is read without skipping, so the result is correct whatever was proved; a difference
+means that a proof was wrong, and is reported.
 
-Every kind of wrong proof shows: a skipped part with a row that matches or on which the filter fails (whoever skipped it, segment, statistics or index: in
-all of them the claim is that nothing comes), blocks of a part that its own statistics or an index excluded, a part of which every row was said to match.
+This detects every kind of wrong proof: a skipped part (by segment, statistics or index) with a row that
+matches or on which the filter raises; excluded blocks of a part (by its own statistics or an index); and a
+part whose rows were all said to match.
 """
 
 from __future__ import annotations
@@ -26,15 +28,16 @@ from tamis.storage.files import PartRef
 from tamis.world import world
 
 SWITCH = "TAMIS_AUDIT"
-"""Environment variable: ``raise`` makes a violation an error (for tests); else it is logged, reported, and the rows are right."""
+"""Environment variable: ``raise`` makes a violation an error (for tests), else it is logged.
+"""
 
 _LOG = logging.getLogger("tamis")
 _CLUES: dict[str, Any] = {"all_match": False, "candidates": None}
-"""What a reference to a part may say about its rows, and how it says nothing."""
+"""The fields of a part reference that make claims about its rows, with the values that claim nothing."""
 
 
 class Proof(Enum):
-    """What is claimed of a part, and so what its audit checks."""
+    """The claim about a part that its audit checks."""
 
     NONE = "was skipped"
     ALL = "was said to match wholly"
@@ -42,11 +45,14 @@ class Proof(Enum):
 
 
 Found = Callable[[str, str], None]
-"""Told the id of a part and what is wrong with what was proved about it."""
+"""Callback that receives a part id and a description of the wrong proof."""
 
 
 def sample(ids: list[str], sizes: np.ndarray[Any, np.dtype[np.int64]], percent: float, budget: int) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """Which of these parts to audit: chosen by a hash of their ids, so that every run of a query checks the same ones; ``budget`` bytes together."""
+    """Return a mask of the parts to audit, within ``budget`` bytes.
+
+    Chosen by a hash of the ids, so that every run of a query checks the same parts.
+    """
     if not percent:
         return np.zeros(len(ids), dtype=np.bool_)
     chosen = np.array([zlib.crc32(i.encode()) % 10_000 < percent * 100 for i in ids], dtype=np.bool_) & (sizes <= budget)
@@ -54,9 +60,10 @@ def sample(ids: list[str], sizes: np.ndarray[Any, np.dtype[np.int64]], percent: 
 
 
 def read_audited(ref: PartRef, proof: Proof, spec: ReadSpec, counters: ReadCounters, found: Found) -> Iterator[pa.RecordBatch]:
-    """The rows of ``ref``, read as if nothing were known of it; ``found`` is told where ``proof`` does not hold.
+    """Yield the rows of ``ref`` read without skipping; call ``found`` if ``proof`` does not hold.
 
-    Raises what the filter raises. A part that was skipped and cannot be read at all costs the query nothing: it did not need it.
+    Raises the filter's errors. If a skipped part cannot be read at all, the query continues: it did not need
+    that part.
     """
     clues = {f.name: _CLUES[f.name] for f in fields(ref) if f.name in _CLUES}
     rows, cost = 0, ReadCounters()
@@ -75,16 +82,19 @@ def read_audited(ref: PartRef, proof: Proof, spec: ReadSpec, counters: ReadCount
             raise
         _LOG.warning("AUDIT: part %s could not be checked: %s", ref.part_id, error)
         return
-    except GeneratorExit:  # nobody wants more: what came already may have been too much
+    except GeneratorExit:  # the consumer stopped: what came already may disprove the claim
         if rows and proof is Proof.NONE:
-            with suppress(TamisError):  # whoever drops these rows has no ear for an error: it is kept where it was found
+            with suppress(TamisError):  # a closing consumer gets no errors; ``found`` has recorded it
                 found(ref.part_id, f"it {proof.value}, but rows match")
         raise
     _compare(ref, proof, spec, counters, rows, found)
 
 
 def _compare(ref: PartRef, proof: Proof, spec: ReadSpec, counters: ReadCounters, without: int | str, found: Found) -> None:
-    """``without``: the rows that came, or how the filter failed."""
+    """Compare with the claim.
+
+    ``without``: the number of rows read without skipping, or the filter's error.
+    """
     claimed = 0 if proof is Proof.NONE else _claimed(replace(ref, all_match=proof is Proof.ALL), spec, counters)
     if claimed == without or (isinstance(claimed, str) and isinstance(without, str)):
         return
@@ -93,7 +103,7 @@ def _compare(ref: PartRef, proof: Proof, spec: ReadSpec, counters: ReadCounters,
 
 
 def _claimed(ref: PartRef, spec: ReadSpec, counters: ReadCounters) -> int | str:
-    """How many rows reading with skipping gives, or how the filter fails then. Its cost is counted, its rows are not."""
+    """Return the number of rows read with skipping, or the filter's error. Counts the cost, not the rows."""
     cost, rows = ReadCounters(), 0
     try:
         for batch in read_part(ref, replace(spec, schema=replace(spec.schema, fields=())), cost):
@@ -113,7 +123,7 @@ def strict() -> bool:
 
 
 def violation(table: str, filter_text: str | None, part: str, problem: str) -> TamisError:
-    """The error that a violation is, or the text that is logged."""
+    """Build the error that is raised or logged for a violation."""
     return CorruptData(
         f"AUDIT: what was proved of part {part} of {table} under the filter {filter_text!r} is wrong: {problem}.",
         code="AUDIT_FAILED",
@@ -123,5 +133,5 @@ def violation(table: str, filter_text: str | None, part: str, problem: str) -> T
 
 
 def tell(error: TamisError) -> None:
-    """Says a violation to whoever watches the log."""
+    """Log a violation."""
     _LOG.error("%s", error)

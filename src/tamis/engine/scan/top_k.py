@@ -1,7 +1,8 @@
-"""ORDER BY … LIMIT k over a plan's parts: columns of the order and the filter first, the others for the k rows only.
+"""ORDER BY … LIMIT k over a plan's parts: search the sort and filter columns, then fetch the rest for k rows.
 
-Law: what comes is what reading every part, sorting and cutting would give (of equal rows, some). Parts are visited best first, in waves; the k-th row so far is a
-bound that prunes parts, blocks and rows of the waves that follow. No bound is drawn from fewer than k rows.
+Invariant: the result equals reading every part, sorting and truncating (with some choice among ties). Parts
+are visited best first, in waves; the k-th row so far is a bound that prunes parts, blocks and rows of the
+following waves. No bound is derived from fewer than k rows.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from tamis.sizes import SIZES
 from tamis.storage.files import PartRef
 
 LEAST_HELD = SIZES.topk_held_rows
-"""Rows of keys that are collected before they are cut down to the best k."""
+"""Rows of keys that are collected before they are cut to the best k."""
 
 PLACE, POSITION = "_place", "_position"
 Violated = Callable[[str, str], None]
@@ -37,18 +38,18 @@ Violated = Callable[[str, str], None]
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a search has found so far."""
+    """The result of a search."""
 
     rows: pa.Table
-    """The best rows: their keys, ``PLACE`` and ``POSITION``, in order."""
+    """The best rows in order: their keys, ``PLACE`` and ``POSITION``."""
     bound: Expr | None
-    """True of every row that comes before the last of them; None where they are fewer than k."""
+    """True of every row that sorts before the last found row; None if fewer than k were found."""
     left: Numbers
-    """Places of the parts that were not looked at and may hold such a row."""
+    """Indices of unvisited parts that may hold such a row."""
 
 
 class TopK:
-    """One search for the first ``limit`` rows of ``plan`` under its order. ``read`` are the places, among ``plan.parts``, of the parts that were read."""
+    """A search for the first ``limit`` rows of ``plan``; ``read`` holds the indices of visited parts."""
 
     def __init__(self, plan: Plan, violated: Violated) -> None:
         assert plan.limit is not None
@@ -57,12 +58,15 @@ class TopK:
         self._columns = [self._keys.names.index(by.field.name) for by in plan.order]
         self.read: set[int] = set()
         self.counters: list[ReadCounters] = []
-        """Of the parts read, one each."""
+        """One per visited part."""
 
-    # --- which rows ---
+    # --- search ---
 
     def search(self, most_bytes: int | None = None) -> Found:
-        """Looks for the best rows, in all parts that may hold one; with ``most_bytes`` in no more parts than have so many bytes together, one at least."""
+        """Find the best rows in all parts that may hold one.
+
+        ``most_bytes`` limits the total size of the visited parts (at least one is visited).
+        """
         plan, found, bound = self._plan, self._none(), None
         if self._limit == 0:
             return Found(found, None, np.empty(0, dtype=np.int64))
@@ -97,11 +101,11 @@ class TopK:
             return None
         try:
             return better(self._order, [found.column(at)[self._limit - 1] for at in range(len(self._order))])
-        except ValueError:  # text that is no UTF-8 makes no literal
+        except ValueError:  # text that is not valid UTF-8 cannot be a literal
             return None
 
     def _wave(self, places: list[int], bound: Expr | None, held_back: Bools) -> Iterator[pa.Table]:
-        """The best rows of each of these parts, read side by side."""
+        """Yield the best rows of each of these parts, read in parallel."""
         self.read.update(places)
         refs = [self._plan.parts[at] for at in places]
         work = [partial(self._search, at, ref, None if held_back[at] else bound) for at, ref in zip(places, refs, strict=True)]
@@ -109,7 +113,7 @@ class TopK:
             yield pa.Table.from_batches([batch])
 
     def _search(self, place: int, ref: PartRef, bound: Expr | None) -> Generator[pa.RecordBatch]:
-        """The best rows of one part."""
+        """Yield the best rows of one part."""
         counters = ReadCounters()
         spec, proof = self._spec(ref, bound), self._plan.proofs.get(ref.part_id)
         try:
@@ -128,7 +132,7 @@ class TopK:
         return replace(spec, schema=self._keys, positions=True, conjuncts=tested if bound is None else (*tested, bound))
 
     def _audited(self) -> Iterator[pa.Table]:
-        """Rows of skipped parts that are read to check the proof."""
+        """Yield rows of skipped parts, read to check the proof."""
         first = len(self._plan.parts)
         for at, ref in enumerate(self._plan.audit, first):
             yield from (pa.Table.from_batches([batch]) for batch in self._search(at, ref, None))
@@ -155,10 +159,10 @@ class TopK:
     def _best(self, tables: Sequence[pa.Table]) -> pa.Table:
         return sorted_rows(pa.concat_tables(tables), self._order, self._limit)
 
-    # --- the rows themselves ---
+    # --- fetch ---
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """The rows with the columns that were selected, in order."""
+        """Yield the result rows with the selected columns, in order."""
         found = self.search().rows
         schema = self._plan.spec.schema
         if not len(found):
@@ -173,7 +177,7 @@ class TopK:
         yield from fetched.take(pa.array(at)).combine_chunks().to_batches(self._plan.spec.batch_rows)
 
     def _fetched(self, place: Numbers, position: Numbers) -> Iterator[pa.RecordBatch]:
-        """The wanted rows by part, in the order of their positions."""
+        """Yield the wanted rows by part, ordered by position."""
         work = [partial(self._fetch, int(at), BitMap(position[place == at].astype(np.uint32))) for at in np.unique(place)]
         yield from in_order(work, min(threads(), len(work)))
 

@@ -1,4 +1,4 @@
-"""Secondary indexes: define, build, cover, look up, keep up (seed 002)."""
+"""Secondary indexes: definition, build, coverage, lookup, maintenance."""
 
 from tamis.engine.secondary_index.index_build import Run, Work, run_here
 from tamis.engine.secondary_index.index_choice import NO_INDEX, Outcome, choose

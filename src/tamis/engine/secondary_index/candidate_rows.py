@@ -1,6 +1,7 @@
-"""Which rows of which parts may match, as far as indexes know.
+"""Candidate rows: which rows of which parts may match, as far as indexes know.
 
-Law: a set of candidates of a part holds every row of it that matches (or on which the filter fails); of a part that is not known, every row may be one.
+Invariant: a part's candidates include every row that matches (or on which the filter raises); in a part that
+is not known, every row is a candidate.
 """
 
 from __future__ import annotations
@@ -17,14 +18,18 @@ Ints = np.ndarray[Any, np.dtype[np.int64]]
 
 @dataclass(slots=True)
 class Candidates:
-    """Over the parts of a plan: ``known`` says of which the candidates are known; ``rows`` holds those of known parts that have any."""
+    """Candidates over a plan's parts.
+
+    ``known`` marks the parts with known candidates; ``rows`` holds the candidates of known parts that have
+    any.
+    """
 
     known: Bools
     rows: dict[int, BitMap] = field(default_factory=dict)
 
     @staticmethod
     def of(known: Bools, parts: Ints, rows: Ints) -> Candidates:
-        """From hits, a part and a row each, in any order."""
+        """Build from unordered hits, given as parallel arrays of parts and rows."""
         order = np.argsort(parts, kind="stable")
         parts, rows = parts[order], rows[order]
         ids, starts = np.unique(parts, return_index=True)
@@ -33,7 +38,7 @@ class Candidates:
 
     @staticmethod
     def nothing(count: int) -> Candidates:
-        """No part is known."""
+        """Return candidates where no part is known."""
         return Candidates(np.zeros(count, dtype=np.bool_))
 
     def __and__(self, other: Candidates) -> Candidates:
@@ -58,7 +63,7 @@ class Candidates:
 
     @property
     def empty(self) -> Bools:
-        """Known parts without a candidate."""
+        """A mask of the known parts without a candidate."""
         out = self.known.copy()
         out[list(self.rows)] = False
         return out

@@ -1,7 +1,8 @@
-"""Building: the indexed values of base parts, each with its position, sorted and written as parts.
+"""Index builds: the indexed values of base parts with their positions, sorted and written as parts.
 
-Law: an index part holds an entry for every physical row of the base parts that it covers, deleted ones and NULLs included, so that it is right for
-every version in which these parts live. The same function runs in this process and in Spark's workers.
+Invariant: an index part has an entry for every physical row of the base parts it covers, including deleted
+rows and NULLs, so that it is valid for every version in which these parts are live. The same code runs in
+this process and in Spark's workers.
 """
 
 from __future__ import annotations
@@ -30,12 +31,14 @@ from tamis.storage.object_store import Store
 from tamis.world import new_id, world
 
 FAIL = "TAMIS_INDEX_BUILD"
-"""Environment variable: ``fail`` makes every build fail, ``fail:<name>`` that of one index (for tests; ``docs/indexes.md``)."""
+"""Environment variable: ``fail`` fails every build, ``fail:<name>`` that of one index (``docs/indexes.md``).
+"""
 PART_BYTES = SIZES.index_part_bytes
 BLOCK_ROWS = SIZES.index_block_rows
-"""A look-up reads the footer of a part and a block or two: together they are smallest about here (docs/design/0013)."""
+"""The block size; a lookup reads a footer and a block or two, whose sum is smallest here (docs/design/0013).
+"""
 PAGE_ROWS = SIZES.index_page_rows
-"""Rows of a page: an index is looked up, and never read whole."""
+"""Rows per page, small because an index is searched and never read whole."""
 SORT_MEMORY = 256 * 2**20
 
 
@@ -43,24 +46,27 @@ Done = Callable[[PartRef], None]
 
 
 class Work(Protocol):
-    """What makes index parts; picklable."""
+    """A unit of work that writes index parts; picklable."""
 
     @property
     def rows(self) -> int:
-        """How many entries there will be, at most."""
+        """An upper bound of the number of entries."""
         ...
 
     def manifests(self, done: Done | None = None) -> list[pa.Table]:
-        """Does it, in this process and in bounded memory; manifest rows of index parts. ``done`` is told of every base part that has been read."""
+        """Run in this process in bounded memory; return manifest rows.
+
+        ``done`` is called per base part read.
+        """
         ...
 
     def cut(self, count: int) -> Sequence[Work]:
-        """As at most ``count`` pieces, each of which makes a sorted run of its own."""
+        """Split into at most ``count`` pieces, each of which produces its own sorted run."""
         ...
 
 
 Run = Callable[[Work], list[pa.Table]]
-"""How such work runs: here, or by the tasks of a job."""
+"""Runs work: locally, or as tasks of a job."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,16 +76,19 @@ class BuildSpec:
     read: ReadSpec
     write: WriteSpec
     columns: tuple[Column | Call, ...]
-    """The indexed columns, and paths into documents, in the order of the index's schema."""
+    """The indexed columns and document paths, in the order of the index's schema."""
 
 
 def build_failed(message: str, name: str, remedy: str) -> StoreUnavailable:
-    """An index could not be built. The table's rows are as they were; the index covers no more than it did."""
+    """Build the error for a failed index build: the rows are intact, and coverage is unchanged."""
     return StoreUnavailable(message, code="INDEX_BUILD_FAILED", name=name, remedy=remedy)
 
 
 def build_spec(store: Store, head: Head, index: IndexDefinition) -> BuildSpec:
-    """Raises ``InvalidInput`` where the current schema lacks an indexed column."""
+    """Return the spec of an index build.
+
+    Raises ``InvalidInput`` if the current schema lacks an indexed column.
+    """
     base = head.schema
     schema = None if base is None else schema_of(index, base)
     if base is None or schema is None:
@@ -116,7 +125,7 @@ def build_spec(store: Store, head: Head, index: IndexDefinition) -> BuildSpec:
 
 
 def _pruned(fields: Iterable[Field], paths: Sequence[tuple[int, ...]]) -> tuple[Field, ...]:
-    """``fields`` with only the columns, and fields of structs, on these paths."""
+    """Reduce ``fields`` to the columns and struct fields on these paths."""
     out = []
     for field in fields:
         below = [path[1:] for path in paths if path[0] == field.id]
@@ -129,7 +138,7 @@ def _pruned(fields: Iterable[Field], paths: Sequence[tuple[int, ...]]) -> tuple[
 
 @dataclass(frozen=True, slots=True)
 class Build:
-    """The index parts of base ``parts``, each with its ordinal."""
+    """Builds the index parts of base ``parts``, given with their ordinals."""
 
     parts: Sequence[tuple[int, PartRef]]
     spec: BuildSpec
@@ -147,17 +156,17 @@ class Build:
 
 
 def in_order(entries: Iterator[pa.RecordBatch], spec: WriteSpec) -> list[pa.Table]:
-    """Entries sorted and written as index parts, in bounded memory; a manifest row each."""
+    """Sort entries and write them as index parts, in bounded memory; return a manifest row per part."""
     return list(write_parts(sorted_batches(entries, spec.schema, spec.cluster_by, SORT_MEMORY), spec))
 
 
 def run_here(work: Work, done: Done | None = None) -> list[pa.Table]:
-    """In this process."""
+    """Run the work in this process."""
     return work.manifests(done)
 
 
 def entries_of(parts: Iterable[tuple[int, PartRef]], spec: BuildSpec, done: Done | None = None) -> Iterator[pa.RecordBatch]:
-    """An entry for each physical row of ``parts`` (each with its ordinal): the indexed values, the ordinal, the row."""
+    """Yield an entry per physical row of ``parts`` (with ordinals): indexed values, ordinal, row."""
     target = to_arrow_schema(spec.write.schema)
     tops = [f.id for f in spec.read.schema]
     for ordinal, ref in parts:
@@ -184,7 +193,7 @@ def entries_of(parts: Iterable[tuple[int, PartRef]], spec: BuildSpec, done: Done
 
 
 def physical(ref: PartRef) -> PartRef:
-    """The part with all its rows: nothing deleted, nothing chosen."""
+    """Return the part with all its rows: no deletions, no candidates."""
     clues: dict[str, Any] = {"deletion": None, "candidates": None, "all_match": False}
     return replace(ref, **{name: value for name, value in clues.items() if name in PartRef.__dataclass_fields__})
 
@@ -195,7 +204,10 @@ def _array(values: Any, data_type: pa.DataType) -> pa.Array:
 
 
 def check_not_told_to_fail(index: IndexDefinition, option: str = "") -> None:
-    """Raises ``StoreUnavailable`` (``INDEX_BUILD_FAILED``) where a test wants it: by ``TAMIS_INDEX_BUILD``, or by ``tamis.index.build = fail``."""
+    """Raise ``StoreUnavailable`` (``INDEX_BUILD_FAILED``) if a test requests it.
+
+    By ``TAMIS_INDEX_BUILD``, or by ``tamis.index.build = fail``.
+    """
     told = world().environment().get(FAIL, "")
     if "fail" in (told, option) or told.lower() == f"fail:{index.name}".lower():
         raise build_failed(f"The index {index.name!r} was told to fail.", index.name, f"Unset {FAIL} and tamis.index.build.")

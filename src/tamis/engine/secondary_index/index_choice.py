@@ -1,7 +1,8 @@
-"""Which indexes a filter uses, and what they leave.
+"""The choice of indexes for a filter, and their combined result.
 
-Laws: an index drops a row only where a conjunct about its columns is not true of it, and where no conjunct before that one can fail: an error of the
-reference is never hidden. Whatever is wrong with an index (missing, stale, damaged, unreadable) makes its segments unknown to it, and nothing else.
+Invariants: an index drops a row only if a conjunct on its columns is not true of it, and no earlier conjunct
+can raise, so that no error of reference semantics is hidden. Any problem of an index (missing, stale,
+damaged, unreadable) only makes its segments uncovered.
 """
 
 from __future__ import annotations
@@ -33,14 +34,14 @@ from tamis.storage.commit_log import IndexDefinition, Snapshot
 from tamis.storage.object_store import Store
 
 DRIVER_HITS = SIZES.index_driver_hits
-"""Of more, those who read the parts ask for themselves: the driver's memory stays as it is."""
+"""Above this number of hits, part readers do the lookup, to bound the driver's memory."""
 
 NO_INDEX = "there is no index"
 
 
 @dataclass(slots=True)
 class Used:
-    """An index that answered: for how many segments, and how many of those that were asked about it could not."""
+    """An index that was used: segments it answered for, and segments asked about that it does not cover."""
 
     name: str
     segments: int
@@ -49,14 +50,14 @@ class Used:
 
 @dataclass(slots=True)
 class Outcome:
-    """What the indexes left of a plan's parts, what that cost, and a sentence."""
+    """The candidates that indexes leave in a plan's parts, the cost, and a sentence."""
 
     candidates: Candidates
     used: list[Used] = field(default_factory=list)
     reason: str = NO_INDEX
     counters: ReadCounters = field(default_factory=ReadCounters)
     shared: tuple[SharedLookup, ...] = ()
-    """What is left to those who read the parts."""
+    """Lookups deferred to the part readers."""
 
 
 def choose(
@@ -70,7 +71,10 @@ def choose(
     use: str = "auto",
     now: tuple[int, int],
 ) -> Outcome:
-    """What the table's indexes say of the parts in ``keep`` (``parts``: whole segments, with the statistics that the filter names). Never raises."""
+    """Consult the table's indexes about the parts in ``keep``. Never raises.
+
+    ``parts`` are those of whole segments, with the statistics that the filter needs.
+    """
     nothing = Candidates.nothing(len(parts))
     if not snapshot.head.indexes:
         return Outcome(nothing)
@@ -82,12 +86,12 @@ def choose(
         return Outcome(nothing, reason="statistics leave nothing to read")
     try:
         return _Choice(snapshot, store, conjuncts, selected, parts, keep, use, now).outcome()
-    except Exception as error:  # noqa: BLE001  # an index is advice: no problem with it may fail a query
+    except Exception as error:  # noqa: BLE001  # an index is optional: no problem with it may fail a query
         return Outcome(nothing, reason=f"the indexes could not be used: {error}")
 
 
 class _Choice:
-    """One filter over one plan."""
+    """The choice for one filter over one plan."""
 
     def __init__(
         self,
@@ -103,7 +107,7 @@ class _Choice:
         self._selected = selected
         self._shared: list[SharedLookup] = []
         self._left = np.zeros(len(parts), dtype=np.bool_)
-        """The parts that a shared look-up answers for."""
+        """The parts covered by a shared lookup."""
         self._snapshot, self._store, self._conjuncts, self._parts = snapshot, store, tuple(conjuncts), parts
         self._keep, self._now, self._use = keep, now, use.lower()
         named = self._use not in {"auto", "lookup", "plan"}
@@ -112,7 +116,7 @@ class _Choice:
         self._known = entries(snapshot)
         self._covered: dict[str, Coverage] = {}
         self._first: dict[str, Lookup] = {}
-        """The look-ups by which indexes were compared, to be run where they are wanted as they are."""
+        """Lookups created to compare indexes; reused if needed unchanged."""
         self._used: dict[str, Used] = {}
         self._why: list[str] = []
         self._counters = ReadCounters()
@@ -133,7 +137,7 @@ class _Choice:
         return Outcome(found, list(self._used.values()), reason, self._counters, tuple(self._shared))
 
     def _how(self) -> str:
-        """How the rows of shared look-ups are found."""
+        """Describe how shared lookups find rows."""
         return "; ".join(
             f"each task asks {shared.name} about its own parts"
             if shared.columns is None
@@ -141,15 +145,15 @@ class _Choice:
             for shared in self._shared
         )
 
-    # --- which conjuncts ---
+    # --- conjuncts ---
 
     @cached_property
     def _fails(self) -> list[bool]:
-        """For each conjunct: whether it may fail on a row of the parts in question that reaches it."""
+        """Whether each conjunct may raise on a row of the relevant parts that reaches it."""
         try:
             masks = may_fail(self._conjuncts, evidence_of(self._parts, self._schemas), now=self._now)
             return [bool((mask & self._keep).any()) for mask in masks]
-        except Exception:  # noqa: BLE001  # what is not known may fail
+        except Exception:  # noqa: BLE001  # if unknown, it may raise
             return [True] * len(self._conjuncts)
 
     @cached_property
@@ -157,18 +161,18 @@ class _Choice:
         return {schema.schema_id: schema for schema in self._snapshot.head.schemas}
 
     def _on(self, index: IndexDefinition, expr: Expr) -> bool:
-        """Whether an expression can be run on the index's entries."""
+        """Whether an expression can run on the index's entries."""
         paths = set(columns(self._said(index, expr))) - {(UNSURE,)}
         fixed = self._now[0] == self._now[1] or not any(isinstance(node, Moving) for node in expr.walk())
         return bool(paths) and paths <= set(index.columns) and supported(expr) and fixed
 
     def _said(self, index: IndexDefinition, expr: Expr) -> Expr:
-        """The same of the index's entries, where paths into documents are columns."""
+        """Rewrite for the index's entries, where paths into documents are columns."""
         schema = self._snapshot.head.schema
         return expr if schema is None else keyed(expr, index, schema)
 
     def _usable(self, index: IndexDefinition) -> list[int]:
-        """The conjuncts that the index may drop rows by, in order: up to the first of the others that can fail."""
+        """Return the conjuncts by which the index may drop rows: those before any other that can raise."""
         out = []
         for at, conjunct in enumerate(self._conjuncts):
             if self._on(index, conjunct):
@@ -178,15 +182,18 @@ class _Choice:
         return out
 
     def _ranked(self) -> list[IndexDefinition]:
-        """Indexes that the filter is about, the cheapest first; of those that cost the same, the one of the fewest columns."""
+        """Return the indexes relevant to the filter, cheapest first; ties prefer fewer columns."""
         about = [(index, mine) for index in self._indexes if (mine := self._usable(index))]
         costs = [self._cost(index, mine) for index, mine in about] if len(about) > 1 else [0.0] * len(about)
         scored = [(cost, len(index.columns), index.name, index) for cost, (index, _) in zip(costs, about, strict=True)]
         return [entry[-1] for entry in sorted(scored, key=lambda entry: entry[:-1])]
 
     def _cost(self, index: IndexDefinition, usable: Sequence[int]) -> float:
-        """Bytes that a look-up reads and leaves to be read for each part that it answers for, as far as statistics tell. A column more of the filter counts as
-        half of them: statistics of pages tell little of what two columns leave together."""
+        """Estimate the bytes that a lookup reads, and leaves to read, per part it covers.
+
+        Each further column of the filter divides the cost, because page statistics say little about the joint
+        selectivity of several columns.
+        """
         mine = tuple(self._said(index, self._conjuncts[at]) for at in usable)
         lookup = self._first[index.index_id] = Lookup(
             self._snapshot, self._store, self._coverage(index), mine, self._keep, self._now, self._counters
@@ -197,13 +204,16 @@ class _Choice:
         named = {path for conjunct in mine for path in columns(conjunct)} - {(UNSURE,)}
         try:
             return self._worth(lookup, self._conjuncts).cost(lookup.estimate) / answered / len(named)
-        except TamisError:  # told when it is asked
+        except TamisError:  # reported when it is used
             return inf
 
     # --- AND ---
 
     def _and(self, found: Candidates, index: IndexDefinition, usable: Sequence[int]) -> Candidates:
-        """``found`` and what this index says, where that is worth asking: of segments not answered for yet, and of all where much is left."""
+        """Intersect ``found`` with this index's candidates, if that is worthwhile.
+
+        Asks about segments not covered yet, and about all if many candidates are left.
+        """
         open_parts = self._keep & ~found.known & ~self._left
         if found.hits > FEW_HITS or self._use == index.name.lower():
             open_parts = self._keep & ~found.empty & ~self._left
@@ -213,11 +223,11 @@ class _Choice:
     # --- OR ---
 
     def _splits(self, conjunct: Expr) -> bool:
-        """An OR that no single index answers."""
+        """Whether it is an OR that no single index answers."""
         return isinstance(conjunct, Call) and conjunct.function == "or" and not any(self._on(index, conjunct) for index in self._indexes)
 
     def _any_leg(self, conjunct: Expr) -> Candidates:
-        """What indexes and statistics say of each leg, united."""
+        """Return the union of what indexes and statistics say about each operand of an OR."""
         assert isinstance(conjunct, Call)
         legs = {leg: (self._excluded(leg), self._pieces(leg)) for leg in _legs(conjunct, "or")}
         if any(not excluded.any() and not pieces for excluded, pieces in legs.values()):
@@ -233,7 +243,7 @@ class _Choice:
         return united
 
     def _pieces(self, leg: Expr) -> list[tuple[IndexDefinition, Expr]]:
-        """What of a leg indexes can answer."""
+        """Return the pieces of an operand that indexes can answer."""
         fitting = ((next((i for i in self._by_fit() if self._on(i, piece)), None), piece) for piece in _legs(leg, "and"))
         return [(index, piece) for index, piece in fitting if index is not None]
 
@@ -249,16 +259,17 @@ class _Choice:
         return sorted(self._indexes, key=lambda index: len(index.columns))
 
     def _excluded(self, leg: Expr) -> Bools:
-        """The parts that statistics exclude for this leg alone."""
+        """Return the parts that statistics exclude for this operand alone."""
         none: Bools = decide([leg], evidence_of(self._parts, self._schemas), now=self._now, reasons=False).none
         return none & self._keep
 
-    # --- one look-up ---
+    # --- single lookup ---
 
     def _ask(self, index: IndexDefinition, mine: tuple[Expr, ...], wanted: Bools, *, alone: bool | None = None) -> Candidates | None:
-        """The candidates of the covered parts in ``wanted``; None where the index cannot help, would not pay, or is asked by those who read the parts.
+        """Return the candidates in the covered parts of ``wanted``.
 
-        ``alone``: whether these are all conjuncts; None where the answer is needed here.
+        None if the index cannot help, would not pay, or is consulted by the part readers. ``alone``: whether
+        ``mine`` are all conjuncts; None if the result is needed here.
         """
         covered = self._coverage(index)
         mine = tuple(self._said(index, conjunct) for conjunct in mine)
@@ -298,7 +309,7 @@ class _Choice:
         return found
 
     def _tell(self, index: IndexDefinition, asked: Bools, wanted: Bools) -> None:
-        """Notes that the index answers for the segments of ``asked``."""
+        """Record that the index answers for the segments of ``asked``."""
         segments = self._parts["segment"].to_numpy()
         answered = len(np.unique(segments[asked]))
         left = len(np.unique(segments[wanted])) - answered
@@ -308,20 +319,23 @@ class _Choice:
         )
 
     def _large(self, lookup: Lookup, worth: Worth, *, covering: bool) -> bool:
-        """Whether those who read the parts should ask: the result is large, or ``plan`` says so. Where its values are read too, sooner: nothing is pruned by it."""
+        """Whether the part readers should do the lookup: for a large result, or if ``plan`` forces it.
+
+        The threshold is lower for a covering lookup, because it reads values and prunes nothing.
+        """
         if self._use == "plan" or self._forced:
             return self._use == "plan"
         return lookup.estimate.hits > (worth.most(lookup.estimate.bytes) if covering else DRIVER_HITS)
 
     def _worth(self, lookup: Lookup, mine: tuple[Expr, ...]) -> Worth:
-        """What the filter's columns are of the parts that the look-up answers for."""
+        """Return the rows, and bytes of the filter's columns, in the parts that the lookup covers."""
         head, asked = self._snapshot.head, lookup.asked
         leading = {path[0] for conjunct in mine for path in columns(conjunct)} - {UNSURE}
         share = len(leading) / max(len(head.schema.fields) if head.schema else 0, 1)
         return Worth(int(self._parts["rows"].to_numpy()[asked].sum()), int(self._parts["bytes"].to_numpy()[asked].sum() * share))
 
     def _covering(self, index: IndexDefinition, lookup: Lookup) -> Schema | None:
-        """The selected columns, where the index holds them all as they are asked for."""
+        """Return the selected columns if the index has all of them in the requested types, else None."""
         held = lookup.schemas[max(lookup.schemas)].by_id if lookup.schemas else {}
         if not lookup.sure:
             return None
@@ -339,7 +353,7 @@ class _Choice:
 
 
 def _legs(expr: Expr, function: str) -> list[Any]:
-    """The operands of a tree of ANDs or ORs."""
+    """Return the operands of a tree of ANDs or ORs."""
     if isinstance(expr, Call) and expr.function == function:
         return [leg for arg in expr.args for leg in _legs(arg, function)]
     return [expr]

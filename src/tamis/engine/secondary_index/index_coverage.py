@@ -1,8 +1,9 @@
 """Coverage: which segments of a version an index answers for, and why not the others.
 
-Law: a segment is covered if and only if every live part of it stands in an index segment that was built, under a schema that still means the same columns. It
-is computed from the parts that live in the very version that is read, never remembered: compaction, deletes, overwrites, restores and time travel need no
-repair to be right, and no query changes what another one sees.
+Invariant: a segment is covered if and only if each of its live parts is in a built index segment whose schema
+still means the same columns. Coverage is computed from the live parts of the version read, never stored:
+compaction, deletes, overwrites, restores and time travel need no repair for correctness, and no query affects
+another.
 """
 
 from __future__ import annotations
@@ -31,30 +32,34 @@ NOT_BUILT = "it was written without building the index"
 
 @dataclass(slots=True)
 class Coverage:
-    """Of one index over some live parts (``Snapshot.parts``) of a version."""
+    """The coverage of one index over some live parts (``Snapshot.parts``) of a version."""
 
     index: IndexDefinition
     part_ids: pa.StringArray
-    """Of the parts that were looked at."""
+    """The ids of the examined parts."""
     built: list[IndexSegment]
     owner: Ints
-    """Per part: the place in ``built`` of the index segment that answers for it; -1 where its segment is not covered."""
+    """Per part: the index in ``built`` of the index segment that covers it; -1 if its segment is uncovered.
+    """
     ordinal: Ints
-    """Per part: its ordinal in what that index segment covers."""
+    """Per part: its ordinal in that index segment's coverage."""
     holder: Ints
-    """As ``owner``, of parts in segments that are not covered too."""
+    """Like ``owner``, but also for parts in segments that are not covered."""
     segments: Bools
-    """Per segment of the version: covered. One none of whose parts were looked at is not."""
+    """Per segment of the version: whether it is covered; false if none of its parts was examined."""
     missing: Bools
-    """Per segment: one of the parts looked at is not covered."""
+    """Per segment: whether an examined part is not covered."""
     reasons: list[IndexSegment] = field(default_factory=list)
-    """Entries that say why something was not built, oldest first."""
+    """Entries that record why something was not built, oldest first."""
     problem: str | None = None
-    """Why what was built cannot be known."""
+    """Why built entries could not be used."""
 
 
 def coverage(snapshot: Snapshot, index: IndexDefinition, parts: pa.Table, known: Sequence[IndexSegment] | None = None) -> Coverage:
-    """What ``index`` covers of ``parts``, whole segments of ``snapshot``. ``known``: the entries of the snapshot, where they have been read."""
+    """Compute what ``index`` covers of ``parts``, which must be whole segments of ``snapshot``.
+
+    ``known``: the snapshot's entries, if already read.
+    """
     usable = schemas_of(index, snapshot.head)
     current = snapshot.head.schema
     if current is None or current.schema_id not in usable:
@@ -74,7 +79,7 @@ def coverage(snapshot: Snapshot, index: IndexDefinition, parts: pa.Table, known:
             try:
                 ids.append(entry.covers(snapshot.store))
                 built.append(entry)
-            except TamisError as error:  # an index is advice: what cannot be read covers nothing
+            except TamisError as error:  # an index is optional: unreadable entries cover nothing
                 problem = str(error)
     owner, ordinal = _owners(ids, parts)
     segment = parts["segment"].to_numpy()
@@ -96,7 +101,7 @@ def coverage(snapshot: Snapshot, index: IndexDefinition, parts: pa.Table, known:
 
 
 def _owners(ids: list[pa.Array], parts: pa.Table) -> tuple[Ints, Ints]:
-    """For each part, the last of the lists ``ids`` that it is in, and where in it; -1."""
+    """Return, for each part, the last list in ``ids`` that contains it and its position there; else -1."""
     lengths = np.array([len(one) for one in ids], dtype=np.int64)
     listed = pa.concat_arrays([pa.array([], pa.string()), *ids])
     newest_first = listed.take(pa.array(np.arange(len(listed))[::-1]))
@@ -109,7 +114,7 @@ def _owners(ids: list[pa.Array], parts: pa.Table) -> tuple[Ints, Ints]:
 
 
 def why_missing(snapshot: Snapshot, covered: Coverage, parts: pa.Table) -> dict[int, str]:
-    """For each segment (row of ``snapshot.segments``) that is not covered: why, as far as it is known."""
+    """Return, for each uncovered segment (row of ``snapshot.segments``), the reason as far as known."""
     told: dict[str, str] = {}
     for entry in covered.reasons:
         try:

@@ -1,7 +1,7 @@
-"""What an index is about: its columns, the schema of its parts, and what may be indexed.
+"""Index definitions: columns, the schema of index parts, and what may be indexed.
 
-Law: an index follows what a column *is* (its ids), never what it is called. The parts of an index hold the indexed columns under their own
-column ids, so that statistics, pruning and the reader know them as they know the table's.
+Invariant: an index follows column ids, never names. Index parts store the indexed columns under their own
+column ids, so that statistics, pruning and the reader handle them like the table's columns.
 """
 
 from __future__ import annotations
@@ -18,19 +18,22 @@ from tamis.storage.files.open_files import Recent
 from tamis.world import new_id, world
 
 PART = 2**31 - 2
-"""Column id of the ordinal of the base part among those that the index segment covers."""
+"""Column id of the base part's ordinal within the index segment's coverage."""
 ROW = 2**31 - 3
 """Column id of the physical row ordinal in that part."""
 FEATURE = "indexes"
-"""A writer must know it: one that does not would drop the definitions when it changes the head."""
+"""The required writer feature; a writer without it would drop the definitions when it changes the head."""
 
 
 WAYS = ("auto", "off", "lookup", "plan")
-"""What ``tamis.index.use`` may be beside the name of an index, which therefore can have none of these names."""
+"""The values of ``tamis.index.use`` besides index names; therefore not valid as index names."""
 
 
 def defined(head: Head, name: str, columns: Sequence[str] | str, build: str, version: int) -> IndexDefinition:
-    """A new index of ``columns`` (names, dotted for fields of structs). Raises ``AlreadyExists``, ``NotFound``, ``InvalidInput`` naming what cannot be."""
+    """Define an index of ``columns`` (names, dotted for struct fields).
+
+    Raises ``AlreadyExists``, ``NotFound``, ``InvalidInput`` naming the invalid argument.
+    """
     if not name.strip() or name.strip().lower() in WAYS:
         raise InvalidInput(f"{name!r} cannot be the name of an index.", code="BAD_NAME", name=str(name), remedy="Give another name.")
     if any(index.name.lower() == name.lower() for index in head.indexes):
@@ -52,13 +55,13 @@ def defined(head: Head, name: str, columns: Sequence[str] | str, build: str, ver
 
 
 def _twice(wanted: Sequence[str], found: Sequence[tuple[tuple[int, ...], IndexPath | None]]) -> str | None:
-    """A column or path that stands there before."""
+    """Return a column or path that is given twice, if any."""
     asked = [path if into is None else (path[:-1], into.path, into.type) for path, into in found]
     return next((column for at, column in enumerate(wanted) if asked[at] in asked[:at]), None)
 
 
 def _found(schema: Schema, name: str, at: int) -> tuple[tuple[int, ...], IndexPath | None]:
-    """The id path of a column, or of a path into documents."""
+    """Return the id path of a column, or of a path into documents."""
     try:
         return _path(schema, name), None
     except NotFound:
@@ -81,7 +84,7 @@ def _path(schema: Schema, name: str) -> tuple[int, ...]:
 
 
 def obstacle(field: Field) -> str | None:
-    """Why a column cannot be indexed, as the end of a sentence; None where it can."""
+    """Return why a column cannot be indexed, as the end of a sentence, or None if it can."""
     kind = field.type
     if isinstance(kind, String) and kind.collation != BINARY_COLLATION:
         return f"is compared under the collation {kind.collation}"
@@ -102,7 +105,10 @@ def _unfit(name: str, why: str) -> InvalidInput:
 
 
 def find(head: Head, name: str) -> IndexDefinition:
-    """The index called ``name``, without regard to case. Raises ``NotFound`` (``INDEX_NOT_FOUND``) naming those there are."""
+    """Return the index ``name``, ignoring case.
+
+    Raises ``NotFound`` (``INDEX_NOT_FOUND``) listing the indexes.
+    """
     for index in head.indexes:
         if index.name.lower() == str(name).lower():
             return index
@@ -111,7 +117,7 @@ def find(head: Head, name: str) -> IndexDefinition:
 
 
 def check_use(head: Head, use: str) -> None:
-    """Raises ``InvalidInput`` (``BAD_OPTION``) naming the choices, where ``use`` is neither a way to use indexes nor the name of one."""
+    """Raise ``InvalidInput`` (``BAD_OPTION``) listing the choices if ``use`` is no mode or index."""
     if use.lower() not in WAYS and all(index.name.lower() != use.lower() for index in head.indexes):
         choices = ", ".join([*WAYS, *(index.name for index in head.indexes)])
         raise InvalidInput(
@@ -123,25 +129,25 @@ def check_use(head: Head, use: str) -> None:
 
 
 def with_index(head: Head, index: IndexDefinition) -> Head:
-    """``head`` with one more index, and the feature that writers must know."""
+    """Add an index to ``head``, and the required writer feature."""
     features = head.writer_features if FEATURE in head.writer_features else (*head.writer_features, FEATURE)
     return replace(head, indexes=(*head.indexes, index), writer_features=features)
 
 
 def without_index(head: Head, index: IndexDefinition) -> Head:
-    """``head`` without the index."""
+    """Remove the index from ``head``."""
     left = tuple(other for other in head.indexes if other.index_id != index.index_id)
     features = head.writer_features if left else tuple(f for f in head.writer_features if f != FEATURE)
     return replace(head, indexes=left, writer_features=features)
 
 
 def users_of(head: Head, column_id: int) -> list[str]:
-    """Names of the indexes that a column (or one below it) is part of: dropping it must be refused, naming them."""
+    """Return the names of the indexes that use a column or one below it, and so prevent dropping it."""
     return [index.name for index in head.indexes if any(column_id in path for path in index.columns)]
 
 
 def check_drop(head: Head, column_id: int, name: str) -> None:
-    """Raises ``InvalidInput`` (``INDEXED_COLUMN``) where an index needs the column."""
+    """Raise ``InvalidInput`` (``INDEXED_COLUMN``) if an index needs the column."""
     if users := users_of(head, column_id):
         raise InvalidInput(
             f"Column {name!r} is part of the index {users[0]!r}.",
@@ -152,7 +158,10 @@ def check_drop(head: Head, column_id: int, name: str) -> None:
 
 
 def schema_of(index: IndexDefinition, schema: Schema) -> Schema | None:
-    """The schema of index parts that are built under a schema of the table; None where that lacks one of the columns, or has it under a type without an order."""
+    """Return the schema of index parts built under a table schema.
+
+    None if that schema lacks an indexed column, or has it under a type without an order.
+    """
     fields = []
     for path in index.columns:
         if path[-1] in index.by_path:
@@ -174,18 +183,22 @@ _schemas = Recent[tuple[Head, dict[int, Schema]]](2**20)
 
 
 def schemas_of(index: IndexDefinition, head: Head) -> Mapping[int, Schema]:
-    """The schemas of the index's parts by schema id of the table; the same objects for the same head."""
+    """Return index part schemas by table schema id; the same objects for the same head."""
     key = (id(head), index.index_id)
     found = _schemas.get(key)
     if found is None:
         made = ((schema.schema_id, schema_of(index, schema)) for schema in head.schemas)
-        found = head, {schema_id: schema for schema_id, schema in made if schema is not None}  # the head is held, so that its id stays its
+        # the head is referenced, so that its id is not reused
+        found = head, {schema_id: schema for schema_id, schema in made if schema is not None}
         _schemas.put(key, found, 4096 + 256 * len(head.schemas))
     return found[1]
 
 
 def names(index: IndexDefinition, head: Head) -> list[str]:
-    """The indexed columns as they are called now, paths as ``body:user.id::bigint``; ``#id`` for one that is gone."""
+    """Return the current names of the indexed columns.
+
+    Paths have the form ``body:user.id::bigint``; dropped columns are ``#id``.
+    """
     known = head.schema.by_id if head.schema else {}
 
     def called(ids: tuple[int, ...]) -> str:

@@ -1,7 +1,7 @@
-"""A look-up: conjuncts about indexed columns, run on the entries of an index; what comes out are positions.
+"""Index lookup: run conjuncts on the entries of an index to find row positions.
 
-The same funnel serves as for the table: statistics of index parts, then of their blocks, then the filter itself on what is left. Positions of base parts that
-are dead, or that another index segment answers for, are left out.
+It uses the same funnel as the table: statistics of index parts, then of their pages, then the filter itself.
+Positions in base parts that are dead, or that another index segment covers, are dropped.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ from tamis.storage.object_store.table_union import stack
 from tamis.world import new_id
 
 FEW_ROWS = SIZES.index_few_rows
-"""Entries that are read without asking first what they would cost."""
+"""Entries that are read without estimating the cost first."""
 SAMPLE = SIZES.index_sample_parts
-"""Index parts whose blocks are looked at for an estimate."""
+"""Index parts whose pages are sampled for an estimate."""
 THREADS = 4
 
 
@@ -46,12 +46,12 @@ _manifests = Recent[pa.Table](8 * 2**20)
 
 
 class TooMany(Exception):
-    """A look-up found more than it was allowed to."""
+    """A lookup found more hits than allowed."""
 
 
 @dataclass
 class Lookup:
-    """``conjuncts`` name only columns of the index; ``wanted`` are the parts of the plan that are asked about."""
+    """One lookup: ``conjuncts`` use only columns of the index; ``wanted`` marks the plan's parts to cover."""
 
     snapshot: Snapshot
     store: Store
@@ -61,7 +61,7 @@ class Lookup:
     now: tuple[int, int]
     counters: ReadCounters = field(default_factory=ReadCounters)
     _narrowed: dict[str, Narrowed] = field(default_factory=dict, repr=False)
-    """Index parts that were looked into for the estimate."""
+    """Index parts that were opened for the estimate."""
 
     @cached_property
     def schemas(self) -> Mapping[int, Schema]:
@@ -69,7 +69,7 @@ class Lookup:
 
     @cached_property
     def asked(self) -> Bools:
-        """The parts that it answers for."""
+        """The wanted parts that this lookup covers."""
         known: Bools = self.wanted & (self.covered.owner >= 0)
         return known
 
@@ -79,7 +79,7 @@ class Lookup:
 
     @cached_property
     def sure(self) -> bool:
-        """Whether no entry is flagged: each is a match if it looks like one. Said by the statistics of the flag."""
+        """Whether no entry is flagged unsure, by the flag's statistics, so that every hit is exact."""
         if not self.covered.index.paths:
             return True
         flagged = Column(BOOLEAN, (UNSURE,), "unsure", False)
@@ -95,7 +95,7 @@ class Lookup:
 
     @cached_property
     def _parts(self) -> tuple[list[PartRef], Ints, Decision]:
-        """Index parts that statistics leave, the place in ``covered.built`` of each, and what was decided about them."""
+        """The index parts that statistics keep, each one's index in ``covered.built``, and the decision."""
         table = self._manifest()
         decision = decide(self._flat, evidence_of(table, self.schemas), now=self.now, reasons=False)
         alive = ~decision.none
@@ -105,7 +105,7 @@ class Lookup:
         return refs, left["entry"].to_numpy(), decision
 
     def _manifest(self) -> pa.Table:
-        """All parts of the index segments that are used, with their statistics and the place in ``covered.built`` of each."""
+        """Return the parts of all used index segments: statistics, and their index in ``covered.built``."""
         key = (self.store.url, self._ids, *((at, self.covered.built[at].segment_id) for at in self._used))
         table = _manifests.get(key)
         if table is None:
@@ -119,7 +119,10 @@ class Lookup:
 
     @cached_property
     def estimate(self) -> Estimate:
-        """From statistics of index parts and of their pages: entries of pages that match wholly, and one of each that may. Reads footers."""
+        """The estimate from statistics of index parts and their pages; reads footers.
+
+        Counts all entries of pages that match entirely, and one entry of each page that may match.
+        """
         refs, _, _ = self._parts
         sure = [ref for ref in refs if ref.all_match]
         hits, size = sum(ref.rows for ref in sure), sum(ref.bytes for ref in sure)
@@ -134,15 +137,15 @@ class Lookup:
         return Estimate(hits + int(scale * sum(f.hits for f in found)), size + int(scale * sum(f.bytes for f in found)))
 
     def _narrow(self, ref: PartRef, counters: ReadCounters) -> Narrowed:
-        """What is left of an index part; of one that is small, or matches wholly, the whole."""
+        """Narrow an index part; small ones and those that match entirely are kept whole."""
         if ref.all_match or ref.rows <= WHOLE_ROWS:
             return Narrowed(ref, 1, ref.bytes)
         return narrowed(self.store, ref, self.schemas, self._ids, self._flat, self.now, counters)
 
     def run(self, limit: int | None) -> Candidates:
-        """The candidates. Raises ``TooMany`` where there are more than ``limit``, and what reading raises."""
+        """Return the candidates. Raises ``TooMany`` beyond ``limit`` hits, and read errors."""
         refs, entries, _ = self._parts
-        spec = replace(self.spec(), block_statistics=False)  # pages have been judged
+        spec = replace(self.spec(), block_statistics=False)  # pages have been judged already
         places = {at: self._places(at) for at in self._used}
         found: list[tuple[Ints, Ints]] = []
         total = 0
@@ -171,7 +174,10 @@ class Lookup:
         return Candidates.of(self.asked, np.concatenate([empty, *(p for p, _ in found)]), np.concatenate([empty, *(r for _, r in found)]))
 
     def shared(self, columns: Schema | None) -> SharedLookup:
-        """The same look-up, left to those who read the base parts. ``columns``: the reader's, where the index holds them all, and what the whole filter is about."""
+        """Return the same lookup for use by the part readers.
+
+        ``columns`` are the reader's, if the index has them all and covers the whole filter.
+        """
         refs, entries, _ = self._parts
         segments: dict[int, list[PartRef]] = {at: [] for at in self._used}
         for ref, at in zip(refs, entries.tolist(), strict=True):
@@ -189,7 +195,7 @@ class Lookup:
         )
 
     def run_shared(self, shared: SharedLookup) -> Candidates:
-        """The candidates, by way of the entries that will be read for the rows too."""
+        """Return the candidates by reading the entries that will also supply the rows."""
         found = []
         for at in self._used:
             entries, places = shared.entries(at, self.counters), self._places(at)
@@ -199,7 +205,7 @@ class Lookup:
         return Candidates.of(self.asked, np.concatenate([empty, *(p for p, _ in found)]), np.concatenate([empty, *(r for _, r in found)]))
 
     def spec(self, columns: Schema | None = None) -> ReadSpec:
-        """How entries are read that the filter keeps or fails on: these columns, then the ordinal of the base part, and the row."""
+        """Return a spec to read entries that match or raise: these columns, then ordinal and row."""
         current = self.schemas[max(self.schemas)]
         wanted = () if columns is None else tuple(f.id for f in columns)
         return ReadSpec(
@@ -214,7 +220,7 @@ class Lookup:
         )
 
     def _places(self, at: int) -> Ints:
-        """For each base part that the index segment covers: its place in the plan, -1 where it does not answer for it."""
+        """Return the plan index of each base part the index segment covers; -1 if not asked about it."""
         mine = np.flatnonzero(self.asked & (self.covered.owner == at))
         places = np.full(len(self.covered.built[at].covers(self.snapshot.store)), -1, dtype=np.int64)
         places[self.covered.ordinal[mine]] = mine
@@ -222,14 +228,14 @@ class Lookup:
 
 
 def flat(expr: Expr) -> Expr:
-    """The expression over an index part, where each indexed column stands at the top under its own id."""
+    """Rewrite for an index part, where indexed columns are at the top level under their own ids."""
     if isinstance(expr, Column):
         return replace(expr, ids=expr.ids[-1:], name=f"c{expr.ids[-1]}", nullable=True)
     return replace(expr, args=tuple(flat(arg) for arg in expr.args)) if isinstance(expr, Call) else expr
 
 
 def _each(read: Any, refs: Sequence[PartRef], entries: Sequence[int]) -> Any:
-    """``read`` of each part, a few at a time."""
+    """Yield ``read`` of each part, a few in parallel."""
     if len(refs) < 2:
         yield from (read(ref, at) for ref, at in zip(refs, entries, strict=True))
         return

@@ -1,6 +1,7 @@
-"""An index part, narrowed to the pages that may hold a match: by the statistics of pages, else by those of blocks.
+"""Narrowing of an index part to pages that may match, by statistics of pages or, failing that, blocks.
 
-Law: a page is left out only by proof (``pruning.decide``); a part that says nothing of its pages is judged block by block, one that says nothing is read whole.
+Invariant: a page is dropped only by proof (``pruning.decide``). A part without page statistics is judged
+block by block, a part without any statistics is read whole.
 """
 
 from __future__ import annotations
@@ -23,18 +24,18 @@ from tamis.storage.files import PartRef, open_part
 from tamis.storage.object_store import Store
 
 WHOLE_ROWS = SIZES.index_whole_rows
-"""Entries of an index part that are read faster than their pages are judged."""
+"""Index parts with at most this many entries are read whole, which is faster than judging pages."""
 
 
 @dataclass(frozen=True, slots=True)
 class Narrowed:
-    """What is left of an index part; ``ref`` is None where nothing is."""
+    """What is left of an index part; ``ref`` is None if nothing is."""
 
     ref: PartRef | None
     hits: int
-    """Entries that match, at least."""
+    """A lower bound of the matching entries."""
     bytes: int
-    """What reading it costs."""
+    """The estimated cost of reading it."""
 
 
 def narrowed(
@@ -46,7 +47,10 @@ def narrowed(
     now: tuple[int, int],
     counters: ReadCounters,
 ) -> Narrowed:
-    """Of the part ``ref``. Reads its footer, once in a process. Raises ``CorruptData`` and ``StoreUnavailable``."""
+    """Narrow the part ``ref``.
+
+    Reads its footer, once per process. Raises ``CorruptData``, ``StoreUnavailable``.
+    """
     part = open_part(store, ref, schemas[ref.schema_id])
     counters.bytes_leader += part.io.bytes
     counters.requests += part.io.requests
@@ -69,7 +73,7 @@ def narrowed(
 
 
 def _rows(starts: Ints, sizes: Ints, alive: Bools) -> bytes:
-    """The rows of the pages in ``alive`` as candidates."""
+    """Return the rows of the pages in ``alive`` as serialized candidates."""
     rows = BitMap()
     edges = np.flatnonzero(np.diff(np.concatenate([[False], alive, [False]]).astype(np.int8)))
     for first, end in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):

@@ -1,7 +1,8 @@
-"""Index segments as the base table's log tells them.
+"""Index segments as recorded in the table's log.
 
-Two kinds of entries: one that was built (its parts, and the ids of the base parts that it covers, in order), and one that was not (the base parts, and the
-reason). An entry says only what its own build knows; nothing is ever copied from the table's state.
+There are two kinds of entries: built ones (the index parts, and the ordered ids of the base parts they
+cover), and unbuilt ones (the base parts, and the reason). An entry records only facts of its own build, never
+a copy of the table's state.
 """
 
 from __future__ import annotations
@@ -23,17 +24,20 @@ from tamis.storage.object_store.table_union import wanted
 from tamis.world import new_id, world
 
 INLINE_COVERS = SIZES.index_inline_covers
-"""Base parts up to which their ids stand in the commit as they are."""
+"""The maximum number of base part ids stored inline in the commit."""
 SCHEME = 1
-"""How the entries of paths are made; since 1 those of text say where they are not sure. What is older answers for no path."""
+"""The version of path entries; since 1, text entries mark unsure values.
+
+Older ones answer no path filters.
+"""
 FOLDER = "index"
-"""Where index parts stand below the table's root."""
+"""The folder of index parts below the table's root."""
 _COVERS = pa.schema([("part_id", pa.string())])
 
 
 @dataclass(frozen=True, slots=True)
 class IndexSegment:
-    """One entry. ``parts`` is None where it only says why nothing was built."""
+    """An index entry; ``parts`` is None if it only records why nothing was built."""
 
     segment_id: str
     index_id: str
@@ -42,26 +46,26 @@ class IndexSegment:
     rows: int
     bytes: int
     count: int
-    """Its parts."""
+    """The number of index parts."""
     parts: Columns | None
     covered: tuple[str, ...] | Columns
     reason: str | None
     scheme: int = SCHEME
 
     def covers(self, store: Store) -> pa.Array:
-        """The ids of the base parts, in the order of their ordinals. Raises ``CorruptData``."""
+        """Return the ids of the base parts by ordinal. Raises ``CorruptData``."""
         if isinstance(self.covered, tuple):
             return pa.array(self.covered, pa.string())
         return self.covered.read(store, lambda _: ["part_id"])["part_id"].combine_chunks()
 
     def manifest(self, store: Store, ids: frozenset[int]) -> pa.Table:
-        """Its parts: ``PART_COLUMNS`` and the statistics of ``ids``. Raises ``CorruptData``."""
+        """Return the index parts: ``PART_COLUMNS`` and the statistics of ``ids``. Raises ``CorruptData``."""
         assert self.parts is not None
         return self.parts.read(store, lambda names: wanted(names, PART_COLUMNS, ids))
 
 
 def built(store: Store, index_id: str, schema_id: int, manifest: pa.Table, covers: Sequence[str]) -> dict[str, Any]:
-    """The entry of an index segment whose parts are durable."""
+    """Return the entry of an index segment whose parts are durable."""
     segment_id = new_id()
     at_rest = keep(store, [manifest], manifest.schema, _path(segment_id, "parts"))
     return {
@@ -79,7 +83,7 @@ def built(store: Store, index_id: str, schema_id: int, manifest: pa.Table, cover
 
 
 def unbuilt(store: Store, index_id: str, covers: Sequence[str], reason: str) -> dict[str, Any]:
-    """The entry that says why nothing covers these base parts."""
+    """Return an entry that records why these base parts are not covered."""
     segment_id = new_id()
     return {
         "segment_id": segment_id,
@@ -91,7 +95,7 @@ def unbuilt(store: Store, index_id: str, covers: Sequence[str], reason: str) -> 
 
 
 def covers_json(store: Store, segment_id: str, covers: Sequence[str]) -> Any:
-    """The ids of base parts as an entry holds them."""
+    """Return base part ids in the form an entry stores."""
     if len(covers) <= INLINE_COVERS:
         return list(covers)
     return keep(store, [pa.table([pa.array(covers, pa.string())], schema=_COVERS)], _COVERS, _path(segment_id, "covers")).to_json()
@@ -102,7 +106,7 @@ def _path(segment_id: str, table: str) -> str:
 
 
 def entries(snapshot: Snapshot) -> list[IndexSegment]:
-    """The live entries of all indexes, oldest first; one that cannot be understood is as if it were not there."""
+    """Return the live entries of all indexes, oldest first, ignoring unintelligible ones."""
     found = (_parsed(text) for text in snapshot.index_segments["detail"].to_pylist())
     return [entry for entry in found if entry is not None]
 

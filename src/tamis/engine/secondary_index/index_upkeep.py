@@ -1,7 +1,7 @@
-"""Keeping indexes up: entries for what a commit adds, for what is missing, and few large index segments instead of many small ones.
+"""Index maintenance: entries for commits, repairs, and merging of small index segments.
 
-Laws: an index that cannot be built never fails the load that it was to be built with, and never says that it covers what it does not. Merging changes
-nothing about what is covered.
+Invariants: an index build failure never fails the load that triggers it, and an index never claims to cover
+what it does not. Merging keeps coverage.
 """
 
 from __future__ import annotations
@@ -26,22 +26,23 @@ from tamis.storage.files import PartRef
 from tamis.storage.object_store import Store
 
 MERGE_FROM = SIZES.index_merge_segments
-"""Small index segments of an index from which they become one."""
+"""The number of small index segments from which they are merged."""
 SMALL_ROWS = 4_000_000
-"""An index segment of so many entries is worth a read of its own."""
+"""Index segments with more entries are not merged."""
 
 
 def refs_of(parts: pa.Table) -> list[PartRef]:
-    """The rows of manifests as parts, all their rows."""
+    """Convert manifest rows to parts with all their rows."""
     known = {f.name for f in fields(PartRef)} - {"deletion", "candidates", "all_match"}
     rows = parts.select([name for name in parts.column_names if name in known]).to_pylist()
     return [PartRef(**{**row, "blocks": tuple(row["blocks"] or ())}) for row in rows]
 
 
 def for_load(store: Store, head: Head, manifests: Sequence[pa.Table], told: str = "", run: Run = run_here) -> list[dict[str, Any]]:
-    """The entries that a commit which adds the parts in ``manifests`` makes, one per index that is built with writes.
+    """Build index entries for a commit that adds the parts in ``manifests``, one per index built with writes.
 
-    ``told`` is the switch ``tamis.index.build`` in force for this write: ``deferred`` leaves all for later. Raises nothing: what cannot be built is an entry that says why.
+    ``told`` is the option ``tamis.index.build`` of this write: ``deferred`` builds nothing. Raises nothing; a
+    failed build becomes an entry with the reason.
     """
     refs = [ref for manifest in manifests if len(manifest) for ref in refs_of(manifest)]
     if not refs or told == "deferred":
@@ -52,13 +53,16 @@ def for_load(store: Store, head: Head, manifests: Sequence[pa.Table], told: str 
 def _attempt(store: Store, head: Head, index: IndexDefinition, refs: Sequence[PartRef], told: str, run: Run) -> dict[str, Any]:
     try:
         return entry(store, head, index, refs, told, run)
-    except Exception as error:  # noqa: BLE001  # the law above
+    except Exception as error:  # noqa: BLE001  # a failed build must not fail the load
         reason = error.message if isinstance(error, TamisError) else f"{type(error).__name__}: {error}"
         return unbuilt(store, index.index_id, [ref.part_id for ref in refs], f"its build failed: {reason[:500]}")
 
 
 def entry(store: Store, head: Head, index: IndexDefinition, refs: Sequence[PartRef], told: str = "", run: Run = run_here) -> dict[str, Any]:
-    """Builds an index segment that covers ``refs``; its entry. Raises whatever goes wrong: then nothing is said to be covered."""
+    """Build an index segment that covers ``refs``; return its entry.
+
+    Raises any error, recording no coverage.
+    """
     check_not_told_to_fail(index, told)
     spec = build_spec(store, head, index)
     manifest = _stacked(run(Build(list(enumerate(refs)), spec)))
@@ -71,14 +75,17 @@ def _stacked(manifests: Sequence[pa.Table]) -> pa.Table:
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """One entry in place of several."""
+    """An entry that replaces several."""
 
     add: dict[str, Any]
     remove: tuple[str, ...]
 
 
 def merged(snapshot: Snapshot, store: Store, index: IndexDefinition, least: int = MERGE_FROM, run: Run = run_here) -> Merged | None:
-    """The small index segments of ``index`` as one, where there are at least ``least``. Entries of base parts that are no longer there are left out."""
+    """Merge the small index segments of ``index`` if there are at least ``least``.
+
+    Drops entries of base parts that no longer exist.
+    """
     schemas = schemas_of(index, snapshot.head)
     if snapshot.head.schema is None or snapshot.head.schema.schema_id not in schemas:
         return None
@@ -110,7 +117,11 @@ def merged(snapshot: Snapshot, store: Store, index: IndexDefinition, least: int 
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """Index parts written anew as one sorted run. ``sources``: parts of an index segment, and for each base part that it covers the new ordinal (-1: left out)."""
+    """Rewrites index parts as one sorted run.
+
+    ``sources`` pairs the parts of an index segment with new ordinals of the base parts it covers (-1:
+    dropped).
+    """
 
     sources: Sequence[tuple[Sequence[PartRef], np.ndarray[Any, np.dtype[np.int32]]]]
     read: ReadSpec
@@ -123,7 +134,7 @@ class Merge:
     def manifests(self, done: Done | None = None) -> list[pa.Table]:  # noqa: ARG002  # no base part is read
         return in_order(self._entries(), self.write)
 
-    def cut(self, count: int) -> Sequence[Merge]:  # noqa: ARG002  # a merge is for making one run of many
+    def cut(self, count: int) -> Sequence[Merge]:  # noqa: ARG002  # a merge produces a single run
         return [self]
 
     def _entries(self) -> Iterator[pa.RecordBatch]:
@@ -136,7 +147,7 @@ class Merge:
 
 
 def settled(snapshot: Snapshot) -> tuple[str, ...]:
-    """Entries that say nothing any more: of indexes that are gone, of base parts that are, and reasons for what is covered by now."""
+    """Return obsolete entries: of dropped indexes, of removed base parts, or reasons for covered parts."""
     parts = snapshot.parts(None, frozenset())
     known = entries(snapshot)
     live = set(parts["part_id"].to_pylist())

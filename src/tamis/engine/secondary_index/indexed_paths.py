@@ -1,8 +1,9 @@
-"""Paths into JSON documents as indexed columns: what is said, what is stored, and where a filter says the same.
+"""Paths into JSON documents as indexed columns: their syntax, their stored form, and their use in filters.
 
-A path's values stand in an index under an id of their own, beside those of plain columns. Of a VARIANT they have the type that was asked for, of text they are what
-``get_json_object`` gives. Where a value has no cast to its type, or one that depends on the session's time zone, or a text that depends on the Java that runs Spark
-(``expr.java_doubles``), the entry says that it is not sure, and its row is a candidate of every filter about the path.
+An index stores a path's values under an id of their own, beside plain columns. Paths into a VARIANT have the
+requested type; paths into text have the values of ``get_json_object``. If a value has no cast to its type, or
+the cast depends on the session's time zone, or its text on Spark's Java version (``expr.java_doubles``), the
+entry is flagged as unsure, and its row is a candidate of every filter on the path.
 """
 
 from __future__ import annotations
@@ -25,18 +26,19 @@ from tamis.errors import InvalidInput, NotFound, TamisError
 from tamis.storage.commit_log import IndexDefinition, IndexPath
 
 UNSURE = 2**31 - 4
-"""Column id of the flag of entries whose values are not known."""
+"""Column id of the flag of entries whose values are unknown."""
 FIRST = 2**31 - 16
-"""Id of the first path of an index; the others count down from it."""
+"""Id of an index's first path; the others count down from it."""
 _BETWEEN = re.compile(r"(?:[^,('`]|\([^)]*\)|'[^']*'|`[^`]*`)+")
 _ZONES = ("UTC", "+13:37")
 _SAID = re.compile(r"(?P<column>[^:]+):(?P<path>[^:].*?)(?:::(?P<type>[^:]+))?")
 
 
 def parsed(schema: Schema, text: str, at: int) -> tuple[tuple[int, ...], IndexPath] | None:
-    """The id path and the definition of what ``text`` says: ``body:user.id::bigint``, ``get_json_object(body, '$.user.id')``; None where it is no path.
+    """Parse an indexed path to its id path and definition; None if ``text`` is not a path.
 
-    Raises ``InvalidInput`` (``BAD_INDEX``) for one whose values have no order, ``NotFound``.
+    Accepts ``body:user.id::bigint`` and ``get_json_object(body, '$.user.id')``. Raises ``NotFound``, and
+    ``InvalidInput`` (``BAD_INDEX``) for values without an order.
     """
     call = _call(schema, text)
     if call is None:
@@ -57,7 +59,7 @@ def parsed(schema: Schema, text: str, at: int) -> tuple[tuple[int, ...], IndexPa
 
 
 def _call(schema: Schema, text: str) -> Call | None:
-    """``text`` as a step into a document of a column."""
+    """Parse ``text`` to an expression that extracts a path from a document column."""
     said = _SAID.fullmatch(text.strip())
     try:
         if said is not None and isinstance(schema.find(_names(said["column"]))[-1].type, String):
@@ -85,7 +87,7 @@ def _names(text: str) -> tuple[str, ...]:
 
 
 def split(text: str) -> list[str]:
-    """What stands between the commas of ``text``, but for commas within parentheses or quotes: ``body:price::decimal(10,2), day``."""
+    """Split at commas outside parentheses and quotes: ``body:price::decimal(10,2), day``."""
     return [part.strip() for part in _BETWEEN.findall(text) if part.strip()]
 
 
@@ -94,12 +96,12 @@ def type_of(path: IndexPath) -> DataType:
 
 
 def fits(document: Field, path: IndexPath) -> bool:
-    """Whether a document column still is one that the path leads into."""
+    """Whether a document column is still of a type that the path applies to."""
     return document.type == VARIANT or (isinstance(document.type, String) and type_of(path) == STRING)
 
 
 def shown(index: IndexDefinition, path: tuple[int, ...], document: str, schema: Schema | None) -> str:
-    """A path as a user would say it."""
+    """Format a path in user syntax."""
     known = index.by_path[path[-1]]
     said = f"{document}:{known.path.removeprefix('$').removeprefix('.')}"
     variant = schema is not None and path[-2] in schema.by_id and schema.by_id[path[-2]].type == VARIANT
@@ -107,7 +109,7 @@ def shown(index: IndexDefinition, path: tuple[int, ...], document: str, schema: 
 
 
 def source(index: IndexDefinition, path: tuple[int, ...], schema: Schema) -> Call:
-    """The expression whose values a build writes."""
+    """Return the expression whose values a build stores."""
     known, field = index.by_path[path[-1]], schema.by_id[path[-2]]
     column = Column(field.type, path[:-1], field.name)
     function = "variant_get" if field.type == VARIANT else "get_json_object"
@@ -116,7 +118,7 @@ def source(index: IndexDefinition, path: tuple[int, ...], schema: Schema) -> Cal
 
 
 def values(call: Call, batch: Any, length: int) -> tuple[pa.Array, np.ndarray[Any, np.dtype[np.bool_]]]:
-    """The values of a path, and where they are not sure (NULL there)."""
+    """Return the values of a path, and a mask of unsure ones (stored as NULL)."""
     with spark_decides():
         first, *others = (evaluate(replace(call, zone=zone), batch, length) for zone in (_ZONES if call.zone else _ZONES[:1]))
     array = _whole(first.values)
@@ -134,7 +136,7 @@ def _whole(values_: Any) -> pa.Array:
 
 
 def keyed(expr: Expr, index: IndexDefinition, schema: Schema) -> Expr:
-    """``expr`` with the paths of the index as columns of it. Where one of them may be unsure, its rows are kept."""
+    """Replace indexed paths in ``expr`` by index columns; rows flagged as unsure are kept."""
     if not index.paths:
         return expr
     keys = {

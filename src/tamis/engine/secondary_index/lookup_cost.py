@@ -1,7 +1,8 @@
-"""What a look-up costs and what it saves: bytes, as far as statistics tell before it runs.
+"""Cost model of index lookups, in bytes, estimated from statistics before the lookup runs.
 
-A hit makes the reader look at the filter's columns of one page of the table; without the index it looks at all of their pages. The other columns are read for the rows that match,
-either way. So a look-up pays as long as what is read of the index is less than what is not read of the filter's columns.
+A hit makes the reader read the filter's columns in one page of the table; without the index, it reads all of
+their pages. The other columns are read for matching rows either way. So a lookup pays while it reads fewer
+index bytes than it saves in the filter's columns.
 """
 
 from __future__ import annotations
@@ -13,16 +14,16 @@ from tamis.sizes import SIZES
 from tamis.storage.files import PAGE_ROWS
 
 CHEAP_BYTES = SIZES.index_cheap_bytes
-"""What a look-up may always read: about what a request costs."""
+"""Bytes that a lookup may always read: about the cost of a request."""
 FEW_HITS = SIZES.index_few_hits
-"""What a look-up may always find."""
+"""Hits that a lookup may always have."""
 DEARER = 4
-"""Bytes of a column read whole that cost as much time as one of an index read by its pages (docs/design/0013)."""
+"""Cost of an index byte, read by page, relative to a byte of a column read whole (docs/design/0013)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What a look-up would find, at least, and what it would read."""
+    """Estimated lower bound of a lookup's hits, and the bytes it reads."""
 
     hits: int
     bytes: int
@@ -30,13 +31,16 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Worth:
-    """Of the parts that a look-up is asked about: their rows, and the bytes of the filter's columns."""
+    """The rows, and bytes of the filter's columns, in the parts that a lookup covers."""
 
     rows: int
     leaders: int
 
     def refusal(self, estimate: Estimate, *, covering: bool) -> str | None:
-        """Why the look-up would cost more than it saves, as the end of a sentence; None where it should pay. ``covering``: the rows come from the index alone."""
+        """Return why the lookup would cost more than it saves, as the end of a sentence, or None if it pays.
+
+        ``covering``: the rows come from the index alone.
+        """
         saved = self._saved(0 if covering else estimate.hits)
         if estimate.hits > self.most(estimate.bytes) and not covering:
             return f"it finds {estimate.hits:,} rows or more, {min(100 * estimate.hits / max(self.rows, 1), 100):.1f} % of all, and saves too little"
@@ -45,14 +49,14 @@ class Worth:
         return f"it would read {estimate.bytes:,} bytes in pages to save about {saved:,} in whole columns"
 
     def cost(self, estimate: Estimate) -> int:
-        """Bytes that are read of the index, at what they cost in pages, and then of the filter's columns."""
+        """Return the weighted bytes read from the index, plus those then read from the filter's columns."""
         return DEARER * estimate.bytes + self.leaders - self._saved(estimate.hits)
 
     def most(self, cost: int) -> int:
-        """The hits up to which a look-up that reads ``cost`` bytes pays."""
+        """Return the maximum number of hits for which a lookup that reads ``cost`` bytes pays."""
         gain = max(self.leaders, 1) / max(DEARER * cost, 1)
         return max(FEW_HITS, int(self.rows / PAGE_ROWS * log(gain))) if gain > 1 else FEW_HITS
 
     def _saved(self, hits: int) -> int:
-        """Bytes of pages without a hit, where hits lie scattered."""
+        """Estimate the bytes of pages without a hit, assuming scattered hits."""
         return int(self.leaders * exp(-hits * PAGE_ROWS / max(self.rows, 1)))

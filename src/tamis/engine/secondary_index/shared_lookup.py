@@ -1,9 +1,11 @@
-"""Look-ups by those who read the rows: each task asks the index about its own base parts, and nothing passes through the driver.
+"""Index lookups by the part readers: each task looks up its own base parts, bypassing the driver.
 
-Two uses. Of a large result only positions are found (``columns`` is None), and the reader goes to these rows. Where the index holds every column that a
-query needs, the rows are made of its entries, and the base is not read at all. Deleted rows and parts that are gone are left out in both.
+There are two uses. For a large result, only positions are looked up (``columns`` is None), and the reader
+visits these rows. If the index has every column that a query needs, rows are built from its entries, and the
+base is not read. Both leave out deleted rows and removed parts.
 
-Law: what comes out is what a look-up while planning would leave. An index that cannot be read leaves everything: the part is read whole.
+Invariant: the output equals that of a lookup during planning. If an index cannot be read, the base part is
+read whole.
 """
 
 from __future__ import annotations
@@ -29,22 +31,22 @@ from tamis.storage.files.open_files import Recent
 from tamis.storage.object_store import open_store
 
 KEPT_BYTES = 128 * 2**20
-"""What a process keeps of what it found, for the other base parts of the same index segments."""
+"""Size of a process's cache of results, for other base parts of the same index segments."""
 
 Reading = Callable[[PartRef, ReadSpec, ReadCounters], Iterator[pa.RecordBatch]]
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The entries of one index segment that match, sorted by base part (its ordinal) and row."""
+    """The matching entries of an index segment, sorted by base part (ordinal) and row."""
 
     parts: Ints
     rows: Ints
     values: pa.RecordBatch
-    """The columns that were asked for, in their order; none where only positions were."""
+    """The requested columns in order; empty if only positions were requested."""
 
     def of(self, ordinal: int) -> tuple[Ints, pa.RecordBatch]:
-        """The rows of one base part, rising, and their values."""
+        """Return the sorted rows of a base part, and their values."""
         first, end = (int(at) for at in np.searchsorted(self.parts, (ordinal, ordinal + 1)))
         return self.rows[first:end], self.values.slice(first, end - first)
 
@@ -56,35 +58,35 @@ _lock = threading.Lock()
 
 @dataclass(frozen=True, slots=True)
 class SharedLookup:
-    """Picklable. ``token`` names the look-up within a process."""
+    """A picklable index lookup; ``token`` identifies it within a process."""
 
     token: str
     name: str
-    """Of the index."""
+    """The index's name."""
     read: ReadSpec
-    """How entries are read: the columns asked for, then ordinal and row."""
+    """The spec for reading entries: the requested columns, then ordinal and row."""
     segments: Mapping[int, Sequence[PartRef]]
     """The index parts that may hold a match, by index segment."""
     places: Mapping[str, tuple[int, int]]
-    """Of each base part that it answers for: the index segment, and its ordinal there."""
+    """The index segment and ordinal of each base part that it covers."""
     columns: Schema | None
-    """What rows are made of where the base is not needed; None: only positions are found."""
+    """The columns of rows built without reading the base; None: only positions are looked up."""
 
     def of(self, part_ids: Sequence[str]) -> SharedLookup:
-        """What is needed of it for these base parts."""
+        """Reduce it to these base parts."""
         places = {part: self.places[part] for part in part_ids if part in self.places}
         used = {at for at, _ in places.values()}
         return replace(self, places=places, segments={at: self.segments[at] for at in used})
 
     def batches(self, ref: PartRef, spec: ReadSpec, counters: ReadCounters, read: Reading) -> Iterator[pa.RecordBatch]:
-        """The rows of a base part, as ``read`` gives them of the whole part."""
+        """Yield the rows of a base part, equal to ``read`` of the whole part."""
         if ref.part_id not in self.places or ref.all_match:
             yield from read(ref, spec, counters)
             return
         at, ordinal = self.places[ref.part_id]
         try:
             rows, values = self.entries(at, counters).of(ordinal)
-        except TamisError:  # the law above
+        except TamisError:  # the invariant above: read the part whole
             yield from read(ref, spec, counters)
             return
         if ref.deletion:
@@ -102,11 +104,11 @@ class SharedLookup:
             counters.blocks_skipped_index += len(ref.blocks)
 
     def _suffices(self, spec: ReadSpec) -> bool:
-        """Whether rows can be made of entries alone."""
+        """Whether rows can be built from entries alone."""
         return self.columns is not None and not spec.positions and all(f in self.columns.fields for f in spec.schema)
 
     def _made(self, values: pa.RecordBatch, count: int, spec: ReadSpec) -> Iterator[pa.RecordBatch]:
-        """Entries as rows of the reader's columns."""
+        """Yield entries as rows of the reader's columns."""
         assert self.columns is not None
         schema, held = to_arrow_schema(spec.schema), [f.id for f in self.columns]
         arrays = [values.column(held.index(f.id)) for f in spec.schema]
@@ -116,7 +118,7 @@ class SharedLookup:
             yield pa.RecordBatch.from_arrays(pieces, schema=schema) if pieces else _bare(length)
 
     def entries(self, at: int, counters: ReadCounters) -> Found:
-        """What matches in one index segment; read once by a process, whoever asks first."""
+        """Return the matches in an index segment; read once per process, by the first caller."""
         key = (self.token, at)
         with _lock:
             asking = _asking.setdefault(key, threading.Lock())
@@ -130,7 +132,7 @@ class SharedLookup:
         return found
 
     def _narrowed(self, part: PartRef, cost: ReadCounters) -> PartRef | None:
-        """What is left of an index part by the statistics of its pages."""
+        """Narrow an index part by its page statistics; None if nothing is left."""
         if part.all_match or part.rows <= WHOLE_ROWS:
             return part
         spec, now = self.read, self.read.now_micros or 0
@@ -154,7 +156,7 @@ class SharedLookup:
 
 
 def _one(table: pa.Table, length: int) -> pa.RecordBatch:
-    """The table as one batch, which has its length even without columns."""
+    """Combine the table to one batch, keeping its length even without columns."""
     if not table.num_columns:
         return _bare(length)
     return pa.RecordBatch.from_arrays([c.combine_chunks() for c in table.columns], names=table.column_names)
@@ -165,7 +167,7 @@ def _bare(length: int) -> pa.RecordBatch:
 
 
 def _serialized(rows: Ints, ref: PartRef) -> bytes:
-    """As candidates, of those that another index left."""
+    """Serialize the rows as candidates, intersected with another index's candidates."""
     chosen = BitMap(rows.astype(np.uint32))
     return bytes((chosen if ref.candidates is None else chosen & bitmap(ref.candidates, ref.part_id)).serialize())
 
@@ -173,6 +175,6 @@ def _serialized(rows: Ints, ref: PartRef) -> bytes:
 def read_shared(
     ref: PartRef, spec: ReadSpec, counters: ReadCounters, shared: Sequence[SharedLookup], read: Reading = read_part
 ) -> Iterator[pa.RecordBatch]:
-    """``read`` of a part, by way of an index where a look-up was left to the reader."""
+    """Read a part, through an index if a lookup was deferred to the reader."""
     mine = next((one for one in shared if ref.part_id in one.places), None)
     return read(ref, spec, counters) if mine is None else mine.batches(ref, spec, counters, read)

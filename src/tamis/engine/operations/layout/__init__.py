@@ -1,1 +1,1 @@
-"""Operations on how a table lies: compaction, indexes, vacuum, verification."""
+"""Operations on a table's layout: compaction, indexes, vacuum, verification."""

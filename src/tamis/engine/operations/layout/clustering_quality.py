@@ -1,7 +1,8 @@
-"""How well a table's parts are clustered: which runs lie over one another, column by column.
+"""Clustering quality: how much the runs of a table's parts overlap, per column.
 
-A run is what was sorted together: its parts do not overlap. The depth at a value is the number of runs that a reader of that value
-must look into; one is perfect. Read from the parts' bounds alone; a part whose bounds are unknown lies over everything.
+A run was sorted together, so its parts do not overlap. The depth at a value is the number of runs that a
+reader of that value must visit; one is perfect. Computed from the parts' bounds alone; a part with unknown
+bounds overlaps everything.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ BARS = " ▁▂▃▄▅▆▇█"
 
 @dataclass(frozen=True, slots=True)
 class Intervals:
-    """The range of each part of one column, closed, in a scale that keeps the order of the values and nothing else."""
+    """The closed range of each part in one column, on an ordinal scale."""
 
     low: Ints
     high: Ints
@@ -40,23 +41,23 @@ class Intervals:
 
 @dataclass(frozen=True, slots=True)
 class Clustering:
-    """The figures of one column: over how many other runs' parts a part lies on average, and how deep it is."""
+    """The clustering figures of one column: average overlap of a part with others, and depths."""
 
     column: str
     average_overlap: float
     average_depth: float
     max_depth: int
     depths: tuple[int, ...]
-    """The deepest point of each of at most 64 equal stretches of the column's range, lowest values first."""
+    """The maximum depth in each of at most 64 equal ranges of the column, lowest values first."""
 
     def picture(self) -> str:
-        """The depths as a line of bars."""
+        """Draw the depths as a line of bars."""
         top = max(self.max_depth, 1)
         return "".join(BARS[-(-d * (len(BARS) - 1) // top)] for d in self.depths)
 
 
 def intervals(column: ColumnEvidence | None, runs: Ints) -> Intervals:
-    """Where each part lies; ``runs`` says which of them were sorted together, so that touching at one value is no overlap there."""
+    """Return each part's range; parts of the same run (``runs``) that touch at one value do not overlap."""
     count = len(runs)
     if column is None or not count:
         return Intervals(np.zeros(count, dtype=np.int64), np.ones(count, dtype=np.int64))
@@ -68,14 +69,17 @@ def intervals(column: ColumnEvidence | None, runs: Ints) -> Intervals:
     only_nulls = pc.fill_null(pc.equal(_flat(column.nulls), _flat(column.count)), False).to_numpy(zero_copy_only=False)
     unknown = (~low.is_valid().to_numpy(zero_copy_only=False) | ~high.is_valid().to_numpy(zero_copy_only=False)) & ~only_nulls
     bottom, top = 0, int(ranks.max(initial=0)) + 1
-    start[has_nulls | unknown] = bottom  # NULLs stand first in clustering order
+    start[has_nulls | unknown] = bottom  # NULLs sort first in clustering order
     end[only_nulls] = bottom
     end[unknown] = top
     return _apart(Intervals(start, np.maximum(start, end)), runs)
 
 
 def _apart(found: Intervals, runs: Ints) -> Intervals:
-    """The same intervals, those of one run made disjoint as its rows are: bounds may be cut short, and neighbours may share a value."""
+    """Make the intervals of each run disjoint, as its rows are.
+
+    Bounds may be truncated, and neighbours may share a value.
+    """
     order = np.lexsort((found.high, found.low, runs))
     low, high, run = found.low[order], found.high[order], runs[order]
     same = run[1:] == run[:-1]
@@ -86,7 +90,10 @@ def _apart(found: Intervals, runs: Ints) -> Intervals:
 
 
 def depth(found: Intervals) -> Ints:
-    """The number of parts over each place of the scale. A part that begins behind its end has given its only value to its neighbour."""
+    """Return the number of parts covering each position of the scale.
+
+    A part with low > high has lost its only value to its neighbour.
+    """
     steps = np.zeros(found.end + 2, dtype=np.int64)
     real = found.low <= found.high
     np.add.at(steps, found.low[real], 1)
@@ -95,13 +102,14 @@ def depth(found: Intervals) -> Ints:
 
 
 def clustering(name: str, found: Intervals, width: int = 64) -> Clustering:
-    """The figures of one column."""
+    """Compute the clustering figures of one column."""
     if not len(found):
         return Clustering(name, 0.0, 0.0, 0, ())
     deep = depth(found)
     starts, ends = np.sort(found.low), np.sort(found.high)
     over = np.searchsorted(starts, found.high, side="right") - np.searchsorted(ends, found.low, side="left") - 1
-    values = np.maximum.reduceat(deep, np.arange(0, len(deep), 2))[int(found.low.min()) // 2 :]  # odd places lie between values
+    # odd positions lie between values
+    values = np.maximum.reduceat(deep, np.arange(0, len(deep), 2))[int(found.low.min()) // 2 :]
     edges = np.unique(np.linspace(0, len(values), min(width, len(values)), endpoint=False).astype(np.int64))
     by_part = _most(deep, found)
     return Clustering(
@@ -110,9 +118,9 @@ def clustering(name: str, found: Intervals, width: int = 64) -> Clustering:
 
 
 def _most(deep: Ints, found: Intervals) -> Ints:
-    """The greatest depth within each interval."""
+    """Return the maximum depth within each interval."""
     level, tables = deep, [deep]
-    while len(level) > 1:  # a table of maxima over stretches of 2, 4, 8 … places
+    while len(level) > 1:  # maxima over ranges of 2, 4, 8 … positions
         step = 1 << (len(tables) - 1)
         if len(level) <= step:
             break
@@ -134,5 +142,5 @@ def _flat(array: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 
 def _comparable(array: pa.Array) -> pa.Array:
-    """``array`` in a type that ranks are made of; bounds of any other are unknown."""
+    """Convert ``array`` to a type that can be ranked; bounds of other types are unknown."""
     return pa.nulls(len(array), pa.int8()) if pa.types.is_nested(array.type) or pa.types.is_null(array.type) else comparable(array)

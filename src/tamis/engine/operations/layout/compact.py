@@ -1,8 +1,9 @@
-"""Compaction: many small parts into few large ones, sorted, deleted rows gone, under one schema. Nobody sees it happen.
+"""Compaction: rewrite many small parts into few large ones, sorted, without deleted rows, under one schema.
 
-Laws: the rows are the same before and after. Each group of parts is a commit of its own, so a call that stops, for whatever reason, has done
-whole groups, and the next call goes on. Where another operation took a part of a group meanwhile, it is compaction that gives way: what it
-wrote is removed, and what is left is planned anew; appends never notice. What is written is under the newest schema recorded when the plan was made.
+Invariants: the rows are the same before and after. Each group of parts is one commit, so that a call that
+stops for any reason has completed whole groups, and the next call continues. If another operation changed a
+part of a group meanwhile, compaction yields: it removes its output and plans the rest anew; appends are never
+affected. Output has the newest schema at planning time.
 """
 
 from __future__ import annotations
@@ -30,14 +31,14 @@ from tamis.storage.object_store import Store
 from tamis.world import new_id, world
 
 PLANS = 8
-"""Times that what is left is planned anew after a conflict; then the rest is left to the next call."""
+"""Maximum number of rounds per call: a conflict starts a new round, which plans the rest anew."""
 REPEATS = 3
-"""Times that a commit whose fate is unknown is proposed again."""
+"""Maximum number of repeats of a commit whose outcome is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What it takes to rewrite a group: where, from which version, how. ``head`` is that version's."""
+    """The context of a rewrite; ``head`` is that of the snapshot."""
 
     store: Store
     snapshot: Snapshot
@@ -49,25 +50,25 @@ class Work:
         return self.snapshot.head
 
     def read_spec(self, schema: Schema | None = None) -> ReadSpec:
-        """Reads whole rows of any part, under the newest schema or this one."""
+        """Return a spec that reads whole rows of any part, under the newest schema or the given one."""
         chosen = schema or self.head.schema
         assert chosen is not None
         known = {s.schema_id: s for s in self.head.schemas}
         return ReadSpec(self.store.url, chosen, known, dict(self.store.options), batch_rows=16_384)
 
     def write_options(self, group: Group) -> Options:
-        """One part for a group that is not much larger than one should be; else parts of the size asked for."""
+        """Return options that write one part for a group up to the target size, else several."""
         target = self.options.write_part_bytes
         return replace(self.options, write_part_bytes=2 * target) if group.bytes <= target else self.options
 
 
 Rewrite = Callable[[Work, Group], list[pa.Table]]
-"""Writes the live rows of a group anew; the manifest rows of what stands then."""
+"""Rewrites the live rows of a group and returns the new parts' manifests."""
 
 
 @dataclass(frozen=True, slots=True)
 class CompactionPlan:
-    """What a call would do now: ``groups``, youngest rows first, and ``later``, what its limits leave to the next call."""
+    """What a call would do: ``groups``, youngest rows first, and ``later``, deferred by its limits."""
 
     version: int
     groups: tuple[Group, ...]
@@ -89,12 +90,15 @@ class CompactionPlan:
 
 @dataclass(frozen=True, slots=True)
 class Compacted(Result):
-    """``Result``, and what was read for it. ``groups`` are those that were rewritten, a commit each; ``later`` counts those that are left."""
+    """``Result`` plus what was read.
+
+    ``groups`` were rewritten, one commit each; ``later`` counts the deferred.
+    """
 
     commits: int = 0
     conflicts: int = 0
     rows_dropped: int = 0
-    """Rows that had been deleted before, and are now gone from the files too."""
+    """Rows that were already deleted, and are now gone from the files too."""
     bytes_read: int = 0
     seconds: float = 0.0
     groups: tuple[Group, ...] = field(default=(), repr=False)
@@ -114,7 +118,7 @@ def plan_compaction(
     layout: Layout | None = None,
     max_bytes: int | None = None,
 ) -> CompactionPlan:
-    """What ``compact`` would do to ``snapshot``; reads metadata only."""
+    """Plan what ``compact`` would do to ``snapshot``; reads metadata only."""
     named = None if layout is None else layout.name
     groups = choose(store, snapshot, conjuncts, options, layout=named, max_bytes=max_bytes)
     now: list[Group] = []
@@ -140,9 +144,10 @@ def compact(
     run: Run = run_here,
     progress: Progress | None = None,
 ) -> tuple[Snapshot, Compacted]:
-    """Rewrites what is worth it, within the limits: ``max_bytes`` of parts read, and no group begun that would end after ``max_seconds`` as far as can be told.
+    """Rewrite eligible groups of parts, within the limits.
 
-    ``run`` builds what indexes need of the new parts. Raises what reading and writing raise; what was committed by then stands.
+    Reads parts of at most ``max_bytes``, and starts no group expected to end after ``max_seconds``. ``run``
+    builds the index segments of new parts. Raises errors of reads and writes; groups committed before stay.
     """
     start = world().monotonic()
     done = Compacted(snapshot.version)
@@ -170,7 +175,7 @@ def compact(
 
 
 def rewrite_locally(work: Work, group: Group) -> list[pa.Table]:
-    """Here and now, in bounded memory: the sort spills."""
+    """Rewrite a group in this process, in bounded memory: the sort spills."""
     assert work.head.schema is not None
     spec = work.read_spec()
     options = work.write_options(group)
@@ -192,7 +197,7 @@ def rewrite_locally(work: Work, group: Group) -> list[pa.Table]:
 
 
 def _group(work: Work, group: Group, rewrite: Rewrite, run: Run) -> tuple[Snapshot | None, Result | None]:
-    """Rewrites one group and commits it; nothing where another operation was quicker."""
+    """Rewrite one group and commit it; return nothing if another operation conflicted."""
     manifests = [_aged(m, group, work.layout) for m in rewrite(work, group)]
     rows, parts, size = written(manifests)
     if rows != group.rows:
@@ -231,7 +236,10 @@ def _group(work: Work, group: Group, rewrite: Rewrite, run: Run) -> tuple[Snapsh
 
 
 def _surely(store: Store, proposal: Proposal) -> Snapshot:
-    """``commit``, proposed again where its fate is unknown. Old parts need not fit a newer schema, and neither need these."""
+    """Commit, repeating while the outcome is unknown.
+
+    Parts of an older schema are always valid, so a concurrent schema change does not invalidate the commit.
+    """
     for _ in range(REPEATS):
         with suppress(StoreUnavailable):
             return commit(store, proposal, still_valid=lambda old, new: None)  # noqa: ARG005  # as above
@@ -239,7 +247,7 @@ def _surely(store: Store, proposal: Proposal) -> Snapshot:
 
 
 def _aged(manifest: pa.Table, group: Group, layout: Layout | None) -> pa.Table:
-    """A manifest that says from when its rows are, so that they are not taken for new ones."""
+    """Add the age of the rows to a manifest, so that they do not count as new."""
     count = len(manifest)
     facts = {
         "since_micros": pa.array([group.since_micros] * count, pa.int64()),

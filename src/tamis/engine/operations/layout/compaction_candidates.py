@@ -1,8 +1,9 @@
-"""What a compaction is worth doing to: groups of parts, each with its reasons. Reads metadata only.
+"""Candidates for compaction: groups of parts, each with its reasons. Reads metadata only.
 
-Size-tiered: parts are taken in the order of their age, and a small one is merged with its neighbours only where what comes of it is at
-least twice the largest of them. So a row is rewritten a number of times that grows with the logarithm of the table, new rows stay in small
-young parts and old ones in large parts, and a segment made by compaction holds rows of one stretch of time: filters on time skip it as before.
+Size-tiered: parts are visited in order of age, and a small part is merged with its neighbours only if the
+result is at least twice the size of the largest of them. So the number of times a row is rewritten grows with
+the logarithm of the table size, new rows stay in small young parts and old ones in large parts, and a
+compacted segment holds rows of one time range: filters on time skip it as before.
 """
 
 from __future__ import annotations
@@ -26,14 +27,14 @@ from tamis.storage.object_store import Store
 from tamis.world import world
 
 DELETED_SHARE = 0.1
-"""Of a part's rows, deleted, from which rewriting it is worth it."""
+"""Share of deleted rows from which a part is rewritten."""
 DEPTH = 4
-"""Runs that lie over one another in the first clustering column from which merging them is worth it."""
+"""Number of overlapping runs in the first clustering column from which they are merged."""
 RUN_PARTS = SIZES.compact_run_parts
-"""Parts of the target size that one group may become where rows are sorted; one where they are not."""
+"""Target-sized parts that a group may produce if rows are sorted; one if they are not."""
 
 AGE = ("since_micros", "until_micros", "layout")
-"""Facts of parts that compaction writes: when the oldest and the newest commit was made whose rows they hold, and by which curve they are sorted."""
+"""Facts about compacted parts: times of the oldest and newest commit of their rows, and their sort curve."""
 
 Bools = np.ndarray[Any, np.dtype[np.bool_]]
 Ints = np.ndarray[Any, np.dtype[np.int64]]
@@ -41,7 +42,7 @@ Ints = np.ndarray[Any, np.dtype[np.int64]]
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Parts that become one segment by one commit. Sizes are bytes; ``rows`` are live ones."""
+    """Parts that become one segment in one commit. Sizes are bytes; ``rows`` are live rows."""
 
     parts: PartRefs = field(repr=False)
     reasons: tuple[str, ...]
@@ -65,7 +66,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """The live parts in the order of their age, and what of each speaks for rewriting it."""
+    """The live parts in order of age, with the reasons to rewrite each."""
 
     parts: PartRefs
     live_bytes: Ints
@@ -108,10 +109,10 @@ def choose(
     layout: str | None = None,
     max_bytes: int | None = None,
 ) -> list[Group]:
-    """The groups that are worth rewriting, those of the youngest rows first: they cost least and help most.
+    """Choose the groups worth rewriting, youngest rows first, as these cost least and help most.
 
-    ``conjuncts`` leave only parts that may match them. ``layout``: every part that is not in this layout yet is worth it. No group is larger than ``max_bytes``, if
-    it has more than one part.
+    ``conjuncts`` restrict them to parts that may match. With ``layout``, every part not yet in this layout is
+    eligible. A group of several parts has at most ``max_bytes``.
     """
     if snapshot.schema is None:
         return []
@@ -128,7 +129,7 @@ def choose(
 
 
 def candidates(store: Store, snapshot: Snapshot, conjuncts: Sequence[Expr], options: Options, layout: str | None = None) -> Candidates:
-    """The live parts that may match, oldest first."""
+    """Return the live parts that may match, oldest first."""
     schema = snapshot.schema
     assert schema is not None
     ids = frozenset(snapshot.head.cluster_by[0]) if snapshot.head.cluster_by else frozenset()
@@ -163,7 +164,7 @@ def candidates(store: Store, snapshot: Snapshot, conjuncts: Sequence[Expr], opti
 
 
 def figures(snapshot: Snapshot) -> list[Clustering]:
-    """How far the parts lie over one another, for each column by which the table is clustered or parts of it are sorted along a curve."""
+    """Return overlap figures for each clustering column, and each column of a sort curve."""
     schema = snapshot.schema
     if schema is None:
         return []
@@ -185,7 +186,7 @@ def figures(snapshot: Snapshot) -> list[Clustering]:
 
 
 def with_age(snapshot: Snapshot, parts: pa.Table) -> pa.Table:
-    """``parts`` with the columns ``AGE``: a part that says nothing is as old as its segment."""
+    """Add the columns ``AGE`` to ``parts``; a part without its own facts is as old as its segment."""
     told = snapshot.table("parts", ("part_id", *AGE))
     when = snapshot.segments["timestamp_micros"].take(parts["segment"].combine_chunks())
     for name, kind in zip(AGE, (pa.int64(), pa.int64(), pa.string()), strict=True):
@@ -195,7 +196,7 @@ def with_age(snapshot: Snapshot, parts: pa.Table) -> pa.Table:
 
 
 def _runs(table: pa.Table, ordered: Bools) -> Ints:
-    """A number for each run; a part out of order is a run of its own."""
+    """Number the runs; an unsorted part is a run of its own."""
     ids = table["run_id"].combine_chunks()
     codes = ids.dictionary_encode().indices.fill_null(-1).to_numpy().astype(np.int64)
     alone = np.arange(len(codes)) + len(codes)
@@ -217,7 +218,10 @@ def _spans(snapshot: Snapshot, table: pa.Table, runs: Ints, schema: Schema) -> I
 
 
 def _stretches(found: Candidates, limit: int, apart: int) -> Iterator[Ints]:
-    """Neighbours in age that are worth merging, at most ``limit`` bytes together; other data of more than ``apart`` bytes between them parts them."""
+    """Group eligible neighbours in age, of at most ``limit`` bytes.
+
+    More than ``apart`` bytes of other data between two parts separate their groups.
+    """
     worth = found.small | found.heavy | found.unordered | found.other_layout
     size = np.maximum(found.live_bytes, 1)
     between = np.cumsum(np.where(worth, 0, size))
@@ -234,7 +238,7 @@ def _stretches(found: Candidates, limit: int, apart: int) -> Iterator[Ints]:
 
 
 def _paying(found: Candidates, group: list[int]) -> Iterator[Ints]:
-    """What of ``group`` is worth rewriting: all that must be, and small parts as long as the result is twice the largest of them."""
+    """Reduce a group to what pays: mandatory rewrites, and small parts if the result is twice the largest."""
     at = np.array(group, dtype=np.int64)
     must = (found.heavy | found.unordered | found.other_layout)[at] if len(at) else np.zeros(0, dtype=np.bool_)
     while len(at) and not must.any() and (len(at) < 2 or 2 * found.live_bytes[at].max() > found.live_bytes[at].sum()):
@@ -245,7 +249,7 @@ def _paying(found: Candidates, group: list[int]) -> Iterator[Ints]:
 
 
 def _overlapping(found: Candidates, taken: Sequence[Ints], limit: int) -> list[Ints]:
-    """Runs that lie too deep over one another: again and again those over the deepest place, oldest first, until nothing is deeper than ``DEPTH``."""
+    """Group runs that overlap at the deepest place, oldest first, until none is deeper than ``DEPTH``."""
     assert found.spans is not None
     free = np.ones(len(found.parts), dtype=np.bool_)
     for at in taken:

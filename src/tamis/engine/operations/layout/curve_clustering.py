@@ -1,4 +1,4 @@
-"""Clustering by several columns at once, on request: rows sorted along a curve through the space of these columns."""
+"""Clustering by several columns at once, on request: rows sorted along a space-filling curve."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from tamis.storage.commit_log import Head
 from tamis.storage.object_store import Store
 
 SAMPLE = 200_000
-"""Values of a column, about, from which its stretches are found."""
+"""The approximate number of values sampled per column to find its ranges."""
 KEY = Field("_curve", LONG, False, 2**31 - 1)
-"""The key, beside the columns of the table while rows are sorted."""
+"""The temporary key column used while rows are sorted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """By which curve, through which columns (id paths). ``name`` is what parts remember; column ids never change their meaning."""
+    """A curve and its columns (id paths). Parts record ``name``; column ids never change their meaning."""
 
     curve: str
     columns: tuple[tuple[int, ...], ...]
@@ -38,7 +38,7 @@ class Layout:
 
 
 def layout_of(schema: Schema, curve: str, names: Sequence[str]) -> Layout:
-    """The layout that is asked for. Raises ``InvalidInput`` or ``NotFound`` naming what cannot be."""
+    """Return the requested layout. Raises ``InvalidInput`` or ``NotFound`` naming the invalid argument."""
     if curve not in CURVES:
         raise InvalidInput(
             f"There is no curve {curve!r}.", code="BAD_CLUSTERING", name=str(curve), remedy=f"Use one of {', '.join(CURVES)}."
@@ -51,14 +51,17 @@ def layout_of(schema: Schema, curve: str, names: Sequence[str]) -> Layout:
             remedy="Name several columns; by one, make the table CLUSTER BY it.",
         )
     found = tuple(tuple(f.id for f in schema.named(name)) for name in names)
-    Order(schema, found)  # raises for what has no order
+    Order(schema, found)  # raises for a type without an order
     return Layout(curve, found)
 
 
 def along(
     store: Store, head: Head, rows: Callable[[], Iterable[pa.RecordBatch]], options: Options, layout: Layout, count: int
 ) -> Iterable[pa.Table]:
-    """Parts of ``count`` rows sorted along the curve; a manifest row each. ``rows`` is called twice: what is read first only says where to cut."""
+    """Write ``count`` rows sorted along the curve; yield a manifest row per part.
+
+    ``rows`` is called twice: the first pass only samples the boundaries.
+    """
     schema = head.schema
     assert schema is not None
     cuts = stretches(rows(), schema, layout, count)
@@ -68,7 +71,7 @@ def along(
 
 
 def stretches(rows: Iterable[pa.RecordBatch], schema: Schema, layout: Layout, count: int) -> list[pa.Array]:
-    """For each column of the layout where to cut it, from a regular sample of ``rows``, of which there are about ``count``."""
+    """Return the boundaries of each layout column, from a regular sample of about ``count`` rows."""
     order, step = Order(schema, layout.columns), max(1, count // SAMPLE)
     taken: list[list[pa.Array]] = [[] for _ in layout.columns]
     for batch in rows:
@@ -79,7 +82,7 @@ def stretches(rows: Iterable[pa.RecordBatch], schema: Schema, layout: Layout, co
 
 
 def with_keys(rows: Iterable[pa.RecordBatch], schema: Schema, layout: Layout, cuts: Sequence[pa.Array]) -> Iterator[pa.RecordBatch]:
-    """``rows`` with the key behind their columns."""
+    """Append the key column to ``rows``."""
     target = to_arrow_schema(replace(schema, fields=(*schema.fields, KEY)))
     for batch in rows:
         key = keys(batch, schema, layout.columns, cuts, layout.curve)

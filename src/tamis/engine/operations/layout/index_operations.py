@@ -1,7 +1,10 @@
-"""The verbs about indexes: create, drop, repair, drop segments, list. Each changes metadata and index parts, never rows.
+"""The index verbs: create, drop, repair, drop segments, list.
 
-Laws: what is listed is what queries find, for both are computed by ``secondary_index.coverage``. A repair that fails says so, and leaves what it had finished before. Every
-step is a commit of its own, so that one that was interrupted goes on where it stopped.
+They change metadata and index parts, never rows.
+
+Invariants: listings match what queries use, because both are computed by ``secondary_index.coverage``. A
+repair that fails raises, and keeps what it had completed. Each step is a commit, so that an interrupted
+repair continues where it stopped.
 """
 
 from __future__ import annotations
@@ -29,13 +32,13 @@ from tamis.storage.object_store import Store
 from tamis.world import new_id
 
 STEP_ROWS = 50_000_000
-"""Rows that a step of a repair covers before it is committed."""
+"""Rows that a repair step covers before it commits."""
 TRIES = 10
 
 
 @dataclass(frozen=True, slots=True)
 class IndexInfo:
-    """One index as it stands in a version. ``missing``: by segment id, why it is not covered."""
+    """An index in one version; ``missing`` maps uncovered segment ids to reasons."""
 
     name: str
     columns: tuple[str, ...]
@@ -48,14 +51,14 @@ class IndexInfo:
     index_segments: int = 0
     created_micros: int = 0
     built_micros: int | None = None
-    """When the newest of its index segments was built."""
+    """The build time of its newest index segment."""
 
     def as_dict(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.__slots__} | {"columns": list(self.columns), "covered": list(self.covered)}
 
 
 def indexes(snapshot: Snapshot) -> list[IndexInfo]:
-    """The indexes of a version, in the order in which they were made."""
+    """List the indexes of a version in order of creation."""
     parts = snapshot.parts(None, frozenset())
     known = entries(snapshot)
     return [_info(snapshot, index, parts, known) for index in snapshot.head.indexes]
@@ -90,10 +93,11 @@ def create_index(
     run: Run = run_here,
     progress: Progress | None = None,
 ) -> tuple[Snapshot, Result]:
-    """Makes an index; unless it is deferred, builds it for all segments that are there. ``progress`` as of ``repair_index``.
+    """Create an index and, unless ``build`` is deferred, build it for all existing segments.
 
-    Raises ``AlreadyExists``, ``NotFound``, ``InvalidInput``; and ``StoreUnavailable`` (``INDEX_BUILD_FAILED``) where the index was made but could not be built: it is
-    listed, covering nothing.
+    ``progress`` is as for ``repair_index``. Raises ``AlreadyExists``, ``NotFound``, ``InvalidInput``; and
+    ``StoreUnavailable`` (``INDEX_BUILD_FAILED``) if the index was created but not built: it exists, but
+    covers nothing.
     """
     operation = Operation(
         "create index", {"index": name, "columns": [columns] if isinstance(columns, str) else list(columns), "build": build}
@@ -110,7 +114,10 @@ def create_index(
 
 
 def drop_index(store: Store, snapshot: Snapshot, name: str) -> tuple[Snapshot, Result]:
-    """Drops an index with all that was built of it. Its files stay until vacuum, for queries that run. Raises ``NotFound``."""
+    """Drop an index with all its segments. Raises ``NotFound``.
+
+    Its files stay until vacuum, for running queries.
+    """
 
     def change(s: Snapshot) -> tuple[Head, tuple[str, ...]]:
         index = find(s.head, name)
@@ -123,7 +130,7 @@ def drop_index(store: Store, snapshot: Snapshot, name: str) -> tuple[Snapshot, R
 def _change_head(
     store: Store, snapshot: Snapshot, operation: Operation, change: Callable[[Snapshot], tuple[Head, tuple[str, ...]]]
 ) -> Snapshot:
-    """Commits a head made from the newest version, again where another change of the head came first."""
+    """Commit a head derived from the newest version, retrying after other head changes."""
     for attempt in range(TRIES):
         head, remove = change(snapshot)
         try:
@@ -145,11 +152,11 @@ def repair_index(
     run: Run = run_here,
     progress: Progress | None = None,
 ) -> tuple[Snapshot, Result]:
-    """Builds what is missing of one index, or of all; of these ``segments`` only. Nothing missing: nothing is done.
+    """Build what is missing of one index, or of all, optionally for some ``segments`` only.
 
-    ``progress`` is told, once for each index, of all bytes of the table's parts: at once of those that need not be read, of the others as this process has read them.
-
-    Raises ``NotFound`` (``INDEX_NOT_FOUND``), ``InvalidInput`` (``UNKNOWN_SEGMENT``), and whatever makes a build fail: steps before it stay.
+    ``progress`` receives all bytes of the table's parts once per index: immediately for parts that need no
+    read, otherwise as this process reads them. Raises ``NotFound`` (``INDEX_NOT_FOUND``), ``InvalidInput``
+    (``UNKNOWN_SEGMENT``), and any build error: completed steps stay.
     """
     chosen = list(snapshot.head.indexes) if name is None else [find(snapshot.head, name)]
     wanted = _rows_of(snapshot, segments)
@@ -171,7 +178,7 @@ def repair_index(
 
 
 def _watched(run: Run, progress: Progress | None) -> Run:
-    """``run``, telling ``progress`` of base parts; those that executors read it is not told of."""
+    """Wrap ``run`` to report base parts to ``progress``; reads by executors are not reported."""
     if progress is None or run is not run_here:
         return run
     return partial(run_here, done=lambda ref: progress(ref.bytes, ref.path))
@@ -185,7 +192,7 @@ def _steps(refs: Sequence[PartRef]) -> list[list[PartRef]]:
 
 
 def _rows_of(snapshot: Snapshot, segments: Sequence[str] | None) -> Any:
-    """Rows of ``snapshot.segments``. Raises ``InvalidInput`` (``UNKNOWN_SEGMENT``)."""
+    """Return row numbers in ``snapshot.segments``. Raises ``InvalidInput`` (``UNKNOWN_SEGMENT``)."""
     ids = snapshot.segments["segment_id"].combine_chunks()
     if segments is None:
         return np.arange(len(ids))
@@ -199,7 +206,7 @@ def _rows_of(snapshot: Snapshot, segments: Sequence[str] | None) -> Any:
 
 
 def drop_index_segments(store: Store, snapshot: Snapshot, name: str, segments: Sequence[str]) -> tuple[Snapshot, Result]:
-    """Forgets what the index has of these segments of the table; others that were built together with them stay covered.
+    """Remove an index's coverage of these segments; segments built together with them stay covered.
 
     Raises ``NotFound``, ``InvalidInput`` (``UNKNOWN_SEGMENT``).
     """
@@ -226,7 +233,10 @@ def drop_index_segments(store: Store, snapshot: Snapshot, name: str, segments: S
 
 
 def _without(store: Store, e: Any, covers: Sequence[str], gone: set[str]) -> dict[str, Any]:
-    """The same index parts, said to cover less: ordinals stay, so what is left out is named by an id that no part has."""
+    """Return an entry for the same index parts with reduced coverage.
+
+    Ordinals stay, so dropped parts are replaced by an id that no part has.
+    """
     segment_id = new_id()
     assert e.parts is not None
     return {
@@ -244,7 +254,7 @@ def _without(store: Store, e: Any, covers: Sequence[str], gone: set[str]) -> dic
 
 
 def tidy(store: Store, snapshot: Snapshot, run: Run = run_here) -> Snapshot:
-    """Makes one index segment of many small ones, and removes entries that say nothing any more. Best effort: it raises nothing, and changes no coverage."""
+    """Merge small index segments and remove obsolete entries. Best effort: raises nothing, keeps coverage."""
     try:
         add, remove = [], set(settled(snapshot))
         for index in snapshot.head.indexes:
@@ -254,21 +264,26 @@ def tidy(store: Store, snapshot: Snapshot, run: Run = run_here) -> Snapshot:
         if not add and not remove:
             return snapshot
         return _add(store, snapshot, Operation("tidy index"), tuple(add), tuple(sorted(remove)))
-    except Exception:  # noqa: BLE001  # the law above: what could not be tidied is slower, nothing else
+    except Exception:  # noqa: BLE001  # best effort: untidied segments only cost speed
         return snapshot
 
 
 def indexed(store: Store, head: Head, proposal: Proposal, told: str = "", run: Run = run_here) -> Proposal:
-    """``proposal`` with index segments of the parts that it adds, or with the reasons why there are none. Raises nothing."""
+    """Add to ``proposal`` index segments for its added parts, or reasons why there are none.
+
+    Raises nothing.
+    """
     if not head.indexes or not proposal.add:
         return proposal
     return replace(proposal, add_index=(*proposal.add_index, *for_load(store, head, proposal.add, told, run)))
 
 
 def commit_indexed(store: Store, head: Head, proposal: Proposal, told: str = "", run: Run = run_here) -> Snapshot:
-    """Commits ``proposal`` with index segments of the parts that it adds; every verb that adds parts commits through here. Gives the version that it made.
+    """Commit ``proposal`` with index segments for its added parts; return the new version.
 
-    ``told``: the switch ``tamis.index.build`` of this write. Raises as ``state.commit`` does; a build that fails is an entry that says why. Every sixteenth version tidies.
+    Every verb that adds parts commits through here. ``told`` is the write's option ``tamis.index.build``.
+    Raises like ``state.commit``; a failed build becomes an entry with the reason. Every sixteenth version
+    tidies.
     """
     after = commit(store, indexed(store, head, proposal, told, run))
     if after.head.indexes and (after.version + 1) % MERGE_FROM == 0:
@@ -277,12 +292,12 @@ def commit_indexed(store: Store, head: Head, proposal: Proposal, told: str = "",
 
 
 def _add(store: Store, snapshot: Snapshot, operation: Operation, add: tuple[dict[str, Any], ...], remove: tuple[str, ...]) -> Snapshot:
-    """Commits index entries. Nothing that others commit meanwhile can make it wrong: it speaks of base parts by their ids."""
+    """Commit index entries. Concurrent commits cannot invalidate them: they reference base parts by id."""
     return commit(store, _proposal(snapshot, operation, add_index=add, remove_index=remove))
 
 
 def _proposal(snapshot: Snapshot, operation: Operation, **changes: Any) -> Proposal:
-    """A commit that changes no rows."""
+    """Build a proposal that changes no rows."""
     return Proposal(
         operation=operation,
         read_version=snapshot.version,

@@ -1,9 +1,11 @@
-"""Vacuum: removing what no retained version and no running write can need.
+"""Vacuum: remove objects that no retained version and no running write can need.
 
-Laws. A version is retained if it was the newest at some time within the retention; nothing that a retained version names is removed. Nothing
-is removed that was made within the retention, so a write that is under way, however it ends, keeps its files. What the log does not know and
-does not look like a writer's own object is never touched. Versions that are let go are named in the log before the first object is removed: whoever asks for
-one is told so, and ``restore`` cannot bring back what is being removed. Where nothing is to be removed, nothing is let go: no version is made.
+Invariants: a version is retained if it was the newest at some time within the retention; nothing that a
+retained version references is removed. Nothing created within the retention is removed, so that a write in
+progress keeps its files whatever its outcome. Objects that neither the log references nor look like a
+writer's own are never touched. Released versions are recorded in the log before the first object is removed:
+readers of such a version get a clear error, and ``restore`` cannot bring back what is being removed. If
+nothing is to be removed, no version is released and no commit is made.
 """
 
 from __future__ import annotations
@@ -38,7 +40,10 @@ DEAD, ORPHAN = "removed by a version before those retained", "of no version: a w
 
 @dataclass(frozen=True, slots=True)
 class Vacuumed:
-    """What was removed, or would be: ``objects`` one row each (``REMOVABLE``). Versions before ``oldest_version`` cannot be read any more."""
+    """What was (or would be) removed: ``objects``, one row each (``REMOVABLE``).
+
+    Versions before ``oldest_version`` are no longer readable.
+    """
 
     version: int
     oldest_version: int
@@ -47,7 +52,7 @@ class Vacuumed:
     retention: timedelta
     listed: int
     failed: int = 0
-    """Objects that could not be removed; the next call tries again."""
+    """Objects that could not be removed; the next call retries."""
 
     @property
     def bytes(self) -> int:
@@ -67,7 +72,10 @@ class Vacuumed:
 
 
 def retention_of(given: object) -> timedelta:
-    """A length of time of a timedelta, or of text such as ``7d``, ``36h``, ``90m``. Raises ``InvalidInput`` (``BAD_RETENTION``) for what is none, or below zero."""
+    """Convert a timedelta, or text such as ``7d``, ``36h``, ``90m``.
+
+    Raises ``InvalidInput`` (``BAD_RETENTION``) for other or negative values.
+    """
     length = given
     if isinstance(given, str) and (match := _LENGTH.fullmatch(given.strip())):
         with suppress(OverflowError):
@@ -83,8 +91,10 @@ def retention_of(given: object) -> timedelta:
 
 
 def vacuum(store: Store, retention: timedelta, *, dry_run: bool = True, progress: Progress | None = None) -> Vacuumed:
-    """Removes, or with ``dry_run`` only says, what nothing within ``retention`` needs. Raises ``InvalidInput`` for a retention below zero, ``CorruptData`` for a log that
-    cannot be read in full: then nothing is removed.
+    """Remove (with ``dry_run`` only list) what nothing within ``retention`` needs.
+
+    Raises ``InvalidInput`` for a negative retention, and ``CorruptData`` for a log that cannot be read in
+    full; then nothing is removed.
     """
     retention = retention_of(retention)
     now = world().now_micros()
@@ -96,7 +106,8 @@ def vacuum(store: Store, retention: timedelta, *, dry_run: bool = True, progress
     doomed = _doomed(store, before, oldest, latest, listed, now, cutoff)
     if dry_run or not len(doomed):
         return Vacuumed(latest.version, oldest if dry_run else before, dry_run, doomed, retention, len(listed))
-    # What is looked at after this commit holds for good: restore gives way to it, and anything else only adds new objects.
+    # The state as of this commit stays valid: restore yields to it, and other operations only add new
+    # objects.
     after = _announce(store, latest, oldest, cutoff, retention)
     tell(store, latest.head.table_id, oldest)
     doomed = _doomed(store, before, oldest, after, listed, now, cutoff)
@@ -112,7 +123,7 @@ def vacuum(store: Store, retention: timedelta, *, dry_run: bool = True, progress
 
 
 def _oldest(store: Store, latest: Snapshot, cutoff: int) -> int:
-    """The version that was the newest at ``cutoff``."""
+    """Return the version that was the newest at ``cutoff``."""
     if latest.timestamp_micros <= cutoff:
         return latest.version
     with suppress(NotFound):
@@ -121,7 +132,7 @@ def _oldest(store: Store, latest: Snapshot, cutoff: int) -> int:
 
 
 def _announce(store: Store, latest: Snapshot, oldest: int, cutoff: int, retention: timedelta) -> Snapshot:
-    """Says in the log that versions before ``oldest`` are let go."""
+    """Record in the log that versions before ``oldest`` are released."""
     parameters = {"retention_seconds": retention.total_seconds(), "oldest_version": oldest}
     return commit(
         store,
@@ -137,7 +148,7 @@ def _announce(store: Store, latest: Snapshot, oldest: int, cutoff: int, retentio
 
 
 def _doomed(store: Store, before: int, oldest: int, latest: Snapshot, listed: list[Entry], now: int, cutoff: int) -> pa.Table:
-    """The objects to remove; versions below ``before`` have been let go earlier."""
+    """Return the objects to remove; versions below ``before`` were released earlier."""
     first = load(store, oldest)
     needed = reached(store, first, latest) | rollup_paths(store)
     found = []
@@ -149,7 +160,7 @@ def _doomed(store: Store, before: int, oldest: int, latest: Snapshot, listed: li
         if made <= cutoff:
             found.append((entry, _KINDS[match.lastgroup], made))
     dead = reached(store, load(store, before, vacuumed=True), first) if found else set()
-    # Whoever reads the log without rollups reads every deletion vector that a commit names.
+    # A reader of the log without rollups reads every deletion vector that a commit references.
     kept = _vectors(store, latest) if any(entry.path.startswith(DELETIONS) for entry, _, _ in found) else set()
     rows = [
         {

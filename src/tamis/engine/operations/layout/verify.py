@@ -1,8 +1,9 @@
-"""Verify: whether what is stored is what the log says, object by object. Changes nothing, believes nothing that this process remembers.
+"""Verify: compare stored objects with the log, bypassing all caches. Changes nothing.
 
-Checked always: every commit (whole, in order, of this table), every table at rest of the versions that can be read (checksums, sums), rollups against
-the commits that they tell shorter, and that each data file is there with its size. With ``data`` also every live part is read: its
-checksum, its rows, its statistics against its values; and every part of an index: its checksum, and its entries against the rows that they are about.
+Always checked: every commit (complete, in order, of this table), every stored table of the readable versions
+(checksums, sums), rollups against the commits they summarize, and the presence and size of each data file.
+With ``data``, also every live part (checksum, rows, statistics against values) and every part of an index
+(checksum, entries against the rows they describe).
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from tamis.storage.object_store.object_cache import CACHE
 
 PROBLEMS = pa.schema([("code", pa.string()), ("object", pa.string()), ("problem", pa.string())])
 CHUNK = 8 * 2**20
-"""Bytes of a file that are held at once while its checksum is made."""
+"""Bytes of a file held at once while computing its checksum."""
 
 Problem = tuple[str, str, str]
 PartPaths = Mapping[tuple[int, int], Mapping[int, pa.Table]]
@@ -44,7 +45,7 @@ PartPaths = Mapping[tuple[int, int], Mapping[int, pa.Table]]
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """What was looked at, and what is wrong: ``problems``, one row each. Nothing wrong: ``ok``."""
+    """What was checked, and the ``problems``, one row each; ``ok`` if there are none."""
 
     version: int
     commits: int
@@ -65,7 +66,10 @@ class Verification:
 
 
 def verify(store: Store, *, data: bool = True, progress: Progress | None = None) -> Verification:
-    """Looks at everything that a reader of any version may need. Raises only where there is no table, or the store does not answer."""
+    """Check everything that a reader of any version may need.
+
+    Raises only if there is no table, or the store does not respond.
+    """
     CACHE.forget(store.url)
     store = store.fresh()
     snapshot = load(store, afresh=True)
@@ -94,7 +98,7 @@ def verify(store: Store, *, data: bool = True, progress: Progress | None = None)
 
 
 def _guarded(name: str, look: Callable[[], Iterator[Problem]]) -> list[Problem]:
-    """What ``look`` finds; what it meets instead is a problem as well."""
+    """Collect the problems that ``look`` yields; an error it raises is a problem too."""
     found: list[Problem] = []
     try:
         found += look()
@@ -104,7 +108,7 @@ def _guarded(name: str, look: Callable[[], Iterator[Problem]]) -> list[Problem]:
 
 
 def _log(store: Store, snapshot: Snapshot) -> Iterator[Problem]:
-    """Every commit, and each against the one before it."""
+    """Check every commit, and each against its predecessor."""
     before: Commit | None = None
     heads: set[int] = set()
     try:
@@ -130,7 +134,7 @@ def _log(store: Store, snapshot: Snapshot) -> Iterator[Problem]:
 
 
 def _state(store: Store, snapshot: Snapshot, listed: dict[str, int]) -> Iterator[Problem]:
-    """Tables at rest, rollups and sizes of files, of all versions that can be read."""
+    """Check stored tables, rollups and file sizes of all readable versions."""
     oldest = load(store, oldest_readable(store, snapshot.head.table_id))
     for path in sorted(reached(store, oldest, snapshot)):
         if path.startswith(("data/", "index/")) and path not in listed:
@@ -151,7 +155,7 @@ def _state(store: Store, snapshot: Snapshot, listed: dict[str, int]) -> Iterator
 
 
 def _sums(snapshot: Snapshot) -> Iterator[Problem]:
-    """Segments against the manifests of their parts."""
+    """Check segments against the manifests of their parts."""
     segments, parts = snapshot.segments, snapshot.parts(None)
     place = parts["segment"].to_numpy()
     counts = np.bincount(place, minlength=len(segments))
@@ -165,13 +169,13 @@ def _sums(snapshot: Snapshot) -> Iterator[Problem]:
 
 
 def _index(store: Store, snapshot: Snapshot, index: IndexDefinition, listed: dict[str, int]) -> Iterator[Problem]:
-    """One index: its files, and what they say of the rows."""
+    """Check an index: its files, and their entries against the rows."""
     damaged = [problem for ref in index_files(snapshot, index) for problem in _bytes(store, ref, listed)]
     yield from damaged or index_problems(store, snapshot, index)
 
 
 def _bytes(store: Store, ref: PartRef, listed: dict[str, int]) -> Iterator[Problem]:
-    """A file's size and checksum."""
+    """Check a file's size and checksum."""
     if listed.get(ref.path, ref.bytes) != ref.bytes:
         yield "WRONG_SIZE", ref.path, f"It has {listed[ref.path]} bytes and should have {ref.bytes}."
         return
@@ -185,7 +189,7 @@ def _bytes(store: Store, ref: PartRef, listed: dict[str, int]) -> Iterator[Probl
 def _part(
     store: Store, snapshot: Snapshot, ref: PartRef, manifest: pa.Table, listed: dict[str, int], paths: PartPaths
 ) -> Iterator[Problem]:
-    """Problems of one data file: its bytes, its rows, its statistics."""
+    """Check a data file: its bytes, rows and statistics."""
     damaged = list(_bytes(store, ref, listed))
     if damaged:
         yield from damaged
@@ -211,7 +215,7 @@ def _part(
 
 
 class _Everything(set[Any]):
-    """The set that everything is in."""
+    """A set that contains everything."""
 
     def __contains__(self, item: object) -> bool:
         return True

@@ -1,6 +1,7 @@
-"""Whether an index says what the table says: of each live part that it covers, an entry for every physical row, with that row's values.
+"""Verification of an index: it must have an entry with the right values for every physical row it covers.
 
-Both sides are reduced to a number of entries and a sum of hashes per part, so memory is that of one batch and one pair of numbers a part, and the order of entries does not matter.
+Both sides are reduced to a count and a sum of hashes per part, so that memory is one batch plus two numbers
+per part, and the order of entries does not matter.
 """
 
 from __future__ import annotations
@@ -28,13 +29,13 @@ _NULL = np.uint64(0x9E3779B97F4A7C15)
 
 
 def index_files(snapshot: Snapshot, index: IndexDefinition) -> list[PartRef]:
-    """The index's own parts that readers of the snapshot may open."""
+    """Return the index's own parts that readers of the snapshot may open."""
     covered = coverage(snapshot, index, snapshot.parts(None))
     return [ref for entry in covered.built for ref in refs_of(entry.manifest(snapshot.store, frozenset()))]
 
 
 def index_problems(store: Store, snapshot: Snapshot, index: IndexDefinition) -> Iterator[Problem]:
-    """What is wrong with the entries of ``index``. Raises what reading raises."""
+    """Yield the problems of the entries of ``index``. Raises read errors."""
     parts = snapshot.parts(None)
     covered = coverage(snapshot, index, parts)
     if covered.problem is not None:
@@ -56,7 +57,7 @@ def index_problems(store: Store, snapshot: Snapshot, index: IndexDefinition) -> 
 
 
 def _told(store: Store, snapshot: Snapshot, covered: Coverage, at: int, spec: BuildSpec) -> Iterator[pa.RecordBatch]:
-    """The entries of one index segment: values, the part's ordinal, the row."""
+    """Yield the entries of an index segment: values, the part's ordinal, the row."""
     schemas = schemas_of(covered.index, snapshot.head)
     read = ReadSpec(url=store.url, storage_options=dict(store.options), schema=spec.write.schema, part_schemas=schemas, lazy="off")
     for ref in refs_of(covered.built[at].manifest(store, frozenset())):
@@ -64,7 +65,7 @@ def _told(store: Store, snapshot: Snapshot, covered: Coverage, at: int, spec: Bu
 
 
 def _reduced(batches: Iterable[pa.RecordBatch], parts: int) -> tuple[np.ndarray[Any, np.dtype[np.int64]], Words]:
-    """Of each part, by ordinal: how many entries, and the sum of their hashes."""
+    """Return the number of entries and the sum of their hashes, per part ordinal."""
     counts, sums = np.zeros(parts, dtype=np.int64), np.zeros(parts, dtype=np.uint64)
     for batch in batches:
         *values, ordinals, rows = batch.columns
@@ -78,9 +79,10 @@ def _reduced(batches: Iterable[pa.RecordBatch], parts: int) -> tuple[np.ndarray[
 
 
 def _words(column: pa.Array) -> Words:
-    """A word for each value, the same for equal ones."""
+    """Return a hash word per value, equal for equal values."""
     if pa.types.is_floating(column.type):
-        numbers = pc.fill_null(column.cast(pa.float64()), 0.0).to_numpy(zero_copy_only=False) + 0.0  # one zero
+        # −0.0 becomes 0.0
+        numbers = pc.fill_null(column.cast(pa.float64()), 0.0).to_numpy(zero_copy_only=False) + 0.0
         words = np.where(np.isnan(numbers), np.nan, numbers).view(np.uint64)
     elif pa.types.is_boolean(column.type) or pa.types.is_integer(column.type) or pa.types.is_temporal(column.type):
         plain = (
@@ -97,7 +99,7 @@ def _words(column: pa.Array) -> Words:
 
 
 def _mixed(words: Words) -> Words:
-    """Spreads every bit over the word (the finaliser of splitmix64)."""
+    """Mix the bits of each word (the finaliser of splitmix64)."""
     words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return words ^ (words >> np.uint64(31))

@@ -1,4 +1,4 @@
-"""Compares the stored statistics of one part with statistics collected from its rows."""
+"""Comparison of a part's stored statistics with statistics collected from its rows."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class StatisticsCheck:
         self._incomplete: set[str] = set()
 
     def update(self, batch: pa.RecordBatch) -> None:
-        """Takes the next rows, as the columns of the part's schema."""
+        """Process the next rows, as columns of the part's schema."""
         self._collector.update(batch)
         for one in self._sets:
             if one.column in self._incomplete:
@@ -58,7 +58,7 @@ class StatisticsCheck:
                 self._incomplete.add(one.column)
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """A code and a sentence for each stored statistic that does not hold for the rows."""
+        """Yield a code and a sentence for each stored statistic that contradicts the rows."""
         yield from self._bounds_and_counts()
         for one in self._sets:
             if one.column not in self._incomplete:
@@ -98,7 +98,7 @@ class StatisticsCheck:
 
 
 def paths_of_parts(snapshot: Snapshot) -> dict[tuple[int, int], dict[int, pa.Table]]:
-    """The stored rows of JSON paths by (segment, part) and column id; nothing where they cannot be read."""
+    """Return stored rows of JSON paths by (segment, part) and column id; empty if unreadable."""
     ids = frozenset(i for schema in snapshot.head.schemas for i in schema.by_id)
     try:
         table = snapshot.table(PATHS, (), None, ids)
@@ -130,7 +130,7 @@ def _stored_sets(schema: Schema, manifest: pa.Table) -> Iterator[StoredSet]:
 
 
 def _leaf(batch: pa.RecordBatch, schema: Schema, path: tuple[int, ...]) -> pa.Array:
-    """The values of a column or of a field of structs; NULL where a parent is NULL."""
+    """Return the values of a column or nested struct field; NULL where a parent is NULL."""
     array: Any = batch.column(next(i for i, f in enumerate(schema.fields) if f.id == path[0]))
     kind: DataType = schema.by_id[path[0]].type
     for identifier in path[1:]:
@@ -140,10 +140,10 @@ def _leaf(batch: pa.RecordBatch, schema: Schema, path: tuple[int, ...]) -> pa.Ar
 
 
 def _wrong_paths(identifier: int, stored: pa.Table, fresh: Paths) -> list[str]:
-    """The stored paths that do not admit what the documents of the part hold."""
+    """Return the stored paths whose statistics exclude values of the part's documents."""
     columns = {kind: stored[name(identifier, kind)].to_pylist() for kind in COLUMNS if name(identifier, kind) in stored.column_names}
     root = fresh.get(ROOT)
-    if root is None or root.kinds & STRANGE:  # the documents of this part cannot be judged
+    if root is None or root.kinds & STRANGE:  # the part's documents cannot be checked
         return []
     wrong = []
     for at, path in enumerate(columns["path"]):

@@ -1,4 +1,4 @@
-"""Append: new rows become parts, the parts one segment, the segment one commit. Never conflicts with another append."""
+"""Append: new rows become parts of one segment, in one commit. Never conflicts with another append."""
 
 from __future__ import annotations
 
@@ -24,9 +24,10 @@ SORT_MEMORY = 256 * 2**20
 
 
 def append(store: Store, snapshot: Snapshot, head: Head, data: pa.RecordBatchReader, options: Options) -> tuple[Snapshot, Result]:
-    """Adds the rows of ``data``; a ``head`` other than the snapshot's (the first schema) is committed with them.
+    """Append the rows of ``data``; a changed ``head`` (the first schema) is committed with them.
 
-    No rows and no new head: nothing is committed. Raises ``SchemaMismatch`` naming the column that does not fit; a failure leaves nothing visible.
+    Commits nothing without rows and head change; a failure leaves nothing visible. Raises ``SchemaMismatch``
+    naming the column that does not fit.
     """
     assert head.schema is not None
     manifests = list(write(store, head, conform(data, head.schema), options))
@@ -52,7 +53,10 @@ def append(store: Store, snapshot: Snapshot, head: Head, data: pa.RecordBatchRea
 
 
 def _commit_second(store: Store, proposal: Proposal, head: Head) -> Snapshot:
-    """After another first append has brought the schema: ours lands behind it if it is the very same, for then ids agree. Else raises the ``Conflict``."""
+    """Commit after another first append has set the schema, if it is identical, so that the ids agree.
+
+    Otherwise reraises the ``Conflict``.
+    """
     latest = load(store)
     if proposal.head is None or (latest.head.schema, latest.head.cluster_by) != (head.schema, head.cluster_by):
         raise  # noqa: PLE0704  # called while the conflict is handled
@@ -60,7 +64,10 @@ def _commit_second(store: Store, proposal: Proposal, head: Head) -> Snapshot:
 
 
 def write(store: Store, head: Head, batches: Iterable[pa.RecordBatch], options: Options, *, ordered: bool = False) -> Iterable[pa.Table]:
-    """Parts of ``batches`` (in the table's Arrow schema), sorted by its clustering columns unless they are ``ordered`` already; a manifest row each."""
+    """Write ``batches`` (in the table's Arrow schema), sorted by the clustering columns unless ``ordered``.
+
+    Yields one manifest row per part.
+    """
     schema = head.schema
     assert schema is not None
     spec = write_spec(store, head, schema, options)
@@ -70,7 +77,7 @@ def write(store: Store, head: Head, batches: Iterable[pa.RecordBatch], options: 
 
 
 def discard(store: Store, manifests: Sequence[pa.Table]) -> None:
-    """Removes files of parts that no commit names. What cannot be removed is vacuum's."""
+    """Delete files of uncommitted parts; failures are left to vacuum."""
     for path in (path for manifest in manifests for path in manifest["path"].to_pylist()):
         with suppress(TamisError):
             store.delete(path)

@@ -1,8 +1,9 @@
-"""What changed between two versions: the rows that each commit inserted and deleted.
+"""Change feed: the rows that each commit between two versions inserted and deleted.
 
-Law: the rows of version ``a``, without those deleted and with those inserted, are the rows of version ``b``. Only what differs is told: a row that a
-commit copied from one part to another is neither deleted nor inserted, and commits that leave the rows as they are (compaction, vacuum) tell nothing.
-An update is a row deleted and a row inserted. Rows are told under the schema of ``b``, by the field's usual column names.
+Invariant: the rows of version ``a``, minus deletes, plus inserts, are the rows of version ``b``. The feed is
+minimal: a row copied from one part to another is neither deleted nor inserted, and commits that keep the rows
+(compaction, vacuum) contribute nothing. An update is a delete and an insert. Rows have the schema of ``b``
+plus the customary column names of change feeds.
 """
 
 from __future__ import annotations
@@ -34,14 +35,14 @@ COLUMNS = (
     pa.field("_commit_version", pa.int64(), nullable=False),
     pa.field("_commit_timestamp", pa.timestamp("us", tz="UTC"), nullable=False),
 )
-"""The names that change feeds of other formats, and Spark's own, have taught."""
+"""Column names shared with the change feeds of other formats and of Spark."""
 
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What one commit did to rows: which parts came, which rows of which parts went (None: all that were live)."""
+    """The row changes of one commit: added parts, and removed rows by part."""
 
     version: int
     timestamp_micros: int
@@ -50,7 +51,7 @@ class Change:
 
 
 class Changes:
-    """The changes after version ``first`` up to version ``last``, lazy: read when its rows are asked for. An Arrow stream."""
+    """The changes after version ``first`` up to version ``last``, read lazily. An Arrow stream."""
 
     def __init__(self, store: Store, first: Snapshot, last: Snapshot) -> None:
         if last.version < first.version:
@@ -65,7 +66,7 @@ class Changes:
         self.schema = pa.schema([*to_arrow_schema(self._table), *COLUMNS])
 
     def to_batches(self) -> pa.RecordBatchReader:
-        """The rows, oldest commit first, of each commit those deleted first."""
+        """Stream the rows, oldest commit first, deletes before inserts within a commit."""
         return pa.RecordBatchReader.from_batches(self.schema, self._batches())
 
     def to_arrow(self) -> pa.Table:
@@ -75,7 +76,7 @@ class Changes:
         return self.to_arrow().to_pandas()
 
     def to_spark(self, spark: Any) -> Any:
-        """The rows as a DataFrame of the session ``spark``; they are read here first."""
+        """Return the rows as a DataFrame of the session ``spark``; they are first read locally."""
         return spark.createDataFrame(self.to_arrow())
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
@@ -108,12 +109,15 @@ class Changes:
 
 
 def changes(store: Store, a: int, b: int | None = None) -> Changes:
-    """What happened after version ``a`` up to version ``b`` (None: the newest). Raises ``NotFound`` for versions that are not there (any more)."""
+    """Return the changes after version ``a`` up to version ``b`` (None: the newest).
+
+    Raises ``NotFound`` for versions that do not exist (any more).
+    """
     return Changes(store, load(store, a), load(store, b))
 
 
 def change(store: Store, commit: Commit) -> Change:
-    """What ``commit`` did, from metadata alone."""
+    """Derive the changes of ``commit`` from metadata alone."""
     after = Snapshot.at(store, commit)
     if commit.blind_append and commit.segment is not None:
         mine = np.asarray(pc.equal(after.segments["segment_id"], commit.segment.segment_id).to_numpy(), dtype=np.bool_)
@@ -130,7 +134,7 @@ def _refs(parts: pa.Table) -> PartRefs:
 
 
 def _thinned(before: pa.Table, now: pa.Table) -> list[PartRef]:
-    """Of the parts that stay, the rows that were live and are deleted now: as parts in which every other row is deleted."""
+    """Return the newly deleted rows of remaining parts, as parts in which all other rows are deleted."""
     at = pc.index_in(now["part_id"].combine_chunks(), value_set=before["part_id"].combine_chunks())
     old = dict(zip(before["part_id"].to_pylist(), before["deletion"].to_pylist(), strict=True))
     found = []
@@ -155,7 +159,7 @@ def _whole(batches: Iterator[pa.RecordBatch], schema: Schema) -> pa.Table:
 
 
 def net(gone: pa.Table, come: pa.Table) -> tuple[Iterator[pa.RecordBatch], Iterator[pa.RecordBatch]]:
-    """Without the rows that are in both, as often as they are: those were only copied."""
+    """Cancel rows that are in both, by multiplicity: they were only copied."""
     keys = _keys(pa.concat_tables([gone, come]))
     left, right = keys[: len(gone)], keys[len(gone) :]
     size = int(keys.max(initial=-1)) + 1
@@ -165,7 +169,7 @@ def net(gone: pa.Table, come: pa.Table) -> tuple[Iterator[pa.RecordBatch], Itera
 
 
 def _keys(rows: pa.Table) -> Ints:
-    """A number for each row, the same for the same rows."""
+    """Return an integer per row that is equal for equal rows."""
     keys = np.zeros(len(rows), dtype=np.int64)
     for codes in (c for column in rows.columns for c in _codes(column.combine_chunks())):
         _, keys = np.unique(keys * (int(codes.max(initial=0)) + 1) + codes, return_inverse=True)
@@ -173,16 +177,15 @@ def _keys(rows: pa.Table) -> Ints:
 
 
 def _codes(column: pa.Array | pa.ChunkedArray) -> Iterator[Ints]:
-    """Numbers that tell different values of a column apart, in one or several arrays."""
+    """Yield one or more arrays of integers that together distinguish a column's values."""
     array = pa.concat_arrays(column.chunks) if isinstance(column, pa.ChunkedArray) else column
     if pa.types.is_struct(array.type):
         yield array.is_valid().to_numpy(zero_copy_only=False).astype(np.int64)
         for child in array.flatten():
             yield from _codes(child)
         return
-    if pa.types.is_nested(
-        array.type
-    ):  # lists and maps: as text, which is slow, and told apart only where a commit both takes and gives parts
+    # lists and maps as text: slow, but only for commits that add and remove parts
+    if pa.types.is_nested(array.type):
         array = pa.array([None if v is None else repr(v) for v in array.to_pylist()], pa.string())
     if pa.types.is_null(array.type):
         return
@@ -191,7 +194,7 @@ def _codes(column: pa.Array | pa.ChunkedArray) -> Iterator[Ints]:
 
 
 def _occurrence(keys: Ints) -> Ints:
-    """Of each row, how many before it are the same."""
+    """Return, for each row, how many equal rows precede it."""
     order = np.argsort(keys, kind="stable")
     ordered = keys[order]
     first = np.searchsorted(ordered, ordered, side="left")

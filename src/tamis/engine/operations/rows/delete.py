@@ -1,6 +1,6 @@
-"""Delete: parts that match nowhere are not touched, parts that match wholly leave by metadata, of the others a vector says which rows are gone.
+"""Delete: remove matching rows by deletion vectors, and entirely matching parts by metadata.
 
-A row for which the filter is false or NULL stays; one on which it fails fails the delete.
+A row for which the filter is false or NULL stays; a row on which it raises fails the delete.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from tamis.storage.object_store import Store
 def delete(
     store: Store, snapshot: Snapshot, conjuncts: Sequence[Expr], options: Options, progress: Progress | None = None
 ) -> tuple[Snapshot, Result]:
-    """Deletes the rows that all ``conjuncts`` keep (none given: every row), in one commit.
+    """Delete the rows that satisfy all ``conjuncts`` (none given: every row), in one commit.
 
-    Raises ``Conflict`` where another commit since ``snapshot`` added rows that may match, or removed rows that do; ``InvalidInput`` (``FILTER_FAILED``) for a
-    row on which the filter fails.
+    Raises ``Conflict`` if another commit since ``snapshot`` added rows that may match, or removed matching
+    rows; ``InvalidInput`` (``FILTER_FAILED``) for a row on which the filter fails.
     """
     found = matching(store, snapshot, conjuncts, options)
     if found is None:
@@ -43,7 +43,7 @@ def delete(
 def delete_found(
     store: Store, snapshot: Snapshot, conjuncts: Sequence[Expr], options: Options, looking: Looking, gone: dict[str, Any]
 ) -> tuple[Snapshot, Result]:
-    """Commits a delete of which ``gone`` are the rows, by part, of the parts that match in part."""
+    """Commit a delete; ``gone`` holds the rows by part, for parts that match only partly."""
     found = looking.found
     doomed = found.parts.where(found.parts.all_match)
     looking.answered(doomed)
@@ -58,7 +58,7 @@ def delete_found(
 
 
 def matching(store: Store, snapshot: Snapshot, conjuncts: Sequence[Expr], options: Options) -> Plan | None:
-    """The parts that may hold a row to change, to be read for their positions alone; None for a table without a schema."""
+    """Plan the parts that may match, reading positions only; None for a table without a schema."""
     schema = snapshot.head.schema
     if schema is None:
         return None
@@ -67,7 +67,7 @@ def matching(store: Store, snapshot: Snapshot, conjuncts: Sequence[Expr], option
 
 
 def rows_of(positions: Iterable[pa.RecordBatch]) -> Any:
-    """A bitmap of the rows whose positions come first in these batches."""
+    """Return a bitmap of the positions in the first column of these batches."""
     rows = BitMap()
     for batch in positions:
         rows |= BitMap(np.ascontiguousarray(batch.column(0).to_numpy(), dtype=np.uint32))

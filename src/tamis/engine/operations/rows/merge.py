@@ -1,7 +1,7 @@
-"""Merge: target rows and source rows that match are updated or deleted, the others inserted, updated or deleted as the clauses say; one commit.
+"""Merge: update or delete matching target rows and insert, update or delete others by clauses, in one commit.
 
-Only parts that can hold one of the source's keys are read, and of these only the columns that a clause needs. Memory holds the source's keys and
-some rows of the target; new rows go to parts as they come.
+Reads only parts that may hold one of the source's keys, and only the columns that a clause needs. Memory
+holds the source's keys and a group of target rows; new rows are written to parts as they come.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from tamis.storage.object_store import Store
 from tamis.world import world
 
 GROUP_ROWS = SIZES.merge_group_rows
-"""Rows of the target that are joined at once."""
+"""Target rows that are joined at once."""
 
 Indices = np.ndarray[Any, np.dtype[np.int64]]
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
@@ -50,10 +50,10 @@ def merge(
     each_once: Sequence[str] | None = None,
     progress: Progress | None = None,
 ) -> tuple[Snapshot, Result]:
-    """Runs ``plan`` with the rows of ``source``, which may have each value of the key columns ``each_once`` (those of an upsert) but once.
+    """Run ``plan`` with the rows of ``source``; ``each_once`` names the unique key columns of an upsert.
 
-    Raises ``InvalidInput`` (``MERGE_CARDINALITY_VIOLATION``) where a target row would be changed by two source rows, or (``DUPLICATE_KEYS``) for a key that is there twice;
-    ``Conflict`` where another commit changed what was read.
+    Raises ``InvalidInput`` (``MERGE_CARDINALITY_VIOLATION``) if two source rows would change one target row,
+    or (``DUPLICATE_KEYS``) for a duplicate key; ``Conflict`` if another commit changed what was read.
     """
     keys = SourceKeys(plan, source, world().now_micros())
     if each_once is not None:
@@ -70,7 +70,7 @@ def merge(
 
 @dataclass(slots=True)
 class _Run:
-    """One pass over the target, then over what is left of the source."""
+    """One pass over the target, then over the unmatched source rows."""
 
     plan: MergePlan
     source: pa.Table
@@ -85,7 +85,7 @@ class _Run:
         self.met = np.zeros(self.source.num_rows, dtype=np.bool_)
 
     def rows(self) -> Iterator[pa.RecordBatch]:
-        """The new rows; positions of those that go are put into ``change`` on the way."""
+        """Yield the new rows; record the positions of removed rows in ``change``."""
         schema = self._needed()
         for parts, batch in self._groups(schema):
             arrays = {f.id: batch.column(at) for at, f in enumerate(schema)}
@@ -116,7 +116,8 @@ class _Run:
             )
         self.met[s] = True
         if self.plan.of(MATCHED) and len(t):
-            first = np.concatenate([[True], t[1:] != t[:-1]])  # only an unconditional delete may meet a row twice
+            # only an unconditional delete may match a row twice
+            first = np.concatenate([[True], t[1:] != t[:-1]])
             t, s = t[first], s[first]
             both = {**_some(arrays, t), **taken(self.source, s, [f.id for f in self.plan.source])}
             yield from self._changed(MATCHED, both, t, parts, positions)
@@ -129,7 +130,7 @@ class _Run:
     def _changed(
         self, kind: str, arrays: Arrays, rows: Indices, parts: list[tuple[str, int]], positions: Indices
     ) -> Iterator[pa.RecordBatch]:
-        """Updates and deletes of the target's ``rows`` (ordinals in the group), of which ``arrays`` are the columns."""
+        """Update and delete the target's ``rows`` (ordinals in the group), whose columns are ``arrays``."""
         for clause, chosen in self._chosen(self.plan.of(kind), arrays, len(rows)):
             self._gone(parts, positions, rows[chosen])
             if clause.action == "delete":
@@ -139,7 +140,7 @@ class _Run:
                 yield self._made(clause, _some(arrays, chosen), len(chosen), arrays)
 
     def _chosen(self, clauses: Sequence[Clause], arrays: Arrays, length: int) -> Iterator[tuple[Clause, Indices]]:
-        """Which rows each clause takes: those whose condition is true, that no clause before it took."""
+        """Yield each clause with the rows where its condition is true and no earlier clause applied."""
         left = np.arange(length)
         for clause in clauses:
             if not len(left):
@@ -177,7 +178,7 @@ class _Run:
             start = end
 
     def _groups(self, schema: Schema) -> Iterator[tuple[list[tuple[str, int]], pa.RecordBatch]]:
-        """The target's candidate rows, many at a time, with the parts that they come from."""
+        """Yield the target's candidate rows in large groups, with the parts they come from."""
         spec = replace(self.looking.found.spec, schema=schema, positions=True)
         held: list[pa.RecordBatch] = []
         parts: list[tuple[str, int]] = []
@@ -194,7 +195,7 @@ class _Run:
             yield parts, pa.concat_batches(held)
 
     def _needed(self) -> Schema:
-        """The target's columns that the keys, the conditions or a value name, or that an update keeps."""
+        """Return the target columns used by keys, conditions or values, or kept by an update."""
         plan = self.plan
         trees = [
             *(t for t, _ in plan.keys),
@@ -209,9 +210,9 @@ class _Run:
 
 
 def _check_unique(source: pa.Table, names: Sequence[str], plan: MergePlan, keys: SourceKeys) -> None:
-    """Keys are the same where they match the same rows: 0.0 and −0.0, or texts that a CHAR column pads to one."""
+    """Raise for duplicate keys; 0.0 equals −0.0, and CHAR padding is ignored, as in matching."""
     there = keys.compared
-    if len(plan.keys) < len(names):  # one of them cannot be looked up, and is compared as it is
+    if len(plan.keys) < len(names):  # a key that cannot be looked up is compared as given
         for name in names:
             there = there.append_column(f"as it is: {name}", comparable(source[name]))
     there = there.drop_null()
@@ -227,5 +228,5 @@ def _some(arrays: Arrays, rows: Indices) -> dict[int, pa.Array]:
 
 
 def _default(f: Any, length: int) -> pa.Array:
-    """What an insert that does not name the column stores: NULL."""
+    """Return NULLs, which an insert stores in columns that it does not name."""
     return pa.nulls(length, to_arrow_type(f.type))

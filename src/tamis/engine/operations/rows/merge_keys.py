@@ -1,4 +1,4 @@
-"""Keys of both sides of a merge: which target rows may match at all, and which pairs of rows do."""
+"""Merge keys: which target rows may match at all, and which pairs of rows do."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from tamis.engine.operations.rows.store_assignment import computed
 from tamis.sizes import SIZES
 
 MOST_KEYS = SIZES.merge_keys
-"""Distinct values of a key up to which the target is asked for exactly these."""
+"""Distinct key values up to which the target is filtered by exactly these."""
 
 Indices = np.ndarray[Any, np.dtype[np.int64]]
 Arrays = Mapping[int, pa.Array]
 
 
 class SourceKeys:
-    """The keys of all source rows. NULL matches nothing; NaN equals itself; −0.0 is 0.0."""
+    """The keys of all source rows. NULL matches nothing; NaN equals itself; −0.0 equals 0.0."""
 
     def __init__(self, plan: MergePlan, source: pa.Table, now_micros: int | None) -> None:
         self._plan, self._now = plan, now_micros
@@ -41,7 +41,7 @@ class SourceKeys:
         return [computed(source, arrays, len(batch), self._now, "the source's key") for _, source in self._plan.keys]
 
     def filter(self) -> tuple[Expr, ...]:
-        """What every target row fulfils that can match: its keys are among the source's."""
+        """Return conjuncts that hold for every target row that can match: its keys are among the source's."""
         out = []
         for (target, _), values in zip(self._plan.keys, self.values, strict=True):
             distinct = pc.unique(values).drop_null()
@@ -51,7 +51,7 @@ class SourceKeys:
         return (*self._plan.narrowing, *out)
 
     def pairs(self, arrays: Arrays, length: int) -> tuple[Indices, Indices]:
-        """The rows of ``arrays`` and the source rows that have the same keys, by target row."""
+        """Return the pairs of target and source rows with equal keys, ordered by target row."""
         columns = [
             comparable(pa.chunked_array([computed(target, arrays, length, self._now, "the target's key")])) for target, _ in self._plan.keys
         ]
@@ -63,12 +63,12 @@ class SourceKeys:
 
 
 def taken(source: pa.Table, rows: Indices, ids: Sequence[int]) -> dict[int, pa.Array]:
-    """The source's columns of these rows, by id."""
+    """Return the source's columns at these rows, by id."""
     return {i: source.column(at).take(pa.array(rows)).combine_chunks() for at, i in enumerate(ids)}
 
 
 def comparable(values: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Floats as bits that are equal where the numbers are; all else as it is."""
+    """Convert floats to bits that are equal for equal numbers; return other types unchanged."""
     if not pa.types.is_floating(values.type):
         return values
     doubles = values.cast(pa.float64()).combine_chunks()

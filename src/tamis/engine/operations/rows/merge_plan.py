@@ -1,7 +1,7 @@
-"""What a merge means: its condition taken apart into keys and the rest, its clauses bound to both sides.
+"""Analysis of a merge: split the condition into keys and the rest, and bind the clauses to both sides.
 
-Both sides live in one scope: ``target.x`` and ``source.x``. Once bound, a column of the target has the table's own id, and one of the
-source an id beyond all of these, so that arrays of both stand side by side in one batch.
+Text is bound in one scope with ``target.x`` and ``source.x``. Bound target columns have the table's ids, and
+source columns get ids above all of these, so that arrays of both sides fit in one batch.
 """
 
 from __future__ import annotations
@@ -21,14 +21,17 @@ from tamis.engine.scan import Options
 from tamis.errors import InvalidInput, NotFound, SchemaMismatch
 
 _SCOPE = 1 << 30
-"""Ids of the two scopes while text is bound."""
+"""Ids of the two scopes during binding."""
 
 MATCHED, NOT_MATCHED, BY_SOURCE = "matched", "not matched", "not matched by source"
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A clause as a user writes it. ``values``: SQL text by column; None for all columns of the source (of an update or insert)."""
+    """A clause as the user wrote it.
+
+    ``values`` is SQL text by column; None means all columns of the source (of an update or insert).
+    """
 
     kind: str
     action: str
@@ -38,7 +41,11 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """A clause, bound. ``values`` by target column id; what an update does not name stays, what an insert does not name is NULL or the default."""
+    """A bound clause; ``values`` is keyed by target column id.
+
+    Columns that an update does not name are kept; columns that an insert does not name get NULL or the
+    default.
+    """
 
     kind: str
     action: str
@@ -48,7 +55,11 @@ class Clause:
 
 @dataclass(frozen=True, slots=True)
 class MergePlan:
-    """``keys``: pairs (of the target, of the source) that must be equal. ``narrowing``: conjuncts of the condition over the target alone; ``rest``: the others."""
+    """A bound merge.
+
+    ``keys`` are pairs (target, source) that must be equal. ``narrowing`` are the condition's conjuncts over
+    the target alone, ``rest`` the others.
+    """
 
     target: Schema
     source: Schema
@@ -62,18 +73,28 @@ class MergePlan:
 
     @property
     def checks(self) -> tuple[Expr, ...]:
-        """What rows of equal keys must fulfil to match: the ``narrowing`` too where rows that it does not choose are read, to be changed as unmatched."""
+        """The conjuncts to test on rows with equal keys.
+
+        Includes ``narrowing`` if target rows outside it are read too, as candidates for BY SOURCE clauses.
+        """
         return (*self.narrowing, *self.rest) if self.of(BY_SOURCE) else self.rest
 
     @property
     def unique(self) -> bool:
-        """Whether a target row may match one source row only: not where all that can happen to it is to be deleted."""
+        """Whether a target row may match only one source row.
+
+        False if the only possible outcome is an unconditional delete.
+        """
         matched = self.of(MATCHED)
         return bool(matched) and not (len(matched) == 1 and matched[0].action == "delete" and not matched[0].conditions)
 
 
 def merge_plan(target: Schema, source: pa.Schema, on: str, clauses: Sequence[Asked], highest_id: int, options: Options) -> MergePlan:
-    """Raises ``InvalidInput`` (``PARSE_ERROR``, ``MERGE_WITHOUT_KEY``, ``UNKNOWN_FUNCTION``), ``NotFound``, ``SchemaMismatch``."""
+    """Bind a merge.
+
+    Raises ``InvalidInput`` (``PARSE_ERROR``, ``MERGE_WITHOUT_KEY``, ``UNKNOWN_FUNCTION``), ``NotFound``,
+    ``SchemaMismatch``.
+    """
     given = from_arrow_schema(source)
     known = Schema(tuple(_without_ids(f) for f in given)).assign_ids(max(highest_id, target.highest_id()))
     scope = Schema((Field("target", Struct(target.fields), True, _SCOPE), Field("source", Struct(known.fields), True, _SCOPE + 1)))
@@ -109,7 +130,10 @@ class _Binder:
         return self._bound(parse, text, "a condition of a merge")
 
     def _bound(self, read: Callable[..., Expr], text: str, what: str) -> Expr:
-        """The text's tree. Raises ``NotFound`` (``COLUMN_NOT_FOUND``) with how a merge names columns, ``InvalidInput``."""
+        """Parse and bind text.
+
+        Raises ``InvalidInput``, or ``NotFound`` explaining how a merge names columns.
+        """
         try:
             return check_known(_settled(read(text, self.scope, zone=self.options.timezone, ansi=self.options.ansi, what=what)))
         except NotFound as error:
@@ -178,7 +202,7 @@ class _Binder:
             raise SchemaMismatch(error.message, code=error.code, name=error.name, remedy=remedy) from None
 
     def of_source(self, name: str, asked: Asked) -> Field:
-        """The source's column for a target's, where a clause names none. Raises ``NotFound``."""
+        """Return the source column for a target column of a clause without values. Raises ``NotFound``."""
         try:
             return self.source.find(name)[0]
         except NotFound as error:
@@ -191,7 +215,7 @@ class _Binder:
 
 
 def _settled(tree: Expr) -> Expr:
-    """``tree`` without the scopes: columns begin at their own table."""
+    """Strip the scopes, so that column paths start at their own table."""
     if isinstance(tree, Column) and tree.ids[0] >= _SCOPE:
         if len(tree.ids) == 1:
             raise InvalidInput(f"{tree.name} is a whole row.", code="BAD_MERGE", name=tree.name, remedy="Name a column of it.")
@@ -201,7 +225,7 @@ def _settled(tree: Expr) -> Expr:
 
 
 def _binary(kind: DataType) -> bool:
-    """Whether it is text that is equal where its bytes are, be it STRING, VARCHAR or CHAR."""
+    """Whether text equality is byte equality, for STRING, VARCHAR and CHAR alike."""
     return isinstance(kind, String) and kind.collation == BINARY_COLLATION
 
 

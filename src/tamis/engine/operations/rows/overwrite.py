@@ -1,7 +1,8 @@
-"""Overwrite: rows that a filter matches, or all, give way to new ones in one commit.
+"""Overwrite: replace the rows that match a filter, or all rows, in one commit.
 
-Parts that match wholly leave by metadata alone, parts that match nowhere are not touched, the others are read and their other
-rows written anew. A row for which the filter is false or NULL stays; one on which it fails fails the overwrite.
+Parts that match entirely are removed by metadata, parts that match nowhere are untouched; the others are
+read, and their remaining rows rewritten. A row for which the filter is false or NULL stays; a row on which it
+raises fails the overwrite.
 """
 
 from __future__ import annotations
@@ -31,10 +32,11 @@ from tamis.world import new_id, world
 def overwrite(
     store: Store, snapshot: Snapshot, head: Head, data: pa.RecordBatchReader, conjuncts: Sequence[Expr] | None, options: Options
 ) -> tuple[Snapshot, Result]:
-    """Replaces the rows that all ``conjuncts`` keep (None: every row) by those of ``data``. No rows before and after: nothing is committed.
+    """Replace the rows that satisfy all ``conjuncts`` (None: every row) with those of ``data``.
 
-    Raises ``Conflict`` where another commit changed what was read, ``SchemaMismatch`` for data that does not fit, ``InvalidInput`` (``OUTSIDE_FILTER``) for a row that
-    the filter does not match, unless ``options`` allow it.
+    Commits nothing if there are no rows before and after. Raises ``Conflict`` if another commit changed what
+    was read, ``SchemaMismatch`` for data that does not fit, ``InvalidInput`` (``OUTSIDE_FILTER``) for a row
+    that the filter does not match, unless ``options`` allow it.
     """
     assert head.schema is not None
     rows = conform(data, head.schema)
@@ -111,13 +113,13 @@ def commit_overwrite(
 
 
 def _read_set(text: str | None, conjuncts: Sequence[Expr] | None, options: Options) -> ReadSet:
-    """What an overwrite relies on: the rows that its filter is about, or all."""
+    """Return the read set of an overwrite: the rows of its filter, or all."""
     named = None if conjuncts is None else tuple(dict.fromkeys(path for c in conjuncts for path in columns(c)))
     return ReadSet(filter=text, columns=named, zone=options.timezone, ansi=options.ansi)
 
 
 def snapshot_parts(snapshot: Snapshot) -> PartRefs:
-    """All live parts."""
+    """Return all live parts."""
     import numpy as np
 
     table = snapshot.parts(None, frozenset())
@@ -125,7 +127,10 @@ def snapshot_parts(snapshot: Snapshot) -> PartRefs:
 
 
 def find(store: Store, snapshot: Snapshot, schema: Schema, conjuncts: Sequence[Expr], options: Options) -> Plan:
-    """The parts that may hold a matching row, those that match wholly marked. Raises ``InvalidInput`` for a filter that cannot be run here."""
+    """Plan the parts that may hold a matching row, marking those that match entirely.
+
+    Raises ``InvalidInput`` for a filter that cannot run here.
+    """
     for conjunct in conjuncts:
         check_supported(conjunct)
     now = world().now_micros()
@@ -144,10 +149,11 @@ def _plainly(ref: PartRef, spec: ReadSpec) -> Iterator[pa.RecordBatch]:
 def survivors_of(
     parts: Sequence[PartRef], spec: ReadSpec, schema: Schema, conjuncts: Sequence[Expr], read: Read = _plainly
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of ``parts`` that the filter does not match, in order."""
+    """Yield the rows of ``parts`` that the filter does not match, in order."""
     whole = replace(spec, conjuncts=(), schema=schema)
     for ref in parts:
-        every = replace(ref, candidates=None)  # what an index left are the rows that may match: the others are those that stay
+        # index candidates are possible matches; the survivors are the other rows
+        every = replace(ref, candidates=None)
         for batch in read(every, whole):
             by_id = {f.id: batch.column(at) for at, f in enumerate(schema)}
             matched, failed, error = filter_mask(conjuncts, by_id, len(batch), now_micros=spec.now_micros)

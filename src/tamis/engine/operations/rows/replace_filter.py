@@ -1,4 +1,4 @@
-"""Rows that are to stand where a filter's rows stood: each must match it, or the next overwrite by the same filter would leave it behind."""
+"""The check that overwriting rows match the filter; the next overwrite by that filter would miss others."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ MOST_SHOWN = 5
 def within(
     batches: Iterable[pa.RecordBatch], schema: Schema, conjuncts: Sequence[Expr], *, now_micros: int | None = None
 ) -> Iterator[pa.RecordBatch]:
-    """The batches themselves (columns as in ``schema``), each looked at before it goes on.
+    """Yield the batches (columns as in ``schema``) after checking each one.
 
-    Raises ``InvalidInput``: ``OUTSIDE_FILTER`` showing a row for which the filter is not true, ``FILTER_FAILED`` for one on which it fails, and as ``check_supported``.
+    Raises ``InvalidInput``: ``OUTSIDE_FILTER`` showing a row for which the filter is not true,
+    ``FILTER_FAILED`` for one on which it raises; and the errors of ``check_supported``.
     """
     for conjunct in conjuncts:
         check_supported(conjunct)

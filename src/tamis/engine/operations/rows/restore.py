@@ -1,8 +1,9 @@
-"""Restore: the rows of an older version come back, by one commit, under the schema that the table has now.
+"""Restore: bring back the rows of an older version in one commit, under the current schema.
 
-Law: afterwards the table holds the rows of that version, as the current schema shows them. Files are not copied: a part that is still live with the
-same rows stays; one that left, or lost rows since, is taken up again as a new part over the same file. Ids of parts are never used again, so no
-position, index entry or deletion vector of its former life is taken for one of the new.
+Invariant: afterwards the table holds the rows of that version as the current schema shows them. Files are not
+copied: a part that is still live with the same rows stays; a part that was removed, or has lost rows since,
+is added as a new part over the same file. Part ids are never reused, so that no position, index entry or
+deletion vector of the old part is applied to the new one.
 """
 
 from __future__ import annotations
@@ -27,14 +28,15 @@ from tamis.world import new_id
 
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 ATTEMPTS = 10
-"""Times that what is to be done is worked out anew because another commit came between."""
+"""Attempts to plan anew after conflicting commits."""
 
 
 def restore(store: Store, version: int, *, allow_dropped_columns: bool = False) -> tuple[Snapshot, Result]:
-    """Brings back the rows of ``version``. Where they are there already, nothing is committed.
+    """Restore the rows of ``version``; commits nothing if they are already there.
 
-    Raises ``NotFound`` (``VERSION_NOT_FOUND``) also for a version that vacuum has removed, ``InvalidInput`` (``COLUMN_DROPPED``) naming a column that the version had and the table has no
-    more, unless that is allowed; ``Conflict`` where other commits keep coming between.
+    Raises ``NotFound`` (``VERSION_NOT_FOUND``), also for a vacuumed version; ``InvalidInput``
+    (``COLUMN_DROPPED``) naming a column that has been dropped since, unless allowed; ``Conflict`` if other
+    commits keep getting in the way.
     """
     then = load(store, version)
     for attempt in range(ATTEMPTS):
@@ -51,14 +53,17 @@ def restore(store: Store, version: int, *, allow_dropped_columns: bool = False) 
 
 
 def _check_kept(store: Store, then: Snapshot, now: Snapshot) -> None:
-    """Raises where a vacuum up to ``now`` has let ``then`` go: it says so in the log before anywhere else. One that comes later is found by the commit."""
+    """Raise if a vacuum up to ``now`` has released ``then``.
+
+    Vacuum records this in the log before it deletes anything; the commit detects a later vacuum.
+    """
     for commit_ in read_commits(store, range(then.version + 1, now.version + 1), now.commit.table_id):
         if commit_.vacuum is not None and commit_.vacuum[0] > then.version:
             raise let_go(store, then.version, commit_.vacuum[0])
 
 
 def _check_columns(then: Snapshot, now: Snapshot) -> None:
-    """Raises where rows of ``then`` would lose a column that they had."""
+    """Raise if rows of ``then`` would lose a column."""
     if then.schema is None:
         return
     kept = set(now.schema.by_id) if now.schema else set()
@@ -94,12 +99,13 @@ def _restore(store: Store, then: Snapshot, now: Snapshot) -> tuple[Snapshot, Res
         operation_id=new_id(),
         table_id=now.head.table_id,
     )
-    made = commit(store, indexed(store, now.head, proposal), still_valid=lambda old, new: None)  # noqa: ARG005  # parts of any schema the table has had may stand in it
+    # Restored parts may have any schema of the table, so a schema change does not invalidate the commit.
+    made = commit(store, indexed(store, now.head, proposal), still_valid=lambda old, new: None)  # noqa: ARG005
     return made, replace(result, version=made.version)
 
 
 def _stay(before: pa.Table, after: pa.Table) -> pa.Array:
-    """Ids of the parts that are live in both with the same rows."""
+    """Return the ids of parts that are live in both with the same rows."""
     at = pc.index_in(before["part_id"].combine_chunks(), value_set=after["part_id"].combine_chunks())
     both = before.filter(at.is_valid())
     other = after.take(at.drop_null())
@@ -109,7 +115,7 @@ def _stay(before: pa.Table, after: pa.Table) -> pa.Array:
 
 
 def _again(parts: pa.Table) -> tuple[pa.Table, dict[str, bytes]]:
-    """The manifest of new parts over the files of ``parts``, and the rows that are deleted in them."""
+    """Return a manifest of new parts over the files of ``parts``, and their deletion vectors."""
     names = pa.array([new_id() for _ in range(len(parts))], pa.string())
     pairs = zip(names.to_pylist(), parts["deletion"].to_pylist(), strict=True)
     vectors = {name: vector for name, vector in pairs if vector is not None}
@@ -119,7 +125,7 @@ def _again(parts: pa.Table) -> tuple[pa.Table, dict[str, bytes]]:
 
 
 def _paths(then: Snapshot, parts: pa.Table, ids: frozenset[int]) -> pa.Array:
-    """What each of ``parts`` says of its JSON paths, as a writer would hand it over; NULL for nothing."""
+    """Return each part's JSON path statistics, packed as a writer would; NULL if there are none."""
     rows = then.table(PATHS, (), None, ids)
     if not len(rows):
         return pa.nulls(len(parts), pa.binary())

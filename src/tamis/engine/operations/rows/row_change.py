@@ -1,4 +1,4 @@
-"""How changed rows become one commit: the rows that go by vectors, parts of which none is left by metadata, new rows as parts."""
+"""A row change as one commit: deletion vectors, whole parts removed by metadata, and new parts."""
 
 from __future__ import annotations
 
@@ -20,18 +20,21 @@ from tamis.storage.object_store import Store
 from tamis.world import new_id
 
 MOST_TOLD = 100
-"""Values of a list that the log tells whole."""
+"""Values of a list literal that the log records in full."""
 
 
 @dataclass(slots=True)
 class RowChange:
-    """What a verb does to rows. ``gone``: bitmaps of row ordinals by part id; ``whole``: parts of which every live row goes, by id."""
+    """The effect of a verb on rows.
+
+    ``gone`` maps part ids to bitmaps of deleted row ordinals; ``whole`` lists parts whose live rows all go.
+    """
 
     verb: str
     reads: ReadSet
     conjuncts: Sequence[Expr] | None = None
     exact: bool = False
-    """Every row that ``reads`` matched goes (``Proposal.exact``)."""
+    """Whether every row that ``reads`` matched goes (``Proposal.exact``)."""
     parameters: dict[str, Any] = field(default_factory=dict)
     gone: dict[str, Any] = field(default_factory=dict)
     whole: list[str] = field(default_factory=list)
@@ -40,11 +43,14 @@ class RowChange:
     updated: int = 0
     deleted: int = 0
     read: int = 0
-    """Parts of which rows were read."""
+    """Parts whose rows were read."""
     bytes_read: int = 0
 
     def land(self, store: Store, snapshot: Snapshot, run: Run = run_here) -> tuple[Snapshot, Result]:
-        """One commit of it all, index segments of new parts (built by ``run``) with it; none where nothing changes. Raises ``Conflict`` where another commit changed what was read, or the same rows."""
+        """Commit the change with index segments of new parts (built by ``run``); a no-op if it is empty.
+
+        Raises ``Conflict`` if another commit changed what was read, or the same rows.
+        """
         _, parts, size = written(self.manifests)
         if not (self.gone or self.whole or parts):
             return snapshot, Result(snapshot.version, parts_read=self.read, bytes_read=self.bytes_read)
@@ -80,7 +86,7 @@ class RowChange:
 
 
 def separate(snapshot: Snapshot, gone: Mapping[str, Any]) -> tuple[dict[str, bytes], list[str]]:
-    """The vectors of parts that keep a row, and the ids of those that keep none."""
+    """Return the vectors of parts that keep a row, and the ids of those that keep none."""
     if not gone:
         return {}, []
     parts = snapshot.parts()
@@ -92,7 +98,7 @@ def separate(snapshot: Snapshot, gone: Mapping[str, Any]) -> tuple[dict[str, byt
 
 
 def read_set(conjuncts: Sequence[Expr], options: Options) -> ReadSet:
-    """What a verb relies on that looks at the rows which ``conjuncts`` keep; all rows for none."""
+    """Return the read set of a verb that visits the rows matching ``conjuncts`` (none: all rows)."""
     if not conjuncts:
         return ReadSet(zone=options.timezone, ansi=options.ansi)
     named = tuple(dict.fromkeys(path for c in conjuncts for path in columns(c)))
@@ -100,6 +106,6 @@ def read_set(conjuncts: Sequence[Expr], options: Options) -> ReadSet:
 
 
 def _told(conjunct: Expr) -> str:
-    """What the log says of a conjunct; of a long list only how it begins. Conflicts are judged by the conjunct itself."""
+    """Format a conjunct for the log, truncating long lists. Conflicts are judged by the conjunct itself."""
     long = any(isinstance(node, Literals) and len(node.array) > MOST_TOLD for node in conjunct.walk())
     return short_sql(conjunct) if long else to_sql(conjunct)

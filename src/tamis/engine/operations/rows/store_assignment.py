@@ -1,4 +1,4 @@
-"""Values for columns: what an expression gives, as a value that the column can take, or a refusal by name (Spark's ANSI store assignment)."""
+"""Store assignment: convert an expression to a column's type, or refuse it by name (Spark's ANSI rules)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,10 @@ _TIMES = frozenset({DATE, TIMESTAMP, TIMESTAMP_NTZ})
 
 
 def assignable(schema: Schema, name: str) -> Field:
-    """The column that is to get a value. Raises ``NotFound``, and ``InvalidInput`` (``BAD_VALUES``) for a field of one."""
+    """Return the column to assign.
+
+    Raises ``NotFound``, or ``InvalidInput`` (``BAD_VALUES``) for a struct field.
+    """
     try:
         return schema.find(name)[-1]
     except NotFound:
@@ -56,11 +59,14 @@ def _there(schema: Schema, path: tuple[str, ...]) -> bool:
 
 
 def assigned(value: Expr, target: Field, zone: str, text: str | None = None) -> Expr:
-    """``value``, written as ``text``, under the column's type. Raises ``SchemaMismatch`` (``UNSAFE_CAST``) where Spark would not store it there."""
+    """Convert ``value``, written as ``text``, to the column's type.
+
+    Raises ``SchemaMismatch`` (``UNSAFE_CAST``) if Spark would not store it there.
+    """
     if value.type == target.type or (isinstance(value.type, String) and isinstance(target.type, String)):
         return value
     if value.type.children and str(value.type) == str(target.type):
-        return value  # the same fields of the same types: only their column ids differ
+        return value  # same fields and types; only the column ids differ
     if isinstance(value, Literal) and value.value is None:
         return Literal(target.type, None)
     if isinstance(value, Opaque) and value.type == NULL:
@@ -82,7 +88,7 @@ def _cast(text: str, cast: Expr) -> str:
 
 
 def computed(value: Expr, arrays: Arrays, length: int, now_micros: int | None, column: str) -> pa.Array:
-    """The values of ``value`` for some rows. Raises ``InvalidInput`` (``VALUE_FAILED``) naming the column for which it fails."""
+    """Evaluate ``value`` for some rows. Raises ``InvalidInput`` (``VALUE_FAILED``) naming the column."""
     out = evaluate(value, arrays, length, now_micros=now_micros)
     if out.failed is not None and out.failed.any():
         raise InvalidInput(
@@ -96,7 +102,7 @@ def computed(value: Expr, arrays: Arrays, length: int, now_micros: int | None, c
 
 
 def check_known(value: Expr) -> Expr:
-    """``value`` itself. Raises ``InvalidInput`` as ``check_supported`` where it cannot be computed here."""
+    """Return ``value``; raise ``InvalidInput`` like ``check_supported`` if it cannot be evaluated here."""
     check_supported(value)
     return value
 

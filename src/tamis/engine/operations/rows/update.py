@@ -1,4 +1,4 @@
-"""Update: the rows that a filter matches are deleted by vectors and written anew with other values, in one commit."""
+"""Update: delete the rows that match a filter by vectors and write them anew, in one commit."""
 
 from __future__ import annotations
 
@@ -30,9 +30,10 @@ def update(
     options: Options,
     progress: Progress | None = None,
 ) -> tuple[Snapshot, Result]:
-    """Gives the columns named in ``values`` these values in every row that all ``conjuncts`` keep (none given: every row).
+    """Assign ``values`` to columns in every row that satisfies all ``conjuncts`` (none given: every row).
 
-    Values see the row as it was. Raises ``Conflict`` as ``delete``; ``NotFound`` for a column that is not there, ``SchemaMismatch`` for a value that it cannot take.
+    Values see the row before the update. Raises ``Conflict`` like ``delete``; ``NotFound`` for an unknown
+    column, ``SchemaMismatch`` for a value that does not fit its column.
     """
     schema = snapshot.head.schema
     if schema is None:
@@ -49,7 +50,7 @@ def update(
 
 
 def _updated(looking: Looking, schema: Schema, wanted: Mapping[int, Expr], change: RowChange) -> Iterator[pa.RecordBatch]:
-    """The matching rows with their new values; their positions go into ``change``."""
+    """Yield the matching rows with their new values; record their positions in ``change``."""
     spec = replace(looking.found.spec, schema=schema, positions=True)
     for ref in looking.found.parts:
         for batch in looking.rows(ref, spec):

@@ -1,4 +1,4 @@
-"""What ``Table.merge`` and ``Table.upsert`` run locally: the data looked at as often as it takes, the plan bound to the newest schema."""
+"""Local runs of ``Table.merge`` and ``Table.upsert``: spool the data, bind to the newest schema."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ def merge_rows(
     keys: Sequence[str] | None = None,
     progress: Progress | None = None,
 ) -> tuple[Snapshot, Result]:
-    """Runs a merge on the newest version, again where another commit gets in its way. ``keys`` make it an upsert: they must be unique in ``data``."""
+    """Merge into the newest version, retrying after conflicts.
+
+    ``keys`` make it an upsert and must be unique.
+    """
     with spooled(data) as source:
         each_once = None if keys is None else _found(source, keys)
 
@@ -48,7 +51,7 @@ def merge_once(
     each_once: Sequence[str] | None = None,
     progress: Progress | None = None,
 ) -> tuple[Snapshot, Result]:
-    """The merge from ``snapshot``. Raises ``Conflict`` where another commit got in its way."""
+    """Merge into ``snapshot``. Raises ``Conflict`` if another commit gets in the way."""
     head = snapshot.head
     if head.schema is None:
         raise InvalidInput(
@@ -59,7 +62,7 @@ def merge_once(
 
 
 def _found(source: pa.Table, keys: Sequence[str]) -> list[str]:
-    """The keys by the names that the source gives them. Raises ``InvalidInput`` (``BAD_COLUMN``)."""
+    """Return the keys as the source spells them. Raises ``InvalidInput`` (``BAD_COLUMN``)."""
     folded = {name.lower(): name for name in source.column_names}
     if missing := [key for key in keys if key.lower() not in folded]:
         raise InvalidInput(

@@ -1,7 +1,7 @@
-"""Changes of a table by name, gathered and committed together: what ``table.alter_builder()`` and ALTER TABLE have in common.
+"""Table changes by name, committed together; shared by ``table.alter_builder()`` and ALTER TABLE.
 
-Law: names are resolved against the head that the change follows; if another writer's change has made a name mean another column than it
-meant when the change was asked for, nothing happens and ``Conflict`` says so.
+Invariant: names are resolved against the head that the change follows. If another writer has made a name
+refer to another column since the change was requested, nothing happens, and ``Conflict`` is raised.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tamis.world import new_id
 
 @dataclass(slots=True)
 class Draft:
-    """A head in the making. ``targets`` are the ids of the columns that names have meant so far."""
+    """A head under construction; ``targets`` are the ids of the columns resolved so far."""
 
     schema: Schema
     highest_id: int
@@ -31,7 +31,7 @@ class Draft:
     comment: str | None
     targets: list[int] = field(default_factory=list)
     said: dict[str, str] = field(default_factory=dict)
-    """The properties that the steps set."""
+    """The properties set by the steps."""
 
     def set(self, properties: Mapping[str, str]) -> None:
         self.properties.update(properties)
@@ -53,7 +53,7 @@ Step = Callable[[Draft], None]
 
 
 class Alteration:
-    """Steps, in the order given; all in one commit, or none."""
+    """Steps in the given order, committed all together or not at all."""
 
     def __init__(self, store: Store, snapshot: Snapshot, held: Schema | None = None) -> None:
         self._store, self._snapshot, self._held = store, snapshot, held
@@ -64,7 +64,7 @@ class Alteration:
         return len(self._steps)
 
     def add(self, path: Path, column: Field, place: Place | None = None) -> None:
-        """A new column or field; its name is the path's last. ``initial_default`` is what older rows show."""
+        """Add a column or field named by the end of ``path``; older rows show its ``initial_default``."""
         if len(path) > 1 and (column.initial_default is not None or column.write_default is not None):
             raise edit.nested_default(path)
         self._steps.append(lambda draft: draft.add(path, column, place))
@@ -111,7 +111,11 @@ class Alteration:
         self._steps.append(step)
 
     def plan(self, head: Head) -> Head:
-        """The head after all steps. Raises what a step raises, ``IncompatibleSchema``, and ``Conflict`` where names mean other columns by now."""
+        """Return the head after all steps.
+
+        Raises the errors of the steps, ``IncompatibleSchema``, and ``Conflict`` if a name now refers to
+        another column.
+        """
         meant = self._meant()
         after, targets = self._apply(head)
         if meant is not None and meant != targets:
@@ -124,18 +128,21 @@ class Alteration:
         return after
 
     def commit(self) -> Snapshot:
-        """Raises as ``plan`` and ``schema.evolve.evolve`` do. Called again after an answer was lost, it gives the first answer."""
+        """Commit the steps; raises the errors of ``plan`` and ``schema.evolve.evolve``.
+
+        A repeat after a lost answer returns the first result.
+        """
         return evolve(self._store, self._snapshot, self.plan, operation_id=self._operation_id)
 
     def dry_run(self) -> Evolution:
-        """What ``commit`` would do now, and whom it would fence; commits nothing."""
+        """Describe what ``commit`` would do now, and whom it would fence; commits nothing."""
         head = load(self._store).head
         after = self.plan(head)
         check_policy(head, after)
         return outcome(head, after)
 
     def _meant(self) -> list[int] | None:
-        """The columns that the names mean under the schema that the caller holds; None where they mean nothing there."""
+        """Resolve the targets under the caller's schema; None if they cannot be resolved there."""
         head = self._snapshot.head
         held = self._held or head.schema
         if held is None:

@@ -1,7 +1,8 @@
-"""Changing a table's schema or properties: one commit of metadata, made again on whatever others committed meanwhile.
+"""Changes of a table's schema or properties: one metadata commit, rebased on whatever others committed.
 
-Law: no data is read or written. What is committed was checked against the very head that it follows, so the sequence of schemas is valid at every
-version; and a change that another writer's change has made meaningless is refused instead of guessed at.
+Invariant: no data is read or written. The committed head was checked against the head it follows, so the
+sequence of schemas is valid at every version; a change made meaningless by another writer's change is refused
+instead of reinterpreted.
 """
 
 from __future__ import annotations
@@ -18,19 +19,20 @@ from tamis.storage.files.formats import check_format
 from tamis.storage.object_store import Store
 
 ATTEMPTS = 100
-"""Changes of the head by others after which a change gives up."""
+"""Concurrent head changes after which a change gives up."""
 
 Planned = Callable[[Head], Head]
-"""The head that is wanted after the one given; raises where that cannot be."""
+"""Returns the wanted head after the given one; raises if there is none."""
 
 
 def evolve(
     store: Store, snapshot: Snapshot, plan: Planned, *, operation_id: str, policy: str | None = None, operation: str = "schema"
 ) -> Snapshot:
-    """Commits ``plan`` of the table's head; nothing where it plans no change. ``policy`` overrides the table's own ``tamis.schema.policy``.
+    """Commit ``plan`` of the table's head; a no-op if that changes nothing.
 
-    Raises ``IncompatibleSchema`` (``FORWARD_ONLY``) under that policy, ``Conflict``, and what ``plan`` raises. Repeated with the same ``operation_id`` and
-    ``snapshot`` after an answer was lost, it gives the first answer.
+    ``policy`` overrides the table's ``tamis.schema.policy``. A repeat with the same ``operation_id`` and
+    ``snapshot`` after a lost answer returns the first result. Raises ``IncompatibleSchema``
+    (``FORWARD_ONLY``) under that policy, ``Conflict``, and the errors of ``plan``.
     """
     for _ in range(ATTEMPTS):
         head = plan(snapshot.head)
@@ -70,20 +72,20 @@ def evolve(
 
 
 def _made(store: Store, operation_id: str, before: Snapshot, latest: Snapshot) -> Snapshot | None:
-    """The version that this very operation made after ``before``, behind a change of another: an earlier call of it whose answer was lost."""
+    """Return the version that an earlier attempt of this operation made after ``before``, if any."""
     commits = read_commits(store, range(before.version + 1, latest.version + 1), latest.head.table_id)
     return next((Snapshot.at(store, commit) for commit in commits if commit.operation_id == operation_id), None)
 
 
 def check_policy(before: Head, after: Head, policy: str | None = None) -> None:
-    """Raises ``IncompatibleSchema`` where the policy forbids the step."""
+    """Raise ``IncompatibleSchema`` if the policy forbids the change."""
     chosen = policy or Options.resolve(None, None, after.properties).schema_policy
     if chosen == "forward" and before.schema is not None and after.schema is not None and before.schema != after.schema:
         check_forward(before.schema, before.dropped, after.schema)
 
 
 def outcome(before: Head, after: Head) -> Evolution:
-    """What the step does, for a dry run and for the caller."""
+    """Describe the change, for dry runs and callers."""
     assert after.schema is not None
     if before.schema == after.schema:
         return Evolution(after.schema.schema_id, after.schema, (), ())
@@ -91,7 +93,7 @@ def outcome(before: Head, after: Head) -> Evolution:
 
 
 def described(before: Head, after: Head) -> tuple[str, dict[str, object]]:
-    """The operation's name and parameters: what changed, in words."""
+    """Return the operation's name and parameters, which describe the changes in words."""
     words = [] if after.schema is None or after.schema == before.schema else list(outcome(before, after).changes)
     name = "schema" if words else "properties"
     old, new = before.properties, after.properties

@@ -1,1 +1,1 @@
-"""Following a table as it grows."""
+"""Streaming reads of a growing table."""

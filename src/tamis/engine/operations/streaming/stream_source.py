@@ -1,7 +1,8 @@
-"""Following a table as it grows: the rows of a version first, where that is wanted, then what each commit adds. What a stream reads.
+"""Source of streaming reads: optionally the rows of a version first, then what each commit adds.
 
-Law: between two positions lie the same parts, whoever asks and however often; and positions that follow one another leave out nothing and
-tell nothing twice. A commit that takes rows away cannot be told as rows that came: it is an error that names it, or skipped where that is asked for.
+Invariant: the range between two positions always contains the same parts, and consecutive ranges neither omit
+nor repeat rows. A commit that removes rows cannot be expressed as added rows: it raises an error naming it,
+or is skipped on request.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from tamis.storage.object_store.table_union import stack
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """What is read next: part number ``index`` of what version ``version`` added; or, with ``whole``, of all that it holds."""
+    """The next part to read: number ``index`` of those ``version`` added (``whole``: of all its parts)."""
 
     table_id: str
     version: int
@@ -52,7 +53,10 @@ class Position:
 
 
 class Follower:
-    """Follows the table at ``store``. ``skip_changes``: commits that take rows away are passed over, with what they add."""
+    """Follows the table at ``store``.
+
+    ``skip_changes`` skips commits that remove rows, including what they add.
+    """
 
     def __init__(self, store: Store, *, skip_changes: bool = False) -> None:
         self._store = store
@@ -60,7 +64,7 @@ class Follower:
         self._known: dict[tuple[int, bool], PartRefs] = {}
 
     def begin(self, version: int | None = None, timestamp_micros: int | None = None) -> Position:
-        """At the rows of the newest version; or at what commit ``version``, or the first commit not before a time, added."""
+        """Return a start: all rows of the newest version, or additions from ``version`` or a time on."""
         latest = load(self._store)
         table_id = latest.head.table_id
         if timestamp_micros is not None:
@@ -82,14 +86,17 @@ class Follower:
         return Position(table_id, version)
 
     def end(self) -> Position:
-        """Behind everything that is there now."""
+        """Return the position after everything present now."""
         latest = load(self._store)
         return Position(latest.head.table_id, latest.version + 1)
 
     def advance(
         self, start: Position, *, max_parts: int | None = None, max_bytes: int | None = None, until: Position | None = None
     ) -> Position:
-        """The position behind the next parts: at most so many, or so many bytes, but one part if there is any; not beyond ``until``."""
+        """Return the position after the next parts, at most ``until``.
+
+        ``max_parts`` and ``max_bytes`` limit the range, but it contains at least one part if there is any.
+        """
         at, parts, size = start, 0, 0
         last = self.end() if until is None else until
         while at.version < last.version:
@@ -103,7 +110,7 @@ class Follower:
         return at if at.order >= start.order else start
 
     def parts(self, start: Position, end: Position) -> PartRefs:
-        """The parts from ``start`` up to, not with, ``end``."""
+        """Return the parts from ``start`` (inclusive) to ``end`` (exclusive)."""
         at, pieces = start, []
         while at.version < end.version:
             pieces.append(self._parts_at(at)[at.index :])
@@ -113,7 +120,7 @@ class Follower:
         return _joined(pieces) if pieces else _refs(load(self._store), None)[:0]
 
     def _parts_at(self, at: Position) -> PartRefs:
-        """All parts that the position's version adds (or holds)."""
+        """Return all parts that the position's version adds (or, with ``whole``, holds)."""
         key = at.version, at.whole
         if key not in self._known:
             if len(self._known) > 64:
@@ -148,7 +155,7 @@ class Follower:
 
 
 def takes_rows(commit: Commit) -> bool:
-    """Whether rows that were there are gone, or stand elsewhere, after ``commit``."""
+    """Whether ``commit`` removed or moved rows of the version before."""
     return bool(commit.remove_all or commit.remove_segments or commit.remove_parts or commit.deletions)
 
 

@@ -1,1 +1,1 @@
-"""What a scan did, and how that is shown."""
+"""Scan reports and their presentation."""

@@ -1,4 +1,4 @@
-"""A report for people: the funnel as a table, read against total at each level, and the reasons under it."""
+"""Report presentation: the funnel as a table, read against total per level, and the reasons below it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def counted(count: int, noun: str) -> str:
 
 
 def funnel(report: Report) -> list[tuple[str, str, str, str, str]]:
-    """The lines of the funnel: level, read, total, share read, how the rest was avoided."""
+    """Return the lines of the funnel: level, read, total, share read, how the rest was avoided."""
     segments, parts, blocks, rows, sizes = report.segments, report.parts, report.blocks, report.rows, report.bytes
     read_segments = segments["total"] - segments["skipped"]
     data_read = sizes["leader"] + sizes["follower"]
@@ -52,7 +52,7 @@ def funnel(report: Report) -> list[tuple[str, str, str, str, str]]:
 
 
 def reasons(report: Report) -> list[str]:
-    """What skipped, what did not and why, a sentence each."""
+    """Return a sentence per conjunct: what it skipped, or why it did not."""
     lines = [
         f"{e['conjunct']}: skipped {counted(e['parts_skipped'], 'part')}"
         + (f" by statistics of {e['statistic']}" if e["statistic"] else "")
@@ -66,7 +66,7 @@ def reasons(report: Report) -> list[str]:
 
 
 def by_index(report: Report) -> str | None:
-    """Which indexes are used, for how many segments and on which path, or why none is; None where there is nothing to say."""
+    """Describe which indexes are used, for how many segments, or why none is; None if irrelevant."""
     if report.filter is None or report.index_reason == NO_INDEX:
         return None
     answered = ", ".join(f"{e['name']} for {e['segments']:,} of {counted(e['segments'] + e['missing'], 'segment')}" for e in report.indexes)
@@ -74,7 +74,7 @@ def by_index(report: Report) -> str | None:
 
 
 def summary(report: Report) -> str:
-    """Funnel and reasons in one line, for Spark's plans."""
+    """Return funnel and reasons in one line, for Spark's plans."""
     segments, parts, sizes = report.segments, report.parts, report.bytes
     why, avoided = "; ".join(reasons(report)), _avoided(parts, [k for k in parts if k in _REASONS])
     return (
@@ -86,7 +86,7 @@ def summary(report: Report) -> str:
 
 
 def lines(report: Report) -> list[dict[str, Any]]:
-    """Funnel and reasons as records, for CALL: each level with what is read of how much, each conjunct with what it skipped."""
+    """Return funnel and reasons as records, for CALL: one per level, conjunct, index use and reader."""
     parts, sizes = report.parts, report.bytes
     found = [
         _record("table", report.table, report.version, None, report.filter or "no filter"),
@@ -113,13 +113,13 @@ def title(report: Report) -> str:
 
 
 def notes(report: Report) -> str:
-    """The line under the funnel: metadata cost, requests, reader, time."""
+    """Return the line under the funnel: metadata cost, requests, reader, time."""
     seconds = ", ".join(f"{name} {value * 1000:,.0f} ms" for name, value in report.seconds.items())
     return f"metadata {size(report.bytes['metadata'])}, {report.requests:,} requests; reader {report.reader} ({report.reader_reason}); {seconds}"
 
 
 def to_text(report: Report) -> str:
-    """The funnel as plain text, for terminals without colour and for logs."""
+    """Render the funnel as plain text, for logs and terminals without colour."""
     table = [("", "read", "total", "", ""), *funnel(report)]
     widths = [max(len(row[i]) for row in table) for i in range(5)]
     lines = ["  ".join([row[0].ljust(widths[0]), *(row[i].rjust(widths[i]) for i in (1, 2, 3)), row[4]]).rstrip() for row in table]
@@ -127,7 +127,7 @@ def to_text(report: Report) -> str:
 
 
 def to_rich(report: Report) -> Any:
-    """The funnel for a rich console."""
+    """Render the funnel for a rich console."""
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text
@@ -141,7 +141,7 @@ def to_rich(report: Report) -> Any:
 
 
 def to_html(report: Report) -> str:
-    """The funnel for notebooks."""
+    """Render the funnel as HTML for notebooks."""
     out = io.StringIO()
     out.write(f"<table><caption style='text-align:left'>{html.escape(printable(title(report)))}</caption>")
     out.write("<tr><th></th><th>read</th><th>total</th><th></th><th></th></tr>")
@@ -160,7 +160,7 @@ _ALIGN = ("left", "right", "right", "right", "left")
 
 
 def size(count: int) -> str:
-    """Bytes as people read them: ``1.5 MiB``."""
+    """Format bytes for people: ``1.5 MiB``."""
     value = float(count)
     for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
         if value < 1024 or unit == "TiB":

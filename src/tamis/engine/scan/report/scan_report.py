@@ -1,10 +1,10 @@
-"""What a scan did: read against total at every level of the funnel, and why.
+"""Scan reports: read against total at every level of the funnel, and the reasons.
 
-One report per execution of a scan, never cumulative. Executors' counters are kept by key, and the last attempt of a key wins,
-so that retried and speculative tasks never count twice. Laws that hold at any time::
+There is one report per execution of a scan, never cumulative. Executors' counters are stored by key, and the
+last attempt of a key wins, so that retried and speculative tasks never count twice. Invariants::
 
     segments.skipped = by_index + by_stats
-    parts.total      = the skipped_… + answered + kept      (all_match is within kept, audited within the skipped)
+    parts.total      = the skipped_… + answered + kept  (all_match is within kept, audited within skipped)
     bytes.read       = metadata + index + leader + follower
 """
 
@@ -25,7 +25,7 @@ from tamis.errors import InvalidInput
 from tamis.world import world
 
 SKIPPED = ("skipped_segment", "skipped_stats", "skipped_index", "skipped_join", "skipped_limit", "skipped_topk")
-"""Why a part was not read; each part has one reason."""
+"""Reasons why a part was not read; each part has exactly one."""
 
 LAZY_IS_OFF = "tamis.read.lazy is off"
 
@@ -43,10 +43,10 @@ class Counts(dict[str, Any]):
 
 
 class Report:
-    """The funnel of one scan, as attributes of these names and as ``as_dict()``. Filled by the plan, then by reading.
+    """The funnel of one scan, as attributes and as ``as_dict()``. Filled by planning, then by reading.
 
-    ``rows.matched`` counts what the blocks that were read held: with a limit, more than the rows that came out.
-    ``lazy`` is the switch ``tamis.read.lazy``.
+    ``rows.matched`` counts matches in the blocks that were read: with a limit, more than the rows returned.
+    ``lazy`` is the option ``tamis.read.lazy``.
     """
 
     def __init__(self, table: str, version: int, filter: str | None, columns: tuple[str, ...], lazy: str = "auto") -> None:  # noqa: A002  # the public field's name
@@ -69,10 +69,10 @@ class Report:
         self.because: list[Counts] = []
         self.not_skipped_because: list[Counts] = []
         self.violations: list[Counts] = []
-        """What an audit found: parts of which something wrong was proved. Anything here is a defect."""
+        """Wrong proofs found by audits. Any entry is a defect."""
         self.finished = False
         self.ended_micros = 0
-        """Microseconds since 1970: what ``tamis.reports()`` orders by."""
+        """Microseconds since 1970; ``tamis.reports()`` sorts by it."""
         self._planned_requests = 0
         self._planned_index = 0
         self._answered_rows = 0
@@ -81,19 +81,19 @@ class Report:
         self._lock = threading.Lock()
 
     def planned(self, metadata_bytes: int, requests: int) -> None:
-        """Adds what planning read from the log, the manifests and the rollups."""
+        """Add what planning read from the log, the manifests and the rollups."""
         self.bytes["metadata"] += metadata_bytes
         self._planned_requests += requests
         self._total()
 
     def looked_up(self, index_bytes: int, requests: int) -> None:
-        """Adds what planning read from indexes."""
+        """Add what planning read from indexes."""
         self._planned_index += index_bytes
         self._planned_requests += requests
         self._total()
 
     def answer(self, parts: int, rows: int) -> None:
-        """Moves ``parts`` parts, all of which match wholly, from kept to answered: metadata was enough for their ``rows`` rows."""
+        """Move ``parts`` entirely matching parts, of ``rows`` rows, from kept to answered."""
         self.parts["kept"] -= parts
         self.parts["all_match"] -= parts
         self.parts["answered"] += parts
@@ -101,12 +101,15 @@ class Report:
         self._total()
 
     def looked(self, counters: ReadCounters) -> None:
-        """Adds what was read of parts before the first execution, to find out which ones an execution has to read. Each execution's report has it."""
+        """Add reads made while planning what to execute; every execution's report includes them."""
         self._looked.merge(counters)
         self._total()
 
     def joined(self, without: Report) -> None:
-        """Says what a join's keys skipped of what the plan ``without`` them left. Both plans were made: what they cost is added up."""
+        """Record what a join's keys skipped, compared to the plan ``without`` them.
+
+        The costs of both plans add up.
+        """
         self.parts.update({name: without.parts[name] for name in SKIPPED})
         self.parts["skipped_join"] = without.parts["kept"] - self.parts["kept"]
         self.bytes["index"] += without.bytes["index"]
@@ -114,7 +117,10 @@ class Report:
         self.seconds = Counts({**without.seconds, "plan": without.seconds.get("plan", 0.0) + self.seconds.get("plan", 0.0)})
 
     def unread(self, parts: int, all_match: int, blocks: int, size: int, why: str = "skipped_limit") -> None:
-        """Takes back parts that were planned but never begun, because the limit was reached, nobody wanted more, or the best rows were found elsewhere."""
+        """Subtract parts that were planned but never read.
+
+        The limit was reached, the consumer stopped, or better rows were found elsewhere.
+        """
         self.parts["kept"] -= parts
         self.parts["all_match"] -= all_match
         self.parts[why] += parts
@@ -122,28 +128,32 @@ class Report:
         self.bytes["skipped"] += size
 
     def add(self, key: Hashable, counters: ReadCounters) -> None:
-        """Takes what one attempt of the work called ``key`` has read; a later attempt of the same key replaces it."""
+        """Store the counters of one attempt of the work ``key``; a later attempt replaces them."""
         with self._lock:
             self._attempts[key] = counters
-        if self.finished:  # a late answer of an executor
+        if self.finished:  # an executor reported late
             self._total()
 
     def violate(self, part: str, problem: str) -> None:
-        """Takes what an audit found wrong, once (a task may be tried again)."""
+        """Record an audit violation once (a task may be retried)."""
         found = Counts(part=part, filter=self.filter, problem=problem)
         with self._lock:
             if found not in self.violations:
                 self.violations.append(found)
 
     def guard(self, max_parts: int | None = None, max_bytes: int | None = None) -> Report:
-        """This report. Raises ``InvalidInput`` (``PRUNING_LOST``), naming the conjuncts that did not skip, where more would be read than allowed."""
+        """Return this report.
+
+        Raises ``InvalidInput`` (``PRUNING_LOST``), naming the conjuncts that did not skip, if more would be
+        read than allowed.
+        """
         check_pruning(self, max_parts, max_bytes)
         return self
 
     def finish(self, ended_micros: int | None = None) -> Report:
-        """Closes the report and puts it into ``tamis.reports()``; a second call changes nothing.
+        """Close the report and add it to ``tamis.reports()``; further calls are no-ops.
 
-        ``ended_micros``: microseconds since 1970 at which the scan ended, where that was before now.
+        ``ended_micros``: the end of the scan in microseconds since 1970, if that was before now.
         """
         with self._lock:
             if self.finished:
@@ -155,7 +165,7 @@ class Report:
         return self
 
     def fresh(self) -> Report:
-        """The report of another execution of the same plan: what planning found, nothing of what was read."""
+        """Return a report for another execution of the plan: what planning found, without the reads."""
         other = copy(self)
         for name in _FIELDS:
             setattr(other, name, deepcopy(getattr(self, name)))
@@ -164,7 +174,7 @@ class Report:
         return other
 
     def as_dict(self) -> dict[str, Any]:
-        """The same as plain dictionaries and lists, ready for JSON."""
+        """Return the report as plain dictionaries and lists, ready for JSON."""
         return {name: _plain(getattr(self, name)) for name in _FIELDS}
 
     def _total(self) -> None:
@@ -197,7 +207,7 @@ class Report:
 
 
 def _reader(sums: ReadCounters, filter_text: str | None, lazy: str) -> tuple[str, str]:
-    """How rows were read, and why."""
+    """Describe how rows were read, and why."""
     if not sums.blocks_lazy and lazy == "off" and filter_text is not None:
         return "eager", LAZY_IS_OFF
     if not sums.blocks_lazy:
@@ -218,14 +228,14 @@ _before_reading: list[Callable[[], None]] = []
 
 
 def before_reading(settle: Callable[[], None]) -> None:
-    """Has ``settle`` called before reports are read: an engine that learns later what its scans did finishes their reports there."""
+    """Register a callback to run before reports are read, for engines that finish their reports late."""
     _before_reading.append(settle)
 
 
 def reports(n: int = 1) -> list[Report]:
-    """The latest ``n`` finished scans of this process, newest first; Spark scans too. The last 1,000 are kept.
+    """Return the latest ``n`` finished scans of this process, Spark's included, newest first.
 
-    Raises ``InvalidInput`` (``BAD_LIMIT``) for what is no whole number.
+    The last 1,000 are kept. Raises ``InvalidInput`` (``BAD_LIMIT``) unless ``n`` is a whole number.
     """
     if isinstance(n, bool) or not isinstance(n, int):
         raise InvalidInput(f"{n!r} is not a number of reports.", code="BAD_LIMIT", name="n", remedy="Give a whole number.")
@@ -236,7 +246,7 @@ def reports(n: int = 1) -> list[Report]:
 
 
 def _register(report: Report) -> None:
-    """Spark's executions are told of late: they take their place among the embedded scans that have ended since."""
+    """Insert a report by its end time, because Spark's executions report late."""
     with _reports_lock:
         later = sum(1 for _ in takewhile(lambda known: known.ended_micros > report.ended_micros, _reports))
         if later < _KEPT_REPORTS:
