@@ -14,10 +14,18 @@ HERE = Path(__file__).parent
 def main() -> int:
     flags = [a for a in sys.argv[1:] if a.startswith("-")]
     named = [a for a in sys.argv[1:] if not a.startswith("-")]
-    there = {p.stem for p in HERE.glob("*.py") if not p.stem.startswith("_")} - {"report", "rows", "peers", "tpch_queries"}
+    there = {p.stem for p in HERE.glob("*.py") if not p.stem.startswith("_")} - {
+        "report",
+        "rows",
+        "peers",
+        "tpch_queries",
+    }
     unknown = set(named) - there
     if unknown:
-        print(f"There is no benchmark {', '.join(sorted(unknown))}; there are: {', '.join(sorted(there))}.", file=sys.stderr)
+        print(
+            f"There is no benchmark {', '.join(sorted(unknown))}; there are: {', '.join(sorted(there))}.",
+            file=sys.stderr,
+        )
         return 2
     failed = []
     for name in named or [*ORDER, *sorted(there - set(ORDER))]:

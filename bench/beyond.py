@@ -82,7 +82,10 @@ def timed(spark: Any, ours: str, plain: str) -> dict[str, Any]:
         if found["tamis"] != found["parquet"]:
             raise AssertionError(f"{ours} gives other rows than {plain}")
     ratio = statistics.median(p / t for t, p in zip(seconds["tamis"], seconds["parquet"], strict=True))
-    return {"faster": round(ratio, 2), **{f"{side}_s": round(statistics.median(taken), 4) for side, taken in seconds.items()}}
+    return {
+        "faster": round(ratio, 2),
+        **{f"{side}_s": round(statistics.median(taken), 4) for side, taken in seconds.items()},
+    }
 
 
 def main() -> None:
@@ -97,7 +100,10 @@ def main() -> None:
         tamis.attach(spark, "lake", str(lake))
         for name in ("events", "measurements"):
             spark.read.parquet(str(plain / name)).createOrReplaceTempView(name)
-        half, edges = WIDE_PARTS // 2, f"ts BETWEEN timestamp_seconds({LOADS * 6 + 30}) AND timestamp_seconds({LOADS * 54 + 30})"
+        half, edges = (
+            WIDE_PARTS // 2,
+            f"ts BETWEEN timestamp_seconds({LOADS * 6 + 30}) AND timestamp_seconds({LOADS * 54 + 30})",
+        )
         queries = {
             "last": "SELECT ts, user, amount FROM {e} ORDER BY ts DESC LIMIT 100",
             "best": "SELECT x, * FROM {m} ORDER BY x DESC LIMIT 10",
@@ -118,11 +124,22 @@ def main() -> None:
             "×",
             0.34,
         ),
-        Figure("LIMIT 10 with a filter that half the parts satisfy wholly: parts read", parts["limit"]["kept"], "parts", 1),
-        Figure("COUNT, MIN, MAX with a filter on the clustering column: parts read", parts["edges"].get("kept", 0), "parts", 2),
+        Figure(
+            "LIMIT 10 with a filter that half the parts satisfy wholly: parts read", parts["limit"]["kept"], "parts", 1
+        ),
+        Figure(
+            "COUNT, MIN, MAX with a filter on the clustering column: parts read",
+            parts["edges"].get("kept", 0),
+            "parts",
+            2,
+        ),
         Figure("… seconds / Spark Parquet's", 1 / times["edges"]["faster"], "×"),
     ]
-    record("beyond", figures, {"times": times, "parts": parts, "loads": LOADS, "rows_per_load": per_load, "rows_per_wide_part": wide})
+    record(
+        "beyond",
+        figures,
+        {"times": times, "parts": parts, "loads": LOADS, "rows_per_load": per_load, "rows_per_wide_part": wide},
+    )
 
 
 if __name__ == "__main__":

@@ -37,7 +37,9 @@ def retention(folder: Path, figures: list[Figure]) -> dict[str, Any]:
     taken = []
     for at in range(rounds()):
         fresh = tamis.open(folder / "retention")
-        seconds, result = timed(lambda fresh=fresh, at=at: fresh.delete(f"ts < {SEGMENTS // 2 * 100 // rounds() * (at + 1)}"))
+        seconds, result = timed(
+            lambda fresh=fresh, at=at: fresh.delete(f"ts < {SEGMENTS // 2 * 100 // rounds() * (at + 1)}")
+        )
         assert (result.parts_read, result.parts_removed) == (0, SEGMENTS // 2 // rounds())
         taken.append(seconds)
     whole = tamis.create(folder / "whole", table.schema)
@@ -69,7 +71,12 @@ def needle(folder: Path, count: int, figures: list[Figure]) -> dict[str, Any]:
     assert result.rows_deleted == 1
     new = files(folder / "needle") - before
     figures.append(
-        Figure(f"delete of one row of {count:,}: bytes read / those of the same lazy SELECT", result.bytes_read / select, "×", 1.1)
+        Figure(
+            f"delete of one row of {count:,}: bytes read / those of the same lazy SELECT",
+            result.bytes_read / select,
+            "×",
+            1.1,
+        )
     )
     figures.append(Figure("delete of one row: objects written", len(new), "objects", 1))
     return {
@@ -92,7 +99,9 @@ def merge(folder: Path, count: int, figures: list[Figure]) -> dict[str, Any]:
     for at in range(1, PARTS):
         write_deltalake(str(folder / "delta"), big(step, at * step), mode="append")
     keys = np.sort(
-        np.random.default_rng(1).choice(np.arange(count // 2, count // 2 + count // 100), min(10_000, count // 200), replace=False)
+        np.random.default_rng(1).choice(
+            np.arange(count // 2, count // 2 + count // 100), min(10_000, count // 200), replace=False
+        )
     )
     source = pa.table({"id": keys, "token": keys, "text": ["new"] * len(keys)})
     matching = len({i for i, (lo, hi) in enumerate(bounds(table)) if np.any((keys >= lo) & (keys <= hi))})
@@ -107,7 +116,12 @@ def merge(folder: Path, count: int, figures: list[Figure]) -> dict[str, Any]:
     touched = result.parts_thinned + result.parts_removed
     figures.append(Figure("merge: parts touched / parts matching", touched / max(matching, 1), "×", 1.2))
     figures.append(Figure("merge: seconds, tamis / deltalake", ours / theirs, "×", None))
-    return {"seconds": {"tamis": ours, "deltalake": theirs}, "matching": matching, "touched": touched, "read": result.parts_read}
+    return {
+        "seconds": {"tamis": ours, "deltalake": theirs},
+        "matching": matching,
+        "touched": touched,
+        "read": result.parts_read,
+    }
 
 
 def bounds(table: Any) -> list[tuple[int, int]]:
@@ -118,7 +132,11 @@ def bounds(table: Any) -> list[tuple[int, int]]:
 def big(size: int, first: int = 0) -> pa.Table:
     ids = np.arange(first, first + size)
     return pa.table(
-        {"id": ids, "token": (ids * 2_654_435_761) % (2**32) if size > 1 else ids, "text": np.char.add("text ", (ids % 1000).astype(str))}
+        {
+            "id": ids,
+            "token": (ids * 2_654_435_761) % (2**32) if size > 1 else ids,
+            "text": np.char.add("text ", (ids % 1000).astype(str)),
+        }
     )
 
 
@@ -130,8 +148,12 @@ def batches(count: int) -> pa.RecordBatchReader:
         for first in range(0, count, step):
             table = big(min(step, count - first), first)
             ids = table["id"].to_numpy()
-            token = np.where(ids == count // 3, 4_711, (ids * 7_919) % 1_000_003 + 5_000 * (ids % 2 == 0) + 4_712 * (ids % 2))
-            yield from table.set_column(1, "token", pa.array(np.where((token == 4_711) & (ids != count // 3), 1, token))).to_batches()
+            token = np.where(
+                ids == count // 3, 4_711, (ids * 7_919) % 1_000_003 + 5_000 * (ids % 2 == 0) + 4_712 * (ids % 2)
+            )
+            yield from table.set_column(
+                1, "token", pa.array(np.where((token == 4_711) & (ids != count // 3), 1, token))
+            ).to_batches()
 
     return pa.RecordBatchReader.from_batches(big(1).schema, made())
 

@@ -67,7 +67,9 @@ def every(spark: Any, home: Path, rows: int) -> Judged:
             out.totals["skippable"] += int((~match).sum())
             out.totals["skipped"] += skipped[f]
             if (left := int((keep & ~match).sum())) > 0:
-                out.misses[kind(reason)].append({"filter": str(f), "parts_missed": left, "skipped": skipped[f], "reason": reason})
+                out.misses[kind(reason)].append(
+                    {"filter": str(f), "parts_missed": left, "skipped": skipped[f], "reason": reason}
+                )
         if "--floors" in sys.argv and rows == ROWS:
             raise_floors(table, skipped)
     return out
@@ -128,8 +130,15 @@ def shares(found: Judged, which: str) -> list[Figure]:
 
 def told(found: Judged) -> dict[str, Any]:
     lost = {name: sum(m["parts_missed"] for m in entries) for name, entries in found.misses.items()}
-    ordered = {name: sorted(found.misses[name], key=lambda m: -m["parts_missed"]) for name in sorted(lost, key=lambda n: -lost[n])}
-    return {**found.totals, "missed_by_reason": dict(sorted(lost.items(), key=lambda item: -item[1])), "misses": ordered}
+    ordered = {
+        name: sorted(found.misses[name], key=lambda m: -m["parts_missed"])
+        for name in sorted(lost, key=lambda n: -lost[n])
+    }
+    return {
+        **found.totals,
+        "missed_by_reason": dict(sorted(lost.items(), key=lambda item: -item[1])),
+        "misses": ordered,
+    }
 
 
 if __name__ == "__main__":

@@ -21,7 +21,12 @@ from tamis.core.stats.json_paths.path_evidence import PathTable
 from tamis.core.types import INTEGER, LONG, STRING, TIMESTAMP, Field, Schema
 
 SCHEMA = Schema(
-    (Field("ts", TIMESTAMP, True, 1), Field("code", INTEGER, True, 2), Field("user", LONG, True, 3), Field("name", STRING, True, 4))
+    (
+        Field("ts", TIMESTAMP, True, 1),
+        Field("code", INTEGER, True, 2),
+        Field("user", LONG, True, 3),
+        Field("name", STRING, True, 4),
+    )
 )
 START = 1_704_067_200_000_000
 HOUR = 3_600_000_000
@@ -85,7 +90,9 @@ def with_documents(count: int, keys: int) -> TableEvidence:
     for name, kind in path_rows.COLUMNS.items():
         if path_rows.name(4, name) not in table.column_names:
             table = table.append_column(path_rows.name(4, name), pa.nulls(len(rows), kind))
-    held = pa.table({"segment": np.zeros(count, np.int32), "part": np.arange(count, dtype=np.int32), "rows": np.full(count, 1_000)})
+    held = pa.table(
+        {"segment": np.zeros(count, np.int32), "part": np.arange(count, dtype=np.int32), "rows": np.full(count, 1_000)}
+    )
     return TableEvidence(held, SCHEMA, PathTable.of_parts(table, held))
 
 
@@ -107,8 +114,12 @@ def main() -> None:
     text = listed(100_000)
     from_text = best(lambda: decide(expr.conjuncts(expr.parse(text, SCHEMA)), tenth), 3)
     values = pa.array(np.random.default_rng(2).integers(0, 10**6, 2 * count))
-    members = {n: best(lambda n=n: expr.evaluate(expr.parse(listed(n), SCHEMA), {3: values}, len(values))) for n in (4, 1_000)}  # type: ignore[misc]
-    paths = {f"{n:,} parts, {keys} paths": by_path(n, keys) for n, keys in ((count // 10, 2), (count, 2), (count // 10, 20))}
+    members = {
+        n: best(lambda n=n: expr.evaluate(expr.parse(listed(n), SCHEMA), {3: values}, len(values))) for n in (4, 1_000)
+    }  # type: ignore[misc]
+    paths = {
+        f"{n:,} parts, {keys} paths": by_path(n, keys) for n, keys in ((count // 10, 2), (count, 2), (count // 10, 20))
+    }
     figures = [
         Figure(f"ten nodes, {count:,} parts", ten, "CPU s", 0.3),
         Figure(f"ten nodes, {count:,} parts, Europe/Berlin", berlin, "CPU s", 0.3),
@@ -120,7 +131,11 @@ def main() -> None:
         Figure("IN of 1,000 against IN of 4, rows", members[1_000] / members[4], "×", 2),
         *(Figure(f"a number in JSON text, {name}", value, "CPU s") for name, value in paths.items()),
     ]
-    record("decide", figures, {"lists": {str(k): v for k, v in lists.items()}, "nodes": {str(k): v for k, v in nodes.items()}})
+    record(
+        "decide",
+        figures,
+        {"lists": {str(k): v for k, v in lists.items()}, "nodes": {str(k): v for k, v in nodes.items()}},
+    )
 
 
 if __name__ == "__main__":

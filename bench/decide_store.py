@@ -49,15 +49,19 @@ def manifest(load: int, parts: int) -> pa.Table:
         if field.type == STRING:
             low, high = pa.array(["aa"] * parts), pa.array(["zz"] * parts)
         else:
-            first, wide = {1: (START + rng.integers(0, 10_000, parts) * HOUR, HOUR), 2: (rng.integers(0, 1_000, parts), 9)}.get(
-                field.id, (rng.integers(0, 10**6, parts), 500)
-            )
+            first, wide = {
+                1: (START + rng.integers(0, 10_000, parts) * HOUR, HOUR),
+                2: (rng.integers(0, 1_000, parts), 9),
+            }.get(field.id, (rng.integers(0, 10**6, parts), 500))
             low, high = (
                 pa.array(values).cast(pa.int32() if field.id == 2 else pa.int64()).view(to_arrow_type(field.type))
                 for values in (first, first + wide)
             )
         columns |= {f"{field.id}|{field.type.to_json()}|lo": low, f"{field.id}|{field.type.to_json()}|hi": high}
-        columns |= {f"{field.id}|nulls": pa.array([0] * parts, pa.int64()), f"{field.id}|exact": pa.array([3] * parts, pa.uint8())}
+        columns |= {
+            f"{field.id}|nulls": pa.array([0] * parts, pa.int64()),
+            f"{field.id}|exact": pa.array([3] * parts, pa.uint8()),
+        }
     return pa.table(columns)
 
 
@@ -66,7 +70,9 @@ def made(path: Path, count: int) -> None:
     snapshot = create(store, Head(new_id(), schemas=(SCHEMA,), highest_column_id=len(SCHEMA)), Operation("create"))
     for load in range(LOADS):
         add = manifest(load, count // LOADS)
-        snapshot = commit(store, Proposal(Operation("append"), snapshot.version, blind_append=True, add=[add], operation_id=new_id()))
+        snapshot = commit(
+            store, Proposal(Operation("append"), snapshot.version, blind_append=True, add=[add], operation_id=new_id())
+        )
 
 
 def opened(path: str, condition: str) -> dict[str, Any]:
@@ -104,7 +110,9 @@ def main() -> None:
         named, every = asked(path, TEN), asked(path, EVERY)
     figures = [
         Figure(f"ten nodes over {count:,} parts from the store, open + plan", named["seconds"], "s", 2.0),
-        Figure("statistics read, three columns of fifteen / all", named["metadata_bytes"] / every["metadata_bytes"], "×"),
+        Figure(
+            "statistics read, three columns of fifteen / all", named["metadata_bytes"] / every["metadata_bytes"], "×"
+        ),
         Figure("memory of it", named["rss_mb"], "MB"),
     ]
     record("decide_store", figures, {"named": named, "every": every})

@@ -60,7 +60,11 @@ def batches(count: int) -> Iterator[pa.RecordBatch]:
             "name": pa.array(words[random.integers(0, 8, n)]),
             "token": pa.array(tokens[random.integers(0, len(tokens), n)]),
             "url": pa.array(np.char.add("https://example.org/", tokens[random.integers(0, 5_000, n)])),
-            "note": pa.array(np.char.add(np.char.add(words[random.integers(0, 8, n)], " "), tokens[random.integers(0, len(tokens), n)])),
+            "note": pa.array(
+                np.char.add(
+                    np.char.add(words[random.integers(0, 8, n)], " "), tokens[random.integers(0, len(tokens), n)]
+                )
+            ),
         }
         yield from _cut(pa.record_batch(columns))
 
@@ -84,7 +88,12 @@ def plain(path: Path, data: list[pa.RecordBatch], group: int) -> None:
 
 
 def scan(
-    folder: Path, refs: list[PartRef], schema: Schema, text: str | None = None, lazy: str = "auto", columns: tuple[str, ...] | None = None
+    folder: Path,
+    refs: list[PartRef],
+    schema: Schema,
+    text: str | None = None,
+    lazy: str = "auto",
+    columns: tuple[str, ...] | None = None,
 ) -> ReadCounters:
     counters = ReadCounters()
     spec = ReadSpec(
@@ -122,7 +131,9 @@ def main() -> None:
     record("files", figures, detail)
 
 
-def writing(folder: Path, data: list[pa.RecordBatch], schema: Schema, figures: list[Figure], detail: dict[str, Any]) -> None:
+def writing(
+    folder: Path, data: list[pa.RecordBatch], schema: Schema, figures: list[Figure], detail: dict[str, Any]
+) -> None:
     work: dict[str, Callable[[int], Any]] = {
         "statistics": lambda turn: written(folder / f"w{turn}", data, schema),
         "none": lambda turn: written(folder / f"n{turn}", data, schema, collect=False),
@@ -138,12 +149,23 @@ def writing(folder: Path, data: list[pa.RecordBatch], schema: Schema, figures: l
     }
     figures += [
         Figure("write: with statistics / without", taken["statistics"]["min"] / taken["none"]["min"], "×", 1.15),
-        Figure("write: tamis / pyarrow, same row groups", taken["statistics"]["min"] / taken["pyarrow_same_groups"]["min"], "×", 1.1),
-        Figure("write: tamis / pyarrow, row groups of a million", taken["statistics"]["min"] / taken["pyarrow_large_groups"]["min"], "×"),
+        Figure(
+            "write: tamis / pyarrow, same row groups",
+            taken["statistics"]["min"] / taken["pyarrow_same_groups"]["min"],
+            "×",
+            1.1,
+        ),
+        Figure(
+            "write: tamis / pyarrow, row groups of a million",
+            taken["statistics"]["min"] / taken["pyarrow_large_groups"]["min"],
+            "×",
+        ),
     ]
 
 
-def reading(folder: Path, data: list[pa.RecordBatch], schema: Schema, figures: list[Figure], detail: dict[str, Any]) -> None:
+def reading(
+    folder: Path, data: list[pa.RecordBatch], schema: Schema, figures: list[Figure], detail: dict[str, Any]
+) -> None:
     refs = written(folder / "r", data, schema, part_bytes=2**40)
     file = folder / "r" / refs[0].path
     three = ("kind", "x", "name")
@@ -161,10 +183,24 @@ def reading(folder: Path, data: list[pa.RecordBatch], schema: Schema, figures: l
     detail["read"] = taken
     detail["needle"] = {mode: scan(folder / "r", refs, schema, NEEDLE, mode).as_dict() for mode in ("on", "off")}
     figures += [
-        Figure("read all columns: tamis / pyarrow, same file", taken["all"]["min"] / taken["all_pyarrow"]["min"], "×", 1.15),
-        Figure("read three columns: tamis / pyarrow, same file", taken["three"]["min"] / taken["three_pyarrow"]["min"], "×", 1.5),
-        Figure("needle, all columns: lazy / eager", taken["needle_lazy"]["min"] / taken["needle_eager"]["min"], "×", 0.5),
-        Figure("a filter that most rows pass: auto / eager", taken["most_auto"]["min"] / taken["most_eager"]["min"], "×", 1.15),
+        Figure(
+            "read all columns: tamis / pyarrow, same file", taken["all"]["min"] / taken["all_pyarrow"]["min"], "×", 1.15
+        ),
+        Figure(
+            "read three columns: tamis / pyarrow, same file",
+            taken["three"]["min"] / taken["three_pyarrow"]["min"],
+            "×",
+            1.5,
+        ),
+        Figure(
+            "needle, all columns: lazy / eager", taken["needle_lazy"]["min"] / taken["needle_eager"]["min"], "×", 0.5
+        ),
+        Figure(
+            "a filter that most rows pass: auto / eager",
+            taken["most_auto"]["min"] / taken["most_eager"]["min"],
+            "×",
+            1.15,
+        ),
     ]
 
 
@@ -204,7 +240,10 @@ def sorting(data: list[pa.RecordBatch], schema: Schema, detail: dict[str, Any]) 
         for _ in sorted_batches(some, schema, (key,), memory):
             pass
 
-    detail["sort"] = {"bytes": size, **in_turn(1, in_memory=lambda _: drain(2**40), spilled_to_8_runs=lambda _: drain(size // 4))}
+    detail["sort"] = {
+        "bytes": size,
+        **in_turn(1, in_memory=lambda _: drain(2**40), spilled_to_8_runs=lambda _: drain(size // 4)),
+    }
 
 
 if __name__ == "__main__":

@@ -62,7 +62,8 @@ def lists(batch: dict[int, pa.Array]) -> tuple[list[Figure], dict[str, float]]:
         work[f"row {count}"] = lambda test=test: [test(x, y) for x, y in zip(*plain, strict=True)]
     taken = cpu(work)
     figures = [
-        Figure(f"two lists of {n}: vector / row by row", taken[f"vector {n}"] / taken[f"row {n}"], "×", GOALS.get(n)) for n in IN_SIZES
+        Figure(f"two lists of {n}: vector / row by row", taken[f"vector {n}"] / taken[f"row {n}"], "×", GOALS.get(n))
+        for n in IN_SIZES
     ]
     figures.append(Figure("list of 1,000 / list of 4, vector", taken["vector 1000"] / taken["vector 4"], "×", 2.0))
     figures.append(Figure("list of 256 / list of 4, vector", taken["vector 256"] / taken["vector 4"], "×", 1.5))
@@ -75,7 +76,9 @@ def trees(batch: dict[int, pa.Array]) -> tuple[list[Figure], dict[str, float]]:
     for n in (2, 4, 8):
         legs = [(in_list(f"f{2 * i}", 32, 2 * i)[0], in_list(f"f{2 * i + 1}", 32, 2 * i + 1)[0]) for i in range(n)]
         last = in_list("f16", 32, 99)[0]
-        work[f"as written {n}"] = masks(parse(f"({' OR '.join(f'({a} AND {b})' for a, b in legs)}) OR {last}", SCHEMA), batch)
+        work[f"as written {n}"] = masks(
+            parse(f"({' OR '.join(f'({a} AND {b})' for a, b in legs)}) OR {last}", SCHEMA), batch
+        )
         clauses = (" OR ".join([*(legs[i][choice >> i & 1] for i in range(n)), last]) for choice in range(2**n))
         work[f"normal form {n}"] = masks(parse(" AND ".join(f"({c})" for c in clauses), SCHEMA), batch)
     taken = cpu(work)
@@ -91,7 +94,9 @@ def orders(batch: dict[int, pa.Array]) -> tuple[list[Figure], dict[str, float]]:
     wanted = conjuncts(parse(f"{in_list('f0', 1000, 5)[0].replace(' IN ', ' NOT IN ')} AND f1 < 1000", SCHEMA))
     learned = Conjunction(wanted, None)
     taken = cpu({"as written": lambda: filter_mask(wanted, batch, ROWS), "learned": lambda: learned.mask(batch, ROWS)})
-    return [Figure("costly before selective: learned order / as written", taken["learned"] / taken["as written"], "×", 1.0)], taken
+    return [
+        Figure("costly before selective: learned order / as written", taken["learned"] / taken["as written"], "×", 1.0)
+    ], taken
 
 
 def main() -> None:

@@ -22,7 +22,9 @@ def main() -> None:
     found = {module: imported(module) for module in ("tamis", "tamis.table", "tamis.cli")}
     figures = [Figure(f"import {module}", seconds * 1000, "ms") for module, (seconds, _) in found.items()]
     figures.append(Figure("heavy packages that import tamis loads", len(found["tamis"][1]), "packages", 0))
-    record("imports", figures, {module: {"ms": round(s * 1000, 1), "loads": heavy} for module, (s, heavy) in found.items()})
+    record(
+        "imports", figures, {module: {"ms": round(s * 1000, 1), "loads": heavy} for module, (s, heavy) in found.items()}
+    )
 
 
 if __name__ == "__main__":

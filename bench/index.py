@@ -28,8 +28,12 @@ def load(number: int, count: int, key: Any) -> pa.Table:
     """15 columns; ``key`` is unique and shuffled."""
     random = np.random.default_rng(number)
     columns: dict[str, Any] = {"key": key, "group": key % 20, "at": np.arange(number * count, (number + 1) * count)}
-    columns |= {f"i{at}": random.integers(0, 10**9, count) for at in range(4)} | {f"d{at}": random.random(count) for at in range(4)}
-    columns |= {f"t{at}": pa.array(np.char.add("text-", random.integers(0, 50_000, count).astype(str))) for at in range(4)}
+    columns |= {f"i{at}": random.integers(0, 10**9, count) for at in range(4)} | {
+        f"d{at}": random.random(count) for at in range(4)
+    }
+    columns |= {
+        f"t{at}": pa.array(np.char.add("text-", random.integers(0, 50_000, count).astype(str))) for at in range(4)
+    }
     return pa.table(columns)
 
 
@@ -98,12 +102,17 @@ def looked_up(table: Any, folder: Path, keys: Any, detail: dict[str, Any]) -> li
     import datafusion
     import duckdb
 
-    context = datafusion.SessionContext(datafusion.SessionConfig({"datafusion.execution.parquet.pushdown_filters": "true"}))
+    context = datafusion.SessionContext(
+        datafusion.SessionConfig({"datafusion.execution.parquet.pushdown_filters": "true"})
+    )
     context.register_parquet("t", str(folder / "plain"))
     duck = duckdb.connect()
     dataset = lance_of(folder)
     each = len(keys) // LOADS
-    some = {"in 1,000": keys[:: max(len(keys) // 1_000, 1)][:1_000], "in 1,000 near each other": keys[each : each + 1_000]}
+    some = {
+        "in 1,000": keys[:: max(len(keys) // 1_000, 1)][:1_000],
+        "in 1,000 near each other": keys[each : each + 1_000],
+    }
     # a key of its own for each turn: nobody answers from a cache of results
     points = [int(k) for k in keys[each + 7 :: max(each // 31, 1)]]
     queries: dict[str, tuple[Any, str]] = {"point": (lambda turn: f"key = {points[turn % len(points)]}", "*")}
@@ -118,7 +127,9 @@ def looked_up(table: Any, folder: Path, keys: Any, detail: dict[str, Any]) -> li
         work: dict[str, Any] = {
             "index": lambda turn, w=where, f=fields: table.scan(w(turn), f).to_arrow(),
             "without": lambda turn, w=where, f=fields: table.scan(w(turn), f, options=WITHOUT).to_arrow(),
-            "datafusion": lambda turn, w=where, c=columns: context.sql(f"SELECT {c} FROM t WHERE {w(turn)}").to_arrow_table(),
+            "datafusion": lambda turn, w=where, c=columns: context.sql(
+                f"SELECT {c} FROM t WHERE {w(turn)}"
+            ).to_arrow_table(),
             "duckdb": lambda turn, w=where, c=columns: duck.sql(
                 f"SELECT {c} FROM '{folder}/plain/*.parquet' WHERE {w(turn)}"
             ).to_arrow_table(),
@@ -133,7 +144,12 @@ def looked_up(table: Any, folder: Path, keys: Any, detail: dict[str, Any]) -> li
             scan.to_arrow()
             reports.append(scan.report.as_dict())
         read = [sum(r["bytes"][level] for level in ("index", "leader", "follower")) for r in reports]
-        detail[name] = {"seconds": taken, "bytes": read, "reason": reports[0]["index_reason"], "blocks": reports[0]["blocks"]}
+        detail[name] = {
+            "seconds": taken,
+            "bytes": read,
+            "reason": reports[0]["index_reason"],
+            "blocks": reports[0]["blocks"],
+        }
         figures += judged(name, taken, read)
     return figures
 

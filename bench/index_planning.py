@@ -23,7 +23,15 @@ def main() -> None:
         for number in range(segments):
             key = keys[number * EACH : (number + 1) * EACH]
             table.append(
-                pa.table({"key": key, "other": key[::-1] * 7, "text": [f"u{k}" for k in key], "third": key % 1_000, "w": key * 0.5})
+                pa.table(
+                    {
+                        "key": key,
+                        "other": key[::-1] * 7,
+                        "text": [f"u{k}" for k in key],
+                        "third": key % 1_000,
+                        "w": key * 0.5,
+                    }
+                )
             )
             if number == 0:
                 for name, columns in (("ik", ["key"]), ("io", ["other"]), ("it", ["text"]), ("i3", ["third", "key"])):

@@ -32,10 +32,14 @@ def main() -> None:
             "parquet.bloom.filter.expected.ndv#key", str(each)
         ).parquet(str(folder / "bloom"))
         spark.read.parquet(str(folder / "bloom")).createOrReplaceTempView("bloom")
-        sources = {name: f"lake.db.t WITH ('tamis.index.use' = '{use}')" for name, use in (("index", "auto"), ("lazy", "off"))}
+        sources = {
+            name: f"lake.db.t WITH ('tamis.index.use' = '{use}')" for name, use in (("index", "auto"), ("lazy", "off"))
+        }
         sources |= {"parquet": "plain", "bloom": "bloom"}
         work: dict[str, Any] = {
-            name: lambda turn, source=source: spark.sql(f"SELECT * FROM {source} WHERE key = {int(keys[7 + turn])}").collect()
+            name: lambda turn, source=source: spark.sql(
+                f"SELECT * FROM {source} WHERE key = {int(keys[7 + turn])}"
+            ).collect()
             for name, source in sources.items()
         }
         taken = in_turn(2 * rounds(), **work)
@@ -43,7 +47,9 @@ def main() -> None:
         figures = [
             Figure("point through Spark: index / lazy without", least["index"] / least["lazy"], "×", 1 / 1.5),
             Figure("point through Spark: index / Spark Parquet", least["index"] / least["parquet"], "×", 0.2),
-            Figure("point through Spark: index / Spark Parquet with bloom filters", least["index"] / least["bloom"], "×"),
+            Figure(
+                "point through Spark: index / Spark Parquet with bloom filters", least["index"] / least["bloom"], "×"
+            ),
         ]
         detail: dict[str, Any] = {"rows": len(keys), "columns": 15, "loads": LOADS, "point": taken}
         figures += large(spark, len(keys), detail)

@@ -27,15 +27,21 @@ def facts(count: int) -> pa.Table:
     """15 columns, ``k`` unsorted."""
     random = np.random.default_rng(8)
     columns: dict[str, Any] = {"k": random.integers(0, count // PER_KEY, count), "id": np.arange(count)}
-    columns |= {f"i{at}": random.integers(0, 10**9, count) for at in range(4)} | {f"d{at}": random.random(count) for at in range(5)}
-    columns |= {f"t{at}": pa.array(np.char.add("text-", random.integers(0, 50_000, count).astype(str))) for at in range(4)}
+    columns |= {f"i{at}": random.integers(0, 10**9, count) for at in range(4)} | {
+        f"d{at}": random.random(count) for at in range(5)
+    }
+    columns |= {
+        f"t{at}": pa.array(np.char.add("text-", random.integers(0, 50_000, count).astype(str))) for at in range(4)
+    }
     return pa.table(columns)
 
 
 def dimension(keys: int) -> pa.Table:
     chosen = np.zeros(keys, np.int32)
     chosen[np.random.default_rng(9).choice(keys, WANTED, replace=False)] = 1
-    return pa.table({"k": np.arange(keys), "name": np.char.add("name-", (np.arange(keys) % 1_000).astype(str)), "chosen": chosen})
+    return pa.table(
+        {"k": np.arange(keys), "name": np.char.add("name-", (np.arange(keys) % 1_000).astype(str)), "chosen": chosen}
+    )
 
 
 def build(folder: Path, data: pa.Table) -> None:
@@ -81,20 +87,37 @@ def main() -> None:
         figures, detail = [], {}
         for name, (ours, plain) in sides.items():
             asked = {"tamis": ours, "spark": plain, "tamis_without_keys": NO_KEYS.format(ours.rpartition(".")[2])}
-            answers = {side: list(map(tuple, spark.sql(QUERY.format(facts=table)).collect())) for side, table in asked.items()}
+            answers = {
+                side: list(map(tuple, spark.sql(QUERY.format(facts=table)).collect())) for side, table in asked.items()
+            }
             report = tamis.reports(2)[1]  # the latest is of the scan without keys
             check(answers)
-            work = {side: (lambda _, table=table: spark.sql(QUERY.format(facts=table)).collect()) for side, table in asked.items()}
+            work = {
+                side: (lambda _, table=table: spark.sql(QUERY.format(facts=table)).collect())
+                for side, table in asked.items()
+            }
             seconds = in_turn(rounds(), **work)
             detail[name] = {"seconds": seconds, "rows_equal": True, "report": report.as_dict()}
             figures.append(
-                Figure(f"{name}: tamis / Spark Parquet", seconds["tamis"]["median"] / seconds["spark"]["median"], "×", GOALS[name])
+                Figure(
+                    f"{name}: tamis / Spark Parquet",
+                    seconds["tamis"]["median"] / seconds["spark"]["median"],
+                    "×",
+                    GOALS[name],
+                )
             )
             figures.append(
-                Figure(f"{name}: with keys / without", seconds["tamis"]["median"] / seconds["tamis_without_keys"]["median"], "×")
+                Figure(
+                    f"{name}: with keys / without",
+                    seconds["tamis"]["median"] / seconds["tamis_without_keys"]["median"],
+                    "×",
+                )
             )
         asked = {"tamis": "bench.db.single", "spark": "one"}
-        work = {side: (lambda _, table=table: spark.sql(QUERY.format(facts=table)).collect()) for side, table in asked.items()}
+        work = {
+            side: (lambda _, table=table: spark.sql(QUERY.format(facts=table)).collect())
+            for side, table in asked.items()
+        }
         seconds = in_turn(rounds(), **work)
         detail["a single fact"] = {"seconds": seconds}
         for name, (_, plain) in sides.items():

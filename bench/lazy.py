@@ -62,7 +62,9 @@ def cpu_in_turn(rounds_: int, **work: Callable[[], Any]) -> dict[str, dict[str, 
             run()
             if turn:
                 taken[name].append((time.perf_counter() - wall, time.process_time() - cpu))
-    return {name: {"seconds": min(w for w, _ in found), "cpu": min(c for _, c in found)} for name, found in taken.items()}
+    return {
+        name: {"seconds": min(w for w, _ in found), "cpu": min(c for _, c in found)} for name, found in taken.items()
+    }
 
 
 def main() -> None:
@@ -74,7 +76,11 @@ def main() -> None:
         for name, run in {"search": embedded, "grid": grid, "spark": through_spark}.items():
             if name in chosen:
                 figures, detail = run(folder, data)
-                record("lazy" if name == "search" else f"lazy_{name}", figures, {"rows": count, "columns": data.num_columns, **detail})
+                record(
+                    "lazy" if name == "search" else f"lazy_{name}",
+                    figures,
+                    {"rows": count, "columns": data.num_columns, **detail},
+                )
 
 
 def embedded(folder: Path, data: pa.Table) -> tuple[list[Figure], dict[str, Any]]:
@@ -86,7 +92,9 @@ def embedded(folder: Path, data: pa.Table) -> tuple[list[Figure], dict[str, Any]
     pq.write_table(data, plain, compression="zstd", compression_level=1)
     names = list(data.column_names)
     selections = {"16": [*SEARCHED, *names[4:17]], "all": names}
-    detail: dict[str, Any] = {"size": {form: sum(f.stat().st_size for f in (folder / form / "data").iterdir()) for form in FORMATS}}
+    detail: dict[str, Any] = {
+        "size": {form: sum(f.stat().st_size for f in (folder / form / "data").iterdir()) for form in FORMATS}
+    }
     figures: list[Figure] = []
     for label, columns in selections.items():
         work: dict[str, Callable[[], Any]] = {}
@@ -94,10 +102,12 @@ def embedded(folder: Path, data: pa.Table) -> tuple[list[Figure], dict[str, Any]
         for form, table in tables.items():
             for lazy in ("auto", "off"):
                 name = f"{form} {lazy}"
-                work[name] = lambda name=name, table=table, lazy=lazy, columns=columns, counted=counted: counted.__setitem__(
-                    name, scanned(table, text, columns, lazy)
+                work[name] = lambda name=name, table=table, lazy=lazy, columns=columns, counted=counted: (
+                    counted.__setitem__(name, scanned(table, text, columns, lazy))
                 )
-        work |= {name: lambda peer=peer, columns=columns: peer(plain, values, text, columns) for name, peer in PEERS.items()}
+        work |= {
+            name: lambda peer=peer, columns=columns: peer(plain, values, text, columns) for name, peer in PEERS.items()
+        }
         taken = cpu_in_turn(rounds(), **work)
         for name, found in counted.items():
             taken[name] |= found
@@ -120,11 +130,18 @@ def compared(label: str, taken: dict[str, Any]) -> list[Figure]:
     for form in FORMATS:
         lazy, eager = taken[f"{form} auto"], taken[f"{form} off"]
         bound = goals if form == "parquet" else (None, None)
-        figures.append(Figure(f"SELECT {label}, {form}: bytes, lazy / eager", lazy["bytes"] / eager["bytes"], "×", bound[0]))
+        figures.append(
+            Figure(f"SELECT {label}, {form}: bytes, lazy / eager", lazy["bytes"] / eager["bytes"], "×", bound[0])
+        )
         figures.append(Figure(f"SELECT {label}, {form}: CPU, lazy / eager", lazy["cpu"] / eager["cpu"], "×", bound[1]))
     if label == "all":
         figures.append(
-            Figure("SELECT all: CPU, Vortex lazy / Parquet eager", taken["vortex auto"]["cpu"] / taken["parquet off"]["cpu"], "×", 0.08)
+            Figure(
+                "SELECT all: CPU, Vortex lazy / Parquet eager",
+                taken["vortex auto"]["cpu"] / taken["parquet off"]["cpu"],
+                "×",
+                0.08,
+            )
         )
     for form, goal in (("parquet", 1.2), ("vortex", 0.5)):
         ratio = taken[f"{form} auto"]["seconds"] / taken["DataFusion"]["seconds"]
@@ -149,7 +166,9 @@ def _duckdb(path: Path, _: dict[str, list[int]], text: str, columns: list[str]) 
 def _datafusion(path: Path, _: dict[str, list[int]], text: str, columns: list[str]) -> int:
     from datafusion import SessionConfig, SessionContext
 
-    config = SessionConfig({"datafusion.execution.parquet.pushdown_filters": "true", "datafusion.execution.target_partitions": "2"})
+    config = SessionConfig(
+        {"datafusion.execution.parquet.pushdown_filters": "true", "datafusion.execution.target_partitions": "2"}
+    )
     context = SessionContext(config)
     context.register_parquet("t", str(path))
     return int(context.sql(f"SELECT {', '.join(columns)} FROM t WHERE {text}").to_arrow_table().num_rows)
@@ -169,14 +188,20 @@ def grid(folder: Path, data: pa.Table) -> tuple[list[Figure], dict[str, Any]]:
             paired: list[tuple[float, int, int]] = []
             for turn in range(rounds() + 1):
                 cost = {
-                    lazy: timed(table, f"pick < {share}D", columns, lazy) for lazy in (("auto", "off") if turn % 2 else ("off", "auto"))
+                    lazy: timed(table, f"pick < {share}D", columns, lazy)
+                    for lazy in (("auto", "off") if turn % 2 else ("off", "auto"))
                 }
                 if turn:
                     paired.append((cost["auto"][0] / cost["off"][0], cost["auto"][1], cost["off"][1]))
-            cells[f"{share} × {width}"] = {"time": statistics.median(p[0] for p in paired), "bytes": paired[-1][1] / paired[-1][2]}
+            cells[f"{share} × {width}"] = {
+                "time": statistics.median(p[0] for p in paired),
+                "bytes": paired[-1][1] / paired[-1][2],
+            }
     times = [cell["time"] for cell in cells.values()]
     return [
-        Figure("grid: CPU, geometric mean, auto / eager", math.exp(statistics.fmean(math.log(t) for t in times)), "×", 1.05),
+        Figure(
+            "grid: CPU, geometric mean, auto / eager", math.exp(statistics.fmean(math.log(t) for t in times)), "×", 1.05
+        ),
         Figure("grid: CPU, worst cell, auto / eager", max(times), "×", 1.15),
         Figure("grid: bytes, worst cell, auto / eager", max(cell["bytes"] for cell in cells.values()), "×", 1.02),
     ], {"cells": cells}
@@ -211,9 +236,21 @@ def through_spark(folder: Path, data: pa.Table) -> tuple[list[Figure], dict[str,
         for form in formats:
             mine = taken[form]["min"]
             bound = goals if form == "parquet" else (None, None)
-            figures.append(Figure(f"Spark, SELECT {label}, {form} / Spark Parquet", mine / taken["Spark Parquet"]["min"], "×", bound[0]))
             figures.append(
-                Figure(f"Spark, SELECT {label}, {form} / Spark ORC, lazy", mine / taken["Spark ORC, lazy filter"]["min"], "×", bound[1])
+                Figure(
+                    f"Spark, SELECT {label}, {form} / Spark Parquet",
+                    mine / taken["Spark Parquet"]["min"],
+                    "×",
+                    bound[0],
+                )
+            )
+            figures.append(
+                Figure(
+                    f"Spark, SELECT {label}, {form} / Spark ORC, lazy",
+                    mine / taken["Spark ORC, lazy filter"]["min"],
+                    "×",
+                    bound[1],
+                )
             )
         figures += without_planning(label, {name: found["min"] for name, found in taken.items()})
     figures.append(full_scan(spark, detail))
@@ -243,9 +280,15 @@ def without_planning(label: str, seconds: dict[str, float]) -> list[Figure]:
     mine, other = (seconds[name] - seconds[f"plan {name}"] for name in ("parquet", "Spark Parquet"))
     return [
         Figure(
-            f"Spark, SELECT {label}, planning alone: parquet / Spark Parquet", seconds["plan parquet"] / seconds["plan Spark Parquet"], "×"
+            f"Spark, SELECT {label}, planning alone: parquet / Spark Parquet",
+            seconds["plan parquet"] / seconds["plan Spark Parquet"],
+            "×",
         ),
-        Figure(f"Spark, SELECT {label}, planning alone / the whole, parquet", seconds["plan parquet"] / seconds["parquet"], "×"),
+        Figure(
+            f"Spark, SELECT {label}, planning alone / the whole, parquet",
+            seconds["plan parquet"] / seconds["parquet"],
+            "×",
+        ),
         Figure(f"Spark, SELECT {label}, without planning: parquet / Spark Parquet", mine / max(other, 1e-9), "×"),
     ]
 
@@ -258,7 +301,12 @@ def full_scan(spark: Any, detail: dict[str, Any]) -> Figure:
     }
     detail["aggregate"] = taken = in_turn(rounds(), **work)
     detail["aggregate"]["reader"] = tamis.reports()[0].reader
-    return Figure("Spark, aggregate of all rows / Spark Parquet", taken["parquet"]["min"] / taken["Spark Parquet"]["min"], "×", 1.2)
+    return Figure(
+        "Spark, aggregate of all rows / Spark Parquet",
+        taken["parquet"]["min"] / taken["Spark Parquet"]["min"],
+        "×",
+        1.2,
+    )
 
 
 def run(spark: Any, text: str, _: int = 0) -> None:

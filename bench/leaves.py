@@ -28,12 +28,18 @@ SHRED = {"tamis.write.shred": "v:k0, s:k0"}
 
 def table_of(count: int) -> pa.Table:
     texts = documents(count)
-    return pa.Table.from_arrays([pa.array(range(count)), variants(texts), pa.array(texts)], schema=to_arrow_schema(SCHEMA))
+    return pa.Table.from_arrays(
+        [pa.array(range(count)), variants(texts), pa.array(texts)], schema=to_arrow_schema(SCHEMA)
+    )
 
 
 def scanned(table: Any, text: str) -> dict[str, Any]:
     scan = table.scan(text, ("id",))
-    return {"rows": len(scan.to_arrow()), "leader": int(scan.report.bytes["leader"]), "read": int(scan.report.bytes["read"])}
+    return {
+        "rows": len(scan.to_arrow()),
+        "leader": int(scan.report.bytes["leader"]),
+        "read": int(scan.report.bytes["read"]),
+    }
 
 
 def main() -> None:
@@ -44,7 +50,9 @@ def main() -> None:
         for form in ("parquet", "vortex"):
             tables, written, sizes = {}, {}, {}
             for name, properties in (("whole", {}), ("apart", SHRED)):
-                tables[name] = tamis.create(Path(home) / f"{form}-{name}", data.schema, format=form, properties=properties)
+                tables[name] = tamis.create(
+                    Path(home) / f"{form}-{name}", data.schema, format=form, properties=properties
+                )
                 start = time.process_time()
                 tables[name].append(data)
                 written[name] = time.process_time() - start
@@ -55,13 +63,22 @@ def main() -> None:
                 counted = {name: scanned(table, text) for name, table in tables.items()}
                 if counted["whole"]["rows"] != counted["apart"]["rows"]:
                     raise AssertionError(f"other rows: {counted}")
-                taken = cpu_in_turn(rounds(), **{name: lambda t=table, text=text: scanned(t, text) for name, table in tables.items()})
+                taken = cpu_in_turn(
+                    rounds(), **{name: lambda t=table, text=text: scanned(t, text) for name, table in tables.items()}
+                )
                 detail[form][kind] = {name: counted[name] | taken[name] for name in tables}
-                leader, cpu = (counted[n]["leader"] for n in ("apart", "whole")), (taken[n]["cpu"] for n in ("apart", "whole"))
-                figures.append(Figure(f"{kind}, {form}: leader bytes, path apart / whole documents", _ratio(*leader), "×"))
+                leader, cpu = (
+                    (counted[n]["leader"] for n in ("apart", "whole")),
+                    (taken[n]["cpu"] for n in ("apart", "whole")),
+                )
+                figures.append(
+                    Figure(f"{kind}, {form}: leader bytes, path apart / whole documents", _ratio(*leader), "×")
+                )
                 figures.append(Figure(f"{kind}, {form}: CPU, path apart / whole documents", _ratio(*cpu), "×"))
             figures.append(Figure(f"{form}: size, two paths apart / none", sizes["apart"] / sizes["whole"], "×"))
-            figures.append(Figure(f"{form}: CPU of the write, two paths apart / none", written["apart"] / written["whole"], "×"))
+            figures.append(
+                Figure(f"{form}: CPU of the write, two paths apart / none", written["apart"] / written["whole"], "×")
+            )
     record("leaves", figures, detail)
 
 

@@ -76,7 +76,9 @@ def main() -> None:
             tamis.create(place, stream.schema, format=form, properties=properties).append(stream)
             for label, lazy, share in WAYS:
                 command = [sys.executable, "-m", "bench.memory", "--measure", place, label, lazy, str(share)]
-                told = subprocess.run(command, capture_output=True, text=True, check=True, env=os.environ).stdout.split()
+                told = subprocess.run(
+                    command, capture_output=True, text=True, check=True, env=os.environ
+                ).stdout.split()
                 name = f"{form}, {label}, {lazy}, {size * share / 1.2e6:.2g} GB"
                 detail[name] = {"mb": int(told[0]), "rows": int(told[1])}
                 figures.append(Figure(f"{name}: peak of a task", float(told[0]), "MB", BUDGET_MB))

@@ -31,7 +31,13 @@ def delta(folder: Path, files: int) -> Path:
         for i in range(files):
             lo, hi = _bounds(i)
             stats = {"numRecords": ROWS, "minValues": lo, "maxValues": hi, "nullCount": dict.fromkeys(lo, 0)}
-            add = {"path": f"{i:08}.parquet", "partitionValues": {}, "size": 55_000, "modificationTime": 0, "dataChange": True}
+            add = {
+                "path": f"{i:08}.parquet",
+                "partitionValues": {},
+                "size": 55_000,
+                "modificationTime": 0,
+                "dataChange": True,
+            }
             out.write(json.dumps({"add": {**add, "stats": json.dumps(stats)}}) + "\n")
     return folder
 
@@ -79,7 +85,9 @@ def iceberg(folder: Path, files: int, per_manifest: int = 10_000) -> Path:
                     upper_bounds={k: to_bytes(types[k], hi[f"c{k}"]) for k in types},
                 )
                 writer.add_entry(
-                    ManifestEntry.from_args(status=ManifestEntryStatus.ADDED, snapshot_id=snapshot, sequence_number=1, data_file=data)
+                    ManifestEntry.from_args(
+                        status=ManifestEntryStatus.ADDED, snapshot_id=snapshot, sequence_number=1, data_file=data
+                    )
                 )
         manifests.append(writer.to_manifest_file())
     listing = folder / "metadata" / "snap-1.avro"
@@ -129,6 +137,8 @@ def _bounds(file: int) -> tuple[dict[str, Any], dict[str, Any]]:
     lo: dict[str, Any] = {"c1": ROWS * file}
     hi: dict[str, Any] = {"c1": ROWS * file + ROWS - 1}
     for i in range(2, COLUMNS + 1):
-        low, high = (f"aa{file % 997:04}", f"zz{file % 991:04}") if _kind(i) == "string" else (file % 997, 10**6 + file % 991)
+        low, high = (
+            (f"aa{file % 997:04}", f"zz{file % 991:04}") if _kind(i) == "string" else (file % 997, 10**6 + file % 991)
+        )
         lo[f"c{i}"], hi[f"c{i}"] = low, high
     return lo, hi

@@ -81,7 +81,10 @@ def compare(folder: Path, parts: int) -> dict[str, Any]:
             runs = [json.loads(subprocess.check_output(command, timeout=LIMIT))]
             while len(runs) < 3 and runs[0]["seconds"] < SLOW:
                 runs.append(json.loads(subprocess.check_output(command, timeout=LIMIT)))
-            out[engine] = {**min(runs, key=lambda r: r["seconds"]), "median": statistics.median(r["seconds"] for r in runs)}
+            out[engine] = {
+                **min(runs, key=lambda r: r["seconds"]),
+                "median": statistics.median(r["seconds"] for r in runs),
+            }
         except (ImportError, subprocess.SubprocessError) as error:
             out[engine] = {"failed": str(error).splitlines()[0]}
         print(f"  {parts:,} files, {engine}: {out[engine]}", flush=True)
@@ -124,13 +127,24 @@ def main() -> None:
         print(f"  {query}", flush=True)
         sizes = {str(n): compare(folder, n) for n in dict.fromkeys((1_000, parts))}
     largest = sizes[str(parts)]
-    figures = [Figure("planning added to a Spark query, 1,000 parts", query["tamis, 1,000 parts"] - query["parquet, 1 file"], "ms", 60)]
+    figures = [
+        Figure(
+            "planning added to a Spark query, 1,000 parts",
+            query["tamis, 1,000 parts"] - query["parquet, 1 file"],
+            "ms",
+            60,
+        )
+    ]
     if "seconds" in largest["tamis"]:
         figures.append(Figure(f"open + plan a range, {parts:,} parts", largest["tamis"]["seconds"], "s", 0.5))
         figures.append(Figure(f"memory of it, {parts:,} parts", largest["tamis"]["rss_mb"], "MB", 300))
         for peer in ("deltalake", "pyiceberg"):
             if "seconds" in largest[peer]:
-                figures.append(Figure(f"tamis / {peer}, {parts:,} files", largest["tamis"]["seconds"] / largest[peer]["seconds"], "×"))
+                figures.append(
+                    Figure(
+                        f"tamis / {peer}, {parts:,} files", largest["tamis"]["seconds"] / largest[peer]["seconds"], "×"
+                    )
+                )
     record("planning", figures, {"spark_query_ms": query, "open_and_plan": sizes})
 
 

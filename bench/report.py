@@ -17,7 +17,18 @@ from pathlib import Path
 from typing import Any
 
 RESULTS = Path(__file__).parent / "results"
-PACKAGES = ("tamis", "pyspark", "pyarrow", "numpy", "obstore", "deltalake", "pyiceberg", "duckdb", "polars", "datafusion")
+PACKAGES = (
+    "tamis",
+    "pyspark",
+    "pyarrow",
+    "numpy",
+    "obstore",
+    "deltalake",
+    "pyiceberg",
+    "duckdb",
+    "polars",
+    "datafusion",
+)
 
 
 @dataclass(frozen=True)
@@ -58,7 +69,12 @@ def machine() -> dict[str, Any]:
 
 def record(name: str, figures: list[Figure], detail: Mapping[str, Any]) -> None:
     """Prints the figures and keeps them in ``results/<name>.json`` (a quick run's beside it, as ``<name>.quick.json``, untracked)."""
-    result = {"machine": machine(), "quick": quick(), "figures": [{**asdict(f), "met": f.met} for f in figures], **detail}
+    result = {
+        "machine": machine(),
+        "quick": quick(),
+        "figures": [{**asdict(f), "met": f.met} for f in figures],
+        **detail,
+    }
     RESULTS.mkdir(exist_ok=True)
     (RESULTS / f"{name}{'.quick' if quick() else ''}.json").write_text(json.dumps(result, indent=2) + "\n")
     for f in figures:

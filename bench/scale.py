@@ -29,7 +29,9 @@ from tamis.storage.commit_log import Head, Operation, Proposal, Snapshot, commit
 from tamis.storage.object_store import Store, open_store
 from tamis.world import new_id
 
-SCHEMA = Schema((Field("ts", TIMESTAMP, True, 1), Field("user", LONG, True, 2), Field("collection", STRING, True, 3)), 0)
+SCHEMA = Schema(
+    (Field("ts", TIMESTAMP, True, 1), Field("user", LONG, True, 2), Field("collection", STRING, True, 3)), 0
+)
 PER_SEGMENT = 1_000 if quick() else 10_000
 SECOND = 1_000_000
 ROUNDS = 3
@@ -50,8 +52,13 @@ def manifest(segment: int, parts: int, collections: Any = None) -> pa.Table:
     bounds = {1: (pa.array(start), pa.array(start + SECOND - 1)), 2: (pa.array(rng.integers(0, 99, parts)), pa.array(rng.integers(10**6, 2 * 10**6, parts))), 3: (name, name)}  # fmt: skip
     for field in SCHEMA:
         for kind, values in zip(("lo", "hi"), bounds[field.id], strict=True):
-            columns[f"{field.id}|{field.type.to_json()}|{kind}"] = values.cast(pa.timestamp("us", "UTC")) if field.id == 1 else values
-        columns |= {f"{field.id}|nulls": pa.array([0] * parts, pa.int64()), f"{field.id}|exact": pa.array([3] * parts, pa.uint8())}
+            columns[f"{field.id}|{field.type.to_json()}|{kind}"] = (
+                values.cast(pa.timestamp("us", "UTC")) if field.id == 1 else values
+            )
+        columns |= {
+            f"{field.id}|nulls": pa.array([0] * parts, pa.int64()),
+            f"{field.id}|exact": pa.array([3] * parts, pa.uint8()),
+        }
     return pa.table(columns)
 
 
@@ -63,7 +70,9 @@ def new_table(path: Path) -> tuple[Store, Snapshot]:
 def append(store: Store, snapshot: Snapshot, add: pa.Table) -> tuple[Snapshot, float]:
     """One commit, and its seconds."""
     start = time.perf_counter()
-    made = commit(store, Proposal(Operation("append"), snapshot.version, blind_append=True, add=[add], operation_id=new_id()))
+    made = commit(
+        store, Proposal(Operation("append"), snapshot.version, blind_append=True, add=[add], operation_id=new_id())
+    )
     return made, time.perf_counter() - start
 
 
@@ -134,7 +143,12 @@ def sizes(folder: Path, shapes: dict[str, tuple[int, int]]) -> dict[str, Any]:
         for extra in range(5):
             snapshot, seconds = append(store, snapshot, manifest(segments + extra, 10))
             commits.append(seconds)
-        out[name] = {**row, "segments": segments, "commit_ms": round(1_000 * statistics.median(commits), 1), "made_seconds": round(made, 1)}
+        out[name] = {
+            **row,
+            "segments": segments,
+            "commit_ms": round(1_000 * statistics.median(commits), 1),
+            "made_seconds": round(made, 1),
+        }
         print(f"  {name} parts: {out[name]}", flush=True)
     return out
 
@@ -174,7 +188,9 @@ def main() -> None:
         figures.append(Figure(f"commit of a small load, {name} parts", row["commit_ms"], "ms"))
     ratio = sharded["many"]["seconds"] / sharded["one"]["seconds"]
     figures.append(Figure("one of 1,000 collections / a table of its own, open + plan", ratio, "×"))
-    figures.append(Figure("parts kept of it / those of its own table", sharded["many"]["kept"] / sharded["one"]["kept"], "×", 1.0))
+    figures.append(
+        Figure("parts kept of it / those of its own table", sharded["many"]["kept"] / sharded["one"]["kept"], "×", 1.0)
+    )
     record("scale", figures, {"sizes": found, "collections": sharded})
 
 

@@ -42,7 +42,9 @@ def main() -> None:
             detail[name] = taken
             for reader in READERS:
                 label = f"{name}, {reader}: tamis / Spark Parquet"
-                figures.append(Figure(label, taken[reader]["min"] / taken["plain"]["min"], "×", GOALS.get((name, reader))))
+                figures.append(
+                    Figure(label, taken[reader]["min"] / taken["plain"]["min"], "×", GOALS.get((name, reader)))
+                )
         spark.stop()
     record("scan", figures, detail)
 

@@ -36,7 +36,9 @@ def migration(folder: Path, parts: int, rounds: int = 5) -> tuple[float, set[str
     store = open_store(str(folder / "large"))
     snapshot = create(store, Head("", schemas=(SCHEMA,), highest_column_id=len(SCHEMA)), Operation("create"))
     for at in range(10):
-        snapshot = commit(store, Proposal(Operation("append"), snapshot.version, blind_append=True, add=[manifest(parts // 10, at)]))
+        snapshot = commit(
+            store, Proposal(Operation("append"), snapshot.version, blind_append=True, add=[manifest(parts // 10, at)])
+        )
     seconds, read = [], set[str]()
     for at in range(rounds):
         fresh = Watched(store, read)
@@ -106,7 +108,9 @@ def reading(folder: Path, schemas: int, parts: int, rows: int) -> tuple[float, f
         table = tamis.create(folder / name, pa.schema([("k", pa.int64()), ("v", pa.float64()), ("s", pa.string())]))
         for at in range(parts):
             if name == "many" and at and at % max(1, parts // schemas) == 0:
-                change = table.alter().add_column(f"c{at}", "BIGINT", default=str(at))  # one column comes, one goes: files of one width
+                change = table.alter().add_column(
+                    f"c{at}", "BIGINT", default=str(at)
+                )  # one column comes, one goes: files of one width
                 (change.drop_column(before) if before else change).commit()
                 before = f"c{at}"
             data: dict[str, Any] = {"k": range(at * rows, (at + 1) * rows), "v": [0.5] * rows, "s": ["text"] * rows}
@@ -139,7 +143,12 @@ def main() -> None:
             Figure(f"check_migration with the migration type of {schemas:,} schemas", plain, "s", 0.1),
             Figure("scan over 50 schemas beside one", many / single, "×", 1.1),
         ],
-        {"migration_asked": sorted(read), "history_seconds": built, "replay_seconds": replayed, "scan_seconds": [single, many]},
+        {
+            "migration_asked": sorted(read),
+            "history_seconds": built,
+            "replay_seconds": replayed,
+            "scan_seconds": [single, many],
+        },
     )
 
 

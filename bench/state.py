@@ -75,7 +75,9 @@ def grow(store: Store, snapshot: Snapshot, segments: int, parts: int) -> tuple[S
     while snapshot.version < segments:
         add = manifest(parts, 1_000 * parts * snapshot.version)
         start = time.perf_counter()
-        snapshot = commit(store, Proposal(Operation("append"), snapshot.version, blind_append=True, add=[add], operation_id=new_id()))
+        snapshot = commit(
+            store, Proposal(Operation("append"), snapshot.version, blind_append=True, add=[add], operation_id=new_id())
+        )
         seconds.append(time.perf_counter() - start)
     return snapshot, seconds
 
@@ -98,7 +100,12 @@ def appends(folder: Path, lengths: list[int]) -> list[dict[str, Any]]:
             tables[at] = (store, after)
             seconds[at] += taken
     return [
-        {"segments": length, "median_ms": ms(statistics.median(taken)), "mean_ms": ms(statistics.fmean(taken)), "max_ms": ms(max(taken))}
+        {
+            "segments": length,
+            "median_ms": ms(statistics.median(taken)),
+            "mean_ms": ms(statistics.fmean(taken)),
+            "max_ms": ms(max(taken)),
+        }
         for length, taken in zip(lengths, seconds, strict=True)
     ]
 
@@ -110,7 +117,8 @@ def open_and_plan(folder: Path, segments: int, parts: int) -> dict[str, Any]:
     row: dict[str, Any] = {"segments": segments, "parts": segments * parts}
     for name, share in (("narrow", 0.01), ("everything", 1.0)):
         runs = [
-            json.loads(subprocess.check_output([sys.executable, "-m", "bench.state", "--open", str(path), str(share)])) for _ in range(3)
+            json.loads(subprocess.check_output([sys.executable, "-m", "bench.state", "--open", str(path), str(share)]))
+            for _ in range(3)
         ]
         row[name] = sorted(runs, key=lambda r: r["seconds"])[1]
     return row
@@ -162,7 +170,10 @@ def main() -> None:
     for row in opens:
         for name in ("narrow", "everything"):
             what = f"open and plan {row['parts']:,} parts in {row['segments']:,} segments, {name}"
-            figures += [Figure(what, row[name]["seconds"], "s", 0.5), Figure(f"{what}: memory", row[name]["rss_mb"], "MB", 300)]
+            figures += [
+                Figure(what, row[name]["seconds"], "s", 0.5),
+                Figure(f"{what}: memory", row[name]["rss_mb"], "MB", 300),
+            ]
     record("state", figures, {"append": rows, "open": opens})
 
 

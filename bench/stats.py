@@ -60,7 +60,9 @@ def documents(count: int) -> list[str]:
 
 def variants(texts: list[str]) -> pa.Array:
     pairs = [encode(text) for text in texts]
-    return pa.StructArray.from_arrays([pa.array([p[k] for p in pairs], pa.binary()) for k in (0, 1)], fields=list(to_arrow_type(VARIANT)))
+    return pa.StructArray.from_arrays(
+        [pa.array([p[k] for p in pairs], pa.binary()) for k in (0, 1)], fields=list(to_arrow_type(VARIANT))
+    )
 
 
 def writing(table: pa.Table, schema: Schema, folder: Path, collect: bool) -> Callable[[int], Any]:
@@ -89,7 +91,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as home:
         for name, table, goal in cases:
             schema = from_arrow_schema(table.schema).assign_ids(0)
-            seconds = in_turn(rounds(), off=writing(table, schema, Path(home), False), on=writing(table, schema, Path(home), True))
+            seconds = in_turn(
+                rounds(), off=writing(table, schema, Path(home), False), on=writing(table, schema, Path(home), True)
+            )
             detail[name] = {"rows": len(table), "seconds": seconds}
             ratio = seconds["on"]["min"] / seconds["off"]["min"]
             figures.append(Figure(f"write with statistics on against off: {name}", ratio, "x", goal))

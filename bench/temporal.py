@@ -48,7 +48,11 @@ def main() -> None:
         Figure(f"a guard's share of the query, {last:,} loads", 100 * guard / taken[f"{last}"]["min"], "%", 1),
     ]
     detail = {
-        str(size): {"bytes": dict(reports[size].bytes), "parts": dict(reports[size].parts), "requests": reports[size].requests}
+        str(size): {
+            "bytes": dict(reports[size].bytes),
+            "parts": dict(reports[size].parts),
+            "requests": reports[size].requests,
+        }
         for size in sizes
     }
     record("temporal", figures, {"rows_per_load": count, "seconds": taken, "loads": detail})

@@ -93,7 +93,11 @@ def by_spark(folder: Path) -> dict[str, Any]:
                 seconds_of.append(seconds)
             shutil.rmtree(copy, ignore_errors=True)
     spark.stop()
-    return {"parts": PARTS, "megabytes": round(size / 2**20), **{f"{n}_seconds": [round(s, 2) for s in t] for n, t in taken.items()}}
+    return {
+        "parts": PARTS,
+        "megabytes": round(size / 2**20),
+        **{f"{n}_seconds": [round(s, 2) for s in t] for n, t in taken.items()},
+    }
 
 
 def in_a_process(folder: Path) -> dict[str, Any]:
@@ -109,7 +113,9 @@ def child(path: str) -> None:
     of = tamis.open(path)
     before = peak_mb()
     done = of.compact()
-    print(json.dumps({"opened_mb": before, "peak_mb": peak_mb(), "bytes_read": done.bytes_read, "seconds": done.seconds}))
+    print(
+        json.dumps({"opened_mb": before, "peak_mb": peak_mb(), "bytes_read": done.bytes_read, "seconds": done.seconds})
+    )
 
 
 def appends(folder: Path) -> dict[str, Any]:
@@ -117,7 +123,10 @@ def appends(folder: Path) -> dict[str, Any]:
     of = fill(folder / "busy", PARTS)
     alone = [timed(lambda i=i: of.append(rows(10_000 + i, 100))) for i in range(40)]
     other = subprocess.Popen(
-        [sys.executable, "-m", "bench.tending", "--child", of.path], stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parent.parent
+        [sys.executable, "-m", "bench.tending", "--child", of.path],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=Path(__file__).parent.parent,
     )
     busy, aborts = [], 0
     time.sleep(2)
@@ -163,7 +172,11 @@ def queries(folder: Path) -> dict[str, Any]:
         if state == "before":
             done = of.compact()
             of.append(rows(SEGMENTS, 200))
-            out["compacted"] = {"parts_removed": done.parts_removed, "parts_added": done.parts_added, "seconds": round(done.seconds, 2)}
+            out["compacted"] = {
+                "parts_removed": done.parts_removed,
+                "parts_added": done.parts_added,
+                "seconds": round(done.seconds, 2),
+            }
     return out
 
 
@@ -185,7 +198,9 @@ def main() -> None:
         Figure("appends refused while a compaction runs", busy["aborts"], "", 0),
         Figure("append while a compaction runs / append alone (median)", latency, "×", APPEND_GOAL),
         *[
-            Figure(f"{name} over {SEGMENTS} small segments: requests {state}", small[f"{name}, {state}"]["requests"], "")
+            Figure(
+                f"{name} over {SEGMENTS} small segments: requests {state}", small[f"{name}, {state}"]["requests"], ""
+            )
             for name in ("one user", "the newest three segments")
             for state in ("before", "after")
         ],

@@ -85,7 +85,10 @@ def _again(session: Any, number: int, turn: int) -> None:
 def same(a: list[Any], b: list[Any]) -> bool:
     """Equal rows; averages of decimals and doubles to the last digits."""
     return len(a) == len(b) and all(
-        len(x) == len(y) and all(u == v or (isinstance(u, float) and math.isclose(u, v, rel_tol=1e-9)) for u, v in zip(x, y, strict=True))
+        len(x) == len(y)
+        and all(
+            u == v or (isinstance(u, float) and math.isclose(u, v, rel_tol=1e-9)) for u, v in zip(x, y, strict=True)
+        )
         for x, y in zip(a, b, strict=True)
     )
 

@@ -55,7 +55,12 @@ def main() -> None:
             )
             detail[name] = taken
             figures.append(
-                Figure(f"write {count:,} × 15, {name}: tamis / Spark Parquet", taken["tamis"]["min"] / taken["plain"]["min"], "×", GOAL)
+                Figure(
+                    f"write {count:,} × 15, {name}: tamis / Spark Parquet",
+                    taken["tamis"]["min"] / taken["plain"]["min"],
+                    "×",
+                    GOAL,
+                )
             )
         spark.stop()
     record("write", figures, detail)

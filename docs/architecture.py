@@ -19,7 +19,13 @@ SOURCE = Path(__file__).parent.parent / "src" / "tamis"
 LAYERS = {
     "core": ("core.types", "core.schema", "core.expr", "core.pruning", "core.stats"),
     "storage": ("storage.object_store", "storage.commit_log", "storage.files"),
-    "engine": ("engine.part_reader", "engine.part_writer", "engine.secondary_index", "engine.scan", "engine.operations"),
+    "engine": (
+        "engine.part_reader",
+        "engine.part_writer",
+        "engine.secondary_index",
+        "engine.scan",
+        "engine.operations",
+    ),
     "faces": ("table", "spark", "cli"),
 }
 STEPS = {
@@ -71,7 +77,21 @@ _WHERE = """
 
 
 def page() -> str:
-    return "\n".join([_HEAD, "```mermaid", "flowchart TD", *_layers(), "```", _WAY, "```mermaid", "flowchart TD", *_way(), "```", _WHERE])
+    return "\n".join(
+        [
+            _HEAD,
+            "```mermaid",
+            "flowchart TD",
+            *_layers(),
+            "```",
+            _WAY,
+            "```mermaid",
+            "flowchart TD",
+            *_way(),
+            "```",
+            _WHERE,
+        ]
+    )
 
 
 def _layers() -> list[str]:
@@ -93,7 +113,9 @@ def _uses() -> dict[str, set[str]]:
         for path in (SOURCE / layer.replace(".", "/")).rglob("*.py"):
             for node in ast.walk(ast.parse(path.read_text())):
                 names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
-                uses[layer] |= {o for name in names for o in known if f"{name}.".startswith(f"tamis.{o}.") and o != layer}
+                uses[layer] |= {
+                    o for name in names for o in known if f"{name}.".startswith(f"tamis.{o}.") and o != layer
+                }
     return uses
 
 

@@ -41,6 +41,7 @@ def _section(named: tuple[str, Any]) -> str:
     if options:
         lines += ["", "| option | |", "| --- | --- |"]
         lines += [
-            f"| {', '.join(f'`{o}`' for o in p.opts)} | {' '.join((p.help or '').split()).replace('|', chr(92) + '|')} |" for p in options
+            f"| {', '.join(f'`{o}`' for o in p.opts)} | {' '.join((p.help or '').split()).replace('|', chr(92) + '|')} |"
+            for p in options
         ]
     return "\n".join(lines) + "\n"

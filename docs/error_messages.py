@@ -26,7 +26,9 @@ def page(calls: Iterable[tuple[str, ast.Call]]) -> str:
     lines = [_HEAD]
     for kind in sorted(found):
         lines += [f"## {kind}", "", "| code | message | remedy |", "| --- | --- | --- |"]
-        lines += [f"| {f'`{code}`' if code else ''} | {message} | {remedy} |" for code, message, remedy in sorted(found[kind])]
+        lines += [
+            f"| {f'`{code}`' if code else ''} | {message} | {remedy} |" for code, message, remedy in sorted(found[kind])
+        ]
         lines.append("")
     return "\n".join(lines)
 

@@ -50,7 +50,9 @@ def page_examples(text: str) -> list[Example]:
     for at, fence in enumerate(fences):
         kind, body, line = fence[1], fence[2], text.count("\n", 0, fence.start()) + 2
         before = fences[at - 1] if at else None
-        if kind == "output" and not (before and before[1] in {"python", "sql"} and not text[before.end() : fence.start()].strip()):
+        if kind == "output" and not (
+            before and before[1] in {"python", "sql"} and not text[before.end() : fence.start()].strip()
+        ):
             raise ValueError(f"Line {line}: an output block must stand directly below a python or sql block.")
         if kind not in _RUNNABLE:
             continue
@@ -115,7 +117,9 @@ def text_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     cells = [list(columns), *([_cell(value) for value in row] for row in rows)]
     widths = [max(3, *(len(row[at]) for row in cells)) for at in range(len(columns))]
     rule = "+" + "+".join("-" * width for width in widths) + "+\n"
-    lines = ["|" + "|".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + "|\n" for row in cells]
+    lines = [
+        "|" + "|".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + "|\n" for row in cells
+    ]
     return rule + lines[0] + rule + "".join(lines[1:]) + rule
 
 
@@ -150,7 +154,9 @@ def output_problems(examples: Sequence[Example], outputs: Sequence[str]) -> list
     for example, output in zip(examples, outputs, strict=True):
         if output_pattern(example.expected).fullmatch(tidy_output(output)) is None:
             said = f"the page says\n{example.expected}" if example.expected else "the page has no output block for it."
-            problems.append(f"Line {example.line}: the {example.kind} block prints\n{tidy_output(output) or '(nothing)'}\n{said}")
+            problems.append(
+                f"Line {example.line}: the {example.kind} block prints\n{tidy_output(output) or '(nothing)'}\n{said}"
+            )
         elif example.expected and not example.expected.replace("…", "").strip():
             problems.append(f"Line {example.line}: an output of nothing but … matches everything.")
     return problems
@@ -163,7 +169,9 @@ def page_with_outputs(text: str, outputs: Sequence[str]) -> str:
             continue
         pieces = zip(_pieces(example.expected), _pieces(tidy_output(output)), strict=False)
         lines = (
-            [line for said, printed in pieces for line in _merged(said, printed)] if example.expected else tidy_output(output).splitlines()
+            [line for said, printed in pieces for line in _merged(said, printed)]
+            if example.expected
+            else tidy_output(output).splitlines()
         )
         begin, end = example.place
         kind = "console" if example.kind == "console" else "output"
@@ -184,7 +192,10 @@ def _merged(expected: str, output: str) -> list[str]:
     if output_pattern(expected).fullmatch(output):
         return expected.splitlines()
     kept = [line for line in expected.splitlines() if "…" in line and line != "…"]
-    return [next((line for line in kept if output_pattern(line).fullmatch(f"{actual}\n")), actual) for actual in output.splitlines()]
+    return [
+        next((line for line in kept if output_pattern(line).fullmatch(f"{actual}\n")), actual)
+        for actual in output.splitlines()
+    ]
 
 
 def run_page(page: Path, folder: Path, environment: Mapping[str, str]) -> list[str]:

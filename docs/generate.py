@@ -57,7 +57,9 @@ def codes() -> dict[str, set[str]]:
                 found[kind].add(str(given.value))
             elif isinstance(given, ast.IfExp):
                 found[kind] |= {str(ast.literal_eval(choice)) for choice in (given.body, given.orelse)}
-            elif not (isinstance(given, ast.Attribute) and given.attr == "code"):  # another error's, counted where that is made
+            elif not (
+                isinstance(given, ast.Attribute) and given.attr == "code"
+            ):  # another error's, counted where that is made
                 found[kind] |= _passed(function, given, trees.values(), path)
     return found
 
@@ -83,7 +85,11 @@ def _passed(function: ast.FunctionDef | None, given: ast.expr, trees: Iterable[a
         values.add(ast.literal_eval(function.args.defaults[at - len(arguments)]))
     for call in (node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Call)):
         if isinstance(call.func, ast.Name) and call.func.id == function.name:
-            value = call.args[at] if at < len(call.args) else next((k.value for k in call.keywords if k.arg == parameter), None)
+            value = (
+                call.args[at]
+                if at < len(call.args)
+                else next((k.value for k in call.keywords if k.arg == parameter), None)
+            )
             if isinstance(value, ast.Constant):
                 values.add(value.value)
     if not values:

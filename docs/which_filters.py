@@ -184,7 +184,11 @@ def page() -> str:
             ]
         lines += ["", "## What does not skip, and why nothing better is possible", ""]
         lines += ["| filter | `explain` says | why |", "| --- | --- | --- |"]
-        lines += [f"| `{_cell(text)}` | {_cell(_why(table, text))} | {why} |" for text, why in NOT.items() if _read(table, text) == MONTHS]
+        lines += [
+            f"| `{_cell(text)}` | {_cell(_why(table, text))} | {why} |"
+            for text, why in NOT.items()
+            if _read(table, text) == MONTHS
+        ]
     return "\n".join(lines) + "\n"
 
 
@@ -230,7 +234,9 @@ def _family(function: Function) -> str:
 
 def _line(table: tamis.Table, function: Function) -> str:
     text, call = _example(table, function)
-    names = ", ".join(f"`{name}`" for name in function.sql or WRITTEN.get(function.name, (function.name.replace("_", " "),)))
+    names = ", ".join(
+        f"`{name}`" for name in function.sql or WRITTEN.get(function.name, (function.name.replace("_", " "),))
+    )
     partial = Partial.NEVER if call.mode is Mode.TRY else function.partial(call)
     fails = {Partial.NEVER: "", Partial.OUTSIDE: "can fail at its limits; ", Partial.ANYWHERE: "can fail; "}[partial]
     note = function.note or ("while the larger unit stays the same" if function.guard else "")

@@ -24,7 +24,9 @@ OLDEST_JAVA = 17
 
 _QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture]
 settings.register_profile("dev", max_examples=40, deadline=None, suppress_health_check=_QUIET)
-settings.register_profile("ci", max_examples=150, deadline=None, derandomize=True, print_blob=True, suppress_health_check=_QUIET)
+settings.register_profile(
+    "ci", max_examples=150, deadline=None, derandomize=True, print_blob=True, suppress_health_check=_QUIET
+)
 settings.register_profile("nightly", max_examples=3_000, deadline=None, print_blob=True, suppress_health_check=_QUIET)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if IN_CI else "dev"))
 
@@ -73,7 +75,9 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.extraJavaOptions", f"-Duser.timezone=UTC -Dderby.system.home={home}")
         .config("spark.sql.session.timeZone", "UTC")
-        .config("tamis.read.native_bytes", "0")  # tests' tables are tiny: what our reader does with a filter is to be seen
+        .config(
+            "tamis.read.native_bytes", "0"
+        )  # tests' tables are tiny: what our reader does with a filter is to be seen
         .config("spark.sql.warehouse.dir", str(home / "warehouse"))
         .config("spark.showConsoleProgress", "false")
         .getOrCreate()

@@ -20,8 +20,15 @@ def modules() -> dict[str, Path]:
 
 def own_imports(tree: ast.AST, known: Mapping[str, object]) -> Iterator[tuple[str, int, bool]]:
     """Our modules that a module imports at run time: name, line, and whether the import is inside a function."""
-    inside = {id(n) for f in ast.walk(tree) if isinstance(f, ast.FunctionDef | ast.AsyncFunctionDef) for n in ast.walk(f)}
-    skipped = {id(n) for i in ast.walk(tree) if isinstance(i, ast.If) and ast.unparse(i.test) == "TYPE_CHECKING" for n in ast.walk(i)}
+    inside = {
+        id(n) for f in ast.walk(tree) if isinstance(f, ast.FunctionDef | ast.AsyncFunctionDef) for n in ast.walk(f)
+    }
+    skipped = {
+        id(n)
+        for i in ast.walk(tree)
+        if isinstance(i, ast.If) and ast.unparse(i.test) == "TYPE_CHECKING"
+        for n in ast.walk(i)
+    }
     for node in ast.walk(tree):
         if id(node) in skipped:
             continue

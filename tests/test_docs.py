@@ -48,7 +48,9 @@ def outputs_of(page: Path) -> list[str]:
 @pytest.mark.parametrize("page", RUNNABLE, ids=lambda p: str(p.relative_to(ROOT)))
 def test_examples_print_what_the_page_says(docs: ModuleType, page: Path) -> None:
     problems = docs.output_problems(docs.page_examples(page.read_text()), outputs_of(page))
-    assert not problems, f"{page.name}\n" + "\n".join(problems) + "\nIs it right? python docs/generate.py --outputs writes it down."
+    assert not problems, (
+        f"{page.name}\n" + "\n".join(problems) + "\nIs it right? python docs/generate.py --outputs writes it down."
+    )
 
 
 @pytest.mark.spark
@@ -63,7 +65,9 @@ def test_the_query_of_the_readme_counts_every_user(docs: ModuleType) -> None:
 
 
 def page(*blocks: tuple[str, str]) -> str:
-    return "\n".join(f"Words.\n\n```{kind}\n{body}```\n" for kind, body in blocks).replace("Words.\n\n```output", "```output")
+    return "\n".join(f"Words.\n\n```{kind}\n{body}```\n" for kind, body in blocks).replace(
+        "Words.\n\n```output", "```output"
+    )
 
 
 def problems(docs: ModuleType, text: str) -> list[str]:
@@ -108,7 +112,9 @@ class spark:
 
 
 def test_masks_stand_for_what_differs(docs: ModuleType) -> None:
-    text = page(("python", "for n in range(9): print('row', n, 'of', id(n))\n"), ("output", "row 0 of …\n…\nrow 8 of …\n"))
+    text = page(
+        ("python", "for n in range(9): print('row', n, 'of', id(n))\n"), ("output", "row 0 of …\n…\nrow 8 of …\n")
+    )
     assert problems(docs, text) == []
     assert docs.output_pattern("a …\n").fullmatch("a b\nc\n") is None, "a mask within a line ends with the line"
     assert docs.output_pattern("1.5\n").fullmatch("1x5\n") is None
@@ -116,7 +122,12 @@ def test_masks_stand_for_what_differs(docs: ModuleType) -> None:
 
 def test_outputs_are_written_below_their_blocks(docs: ModuleType) -> None:
     """Those that fit stay as they are, and so do lines with masks."""
-    text = page(("python", "print('took', id(0))\nprint(2)\n"), ("output", "took …\n1\n"), ("python", "print(3)\n"), ("python", "x = 4\n"))
+    text = page(
+        ("python", "print('took', id(0))\nprint(2)\n"),
+        ("output", "took …\n1\n"),
+        ("python", "print(3)\n"),
+        ("python", "x = 4\n"),
+    )
     found = docs.page_examples(text)
     filled = docs.page_with_outputs(text, docs.run_examples(found, "page.md"))
     assert problems(docs, filled) == []
@@ -135,7 +146,10 @@ def test_an_error_in_an_example_names_the_line_of_the_page(docs: ModuleType, tmp
 
 
 def test_an_exit_code_that_differs_is_seen(docs: ModuleType) -> None:
-    assert docs.command_words("tamis explain t --max-parts 1   # exits with 1") == (["explain", "t", "--max-parts", "1"], 1)
+    assert docs.command_words("tamis explain t --max-parts 1   # exits with 1") == (
+        ["explain", "t", "--max-parts", "1"],
+        1,
+    )
     with pytest.raises(ValueError, match="not a tamis command"):
         docs.command_words("rm -rf x")
     with pytest.raises(RuntimeError, match="exited with 1, not 0"):
@@ -149,13 +163,17 @@ def test_links_lead_somewhere(page: Path) -> None:
     assert not missing, f"{page.name} links to {missing}"
 
 
-PATHS = re.compile(r"`((?:src/tamis/|tests/|docs/|bench/|core/|storage/|engine/|spark/|table/|cli/)[\w/.-]+\.(?:py|java|md|json))`")
+PATHS = re.compile(
+    r"`((?:src/tamis/|tests/|docs/|bench/|core/|storage/|engine/|spark/|table/|cli/)[\w/.-]+\.(?:py|java|md|json))`"
+)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_paths_that_a_page_names_are_there(page: Path) -> None:
     named = {match[1] for match in PATHS.finditer(page.read_text())}
-    assert {path for path in named if not (ROOT / path).exists() and not (ROOT / "src" / "tamis" / path).exists()} == set()
+    assert {
+        path for path in named if not (ROOT / path).exists() and not (ROOT / "src" / "tamis" / path).exists()
+    } == set()
 
 
 @pytest.mark.usefixtures("docs")

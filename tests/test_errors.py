@@ -32,7 +32,9 @@ def test_each_category_is_also_a_builtin(name: str) -> None:
 
 
 def test_no_category_is_missing_here() -> None:
-    found = {n for n, v in vars(errors).items() if isinstance(v, type) and issubclass(v, tamis.TamisError)} - {"TamisError"}
+    found = {n for n, v in vars(errors).items() if isinstance(v, type) and issubclass(v, tamis.TamisError)} - {
+        "TamisError"
+    }
     assert found == set(BUILTIN)
 
 

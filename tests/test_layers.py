@@ -78,9 +78,11 @@ def opened(tree: ast.AST) -> Iterator[tuple[str, int]]:
 
 
 def test_every_room_has_its_place() -> None:
-    assert {room(path) for path in MODULES if path.name != "__init__.py" or (path.parent.parent != ROOT and path.parent != ROOT)} <= set(
-        ORDER
-    )
+    assert {
+        room(path)
+        for path in MODULES
+        if path.name != "__init__.py" or (path.parent.parent != ROOT and path.parent != ROOT)
+    } <= set(ORDER)
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(ROOT)))
@@ -90,14 +92,23 @@ def test_imports_go_downwards(path: Path) -> None:
     own, tree = room(path), ast.parse(path.read_text())
     for other, line in imported(tree, path):
         assert other in ORDER, f"{path}:{line} imports tamis.{other}, which is no room"
-        assert ORDER.index(other) <= ORDER.index(own), f"{path}:{line}: {own} imports from {other}, which stands below it"
+        assert ORDER.index(other) <= ORDER.index(own), (
+            f"{path}:{line}: {own} imports from {other}, which stands below it"
+        )
     for other, line in opened(tree):
-        assert ORDER.index(other) <= ORDER.index(own) or (own, other) in DOORS, f"{path}:{line}: {own} has no door to {other}"
+        assert ORDER.index(other) <= ORDER.index(own) or (own, other) in DOORS, (
+            f"{path}:{line}: {own} has no door to {other}"
+        )
 
 
 def test_an_upward_import_is_seen() -> None:
     planted = "def f():\n    from tamis.spark import attach\n    import tamis.cli\n    from tamis import table\n    from tamis.engine import scan\n"
-    assert [name for name, _ in imported(ast.parse(planted), Path("planted"))] == ["spark", "cli", "table", "engine.scan"]
+    assert [name for name, _ in imported(ast.parse(planted), Path("planted"))] == [
+        "spark",
+        "cli",
+        "table",
+        "engine.scan",
+    ]
 
 
 def test_every_door_is_used() -> None:
@@ -114,7 +125,10 @@ IMPORTS_INSIDE = {
 
 def test_modules_form_no_circles() -> None:
     known = modules()
-    graph = {name: {other for other, _, _ in own_imports(ast.parse(path.read_text()), known)} - {name} for name, path in known.items()}
+    graph = {
+        name: {other for other, _, _ in own_imports(ast.parse(path.read_text()), known)} - {name}
+        for name, path in known.items()
+    }
     assert circles(graph) == []
 
 
@@ -131,4 +145,6 @@ def test_our_modules_are_imported_at_the_top() -> None:
         if inside
     }
     assert sorted(place for place in hidden if not place[0].startswith(tuple(IMPORTS_INSIDE))) == []
-    assert {reason for reason in IMPORTS_INSIDE if any(place.startswith(reason) for place, _ in hidden)} == set(IMPORTS_INSIDE)
+    assert {reason for reason in IMPORTS_INSIDE if any(place.startswith(reason) for place, _ in hidden)} == set(
+        IMPORTS_INSIDE
+    )

@@ -17,7 +17,9 @@ def test_what_is_not_named_keeps_its_default() -> None:
     assert parse_sizes(" block_rows = 16, set_values=3 ") == InternalSizes(block_rows=16, set_values=3)
 
 
-@pytest.mark.parametrize("text", ["nothing=3", "block_rows", "block_rows=", "block_rows=0", "block_rows=-1", "block_rows=many"])
+@pytest.mark.parametrize(
+    "text", ["nothing=3", "block_rows", "block_rows=", "block_rows=0", "block_rows=-1", "block_rows=many"]
+)
 def test_what_means_nothing_is_refused_by_name(text: str) -> None:
     with pytest.raises(InvalidInput) as caught:
         parse_sizes(text)

@@ -36,7 +36,12 @@ def short(path: Path) -> str:
 def tracked() -> list[Path]:
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False)
     if listed.returncode:  # an unpacked archive: what is there stands for what is tracked
-        return [p for folder in ("src", "tests", "docs", "bench", "requirements") for p in (ROOT / folder).rglob("*") if p.is_file()]
+        return [
+            p
+            for folder in ("src", "tests", "docs", "bench", "requirements")
+            for p in (ROOT / folder).rglob("*")
+            if p.is_file()
+        ]
     return [ROOT / name for name in listed.stdout.split("\0") if name and (ROOT / name).is_file()]
 
 
@@ -56,7 +61,8 @@ def test_functions_fit_a_screen() -> None:
         f"{short(path)}:{node.name}"
         for path in MODULES
         for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and (node.end_lineno or 0) - node.lineno + 1 > FUNCTION_LINES
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and (node.end_lineno or 0) - node.lineno + 1 > FUNCTION_LINES
     }
     assert long == LONG_FUNCTIONS
 
@@ -91,7 +97,11 @@ def test_only_world_asks_the_machine() -> None:
             continue
         for node in ast.walk(ast.parse(path.read_text())):
             names = (
-                [a.name for a in node.names] if isinstance(node, ast.Import) else [node.module] if isinstance(node, ast.ImportFrom) else []
+                [a.name for a in node.names]
+                if isinstance(node, ast.Import)
+                else [node.module]
+                if isinstance(node, ast.ImportFrom)
+                else []
             )
             assert not MACHINE & set(names), f"{short(path)}:{node.lineno} asks the machine; ask tamis.world"
             asked = isinstance(node, ast.Attribute) and ast.unparse(node) in {"os.environ", "os.getenv", "os.urandom"}

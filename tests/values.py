@@ -37,15 +37,65 @@ from tamis.core.types.arrow import to_arrow_type
 
 NAN = float("nan")
 NEGATIVE_NAN = struct.unpack("<d", struct.pack("<Q", 0xFFF8000000000001))[0]
-FLOATS = [0.0, -0.0, 1.5, -1.5, NAN, NEGATIVE_NAN, float("inf"), float("-inf"), 5e-324, 1.7976931348623157e308, 2.0**53 + 2]
-SINGLES = [0.0, -0.0, 1.5, -1.5, NAN, NEGATIVE_NAN, float("inf"), float("-inf"), 1.401298464324817e-45, 3.4028234663852886e38]
+FLOATS = [
+    0.0,
+    -0.0,
+    1.5,
+    -1.5,
+    NAN,
+    NEGATIVE_NAN,
+    float("inf"),
+    float("-inf"),
+    5e-324,
+    1.7976931348623157e308,
+    2.0**53 + 2,
+]
+SINGLES = [
+    0.0,
+    -0.0,
+    1.5,
+    -1.5,
+    NAN,
+    NEGATIVE_NAN,
+    float("inf"),
+    float("-inf"),
+    1.401298464324817e-45,
+    3.4028234663852886e38,
+]
 LONG_TEXT = "k" * 64
 TEXTS = [
     *("", " ", "a", "a ", "A", "ab", "é", "\u0000", "\ud7ff", "\ue000", "\U0010ffff", "\U0010ffff" * 70, "\ud7ff" * 70),
-    *(LONG_TEXT, LONG_TEXT + "a", LONG_TEXT[:-1] + "\U0010ffff" + "x", LONG_TEXT[:-1] + "\ud7ff" + "x", "é" * 65, "z" * 200),
+    *(
+        LONG_TEXT,
+        LONG_TEXT + "a",
+        LONG_TEXT[:-1] + "\U0010ffff" + "x",
+        LONG_TEXT[:-1] + "\ud7ff" + "x",
+        "é" * 65,
+        "z" * 200,
+    ),
 ]
-BINARIES = [b"", b"\x00", b"\xff", b"\xff" * 64, b"\xff" * 65, b"a" * 64, b"a" * 65, b"a" * 63 + b"\xff\x00", b"\x7f\x80", "é".encode()]
-MICROS = [0, 1, -1, 999_999, -62_135_596_800_000_000, 253_402_300_799_999_999, -12_219_292_800_000_001, 1_711_846_800_000_000]
+BINARIES = [
+    b"",
+    b"\x00",
+    b"\xff",
+    b"\xff" * 64,
+    b"\xff" * 65,
+    b"a" * 64,
+    b"a" * 65,
+    b"a" * 63 + b"\xff\x00",
+    b"\x7f\x80",
+    "é".encode(),
+]
+MICROS = [
+    0,
+    1,
+    -1,
+    999_999,
+    -62_135_596_800_000_000,
+    253_402_300_799_999_999,
+    -12_219_292_800_000_001,
+    1_711_846_800_000_000,
+]
 DAYS = [0, -1, 1, -719_162, 2_932_896, -141_428, -141_427, 19_782]
 DAY = 86_400_000_000
 
@@ -88,7 +138,21 @@ def values(data_type: DataType) -> st.SearchStrategy[Any]:
 
 
 ATOMIC: list[DataType] = [
-    *(BOOLEAN, BYTE, SHORT, INTEGER, LONG, FLOAT, DOUBLE, Decimal(10, 2), Decimal(18, 0), Decimal(38, 10), STRING, BINARY, DATE),
+    *(
+        BOOLEAN,
+        BYTE,
+        SHORT,
+        INTEGER,
+        LONG,
+        FLOAT,
+        DOUBLE,
+        Decimal(10, 2),
+        Decimal(18, 0),
+        Decimal(38, 10),
+        STRING,
+        BINARY,
+        DATE,
+    ),
     *(TIMESTAMP, TIMESTAMP_NTZ, Time(6), DayTimeInterval()),
 ]
 """Every atomic type that has bounds."""
@@ -116,15 +180,24 @@ def column(data_type: DataType, max_size: int = 12) -> st.SearchStrategy[pa.Arra
 def nested_schema() -> Schema:
     """Structs in structs, lists of structs, maps: with ids 1 … n in the order of ``Schema.walk``."""
     inner = Struct(
-        (Field("x", LONG), Field("y", DOUBLE), Field("deep", Struct((Field("s", STRING), Field("flag", BOOLEAN, nullable=False)))))
+        (
+            Field("x", LONG),
+            Field("y", DOUBLE),
+            Field("deep", Struct((Field("s", STRING), Field("flag", BOOLEAN, nullable=False)))),
+        )
     )
     schema = Schema(
         (
             Field("plain", INTEGER, nullable=False),
             Field("st", inner),
             Field("tags", Array(Field("element", STRING))),
-            Field("items", Array(Field("element", Struct((Field("q", DOUBLE), Field("w", Array(Field("element", INTEGER)))))))),
-            Field("m", Map(Field("key", STRING, nullable=False), Field("value", Struct((Field("v", Decimal(10, 2)),))))),
+            Field(
+                "items",
+                Array(Field("element", Struct((Field("q", DOUBLE), Field("w", Array(Field("element", INTEGER))))))),
+            ),
+            Field(
+                "m", Map(Field("key", STRING, nullable=False), Field("value", Struct((Field("v", Decimal(10, 2)),))))
+            ),
         )
     )
     return schema.assign_ids(0)

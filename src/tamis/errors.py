@@ -126,5 +126,7 @@ class StoreUnavailable(TamisError, ConnectionError):
     default_code = "STORE_UNAVAILABLE"
 
 
-def _rebuild(kind: type[TamisError], message: str, code: str, name: str, remedy: str, extra: dict[str, object]) -> TamisError:
+def _rebuild(
+    kind: type[TamisError], message: str, code: str, name: str, remedy: str, extra: dict[str, object]
+) -> TamisError:
     return kind(message, code=code, name=name, remedy=remedy, **extra)

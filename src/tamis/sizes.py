@@ -131,7 +131,9 @@ def parse_sizes(text: str) -> InternalSizes:
                 f"{VARIABLE} has no meaning for {entry!r}.",
                 code="BAD_SIZES",
                 name=name.strip(),
-                remedy="Give name=number, separated by commas, each number at least 1; names are: " + ", ".join(sorted(known)) + ".",
+                remedy="Give name=number, separated by commas, each number at least 1; names are: "
+                + ", ".join(sorted(known))
+                + ".",
             )
         found[name.strip()] = int(value)
     return InternalSizes(**found)

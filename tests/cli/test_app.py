@@ -44,7 +44,9 @@ def test_a_full_output_is_one_line(numbers: Path, arguments: list[str]) -> None:
 
 
 def test_a_closed_output_is_one_line() -> None:
-    done = subprocess.run(["sh", "-c", '"$0" "$@" >&-', *CALL, "--version"], stderr=subprocess.PIPE, text=True, check=False)
+    done = subprocess.run(
+        ["sh", "-c", '"$0" "$@" >&-', *CALL, "--version"], stderr=subprocess.PIPE, text=True, check=False
+    )
     assert done.returncode == 1
     assert done.stderr.startswith("[OUTPUT_FAILED]")
     assert len(done.stderr.splitlines()) == 1

@@ -15,7 +15,9 @@ from tamis.cli.demo_queries import QUERIES
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
-EARLY = tuple(replace(q, where=q.where.replace("2013-06-1", "2013-01-1").replace("2013-07-0", "2013-01-0")) for q in QUERIES)
+EARLY = tuple(
+    replace(q, where=q.where.replace("2013-06-1", "2013-01-1").replace("2013-07-0", "2013-01-0")) for q in QUERIES
+)
 """The queries moved into the weeks that the short demonstration has."""
 
 

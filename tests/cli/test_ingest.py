@@ -88,7 +88,9 @@ def test_what_does_not_fit_is_refused_and_nothing_is_taken(spark: Any, run: Run,
     assert run("ingest", table, inbox, "--json").json["rows"] == 1
 
 
-def test_a_call_killed_after_its_commit_does_not_repeat_it(spark: Any, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_call_killed_after_its_commit_does_not_repeat_it(
+    spark: Any, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     inbox, table = tmp_path / "inbox", tmp_path / "t"
     for i in range(2):
         csv(inbox, f"{i}.csv", f"{i},x")
@@ -107,7 +109,9 @@ def test_a_call_killed_after_its_commit_does_not_repeat_it(spark: Any, run: Run,
 
 
 @pytest.mark.parametrize("filled", [False, True])
-def test_two_calls_at_once_take_no_file_twice(spark: Any, filled: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_calls_at_once_take_no_file_twice(
+    spark: Any, filled: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The other call commits while this one has read its files and not yet committed, the table's first schema or a further epoch."""
     inbox, table = tmp_path / "inbox", tmp_path / "t"
     if filled:

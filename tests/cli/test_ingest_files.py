@@ -59,7 +59,8 @@ def test_a_missing_folder_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("sizes", "most", "expected"), [([], 9, []), ([5, 5, 5], 10, [2, 1]), ([50, 1], 10, [1, 1]), ([1] * 2500, 10**9, [1000, 1000, 500])]
+    ("sizes", "most", "expected"),
+    [([], 9, []), ([5, 5, 5], 10, [2, 1]), ([50, 1], 10, [1, 1]), ([1] * 2500, 10**9, [1000, 1000, 500])],
 )
 def test_batches(sizes: list[int], most: int, expected: list[int]) -> None:
     files = [File(f"{i:05}", size) for i, size in enumerate(sizes)]

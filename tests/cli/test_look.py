@@ -121,7 +121,9 @@ def test_history_is_newest_first(run: Run, numbers: Path) -> None:
         (["nope"], 2, "nope"),
     ],
 )
-def test_errors_are_one_line_and_name_the_thing(run: Run, numbers: Path, arguments: list[str], code: int, said: str) -> None:
+def test_errors_are_one_line_and_name_the_thing(
+    run: Run, numbers: Path, arguments: list[str], code: int, said: str
+) -> None:
     done = run(*(a.format(numbers) for a in arguments))
     assert done.code == code
     assert said in done.err
@@ -133,7 +135,12 @@ def test_errors_are_one_line_and_name_the_thing(run: Run, numbers: Path, argumen
 
 def test_create_makes_an_empty_table(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "t"
-    assert run("create", path, "--schema", "ts TIMESTAMP NOT NULL, `a b` INT", "--cluster-by", "ts", "--property", "x=y").code == 0
+    assert (
+        run(
+            "create", path, "--schema", "ts TIMESTAMP NOT NULL, `a b` INT", "--cluster-by", "ts", "--property", "x=y"
+        ).code
+        == 0
+    )
     found = run("describe", path, "--json").json
     assert [(c["name"], c["nullable"]) for c in found["columns"]] == [("ts", False), ("a b", True)]
     assert found["clustering_columns"] == ["ts"]

@@ -43,7 +43,9 @@ def test_maps_are_objects_also_when_empty() -> None:
     assert [plain(row) for row in records(rows)] == expected
 
 
-@pytest.mark.parametrize(("value", "expected"), [(None, "NULL"), ("", ""), (b"\x01", "0x01"), ([1, None], "[1, null]"), (True, "True")])
+@pytest.mark.parametrize(
+    ("value", "expected"), [(None, "NULL"), ("", ""), (b"\x01", "0x01"), ([1, None], "[1, null]"), (True, "True")]
+)
 def test_text(value: Any, expected: str) -> None:
     assert text(value) == expected
 

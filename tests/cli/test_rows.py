@@ -40,7 +40,9 @@ def test_delete(run: Run, place: str) -> None:
     assert not rows(place)
 
 
-@pytest.mark.parametrize("arguments", [("delete",), ("delete", "--where", "id = 1", "--all"), ("update", "--set", "kind='x'")])
+@pytest.mark.parametrize(
+    "arguments", [("delete",), ("delete", "--where", "id = 1", "--all"), ("update", "--set", "kind='x'")]
+)
 def test_all_rows_must_be_asked_for(run: Run, place: str, arguments: tuple[str, ...]) -> None:
     assert run(arguments[0], place, *arguments[1:]).code == 2
     assert len(rows(place)) == 30
@@ -66,7 +68,9 @@ def write_json(path: Path, ids: list[int]) -> None:
 
 
 @pytest.mark.parametrize(("ending", "write"), [("parquet", write_parquet), ("csv", write_csv), ("jsonl", write_json)])
-def test_upsert_of_a_file(run: Run, place: str, tmp_path: Path, ending: str, write: Callable[[Path, list[int]], None]) -> None:
+def test_upsert_of_a_file(
+    run: Run, place: str, tmp_path: Path, ending: str, write: Callable[[Path, list[int]], None]
+) -> None:
     write(tmp_path / f"new.{ending}", [29, 30])
     done = run("upsert", place, tmp_path / f"new.{ending}", "--on", "id", "--json").json
     assert (done["rows_updated"], done["rows_inserted"]) == (1, 1)
@@ -82,9 +86,12 @@ def test_text_has_the_types_of_the_table(run: Run, place: str, tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "code"), [("a.csv", "id\nx\n", "BAD_DATA"), ("a.txt", "", "UNKNOWN_FORMAT"), ("a.parquet", "no", "BAD_DATA")]
+    ("name", "text", "code"),
+    [("a.csv", "id\nx\n", "BAD_DATA"), ("a.txt", "", "UNKNOWN_FORMAT"), ("a.parquet", "no", "BAD_DATA")],
 )
-def test_a_file_that_cannot_be_read_is_named(run: Run, place: str, tmp_path: Path, name: str, text: str, code: str) -> None:
+def test_a_file_that_cannot_be_read_is_named(
+    run: Run, place: str, tmp_path: Path, name: str, text: str, code: str
+) -> None:
     (tmp_path / name).write_text(text)
     done = run("upsert", place, tmp_path / name, "--on", "id")
     assert done.code == 1
@@ -110,9 +117,14 @@ def test_merge(run: Run, place: str, tmp_path: Path) -> None:
 
 
 def test_merge_of_whole_rows(run: Run, place: str, tmp_path: Path) -> None:
-    pq.write_table(pa.table({"id": [29, 30], "kind": ["n", "n"], "day": pa.array([1, 2], pa.date32())}), tmp_path / "new.parquet")
+    pq.write_table(
+        pa.table({"id": [29, 30], "kind": ["n", "n"], "day": pa.array([1, 2], pa.date32())}), tmp_path / "new.parquet"
+    )
     options = ["--when", "MATCHED THEN UPDATE SET *", "--when", "NOT MATCHED THEN INSERT *"]
-    assert "1 row inserted, 1 row updated" in run("merge", place, tmp_path / "new.parquet", "--on", "target.id = source.id", *options).out
+    assert (
+        "1 row inserted, 1 row updated"
+        in run("merge", place, tmp_path / "new.parquet", "--on", "target.id = source.id", *options).out
+    )
     assert rows(place, "id > 27") == {28: "old", 29: "n", 30: "n"}
 
 

@@ -81,7 +81,9 @@ def kept(held: tamis.Table, f: Filter) -> np.ndarray[Any, np.dtype[np.bool_]]:
 def matching(spark: Any, table: str, each: int = ROWS) -> list[np.ndarray[Any, np.dtype[np.bool_]]]:
     """For each filter, in which parts plain Spark finds a row: the filters of one time zone are columns of one projection."""
     parts = rows(table, each)
-    whole = pa.concat_tables(part.append_column("_part", pa.array([i] * len(part), pa.int32())) for i, part in enumerate(parts))
+    whole = pa.concat_tables(
+        part.append_column("_part", pa.array([i] * len(part), pa.int32())) for i, part in enumerate(parts)
+    )
     out: dict[int, np.ndarray[Any, np.dtype[np.bool_]]] = {}
     instant = TABLES[table][3].astimezone(dt.UTC)
     for zone in dict.fromkeys(f.zone for f in filters(table)):

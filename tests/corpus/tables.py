@@ -21,7 +21,9 @@ ROWS = 60
 
 def _instants(first: dt.datetime, seconds: Any) -> pa.Array:
     start = int(first.replace(tzinfo=UTC).timestamp()) * 1_000_000
-    return pa.array(start + (np.asarray(seconds) * 1_000_000).astype(np.int64), pa.int64()).cast(pa.timestamp("us", "UTC"))
+    return pa.array(start + (np.asarray(seconds) * 1_000_000).astype(np.int64), pa.int64()).cast(
+        pa.timestamp("us", "UTC")
+    )
 
 
 def _pick(rng: np.random.Generator, rows: int, values: list[Any], nulls: float = 0.0) -> list[Any]:
@@ -39,13 +41,24 @@ def events(day: int, rows: int = ROWS) -> pa.Table:
     seq = day * 1_000 + np.arange(rows) * 3 * ROWS // rows
     kinds = ["view", "click", "scroll"] + (["purchase"] if day % 2 else []) + (["refund"] if day == 30 else [])
     kind = _pick(rng, rows, kinds)
-    version = [f"{2 if day < 20 else 3}.{int(v)}.{int(w)}" for v, w in zip(rng.integers(0, 5, rows), rng.integers(0, 9, rows), strict=True)]
+    version = [
+        f"{2 if day < 20 else 3}.{int(v)}.{int(w)}"
+        for v, w in zip(rng.integers(0, 5, rows), rng.integers(0, 9, rows), strict=True)
+    ]
     users = rng.integers(1, 100_000, rows)
-    amount = [int(v) if k in {"purchase", "refund"} else None for k, v in zip(kind, rng.integers(100, 90_000, rows), strict=True)]
+    amount = [
+        int(v) if k in {"purchase", "refund"} else None
+        for k, v in zip(kind, rng.integers(100, 90_000, rows), strict=True)
+    ]
     duration = np.where(rng.random(rows) < 0.05, np.nan, rng.random(rows) * 30 + day)
     body = [
         json.dumps(
-            {"user": {"id": int(u), "plan": ["free", "pro"][int(u) % 2]}, "seq": int(s), "app": v, "score": round(day + float(r), 3)}
+            {
+                "user": {"id": int(u), "plan": ["free", "pro"][int(u) % 2]},
+                "seq": int(s),
+                "app": v,
+                "score": round(day + float(r), 3),
+            }
             | ({"ref": f"camp-{day}"} if day >= 25 else {})
         )
         for u, s, v, r in zip(users, seq, version, rng.random(rows), strict=True)
@@ -83,7 +96,11 @@ def orders(part: int, rows: int = ROWS) -> pa.Table:
         else dt.datetime(p.year, p.month, p.day, 12, tzinfo=UTC) + dt.timedelta(days=int(rng.integers(1, 6)))
         for p in placed
     ]
-    status = _pick(rng, rows, ["delivered", "returned"] if part < 34 else ["shipped", "delivered"] if part < 37 else ["open", "paid"])
+    status = _pick(
+        rng,
+        rows,
+        ["delivered", "returned"] if part < 34 else ["shipped", "delivered"] if part < 37 else ["open", "paid"],
+    )
     total = rng.integers(500, 20_000, rows) + (2_000_000 if part == 22 else 0)
     cities = ["Berlin", "Bern", "Paris", "Lyon", "Oslo"]
     return pa.table(
@@ -129,12 +146,16 @@ def flights(part: int, rows: int = ROWS) -> pa.Table:
             "arrival": _instants(dt.datetime(2026, 3, 1), seconds + distance * 5),
             "local": pa.array(local, pa.timestamp("us")),
             "origin": _pick(rng, rows, ["JFK", "EWR", "LGA"]),
-            "dest": _pick(rng, rows, {"EK": ["DXB"], "QF": ["SYD", "MEL"]}.get(carrier, ["LAX", "ORD", "LHR", "CDG", "FRA"])),
+            "dest": _pick(
+                rng, rows, {"EK": ["DXB"], "QF": ["SYD", "MEL"]}.get(carrier, ["LAX", "ORD", "LHR", "CDG", "FRA"])
+            ),
             "distance": pa.array(distance, pa.int32()),
             "delay": delay,
             "fare": pa.array([round(float(f), 2) for f in rng.random(rows) * 900 + distance / 10], pa.float64()),
             "tail": [f"N{carrier}{int(n):03d}" for n in rng.integers(0, 400, rows)],
-            "cancelled": pa.array([False] * rows if week != 2 else _pick(rng, rows, [False, False, False, True]), pa.bool_()),
+            "cancelled": pa.array(
+                [False] * rows if week != 2 else _pick(rng, rows, [False, False, False, True]), pa.bool_()
+            ),
             "seats": pa.array(rng.integers(50, 400, rows), pa.int16()),
         }
     )

@@ -34,7 +34,9 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Kept]:
 
 @pytest.mark.parametrize("table", TABLES)
 def test_filters_skip_what_they_skipped_before(judged: dict[str, Kept], table: str) -> None:
-    less = [f"{f}: {int((~mask).sum())}, was {f.floor}" for f, mask in judged[table].items() if int((~mask).sum()) < f.floor]
+    less = [
+        f"{f}: {int((~mask).sum())}, was {f.floor}" for f, mask in judged[table].items() if int((~mask).sum()) < f.floor
+    ]
     assert less == []
 
 
@@ -42,7 +44,9 @@ def test_filters_skip_what_they_skipped_before(judged: dict[str, Kept], table: s
 @pytest.mark.parametrize("table", TABLES)
 def test_no_filter_loses_a_row(spark: Any, judged: dict[str, Kept], table: str) -> None:
     session = spark.newSession()
-    session.conf.set("spark.sql.codegen.wholeStage", "false")  # hundreds of columns once: compiling would take longer than running
+    session.conf.set(
+        "spark.sql.codegen.wholeStage", "false"
+    )  # hundreds of columns once: compiling would take longer than running
     found = matching(session, table)
     lost = [str(f) for (f, mask), match in zip(judged[table].items(), found, strict=True) if (match & ~mask).any()]
     assert lost == []

@@ -68,7 +68,9 @@ def _compared(spark: Any, wanted: list[str], ours: list[list[Any]], exprs: list[
         if len(wanted) == 1:
             return [f"{exprs[0][0]}: Spark fails: {str(error)[:300]}"]
         half = len(wanted) // 2
-        return _compared(spark, wanted[:half], ours[:half], exprs[:half]) + _compared(spark, wanted[half:], ours[half:], exprs[half:])
+        return _compared(spark, wanted[:half], ours[:half], exprs[:half]) + _compared(
+            spark, wanted[half:], ours[half:], exprs[half:]
+        )
     out = []
     for (text, _), mine, other in zip(exprs, ours, theirs, strict=True):
         bad = [i for i, (a, b) in enumerate(zip(mine, other, strict=True)) if a != b]

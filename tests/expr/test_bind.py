@@ -10,14 +10,18 @@ from tamis.core.types import INTEGER, LONG, Field, Schema, String
 from tests.expr.oracle import bound
 
 
-@pytest.mark.parametrize("text", ["string0 NOT LIKE 'a%'", "string0 NOT LIKE 'a!%' ESCAPE '!'", "NOT string0 LIKE 'a%'"])
+@pytest.mark.parametrize(
+    "text", ["string0 NOT LIKE 'a%'", "string0 NOT LIKE 'a!%' ESCAPE '!'", "NOT string0 LIKE 'a%'"]
+)
 def test_not_like(text: str) -> None:
     tree = bound(text, "UTC")
     assert isinstance(tree, expr.Call)
     assert tree.function == "not"
 
 
-@pytest.mark.parametrize("text", ["length(DISTINCT string0)", "length(string0) OVER w", "string0 NOT RLIKE '(?i)(a|b)'"])
+@pytest.mark.parametrize(
+    "text", ["length(DISTINCT string0)", "length(string0) OVER w", "string0 NOT RLIKE '(?i)(a|b)'"]
+)
 def test_what_no_handler_asks_about_is_unknown(text: str) -> None:
     assert not expr.supported(bound(text, "UTC"))
 
@@ -72,5 +76,7 @@ def test_char_is_compared_as_in_spark(text: str, rows: list[int]) -> None:
 def test_integers_beside_constants_beyond_them(text: str, rows: list[int]) -> None:
     """Spark's analyser makes these comparisons constants, of NULL too (random cases found it)."""
     schema = Schema((Field("i", INTEGER, id=1), Field("l", LONG, id=2)))
-    keep, _, _ = expr.filter_mask([expr.parse(text, schema)], {1: pa.array([1, None, 5], pa.int32()), 2: pa.array([1, None, 5])}, 3)
+    keep, _, _ = expr.filter_mask(
+        [expr.parse(text, schema)], {1: pa.array([1, None, 5], pa.int32()), 2: pa.array([1, None, 5])}, 3
+    )
     assert keep.nonzero()[0].tolist() == rows

@@ -22,7 +22,12 @@ SCHEMA = Schema(
         Field("arr", Array(Field("element", LONG, True, 2)), True, 1),
         Field("mp", Map(Field("key", STRING, False, 4), Field("value", INTEGER, True, 5)), True, 3),
         Field("i", INTEGER, True, 6),
-        Field("ss", Array(Field("element", Struct((Field("x", LONG, True, 9), Field("n", STRING, True, 10))), True, 8)), True, 7),
+        Field(
+            "ss",
+            Array(Field("element", Struct((Field("x", LONG, True, 9), Field("n", STRING, True, 10))), True, 8)),
+            True,
+            7,
+        ),
         Field("fs", Array(Field("element", DOUBLE, True, 12)), True, 11),
     )
 )
@@ -125,13 +130,19 @@ def test_what_is_decided_holds(text: str, ansi: bool) -> None:
 def test_must_skip() -> None:
     """Filters, and how many of four pieces are skipped."""
     rows = [[[1, 2]], [[], [3]], [[10, 11, 12], [13]], [None, []]]
-    pieces = [pa.Table.from_pylist([{"arr": a, "mp": [("k", 1)] if a else []} for a in p], schema=to_arrow_schema(SCHEMA)) for p in rows]
+    pieces = [
+        pa.Table.from_pylist([{"arr": a, "mp": [("k", 1)] if a else []} for a in p], schema=to_arrow_schema(SCHEMA))
+        for p in rows
+    ]
     expected = {
         "size(arr) = 0": 2, "size(arr) >= 3": 3, "arr[0] > 2": 1, "array_contains(arr, 3)": 3, "exists(arr, x -> x > 11)": 3,
         "exists(arr, x -> x = 5)": 4, "mp['k'] = 1": 1, "mp['other'] = 1": 4, "element_at(mp, 'k') > 1": 4, "cardinality(mp) > 1": 4,
         "exists(arr, x -> x > 5 AND x < 3)": 4, "try_element_at(arr, 1) = 7": 4, "arr IS NULL": 3,
     }  # fmt: skip
-    found = {f: int(decide(expr.conjuncts(expr.parse(f, SCHEMA)), collected(pieces), strict=True).none.sum()) for f in expected}
+    found = {
+        f: int(decide(expr.conjuncts(expr.parse(f, SCHEMA)), collected(pieces), strict=True).none.sum())
+        for f in expected
+    }
     assert found == expected
 
 

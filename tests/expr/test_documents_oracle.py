@@ -61,7 +61,10 @@ def ours(tree: Expr, columns: dict[int, pa.Array]) -> tuple[list[Any], list[bool
 
 def theirs(spark: Any, wanted: list[tuple[str, list[int]]]) -> list[Any]:
     """Spark's values of each text, NULL where it is not asked; an error's text instead of the values of one that raises there."""
-    shown = ", ".join(f"CASE WHEN n IN ({', '.join(map(str, [-1, *rows]))}) THEN {text} END c{i}" for i, (text, rows) in enumerate(wanted))
+    shown = ", ".join(
+        f"CASE WHEN n IN ({', '.join(map(str, [-1, *rows]))}) THEN {text} END c{i}"
+        for i, (text, rows) in enumerate(wanted)
+    )
     try:
         return [plain(c) for c in spark.sql(f"SELECT {shown} FROM documents ORDER BY n").toArrow().columns]
     except Exception as error:
@@ -79,13 +82,19 @@ def test_values(spark: Any, frame: Any, columns: dict[int, pa.Array]) -> None:
         tree = bound(text)
         assert not any(isinstance(n, Opaque) for n in tree.walk()), text
         mine.append(ours(tree, columns))
-    wanted = [(text, [n for n, bad in enumerate(failed) if not bad]) for text, (_, failed) in zip(PHRASES, mine, strict=True)]
+    wanted = [
+        (text, [n for n, bad in enumerate(failed) if not bad]) for text, (_, failed) in zip(PHRASES, mine, strict=True)
+    ]
     wrong: list[str] = []
     for (text, rows), (values, _), found in zip(wanted, mine, theirs(spark, wanted), strict=True):
         if isinstance(found, str):
             wrong.append(f"{text} {found}")
         else:
-            wrong += [f"{text} of {DOCUMENTS[n]!r}: ours {values[n]!r}, Spark {found[n]!r}" for n in rows if values[n] != found[n]]
+            wrong += [
+                f"{text} of {DOCUMENTS[n]!r}: ours {values[n]!r}, Spark {found[n]!r}"
+                for n in rows
+                if values[n] != found[n]
+            ]
     assert "\n".join(wrong) == ""
 
 
@@ -98,7 +107,10 @@ def test_failures(spark: Any, frame: Any, columns: dict[int, pa.Array]) -> None:
         _, failed = ours(bound(text), columns)
         bad = [str(n) for n, out in enumerate(failed) if out]
         found = (
-            bad and spark.sql(f"SELECT n, try_{text} c FROM documents WHERE n IN ({','.join(bad)}) AND try_{text} IS NOT NULL").collect()
+            bad
+            and spark.sql(
+                f"SELECT n, try_{text} c FROM documents WHERE n IN ({','.join(bad)}) AND try_{text} IS NOT NULL"
+            ).collect()
         )
         assert found == [], text
 

@@ -25,7 +25,15 @@ _SCHEMA = from_arrow_schema(
 @pytest.mark.parametrize(
     "text",
     [
-        *("element_at(m, 'a').y", "m['a'].y", "st['x'].y", "get(a, 0).y", "a[0].y", "st.l[0].y", "from_json(js, 'y DATE').y"),
+        *(
+            "element_at(m, 'a').y",
+            "m['a'].y",
+            "st['x'].y",
+            "get(a, 0).y",
+            "a[0].y",
+            "st.l[0].y",
+            "from_json(js, 'y DATE').y",
+        ),
         *("named_struct('y', 1).y", "m['a'].y.z", "(get(a, 0)).y"),
     ],
 )

@@ -17,7 +17,14 @@ from tests.expr.documents import SCHEMA as DOCUMENTS
 from tests.pruning.evidence_of import RowsEvidence
 from tests.stats.test_paths import batch
 
-TEXTS = ['{"a": 2E23}', '{"a": 0.5}', '{"a": 7.9248121131225648E16}', '{"a": {"b": 1e-30}}', '{"a": 3}', '{"a": "2E23"}']
+TEXTS = [
+    '{"a": 2E23}',
+    '{"a": 0.5}',
+    '{"a": 7.9248121131225648E16}',
+    '{"a": {"b": 1e-30}}',
+    '{"a": 3}',
+    '{"a": "2E23"}',
+]
 LEFT = [True, False, True, True, False, False]
 DOUBLES = Schema((Field("x", DOUBLE, True, 1),))
 
@@ -46,7 +53,9 @@ def test_decimals_are_read_from_that_text(how: str) -> None:
 def test_nothing_is_concluded_from_them(value: float, wanted: str, expected: str) -> None:
     """Java 17 reads 2E23 as 199999999999999980000000."""
     piece: Any = pa.table({"x": [value]})
-    found = decide([expr.parse(f"cast(x AS DECIMAL(38, 8)) = {wanted}", DOUBLES)], RowsEvidence(DOUBLES, [piece]), strict=True)
+    found = decide(
+        [expr.parse(f"cast(x AS DECIMAL(38, 8)) = {wanted}", DOUBLES)], RowsEvidence(DOUBLES, [piece]), strict=True
+    )
     assert found.none[0] == (expected == "none")
 
 

@@ -10,7 +10,14 @@ import pytest
 import tamis
 
 _READ = [
-    *(("'it''s'", "it's"), ("'a' 'b'", "ab"), ('"a""b"', 'a"b'), ("'a''''b'", "a''b"), ("'it'  's'", "its"), ("''", "")),
+    *(
+        ("'it''s'", "it's"),
+        ("'a' 'b'", "ab"),
+        ('"a""b"', 'a"b'),
+        ("'a''''b'", "a''b"),
+        ("'it'  's'", "its"),
+        ("''", ""),
+    ),
     *(("\"it''s\"", "it''s"), ("'a\\'b'", "a'b")),
 ]
 """A text, and what ``SELECT`` of it gives in Spark; texts side by side are one."""

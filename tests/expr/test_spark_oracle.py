@@ -27,7 +27,10 @@ def in_range(table: pa.Table) -> pa.Table:
     out = table
     for i, f in enumerate(table.schema):
         if pa.types.is_timestamp(f.type):
-            values = [v if v is None or abs(v) < 2**60 else 2**60 for v in table.column(i).combine_chunks().view(pa.int64()).to_pylist()]
+            values = [
+                v if v is None or abs(v) < 2**60 else 2**60
+                for v in table.column(i).combine_chunks().view(pa.int64()).to_pylist()
+            ]
             out = out.set_column(i, f, pa.array(values, pa.int64()).view(f.type))
     return out
 
@@ -60,6 +63,10 @@ def test_what_fails_here_fails_in_spark(spark: Any) -> None:
     phrases = [phrase for phrase in PHRASES if spark.version >= "4.3" or not phrase.startswith(SATURATES)]
     for phrase in phrases:
         out = expr.evaluate(bound(phrase, "UTC"), batch, table.num_rows)
-        if out.failed is not None and out.failed.any() and not fails(spark, stored, int(out.failed.argmax()), phrase, "UTC"):
+        if (
+            out.failed is not None
+            and out.failed.any()
+            and not fails(spark, stored, int(out.failed.argmax()), phrase, "UTC")
+        ):
             missing.append(f"{phrase}: {out.error} {table.slice(int(out.failed.argmax()), 1).to_pylist()}")
     assert "\n".join(missing) == ""

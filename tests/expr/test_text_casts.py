@@ -68,19 +68,44 @@ def test_text_reads_as_in_spark(spark: Any, mode: Mode, zone: str) -> None:
     wrong = [
         f"{target} of {text!r}: Spark {a}, here {b}"
         for i, target in enumerate(TARGETS)
-        for text, a, b in zip(texts, plain(expected[f"c{i}"].combine_chunks()), plain(cast(target, mode, zone, texts)), strict=True)
+        for text, a, b in zip(
+            texts, plain(expected[f"c{i}"].combine_chunks()), plain(cast(target, mode, zone, texts)), strict=True
+        )
         if a != b
     ]
     assert "\n".join(wrong) == ""
 
 
 def test_a_time_alone_is_todays() -> None:
-    values = plain(cast(t.TIMESTAMP, Mode.TRY, "UTC", ["12:30:00", "T12:30", "12:30:00.5 UTC", "12:", "T", "12:30 UTC"]))
+    values = plain(
+        cast(t.TIMESTAMP, Mode.TRY, "UTC", ["12:30:00", "T12:30", "12:30:00.5 UTC", "12:", "T", "12:30 UTC"])
+    )
     noon = 45_000_000_000
     assert [v if v is None else v % DAY - noon for v in values] == [0, 0, 500_000, None, None, None]
 
 
-CASED = ["ß", "ss", "İ", "İstanbul", "ŉ", "ΑΣ", "ας", "ﬁ", "ǅ", "é", "e\u0301", "ſ", "ẞ", "ı", "𐐀", "ა", "a\u0345", "ᾳ", "abc", ""]
+CASED = [
+    "ß",
+    "ss",
+    "İ",
+    "İstanbul",
+    "ŉ",
+    "ΑΣ",
+    "ας",
+    "ﬁ",
+    "ǅ",
+    "é",
+    "e\u0301",
+    "ſ",
+    "ẞ",
+    "ı",
+    "𐐀",
+    "ა",
+    "a\u0345",
+    "ᾳ",
+    "abc",
+    "",
+]
 
 
 @pytest.mark.spark
@@ -89,12 +114,22 @@ def test_case_changes_as_in_spark(spark: Any) -> None:
     expected = spark.sql("SELECT s, upper(s) AS upper, lower(s) AS lower FROM cased").toArrow().combine_chunks()
     for name in ("upper", "lower"):
         tree = expr.call(name, Column(t.STRING, (1,), "s"))
-        assert expr.evaluate(tree, {1: expected["s"].combine_chunks()}, len(CASED)).values.to_pylist() == expected[name].to_pylist()
+        assert (
+            expr.evaluate(tree, {1: expected["s"].combine_chunks()}, len(CASED)).values.to_pylist()
+            == expected[name].to_pylist()
+        )
 
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(5e-324, "4.9E-324"), (1e-323, "9.9E-324"), (2e-323, "2.0E-323"), (1e22, "1.0E22"), (-1e-5, "-1.0E-5"), (1e6, "1000000.0")],
+    [
+        (5e-324, "4.9E-324"),
+        (1e-323, "9.9E-324"),
+        (2e-323, "2.0E-323"),
+        (1e22, "1.0E22"),
+        (-1e-5, "-1.0E-5"),
+        (1e6, "1000000.0"),
+    ],
 )
 def test_a_double_has_two_digits_at_least(value: float, text: str) -> None:
     """Java rounds the smallest ones to two digits, although one would read back."""

@@ -9,7 +9,8 @@ from tamis.core.expr.time_zones import DAY, zone
 
 
 @pytest.mark.parametrize(
-    "name", ["Europe/Berlin", "America/St_Johns", "Pacific/Apia", "Africa/Casablanca", "America/Sao_Paulo", "UTC", "+05:30"]
+    "name",
+    ["Europe/Berlin", "America/St_Johns", "Pacific/Apia", "Africa/Casablanca", "America/Sao_Paulo", "UTC", "+05:30"],
 )
 @pytest.mark.parametrize("days", [20, 400, 40_000, 300_000])
 def test_many_values_are_as_each_alone(name: str, days: int) -> None:

@@ -27,7 +27,17 @@ def write_part(
     for batch in batches:
         writer.write(batch)
     done = writer.close(notes or {})
-    return PartRef(part_id, path, form, schema.schema_id, sum(done.blocks), done.bytes, done.checksum, done.footer_checksum, done.blocks)
+    return PartRef(
+        part_id,
+        path,
+        form,
+        schema.schema_id,
+        sum(done.blocks),
+        done.bytes,
+        done.checksum,
+        done.footer_checksum,
+        done.blocks,
+    )
 
 
 def read_all(store: Any, ref: PartRef, schema: Schema, ids: list[int] | None = None) -> pa.Table:

@@ -85,9 +85,13 @@ def test_unknown_format_is_named() -> None:
         create_part(STORE, "data/x", "arrowhead", to_arrow_schema(SCHEMA))
 
 
-def evidence(data_type: DataType, blocks: list[pa.Array], notes: dict[str, str], form: str = "parquet") -> ColumnEvidence:
+def evidence(
+    data_type: DataType, blocks: list[pa.Array], notes: dict[str, str], form: str = "parquet"
+) -> ColumnEvidence:
     schema = Schema((Field("c", data_type, id=7),))
-    ref = write_part(STORE, schema, [pa.record_batch([b], schema=to_arrow_schema(schema)) for b in blocks], notes=notes, form=form)
+    ref = write_part(
+        STORE, schema, [pa.record_batch([b], schema=to_arrow_schema(schema)) for b in blocks], notes=notes, form=form
+    )
     found = TableEvidence(open_part(STORE, ref, schema).statistics({7}), schema).column((7,))
     assert found is not None
     return found

@@ -42,10 +42,16 @@ CASES: dict[str, tuple[Any, str]] = {
     "keys, nearly as many as rows, in few bits": (pa.array(RNG.integers(0, ROWS // 2, ROWS)), "differences"),
     "a date that changes seldom": (pa.array(AT // 400, pa.int32()).cast(pa.date32()), "dictionary"),
     "times, rising evenly": (pa.array(AT * 250_000).view(pa.timestamp("us")), "differences compressed"),
-    "times, rising unevenly": (pa.array(np.cumsum(RNG.integers(0, 10**6, ROWS))).view(pa.timestamp("us")), "differences"),
+    "times, rising unevenly": (
+        pa.array(np.cumsum(RNG.integers(0, 10**6, ROWS))).view(pa.timestamp("us")),
+        "differences",
+    ),
     "numbers with zero bits behind": (pa.array(RNG.integers(0, 2**20, ROWS) << 36), "compressed"),
     "numbers of 64 random bits": (pa.array(RNG.integers(-(2**63), 2**63 - 1, ROWS)), ""),
-    "amounts": (pa.array(RNG.integers(0, 10**7, ROWS)).cast(pa.decimal128(20, 0)).cast(pa.decimal128(18, 2)), "differences"),
+    "amounts": (
+        pa.array(RNG.integers(0, 10**7, ROWS)).cast(pa.decimal128(20, 0)).cast(pa.decimal128(18, 2)),
+        "differences",
+    ),
     "amounts too long for a number": (pa.array(RNG.integers(0, 10**7, ROWS)).cast(pa.decimal128(38, 2)), "compressed"),
     "measures": (pa.array(RNG.random(ROWS)), ""),
     "few texts": (pa.array(np.array(["red", "green", "blue"])[RNG.integers(0, 3, ROWS)]), "dictionary"),
@@ -57,7 +63,11 @@ CASES: dict[str, tuple[Any, str]] = {
 
 def said(first: pa.Table) -> dict[str, str]:
     found = Encodings.of(first, PAGE)
-    words = {"dictionary": found.dictionary, "differences": found.differences, "compressed": set(found.leaves) - found.uncompressed}
+    words = {
+        "dictionary": found.dictionary,
+        "differences": found.differences,
+        "compressed": set(found.leaves) - found.uncompressed,
+    }
     return {leaf: " ".join(word for word, leaves in words.items() if leaf in leaves) for leaf in found.leaves}
 
 
@@ -72,11 +82,21 @@ def test_never_much_larger_than_the_smallest_way(tmp_path: Path) -> None:
     found = Encodings.of(table, PAGE)
     sizes: list[dict[str, int]] = []
     numbers = [
-        n for n, c in zip(table.column_names, table.columns, strict=True) if pa.types.is_integer(c.type) or pa.types.is_temporal(c.type)
+        n
+        for n, c in zip(table.column_names, table.columns, strict=True)
+        if pa.types.is_integer(c.type) or pa.types.is_temporal(c.type)
     ]
-    for ways in ({"compression": "zstd", "use_dictionary": True}, {"compression": "zstd", "use_dictionary": False}, found.options()):
+    for ways in (
+        {"compression": "zstd", "use_dictionary": True},
+        {"compression": "zstd", "use_dictionary": False},
+        found.options(),
+    ):
         pq.write_table(
-            table, tmp_path / "t.parquet", max_rows_per_page=PAGE, store_decimal_as_integer=True, **{"compression_level": 1} | dict(ways)
+            table,
+            tmp_path / "t.parquet",
+            max_rows_per_page=PAGE,
+            store_decimal_as_integer=True,
+            **{"compression_level": 1} | dict(ways),
         )
         group = pq.read_metadata(tmp_path / "t.parquet").row_group(0)
         sizes.append({table.column_names[i]: group.column(i).total_compressed_size for i in range(table.num_columns)})
@@ -173,8 +193,18 @@ def test_extremes_come_back_whole_and_by_pages(monkeypatch: pytest.MonkeyPatch) 
     ref = write_part(store, SCHEMA, [EDGES, EDGES.slice(0, 5)], page_rows=PAGE)
     part = open_part(store, ref, SCHEMA)
     ids = [f.id for f in FIELDS]
-    for rows in (None, [0, 1, PAGE - 1], [PAGE, PAGE + 10], [3 * PAGE - 1], [3 * PAGE, ROWS - 1], [ROWS - 1, ROWS + 4], [ROWS + 4]):
-        found = pa.Table.from_batches([p.batch for p in part.read(ids, [0, 1], None if rows is None else np.array(rows, dtype=np.int64))])
+    for rows in (
+        None,
+        [0, 1, PAGE - 1],
+        [PAGE, PAGE + 10],
+        [3 * PAGE - 1],
+        [3 * PAGE, ROWS - 1],
+        [ROWS - 1, ROWS + 4],
+        [ROWS + 4],
+    ):
+        found = pa.Table.from_batches(
+            [p.batch for p in part.read(ids, [0, 1], None if rows is None else np.array(rows, dtype=np.int64))]
+        )
         expected = pa.Table.from_batches([EDGES, EDGES.slice(0, 5)])
         expected = expected if rows is None else expected.take(pa.array(rows))
         for f in FIELDS:
@@ -186,8 +216,13 @@ def test_all_of_them_are_differences(tmp_path: Path, monkeypatch: pytest.MonkeyP
     with_differences(monkeypatch)
     ref = write_part(open_store(tmp_path), SCHEMA, [EDGES], page_rows=PAGE)
     group = pq.read_metadata(tmp_path / ref.path).row_group(0)
-    found = {group.column(i).path_in_schema: (group.column(i).encodings, group.column(i).compression) for i in range(group.num_columns)}
-    assert {name for name, (encodings, _) in found.items() if "DELTA_BINARY_PACKED" in encodings} == {f.name for f in FIELDS[:10]}
+    found = {
+        group.column(i).path_in_schema: (group.column(i).encodings, group.column(i).compression)
+        for i in range(group.num_columns)
+    }
+    assert {name for name, (encodings, _) in found.items() if "DELTA_BINARY_PACKED" in encodings} == {
+        f.name for f in FIELDS[:10]
+    }
     assert {found[f.name][1] for f in FIELDS[:10]} == {"UNCOMPRESSED"}
 
 
@@ -196,11 +231,17 @@ WIDER = "by int, sh bigint, i bigint, lo bigint, d9 decimal(18,2), d18 decimal(3
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize(("ddl", "vectorized"), [(DDL, "true"), (DDL, "false"), (WIDER, "true")])  # by rows Spark widens less
-def test_spark_reads_differences(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ddl: str, vectorized: str) -> None:
+@pytest.mark.parametrize(
+    ("ddl", "vectorized"), [(DDL, "true"), (DDL, "false"), (WIDER, "true")]
+)  # by rows Spark widens less
+def test_spark_reads_differences(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ddl: str, vectorized: str
+) -> None:
     """Against the same rows without them, whole and through a filter that skips pages."""
     blocks = [EDGES, EDGES.slice(0, 5)]
-    pq.write_table(pa.Table.from_batches(blocks).drop(["s", "f", "st"]), tmp_path / "plain.parquet", store_decimal_as_integer=True)
+    pq.write_table(
+        pa.Table.from_batches(blocks).drop(["s", "f", "st"]), tmp_path / "plain.parquet", store_decimal_as_integer=True
+    )
     with_differences(monkeypatch)
     packed = write_part(open_store(tmp_path), SCHEMA, blocks, page_rows=PAGE)
     session = spark.newSession()
@@ -208,7 +249,10 @@ def test_spark_reads_differences(spark: Any, tmp_path: Path, monkeypatch: pytest
     session.conf.set("spark.sql.timeType.enabled", "true")
     frames = [session.read.schema(ddl).parquet(str(tmp_path / path)) for path in (packed.path, "plain.parquet")]
     for condition in ("true", "lo > 9000000000000000000", "i = 2147483647 AND lo > 0", "by IS NULL"):
-        texts = (frame.where(condition).selectExpr(*(f"CAST({name} AS STRING)" for name in frame.columns)) for frame in frames)
+        texts = (
+            frame.where(condition).selectExpr(*(f"CAST({name} AS STRING)" for name in frame.columns))
+            for frame in frames
+        )
         found, expected = (sorted(map(str, text.collect())) for text in texts)
         assert found == expected, condition
         assert found

@@ -71,7 +71,9 @@ def table() -> pa.RecordBatch:
         pa.array(n * 10**9).view(pa.timestamp("us", "UTC")),
         pa.array(np.where(n % 5 == 0, np.nan, n / 3)),
         pa.array(n).view(pa.duration("us")),
-        pa.array([[int(i)] * (i % 3) if i % 4 else None for i in n], pa.list_(pa.int64())).cast(to_arrow_schema(SCHEMA)[10].type),
+        pa.array([[int(i)] * (i % 3) if i % 4 else None for i in n], pa.list_(pa.int64())).cast(
+            to_arrow_schema(SCHEMA)[10].type
+        ),
         pa.array([one if i % 2 else None for i in n], to_arrow_schema(SCHEMA)[11].type),
     ]
     return pa.RecordBatch.from_arrays(columns, schema=to_arrow_schema(SCHEMA))
@@ -97,7 +99,10 @@ def read(ids: list[int], rows: list[int], blocks: list[int] | None = None) -> tu
 
 
 @given(
-    st.sets(st.sampled_from([0, 1, 1023, 1024, 1025, 3071, 3072, 3088, 3089, 4112, 4113, 9000, 11280, 11281, 11285]), min_size=1),
+    st.sets(
+        st.sampled_from([0, 1, 1023, 1024, 1025, 3071, 3072, 3088, 3089, 4112, 4113, 9000, 11280, 11281, 11285]),
+        min_size=1,
+    ),
     st.sets(st.integers(1, 13).filter(lambda i: i != 12), min_size=1),
 )
 def test_rows_by_pages_are_rows(rows: set[int], ids: set[int]) -> None:
@@ -134,7 +139,9 @@ def test_without_a_fitting_note_chunks_are_read_whole(monkeypatch: pytest.Monkey
         metadata = {page_index.PAGES.encode(): note}  # noqa: RUF012  # a stub
 
     monkeypatch.setattr("tamis.storage.files.parquet.page_index.noted", lambda _, real=page_index.noted: real(Footer()))
-    monkeypatch.setattr("tamis.storage.files.parquet.parquet_part._shapes", Recent(2**20))  # what the true footer said is remembered
+    monkeypatch.setattr(
+        "tamis.storage.files.parquet.parquet_part._shapes", Recent(2**20)
+    )  # what the true footer said is remembered
     found, size = read([1], [4200])
     assert found["1"].to_pylist() == [4200]
     assert size == open_part(STORE, REF, SCHEMA).cost([1], [1])
@@ -145,8 +152,12 @@ def test_chunks_read_whole_are_weighed_whole(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr("tamis.storage.files.parquet.parquet_part.PIECE_ROWS", 5 * PAGE)
     rows = np.array([7, 4200, STARTS[2] + 1], dtype=np.int64)
     assert len(list(open_part(STORE, REF, SCHEMA).read([1], [0, 1, 2], rows))) == 1
-    monkeypatch.setattr("tamis.storage.files.parquet.page_index.noted", lambda _: (PAGE, np.array([4, 5, 6], dtype=np.int64)))
-    monkeypatch.setattr("tamis.storage.files.parquet.parquet_part._shapes", Recent(2**20))  # what the true footer said is remembered
+    monkeypatch.setattr(
+        "tamis.storage.files.parquet.page_index.noted", lambda _: (PAGE, np.array([4, 5, 6], dtype=np.int64))
+    )
+    monkeypatch.setattr(
+        "tamis.storage.files.parquet.parquet_part._shapes", Recent(2**20)
+    )  # what the true footer said is remembered
     assert [len(p.positions) for p in open_part(STORE, REF, SCHEMA).read([1], [0, 1, 2], rows)] == [1, 1, 1]
 
 
@@ -171,7 +182,9 @@ def test_pages_cut_short_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_flipped_bit_in_a_page_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     original = Excerpt.decode
-    monkeypatch.setattr(Excerpt, "decode", lambda self, fetched: original(self, [f[:-3] + bytes([f[-3] ^ 1]) + f[-2:] for f in fetched]))
+    monkeypatch.setattr(
+        Excerpt, "decode", lambda self, fetched: original(self, [f[:-3] + bytes([f[-3] ^ 1]) + f[-2:] for f in fetched])
+    )
     with pytest.raises(CorruptData, match=REF.part_id):
         read([1, 2, 3], [4200])
 
@@ -180,9 +193,13 @@ def test_chunks_of_different_codecs_are_read_whole(monkeypatch: pytest.MonkeyPat
     """Our writer chooses once for a file; pages of two codecs would not go into one chunk."""
     real = page_index.Pages._chunk
     monkeypatch.setattr(
-        page_index.Pages, "_chunk", lambda self, block, leaf: real(self, block, leaf)._replace(codec=("ZSTD", "GZIP", "SNAPPY")[block])
+        page_index.Pages,
+        "_chunk",
+        lambda self, block, leaf: real(self, block, leaf)._replace(codec=("ZSTD", "GZIP", "SNAPPY")[block]),
     )
-    monkeypatch.setattr("tamis.storage.files.parquet.parquet_part._shapes", Recent(2**20))  # what the true footer said is remembered
+    monkeypatch.setattr(
+        "tamis.storage.files.parquet.parquet_part._shapes", Recent(2**20)
+    )  # what the true footer said is remembered
     found, size = read([1], [7, 4200])
     assert found["1"].to_pylist() == [7, 4200]
     assert size == open_part(STORE, REF, SCHEMA).cost([1], [0, 1])

@@ -47,7 +47,9 @@ def test_every_type(drawn: tuple[pa.Array, ...]) -> None:
     columns = [cycled(values, length) for values in drawn]
     struct = pa.StructArray.from_arrays(columns, fields=list(arrow.field("a").type))
     for form in FORMATS:
-        ref = write_part(STORE, schema, [pa.record_batch([*columns, struct], schema=arrow)] if length else [], form=form)
+        ref = write_part(
+            STORE, schema, [pa.record_batch([*columns, struct], schema=arrow)] if length else [], form=form
+        )
         back = read_all(STORE, ref, schema)
         assert len(back) == length
         if not length:
@@ -76,9 +78,13 @@ def test_nested(rows: list[dict[str, Any]]) -> None:
 def test_values_under_a_null_struct_are_not_seen(form: str) -> None:
     """Arrow may keep a value where the struct above is NULL; pyarrow's ORC writer, where the outermost struct is never NULL, gives it to the next row."""
     inner = Struct((Field("x", ATOMIC[4], id=3), Field("s", STRING, id=4)))
-    schema = Schema((Field("o", Struct((Field("d", inner, id=2),)), id=1), Field("l", Array(Field("element", inner, id=6)), id=5)))
+    schema = Schema(
+        (Field("o", Struct((Field("d", inner, id=2),)), id=1), Field("l", Array(Field("element", inner, id=6)), id=5))
+    )
     rows = [{"d": {"x": n, "s": f"text {n}"} if n % 3 else None} for n in range(20)]
-    batch = pa.RecordBatch.from_pylist([{"o": row, "l": [row["d"], row["d"]]} for row in rows], schema=to_arrow_schema(schema))
+    batch = pa.RecordBatch.from_pylist(
+        [{"o": row, "l": [row["d"], row["d"]]} for row in rows], schema=to_arrow_schema(schema)
+    )
     assert batch.column(0).field(0).field(0).null_count == 0  # unseen values are there
     back = read_all(STORE, write_part(STORE, schema, [batch, batch.slice(3, 9)], form=form), schema)
     assert back.rename_columns(["o", "l"]).to_pylist() == [*batch.to_pylist(), *batch.slice(3, 9).to_pylist()]
@@ -97,7 +103,10 @@ def test_variant_void_char_and_collated(form: str) -> None:
         )
     )
     one = {"value": b"\x0c\x01", "metadata": b"\x01\x00\x00"}
-    rows = [{"v": one, "n": None, "c": "ab   ", "l": "É", "vs": [one, None], "mv": [("k", one)]}, dict.fromkeys(schema.names)]
+    rows = [
+        {"v": one, "n": None, "c": "ab   ", "l": "É", "vs": [one, None], "mv": [("k", one)]},
+        dict.fromkeys(schema.names),
+    ]
     batch = pa.RecordBatch.from_pylist(rows, schema=to_arrow_schema(schema))
     back = read_all(STORE, write_part(STORE, schema, [batch], form=form), schema)
     assert back.column_names == ["1", "3", "4", "5", "7"]
@@ -108,7 +117,9 @@ def test_variant_void_char_and_collated(form: str) -> None:
 def test_footer_says_what_spark_looks_for(tmp_path: Path) -> None:
     schema = Schema((Field("d", ATOMIC[12], id=3),))
     ref = write_part(
-        open_store(tmp_path), schema, [pa.record_batch([pa.array([0], pa.int32()).view(pa.date32())], schema=to_arrow_schema(schema))]
+        open_store(tmp_path),
+        schema,
+        [pa.record_batch([pa.array([0], pa.int32()).view(pa.date32())], schema=to_arrow_schema(schema))],
     )
     metadata = pq.read_metadata(tmp_path / ref.path)
     assert metadata.metadata[b"org.apache.spark.version"] == b"4.3.0"
@@ -127,7 +138,11 @@ def test_names_do_not_matter_ids_do(form: str) -> None:
 
 def test_a_struct_field_brings_only_itself() -> None:
     schema = Schema((Field("s", Struct((Field("x", ATOMIC[4], id=2), Field("y", STRING, id=3))), id=1),))
-    ref = write_part(STORE, schema, [pa.RecordBatch.from_pylist([{"s": {"x": 1, "y": "z"}}, {"s": None}], schema=to_arrow_schema(schema))])
+    ref = write_part(
+        STORE,
+        schema,
+        [pa.RecordBatch.from_pylist([{"s": {"x": 1, "y": "z"}}, {"s": None}], schema=to_arrow_schema(schema))],
+    )
     assert read_all(STORE, ref, schema, [3]).to_pylist() == [{"1": {"y": "z"}}, {"1": None}]
     part = open_part(STORE, ref, schema)
     assert part.cost([2], [0]) + part.cost([3], [0]) == part.cost([1], [0])

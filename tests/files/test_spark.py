@@ -115,16 +115,28 @@ def test_spark_finds_columns_by_their_ids(spark: Any, tmp_path: Path) -> None:
     session = spark.newSession()
     session.conf.set("spark.sql.parquet.fieldId.read.enabled", "true")
     schema = StructType([StructField("another_name", LongType(), True, {"parquet.field.id": SCHEMA.find("lo")[0].id})])
-    assert [row[0] for row in session.read.schema(schema).parquet(str(tmp_path / ref.path)).collect()] == [2**63 - 1, -(2**63), None]
+    assert [row[0] for row in session.read.schema(schema).parquet(str(tmp_path / ref.path)).collect()] == [
+        2**63 - 1,
+        -(2**63),
+        None,
+    ]
 
 
 def test_spark_infers_the_schema_from_the_footer(spark: Any, tmp_path: Path) -> None:
     ref = write_part(
         open_store(tmp_path),
         Schema(SCHEMA.fields[:3]),
-        [pa.record_batch([[True], pa.array([1], pa.int8()), pa.array([2], pa.int16())], schema=to_arrow_schema(Schema(SCHEMA.fields[:3])))],
+        [
+            pa.record_batch(
+                [[True], pa.array([1], pa.int8()), pa.array([2], pa.int16())],
+                schema=to_arrow_schema(Schema(SCHEMA.fields[:3])),
+            )
+        ],
     )
-    assert spark.read.parquet(str(tmp_path / ref.path)).schema.simpleString() == "struct<bo:boolean,by:tinyint,sh:smallint>"
+    assert (
+        spark.read.parquet(str(tmp_path / ref.path)).schema.simpleString()
+        == "struct<bo:boolean,by:tinyint,sh:smallint>"
+    )
 
 
 def plain(value: Any) -> Any:

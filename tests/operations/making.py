@@ -53,7 +53,9 @@ def delete_rows(of: tamis.Table, every: int) -> int:
     """Deletes each ``every``-th live row by vectors; how many."""
     parts = of.refresh().snapshot.parts(None)
     rows = {p["part_id"]: np.arange(0, p["rows"], every) for p in parts.select(["part_id", "rows"]).to_pylist()}
-    known = {p["part_id"]: bitmap(p["deletion"]) for p in parts.select(["part_id", "deletion"]).to_pylist() if p["deletion"]}
+    known = {
+        p["part_id"]: bitmap(p["deletion"]) for p in parts.select(["part_id", "deletion"]).to_pylist() if p["deletion"]
+    }
     chosen = {i: np.setdiff1d(found, ordinals(known[i])) if i in known else found for i, found in rows.items()}
     given = {i: vector(found) for i, found in chosen.items() if len(found)}
     commit(of.store, Proposal(Operation("delete"), of.version, delete_rows=given))

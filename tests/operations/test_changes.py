@@ -78,7 +78,12 @@ def test_what_cannot_be() -> None:
     with pytest.raises(NotFound):
         of.changes(0, 9)
     empty = table()
-    assert empty.changes(0).to_arrow().schema.names == [*SCHEMA.names, "_change_type", "_commit_version", "_commit_timestamp"]
+    assert empty.changes(0).to_arrow().schema.names == [
+        *SCHEMA.names,
+        "_change_type",
+        "_commit_version",
+        "_commit_timestamp",
+    ]
 
 
 KIND = pa.struct([("a", pa.float64()), ("b", pa.list_(pa.string()))])
@@ -87,7 +92,10 @@ VALUES = st.none() | st.fixed_dictionaries(
 )
 
 
-@given(st.lists(st.tuples(st.sampled_from([None, 1, 2]), VALUES)), st.lists(st.tuples(st.sampled_from([None, 1, 2]), VALUES)))
+@given(
+    st.lists(st.tuples(st.sampled_from([None, 1, 2]), VALUES)),
+    st.lists(st.tuples(st.sampled_from([None, 1, 2]), VALUES)),
+)
 def test_net_is_the_difference_of_bags(left: list[Any], right: list[Any]) -> None:
     def made(of: list[Any]) -> pa.Table:
         return pa.table({"k": pa.array([k for k, _ in of], pa.int64()), "v": pa.array([v for _, v in of], KIND)})

@@ -42,7 +42,9 @@ def test_depth(spans: list[tuple[int, int] | None], runs: list[int], deepest: in
     assert found.max_depth == deepest
 
 
-@given(st.lists(st.tuples(st.integers(0, 20), st.integers(0, 20)).map(lambda s: (min(s), max(s))), min_size=1, max_size=12))
+@given(
+    st.lists(st.tuples(st.integers(0, 20), st.integers(0, 20)).map(lambda s: (min(s), max(s))), min_size=1, max_size=12)
+)
 def test_figures_agree_with_counting(spans: list[tuple[int, int]]) -> None:
     """Each part a run of its own: overlap and depth as one would count them."""
     found = clustering("c", intervals(evidence(list(spans)), np.arange(len(spans))))

@@ -111,7 +111,9 @@ def test_limits_bound_a_call_and_the_next_goes_on() -> None:
         steps += 1
     assert 3 <= steps <= 8
     assert held(of) == before
-    assert filled(40, write__part_bytes="20k").compact(max_seconds=0).commits == 1, "one group at least, or nothing would ever be done"
+    assert filled(40, write__part_bytes="20k").compact(max_seconds=0).commits == 1, (
+        "one group at least, or nothing would ever be done"
+    )
 
 
 def test_a_filter_leaves_the_others_alone() -> None:
@@ -178,7 +180,9 @@ def test_compaction_gives_way_to_row_changes_and_goes_on() -> None:
     assert done.conflicts == 1
     assert done.commits >= 1
     assert held(of) == expected
-    known = {p["path"] for p in parts(of)} | {p for v in range(of.version) for p in load(of.store, v).parts()["path"].to_pylist()}
+    known = {p["path"] for p in parts(of)} | {
+        p for v in range(of.version) for p in load(of.store, v).parts()["path"].to_pylist()
+    }
     assert {e.path for e in of.store.list("data")} <= known, "what gave way was cleared away"
 
 

@@ -29,7 +29,9 @@ def rows(*ids: int, n: int = 0) -> pa.Table:
 
 
 def merged(of: tamis.Table) -> object:
-    found = of.merge(rows(1, 12, 13, 40, 41, n=9), "target.id = source.id").when_matched_delete(condition="target.id = 12")
+    found = of.merge(rows(1, 12, 13, 40, 41, n=9), "target.id = source.id").when_matched_delete(
+        condition="target.id = 12"
+    )
     return (
         found.when_matched_update({"n": "source.n"})
         .when_not_matched_insert()
@@ -97,7 +99,9 @@ SOME = ("delete", "update", "upsert", "merge")
 """Those that every run kills; the others the long one."""
 
 
-@pytest.mark.parametrize("verb", [verb if verb in SOME else pytest.param(verb, marks=pytest.mark.nightly) for verb in VERBS])
+@pytest.mark.parametrize(
+    "verb", [verb if verb in SOME else pytest.param(verb, marks=pytest.mark.nightly) for verb in VERBS]
+)
 def test_killed_at_every_write(verb: str, grown: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     run, before = VERBS[verb], seen(tamis.open(grown.url))
     fine = tamis.open(copy(grown).url)

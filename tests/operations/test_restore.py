@@ -28,7 +28,9 @@ def test_every_version_comes_back() -> None:
         done = of.restore(version)
         assert held(of) == expected[version], version
         assert {e.path for e in of.store.list("data")} == files, "no file is copied"
-        assert done.rows_inserted - done.rows_deleted == len(expected[version]) - len(held(of, version=done.version - 1))
+        assert done.rows_inserted - done.rows_deleted == len(expected[version]) - len(
+            held(of, version=done.version - 1)
+        )
         assert of.verify().ok
 
 

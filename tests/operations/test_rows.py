@@ -19,12 +19,19 @@ from tamis.storage.commit_log import Snapshot, load
 from tamis.table.scan_request import parse_filter, parse_values
 
 SCHEMA = pa.schema(
-    [pa.field("id", pa.int64(), nullable=False), ("v", pa.int32()), ("s", pa.string()), ("at", pa.timestamp("us", tz="UTC"))]
+    [
+        pa.field("id", pa.int64(), nullable=False),
+        ("v", pa.int32()),
+        ("s", pa.string()),
+        ("at", pa.timestamp("us", tz="UTC")),
+    ]
 )
 
 
 def rows(*ids: int, **values: Any) -> pa.Table:
-    return pa.Table.from_pylist([{"id": i, "v": i % 10, "s": f"s{i}", "at": None, **values} for i in ids], schema=SCHEMA)
+    return pa.Table.from_pylist(
+        [{"id": i, "v": i % 10, "s": f"s{i}", "at": None, **values} for i in ids], schema=SCHEMA
+    )
 
 
 @pytest.fixture
@@ -44,7 +51,13 @@ def test_what_matches_wholly_goes_by_metadata(table: tamis.Table) -> None:
     for path in (Path(table.path) / "data").iterdir():
         path.write_bytes(b"")  # nothing may be read
     result = table.delete("id < 20")
-    assert (result.rows_deleted, result.parts_removed, result.parts_read, result.parts_thinned, result.bytes_written) == (20, 2, 0, 0, 0)
+    assert (
+        result.rows_deleted,
+        result.parts_removed,
+        result.parts_read,
+        result.parts_thinned,
+        result.bytes_written,
+    ) == (20, 2, 0, 0, 0)
     assert table.snapshot.commit.remove_parts == ()  # whole segments
     assert table.scan().count() == 10
     assert table.delete("id > 100").version == result.version  # nothing to do, nothing committed
@@ -54,7 +67,13 @@ def test_what_matches_wholly_goes_by_metadata(table: tamis.Table) -> None:
 
 def test_what_matches_in_part_is_read_by_its_leaders(table: tamis.Table) -> None:
     result = table.delete("id BETWEEN 8 AND 11")
-    assert (result.rows_deleted, result.parts_removed, result.parts_read, result.parts_thinned, result.parts_added) == (4, 0, 2, 2, 0)
+    assert (result.rows_deleted, result.parts_removed, result.parts_read, result.parts_thinned, result.parts_added) == (
+        4,
+        0,
+        2,
+        2,
+        0,
+    )
     assert ids(table) == [*range(8), *range(12, 30)]
     assert dict(table.history()["metrics"][0].as_py())["parts_read"] == 2
     assert "id" in table.history()["filter"][0].as_py()
@@ -107,7 +126,9 @@ def test_an_error_on_a_deleted_row_is_none(table: tamis.Table) -> None:
 
 
 def test_values_see_the_row_as_it_was(table: tamis.Table) -> None:
-    result = table.update({"v": "id + 1", "s": "concat(s, CAST(v AS STRING))", "at": "TIMESTAMP '2026-01-01 00:00:00'"}, "id IN (3, 14)")
+    result = table.update(
+        {"v": "id + 1", "s": "concat(s, CAST(v AS STRING))", "at": "TIMESTAMP '2026-01-01 00:00:00'"}, "id IN (3, 14)"
+    )
     assert (result.rows_updated, result.parts_thinned, result.parts_added) == (2, 2, 1)
     found = table.scan("id IN (3, 14)", ["id", "v", "s"]).to_arrow().to_pylist()
     assert found == [{"id": 3, "v": 4, "s": "s33"}, {"id": 14, "v": 15, "s": "s144"}]
@@ -131,10 +152,22 @@ REFUSED: list[tuple[Callable[[tamis.Table], Any], type[TamisError], str]] = [
     (lambda t: t.upsert(rows(1), on=[]), InvalidInput, "BAD_COLUMN"),
     (lambda t: t.upsert(rows(1), on="nope"), InvalidInput, "BAD_COLUMN"),
     (lambda t: t.merge(rows(1), "target.id = source.id").execute(), InvalidInput, "BAD_MERGE"),
-    (lambda t: t.merge(rows(1), "target.id > source.id").when_matched_delete().execute(), InvalidInput, "MERGE_WITHOUT_KEY"),
+    (
+        lambda t: t.merge(rows(1), "target.id > source.id").when_matched_delete().execute(),
+        InvalidInput,
+        "MERGE_WITHOUT_KEY",
+    ),
     (lambda t: t.merge(rows(1), "target.id = source.x").when_matched_delete().execute(), NotFound, "COLUMN_NOT_FOUND"),
-    (lambda t: t.merge(rows(1), "target.id = source.id").when_not_matched_insert({"id": "target.v"}).execute(), InvalidInput, "BAD_MERGE"),
-    (lambda t: t.merge(rows(1, 1), "target.id = source.id").when_matched_update().execute(), InvalidInput, "MERGE_CARDINALITY_VIOLATION"),
+    (
+        lambda t: t.merge(rows(1), "target.id = source.id").when_not_matched_insert({"id": "target.v"}).execute(),
+        InvalidInput,
+        "BAD_MERGE",
+    ),
+    (
+        lambda t: t.merge(rows(1, 1), "target.id = source.id").when_matched_update().execute(),
+        InvalidInput,
+        "MERGE_CARDINALITY_VIOLATION",
+    ),
     (lambda t: tamis.open(t.path, version=1).delete("id = 1"), InvalidInput, "PINNED"),
 ]
 
@@ -172,7 +205,10 @@ BY_TARGET: list[Any] = [
         id="the matched go",
     ),
     pytest.param(
-        lambda m: m.when_not_matched_insert().when_not_matched_by_source_delete(), [3, 7, 40], (2, 0, 29), id="the source's unmatched come"
+        lambda m: m.when_not_matched_insert().when_not_matched_by_source_delete(),
+        [3, 7, 40],
+        (2, 0, 29),
+        id="the source's unmatched come",
     ),
 ]
 
@@ -206,7 +242,9 @@ def test_keys_compare_as_in_spark(tmp_path: Path) -> None:
     "keys",
     [
         pytest.param(pa.array([-0.0, 0.0]), id="both zeros"),
-        pytest.param(pa.array(np.array([0x7FF8000000000000, 0xFFF8000000000001], np.uint64).view(np.float64)), id="two NaNs"),
+        pytest.param(
+            pa.array(np.array([0x7FF8000000000000, 0xFFF8000000000001], np.uint64).view(np.float64)), id="two NaNs"
+        ),
         pytest.param(pa.array([-0.0, 0.0], pa.float32()), id="both zeros, of a FLOAT"),
         pytest.param(pa.array(["a", "a "]), id="padded to one"),
     ],
@@ -226,9 +264,13 @@ def test_text_of_a_length_is_a_key(tmp_path: Path, kind: str) -> None:
     table.append(pa.table({"k": ["a", "b"], "v": [1, 2]}))
     result = table.upsert(pa.table({"k": ["b", "c", None], "v": [20, 30, 40]}), on="k")
     assert (result.rows_updated, result.rows_inserted) == (1, 2)
-    merge = table.merge(pa.table({"k": ["a".ljust(4 if kind == "char(4)" else 1), "b.", "é"], "v": [1, 2, 3]}), "target.k = source.k")
+    merge = table.merge(
+        pa.table({"k": ["a".ljust(4 if kind == "char(4)" else 1), "b.", "é"], "v": [1, 2, 3]}), "target.k = source.k"
+    )
     assert merge.when_matched_delete().execute().rows_deleted == 1
-    assert [(r["k"].rstrip() if r["k"] else None, r["v"]) for r in table.scan(order_by="v", limit=9).to_arrow().to_pylist()] == [
+    assert [
+        (r["k"].rstrip() if r["k"] else None, r["v"]) for r in table.scan(order_by="v", limit=9).to_arrow().to_pylist()
+    ] == [
         ("b", 20),
         ("c", 30),
         (None, 40),
@@ -241,7 +283,11 @@ def test_text_of_a_length_is_a_key(tmp_path: Path, kind: str) -> None:
     "late",
     [
         lambda m: m.when_matched_delete().when_matched_update(),
-        lambda m: m.when_not_matched_insert().when_matched_delete().when_not_matched_insert({"id": "source.id"}, condition="source.id > 3"),
+        lambda m: (
+            m.when_not_matched_insert()
+            .when_matched_delete()
+            .when_not_matched_insert({"id": "source.id"}, condition="source.id > 3")
+        ),
         lambda m: m.when_not_matched_by_source_delete().when_not_matched_by_source_update({"v": "1"}),
     ],
 )
@@ -253,9 +299,15 @@ def test_a_clause_that_can_take_no_row_is_refused(table: tamis.Table, late: Call
 
 def test_clauses_stand_by_kind_as_spark_has_them(table: tamis.Table) -> None:
     merge = (
-        table.merge(rows(1), "target.id = source.id").when_not_matched_by_source_delete(condition="target.v = 1").when_not_matched_insert()
+        table.merge(rows(1), "target.id = source.id")
+        .when_not_matched_by_source_delete(condition="target.v = 1")
+        .when_not_matched_insert()
     )
-    merge = merge.when_matched_delete(condition="target.v = 2").when_not_matched_by_source_delete().when_matched_update({"v": "source.v"})
+    merge = (
+        merge.when_matched_delete(condition="target.v = 2")
+        .when_not_matched_by_source_delete()
+        .when_matched_update({"v": "source.v"})
+    )
     assert dml_by_path.when(merge.clauses).split(" WHEN ") == [
         "WHEN MATCHED AND (target.v = 2) THEN DELETE",
         "MATCHED THEN UPDATE SET `v` = source.v",
@@ -267,7 +319,11 @@ def test_clauses_stand_by_kind_as_spark_has_them(table: tamis.Table) -> None:
 
 def test_keys_may_be_expressions(table: tamis.Table) -> None:
     source = pa.table({"name": ["S3", "S25", "S77"], "n": [1, 2, 3]})
-    result = table.merge(source, "upper(target.s) = source.name AND target.id >= 10").when_matched_update({"v": "source.n"}).execute()
+    result = (
+        table.merge(source, "upper(target.s) = source.name AND target.id >= 10")
+        .when_matched_update({"v": "source.n"})
+        .execute()
+    )
     assert (result.rows_updated, result.rows_inserted) == (1, 0)
     assert table.scan("id = 25").to_arrow()["v"].to_pylist() == [2]
 
@@ -358,7 +414,9 @@ def test_pairs_are_as_one_after_the_other(
     for _ in range(between):
         twin.append(rows(1000))
     mine(twin, load(twin.store))
-    assert sorted(map(repr, table.scan().to_arrow().to_pylist())) == sorted(map(repr, twin.scan().to_arrow().to_pylist()))
+    assert sorted(map(repr, table.scan().to_arrow().to_pylist())) == sorted(
+        map(repr, twin.scan().to_arrow().to_pylist())
+    )
 
 
 def test_a_verb_is_repeated_where_another_got_in_its_way(table: tamis.Table, monkeypatch: pytest.MonkeyPatch) -> None:

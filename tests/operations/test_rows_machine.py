@@ -21,7 +21,10 @@ Row = dict[str, Any]
 
 KEYS = st.none() | st.integers(0, 12)
 ROWS = st.lists(
-    st.fixed_dictionaries({"k": KEYS, "v": st.none() | st.integers(-2, 2), "s": st.none() | st.sampled_from(["", "a", "ab"])}), max_size=6
+    st.fixed_dictionaries(
+        {"k": KEYS, "v": st.none() | st.integers(-2, 2), "s": st.none() | st.sampled_from(["", "a", "ab"])}
+    ),
+    max_size=6,
 )
 # A filter as text, and in Python: a row is kept where the function gives True; None is NULL.
 FILTERS: dict[str, Any] = {
@@ -42,7 +45,13 @@ UPDATES: dict[str, tuple[dict[str, Any], Any]] = {
     "NULL": ({"s": None, "v": "k"}, lambda r: {**r, "s": None, "v": r["k"]}),
     "key": ({"k": "coalesce(k, 0)"}, lambda r: {**r, "k": r["k"] or 0}),
 }
-READ = [{}, {"tamis.read.lazy": "on"}, {"tamis.read.lazy": "off"}, {"tamis.stats.filter": "off"}, {"tamis.audit.percent": 100}]
+READ = [
+    {},
+    {"tamis.read.lazy": "on"},
+    {"tamis.read.lazy": "off"},
+    {"tamis.stats.filter": "off"},
+    {"tamis.audit.percent": 100},
+]
 _numbers = itertools.count()
 
 
@@ -62,7 +71,9 @@ class Rows(RuleBasedStateMachine):
     @initialize(clustered=st.booleans(), small=st.booleans())
     def make(self, clustered: bool, small: bool) -> None:
         properties = {"tamis.write.part_bytes": "1"} if small else {}
-        self.table = tamis.create(f"{self.folder}/{next(_numbers)}", SCHEMA, cluster_by=("k",) if clustered else (), properties=properties)
+        self.table = tamis.create(
+            f"{self.folder}/{next(_numbers)}", SCHEMA, cluster_by=("k",) if clustered else (), properties=properties
+        )
         self.model: list[Row] = []
         self.past: dict[int, list[Row]] = {0: []}
 
@@ -108,7 +119,9 @@ class Rows(RuleBasedStateMachine):
         """Rows of equal keys match where the target's also fulfils ``only``. Matched and filtered: deleted; matched: v from the source; source rows with
         v >= 0 inserted; target rows on their own with v = 2 go.
         """
-        merge = self.table.merge(table_of(rows), on=f"target.k = source.k AND source.v IS NOT NULL AND ({_of_target(only)})")
+        merge = self.table.merge(
+            table_of(rows), on=f"target.k = source.k AND source.v IS NOT NULL AND ({_of_target(only)})"
+        )
         merge = merge.when_matched_delete(condition=_of_target(text)).when_matched_update({"v": "source.v * 10"})
         merge = merge.when_not_matched_insert(condition="source.v >= 0")
         if by_source:
@@ -142,8 +155,12 @@ class Rows(RuleBasedStateMachine):
         found = scan.to_arrow().to_pylist()
         assert same(found, expected)
         assert scan.count() == len(expected)
-        assert self.table.scan(text, version=version, options=options, limit=limit).to_arrow().to_pylist() == found[:limit]
-        assert self.table.scan(text, ["v"], version=version, options=options).to_arrow()["v"].to_pylist() == [r["v"] for r in found]
+        assert (
+            self.table.scan(text, version=version, options=options, limit=limit).to_arrow().to_pylist() == found[:limit]
+        )
+        assert self.table.scan(text, ["v"], version=version, options=options).to_arrow()["v"].to_pylist() == [
+            r["v"] for r in found
+        ]
 
     @invariant()
     def as_the_model(self) -> None:
@@ -164,4 +181,6 @@ def _of_target(text: str) -> str:
 def test_rows() -> None:
     with tempfile.TemporaryDirectory() as folder:
         Rows.folder = folder
-        run_state_machine_as_test(Rows, settings=settings(max_examples=max(30, settings().max_examples // 3), stateful_step_count=10))
+        run_state_machine_as_test(
+            Rows, settings=settings(max_examples=max(30, settings().max_examples // 3), stateful_step_count=10)
+        )

@@ -102,7 +102,11 @@ def test_orphans_of_failed_writes_go_and_running_ones_stay() -> None:
     of = filled(1)
     from tamis.world import new_id
 
-    old = [f"data/{new_id()}.parquet", f"_tamis/manifest/{new_id()}.parquet", f"_tamis/rollup/1-{0:020}-{new_id()}.parts.parquet"]
+    old = [
+        f"data/{new_id()}.parquet",
+        f"_tamis/manifest/{new_id()}.parquet",
+        f"_tamis/rollup/1-{0:020}-{new_id()}.parts.parquet",
+    ]
     strangers = ["data/readme.txt", "other/thing.parquet", "_tamis/manifest/notes.parquet", "data/_delta.parquet"]
     for path in (*old, *strangers):
         of.store.put(path, b"x")
@@ -132,7 +136,10 @@ def test_a_write_that_outlives_the_retention_gives_way_instead_of_losing_rows() 
     world().sleep(2 * HOUR.total_seconds())
     of.vacuum(HOUR, dry_run=False)
     with pytest.raises(Conflict) as caught:
-        commit(other.store, Proposal(Operation("append"), read_version, blind_append=True, add=[late], operation_id=new_id()))
+        commit(
+            other.store,
+            Proposal(Operation("append"), read_version, blind_append=True, add=[late], operation_id=new_id()),
+        )
     assert caught.value.code == "CONFLICT_VACUUMED"
     assert of.append(rows(1_000, 3)).rows_inserted == 3, "a new write is fine"
 
@@ -260,7 +267,13 @@ def test_parts_of_indexes_stay() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "length"), [("90m", timedelta(minutes=90)), (" 1.5 D ", timedelta(hours=36)), ("0s", timedelta(0)), ("2w", timedelta(days=14))]
+    ("text", "length"),
+    [
+        ("90m", timedelta(minutes=90)),
+        (" 1.5 D ", timedelta(hours=36)),
+        ("0s", timedelta(0)),
+        ("2w", timedelta(days=14)),
+    ],
 )
 def test_a_retention_may_be_text(text: str, length: timedelta) -> None:
     assert filled(1).vacuum(text).retention == length

@@ -54,7 +54,9 @@ def plant(of: tamis.Table, column: str, value: object) -> None:
 def plant_set(of: tamis.Table, kind: str) -> None:
     """One part with a value set that lacks a value, as a collector would have stored it that gave up."""
     manifest = of.refresh().snapshot.parts(None, set(range(20))).drop_columns(["segment", "part"]).slice(0, 1)
-    manifest = manifest.select([n for n in manifest.column_names if n not in {"deleted", "deletion"} and not n.startswith("2|long|set")])
+    manifest = manifest.select(
+        [n for n in manifest.column_names if n not in {"deleted", "deletion"} and not n.startswith("2|long|set")]
+    )
     column = pa.array([[manifest["2|long|lo"][0].as_py()]], pa.list_(pa.int64()))
     wrong = manifest.append_column(f"2|long|{kind}", column)
     commit(of.store, Proposal(Operation("plant"), of.version, add=[wrong], replace_all=True))
@@ -64,7 +66,9 @@ def plant_path(of: tamis.Table) -> None:
     """A part whose JSON path has bounds that leave out a value."""
     documents = pa.table({"body": ['{"a": 1}', '{"a": 7}'] * 40})
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(path_rows, "_rows", lambda identifier, paths, true=path_rows._rows: true(identifier, narrowed_paths(paths)))
+        patch.setattr(
+            path_rows, "_rows", lambda identifier, paths, true=path_rows._rows: true(identifier, narrowed_paths(paths))
+        )
         of.append(documents, merge_schema=True)
 
 
@@ -116,8 +120,12 @@ def test_damage_is_found_and_named(name: str) -> None:
 
 
 LIES: dict[str, Callable[[pa.RecordBatch], pa.RecordBatch]] = {
-    "two rows exchanged": lambda batch: pa.RecordBatch.from_arrays([*batch.columns[:-1], batch.column(-1)[::-1]], schema=batch.schema),
-    "a value that the row has not": lambda batch: batch.set_column(0, batch.schema.field(0), pc.add(batch.column(0), 1)),
+    "two rows exchanged": lambda batch: pa.RecordBatch.from_arrays(
+        [*batch.columns[:-1], batch.column(-1)[::-1]], schema=batch.schema
+    ),
+    "a value that the row has not": lambda batch: batch.set_column(
+        0, batch.schema.field(0), pc.add(batch.column(0), 1)
+    ),
     "a row twice, another never": lambda batch: batch.take(pa.array([0, *range(len(batch) - 1)])),
     "NULL for a value": lambda batch: batch.set_column(
         0, batch.schema.field(0), pc.if_else(pc.equal(batch.column(2), 3), None, batch.column(0))
@@ -130,7 +138,9 @@ def test_an_index_that_does_not_say_what_the_rows_say(name: str, monkeypatch: py
     """Entries that were built wrong stand in files whose checksums are right."""
     true = index_build.entries_of
 
-    def lies(chosen: list[tuple[int, PartRef]], spec: index_build.BuildSpec, done: Any = None) -> Iterator[pa.RecordBatch]:
+    def lies(
+        chosen: list[tuple[int, PartRef]], spec: index_build.BuildSpec, done: Any = None
+    ) -> Iterator[pa.RecordBatch]:
         for ordinal, ref in chosen:
             batches = true([(ordinal, ref)], spec, done)
             yield from batches if ordinal != 1 else (LIES[name](batch) for batch in batches)

@@ -15,14 +15,20 @@ from tests.oracle.scales import SCALES
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.oracle", description="Random whole queries against plain Spark.")
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.oracle", description="Random whole queries against plain Spark."
+    )
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--scale", choices=["small", "large", "both"], default="both")
     parser.add_argument("--round", type=int, default=0, help="the first round, to see one again")
     parser.add_argument("--stop", action="store_true", help="stop at the first difference")
     parser.add_argument("--no-reduce", action="store_true")
-    parser.add_argument("--switches", type=float, help="seconds of embedded filters before Spark starts; a tenth of the time unless told")
+    parser.add_argument(
+        "--switches",
+        type=float,
+        help="seconds of embedded filters before Spark starts; a tenth of the time unless told",
+    )
     parser.add_argument("--json", help="where the results go")
     asked = parser.parse_args()
     shares = {"small": 0.8, "large": 0.2} if asked.scale == "both" else {asked.scale: 1.0}
@@ -30,8 +36,19 @@ def main() -> int:
     for scale, share in shares.items():
         told = {**world().environment(), VARIABLE: SCALES[scale], "TAMIS_AUDIT": "raise", "TZ": "UTC"}
         told.setdefault("PYSPARK_PYTHON", sys.executable)
-        command = [sys.executable, "-m", f"tests.oracle.{scale}", str(asked.minutes * share), str(asked.seed), str(asked.round)]
-        command += ["--stop"] * asked.stop + ["--no-reduce"] * asked.no_reduce + ([f"--json={asked.json}"] if asked.json else [])
+        command = [
+            sys.executable,
+            "-m",
+            f"tests.oracle.{scale}",
+            str(asked.minutes * share),
+            str(asked.seed),
+            str(asked.round),
+        ]
+        command += (
+            ["--stop"] * asked.stop
+            + ["--no-reduce"] * asked.no_reduce
+            + ([f"--json={asked.json}"] if asked.json else [])
+        )
         command += [] if asked.switches is None else [f"--switches={asked.switches}"]
         status |= subprocess.run(command, env=told, check=False).returncode
     return status

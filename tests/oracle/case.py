@@ -32,7 +32,11 @@ class Case:
                 return Judge(lab).differs(self.query, tables)
             if self.predicate is not None:
                 wanted = truths(lab.spark, tables[0], [self.predicate])
-                return None if wanted is None else misread(tables[0].open(), self.predicate, wanted[0], self.options, self.limit)
+                return (
+                    None
+                    if wanted is None
+                    else misread(tables[0].open(), self.predicate, wanted[0], self.options, self.limit)
+                )
         return contents(lab, tables[0])
 
     def replay(self, lab: Lab) -> str | None:

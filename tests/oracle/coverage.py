@@ -110,12 +110,16 @@ class Coverage:
     def table(self) -> str:
         rows = [(reader, kind) for reader in READERS for kind in KINDS if self.met(reader, kind) or kind in OWNED]
         first = [f"{'reader × owned':20}" + "".join(f"{level:>10}" for level in LEVELS)]
-        body = [f"{f'{r} × {k}':20}" + "".join(f"{self.cells[r, k, level] or '·':>10}" for level in LEVELS) for r, k in rows]
+        body = [
+            f"{f'{r} × {k}':20}" + "".join(f"{self.cells[r, k, level] or '·':>10}" for level in LEVELS) for r, k in rows
+        ]
         shapes = sorted({shape for shape, _ in self.shapes})
         second = ["", f"{'shape':20}" + "".join(f"{kind:>10}" for kind in KINDS)]
         more = [f"{shape:20}" + "".join(f"{self.shapes[shape, kind] or '·':>10}" for kind in KINDS) for shape in shapes]
         formats = sorted({name for name, _ in self.formats})
         third = ["", f"{'format':20}" + "".join(f"{reader:>10}" for reader in READERS)]
-        last = [f"{name:20}" + "".join(f"{self.formats[name, reader] or '·':>10}" for reader in READERS) for name in formats]
+        last = [
+            f"{name:20}" + "".join(f"{self.formats[name, reader] or '·':>10}" for reader in READERS) for name in formats
+        ]
         gaps = ["", "gaps: " + (", ".join(self.gaps()) or "none")]
         return "\n".join([*first, *body, *second, *more, *third, *last, *gaps])

@@ -41,7 +41,9 @@ def some_options(rng: Random, settings: Settings) -> dict[str, Any]:
 
 def some_limit(rng: Random, total: int) -> int:
     """A limit, often about as large as what there is."""
-    return rng.choice((1, 2, 7, 100, max(total, 1), max(total - 1, 1), total + 1, max(total // 2, 1), max(total // 3, 1)))
+    return rng.choice(
+        (1, 2, 7, 100, max(total, 1), max(total - 1, 1), total + 1, max(total // 2, 1), max(total // 3, 1))
+    )
 
 
 WAYS = ("rows", "rows", "count", "count", "exists", "limit", "limited count")
@@ -52,16 +54,25 @@ def misread(
 ) -> str | None:
     """What is wrong with a filter, asked in these ways; None where nothing is, or where the embedded scan cannot say it."""
     try:
-        return next((problem for way in ways if (problem := _misread(table, predicate, wanted, options, limit, way))), None)
+        return next(
+            (problem for way in ways if (problem := _misread(table, predicate, wanted, options, limit, way))), None
+        )
     except tamis.InvalidInput as error:
         return None if error.code in NOT_SAID else f"raises {error.code}: {str(error)[:200]}"
     except Exception as error:
         return f"raises {type(error).__name__}: {str(error)[:200]}"
 
 
-def _misread(table: Any, predicate: str, wanted: Counter[Any], options: dict[str, Any], limit: int, way: str) -> str | None:
+def _misread(
+    table: Any, predicate: str, wanted: Counter[Any], options: dict[str, Any], limit: int, way: str
+) -> str | None:
     total = sum(wanted.values())
-    scan = table.scan(predicate, ["k"] if way in {"rows", "limit"} else ["*"], options=options, limit=limit if "limit" in way else None)
+    scan = table.scan(
+        predicate,
+        ["k"] if way in {"rows", "limit"} else ["*"],
+        options=options,
+        limit=limit if "limit" in way else None,
+    )
     match way:
         case "count" | "limited count":
             count, most = scan.count(), total if way == "count" else min(limit, total)
@@ -72,5 +83,13 @@ def _misread(table: Any, predicate: str, wanted: Counter[Any], options: dict[str
     found = Counter(scan.to_arrow()["k"].to_pylist())
     if way == "limit":
         sound = found.total() == min(limit, total) and not found - wanted
-        return None if sound else f"limit {limit} gives {found.total()} rows of {total}, invented {list(found - wanted)[:5]}"
-    return None if found == wanted else f"rows: lost {list(wanted - found)[:5]}, invented {list(found - wanted)[:5]}, of {total}"
+        return (
+            None
+            if sound
+            else f"limit {limit} gives {found.total()} rows of {total}, invented {list(found - wanted)[:5]}"
+        )
+    return (
+        None
+        if found == wanted
+        else f"rows: lost {list(wanted - found)[:5]}, invented {list(found - wanted)[:5]}, of {total}"
+    )

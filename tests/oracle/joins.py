@@ -12,7 +12,12 @@ from tests.oracle.query import Query
 def _pair(q: Any) -> tuple[str, str]:
     """A column of each table; of one kind where there are such."""
     rng = q.rng
-    pairs = [(x, y) for x, a in q.t.columns.items() for y, b in q.u.columns.items() if a == b and a in PLAIN and a != "boolean"]
+    pairs = [
+        (x, y)
+        for x, a in q.t.columns.items()
+        for y, b in q.u.columns.items()
+        if a == b and a in PLAIN and a != "boolean"
+    ]
     return rng.choice([("k", "k"), rng.choice(pairs)])
 
 
@@ -31,14 +36,17 @@ def join(q: Any) -> Query:
 def semi_join(q: Any) -> Query:
     rng, (x, y) = q.rng, _pair(q)
     how = rng.choice(("LEFT SEMI JOIN", "LEFT ANTI JOIN"))
-    return Query(f"SELECT l.{q.any()[0]} FROM {q.t.name} l {how} (SELECT * FROM {q.u.name} WHERE {q.where('', q.u)}) r ON l.{x} = r.{y}")
+    return Query(
+        f"SELECT l.{q.any()[0]} FROM {q.t.name} l {how} (SELECT * FROM {q.u.name} WHERE {q.where('', q.u)}) r ON l.{x} = r.{y}"
+    )
 
 
 def cross_join(q: Any) -> Query:
     rng, (x, y) = q.rng, _pair(q)
     left, right = f"(SELECT {x} FROM {q.t.name}{q.maybe()})", f"(SELECT {y} FROM {q.u.name} WHERE {q.where('', q.u)})"
     return Query(
-        f"SELECT count(*), count(l.{x}) FROM {left} l CROSS JOIN {right} r" + (f" WHERE l.{x} < r.{y}" if rng.random() < 0.5 else "")
+        f"SELECT count(*), count(l.{x}) FROM {left} l CROSS JOIN {right} r"
+        + (f" WHERE l.{x} < r.{y}" if rng.random() < 0.5 else "")
     )
 
 

@@ -99,7 +99,11 @@ SPAN = 60
 
 def embedded_array(kind: str, values: list[Any]) -> pa.Array:
     """The values as an embedded append takes them."""
-    return (variants(values) if values else variants([None])[:0]) if kind == "variant" else pa.array(values, KINDS[kind].arrow)
+    return (
+        (variants(values) if values else variants([None])[:0])
+        if kind == "variant"
+        else pa.array(values, KINDS[kind].arrow)
+    )
 
 
 def staged_array(kind: str, values: list[Any]) -> pa.Array:

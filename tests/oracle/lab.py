@@ -146,7 +146,9 @@ class Lab:
                     built.open().update(sets, predicate)
             case h.Overwrite(values, predicate):
                 if by_sql:
-                    self._sql(f"INSERT INTO {name} REPLACE WHERE {predicate} SELECT * FROM {built.model.stage(values, built.columns)}")
+                    self._sql(
+                        f"INSERT INTO {name} REPLACE WHERE {predicate} SELECT * FROM {built.model.stage(values, built.columns)}"
+                    )
                 else:
                     built.open().overwrite(arrow(values, built.columns), predicate, allow_outside=True)
             case h.Merge():
@@ -154,7 +156,9 @@ class Lab:
             case h.Restore(at):
                 built.open().restore(built.versions[at])
             case h.Compact():
-                self._sql(f"CALL {CATALOG}.system.compact(table => 'db.{built.name}')") if by_sql else built.open().compact()
+                self._sql(
+                    f"CALL {CATALOG}.system.compact(table => 'db.{built.name}')"
+                ) if by_sql else built.open().compact()
             case h.Properties(values):
                 built.open().alter().set_properties(values).commit()
             case _:
@@ -173,7 +177,9 @@ class Lab:
             return _embedded_merge(built, step)
         source = built.model.stage(step.values, built.columns)
         if step.unsteady:
-            self.spark.sql(f"SELECT * FROM {source} WHERE oracle_udf(1) = 2").createOrReplaceTempView(f"{source}_unsteady")
+            self.spark.sql(f"SELECT * FROM {source} WHERE oracle_udf(1) = 2").createOrReplaceTempView(
+                f"{source}_unsteady"
+            )
             source = f"{source}_unsteady"
         text = f"MERGE INTO {built.ours()} AS target USING {source} AS source ON {step.on}"
         for clause in step.clauses:

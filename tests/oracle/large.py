@@ -184,7 +184,9 @@ def main(arguments: list[str]) -> int:
         while large.left() and not ("--stop" in arguments and large.wrong):
             large.round(number)
             number += 1
-        print(f"large, seed {seed}: {large.tables} tables, {large.filters} filters, {large.queries} queries, {len(large.wrong)} wrong")
+        print(
+            f"large, seed {seed}: {large.tables} tables, {large.filters} filters, {large.queries} queries, {len(large.wrong)} wrong"
+        )
         print(large.coverage.table(), flush=True)
         lab.spark.stop()
     if path:
@@ -196,7 +198,9 @@ def main(arguments: list[str]) -> int:
             "queries": large.queries,
             "wrong": large.wrong,
         }
-        Path(path).with_suffix(".large.json").write_text(json.dumps(found | {"coverage": large.coverage.as_dict()}, indent=1) + "\n")
+        Path(path).with_suffix(".large.json").write_text(
+            json.dumps(found | {"coverage": large.coverage.as_dict()}, indent=1) + "\n"
+        )
     return int(bool(large.wrong))
 
 

@@ -21,7 +21,11 @@ class CardinalityError(Exception):
 
 def staging_select(columns: h.Columns, source: str) -> str:
     """SQL that makes a table's columns of a staging file's."""
-    return "SELECT " + ", ".join(f"{KINDS[kind].staged.format(name)} AS {name}" for name, kind in columns.items()) + f" FROM {source}"
+    return (
+        "SELECT "
+        + ", ".join(f"{KINDS[kind].staged.format(name)} AS {name}" for name, kind in columns.items())
+        + f" FROM {source}"
+    )
 
 
 def staged_table(values: dict[str, list[Any]], columns: h.Columns) -> pa.Table:
@@ -100,7 +104,9 @@ class Model:
         """A select list: the columns, those of ``sets`` changed where ``predicate`` is true."""
         made = []
         for name, kind in self.columns.items():
-            made.append(f"IF({predicate}, CAST({sets[name]} AS {KINDS[kind].sql}), {name}) AS {name}" if name in sets else name)
+            made.append(
+                f"IF({predicate}, CAST({sets[name]} AS {KINDS[kind].sql}), {name}) AS {name}" if name in sets else name
+            )
         return ", ".join(made)
 
     def _merge(self, step: h.Merge) -> None:
@@ -122,9 +128,7 @@ class Model:
         rows = f"SELECT {self._cases(kept, action, 'target.')} FROM {joined} {keep}"
         if inserts:
             taken = _first_of([c.condition or "true" for c in inserts])
-            rows += (
-                f" UNION ALL SELECT {self._cases(inserts, taken, '')} FROM {source} LEFT ANTI JOIN {target} ON {step.on} WHERE {taken} >= 0"
-            )
+            rows += f" UNION ALL SELECT {self._cases(inserts, taken, '')} FROM {source} LEFT ANTI JOIN {target} ON {step.on} WHERE {taken} >= 0"
         self._write(rows)
 
     def _cases(self, clauses: list[h.Clause], action: str, otherwise: str) -> str:
@@ -140,4 +144,8 @@ class Model:
 
 def _first_of(conditions: list[str]) -> str:
     """SQL: the number of the first condition that is true, or −1."""
-    return "CASE " + " ".join(f"WHEN {c} THEN {i}" for i, c in enumerate(conditions)) + " ELSE -1 END" if conditions else "-1"
+    return (
+        "CASE " + " ".join(f"WHEN {c} THEN {i}" for i, c in enumerate(conditions)) + " ELSE -1 END"
+        if conditions
+        else "-1"
+    )

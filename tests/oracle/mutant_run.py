@@ -53,7 +53,9 @@ def looked_for(mutant: Mutant, seconds: float, seed: int) -> dict[str, Any]:
         ]
         began = world().monotonic()
         try:
-            ran = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False, timeout=seconds + 120)
+            ran = subprocess.run(
+                command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False, timeout=seconds + 120
+            )
             said, status = ran.stdout, ran.returncode
             error = ran.stderr.strip().splitlines()[-1:] if status and "WRONG" not in said else []
         except subprocess.TimeoutExpired:
@@ -67,7 +69,9 @@ def looked_for(mutant: Mutant, seconds: float, seed: int) -> dict[str, Any]:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.oracle.mutant_run")
     parser.add_argument("--seconds", type=float, default=600, help="for each mutant")
-    parser.add_argument("--budget", type=float, default=float("inf"), help="seconds for all: no new one begins afterwards")
+    parser.add_argument(
+        "--budget", type=float, default=float("inf"), help="seconds for all: no new one begins afterwards"
+    )
     parser.add_argument("--only", default="", help="mutants whose name or path holds this")
     parser.add_argument("--again", action="store_true", help="those that survived before, once more")
     asked = parser.parse_args()
@@ -77,7 +81,9 @@ def main() -> int:
     Random(16).shuffle(order)  # so that a run that was stopped says something about all places
     for seed, mutant in order:
         before = known.get(mutant.name)
-        if asked.only not in mutant.name + mutant.path or (before is not None and (before["killed"] or not asked.again)):
+        if asked.only not in mutant.name + mutant.path or (
+            before is not None and (before["killed"] or not asked.again)
+        ):
             continue
         if world().monotonic() > end:
             break

@@ -19,7 +19,9 @@ PATHS = ("$.a", "$.a.b", "$.k", "$.a[1]", "$.a.c[0]", "$", "$.nowhere")
 class Predicates:
     """Over ``columns`` (name → kind), each name written behind ``prefix``."""
 
-    def __init__(self, rng: Random, columns: Mapping[str, str], prefix: str = "", samples: Samples | None = None) -> None:
+    def __init__(
+        self, rng: Random, columns: Mapping[str, str], prefix: str = "", samples: Samples | None = None
+    ) -> None:
         self.rng, self.columns, self.prefix, self.samples = rng, dict(columns), prefix, samples or {}
 
     def named(self, *kinds: str) -> str | None:
@@ -37,7 +39,11 @@ class Predicates:
     def literal(self, x: str, kind: str) -> str:
         """A literal for a comparison with the column ``x``: often one of its values."""
         known = self.samples.get(x[len(self.prefix) :])
-        return KINDS[kind].literal(self.rng.choice(known)) if known and self.rng.random() < 0.5 else some_literal(self.rng, kind)
+        return (
+            KINDS[kind].literal(self.rng.choice(known))
+            if known and self.rng.random() < 0.5
+            else some_literal(self.rng, kind)
+        )
 
     def predicate(self, depth: int = 0) -> str:
         draw = self.rng.random()
@@ -77,7 +83,10 @@ class Predicates:
     def _wide(self, x: str, kind: str) -> str:
         """What is likely to hold on every row of many parts: such filters are answered without being tested."""
         known, rng = KINDS[kind], self.rng
-        low, high = known.literal(known.value(rng.choice((-2, 0, 1)))), known.literal(known.value(rng.choice((SPAN, SPAN * 3))))
+        low, high = (
+            known.literal(known.value(rng.choice((-2, 0, 1)))),
+            known.literal(known.value(rng.choice((SPAN, SPAN * 3)))),
+        )
         return rng.choice(
             (
                 f"({x} >= {low})",
@@ -115,13 +124,28 @@ class Predicates:
             return f"CAST({x} AS STRING)"
         x = self.sql(s)
         return self.rng.choice(
-            (x, f"upper({x})", f"substring({x}, 1, 2)", f"concat('a', {x})", f"trim({x})", f"reverse({x})", f"left({x}, 3)")
+            (
+                x,
+                f"upper({x})",
+                f"substring({x}, 1, 2)",
+                f"concat('a', {x})",
+                f"trim({x})",
+                f"reverse({x})",
+                f"left({x}, 3)",
+            )
         )
 
     def _numbers(self) -> str:
         rng = self.rng
         constant = rng.choice(
-            (str(rng.randrange(SPAN)), "1.5", "0", "-1", "1e0", some_literal(rng, rng.choice(("int", "double", "decimal"))))
+            (
+                str(rng.randrange(SPAN)),
+                "1.5",
+                "0",
+                "-1",
+                "1e0",
+                some_literal(rng, rng.choice(("int", "double", "decimal"))),
+            )
         )
         return f"{self.number()} {rng.choice(COMPARE)} {constant}"
 
@@ -174,7 +198,12 @@ class Predicates:
                 )
             case "map":
                 return rng.choice(
-                    (f"try_element_at({x}, 'k1') {op} {n}", f"size({x}) {op} 1", f"map_contains_key({x}, 'k2')", f"{x} IS NULL")
+                    (
+                        f"try_element_at({x}, 'k1') {op} {n}",
+                        f"size({x}) {op} 1",
+                        f"map_contains_key({x}, 'k2')",
+                        f"{x} IS NULL",
+                    )
                 )
             case "json":
                 return rng.choice((f"get_json_object({x}, '{path}') {op} '{n}'", f"try_cast(get_json_object({x}, '{path}') AS INT) {op} {n}",
@@ -182,7 +211,11 @@ class Predicates:
         kind = rng.choice(("int", "double", "string", "bigint"))
         value = f"'{n}'" if kind == "string" else str(n)
         return rng.choice(
-            (f"try_variant_get({x}, '{path}', '{kind}') {op} {value}", f"{x} IS NULL", f"try_variant_get({x}, '{path}', '{kind}') IS NULL")
+            (
+                f"try_variant_get({x}, '{path}', '{kind}') {op} {value}",
+                f"{x} IS NULL",
+                f"try_variant_get({x}, '{path}', '{kind}') IS NULL",
+            )
         )
 
     def _two(self) -> str | None:

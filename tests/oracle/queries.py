@@ -58,7 +58,8 @@ class Queries:
 
     def order(self, columns: list[str]) -> str:
         return ", ".join(
-            f"{c} {self.rng.choice(('', 'ASC', 'DESC'))} {self.rng.choice(('', 'NULLS FIRST', 'NULLS LAST'))}" for c in columns
+            f"{c} {self.rng.choice(('', 'ASC', 'DESC'))} {self.rng.choice(('', 'NULLS FIRST', 'NULLS LAST'))}"
+            for c in columns
         )
 
     def measures(self) -> list[str]:
@@ -90,12 +91,19 @@ class Queries:
         rng, columns, n = self.rng, ", ".join(self.items()), self.n()
         text = f"SELECT {columns} FROM {self.t.name}{self.maybe()}"
         tail = rng.choice(
-            (f" LIMIT {n}", f" LIMIT {n}", f" LIMIT {n} OFFSET {rng.choice((1, 3, 20))}", f" OFFSET {rng.choice((1, 5, 40))}")
+            (
+                f" LIMIT {n}",
+                f" LIMIT {n}",
+                f" LIMIT {n} OFFSET {rng.choice((1, 3, 20))}",
+                f" OFFSET {rng.choice((1, 5, 40))}",
+            )
         )
         return Query(text + tail, SOME, unlimited=text)
 
     def _count_of_limit(self) -> Query:
-        return Query(f"SELECT count(*) FROM (SELECT {self.some()[0]} FROM {self.t.name}{self.maybe()} LIMIT {self.n()})")
+        return Query(
+            f"SELECT count(*) FROM (SELECT {self.some()[0]} FROM {self.t.name}{self.maybe()} LIMIT {self.n()})"
+        )
 
     def _distinct(self) -> Query:
         text = f"SELECT DISTINCT {', '.join(self.some())} FROM {self.t.name}{self.maybe()}"
@@ -128,11 +136,15 @@ class Queries:
     def _group(self) -> Query:
         keys = self.some(most=2)
         having = f" HAVING count(*) > {self.rng.choice((0, 1, 3))}" if self.rng.random() < 0.2 else ""
-        return Query(f"SELECT {', '.join([*keys, *self.measures()])} FROM {self.t.name}{self.maybe()} GROUP BY {', '.join(keys)}{having}")
+        return Query(
+            f"SELECT {', '.join([*keys, *self.measures()])} FROM {self.t.name}{self.maybe()} GROUP BY {', '.join(keys)}{having}"
+        )
 
     def _group_by_expression(self) -> Query:
         e = self.rng.choice((self.p.text(), self.p.predicate(1), self.p.number()))
-        return Query(f"SELECT {e} AS e, count(*), {', '.join(self.measures())} FROM {self.t.name}{self.maybe()} GROUP BY {e}")
+        return Query(
+            f"SELECT {e} AS e, count(*), {', '.join(self.measures())} FROM {self.t.name}{self.maybe()} GROUP BY {e}"
+        )
 
     def _rollup(self) -> Query:
         keys = self.some(most=3)
@@ -143,10 +155,10 @@ class Queries:
 
     def _window(self) -> Query:
         part, keys, n = self.some()[0], [*self.some(most=2), "k"], self.rng.choice((1, 2, 5))
-        call = self.rng.choice(("row_number()", "rank()", f"lag({keys[0]})", "count(*)", f"max({keys[0]})", "dense_rank()"))
-        text = (
-            f"SELECT {part}, {keys[0]}, {call} OVER (PARTITION BY {part} ORDER BY {self.order(keys)}) AS w FROM {self.t.name}{self.maybe()}"
+        call = self.rng.choice(
+            ("row_number()", "rank()", f"lag({keys[0]})", "count(*)", f"max({keys[0]})", "dense_rank()")
         )
+        text = f"SELECT {part}, {keys[0]}, {call} OVER (PARTITION BY {part} ORDER BY {self.order(keys)}) AS w FROM {self.t.name}{self.maybe()}"
         if call in {"row_number()", "rank()"} and self.rng.random() < 0.5:
             return Query(f"SELECT * FROM ({text}) WHERE w <= {n}")
         return Query(text)
@@ -154,7 +166,9 @@ class Queries:
     def _sample(self) -> Query:
         rng, columns = self.rng, ", ".join(self.some())
         if rng.random() < 0.4:
-            return Query(f"SELECT {columns} FROM {self.t.name} TABLESAMPLE ({rng.choice((0, 100))} PERCENT){self.maybe()}")
+            return Query(
+                f"SELECT {columns} FROM {self.t.name} TABLESAMPLE ({rng.choice((0, 100))} PERCENT){self.maybe()}"
+            )
         text = f"SELECT {columns} FROM {self.t.name}"
         return Query(f"{text} TABLESAMPLE ({self.n()} ROWS)", SOME, unlimited=text)
 
@@ -174,7 +188,9 @@ class Queries:
         if self.rng.random() < 0.5:
             return Query(f"SELECT s FROM {self.t.name} WHERE s >= :p LIMIT 1000" if "s" in self.t.columns else f"SELECT k FROM {self.t.name} WHERE k >= :p", args={"p": "k010" if "s" in self.t.columns else 7})  # fmt: skip
         n = self.rng.choice((0, 3, 30))
-        return Query(f"SELECT {', '.join(self.any())} FROM {self.t.name} WHERE {self.p.column(NUMBERS)[0]} >= :p", args={"p": n})
+        return Query(
+            f"SELECT {', '.join(self.any())} FROM {self.t.name} WHERE {self.p.column(NUMBERS)[0]} >= :p", args={"p": n}
+        )
 
     def _variable(self) -> Query:
         kind, x = self.rng.choice((("INT", "5"), ("BIGINT", "30"), ("STRING", "'k02'")))
@@ -193,7 +209,11 @@ class Queries:
 
     def _cached(self) -> Query:
         made = self._view()
-        return Query(made.text, before=(*made.before, "CACHE TABLE oracle_view"), after=("UNCACHE TABLE oracle_view", *made.after))
+        return Query(
+            made.text,
+            before=(*made.before, "CACHE TABLE oracle_view"),
+            after=("UNCACHE TABLE oracle_view", *made.after),
+        )
 
     def _metadata(self) -> Query:
         """What bounds alone may answer."""
@@ -206,12 +226,16 @@ class Queries:
     def _partition_checks(self) -> Query:
         """Ternary logic: what is true, false or NULL of a predicate is everything."""
         column, p = self.any()[0], self.where()
-        parts = " UNION ALL ".join(f"SELECT {column} FROM {self.t.name} WHERE {q}" for q in (p, f"NOT {p}", f"{p} IS NULL"))
+        parts = " UNION ALL ".join(
+            f"SELECT {column} FROM {self.t.name} WHERE {q}" for q in (p, f"NOT {p}", f"{p} IS NULL")
+        )
         return Query(parts)
 
     def _norec(self) -> Query:
         p = self.where()
-        return Query(f"SELECT (SELECT count(*) FROM {self.t.name} WHERE {p}) AS kept, (SELECT count_if({p}) FROM {self.t.name}) AS counted")
+        return Query(
+            f"SELECT (SELECT count(*) FROM {self.t.name} WHERE {p}) AS kept, (SELECT count_if({p}) FROM {self.t.name}) AS counted"
+        )
 
     def _risky(self) -> Query:
         """A predicate that fails on some rows, before or behind one that may shield it."""

@@ -52,7 +52,9 @@ def _checked(lab: Lab, case: Case, tables: list[Built]) -> str | None:
         return None
 
 
-def _descend(case: Case, problem: str, candidates: Callable[[Case], Iterator[Case]], fails: Fails, end: float) -> tuple[Case, str]:
+def _descend(
+    case: Case, problem: str, candidates: Callable[[Case], Iterator[Case]], fails: Fails, end: float
+) -> tuple[Case, str]:
     """Takes the first smaller case that still fails, again and again."""
     while world().monotonic() < end:
         for smaller in candidates(case):
@@ -146,7 +148,9 @@ def _changes(node: exp.Expression) -> list[Callable[[Any], Any]]:
                 for i in range(len(node.expressions))
             ]
         case exp.Select():
-            parts = [k for k in ("where", "having", "distinct", "order", "limit", "offset", "joins") if node.args.get(k)]
+            parts = [
+                k for k in ("where", "having", "distinct", "order", "limit", "offset", "joins") if node.args.get(k)
+            ]
             made: list[Callable[[Any], Any]] = [lambda n, k=k: n.set(k, None) for k in parts]
             if len(node.expressions) > 1:
                 made += [
@@ -164,7 +168,9 @@ def _changes(node: exp.Expression) -> list[Callable[[Any], Any]]:
         case exp.Subquery() if isinstance(node.this, exp.Select) and node.this.args.get("from_"):
             return [
                 lambda n: n.replace(
-                    exp.alias_(n.this.args["from_"].this.copy(), n.alias, table=True) if n.alias else n.this.args["from_"].this.copy()
+                    exp.alias_(n.this.args["from_"].this.copy(), n.alias, table=True)
+                    if n.alias
+                    else n.this.args["from_"].this.copy()
                 )
             ]
     return []
@@ -182,7 +188,9 @@ def _fewer_tables(case: Case) -> Iterator[Case]:
     if used == [0]:
         yield replace(case, histories=case.histories[:1])
     elif used == [1]:
-        query = replace(case.query, **{k: _renumbered(getattr(case.query, k)) for k in ("text", "unlimited", "before", "after")})
+        query = replace(
+            case.query, **{k: _renumbered(getattr(case.query, k)) for k in ("text", "unlimited", "before", "after")}
+        )
         yield replace(case, histories=case.histories[1:], query=query)
 
 
@@ -197,7 +205,11 @@ def _shorter(case: Case) -> Iterator[Case]:
             yield _with(case, at, (*history[:drop], *history[drop + 1 :]))
         first = history[0]
         if isinstance(first, h.Create):
-            for plain in (replace(first, properties={}), replace(first, cluster_by=()), replace(first, format="parquet")):
+            for plain in (
+                replace(first, properties={}),
+                replace(first, cluster_by=()),
+                replace(first, format="parquet"),
+            ):
                 if plain != first:
                     yield _with(case, at, (plain, *history[1:]))
 
@@ -217,7 +229,9 @@ def _fewer_columns(case: Case) -> Iterator[Case]:
 def _column_gone(step: h.Step, name: str) -> h.Step:
     if isinstance(step, h.Create):
         return replace(
-            step, columns={c: k for c, k in step.columns.items() if c != name}, cluster_by=tuple(c for c in step.cluster_by if c != name)
+            step,
+            columns={c: k for c, k in step.columns.items() if c != name},
+            cluster_by=tuple(c for c in step.cluster_by if c != name),
         )
     if isinstance(step, h.Append | h.Overwrite | h.Merge):
         return replace(step, values={c: v for c, v in step.values.items() if c != name})

@@ -134,7 +134,9 @@ class Oracle:
     def _filters(self, rng: Random, built: Built, where: str) -> None:
         asked = Predicates(rng, built.columns, samples=h.samples_of(built.history))
         predicates = [asked.simple() if rng.random() < 0.5 else asked.predicate() for _ in range(FILTERS)]
-        settings = {key: value for key, value in some_settings(rng).items() if "ansi" in key or "timeZone" in key} | USUAL
+        settings = {
+            key: value for key, value in some_settings(rng).items() if "ansi" in key or "timeZone" in key
+        } | USUAL
         with settled(self.lab.spark, settings):
             wanted = truths(self.lab.spark, built, predicates)
         table = built.open()
@@ -144,11 +146,16 @@ class Oracle:
             with self.progress.timed("filters"):
                 problem = misread(table, predicate, true, options, limit, ways)
             if problem is not None:
-                self._found(Case((built.history,), settings, predicate=predicate, options=options, limit=limit), problem, where)
+                self._found(
+                    Case((built.history,), settings, predicate=predicate, options=options, limit=limit), problem, where
+                )
         self.progress.coverage.take("embedded", {built.format})
 
     def _queries(self, rng: Random, tables: list[Built], settings: Settings, where: str) -> None:
-        asked = [Asked(f"oracle_t{i}", dict(b.columns), travelled(b.history), h.samples_of(b.history)) for i, b in enumerate(tables)]
+        asked = [
+            Asked(f"oracle_t{i}", dict(b.columns), travelled(b.history), h.samples_of(b.history))
+            for i, b in enumerate(tables)
+        ]
         queries = Queries(rng, asked)
         with settled(self.lab.spark, settings):
             for _ in range(QUERIES):
@@ -169,7 +176,9 @@ class Oracle:
         self.progress.queries += 1
         self.progress.raised += plain.rows is None
         with self.progress.timed("reports"):
-            self.progress.coverage.take(query.shape, {built.format for i, built in enumerate(tables) if f"oracle_t{i}" in query.text})
+            self.progress.coverage.take(
+                query.shape, {built.format for i, built in enumerate(tables) if f"oracle_t{i}" in query.text}
+            )
         if problem is not None:
             histories = tuple(built.history for built in tables)
             self._found(Case(histories, settings, query), f"{query.text}: {problem}", where)

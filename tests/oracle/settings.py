@@ -11,7 +11,13 @@ Settings = dict[str, str]
 
 SPARK: dict[str, tuple[str, ...]] = {
     "spark.sql.ansi.enabled": ("true", "false"),
-    "spark.sql.session.timeZone": ("UTC", "America/New_York", "Pacific/Apia", "Australia/Lord_Howe", "America/Sao_Paulo"),
+    "spark.sql.session.timeZone": (
+        "UTC",
+        "America/New_York",
+        "Pacific/Apia",
+        "Australia/Lord_Howe",
+        "America/Sao_Paulo",
+    ),
     "spark.sql.caseSensitive": ("true", "false"),
     "spark.sql.cbo.enabled": ("true", "false"),
     "spark.sql.adaptive.enabled": ("true", "false"),

@@ -36,7 +36,10 @@ def main(arguments: list[str]) -> int:
     watch()
     with tempfile.TemporaryDirectory(prefix="tamis-oracle-") as home:
         began = world().monotonic()
-        told = next((float(a.partition("=")[2]) for a in arguments if a.startswith("--switches=")), min(SWITCH_SECONDS, 6 * minutes))
+        told = next(
+            (float(a.partition("=")[2]) for a in arguments if a.startswith("--switches=")),
+            min(SWITCH_SECONDS, 6 * minutes),
+        )
         quick = switches(Path(home), seed, first, told, stop=stop)
         if stop and quick.found:
             return 1
@@ -46,8 +49,17 @@ def main(arguments: list[str]) -> int:
             print(f"WRONG ({found.where}, {world().monotonic() - began:.0f} s): {found.problem[:500]}", flush=True)
 
         oracle = Oracle(lab, seed, tell, quick)
-        progress = oracle.run(60 * minutes - (world().monotonic() - began), first, (lambda p: bool(p.found)) if stop else (lambda _: False))
-        print(f"{world().monotonic() - began:.0f} s, seed {seed}: {progress}", progress.coverage.table(), sep="\n", flush=True)
+        progress = oracle.run(
+            60 * minutes - (world().monotonic() - began),
+            first,
+            (lambda p: bool(p.found)) if stop else (lambda _: False),
+        )
+        print(
+            f"{world().monotonic() - began:.0f} s, seed {seed}: {progress}",
+            progress.coverage.table(),
+            sep="\n",
+            flush=True,
+        )
         if path:
             Path(path).write_text(json.dumps(result(progress, seed, minutes), indent=1) + "\n")
         if "--no-reduce" not in arguments:

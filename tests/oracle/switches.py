@@ -37,11 +37,15 @@ def build(history: h.History, path: Path) -> Any:
     first = history[0]
     assert isinstance(first, h.Create)
     schema = pa.schema([(name, embedded_array(kind, []).type) for name, kind in first.columns.items()])
-    table = tamis.create(str(path), schema, cluster_by=first.cluster_by, format=first.format, properties=first.properties)
+    table = tamis.create(
+        str(path), schema, cluster_by=first.cluster_by, format=first.format, properties=first.properties
+    )
     for step in history[1:]:
         match step:
             case h.Append(values):
-                table.append(pa.table({name: embedded_array(first.columns[name], found) for name, found in values.items()}))
+                table.append(
+                    pa.table({name: embedded_array(first.columns[name], found) for name, found in values.items()})
+                )
             case h.Delete(predicate):
                 table.delete(predicate)
             case h.Update(sets, predicate):
@@ -72,7 +76,9 @@ def wrong_filters(rng: Random, path: Path) -> tuple[int, list[tuple[Case, str]]]
         if isinstance(error, tamis.InvalidInput) and error.code in NOT_SAID:
             return 0, []
         return 0, [(Case((history,)), f"the history fails: {type(error).__name__}: {str(error)[:300]}")]
-    columns = {name: kind for name, kind in h.columns_of(history)[0].items() if name in table.schema.names and kind in KINDS}
+    columns = {
+        name: kind for name, kind in h.columns_of(history)[0].items() if name in table.schema.names and kind in KINDS
+    }
     asked = Predicates(rng, columns, samples=h.samples_of(history))
     found: list[tuple[Case, str]] = []
     for _ in range(FILTERS):
@@ -81,14 +87,20 @@ def wrong_filters(rng: Random, path: Path) -> tuple[int, list[tuple[Case, str]]]
             wanted = Counter(table.scan(predicate, ["k"], options=OFF).to_arrow()["k"].to_pylist())
         except tamis.InvalidInput:
             continue
-        for problem, query in (_misaggregated(rng, table, predicate, columns), _misordered(rng, table, predicate, columns)):
+        for problem, query in (
+            _misaggregated(rng, table, predicate, columns),
+            _misordered(rng, table, predicate, columns),
+        ):
             if problem is not None:
                 found.append((Case((history,), query=Query(query)), f"switches on and off: {query}: {problem}"))
         options, limit = some_options(rng, {}), some_limit(rng, wanted.total())
         problem = misread(table, predicate, wanted, options, limit, (rng.choice(WAYS),))
         if problem is not None:
             found.append(
-                (Case((history,), predicate=predicate, options=options, limit=limit), f"switches on and off: {predicate}: {problem}")
+                (
+                    Case((history,), predicate=predicate, options=options, limit=limit),
+                    f"switches on and off: {predicate}: {problem}",
+                )
             )
     return FILTERS, found
 
@@ -103,7 +115,8 @@ def _misaggregated(rng: Random, table: Any, predicate: str, columns: h.Columns) 
         f" GROUP BY {', '.join(groups)}" if groups else ""
     )
     off, on = (
-        table.scan(predicate, options=options).aggregate(measures, groups) for options in (OFF | {"tamis.scan.aggregates": "off"}, {})
+        table.scan(predicate, options=options).aggregate(measures, groups)
+        for options in (OFF | {"tamis.scan.aggregates": "off"}, {})
     )
     return _different(Counter(_rows(on)), Counter(_rows(off))), query
 

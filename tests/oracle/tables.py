@@ -93,7 +93,9 @@ class Tables:
         fit = [c for c, kind in columns.items() if KINDS[kind].ordered and c != "k"]
         for name in rng.sample(fit, min(len(fit), rng.choice((1, 1, 2)))):
             literal = some_literal(rng, columns[name])
-            found[name] = rng.choice((literal, "NULL", f"{source or ''}{name}", f"coalesce({source or ''}{name}, {literal})"))
+            found[name] = rng.choice(
+                (literal, "NULL", f"{source or ''}{name}", f"coalesce({source or ''}{name}, {literal})")
+            )
         return found
 
     def _delete(self, steps: list[h.Step], columns: h.Columns) -> list[h.Step]:
@@ -115,7 +117,10 @@ class Tables:
         values["k"] = [None if rng.random() < 0.05 else key for key in keys]
         on, how = "(target.k = source.k)", rng.choice(("sql", "sql", "embedded"))
         whens = ["matched", "matched", "not_matched"] if rng.random() < 0.6 else ["matched", "not_matched", "by_source"]
-        clauses = [self._clause(when, columns, last=i == len(whens) - 1 or whens[i + 1] != when) for i, when in enumerate(whens)]
+        clauses = [
+            self._clause(when, columns, last=i == len(whens) - 1 or whens[i + 1] != when)
+            for i, when in enumerate(whens)
+        ]
         clauses = [c for c in clauses if rng.random() < 0.8 or c.when == "matched"]
         if rng.random() < 0.3:
             on = f"(target.k = source.k AND {Predicates(rng, {c: k for c, k in columns.items() if k in PLAIN}, 'target.').simple()})"
@@ -127,7 +132,11 @@ class Tables:
         side = "source." if when != "by_source" and (when == "not_matched" or rng.random() < 0.5) else "target."
         condition = Predicates(rng, plain, side).simple() if not last or rng.random() < 0.5 else None
         if when == "not_matched":
-            return h.Clause(when, condition, {"k": "source.k", **{c: f"source.{c}" for c in columns if c != "k" and rng.random() < 0.8}})
+            return h.Clause(
+                when,
+                condition,
+                {"k": "source.k", **{c: f"source.{c}" for c in columns if c != "k" and rng.random() < 0.8}},
+            )
         if rng.random() < 0.4:
             return h.Clause(when, condition, None)
         return h.Clause(when, condition, self._sets(columns, "target." if when == "by_source" else "source."))
@@ -136,7 +145,13 @@ class Tables:
         """Columns that clustering or an index needs: they stay as they are."""
         found: set[str] = {"k"}
         for step in steps:
-            found |= set(step.cluster_by) if isinstance(step, h.Create) else set(step.columns) if isinstance(step, h.Index) else set()
+            found |= (
+                set(step.cluster_by)
+                if isinstance(step, h.Create)
+                else set(step.columns)
+                if isinstance(step, h.Index)
+                else set()
+            )
         return found
 
     def _free(self, steps: list[h.Step], columns: h.Columns) -> str:
@@ -165,7 +180,9 @@ class Tables:
         return [step, *([self._append(h.columns_after(columns, step, []), 20)] if self.rng.random() < 0.7 else [])]
 
     def _restore(self, steps: list[h.Step], columns: h.Columns) -> list[h.Step]:
-        changed = max(i for i, step in enumerate(steps) if isinstance(step, h.Create | h.Rename | h.Drop | h.Add | h.Widen))
+        changed = max(
+            i for i, step in enumerate(steps) if isinstance(step, h.Create | h.Rename | h.Drop | h.Add | h.Widen)
+        )
         return [h.Restore(self.rng.randrange(changed, len(steps)))]
 
     def _tend(self, steps: list[h.Step], columns: h.Columns) -> list[h.Step]:
@@ -178,8 +195,14 @@ class Tables:
         rng = self.rng
         if not any(isinstance(step, h.Index) for step in steps):
             return [self._index(columns, "i1"), self._append(columns, 20)]
-        return [rng.choice((h.ForgetSegments(), h.Repair(), h.DamageIndex("cut"), h.DamageIndex("gone"), h.DamageIndex("bit")))]
+        return [
+            rng.choice(
+                (h.ForgetSegments(), h.Repair(), h.DamageIndex("cut"), h.DamageIndex("gone"), h.DamageIndex("bit"))
+            )
+        ]
 
     def _limits(self, steps: list[h.Step], columns: h.Columns) -> list[h.Step]:
-        values = self.rng.choice(({"tamis.stats.budget_bytes": "200"}, {"tamis.stats.collect": "off"}, {"tamis.stats.collect": "on"}))
+        values = self.rng.choice(
+            ({"tamis.stats.budget_bytes": "200"}, {"tamis.stats.collect": "off"}, {"tamis.stats.collect": "on"})
+        )
         return [h.Properties(values), self._append(columns, 30)]

@@ -47,11 +47,15 @@ def test_whole_queries_are_plain_sparks(tmp_path: Path, scale: str) -> None:
         str(seed),
         f"--json={found}",
     ]
-    ran = subprocess.run([*command, "--stop"] if not NIGHTLY else command, cwd=ROOT, capture_output=True, text=True, check=False)
+    ran = subprocess.run(
+        [*command, "--stop"] if not NIGHTLY else command, cwd=ROOT, capture_output=True, text=True, check=False
+    )
     assert ran.returncode == 0, ran.stdout[-8_000:] + ran.stderr[-2_000:]
     if scale == "small":
         coverage = json.loads(found.read_text())["coverage"]
-        unmet = [f"{reader} × {kind}" for reader in READERS for kind in OWNED if f"{reader} × {kind}" in coverage["gaps"]]
+        unmet = [
+            f"{reader} × {kind}" for reader in READERS for kind in OWNED if f"{reader} × {kind}" in coverage["gaps"]
+        ]
         assert not unmet, f"no query met: {unmet}\n{ran.stdout[-4_000:]}"
 
 
@@ -75,7 +79,9 @@ def rows(*values: object) -> Answer:
         (EXACT, Answer([(1,)], ("bigint",)), rows(1), None, True),
     ],
 )
-def test_judges_tell_right_from_wrong(judge: str, ours: Answer, plain: Answer, unlimited: Answer | None, wrong: bool) -> None:
+def test_judges_tell_right_from_wrong(
+    judge: str, ours: Answer, plain: Answer, unlimited: Answer | None, wrong: bool
+) -> None:
     assert (compare(Query("SELECT 1", judge), ours, plain, unlimited) is not None) == wrong
 
 

@@ -12,7 +12,14 @@ ROWS = 64
 HISTORY: h.History = (
     h.Create({"k": "bigint", "a": "int", "b": "bigint", "s": "string"}),
     *(
-        h.Append({"k": [*rows], "a": [k // 2 for k in rows], "b": [k * 7 % 10 for k in rows], "s": [f"k{k % 9:03}" for k in rows]})
+        h.Append(
+            {
+                "k": [*rows],
+                "a": [k // 2 for k in rows],
+                "b": [k * 7 % 10 for k in rows],
+                "s": [f"k{k % 9:03}" for k in rows],
+            }
+        )
         for rows in (range(at * ROWS, at * ROWS + ROWS) for at in range(3))
     ),
 )

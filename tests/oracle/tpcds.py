@@ -49,8 +49,14 @@ def main(arguments: list[str]) -> int:
 def _session() -> Any:
     from pyspark.sql import SparkSession
 
-    builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").config("spark.driver.memory", "6g")
-    spark = builder.config("spark.sql.shuffle.partitions", "4").config("spark.ui.showConsoleProgress", "false").getOrCreate()
+    builder = (
+        SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").config("spark.driver.memory", "6g")
+    )
+    spark = (
+        builder.config("spark.sql.shuffle.partitions", "4")
+        .config("spark.ui.showConsoleProgress", "false")
+        .getOrCreate()
+    )
     spark.sparkContext.setLogLevel("OFF")
     return spark
 
@@ -87,7 +93,10 @@ def _same(spark: Any, file: Path, lake: str, plain: str, changed: bool) -> bool:
         spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW {name} AS SELECT * FROM {lake}.ds.{name}")
     found = _rows(spark, text)
     if found != expected:
-        print(f"DIFFERS {file.stem} (changed: {changed}): {found.total()} rows, plain Spark {expected.total()}", flush=True)
+        print(
+            f"DIFFERS {file.stem} (changed: {changed}): {found.total()} rows, plain Spark {expected.total()}",
+            flush=True,
+        )
     else:
         print(f"same    {file.stem} (changed: {changed}): {found.total()} rows", flush=True)
     return found == expected

@@ -24,7 +24,9 @@ def write_tables(folder: Path, scale: float) -> None:
     connection = duckdb.connect()
     connection.execute(f"LOAD '{extension}'")
     connection.execute(f"CALL dsdgen(sf = {scale})")
-    for (name,) in sorted(connection.execute("SHOW TABLES").fetchall()):  # web_site comes last: it says that all are there
+    for (name,) in sorted(
+        connection.execute("SHOW TABLES").fetchall()
+    ):  # web_site comes last: it says that all are there
         connection.execute(f"COPY {name} TO '{folder / name}.parquet' (FORMAT parquet)")
 
 

@@ -16,8 +16,19 @@ from tamis.core.types import LONG, STRING, TIMESTAMP, Field, Schema
 from tamis.engine.part_reader import filter_order
 from tamis.engine.part_reader.filter_order import Conjunction
 
-SCHEMA = Schema((Field("a", LONG, id=1), Field("b", LONG, id=2), Field("s", STRING, id=3), Field("at", TIMESTAMP, id=4)))
-SAFE = ["a > 1", "b < 3", "s LIKE 'x%'", "a IN (1, 2, 3)", "b IS NOT NULL", "a = b OR s = 'xy'", "NOT (b = 2)", "a <=> b"]
+SCHEMA = Schema(
+    (Field("a", LONG, id=1), Field("b", LONG, id=2), Field("s", STRING, id=3), Field("at", TIMESTAMP, id=4))
+)
+SAFE = [
+    "a > 1",
+    "b < 3",
+    "s LIKE 'x%'",
+    "a IN (1, 2, 3)",
+    "b IS NOT NULL",
+    "a = b OR s = 'xy'",
+    "NOT (b = 2)",
+    "a <=> b",
+]
 BOLD = ["10 / a >= 1", "CAST(s AS INT) > 0", "b / (a - 1) IS NOT NULL"]
 
 
@@ -29,8 +40,16 @@ small = st.lists(st.none() | st.integers(0, 4), min_size=30, max_size=30)
 words = st.lists(st.sampled_from([None, "1", "x", "xy", "7"]), min_size=30, max_size=30)
 
 
-@given(st.lists(st.sampled_from(SAFE + BOLD), min_size=1, max_size=5), small, small, words, st.randoms(use_true_random=False))
-def test_any_order_that_can_come_is_the_written_one(texts: list[str], a: list[Any], b: list[Any], s: list[Any], dice: Any) -> None:
+@given(
+    st.lists(st.sampled_from(SAFE + BOLD), min_size=1, max_size=5),
+    small,
+    small,
+    words,
+    st.randoms(use_true_random=False),
+)
+def test_any_order_that_can_come_is_the_written_one(
+    texts: list[str], a: list[Any], b: list[Any], s: list[Any], dice: Any
+) -> None:
     batch = {1: pa.array(a, pa.int64()), 2: pa.array(b, pa.int64()), 3: pa.array(s, pa.string())}
     wanted = tree(texts)
     keep, failed, error = filter_mask(wanted, batch, len(a))
@@ -118,7 +137,12 @@ def test_two_columns_side_by_side() -> None:
     """Evenly between their bounds: [0, 100] against the same, against what lies above, against the upper half, against a single value."""
     a, b = evidence([0] * 4, [100] * 4), evidence([0, 200, 50, 30], [100, 300, 100, 30], "b")
     both = TableEvidence(
-        pa.table({**dict(zip(a._table.column_names, a._table.columns, strict=True)), **{n: b._table[n] for n in b._table.column_names}}),
+        pa.table(
+            {
+                **dict(zip(a._table.column_names, a._table.columns, strict=True)),
+                **{n: b._table[n] for n in b._table.column_names},
+            }
+        ),
         {0: SCHEMA},
     )
     found, turned = expected(tree(["a < b"]), both), expected(tree(["a >= b"]), both)

@@ -8,7 +8,21 @@ import pyarrow as pa
 import pytest
 
 from tamis.core.expr import conjuncts, parse
-from tamis.core.types import DATE, DOUBLE, FLOAT, INTEGER, LONG, STRING, TIMESTAMP_NTZ, Array, Decimal, Field, Map, Schema, Struct
+from tamis.core.types import (
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INTEGER,
+    LONG,
+    STRING,
+    TIMESTAMP_NTZ,
+    Array,
+    Decimal,
+    Field,
+    Map,
+    Schema,
+    Struct,
+)
 from tamis.core.types.arrow import to_arrow_schema
 from tamis.engine.part_reader import ReadCounters, ReadSpec, read_part
 from tamis.errors import CorruptData
@@ -44,14 +58,25 @@ NEW = Schema(
             ),
             id=3,
         ),
-        Field("l", Array(Field("element", Struct((Field("d", Decimal(8, 2), id=8), Field("e", STRING, id=24))), id=7)), id=6),
+        Field(
+            "l",
+            Array(Field("element", Struct((Field("d", Decimal(8, 2), id=8), Field("e", STRING, id=24))), id=7)),
+            id=6,
+        ),
         Field("late", STRING, id=25, initial_default="was not there"),
         Field("m", Map(Field("key", STRING, nullable=False, id=11), Field("value", LONG, id=12)), id=10),
     ),
     schema_id=1,
 )
 ROWS: list[dict[str, Any]] = [
-    {"a": 1, "b": "old", "s": {"x": 0.5, "gone": 1}, "l": [{"d": PyDecimal("1.5")}, None], "day": dt.date(1500, 1, 2), "m": [("k", 3)]},
+    {
+        "a": 1,
+        "b": "old",
+        "s": {"x": 0.5, "gone": 1},
+        "l": [{"d": PyDecimal("1.5")}, None],
+        "day": dt.date(1500, 1, 2),
+        "m": [("k", 3)],
+    },
     {"a": 2, "b": "old", "s": None, "l": None, "day": None, "m": None},
     {"a": None, "b": None, "s": {"x": None, "gone": None}, "l": [], "day": dt.date(2020, 1, 1), "m": []},
 ]
@@ -71,7 +96,9 @@ def part() -> PartRef:
 
 
 def read(schema: Schema, text: str | None = None, lazy: str = "on") -> list[dict[str, Any]]:
-    spec = ReadSpec(URL, schema, {0: OLD, 1: NEW}, conjuncts=() if text is None else conjuncts(parse(text, NEW)), lazy=lazy)
+    spec = ReadSpec(
+        URL, schema, {0: OLD, 1: NEW}, conjuncts=() if text is None else conjuncts(parse(text, NEW)), lazy=lazy
+    )
     batches = list(read_part(part(), spec, ReadCounters()))
     assert all(b.schema.equals(to_arrow_schema(schema), check_metadata=True) for b in batches)
     return [row for b in batches for row in b.to_pylist()]

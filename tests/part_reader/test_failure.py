@@ -30,6 +30,8 @@ def test_the_conjunct_is_named(tmp_path, verb, text, name, tries):
     assert error.code == "FILTER_FAILED"
     assert name.lower() in error.name.lower()
     assert " AND " not in error.name
-    assert [f"try_{x}" for x in ("add", "cast", "divide", "mod", "multiply", "subtract") if f"try_{x}" in error.remedy] == tries
+    assert [
+        f"try_{x}" for x in ("add", "cast", "divide", "mod", "multiply", "subtract") if f"try_{x}" in error.remedy
+    ] == tries
     assert "condition before it" in error.remedy
     tamis.open(tmp_path).scan(error.name)  # it is SQL

@@ -29,7 +29,9 @@ FORMATS = ("parquet", "vortex", "orc")
 SCHEMA = Schema((Field("k", LONG, id=1), Field("n", LONG, id=2), Field("s", STRING, id=3)))
 ROWS = 12_000
 NOISE = np.random.default_rng(5).integers(0, 2**60, ROWS)
-DATA = pa.RecordBatch.from_arrays([np.arange(ROWS) % 4_000, NOISE, pa.array(map(str, NOISE))], schema=to_arrow_schema(SCHEMA))
+DATA = pa.RecordBatch.from_arrays(
+    [np.arange(ROWS) % 4_000, NOISE, pa.array(map(str, NOISE))], schema=to_arrow_schema(SCHEMA)
+)
 TEXT = "k IN (7, 2500)"
 EXPECTED = DATA.filter(pa.array(np.isin(np.arange(ROWS) % 4_000, (7, 2500))))
 SPEC = ReadSpec("memory://faults", SCHEMA, {0: SCHEMA}, conjuncts=conjuncts(parse(TEXT, SCHEMA)))
@@ -86,21 +88,27 @@ def read(parts: dict[str, PartRef], monkeypatch: pytest.MonkeyPatch) -> Callable
         monkeypatch.setattr(sealed_reader, "_seals", Recent(2**20))
         monkeypatch.setattr(vortex_part, "_footers", Recent(8))
         monkeypatch.setattr(lazy_reader, "open_store", lambda *_: store)
-        return pa.Table.from_batches(read_part(parts[form], replace(SPEC, lazy=mode), ReadCounters()), to_arrow_schema(SCHEMA))
+        return pa.Table.from_batches(
+            read_part(parts[form], replace(SPEC, lazy=mode), ReadCounters()), to_arrow_schema(SCHEMA)
+        )
 
     return run
 
 
 @pytest.mark.parametrize("mode", ["on", "off"])
 @pytest.mark.parametrize("form", FORMATS)
-def test_one_fault_at_every_request(form: str, mode: str, read: Callable[..., pa.Table], parts: dict[str, PartRef]) -> None:
+def test_one_fault_at_every_request(
+    form: str, mode: str, read: Callable[..., pa.Table], parts: dict[str, PartRef]
+) -> None:
     fine = Faulty(None)
     assert read(form, mode, fine).equals(pa.table(EXPECTED))
     assert fine.calls[0] >= 2
     for at in range(fine.calls[0]):
         for fault in (short, garbled):  # asked for once more
             assert read(form, mode, Faulty(fault, at, 1)).equals(pa.table(EXPECTED)), (fault, at)
-        with pytest.raises(StoreUnavailable, match="connection reset") as raised:  # the store has tried that again already
+        with pytest.raises(
+            StoreUnavailable, match="connection reset"
+        ) as raised:  # the store has tried that again already
             read(form, mode, Faulty(reset, at, 1))
         assert named(raised.value, parts[form])
 
@@ -119,7 +127,9 @@ def test_faults_that_stay(form: str, mode: str, read: Callable[..., pa.Table], p
 
 
 def named(error: TamisError, ref: PartRef) -> bool:
-    return all(said in error.message for said in (ref.part_id, ref.path)) and error.name == ref.path and bool(error.remedy)
+    return (
+        all(said in error.message for said in (ref.part_id, ref.path)) and error.name == ref.path and bool(error.remedy)
+    )
 
 
 class Rough(FakeS3):
@@ -154,7 +164,11 @@ class Rough(FakeS3):
 
     def head(self, first: int, last: int, length: int) -> None:
         self.send_response(206)
-        for name, value in {"Content-Range": f"bytes {first}-{last}/{10**9}", "ETag": '"e"', "Content-Length": str(length)}.items():
+        for name, value in {
+            "Content-Range": f"bytes {first}-{last}/{10**9}",
+            "ETag": '"e"',
+            "Content-Length": str(length),
+        }.items():
             self.send_header(name, value)
         self.send_header("Last-Modified", "Mon, 01 Jan 2024 00:00:00 GMT")
         self.end_headers()
@@ -167,7 +181,9 @@ def tables() -> Iterator[tuple[type[Rough], dict[str, Any]]]:
         handler.how, handler.left = "", 0
         made = {}
         for form in FORMATS:
-            made[form] = tamis.create(f"s3://bucket/{form}", DATA.schema, format=form, storage_options={**options, "timeout": "2s"})
+            made[form] = tamis.create(
+                f"s3://bucket/{form}", DATA.schema, format=form, storage_options={**options, "timeout": "2s"}
+            )
             made[form].append(pa.table(DATA))
         yield handler, made
 

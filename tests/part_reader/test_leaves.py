@@ -45,13 +45,18 @@ def document(chance: np.random.Generator) -> str | None:
 def table_of(texts: list[str | None], start: int = 0) -> pa.Table:
     pairs = [None if t is None else encode(t) for t in texts]
     children = [pa.array([b"" if p is None else p[k] for p in pairs], pa.binary()) for k in (0, 1)]
-    documents = pa.StructArray.from_arrays(children, fields=list(to_arrow_type(VARIANT)), mask=pa.array([p is None for p in pairs]))
+    documents = pa.StructArray.from_arrays(
+        children, fields=list(to_arrow_type(VARIANT)), mask=pa.array([p is None for p in pairs])
+    )
     ids = pa.array(range(start, start + len(texts)), pa.int64())
     return pa.Table.from_arrays([ids, documents, pa.array(texts, pa.string())], schema=to_arrow_schema(SCHEMA))
 
 
 def both(folder: Path, data: pa.Table, form: str) -> tuple[Any, Any]:
-    made = [tamis.create(folder / name, data.schema, format=form, properties=how) for name, how in (("plain", {}), ("shredded", SHRED))]
+    made = [
+        tamis.create(folder / name, data.schema, format=form, properties=how)
+        for name, how in (("plain", {}), ("shredded", SHRED))
+    ]
     for table in made:
         table.append(data)
     return made[0], made[1]
@@ -73,7 +78,11 @@ def test_every_kind_under_every_cast(tmp_path: Path, form: str) -> None:
         for path in ("$.a", "$.o.x[1]", "$['odd key']"):
             test = TESTS[chance.integers(len(TESTS))].format(c=SOME.get(kind, "7"))
             filters += [f"try_variant_get(v, '{path}', '{kind}') {test}", f"variant_get(v, '{path}', '{kind}') {test}"]
-    filters += [f"get_json_object(s, '{path}') {test.format(c=chr(39) + '7' + chr(39))}" for path in ("$.a", "$.o.x[1]") for test in TESTS]
+    filters += [
+        f"get_json_object(s, '{path}') {test.format(c=chr(39) + '7' + chr(39))}"
+        for path in ("$.a", "$.o.x[1]")
+        for test in TESTS
+    ]
     filters += [
         "try_variant_get(v, '$.a', 'int') = 7 OR get_json_object(s, '$.a') = 'true'",
         "try_variant_get(v, '$.a', 'int') > 0 AND id % 2 = 0",
@@ -166,7 +175,9 @@ def test_leaves_beside_one_that_is_in_doubt(tmp_path: Path, form: str) -> None:
     """What a part does not vouch for is in its file all the same: the other leaves are found beside it."""
     texts = [json.dumps({"a": 2e23 if n == 3 else n, "b": n % 7, "c": n % 5, "d": n % 3}) for n in range(60)]
     data = table_of(texts)
-    table = tamis.create(tmp_path / "t", data.schema, format=form, properties={"tamis.write.shred": "s:a, s:b, v:a, s:c, v:d"})
+    table = tamis.create(
+        tmp_path / "t", data.schema, format=form, properties={"tamis.write.shred": "s:a, s:b, v:a, s:c, v:d"}
+    )
     table.append(data)
     for text, kept in (
         ("get_json_object(s, '$.b') = '2'", lambda n: n % 7 == 2),
@@ -184,7 +195,10 @@ def test_scalars_stand_alone() -> None:
     assert sound
     scalars = [at for at, value in enumerate(KINDS) if not isinstance(value, list | dict)]
     for at in scalars:
-        assert (found[at]["value"].as_py(), found[at]["metadata"].as_py()) == (encode(json.dumps(KINDS[at]))[0], variant_columns.NO_NAMES)
+        assert (found[at]["value"].as_py(), found[at]["metadata"].as_py()) == (
+            encode(json.dumps(KINDS[at]))[0],
+            variant_columns.NO_NAMES,
+        )
     assert found[len(KINDS)].as_py() is None
     assert found[len(KINDS) + 1].as_py() is None
 

@@ -27,7 +27,13 @@ SCHEMA = Schema(
         Field("n", INTEGER, id=1),
         Field("x", DOUBLE, id=2),
         Field("s", STRING, id=3),
-        Field("st", Struct((Field("a", LONG, id=5), Field("b", STRING, id=6), Field("in", Struct((Field("c", LONG, id=8),)), id=7))), id=4),
+        Field(
+            "st",
+            Struct(
+                (Field("a", LONG, id=5), Field("b", STRING, id=6), Field("in", Struct((Field("c", LONG, id=8),)), id=7))
+            ),
+            id=4,
+        ),
         Field("l", Array(Field("element", LONG, id=10)), id=9),
         Field("m", Map(Field("key", STRING, nullable=False, id=12), Field("value", LONG, id=13)), id=11),
     )
@@ -72,7 +78,9 @@ def rows() -> st.SearchStrategy[list[dict[str, Any]]]:
     return st.lists(row, max_size=24)
 
 
-def stored(data: list[dict[str, Any]], cuts: list[int], schema: Schema = SCHEMA, form: str = "parquet") -> tuple[PartRef, pa.RecordBatch]:
+def stored(
+    data: list[dict[str, Any]], cuts: list[int], schema: Schema = SCHEMA, form: str = "parquet"
+) -> tuple[PartRef, pa.RecordBatch]:
     """A part with blocks that end at ``cuts``."""
     whole = pa.RecordBatch.from_pylist(data, schema=to_arrow_schema(schema))
     ends = sorted({*(min(c, len(data)) for c in cuts), len(data)} - {0})
@@ -110,7 +118,9 @@ def test_lazy_is_eager_is_plain(
 ) -> None:
     gone = {row for row in gone if row < len(data)}
     filters = conjuncts(parse(text, SCHEMA))
-    spec = ReadSpec(URL, SCHEMA.select(selected), {0: SCHEMA}, conjuncts=filters, errors=errors, batch_rows=5, positions=positions)
+    spec = ReadSpec(
+        URL, SCHEMA.select(selected), {0: SCHEMA}, conjuncts=filters, errors=errors, batch_rows=5, positions=positions
+    )
     for form in ("parquet", "vortex", "orc"):
         ref, whole = stored(data, cuts, form=form)
         ref = replace(ref, deletion=vector(np.array(sorted(gone), dtype=np.int64)) if gone else None)
@@ -146,9 +156,9 @@ def test_all_match_is_believed() -> None:
     ref, whole = stored([{"n": i, **dict.fromkeys(SCHEMA.names[1:])} for i in range(10)], [5])
     spec = ReadSpec(URL, SCHEMA.select(("n",)), {0: SCHEMA}, conjuncts=conjuncts(parse("n < 100", SCHEMA)))
     counters = ReadCounters()
-    assert [n for b in read_part(replace(ref, all_match=True), spec, counters) for n in b.column(0).to_pylist()] == whole.column(
-        0
-    ).to_pylist()
+    assert [
+        n for b in read_part(replace(ref, all_match=True), spec, counters) for n in b.column(0).to_pylist()
+    ] == whole.column(0).to_pylist()
     assert (counters.rows_leader, counters.bytes_leader) == (0, 0)
 
 
@@ -165,7 +175,10 @@ def test_rows_of_many_blocks_and_batches_in_order(monkeypatch: pytest.MonkeyPatc
     n = np.arange(200_000)
     schema = Schema(SCHEMA.fields[:2])
     arrow = to_arrow_schema(schema)
-    blocks = [pa.record_batch([n[i : i + 9_000].astype("i4"), n[i : i + 9_000] / 2], schema=arrow) for i in range(0, len(n), 9_000)]
+    blocks = [
+        pa.record_batch([n[i : i + 9_000].astype("i4"), n[i : i + 9_000] / 2], schema=arrow)
+        for i in range(0, len(n), 9_000)
+    ]
     ref = write_part(open_store(URL), schema, blocks, "many")
     spec = ReadSpec(URL, schema, {0: schema}, conjuncts=conjuncts(parse("n % 3 = 0", schema)))
     for lazy in ("on", "off", "auto"):

@@ -29,15 +29,21 @@ WIDE = [np.random.default_rng(i).random(ROWS) for i in range(6)]
 @pytest.fixture(scope="module", params=["parquet", "vortex", "orc"])
 def ref(request: pytest.FixtureRequest) -> PartRef:
     whole = pa.record_batch([K, *WIDE], schema=to_arrow_schema(SCHEMA))
-    return write_part(open_store(URL), SCHEMA, [whole.slice(a, BLOCK) for a in range(0, ROWS, BLOCK)], "wide", form=request.param)
+    return write_part(
+        open_store(URL), SCHEMA, [whole.slice(a, BLOCK) for a in range(0, ROWS, BLOCK)], "wide", form=request.param
+    )
 
 
 def batches(ref: PartRef, text: str, counters: ReadCounters | None = None) -> Iterator[pa.RecordBatch]:
-    spec = ReadSpec(URL, SCHEMA, {0: SCHEMA}, conjuncts=conjuncts(parse(text, SCHEMA)), lazy="on", block_statistics=False)
+    spec = ReadSpec(
+        URL, SCHEMA, {0: SCHEMA}, conjuncts=conjuncts(parse(text, SCHEMA)), lazy="on", block_statistics=False
+    )
     return read_part(ref, spec, counters or ReadCounters())
 
 
-@pytest.mark.parametrize("at", [[7], [7, 200_000], [7, 140_000, 290_000], list(range(0, ROWS, 1_000)), list(range(99_990, 130_000))])
+@pytest.mark.parametrize(
+    "at", [[7], [7, 200_000], [7, 140_000, 290_000], list(range(0, ROWS, 1_000)), list(range(99_990, 130_000))]
+)
 @pytest.mark.parametrize("most", [0, 100, lazy_reader.MOST_WAITING])
 def test_rows_and_their_order(ref: PartRef, at: list[int], most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lazy_reader, "MOST_WAITING", most)
@@ -62,7 +68,9 @@ def test_a_segment_with_hits_is_fetched_once_and_others_not(ref: PartRef) -> Non
     assert len({n // vortex_part.SEGMENT_ROWS for n in (7, 140_000, 290_000)}) == 3
 
 
-def test_where_hardly_a_row_survives_followers_are_asked_for_together(ref: PartRef, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_hardly_a_row_survives_followers_are_asked_for_together(
+    ref: PartRef, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """One block tells that few survive; of the five behind it leaders come first, then the followers of what is left of all of them."""
     kind, asked = type(open_part(open_store(URL), ref, SCHEMA)), []
     original = kind.read

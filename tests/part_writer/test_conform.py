@@ -61,7 +61,11 @@ FITS: list[tuple[pa.Array, DataType, list[Any]]] = [
     (pa.array(["a"], pa.string_view()), STRING, ["a"]),
     (pa.array([b"ab"], pa.binary(2)), BINARY, [b"ab"]),
     (pa.array([dt.date(1500, 1, 1)], pa.date64()), DATE, [dt.date(1500, 1, 1)]),
-    (pa.array([1_000], pa.timestamp("ns", tz="Europe/Paris")), TIMESTAMP, [dt.datetime(1970, 1, 1, 0, 0, 0, 1, tzinfo=dt.UTC)]),
+    (
+        pa.array([1_000], pa.timestamp("ns", tz="Europe/Paris")),
+        TIMESTAMP,
+        [dt.datetime(1970, 1, 1, 0, 0, 0, 1, tzinfo=dt.UTC)],
+    ),
     (pa.array([1], pa.timestamp("s")), TIMESTAMP_NTZ, [dt.datetime(1970, 1, 1, 0, 0, 1)]),
     (pa.array([5], pa.time32("s")), Time(6), [dt.time(0, 0, 5)]),
     (pa.array([5], pa.duration("s")), DayTimeInterval(), [dt.timedelta(seconds=5)]),
@@ -82,7 +86,9 @@ FITS: list[tuple[pa.Array, DataType, list[Any]]] = [
 
 
 @pytest.mark.parametrize(
-    ("data", "data_type", "expected"), FITS, ids=lambda v: str(v)[:20].replace("\n", "") if isinstance(v, DataType) else ""
+    ("data", "data_type", "expected"),
+    FITS,
+    ids=lambda v: str(v)[:20].replace("\n", "") if isinstance(v, DataType) else "",
 )
 def test_what_fits(data: pa.Array, data_type: DataType, expected: list[Any]) -> None:
     assert one(data, data_type).to_pylist() == expected
@@ -104,7 +110,12 @@ MISFITS: list[tuple[pa.Array, DataType, type[TamisError], str]] = [
     (pa.array(["abcd"]), String("char", 3), InvalidInput, "TOO_LONG"),
     (pa.array([{"x": 1}]), VARIANT, SchemaMismatch, "TYPE_MISMATCH"),
     (pa.array([{"x": 1, "z": 1}]), Struct((Field("x", LONG, id=2),)), SchemaMismatch, "EXTRA_COLUMN"),
-    (pa.array([{}], pa.struct([])), Struct((Field("x", LONG, nullable=False, id=2),)), SchemaMismatch, "MISSING_COLUMN"),
+    (
+        pa.array([{}], pa.struct([])),
+        Struct((Field("x", LONG, nullable=False, id=2),)),
+        SchemaMismatch,
+        "MISSING_COLUMN",
+    ),
     (pa.array([[1, None]]), Array(Field("element", LONG, nullable=False, id=2)), SchemaMismatch, "NULL_IN_REQUIRED"),
     (
         pa.array([[("k", None)]], pa.map_(pa.string(), pa.int64())),
@@ -189,7 +200,10 @@ def widened(kind: pa.DataType) -> pa.DataType:
         return pa.map_(widened(kind.key_type), widened(kind.item_type))
     if pa.types.is_list(kind):
         return pa.list_(widened(kind.value_type))
-    again: dict[Callable[[pa.DataType], bool], pa.DataType] = {pa.types.is_int32: pa.int64(), pa.types.is_string: pa.large_string()}
+    again: dict[Callable[[pa.DataType], bool], pa.DataType] = {
+        pa.types.is_int32: pa.int64(),
+        pa.types.is_string: pa.large_string(),
+    }
     return next((to for of, to in again.items() if of(kind)), kind)
 
 

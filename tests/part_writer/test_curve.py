@@ -46,6 +46,8 @@ def test_coordinates_keep_the_order(values: pa.Array) -> None:
 
 
 def test_skew_is_evened_out() -> None:
-    values = pa.array(np.concatenate([np.zeros(10), np.arange(1_000), np.arange(1_000_000, 1_001_000)]).astype(np.int64))
+    values = pa.array(
+        np.concatenate([np.zeros(10), np.arange(1_000), np.arange(1_000_000, 1_001_000)]).astype(np.int64)
+    )
     found = curve_keys.coordinates(values, curve_keys.boundaries(values, 5))
     assert np.bincount(found.astype(np.int64)).max() < len(values) / 16

@@ -10,7 +10,9 @@ import pytest
 from tamis.engine.part_writer.plain_arrays import plain, plain_stream, plain_type
 
 TEXT = pa.array(["a", None, "b", "c", "a"], pa.string_view())
-CODED = pa.DictionaryArray.from_arrays(pa.array([1, 0, None, 1, 2], pa.uint32()), pa.array(["a", "b", None], pa.string_view()))
+CODED = pa.DictionaryArray.from_arrays(
+    pa.array([1, 0, None, 1, 2], pa.uint32()), pa.array(["a", "b", None], pa.string_view())
+)
 RUNS = pa.RunEndEncodedArray.from_arrays(pa.array([2, 3, 5], pa.int32()), pa.array(["x", None, "y"], pa.string_view()))
 OFFSETS, MASK = pa.array([0, 2, 2, 2, 5], pa.int32()), pa.array([False, False, True, False])
 HELD: dict[str, tuple[pa.Array, pa.DataType]] = {
@@ -19,10 +21,16 @@ HELD: dict[str, tuple[pa.Array, pa.DataType]] = {
     "dictionary": (CODED, pa.string()),
     "runs": (RUNS, pa.string()),
     "list": (pa.ListArray.from_arrays(OFFSETS, TEXT, mask=MASK), pa.list_(pa.string())),
-    "large list": (pa.LargeListArray.from_arrays(OFFSETS.cast(pa.int64()), CODED, mask=MASK), pa.large_list(pa.string())),
+    "large list": (
+        pa.LargeListArray.from_arrays(OFFSETS.cast(pa.int64()), CODED, mask=MASK),
+        pa.large_list(pa.string()),
+    ),
     "list of runs": (pa.ListArray.from_arrays(OFFSETS, RUNS), pa.list_(pa.string())),
     "fixed-size list": (pa.FixedSizeListArray.from_arrays(TEXT[:4], 2), pa.list_(pa.string(), 2)),
-    "list view": (pa.ListViewArray.from_arrays([3, 0, 1], [2, 2, 0], CODED, mask=pa.array([False, False, True])), pa.list_(pa.string())),
+    "list view": (
+        pa.ListViewArray.from_arrays([3, 0, 1], [2, 2, 0], CODED, mask=pa.array([False, False, True])),
+        pa.list_(pa.string()),
+    ),
     "list view of numbers": (pa.array([[1], None, [2, 3]], pa.list_view(pa.int64())), pa.list_(pa.int64())),
     "struct": (
         pa.StructArray.from_arrays([TEXT, CODED], names=["t", "c"], mask=pa.array([False, True, False, False, False])),
@@ -49,5 +57,7 @@ def test_what_is_plain_is_passed_on() -> None:
     whole: Any = pa.table({"a": [1], "b": [["x"]], "c": [{"d": b"y"}]}).to_reader()
     assert plain_stream(whole) is whole
     metadata = {b"PARQUET:field_id": b"7"}
-    (field,) = plain_stream(pa.table([TEXT], schema=pa.schema([pa.field("a", TEXT.type, metadata=metadata)])).to_reader()).schema
+    (field,) = plain_stream(
+        pa.table([TEXT], schema=pa.schema([pa.field("a", TEXT.type, metadata=metadata)])).to_reader()
+    ).schema
     assert (field.type, field.metadata) == (pa.string(), metadata)

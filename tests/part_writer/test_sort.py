@@ -17,7 +17,11 @@ from tamis.errors import InvalidInput
 from tests.values import ATOMIC, column, kind_of
 
 SCHEMA = Schema(
-    (Field("n", LONG, id=1), Field("s", Struct((Field("x", DOUBLE, id=3), Field("t", STRING, id=4))), id=2), Field("at", LONG, id=5))
+    (
+        Field("n", LONG, id=1),
+        Field("s", Struct((Field("x", DOUBLE, id=3), Field("t", STRING, id=4))), id=2),
+        Field("at", LONG, id=5),
+    )
 )
 KEYS = ((2, 3), (1,))
 
@@ -40,7 +44,9 @@ def rows() -> st.SearchStrategy[list[dict[str, Any]]]:
     number, text = st.none() | st.integers(-2, 2), st.none() | st.sampled_from(["", "a", "é"])
     doubles = st.none() | st.sampled_from([0.0, -0.0, 1.0, float("nan"), float("-inf")])
     struct = st.none() | st.tuples(doubles, text).map(lambda pair: {"x": pair[0], "t": pair[1]})
-    return st.lists(st.tuples(number, struct), max_size=30).map(lambda items: [{"n": n, "s": s, "at": i} for i, (n, s) in enumerate(items)])
+    return st.lists(st.tuples(number, struct), max_size=30).map(
+        lambda items: [{"n": n, "s": s, "at": i} for i, (n, s) in enumerate(items)]
+    )
 
 
 @given(rows(), st.integers(1, 7), st.sampled_from([1, 200, 400, 10**9]))
@@ -59,7 +65,11 @@ def test_every_type_has_its_order(data_type: DataType, data: st.DataObject) -> N
     schema = Schema((Field("c", data_type, id=1),))
     batch = pa.record_batch([values], schema=to_arrow_schema(schema))
     order = Order(schema, ((1,),))
-    raw = pa.array(values.view(pa.int32() if values.type.bit_width == 32 else pa.int64())) if pa.types.is_temporal(values.type) else values
+    raw = (
+        pa.array(values.view(pa.int32() if values.type.bit_width == 32 else pa.int64()))
+        if pa.types.is_temporal(values.type)
+        else values
+    )
     got = raw.take(order.sort(batch)).to_pylist()
     assert str(got) == str(sorted(raw.to_pylist(), key=rank))
     assert order.holds(batch) == ([rank(v) for v in raw.to_pylist()] == sorted(rank(v) for v in raw.to_pylist()))
@@ -97,7 +107,9 @@ def test_rows_are_held_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def batches() -> Iterator[pa.RecordBatch]:
         for at in range(count):
-            yield pa.record_batch([pa.array([at, -at], pa.int64()), pa.array(["x" * size] * 2)], schema=to_arrow_schema(schema))
+            yield pa.record_batch(
+                [pa.array([at, -at], pa.int64()), pa.array(["x" * size] * 2)], schema=to_arrow_schema(schema)
+            )
 
     before = pa.total_allocated_bytes()
     held = [pa.total_allocated_bytes() - before for _ in sorted_batches(batches(), schema, ((1,),), 1 << 30)]

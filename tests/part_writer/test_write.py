@@ -80,7 +80,9 @@ def test_statistics_can_be_left_out(tmp_path: Path) -> None:
     assert evidence(row, 1).nulls.to_pylist() == [None]
 
 
-@pytest.mark.parametrize(("data", "ordered"), [([1, 2, 2, 3], True), ([1, 3, 2], False), ([None, 1], True), ([1, None], False)])
+@pytest.mark.parametrize(
+    ("data", "ordered"), [([1, 2, 2, 3], True), ([1, 3, 2], False), ([None, 1], True), ([1, None], False)]
+)
 def test_order_is_looked_at_not_believed(tmp_path: Path, data: list[int | None], ordered: bool) -> None:
     """Also across blocks (of one row)."""
     for block_rows in (1, 100):
@@ -140,7 +142,12 @@ def test_blocks_are_larger_where_rows_are_narrow() -> None:
     wide = pa.record_batch([np.arange(1_000)] * 120, names=[str(i) for i in range(120)])
     usual = pa.record_batch([np.arange(1_000)] * 20, names=[str(i) for i in range(20)])
     widest = pa.record_batch([np.arange(1_000)] * 1_200, names=[str(i) for i in range(1_200)])
-    assert [block_rows_for(batch) for batch in (narrow, usual, wide, widest)] == [BLOCK_ROWS[1], 16_384, WIDE_ROWS, BLOCK_ROWS[0]]
+    assert [block_rows_for(batch) for batch in (narrow, usual, wide, widest)] == [
+        BLOCK_ROWS[1],
+        16_384,
+        WIDE_ROWS,
+        BLOCK_ROWS[0],
+    ]
 
 
 def test_passing_columns_by_the_schema_itself(tmp_path: Path) -> None:

@@ -62,7 +62,9 @@ class RowsEvidence:
             return pa.array([None if "bounds" in self.drop or key in self.drop else s[key] for s in stats], arrow)
 
         exact = pa.array([False] * len(stats))
-        return ColumnEvidence(data_type, whole("count"), bound("lo"), bound("hi"), exact, exact, whole("nulls"), whole("nans"))
+        return ColumnEvidence(
+            data_type, whole("count"), bound("lo"), bound("hi"), exact, exact, whole("nulls"), whole("nans")
+        )
 
     def values(self, ids: tuple[int, ...]) -> Any:
         """Sets of values, where the type has them and they are few."""
@@ -80,7 +82,13 @@ class RowsEvidence:
         lo, hi = (min(numbers, key=key), max(numbers, key=key)) if numbers else (None, None)
         if lo is not None and self.widen:
             lo, hi = self._widened(lo, hi)
-        return {"count": len(values), "nulls": len(values) - len(present), "nans": len(present) - len(numbers), "lo": lo, "hi": hi}
+        return {
+            "count": len(values),
+            "nulls": len(values) - len(present),
+            "nans": len(present) - len(numbers),
+            "lo": lo,
+            "hi": hi,
+        }
 
     def _widened(self, lo: Any, hi: Any) -> tuple[Any, Any]:
         if isinstance(lo, bool):
@@ -91,7 +99,11 @@ class RowsEvidence:
             return lo[: self.widen], hi + b"\x00" * self.widen
         if isinstance(lo, int):
             span = int(self.rng.integers(0, 10**self.widen))
-            return (lo - span, hi + span) if lo > -(2**31) + 10**7 and hi < 2**31 - 10**7 and not (lo >= -128 and hi < 128) else (lo, hi)
+            return (
+                (lo - span, hi + span)
+                if lo > -(2**31) + 10**7 and hi < 2**31 - 10**7 and not (lo >= -128 and hi < 128)
+                else (lo, hi)
+            )
         return lo, hi
 
 

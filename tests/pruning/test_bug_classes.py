@@ -125,7 +125,9 @@ def test_b12_an_hour_that_comes_twice(zone: str) -> None:
     from tamis.core.expr.time_zones import zone as of
 
     z = of(zone).to_local
-    at = next(int(s) for s, b, a in zip(z.starts[1:], z.offsets[:-1], z.offsets[1:], strict=True) if a < b and s > 5 * 10**14)
+    at = next(
+        int(s) for s, b, a in zip(z.starts[1:], z.offsets[:-1], z.offsets[1:], strict=True) if a < b and s > 5 * 10**14
+    )
     piece = rows(timestamp0=[at - 1, at, at + 7_200_000_000 * 2])
     local = expr.evaluate(
         expr.parse("cast(timestamp0 AS TIMESTAMP_NTZ) IS NULL", SCHEMA, zone=zone).args[0],

@@ -111,7 +111,9 @@ def test_numbers_and_days_between_near_bounds() -> None:
 def test_dates_made_of_near_numbers_do_not_fail() -> None:
     months = piece(small=[10, 11])
     assert decided("make_date(2024, small, 1) < '2024-01-01'", months, values=False) == ["none"]
-    assert decided("make_date(2024, small, 31) < '2024-01-01'", months, values=False) == ["some"], "in November it fails"
+    assert decided("make_date(2024, small, 31) < '2024-01-01'", months, values=False) == ["some"], (
+        "in November it fails"
+    )
 
 
 @pytest.mark.parametrize("zone", ["UTC", "America/New_York", "Pacific/Apia", "America/St_Johns", "Asia/Kathmandu"])
@@ -123,9 +125,17 @@ def test_instants_day_by_day(zone: str) -> None:
     for number in range(24):
         first = begins[number % 4].replace(tzinfo=dt.UTC) + dt.timedelta(minutes=int(rng.integers(0, 4_000)))
         rows = piece(ts=[first + dt.timedelta(minutes=int(m)) for m in rng.integers(0, 6_000, 4)])
-        for text in ("day(ts) = 30", "dayofweek(ts) = 1", "weekofyear(ts) = 10", "day(ts) IN (9, 10)", "month(ts) = 12 AND day(ts) = 31"):
+        for text in (
+            "day(ts) = 30",
+            "dayofweek(ts) = 1",
+            "weekofyear(ts) = 10",
+            "day(ts) IN (9, 10)",
+            "month(ts) = 12 AND day(ts) = 31",
+        ):
             tree = expr.conjuncts(expr.parse(text, SCHEMA, zone=zone))
-            keep, _, _ = expr.filter_mask(tree, {f.id: rows.column(i) for i, f in enumerate(SCHEMA.fields)}, rows.num_rows)
+            keep, _, _ = expr.filter_mask(
+                tree, {f.id: rows.column(i) for i, f in enumerate(SCHEMA.fields)}, rows.num_rows
+            )
             found = decided(text, rows, zone=zone, values=False)
             assert found != ["none"] or not keep.any()
             assert found != ["all"] or keep.all()
@@ -164,6 +174,8 @@ def test_planted_one_case_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
     whole = value_cases._by_values
     monkeypatch.setattr(
-        value_cases, "_by_values", lambda listed: whole(pa.array([[v for v in one if v != "fatal"] for one in listed.to_pylist()]))
+        value_cases,
+        "_by_values",
+        lambda listed: whole(pa.array([[v for v in one if v != "fatal"] for one in listed.to_pylist()])),
     )
     assert decided("level LIKE '%tal'", piece(level=["fatal", "info", "warn"])) == ["none"]

@@ -174,10 +174,14 @@ def test_every_claimed_argument_has_a_grid() -> None:
                 seen.setdefault(node.function, set()).update(moving)
                 claims = function(node.function).claims
                 found = claims(node) if claims else ()
-                claimed.setdefault(node.function, set()).update(at for at, claim in enumerate(found) if claim is not Claim.FIXED)
+                claimed.setdefault(node.function, set()).update(
+                    at for at, claim in enumerate(found) if claim is not Claim.FIXED
+                )
     lacking = {(name, at) for name, places in claimed.items() for at in places - seen.get(name, set())}
     assert lacking <= CONSTANT, lacking - CONSTANT
-    assert {name for name, places in claimed.items() if places} >= {f.name for f in expr.entries() if f.claims} - NO_PHRASE
+    assert {name for name, places in claimed.items() if places} >= {
+        f.name for f in expr.entries() if f.claims
+    } - NO_PHRASE
 
 
 CONSTANT = {
@@ -198,7 +202,8 @@ def admitted(tree: expr.Expr, pieces: list[pa.Table]) -> None:
     n, whole = len(pieces), pa.concat_tables(pieces).combine_chunks()
     at = np.repeat(np.arange(n), [piece.num_rows for piece in pieces])
     lo, hi = (
-        pc.take(b.combine_chunks() if isinstance(b, pa.ChunkedArray) else b, pa.array(at)) for b in (full(spec.lo, n), full(spec.hi, n))
+        pc.take(b.combine_chunks() if isinstance(b, pa.ChunkedArray) else b, pa.array(at))
+        for b in (full(spec.lo, n), full(spec.hi, n))
     )
     value, null, fail, nan = (np.broadcast_to(m, (n,))[at] for m in (spec.value, spec.null, spec.fail, spec.nan))
     out = expr.evaluate(tree, {f.id: whole.column(k) for k, f in enumerate(SCHEMA.fields)}, len(at))

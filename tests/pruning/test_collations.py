@@ -27,7 +27,16 @@ SCHEMA = Schema(
         Field("b", BOOLEAN, True, 16),
     )
 )
-ROW: dict[str, Any] = {"s": "a", "t": "a", "st": {"x": "a"}, "a": ["a"], "m": [("a", 1)], "mv": [("k", "a")], "es": [{"x": "a"}], "b": True}
+ROW: dict[str, Any] = {
+    "s": "a",
+    "t": "a",
+    "st": {"x": "a"},
+    "a": ["a"],
+    "m": [("a", 1)],
+    "mv": [("k", "a")],
+    "es": [{"x": "a"}],
+    "b": True,
+}
 FILTERS = """
 s = 'A'
 s <> 'A'
@@ -113,7 +122,14 @@ array(s)[0] = 'A'
 array_contains(array(s),'A')
 s IN (t, 'A')
 """.strip().splitlines()
-KNOWN = {"s IS NULL": "none", "s IS NOT NULL": "all", "st.x IS NULL": "none", "a IS NULL": "none", "size(a) = 2": "none", "t = 'A'": "none"}
+KNOWN = {
+    "s IS NULL": "none",
+    "s IS NOT NULL": "all",
+    "st.x IS NULL": "none",
+    "a IS NULL": "none",
+    "size(a) = 2": "none",
+    "t = 'A'": "none",
+}
 """What is the same under every collation."""
 
 

@@ -89,7 +89,15 @@ def test_nan_in_bounds_is_unknown(bounds: tuple[float, float]) -> None:
 
 @pytest.mark.parametrize(
     "counts",
-    [{"nulls": None}, {"count": None}, {"nulls": -1}, {"nulls": 11}, {"count": 9}, {"count": 11}, {"nulls": 2**40, "count": 2**40}],
+    [
+        {"nulls": None},
+        {"count": None},
+        {"nulls": -1},
+        {"nulls": 11},
+        {"count": 9},
+        {"count": 11},
+        {"nulls": 2**40, "count": 2**40},
+    ],
 )
 def test_contradictory_counts_are_unknown(counts: dict[str, Any]) -> None:
     """B15, C3: no statement about NULLs unless the counts agree with each other and with the rows."""

@@ -135,12 +135,18 @@ def absent_is_zero(patch: pytest.MonkeyPatch) -> None:
 
 
 def any_type(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(column, "_bound", lambda kind, _found, bound, _length: bound.cast(tamis.core.types.arrow.to_arrow_type(kind)))
+    patch.setattr(
+        column, "_bound", lambda kind, _found, bound, _length: bound.cast(tamis.core.types.arrow.to_arrow_type(kind))
+    )
 
 
 def through_floats(patch: pytest.MonkeyPatch) -> None:
     real = collector.extremes
-    patch.setattr(collector, "extremes", lambda array, nans: tuple(pa.scalar(int(float(v.as_py())), v.type) for v in real(array, nans)))
+    patch.setattr(
+        collector,
+        "extremes",
+        lambda array, nans: tuple(pa.scalar(int(float(v.as_py())), v.type) for v in real(array, nans)),
+    )
 
 
 def no_empty_arrays(patch: pytest.MonkeyPatch) -> None:
@@ -188,7 +194,9 @@ def twice_the_same_hour() -> None:
     from tamis.core.expr.time_zones import zone as of
 
     z = of("Europe/Berlin").to_local
-    at = next(int(s) for s, b, a in zip(z.starts[1:], z.offsets[:-1], z.offsets[1:], strict=True) if a < b and s > 5 * 10**14)
+    at = next(
+        int(s) for s, b, a in zip(z.starts[1:], z.offsets[:-1], z.offsets[1:], strict=True) if a < b and s > 5 * 10**14
+    )
     piece = rows(timestamp0=[at - 1, at, at + 14_400_000_000])
     least = int(of("Europe/Berlin").local(np.array([at]))[0])
     ntz = SCHEMA.find("timestamp_ntz0")[0].type
@@ -241,9 +249,15 @@ def of_documents(batches: list[list[str]], text: str, expected: str) -> Callable
     def check() -> None:
         collector = Collector(JSON)
         for texts in batches:
-            collector.update(pa.record_batch([pa.array(texts, pa.string()), variants(texts)], schema=to_arrow_schema(JSON)))
+            collector.update(
+                pa.record_batch([pa.array(texts, pa.string()), variants(texts)], schema=to_arrow_schema(JSON))
+            )
         count = sum(map(len, batches))
-        place = {"segment": pa.array([0], pa.int32()), "part": pa.array([0], pa.int32()), "rows": pa.array([count], pa.int64())}
+        place = {
+            "segment": pa.array([0], pa.int32()),
+            "part": pa.array([0], pa.int32()),
+            "rows": pa.array([count], pa.int64()),
+        }
         stats, paths = collector.finish(), collector.paths()
         assert paths is not None
         table = pa.table(place | dict(zip(stats.column_names, stats.columns, strict=True)))
@@ -278,7 +292,13 @@ def as_floats(patch: pytest.MonkeyPatch) -> None:
     real = PathStatistics.__init__
 
     def broken(
-        self: PathStatistics, kinds: int = 0, present: int = 0, nulls: int | None = 0, long: Any = (None, None), *more: Any, **named: Any
+        self: PathStatistics,
+        kinds: int = 0,
+        present: int = 0,
+        nulls: int | None = 0,
+        long: Any = (None, None),
+        *more: Any,
+        **named: Any,
     ) -> None:
         real(self, kinds, present, nulls, tuple(None if v is None else int(float(v)) for v in long), *more, **named)
 
@@ -304,7 +324,9 @@ def without_trace(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(
         variant_paths,
         "_leaf",
-        lambda nodes, kind: PathStatistics(0, len(nodes)) if kind == variant_columns.OBJECT and len(nodes) == 1 else leaf(nodes, kind),
+        lambda nodes, kind: (
+            PathStatistics(0, len(nodes)) if kind == variant_columns.OBJECT and len(nodes) == 1 else leaf(nodes, kind)
+        ),
     )
 
 
@@ -314,14 +336,16 @@ LATE = [((DAY + 29) * 24 + 22) * HOUR, ((DAY + 29) * 24 + 23) * HOUR, ((DAY + 30
 WAYS = {
     "B1 error AND false": Way(lambda: _same(f"({FAILS} AND {FALSE}) IS NULL", ONE), absorbed),
     "B2 an expression that runs before the one that excludes": Way(
-        says("some", "cast(string0 AS INT) = 1 AND integer0 > 100", integer0=[1, 2], string0=["a", "b"]), only_its_own_failures
+        says("some", "cast(string0 AS INT) = 1 AND integer0 > 100", integer0=[1, 2], string0=["a", "b"]),
+        only_its_own_failures,
     ),
     "B3 failure inside a range": Way(
         says("some", "make_date(integer0, 2, 29) > DATE'2030-01-01'", integer0=[2020, 2021, 2024]),
         entry("make_date", partial=lambda _: Partial.OUTSIDE),
     ),
     "B4 NaN as a function's result": Way(
-        says("some", "isnan(double0 + double1)", double0=[-INF, 1.0, INF], double1=[INF, 1.0, -INF]), entry("add", nan=lambda _: NaN.KEPT)
+        says("some", "isnan(double0 + double1)", double0=[-INF, 1.0, INF], double1=[INF, 1.0, -INF]),
+        entry("add", nan=lambda _: NaN.KEPT),
     ),
     "B5 negative NaN in data": Way(
         written(DOUBLES, [{"x": -NAN}, {"x": 0.0}, {"x": -5.0}], nan="some", high="some"),
@@ -329,14 +353,18 @@ WAYS = {
     ),
     "B6 NaN of both signs": Way(
         written(DOUBLES, [{"x": -NAN}, {"x": 0.0}, {"x": NAN}], zero="some"),
-        lambda patch: patch.setattr(collector, "count_nans", lambda array: len(array) if pc.any(pc.is_nan(array)).as_py() else 0),
+        lambda patch: patch.setattr(
+            collector, "count_nans", lambda array: len(array) if pc.any(pc.is_nan(array)).as_py() else 0
+        ),
     ),
     "B7 inverted bounds": Way(inverted, raw_bounds),
     "B8 month arithmetic": Way(
         says("some", "timestamp_ntz0 + INTERVAL 1 MONTH > TIMESTAMP_NTZ'2024-02-29 22:30:00'", timestamp_ntz0=LATE),
         entry("timestamp_add_months", rule=None, claims=lambda _: (Claim.UP, Claim.UP)),
     ),
-    "B9 a width that is not monotone": Way(says("some", "100 div integer1 = 100", integer1=[-5, -1, 1, 5]), entry("div", guard=None)),
+    "B9 a width that is not monotone": Way(
+        says("some", "100 div integer1 = 100", integer1=[-5, -1, 1, 5]), entry("div", guard=None)
+    ),
     "B9 where the ends agree": Way(  # on 0; a width between them gives 20
         says("some", "100 div integer1 = 20", integer1=[-1000, 5, 1000]),
         entry("div", guard=None),
@@ -363,26 +391,42 @@ WAYS = {
         entry("interval_hours", guard=None),
     ),
     "B11 midnight wraps": Way(
-        says("some", "hour(timestamp_ntz0 + INTERVAL 3 HOURS) = 0", timestamp_ntz0=[FEBRUARY[0] + h * HOUR for h in (19, 21, 23)]),
+        says(
+            "some",
+            "hour(timestamp_ntz0 + INTERVAL 3 HOURS) = 0",
+            timestamp_ntz0=[FEBRUARY[0] + h * HOUR for h in (19, 21, 23)],
+        ),
         entry("hour", guard=None),
     ),
     "B12 two orders for one type": Way(
         twice_the_same_hour, lambda patch: patch.setattr(logic_rules, "local_rule", monotone_rules.monotone)
     ),
     "B13 a join that forgets one side": Way(
-        says("some", "CASE WHEN boolean0 THEN integer0 ELSE integer1 END = 7", boolean0=[True, False], integer0=[1, 1], integer1=[7, 7]),
+        says(
+            "some",
+            "CASE WHEN boolean0 THEN integer0 ELSE integer1 END = 7",
+            boolean0=[True, False],
+            integer0=[1, 1],
+            integer1=[7, 7],
+        ),
         lambda patch: patch.setattr(logic_rules, "join_any", lambda a, _b: a),
     ),
     "B13 documents of which some lack the key": Way(
         of_documents([['{"a": 5}'] * 3, ['{"b": 5}'] * 3], "{1} IS NULL", "some"), known_on_one_side
     ),
-    "B14 NULL at both ends": Way(says("some", "try_cast(bigint0 AS TINYINT) = 5", bigint0=[-1000, 5, 1000]), null_at_both_ends),
+    "B14 NULL at both ends": Way(
+        says("some", "try_cast(bigint0 AS TINYINT) = 5", bigint0=[-1000, 5, 1000]), null_at_both_ends
+    ),
     "B15 absent counts": Way(without_null_counts, absent_is_zero),
     "B16 errors that an audit cannot see": Way(seen_by_the_audit, failures_are_nulls),
     "B17 statistics of another type": Way(of_another_type, any_type),
     "B18 lossy numbers": Way(written(LONGS, [{"x": 2**53 + 1}], large="all"), through_floats),
-    "B18 lossy numbers in documents": Way(of_documents([[f'{{"a": {2**53 + 1}}}']], f"{{0}} = {2**53 + 1}", "all"), as_floats),
-    "B19 an empty object in a document": Way(of_documents([['{"a": 5}', '{"a": {}}', '{"a": 7}']], "{0} > 100", "some"), without_trace),
+    "B18 lossy numbers in documents": Way(
+        of_documents([[f'{{"a": {2**53 + 1}}}']], f"{{0}} = {2**53 + 1}", "all"), as_floats
+    ),
+    "B19 an empty object in a document": Way(
+        of_documents([['{"a": 5}', '{"a": {}}', '{"a": 7}']], "{0} > 100", "some"), without_trace
+    ),
     "B19 empty containers": Way(written(ARRAYS, [{"a": [5]}, {"a": []}], first="some"), no_empty_arrays),
     "B20 equal but two": Way(says("some", "cast(double0 AS STRING) = '-0.0'", double0=[0.0, -0.0]), one_zero),
     "B21 statistics by name": Way(named_again, of_the_same_name),

@@ -65,4 +65,6 @@ def test_pieces_without_statistics_are_counted() -> None:
 
 
 def test_nobody_asks_where_reasons_are_not_wanted() -> None:
-    assert decide(expr.conjuncts(expr.parse("i > 300", SCHEMA)), RowsEvidence(SCHEMA, PIECES), reasons=False).why == [None]
+    assert decide(expr.conjuncts(expr.parse("i > 300", SCHEMA)), RowsEvidence(SCHEMA, PIECES), reasons=False).why == [
+        None
+    ]

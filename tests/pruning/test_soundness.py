@@ -46,7 +46,9 @@ def judge(filters: list[expr.Expr], pieces: list, loose: dict, seed: int) -> int
         said = " AND ".join(expr.to_sql(c) for c in conjuncts)
         if decision.none[number]:
             assert not keep.any(), f"wrong skip: {said}\n{conjuncts}\n{rows.slice(int(keep.argmax()), 1).to_pylist()}"
-            assert not failed.any(), f"hidden error {error}: {said}\n{conjuncts}\n{rows.slice(int(failed.argmax()), 1).to_pylist()}"
+            assert not failed.any(), (
+                f"hidden error {error}: {said}\n{conjuncts}\n{rows.slice(int(failed.argmax()), 1).to_pylist()}"
+            )
         if decision.all[number]:
             assert keep.all(), f"wrong all: {said}\n{conjuncts}\n{rows.slice(int((~keep).argmax()), 1).to_pylist()}"
     return int((decision.none | decision.all).sum())

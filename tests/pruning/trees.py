@@ -62,7 +62,15 @@ SCHEMA = Schema(
     )
 )
 ARROW = to_arrow_schema(SCHEMA)
-ZONES = ("UTC", "Europe/Berlin", "America/St_Johns", "America/Sao_Paulo", "Australia/Lord_Howe", "+05:30", "Pacific/Apia")
+ZONES = (
+    "UTC",
+    "Europe/Berlin",
+    "America/St_Johns",
+    "America/Sao_Paulo",
+    "Australia/Lord_Howe",
+    "+05:30",
+    "Pacific/Apia",
+)
 FOLDS = [
     1_729_990_800_000_000,
     1_711_846_800_000_000,
@@ -81,7 +89,13 @@ _SPECIAL: dict[DataType, list[Any]] = {
     LONG: [-(2**63), 2**63 - 1, 0, 1, -7, 2**53 + 1, 1_700_000_000],
     FLOAT: [0.0, -0.0, 1.5, -2.5, math.nan, math.inf, -math.inf, 3.4028234663852886e38],
     DOUBLE: [0.0, -0.0, 1.5, -2.5, math.nan, math.inf, -math.inf, 1e300, 5e-324, 2.0**63, -(2.0**31)],
-    Decimal(6, 2): [PyDecimal("0.00"), PyDecimal("9999.99"), PyDecimal("-9999.99"), PyDecimal("1.25"), PyDecimal("-0.01")],
+    Decimal(6, 2): [
+        PyDecimal("0.00"),
+        PyDecimal("9999.99"),
+        PyDecimal("-9999.99"),
+        PyDecimal("1.25"),
+        PyDecimal("-0.01"),
+    ],
     Decimal(38, 10): [PyDecimal(10**37).scaleb(-10), PyDecimal("-1.5"), PyDecimal(0), PyDecimal("99999999.9999999999")],
     STRING: [
         "",
@@ -140,7 +154,9 @@ def piece(rng: np.random.Generator, rows: int = 4) -> pa.Table:
     for f in SCHEMA.fields:
         if isinstance(f.type, Struct):
             values: list[Any] = [
-                None if rng.random() < 0.2 else {"x": _maybe(rng, one(rng, LONG), 0.2), "y": _maybe(rng, one(rng, STRING), 0.2)}
+                None
+                if rng.random() < 0.2
+                else {"x": _maybe(rng, one(rng, LONG), 0.2), "y": _maybe(rng, one(rng, STRING), 0.2)}
                 for _ in range(rows)
             ]
         else:
@@ -190,13 +206,19 @@ def built(rng: np.random.Generator, name: str, mode: Mode, zone: str, arguments:
         if value.type not in _SPECIAL:
             return None
         options = [_maybe(rng, one(rng, value.type), 0.1) for _ in range(rng.integers(1, 5))]
-        out = expr.call("in", value, Literals(value.type, pa.array(options, to_arrow_type(value.type))), mode=mode, zone=zone)
+        out = expr.call(
+            "in", value, Literals(value.type, pa.array(options, to_arrow_type(value.type))), mode=mode, zone=zone
+        )
     elif name == "case":
         kind = TYPES[rng.integers(len(TYPES))]
-        out = expr.call(name, predicate(rng, mode, zone, arguments), arguments(kind), arguments(kind), mode=mode, zone=zone)
+        out = expr.call(
+            name, predicate(rng, mode, zone, arguments), arguments(kind), arguments(kind), mode=mode, zone=zone
+        )
     else:
         first = arguments(_natural(rng, name))
-        args = [first] + [arguments(first.type if rng.random() < 0.7 else _natural(rng, name, 1)) for _ in range(rng.integers(0, 3))]
+        args = [first] + [
+            arguments(first.type if rng.random() < 0.7 else _natural(rng, name, 1)) for _ in range(rng.integers(0, 3))
+        ]
         out = expr.call(name, *args, mode=mode, zone=zone)
     return out if isinstance(out, Call) else None
 
@@ -205,7 +227,20 @@ def _natural(rng: np.random.Generator, name: str, position: int = 0) -> DataType
     if name in {"and", "or", "not"}:
         return BOOLEAN
     if name.startswith(
-        ("timestamp_add", "add_months", "date_", "year", "month", "day", "hour", "minute", "unix", "last", "quarter", "week")
+        (
+            "timestamp_add",
+            "add_months",
+            "date_",
+            "year",
+            "month",
+            "day",
+            "hour",
+            "minute",
+            "unix",
+            "last",
+            "quarter",
+            "week",
+        )
     ):
         return ([TIMESTAMP, DATE, TIMESTAMP_NTZ] if position == 0 else [INTEGER, INTERVAL, DATE])[rng.integers(3)]
     if name.startswith(("interval", "timestamp_")):
@@ -228,7 +263,9 @@ def predicate(rng: np.random.Generator, mode: Mode, zone: str, arguments: Any) -
     return expr.bound(SCHEMA, (1,))
 
 
-def tree(rng: np.random.Generator, depth: int, name: str | None = None, *, mode: Mode | None = None, zone: str | None = None) -> Expr:
+def tree(
+    rng: np.random.Generator, depth: int, name: str | None = None, *, mode: Mode | None = None, zone: str | None = None
+) -> Expr:
     """A random predicate; ``name`` is a function that is in it if it can be."""
     mode = mode or [Mode.ANSI, Mode.ANSI, Mode.ANSI, Mode.TRY, Mode.LEGACY][rng.integers(5)]
     zone = zone or ZONES[rng.integers(len(ZONES))]
@@ -257,7 +294,12 @@ def tree(rng: np.random.Generator, depth: int, name: str | None = None, *, mode:
         out = wanted
     for _ in range(int(rng.integers(0, 3))):
         other = predicate(rng, mode, zone, arguments(depth - 1))
-        joined = [expr.call("not", out), expr.call("and", out, other), expr.call("or", other, out), expr.call("and", other, out)]
+        joined = [
+            expr.call("not", out),
+            expr.call("and", out, other),
+            expr.call("or", other, out),
+            expr.call("and", other, out),
+        ]
         out = joined[rng.integers(4)]
     return out
 

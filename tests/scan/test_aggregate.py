@@ -15,9 +15,15 @@ from hypothesis import settings
 import tamis
 from tamis.errors import InvalidInput, NotFound
 
-SCHEMA = pa.schema([("a", pa.int64()), ("b", pa.float64()), ("s", pa.string()), ("d", pa.decimal128(6, 2)), ("id", pa.int64())])
+SCHEMA = pa.schema(
+    [("a", pa.int64()), ("b", pa.float64()), ("s", pa.string()), ("d", pa.decimal128(6, 2)), ("id", pa.int64())]
+)
 TABLES, QUERIES = max(settings().max_examples // 25, 3), 12
-FILTERS = {None: lambda r: True, "a >= 5": lambda r: r["a"] is not None and r["a"] >= 5, "id > 3": lambda r: r["id"] > 3}
+FILTERS = {
+    None: lambda r: True,
+    "a >= 5": lambda r: r["a"] is not None and r["a"] >= 5,
+    "id > 3": lambda r: r["id"] > 3,
+}
 OFF = {"tamis.scan.aggregates": "off"}
 LONG = "x" * 70
 
@@ -45,7 +51,13 @@ def a_table(path: Any, rng: Any) -> tamis.Table:
 
 
 def plain(value: Any) -> Any:
-    return "NaN" if isinstance(value, float) and math.isnan(value) else 0.0 if isinstance(value, float) and value == 0 else value
+    return (
+        "NaN"
+        if isinstance(value, float) and math.isnan(value)
+        else 0.0
+        if isinstance(value, float) and value == 0
+        else value
+    )
 
 
 def measured(rows: list[dict[str, Any]], said: str) -> Any:
@@ -72,12 +84,17 @@ def test_aggregates_are_those_of_the_rows(tmp_path: Any, seed: int) -> None:
     answered = 0
     for _ in range(QUERIES):
         condition = rng.choice(list(FILTERS))
-        measures = [rng.choice(["count(*)", *(f"{f}({c})" for f in ("count", "min", "max") for c in columns)]) for _ in range(2)]
+        measures = [
+            rng.choice(["count(*)", *(f"{f}({c})" for f in ("count", "min", "max") for c in columns)]) for _ in range(2)
+        ]
         measures = list(dict.fromkeys(measures))
         groups = rng.sample([c for c in columns if c != "id"], rng.choice([0, 0, 1, 1, 2]))
         kept = [r for r in every if FILTERS[condition](r)]
         keys = {tuple(plain(r[g]) for g in groups) for r in kept} if groups else {()}
-        expected = {k: [measured([r for r in kept if tuple(plain(r[g]) for g in groups) == k], m) for m in measures] for k in keys}
+        expected = {
+            k: [measured([r for r in kept if tuple(plain(r[g]) for g in groups) == k], m) for m in measures]
+            for k in keys
+        }
         for options in ({}, OFF, {"tamis.audit.percent": 100}):
             scan = table.scan(condition, options=options)
             rows = scan.aggregate(measures, groups).to_pylist()
@@ -85,7 +102,10 @@ def test_aggregates_are_those_of_the_rows(tmp_path: Any, seed: int) -> None:
             assert found == expected, (measures, groups, condition, options)
             assert len(found) == len(rows)
             parts = scan.report.parts
-            assert parts.total == sum(n for name, n in parts.items() if name.startswith("skipped")) + parts.answered + parts.kept
+            assert (
+                parts.total
+                == sum(n for name, n in parts.items() if name.startswith("skipped")) + parts.answered + parts.kept
+            )
             answered += 0 if options else parts.answered
             assert not (options == OFF and parts.answered)
         assert table.scan(condition).count() == len(kept)
@@ -133,7 +153,11 @@ def test_bounds_of_a_part_with_deleted_rows_are_no_answer(tmp_path: Any) -> None
     assert scan.report.parts.kept == 1
     assert scan.aggregate("count(n)").to_pydict() == {"count(n)": [1]}
     assert scan.report.parts.kept == 1
-    assert scan.aggregate(["count(*)", "max(c)", "count(a)"]).to_pydict() == {"count(*)": [2], "max(c)": [7], "count(a)": [2]}
+    assert scan.aggregate(["count(*)", "max(c)", "count(a)"]).to_pydict() == {
+        "count(*)": [2],
+        "max(c)": [7],
+        "count(a)": [2],
+    }
     assert scan.report.parts.answered == 1  # one value throughout, and no NULL: whichever row went
 
 
@@ -194,7 +218,9 @@ def test_every_type_that_has_an_order(tmp_path: Any) -> None:
     """A part of one value, one with a NULL, one of NULLs; from metadata and read, aggregated and in order."""
     table = tamis.create(tmp_path / "t", pa.schema({name: kind for name, (kind, _) in VALUES.items()}))
     for chosen in ([0, 0], [1, None], [None]):
-        table.append(pa.table({n: pa.array([None if at is None else v[at] for at in chosen], k) for n, (k, v) in VALUES.items()}))
+        table.append(
+            pa.table({n: pa.array([None if at is None else v[at] for at in chosen], k) for n, (k, v) in VALUES.items()})
+        )
     for name, (kind, (first, second)) in VALUES.items():
         for options in ({}, {**OFF, "tamis.scan.topk": "off"}):
             scan = table.scan(options=options)
@@ -204,7 +230,9 @@ def test_every_type_that_has_an_order(tmp_path: Any) -> None:
             assert found.schema.field(0).type == kind
             groups = scan.aggregate("count(*)", name).to_pylist()
             assert {row[name]: row["count(*)"] for row in groups} == {first: 2, second: 1, None: 2}
-            ordered = table.scan(selected_fields=[name], order_by=f"{name} DESC, {name}", limit=2, options=options).to_arrow()
+            ordered = table.scan(
+                selected_fields=[name], order_by=f"{name} DESC, {name}", limit=2, options=options
+            ).to_arrow()
             assert ordered[name].to_pylist() == sorted([first, first, second], reverse=True)[:2]
 
 

@@ -41,7 +41,9 @@ class Production(World):
 @pytest.fixture(scope="module")
 def table(tmp_path_factory: pytest.TempPathFactory) -> tamis.Table:
     """Parts of one or two blocks, n rising through all; two parts in the first load."""
-    made = tamis.create(tmp_path_factory.mktemp("audit") / "t", cluster_by=["n"], properties={"tamis.write.part_bytes": "40k"})
+    made = tamis.create(
+        tmp_path_factory.mktemp("audit") / "t", cluster_by=["n"], properties={"tamis.write.part_bytes": "40k"}
+    )
     for first in (0, 2 * ROWS, 3 * ROWS):
         rows = 2 * ROWS if first == 0 else ROWS
         n = np.arange(first, first + rows)
@@ -95,7 +97,9 @@ def test_a_wrong_proof_is_found_and_the_rows_are_right(table, monkeypatch, caplo
     module, change, text, problem = PLANTS[kind]
     assert len(table.scan().plan().parts) > 3
     planted(monkeypatch, module, change)
-    assert table.scan(text, ["n"], options={"tamis.read.lazy": "on"}).to_arrow()["n"].to_pylist() != RIGHT[text], "the plant shows"
+    assert table.scan(text, ["n"], options={"tamis.read.lazy": "on"}).to_arrow()["n"].to_pylist() != RIGHT[text], (
+        "the plant shows"
+    )
     with use(Production()), caplog.at_level(logging.ERROR, "tamis"):
         scan = table.scan(text, ["n"], options=ALWAYS)
         assert scan.to_arrow()["n"].to_pylist() == RIGHT[text]
@@ -138,7 +142,11 @@ def test_what_an_index_skips_is_audited(tmp_path: Path, monkeypatch, caplog):
     """Planted: the index says that a part has no candidates, or forgets one of its rows."""
     table = tamis.create(tmp_path / "t", pa.schema([("key", pa.int64()), ("n", pa.int64())]))
     for part in range(3):
-        table.append(pa.table({"key": np.random.default_rng(part).permutation(3_000) * 3 + part, "n": np.arange(3_000) + part * 3_000}))
+        table.append(
+            pa.table(
+                {"key": np.random.default_rng(part).permutation(3_000) * 3 + part, "n": np.arange(3_000) + part * 3_000}
+            )
+        )
     table.create_index("by_key", ["key"])
     right = table.scan("key IN (7, 8)", ["n"], options={"tamis.index.use": "off"}).to_arrow()["n"].to_pylist()
     scan = table.scan("key IN (7, 8)", ["n"])
@@ -171,7 +179,13 @@ def sorted_documents(tmp_path_factory: pytest.TempPathFactory) -> tamis.Table:
     for part in range(3):
         rows = [(a, b) for a in range(3) for b in range(part * 10, part * 10 + 100)]
         made.append(
-            pa.table({"a": [a for a, _ in rows], "b": [b for _, b in rows], "s": [f'{{"k": {part * 1_000 + b}}}' for _, b in rows]})
+            pa.table(
+                {
+                    "a": [a for a, _ in rows],
+                    "b": [b for _, b in rows],
+                    "s": [f'{{"k": {part * 1_000 + b}}}' for _, b in rows],
+                }
+            )
         )
     return made
 
@@ -188,7 +202,13 @@ def test_what_clustering_tuples_and_paths_of_documents_skip_is_audited(sorted_do
     real, outside = PathTable.at, decide_module.outside
     for text, module, name, wrong, count in (
         ("a = 1 AND b = 25", decide_module, "outside", lambda run, keys: np.ones_like(outside(run, keys)), 3),
-        ("try_cast(get_json_object(s, '$.k') AS INT) = 1050", PathTable, "at", lambda *args, **given: nowhere(real(*args, **given)), 3),
+        (
+            "try_cast(get_json_object(s, '$.k') AS INT) = 1050",
+            PathTable,
+            "at",
+            lambda *args, **given: nowhere(real(*args, **given)),
+            3,
+        ),
     ):
         assert sorted_documents.scan(text).count() == count
         with monkeypatch.context() as planting:
@@ -205,7 +225,11 @@ def test_what_clustering_tuples_and_paths_of_documents_skip_is_audited(sorted_do
 def test_what_an_audit_makes_right_without_a_word(sorted_documents, monkeypatch):
     """Bounds of ORDER BY … LIMIT, and aggregates that metadata answers: parts of the sample are read instead, and nothing is compared. Without a filter nothing is audited."""
     wrong = {
-        "topk": (Ranked, "left_out", lambda self, bound, places=None: np.ones(len(self._parts if places is None else places), np.bool_)),
+        "topk": (
+            Ranked,
+            "left_out",
+            lambda self, bound, places=None: np.ones(len(self._parts if places is None else places), np.bool_),
+        ),
         "answers": (
             metadata_aggregates,
             "_share",
@@ -216,7 +240,9 @@ def test_what_an_audit_makes_right_without_a_word(sorted_documents, monkeypatch)
         "topk": lambda text, options: (
             sorted_documents.scan(text, ["b"], order_by="b DESC", limit=2, options=options).to_arrow()["b"].to_pylist()
         ),
-        "answers": lambda text, options: sorted_documents.scan(text, options=options).aggregate("max(b)")["max(b)"].to_pylist(),
+        "answers": lambda text, options: (
+            sorted_documents.scan(text, options=options).aggregate("max(b)")["max(b)"].to_pylist()
+        ),
     }
     for kind, (module, name, change) in wrong.items():
         expected = asked[kind]("b >= 0", {})
@@ -243,7 +269,9 @@ def test_a_hidden_error_is_found_and_raised(table, monkeypatch, module):
         table.scan(text, options=ALWAYS).to_arrow()
 
 
-@pytest.mark.parametrize("text", ["n = 25000", "n < 30000 AND even % 3 = 0", "n >= 10", "n < 0", "n + 0 > 5", "1 / n > 0 AND n > 5"])
+@pytest.mark.parametrize(
+    "text", ["n = 25000", "n < 30000 AND even % 3 = 0", "n >= 10", "n < 0", "n + 0 > 5", "1 / n > 0 AND n > 5"]
+)
 def test_right_proofs_pass(table, text):
     """``strict`` here: a violation would raise. What is checked is in the report, and the rows are the same."""
     scan, plain = table.scan(text, options=ALWAYS), table.scan(text)
@@ -257,7 +285,9 @@ def test_right_proofs_pass(table, text):
     assert (scan.count(), scan.report.violations) == (len(expected), [])
     report = scan.report
     assert report.parts.audited == sum(v for k, v in report.parts.items() if k.startswith("skipped"))
-    assert report.blocks.total == sum(v for k, v in report.blocks.items() if k != "total"), "those of audited parts are no part of it"
+    assert report.blocks.total == sum(v for k, v in report.blocks.items() if k != "total"), (
+        "those of audited parts are no part of it"
+    )
 
 
 def test_a_skipped_part_that_cannot_be_read_costs_the_query_nothing(tmp_path: Path, caplog):

@@ -27,7 +27,12 @@ COLUMNS: dict[str, np.ndarray[Any, np.dtype[np.int64]]] = {
     "last": np.where(_AT > ROWS - 5, _AT, 42),
     "sorted_but_one": np.where(_AT == ROWS // 2, -1, _AT),
 }
-OPERATORS: dict[str, Callable[[Any, Any], Any]] = {"=": np.equal, "<": np.less, ">=": np.greater_equal, "<>": np.not_equal}
+OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
+    "=": np.equal,
+    "<": np.less,
+    ">=": np.greater_equal,
+    "<>": np.not_equal,
+}
 
 
 @pytest.fixture(scope="module")
@@ -40,9 +45,25 @@ def table() -> tamis.Table:
 @pytest.mark.parametrize("name", COLUMNS)
 def test_every_filter_counts_what_numpy_counts(table: tamis.Table, name: str) -> None:
     values = COLUMNS[name]
-    for value in (0, 1, 4, 41, 42, 7, 100_000, int(values[0]), int(values[-1]), int(values[ROWS // 2]), int(values[ROWS - 3])):
+    for value in (
+        0,
+        1,
+        4,
+        41,
+        42,
+        7,
+        100_000,
+        int(values[0]),
+        int(values[-1]),
+        int(values[ROWS // 2]),
+        int(values[ROWS - 3]),
+    ):
         for operator, compare in OPERATORS.items():
-            assert table.scan(f"{name} {operator} {value}").count() == int(compare(values, value).sum()), (name, operator, value)
+            assert table.scan(f"{name} {operator} {value}").count() == int(compare(values, value).sum()), (
+                name,
+                operator,
+                value,
+            )
 
 
 def test_a_first_batch_of_few_values_is_not_the_whole_part() -> None:
@@ -52,7 +73,8 @@ def test_a_first_batch_of_few_values_is_not_the_whole_part() -> None:
 
 
 @pytest.mark.parametrize(
-    ("filter_", "parts"), [("one_then_other = 2", 0), ("one_then_other IN (2, 3)", 0), ("last > 300000", 0), ("step = 2", 1)]
+    ("filter_", "parts"),
+    [("one_then_other = 2", 0), ("one_then_other IN (2, 3)", 0), ("last > 300000", 0), ("step = 2", 1)],
 )
 def test_filters_that_must_prune_still_do(table: tamis.Table, filter_: str, parts: int) -> None:
     assert len(table.scan(filter_).plan().parts) == parts
@@ -60,7 +82,10 @@ def test_filters_that_must_prune_still_do(table: tamis.Table, filter_: str, part
 
 def test_documents_of_many_layouts_keep_every_value() -> None:
     table = tamis.create("memory://many-layouts", pa.schema([("v", pa.string())]))
-    texts = [*(json.dumps({"zz": i % 10}) for i in range(100)), json.dumps({f"k{i}": i for i in range(600)} | {"zz": 999})]
+    texts = [
+        *(json.dumps({"zz": i % 10}) for i in range(100)),
+        json.dumps({f"k{i}": i for i in range(600)} | {"zz": 999}),
+    ]
     table.append(pa.table({"v": texts}))
     assert table.scan("try_cast(get_json_object(v, '$.zz') AS INT) > 500").count() == 1
 

@@ -50,7 +50,9 @@ def test_a_scan_over_its_limit_fails_before_it_reads(table, monkeypatch):
     monkeypatch.setattr(scan_execution, "read_shared", lambda *_: pytest.fail("something was read"))
     scan = table.scan("user = 3", options={"tamis.scan.max_bytes": 100})
     for read in (scan.to_arrow, scan.count, lambda: next(iter(scan))):
-        with pytest.raises(InvalidInput, match=r"SCAN_TOO_LARGE.*user = 3L: did not skip because the bounds of user allow it"):
+        with pytest.raises(
+            InvalidInput, match=r"SCAN_TOO_LARGE.*user = 3L: did not skip because the bounds of user allow it"
+        ):
             read()
     assert scan.explain().parts.kept == 10
 

@@ -34,7 +34,9 @@ def test_65_in_one_segment_only(tmp_path: Path) -> None:
     first = table.scan().to_arrow()
     table.append(
         first.set_column(
-            first.column_names.index("k"), "k", pa.array(first["k"].to_numpy() + np.where(first["n"].to_numpy() % BLOCK < 2, 0, 1))
+            first.column_names.index("k"),
+            "k",
+            pa.array(first["k"].to_numpy() + np.where(first["n"].to_numpy() % BLOCK < 2, 0, 1)),
         )
     )
     one = run(table, "n = 20000", lazy="off")[0]["k"].to_pylist()  # one in each
@@ -79,7 +81,8 @@ def awkward(tmp_path_factory: pytest.TempPathFactory) -> Any:
     inner = pa.StructArray.from_arrays([columns["i"], columns["s"]], ["u", "v"], mask=pa.array(rng.random(count) < 0.3))
     arrays = pa.array(ARRAYS, pa.list_(pa.int32())).take(pa.array(rng.integers(0, len(ARRAYS), count)))
     table = tamis.create(
-        tmp_path_factory.mktemp("awkward"), (data := pa.table({"rid": np.arange(count), **columns, "st": inner, "ar": arrays})).schema
+        tmp_path_factory.mktemp("awkward"),
+        (data := pa.table({"rid": np.arange(count), **columns, "st": inner, "ar": arrays})).schema,
     )
     table.append(data)
     return table
@@ -91,11 +94,15 @@ def test_74_random_filters_never_read_more(awkward: Any, monkeypatch: pytest.Mon
     filters, tried, lazily = Filters(np.random.default_rng(3)), 0, 0
     while tried < 8:
         text = filters.predicate() + (" AND rid % 5000 = 17" if tried % 2 else "")
-        if "v:" in text or any(name in text for name in ("(v,", "(j,", "j)", "v IS", "j IS")):  # documents are not in this table
+        if "v:" in text or any(
+            name in text for name in ("(v,", "(j,", "j)", "v IS", "j IS")
+        ):  # documents are not in this table
             continue
         tried += 1
         base, report = run(awkward, text, lazy="off"), run(awkward, text)
-        assert report[0].drop_columns(["d", "f"]).equals(base[0].drop_columns(["d", "f"])), text  # without NaN, which equals nothing
+        assert report[0].drop_columns(["d", "f"]).equals(base[0].drop_columns(["d", "f"])), (
+            text
+        )  # without NaN, which equals nothing
         assert data_bytes(report[1]) <= 1.02 * data_bytes(base[1]), text
         lazily += data_bytes(report[1]) < 0.9 * data_bytes(base[1])
     assert lazily >= 4, "those of which little is left are read lazily"
@@ -104,11 +111,17 @@ def test_74_random_filters_never_read_more(awkward: Any, monkeypatch: pytest.Mon
 @FORMATS
 def test_83_char_and_varchar(tmp_path: Path, form: str) -> None:
     """CHAR is stored padded and compared padded; of VARCHAR a trailing blank counts."""
-    schema = Schema((Field("c", String("char", 4), id=1), Field("v", String("varchar", 4), id=2), Field("n", LONG, id=3)))
+    schema = Schema(
+        (Field("c", String("char", 4), id=1), Field("v", String("varchar", 4), id=2), Field("n", LONG, id=3))
+    )
     arrow = to_arrow_schema(schema)
     table = tamis.create(tmp_path, arrow, format=form)
     held = pa.table(
-        {"c": ["ab  ", "a   ", "    ", None, "abcd"] * 2_000, "v": ["ab", "ab ", "", None, "abcd"] * 2_000, "n": list(range(10_000))},
+        {
+            "c": ["ab  ", "a   ", "    ", None, "abcd"] * 2_000,
+            "v": ["ab", "ab ", "", None, "abcd"] * 2_000,
+            "n": list(range(10_000)),
+        },
         schema=arrow,
     )
     table.append(held)
@@ -117,7 +130,10 @@ def test_83_char_and_varchar(tmp_path: Path, form: str) -> None:
         "c = 'ab'": [0], "c = 'ab  '": [0], "c IN ('a', 'abcd ')": [1, 4], "c <> 'ab'": [1, 2, 4], "c = ''": [2], "c = v": [0, 4], "c IN (v, 'a')": [0, 1, 4],
         "v = 'ab'": [0], "v = 'ab '": [1], "v IN ('ab  ', '')": [2], "v <=> NULL": [3], "c <= 'a'": [1, 2],
     }.items():  # fmt: skip
-        scans = [table.scan(text, ("n",), options={"tamis.read.lazy": lazy}).to_arrow()["n"].to_pylist() for lazy in ("on", "off")]
+        scans = [
+            table.scan(text, ("n",), options={"tamis.read.lazy": lazy}).to_arrow()["n"].to_pylist()
+            for lazy in ("on", "off")
+        ]
         assert scans[0] == scans[1], text
         if text not in {"c = v", "c IN (v, 'a')"}:
             assert scans[0] == [at for at in range(10_000) if at % 5 in places], text
@@ -176,15 +192,24 @@ def test_88_lists_and_maps_beside_scattered_survivors(tmp_path: Path, form: str)
         "s": pa.struct([("l", pa.list_(pa.string()))]),
     }
     rows: dict[str, list[Any]] = {
-        "l": [None if n % 11 == 0 else [None if v % 7 == 0 else int(v) for v in range(n, n + n % 5)] for n in range(count)],
-        "m": [None if n % 13 == 0 else [(f"k{v}", None if v % 3 == 0 else v) for v in range(n % 4)] for n in range(count)],
+        "l": [
+            None if n % 11 == 0 else [None if v % 7 == 0 else int(v) for v in range(n, n + n % 5)] for n in range(count)
+        ],
+        "m": [
+            None if n % 13 == 0 else [(f"k{v}", None if v % 3 == 0 else v) for v in range(n % 4)] for n in range(count)
+        ],
         "ls": [[{"p": f"{n}"}] * (n % 3) for n in range(count)],
         "s": [None if n % 17 == 0 else {"l": None if n % 5 == 0 else [f"{n}"]} for n in range(count)],
     }
-    data = pa.table({"k": rng.permutation(count), **{name: pa.array(values, kinds[name]) for name, values in rows.items()}})
+    data = pa.table(
+        {"k": rng.permutation(count), **{name: pa.array(values, kinds[name]) for name, values in rows.items()}}
+    )
     table = tamis.create(tmp_path, data.schema, format=form)
     table.append(data)
-    for text, wanted in (("k % 997 = 5", lambda k: k % 997 == 5), ("k IN (17, 4000, 39999)", lambda k: np.isin(k, (17, 4000, 39999)))):
+    for text, wanted in (
+        ("k % 997 = 5", lambda k: k % 997 == 5),
+        ("k IN (17, 4000, 39999)", lambda k: np.isin(k, (17, 4000, 39999))),
+    ):
         found, report = run(table, text, lazy="on")
         places = np.flatnonzero(wanted(data["k"].to_numpy()))
         assert found.to_pylist() == data.take(pa.array(places)).to_pylist()

@@ -104,7 +104,9 @@ def test_68_in_a_large_part_looking_first_is_next_to_nothing(tmp_path: Path) -> 
         assert sum(len(batch) for batch in read_part(ref, plan.spec, counters)) == count
         cost[lazy] = counters
     assert cost["auto"].requests <= 1.1 * cost["off"].requests
-    assert cost["auto"].bytes_leader + cost["auto"].bytes_follower <= 1.02 * (cost["off"].bytes_leader + cost["off"].bytes_follower)
+    assert cost["auto"].bytes_leader + cost["auto"].bytes_follower <= 1.02 * (
+        cost["off"].bytes_leader + cost["off"].bytes_follower
+    )
 
 
 def test_69_few_rows_by_three_columns(tmp_path: Path) -> None:
@@ -131,7 +133,10 @@ def test_71_segments_removed_by_bounds_are_not_read(tmp_path: Path) -> None:
 
 
 def test_72_leaders_that_are_most_of_the_bytes(t: Any) -> None:
-    base, report = run(t, "k + few + hit + last + f0 > 0", ("k", "f1"), "off")[1], run(t, "k + few + hit + last + f0 > 0", ("k", "f1"))[1]
+    base, report = (
+        run(t, "k + few + hit + last + f0 > 0", ("k", "f1"), "off")[1],
+        run(t, "k + few + hit + last + f0 > 0", ("k", "f1"))[1],
+    )
     assert data_bytes(report) <= 1.05 * data_bytes(base)
 
 
@@ -142,7 +147,15 @@ def test_73_survivors_in_every_block(t: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["few < 3", "k % 1000 < 20 AND hit = 0", "n < 9000 OR few = 99", "NOT (few > 50)", "f3 % 7 = 1 AND f4 % 7 = 2", "last <> 7"]
+    "text",
+    [
+        "few < 3",
+        "k % 1000 < 20 AND hit = 0",
+        "n < 9000 OR few = 99",
+        "NOT (few > 50)",
+        "f3 % 7 = 1 AND f4 % 7 = 2",
+        "last <> 7",
+    ],
 )
 def test_74_lazy_never_reads_more(t: Any, text: str) -> None:
     base, report = run(t, text, lazy="off"), run(t, text)
@@ -172,14 +185,25 @@ def odd(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 
 
 def same(
-    table: Any, text: str, expected: list[int] | None = None, fields: tuple[str, ...] = ("*",), options: dict[str, Any] | None = None
+    table: Any,
+    text: str,
+    expected: list[int] | None = None,
+    fields: tuple[str, ...] = ("*",),
+    options: dict[str, Any] | None = None,
 ) -> None:
     """Lazy, eager and (of every six rows) the places expected."""
-    scans = [table.scan(text, fields, options={"tamis.read.lazy": lazy, **(options or {})}).to_arrow() for lazy in ("on", "off", "auto")]
+    scans = [
+        table.scan(text, fields, options={"tamis.read.lazy": lazy, **(options or {})}).to_arrow()
+        for lazy in ("on", "off", "auto")
+    ]
     assert str(scans[0].to_pylist()) == str(scans[1].to_pylist()) == str(scans[2].to_pylist())
     if expected is not None:
         rows = [6 * turn + at for turn in range(4) for at in expected]
-        chosen = ODD.take(pa.array(rows, pa.int64())) if fields == ("*",) else ODD.take(pa.array(rows, pa.int64())).select(list(fields))
+        chosen = (
+            ODD.take(pa.array(rows, pa.int64()))
+            if fields == ("*",)
+            else ODD.take(pa.array(rows, pa.int64())).select(list(fields))
+        )
         assert str(scans[0].to_pylist()) == str(chosen.to_pylist())
 
 
@@ -210,7 +234,9 @@ def test_78_79_what_cannot_be_run_here(t: Any) -> None:
     for wanted, rows in (((*runnable, unknown), 2), ((unknown, *runnable), ROWS)):
         counters = ReadCounters()
         spec = ReadSpec(plan.spec.url, plan.spec.schema, plan.spec.part_schemas, conjuncts=wanted, errors="keep")
-        assert sum(len(b) for ref in plan.parts for b in read_part(replace(ref, all_match=False), spec, counters)) == rows
+        assert (
+            sum(len(b) for ref in plan.parts for b in read_part(replace(ref, all_match=False), spec, counters)) == rows
+        )
         assert (counters.bytes_follower < sum(ref.bytes for ref in plan.parts) / 10) == (rows == 2)
 
 
@@ -279,7 +305,10 @@ def test_89_90_columns_that_came_and_went(tmp_path: Path) -> None:
         counters = ReadCounters()
         spec = ReadSpec(plan.spec.url, new, {0: old, 1: new}, conjuncts=(parse(text, new),))
         assert [
-            a for ref in plan.parts for b in read_part(replace(ref, all_match=False), spec, counters) for a in b.column(0).to_pylist()
+            a
+            for ref in plan.parts
+            for b in read_part(replace(ref, all_match=False), spec, counters)
+            for a in b.column(0).to_pylist()
         ] == rows
         assert counters.bytes_follower == 0 or rows
 
@@ -298,7 +327,9 @@ def test_75_an_index_and_laziness_together(tmp_path: Path, form: str, monkeypatc
     assert [i["name"] for i in both.indexes] == ["ik"]
     assert (both.blocks["skipped_index"], both.blocks["read"]) == (BLOCKS - 1, 1)
     assert both.bytes["follower"] <= lazily.bytes["follower"]
-    assert form == "vortex" or both.bytes["leader"] < lazily.bytes["leader"]  # its segments are larger than these blocks
+    assert (
+        form == "vortex" or both.bytes["leader"] < lazily.bytes["leader"]
+    )  # its segments are larger than these blocks
 
 
 def test_86_fields_beside_the_one_that_is_filtered_are_followers(tmp_path: Path) -> None:

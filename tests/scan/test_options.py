@@ -139,6 +139,9 @@ def test_a_property_may_choose_the_format_of_a_new_table(tmp_path):
     made = tamis.create(tmp_path / "a", schema, properties={"tamis.format": "orc", "owner": "me"})
     assert (made.detail()["data_format"][0].as_py(), made.properties) == ("orc", {"owner": "me"})
     assert tamis.create(tmp_path / "b", schema, format="orc", properties={"tamis.format": "orc"}).properties == {}
-    for chosen in ({"format": "orc", "properties": {"tamis.format": "vortex"}}, {"properties": {"tamis.format": "csv"}}):
+    for chosen in (
+        {"format": "orc", "properties": {"tamis.format": "vortex"}},
+        {"properties": {"tamis.format": "csv"}},
+    ):
         with pytest.raises(InvalidInput):
             tamis.create(tmp_path / "c", schema, **chosen)

@@ -16,7 +16,9 @@ from tamis.storage.object_store.object_cache import CACHE
 LOADS = 40
 
 
-def test_planning_opens_the_manifests_of_loads_that_may_match_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_planning_opens_the_manifests_of_loads_that_may_match_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """All the others are gone here, and nobody notices; what is told of the whole table comes from the log."""
     monkeypatch.setattr(manifests, "keep", partial(manifests.keep, limit=0))
     table = tamis.create(tmp_path / "t")
@@ -30,7 +32,12 @@ def test_planning_opens_the_manifests_of_loads_that_may_match_alone(tmp_path: Pa
             file.unlink()
     CACHE.clear()
     report = tamis.open(tmp_path / "t").explain("ts > 172 AND ts < 178")
-    assert (report.parts.total, report.parts.kept, report.parts.skipped_segment, report.rows.total) == (LOADS, 1, LOADS - 1, 10 * LOADS)
+    assert (report.parts.total, report.parts.kept, report.parts.skipped_segment, report.rows.total) == (
+        LOADS,
+        1,
+        LOADS - 1,
+        10 * LOADS,
+    )
     with pytest.raises(CorruptData) as caught:
         tamis.open(tmp_path / "t").explain("ts > 172")
     assert caught.value.code == "MISSING_OBJECT"

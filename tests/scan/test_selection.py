@@ -10,7 +10,13 @@ from tamis.errors import InvalidInput, NotFound
 SCHEMA = Schema(
     (
         Field("a", LONG, id=1),
-        Field("s", Struct((Field("x", LONG, id=3), Field("y", Struct((Field("z", LONG, id=5), Field("w", LONG, id=6))), id=4))), id=2),
+        Field(
+            "s",
+            Struct(
+                (Field("x", LONG, id=3), Field("y", Struct((Field("z", LONG, id=5), Field("w", LONG, id=6))), id=4))
+            ),
+            id=2,
+        ),
         Field("dotted.name", STRING, id=7),
         Field("list", Array(Field("element", LONG, id=9)), id=8),
     ),
@@ -21,7 +27,10 @@ SCHEMA = Schema(
 @pytest.mark.parametrize(
     ("names", "expected"),
     [
-        (("*",), "a: bigint | s: struct<x:bigint,y:struct<z:bigint,w:bigint>> | dotted.name: string | list: array<bigint>"),
+        (
+            ("*",),
+            "a: bigint | s: struct<x:bigint,y:struct<z:bigint,w:bigint>> | dotted.name: string | list: array<bigint>",
+        ),
         (("list", "a"), "list: array<bigint> | a: bigint"),
         (("A",), "a: bigint"),
         ("a", "a: bigint"),
@@ -33,7 +42,10 @@ SCHEMA = Schema(
         (("dotted.name",), "dotted.name: string"),
         (("`dotted.name`",), "dotted.name: string"),
         (("a", "a"), "a: bigint"),
-        (("a", "*"), "a: bigint | s: struct<x:bigint,y:struct<z:bigint,w:bigint>> | dotted.name: string | list: array<bigint>"),
+        (
+            ("a", "*"),
+            "a: bigint | s: struct<x:bigint,y:struct<z:bigint,w:bigint>> | dotted.name: string | list: array<bigint>",
+        ),
     ],
 )
 def test_select(names, expected):
@@ -61,7 +73,9 @@ def test_split():
     assert split("`a``.b`.c") == ("a`.b", "c")
 
 
-TWO = Schema((Field("a", Struct((Field("b", LONG, id=2),)), id=1), Field("a.b", STRING, id=3), Field("x`y", LONG, id=4)))
+TWO = Schema(
+    (Field("a", Struct((Field("b", LONG, id=2),)), id=1), Field("a.b", STRING, id=3), Field("x`y", LONG, id=4))
+)
 
 
 @pytest.mark.parametrize(

@@ -20,8 +20,14 @@ def made(path: Any, collections: range) -> tamis.Table:
     """Rows of these collections as they come in, shuffled together; a part ends with every block."""
     number = np.tile(np.array(collections), ROWS)
     table = tamis.create(path, cluster_by=["collection"], properties={"tamis.write.part_bytes": 1})
-    texts = pa.DictionaryArray.from_arrays(pa.array(np.arange(len(number)) % len(WIDE), pa.int32()), WIDE).cast(pa.string())
-    table.append(pa.table({"collection": [f"c{c:04}" for c in number], "n": number * 100_000 + np.arange(len(number)), "text": texts}))
+    texts = pa.DictionaryArray.from_arrays(pa.array(np.arange(len(number)) % len(WIDE), pa.int32()), WIDE).cast(
+        pa.string()
+    )
+    table.append(
+        pa.table(
+            {"collection": [f"c{c:04}" for c in number], "n": number * 100_000 + np.arange(len(number)), "text": texts}
+        )
+    )
     return table
 
 

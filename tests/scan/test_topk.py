@@ -24,7 +24,11 @@ from tamis.spark.scan import pushdown
 SCHEMA = pa.schema([("a", pa.int64()), ("b", pa.float64()), ("s", pa.string()), ("id", pa.int64())])
 EXAMPLES = settings().max_examples
 TABLES, QUERIES = max(EXAMPLES // 25, 3), 12
-FILTERS = {None: lambda r: True, "a >= 5": lambda r: r["a"] is not None and r["a"] >= 5, "id > 3": lambda r: r["id"] > 3}
+FILTERS = {
+    None: lambda r: True,
+    "a >= 5": lambda r: r["a"] is not None and r["a"] >= 5,
+    "id > 3": lambda r: r["id"] > 3,
+}
 OFF = {"tamis.scan.topk": "off", "tamis.scan.limits": "off"}
 
 
@@ -95,7 +99,9 @@ def test_the_first_rows_are_those_of_sorting_everything(tmp_path: Any, seed: int
 
 
 @pytest.mark.parametrize("seed", range(TABLES))
-def test_what_a_look_at_the_best_parts_leaves_to_read_has_the_first_rows(tmp_path: Any, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_look_at_the_best_parts_leaves_to_read_has_the_first_rows(
+    tmp_path: Any, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """As Spark's driver looks, at one part or at all; what tasks then read, sorted and cut, is what sorting everything gives."""
     rng = Random(seed + 1_000)
     table = a_table(tmp_path / "t", rng)
@@ -106,7 +112,12 @@ def test_what_a_look_at_the_best_parts_leaves_to_read_has_the_first_rows(tmp_pat
         k, condition = rng.randint(1, 9), rng.choice(list(FILTERS))
         monkeypatch.setattr(pushdown, "LOOK_BYTES", 1 if turn % 2 else 2**26)
         plan = pushdown.foremost(table.scan(condition, order_by=said, limit=k).plan(), 1.0)
-        read = [row for ref in plan.parts for batch in read_part(ref, plan.spec, ReadCounters()) for row in batch.to_pylist()]
+        read = [
+            row
+            for ref in plan.parts
+            for batch in read_part(ref, plan.spec, ReadCounters())
+            for row in batch.to_pylist()
+        ]
         by = cmp_to_key(partial(in_order, order))
         expected = sorted(filter(FILTERS[condition], every), key=by)[:k]
         assert places(sorted(read, key=by)[:k], order) == places(expected, order), (said, k, condition, turn)
@@ -137,7 +148,12 @@ def test_a_clustered_column_reads_the_last_part(ordered: tamis.Table) -> None:
     assert scan.explain().parts.skipped_topk == 19  # statistics alone say so
     assert scan.to_arrow()["ts"].to_pylist() == list(range(1_999, 1_899, -1))
     assert (scan.report.parts.kept, scan.report.parts.skipped_topk) == (1, 19)
-    assert {"conjunct": "ORDER BY ts DESC LIMIT 100", "statistic": "ts", "parts_skipped": 19, "rest": None} in scan.report.because
+    assert {
+        "conjunct": "ORDER BY ts DESC LIMIT 100",
+        "statistic": "ts",
+        "parts_skipped": 19,
+        "rest": None,
+    } in scan.report.because
     assert ordered.scan(order_by="ts DESC", limit=100, options=OFF).explain().parts.kept == 20
 
 
@@ -154,7 +170,11 @@ def test_a_filter_that_may_fail_is_run_everywhere(ordered: tamis.Table) -> None:
     """What sorting every row would raise is raised, although the part with the failing row is far from the first rows."""
     with pytest.raises(InvalidInput, match="fails on a row"):
         ordered.scan("1 / (ts - 50) > -1", order_by="ts DESC", limit=3).to_arrow()
-    assert ordered.scan("ts > 50 AND 1 / (ts - 50) > -1", order_by="ts DESC", limit=3).to_arrow()["ts"].to_pylist() == [1_999, 1_998, 1_997]
+    assert ordered.scan("ts > 50 AND 1 / (ts - 50) > -1", order_by="ts DESC", limit=3).to_arrow()["ts"].to_pylist() == [
+        1_999,
+        1_998,
+        1_997,
+    ]
 
 
 def test_a_limit_takes_parts_that_match_wholly(ordered: tamis.Table) -> None:
@@ -168,7 +188,11 @@ def test_a_limit_takes_parts_that_match_wholly(ordered: tamis.Table) -> None:
 def test_existence_is_metadata_where_a_part_matches_wholly(ordered: tamis.Table) -> None:
     scan = ordered.scan("ts >= 950")
     assert scan.exists()
-    assert (scan.report.parts.answered, scan.report.parts.kept, scan.report.bytes.leader + scan.report.bytes.follower) == (1, 0, 0)
+    assert (
+        scan.report.parts.answered,
+        scan.report.parts.kept,
+        scan.report.bytes.leader + scan.report.bytes.follower,
+    ) == (1, 0, 0)
     assert not ordered.scan("ts > 5000").exists()
 
 
@@ -222,7 +246,9 @@ def test_a_bound_counts_only_rows_that_are_sure_to_reach_it(tmp_path: Any) -> No
     ],
 )
 def test_what_is_no_order_is_refused(tmp_path: Any, order_by: Any, code: str) -> None:
-    table = tamis.create(tmp_path / "t", pa.schema([("ts", pa.int64()), ("x", pa.int64()), ("n", pa.struct([("inner", pa.int64())]))]))
+    table = tamis.create(
+        tmp_path / "t", pa.schema([("ts", pa.int64()), ("x", pa.int64()), ("n", pa.struct([("inner", pa.int64())]))])
+    )
     with pytest.raises((InvalidInput, NotFound)) as caught:
         table.scan(order_by=order_by, limit=1)
     assert caught.value.code == code

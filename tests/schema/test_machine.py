@@ -120,7 +120,9 @@ class Evolving(RuleBasedStateMachine):
     def nest(self, name: str) -> None:
         if name not in {c.name for c in self.model.columns}:
             self.table.alter().add_column((name,), "STRUCT<x: INT>").commit()
-            self.model.columns += (Column(next(self.ids), name, "STRUCT", inside=(Column(next(self.ids), "x", "INT"),)),)
+            self.model.columns += (
+                Column(next(self.ids), name, "STRUCT", inside=(Column(next(self.ids), "x", "INT"),)),
+            )
 
     @precondition(lambda self: self._struct() is not None)
     @rule(data=st.data(), step=st.sampled_from(["add", "drop", "rename", "widen"]))
@@ -171,11 +173,21 @@ class Evolving(RuleBasedStateMachine):
             "BIGINT": st.sampled_from([7, 2**40, None]),
         }
         plain = [c for top in self.model.columns for c in (top.inside or (top,))]
-        made = [{c.id: next(self.keys) if c.name == "k" else data.draw(values[c.type]) for c in plain} for _ in range(count)]
-        for row, (outer, there) in itertools.product(made, [(c, data.draw(st.booleans())) for c in self.model.columns if c.inside]):
+        made = [
+            {c.id: next(self.keys) if c.name == "k" else data.draw(values[c.type]) for c in plain} for _ in range(count)
+        ]
+        for row, (outer, there) in itertools.product(
+            made, [(c, data.draw(st.booleans())) for c in self.model.columns if c.inside]
+        ):
             row[outer.id] = there
-        kinds = [pa.struct([(i.name, TYPES[i.type]) for i in c.inside]) if c.inside else TYPES[c.type] for c in self.model.columns]
-        arrays = [pa.array([c.shown(row, {}) for row in made], kind) for c, kind in zip(self.model.columns, kinds, strict=True)]
+        kinds = [
+            pa.struct([(i.name, TYPES[i.type]) for i in c.inside]) if c.inside else TYPES[c.type]
+            for c in self.model.columns
+        ]
+        arrays = [
+            pa.array([c.shown(row, {}) for row in made], kind)
+            for c, kind in zip(self.model.columns, kinds, strict=True)
+        ]
         self.table.append(pa.Table.from_arrays(arrays, names=[c.name for c in self.model.columns]))
         self.model.rows += made
 

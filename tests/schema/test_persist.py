@@ -158,7 +158,9 @@ def test_two_writers_evolve_at_once() -> None:
     for thread in threads:
         thread.join()
     assert not errors
-    assert rows(table) == [{"a": 1, **dict(sorted(((f"c{at}", at) for at in range(6)), key=lambda c: rows_order(table).index(c[0])))}]
+    assert rows(table) == [
+        {"a": 1, **dict(sorted(((f"c{at}", at) for at in range(6)), key=lambda c: rows_order(table).index(c[0])))}
+    ]
     head = tamis.open(table.path).snapshot.head
     assert [s.schema_id for s in head.schemas] == list(range(7))
     assert len({x.id for x in head.schemas[-1]}) == 7
@@ -194,9 +196,9 @@ def test_widened_statistics_prune_exactly() -> None:
     for at in range(4):
         row = {"i": at, "d": at, "n": None, "x": float(at)}
         table.append(pa.Table.from_pylist([row], schema=table.schema))
-    table.alter().widen("i", "BIGINT").widen("d", "TIMESTAMP_NTZ").widen("n", "DECIMAL(9,3)").widen("x", "DOUBLE").add_column(
-        "c", BIG, default="5"
-    ).commit()
+    table.alter().widen("i", "BIGINT").widen("d", "TIMESTAMP_NTZ").widen("n", "DECIMAL(9,3)").widen(
+        "x", "DOUBLE"
+    ).add_column("c", BIG, default="5").commit()
     for text in ("i = 3", "d = TIMESTAMP_NTZ'1970-01-04 00:00:00'", "x > 2.5D"):
         scan = table.scan(text)
         assert scan.count() == 1, text

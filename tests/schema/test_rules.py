@@ -47,7 +47,11 @@ CASES: dict[str, tuple[list[list[pa.Field]], list[pa.Field], str | None]] = {
     "drop '2' from '2', '10' is no reorder": ([s(f("2"), f("10"))], s(f("10")), None),
     "numeric names": ([s(*(f(str(i)) for i in range(12)))], s(*(f(str(i)) for i in range(12) if i != 2)), None),
     "re-add": ([s(f("a"), f("b")), s(f("b"))], s(f("b"), f("a")), "READD_DELETED"),
-    "re-add long after": ([s(f("a"), f("b")), s(f("b")), s(f("b"), f("c"))], s(f("b"), f("c"), f("a")), "READD_DELETED"),
+    "re-add long after": (
+        [s(f("a"), f("b")), s(f("b")), s(f("b"), f("c"))],
+        s(f("b"), f("c"), f("a")),
+        "READD_DELETED",
+    ),
     "narrow": ([s(f("a"))], s(f("a", pa.int32())), "TYPE_CHANGE"),
     "widen unasked": ([s(f("a", pa.int32()))], s(f("a")), "TYPE_CHANGE"),
     "scalar to struct": ([s(f("a"))], s(f("a", pa.struct([f("x")]))), "TYPE_CHANGE"),

@@ -259,7 +259,13 @@ def test_a_fenced_reader_stops_with_an_error(table: Table) -> None:
 def test_forward_compatible_changes_fence_nobody(table: Table) -> None:
     """However, it's possible that any individual schema change is forward-compatible, and if it is, existing readers should not be fenced."""
     held = tamis.open(table.path)
-    change = table.alter().add_column("c", BIG, first=True).rename_column("b", "bb").set_comment("a", "key").move_column("a", after="bb")
+    change = (
+        table.alter()
+        .add_column("c", BIG, first=True)
+        .rename_column("b", "bb")
+        .set_comment("a", "key")
+        .move_column("a", after="bb")
+    )
     assert change.dry_run().fences == ()
     change.commit()
     assert held.scan("b = 'x'").to_arrow().to_pylist() == ROWS[:1]
@@ -379,7 +385,9 @@ def test_deleting_a_column_may_break_the_order_and_the_parts_say_so() -> None:
     table.append(data(a=[1, 1], b=[1, 2], c=[9, 3]))
     head = table.alter().drop_column("c").commit() and tamis.open(table.path).snapshot.head
     assert head.cluster_by == ((1,), (2,))
-    assert ordered_now(head, tamis.open(table.path).snapshot.parts()).to_pylist() == [True], "the last column takes nothing from the order"
+    assert ordered_now(head, tamis.open(table.path).snapshot.parts()).to_pylist() == [True], (
+        "the last column takes nothing from the order"
+    )
 
     table = new_table(f("a"), f("b"), f("c"), cluster_by=["a", "b", "c"])
     table.append(data(a=[1, 1], b=[1, 2], c=[9, 3]))
@@ -426,7 +434,10 @@ def test_an_alteration_tells_what_it_did_in_a_line(table: Table) -> None:
     done = change.commit()
     assert done.version == table.version == done.as_dict()["version"]
     assert len(repr(table.alter().add_column("c", "INT").commit())) < 120
-    assert repr(table.alter().set_properties({"a": "b"}).commit()) == f"Evolution(version {table.version}, schema 2: no change of columns)"
+    assert (
+        repr(table.alter().set_properties({"a": "b"}).commit())
+        == f"Evolution(version {table.version}, schema 2: no change of columns)"
+    )
 
 
 def test_the_arrow_schema_tells_ids(table: Table) -> None:

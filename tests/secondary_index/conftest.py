@@ -13,7 +13,15 @@ from tests.secondary_index.tables import ids, table_a
 @pytest.fixture(scope="module")
 def a(tmp_path_factory: pytest.TempPathFactory) -> tamis.Table:
     """In sync; only read."""
-    return table_a(tmp_path_factory.mktemp("a") / "t", ("ik", "k"), ("ig", "g"), ("ikg", ["k", "g"]), ("is", "s"), ("if", "f"), ("in", "n"))
+    return table_a(
+        tmp_path_factory.mktemp("a") / "t",
+        ("ik", "k"),
+        ("ig", "g"),
+        ("ikg", ["k", "g"]),
+        ("is", "s"),
+        ("if", "f"),
+        ("in", "n"),
+    )
 
 
 @pytest.fixture(scope="module")

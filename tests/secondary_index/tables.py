@@ -83,7 +83,9 @@ def same(table: tamis.Table, row_filter: str | None, columns: Any = ("*",), **sc
     plain = table.scan(row_filter, columns, options={**options, **OFF}, **scan).to_arrow()
     asked = table.scan(row_filter, columns, options=options, **scan)
     found = asked.to_arrow()
-    order = [(name, "ascending") for name in found.column_names if not pa.types.is_nested(found.schema.field(name).type)]
+    order = [
+        (name, "ascending") for name in found.column_names if not pa.types.is_nested(found.schema.field(name).type)
+    ]
     assert found.sort_by(order).to_pydict().__repr__() == plain.sort_by(order).to_pydict().__repr__()
     if not scan.get("limit"):
         assert found.to_pydict().__repr__() == plain.to_pydict().__repr__(), "another order"

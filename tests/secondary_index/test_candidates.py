@@ -30,4 +30,6 @@ def test_and_or(a: tuple[list[bool], set[tuple[int, int]]], b: tuple[list[bool],
     left, right = made(a), made(b)
     assert rows(left & right) == rows(left) & rows(right)
     assert rows(left | right) == rows(left) | rows(right)
-    assert {p for p in range(PARTS) if left.empty[p]} == {p for p in range(PARTS) if not any((p, r) in rows(left) for r in range(ROWS))}
+    assert {p for p in range(PARTS) if left.empty[p]} == {
+        p for p in range(PARTS) if not any((p, r) in rows(left) for r in range(ROWS))
+    }

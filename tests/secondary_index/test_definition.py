@@ -55,7 +55,9 @@ def test_55_widening(tmp_path: Path) -> None:
         report = same(table, row_filter)
         assert (report.rows.matched, set(used(report))) == (matched, {"ik"}), row_filter
     assert missing(table) == []
-    assert used(same(table, f"k IN ({key_in(0)}, 3, {2**40})")) == {"ik": (4, 0)}, "what was built of INT answers for BIGINT"
+    assert used(same(table, f"k IN ({key_in(0)}, 3, {2**40})")) == {"ik": (4, 0)}, (
+        "what was built of INT answers for BIGINT"
+    )
 
 
 def test_56_a_column_with_a_default(tmp_path: Path) -> None:
@@ -134,10 +136,18 @@ def test_62_parts_of_a_writer_that_builds_no_index(tmp_path: Path) -> None:
     part = stranger.metadata("parts")["path"][0].as_py()
     (tmp_path / "t" / part).write_bytes((tmp_path / "other" / part).read_bytes())
     head, snapshot = table.snapshot.head, table.refresh().snapshot
-    manifest = stranger.snapshot.parts(None, frozenset(f.id for f in head.schema)).drop_columns(["segment", "part", "deleted", "deletion"])
+    manifest = stranger.snapshot.parts(None, frozenset(f.id for f in head.schema)).drop_columns(
+        ["segment", "part", "deleted", "deletion"]
+    )
     commit(
         table.store,
-        Proposal(operation=Operation("append"), table_id=head.table_id, read_version=snapshot.version, blind_append=True, add=[manifest]),
+        Proposal(
+            operation=Operation("append"),
+            table_id=head.table_id,
+            read_version=snapshot.version,
+            blind_append=True,
+            add=[manifest],
+        ),
     )
     assert missing(table) == [2]
     assert info(table).missing[ids(table)[2]] == "it was written without building the index"
@@ -179,7 +189,11 @@ def test_why_nested_types_cannot_be_indexed(tmp_path: Path) -> None:
     """Spark sorts arrays and structs, and no maps."""
     kinds = {"a": pa.list_(pa.int64()), "o": pa.struct([("x", pa.int64())]), "m": pa.map_(pa.string(), pa.int64())}
     table = tamis.create(tmp_path / "t", pa.schema(list(kinds.items())))
-    for name, why in (("a", "arrays and structs are not indexed"), ("o", "nothing keeps their bounds"), ("m", "have no order")):
+    for name, why in (
+        ("a", "arrays and structs are not indexed"),
+        ("o", "nothing keeps their bounds"),
+        ("m", "have no order"),
+    ):
         with pytest.raises(InvalidInput, match=why) as caught:
             table.create_index("bad", name)
         assert caught.value.code == "BAD_INDEX"

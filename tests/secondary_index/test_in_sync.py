@@ -44,7 +44,10 @@ def test_01_what_a_point_reads(tmp_path: Path) -> None:
     table.create_index("ik", "k")
     row_filter = f"k = {rows_of(1, 40_000, 3)['k'][9].as_py()}"
     same(table, row_filter)  # footers are known from now on
-    report, plain = same(table, row_filter), table.scan(row_filter, options={"tamis.index.use": "off", "tamis.read.lazy": "off"})
+    report, plain = (
+        same(table, row_filter),
+        table.scan(row_filter, options={"tamis.index.use": "off", "tamis.read.lazy": "off"}),
+    )
     plain.to_arrow()
     assert plain.report is not None
     asked, base = (r.bytes.index + r.bytes.leader + r.bytes.follower for r in (report, plain.report))
@@ -58,7 +61,9 @@ def test_04_between(just_ik: tamis.Table, low: int, high: int) -> None:
     if low > high:
         assert (used(report), read) == ({}, (0, 0, 0)), "nothing is read to find nothing"
     else:
-        assert (list(used(report)), used(report)["ik"][1], read[0] > 0) == (["ik"], 0, True), "all segments that statistics leave"
+        assert (list(used(report)), used(report)["ik"][1], read[0] > 0) == (["ik"], 0, True), (
+            "all segments that statistics leave"
+        )
 
 
 def test_05_prefixes(a: tamis.Table) -> None:
@@ -136,7 +141,9 @@ def test_12_the_cheapest_by_estimate_whatever_its_columns(tmp_path: Path) -> Non
         same(table, row_filter)  # its footer is known from now on
         alone = same(table, row_filter).bytes.index
         table.create_index("a_apart", ["w", "k"])
-        assert same(table, row_filter, options={"tamis.index.use": "a_apart"}).bytes.index > 10 * alone, "else nothing is shown"
+        assert same(table, row_filter, options={"tamis.index.use": "a_apart"}).bytes.index > 10 * alone, (
+            "else nothing is shown"
+        )
         report = same(table, row_filter)
         assert (used(report), report.bytes.index <= 2 * alone) == ({"sorted": (1, 0)}, True)
         table.drop_index("a_apart")
@@ -163,10 +170,18 @@ def test_13_functions_read_a_few_pages_of_the_index(tmp_path: Path) -> None:
     table.create_index("ik", "k")
     same(table, "k = 30005")
     point = same(table, "k = 30005").bytes.index
-    for row_filter in ("k + 1 = 30006", "abs(k) = 30005", "CAST(k AS DOUBLE) = 30005.0", "-k = -30005", "k DIV 10 = 3000"):
+    for row_filter in (
+        "k + 1 = 30006",
+        "abs(k) = 30005",
+        "CAST(k AS DOUBLE) = 30005.0",
+        "-k = -30005",
+        "k DIV 10 = 3000",
+    ):
         report = same(table, row_filter)
         assert (used(report), report.bytes.index <= 2 * point) == ({"ik": (1, 0)}, True), row_filter
-    assert same(table, "k % 40000 = 30005", options={"tamis.index.use": "ik"}).bytes.index > 10 * point, "else nothing is shown"
+    assert same(table, "k % 40000 = 30005", options={"tamis.index.use": "ik"}).bytes.index > 10 * point, (
+        "else nothing is shown"
+    )
 
 
 def test_14_case_of_names(just_ik: tamis.Table) -> None:

@@ -132,7 +132,11 @@ class Life(RuleBasedStateMachine):
         row_filter = data.draw(st.sampled_from(sorted(FILTERS))).format(**names)
         plain = then.scan(row_filter, options={"tamis.index.use": "off"}).to_arrow()
         for use in USES:
-            assert then.scan(row_filter, options={"tamis.index.use": use}).to_arrow().equals(plain), (version, row_filter, use)
+            assert then.scan(row_filter, options={"tamis.index.use": use}).to_arrow().equals(plain), (
+                version,
+                row_filter,
+                use,
+            )
             assert self.table.scan(row_filter, version=version, options={"tamis.index.use": use}).count() == len(plain)
 
     @rule(column=st.sampled_from("ab"), at=st.integers(0, 3))
@@ -209,7 +213,11 @@ class Life(RuleBasedStateMachine):
     def repair(self, data: st.DataObject, fail: bool) -> None:
         name = data.draw(st.sampled_from(sorted(self.built)))
         parts = self.parts()
-        chosen = data.draw(st.none() | st.lists(st.sampled_from(sorted(set(parts.values()))), unique=True)) if parts else None
+        chosen = (
+            data.draw(st.none() | st.lists(st.sampled_from(sorted(set(parts.values()))), unique=True))
+            if parts
+            else None
+        )
         wanted = {part for part, segment in parts.items() if chosen is None or segment in chosen}
         lacking = wanted - self.built[name]
         if fail and lacking:
@@ -240,7 +248,9 @@ class Life(RuleBasedStateMachine):
             unindexed = table.scan(row_filter, options={"tamis.index.use": "off", "tamis.read.lazy": "off"})
             plain = unindexed.to_arrow()
             asked = {parts[ref.part_id] for ref in unindexed.plan().parts if not ref.all_match}
-            answerable = any(asked & set.intersection(*(covered.get(name, set()) for name in names)) for names in enough)
+            answerable = any(
+                asked & set.intersection(*(covered.get(name, set()) for name in names)) for names in enough
+            )
             use = USES[(self.turn + at) % len(USES)]
             for columns in (tuple(plain.column_names), (self.names["b"], self.names["a"])):
                 scan = table.scan(row_filter, columns, options={"tamis.index.use": use})
@@ -248,8 +258,15 @@ class Life(RuleBasedStateMachine):
                 assert scan.report is not None
                 assert "could not be used" not in scan.report.index_reason, scan.report.index_reason
                 if use != "auto":
-                    used = bool(scan.report.indexes)  # value sets may rule out one side of an OR, so that fewer indexes are enough
-                    assert used == answerable or (used and " OR " in row_filter), (row_filter, use, covered, scan.report.index_reason)
+                    used = bool(
+                        scan.report.indexes
+                    )  # value sets may rule out one side of an OR, so that fewer indexes are enough
+                    assert used == answerable or (used and " OR " in row_filter), (
+                        row_filter,
+                        use,
+                        covered,
+                        scan.report.index_reason,
+                    )
                 for used in scan.report.indexes:
                     assert 0 < used.segments <= len(covered[used.name])
                     assert used.segments + used.missing <= len(set(parts.values()))

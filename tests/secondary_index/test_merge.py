@@ -70,8 +70,16 @@ def test_damage(tmp_path: Path, harm: str) -> None:
 
 
 TYPES: dict[str, tuple[pa.DataType, list[Any], list[str]]] = {
-    "decimal": (pa.decimal128(9, 2), [decimal.Decimal("1.50"), None, decimal.Decimal("-7.00")], ["= 1.5", "< 0", "IS NULL", "= 1.501"]),
-    "date": (pa.date32(), [dt.date(2026, 1, 2), None, dt.date(1969, 1, 1)], ["= DATE'2026-01-02'", "< DATE'1970-01-01'"]),
+    "decimal": (
+        pa.decimal128(9, 2),
+        [decimal.Decimal("1.50"), None, decimal.Decimal("-7.00")],
+        ["= 1.5", "< 0", "IS NULL", "= 1.501"],
+    ),
+    "date": (
+        pa.date32(),
+        [dt.date(2026, 1, 2), None, dt.date(1969, 1, 1)],
+        ["= DATE'2026-01-02'", "< DATE'1970-01-01'"],
+    ),
     "timestamp": (
         pa.timestamp("us", tz="UTC"),
         [dt.datetime(2026, 1, 2, tzinfo=dt.UTC), None],
@@ -79,7 +87,11 @@ TYPES: dict[str, tuple[pa.DataType, list[Any], list[str]]] = {
     ),
     "boolean": (pa.bool_(), [True, False, None], ["", "IS NULL", "= false"]),
     "binary": (pa.binary(), [b"\xff", b"", None, b"a"], ["= X'FF'", "IS NULL", "> X'00'"]),
-    "float": (pa.float32(), [float("nan"), -0.0, 0.0, None, 1.5], ["= 0.0", "= -0.0", "> 1", "<=> NULL", "= float('nan')"]),
+    "float": (
+        pa.float32(),
+        [float("nan"), -0.0, 0.0, None, 1.5],
+        ["= 0.0", "= -0.0", "> 1", "<=> NULL", "= float('nan')"],
+    ),
     "tiny": (pa.int8(), [-128, 127, 0, None], ["= 127", "< 0", "IS NULL", "= 300", "+ 1 = 128"]),
     "small": (pa.int16(), [-32768, 32767, 0, None], ["= -32768", "> 0", "IS NULL", "= 70000"]),
     "local": (
@@ -87,7 +99,11 @@ TYPES: dict[str, tuple[pa.DataType, list[Any], list[str]]] = {
         [dt.datetime(2026, 1, 2), None, dt.datetime(1969, 12, 31, 23, 59, 59, 999_999)],
         ["= TIMESTAMP_NTZ'2026-01-02 00:00:00'", "< TIMESTAMP_NTZ'1970-01-01 00:00:00'", "IS NULL"],
     ),
-    "time": (pa.time64("us"), [dt.time(23, 59, 59, 999_999), None, dt.time(0)], ["= TIME'00:00:00'", "> TIME'12:00:00'", "IS NULL"]),
+    "time": (
+        pa.time64("us"),
+        [dt.time(23, 59, 59, 999_999), None, dt.time(0)],
+        ["= TIME'00:00:00'", "> TIME'12:00:00'", "IS NULL"],
+    ),
     "interval": (
         pa.duration("us"),
         [dt.timedelta(days=2), None, dt.timedelta(seconds=-1)],
@@ -108,7 +124,9 @@ def test_types(tmp_path: Path, kind: str) -> None:
     table = tamis.create(tmp_path / "t", pa.schema([("x", data_type), ("i", pa.int64())]))
     table.create_index("ix", "x")
     for load in range(3):
-        table.append(pa.table({"x": pa.array(values[load:] + values, data_type), "i": range(len(values[load:] + values))}))
+        table.append(
+            pa.table({"x": pa.array(values[load:] + values, data_type), "i": range(len(values[load:] + values))})
+        )
     for row_filter in filters:
         report = same(table, f"x {row_filter}", options={"tamis.index.use": "lookup"})
         assert used(report) or report.parts.kept == 0 or report.parts.all_match

@@ -45,7 +45,9 @@ def test_21_statistics_prune_missing_segments(tmp_path: Path) -> None:
     table = empty_table(tmp_path / "t")
     for low in (0, 5_000):
         table.append(
-            rows_of(0).filter(pc.less(rows_of(0)["k"], 5_000)) if not low else rows_of(1).filter(pc.greater(rows_of(1)["k"], 5_000))
+            rows_of(0).filter(pc.less(rows_of(0)["k"], 5_000))
+            if not low
+            else rows_of(1).filter(pc.greater(rows_of(1)["k"], 5_000))
         )
     table.create_index("ik", "k")
     table.drop_index_segments("ik", [ids(table)[1]])
@@ -66,7 +68,9 @@ def test_22_23_repair_of_one_and_of_all(out_of_sync: tamis.Table, just_ik: tamis
     assert after.bytes.leader + after.bytes.follower < before
     in_sync = same(just_ik, f"k = {key_in(2)}")
     assert (used(after), after.parts) == (used(in_sync), in_sync.parts)
-    assert after.bytes.leader + after.bytes.follower == in_sync.bytes.leader + in_sync.bytes.follower, "as if it had never lacked any"
+    assert after.bytes.leader + after.bytes.follower == in_sync.bytes.leader + in_sync.bytes.follower, (
+        "as if it had never lacked any"
+    )
 
 
 def test_24_missing_segments_do_not_leak(tmp_path: Path, out_of_sync: tamis.Table) -> None:
@@ -101,7 +105,9 @@ def test_26_or_of_two(two_out_of_sync: tamis.Table) -> None:
         report = same(two_out_of_sync, f"k = {key_in(segment)} OR s = '{rows_of(4)['s'][7].as_py()}'")
         assert report.rows.matched == 2
         assert set(used(report)) == {"ik", "is"}, "of the third segment both know, and it is answered by both"
-        assert report.parts.kept == len({0, 1, 3, 4, segment}), "the segments that one of them misses, and those that hold a row"
+        assert report.parts.kept == len({0, 1, 3, 4, segment}), (
+            "the segments that one of them misses, and those that hold a row"
+        )
 
 
 def left(table: tamis.Table, row_filter: str) -> dict[int, int | None]:
@@ -256,7 +262,9 @@ def test_37_a_repair_of_nothing(out_of_sync: tamis.Table) -> None:
     for folder in ("data", "index"):
         (Path(out_of_sync.path) / folder).rename(Path(out_of_sync.path) / f"{folder}.away")
     again = out_of_sync.repair_index("ik")
-    assert (again.parts_added, again.bytes_written, out_of_sync.refresh().version) == (0, 0, version), "it reads no file of either"
+    assert (again.parts_added, again.bytes_written, out_of_sync.refresh().version) == (0, 0, version), (
+        "it reads no file of either"
+    )
 
 
 def test_38_39_opened_again(out_of_sync: tamis.Table) -> None:
@@ -292,7 +300,9 @@ def test_41_the_least_rows_are_deleted(tmp_path: Path, use: str) -> None:
     assert delete(table, "k < 5") == 5
     found = table.scan("k < 100", ["k", "w"], order_by="k", limit=5, options={"tamis.index.use": use}).to_arrow()
     assert found["k"].to_pylist() == [5, 6, 7, 8, 9]
-    assert found.equals(table.scan("k < 100", ["k", "w"], order_by="k", limit=5, options={"tamis.index.use": "off"}).to_arrow())
+    assert found.equals(
+        table.scan("k < 100", ["k", "w"], order_by="k", limit=5, options={"tamis.index.use": "off"}).to_arrow()
+    )
     assert table.scan("k < 5", ["k"], order_by="k", limit=5, options={"tamis.index.use": use}).to_arrow().num_rows == 0
 
 
@@ -305,7 +315,9 @@ def test_42_a_limit_over_deletes_in_every_segment(tmp_path: Path) -> None:
         for row_filter in ("k < 30", f"k IN ({', '.join(map(str, (*gone, *range(5_000, 5_012))))})"):
             everything = same(table, row_filter, options={"tamis.index.use": use})
             assert (set(used(everything)), everything.rows.matched >= 10) == ({"ik"}, True)
-            found = table.scan(row_filter, ["k"], limit=10, options={"tamis.index.use": use}).to_arrow()["k"].to_pylist()
+            found = (
+                table.scan(row_filter, ["k"], limit=10, options={"tamis.index.use": use}).to_arrow()["k"].to_pylist()
+            )
             assert (len(set(found)), set(found) & set(gone)) == (10, set())
 
 

@@ -74,12 +74,16 @@ def test_an_entry_at_the_edge_of_a_page_is_found(t: tamis.Table) -> None:
     assert same(t, f"k IN ({ROWS}, -1)").rows.matched == 0
 
 
-@pytest.mark.parametrize("row_filter", ["dup = 2", "dup IN (1, 4, 34)", "dup IS NULL", "dup > 33", "dup IS NULL OR dup = 0", "dup <=> 3"])
+@pytest.mark.parametrize(
+    "row_filter", ["dup = 2", "dup IN (1, 4, 34)", "dup IS NULL", "dup > 33", "dup IS NULL OR dup = 0", "dup <=> 3"]
+)
 def test_equal_values_go_on_over_the_edges_of_pages(t: tamis.Table, row_filter: str) -> None:
     assert (look(t, "idup", row_filter).rows.matched > 0) == (row_filter != "dup <=> 3")
 
 
-@pytest.mark.parametrize("row_filter", ["f = double('NaN')", "f = 0.0", "f = -0.0", "f > 34", "f < 4", "f >= double('NaN')"])
+@pytest.mark.parametrize(
+    "row_filter", ["f = double('NaN')", "f = 0.0", "f = -0.0", "f > 34", "f < 4", "f >= double('NaN')"]
+)
 def test_nans_and_zeros(t: tamis.Table, row_filter: str) -> None:
     assert look(t, "if", row_filter).rows.matched > 0
 
@@ -163,7 +167,9 @@ def test_a_part_of_which_few_rows_are_read_weighs_little(t: tamis.Table) -> None
     assert t.scan("w = 3").plan().parts.weights.tolist() == [parts.bytes]
 
 
-def test_a_part_of_which_few_rows_are_read_is_read_in_one_piece(t: tamis.Table, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_part_of_which_few_rows_are_read_is_read_in_one_piece(
+    t: tamis.Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A large part is cut for several threads; one of whose rows an index left few is not."""
     monkeypatch.setattr(scan_execution, "LEAST_BYTES", t.scan("k = 7").plan().parts.bytes // 4)
     monkeypatch.setattr(scan_execution, "threads", lambda: 4)

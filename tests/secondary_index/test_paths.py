@@ -18,8 +18,24 @@ from tamis.errors import InvalidInput, NotFound
 from tests.secondary_index.tables import delete, failing, ids, info, same, table_a, used
 from tests.stats.test_paths import variants
 
-ODD = [None, "null", "7", '"text"', "[1]", "{}", '{"user": 3}', '{"user": {"id": null}}', '{"user": {"id": "12"}}', '{"user": {"id": 2.5}}']
-WORSE = ['{"user": {"id": "x"}}', '{"user": {"id": [1]}}', '{"user": {"id": 99999999999999999999}}', '{"user": {"id": true}}']
+ODD = [
+    None,
+    "null",
+    "7",
+    '"text"',
+    "[1]",
+    "{}",
+    '{"user": 3}',
+    '{"user": {"id": null}}',
+    '{"user": {"id": "12"}}',
+    '{"user": {"id": 2.5}}',
+]
+WORSE = [
+    '{"user": {"id": "x"}}',
+    '{"user": {"id": [1]}}',
+    '{"user": {"id": 99999999999999999999}}',
+    '{"user": {"id": true}}',
+]
 FILTERS = [
     "v:user.id::bigint = 131",
     "v:user.id::bigint IN (5, 200, 7000)",
@@ -35,7 +51,9 @@ FILTERS = [
 
 
 def load(number: int, odd: Any = ()) -> pa.Table:
-    texts = [json.dumps({"user": {"id": 3 * i + number, "name": f"n{i}"}, "fill": "x" * 40}) for i in range(300)] + list(odd)
+    texts = [
+        json.dumps({"user": {"id": 3 * i + number, "name": f"n{i}"}, "fill": "x" * 40}) for i in range(300)
+    ] + list(odd)
     return pa.table(
         {
             "k": pa.array(range(number * 1_000, number * 1_000 + len(texts)), pa.int64()),
@@ -96,7 +114,10 @@ def test_texts_that_depend_on_the_time_zone_are_not_sure(tmp_path: Path) -> None
     table.create_index("ia", ["v:a::string"])
     table.create_index("it", ["v:a::timestamp"])
     for zone in ("UTC", "America/New_York"):
-        for row_filter in ("v:a::string = 'x'", "try_variant_get(v, '$.a', 'timestamp') = TIMESTAMP '2024-01-01 00:00:00'"):
+        for row_filter in (
+            "v:a::string = 'x'",
+            "try_variant_get(v, '$.a', 'timestamp') = TIMESTAMP '2024-01-01 00:00:00'",
+        ):
             report = same(table, row_filter, options={"timezone": zone, "tamis.index.use": "lookup"})
             assert report.rows.matched == 1, (zone, row_filter)
 

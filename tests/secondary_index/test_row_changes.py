@@ -10,7 +10,20 @@ import pytest
 
 import tamis
 from tamis.errors import InvalidInput, StoreUnavailable
-from tests.secondary_index.tables import SEGMENTS, delete, empty_table, failing, ids, info, key_in, missing, rows_of, same, table_a, used
+from tests.secondary_index.tables import (
+    SEGMENTS,
+    delete,
+    empty_table,
+    failing,
+    ids,
+    info,
+    key_in,
+    missing,
+    rows_of,
+    same,
+    table_a,
+    used,
+)
 
 
 def test_46_50_all_rows_of_a_segment_deleted(tmp_path: Path) -> None:
@@ -68,7 +81,11 @@ def test_49_merge(tmp_path: Path) -> None:
         table.append(rows_of(segment))
     table.create_index("ik", "k")
     rows = pa.concat_tables([rows_of(1).slice(0, 20), rows_of(4).slice(0, 20)])
-    merge = table.merge(rows, on="source.k = target.k").when_matched_delete(condition="source.k % 2 = 0").when_matched_update({"g": "99"})
+    merge = (
+        table.merge(rows, on="source.k = target.k")
+        .when_matched_delete(condition="source.k % 2 = 0")
+        .when_matched_update({"g": "99"})
+    )
     merge.when_not_matched_insert().execute()
     assert missing(table) == []
     for key in rows["k"].to_pylist():
@@ -133,7 +150,10 @@ def test_59_writers_in_the_middle_of_a_repair(out_of_sync: tamis.Table, monkeypa
     """A load, a delete and a compaction are committed while a repair builds: its entry covers what is left of what it was built for, and nothing else."""
     from tamis.engine.operations.layout import index_operations
 
-    real, others = index_operations.entry, [lambda t: t.append(rows_of(0)), lambda t: delete(t, "k < 20"), lambda t: t.compact()]
+    real, others = (
+        index_operations.entry,
+        [lambda t: t.append(rows_of(0)), lambda t: delete(t, "k < 20"), lambda t: t.compact()],
+    )
 
     def interrupted(*arguments: object) -> object:
         made = real(*arguments)

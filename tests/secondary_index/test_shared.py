@@ -50,14 +50,18 @@ def base_bytes(report: Report) -> int:
 
 @pytest.mark.parametrize("columns", [("*",), ("k",), ("w", "k"), ("k", "g")])
 @pytest.mark.parametrize("row_filter", FILTERS)
-def test_both_paths_give_the_rows_and_counts_of_a_scan_without_index(t: tamis.Table, row_filter: str, columns: tuple[str, ...]) -> None:
+def test_both_paths_give_the_rows_and_counts_of_a_scan_without_index(
+    t: tamis.Table, row_filter: str, columns: tuple[str, ...]
+) -> None:
     for options in (PLAN, LOOKUP, {}):
         same(t, row_filter, columns, options=options)
 
 
 def test_a_plan_asks_where_rows_are_read(t: tamis.Table) -> None:
     made = t.scan("k BETWEEN 100 AND 3000 AND w >= 0", options=PLAN).plan()
-    assert [one.name for one in made.shared] == ["igk", "ik"], "the second answers for the segments that the first misses"
+    assert [one.name for one in made.shared] == ["igk", "ik"], (
+        "the second answers for the segments that the first misses"
+    )
     assert not set(made.shared[0].places) & set(made.shared[1].places)
     assert "candidates" not in made.parts.table.column_names
     assert (made.report.bytes.index, made.report.parts.skipped_index) == (0, 0)
@@ -119,7 +123,11 @@ def test_an_index_that_cannot_be_read_by_a_task_leaves_the_part_whole(tmp_path: 
 def test_rows_come_from_the_index_alone(tmp_path: Path, options: Any) -> None:
     table = table_a(tmp_path / "t", ("ik", "k"), ("igk", ["g", "k"]))
     assert delete(table, "k IN (7, 8)") == 2
-    for row_filter, columns, rows in (("k < 50", ("k",), 48), ("g = 3 AND k < 500", ("k", "g"), 50), ("k = 7", ("k",), 0)):
+    for row_filter, columns, rows in (
+        ("k < 50", ("k",), 48),
+        ("g = 3 AND k < 500", ("k", "g"), 50),
+        ("k = 7", ("k",), 0),
+    ):
         report = same(table, row_filter, columns, options=options)
         assert (report.rows.matched, base_bytes(report)) == (rows, 0)
         assert report.bytes.index > 0
@@ -140,7 +148,10 @@ def test_counts_come_from_the_index_alone(tmp_path: Path, options: Any) -> None:
     table.drop_index_segments("ik", [every[0]])
     scan = table.scan("k < 50", options=options)
     assert (scan.count(), base_bytes(scan.report) > 0) == (48, True), "one segment is read"
-    assert table.scan("k < 50 AND w < 0.5", options=options).count() == table.scan("k < 50 AND w < 0.5").to_arrow().num_rows
+    assert (
+        table.scan("k < 50 AND w < 0.5", options=options).count()
+        == table.scan("k < 50 AND w < 0.5").to_arrow().num_rows
+    )
 
 
 def test_errors_are_not_answered_by_an_index(tmp_path: Path) -> None:
@@ -171,7 +182,10 @@ def test_audited_parts_are_read_whatever_the_index_found(tmp_path: Path) -> None
     table = table_a(tmp_path / "t", ("ik", "k"), segments=2)
     for options in ({}, PLAN):
         scan = table.scan("k < 50", ["k"], options={**options, "tamis.audit.percent": 100})
-        rows, count = scan.to_arrow().num_rows, table.scan("k < 50", options={**options, "tamis.audit.percent": 100}).count()
+        rows, count = (
+            scan.to_arrow().num_rows,
+            table.scan("k < 50", options={**options, "tamis.audit.percent": 100}).count(),
+        )
         assert rows == count == table.scan("k < 50", options={"tamis.index.use": "off"}).count()
         assert scan.report is not None
         assert base_bytes(scan.report) > 0

@@ -34,7 +34,11 @@ def held(spark: Any) -> tamis.Table:
 
 def answer(spark: Any, where: str, use: str = "auto") -> list[Any]:
     return sorted(
-        map(tuple, spark.sql(f"SELECT k, g, s, f FROM ix.db.t WITH ('tamis.index.use' = '{use}') WHERE {where}").collect()), key=repr
+        map(
+            tuple,
+            spark.sql(f"SELECT k, g, s, f FROM ix.db.t WITH ('tamis.index.use' = '{use}') WHERE {where}").collect(),
+        ),
+        key=repr,
     )
 
 
@@ -51,7 +55,13 @@ def test_statements_scans_and_procedures(lake: Any, monkeypatch: pytest.MonkeyPa
     assert (len(rows["ik"]["covered"]), len(rows["ik"]["missing"])) == (3, 0)
     assert (len(rows["by text"]["covered"]), len(rows["by text"]["missing"])) == (0, 3)
 
-    for where in [f"k = {key_in(1)}", f"k IN ({key_in(0)}, {key_in(2)})", "k BETWEEN 40 AND 60", f"k = {key_in(0)} AND f >= 0", "k > 500"]:
+    for where in [
+        f"k = {key_in(1)}",
+        f"k IN ({key_in(0)}, {key_in(2)})",
+        "k BETWEEN 40 AND 60",
+        f"k = {key_in(0)} AND f >= 0",
+        "k > 500",
+    ]:
         assert answer(spark, where) == answer(spark, where, "off"), where
     answer(spark, f"k = {key_in(1)}")
     report = tamis.reports()[0]
@@ -109,14 +119,19 @@ def test_tasks_ask_for_themselves_and_rows_come_from_the_index_alone(lake: Any) 
         assert answer(lake, where, "plan") == answer(lake, where, "off") != [], where
     answer(lake, "k BETWEEN 40 AND 900 AND f >= 0", "plan")
     report = tamis.reports()[0]
-    assert (report.parts["skipped_index"], report.bytes["index"] > 0, "each task asks" in report.index_reason) == (0, True, True)
+    assert (report.parts["skipped_index"], report.bytes["index"] > 0, "each task asks" in report.index_reason) == (
+        0,
+        True,
+        True,
+    )
     query = "SELECT k, g FROM ix.db.t WITH ('tamis.index.use' = '{}') WHERE g = 3 AND k BETWEEN 40 AND 900 ORDER BY k"
     found = {use: lake.sql(query.format(use)).collect() for use in ("off", "lookup", "plan")}
     assert found["off"] == found["lookup"] == found["plan"] != []
     alone = tamis.reports()[0]
     assert (alone.bytes["leader"] + alone.bytes["follower"], alone.bytes["index"] > 0) == (0, True)
     counts = [
-        lake.sql(f"SELECT count(*) FROM ix.db.t WITH ('tamis.index.use' = '{use}') WHERE k < 900").collect() for use in ("off", "plan")
+        lake.sql(f"SELECT count(*) FROM ix.db.t WITH ('tamis.index.use' = '{use}') WHERE k < 900").collect()
+        for use in ("off", "plan")
     ]
     assert counts[0] == counts[1]
     with pytest.raises(Exception, match="bogus"):
@@ -128,7 +143,9 @@ def test_columns_that_change_types_of_spark_alone_and_confs(lake: Any, monkeypat
     """Fields of structs, CHAR and VARCHAR in CREATE INDEX; ALTER TABLE of indexed columns; what is built later, and by executors; the switches as confs."""
     from tamis.spark.write import spark_index as index
 
-    lake.sql("CREATE TABLE ix.db.n (k BIGINT, o STRUCT<a: BIGINT>, c CHAR(5), v VARCHAR(5), d INTERVAL DAY TO SECOND, x INT) USING tamis")
+    lake.sql(
+        "CREATE TABLE ix.db.n (k BIGINT, o STRUCT<a: BIGINT>, c CHAR(5), v VARCHAR(5), d INTERVAL DAY TO SECOND, x INT) USING tamis"
+    )
     load = "INSERT INTO ix.db.n SELECT id * 7 % 101, struct(id), concat('c', id % 9), concat('v', id), make_dt_interval(0, id), 1 FROM range({}, {})"
     lake.sql(load.format(0, 60))
     for name, column in (("io", "o.a"), ("ic", "c"), ("iv", "v"), ("idt", "d"), ("ikx", "k")):
@@ -150,7 +167,8 @@ def test_columns_that_change_types_of_spark_alone_and_confs(lake: Any, monkeypat
     listed = {r["name"]: r for r in lake.table("ix.db.n.indexes").collect()}
     assert listed["io"]["columns"] == ["o.a"]
     assert all(
-        len(r["covered"]) == 3 and not r["missing"] and r["bytes"] > 0 and r["last_build"] >= r["created_at"] for r in listed.values()
+        len(r["covered"]) == 3 and not r["missing"] and r["bytes"] > 0 and r["last_build"] >= r["created_at"]
+        for r in listed.values()
     )
     lake.sql("ALTER TABLE ix.db.n DROP COLUMN x")
     with pytest.raises(Exception, match="part of the index 'ikx'"):
@@ -207,9 +225,7 @@ def test_self_join_and_native(lake: Any) -> None:
     """Each side of a join has its own look-up; Spark's own reader is not chosen where an index says which rows to read."""
     lake.sql("CREATE INDEX IF NOT EXISTS ik ON ix.db.t (k)")
     a, b = key_in(0), key_in(1)
-    query = (
-        f"SELECT count(*) FROM (SELECT * FROM ix.db.t WHERE k = {a}) x JOIN (SELECT * FROM ix.db.t WHERE k IN ({a}, {b})) y ON x.k = y.k"
-    )
+    query = f"SELECT count(*) FROM (SELECT * FROM ix.db.t WHERE k = {a}) x JOIN (SELECT * FROM ix.db.t WHERE k IN ({a}, {b})) y ON x.k = y.k"
     before = tamis.reports(1_000)
     assert lake.sql(query).collect()[0][0] == 1
     made = [report for report in tamis.reports(1_000) if all(report is not other for other in before)]

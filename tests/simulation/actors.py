@@ -217,7 +217,9 @@ def read(sim: Simulation, actor: Actor) -> None:
         return
     seen = Counter(Row(*row) for row in zip(*(c.to_pylist() for c in found.columns), strict=True))
     expected = Counter({row: n for row, n in audited(sim, version).items() if kept(row)})
-    assert seen == expected, f"version {version} under {row_filter}: {+(seen - expected)} too much, {+(expected - seen)} lost"
+    assert seen == expected, (
+        f"version {version} under {row_filter}: {+(seen - expected)} too much, {+(expected - seen)} lost"
+    )
 
 
 def hold(sim: Simulation, actor: Actor) -> None:
@@ -255,7 +257,9 @@ def compare(sim: Simulation, actor: Actor) -> None:
             must_be_late(sim, actor, error)
         return
     net: Counter[Row] = Counter(audited(sim, first))
-    for kind, *row in zip(told["_change_type"].to_pylist(), *(told[name].to_pylist() for name in Row._fields), strict=True):
+    for kind, *row in zip(
+        told["_change_type"].to_pylist(), *(told[name].to_pylist() for name in Row._fields), strict=True
+    ):
         net[Row(*row)] += 1 if kind == "insert" else -1
     expected = audited(sim, last)
     assert {r: n for r, n in net.items() if n} == dict(+expected), f"changes from {first} to {last}"

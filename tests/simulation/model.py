@@ -39,7 +39,11 @@ def adds(number: int, batch: list[Row]) -> Intent:
 
 def replaces(number: int, matches: Callable[[Row], bool], batch: list[Row]) -> Intent:
     """Rows that match give way to ``batch``."""
-    return Intent("replace", lambda rows, history: Counter({r: n for r, n in rows.items() if not matches(r)}) + Counter(batch), number)
+    return Intent(
+        "replace",
+        lambda rows, history: Counter({r: n for r, n in rows.items() if not matches(r)}) + Counter(batch),
+        number,
+    )
 
 
 def updates(number: int, matches: Callable[[Row], bool], change: Callable[[Row], Row]) -> Intent:
@@ -87,4 +91,6 @@ class Model:
             assert landed <= 1, (
                 f"operation {number} ({[i.name for i in self.intents.values() if i and i.number == number]}) landed {landed} times"
             )
-            assert told is None or landed == told, f"operation {number}: its actor was told {told}, it landed {landed} times"
+            assert told is None or landed == told, (
+                f"operation {number}: its actor was told {told}, it landed {landed} times"
+            )

@@ -105,7 +105,9 @@ class Story:
 
     def proposed(self, actor: str, data: bytes) -> None:
         with self._lock:
-            self.model.intents[json.loads(data)["commit"]["operation_id"]] = self._intents.get(actor) or model.unchanged("upkeep")
+            self.model.intents[json.loads(data)["commit"]["operation_id"]] = self._intents.get(
+                actor
+            ) or model.unchanged("upkeep")
 
     def at(self, version: int) -> model.Rows:
         """What the model says of a version; it reads the log past the store's moods."""
@@ -244,7 +246,11 @@ class Statements:
         number, key = self.story.number(), self.dice.randrange(KEYS)
         rows = [Row(number * 100, key, number, 5)]
         intent = model.replaces(number, lambda r: r.key == key, rows)
-        attempt(self.story, intent, lambda: self.sql(f"INSERT INTO lake.db.t REPLACE WHERE key = {key} VALUES {values(rows)}"))
+        attempt(
+            self.story,
+            intent,
+            lambda: self.sql(f"INSERT INTO lake.db.t REPLACE WHERE key = {key} VALUES {values(rows)}"),
+        )
 
     def compact(self) -> None:
         attempt(self.story, model.unchanged("compact"), lambda: self.sql("CALL lake.system.compact(table => 'db.t')"))
@@ -259,7 +265,9 @@ class Statements:
         attempt(self.story, model.restores(version), lambda: self.sql(text))
 
     def index(self) -> None:
-        verb = self.dice.choice(["create_index(table => 'db.t', index => 'by_key', columns => 'key')", "repair_index(table => 'db.t')"])
+        verb = self.dice.choice(
+            ["create_index(table => 'db.t', index => 'by_key', columns => 'key')", "repair_index(table => 'db.t')"]
+        )
 
         def run() -> None:
             try:
@@ -275,7 +283,11 @@ class Statements:
         self.story.begins("spark", None)
         key = self.dice.randrange(KEYS)
         text, keep = self.dice.choice(
-            [("true", lambda r: True), (f"key = {key}", lambda r: r.key == key), (f"key < {key} AND value >= 0", lambda r: r.key < key)]
+            [
+                ("true", lambda r: True),
+                (f"key = {key}", lambda r: r.key == key),
+                (f"key < {key} AND value >= 0", lambda r: r.key < key),
+            ]
         )
         with self.story._lock:
             version = max(0, len(self.story.model.versions) - 1 - self.dice.randint(0, 2))
@@ -305,7 +317,9 @@ def embedded(story: Story, seed: int, over: threading.Event, failures: list[Base
             intent = {
                 "append": model.adds(number, rows),
                 "delete": model.replaces(number, lambda r, key=key: r.key == key, []),
-                "update": model.updates(number, lambda r, key=key: r.key == key, lambda r: r._replace(value=r.value + 1)),
+                "update": model.updates(
+                    number, lambda r, key=key: r.key == key, lambda r: r._replace(value=r.value + 1)
+                ),
                 "compact": model.unchanged("compact"),
             }[verb]
             run: dict[str, Callable[[tamis.Table], object]] = {
@@ -332,7 +346,11 @@ def finish(story: Story) -> int:
     first = oldest_readable(of.store, of.snapshot.head.table_id)
     for version in range(first, of.version + 1):
         found = of.scan(None, Row._fields, version=version).to_arrow()
-        same(Counter(Row(*row) for row in zip(*(c.to_pylist() for c in found.columns), strict=True)), story.at(version), str(version))
+        same(
+            Counter(Row(*row) for row in zip(*(c.to_pylist() for c in found.columns), strict=True)),
+            story.at(version),
+            str(version),
+        )
     checked = of.verify()
     assert checked.ok, checked.problems.to_pylist()
     of.vacuum("0s", dry_run=False)
@@ -357,7 +375,9 @@ def tell(seed: int, minutes: float, spark: Any, statements: int | None = None) -
             failures: list[BaseException] = []
             over = threading.Event()
             others = [
-                threading.Thread(target=embedded, args=(story, seed + i, over, failures), name=f"embedded {i}", daemon=True)
+                threading.Thread(
+                    target=embedded, args=(story, seed + i, over, failures), name=f"embedded {i}", daemon=True
+                )
                 for i in range(2)
             ]
             end, done = world().monotonic() + 60 * minutes, 0
@@ -379,7 +399,10 @@ def tell(seed: int, minutes: float, spark: Any, statements: int | None = None) -
                 story.calm = True
                 error.add_note(f"seed {seed}; the last calls:\n" + "\n".join(story.trace))
                 raise
-        print(f"seed {seed}: {done} statements, {story.calls} calls, {len(story.model.versions)} versions, {read} read again", flush=True)
+        print(
+            f"seed {seed}: {done} statements, {story.calls} calls, {len(story.model.versions)} versions, {read} read again",
+            flush=True,
+        )
         return story
 
 

@@ -44,7 +44,9 @@ def finish(sim: Simulation) -> None:
     of.vacuum(timedelta(seconds=1), dry_run=False)
     of.refresh()
     there = {entry.path for entry in sim.inner.list("data")}
-    assert there == set(of.snapshot.parts(None)["path"].to_pylist()), "an orphan outlived a vacuum, or a live part did not"
+    assert there == set(of.snapshot.parts(None)["path"].to_pylist()), (
+        "an orphan outlived a vacuum, or a live part did not"
+    )
     same(of, of.version, sim)
     assert of.verify().ok
 

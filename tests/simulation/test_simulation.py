@@ -13,7 +13,12 @@ def test_a_story_ends_well(seed: int) -> None:
     sim = tell(seed, 800)
     assert sim.calls >= 800
     assert len(sim.model.versions) > 5
-    assert {actor.name.split()[0] for actor in sim.actors if actor.operations} >= {"writer", "compactor", "reader", "vacuum"}
+    assert {actor.name.split()[0] for actor in sim.actors if actor.operations} >= {
+        "writer",
+        "compactor",
+        "reader",
+        "vacuum",
+    }
 
 
 def test_the_same_seed_tells_the_same_story() -> None:

@@ -239,7 +239,11 @@ def evidence() -> TableEvidence:
         columns = [pa.array([r[f.name] for r in rows], variant if f.name == "v" else f.type) for f in arrow]
         collector = Collector(SCHEMA)
         collector.update(pa.RecordBatch.from_arrays(columns, names=[f.name for f in arrow]))
-        place = {"segment": pa.array([0], pa.int32()), "part": pa.array([part], pa.int32()), "rows": pa.array([ROWS], pa.int64())}
+        place = {
+            "segment": pa.array([0], pa.int32()),
+            "part": pa.array([part], pa.int32()),
+            "rows": pa.array([ROWS], pa.int64()),
+        }
         found = collector.finish()
         parts.append(pa.table(place | dict(zip(found.column_names, found.columns, strict=True))))
         documents = collector.paths()

@@ -114,7 +114,9 @@ def repeated(rng: np.random.Generator, rows: int, others: list[str | None]) -> l
             else "b" * int(rng.integers(90))
         )
 
-    found: list[str | None] = [chosen[rng.integers(len(chosen))].format(x=scalar(), y=scalar(), t=text()) for _ in range(rows)]
+    found: list[str | None] = [
+        chosen[rng.integers(len(chosen))].format(x=scalar(), y=scalar(), t=text()) for _ in range(rows)
+    ]
     for _ in range(int(rng.integers(1, 3)) if rng.random() < 0.3 else 0):
         found[rng.integers(rows)] = None if rng.random() < 0.3 else others[rng.integers(len(others))]
     return found
@@ -122,7 +124,11 @@ def repeated(rng: np.random.Generator, rows: int, others: list[str | None]) -> l
 
 def _nested(documents: list[str | None], arrays: list[Any]) -> dict[str, pa.Array]:
     """Documents as text and, those that are any, as VARIANT."""
-    return {"j": pa.array(documents, pa.string()), "ar": pa.array(arrays, pa.list_(pa.int32())), "v": variants(documents)}
+    return {
+        "j": pa.array(documents, pa.string()),
+        "ar": pa.array(arrays, pa.list_(pa.int32())),
+        "v": variants(documents),
+    }
 
 
 def _some(rng: np.random.Generator, values: list[Any], rows: int, *, single: bool) -> list[Any]:
@@ -240,7 +246,9 @@ class Filters:
                 return f"{self.text()} {self.one('', 'NOT ')}LIKE '{self.one(*LIKES)}'"
             case 7:
                 x = self.one(*VALUES)
-                members = ", ".join([*(self.constant(x) for _ in range(self.one(1, 3, 12))), *self.one((), (), ("NULL",))])
+                members = ", ".join(
+                    [*(self.constant(x) for _ in range(self.one(1, 3, 12))), *self.one((), (), ("NULL",))]
+                )
                 return f"{x} {self.one('', 'NOT ')}IN ({members})"
             case 8 | 9:
                 return self.nested()
@@ -290,7 +298,12 @@ def comparisons() -> Iterator[str]:
         yield from (f"NOT ({name} {op} {text})" for op in ("<", "=", "<=>") for text in texts)
         yield from (f"{name} IN ({a}, {b})" for a, b in pairwise(texts))
         yield from (f"{name} BETWEEN {a} AND {b}" for a, b in pairwise(texts))
-        yield from (f"{name} IS NULL", f"{name} IS NOT NULL", f"coalesce({name}, {texts[0]}) = {texts[-1]}", f"{name} <=> NULL")
+        yield from (
+            f"{name} IS NULL",
+            f"{name} IS NOT NULL",
+            f"coalesce({name}, {texts[0]}) = {texts[-1]}",
+            f"{name} <=> NULL",
+        )
     for kind, texts in (("BIGINT", _WHOLE), ("DOUBLE", _REALS), ("DECIMAL(38, 10)", _REALS), ("STRING", _TEXTS)):
         for place in (
             f"try_variant_get(v, '$.a', '{kind}')",
@@ -299,5 +312,10 @@ def comparisons() -> Iterator[str]:
         ):
             yield from (f"{place} {op} {text}" for op in OPS for text in texts)
             yield f"{place} IS NULL"
-    yield from (f"{place} {op} {text}" for place in ("size(ar)", "try_element_at(ar, 1)", "get(ar, 1)") for op in OPS for text in "0125")
+    yield from (
+        f"{place} {op} {text}"
+        for place in ("size(ar)", "try_element_at(ar, 1)", "get(ar, 1)")
+        for op in OPS
+        for text in "0125"
+    )
     yield from (f"array_contains(ar, {text})" for text in "1257")

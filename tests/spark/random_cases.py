@@ -36,10 +36,18 @@ def judged(tables: Loaded, zone: str, ansi: bool, seed: list[int]) -> tuple[int,
         rows = sorted(np.flatnonzero(true).tolist() * len(BUDGETS))
         if number < READ and (read := tables.embedded(condition, timezone=zone, ansi=ansi)) is not None:
             cases += 1
-            wrong += [] if read == rows else [f"embedded: {condition}: lost {set(rows) - set(read)}, invented {set(read) - set(rows)}"]
+            wrong += (
+                []
+                if read == rows
+                else [f"embedded: {condition}: lost {set(rows) - set(read)}, invented {set(read) - set(rows)}"]
+            )
         if number < SPARK:
             found, cases = tables.rows(condition), cases + 1
-            wrong += [] if found == rows else [f"Spark: {condition}: lost {set(rows) - set(found)}, invented {set(found) - set(rows)}"]
+            wrong += (
+                []
+                if found == rows
+                else [f"Spark: {condition}: lost {set(rows) - set(found)}, invented {set(found) - set(rows)}"]
+            )
     return cases, wrong
 
 
@@ -58,11 +66,18 @@ def main(minutes: float, seed: int) -> int:
     with tempfile.TemporaryDirectory() as home:
         tamis.attach(spark, "oracle_lake", str(Path(home) / "lake"))
         while world().monotonic() < end:
-            tables = load(spark, Path(home), f"round{number}", random_parts(np.random.default_rng([seed, number]), PARTS, LARGER))
+            tables = load(
+                spark, Path(home), f"round{number}", random_parts(np.random.default_rng([seed, number]), PARTS, LARGER)
+            )
             for zone, ansi in ((ZONES[number % len(ZONES)], True), (ZONES[(number + 1) % len(ZONES)], False)):
                 count, wrong = judged(tables, zone, ansi, [seed, number, int(ansi)])
                 cases, found = cases + count, found + len(wrong)
-                print(f"seed {seed} round {number} {zone} ansi={ansi}: {cases:,} cases, {found} wrong", *wrong, sep="\n  ", flush=True)
+                print(
+                    f"seed {seed} round {number} {zone} ansi={ansi}: {cases:,} cases, {found} wrong",
+                    *wrong,
+                    sep="\n  ",
+                    flush=True,
+                )
             number += 1
     spark.stop()
     return int(found > 0)

@@ -63,7 +63,9 @@ def shelf(spark: Any) -> Any:
 
 def identifier(spark: Any, name: str) -> Any:
     owner = bridge(spark)
-    return owner.cls("org.apache.spark.sql.connector.catalog.Identifier").of(owner.array("java.lang.String", ["db"]), name)
+    return owner.cls("org.apache.spark.sql.connector.catalog.Identifier").of(
+        owner.array("java.lang.String", ["db"]), name
+    )
 
 
 def test_values_cross_as_the_signature_says(shelf: Any) -> None:
@@ -101,7 +103,12 @@ class Counted(Shelf):
 def test_what_always_is_the_same_is_asked_once(spark: Any) -> None:
     """And anew, once, by the thread that called what it follows from; what the others know stays."""
     made = implement(spark, [CATALOG, NAMESPACES], Counted(bridge(spark)))
-    assert [made.name(), made.name(), list(made.defaultNamespace()), list(made.defaultNamespace())] == ["1", "1", ["2"], ["2"]]
+    assert [made.name(), made.name(), list(made.defaultNamespace()), list(made.defaultNamespace())] == [
+        "1",
+        "1",
+        ["2"],
+        ["2"],
+    ]
     assert made.dropTable(identifier(spark, "t"))
     assert [made.name(), made.name(), list(made.defaultNamespace())] == ["3", "1", ["2"]]
     assert made.dropTable(identifier(spark, "t"))
@@ -113,7 +120,10 @@ def test_what_always_is_the_same_is_asked_once(spark: Any) -> None:
 def test_targets_that_answer_alike_are_asked_once(spark: Any) -> None:
     owner = bridge(spark)
     one, other, third = Counted(owner), Counted(owner), Counted(owner)
-    made = [owner.implement([CATALOG, NAMESPACES], target, alike) for target, alike in ((one, "alike"), (other, "alike"), (third, None))]
+    made = [
+        owner.implement([CATALOG, NAMESPACES], target, alike)
+        for target, alike in ((one, "alike"), (other, "alike"), (third, None))
+    ]
     assert [java.name() for java in made] == ["1", "1", "1"]
     assert [target.calls for target in (one, other, third)] == [1, 0, 1]
 
@@ -127,7 +137,10 @@ def test_only_a_table_that_answers_the_same_is_alike(lake: Any) -> None:
     lake.sql("ALTER TABLE lake.db.t ADD COLUMN b INT")
     later = loaded(lake, "t")
     assert first._alike != later._alike
-    assert [list(lake.sql("SELECT * FROM lake.db.t").columns), str(later.java().schema().json()).count('"name"')] == [["a", "b"], 2]
+    assert [list(lake.sql("SELECT * FROM lake.db.t").columns), str(later.java().schema().json()).count('"name"')] == [
+        ["a", "b"],
+        2,
+    ]
     lake.sql("CREATE TABLE lake.db.u (a INT) USING tamis")
     same = SparkTable(first.bridge, first.store, first.snapshot, ["other"])
     staged = SparkTable(first.bridge, first.store, first.snapshot, first.names, head=later.head)
@@ -209,4 +222,6 @@ def test_probing_tells_versions_apart(spark: Any) -> None:
     assert not owner.has_class(CATALOG + "OfTheFuture")
     assert owner.has_method(CATALOG, "loadTable")
     assert not owner.has_method(CATALOG, "loadTableOfTheFuture")
-    assert owner.has_method(CATALOG, "tableStateOptionKeys") == (tuple(map(int, spark.version.split(".")[:2])) >= (4, 3))
+    assert owner.has_method(CATALOG, "tableStateOptionKeys") == (
+        tuple(map(int, spark.version.split(".")[:2])) >= (4, 3)
+    )

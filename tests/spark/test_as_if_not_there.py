@@ -82,8 +82,18 @@ def outcome(run: Any) -> Any:
         return run()
     except PySparkException as error:
         parameters = error.getMessageParameters()
-        context = [(c.startIndex(), c.stopIndex(), c.fragment()) for c in error.getQueryContext() or [] if "SQL" in str(c.contextType())]
-        return type(error).__name__, error.getCondition(), error.getSqlState(), json.dumps(parameters, sort_keys=True), context
+        context = [
+            (c.startIndex(), c.stopIndex(), c.fragment())
+            for c in error.getQueryContext() or []
+            if "SQL" in str(c.contextType())
+        ]
+        return (
+            type(error).__name__,
+            error.getCondition(),
+            error.getSqlState(),
+            json.dumps(parameters, sort_keys=True),
+            context,
+        )
     except Py4JJavaError as error:  # what PySpark has no class for
         java = error.java_exception
         return java.getClass().getName(), re.sub(r"#[0-9]+L?", "#", str(java.getMessage()))
@@ -119,8 +129,12 @@ def test_every_method_of_the_parser(pair: tuple[Any, Any], method: str, texts: l
 
 def test_no_method_of_the_parser_is_left_out(pair: tuple[Any, Any]) -> None:
     jvm = pair[0]._jvm
-    interface = jvm.org.apache.spark.util.Utils.classForName("org.apache.spark.sql.catalyst.parser.ParserInterface", False, True)
-    methods = {m.getName() for m in interface.getMethods() if not jvm.java.lang.reflect.Modifier.isStatic(m.getModifiers())}
+    interface = jvm.org.apache.spark.util.Utils.classForName(
+        "org.apache.spark.sql.catalyst.parser.ParserInterface", False, True
+    )
+    methods = {
+        m.getName() for m in interface.getMethods() if not jvm.java.lang.reflect.Modifier.isStatic(m.getModifiers())
+    }
     assert methods == {m for m, _ in PARSED} | {"parsePlanWithParameters"}, (
         "parsePlanWithParameters is what session.sql with arguments calls"
     )

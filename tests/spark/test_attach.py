@@ -76,7 +76,10 @@ def test_the_session_of_foreach_batch_knows_the_catalog(lake: Any, tmp_path: Pat
 
     stream = lake.spark.readStream.schema("id bigint").option("maxFilesPerTrigger", 2).parquet(str(tmp_path / "source"))
     query = (
-        stream.writeStream.foreachBatch(write).option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(availableNow=True).start()
+        stream.writeStream.foreachBatch(write)
+        .option("checkpointLocation", str(tmp_path / "checkpoint"))
+        .trigger(availableNow=True)
+        .start()
     )
     query.awaitTermination()
     assert query.exception() is None

@@ -24,7 +24,9 @@ AUDITED = "lake.db.t WITH ('tamis.audit.percent' = '100', 'tamis.read.lazy' = '{
 def filled(lake: Lake) -> Lake:
     lake.sql("CREATE TABLE lake.db.t (n BIGINT, s STRING) USING tamis CLUSTER BY (n)")
     for first in range(0, 40, 10):
-        lake.spark.range(first, first + 10).selectExpr("id n", "cast(id AS STRING) s").writeTo(f"{lake.name}.db.t").append()
+        lake.spark.range(first, first + 10).selectExpr("id n", "cast(id AS STRING) s").writeTo(
+            f"{lake.name}.db.t"
+        ).append()
     return lake
 
 
@@ -47,7 +49,9 @@ def test_a_wrong_skip_is_found(filled: Lake, monkeypatch: pytest.MonkeyPatch, la
         assert [row.n for row in scan.to_spark(filled.spark).collect()] == [25]
 
 
-def test_spark_s_own_reader_is_audited_whether_it_owns_the_filter_or_not(filled: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_spark_s_own_reader_is_audited_whether_it_owns_the_filter_or_not(
+    filled: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Planted: Spark's reader is told of the filter's column, which it does not return and takes for NULL."""
     owned = f"SELECT DISTINCT s FROM {AUDITED.format(lazy='auto')} WHERE n >= 20"
     other = f"SELECT s FROM {AUDITED.format(lazy='native')} WHERE n > 24"
@@ -78,7 +82,9 @@ def test_an_audit_changes_no_answer_of_metadata_and_no_row_change(filled: Lake, 
     assert filled.rows("SELECT count(*), count(DISTINCT n), count_if(s = 'changed') FROM lake.db.t") == [(39, 39, 4)]
 
 
-def test_a_part_said_to_match_wholly_is_audited_where_spark_reads(filled: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_part_said_to_match_wholly_is_audited_where_spark_reads(
+    filled: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
     query = f"SELECT DISTINCT s FROM {AUDITED.format(lazy='auto')} WHERE n >= 25"
     planted(monkeypatch, funnel, all_match)
     assert len(filled.rows(query.replace("'100'", "'0'"))) == 20, "the plant shows"

@@ -27,7 +27,10 @@ CHANGES: dict[str, tuple[Callable[[Any], Any], int]] = {
     "compact": (lambda lake: tamis.open(path(lake)).compact(), 7),
     "INSERT": (lambda lake: lake.sql("INSERT INTO lake.db.t VALUES (99)"), 8),
     "append to a path": (lambda lake: rows_of(lake, 50, 52).write.format("tamis").mode("append").save(path(lake)), 9),
-    "overwrite a path": (lambda lake: rows_of(lake, 50, 52).write.format("tamis").mode("overwrite").save(path(lake)), 2),
+    "overwrite a path": (
+        lambda lake: rows_of(lake, 50, 52).write.format("tamis").mode("overwrite").save(path(lake)),
+        2,
+    ),
     "append": (lambda lake: tamis.open(path(lake)).append(pa.table({"a": [77]})), 8),
     "delete": (lambda lake: tamis.open(path(lake)).delete("a < 2"), 5),
     "append a DataFrame": (lambda lake: tamis.open(path(lake)).append(rows_of(lake, 50, 52)), 9),

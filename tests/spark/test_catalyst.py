@@ -142,7 +142,9 @@ i % 7 = 3
 
 
 @pytest.mark.parametrize("condition", UNDERSTOOD)
-def test_a_condition_keeps_its_meaning(spark: Any, table: Any, read: Callable[[str], Translation], condition: str) -> None:
+def test_a_condition_keeps_its_meaning(
+    spark: Any, table: Any, read: Callable[[str], Translation], condition: str
+) -> None:
     frame, _, columns = table
     filters = read(condition).conjuncts
     assert not [n for c in filters for n in c.walk() if isinstance(n, Opaque)], "not understood"
@@ -172,11 +174,18 @@ def test_what_spark_raises_fails_here_too(table: Any, read: Callable[[str], Tran
         (False, "cast(s AS INT) = 3", Mode.LEGACY),
     ],
 )
-def test_the_mode_of_each_node_is_its_own(spark: Any, read: Callable[[str], Translation], ansi: bool, condition: str, mode: Mode) -> None:
+def test_the_mode_of_each_node_is_its_own(
+    spark: Any, read: Callable[[str], Translation], ansi: bool, condition: str, mode: Mode
+) -> None:
     before = spark.conf.get("spark.sql.ansi.enabled")
     spark.conf.set("spark.sql.ansi.enabled", str(ansi).lower())
     try:
-        calls = [n for c in read(condition).conjuncts for n in c.walk() if isinstance(n, Call) and n.function in {"add", "cast"}]
+        calls = [
+            n
+            for c in read(condition).conjuncts
+            for n in c.walk()
+            if isinstance(n, Call) and n.function in {"add", "cast"}
+        ]
     finally:
         spark.conf.set("spark.sql.ansi.enabled", before)
     assert {n.mode for n in calls} == {mode}
@@ -189,18 +198,26 @@ def test_times_are_those_of_the_session(spark: Any, read: Callable[[str], Transl
         filters = read("date_trunc('DAY', ts) = timestamp'1960-01-01'").conjuncts
     finally:
         spark.conf.set("spark.sql.session.timeZone", before)
-    assert {n.zone for c in filters for n in c.walk() if isinstance(n, Call) and n.function == "date_trunc"} == {"Asia/Kathmandu"}
+    assert {n.zone for c in filters for n in c.walk() if isinstance(n, Call) and n.function == "date_trunc"} == {
+        "Asia/Kathmandu"
+    }
 
 
-@pytest.mark.parametrize("condition", ["soundex(s) = 'x'", "rand() > i", "hash(i, s) = 3 OR i = 2", "aes_encrypt(y, y) = y"])
-def test_what_the_catalogue_lacks_is_opaque_and_keeps_its_columns(read: Callable[[str], Translation], condition: str) -> None:
+@pytest.mark.parametrize(
+    "condition", ["soundex(s) = 'x'", "rand() > i", "hash(i, s) = 3 OR i = 2", "aes_encrypt(y, y) = y"]
+)
+def test_what_the_catalogue_lacks_is_opaque_and_keeps_its_columns(
+    read: Callable[[str], Translation], condition: str
+) -> None:
     filters = read(condition).conjuncts
     strange = [n for c in filters for n in c.walk() if isinstance(n, Opaque)]
     assert strange
     assert all(n.text for n in strange)
     named = {n.name for c in filters for n in c.walk() if isinstance(n, Column)}
     assert named == {
-        name for name in ("i", "s", "y") if name in condition.replace("soundex", "").replace("hash", "").replace("aes_encrypt", "")
+        name
+        for name in ("i", "s", "y")
+        if name in condition.replace("soundex", "").replace("hash", "").replace("aes_encrypt", "")
     }
 
 
@@ -211,7 +228,9 @@ def test_inferred_null_checks_come_last(read: Callable[[str], Translation]) -> N
 
 def test_a_null_check_that_can_fail_shields_nothing(read: Callable[[str], Translation]) -> None:
     filters = read("coalesce(cast(s AS INT), 1) IS NOT NULL AND i = 3").conjuncts
-    assert not [c for c in filters if isinstance(c, Call) and c.function == "is_not_null" and not isinstance(c.args[0], Column)]
+    assert not [
+        c for c in filters if isinstance(c, Call) and c.function == "is_not_null" and not isinstance(c.args[0], Column)
+    ]
 
 
 def test_a_long_list_is_one_array(read: Callable[[str], Translation]) -> None:

@@ -14,7 +14,12 @@ from tamis.core.types import DOUBLE, LONG, STRING, Field, Schema, Struct
 from tamis.spark.jvm_bridge.catalyst import translate
 
 SCHEMA = Schema(
-    (Field("i", LONG, id=1), Field("a b", STRING, id=2), Field("st", Struct((Field("x", LONG, id=4),)), id=3), Field("d", DOUBLE, id=5))
+    (
+        Field("i", LONG, id=1),
+        Field("a b", STRING, id=2),
+        Field("st", Struct((Field("x", LONG, id=4),)), id=3),
+        Field("d", DOUBLE, id=5),
+    )
 )
 STRUCT = {"type": "struct", "fields": [{"name": "x", "nullable": True, "type": "long"}]}
 TYPES: list[Any] = ["boolean", "long", "string", STRUCT, "interval year to month", "hologram", "double"]
@@ -45,7 +50,9 @@ def test_a_plain_comparison() -> None:
 
 def test_the_text_of_a_double_is_that_of_the_java_that_runs() -> None:
     """Before Java 19 it is not always the shortest that reads back (JDK-4511638), so only Spark may compute it; it cannot fail."""
-    found = read(node("EqualTo", node("Cast", attribute("d", kind=6), kind=2, evalMode="ANSI"), literal("2.0E-3", kind=2)))
+    found = read(
+        node("EqualTo", node("Cast", attribute("d", kind=6), kind=2, evalMode="ANSI"), literal("2.0E-3", kind=2))
+    )
     assert isinstance(found, Call)
     text = found.args[0]
     assert isinstance(text, Opaque)
@@ -65,7 +72,9 @@ def test_the_text_of_a_double_is_that_of_the_java_that_runs() -> None:
         node("GreaterThan", attribute("i")),
         node("Hologram", attribute("i"), kind=5),
         node("EqualTo", node("GetStructField", attribute("st", kind=3), kind=1, ordinal=7), literal(1)),
-        node("EqualTo", node("Add", attribute("i"), literal(1), kind=1), literal(1)),  # nothing says whether it can fail
+        node(
+            "EqualTo", node("Add", attribute("i"), literal(1), kind=1), literal(1)
+        ),  # nothing says whether it can fail
         node("EqualTo", node("Add", attribute("i"), literal(1), kind=1, evalMode="QUANTUM"), literal(1)),
         node("In", attribute("i"), literal({"strange": "x"}), literal(3)),
         node("InSet", attribute("i"), hset=[1, {"strange": "x"}]),
@@ -105,11 +114,20 @@ NAMES = [
     "Hologram",
     "Alias",
 ]
-VALUES = st.none() | st.booleans() | st.integers() | st.text(max_size=4) | st.lists(st.integers(), max_size=3) | st.just({"strange": "x"})
+VALUES = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.text(max_size=4)
+    | st.lists(st.integers(), max_size=3)
+    | st.just({"strange": "x"})
+)
 LEAVES = st.builds(attribute, st.sampled_from(["i", "a b", "st", "nowhere"]), st.integers(-1, 7)) | st.builds(
     literal, VALUES, st.integers(-1, 7)
 )
-SETTINGS = st.dictionaries(st.sampled_from(["evalMode", "n", "ordinal", "hset", "escapeChar", "timeZoneId", "name"]), VALUES, max_size=3)
+SETTINGS = st.dictionaries(
+    st.sampled_from(["evalMode", "n", "ordinal", "hset", "escapeChar", "timeZoneId", "name"]), VALUES, max_size=3
+)
 TREES = st.recursive(
     LEAVES,
     lambda below: st.builds(

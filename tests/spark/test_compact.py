@@ -10,7 +10,9 @@ import tamis
 
 
 def fill(lake: Any, name: str, cluster: str = "") -> None:
-    lake.sql(f"CREATE TABLE lake.db.{name} (id BIGINT, user BIGINT, body VARIANT, tags ARRAY<STRING>, at TIMESTAMP) USING tamis {cluster}")
+    lake.sql(
+        f"CREATE TABLE lake.db.{name} (id BIGINT, user BIGINT, body VARIANT, tags ARRAY<STRING>, at TIMESTAMP) USING tamis {cluster}"
+    )
     for i in range(5):
         lake.sql(
             f"INSERT INTO lake.db.{name} SELECT id, (id * 7919) % 1000, parse_json(concat('{{\"a\": ', id, '}}')), array(string(id), NULL), "
@@ -72,7 +74,11 @@ def test_by_call(lake: Any) -> None:
         "nothing to remove is a row of numbers"
     )
     assert "path" in lake.sql("CALL lake.system.vacuum(table => 'db.t', retention_hours => 0)").collect()[0].asDict()
-    vacuumed = lake.sql("CALL lake.system.vacuum(table => 'db.t', retention_hours => 0, dry_run => false)").collect()[0].asDict()
+    vacuumed = (
+        lake.sql("CALL lake.system.vacuum(table => 'db.t', retention_hours => 0, dry_run => false)")
+        .collect()[0]
+        .asDict()
+    )
     assert vacuumed["objects"] > 0
     assert lake.rows("SELECT count(*), max(id) FROM lake.db.t") == [(400, 399)]
     lake.refused("SELECT * FROM lake.db.t VERSION AS OF 3", "VERSION_NOT_FOUND")

@@ -46,7 +46,9 @@ def test_two_sessions_read_while_others_write(spark: Any, tmp_path: Path) -> Non
             problems.append(f"{last} rows at the end")
 
     sessions = [spark, spark.newSession()]
-    threads = [threading.Thread(target=read, args=(session,)) for session in sessions] + [threading.Thread(target=write)]
+    threads = [threading.Thread(target=read, args=(session,)) for session in sessions] + [
+        threading.Thread(target=write)
+    ]
     for thread in threads:
         thread.start()
     spark.sql(f"INSERT INTO busy.db.t SELECT id, {COMMITS} FROM range(0)")  # a writer without rows disturbs nobody

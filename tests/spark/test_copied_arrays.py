@@ -17,7 +17,9 @@ from tamis.storage.files.parquet.copied_arrays import copied_leaves, copies_safe
 
 ROWS = 5_000
 EMPTY = pa.array([[None]] * ROWS, pa.list_(pa.int32()))
-STALE = pa.array([[i * 7919 % 2000] for i in range(ROWS)] + [[None if i % 2 else 7] for i in range(ROWS)], pa.list_(pa.int32()))
+STALE = pa.array(
+    [[i * 7919 % 2000] for i in range(ROWS)] + [[None if i % 2 else 7] for i in range(ROWS)], pa.list_(pa.int32())
+)
 """NULL elements in a block whose dictionary is smaller than that of the block before."""
 
 ASKED = "sum(aggregate(a, 0, (x, y) -> x + coalesce(y, 0))), sum(size(filter(a, x -> x > 5))), sum(size(transform(a, x -> x)))"
@@ -53,7 +55,12 @@ def test_parts_of_earlier_releases_are_read_by_ours(lake: Any, data: pa.Array, m
 
 def test_a_dictionary_is_no_obstacle_without_null_elements(lake: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(encoding, "copied_leaves", lambda _: ())
-    assert made(lake, pa.array([[i % 3, 1] for i in range(ROWS)], pa.list_(pa.int32()))).row_group(0).column(0).has_dictionary_page
+    assert (
+        made(lake, pa.array([[i % 3, 1] for i in range(ROWS)], pa.list_(pa.int32())))
+        .row_group(0)
+        .column(0)
+        .has_dictionary_page
+    )
     assert lake.rows(f"SELECT {ASKED} FROM lake.db.t") == lake.rows(f"SELECT {ASKED} FROM plain")
     assert tamis.reports(1)[0].reader == "native"
 

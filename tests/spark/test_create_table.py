@@ -15,10 +15,22 @@ def test_what_a_table_was_created_with_is_shown(lake: Any) -> None:
         "CLUSTER BY (a, s.x) COMMENT 'hello' TBLPROPERTIES ('k' = 'v', 'tamis.write.part_bytes' = '64MB')"
     )
     described = lake.rows("DESCRIBE lake.db.t")
-    assert described[:4] == [("a", "int", "the a"), ("b", "string", None), ("c", "decimal(10,2)", None), ("s", "struct<x:int>", None)]
+    assert described[:4] == [
+        ("a", "int", "the a"),
+        ("b", "string", None),
+        ("c", "decimal(10,2)", None),
+        ("s", "struct<x:int>", None),
+    ]
     assert described[6:] == [("a", "int", "the a"), ("s.x", "int", None)]
     shown = lake.rows("SHOW CREATE TABLE lake.db.t")[0][0]
-    for part in ("a INT NOT NULL COMMENT 'the a'", "DEFAULT 1.5", "USING tamis", "cluster_by(a, s.x)", "COMMENT 'hello'", "'k' = 'v'"):
+    for part in (
+        "a INT NOT NULL COMMENT 'the a'",
+        "DEFAULT 1.5",
+        "USING tamis",
+        "cluster_by(a, s.x)",
+        "COMMENT 'hello'",
+        "'k' = 'v'",
+    ):
         assert part in shown
     assert "LOCATION" not in shown
     table = tamis.open(lake.folder / "db" / "t")
@@ -27,7 +39,9 @@ def test_what_a_table_was_created_with_is_shown(lake: Any) -> None:
 
 
 def test_what_is_shown_can_be_run_again(lake: Any) -> None:
-    lake.sql("CREATE TABLE lake.db.t (a INT NOT NULL, b STRING) USING tamis CLUSTER BY (b, a) TBLPROPERTIES ('k' = 'v')")
+    lake.sql(
+        "CREATE TABLE lake.db.t (a INT NOT NULL, b STRING) USING tamis CLUSTER BY (b, a) TBLPROPERTIES ('k' = 'v')"
+    )
     shown = lake.rows("SHOW CREATE TABLE lake.db.t")[0][0]
     lake.sql("DROP TABLE lake.db.t")
     lake.spark.sql(shown)
@@ -103,12 +117,20 @@ def test_names_that_lead_elsewhere(lake: Any, name: str) -> None:
     ("sql", "condition", "says"),
     [
         ("CREATE TABLE lake.db.t (a INT, b INT) USING tamis PARTITIONED BY (b)", "UNSUPPORTED_STATEMENT", "CLUSTER BY"),
-        ("CREATE TABLE lake.db.t (a INT) USING tamis PARTITIONED BY (bucket(4, a))", "UNSUPPORTED_STATEMENT", "CLUSTER BY"),
+        (
+            "CREATE TABLE lake.db.t (a INT) USING tamis PARTITIONED BY (bucket(4, a))",
+            "UNSUPPORTED_STATEMENT",
+            "CLUSTER BY",
+        ),
         ("CREATE TABLE lake.db.t (a INT) USING orc", "UNSUPPORTED_STATEMENT", "USING orc"),
         ("CREATE TABLE lake.db.t (a INT) USING tamis LOCATION '/somewhere'", "UNSUPPORTED_STATEMENT", "LOCATION"),
         ("CREATE TABLE lake.db.t (a INT, b INTERVAL YEAR) USING tamis", "UNSUPPORTED_TYPE", "'b': Type interval year"),
         ("CREATE TABLE lake.db.t (a ARRAY<INT>) USING tamis CLUSTER BY (a)", "BAD_CLUSTERING", "'a' is array<int>"),
-        ("CREATE TABLE lake.db.t (a INT) USING tamis TBLPROPERTIES ('tamis.read.lzy' = 'on')", "UNKNOWN_OPTION", "tamis.read.lzy"),
+        (
+            "CREATE TABLE lake.db.t (a INT) USING tamis TBLPROPERTIES ('tamis.read.lzy' = 'on')",
+            "UNKNOWN_OPTION",
+            "tamis.read.lzy",
+        ),
         ("CREATE TABLE lake.db.t (`_tamis_position` INT) USING tamis", "RESERVED_NAME", "_tamis_position"),
         ("CREATE TABLE lake.db.t (a INT) USING tamis TBLPROPERTIES ('tamis.format' = 'csv')", "UNKNOWN_FORMAT", "csv"),
     ],
@@ -122,7 +144,9 @@ def test_what_cannot_be_is_refused_by_name(lake: Any, sql: str, condition: str, 
 def test_names_that_differ_by_case_are_one_name(lake: Any, columns: str) -> None:
     lake.sql("SET spark.sql.caseSensitive = true")
     try:
-        assert "case does not tell them apart" in lake.refused(f"CREATE TABLE lake.db.t ({columns}) USING tamis", "DUPLICATE_COLUMN")
+        assert "case does not tell them apart" in lake.refused(
+            f"CREATE TABLE lake.db.t ({columns}) USING tamis", "DUPLICATE_COLUMN"
+        )
     finally:
         lake.sql("RESET spark.sql.caseSensitive")
     assert not (lake.folder / "db" / "t").exists()

@@ -46,7 +46,9 @@ def test_a_damaged_part_is_named(lake: Any, lazy: str, how: str) -> None:
 
 def test_no_flipped_bit_gives_other_rows(lake: Any) -> None:
     lake.sql("CREATE TABLE lake.db.t (x BIGINT, s STRING) USING tamis")
-    lake.spark.range(2_000).selectExpr("id * 7919 % 100003 AS x", "md5(string(id)) AS s").coalesce(1).writeTo(f"{lake.name}.db.t").append()
+    lake.spark.range(2_000).selectExpr("id * 7919 % 100003 AS x", "md5(string(id)) AS s").coalesce(1).writeTo(
+        f"{lake.name}.db.t"
+    ).append()
     (part,) = (lake.folder / "db" / "t" / "data").iterdir()
     asked = "SELECT sum(x), sum(crc32(s)), count(*) FROM lake.db.t WITH ('tamis.read.lazy' = 'native')"
     right, whole = lake.rows(asked), part.read_bytes()
@@ -64,9 +66,14 @@ def test_no_flipped_bit_gives_other_rows(lake: Any) -> None:
 def test_no_flipped_bit_behind_the_pages_gives_other_rows(lake: Any) -> None:
     """Bits of page indexes and of the footer: right rows, or the part's name. Every byte's are flipped in tests/files/test_faults.py."""
     lake.sql("CREATE TABLE lake.db.t (x BIGINT, s STRING) USING tamis TBLPROPERTIES ('tamis.read.lazy' = 'native')")
-    lake.spark.range(9_000).selectExpr("id AS x", "md5(string(id)) AS s").coalesce(1).writeTo(f"{lake.name}.db.t").append()
+    lake.spark.range(9_000).selectExpr("id AS x", "md5(string(id)) AS s").coalesce(1).writeTo(
+        f"{lake.name}.db.t"
+    ).append()
     (part,) = (lake.folder / "db" / "t" / "data").iterdir()
-    asked = ["SELECT sum(x), sum(crc32(s)), count(*) FROM lake.db.t", "SELECT count(s), max(s) FROM lake.db.t WHERE x < 3000"]
+    asked = [
+        "SELECT sum(x), sum(crc32(s)), count(*) FROM lake.db.t",
+        "SELECT count(s), max(s) FROM lake.db.t WHERE x < 3000",
+    ]
     right, whole, group = [lake.rows(q) for q in asked], part.read_bytes(), pq.read_metadata(part).row_group(0)
     index = max(group.column(i).data_page_offset + group.column(i).total_compressed_size for i in range(2))
     footer = len(whole) - 8 - int.from_bytes(whole[-8:-4], "little")
@@ -85,7 +92,9 @@ def test_no_flipped_bit_behind_the_pages_gives_other_rows(lake: Any) -> None:
 
 def test_no_flipped_bit_in_the_page_header_of_an_array_gives_other_rows(lake: Any) -> None:
     """Page headers have no checksum: skipping pages by one with a wrong number of values gave the arrays of other rows."""
-    lake.sql("CREATE TABLE lake.db.t (x BIGINT, l ARRAY<BIGINT>) USING tamis TBLPROPERTIES ('tamis.read.lazy' = 'native')")
+    lake.sql(
+        "CREATE TABLE lake.db.t (x BIGINT, l ARRAY<BIGINT>) USING tamis TBLPROPERTIES ('tamis.read.lazy' = 'native')"
+    )
     arrays = "IF(id % 4 = 0, array(), array(id, id + 1)) AS l"
     lake.spark.range(9_000).selectExpr("id AS x", arrays).coalesce(1).writeTo(f"{lake.name}.db.t").append()
     (part,) = (lake.folder / "db" / "t" / "data").iterdir()

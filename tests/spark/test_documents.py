@@ -65,7 +65,9 @@ def test_texts_of_numbers_are_those_of_the_java_that_runs(spark: Any, tmp_path: 
     """From 2^53 on, releases of Java print doubles differently: neither a path kept apart nor an index may lose the rows."""
     tamis.attach(spark, "numbers", tmp_path)
     spark.sql("CREATE NAMESPACE numbers.db")
-    spark.sql("CREATE TABLE numbers.db.t (id INT, s STRING, v VARIANT) USING tamis TBLPROPERTIES ('tamis.write.shred' = 's:a, v:a')")
+    spark.sql(
+        "CREATE TABLE numbers.db.t (id INT, s STRING, v VARIANT) USING tamis TBLPROPERTIES ('tamis.write.shred' = 's:a, v:a')"
+    )
     rows = [(0, '{"a": 2E23}'), (1, '{"a": 7.9248121131225648E16}'), (2, '{"a": 5}')]
     plain = spark.createDataFrame(rows, "id int, s string").selectExpr("*", "parse_json(s) v").coalesce(1)
     plain.writeTo("numbers.db.t").append()
@@ -76,5 +78,7 @@ def test_texts_of_numbers_are_those_of_the_java_that_runs(spark: Any, tmp_path: 
     for id_, *texts in plain.selectExpr("id", *asked).collect():
         for path, text in zip(asked, texts, strict=True):
             for use in ("off", "lookup"):
-                found = spark.sql(f"SELECT id FROM numbers.db.t WITH ('tamis.index.use' = '{use}') WHERE {path} = '{text}'").collect()
+                found = spark.sql(
+                    f"SELECT id FROM numbers.db.t WITH ('tamis.index.use' = '{use}') WHERE {path} = '{text}'"
+                ).collect()
                 assert [row.id for row in found] == [id_], (path, text, use)

@@ -33,7 +33,14 @@ def costed(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str
             "price": pa.decimal128(8, 2),
             "x": pa.float64(),
         }
-        | {"nan": pa.float64(), "some": pa.int32(), "void": pa.int64(), "one": pa.int32(), "word": pa.string(), "yes": pa.bool_()}
+        | {
+            "nan": pa.float64(),
+            "some": pa.int32(),
+            "void": pa.int64(),
+            "one": pa.int32(),
+            "word": pa.string(),
+            "yes": pa.bool_(),
+        }
     )
     table = tamis.create(root / "db" / "t", schema, cluster_by=["id"])
     for part in range(10):
@@ -65,7 +72,9 @@ def costed(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str
 
 def estimated(spark: Any, text: str) -> dict[str, tuple[Any, ...]]:
     """Of each column of which something is told: least and greatest value, NULLs, distinct values, of the scan alone."""
-    leaf = spark.sql(text)._jdf.queryExecution().optimizedPlan().collectLeaves().head().stats().attributeStats().iterator()
+    leaf = (
+        spark.sql(text)._jdf.queryExecution().optimizedPlan().collectLeaves().head().stats().attributeStats().iterator()
+    )
     found = {}
     while leaf.hasNext():
         entry = leaf.next()
@@ -109,9 +118,9 @@ def test_plans_expect_what_is_there(spark: Any, costed: str) -> None:
     assert rows(spark, f"SELECT * FROM {costed} WHERE yes") == 1_000
     assert rows(spark, f"SELECT * FROM {costed} WHERE word > 'w'") > 0
     assert rows(spark, f"SELECT * FROM {costed} WHERE nan > 0") > 0
-    assert "rowCount=100" in spark.sql(f"SELECT * FROM {costed} WHERE id >= 200 AND id < 300")._jdf.queryExecution().explainString(
-        spark._jvm.org.apache.spark.sql.execution.ExplainMode.fromString("cost")
-    )
+    assert "rowCount=100" in spark.sql(
+        f"SELECT * FROM {costed} WHERE id >= 200 AND id < 300"
+    )._jdf.queryExecution().explainString(spark._jvm.org.apache.spark.sql.execution.ExplainMode.fromString("cost"))
 
 
 def test_of_types_over_which_spark_fails_nothing_is_told(spark: Any, costed: str) -> None:
@@ -142,12 +151,16 @@ def test_deleted_rows_and_what_is_not_known(spark: Any, costed: str, tmp_path_fa
     table = tamis.create(root / "db" / "d")
     table.append(pa.table({"k": pa.array(range(100), pa.int32()), "n": pa.array([None] * 50 + [3] * 50, pa.int32())}))
     table.delete("k < 30 OR k > 60")
-    assert estimated(spark, "SELECT * FROM costs.db.d") == {"k": (0, 99, 0, None), "n": (3, 3, 15, 1)}, "bounds of deleted rows count"
+    assert estimated(spark, "SELECT * FROM costs.db.d") == {"k": (0, 99, 0, None), "n": (3, 3, 15, 1)}, (
+        "bounds of deleted rows count"
+    )
     table.delete("true")
     assert estimated(spark, "SELECT * FROM costs.db.d") == {}
     trimmed = tamis.create(root / "db" / "trimmed", properties={"tamis.stats.budget_bytes": 2})
     trimmed.append(pa.table({"i": [1, 9], "s": ["a", "b"]}))
-    assert "i" not in estimated(spark, "SELECT * FROM costs.db.trimmed"), "a column without bounds would count as NULL throughout"
+    assert "i" not in estimated(spark, "SELECT * FROM costs.db.trimmed"), (
+        "a column without bounds would count as NULL throughout"
+    )
     assert rows(spark, "SELECT * FROM costs.db.trimmed WHERE i > 0") > 0
 
 

@@ -56,7 +56,9 @@ def test_all_four_name_the_index_and_the_path(filled: Lake, run: Run) -> None:  
             plans = [filled.rows(f"EXPLAIN SELECT s FROM lake.db.t WHERE {where}")[0][0]]
         finally:
             filled.spark.conf.unset("tamis.index.use")
-        plans.append(filled.rows(f"EXPLAIN SELECT s FROM lake.db.t WITH ('tamis.index.use' = '{use}') WHERE {where}")[0][0])
+        plans.append(
+            filled.rows(f"EXPLAIN SELECT s FROM lake.db.t WITH ('tamis.index.use' = '{use}') WHERE {where}")[0][0]
+        )
         assert [said in plan for plan in plans] == [True, True], (use, plans)
         assert next(row for row in called if row[0] == "indexes")[-1].startswith(said), called
         assert f"indexes: {said}" in repr(tamis.open(path).explain(where, options=option))
@@ -88,7 +90,9 @@ def test_call_sees_what_the_session_would_see(filled: Lake) -> None:
 def test_guards_of_call_and_query_name_the_conjunct(filled: Lake) -> None:
     call = "CALL lake.system.explain(table => 'db.t', filter => 'user = 3', max_parts => {})"
     assert filled.rows(call.format(4))
-    assert "user = 3: did not skip because the bounds of user allow it" in filled.refused(call.format(3), "PRUNING_LOST")
+    assert "user = 3: did not skip because the bounds of user allow it" in filled.refused(
+        call.format(3), "PRUNING_LOST"
+    )
     query = "SELECT n FROM lake.db.t WITH ('tamis.scan.max_bytes' = '10') WHERE user = 3"
     before = tamis.reports()[:1]
     assert "user = 3: did not skip because the bounds of user allow it" in filled.refused(query, "SCAN_TOO_LARGE")

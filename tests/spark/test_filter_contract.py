@@ -20,7 +20,12 @@ FILTER = conjuncts(parse("a > 1 AND b > 2", SCHEMA))
 
 
 def made(**changes: Any) -> FilterContract:
-    given: dict[str, Any] = {"owned": False, "evaluated": None, "every_row_matches": False, "requested": frozenset({A, B})}
+    given: dict[str, Any] = {
+        "owned": False,
+        "evaluated": None,
+        "every_row_matches": False,
+        "requested": frozenset({A, B}),
+    }
     return contract_of(FILTER, **(given | changes))
 
 
@@ -40,7 +45,10 @@ def test_hints_are_what_is_tested_above_over_requested_columns() -> None:
     assert made(owned=True, every_row_matches=True).hints == ()
     assert made(evaluated=FILTER).hints == (), "the Python reader needs none"
     failing = conjuncts(parse("1 / a > 0 AND b > 2", SCHEMA))
-    assert contract_of(failing, owned=False, evaluated=None, every_row_matches=False, requested=frozenset({A, B})).hints == ()
+    assert (
+        contract_of(failing, owned=False, evaluated=None, every_row_matches=False, requested=frozenset({A, B})).hints
+        == ()
+    )
 
 
 def test_an_unsound_hint_is_refused() -> None:
@@ -52,7 +60,9 @@ def test_an_unsound_hint_is_refused() -> None:
     assert isinstance(FILTER[0], Call)
 
 
-ROWS = [(part * 200 + i, i % 7, None if i % 5 == 0 else i % 31, f"k{i % 13:02}") for part in range(4) for i in range(200)]
+ROWS = [
+    (part * 200 + i, i % 7, None if i % 5 == 0 else i % 31, f"k{i % 13:02}") for part in range(4) for i in range(200)
+]
 READERS = {
     ("parquet", False): ("auto", "on", "native"),
     ("parquet", True): ("auto",),
@@ -114,10 +124,14 @@ def test_every_reader_gives_the_rows_of_owned_and_other_filters(
             found = lake.rows("SELECT " + ", ".join(f"({query})" for query, _ in chunk))[0]
             wrong += [(query, got, right) for (query, right), got in zip(chunk, found, strict=True) if got != right]
         for columns in ("b", "a, c, s"):  # nothing stands above these scans: Spark tests the filter
-            branches = [f"SELECT {at} AS query, struct({columns}) FROM {name} WHERE {text}" for at, text in enumerate(FILTERS)]
+            branches = [
+                f"SELECT {at} AS query, struct({columns}) FROM {name} WHERE {text}" for at, text in enumerate(FILTERS)
+            ]
             got = [(at, tuple(row)) for at, row in lake.rows(" UNION ALL ".join(branches))]
             places = ["abcs".index(column) for column in columns.split(", ")]
-            right = [(at, tuple(r[i] for i in places)) for at, test in enumerate(FILTERS.values()) for r in ROWS if test(r)]
+            right = [
+                (at, tuple(r[i] for i in places)) for at, test in enumerate(FILTERS.values()) for r in ROWS if test(r)
+            ]
             wrong += [] if sorted(map(repr, got)) == sorted(map(repr, right)) else [(columns, len(got), len(right))]
     assert not wrong
     if format_ == "parquet" and not indexed:

@@ -28,7 +28,9 @@ QUERIES = [
 @pytest.mark.parametrize("form", ["parquet", "vortex", "orc"])
 def test_every_format(lake: Any, form: str) -> None:
     lake.spark.sql(ROWS).repartition(1).sortWithinPartitions("n").createOrReplaceTempView("rows_as_they_are")
-    lake.sql(f"CREATE TABLE lake.db.t USING tamis TBLPROPERTIES ('tamis.format' = '{form}') AS SELECT * FROM rows_as_they_are")
+    lake.sql(
+        f"CREATE TABLE lake.db.t USING tamis TBLPROPERTIES ('tamis.format' = '{form}') AS SELECT * FROM rows_as_they_are"
+    )
     files = [p.suffix for p in (lake.folder / "db" / "t" / "data").iterdir()]
     assert files == [f".{form}"] * len(files)
     before = lake.spark.conf.get("spark.sql.files.openCostInBytes")
@@ -39,7 +41,10 @@ def test_every_format(lake: Any, form: str) -> None:
             assert [str(row) for row in lake.rows(query.format(t="lake.db.t"))] == expected, query
     report = tamis.reports()[0]
     assert report.rows["matched"] == int(expected[0].strip("(,)"))
-    assert report.blocks["total"] == report.blocks["skipped_stats"] + report.blocks["skipped_filter"] + report.blocks["read"]
+    assert (
+        report.blocks["total"]
+        == report.blocks["skipped_stats"] + report.blocks["skipped_filter"] + report.blocks["read"]
+    )
     lake.spark.conf.set("spark.sql.files.openCostInBytes", before)
 
 

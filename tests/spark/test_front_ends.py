@@ -49,7 +49,9 @@ def from_catalyst(spark: Any, frame: Any) -> dict[str, tuple[Expr, ...]]:
         plan = frame.where(condition)._jdf.queryExecution().optimizedPlan()
         while plan.getClass().getSimpleName() != "Filter":
             plan = plan.child()
-        out[condition] = translate(owner.helper("TreeText").render(owner.seq([plan.condition()]), known()), SCHEMA).conjuncts
+        out[condition] = translate(
+            owner.helper("TreeText").render(owner.seq([plan.condition()]), known()), SCHEMA
+        ).conjuncts
     return out
 
 
@@ -67,7 +69,9 @@ def test_both_front_ends_decide_alike(from_catalyst: dict[str, tuple[Expr, ...]]
     for _, condition in CASES:
         ours, theirs = decided(from_text(condition)), decided(from_catalyst[condition])
         if ours != theirs:
-            different.append(f"{condition}: text {ours}, Catalyst {theirs} of {[expr.to_sql(c) for c in from_catalyst[condition]]}")
+            different.append(
+                f"{condition}: text {ours}, Catalyst {theirs} of {[expr.to_sql(c) for c in from_catalyst[condition]]}"
+            )
     assert not different, "\n".join(different)
 
 

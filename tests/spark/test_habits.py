@@ -65,7 +65,9 @@ class Known(NamedTuple):
     def stream(self, start: Callable[[Any], Any], checkpoint: str = "ck") -> None:
         """Runs the table as a stream into what ``start`` makes of a writer, until nothing is left."""
         source = self.lake.spark.readStream.format("tamis").load(self.path("t"))
-        writer = source.writeStream.trigger(availableNow=True).option("checkpointLocation", str(self.lake.folder / checkpoint))
+        writer = source.writeStream.trigger(availableNow=True).option(
+            "checkpointLocation", str(self.lake.folder / checkpoint)
+        )
         query = start(writer)
         query.awaitTermination()
 
@@ -110,7 +112,10 @@ WRITES: dict[str, tuple[str | Call, Any]] = {
     "saveAsTable overwrite": (lambda k: k.save("t", mode="overwrite"), Ids([7, 8])),
     "saveAsTable ignore": (lambda k: k.save("t", mode="ignore"), Ids([0, 1, 2])),
     "saveAsTable tamis": (lambda k: k.df.write.format("tamis").saveAsTable(k.name("new")), Ids([7, 8], "new")),
-    "saveAsTable csv": (lambda k: k.df.write.format("csv").saveAsTable(k.name("new")), Refused("UNSUPPORTED_STATEMENT", "USING csv")),
+    "saveAsTable csv": (
+        lambda k: k.df.write.format("csv").saveAsTable(k.name("new")),
+        Refused("UNSUPPORTED_STATEMENT", "USING csv"),
+    ),
     "saveAsTable partitionBy": (
         lambda k: k.df.write.partitionBy("id").saveAsTable(k.name("new")),
         Refused("UNSUPPORTED_STATEMENT", "CLUSTER BY"),
@@ -133,29 +138,47 @@ WRITES: dict[str, tuple[str | Call, Any]] = {
     "writeTo replace nothing": (lambda k: k.to("new").replace(), Refused("TABLE_OR_VIEW_NOT_FOUND", "`new`")),
     "writeTo append": (lambda k: k.to("t").append(), Ids([0, 1, 2, 7, 8])),
     "writeTo overwrite": (lambda k: k.to("t").overwrite(column("id") < 2), Ids([2, 7, 8])),
-    "writeTo overwritePartitions": (lambda k: k.to("t").overwritePartitions(), Refused("UNSUPPORTED_FEATURE.TABLE_OPERATION", "dynamic")),
-    "writeTo partitionedBy": (lambda k: k.to("new").partitionedBy(column("id")).create(), Refused("UNSUPPORTED_STATEMENT", "CLUSTER BY")),
+    "writeTo overwritePartitions": (
+        lambda k: k.to("t").overwritePartitions(),
+        Refused("UNSUPPORTED_FEATURE.TABLE_OPERATION", "dynamic"),
+    ),
+    "writeTo partitionedBy": (
+        lambda k: k.to("new").partitionedBy(column("id")).create(),
+        Refused("UNSUPPORTED_STATEMENT", "CLUSTER BY"),
+    ),
     "writeTo clusterBy": (lambda k: k.to("new").clusterBy("id").create(), Ids([7, 8], "new")),
     # --- by path ---
     "save": (lambda k: k.save_path("new"), Ids([7, 8], "new")),
     "save error": (lambda k: k.save_path("t"), Refused("TABLE_EXISTS", "append")),
     "save append": (lambda k: k.save_path("t", mode="append"), Ids([0, 1, 2, 7, 8])),
     "save overwrite": (lambda k: k.save_path("t", mode="overwrite"), Ids([7, 8])),
-    "save replaceWhere": (lambda k: k.save_path("t", mode="overwrite", replaceWhere="id = 1"), Refused("OUTSIDE_FILTER", "id = 1")),
+    "save replaceWhere": (
+        lambda k: k.save_path("t", mode="overwrite", replaceWhere="id = 1"),
+        Refused("OUTSIDE_FILTER", "id = 1"),
+    ),
     "save ignore": (lambda k: k.save_path("t", mode="ignore"), Ids([0, 1, 2])),
     "save partitionBy": (
         lambda k: k.df.write.format("tamis").partitionBy("id").save(k.path("new")),
         Refused("UNSUPPORTED_STATEMENT", "clusterBy"),
     ),
     "save clusterBy": (clustered, [["id"], [7, 8]]),
-    "save mergeSchema": (lambda k: k.wider().mode("append").option("mergeSchema", "true").save(k.path("t")), Ids([0, 1, 2, 7, 8])),
+    "save mergeSchema": (
+        lambda k: k.wider().mode("append").option("mergeSchema", "true").save(k.path("t")),
+        Ids([0, 1, 2, 7, 8]),
+    ),
     "save wider": (lambda k: k.wider().mode("append").save(k.path("t")), Refused("DATA_MISMATCH", "`more`")),
-    "save option": (lambda k: k.save_path("new", **{"tamis.write.part_bytes": "1MB"}), Refused("BAD_OPTION", "tamis.write.part_bytes")),
+    "save option": (
+        lambda k: k.save_path("new", **{"tamis.write.part_bytes": "1MB"}),
+        Refused("BAD_OPTION", "tamis.write.part_bytes"),
+    ),
     # --- streams ---
     "toTable": (lambda k: k.twice(), Ids([0, 1, 2], "new")),
     "start": (lambda k: k.stream(lambda w: w.format("tamis").start(k.path("t"))), Ids([0, 0, 1, 1, 2, 2])),
     # --- SQL ---
-    "INSERT too few": ("INSERT INTO lake.db.t VALUES (7)", Refused("INSERT_COLUMN_ARITY_MISMATCH.NOT_ENOUGH_DATA_COLUMNS", "`id`, `s`")),
+    "INSERT too few": (
+        "INSERT INTO lake.db.t VALUES (7)",
+        Refused("INSERT_COLUMN_ARITY_MISMATCH.NOT_ENOUGH_DATA_COLUMNS", "`id`, `s`"),
+    ),
     "INSERT BY NAME": ("INSERT INTO lake.db.t BY NAME SELECT 'n' AS s, 7L AS id", Ids([0, 1, 2, 7])),
     "INSERT BY wrong NAME": (
         "INSERT INTO lake.db.t BY NAME SELECT 7L AS idd",
@@ -172,19 +195,31 @@ WRITES: dict[str, tuple[str | Call, Any]] = {
         "CREATE TABLE lake.db.new (id BIGINT, d DATE) PARTITIONED BY (d)",
         Refused("UNSUPPORTED_STATEMENT", "CLUSTER BY"),
     ),
-    "CREATE LOCATION": ("CREATE TABLE lake.db.new (id BIGINT) LOCATION '/elsewhere'", Refused("UNSUPPORTED_STATEMENT", "LOCATION")),
+    "CREATE LOCATION": (
+        "CREATE TABLE lake.db.new (id BIGINT) LOCATION '/elsewhere'",
+        Refused("UNSUPPORTED_STATEMENT", "LOCATION"),
+    ),
     "CALL NULL": ("CALL lake.system.vacuum(table => 'db.t', dry_run => NULL)", Refused("BAD_OPTION", "dry_run")),
-    "CALL NULL version": ("CALL lake.system.restore(table => 'db.t', version => NULL)", Refused("BAD_OPTION", "version")),
+    "CALL NULL version": (
+        "CALL lake.system.restore(table => 'db.t', version => NULL)",
+        Refused("BAD_OPTION", "version"),
+    ),
 }
 
 READS: dict[str, tuple[str | Call, Any]] = {
     "format table": (lambda k: ids(k.read().format("tamis").table(k.name("t"))), [0, 1, 2]),
     "versionAsOf": (lambda k: ids(k.read(versionAsOf=0).table(k.name("t"))), []),
     "timestampAsOf": (lambda k: ids(k.read(timestampAsOf="2999-01-01").table(k.name("t"))), [0, 1, 2]),
-    "timestampAsOf before": (lambda k: ids(k.read(timestampAsOf="1999-01-01").table(k.name("t"))), Refused("VERSION_NOT_FOUND", "1999")),
+    "timestampAsOf before": (
+        lambda k: ids(k.read(timestampAsOf="1999-01-01").table(k.name("t"))),
+        Refused("VERSION_NOT_FOUND", "1999"),
+    ),
     "load": (lambda k: k.load(), [0, 1, 2]),
     "load filtered": (lambda k: k.read().format("tamis").load(k.path("t")).where("id > 0").count(), 2),
-    "load in another session": (lambda k: ids(k.lake.spark.newSession().read.format("tamis").load(k.path("t"))), [0, 1, 2]),
+    "load in another session": (
+        lambda k: ids(k.lake.spark.newSession().read.format("tamis").load(k.path("t"))),
+        [0, 1, 2],
+    ),
     "load version": (lambda k: k.load(version=0), []),
     "load versionAsOf": (lambda k: k.load(versionAsOf=1), [0, 1, 2]),
     "load versionAsOf odd": (lambda k: k.load(versionAsOf="main"), Refused("BAD_VERSION", "main")),
@@ -192,13 +227,19 @@ READS: dict[str, tuple[str | Call, Any]] = {
     "load both": (lambda k: k.load(versionAsOf=1, timestampAsOf="2999-01-01"), Refused("TWO_VERSIONS", "timestamp")),
     "load power of two": (lambda k: k.load(versionAsOf="²"), Refused("BAD_VERSION", "²")),
     "load nothing": (lambda k: k.read().format("tamis").load(k.path("new")), Refused("TABLE_NOT_FOUND", "new")),
-    "load several": (lambda k: k.read().format("tamis").load([k.path("t"), k.path("t")]), Refused("BAD_OPTION", "Several paths")),
+    "load several": (
+        lambda k: k.read().format("tamis").load([k.path("t"), k.path("t")]),
+        Refused("BAD_OPTION", "Several paths"),
+    ),
     "load nowhere": (lambda k: k.read().format("tamis").load(), Refused("BAD_OPTION", "path")),
     "listTables": (lambda k: [t.name for t in k.lake.spark.catalog.listTables(f"{k.lake.name}.db")], ["t"]),
     "listColumns": (lambda k: [c.name for c in k.lake.spark.catalog.listColumns(k.name("t"))], ["id", "s"]),
     "tableExists": (lambda k: [k.lake.spark.catalog.tableExists(k.name(t)) for t in ("t", "new")], [True, False]),
     "CTE": ("WITH c AS (SELECT * FROM lake.db.t WHERE id > 0) SELECT id FROM c ORDER BY id", [(1,), (2,)]),
-    "TEMP VIEW": ("CREATE OR REPLACE TEMP VIEW habit AS SELECT id FROM lake.db.t WHERE id > 1; SELECT * FROM habit", [(2,)]),
+    "TEMP VIEW": (
+        "CREATE OR REPLACE TEMP VIEW habit AS SELECT id FROM lake.db.t WHERE id > 1; SELECT * FROM habit",
+        [(2,)],
+    ),
     "CREATE LIKE": (
         "CREATE TABLE lake.db.new (id BIGINT) TBLPROPERTIES ('k' = 'v'); CREATE TABLE lake.db.like LIKE lake.db.new; SHOW TBLPROPERTIES lake.db.like",
         [("k", "v"), ("tamis.format", "parquet")],
@@ -206,9 +247,15 @@ READS: dict[str, tuple[str | Call, Any]] = {
     "VIEW": ("CREATE VIEW lake.db.v AS SELECT 1", Refused("MISSING_CATALOG_ABILITY.VIEWS", "views")),
     "CACHE": (cached, [[(2,)], [(7,)]]),
     "OPTIMIZE": ("OPTIMIZE lake.db.t", Ids([0, 1, 2])),
-    "ANALYZE": ("ANALYZE TABLE lake.db.t COMPUTE STATISTICS", Refused("NOT_SUPPORTED_COMMAND_FOR_V2_TABLE", "ANALYZE TABLE")),
+    "ANALYZE": (
+        "ANALYZE TABLE lake.db.t COMPUTE STATISTICS",
+        Refused("NOT_SUPPORTED_COMMAND_FOR_V2_TABLE", "ANALYZE TABLE"),
+    ),
     "MSCK": ("MSCK REPAIR TABLE lake.db.t", Refused("NOT_SUPPORTED_COMMAND_FOR_V2_TABLE", "MSCK REPAIR TABLE")),
-    "SHOW PARTITIONS": ("SHOW PARTITIONS lake.db.t", Refused("INVALID_PARTITION_OPERATION.PARTITION_MANAGEMENT_IS_UNSUPPORTED", "`t`")),
+    "SHOW PARTITIONS": (
+        "SHOW PARTITIONS lake.db.t",
+        Refused("INVALID_PARTITION_OPERATION.PARTITION_MANAGEMENT_IS_UNSUPPORTED", "`t`"),
+    ),
     "SHOW TABLES": ("SHOW TABLES IN lake.db", [("db", "t", False)]),
     "SHOW COLUMNS": ("SHOW COLUMNS IN lake.db.t", [("id",), ("s",)]),
     "SHOW TBLPROPERTIES": ("SHOW TBLPROPERTIES lake.db.t", [("tamis.format", "parquet")]),

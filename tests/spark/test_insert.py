@@ -22,14 +22,21 @@ def content(lake: Any, name: str = "db.t") -> list[tuple[Any, ...]]:
 
 @pytest.fixture
 def numbers(lake: Any) -> Any:
-    lake.sql("CREATE TABLE lake.db.t (a INT NOT NULL, b STRING, c DECIMAL(10,2) DEFAULT 1.5) USING tamis CLUSTER BY (a)")
+    lake.sql(
+        "CREATE TABLE lake.db.t (a INT NOT NULL, b STRING, c DECIMAL(10,2) DEFAULT 1.5) USING tamis CLUSTER BY (a)"
+    )
     lake.sql("INSERT INTO lake.db.t VALUES (3, 'x', 2.5), (1, 'y', 3.5), (2, NULL, NULL)")
     return lake
 
 
 def test_insert_into(numbers: Any) -> None:
     numbers.sql("INSERT INTO lake.db.t (b, a) VALUES ('z', 4)")
-    assert content(numbers) == [(1, "y", Decimal("3.50")), (2, None, None), (3, "x", Decimal("2.50")), (4, "z", Decimal("1.50"))]
+    assert content(numbers) == [
+        (1, "y", Decimal("3.50")),
+        (2, None, None),
+        (3, "x", Decimal("2.50")),
+        (4, "z", Decimal("1.50")),
+    ]
 
 
 def test_insert_overwrite(numbers: Any) -> None:
@@ -90,7 +97,8 @@ def test_rows_are_clustered(lake: Any) -> None:
     lake.sql("CREATE TABLE lake.db.t (k BIGINT, v STRING) USING tamis CLUSTER BY (k)")
     lake.sql("INSERT INTO lake.db.t SELECT (id * 7919) % 10007, 'v' FROM range(0, 10007, 1, 4)")
     parts = [
-        (row["statistics"]["k"]["lo"], row["statistics"]["k"]["hi"]) for row in lake.sql("SELECT statistics FROM lake.db.t.parts").collect()
+        (row["statistics"]["k"]["lo"], row["statistics"]["k"]["hi"])
+        for row in lake.sql("SELECT statistics FROM lake.db.t.parts").collect()
     ]
     assert parts
     assert all(one[1] < two[0] for one, two in zip(sorted(parts), sorted(parts)[1:], strict=False))
@@ -120,10 +128,15 @@ def test_append_of_a_dataframe_answers_with_numbers(lake: Any) -> None:
         table.overwrite(lake.spark.sql("SELECT 'z' AS b, 8L AS a"), "a = 7")
     assert (caught.value.code, "a = 8" in caught.value.message) == ("OUTSIDE_FILTER", True)
     lake.sql("ALTER TABLE lake.db.t SET TBLPROPERTIES ('tamis.write.outside_filter' = 'refuse')")
-    assert "a = 9" in lake.refused("INSERT INTO lake.db.t REPLACE WHERE a = 7 VALUES (7, 'v'), (9, 'w')", "OUTSIDE_FILTER")
+    assert "a = 9" in lake.refused(
+        "INSERT INTO lake.db.t REPLACE WHERE a = 7 VALUES (7, 'v'), (9, 'w')", "OUTSIDE_FILTER"
+    )
     lake.sql("ALTER TABLE lake.db.t UNSET TBLPROPERTIES ('tamis.write.outside_filter')")
     assert table.overwrite(lake.spark.sql("SELECT 'z' AS b, 8L AS a"), "a = 7", allow_outside=True).rows_deleted == 1
-    assert table.overwrite(lake.spark.sql("SELECT 'z' AS b, 8L AS a WHERE 1 = 0"), "a = 70 AND b = 'no'").version == table.version
+    assert (
+        table.overwrite(lake.spark.sql("SELECT 'z' AS b, 8L AS a WHERE 1 = 0"), "a = 70 AND b = 'no'").version
+        == table.version
+    )
     with pytest.raises(SchemaMismatch):
         table.append(lake.spark.range(3))
 
@@ -158,7 +171,9 @@ def with_times(spark: Any) -> Iterator[None]:
     before = spark.conf.get("spark.sql.timeType.enabled", None)
     spark.conf.set("spark.sql.timeType.enabled", "true")
     yield
-    spark.conf.unset("spark.sql.timeType.enabled") if before is None else spark.conf.set("spark.sql.timeType.enabled", before)
+    spark.conf.unset("spark.sql.timeType.enabled") if before is None else spark.conf.set(
+        "spark.sql.timeType.enabled", before
+    )
 
 
 @pytest.mark.usefixtures("with_times")
@@ -180,7 +195,9 @@ def test_every_type_comes_back(lake: Any) -> None:
     columns = "* EXCEPT (v, ch, tm), rtrim(ch) AS ch, CAST(tm AS STRING) AS tm, to_json(v) AS v"
     found = lake.rows(f"SELECT {columns} FROM lake.db.t WHERE b")
     names = [row[0] for row in lake.rows("DESCRIBE lake.db.t")]
-    assert lake.rows("SELECT count(*) FROM lake.db.t WHERE b IS NULL AND v IS NULL AND st IS NULL AND tm IS NULL") == [(1,)]
+    assert lake.rows("SELECT count(*) FROM lake.db.t WHERE b IS NULL AND v IS NULL AND st IS NULL AND tm IS NULL") == [
+        (1,)
+    ]
     row = dict(zip([*(n for n in names if n not in {"v", "ch", "tm"}), "ch", "tm", "v"], found[0], strict=True))
     assert str(row.pop("f")) == "nan"
     assert str(row.pop("d")) == "-0.0"

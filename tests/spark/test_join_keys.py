@@ -47,7 +47,9 @@ def _rows(ids: Any, **types: pa.DataType) -> pa.Table:
         "gone": n,
         "by_index": n,
     }
-    return pa.table({name: pa.array(values).cast(types.get(name, pa.array(values).type)) for name, values in columns.items()})
+    return pa.table(
+        {name: pa.array(values).cast(types.get(name, pa.array(values).type)) for name, values in columns.items()}
+    )
 
 
 @pytest.fixture(scope="module")
@@ -66,10 +68,16 @@ def keyed(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
     table.create_index("places", ["by_index"])
     spark.sql("CREATE TABLE keyed.db.whole (big BIGINT, word STRING) USING tamis")
     for n in range(PARTS):
-        tamis.open(folder / "lake" / "db" / "whole").append(_rows(range(n * ROWS, (n + 1) * ROWS)).select(["big", "word"]))
+        tamis.open(folder / "lake" / "db" / "whole").append(
+            _rows(range(n * ROWS, (n + 1) * ROWS)).select(["big", "word"])
+        )
     few = _rows(KEYS, wide=pa.int64()).rename_columns({"gone": "renamed"})
-    few = pa.concat_tables([few, pa.table({f.name: pa.nulls(1, f.type) for f in few.schema})]).append_column("sel", pa.array([1] * 6))
-    rest = _rows(range(300), wide=pa.int64()).rename_columns({"gone": "renamed"}).append_column("sel", pa.array([0] * 300))
+    few = pa.concat_tables([few, pa.table({f.name: pa.nulls(1, f.type) for f in few.schema})]).append_column(
+        "sel", pa.array([1] * 6)
+    )
+    rest = (
+        _rows(range(300), wide=pa.int64()).rename_columns({"gone": "renamed"}).append_column("sel", pa.array([0] * 300))
+    )
     for name, rows in (("few", few), ("dim", pa.concat_tables([few, rest]))):
         pq.write_table(rows, folder / f"{name}.parquet")
         spark.read.parquet(str(folder / f"{name}.parquet")).createOrReplaceTempView(f"keyed_{name}")
@@ -81,7 +89,9 @@ def new(keyed: Any) -> Iterator[Callable[[], list[Report]]]:
     """The reports on ``t`` and ``whole`` since the test began, oldest first."""
     seen = {id(report) for report in tamis.reports(1_000)}
     return lambda: [
-        r for r in reversed(tamis.reports(1_000)) if id(r) not in seen and r.table in {"keyed.db.t", "keyed.db.whole", "keyed.db.blocks"}
+        r
+        for r in reversed(tamis.reports(1_000))
+        if id(r) not in seen and r.table in {"keyed.db.t", "keyed.db.whole", "keyed.db.blocks"}
     ]
 
 
@@ -91,9 +101,17 @@ def _big(spark: Any, query: str) -> list[int]:
 
 @pytest.mark.parametrize("column", ["big", "small", "day", "at", "local", "price", "word", "wide", "renamed"])
 def test_values_prune_not_their_range(keyed: Any, new: Callable[[], list[Report]], column: str) -> None:
-    assert _big(keyed, f"SELECT t.big FROM keyed.db.t t JOIN keyed_dim d ON t.{column} = d.{column} WHERE d.sel > 0") == HITS
+    assert (
+        _big(keyed, f"SELECT t.big FROM keyed.db.t t JOIN keyed_dim d ON t.{column} = d.{column} WHERE d.sel > 0")
+        == HITS
+    )
     (report,) = new()
-    assert report.parts | {} == report.parts | {"total": PARTS, "skipped_join": PARTS - 2, "skipped_stats": 0, "kept": 2}
+    assert report.parts | {} == report.parts | {
+        "total": PARTS,
+        "skipped_join": PARTS - 2,
+        "skipped_stats": 0,
+        "kept": 2,
+    }
     assert report.segments["skipped"] == PARTS - 2, "a load's statistics are enough"
     (named,) = [e for e in report.because if f"{column} IN (" in e.conjunct]
     assert named.parts_skipped == PARTS - 2
@@ -116,14 +134,24 @@ def test_keys_prune_blocks_of_a_part(keyed: Any, new: Callable[[], list[Report]]
 
 
 @pytest.mark.parametrize("column", ["x", "c"])
-def test_what_has_other_ways_to_be_equal_is_left_to_spark(keyed: Any, new: Callable[[], list[Report]], column: str) -> None:
-    assert _big(keyed, f"SELECT t.big FROM keyed.db.t t JOIN keyed_dim d ON t.{column} = d.{column} WHERE d.sel > 0") == HITS
+def test_what_has_other_ways_to_be_equal_is_left_to_spark(
+    keyed: Any, new: Callable[[], list[Report]], column: str
+) -> None:
+    assert (
+        _big(keyed, f"SELECT t.big FROM keyed.db.t t JOIN keyed_dim d ON t.{column} = d.{column} WHERE d.sel > 0")
+        == HITS
+    )
     assert new()[0].parts["skipped_join"] == 0
 
 
-@pytest.mark.parametrize("held", ["keyed.db.t", "keyed.db.t WITH ('tamis.index.use' = 'lookup')"], ids=["auto", "lookup"])
+@pytest.mark.parametrize(
+    "held", ["keyed.db.t", "keyed.db.t WITH ('tamis.index.use' = 'lookup')"], ids=["auto", "lookup"]
+)
 def test_an_index_gives_positions(keyed: Any, new: Callable[[], list[Report]], held: str) -> None:
-    assert _big(keyed, f"SELECT t.big, t.word FROM {held} t JOIN keyed_dim d ON t.by_index = d.by_index WHERE d.sel > 0") == HITS
+    assert (
+        _big(keyed, f"SELECT t.big, t.word FROM {held} t JOIN keyed_dim d ON t.by_index = d.by_index WHERE d.sel > 0")
+        == HITS
+    )
     (report,) = new()
     assert report.parts["skipped_join"] == PARTS - 2
     assert [(i.name, i.missing) for i in report.indexes] == [("places", 0)]
@@ -135,7 +163,10 @@ def test_errors_of_the_query_come_first(keyed: Any) -> None:
     from pyspark.errors import PySparkException
 
     with pytest.raises(PySparkException) as caught:
-        _big(keyed, "SELECT t.big FROM keyed.db.t t JOIN keyed_dim d ON t.big = d.big WHERE d.sel > 0 AND 1 / (t.small - 120) < 5")
+        _big(
+            keyed,
+            "SELECT t.big FROM keyed.db.t t JOIN keyed_dim d ON t.big = d.big WHERE d.sel > 0 AND 1 / (t.small - 120) < 5",
+        )
     assert caught.value.getCondition() == "DIVIDE_BY_ZERO"
 
 
@@ -144,7 +175,10 @@ def test_a_small_side_without_rows_leaves_nothing(keyed: Any, new: Callable[[], 
     """Adaptive execution would not run the join at all."""
     keyed.conf.set("spark.sql.adaptive.enabled", "false")
     try:
-        assert _big(keyed, f"SELECT t.big FROM keyed.db.t t JOIN keyed_dim d ON t.{column} = d.{column} WHERE d.sel > 1") == []
+        assert (
+            _big(keyed, f"SELECT t.big FROM keyed.db.t t JOIN keyed_dim d ON t.{column} = d.{column} WHERE d.sel > 1")
+            == []
+        )
     finally:
         keyed.conf.unset("spark.sql.adaptive.enabled")
     assert [(r.parts["skipped_join"], r.parts["kept"]) for r in new()] == [(PARTS, 0)]
@@ -165,7 +199,9 @@ def test_joins_that_keep_unmatched_rows_are_not_pruned(keyed: Any, new: Callable
     everything = [i for i in range(PARTS * ROWS) if i not in (6, 100)]
     chosen = "(SELECT big FROM keyed_dim WHERE sel > 0 AND big IS NOT NULL)"
     assert _big(keyed, f"SELECT t.big FROM keyed.db.t t LEFT JOIN {chosen} d ON t.big = d.big") == everything
-    assert _big(keyed, f"SELECT big FROM keyed.db.t WHERE big NOT IN {chosen}") == [i for i in everything if i not in HITS]
+    assert _big(keyed, f"SELECT big FROM keyed.db.t WHERE big NOT IN {chosen}") == [
+        i for i in everything if i not in HITS
+    ]
     assert [r.parts["skipped_join"] for r in new()] == [0, 0]
 
 
@@ -175,9 +211,16 @@ def test_joins_that_keep_unmatched_rows_are_not_pruned(keyed: Any, new: Callable
 def test_small_sides_need_no_predicate(keyed: Any, new: Callable[[], list[Report]]) -> None:
     assert _big(keyed, "SELECT t.big FROM keyed.db.t t JOIN keyed_few d ON t.big = d.big") == HITS
     assert (
-        _big(keyed, "SELECT t.big FROM (SELECT big b, * FROM keyed.db.t WHERE small >= 0) t WHERE b IN (SELECT big FROM keyed_few)") == HITS
+        _big(
+            keyed,
+            "SELECT t.big FROM (SELECT big b, * FROM keyed.db.t WHERE small >= 0) t WHERE b IN (SELECT big FROM keyed_few)",
+        )
+        == HITS
     )
-    assert _big(keyed, "SELECT /*+ BROADCAST(d) */ t.big FROM keyed_few d LEFT JOIN keyed.db.t t ON d.big = t.big WHERE d.big = 5") == [5]
+    assert _big(
+        keyed,
+        "SELECT /*+ BROADCAST(d) */ t.big FROM keyed_few d LEFT JOIN keyed.db.t t ON d.big = t.big WHERE d.big = 5",
+    ) == [5]
     first, second, _ = new()
     assert (first.parts["skipped_join"], second.parts["skipped_join"]) == (PARTS - 2, PARTS - 2)
 
@@ -200,7 +243,9 @@ def test_what_looks_at_other_rows_sees_them_all(keyed: Any, below: str) -> None:
 def test_few_keys_are_read_by_our_reader(keyed: Any, new: Callable[[], list[Report]]) -> None:
     """Without a filter Spark's reader reads; when few keys come, ours finds their rows; when many come, Spark's goes on."""
     assert _big(keyed, "SELECT big, word FROM keyed.db.whole LEFT SEMI JOIN keyed_few d USING (big)") == KEYS
-    assert len(_big(keyed, "SELECT big, word FROM keyed.db.whole LEFT SEMI JOIN keyed_dim d USING (big)")) == PARTS * ROWS
+    assert (
+        len(_big(keyed, "SELECT big, word FROM keyed.db.whole LEFT SEMI JOIN keyed_dim d USING (big)")) == PARTS * ROWS
+    )
     few, many = new()
     assert (few.reader, few.rows["matched"], few.parts["skipped_join"]) == ("lazy", len(KEYS), PARTS - 2)
     assert (many.reader, many.parts["kept"]) == ("native", PARTS)
@@ -214,7 +259,9 @@ def test_row_changes_read_all(keyed: Any, monkeypatch: pytest.MonkeyPatch) -> No
 
     changes: list[RowChange] = []
     original = RowChange.newScanBuilder
-    monkeypatch.setattr(RowChange, "newScanBuilder", lambda self, options: original(changes.append(self) or self, options))
+    monkeypatch.setattr(
+        RowChange, "newScanBuilder", lambda self, options: original(changes.append(self) or self, options)
+    )
     keyed.sql("CREATE TABLE keyed.db.changing (big BIGINT, word STRING) USING tamis")
     keyed.sql("INSERT INTO keyed.db.changing SELECT big, word FROM keyed_dim WHERE sel = 0")
     keyed.sql(
@@ -250,7 +297,10 @@ def test_keys_hold_for_one_execution(keyed: Any) -> None:
         return java.target(scan.toBatch())
 
     first, plain, second = given(5), java.target(scan.toBatch()), given(255)
-    kept = [[part.part for part in batch._narrowed.plan.parts] if batch._narrowed else None for batch in (first, plain, second)]
+    kept = [
+        [part.part for part in batch._narrowed.plan.parts] if batch._narrowed else None
+        for batch in (first, plain, second)
+    ]
     assert [len(k) if k is not None else None for k in kept] == [1, None, 1]
     assert len({repr(batch._narrowed.keys) for batch in (first, second)}) == 2
     assert len(scan.plan.parts) == PARTS
@@ -309,7 +359,9 @@ def test_keys_are_the_columns_type(keyed: Any) -> None:
     java = bridge(keyed)
     scan = java.target(_leaf(keyed, "SELECT * FROM keyed.db.t"))
     column = java.cls("org.apache.spark.sql.connector.expressions.FieldReference").column("big")
-    inside = java.array("org.apache.spark.sql.connector.expressions.Expression", [column, *_longs(java, 2**40, 7, None, 7)])
+    inside = java.array(
+        "org.apache.spark.sql.connector.expressions.Expression", [column, *_longs(java, 2**40, 7, None, 7)]
+    )
     predicate = java.new("org.apache.spark.sql.connector.expressions.filter.Predicate", "IN", inside)
     (found,) = key_conjuncts(
         java, java.array("org.apache.spark.sql.connector.expressions.filter.Predicate", [predicate]), scan.source.schema

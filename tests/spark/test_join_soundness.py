@@ -84,9 +84,15 @@ def _join(random: np.random.Generator, number: int) -> str:
     kind = str(random.choice(TYPES))
     keys = random.choice(KEYS, 2 if random.random() < 0.2 else 1, replace=False)
     on = " AND ".join(f"f.{key} = d.{key}" for key in keys)
-    hint = random.choice(["", "", "/*+ BROADCAST(d) */", "/*+ BROADCAST(f) */", "/*+ MERGE(d) */", "/*+ SHUFFLE_HASH(d) */"])
-    dim = random.choice(["(SELECT * FROM dim WHERE n > 1)", "dim", "(SELECT * FROM dim WHERE s LIKE '%1%' OR a IS NULL)"])
-    facts = random.choice(["{facts}", "(SELECT * FROM {facts} WHERE a > 30)", "(SELECT * FROM {facts} WHERE s IS NOT NULL AND b % 3 < 2)"])
+    hint = random.choice(
+        ["", "", "/*+ BROADCAST(d) */", "/*+ BROADCAST(f) */", "/*+ MERGE(d) */", "/*+ SHUFFLE_HASH(d) */"]
+    )
+    dim = random.choice(
+        ["(SELECT * FROM dim WHERE n > 1)", "dim", "(SELECT * FROM dim WHERE s LIKE '%1%' OR a IS NULL)"]
+    )
+    facts = random.choice(
+        ["{facts}", "(SELECT * FROM {facts} WHERE a > 30)", "(SELECT * FROM {facts} WHERE s IS NOT NULL AND b % 3 < 2)"]
+    )
     given = "f.n, f.b, f.f" if "SEMI" in kind or "ANTI" in kind else "f.n, f.b, f.f, d.n, d.a"
     swapped = random.random() < 0.3 and "SEMI" not in kind and "ANTI" not in kind
     sides = f"{dim} d {kind} {facts} f" if swapped else f"{facts} f {kind} {dim} d"

@@ -29,7 +29,9 @@ def table(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]
     tamis.attach(spark, "lazily", str(home / "lake"))
     spark.sql("CREATE NAMESPACE lazily.db")
     followers = ", ".join(f"f{i} STRING" for i in range(6))
-    spark.sql(f"CREATE TABLE lazily.db.t (n BIGINT, k BIGINT, s STRING, at TIMESTAMP, {followers}) USING tamis CLUSTER BY (n)")
+    spark.sql(
+        f"CREATE TABLE lazily.db.t (n BIGINT, k BIGINT, s STRING, at TIMESTAMP, {followers}) USING tamis CLUSTER BY (n)"
+    )
     spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")  # readers have other zones
     try:
         for first in (0, ROWS):
@@ -99,7 +101,12 @@ def test_94_the_switch_of_a_session(spark: Any, table: str, asked: Any) -> None:
                 found["option"] = asked(query.format(" WITH ('tamis.read.lazy' = 'on')"))
         finally:
             spark.conf.unset("tamis.read.lazy")
-    assert {name: report.reader for name, (_, report) in found.items()} == {"off": "eager", "option": "lazy", "on": "lazy", None: "lazy"}
+    assert {name: report.reader for name, (_, report) in found.items()} == {
+        "off": "eager",
+        "option": "lazy",
+        "on": "lazy",
+        None: "lazy",
+    }
     assert "tamis.read.lazy is off" in found["off"][1].reader_reason
     assert len({str(rows) for rows, _ in found.values()}) == 1
 
@@ -108,7 +115,11 @@ def test_94_the_switch_of_a_session(spark: Any, table: str, asked: Any) -> None:
 def test_85_a_session_of_another_zone_than_the_writers(spark: Any, table: str, zone: str) -> None:
     spark.conf.set("spark.sql.session.timeZone", zone)
     try:
-        for condition in ("hour(at) = 2 AND month(at) = 3", "CAST(at AS DATE) = DATE'2024-11-03'", "at < TIMESTAMP'2024-01-01 08:30:00'"):
+        for condition in (
+            "hour(at) = 2 AND month(at) = 3",
+            "CAST(at AS DATE) = DATE'2024-11-03'",
+            "at < TIMESTAMP'2024-01-01 08:30:00'",
+        ):
             query = f"SELECT n, CAST(at AS STRING) FROM {{}} WHERE {condition} ORDER BY n"
             rows = [spark.sql(query.format(source)).collect() for source in (table, "lazily_plain")]
             assert rows[0] == rows[1]

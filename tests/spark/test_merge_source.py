@@ -18,7 +18,9 @@ MERGE = "MERGE INTO lake.db.t t USING moving s ON t.id = s.id WHEN MATCHED THEN 
 @pytest.fixture
 def made(lake: Lake) -> Lake:
     """Ids 0 to 99 in four parts."""
-    table = tamis.create(lake.folder / "db" / "t", pa.schema([("id", pa.int64()), ("v", pa.int64())]), cluster_by=["id"])
+    table = tamis.create(
+        lake.folder / "db" / "t", pa.schema([("id", pa.int64()), ("v", pa.int64())]), cluster_by=["id"]
+    )
     for part in range(4):
         table.append(pa.table({"id": range(part * 25, part * 25 + 25), "v": [0] * 25}))
     return lake
@@ -47,7 +49,9 @@ def moving_function(lake: Lake, folder: Path) -> Any:
 
 @pytest.mark.parametrize("source", [moving_rdd, moving_function])
 @pytest.mark.parametrize("how", ["sql", "upsert"])
-def test_a_source_that_changes_between_computations_doubles_no_key(made: Lake, tmp_path: Path, source: Any, how: str) -> None:
+def test_a_source_that_changes_between_computations_doubles_no_key(
+    made: Lake, tmp_path: Path, source: Any, how: str
+) -> None:
     folder = tmp_path / "computations"
     folder.mkdir()
     df = source(made, folder)

@@ -16,7 +16,11 @@ def filled(lake: Any) -> Any:
 
 
 def test_history(filled: Any) -> None:
-    assert filled.rows("SELECT version, operation FROM lake.db.t.history") == [(2, "append"), (1, "append"), (0, "create")]
+    assert filled.rows("SELECT version, operation FROM lake.db.t.history") == [
+        (2, "append"),
+        (1, "append"),
+        (0, "create"),
+    ]
     assert filled.rows("SELECT max(version) FROM lake.db.t.snapshots") == [(2,)]
 
 
@@ -69,4 +73,6 @@ def test_procedures(filled: Any) -> None:
     assert {row[3] for row in filled.rows("SHOW PROCEDURES IN lake.system")} >= {"history", "detail", "explain"}
     assert "system.history" in filled.refused("CALL lake.system.bogus('db.t')", "UNKNOWN_PROCEDURE")
     filled.refused("CALL lake.system.history('db.nope')", "TABLE_OR_VIEW_NOT_FOUND")
-    assert filled.sql("CALL lake.system.history(table => 'lake.db.t', limit => 1)").collect() == newest  # with the catalog's own name
+    assert (
+        filled.sql("CALL lake.system.history(table => 'lake.db.t', limit => 1)").collect() == newest
+    )  # with the catalog's own name

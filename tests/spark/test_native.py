@@ -11,7 +11,21 @@ import pyarrow as pa
 import pytest
 
 from tamis.core.expr import conjuncts, parse
-from tamis.core.types import DATE, INTEGER, LONG, STRING, VARIANT, Array, DataType, Field, Map, Schema, String, Struct, Time
+from tamis.core.types import (
+    DATE,
+    INTEGER,
+    LONG,
+    STRING,
+    VARIANT,
+    Array,
+    DataType,
+    Field,
+    Map,
+    Schema,
+    String,
+    Struct,
+    Time,
+)
 from tamis.engine.scan import Options
 from tamis.spark.scan.native_reader import needs_little, obstacle, requested
 
@@ -31,7 +45,9 @@ def plan(
     deleted: int = 0,
 ) -> Any:
     count = len(formats)
-    parts = pa.table({"format": list(formats), "schema_id": [written.schema_id] * count, "deleted": [deleted, *[0] * (count - 1)]})
+    parts = pa.table(
+        {"format": list(formats), "schema_id": [written.schema_id] * count, "deleted": [deleted, *[0] * (count - 1)]}
+    )
     return SimpleNamespace(
         options=Options(read_lazy=lazy),
         parts=SimpleNamespace(table=parts),
@@ -99,7 +115,9 @@ def test_a_filter_is_no_obstacle_where_native_is_asked_for() -> None:
     ],
     ids=["all is little", "never", "much is saved", "less than half is saved", "not told whole", "little is saved"],
 )
-def test_a_filter_is_sparks_where_laziness_saves_little(size: int, columns: int, text: str, limit: str, little: bool) -> None:
+def test_a_filter_is_sparks_where_laziness_saves_little(
+    size: int, columns: int, text: str, limit: str, little: bool
+) -> None:
     whole = schema(*[LONG] * 10)
     made = plan(whole, whole)
     made.options, made.proofs, made.parts.bytes = Options.resolve({"tamis.read.native_bytes": limit}), {}, size
@@ -137,4 +155,6 @@ def test_columns_are_asked_for_by_id_and_without_defaults() -> None:
     assert [f["metadata"] for f in asked] == [{"parquet.field.id": f.id} for f in columns.fields]
     assert [f["type"] for f in asked[1:2]] == ["string"]
     inner = asked[2]["type"]["elementType"]["fields"]
-    assert [f["metadata"]["parquet.field.id"] for f in inner] == [f.id for f in columns.fields[2].type.children[0].type.children]
+    assert [f["metadata"]["parquet.field.id"] for f in inner] == [
+        f.id for f in columns.fields[2].type.children[0].type.children
+    ]

@@ -6,9 +6,7 @@ from tests.spark.conftest import Lake
 
 import tamis
 
-SCHEMA = (
-    "id BIGINT, c CHAR(6), arr ARRAY<INT>, mp MAP<STRING, INT>, lines ARRAY<STRUCT<sku: STRING, qty: INT>>, ms MAP<STRING, STRUCT<v: INT>>"
-)
+SCHEMA = "id BIGINT, c CHAR(6), arr ARRAY<INT>, mp MAP<STRING, INT>, lines ARRAY<STRUCT<sku: STRING, qty: INT>>, ms MAP<STRING, STRUCT<v: INT>>"
 LINE = "named_struct('sku', '{}', 'qty', {})"
 PARTS = [
     f"(1, 'ab', array(1, 2), map('k', 1), array({LINE.format('a1', 1)}, {LINE.format('a2', 2)}), map('k', named_struct('v', 1))), (2, 'ac', array(3), map('k', 2), array({LINE.format('a3', 3)}), map('k', named_struct('v', 2)))",
@@ -30,7 +28,9 @@ def test_parts_are_skipped(lake: Lake) -> None:
     lake.sql(f"CREATE TABLE plain_nested ({SCHEMA}) USING parquet")
     for values in PARTS:
         for name in ("lake.db.t", "plain_nested"):
-            lake.sql(f"INSERT INTO {name} SELECT /*+ COALESCE(1) */ * FROM VALUES {values} AS v(id, c, arr, mp, lines, ms)")
+            lake.sql(
+                f"INSERT INTO {name} SELECT /*+ COALESCE(1) */ * FROM VALUES {values} AS v(id, c, arr, mp, lines, ms)"
+            )
     found = {}
     held = tamis.open(lake.folder / "db" / "t")
     for text, skipped in FILTERS.items():

@@ -103,7 +103,9 @@ def loaded(path: Path, parts: list[pa.Table]) -> tamis.Table:
         options = Options.resolve(None, None, {} if budget is None else {"tamis.stats.budget_bytes": budget})
         for start in range(0, len(parts), PER_SEGMENT):
             head, chosen = table.refresh().snapshot.head, parts[start : start + PER_SEGMENT]
-            manifests = [m for part in chosen for m in write(table.store, head, part.combine_chunks().to_batches(), options)]
+            manifests = [
+                m for part in chosen for m in write(table.store, head, part.combine_chunks().to_batches(), options)
+            ]
             add = Proposal(
                 Operation("append"),
                 table_id=head.table_id,
@@ -118,9 +120,13 @@ def loaded(path: Path, parts: list[pa.Table]) -> tamis.Table:
 
 def load(session: Any, root: Path, name: str, parts: list[pa.Table]) -> Loaded:
     pq.write_table(pa.concat_tables(parts).drop_columns("v"), root / f"{name}.parquet")
-    session.read.parquet(str(root / f"{name}.parquet")).selectExpr("*", "try_parse_json(j) v").createOrReplaceTempView(f"plain_{name}")
+    session.read.parquet(str(root / f"{name}.parquet")).selectExpr("*", "try_parse_json(j) v").createOrReplaceTempView(
+        f"plain_{name}"
+    )
     starts = np.cumsum([0, *(len(part) for part in parts)])
-    return Loaded(session, f"oracle_lake.db.{name}", loaded(root / "lake" / "db" / name, parts), f"plain_{name}", starts)
+    return Loaded(
+        session, f"oracle_lake.db.{name}", loaded(root / "lake" / "db" / name, parts), f"plain_{name}", starts
+    )
 
 
 @pytest.fixture(scope="module")
@@ -153,7 +159,9 @@ def interpreted(spark: Any, zone: str, ansi: bool) -> None:
         spark.conf.set(f"spark.sql.{key}", value)
 
 
-@pytest.mark.parametrize(("zone", "ansi"), [("America/New_York", True), ("Pacific/Apia", False), ("America/Sao_Paulo", True)])
+@pytest.mark.parametrize(
+    ("zone", "ansi"), [("America/New_York", True), ("Pacific/Apia", False), ("America/Sao_Paulo", True)]
+)
 def test_rows_are_plain_sparks(tables: Loaded, zone: str, ansi: bool) -> None:
     interpreted(tables.spark, zone, ansi)
     filters = Filters(np.random.default_rng([SEED, *zone.encode()]))
@@ -167,8 +175,12 @@ def test_rows_are_plain_sparks(tables: Loaded, zone: str, ansi: bool) -> None:
     for number, condition in enumerate(conditions[:READ]):
         rows = sorted(np.flatnonzero(truth[number]).tolist() * len(BUDGETS))
         found = tables.embedded(condition, timezone=zone, ansi=ansi)
-        if found is not None and (found != rows or tables.scan(condition, timezone=zone, ansi=ansi).count() != len(rows)):
-            wrong.append(f"embedded: {condition}: lost {set(rows) - set(found)}, invented {set(found) - set(rows)}, or counted otherwise")
+        if found is not None and (
+            found != rows or tables.scan(condition, timezone=zone, ansi=ansi).count() != len(rows)
+        ):
+            wrong.append(
+                f"embedded: {condition}: lost {set(rows) - set(found)}, invented {set(found) - set(rows)}, or counted otherwise"
+            )
         if number < SPARK and (found := tables.rows(condition)) != rows:
             wrong.append(f"Spark: {condition}: lost {set(rows) - set(found)}, invented {set(found) - set(rows)}")
     assert "\n".join(wrong) == "", f"seed {SEED}"
@@ -182,7 +194,11 @@ def test_every_value_beside_every_other(session: tuple[Any, Path]) -> None:
     interpreted(session[0], "UTC", True)
     tables = load(*session, "pairs", pairs(100 if EXAMPLES >= 1_000 else 9))
     every = list(comparisons())
-    chosen = every if EXAMPLES >= 1_000 else [every[i] for i in np.random.default_rng(SEED).choice(len(every), EXAMPLES, replace=False)]
+    chosen = (
+        every
+        if EXAMPLES >= 1_000
+        else [every[i] for i in np.random.default_rng(SEED).choice(len(every), EXAMPLES, replace=False)]
+    )
     wrong = []
     for condition, true in zip(chosen, tables.expected(chosen), strict=True):
         problem, _ = tables.misjudged(condition, true)

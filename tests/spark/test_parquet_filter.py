@@ -65,7 +65,10 @@ def told(text: str, *written: Schema | None) -> str:
         ("u = 'a'", ""),
         ("endswith(s, 'a')", ""),
         ("`odd name` = 3", ""),
-        ("n = 1 AND 10 / i > 1 AND s = 'a'", "eq n long 1"),  # nothing of a conjunct that can fail, and nothing behind it
+        (
+            "n = 1 AND 10 / i > 1 AND s = 'a'",
+            "eq n long 1",
+        ),  # nothing of a conjunct that can fail, and nothing behind it
         ("10 / i > 1 AND n = 1", ""),
         ("(n = 1 AND 10 / i > 1) OR s = 'a'", ""),
     ],
@@ -99,7 +102,10 @@ def test_constants_without_a_plain_text_are_not_told() -> None:
     assert advice([many], [COLUMNS]) == ""
     assert advice([Call(BOOLEAN, "eq", (s, Literal(STRING, "a" + END + "b")))], [COLUMNS]) == ""
     other = String(collation="UNICODE")
-    assert advice([Call(BOOLEAN, "eq", (Column(other, (COLUMNS.find("u")[0].id,), "u"), Literal(other, "a")))], [COLUMNS]) == ""
+    assert (
+        advice([Call(BOOLEAN, "eq", (Column(other, (COLUMNS.find("u")[0].id,), "u"), Literal(other, "a")))], [COLUMNS])
+        == ""
+    )
     assert advice([Call(BOOLEAN, "eq", (s, Literal(STRING, "")))], [COLUMNS]) == END.join(["eq", "s", "string", ""])
 
 
@@ -147,7 +153,9 @@ def two(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     now = first.drop_columns(["i"]).append_column("i", pa.nulls(ROWS, pa.int32())).rename_columns({"n": "m"})
     plain = pa.concat_tables([now, second.drop_columns(["i"]).append_column("i", again).rename_columns({"n": "m"})])
     pq.write_table(plain, folder / "plain.parquet")
-    spark.read.option("mergeSchema", "false").parquet(str(folder / "plain.parquet")).createOrReplaceTempView("told_plain")
+    spark.read.option("mergeSchema", "false").parquet(str(folder / "plain.parquet")).createOrReplaceTempView(
+        "told_plain"
+    )
     spark.sql(f"CREATE TABLE told.db.one ({', '.join(f'{f.name} {_kind(f.type)}' for f in first.schema)}) USING tamis")
     tamis.open(folder / "lake" / "db" / "one").append(first)
     yield spark
@@ -157,7 +165,13 @@ def two(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 def _kind(kind: pa.DataType) -> str:
     if pa.types.is_decimal(kind):
         return f"DECIMAL({kind.precision}, {kind.scale})"
-    names = {"int64": "BIGINT", "int8": "TINYINT", "int32": "INT", "date32[day]": "DATE", "timestamp[us, tz=UTC]": "TIMESTAMP"}
+    names = {
+        "int64": "BIGINT",
+        "int8": "TINYINT",
+        "int32": "INT",
+        "date32[day]": "DATE",
+        "timestamp[us, tz=UTC]": "TIMESTAMP",
+    }
     return {**names, "timestamp[us]": "TIMESTAMP_NTZ", "string": "STRING", "double": "DOUBLE"}[str(kind)]
 
 
@@ -192,7 +206,9 @@ def _counts(table: str, name: str) -> str:
 
 
 def _found(spark: Any, table: str, filter_: str, name: str) -> int:
-    return len(spark.sql(f"SELECT s FROM {table} WITH ('tamis.read.lazy' = 'native') WHERE {filter_.format(n=name)}").toArrow())
+    return len(
+        spark.sql(f"SELECT s FROM {table} WITH ('tamis.read.lazy' = 'native') WHERE {filter_.format(n=name)}").toArrow()
+    )
 
 
 @pages
@@ -226,4 +242,6 @@ def test_an_error_is_not_hidden(two: Any) -> None:
     from pyspark.errors import PySparkException
 
     with pytest.raises(PySparkException, match="DIVIDE_BY_ZERO"):
-        two.sql("SELECT s FROM told.db.one WITH ('tamis.read.lazy' = 'native') WHERE 1 / (b + 100) > -9 AND n = 19000").collect()
+        two.sql(
+            "SELECT s FROM told.db.one WITH ('tamis.read.lazy' = 'native') WHERE 1 / (b + 100) > -9 AND n = 19000"
+        ).collect()

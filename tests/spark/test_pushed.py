@@ -23,7 +23,14 @@ pytestmark = pytest.mark.spark
 
 QUERIES = max(settings().max_examples // 15, 5)
 SEED = 11 if settings().derandomize else Random().randrange(2**32)
-COLUMNS = {"a": pa.int64(), "b": pa.float64(), "s": pa.string(), "d": pa.date32(), "m": pa.decimal128(8, 2), "id": pa.int64()}
+COLUMNS = {
+    "a": pa.int64(),
+    "b": pa.float64(),
+    "s": pa.string(),
+    "d": pa.date32(),
+    "m": pa.decimal128(8, 2),
+    "id": pa.int64(),
+}
 LONG = "x" * 70
 OWNED = [
     "a >= 5",
@@ -47,12 +54,21 @@ class Both(NamedTuple):
 
     def rows(self, text: str) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
         """What ``text``, about the table ``{t}``, gives here and there."""
-        return tuple([tuple(map(shown, row)) for row in self.spark.sql(text.format(t=t)).collect()] for t in (self.ours, self.plain))  # type: ignore[return-value]
+        return tuple(
+            [tuple(map(shown, row)) for row in self.spark.sql(text.format(t=t)).collect()]
+            for t in (self.ours, self.plain)
+        )  # type: ignore[return-value]
 
 
 def shown(value: Any) -> Any:
     """Equal where Spark's values are: one NaN, one zero."""
-    return "NaN" if isinstance(value, float) and math.isnan(value) else 0.0 if value == 0 and isinstance(value, float) else value
+    return (
+        "NaN"
+        if isinstance(value, float) and math.isnan(value)
+        else 0.0
+        if value == 0 and isinstance(value, float)
+        else value
+    )
 
 
 def some_rows(rng: Any, start: int, count: int) -> list[dict[str, Any]]:
@@ -69,7 +85,9 @@ def some_rows(rng: Any, start: int, count: int) -> list[dict[str, Any]]:
 
 
 def as_arrow(rows: list[dict[str, Any]]) -> pa.Table:
-    columns = {c: pa.array([r[c] for r in rows], pa.string() if c == "m" else kind).cast(kind) for c, kind in COLUMNS.items()}
+    columns = {
+        c: pa.array([r[c] for r in rows], pa.string() if c == "m" else kind).cast(kind) for c, kind in COLUMNS.items()
+    }
     return pa.table(columns)
 
 
@@ -213,7 +231,14 @@ def ordered(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
     for start in range(0, 2_000, 100):
         x = [rng.random() for _ in range(100)]
         table.append(
-            pa.table({"ts": list(range(start, start + 100)), "x": x, "day": [f"d{start // 100 % 3}"] * 100, "w": ["w" * 50] * 100})
+            pa.table(
+                {
+                    "ts": list(range(start, start + 100)),
+                    "x": x,
+                    "day": [f"d{start // 100 % 3}"] * 100,
+                    "w": ["w" * 50] * 100,
+                }
+            )
         )
     return "pushed_ordered.db.t"
 
@@ -245,7 +270,10 @@ def test_parts_read_and_not_read(report: Run) -> None:
     assert found.parts.skipped_topk >= 14
     assert found.rows.matched >= 3
     assert found.bytes.leader > 0
-    assert any(e["conjunct"] == "ORDER BY x DESC LIMIT 3" and e["parts_skipped"] == found.parts.skipped_topk for e in found.because)
+    assert any(
+        e["conjunct"] == "ORDER BY x DESC LIMIT 3" and e["parts_skipped"] == found.parts.skipped_topk
+        for e in found.because
+    )
     rows, found = report("SELECT count(*), min(ts), max(ts) FROM {t} WHERE ts BETWEEN 150 AND 1849")
     assert (rows, found.parts.answered, found.parts.kept) == ([(1_700, 150, 1_849)], 16, 2)
     rows, found = report("SELECT day, count(*) FROM {t} GROUP BY day")
@@ -281,11 +309,15 @@ def test_switches_of_the_session_and_of_the_table(spark: Any, ordered: str, repo
     for name, (text, stage) in asked.items():
         key = f"tamis.scan.{name}"
         assert report(text)[1].parts[stage] > 0
-        spark.conf.set(key, "off") if place == "conf" else spark.sql(f"ALTER TABLE {ordered} SET TBLPROPERTIES ('{key}' = 'off')")
+        spark.conf.set(key, "off") if place == "conf" else spark.sql(
+            f"ALTER TABLE {ordered} SET TBLPROPERTIES ('{key}' = 'off')"
+        )
         try:
             assert report(text)[1].parts[stage] == 0, name
         finally:
-            spark.conf.unset(key) if place == "conf" else spark.sql(f"ALTER TABLE {ordered} UNSET TBLPROPERTIES ('{key}')")
+            spark.conf.unset(key) if place == "conf" else spark.sql(
+                f"ALTER TABLE {ordered} UNSET TBLPROPERTIES ('{key}')"
+            )
 
 
 def test_the_plan_names_the_stage(spark: Any, ordered: str) -> None:
@@ -309,7 +341,13 @@ def test_a_filter_is_sparks_own_but_under_a_limit_or_an_aggregate(spark: Any, or
     assert filters("SELECT * FROM {t} a JOIN {t} b ON a.ts = b.ts WHERE a.ts >= 150 LIMIT 3")
     assert filters("SELECT count(*) FROM {t} WHERE ts % 2 = 0")
     assert filters("SELECT count(*) FROM {t} WITH ('tamis.read.lazy' = 'native') WHERE ts >= 150")
-    for measures in ("sum(x)", "count(*), avg(x)", "count(DISTINCT day)", "max(x) FILTER (WHERE ts > 200)", "min(ts) + sum(ts)"):
+    for measures in (
+        "sum(x)",
+        "count(*), avg(x)",
+        "count(DISTINCT day)",
+        "max(x) FILTER (WHERE ts > 200)",
+        "min(ts) + sum(ts)",
+    ):
         assert filters(f"SELECT {measures} FROM {{t}} WHERE ts >= 150"), measures
     assert not filters("SELECT count(*) FROM {t} WHERE ts >= 150")
     assert not filters("SELECT day, max(x) - min(x) FROM {t} WHERE ts >= 150 GROUP BY day")
@@ -326,8 +364,14 @@ def test_aggregates_that_spark_cannot_translate_are_never_offered(spark: Any, or
 
 
 def test_aggregates_of_renamed_columns_are_answered_from_metadata(spark: Any, ordered: str) -> None:
-    for text in ("SELECT max(b) FROM (SELECT ts AS b, ts AS c FROM {t})", "SELECT count(*), count(1), min(ts) + 1 FROM {t}"):
-        assert "answered from metadata" in spark.sql(text.format(t=ordered))._jdf.queryExecution().executedPlan().toString(), text
+    for text in (
+        "SELECT max(b) FROM (SELECT ts AS b, ts AS c FROM {t})",
+        "SELECT count(*), count(1), min(ts) + 1 FROM {t}",
+    ):
+        assert (
+            "answered from metadata"
+            in spark.sql(text.format(t=ordered))._jdf.queryExecution().executedPlan().toString()
+        ), text
 
 
 def test_a_limit_after_an_aggregate_is_sparks(spark: Any, ordered: str) -> None:
@@ -340,7 +384,9 @@ def test_a_limit_after_an_aggregate_is_sparks(spark: Any, ordered: str) -> None:
     made = Builder(java, answer.source, {}, None, ())
     expressions = java.cls("org.apache.spark.sql.connector.expressions.Expressions")
     ascending = java.enum("org.apache.spark.sql.connector.expressions.SortDirection", "ASCENDING")
-    orders = java.array("org.apache.spark.sql.connector.expressions.SortOrder", [expressions.sort(expressions.column("day"), ascending)])
+    orders = java.array(
+        "org.apache.spark.sql.connector.expressions.SortOrder", [expressions.sort(expressions.column("day"), ascending)]
+    )
     assert made.pushLimit(2)
     made._answer = answer
     before = made._pushed
@@ -367,7 +413,15 @@ def test_a_filter_that_may_fail_is_never_owned() -> None:
     schema = from_arrow_schema(pa.schema(COLUMNS)).assign_ids(0)
     owned = {
         text: exact(conjuncts(parse(text, schema)))
-        for text in ("a >= 5", "a IN (1, 2) OR b <=> 1D", "a + 1 > 5", "1 / a > 0", "s > 5", "udf(a)", "CAST(s AS INT) = 1")
+        for text in (
+            "a >= 5",
+            "a IN (1, 2) OR b <=> 1D",
+            "a + 1 > 5",
+            "1 / a > 0",
+            "s > 5",
+            "udf(a)",
+            "CAST(s AS INT) = 1",
+        )
     }
     assert owned == {"a >= 5": True, "a IN (1, 2) OR b <=> 1D": True, **dict.fromkeys(list(owned)[2:], False)}
 

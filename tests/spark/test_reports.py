@@ -24,7 +24,9 @@ def table(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
     spark.sql("CREATE NAMESPACE IF NOT EXISTS reported.db")
     spark.sql("CREATE TABLE reported.db.t (id BIGINT, g INT, s STRING) USING tamis")
     for n in range(PARTS):
-        rows = spark.range(n * ROWS, (n + 1) * ROWS, 1, 1).selectExpr("id", "cast(id % 10 as int) g", "repeat(cast(id as string), 20) s")
+        rows = spark.range(n * ROWS, (n + 1) * ROWS, 1, 1).selectExpr(
+            "id", "cast(id % 10 as int) g", "repeat(cast(id as string), 20) s"
+        )
         rows.writeTo("reported.db.t").append()
     return "reported.db.t"
 
@@ -70,7 +72,10 @@ def test_a_report_is_the_whole_funnel(spark: Any, table: str, new: Callable[[], 
     assert set(report.columns) == {"id", "s"}
     assert report.parts | {} == report.parts | {"total": PARTS, "kept": 2}
     assert report.rows["matched"] == 21
-    assert report.bytes["read"] == report.bytes["metadata"] + report.bytes["index"] + report.bytes["leader"] + report.bytes["follower"]
+    assert (
+        report.bytes["read"]
+        == report.bytes["metadata"] + report.bytes["index"] + report.bytes["leader"] + report.bytes["follower"]
+    )
     assert report.bytes["leader"] > 0
     assert report.bytes["table"] > report.bytes["skipped"] > 0
     assert report.requests > 0
@@ -146,7 +151,9 @@ def test_a_native_scan_that_gives_no_rows_is_reported(
     before = spark.conf.get("spark.sql.adaptive.enabled")
     spark.conf.set("spark.sql.adaptive.enabled", adaptive)
     try:
-        frame = reader.load(str(folder)).where("s = '004095'")  # between the last text of a page and the first of the next
+        frame = reader.load(str(folder)).where(
+            "s = '004095'"
+        )  # between the last text of a page and the first of the next
         assert frame.collect() == []
         (report,) = new()
         assert (report.reader, report.parts["kept"], report.rows["matched"]) == ("native", 1, 0)
@@ -157,9 +164,16 @@ def test_a_native_scan_that_gives_no_rows_is_reported(
         spark.conf.set("spark.sql.adaptive.enabled", before)
 
 
-def test_sparks_reader_reads_where_the_filter_keeps_much(spark: Any, table: str, new: Callable[[], list[Report]]) -> None:
+def test_sparks_reader_reads_where_the_filter_keeps_much(
+    spark: Any, table: str, new: Callable[[], list[Report]]
+) -> None:
     """As far as bounds tell: not where they say nothing; and Spark tests the rows."""
-    asked = {"id >= 250": True, "id >= 250 AND id < 420": True, "id > 390 AND id < 410": False, "id >= 250 AND g = 3": False}
+    asked = {
+        "id >= 250": True,
+        "id >= 250 AND id < 420": True,
+        "id > 390 AND id < 410": False,
+        "id >= 250 AND g = 3": False,
+    }
     for condition in asked:
         rows = spark.sql(f"SELECT id, s FROM {table} WHERE {condition}").collect()
         expected = spark.range(PARTS * ROWS).selectExpr("id", "cast(id % 10 as int) g").where(condition)

@@ -78,7 +78,9 @@ def test_update_as_a_projection(made: Lake) -> None:
     }
     for condition, values in statements.items():
         made.sql(f"UPDATE lake.db.t SET {', '.join(f'{c} = {t}' for c, t in values.items())} WHERE {condition}")
-        columns = [f"CASE WHEN hit THEN {values[c]} ELSE {c} END AS {c}" if c in values else c for c in ("id", "v", "s", "at")]
+        columns = [
+            f"CASE WHEN hit THEN {values[c]} ELSE {c} END AS {c}" if c in values else c for c in ("id", "v", "s", "at")
+        ]
         hit = f"(SELECT p.*, coalesce({condition}, false) AS hit FROM plain p)"
         check(made, made.spark.sql(f"SELECT {', '.join(columns)} FROM {hit}"))
     metrics = dict(made.rows("SELECT metrics FROM lake.db.t.history LIMIT 1")[0][0])
@@ -86,9 +88,9 @@ def test_update_as_a_projection(made: Lake) -> None:
 
 
 def test_merge_as_a_join(made: Lake) -> None:
-    made.spark.sql("SELECT id * 3 AS id, 100 AS v, 'm' AS s, CAST(NULL AS TIMESTAMP) AS at FROM range(20, 50)").createOrReplaceTempView(
-        "source"
-    )
+    made.spark.sql(
+        "SELECT id * 3 AS id, 100 AS v, 'm' AS s, CAST(NULL AS TIMESTAMP) AS at FROM range(20, 50)"
+    ).createOrReplaceTempView("source")
     made.sql(
         """MERGE INTO lake.db.t t USING source s ON t.id = s.id
         WHEN MATCHED AND t.v = 0 THEN DELETE
@@ -98,7 +100,9 @@ def test_merge_as_a_join(made: Lake) -> None:
         WHEN NOT MATCHED BY SOURCE AND t.id > 110 THEN DELETE
         WHEN NOT MATCHED BY SOURCE AND t.id < 3 THEN UPDATE SET s = 'alone'"""
     )
-    joined = "(SELECT p.*, q.id AS qid, q.v AS qv, q.s AS qs, q.at AS qat FROM plain p LEFT JOIN source q ON p.id = q.id)"
+    joined = (
+        "(SELECT p.*, q.id AS qid, q.v AS qv, q.s AS qs, q.at AS qat FROM plain p LEFT JOIN source q ON p.id = q.id)"
+    )
     kept = f"""SELECT id, CASE WHEN qid IS NULL THEN v WHEN v < 3 THEN v + qv ELSE qv END AS v,
         CASE WHEN qid IS NULL AND id < 3 THEN 'alone' WHEN qid IS NULL OR v < 3 THEN s ELSE qs END AS s, CASE WHEN qid IS NULL OR v < 3 THEN at ELSE qat END AS at
         FROM {joined} WHERE NOT (qid IS NOT NULL AND v = 0) AND NOT (qid IS NULL AND id > 110)"""
@@ -172,8 +176,16 @@ PAIRS: dict[str, tuple[str, Callable[[tamis.Table], object], str | None]] = {
     "update, rows that match come": (UPDATE, lambda t: t.append(t.scan("id = 6").to_arrow()), "CONFLICT_READ"),
     "update, rows that cannot match come": (UPDATE, lambda t: t.append(t.scan("id = 9").to_arrow()), None),
     "delete, its rows are rewritten": (DELETE, lambda t: t.update({"v": "7"}, "id = 6"), "CONFLICT_ROWS"),
-    "delete that Spark decides, rows that match come": (BY_SPARK, lambda t: t.append(t.scan("id = 6").to_arrow()), "CONFLICT_READ"),
-    "merge, its new key comes": (_merge("115, 125"), lambda t: t.upsert(t.scan("id = 116").to_arrow(), on=["id"]), "CONFLICT_"),
+    "delete that Spark decides, rows that match come": (
+        BY_SPARK,
+        lambda t: t.append(t.scan("id = 6").to_arrow()),
+        "CONFLICT_READ",
+    ),
+    "merge, its new key comes": (
+        _merge("115, 125"),
+        lambda t: t.upsert(t.scan("id = 116").to_arrow(), on=["id"]),
+        "CONFLICT_",
+    ),
     "merge, another key comes": (_merge("115, 125"), lambda t: t.delete("id = 7"), None),
     "update, a compaction that takes its part": (UPDATE, lambda t: t.compact(), "CONFLICT_REMOVED"),
 }
@@ -192,7 +204,11 @@ OFTEN = {
     [pytest.param(*pair, id=name, marks=() if name in OFTEN else pytest.mark.nightly) for name, pair in PAIRS.items()],
 )
 def test_a_statement_and_another_commit_are_as_one_after_the_other(
-    made: Lake, monkeypatch: pytest.MonkeyPatch, statement: str, other: Callable[[tamis.Table], object], code: str | None
+    made: Lake,
+    monkeypatch: pytest.MonkeyPatch,
+    statement: str,
+    other: Callable[[tamis.Table], object],
+    code: str | None,
 ) -> None:
     path = made.folder / "db" / "t"
     _meanwhile(made, monkeypatch, other)

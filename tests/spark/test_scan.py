@@ -121,7 +121,9 @@ def test_parts_that_cannot_match_are_not_read(spark: Any, events: str, condition
     (report,) = tamis.reports()
     assert report.parts["total"] == WEEKS
     assert report.parts["kept"] <= most
-    assert report.parts["kept"] == report.parts["total"] - sum(v for k, v in report.parts.items() if k.startswith("skipped"))
+    assert report.parts["kept"] == report.parts["total"] - sum(
+        v for k, v in report.parts.items() if k.startswith("skipped")
+    )
 
 
 @pytest.mark.parametrize("lazy", ["auto", "off", "native"])
@@ -156,7 +158,9 @@ def test_rows_come_in_the_order_of_parts(spark: Any, events: str) -> None:
     assert ids == list(range(6 * 504))
 
 
-def test_sparks_reader_reads_a_part_in_several_tasks(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sparks_reader_reads_a_part_in_several_tasks(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """By ranges of bytes: each row once, in order, and what the report says is of the whole."""
     monkeypatch.setattr(write_part, "block_rows_for", lambda _: 1_024)
     spark.sql("CREATE TABLE scans.db.pieces (id BIGINT, x DOUBLE) USING tamis")
@@ -215,7 +219,11 @@ def test_a_cached_query_is_read_once(spark: Any, events: str) -> None:
 def test_equal_scans_share_an_exchange(spark: Any, events: str) -> None:
     side = f"(SELECT user, count(*) n FROM {events} WHERE week = 3 GROUP BY user)"
     with conf(spark, spark__sql__adaptive__enabled="false", spark__sql__autoBroadcastJoinThreshold="-1"):
-        plan = spark.sql(f"SELECT * FROM {side} a JOIN {side} b ON a.user = b.user AND a.n = b.n")._jdf.queryExecution().executedPlan()
+        plan = (
+            spark.sql(f"SELECT * FROM {side} a JOIN {side} b ON a.user = b.user AND a.n = b.n")
+            ._jdf.queryExecution()
+            .executedPlan()
+        )
     assert "ReusedExchange" in plan.toString()
 
 
@@ -243,10 +251,14 @@ def test_options_of_a_query_come_first(spark: Any, events: str) -> None:
     def kept(query: str) -> str:
         return spark.sql(query)._jdf.queryExecution().executedPlan().toString()
 
-    assert f"parts: {WEEKS} of {WEEKS}" in kept(f"SELECT id FROM {events} WITH ('tamis.stats.filter' = 'off') WHERE week = 3")
+    assert f"parts: {WEEKS} of {WEEKS}" in kept(
+        f"SELECT id FROM {events} WITH ('tamis.stats.filter' = 'off') WHERE week = 3"
+    )
     with conf(spark, tamis__stats__filter="off"):
         assert f"parts: {WEEKS} of {WEEKS}" in kept(f"SELECT id FROM {events} WHERE week = 3")
-        assert f"parts: 1 of {WEEKS}" in kept(f"SELECT id FROM {events} WITH ('tamis.stats.filter' = 'on') WHERE week = 3")
+        assert f"parts: 1 of {WEEKS}" in kept(
+            f"SELECT id FROM {events} WITH ('tamis.stats.filter' = 'on') WHERE week = 3"
+        )
     frame = spark.read.option("tamis.stats.filter", "off").table(events).where("week = 3")
     assert f"parts: {WEEKS} of {WEEKS}" in frame._jdf.queryExecution().executedPlan().toString()
 

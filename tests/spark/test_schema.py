@@ -75,9 +75,9 @@ def test_alter_table(spark: Any, lake: str) -> None:
         finally:
             spark.conf.unset("tamis.read.lazy")
         assert found == [first, ("q", 2, 2, None, None, None, None), (None, 42, 3, None, None, None, None)], lazy
-    assert collected(spark, f"SELECT a FROM {t} WHERE d >= TIMESTAMP_NTZ'2020-01-01 00:00:00' AND f = 1.5D AND c = 2 AND s.z IS NULL") == [
-        (1,)
-    ]
+    assert collected(
+        spark, f"SELECT a FROM {t} WHERE d >= TIMESTAMP_NTZ'2020-01-01 00:00:00' AND f = 1.5D AND c = 2 AND s.z IS NULL"
+    ) == [(1,)]
     assert collected(spark, f"SELECT count(DISTINCT n), count(n) FROM {t} WHERE a < 3") == [(1, 2)], "evaluated once"
     for statement, said in REFUSED.items():
         with pytest.raises(Exception, match="(?s).*" + said):
@@ -87,7 +87,9 @@ def test_alter_table(spark: Any, lake: str) -> None:
     spark.sql(f"ALTER TABLE {t} ADD COLUMN b INT")
     assert collected(spark, f"SELECT b FROM {t}") == [(None,)] * 3
     words = [word for (told,) in collected(spark, f"SELECT changes FROM {t}.history") for word in told]
-    assert {"dropped `b` string", "added `b` int", "renamed `s.y` to `why`", "widened `a` from int to bigint"} <= set(words)
+    assert {"dropped `b` string", "added `b` int", "renamed `s.y` to `why`", "widened `a` from int to bigint"} <= set(
+        words
+    )
 
 
 @pytest.mark.spark
@@ -112,7 +114,9 @@ def test_queries_analysed_before_an_evolution(spark: Any, lake: str) -> None:
     spark.sql(
         f"CREATE TABLE {t} (a INT NOT NULL, b STRING, c CHAR(2), n INT, s STRUCT<x: INT, y: ARRAY<STRUCT<p: INT, q: INT>>>) USING tamis"
     )
-    spark.sql(f"INSERT INTO {t} VALUES (1, 'x', 'cc', 5, named_struct('x', 2, 'y', array(named_struct('p', 3, 'q', 4))))")
+    spark.sql(
+        f"INSERT INTO {t} VALUES (1, 'x', 'cc', 5, named_struct('x', 2, 'y', array(named_struct('p', 3, 'q', 4))))"
+    )
     whole = spark.table(t)
     cached = whole.select("a", "b").cache()
     assert cached.count() == 1, "what Spark caches it rebuilds, or forgets, when the table changes"
@@ -128,7 +132,10 @@ def test_queries_analysed_before_an_evolution(spark: Any, lake: str) -> None:
         spark.sql(f"ALTER TABLE {t} {change}")
     goes_on = {
         "a projection of what is unchanged, one renamed": (whole.select("c", "n"), ("cc", 5)),
-        "a filter by the renamed one, whose name another has": (whole.where("n = 5").selectExpr("s.y[0].p", "n"), (3, 5)),
+        "a filter by the renamed one, whose name another has": (
+            whole.where("n = 5").selectExpr("s.y[0].p", "n"),
+            (3, 5),
+        ),
         "an aggregate": (whole.where("n = 5").selectExpr("max(n)", "count(*)"), (5, 1)),
         "an order with a limit": (whole.orderBy("n").limit(1).select("c", "n"), ("cc", 5)),
         "with itself": (whole.alias("l").join(whole.alias("r"), "n").selectExpr("l.c", "n"), ("cc", 5)),
@@ -136,7 +143,9 @@ def test_queries_analysed_before_an_evolution(spark: Any, lake: str) -> None:
     for name, (frame, row) in goes_on.items():
         assert [tuple(found) for found in frame.collect()] == [row], name
     fenced = {
-        "FENCED_READD_DELETED.*'b' was deleted. It is gone since schema 2. This reader holds schema 0": whole.select("b"),
+        "FENCED_READD_DELETED.*'b' was deleted. It is gone since schema 2. This reader holds schema 0": whole.select(
+            "b"
+        ),
         "FENCED_READD_DELETED.*'b' was deleted": whole.where("b = 'x'").select("c"),
         "FENCED_TIGHTEN.*'a' may be NULL by now": whole.selectExpr("a + 1"),
         "FENCED_TYPE_CHANGE.*'s.x' is bigint by now, and this reader takes it for int": whole.select("s.x"),
@@ -159,7 +168,9 @@ def test_queries_analysed_before_an_evolution(spark: Any, lake: str) -> None:
 def test_writes_that_bring_columns(spark: Any, lake: str) -> None:
     t = "evolving.db.merge"
     spark.sql(f"CREATE TABLE {t} (a INT, s STRUCT<x: INT>) USING tamis")
-    spark.sql(f"INSERT WITH SCHEMA EVOLUTION INTO {t} BY NAME SELECT 1 AS a, 'new' AS n, named_struct('x', 1, 'w', 5) AS s")
+    spark.sql(
+        f"INSERT WITH SCHEMA EVOLUTION INTO {t} BY NAME SELECT 1 AS a, 'new' AS n, named_struct('x', 1, 'w', 5) AS s"
+    )
     assert collected(spark, f"SELECT a, n, s FROM {t}") == [(1, "new", (1, 5))]
     held = tamis.open(f"{lake}/db/merge")
     held.append(spark.sql("SELECT 2 AS a, 'm' AS more"), merge_schema=True)

@@ -36,7 +36,10 @@ def test_create_or_replace(lake: Any) -> None:
 
 def test_a_replacement_that_fails_changes_nothing(lake: Any) -> None:
     lake.sql("CREATE TABLE lake.db.t USING tamis AS SELECT id AS x FROM range(10)")
-    lake.refused("CREATE OR REPLACE TABLE lake.db.t USING tamis AS SELECT CAST(raise_error('boom') AS INT) AS y", "USER_RAISED_EXCEPTION")
+    lake.refused(
+        "CREATE OR REPLACE TABLE lake.db.t USING tamis AS SELECT CAST(raise_error('boom') AS INT) AS y",
+        "USER_RAISED_EXCEPTION",
+    )
     assert history(lake, "db.t") == ["create"]
     assert lake.rows("SELECT count(x) FROM lake.db.t") == [(10,)]
 

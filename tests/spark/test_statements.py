@@ -30,7 +30,9 @@ def operations(lake: Any) -> list[str]:
 
 def test_what_users_of_delta_type(filled: Any) -> None:
     before = filled.rows("SELECT * FROM lake.db.t ORDER BY a")
-    assert filled.sql("DESCRIBE HISTORY lake.db.t").collect() == filled.sql("CALL lake.system.history('db.t')").collect()
+    assert (
+        filled.sql("DESCRIBE HISTORY lake.db.t").collect() == filled.sql("CALL lake.system.history('db.t')").collect()
+    )
     assert [row[0] for row in filled.rows("desc /* the last */ history lake.db.t LIMIT 1;")] == [4]
     assert filled.sql("DESCRIBE DETAIL lake.db.t").collect()[0]["num_rows"] == 4
     done = filled.sql("-- small parts\nOPTIMIZE lake.db.`t` WHERE a < 3 AND b = 'it\\'s'").collect()[0]
@@ -123,7 +125,9 @@ def test_the_grammar(monkeypatch: pytest.MonkeyPatch, text: str, call: Any) -> N
         assert caught.value.code == call
 
 
-def test_a_session_that_cannot_be_taught_still_attaches(lake: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+def test_a_session_that_cannot_be_taught_still_attaches(
+    lake: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Any
+) -> None:
     from py4j.protocol import Py4JError
 
     from tamis.spark.jvm_bridge.adapter import Bridge

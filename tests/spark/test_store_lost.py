@@ -71,7 +71,10 @@ class Losing:
 
 def seen(lake: Lake) -> list[tuple[Any, ...]]:
     rows = sorted(lake.rows("SELECT id, n FROM lake.db.t"))
-    assert sorted(map(tuple, (r.values() for r in tamis.open(lake.folder / "db" / "t").scan().to_arrow().to_pylist()))) == rows
+    assert (
+        sorted(map(tuple, (r.values() for r in tamis.open(lake.folder / "db" / "t").scan().to_arrow().to_pylist())))
+        == rows
+    )
     return rows
 
 

@@ -22,7 +22,12 @@ def drain(lake: Any, checkpoint: Path, **options: Any) -> list[list[int]]:
     for key, value in options.items():
         reader = reader.option(key, value)
     stream = reader.table(f"{lake.name}.db.t").where("id >= 0").select("id")
-    query = stream.writeStream.foreachBatch(take).option("checkpointLocation", str(checkpoint)).trigger(availableNow=True).start()
+    query = (
+        stream.writeStream.foreachBatch(take)
+        .option("checkpointLocation", str(checkpoint))
+        .trigger(availableNow=True)
+        .start()
+    )
     query.awaitTermination()
     return [batch for batch in batches if batch]
 
@@ -32,7 +37,9 @@ def test_a_table_is_read_as_it_grows(lake: Any, tmp_path: Path) -> None:
     table = tamis.open(lake.folder / "db" / "t")
 
     def insert(start: int) -> None:
-        lake.sql(f"INSERT INTO lake.db.t SELECT id, parse_json('{{\"a\": 1}}'), current_timestamp() FROM range({start}, {start + 5}, 1, 1)")
+        lake.sql(
+            f"INSERT INTO lake.db.t SELECT id, parse_json('{{\"a\": 1}}'), current_timestamp() FROM range({start}, {start + 5}, 1, 1)"
+        )
 
     for i in range(4):
         insert(i * 5)

@@ -32,10 +32,15 @@ def test_a_few_small_parts_are_spread_over_all_cores() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "size"), [("134217728b", 128 * MB), ("128MB", 128 * MB), ("128m", 128 * MB), ("1g", 1024 * MB), (" 7k", 7_168), ("0", 1)]
+    ("text", "size"),
+    [("134217728b", 128 * MB), ("128MB", 128 * MB), ("128m", 128 * MB), ("1g", 1024 * MB), (" 7k", 7_168), ("0", 1)],
 )
 def test_sizes_are_read_as_spark_reads_them(text: str, size: int) -> None:
-    settings = {"spark.sql.files.maxPartitionBytes": text, "spark.sql.files.openCostInBytes": text.upper(), "parallelism": "2"}
+    settings = {
+        "spark.sql.files.maxPartitionBytes": text,
+        "spark.sql.files.openCostInBytes": text.upper(),
+        "parallelism": "2",
+    }
     assert Sizes.of(settings) == Sizes(size, size, 2)
 
 
@@ -60,7 +65,9 @@ def test_urls_of_strange_folders_are_quoted() -> None:
     assert local_url("/a b/ü%/t")("data/1.parquet") == "file:///a%20b/%C3%BC%25/t/data/1.parquet"
 
 
-@given(st.lists(st.integers(0, 300 * MB), max_size=50), st.integers(1, 64), st.integers(1, 256 * MB), st.integers(1, 2_000))
+@given(
+    st.lists(st.integers(0, 300 * MB), max_size=50), st.integers(1, 64), st.integers(1, 256 * MB), st.integers(1, 2_000)
+)
 def test_the_line_of_files_is_cut_evenly(sizes: list[int], parallelism: int, largest: int, most: int) -> None:
     wanted = Sizes(largest, 4 * MB, parallelism)
     cuts = even(weights(*sizes), wanted, most).tolist()
@@ -77,10 +84,15 @@ def ranges(packed: bytes) -> list[list[tuple[str, int, int, int]]]:
     """What ``Partitions.files`` reads: of each task its files, their sizes, first bytes and numbers of bytes."""
     source = io.BytesIO(packed)
     integer = lambda width: int.from_bytes(source.read(width), "big")  # noqa: E731
-    return [[(source.read(integer(4)).decode(), integer(8), integer(8), integer(8)) for _ in range(integer(4))] for _ in range(integer(4))]
+    return [
+        [(source.read(integer(4)).decode(), integer(8), integer(8), integer(8)) for _ in range(integer(4))]
+        for _ in range(integer(4))
+    ]
 
 
-@pytest.mark.parametrize("wanted", [Sizes(2**14, 1, 2), Sizes(2**16, 1, 2), Sizes(2**30, 1, 5), Sizes(2**30, 1, 3), SIZES])
+@pytest.mark.parametrize(
+    "wanted", [Sizes(2**14, 1, 2), Sizes(2**16, 1, 2), Sizes(2**30, 1, 5), Sizes(2**30, 1, 3), SIZES]
+)
 def test_each_byte_of_each_file_is_of_one_task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wanted: Sizes) -> None:
     """Of parts of many row groups several tasks read; a part of one goes to one as a whole. Tasks and their files are in the order of the parts."""
     noise = np.random.default_rng(3)

@@ -39,12 +39,24 @@ def test_large_batches_are_cut() -> None:
 def test_times_become_nanoseconds_at_any_depth() -> None:
     time = pa.time64("us")
     schema = pa.schema(
-        {"t": time, "s": pa.struct({"t": time, "n": pa.int8()}), "l": pa.list_(time), "m": pa.map_(pa.string(), time), "d": pa.date32()}
+        {
+            "t": time,
+            "s": pa.struct({"t": time, "n": pa.int8()}),
+            "l": pa.list_(time),
+            "m": pa.map_(pa.string(), time),
+            "d": pa.date32(),
+        }
     )
     target = spark_schema(schema)
     ns = pa.time64("ns")
     assert target == pa.schema(
-        {"t": ns, "s": pa.struct({"t": ns, "n": pa.int8()}), "l": pa.list_(ns), "m": pa.map_(pa.string(), ns), "d": pa.date32()}
+        {
+            "t": ns,
+            "s": pa.struct({"t": ns, "n": pa.int8()}),
+            "l": pa.list_(ns),
+            "m": pa.map_(pa.string(), ns),
+            "d": pa.date32(),
+        }
     )
     row = {"t": 1, "s": {"t": 2, "n": 3}, "l": [4], "m": [("k", 5)], "d": 6}
     source = pa.RecordBatch.from_pylist([row, dict.fromkeys(row)], schema=schema)

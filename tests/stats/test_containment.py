@@ -86,7 +86,9 @@ def test_a_union_admits_every_value_of_its_rows(data_type: DataType, data: st.Da
 
 
 @pytest.mark.parametrize(
-    ("data_type", "special"), [(DOUBLE, FLOATS), (FLOAT, SINGLES), (STRING, TEXTS), (BINARY, BINARIES)], ids=lambda v: str(v)[:12]
+    ("data_type", "special"),
+    [(DOUBLE, FLOATS), (FLOAT, SINGLES), (STRING, TEXTS), (BINARY, BINARIES)],
+    ids=lambda v: str(v)[:12],
 )
 def test_pairs_of_awkward_values(data_type: DataType, special: list[object]) -> None:
     for pair in product([*special, None], repeat=2):

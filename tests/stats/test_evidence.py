@@ -37,7 +37,9 @@ TABLE = pa.table(
 )
 
 
-def column(ids: tuple[int, ...], table: pa.Table = TABLE, schemas: dict[int, Schema] | Schema | None = None) -> ColumnEvidence:
+def column(
+    ids: tuple[int, ...], table: pa.Table = TABLE, schemas: dict[int, Schema] | Schema | None = None
+) -> ColumnEvidence:
     found = TableEvidence(table, schemas or {0: OLD, 1: NEW}).column(ids)
     assert found is not None
     return found
@@ -74,7 +76,11 @@ def test_younger_field_of_an_older_struct_has_its_default_where_the_struct_is() 
     before = replace(NEW, fields=(*NEW.fields[:-1], Field("s", Struct((Field("y", LONG, id=7),)), id=5)), schema_id=0)
     table = pa.table({"rows": [10, 10, 10], "schema_id": [0, 0, 0], "5|nulls": [4, 10, None]})
     x = column((5, 6), table, {0: before, 1: NEW})
-    assert (x.nulls.to_pylist(), x.lo.to_pylist(), x.hi.to_pylist()) == ([4, 10, None], [5, None, None], [5, None, None])
+    assert (x.nulls.to_pylist(), x.lo.to_pylist(), x.hi.to_pylist()) == (
+        [4, 10, None],
+        [5, None, None],
+        [5, None, None],
+    )
 
 
 def test_without_a_schema_id_nothing_is_said_about_younger_columns() -> None:
@@ -102,14 +108,26 @@ def test_younger_variant_and_struct_columns() -> None:
 
 def test_rows_that_are_all_null_do_not_spoil_a_union() -> None:
     table = pa.table(
-        {"rows": [2, 2], "1|long|lo": [None, 3], "1|long|hi": [None, 4], "1|nulls": [2, 0], "1|exact": pa.array([0, 3], pa.uint8())}
+        {
+            "rows": [2, 2],
+            "1|long|lo": [None, 3],
+            "1|long|hi": [None, 4],
+            "1|nulls": [2, 0],
+            "1|exact": pa.array([0, 3], pa.uint8()),
+        }
     )
     assert union(table).to_pylist() == [{"1|long|lo": 3, "1|long|hi": 4, "1|exact": 3, "1|nulls": 2}]
 
 
 def test_one_unknown_row_makes_the_bound_of_a_union_unknown() -> None:
     table = pa.table(
-        {"rows": [2, 2], "1|long|lo": [None, 3], "1|long|hi": [9, 4], "1|nulls": [None, 0], "1|exact": pa.array([0, 3], pa.uint8())}
+        {
+            "rows": [2, 2],
+            "1|long|lo": [None, 3],
+            "1|long|hi": [9, 4],
+            "1|nulls": [None, 0],
+            "1|exact": pa.array([0, 3], pa.uint8()),
+        }
     )
     assert union(table).to_pylist() == [{"1|long|lo": None, "1|long|hi": 9, "1|exact": 0, "1|nulls": None}]
 

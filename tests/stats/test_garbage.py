@@ -93,7 +93,8 @@ def test_random_bytes(data_type: DataType, seed: int) -> None:
         assert believed or found.lo.null_count == found.hi.null_count == 4
         union(table)
         asked = [
-            expr.parse(text, schema) for text in ("c IS NULL", "c IS NOT NULL", *(() if believed else COMPARED.get(kind_of(data_type), ())))
+            expr.parse(text, schema)
+            for text in ("c IS NULL", "c IS NOT NULL", *(() if believed else COMPARED.get(kind_of(data_type), ())))
         ]
         for tree in asked:
             decision = decide([tree], TableEvidence(table, schema), strict=True)
@@ -137,12 +138,19 @@ def test_paths_that_were_packed_by_nobody(seed: int) -> None:
     schema = Schema((Field("s", STRING, id=7),))
     text = expr.parse("try_cast(get_json_object(s, '$.a') AS INT) > 100", schema)
     for kind, content in {**wrong, "changed": bytes(changed)}.items():
-        row = {"part_id": ["a", "b"], "segment": pa.array([0, 0], pa.int32()), "part": pa.array([0, 1], pa.int32()), "rows": [10, 10]}
+        row = {
+            "part_id": ["a", "b"],
+            "segment": pa.array([0, 0], pa.int32()),
+            "part": pa.array([0, 1], pa.int32()),
+            "rows": [10, 10],
+        }
         manifest, tables = unpacked(pa.table({**row, "packed_paths": pa.array([content, good], pa.binary())}))
         assert "packed_paths" not in manifest.column_names
         assert len(tables[PATHS]) >= 2, kind
         found = tables[PATHS].append_column("segment", pa.array(np.zeros(len(tables[PATHS])), pa.int32()))
-        none = decide([text], TableEvidence(manifest, schema, PathTable.of_parts(found, manifest)), strict=True).none.tolist()
+        none = decide(
+            [text], TableEvidence(manifest, schema, PathTable.of_parts(found, manifest)), strict=True
+        ).none.tolist()
         assert none[1], f"{kind}: the good part keeps what it said"
         assert kind == "changed" or not none[0], kind
 

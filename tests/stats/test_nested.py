@@ -56,7 +56,9 @@ def test_every_field_at_every_depth(data: st.DataObject) -> None:
 
 
 def test_values_below_a_null_parent_do_not_count() -> None:
-    schema = Schema((Field("s", Struct((Field("a", LONG), Field("l", Array(Field("element", INTEGER)))))),)).assign_ids(0)
+    schema = Schema((Field("s", Struct((Field("a", LONG), Field("l", Array(Field("element", INTEGER)))))),)).assign_ids(
+        0
+    )
     hidden = pa.StructArray.from_arrays(
         [pa.array([1, 100]), pa.array([[1], [100]], pa.list_(pa.int32()))],
         fields=list(to_arrow_schema(schema)[0].type),
@@ -70,7 +72,10 @@ def test_values_below_a_null_parent_do_not_count() -> None:
 
 def test_sliced_lists_and_maps() -> None:
     schema = Schema(
-        (Field("m", Map(Field("key", STRING, nullable=False), Field("value", LONG))), Field("l", Array(Field("element", LONG))))
+        (
+            Field("m", Map(Field("key", STRING, nullable=False), Field("value", LONG))),
+            Field("l", Array(Field("element", LONG))),
+        )
     ).assign_ids(0)
     rows = [
         {"m": [("a", 1)], "l": [1]},
@@ -96,7 +101,8 @@ def test_entries_below_a_null_map_do_not_count() -> None:
         [validity, shown.buffers()[1]],
         children=[
             pa.StructArray.from_arrays(
-                [shown.keys, shown.items], fields=[pa.field("key", pa.string(), nullable=False), pa.field("value", pa.int64())]
+                [shown.keys, shown.items],
+                fields=[pa.field("key", pa.string(), nullable=False), pa.field("value", pa.int64())],
             )
         ],
     )
@@ -108,7 +114,10 @@ def test_entries_below_a_null_map_do_not_count() -> None:
 
 def test_collated_and_variant_columns_have_counts_only() -> None:
     schema = Schema((Field("c", String(collation="UTF8_LCASE"), id=1), Field("v", VARIANT, id=2)))
-    rows: list[dict[str, Any]] = [{"c": "a", "v": {"value": b"\x0c\x01", "metadata": b"\x01\x00\x00"}}, {"c": None, "v": None}]
+    rows: list[dict[str, Any]] = [
+        {"c": "a", "v": {"value": b"\x0c\x01", "metadata": b"\x01\x00\x00"}},
+        {"c": None, "v": None},
+    ]
     collector = Collector(schema)
     collector.update(pa.RecordBatch.from_pylist(rows, schema=to_arrow_schema(schema)))
     assert collector.finish().to_pylist() == [{"1|nulls": 1, "2|nulls": 1}]

@@ -49,7 +49,9 @@ def told(paths: Paths, forget: int) -> dict[str, object]:
 
 def check(texts: list[str]) -> None:
     array = pa.array(texts, pa.string())
-    forget = LO_EXACT | HI_EXACT if text_paths._long_numbers(array) else 0  # parsing takes the word back for all documents beside
+    forget = (
+        LO_EXACT | HI_EXACT if text_paths._long_numbers(array) else 0
+    )  # parsing takes the word back for all documents beside
     for whole in (array, pa.concat_arrays([pa.array(["ab"]), array]).slice(1)):
         fast, slow = Documents().paths_of(whole), text_paths.paths_of(whole)
         assert told(fast, forget) == told(slow, forget), texts
@@ -61,14 +63,23 @@ def filled(shape: str, n: str, m: str = "3", t: str = "q") -> str:
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_one_awkward_scalar_among_many(shape: str) -> None:
-    plain = [filled(shape, str(i), str(-i), f"t{i}") if '{{"{t}' not in shape else filled(shape, str(i), str(-i)) for i in range(40)]
+    plain = [
+        filled(shape, str(i), str(-i), f"t{i}") if '{{"{t}' not in shape else filled(shape, str(i), str(-i))
+        for i in range(40)
+    ]
     for scalar in NUMBERS + NO_NUMBERS:
         check([*plain, filled(shape, scalar)])
     for text in STRINGS:
         check([*plain, filled(shape, "5", "6", text)])
 
 
-MIXED = st.builds(filled, st.sampled_from(SHAPES[:6]), st.sampled_from(NUMBERS), st.sampled_from(NUMBERS), st.sampled_from(STRINGS[:10]))
+MIXED = st.builds(
+    filled,
+    st.sampled_from(SHAPES[:6]),
+    st.sampled_from(NUMBERS),
+    st.sampled_from(NUMBERS),
+    st.sampled_from(STRINGS[:10]),
+)
 ANY = (
     MIXED
     | st.sampled_from(DOCUMENTS).filter(lambda d: d is not None)
@@ -103,10 +114,28 @@ def test_the_larger_parts_of_the_oracle_are_read_by_templates(seed: int, monkeyp
     assert len(parsed) < 0.5 * len(texts)
 
 
-AWKWARD = ["", "a", "a\0", "a\0b", "é", "\x7f", "aaaaaaaa", "aaaaaaab", "aaaaaaaab", "a" * 31, "a" * 32, "a" * 33, "😀", "z" * 8, "z" * 9]
+AWKWARD = [
+    "",
+    "a",
+    "a\0",
+    "a\0b",
+    "é",
+    "\x7f",
+    "aaaaaaaa",
+    "aaaaaaab",
+    "aaaaaaaab",
+    "a" * 31,
+    "a" * 32,
+    "a" * 33,
+    "😀",
+    "z" * 8,
+    "z" * 9,
+]
 
 
-@pytest.mark.parametrize("some", [AWKWARD[:1], AWKWARD[1:3], AWKWARD[6:], [s for s in AWKWARD if s.isascii() and "\0" not in s], AWKWARD])
+@pytest.mark.parametrize(
+    "some", [AWKWARD[:1], AWKWARD[1:3], AWKWARD[6:], [s for s in AWKWARD if s.isascii() and "\0" not in s], AWKWARD]
+)
 def test_the_ends_of_strings(some: list[str]) -> None:
     """By their words as by their bytes, in either form of documents; a string that ends with a zero byte is not the one without."""
     for order in (some, some[::-1]):
@@ -120,13 +149,18 @@ def test_the_ends_of_strings(some: list[str]) -> None:
 def test_text_in_a_variant_that_is_no_unicode_says_nothing() -> None:
     good = variants([json.dumps({"s": s}) for s in ("aaaaaa", "bcdefg", "zzzzzz")])
     for spoiled in (b"bc\xffefg", b"bcdef\x80"):
-        bad = pa.array([{**row, "value": row["value"].replace(b"bcdefg", spoiled)} for row in good.to_pylist()], good.type)
+        bad = pa.array(
+            [{**row, "value": row["value"].replace(b"bcdefg", spoiled)} for row in good.to_pylist()], good.type
+        )
         assert variant_paths.paths_of(bad)["$"].kinds & STRANGE
 
 
 def test_shapes_that_come_and_go_with_the_blocks() -> None:
     """Templates of earlier blocks are tried first; none of a block's documents need have as many quotes."""
-    documents, ends = Documents(), ['{"a":1}', '{"a":1,"s":"x"}', '{"t":"y","u":"z","v":"w"}', "{}", "[]", '""', "7", '{"a":1}']
+    documents, ends = (
+        Documents(),
+        ['{"a":1}', '{"a":1,"s":"x"}', '{"t":"y","u":"z","v":"w"}', "{}", "[]", '""', "7", '{"a":1}'],
+    )
     for text in ends:
         block = pa.array([text] * 300, pa.string())
         assert told(documents.paths_of(block), 0) == told(text_paths.paths_of(block), 0), text

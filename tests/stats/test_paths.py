@@ -32,14 +32,21 @@ SCALARS = st.sampled_from(
     [None, True, False, 0, 1, 5, -7, 2**40, 2**63 - 1, 2**63, 12345678901234567890123, 0.5, 1.5, -2.25, 1e300, 0.1, 99.99, "", "a", "b", "5", "1.5", "z" * 80, "2024-01-01", "NaN", "true", "é"]
 )  # fmt: skip
 KEYS = st.sampled_from(["a", "b", "a.b", "A", "", "c d", "é"])
-VALUES = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=3), max_leaves=6)
+VALUES = st.recursive(
+    SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=3), max_leaves=6
+)
 OBJECTS = st.dictionaries(KEYS, VALUES, max_size=4).map(json.dumps)
 ODD = st.sampled_from(DOCUMENTS)
 PARTS = st.lists(st.lists(OBJECTS | OBJECTS | OBJECTS | ODD, min_size=1, max_size=5), min_size=1, max_size=4)
 CLEAN = st.lists(st.lists(OBJECTS | st.none(), min_size=1, max_size=5), min_size=1, max_size=4)
 
 TYPES = ("int", "bigint", "tinyint", "double", "float", "decimal(10,2)", "boolean", "string", "date", "timestamp")
-LITERAL = {"boolean": "true", "string": "'5'", "date": "DATE'2024-01-01'", "timestamp": "TIMESTAMP'1970-01-01 00:00:01'"}
+LITERAL = {
+    "boolean": "true",
+    "string": "'5'",
+    "date": "DATE'2024-01-01'",
+    "timestamp": "TIMESTAMP'1970-01-01 00:00:01'",
+}
 PATHS_ = ("a", "a.b", "b", "a[0]", "b[1].a", "A", "[\\'a.b\\']", "[\\'c d\\']", "é")
 FILTERS = [
     *(f"{form}(v, '$.{p}'{f}) {op} {LITERAL.get(t, '1')}".replace("$.[", "$[") for form in ("variant_get", "try_variant_get") for t in TYPES for p in PATHS_ for op in ("=", ">", "<=") for f in [f", '{t}'"]),
@@ -62,12 +69,15 @@ def variants(texts: list[str | None]) -> pa.Array:
         except Malformed:
             pairs.append(None)
     parts = [pa.array([b"" if p is None else p[k] for p in pairs], pa.binary()) for k in (0, 1)]
-    return pa.StructArray.from_arrays(parts, fields=list(to_arrow_type(VARIANT)), mask=pa.array([p is None for p in pairs]))
+    return pa.StructArray.from_arrays(
+        parts, fields=list(to_arrow_type(VARIANT)), mask=pa.array([p is None for p in pairs])
+    )
 
 
 def batch(texts: list[str | None]) -> pa.RecordBatch:
     return pa.record_batch(
-        [variants(texts), pa.array(texts, pa.string()), pa.array(range(len(texts)), pa.int64())], schema=to_arrow_schema(SCHEMA)
+        [variants(texts), pa.array(texts, pa.string()), pa.array(range(len(texts)), pa.int64())],
+        schema=to_arrow_schema(SCHEMA),
     )
 
 
@@ -77,7 +87,9 @@ def manifest(part: int, batches: list[pa.RecordBatch]) -> pa.Table:
         collector.update(one)
     found, stats = collector.paths(), collector.finish()
     row = {"part_id": pa.array([str(part)]), "segment": pa.array([0], pa.int32()), "part": pa.array([part], pa.int32()), "rows": pa.array([sum(map(len, batches))], pa.int64())}  # fmt: skip
-    row |= dict(zip(stats.column_names, stats.columns, strict=True)) | ({} if found is None else {PACKED: pa.array([packed(found)])})
+    row |= dict(zip(stats.column_names, stats.columns, strict=True)) | (
+        {} if found is None else {PACKED: pa.array([packed(found)])}
+    )
     return pa.table(row)
 
 
@@ -90,7 +102,11 @@ def decided(text: str, rows: pa.Table) -> Decision:
     """As the funnel decides about parts."""
     table, tables = unpacked(rows)
     found = tables.get(PATHS)
-    paths = None if found is None else PathTable.of_parts(found.append_column("segment", pa.array([0] * len(found), pa.int32())), table)
+    paths = (
+        None
+        if found is None
+        else PathTable.of_parts(found.append_column("segment", pa.array([0] * len(found), pa.int32())), table)
+    )
     return decide(tree(text), TableEvidence(table, SCHEMA, paths), strict=True)
 
 
@@ -119,7 +135,9 @@ def check(parts: list[list[str | None]], texts: list[str]) -> None:
     for text in texts:
         outcomes = [outcome(text, one) for one in batches]
         decision = decided(text, rows)
-        for (some, fails, every), none, all_ in zip(outcomes, decision.none.tolist(), decision.all.tolist(), strict=True):
+        for (some, fails, every), none, all_ in zip(
+            outcomes, decision.none.tolist(), decision.all.tolist(), strict=True
+        ):
             assert not (none and (some or fails)), text
             assert not (all_ and not every), text
         for joint in (united(text, rows), decided(text, whole)):
@@ -177,13 +195,19 @@ def test_what_is_not_known_may_be_anything() -> None:
     for text in [*FILTERS[::12], *(text for text in FILTERS if text.endswith("IS NULL"))]:
         keep, failed, _ = expr.filter_mask(tree(text), columns, len(one))
         decision = decided(text, rows)
-        wrong += [(text, texts[i]) for i in np.flatnonzero((decision.none & (keep | failed)) | (decision.all & ~keep)).tolist()]
+        wrong += [
+            (text, texts[i])
+            for i in np.flatnonzero((decision.none & (keep | failed)) | (decision.all & ~keep)).tolist()
+        ]
     assert wrong == []
 
 
 def layouts_beyond_the_limit(rare: int) -> list[str | None]:
     """100 objects of one layout, and one with ``rare`` keys beside ``zz``: together more paths than are collected."""
-    return [*(json.dumps({"zz": i % 10}) for i in range(100)), json.dumps({f"k{i:04}": i for i in range(rare)} | {"zz": 999})]
+    return [
+        *(json.dumps({"zz": i % 10}) for i in range(100)),
+        json.dumps({f"k{i:04}": i for i in range(rare)} | {"zz": 999}),
+    ]
 
 
 @pytest.mark.parametrize("rare", [3, 400, 498, 499, 500, 600])
@@ -217,7 +241,10 @@ def test_rows_below_an_incomplete_object_of_an_earlier_writer_are_unknown() -> N
             place = old.append_column("segment", pa.array([0] * len(old), pa.int32())).append_column(
                 "part", pa.array([0] * len(old), pa.int32())
             )
-            for found in (PathTable.of_segments(place, 1), *([] if not drop else [PathTable.of_segments(_united_alone(old), 1)])):
+            for found in (
+                PathTable.of_segments(place, 1),
+                *([] if not drop else [PathTable.of_segments(_united_alone(old), 1)]),
+            ):
                 decision = decide(tree("v:zz::int > 500"), TableEvidence(pa.table(sizes), SCHEMA, found), strict=True)
                 assert decision.none.all() == (prunes or not drop)
 
@@ -229,7 +256,9 @@ def _united_alone(rows: pa.Table) -> pa.Table:
     return found.append_column("segment", pa.array([0] * len(found), pa.int32()))
 
 
-@pytest.mark.parametrize("text", ['{"a":' + "9" * 400 + "}", '{"a":[-' + "9" * 330 + "]}", '{"a":' * 350 + "1" + "}" * 350])
+@pytest.mark.parametrize(
+    "text", ['{"a":' + "9" * 400 + "}", '{"a":[-' + "9" * 330 + "]}", '{"a":' * 350 + "1" + "}" * 350]
+)
 @pytest.mark.parametrize("before", [0, 40])
 def test_documents_that_cannot_be_judged_are_appended_and_not_pruned(text: str, before: int) -> None:
     """Integers beyond double, and documents nested deeper than Python's stack: statistics give up, the append does not fail."""

@@ -117,7 +117,19 @@ def test_documents_that_would_close_each_other() -> None:
 
 def test_keys_are_not_paths() -> None:
     """Planted: keys joined by dots."""
-    assert len({stored(("a", "b")), stored(("a.b",)), stored(("a['b']",)), stored(("a", 0)), stored(("a", "[*]")), stored(("A", "b"))}) == 6
+    assert (
+        len(
+            {
+                stored(("a", "b")),
+                stored(("a.b",)),
+                stored(("a['b']",)),
+                stored(("a", 0)),
+                stored(("a", "[*]")),
+                stored(("A", "b")),
+            }
+        )
+        == 6
+    )
     rows = one_part({"a.b": 7, "a": {"b": 1}})
     assert not decided("get_json_object(s, '$[\\'a.b\\']') = '7'", rows).none[0]
     assert decided("from_json(s, 'a STRUCT<b: INT>').a.b = 7", rows).none[0]
@@ -125,7 +137,9 @@ def test_keys_are_not_paths() -> None:
 
 
 def test_the_union_admits_what_any_part_admits() -> None:
-    rows = pa.concat_tables([manifest(0, [batch(['{"a":1}'])]), manifest(1, [batch(['{"a":"x","b":2}'])])], promote_options="default")
+    rows = pa.concat_tables(
+        [manifest(0, [batch(['{"a":1}'])]), manifest(1, [batch(['{"a":"x","b":2}'])])], promote_options="default"
+    )
     for text, none in [
         ("get_json_object(s, '$.a') = 'x'", False),
         ("from_json(s, 'b INT').b = 2", False),
@@ -149,10 +163,16 @@ def test_garbage_never_raises_and_never_proves(seed: int, kinds: list[str]) -> N
     for kind in kinds:
         rows = _spoiled(rows, kind, rng)
     evidence = TableEvidence(table, SCHEMA, PathTable.of_parts(rows, table))
-    for text in ("get_json_object(s, '$.a') = '5'", "try_variant_get(v, '$.a', 'int') = 6", "from_json(s, 'a INT').a = 5"):
+    for text in (
+        "get_json_object(s, '$.a') = '5'",
+        "try_variant_get(v, '$.a', 'int') = 6",
+        "from_json(s, 'a INT').a = 5",
+    ):
         decide(expr.conjuncts(expr.parse(text, SCHEMA)), evidence, strict=True)
     if "bits" in kinds or "gone" in kinds or "type" in kinds or "huge" in kinds:
-        assert not decide(expr.conjuncts(expr.parse("from_json(s, 'a INT').a = 9", SCHEMA)), evidence, strict=True).none[0]
+        assert not decide(
+            expr.conjuncts(expr.parse("from_json(s, 'a INT').a = 9", SCHEMA)), evidence, strict=True
+        ).none[0]
 
 
 def _spoiled(rows: pa.Table, kind: str, rng: np.random.Generator) -> pa.Table:
@@ -164,7 +184,9 @@ def _spoiled(rows: pa.Table, kind: str, rng: np.random.Generator) -> pa.Table:
         return pa.concat_tables([rows, rows])
     if kind == "bits":
         for n in (n for n in rows.column_names if n.endswith("|kinds") and pa.types.is_integer(rows[n].type)):
-            rows = rows.set_column(rows.schema.get_field_index(n), n, pc.bit_wise_or(rows[n], pa.scalar(1 << 20, pa.int32())))
+            rows = rows.set_column(
+                rows.schema.get_field_index(n), n, pc.bit_wise_or(rows[n], pa.scalar(1 << 20, pa.int32()))
+            )
         return rows
     if kind == "huge":
         for n in ("1|present", "2|present"):
@@ -191,11 +213,21 @@ def test_a_union_forgets_no_part(monkeypatch: pytest.MonkeyPatch) -> None:
     from tamis.core.types import LONG, Field, Schema
 
     schema = Schema((Field("c", LONG, id=7),))
-    part = pa.table({"rows": [5, 5], "7|long|lo": [1, None], "7|long|hi": [2, None], "7|long|set": [[1, 2], None], "7|nulls": [0, 0]})
+    part = pa.table(
+        {
+            "rows": [5, 5],
+            "7|long|lo": [1, None],
+            "7|long|hi": [2, None],
+            "7|long|set": [[1, 2], None],
+            "7|nulls": [0, 0],
+        }
+    )
 
     def skips() -> bool:
         whole = module(part).append_column("rows", pa.array([10]))
-        return bool(decide(expr.conjuncts(expr.parse("c = 7", schema)), TableEvidence(whole, schema), strict=True).none[0])
+        return bool(
+            decide(expr.conjuncts(expr.parse("c = 7", schema)), TableEvidence(whole, schema), strict=True).none[0]
+        )
 
     assert not skips()
     real = value_sets.union
@@ -207,6 +239,8 @@ def test_a_union_forgets_no_part(monkeypatch: pytest.MonkeyPatch) -> None:
     inner = sys.modules["tamis.core.stats.statistics_union"]
     outermost = inner._outermost
     monkeypatch.setattr(
-        inner, "_outermost", lambda bound, exact, empty, which: outermost(bound, exact, pa.repeat(pa.scalar(True), len(empty)), which)
+        inner,
+        "_outermost",
+        lambda bound, exact, empty, which: outermost(bound, exact, pa.repeat(pa.scalar(True), len(empty)), which),
     )
     assert skips()

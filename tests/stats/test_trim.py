@@ -49,7 +49,11 @@ def decided(text: str, room: int, keep: frozenset[tuple[int, str]] = frozenset()
     row |= dict(zip(left.statistics.column_names, left.statistics.columns, strict=True))
     table, tables = unpacked(pa.table(row | ({} if rows is None else {"packed_paths": pa.array([packed(rows)])})))
     found = tables.get(PATHS)
-    paths = None if found is None else PathTable.of_parts(found.append_column("segment", pa.array([0] * len(found), pa.int32())), table)
+    paths = (
+        None
+        if found is None
+        else PathTable.of_parts(found.append_column("segment", pa.array([0] * len(found), pa.int32())), table)
+    )
     decision = decide(expr.conjuncts(expr.parse(text, SCHEMA)), TableEvidence(table, SCHEMA, paths), strict=True)
     return bool(decision.none[0]), bool(decision.all[0]), decision.why[0]
 
@@ -59,7 +63,9 @@ def test_nothing_moves_inward(room: int) -> None:
     rows = pa.RecordBatch.from_pylist(ROWS, schema=to_arrow_schema(SCHEMA))
     for text in FILTERS:
         keep, failed, _ = expr.filter_mask(
-            expr.conjuncts(expr.parse(text, SCHEMA)), {f.id: rows.column(i) for i, f in enumerate(SCHEMA.fields)}, len(rows)
+            expr.conjuncts(expr.parse(text, SCHEMA)),
+            {f.id: rows.column(i) for i, f in enumerate(SCHEMA.fields)},
+            len(rows),
         )
         none, all_, _ = decided(text, room)
         assert not (none and (keep | failed).any()), text
@@ -103,7 +109,9 @@ def test_a_trimmed_column_is_named_so() -> None:
 
 def test_the_budget_grows_with_the_rows(tmp_path: Path) -> None:
     """Every 65,536 rows, begun or whole, have the budget once: what a part of one row fewer must drop, one of a row more keeps."""
-    assert [budget(None, rows) for rows in (0, 1, 65_536, 65_537, 131_072, 131_073)] == [65_536 * times for times in (1, 1, 1, 2, 2, 3)]
+    assert [budget(None, rows) for rows in (0, 1, 65_536, 65_537, 131_072, 131_073)] == [
+        65_536 * times for times in (1, 1, 1, 2, 2, 3)
+    ]
     assert [budget(100, rows) for rows in (65_536, 65_537)] == [100, 200]
     kept = {}
     for rows in (65_536, 65_537):
@@ -139,7 +147,12 @@ def test_collecting_can_be_switched_off(tmp_path: Path) -> None:
 
 
 def test_dates_that_python_has_not(tmp_path: Path) -> None:
-    far = pa.table({"d": pa.array([2_932_897, -800_000], pa.date32()), "t": pa.array([2**60, -(2**60)], pa.timestamp("us", tz="UTC"))})
+    far = pa.table(
+        {
+            "d": pa.array([2_932_897, -800_000], pa.date32()),
+            "t": pa.array([2**60, -(2**60)], pa.timestamp("us", tz="UTC")),
+        }
+    )
     made = tamis.create(tmp_path / "t", far.schema, properties={"tamis.stats.budget_bytes": "40"})
     made.append(far)
     assert made.scan("d > DATE'9999-12-31' AND t > TIMESTAMP'2026-01-01'").count() == 1

@@ -38,14 +38,19 @@ def part(
     rows: list[tuple[Any, ...]], with_ends: bool = True, cluster: tuple[tuple[int, ...], ...] = CLUSTER
 ) -> tuple[pa.RecordBatch, pa.Table]:
     """The rows in clustering order, and their manifest row."""
-    columns = [pa.array(list(values), f.type) for values, f in zip(zip(*rows, strict=True), to_arrow_schema(SCHEMA), strict=True)]
+    columns = [
+        pa.array(list(values), f.type)
+        for values, f in zip(zip(*rows, strict=True), to_arrow_schema(SCHEMA), strict=True)
+    ]
     batch = pa.record_batch(columns, schema=to_arrow_schema(SCHEMA))
     batch = batch.take(Order(SCHEMA, cluster).sort(batch))
     collector = Collector(SCHEMA)
     collector.update(batch)
     found = dict(ends(SCHEMA, cluster, batch.slice(0, 1), batch.slice(len(batch) - 1))) if with_ends else {}
     stats = collector.finish()
-    return batch, pa.table({"rows": pa.array([len(batch)], pa.int64())} | dict(zip(stats.column_names, stats.columns, strict=True)) | found)
+    return batch, pa.table(
+        {"rows": pa.array([len(batch)], pa.int64())} | dict(zip(stats.column_names, stats.columns, strict=True)) | found
+    )
 
 
 def decided(text: str, manifest: pa.Table) -> Decision:
@@ -53,7 +58,11 @@ def decided(text: str, manifest: pa.Table) -> Decision:
     return decide(conjuncts(tree), TableEvidence(manifest, SCHEMA), strict=True)
 
 
-@given(st.lists(st.lists(ROW, min_size=1, max_size=6), min_size=1, max_size=4), st.sampled_from(FILTERS), st.permutations(CLUSTER))
+@given(
+    st.lists(st.lists(ROW, min_size=1, max_size=6), min_size=1, max_size=4),
+    st.sampled_from(FILTERS),
+    st.permutations(CLUSTER),
+)
 def test_no_part_with_a_match_is_skipped(parts: list[list[tuple[Any, ...]]], text: str, cluster: Any) -> None:
     made = [part(rows, cluster=tuple(cluster)) for rows in parts]
     decision = decided(text, pa.concat_tables([m for _, m in made], promote_options="default"))
@@ -99,7 +108,9 @@ def test_who_skipped_is_named() -> None:
 def test_nulls_come_first() -> None:
     rows = [(None, "p", 0.0), (None, "q", 0.0), (5, "a", 0.0)]
     _, manifest = part(rows)
-    manifest = manifest.drop_columns([name for name in manifest.column_names if name.endswith("|set")])  # which know better
+    manifest = manifest.drop_columns(
+        [name for name in manifest.column_names if name.endswith("|set")]
+    )  # which know better
     assert decided("a IS NULL AND b = 'k'", manifest).none.tolist() == [False]
     assert decided("a = 5 AND b = 'b'", manifest).none.tolist() == [True]
     _, manifest = part([(1, None, 0.0), (1, None, 1.5), (2, "k", 0.0)])

@@ -36,9 +36,14 @@ def sets(table: pa.Table, data_type: DataType) -> list[list[object] | None]:
 @given(st.data())
 def test_every_value_is_in_the_set(data: st.DataObject) -> None:
     data_type = data.draw(st.sampled_from(LISTED))
-    parts = [[data.draw(column(data_type)) for _ in range(data.draw(st.integers(1, 2)))] for _ in range(data.draw(st.integers(1, 3)))]
+    parts = [
+        [data.draw(column(data_type)) for _ in range(data.draw(st.integers(1, 2)))]
+        for _ in range(data.draw(st.integers(1, 3)))
+    ]
     tables = [collected(data_type, *batches) for batches in parts]
-    together = union(pa.concat_tables(tables)).append_column("rows", pa.array([sum(t["rows"][0].as_py() for t in tables)]))
+    together = union(pa.concat_tables(tables)).append_column(
+        "rows", pa.array([sum(t["rows"][0].as_py() for t in tables)])
+    )
     for table, batches in [*zip(tables, parts, strict=True), (together, [b for part in parts for b in part])]:
         (found,) = sets(table, data_type)
         if found is not None:
@@ -51,7 +56,10 @@ def test_some_types_have_none(data_type: DataType) -> None:
 
 
 def test_few_are_kept_and_many_are_not() -> None:
-    few, many = pa.array([f"v{i % MOST}" for i in range(5_000)] + [None]), pa.array([f"v{i % (MOST + 1)}" for i in range(5_000)])
+    few, many = (
+        pa.array([f"v{i % MOST}" for i in range(5_000)] + [None]),
+        pa.array([f"v{i % (MOST + 1)}" for i in range(5_000)]),
+    )
     (found,) = sets(collected(STRING, few, few), STRING)
     assert found == sorted(found or [])
     assert len(found or []) == MOST
@@ -63,7 +71,9 @@ def test_few_are_kept_and_many_are_not() -> None:
 
 
 @pytest.mark.parametrize(
-    "late", [pa.array(range(1_000)), pa.array(range(MOST + 1)), pa.array([*range(MOST), None])], ids=["sampled", "merged", "fits"]
+    "late",
+    [pa.array(range(1_000)), pa.array(range(MOST + 1)), pa.array([*range(MOST), None])],
+    ids=["sampled", "merged", "fits"],
 )
 @pytest.mark.parametrize("early", [1, 2])
 def test_a_collector_that_gives_up_has_no_set(late: pa.Array, early: int) -> None:
@@ -116,7 +126,9 @@ def test_what_cannot_be_is_unknown(case: str) -> None:
 
 
 def test_a_widened_column_keeps_its_values() -> None:
-    table = pa.table({"rows": [2, 2], "7|integer|set": pa.array([[1, 2], None], pa.list_(pa.int32())), "7|long|set": [None, [2**40]]})
+    table = pa.table(
+        {"rows": [2, 2], "7|integer|set": pa.array([[1, 2], None], pa.list_(pa.int32())), "7|long|set": [None, [2**40]]}
+    )
     assert sets(table.slice(0, 1), LONG) == [[1, 2]]
     assert sets(table, LONG) == [None, None], "under two types in one table: unknown"
     assert sets(collected(INTEGER, pa.array([5, 5], pa.int32())), LONG) == [[5]]
@@ -124,7 +136,10 @@ def test_a_widened_column_keeps_its_values() -> None:
 
 def test_a_column_younger_than_the_part_has_no_set() -> None:
     table = collected(STRING, pa.array(["a"])).append_column("schema_id", pa.array([0], pa.int32()))
-    schemas = {0: Schema((Field("other", LONG, id=1),), schema_id=0), 1: Schema((Field("c", STRING, id=7),), schema_id=1)}
+    schemas = {
+        0: Schema((Field("other", LONG, id=1),), schema_id=0),
+        1: Schema((Field("c", STRING, id=7),), schema_id=1),
+    }
     assert TableEvidence(table, schemas).values((7,)) in (None, pa.array([None], pa.list_(pa.string())))
 
 
@@ -143,7 +158,13 @@ def test_noise_is_no_set() -> None:
     offsets = pa.array([0, 2, 4], pa.int32())
     for data_type in (LONG, DATE, DOUBLE):
         arrow = (
-            pa.int64() if data_type == LONG else pa.date32() if data_type == DATE else pa.string() if data_type == STRING else pa.float64()
+            pa.int64()
+            if data_type == LONG
+            else pa.date32()
+            if data_type == DATE
+            else pa.string()
+            if data_type == STRING
+            else pa.float64()
         )
         members = pa.Array.from_buffers(arrow, 4, [None, noise, noise] if arrow == pa.string() else [None, noise])
         table = pa.table({"rows": [2, 2], f"7|{data_type.to_json()}|set": pa.ListArray.from_arrays(offsets, members)})

@@ -78,12 +78,16 @@ class FakeS3(BaseHTTPRequestHandler):
                 return
             status, extra = 206, {"Content_Range": f"bytes {start}-{stop - 1}/{len(data)}"}
             data = data[start:stop]
-        self.answer(status, data, ETag='"e"', Last_Modified=datetime.now(UTC).strftime("%a, %d %b %Y %H:%M:%S GMT"), **extra)  # noqa: TID251
+        self.answer(
+            status, data, ETag='"e"', Last_Modified=datetime.now(UTC).strftime("%a, %d %b %Y %H:%M:%S GMT"), **extra
+        )
 
     def listing(self, query: dict[str, str]) -> None:
         prefix, after, delimiter = query.get("prefix", ""), query.get("start-after", ""), query.get("delimiter")
         keys = sorted(k for k in self.objects if k.startswith(prefix) and k > after)
-        folders = sorted({prefix + k[len(prefix) :].split("/")[0] + "/" for k in keys if delimiter and "/" in k[len(prefix) :]})
+        folders = sorted(
+            {prefix + k[len(prefix) :].split("/")[0] + "/" for k in keys if delimiter and "/" in k[len(prefix) :]}
+        )
         shown = [k for k in keys if not delimiter or "/" not in k[len(prefix) :]]
         stamp = "2024-01-01T00:00:00.000Z"
         rows = "".join(
@@ -114,13 +118,19 @@ class FakeS3(BaseHTTPRequestHandler):
         data = self.body()
         if "uploads" in query:
             self.uploads[key] = {}
-            self.answer(200, f"<InitiateMultipartUploadResult><UploadId>{escape(key)}</UploadId></InitiateMultipartUploadResult>".encode())
+            self.answer(
+                200,
+                f"<InitiateMultipartUploadResult><UploadId>{escape(key)}</UploadId></InitiateMultipartUploadResult>".encode(),
+            )
         elif "uploadId" in query:
             parts = self.uploads.pop(query["uploadId"])
             self.objects[key] = b"".join(parts[n] for n in sorted(parts))
             self.answer(200, b"<CompleteMultipartUploadResult><ETag>e</ETag></CompleteMultipartUploadResult>")
         else:  # a bulk delete
-            gone = [unescape(name.split("</Key>")[0], {"&apos;": "'", "&quot;": '"'}) for name in data.decode().split("<Key>")[1:]]
+            gone = [
+                unescape(name.split("</Key>")[0], {"&apos;": "'", "&quot;": '"'})
+                for name in data.decode().split("<Key>")[1:]
+            ]
             for name in gone:
                 self.objects.pop(name, None)
             rows = "".join(f"<Deleted><Key>{escape(name)}</Key></Deleted>" for name in gone)

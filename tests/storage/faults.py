@@ -89,7 +89,9 @@ class FaultyStore(Store):
         if fault in {LOSE, TAKEN_DONE}:
             super()._run(action, path, call, create=create)
         elif fault == LATER and action == "write":
-            self.plan.waiting.append((self.plan.calls + self.plan.delay, lambda: self._late(action, path, call, create)))
+            self.plan.waiting.append(
+                (self.plan.calls + self.plan.delay, lambda: self._late(action, path, call, create))
+            )
         if fault in {TAKEN, TAKEN_DONE} and call.__name__ == "attempt":
             return False  # type: ignore[return-value]
         raise StoreUnavailable(f"planned: {fault} {path}")

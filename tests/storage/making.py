@@ -19,7 +19,13 @@ HEAD = Head("", schemas=(SCHEMA,), highest_column_id=2)
 
 
 def manifest(
-    parts: int = 1, *, low: int = 0, step: int = 10, rows: int = 100, schema_id: int = 0, ids: Sequence[str] | None = None
+    parts: int = 1,
+    *,
+    low: int = 0,
+    step: int = 10,
+    rows: int = 100,
+    schema_id: int = 0,
+    ids: Sequence[str] | None = None,
 ) -> pa.Table:
     """``parts`` parts of ``rows`` rows; part i holds ts in [low + i·step, low + (i + 1)·step − 1]."""
     names = list(ids) if ids is not None else [new_id() for _ in range(parts)]
@@ -60,7 +66,9 @@ def new_table(store: Store, head: Head = HEAD) -> Snapshot:
 def append(store: Store, snapshot: Snapshot, *manifests: pa.Table, operation_id: str = "") -> Snapshot:
     """A blind append of these manifests (of one part, where none is given)."""
     add = manifests or (manifest(low=10 * snapshot.version),)
-    return commit(store, Proposal(Operation("append"), snapshot.version, blind_append=True, add=add, operation_id=operation_id))
+    return commit(
+        store, Proposal(Operation("append"), snapshot.version, blind_append=True, add=add, operation_id=operation_id)
+    )
 
 
 def part_ids(snapshot: Snapshot) -> list[str]:

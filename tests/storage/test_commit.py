@@ -113,7 +113,10 @@ def test_removing_parts_and_segments(store: Store) -> None:
     snapshot = append(store, snapshot, manifest(1, ids=["c0"]))
     segment = snapshot.segments["segment_id"].to_pylist()[2]
     after = commit(
-        store, Proposal(Operation("x"), 3, remove_parts=["b0", "a1", "b1"], remove_segments=[segment], add=[manifest(1, ids=["d0"])])
+        store,
+        Proposal(
+            Operation("x"), 3, remove_parts=["b0", "a1", "b1"], remove_segments=[segment], add=[manifest(1, ids=["d0"])]
+        ),
     )
     assert part_ids(after) == ["a0", "a2", "d0"]
     assert len(after.commit.remove_segments) == 2  # the one named, and the one whose parts are all gone
@@ -195,7 +198,9 @@ def test_the_same_seed_gives_the_same_log() -> None:
 def epoch(store: Store, query: str, number: int) -> int:
     snapshot = load(store)
     operation = Operation("append", stream=(query, number))
-    return commit(store, Proposal(operation, snapshot.version, blind_append=True, add=[manifest(1)], operation_id=new_id())).version
+    return commit(
+        store, Proposal(operation, snapshot.version, blind_append=True, add=[manifest(1)], operation_id=new_id())
+    ).version
 
 
 def test_an_epoch_is_committed_once(store: Store) -> None:

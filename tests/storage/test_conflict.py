@@ -179,7 +179,9 @@ def test_a_filter_is_meant_in_its_own_zone_and_rules(store: Store) -> None:
     base = load(store)
     APPEND(base)
     commit(store, APPEND(base))
-    odd = replace(reading("CAST(name AS INT) = 1 AND ts < 0")(base), reads=ReadSet("CAST(name AS INT) = 1 AND ts < 0", ansi=True))
+    odd = replace(
+        reading("CAST(name AS INT) = 1 AND ts < 0")(base), reads=ReadSet("CAST(name AS INT) = 1 AND ts < 0", ansi=True)
+    )
     with pytest.raises(Conflict):  # under ANSI the cast may fail on the new rows before ts is looked at
         commit(store, odd)
     assert commit(store, replace(odd, reads=replace(odd.reads, ansi=False))).version == 4  # type: ignore[arg-type]
@@ -201,7 +203,12 @@ NARROW = Schema((Field("ts", LONG, True, 1),), 1)
 
 def evolve(store: Store, schema: Schema) -> None:
     now = load(store)
-    commit(store, Proposal(Operation("schema"), now.version, head=replace(now.head, schemas=(SCHEMA, schema), highest_column_id=9)))
+    commit(
+        store,
+        Proposal(
+            Operation("schema"), now.version, head=replace(now.head, schemas=(SCHEMA, schema), highest_column_id=9)
+        ),
+    )
 
 
 def test_rows_of_an_older_schema_that_still_fit(store: Store) -> None:

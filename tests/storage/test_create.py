@@ -31,7 +31,9 @@ def test_a_table_can_begin_with_rows() -> None:
     store = memory()
     store.put("data/x.parquet", b"written before the commit")
     snapshot = create(store, HEAD, Operation("ctas", stream=("q", 0)), add=[manifest(2), manifest(1)])
-    assert snapshot.segments.select(["version", "parts", "rows"]).to_pylist() == [{"version": 0, "parts": 3, "rows": 300}]
+    assert snapshot.segments.select(["version", "parts", "rows"]).to_pylist() == [
+        {"version": 0, "parts": 3, "rows": 300}
+    ]
     assert load(store).commit.streams == (("q", 0),)
 
 

@@ -50,7 +50,9 @@ def test_rows_go_and_the_part_stays(store: Store) -> None:
     before = load(store)
     after = delete(store, before, a=[3, 5], c=[99])
     assert deleted(after) == {"a": {3, 5}, "b": set(), "c": {99}}
-    assert after.segments.select(["rows", "parts", "physical_rows"]).to_pylist() == [{"rows": 297, "parts": 3, "physical_rows": 300}]
+    assert after.segments.select(["rows", "parts", "physical_rows"]).to_pylist() == [
+        {"rows": 297, "parts": 3, "physical_rows": 300}
+    ]
     assert deleted(delete(store, after, a=[0])) == {"a": {0, 3, 5}, "b": set(), "c": {99}}
     assert deleted(before) == {"a": set(), "b": set(), "c": set()}
 
@@ -78,7 +80,9 @@ def test_two_that_started_from_one_version_both_delete(store: Store) -> None:
 
 
 @pytest.mark.parametrize(
-    ("rows", "code"), [({"z": [1]}, "UNKNOWN_PART"), ({"a": [100]}, "UNKNOWN_ROW"), ({"a": [7]}, "UNKNOWN_ROW")], ids=str
+    ("rows", "code"),
+    [({"z": [1]}, "UNKNOWN_PART"), ({"a": [100]}, "UNKNOWN_ROW"), ({"a": [7]}, "UNKNOWN_ROW")],
+    ids=str,
 )
 def test_what_is_not_there_is_refused(store: Store, rows: dict[str, list[int]], code: str) -> None:
     base = delete(store, load(store), a=[7])
@@ -95,7 +99,12 @@ def test_large_vectors_are_a_file(store: Store) -> None:
     assert len(store.list(FOLDER)) == 1
     assert len(store.get(f"_tamis/log/{after.version:020}.json")) < 4_000
     more = commit(
-        store, Proposal(Operation("delete"), after.version, delete_rows={"x": vector(rows[100_000:100_002]), "a": vector(np.array([1]))})
+        store,
+        Proposal(
+            Operation("delete"),
+            after.version,
+            delete_rows={"x": vector(rows[100_000:100_002]), "a": vector(np.array([1]))},
+        ),
     )
     for snapshot, count in ((after, 100_000), (more, 100_002)):
         found = deleted(snapshot)
@@ -146,7 +155,8 @@ def test_every_fault_at_every_call(store: Store) -> None:
 
 
 STEPS = st.lists(
-    st.tuples(st.sampled_from(["append", "delete", "delete", "delete", "remove", "stale"]), st.integers(0, 10**6)), max_size=40
+    st.tuples(st.sampled_from(["append", "delete", "delete", "delete", "remove", "stale"]), st.integers(0, 10**6)),
+    max_size=40,
 )
 
 
@@ -163,7 +173,11 @@ def test_as_a_plain_model(steps: list[tuple[str, int]]) -> None:
         old = {row["part_id"] for row in base.parts().to_pylist()}
         choice = [(part, sorted(rows)) for part, rows in left.items() if part in old]
         if what == "append" or not choice:
-            snapshot = append(store, snapshot, manifest(1 + dice % 3, rows=8, ids=[f"{len(history)}.{i}" for i in range(1 + dice % 3)]))
+            snapshot = append(
+                store,
+                snapshot,
+                manifest(1 + dice % 3, rows=8, ids=[f"{len(history)}.{i}" for i in range(1 + dice % 3)]),
+            )
             model |= {f"{len(history)}.{i}": set() for i in range(1 + dice % 3)}
         elif what == "remove":
             part = choice[dice % len(choice)][0]

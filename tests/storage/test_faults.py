@@ -28,7 +28,9 @@ def grown(length: int) -> Store:
     store = memory()
     snapshot = new_table(store)
     while snapshot.version < length:
-        snapshot = append(store, snapshot, manifest(2, low=snapshot.version, ids=[f"v{snapshot.version}p0", f"v{snapshot.version}p1"]))
+        snapshot = append(
+            store, snapshot, manifest(2, low=snapshot.version, ids=[f"v{snapshot.version}p0", f"v{snapshot.version}p1"])
+        )
     return store
 
 
@@ -104,7 +106,9 @@ OPERATIONS: dict[str, tuple[int, Callable[[int], Proposal]]] = {
 
 
 @pytest.mark.parametrize(("length", "make"), OPERATIONS.values(), ids=OPERATIONS)
-def test_every_fault_at_every_call_of_a_commit(length: int, make: Callable[[int], Proposal], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_fault_at_every_call_of_a_commit(
+    length: int, make: Callable[[int], Proposal], monkeypatch: pytest.MonkeyPatch
+) -> None:
     original = grown(length)
     monkeypatch.setitem(globals(), "HEAD_OF_TABLE", replace(load(original).head, comment="new"))
     change = make(length)
@@ -220,7 +224,13 @@ def test_faults_are_replayable() -> None:
         with use(SeededWorld(9)):
             snapshot = new_table(store)
             for step in range(10):
-                change = Proposal(Operation("append"), snapshot.version, blind_append=True, add=[manifest(1)], operation_id=f"op{step}")
+                change = Proposal(
+                    Operation("append"),
+                    snapshot.version,
+                    blind_append=True,
+                    add=[manifest(1)],
+                    operation_id=f"op{step}",
+                )
                 snapshot = persistent(FaultyStore(store, plan), store, change)
         return plan.log
 

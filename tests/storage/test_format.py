@@ -51,7 +51,9 @@ CREATE_JSON = {
     "head": {
         "table_id": "t1",
         "name": "events",
-        "schemas": [{"schema_id": 0, "fields": [{"id": 1, "name": "ts", "type": "long", "nullable": False, "comment": "when"}]}],
+        "schemas": [
+            {"schema_id": 0, "fields": [{"id": 1, "name": "ts", "type": "long", "nullable": False, "comment": "when"}]}
+        ],
         "highest_column_id": 1,
         "cluster_by": [[1]],
         "format": "parquet",
@@ -108,7 +110,15 @@ EVERYTHING_JSON = {
             "rows": 20,
             "bytes": 200,
             "schema_id": None,
-            "tables": {"parts": {"rows": 2, "path": "_tamis/manifest/s9.parquet", "bytes": 900, "footer": 300, "crc32": "00000abc"}},
+            "tables": {
+                "parts": {
+                    "rows": 2,
+                    "path": "_tamis/manifest/s9.parquet",
+                    "bytes": 900,
+                    "footer": 300,
+                    "crc32": "00000abc",
+                }
+            },
             "statistics": None,
         }
     ],
@@ -122,7 +132,9 @@ EVERYTHING_JSON = {
 }
 
 
-@pytest.mark.parametrize(("commit_", "expected"), [(CREATE, CREATE_JSON), (EVERYTHING, EVERYTHING_JSON)], ids=["create", "everything"])
+@pytest.mark.parametrize(
+    ("commit_", "expected"), [(CREATE, CREATE_JSON), (EVERYTHING, EVERYTHING_JSON)], ids=["create", "everything"]
+)
 def test_the_json_of_a_commit(commit_: Commit, expected: dict[str, object]) -> None:
     assert commit_to_json(commit_) == expected
     assert list(commit_to_json(commit_)) == list(expected)
@@ -157,7 +169,11 @@ def test_the_objects_of_a_table() -> None:
     for _ in range(16):
         snapshot = append(store, snapshot)
     (segment_id,) = [
-        s for s, n in zip(snapshot.segments["segment_id"].to_pylist(), snapshot.segments["parts"].to_pylist(), strict=True) if n > 1
+        s
+        for s, n in zip(
+            snapshot.segments["segment_id"].to_pylist(), snapshot.segments["parts"].to_pylist(), strict=True
+        )
+        if n > 1
     ]
     assert {e.path for e in store.list() if not e.path.startswith("_tamis/log/")} == {
         "_tamis/latest",
@@ -182,7 +198,8 @@ def test_a_missing_key_is_corrupt_data(key: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "change", [{"version": 3}, {"head_version": 1}, {"head": {}}, {"add": [{}, {}]}, {"operation": None}, {"reader_features": 3}]
+    "change",
+    [{"version": 3}, {"head_version": 1}, {"head": {}}, {"add": [{}, {}]}, {"operation": None}, {"reader_features": 3}],
 )
 def test_a_commit_that_contradicts_itself_is_corrupt_data(change: dict[str, object]) -> None:
     store = memory()

@@ -147,7 +147,13 @@ def test_a_commit_seen_late_is_no_hole(store: Store) -> None:
 
 
 def test_foreign_names_in_the_log_are_not_commits(store: Store) -> None:
-    for name in ("x.json", "00000000000000000099.json.tmp", "99.json", "deep/00000000000000000099.json", "٠٠٠٠٠٠٠٠٠٠٠٠٠٠٠٠٠٠٩٩.json"):
+    for name in (
+        "x.json",
+        "00000000000000000099.json.tmp",
+        "99.json",
+        "deep/00000000000000000099.json",
+        "٠٠٠٠٠٠٠٠٠٠٠٠٠٠٠٠٠٠٩٩.json",
+    ):
         store.put(f"_tamis/log/{name}", b"")
     store.delete(HINT)
     assert latest(store) == LENGTH

@@ -88,7 +88,9 @@ class TableMachine(RuleBasedStateMachine):
         gone = data.draw(st.lists(st.sampled_from(ids), min_size=1, max_size=6, unique=True))
         new = self.parts(count)
         after = self.now.without(set(gone))
-        self.commit(replace(after, segments=(*after.segments, new) if new else after.segments), add=[of(new)], remove_parts=gone)
+        self.commit(
+            replace(after, segments=(*after.segments, new) if new else after.segments), add=[of(new)], remove_parts=gone
+        )
 
     @precondition(lambda self: self.now.segments)
     @rule(data=st.data())

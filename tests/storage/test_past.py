@@ -89,7 +89,9 @@ def test_what_history_says_of_a_commit() -> None:
     assert json.loads(row.pop("parameters")) == operation.parameters
     assert row == {
         "version": 1,
-        "timestamp": datetime.fromtimestamp(made.timestamp_micros // 10**6, UTC).replace(microsecond=made.timestamp_micros % 10**6),
+        "timestamp": datetime.fromtimestamp(made.timestamp_micros // 10**6, UTC).replace(
+            microsecond=made.timestamp_micros % 10**6
+        ),
         "operation": "merge",
         "metrics": [("rows_inserted", 3)],
         "read_version": 0,

@@ -55,7 +55,9 @@ def fresh(deletion: bytes | None, version: int) -> np.ndarray:
 def step(store: Store, snapshot: Snapshot) -> Snapshot:
     version = snapshot.version
     if version in {37, 100}:
-        return commit(store, Proposal(Operation("overwrite"), version, add=[manifest(3, low=version)], replace_all=True))
+        return commit(
+            store, Proposal(Operation("overwrite"), version, add=[manifest(3, low=version)], replace_all=True)
+        )
     if version % 60 == 7:
         return append(store, snapshot, manifest(1_000, low=version))
     if version % 5 == 1:
@@ -69,7 +71,10 @@ def step(store: Store, snapshot: Snapshot) -> Snapshot:
     if version % 31 == 3:
         gone = snapshot.segments["segment_id"].to_pylist()[-1:]
         return commit(
-            store, Proposal(Operation("compact"), version, remove_segments=gone, add=[manifest(2, low=version)], data_change=False)
+            store,
+            Proposal(
+                Operation("compact"), version, remove_segments=gone, add=[manifest(2, low=version)], data_change=False
+            ),
         )
     return append(store, snapshot, manifest(1 + version % 4, low=version))
 
@@ -86,7 +91,12 @@ def content(store: Store, version: int | None = None) -> tuple[list[object], ...
     forget()
     snapshot = load(store, version)
     evidence = snapshot.segment_evidence({1, 2})
-    tables = (snapshot.segments, evidence.select(sorted(evidence.column_names)), snapshot.parts(ids={1}), snapshot.removed_parts)
+    tables = (
+        snapshot.segments,
+        evidence.select(sorted(evidence.column_names)),
+        snapshot.parts(ids={1}),
+        snapshot.removed_parts,
+    )
     return tuple(t.to_pylist() for t in tables)
 
 
@@ -138,7 +148,9 @@ def test_what_every_version_holds(store: Store) -> None:
             assert snapshot.segments["segment_id"].to_pylist() == list(expected)
             assert snapshot.parts()["part_id"].to_pylist() == [name for names in expected.values() for name in names]
             assert snapshot.segments["parts"].to_pylist() == [len(names) for names in expected.values()]
-            assert snapshot.segments["rows"].to_pylist() == [sum(100 - lost.get(name, 0) for name in names) for names in expected.values()]
+            assert snapshot.segments["rows"].to_pylist() == [
+                sum(100 - lost.get(name, 0) for name in names) for names in expected.values()
+            ]
 
 
 @pytest.mark.parametrize("damage", ["delete", "empty", "half", "byte", "other"])
@@ -149,7 +161,12 @@ def test_each_damaged_object_alone(store: Store, damage: str) -> None:
         if damage == "delete":
             store.delete(path)
         else:
-            store.put(path, {"empty": b"", "half": data[: len(data) // 2], "byte": _flip(data), "other": seal("rollup", {"x": 1})}[damage])
+            store.put(
+                path,
+                {"empty": b"", "half": data[: len(data) // 2], "byte": _flip(data), "other": seal("rollup", {"x": 1})}[
+                    damage
+                ],
+            )
         assert content(store) == before, path
         store.put(path, data)
 

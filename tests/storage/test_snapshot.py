@@ -27,7 +27,8 @@ def test_the_segments(store: Store) -> None:
     segments = load(store).segments
     assert tuple(segments.column_names) == SEGMENT_COLUMNS
     assert segments.select(["version", "rows", "bytes", "parts", "schema_id"]).to_pylist() == [
-        {"version": v, "rows": 100 * n, "bytes": 800 * n, "parts": n, "schema_id": 0} for v, n in enumerate((3, 2_000, 1, 4), 1)
+        {"version": v, "rows": 100 * n, "bytes": 800 * n, "parts": n, "schema_id": 0}
+        for v, n in enumerate((3, 2_000, 1, 4), 1)
     ]
 
 
@@ -132,7 +133,12 @@ def test_further_tables_of_a_segment() -> None:
     snapshot = new_table(store)
     add = manifest(2, ids=["p0", "p1"])
     paths = pa.table(
-        {"part": pa.array([0, 0, 1], pa.int32()), "part_id": ["p0", "p0", "p1"], "path": ["$.a", "$.b", "$.a"], "9|long|lo": [1, 2, 3]}
+        {
+            "part": pa.array([0, 0, 1], pa.int32()),
+            "part_id": ["p0", "p0", "p1"],
+            "path": ["$.a", "$.b", "$.a"],
+            "9|long|lo": [1, 2, 3],
+        }
     )
     snapshot = commit(store, Proposal(Operation("append"), 0, blind_append=True, add=[add], tables={"paths": paths}))
     for _ in range(20):
@@ -140,7 +146,12 @@ def test_further_tables_of_a_segment() -> None:
     forget()
     snapshot = load(store)
     found = snapshot.table("paths", ["path"], ids={9})
-    assert found.to_pydict() == {"segment": [0] * 3, "part": [0, 0, 1], "path": ["$.a", "$.b", "$.a"], "9|long|lo": [1, 2, 3]}
+    assert found.to_pydict() == {
+        "segment": [0] * 3,
+        "part": [0, 0, 1],
+        "path": ["$.a", "$.b", "$.a"],
+        "9|long|lo": [1, 2, 3],
+    }
     snapshot = commit(store, Proposal(Operation("delete"), snapshot.version, remove_parts=["p0"]))
     assert snapshot.table("paths", ["path"]).to_pydict() == {"segment": [0], "part": [1], "path": ["$.a"]}
 

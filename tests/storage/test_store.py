@@ -21,7 +21,11 @@ NAMES = ["plain", "with space", 'it\'s "quoted"', "ünïcödé 表", "%20", "a#b
 
 @pytest.fixture(params=["local", "memory", "memory-below"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
-    places = {"local": tmp_path / "table", "memory": f"memory://{new_id()}", "memory-below": f"memory://{new_id()}/a b/c"}
+    places = {
+        "local": tmp_path / "table",
+        "memory": f"memory://{new_id()}",
+        "memory-below": f"memory://{new_id()}/a b/c",
+    }
     return open_store(places[request.param])
 
 
@@ -239,7 +243,9 @@ def test_options_that_cannot_be_are_named_at_once(place: str, options: dict[str,
 
 
 def test_secrets_are_never_shown() -> None:
-    store = open_store("s3://b/x", {**S3, "endpoint": "http://127.0.0.1:9", "allow_http": True, "max_retries": 0, "retry_timeout": 1})
+    store = open_store(
+        "s3://b/x", {**S3, "endpoint": "http://127.0.0.1:9", "allow_http": True, "max_retries": 0, "retry_timeout": 1}
+    )
     with pytest.raises(TamisError) as caught:
         store.get("y")
     assert caught.value.name == "s3://b/x/y"

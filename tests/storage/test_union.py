@@ -37,7 +37,9 @@ def test_tables_without_columns_do_not_count() -> None:
     assert stack([pa.table({}), ONE]).equals(ONE)
 
 
-@pytest.mark.parametrize(("name", "number"), [("12|long|lo", 12), ("3|nulls", 3), ("rows", -1), ("²|x", -1), ("1x|lo", -1)])
+@pytest.mark.parametrize(
+    ("name", "number"), [("12|long|lo", 12), ("3|nulls", 3), ("rows", -1), ("²|x", -1), ("1x|lo", -1)]
+)
 def test_what_a_column_is_about(name: str, number: int) -> None:
     assert column_id(name) == number
     assert is_statistic(name) or number == -1

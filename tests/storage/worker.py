@@ -46,10 +46,16 @@ def change(version: int, what: str) -> Proposal:
             return Proposal(operation, version, blind_append=True, add=[manifest(1, ids=["new"])], operation_id="mine")
         case "large append":
             return Proposal(
-                operation, version, blind_append=True, add=[manifest(1_500, ids=[f"new{i}" for i in range(1_500)])], operation_id="mine"
+                operation,
+                version,
+                blind_append=True,
+                add=[manifest(1_500, ids=[f"new{i}" for i in range(1_500)])],
+                operation_id="mine",
             )
         case _:
-            return Proposal(operation, version, add=[manifest(1, ids=["new"])], remove_parts=["p0", "p1"], operation_id="mine")
+            return Proposal(
+                operation, version, add=[manifest(1, ids=["new"])], remove_parts=["p0", "p1"], operation_id="mine"
+            )
 
 
 def die_changing(path: str, at: int, after: bool, what: str) -> None:
@@ -60,7 +66,13 @@ def die_changing(path: str, at: int, after: bool, what: str) -> None:
 
 
 def die_creating(path: str, at: int, after: bool) -> None:
-    create(DeadlyStore(open_store(path), at, after), HEAD, Operation("create"), add=[manifest(1, ids=["new"])], operation_id="mine")
+    create(
+        DeadlyStore(open_store(path), at, after),
+        HEAD,
+        Operation("create"),
+        add=[manifest(1, ids=["new"])],
+        operation_id="mine",
+    )
 
 
 def die_writing(path: str, name: str, size: int) -> None:
@@ -80,7 +92,9 @@ def append_many(path: str, writer: int, commits: int) -> None:
     version = load(store).version
     for number in range(commits):
         add = [manifest(1, ids=[f"w{writer}c{number}"])]
-        proposal = Proposal(Operation("append"), version, blind_append=True, add=add, operation_id=f"w{writer}c{number}")
+        proposal = Proposal(
+            Operation("append"), version, blind_append=True, add=add, operation_id=f"w{writer}c{number}"
+        )
         try:
             version = commit(store, proposal).version
         except StoreUnavailable:

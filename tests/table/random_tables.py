@@ -71,7 +71,14 @@ def literal(value) -> str:
 
 
 VALUES = {"i": INTEGERS, "f": FLOATS, "s": STRINGS, "d": DATES, "t": INSTANTS, "r.x": [-1, 0, 7], "r.y": STRINGS}
-COMPARISONS = {"<": pc.less, "<=": pc.less_equal, "=": pc.equal, ">=": pc.greater_equal, ">": pc.greater, "<>": pc.not_equal}
+COMPARISONS = {
+    "<": pc.less,
+    "<=": pc.less_equal,
+    "=": pc.equal,
+    ">=": pc.greater_equal,
+    ">": pc.greater,
+    "<>": pc.not_equal,
+}
 
 
 @st.composite
@@ -86,9 +93,14 @@ def simple(draw) -> tuple[str, object]:
     kind = draw(st.sampled_from([*COMPARISONS, "in", "null", "not null"]))
     if kind == "in":
         values = draw(st.lists(st.sampled_from(VALUES[column]), min_size=1, max_size=3))
-        return f"{column} IN ({', '.join(map(literal, values))})", lambda t: pc.is_in(array(t), pa.array(values, array(t).type))
+        return f"{column} IN ({', '.join(map(literal, values))})", lambda t: pc.is_in(
+            array(t), pa.array(values, array(t).type)
+        )
     if kind in {"null", "not null"}:
-        return f"{column} IS {kind.upper()}", lambda t: pc.is_null(array(t)) if kind == "null" else pc.is_valid(array(t))
+        return (
+            f"{column} IS {kind.upper()}",
+            lambda t: pc.is_null(array(t)) if kind == "null" else pc.is_valid(array(t)),
+        )
     value = draw(st.sampled_from(VALUES[column]))
     return f"{column} {kind} {literal(value)}", lambda t: COMPARISONS[kind](array(t), pa.scalar(value, array(t).type))
 
@@ -103,7 +115,16 @@ def comparisons(draw) -> str:
 
 OTHERS = st.sampled_from(
     [
-        *("b", "NOT b", "b IS NULL", "isnan(f)", "f = double('NaN')", "i IN (1, NULL)", "i NOT IN (1, 2)", "i NOT IN (1, NULL)"),
+        *(
+            "b",
+            "NOT b",
+            "b IS NULL",
+            "isnan(f)",
+            "f = double('NaN')",
+            "i IN (1, NULL)",
+            "i NOT IN (1, 2)",
+            "i NOT IN (1, NULL)",
+        ),
         *(
             "s LIKE 'a%'",
             "s LIKE 'a_'",
@@ -120,7 +141,9 @@ OTHERS = st.sampled_from(
 FILTERS = st.recursive(
     st.one_of(comparisons(), comparisons(), OTHERS),
     lambda inner: st.one_of(
-        st.builds("({} AND {})".format, inner, inner), st.builds("({} OR {})".format, inner, inner), st.builds("NOT ({})".format, inner)
+        st.builds("({} AND {})".format, inner, inner),
+        st.builds("({} OR {})".format, inner, inner),
+        st.builds("NOT ({})".format, inner),
     ),
     max_leaves=5,
 )

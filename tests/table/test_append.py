@@ -21,7 +21,10 @@ def forms():
     yield "pandas", TABLE.to_pandas()
     yield "pandas with an index", TABLE.to_pandas().set_index(pd.Index(["x", "y", "z"]))
     yield "polars", pl.from_arrow(TABLE)
-    yield "capsule", type("Capsule", (), {"__arrow_c_stream__": lambda self, schema=None: TABLE.__arrow_c_stream__(schema)})()
+    yield (
+        "capsule",
+        type("Capsule", (), {"__arrow_c_stream__": lambda self, schema=None: TABLE.__arrow_c_stream__(schema)})(),
+    )
 
 
 @pytest.mark.parametrize("case", [name for name, _ in forms()])
@@ -46,7 +49,9 @@ def frame(*ids):
             "pair": [{"a": n, "b": [n]} if n != "n2" else None for n in names],
         }
     )
-    return plainly.with_columns(category=pl.col("text").cast(pl.Categorical), enum=pl.col("text").cast(pl.Enum(["n1", "n2", "n3", "n4"])))
+    return plainly.with_columns(
+        category=pl.col("text").cast(pl.Categorical), enum=pl.col("text").cast(pl.Enum(["n1", "n2", "n3", "n4"]))
+    )
 
 
 VERBS = {
@@ -55,7 +60,9 @@ VERBS = {
     "upsert": lambda t: t.upsert(frame(2, 3, 4), on=["id"]),
     "upsert by text": lambda t: t.upsert(frame(2, 3, 4), on=["text"]),
     "upsert by a category": lambda t: t.upsert(frame(2, 3, 4), on=["category", "enum", "bytes"]),
-    "merge": lambda t: t.merge(frame(2, 3, 4), "target.text = source.enum").when_matched_update().when_not_matched_insert().execute(),
+    "merge": lambda t: (
+        t.merge(frame(2, 3, 4), "target.text = source.enum").when_matched_update().when_not_matched_insert().execute()
+    ),
 }
 
 
@@ -84,7 +91,12 @@ def test_a_scan_can_be_appended_to_another_table(tmp_path):
 
 def test_the_first_append_brings_the_schema_and_pending_clustering(tmp_path):
     table = tamis.create(tmp_path, cluster_by=["id"], properties={"owner": "me"})
-    assert (table.schema_id, table.schema.names, table.scan().count(), table.properties) == (None, [], 0, {"owner": "me"})
+    assert (table.schema_id, table.schema.names, table.scan().count(), table.properties) == (
+        None,
+        [],
+        0,
+        {"owner": "me"},
+    )
     assert table.scan().to_arrow().num_rows == 0
     table.append(TABLE)
     assert (table.schema_id, table.properties) == (0, {"owner": "me"})

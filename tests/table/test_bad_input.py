@@ -39,7 +39,12 @@ SCANS = {
     "nothing selected": ({"selected_fields": []}, InvalidInput, "NO_COLUMNS", "selected_fields"),
     "a negative limit": ({"limit": -1}, InvalidInput, "BAD_LIMIT", "limit"),
     "a limit that is no number": ({"limit": "10"}, InvalidInput, "BAD_LIMIT", "limit"),
-    "an unknown option": ({"options": {"tamis.stats.fitler": "off"}}, InvalidInput, "UNKNOWN_OPTION", "tamis.stats.fitler"),
+    "an unknown option": (
+        {"options": {"tamis.stats.fitler": "off"}},
+        InvalidInput,
+        "UNKNOWN_OPTION",
+        "tamis.stats.fitler",
+    ),
     "an option that is not ours": ({"options": {"mergeSchema": "true"}}, InvalidInput, "UNKNOWN_OPTION", "mergeSchema"),
     "a bad option value": ({"options": {"tamis.read.lazy": "maybe"}}, InvalidInput, "BAD_OPTION", "tamis.read.lazy"),
     "options that are no mapping": ({"options": 5}, InvalidInput, "BAD_OPTION", "options"),
@@ -125,20 +130,50 @@ def test_an_unknown_function_can_be_explained_but_not_read(table):
 CREATES = {
     "a schema that is none": ({"schema": {"id": "int"}}, InvalidInput, "BAD_SCHEMA", "schema"),
     "no columns": ({"schema": pa.schema([])}, InvalidInput, "BAD_SCHEMA", "schema"),
-    "a column twice": ({"schema": pa.schema([("a", pa.int64()), ("A", pa.int64())])}, InvalidInput, "DUPLICATE_COLUMN", "A"),
+    "a column twice": (
+        {"schema": pa.schema([("a", pa.int64()), ("A", pa.int64())])},
+        InvalidInput,
+        "DUPLICATE_COLUMN",
+        "A",
+    ),
     "a column without name": ({"schema": pa.schema([("", pa.int64())])}, InvalidInput, "BAD_COLUMN", None),
-    "a type Spark has none of": ({"schema": pa.schema([("m", pa.month_day_nano_interval())])}, InvalidInput, "UNSUPPORTED_TYPE", "m"),
+    "a type Spark has none of": (
+        {"schema": pa.schema([("m", pa.month_day_nano_interval())])},
+        InvalidInput,
+        "UNSUPPORTED_TYPE",
+        "m",
+    ),
     "a decimal too wide": ({"schema": pa.schema([("m", pa.decimal256(60, 2))])}, InvalidInput, "UNSUPPORTED_TYPE", "m"),
-    "a decimal of more places than digits": ({"schema": pa.schema([("m", pa.decimal128(5, 10))])}, InvalidInput, "UNSUPPORTED_TYPE", "m"),
-    "a decimal of places below none": ({"schema": pa.schema([("m", pa.decimal128(5, -2))])}, InvalidInput, "UNSUPPORTED_TYPE", "m"),
+    "a decimal of more places than digits": (
+        {"schema": pa.schema([("m", pa.decimal128(5, 10))])},
+        InvalidInput,
+        "UNSUPPORTED_TYPE",
+        "m",
+    ),
+    "a decimal of places below none": (
+        {"schema": pa.schema([("m", pa.decimal128(5, -2))])},
+        InvalidInput,
+        "UNSUPPORTED_TYPE",
+        "m",
+    ),
     "a map by maps": (
         {"schema": pa.schema([("m", pa.map_(pa.struct([("a", pa.map_(pa.int32(), pa.int32()))]), pa.int32()))])},
         InvalidInput,
         "UNSUPPORTED_TYPE",
         "m",
     ),
-    "a struct without fields": ({"schema": pa.schema([("m", pa.list_(pa.struct([])))])}, InvalidInput, "UNSUPPORTED_TYPE", "m"),
-    "a column of no type": ({"schema": pa.schema([("a", pa.int64()), ("m", pa.null())])}, InvalidInput, "UNSUPPORTED_TYPE", "m"),
+    "a struct without fields": (
+        {"schema": pa.schema([("m", pa.list_(pa.struct([])))])},
+        InvalidInput,
+        "UNSUPPORTED_TYPE",
+        "m",
+    ),
+    "a column of no type": (
+        {"schema": pa.schema([("a", pa.int64()), ("m", pa.null())])},
+        InvalidInput,
+        "UNSUPPORTED_TYPE",
+        "m",
+    ),
     "a list of no type": ({"schema": pa.schema([("m", pa.list_(pa.null()))])}, InvalidInput, "UNSUPPORTED_TYPE", "m"),
     "clustering by nothing there": ({"schema": SCHEMA, "cluster_by": ["nope"]}, NotFound, "COLUMN_NOT_FOUND", "nope"),
     "clustering twice by one": ({"schema": SCHEMA, "cluster_by": ["id", "ID"]}, InvalidInput, "BAD_CLUSTERING", "ID"),
@@ -148,9 +183,24 @@ CREATES = {
     "an unknown format": ({"schema": SCHEMA, "format": "csv"}, InvalidInput, "UNKNOWN_FORMAT", "csv"),
     "clustering that is no sequence": ({"schema": SCHEMA, "cluster_by": 5}, InvalidInput, "BAD_COLUMN", "cluster_by"),
     "properties that are no mapping": ({"schema": SCHEMA, "properties": 5}, InvalidInput, "BAD_OPTION", "properties"),
-    "storage options that are no mapping": ({"schema": SCHEMA, "storage_options": 5}, InvalidInput, "BAD_OPTION", "storage_options"),
-    "an unknown property of ours": ({"schema": SCHEMA, "properties": {"tamis.nope": "1"}}, InvalidInput, "UNKNOWN_OPTION", "tamis.nope"),
-    "a bad property value": ({"schema": SCHEMA, "properties": {"tamis.read.lazy": "x"}}, InvalidInput, "BAD_OPTION", "tamis.read.lazy"),
+    "storage options that are no mapping": (
+        {"schema": SCHEMA, "storage_options": 5},
+        InvalidInput,
+        "BAD_OPTION",
+        "storage_options",
+    ),
+    "an unknown property of ours": (
+        {"schema": SCHEMA, "properties": {"tamis.nope": "1"}},
+        InvalidInput,
+        "UNKNOWN_OPTION",
+        "tamis.nope",
+    ),
+    "a bad property value": (
+        {"schema": SCHEMA, "properties": {"tamis.read.lazy": "x"}},
+        InvalidInput,
+        "BAD_OPTION",
+        "tamis.read.lazy",
+    ),
     "a bad storage option": ({"schema": SCHEMA, "storage_options": {"nonsense_key": "1"}}, InvalidInput, None, None),
 }
 
@@ -280,16 +330,40 @@ def test_a_guarded_scan_fails_before_it_reads(table):
 
 
 VERBS = {
-    "a column type that says NOT NULL": (lambda t: t.alter().add_column("n", "BIGINT NOT NULL"), "BAD_TYPE", "BIGINT NOT NULL"),
-    "a column type that is two columns": (lambda t: t.alter().add_column("n", "BIGINT, m INT"), "BAD_TYPE", "BIGINT, m INT"),
+    "a column type that says NOT NULL": (
+        lambda t: t.alter().add_column("n", "BIGINT NOT NULL"),
+        "BAD_TYPE",
+        "BIGINT NOT NULL",
+    ),
+    "a column type that is two columns": (
+        lambda t: t.alter().add_column("n", "BIGINT, m INT"),
+        "BAD_TYPE",
+        "BIGINT, m INT",
+    ),
     "a default that is no SQL": (lambda t: t.alter().add_column("n", "BIGINT", default=[1]), "BAD_VALUES", "n"),
-    "a default that Spark would not store": (lambda t: t.alter().add_column("n", "DOUBLE", default="true"), "BAD_DEFAULT", "n"),
+    "a default that Spark would not store": (
+        lambda t: t.alter().add_column("n", "DOUBLE", default="true"),
+        "BAD_DEFAULT",
+        "n",
+    ),
     "a list of properties to unset": (lambda t: t.alter().unset_properties(["a"]), "BAD_PROPERTY", None),
     "an expected schema id that is text": (lambda t: t.compare_and_evolve_schema("0", SCHEMA), "BAD_SCHEMA", "'0'"),
     "merge on names": (lambda t: t.merge(ROWS, on=["id"]).when_matched_delete().execute(), "BAD_FILTER", "on"),
-    "a merge condition that is no text": (lambda t: t.merge(ROWS, "true").when_matched_delete(condition=True), "BAD_FILTER", "condition"),
-    "merge values that are no mapping": (lambda t: t.merge(ROWS, "true").when_matched_update("id"), "BAD_VALUES", "values"),
-    "merge values that are no SQL": (lambda t: t.merge(ROWS, "true").when_matched_update({"id": object()}), "BAD_VALUES", "id"),
+    "a merge condition that is no text": (
+        lambda t: t.merge(ROWS, "true").when_matched_delete(condition=True),
+        "BAD_FILTER",
+        "condition",
+    ),
+    "merge values that are no mapping": (
+        lambda t: t.merge(ROWS, "true").when_matched_update("id"),
+        "BAD_VALUES",
+        "values",
+    ),
+    "merge values that are no SQL": (
+        lambda t: t.merge(ROWS, "true").when_matched_update({"id": object()}),
+        "BAD_VALUES",
+        "id",
+    ),
     "compact to a size as text": (lambda t: t.compact(max_bytes="1GB"), "BAD_OPTION", "max_bytes"),
     "compact below nothing": (lambda t: t.compact(max_seconds=-1), "BAD_OPTION", "max_seconds"),
     "compact by one name": (lambda t: t.compact(cluster_by="id"), "BAD_CLUSTERING", "id"),
@@ -298,12 +372,20 @@ VERBS = {
     "no history": (lambda t: tamis.schema.check_migration(None, SCHEMA), "BAD_SCHEMA", "history"),
     "a dry run or not, who knows": (lambda t: t.vacuum(timedelta(0), dry_run=None), "BAD_OPTION", "dry_run"),
     "a compaction that may be a dry run": (lambda t: t.compact(dry_run=0), "BAD_OPTION", "dry_run"),
-    "an evolution that may be a dry run": (lambda t: t.compare_and_evolve_schema(0, SCHEMA, dry_run="no"), "BAD_OPTION", "dry_run"),
+    "an evolution that may be a dry run": (
+        lambda t: t.compare_and_evolve_schema(0, SCHEMA, dry_run="no"),
+        "BAD_OPTION",
+        "dry_run",
+    ),
     "restore of no version": (lambda t: t.restore(None), "BAD_VERSION", "None"),
     "restore below nothing": (lambda t: t.restore(-1), "BAD_VERSION", "-1"),
     "changes since no version": (lambda t: t.changes(None), "BAD_VERSION", "None"),
     "a comment that is no text": (lambda t: t.alter().set_comment("id", 5), "BAD_COLUMN", "id"),
-    "a new column's comment that is no text": (lambda t: t.alter().add_column("n", "INT", comment=[1]), "BAD_COLUMN", "n"),
+    "a new column's comment that is no text": (
+        lambda t: t.alter().add_column("n", "INT", comment=[1]),
+        "BAD_COLUMN",
+        "n",
+    ),
     "an update of one column twice": (lambda t: t.update({"name": "'x'", "NAME": "'y'"}), "DUPLICATE_COLUMN", "NAME"),
     "an upsert of one column twice": (
         lambda t: t.upsert(pa.table([[1], ["x"], ["y"]], names=["id", "name", "NAME"]), "id"),
@@ -311,11 +393,17 @@ VERBS = {
         "NAME",
     ),
     "a merge that sets one column twice": (
-        lambda t: t.merge(ROWS, "target.id = source.id").when_matched_update({"target.name": "'x'", "name": "'y'"}).execute(),
+        lambda t: (
+            t.merge(ROWS, "target.id = source.id").when_matched_update({"target.name": "'x'", "name": "'y'"}).execute()
+        ),
         "DUPLICATE_COLUMN",
         "name",
     ),
-    "a column named as a metadata column": (lambda t: t.alter().add_column("_tamis_Part", "INT").commit(), "RESERVED_NAME", "_tamis_Part"),
+    "a column named as a metadata column": (
+        lambda t: t.alter().add_column("_tamis_Part", "INT").commit(),
+        "RESERVED_NAME",
+        "_tamis_Part",
+    ),
     "a guard by a size as text": (lambda t: t.explain("id = 1").guard(max_bytes="10MB"), "BAD_OPTION", "max_bytes"),
     "a guard below nothing": (lambda t: t.explain("id = 1").guard(max_parts=-1), "BAD_OPTION", "max_parts"),
 }
@@ -338,7 +426,9 @@ def test_a_number_stands_for_itself(table):
 
 def test_a_named_target_keeps_its_value_over_the_default(table):
     table.alter().add_column("n", "INT", default=5).commit()
-    table.merge(pa.table({"id": [9]}), "target.id = source.id").when_not_matched_insert({"id": "source.id", "target.n": 7}).execute()
+    table.merge(pa.table({"id": [9]}), "target.id = source.id").when_not_matched_insert(
+        {"id": "source.id", "target.n": 7}
+    ).execute()
     assert table.scan("id = 9", ["n"]).to_arrow().to_pydict() == {"n": [7]}
 
 
@@ -346,7 +436,9 @@ def test_an_index_with_a_name_is_a_column(tmp_path):
     """Its values would be NULL otherwise."""
     table = tamis.create(tmp_path, pa.schema([("id", pa.int64()), ("s", pa.string())]))
     table.append(pd.DataFrame({"s": ["a", "b"]}, index=pd.Index([1, 2], name="id")))
-    table.append(pd.DataFrame({"id": [3], "s": ["c"]}, index=pd.Index([9], name="id")))  # the column is the one that is meant
+    table.append(
+        pd.DataFrame({"id": [3], "s": ["c"]}, index=pd.Index([9], name="id"))
+    )  # the column is the one that is meant
     table.append(pd.DataFrame({"id": [4], "s": ["d"]}, index=["no name"]))
     assert table.scan(order_by="id", limit=9).to_arrow()["id"].to_pylist() == [1, 2, 3, 4]
     with pytest.raises(InvalidInput) as caught:

@@ -18,7 +18,9 @@ ROWS = pa.table(
     {
         "n": pa.array(range(1000), pa.int64()),
         "s": [f"row {i}" for i in range(1000)],
-        "at": pa.array([dt.datetime(1, 1, 1) + dt.timedelta(days=3_000 * i) for i in range(1000)], pa.timestamp("us", tz="UTC")),
+        "at": pa.array(
+            [dt.datetime(1, 1, 1) + dt.timedelta(days=3_000 * i) for i in range(1000)], pa.timestamp("us", tz="UTC")
+        ),
         "tags": [["a"] * (i % 3) for i in range(1000)],
         "who": [{"id": i, "name": str(i) if i % 2 else None} if i % 7 else None for i in range(1000)],
     }

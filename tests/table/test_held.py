@@ -65,7 +65,10 @@ def test_an_added_column_does_not_fence_and_is_not_seen_before_refresh(table):
     held = tamis.open(table.path)
     migrate(table, lambda fields: (*fields, Field("more", LONG, id=9)))
     assert held.scan().to_arrow().column_names == ["id", "name"]
-    assert held.refresh().scan().to_arrow().to_pylist() == [{"id": 1, "name": "a", "more": None}, {"id": 2, "name": "b", "more": None}]
+    assert held.refresh().scan().to_arrow().to_pylist() == [
+        {"id": 1, "name": "a", "more": None},
+        {"id": 2, "name": "b", "more": None},
+    ]
     assert held.schema_id == 1
 
 

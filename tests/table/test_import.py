@@ -16,7 +16,9 @@ def test_importing_loads_nothing_heavy():
 
 
 def test_the_embedded_path_needs_no_spark():
-    done = run("import sys, tamis; tamis.create, tamis.open, tamis.Table, tamis.reports; print('pyspark' in sys.modules)")
+    done = run(
+        "import sys, tamis; tamis.create, tamis.open, tamis.Table, tamis.reports; print('pyspark' in sys.modules)"
+    )
     assert (done.stdout.strip(), done.stderr) == ("False", "")
 
 

@@ -38,7 +38,9 @@ def test_as_python_says(segments: list[Any], data: st.DataObject, tmp_path_facto
     found = table.scan(keys={name: array}).to_arrow()
     wanted = {_same(k) for k in keys if k is not None}
     everything = table.scan().to_arrow()
-    expected = everything.filter(pa.array([v is not None and _same(v) in wanted for v in everything[name].to_pylist()], pa.bool_()))
+    expected = everything.filter(
+        pa.array([v is not None and _same(v) in wanted for v in everything[name].to_pylist()], pa.bool_())
+    )
     assert str(found.to_pylist()) == str(expected.to_pylist())  # as text: NaN is no other NaN to Python
 
 
@@ -113,7 +115,11 @@ def test_many_keys_are_one_object(numbered: tamis.Table) -> None:
 
 NS, EXTREMES = pa.timestamp("ns"), [2**24, 2**24 + 1, 2**63 - 1]
 HELD: dict[str, tuple[pa.DataType, Any, Any]] = {  # of a column, the keys given, and those of them that it can hold
-    "decimal": (pa.decimal128(5, 2), [Decimal("1.005"), Decimal("1.5"), Decimal("123456.00"), Decimal(-7)], [Decimal("1.50"), Decimal(-7)]),
+    "decimal": (
+        pa.decimal128(5, 2),
+        [Decimal("1.005"), Decimal("1.5"), Decimal("123456.00"), Decimal(-7)],
+        [Decimal("1.50"), Decimal(-7)],
+    ),
     "integers for a decimal": (pa.decimal128(5, 2), [999, 1000, -1000, 3], [Decimal(999), Decimal(3)]),
     "a great decimal": (pa.decimal128(38, 0), pa.array([10**30], pa.decimal256(60, 0)), [Decimal(10**30)]),
     "nanoseconds": (pa.timestamp("us"), pa.array([1_000, 1_001, None], NS), [dt.datetime(1970, 1, 1, 0, 0, 0, 1)]),

@@ -66,7 +66,9 @@ def test_killed_at_every_write(verb: str, after: bool, tmp_path: Path) -> None:
         shutil.copytree(model, path)
         code = run(die_writing_table, str(path), verb, step, after)
         opened = tamis.open(path)
-        found = sorted(opened.scan(selected_fields=["id"] if opened.schema else ["*"]).to_arrow().to_pydict().get("id", []))
+        found = sorted(
+            opened.scan(selected_fields=["id"] if opened.schema else ["*"]).to_arrow().to_pydict().get("id", [])
+        )
         assert found in (sorted(before), sorted(done))
         landed.append(found == sorted(done))
         version = opened.version

@@ -38,17 +38,23 @@ def test_parts_have_readable_bounds(table):
     assert parts["rows"].to_pylist() == [2, 2, 2]
     assert parts["segment_id"].to_pylist() == table.metadata("segments")["segment_id"].to_pylist()
     statistics = [row["statistics"] for row in parts.to_pylist()]
-    assert [s["id"] for s in statistics] == [{"lo": i * 10, "hi": i * 10 + 5, "nulls": 0, "nans": None} for i in range(3)] or [
-        s["id"]["lo"] for s in statistics
-    ] == [0, 10, 20]
+    assert [s["id"] for s in statistics] == [
+        {"lo": i * 10, "hi": i * 10 + 5, "nulls": 0, "nans": None} for i in range(3)
+    ] or [s["id"]["lo"] for s in statistics] == [0, 10, 20]
     assert [(s["s.x"]["lo"], s["s.x"]["hi"], s["s.x"]["nulls"]) for s in statistics] == [(i, i, 1) for i in range(3)]
-    assert [(s["f"]["lo"], s["f"]["hi"], s["f"]["nans"]) for s in statistics] == [(float(i), float(i), 1) for i in range(3)]
+    assert [(s["f"]["lo"], s["f"]["hi"], s["f"]["nans"]) for s in statistics] == [
+        (float(i), float(i), 1) for i in range(3)
+    ]
 
 
 def test_segments_have_the_union(table):
     segments = table.metadata("segments").to_pylist()
     assert [s["rows"] for s in segments] == [2, 2, 2]
-    assert [(s["statistics"]["id"]["lo"], s["statistics"]["id"]["hi"]) for s in segments] == [(0, 5), (10, 15), (20, 25)]
+    assert [(s["statistics"]["id"]["lo"], s["statistics"]["id"]["hi"]) for s in segments] == [
+        (0, 5),
+        (10, 15),
+        (20, 25),
+    ]
 
 
 def test_columns_have_the_bounds_of_the_table(table):
@@ -63,7 +69,12 @@ def test_bounds_that_python_has_no_value_for(tmp_path):
     micros = pa.array([-(10**17), None, 4 * 10**17])
     days = pa.array([-800_000, None, 3_000_000], pa.int32()).cast(pa.date32())
     table = tamis.create(tmp_path / "t")
-    columns = {"d": days, "ts": micros.cast(pa.timestamp("us", tz="UTC")), "i": micros.cast(pa.duration("us")), "plain": micros}
+    columns = {
+        "d": days,
+        "ts": micros.cast(pa.timestamp("us", tz="UTC")),
+        "i": micros.cast(pa.duration("us")),
+        "plain": micros,
+    }
     table.append(pa.table(columns))
     found = {row["name"]: (row["lo"], row["hi"], row["nulls"]) for row in table.metadata("columns").to_pylist()}
     assert found["plain"] == ("-100000000000000000", "400000000000000000", 1)
@@ -75,7 +86,11 @@ def test_bounds_that_python_has_no_value_for(tmp_path):
 def test_detail_and_history(table):
     (detail,) = table.detail().to_pylist()
     assert (detail["num_parts"], detail["num_segments"], detail["num_rows"]) == (3, 3, 6)
-    assert (detail["clustering_columns"], dict(detail["properties"]), detail["version"]) == (["id"], {"owner": "<me>"}, 3)
+    assert (detail["clustering_columns"], dict(detail["properties"]), detail["version"]) == (
+        ["id"],
+        {"owner": "<me>"},
+        3,
+    )
     history = table.history()
     assert history["version"].to_pylist() == [3, 2, 1, 0]
     assert history["operation"].to_pylist() == ["append", "append", "append", "create"]

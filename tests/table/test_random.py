@@ -44,7 +44,13 @@ def test_skipping_changes_nothing(folder, segments, text, cluster_by):
     table = table_of(folder, segments, cluster_by)
     expected = answer(table.scan(text, options=OFF))
     rows = len(table.scan(text, options=OFF).to_arrow()) if expected.startswith("[") else 0
-    for options in ({}, {"tamis.read.lazy": "on"}, {"tamis.read.lazy": "off"}, {"tamis.audit.percent": 100}, {"tamis.stats.filter": "off"}):
+    for options in (
+        {},
+        {"tamis.read.lazy": "on"},
+        {"tamis.read.lazy": "off"},
+        {"tamis.audit.percent": 100},
+        {"tamis.stats.filter": "off"},
+    ):
         scan = table.scan(text, options=options)
         assert answer(scan) == expected, options
         if expected.startswith("["):
@@ -136,6 +142,9 @@ def identities(report):
     assert p.audited <= sum(v for k, v in p.items() if k.startswith("skipped_"))
     assert b.read == b.metadata + b.index + b.leader + b.follower
     assert 0 <= b.skipped <= b.table
-    assert report.blocks.read + report.blocks.skipped_stats + report.blocks.skipped_filter <= report.blocks.total or p.audited
+    assert (
+        report.blocks.read + report.blocks.skipped_stats + report.blocks.skipped_filter <= report.blocks.total
+        or p.audited
+    )
     assert not [e for e in report.not_skipped_because if "could not be used" in e.reason]
     assert not report.violations

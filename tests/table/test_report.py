@@ -36,7 +36,12 @@ def test_the_fields_are_those_of_the_design(table):
         assert list(shown[name]) == keys.split()
         assert getattr(getattr(scan.report, name), keys.split()[0]) == shown[name][keys.split()[0]]
     assert json.loads(json.dumps(shown)) == shown
-    assert (shown["table"], shown["version"], shown["filter"], shown["columns"]) == (table.path, 4, "id = 15", ["id", "pad"])
+    assert (shown["table"], shown["version"], shown["filter"], shown["columns"]) == (
+        table.path,
+        4,
+        "id = 15",
+        ["id", "pad"],
+    )
 
 
 def test_numbers_of_a_selective_scan(table):

@@ -11,7 +11,9 @@ from tamis.errors import InvalidInput
 
 SEGMENTS = [
     pa.table({"id": pa.array([5, 3], pa.int64()), "s": [{"x": 1, "y": "a"}, None], "v": [0.5, None]}),
-    pa.table({"id": pa.array([4, None], pa.int64()), "s": [{"x": 2, "y": None}, {"x": None, "y": "b"}], "v": [1.5, 2.5]}),
+    pa.table(
+        {"id": pa.array([4, None], pa.int64()), "s": [{"x": 2, "y": None}, {"x": None, "y": "b"}], "v": [1.5, 2.5]}
+    ),
 ]
 
 

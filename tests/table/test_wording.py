@@ -41,10 +41,14 @@ def test_the_name_of_a_format_is_text(tmp_path):
 
 
 def test_what_the_system_says_ends_before_the_remedy():
-    assert "(os error 2). Check" in str(translate(FileNotFoundError("No such file or directory (os error 2)"), "write", "x"))
+    assert "(os error 2). Check" in str(
+        translate(FileNotFoundError("No such file or directory (os error 2)"), "write", "x")
+    )
 
 
-SCHEMA = from_arrow_schema(columns("id BIGINT, s STRING, d DATE, ts TIMESTAMP, x DOUBLE, st STRUCT<x: BIGINT>")).assign_ids(0)
+SCHEMA = from_arrow_schema(
+    columns("id BIGINT, s STRING, d DATE, ts TIMESTAMP, x DOUBLE, st STRUCT<x: BIGINT>")
+).assign_ids(0)
 
 FILTERS = [
     ("d > 5", "BAD_ARGUMENTS", "'(d > 5)' is not defined here: d is date, 5 is int."),
@@ -99,16 +103,28 @@ OTHERS = {
         lambda: default_scalar("('x", DOUBLE, "z"),
         '"(\'x" is not a default: A quote or a comment in it does not end (column 2)',
     ),
-    "a default of an unknown function": (lambda: default_scalar("my_udf(1)", DOUBLE, "z"), "'my_udf(1)' is unknown here"),
+    "a default of an unknown function": (
+        lambda: default_scalar("my_udf(1)", DOUBLE, "z"),
+        "'my_udf(1)' is unknown here",
+    ),
     "a field that is given a value": (lambda: assignable(SCHEMA, "st.x"), "Give the whole of 'st'"),
-    "a value without a cast": (lambda: assigned(column_of("d"), SCHEMA.find("id")[0], "UTC"), "Give a value of type bigint."),
+    "a value without a cast": (
+        lambda: assigned(column_of("d"), SCHEMA.find("id")[0], "UTC"),
+        "Give a value of type bigint.",
+    ),
     "a value with a cast": (lambda: assigned(column_of("s"), SCHEMA.find("d")[0], "UTC"), "Write CAST(s AS date)"),
-    "a source that lacks a column": (lambda: merged(None, pa.schema([("id", pa.int64())])), "The source has no column 's'"),
+    "a source that lacks a column": (
+        lambda: merged(None, pa.schema([("id", pa.int64())])),
+        "The source has no column 's'",
+    ),
     "a source of another type": (
         lambda: merged({"d": "source.d"}, pa.schema([("id", pa.int64()), ("d", pa.string())])),
         "Cast column 'd' of the data to date.",
     ),
-    "a value that is no expression": (lambda: merged({"s": "a b"}, pa.schema([("id", pa.int64())])), "'a b' is not a value for 's'"),
+    "a value that is no expression": (
+        lambda: merged({"s": "a b"}, pa.schema([("id", pa.int64())])),
+        "'a b' is not a value for 's'",
+    ),
 }
 
 
@@ -117,7 +133,14 @@ def column_of(name):
 
 
 def merged(values, source):
-    return merge_plan(SCHEMA, source, "target.id = source.id", [Asked(MATCHED, "update", None, values)], SCHEMA.highest_id(), Options())
+    return merge_plan(
+        SCHEMA,
+        source,
+        "target.id = source.id",
+        [Asked(MATCHED, "update", None, values)],
+        SCHEMA.highest_id(),
+        Options(),
+    )
 
 
 @pytest.mark.parametrize("case", OTHERS)

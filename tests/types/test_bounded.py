@@ -42,7 +42,9 @@ def zstd(data: bytes) -> bytes:
 
 @given(st.lists(st.tuples(st.integers(-(2**63), 2**63 - 1) | st.none(), st.text() | st.none()), max_size=50))
 def test_what_is_written_comes_back(rows: list[tuple[int | None, str | None]]) -> None:
-    table = pa.table({"a": pa.array([r[0] for r in rows], pa.int64()), "s": pa.array([r[1] for r in rows], pa.string())})
+    table = pa.table(
+        {"a": pa.array([r[0] for r in rows], pa.int64()), "s": pa.array([r[1] for r in rows], pa.string())}
+    )
     raw = stream(table)
     assert read_stream(unpacked_zstd(zstd(raw), len(raw))).equals(table)
 
@@ -101,7 +103,9 @@ def bomb(known: Inline) -> dict[str, Any]:
 
 
 def compressed_twice(known: Inline) -> dict[str, Any]:
-    raw = stream(known.table.append_column("zeros", pa.array([b"\0" * (200 * 2**20)], pa.large_binary())), compression="zstd")
+    raw = stream(
+        known.table.append_column("zeros", pa.array([b"\0" * (200 * 2**20)], pa.large_binary())), compression="zstd"
+    )
     return Inline(1, len(raw), zstd(raw)).to_json()
 
 

@@ -34,8 +34,29 @@ from tamis.core.types.arrow import from_arrow_schema, from_arrow_type, to_arrow_
 from tamis.core.types.logical import type_from_json
 from tamis.errors import InvalidInput, NotFound
 
-SIMPLE = [BOOLEAN, BYTE, SHORT, INTEGER, LONG, FLOAT, DOUBLE, STRING, BINARY, DATE, TIMESTAMP, TIMESTAMP_NTZ, VARIANT, Time(3)]
-DECLARED = [Decimal(38, 10), String("char", 5), String("varchar", 7), String(collation="UNICODE_CI"), DayTimeInterval("hour", "second")]
+SIMPLE = [
+    BOOLEAN,
+    BYTE,
+    SHORT,
+    INTEGER,
+    LONG,
+    FLOAT,
+    DOUBLE,
+    STRING,
+    BINARY,
+    DATE,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    VARIANT,
+    Time(3),
+]
+DECLARED = [
+    Decimal(38, 10),
+    String("char", 5),
+    String("varchar", 7),
+    String(collation="UNICODE_CI"),
+    DayTimeInterval("hour", "second"),
+]
 NESTED: list[DataType] = [
     Struct((Field("x", LONG, False), Field("y", Struct((Field("z", STRING),))))),
     Array(Field("element", Decimal(5, 2), False)),
@@ -91,7 +112,9 @@ def test_ids_are_given_once_parents_first_and_never_twice() -> None:
 
 
 def test_names_are_found_without_regard_to_case_unless_that_is_ambiguous() -> None:
-    schema = Schema((Field("Ab", Struct((Field("C d", LONG),))), Field("x.y", LONG), Field("k", LONG), Field("K", LONG)))
+    schema = Schema(
+        (Field("Ab", Struct((Field("C d", LONG),))), Field("x.y", LONG), Field("k", LONG), Field("K", LONG))
+    )
     assert schema.find(("aB", "c D"))[-1].name == "C d"
     assert schema.find("x.y")[0].name == "x.y"
     assert schema.find("K")[0].name == "K"

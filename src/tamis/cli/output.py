@@ -88,7 +88,10 @@ def print_rows(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str
 
     table = Table(title=Text(printable(title)) if title else None, title_justify="left")
     shown = [
-        [Text(printable(text(value)), justify="right" if isinstance(value, int | float | Decimal) else "left") for value in row]
+        [
+            Text(printable(text(value)), justify="right" if isinstance(value, int | float | Decimal) else "left")
+            for value in row
+        ]
         for row in rows
     ]
     for name in columns:
@@ -101,7 +104,10 @@ def print_rows(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str
 def print_clustering(columns: Sequence[Mapping[str, Any]]) -> None:
     """Print the figures of each clustering column, and bars of the overlapping runs along its range."""
     if columns:
-        shown = [[c["column"], f"{c['average_overlap']:.1f}", f"{c['average_depth']:.1f}", c["max_depth"], c["picture"]] for c in columns]
+        shown = [
+            [c["column"], f"{c['average_overlap']:.1f}", f"{c['average_depth']:.1f}", c["max_depth"], c["picture"]]
+            for c in columns
+        ]
         print_rows(["clustered by", "overlap", "depth", "deepest", "runs, from the lowest value to the highest"], shown)
 
 

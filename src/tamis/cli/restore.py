@@ -18,7 +18,10 @@ def restore(
     table: Place,
     version: Annotated[int, typer.Argument(min=0, metavar="VERSION", help="The version whose rows come back.")],
     allow_dropped_columns: Annotated[
-        bool, typer.Option("--allow-dropped-columns", help="Go on where a column has been dropped since: its values stay away.")
+        bool,
+        typer.Option(
+            "--allow-dropped-columns", help="Go on where a column has been dropped since: its values stay away."
+        ),
     ] = False,
     storage_option: Stored = None,
     json: Json = False,
@@ -41,7 +44,9 @@ def restore(
 def changes(
     table: Place,
     after: Annotated[int, typer.Argument(min=0, metavar="A", help="What came after this version …")],
-    until: Annotated[int | None, typer.Argument(min=0, metavar="[B]", help="… up to this one; the newest unless told.")] = None,
+    until: Annotated[
+        int | None, typer.Argument(min=0, metavar="[B]", help="… up to this one; the newest unless told.")
+    ] = None,
     limit: Limit = None,
     storage_option: Stored = None,
     json: Json = False,

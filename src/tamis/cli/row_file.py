@@ -34,7 +34,10 @@ def rows_of(path: str, file_format: str | None, schema: pa.Schema) -> Iterator[p
             yield rows
     except (pa.ArrowInvalid, pa.ArrowKeyError, pa.ArrowNotImplementedError) as error:
         raise InvalidInput(
-            f"{path} cannot be read as {kind}: {error}", code="BAD_DATA", name=path, remedy="Correct the file, or say its kind by --format."
+            f"{path} cannot be read as {kind}: {error}",
+            code="BAD_DATA",
+            name=path,
+            remedy="Correct the file, or say its kind by --format.",
         ) from error
 
 
@@ -50,7 +53,10 @@ def _opened(path: str, kind: str, schema: pa.Schema) -> Iterator[pa.RecordBatchR
 
         types = {f.name: f.type for f in schema if not pa.types.is_nested(f.type)}
         with csv.open_csv(
-            path, convert_options=csv.ConvertOptions(column_types=types, strings_can_be_null=True, quoted_strings_can_be_null=False)
+            path,
+            convert_options=csv.ConvertOptions(
+                column_types=types, strings_can_be_null=True, quoted_strings_can_be_null=False
+            ),
         ) as rows:
             yield rows
     else:

@@ -11,11 +11,17 @@ from tamis.cli.output import print_json, tell
 from tamis.cli.progress import over_table
 
 All = Annotated[bool, typer.Option("--all", help="Every row; said aloud, because no --where was given.")]
-Source = Annotated[str, typer.Argument(metavar="FILE", help="The file with the new rows: parquet, csv (with a header) or json lines.")]
-Format = Annotated[str | None, typer.Option("--format", help="parquet, csv or json; known by the file's name unless told.")]
+Source = Annotated[
+    str, typer.Argument(metavar="FILE", help="The file with the new rows: parquet, csv (with a header) or json lines.")
+]
+Format = Annotated[
+    str | None, typer.Option("--format", help="parquet, csv or json; known by the file's name unless told.")
+]
 
 
-def delete(table: Place, where: Where = None, every: All = False, storage_option: Stored = None, json: Json = False) -> None:
+def delete(
+    table: Place, where: Where = None, every: All = False, storage_option: Stored = None, json: Json = False
+) -> None:
     """Delete the rows that a filter matches; parts of which all or none match are not read."""
     held, chosen = _open(table, storage_option), _chosen(where, every)
     with over_table("Deleting", held) as advance:
@@ -25,7 +31,9 @@ def delete(table: Place, where: Where = None, every: All = False, storage_option
 
 def update(
     table: Place,
-    values: Annotated[list[str], typer.Option("--set", metavar="COLUMN=SQL", help='A column\'s new value, e.g. "n=n + 1".')],
+    values: Annotated[
+        list[str], typer.Option("--set", metavar="COLUMN=SQL", help='A column\'s new value, e.g. "n=n + 1".')
+    ],
     where: Where = None,
     every: All = False,
     storage_option: Stored = None,

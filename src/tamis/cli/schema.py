@@ -10,7 +10,10 @@ from tamis.cli.arguments import Json, Place, Stored, pairs
 from tamis.cli.output import print_json, print_rows, say
 
 New = Annotated[
-    str, typer.Argument(metavar="DDL", help='All columns that the table is to have, e.g. "ts TIMESTAMP NOT NULL, user BIGINT".')
+    str,
+    typer.Argument(
+        metavar="DDL", help='All columns that the table is to have, e.g. "ts TIMESTAMP NOT NULL, user BIGINT".'
+    ),
 ]
 
 program = typer.Typer(name="schema", help="Show a table's schemas; check and make the next one.", no_args_is_help=True)
@@ -36,7 +39,9 @@ def check(table: Place, schema: New, storage_option: Stored = None, json: Json =
 def evolve(
     table: Place,
     schema: New,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would change, and whom it would fence.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say what would change, and whom it would fence.")
+    ] = False,
     storage_option: Stored = None,
     json: Json = False,
 ) -> None:
@@ -60,6 +65,7 @@ def _evolve(table: str, schema: str, storage_option: list[str] | None, json: boo
         return
     print_rows(["change"], [[change] for change in planned.changes])
     print_rows(
-        ["fences readers of", "because it", "in schemas"], [[f.column, f.why, ", ".join(map(str, f.schema_ids))] for f in planned.fences]
+        ["fences readers of", "because it", "in schemas"],
+        [[f.column, f.why, ", ".join(map(str, f.schema_ids))] for f in planned.fences],
     )
     say(f"The table {'would be' if dry_run else 'is'} at schema {told['schema_id']}.")

@@ -12,7 +12,10 @@ from tamis.cli.output import fail, print_json
 
 def demo(
     path: Annotated[
-        str, typer.Option(metavar="FOLDER", help="Where the demonstration's tables go; an earlier demonstration there is replaced.")
+        str,
+        typer.Option(
+            metavar="FOLDER", help="Where the demonstration's tables go; an earlier demonstration there is replaced."
+        ),
     ] = "./demo-lake",
     json: Json = False,
 ) -> None:

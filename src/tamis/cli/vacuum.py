@@ -23,12 +23,16 @@ def length(text: str) -> timedelta:
     try:
         return retention_of(text)
     except InvalidInput as error:
-        raise typer.BadParameter(f"{text!r} is no length of time such as 7d, 36h or 90m.", param_hint="--retention") from error
+        raise typer.BadParameter(
+            f"{text!r} is no length of time such as 7d, 36h or 90m.", param_hint="--retention"
+        ) from error
 
 
 def vacuum(
     table: Place,
-    retention: Annotated[str, typer.Option(metavar="TIME", help="How far back versions stay readable: 7d, 36h, 90m.")] = "7d",
+    retention: Annotated[
+        str, typer.Option(metavar="TIME", help="How far back versions stay readable: 7d, 36h, 90m.")
+    ] = "7d",
     yes: Annotated[bool, typer.Option("--yes", help="Remove; without it, only say what would be removed.")] = False,
     storage_option: Stored = None,
     json: Json = False,

@@ -29,7 +29,8 @@ def _with(merge: Any, text: str) -> Any:
     found = _CLAUSE.fullmatch(bare)
     if found is None:
         raise typer.BadParameter(
-            f"{text!r} is no clause such as MATCHED THEN UPDATE SET *, or NOT MATCHED THEN INSERT *.", param_hint="--when"
+            f"{text!r} is no clause such as MATCHED THEN UPDATE SET *, or NOT MATCHED THEN INSERT *.",
+            param_hint="--when",
         )
 
     def said(group: str) -> str | None:
@@ -41,7 +42,9 @@ def _with(merge: Any, text: str) -> Any:
     action = "delete" if found["delete"] else "insert" if found["columns"] is not None or _inserts(bare) else "update"
     method = _METHODS.get((kind, action))
     if method is None:
-        raise typer.BadParameter(f"{text!r}: what is {found['kind'].lower()} cannot be met by {action.upper()}.", param_hint="--when")
+        raise typer.BadParameter(
+            f"{text!r}: what is {found['kind'].lower()} cannot be met by {action.upper()}.", param_hint="--when"
+        )
     values = _values(text, said("values"), said("columns"), said("row"))
     given = {} if action == "delete" else {"values": values}
     return getattr(merge, method)(condition=said("condition"), **given)
@@ -72,7 +75,9 @@ def _values(text: str, assigned: str | None, columns: str | None, row: str | Non
     else:
         return None
     if not all(name.strip() and value.strip() for name, _, value in pairs):
-        raise typer.BadParameter(f"{text!r} has a value without a column, or a column without one.", param_hint="--when")
+        raise typer.BadParameter(
+            f"{text!r} has a value without a column, or a column without one.", param_hint="--when"
+        )
     return {_name(name.strip()): value.strip() for name, _, value in pairs}
 
 

@@ -54,9 +54,17 @@ def attach(spark: Any, name: str, warehouse: str | Path, *, storage_options: Map
 
 
 def _check_name(name: Any) -> None:
-    if not isinstance(name, str) or not name.strip() or set(name) & set(".`\0") or name.lower() in {"spark_catalog", "system"}:
+    if (
+        not isinstance(name, str)
+        or not name.strip()
+        or set(name) & set(".`\0")
+        or name.lower() in {"spark_catalog", "system"}
+    ):
         raise InvalidInput(
-            f"{name!r} cannot name a catalog.", code="BAD_NAME", name=str(name), remedy="Use a word without dots, such as lake."
+            f"{name!r} cannot name a catalog.",
+            code="BAD_NAME",
+            name=str(name),
+            remedy="Use a word without dots, such as lake.",
         )
 
 
@@ -67,12 +75,17 @@ def _check_folder(root: Store) -> None:
     path = Path(root.location.path)
     there = next((p for p in (path, *path.parents) if p.exists()), None)
     if there is not None and not there.is_dir():
-        raise InvalidInput(f"{there} is a file.", code="NOT_A_FOLDER", name=str(path), remedy="Give the path of a folder.")
+        raise InvalidInput(
+            f"{there} is a file.", code="NOT_A_FOLDER", name=str(path), remedy="Give the path of a folder."
+        )
 
 
 def _taken(name: str, where: str) -> AlreadyExists:
     return AlreadyExists(
-        f"Catalog {name!r} is already attached to {where}.", code="CATALOG_EXISTS", name=name, remedy="Choose another name."
+        f"Catalog {name!r} is already attached to {where}.",
+        code="CATALOG_EXISTS",
+        name=name,
+        remedy="Choose another name.",
     )
 
 

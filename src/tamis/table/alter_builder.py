@@ -106,7 +106,12 @@ class Alter:
     def move_column(self, name: Name, *, first: bool = False, after: str | None = None) -> Alter:
         """Change a column's displayed position among its siblings."""
         if first == (after is not None):
-            raise InvalidInput("A place is first, or after another column.", code="BAD_COLUMN", name=str(name), remedy="Give one of them.")
+            raise InvalidInput(
+                "A place is first, or after another column.",
+                code="BAD_COLUMN",
+                name=str(name),
+                remedy="Give one of them.",
+            )
         self._alteration.move(self._path(name), Place(after))
         return self
 
@@ -146,7 +151,10 @@ class Alter:
         path = name if isinstance(name, tuple) else split(name) if isinstance(name, str) else ()
         if not path or not all(isinstance(part, str) and part for part in path):
             raise InvalidInput(
-                f"{name!r} is not a column name.", code="BAD_COLUMN", name=repr(name), remedy="Give text, or a tuple of names."
+                f"{name!r} is not a column name.",
+                code="BAD_COLUMN",
+                name=repr(name),
+                remedy="Give text, or a tuple of names.",
             )
         known = self._before.schema
         if not isinstance(name, str) or known is None:
@@ -173,13 +181,18 @@ def _type(given: Any) -> DataType:
             remedy="Give one type; a new column is nullable, and a default fills it.",
         )
     raise InvalidInput(
-        f"{given!r} is not a type.", code="BAD_TYPE", name=repr(given), remedy='Give an Arrow type, or SQL text such as "BIGINT".'
+        f"{given!r} is not a type.",
+        code="BAD_TYPE",
+        name=repr(given),
+        remedy='Give an Arrow type, or SQL text such as "BIGINT".',
     )
 
 
 def _comment(name: Name, comment: Any) -> str | None:
     if comment is not None and not isinstance(comment, str):
-        raise InvalidInput(f"A comment is text, not {comment!r:.100}.", code="BAD_COLUMN", name=str(name), remedy="Give text, or None.")
+        raise InvalidInput(
+            f"A comment is text, not {comment!r:.100}.", code="BAD_COLUMN", name=str(name), remedy="Give text, or None."
+        )
     return comment
 
 
@@ -193,5 +206,7 @@ def _default(sql: str, data_type: DataType, name: str) -> pa.Scalar:
         try:
             assigned(parse_value(sql, Schema(())), Field(name, data_type), "UTC", sql)
         except SchemaMismatch as error:
-            raise InvalidInput(f"The default {sql!r}: {error.message}", code="BAD_DEFAULT", name=name, remedy=error.remedy) from error
+            raise InvalidInput(
+                f"The default {sql!r}: {error.message}", code="BAD_DEFAULT", name=name, remedy=error.remedy
+            ) from error
     return value

@@ -114,4 +114,6 @@ def _array(given: Any, name: str) -> pa.Array:
 
 
 def _bad(name: str, what: str) -> InvalidInput:
-    return InvalidInput(f"{what}.", code="BAD_KEYS", name=name, remedy='Give an Arrow array by column: keys={"id": pa.array([1, 2])}.')
+    return InvalidInput(
+        f"{what}.", code="BAD_KEYS", name=name, remedy='Give an Arrow array by column: keys={"id": pa.array([1, 2])}.'
+    )

@@ -44,7 +44,9 @@ class Merge:
     def when_not_matched_by_source_update(self, values: Values, *, condition: str | None = None) -> Merge:
         """Update the target rows that match no source row."""
         if not values:
-            raise InvalidInput("No value is given.", code="BAD_MERGE", name="values", remedy='Give some, such as {"active": "false"}.')
+            raise InvalidInput(
+                "No value is given.", code="BAD_MERGE", name="values", remedy='Give some, such as {"active": "false"}.'
+            )
         return self._with(BY_SOURCE, "update", condition, values)
 
     def when_not_matched_by_source_delete(self, *, condition: str | None = None) -> Merge:
@@ -59,7 +61,12 @@ class Merge:
         """
         _check_condition(self.on, "on")
         if not self.clauses:
-            raise InvalidInput("The merge has no clause.", code="BAD_MERGE", name="merge", remedy="Add one, such as when_matched_update().")
+            raise InvalidInput(
+                "The merge has no clause.",
+                code="BAD_MERGE",
+                name="merge",
+                remedy="Add one, such as when_matched_update().",
+            )
         return self.run(self, progress)
 
     def _with(self, kind: str, action: str, condition: str | None, values: Values | None) -> Merge:
@@ -71,7 +78,10 @@ class Merge:
                 name=f"when {kind} then {action}",
                 remedy="Give the clause before it a condition, or put this one first.",
             )
-        return replace(self, clauses=(*self.clauses, Asked(kind, action, condition, None if values is None else parse_texts(values))))
+        return replace(
+            self,
+            clauses=(*self.clauses, Asked(kind, action, condition, None if values is None else parse_texts(values))),
+        )
 
 
 def _check_condition(given: Any, name: str) -> None:
@@ -101,8 +111,12 @@ def upsert_condition(on: Any, target: Schema | None) -> str:
     """
     names = [on] if isinstance(on, str) else list(on or ())
     if not names or not all(isinstance(n, str) for n in names):
-        raise InvalidInput(f"{on!r} names no key column.", code="BAD_COLUMN", name="on", remedy='Give names, such as on=["id"].')
-    padded = {f.name.lower(): f.type.length for f in target or () if isinstance(f.type, String) and f.type.kind == "char"}
+        raise InvalidInput(
+            f"{on!r} names no key column.", code="BAD_COLUMN", name="on", remedy='Give names, such as on=["id"].'
+        )
+    padded = {
+        f.name.lower(): f.type.length for f in target or () if isinstance(f.type, String) and f.type.kind == "char"
+    }
 
     def of_source(name: str) -> str:
         length = padded.get(name.lower())

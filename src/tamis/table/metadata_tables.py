@@ -35,7 +35,10 @@ def table(store: Store, snapshot: Snapshot, name: str) -> pa.Table:
     """
     if name not in TABLES:
         raise NotFound(
-            f"There is no metadata table {name!r}.", code="METADATA_NOT_FOUND", name=str(name), remedy=f"There are: {', '.join(TABLES)}."
+            f"There is no metadata table {name!r}.",
+            code="METADATA_NOT_FOUND",
+            name=str(name),
+            remedy=f"There are: {', '.join(TABLES)}.",
         )
     return TABLES[name](store, snapshot)
 
@@ -68,7 +71,8 @@ def columns(_: Store, snapshot: Snapshot) -> pa.Table:
     """One row per column and nested field of the current schema, with table-wide bounds as text."""
     leaves = _leaves(snapshot)
     evidence = TableEvidence(
-        snapshot.segment_evidence(frozenset(i for ids, _, _ in leaves for i in ids)), {s.schema_id: s for s in snapshot.head.schemas}
+        snapshot.segment_evidence(frozenset(i for ids, _, _ in leaves for i in ids)),
+        {s.schema_id: s for s in snapshot.head.schemas},
     )
     bounds = {ids: _bounds(evidence.column(ids)) for ids, _, _ in leaves}
     rows = []
@@ -126,7 +130,9 @@ def _parts_by_schema(snapshot: Snapshot) -> dict[int, int]:
     for schema_id, count in zip(same["schema_id"].to_pylist(), same["parts"].to_pylist(), strict=True):
         found[schema_id] += count
     if mixed.any():
-        found.update(i for i in snapshot.table("parts", ("schema_id",), mixed)["schema_id"].to_pylist() if i is not None)
+        found.update(
+            i for i in snapshot.table("parts", ("schema_id",), mixed)["schema_id"].to_pylist() if i is not None
+        )
     return dict(found)
 
 
@@ -184,7 +190,13 @@ TABLES: dict[str, Callable[[Store, Snapshot], pa.Table]] = {
 
 _COLUMNS = pa.schema(
     [
-        *[("column_id", pa.int32()), ("name", pa.string()), ("type", pa.string()), ("nullable", pa.bool_()), ("comment", pa.string())],
+        *[
+            ("column_id", pa.int32()),
+            ("name", pa.string()),
+            ("type", pa.string()),
+            ("nullable", pa.bool_()),
+            ("comment", pa.string()),
+        ],
         *[("lo", pa.string()), ("hi", pa.string()), ("nulls", pa.int64()), ("nans", pa.int64())],
     ]
 )
@@ -205,7 +217,11 @@ _DETAIL = pa.schema(
             ("schema_id", pa.int32()),
             ("oldest_schema_id", pa.int32()),
         ],
-        *[("clustering_columns", pa.list_(pa.string())), ("clustering", pa.list_(_CLUSTERING)), ("data_format", pa.string())],
+        *[
+            ("clustering_columns", pa.list_(pa.string())),
+            ("clustering", pa.list_(_CLUSTERING)),
+            ("data_format", pa.string()),
+        ],
         *[(name, pa.int64()) for name in ("num_segments", "num_parts", "num_rows", "size_in_bytes")],
         ("properties", pa.map_(pa.string(), pa.string())),
         *[("reader_features", pa.list_(pa.string())), ("writer_features", pa.list_(pa.string()))],
@@ -217,7 +233,11 @@ Leaf = tuple[tuple[int, ...], str, Field]
 
 def _leaves(snapshot: Snapshot) -> list[Leaf]:
     """Return the columns and struct fields that can have bounds: id path, dotted name, field."""
-    return [(ids, ".".join(names), f) for ids, names, f in _walk(snapshot.head.schema) if not isinstance(f.type, Struct | Array | Map)]
+    return [
+        (ids, ".".join(names), f)
+        for ids, names, f in _walk(snapshot.head.schema)
+        if not isinstance(f.type, Struct | Array | Map)
+    ]
 
 
 def _walk(schema: Schema | None) -> Iterator[tuple[tuple[int, ...], tuple[str, ...], Field]]:
@@ -270,7 +290,11 @@ def _bounds(column: ColumnEvidence | None) -> tuple[str | None, str | None, int 
         return None, None, None, None
     empty = pc.equal(pc.add(column.nulls, pc.fill_null(column.nans, 0)), column.count)
     known = not pc.any(pc.and_(pc.is_null(column.lo), pc.invert(pc.fill_null(empty, False)))).as_py()
-    lo, hi = (_extreme(pc.min, column.lo), _extreme(pc.max, column.hi)) if known and _ordered(column.lo.type) else (None, None)
+    lo, hi = (
+        (_extreme(pc.min, column.lo), _extreme(pc.max, column.hi))
+        if known and _ordered(column.lo.type)
+        else (None, None)
+    )
     return _text(lo), _text(hi), _sum(column.nulls), _sum(column.nans)
 
 

@@ -39,7 +39,14 @@ def _stream(data: Any) -> pa.RecordBatchReader:
         if hasattr(data, "__arrow_c_array__"):
             batch = pa.record_batch(data)
             return pa.RecordBatchReader.from_batches(batch.schema, [batch])
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, AttributeError, TypeError, ValueError) as error:
+    except (
+        pa.ArrowInvalid,
+        pa.ArrowTypeError,
+        pa.ArrowNotImplementedError,
+        AttributeError,
+        TypeError,
+        ValueError,
+    ) as error:
         raise _bad(data, f": {error}") from error
     raise _bad(data, "")
 

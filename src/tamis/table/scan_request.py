@@ -73,7 +73,9 @@ def make_scan(
     )
 
 
-def parse_filter(row_filter: str | Expr | None, schema: Schema | None, options: Options) -> tuple[tuple[Expr, ...], str | None]:
+def parse_filter(
+    row_filter: str | Expr | None, schema: Schema | None, options: Options
+) -> tuple[tuple[Expr, ...], str | None]:
     """Return a filter's conjuncts and text.
 
     Raises ``InvalidInput`` (``PARSE_ERROR``, ``BAD_FILTER``), ``NotFound`` (``COLUMN_NOT_FOUND``).
@@ -110,7 +112,9 @@ def check_once(names: Iterable[str]) -> None:
     seen = set[str]()
     for name in names:
         if name.lower() in seen:
-            raise InvalidInput(f"Duplicate column {name!r}.", code="DUPLICATE_COLUMN", name=name, remedy="Give every column once.")
+            raise InvalidInput(
+                f"Duplicate column {name!r}.", code="DUPLICATE_COLUMN", name=name, remedy="Give every column once."
+            )
         seen.add(name.lower())
 
 
@@ -136,7 +140,10 @@ def _text(name: str, value: Any) -> str:
             else str(value)
         )
     raise InvalidInput(
-        f"{value!r:.100} is not SQL text.", code="BAD_VALUES", name=name, remedy="Give SQL text, such as \"DATE '2026-01-01'\"."
+        f"{value!r:.100} is not SQL text.",
+        code="BAD_VALUES",
+        name=name,
+        remedy="Give SQL text, such as \"DATE '2026-01-01'\".",
     )
 
 
@@ -149,7 +156,9 @@ def parse_values(texts: Mapping[str, str], schema: Schema | None, options: Optio
     }
 
 
-def meant_values(snapshot: Snapshot, schema: Schema | None, texts: Mapping[str, str], options: Options) -> dict[str, Expr]:
+def meant_values(
+    snapshot: Snapshot, schema: Schema | None, texts: Mapping[str, str], options: Options
+) -> dict[str, Expr]:
     """Resolve the expressions under the reader's ``schema``, keyed by the columns' names in ``snapshot``.
 
     Raises the same errors as ``parse_filter``, and ``SchemaFenced``.
@@ -165,7 +174,9 @@ def checked_limit(limit: Any) -> int | None:
     """Return ``limit``; raise ``InvalidInput`` (``BAD_LIMIT``) unless it is None or a whole number >= 0."""
     if limit is None or (isinstance(limit, int) and not isinstance(limit, bool) and limit >= 0):
         return limit
-    raise InvalidInput(f"{limit!r} is not a limit.", code="BAD_LIMIT", name="limit", remedy="Give a whole number, 0 or more.")
+    raise InvalidInput(
+        f"{limit!r} is not a limit.", code="BAD_LIMIT", name="limit", remedy="Give a whole number, 0 or more."
+    )
 
 
 def checked_flag(name: str, value: Any) -> bool:
@@ -179,7 +190,9 @@ def checked_flag(name: str, value: Any) -> bool:
 
 
 def _bad_filter(what: str) -> InvalidInput:
-    return InvalidInput(f"{what}.", code="BAD_FILTER", name="row_filter", remedy="Give Spark SQL text such as \"ts > '2026-01-01'\".")
+    return InvalidInput(
+        f"{what}.", code="BAD_FILTER", name="row_filter", remedy="Give Spark SQL text such as \"ts > '2026-01-01'\"."
+    )
 
 
 def check_fence(snapshot: Snapshot, held: Schema, selected: Schema, filters: Sequence[Expr]) -> None:
@@ -205,6 +218,9 @@ def checked_path(path: Any) -> str:
     """Return ``path`` as text. Raises ``InvalidInput`` (``BAD_PATH``) for anything else."""
     if not isinstance(path, str | os.PathLike) or not str(path).strip():
         raise InvalidInput(
-            f"{path!r} is not a path.", code="BAD_PATH", name=repr(path), remedy="Give a directory or a URL such as s3://bucket/table."
+            f"{path!r} is not a path.",
+            code="BAD_PATH",
+            name=repr(path),
+            remedy="Give a directory or a URL such as s3://bucket/table.",
         )
     return os.fspath(path)

@@ -61,7 +61,9 @@ class Evolving:
         ``IncompatibleSchema`` naming the rule and the field.
         """
         self._writable()
-        if expected_schema_id is not None and (isinstance(expected_schema_id, bool) or not isinstance(expected_schema_id, int)):
+        if expected_schema_id is not None and (
+            isinstance(expected_schema_id, bool) or not isinstance(expected_schema_id, int)
+        ):
             raise InvalidInput(
                 f"{expected_schema_id!r} is not a schema id.",
                 code="BAD_SCHEMA",
@@ -72,7 +74,11 @@ class Evolving:
         snapshot = self._newest()
 
         def plan(head: Head) -> Head:
-            return head if _known(head, expected_schema_id, asked) is not None else _next(head, expected_schema_id, asked, new_schema)
+            return (
+                head
+                if _known(head, expected_schema_id, asked) is not None
+                else _next(head, expected_schema_id, asked, new_schema)
+            )
 
         if checked_flag("dry_run", dry_run):
             return outcome(snapshot.head, plan(snapshot.head))

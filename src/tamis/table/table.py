@@ -144,7 +144,10 @@ class Table(Evolving, Tending):
         stream = arrow_stream(data)
         if merge_schema:
             self.merge_columns(logical_schema(stream.schema))
-        return self._write(stream, lambda snapshot, head, rows: operations.append(self._store, snapshot, head, rows, self._options(head)))
+        return self._write(
+            stream,
+            lambda snapshot, head, rows: operations.append(self._store, snapshot, head, rows, self._options(head)),
+        )
 
     def overwrite(self, data: Any, row_filter: str | Expr | None = None, *, allow_outside: bool = False) -> Result:
         """Replace the rows that match ``row_filter`` (None: all) with those of ``data``, in one commit.
@@ -165,7 +168,12 @@ class Table(Evolving, Tending):
         return self._write(arrow_stream(data), run)
 
     def create_index(
-        self, name: str, columns: Sequence[str] | str, *, build: str = "with_write", progress: operations.Progress | None = None
+        self,
+        name: str,
+        columns: Sequence[str] | str,
+        *,
+        build: str = "with_write",
+        progress: operations.Progress | None = None,
     ) -> Result:
         """Create a secondary index on columns, struct fields or JSON paths (``body:user.id::bigint``).
 
@@ -181,7 +189,11 @@ class Table(Evolving, Tending):
         return self._index(index_verbs.drop_index, name)
 
     def repair_index(
-        self, name: str | None = None, segments: Sequence[str] | None = None, *, progress: operations.Progress | None = None
+        self,
+        name: str | None = None,
+        segments: Sequence[str] | None = None,
+        *,
+        progress: operations.Progress | None = None,
     ) -> Result:
         """Build what an index (or every index) lacks for all segments, or for the given ones.
 
@@ -198,7 +210,9 @@ class Table(Evolving, Tending):
         """List the indexes: columns, size, covered segments, and missing segments with the reason."""
         return index_verbs.indexes(self._latest())
 
-    def delete(self, row_filter: str | Expr | None = None, *, spark: Any = None, progress: operations.Progress | None = None) -> Result:
+    def delete(
+        self, row_filter: str | Expr | None = None, *, spark: Any = None, progress: operations.Progress | None = None
+    ) -> Result:
         """Delete the rows that match ``row_filter`` (None: all), locally or on the executors of ``spark``.
 
         The local path reads leader columns only. A row for which the filter is NULL stays. ``progress``
@@ -248,7 +262,9 @@ class Table(Evolving, Tending):
         self._writable()
         if is_spark(data):
             return Merge(on, lambda merge, _: self._by_spark("merge", data, on=merge.on, clauses=merge.clauses))
-        return Merge(on, lambda merge, progress: self._merged(arrow_stream(data), merge.on, merge.clauses, progress=progress))
+        return Merge(
+            on, lambda merge, progress: self._merged(arrow_stream(data), merge.on, merge.clauses, progress=progress)
+        )
 
     def upsert(self, data: Any, on: Sequence[str] | str, *, progress: operations.Progress | None = None) -> Result:
         """Update the rows whose key columns ``on`` match a row of ``data``, and insert its other rows.
@@ -303,16 +319,22 @@ class Table(Evolving, Tending):
             keys=keys,
             opened=(*cost, seconds),
         )
-        scan_request.check_fence(snapshot, scan.reader, scan.selected, [*scan.conjuncts, *(by.column for by in scan.order)])
+        scan_request.check_fence(
+            snapshot, scan.reader, scan.selected, [*scan.conjuncts, *(by.column for by in scan.order)]
+        )
         return scan
 
-    def explain(self, row_filter: str | Expr | None = None, selected_fields: Sequence[str] | str = ("*",), **scan: Any) -> Report:
+    def explain(
+        self, row_filter: str | Expr | None = None, selected_fields: Sequence[str] | str = ("*",), **scan: Any
+    ) -> Report:
         """Report what a scan with the same arguments would read, and why; reads metadata only."""
         return self.scan(row_filter, selected_fields, **scan).explain()
 
     def history(self, limit: int | None = None) -> pa.Table:
         """List the commits up to the newest version (or to the opened one), newest first."""
-        return state_history(self._store, scan_request.checked_limit(limit), self._snapshot.commit if self._pinned else None)
+        return state_history(
+            self._store, scan_request.checked_limit(limit), self._snapshot.commit if self._pinned else None
+        )
 
     def detail(self) -> pa.Table:
         """Return one row: id, path, format, clustering, counts, properties, features."""
@@ -371,7 +393,9 @@ class Table(Evolving, Tending):
             )
         return snapshot
 
-    def _write(self, rows: pa.RecordBatchReader, run: Callable[[Snapshot, Head, pa.RecordBatchReader], tuple[Snapshot, Result]]) -> Result:
+    def _write(
+        self, rows: pa.RecordBatchReader, run: Callable[[Snapshot, Head, pa.RecordBatchReader], tuple[Snapshot, Result]]
+    ) -> Result:
         self._writable()
         snapshot = self._latest()
         head = snapshot.head if snapshot.head.schema else with_schema(snapshot.head, rows.schema)
@@ -402,7 +426,9 @@ class Table(Evolving, Tending):
         self._writable()
         if verb not in {"append", "overwrite"}:
             self._settled()
-        result: Result = getattr(importlib.import_module(f"tamis.spark.write.{_BY_SPARK[verb]}"), verb)(self, data, **arguments)
+        result: Result = getattr(importlib.import_module(f"tamis.spark.write.{_BY_SPARK[verb]}"), verb)(
+            self, data, **arguments
+        )
         self.refresh() if self._schema is None else self._latest()
         return result
 

@@ -26,12 +26,19 @@ PENDING = "tamis:cluster_by"
 """The property that stores the clustering column names of a table without a schema."""
 
 
-def new_head(schema: pa.Schema | None, cluster_by: Sequence[str], data_format: str, properties: Mapping[str, Any]) -> Head:
+def new_head(
+    schema: pa.Schema | None, cluster_by: Sequence[str], data_format: str, properties: Mapping[str, Any]
+) -> Head:
     """Build the head of a new table. Raises ``InvalidInput`` or ``NotFound`` naming the invalid argument."""
     data_format, properties = _format_of(data_format, properties)
     format_named(data_format)
     names = names_of(cluster_by, "cluster_by")
-    head = Head(table_id=new_id(), format=data_format, properties=check_properties(properties), created_micros=world().now_micros())
+    head = Head(
+        table_id=new_id(),
+        format=data_format,
+        properties=check_properties(properties),
+        created_micros=world().now_micros(),
+    )
     if schema is not None:
         made = with_schema(replace(head, properties={**head.properties, **_pending(names)}), schema)
         check_places(made.properties, made.schemas)
@@ -50,7 +57,10 @@ def _format_of(chosen: str, properties: Mapping[str, Any]) -> tuple[str, Mapping
     ((key, told),) = list(said.items())[-1:]
     if chosen not in {PLAIN, told}:
         raise InvalidInput(
-            f"Conflicting formats: {chosen!r}, and {told!r} in {key}.", code="BAD_PROPERTY", name=key, remedy="Give format=… alone."
+            f"Conflicting formats: {chosen!r}, and {told!r} in {key}.",
+            code="BAD_PROPERTY",
+            name=key,
+            remedy="Give format=… alone.",
         )
     return told, {name: value for name, value in properties.items() if name not in said}
 
@@ -100,10 +110,15 @@ def checked_schema(schema: pa.Schema, *, keep_ids: bool = False) -> Schema:
             field = from_arrow_field(f)
             fields.append(checked_field(field if keep_ids else _without_id(field)))
         except TamisError as error:
-            raise InvalidInput(f"Column {f.name!r}: {error.message}", code=error.code, name=f.name, remedy=error.remedy) from error
+            raise InvalidInput(
+                f"Column {f.name!r}: {error.message}", code=error.code, name=f.name, remedy=error.remedy
+            ) from error
     if not fields:
         raise InvalidInput(
-            "A table needs a column.", code="BAD_SCHEMA", name="schema", remedy="Give one, or leave the schema to the first append."
+            "A table needs a column.",
+            code="BAD_SCHEMA",
+            name="schema",
+            remedy="Give one, or leave the schema to the first append.",
         )
     return Schema(tuple(fields))
 
@@ -142,7 +157,9 @@ def clustering_column(schema: Schema, name: str) -> tuple[int, ...]:
     Raises ``NotFound``, or ``InvalidInput`` for a type without an order.
     """
     if not isinstance(name, str):
-        raise InvalidInput(f"{name!r} is not a column name.", code="BAD_COLUMN", name="cluster_by", remedy="Give names as text.")
+        raise InvalidInput(
+            f"{name!r} is not a column name.", code="BAD_COLUMN", name="cluster_by", remedy="Give names as text."
+        )
     try:
         found = find(schema, name)
     except NotFound as error:
@@ -168,10 +185,17 @@ def clustering_key(found: Sequence[Field], name: str) -> tuple[int, ...]:
 
 def _pending(names: tuple[str, ...]) -> dict[str, str]:
     if not all(isinstance(name, str) for name in names):
-        raise InvalidInput("cluster_by is a sequence of column names.", code="BAD_COLUMN", name="cluster_by", remedy="Give names as text.")
+        raise InvalidInput(
+            "cluster_by is a sequence of column names.",
+            code="BAD_COLUMN",
+            name="cluster_by",
+            remedy="Give names as text.",
+        )
     for at, name in enumerate(names):
         if name.lower() in (other.lower() for other in names[:at]):
-            raise InvalidInput(f"cluster_by names {name!r} twice.", code="BAD_CLUSTERING", name=name, remedy="Name each column once.")
+            raise InvalidInput(
+                f"cluster_by names {name!r} twice.", code="BAD_CLUSTERING", name=name, remedy="Name each column once."
+            )
     return {PENDING: json.dumps(names)} if names else {}
 
 
@@ -210,7 +234,10 @@ def _within(data_type: DataType) -> Iterator[DataType]:
 
 def _impossible(data_type: DataType, why: str) -> InvalidInput:
     return InvalidInput(
-        f"there is no type {data_type}: {why}.", code="UNSUPPORTED_TYPE", name=str(data_type), remedy="Give it a type that Spark has."
+        f"there is no type {data_type}: {why}.",
+        code="UNSUPPORTED_TYPE",
+        name=str(data_type),
+        remedy="Give it a type that Spark has.",
     )
 
 

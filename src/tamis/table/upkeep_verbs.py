@@ -61,7 +61,9 @@ class Tending:
         names = names_of(cluster_by, "cluster_by")
         layout = layout_of(snapshot.schema, curve, names) if names and snapshot.schema else None
         if checked_flag("dry_run", dry_run):
-            return operations.plan_compaction(self._store, snapshot, conjuncts, options, layout=layout, max_bytes=max_bytes)
+            return operations.plan_compaction(
+                self._store, snapshot, conjuncts, options, layout=layout, max_bytes=max_bytes
+            )
         return operations.compact(
             self._store,
             snapshot,
@@ -75,7 +77,11 @@ class Tending:
         )[1]
 
     def vacuum(
-        self, retention: timedelta | str = timedelta(days=7), *, dry_run: bool = True, progress: operations.Progress | None = None
+        self,
+        retention: timedelta | str = timedelta(days=7),
+        *,
+        dry_run: bool = True,
+        progress: operations.Progress | None = None,
     ) -> Vacuumed:
         """Remove (by default only list) files that no recent version and no running write can need.
 

@@ -77,7 +77,11 @@ def _node(node: n.Node, text: str) -> Shape:  # noqa: C901  (one line for each c
             pairs = [x for test, (_, result) in zip(tests, branches, strict=True) for x in (test, result)]
             return ("CaseWhen", *of(*pairs, *([default] if default is not None else [])))
         case n.Cast(value=value, type=kind):
-            return ("Cast", _type(column_type(kind, text)) if kind.name not in {"VOID", "INTERVAL"} else "?", *of(value))
+            return (
+                "Cast",
+                _type(column_type(kind, text)) if kind.name not in {"VOID", "INTERVAL"} else "?",
+                *of(value),
+            )
         case n.Function():
             return _function(node, text)
         case n.Named(name=name, value=value):
@@ -105,7 +109,11 @@ def _node(node: n.Node, text: str) -> Shape:  # noqa: C901  (one line for each c
 
 def _literal(node: n.Number | n.Typed | n.Interval) -> Shape:
     found = (
-        number(node) if isinstance(node, n.Number) else interval(node) if isinstance(node, n.Interval) else typed(node, Mode.ANSI, "UTC")
+        number(node)
+        if isinstance(node, n.Number)
+        else interval(node)
+        if isinstance(node, n.Interval)
+        else typed(node, Mode.ANSI, "UTC")
     )
     assert isinstance(found, Literal)
     kind = str(found.type).replace("bigint", "long").replace("smallint", "short").replace("tinyint", "byte")
@@ -255,12 +263,20 @@ def _spark_shape(name: str, node: dict[str, Any], kids: list[Shape]) -> Shape:  
         case "TimestampAdd" | "TimestampDiff":
             return (name, node["unit"].lower(), *kids)
         case "Substring":
-            return ("call", ("substring",), False, *(kids if kids[2] != ("literal", "integer", "2147483647") else kids[:2]))
+            return (
+                "call",
+                ("substring",),
+                False,
+                *(kids if kids[2] != ("literal", "integer", "2147483647") else kids[:2]),
+            )
         case "Overlay":
             return ("call", ("overlay",), False, *(kids if kids[3] != ("literal", "integer", "-1") else kids[:3]))
         case "StringLocate":
             return ("call", ("instr",), False, kids[1], kids[0])
-    return ({"IsUnknown": "IsNull", "IsNotUnknown": "IsNotNull"}.get(name, name), *kids)  # copies of them lose their names
+    return (
+        {"IsUnknown": "IsNull", "IsNotUnknown": "IsNotNull"}.get(name, name),
+        *kids,
+    )  # copies of them lose their names
 
 
 def _steps(path: str) -> int:
@@ -272,7 +288,9 @@ def _spark_type(kind: Any) -> str:
     if kind == []:
         return "struct<>"
     if not isinstance(kind, dict):
-        plain = {"integer": "int", "long": "bigint", "short": "smallint", "byte": "tinyint"}.get(str(kind), str(kind)).replace(" ", "")
+        plain = {"integer": "int", "long": "bigint", "short": "smallint", "byte": "tinyint"}.get(
+            str(kind), str(kind)
+        ).replace(" ", "")
         return "?" if plain == "void" or plain.startswith("interval") else plain
     if kind["type"] == "array":
         return f"array<{_spark_type(kind['elementType'])}>"

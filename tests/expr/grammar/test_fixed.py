@@ -16,7 +16,9 @@ from tamis.core.expr.syntax import expression as read
 from tamis.core.types import BOOLEAN, DATE, INTEGER, STRING, Field, Schema
 from tests.expr.grammar import shapes
 
-SCHEMA = Schema((Field("p", BOOLEAN, id=1), Field("q", BOOLEAN, id=2), Field("r", BOOLEAN, id=3), Field("s", STRING, id=4)))
+SCHEMA = Schema(
+    (Field("p", BOOLEAN, id=1), Field("q", BOOLEAN, id=2), Field("r", BOOLEAN, id=3), Field("s", STRING, id=4))
+)
 MEANS = [
     ("p = q < r", "(p = q) < r"),
     ("p < q = r", "(p < q) = r"),
@@ -57,7 +59,14 @@ def test_parentheses_matter(text: str, other: str) -> None:
 
 
 REFUSED = [
-    *("p IS NULL = true", "p NOT IN (true) = true", "p BETWEEN q AND r IS NULL", "p IN ()", "s LIKE ANY ()", "s LIKE 'a' ESCAPE 'bc'"),
+    *(
+        "p IS NULL = true",
+        "p NOT IN (true) = true",
+        "p BETWEEN q AND r IS NULL",
+        "p IN ()",
+        "s LIKE ANY ()",
+        "s LIKE 'a' ESCAPE 'bc'",
+    ),
     *(
         "p = = q",
         "p && q",
@@ -73,7 +82,15 @@ REFUSED = [
         "'a",
         "p /* q",
     ),
-    *("INTERVAL 1 MONTH 2 DAYS", "INTERVAL 1.5 DAYS", "é = 1", "array(1)[0] >> 1 = 1", "date_add('DAY', 1, p)", "{{ p }}", "/*+ h */ p"),
+    *(
+        "INTERVAL 1 MONTH 2 DAYS",
+        "INTERVAL 1.5 DAYS",
+        "é = 1",
+        "array(1)[0] >> 1 = 1",
+        "date_add('DAY', 1, p)",
+        "{{ p }}",
+        "/*+ h */ p",
+    ),
 ]
 
 
@@ -172,7 +189,9 @@ def test_any_word_can_be_a_column(word: str) -> None:
     assert expr.parse(f"{word} * 1 > 2", schema) == expr.parse(f"`{word}` * 1 > 2", schema)
 
 
-@pytest.mark.parametrize("word", [*WORDS, "not", "ilike", "regexp", "rlike", "current_path", "div", "null", "true", "escape", "collate"])
+@pytest.mark.parametrize(
+    "word", [*WORDS, "not", "ilike", "regexp", "rlike", "current_path", "div", "null", "true", "escape", "collate"]
+)
 def test_a_filter_over_any_name_is_written_so_that_it_is_read_again(word: str) -> None:
     schema = Schema((Field(word, INTEGER, id=1), Field("a", INTEGER, id=2)))
     for text in (

@@ -63,7 +63,9 @@ class Filters:
                 return f"CASE WHEN {self._one(NAMES)} {self._one(OPERATORS)} {self.value(depth - 1)} THEN {self.value(depth - 1)} ELSE {self._one(NAMES)} END"
             case 2:
                 return f"{self.value(depth - 1)} = s"
-        return f" {self._one(OPERATORS[:-2])} ".join(self.value(depth - 2) for _ in range(int(self.random.integers(2, 4))))
+        return f" {self._one(OPERATORS[:-2])} ".join(
+            self.value(depth - 2) for _ in range(int(self.random.integers(2, 4)))
+        )
 
     def _one(self, options: tuple[str, ...]) -> str:
         return options[int(self.random.integers(0, len(options)))]
@@ -109,5 +111,7 @@ def test_random_filters_find_the_rows_that_spark_finds(tables: tuple[Any, tamis.
     source = Filters(SEED)
     filters = [source.filter() for _ in range(COUNT)]
     different = [(f, mine, other) for f in filters if (mine := here(table, f)) != (other := by_spark(spark, f))]
-    assert not different, f"seed {SEED}: {len(different)} of {COUNT}\n" + "\n".join(f"{f}\n  {a}\n  {b}" for f, a, b in different[:10])
+    assert not different, f"seed {SEED}: {len(different)} of {COUNT}\n" + "\n".join(
+        f"{f}\n  {a}\n  {b}" for f, a, b in different[:10]
+    )
     assert sum(isinstance(here(table, f), list) for f in filters) > COUNT / 2

@@ -50,7 +50,11 @@ def differences(parser: Any, texts: list[str]) -> list[str]:
     """Where the two differ. A query is recognised here and not read, and constant patterns of LIKE ANY and ALL are not computed
     while text is parsed: what Spark refuses there does not count."""
     found = ((text, read_here(text), read_by_spark(parser, text)) for text in texts)
-    wrong = ((text, mine, other) for text, mine, other in found if mine != other and not (other == "refused" and _unread(text, mine)))
+    wrong = (
+        (text, mine, other)
+        for text, mine, other in found
+        if mine != other and not (other == "refused" and _unread(text, mine))
+    )
     return [f"{text}\n  ours  {mine}\n  Spark {other}" for text, mine, other in wrong]
 
 

@@ -208,7 +208,29 @@ TYPES = [
     *("array<int>", "map<string, array<date>>", "struct<a int, b: string>", "struct<>", "array<array<int>>", "timestamp without time zone", "foo", "int(3)"),
     *("decimal(50,2)", "char", "interval day to second", "array", "numeric(3,1)", "long", "short", "timestamp_ltz", "variant", "interval year"),
 ]  # fmt: skip
-SOUP = [*BINARY, "AND", "OR", "NOT", "!", "(", ")", ",", ".", "[", "]", ":", "::", "->", "=>", "~", "*", "IS", "IN", "LIKE", "BETWEEN"]
+SOUP = [
+    *BINARY,
+    "AND",
+    "OR",
+    "NOT",
+    "!",
+    "(",
+    ")",
+    ",",
+    ".",
+    "[",
+    "]",
+    ":",
+    "::",
+    "->",
+    "=>",
+    "~",
+    "*",
+    "IS",
+    "IN",
+    "LIKE",
+    "BETWEEN",
+]
 
 
 STEPS = ["", " [ 0 ]", " . k", " [ 'k' ] . j"]
@@ -270,7 +292,9 @@ class Texts:
             lambda: f"{left} {no}IN\t(select\t1)",
             lambda: f"{left} {no}{self._one(['LIKE', 'ILIKE', 'RLIKE', 'REGEXP'])} {right()}",
             lambda: f"{left} {no}LIKE {right()} ESCAPE {self._one(['!', '!!', ''])!r}",
-            lambda: f"{left} {no}{self._one(['LIKE', 'ILIKE'])} {self._one(['ANY', 'SOME', 'ALL'])} ( {self.value(0)} , {self.value(0)} )",
+            lambda: (
+                f"{left} {no}{self._one(['LIKE', 'ILIKE'])} {self._one(['ANY', 'SOME', 'ALL'])} ( {self.value(0)} , {self.value(0)} )"
+            ),
             lambda: f"{left} IS {no}{self._one(['NULL', 'TRUE', 'FALSE', 'UNKNOWN'])}",
             lambda: f"{left} IS {no}DISTINCT FROM {right()}",
         )
@@ -301,7 +325,9 @@ class Texts:
         name = self._one(WORDS) if self.random.random() < 0.3 else self._one(FUNCTIONS)
         args = [self.argument(depth) for _ in range(self._number(0, 3))]
         quantifier = self._one(["", "", "", "DISTINCT ", "ALL "])
-        after = self._one(["", "", "", "", " OVER w", " FILTER ( WHERE a )", " OVER\t(PARTITION\tBY\ta)", " IGNORE NULLS OVER w"])
+        after = self._one(
+            ["", "", "", "", " OVER w", " FILTER ( WHERE a )", " OVER\t(PARTITION\tBY\ta)", " IGNORE NULLS OVER w"]
+        )
         return f"{name} ( {quantifier}{' , '.join(args)} ){after}"
 
     def argument(self, depth: int) -> str:

@@ -189,6 +189,9 @@ def plain(value: Any) -> Any:
     if not value.is_valid:
         return None
     arrow_type = value.type
-    if any(check(arrow_type) for check in (pa.types.is_timestamp, pa.types.is_duration, pa.types.is_date32, pa.types.is_time64)):
+    if any(
+        check(arrow_type)
+        for check in (pa.types.is_timestamp, pa.types.is_duration, pa.types.is_date32, pa.types.is_time64)
+    ):
         return value.value
     return value.as_py()

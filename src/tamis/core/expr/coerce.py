@@ -117,7 +117,13 @@ def _wider_than_text(other: DataType, mode: Mode, sides: bool) -> DataType | Non
     if mode is Mode.LEGACY and not sides:
         return None if other in {BOOLEAN, BINARY} else STRING
     if mode is Mode.LEGACY:
-        return DOUBLE if isinstance(other, Decimal) else other if is_numeric(other) or is_instant(other) or other == BOOLEAN else None
+        return (
+            DOUBLE
+            if isinstance(other, Decimal)
+            else other
+            if is_numeric(other) or is_instant(other) or other == BOOLEAN
+            else None
+        )
     if other in INTEGRAL:
         return LONG
     if is_numeric(other):
@@ -188,7 +194,9 @@ def _bring_literals(expr: Literals, data_type: DataType, mode: Mode, zone: str |
     return Literals(data_type, values) if values is not None else Opaque(data_type, to_sql(expr), cause=Cause.ARGUMENTS)
 
 
-def common(args: tuple[Expr, ...], mode: Mode, zone: str | None, *, sides: bool = False) -> tuple[tuple[Expr, ...], DataType] | None:
+def common(
+    args: tuple[Expr, ...], mode: Mode, zone: str | None, *, sides: bool = False
+) -> tuple[tuple[Expr, ...], DataType] | None:
     """All arguments brought to one type, or None where there is none that orders. See ``wider``."""
     types: list[DataType] = [a.type for a in args]
     if any(isinstance(t, Decimal) for t in types):

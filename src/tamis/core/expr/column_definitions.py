@@ -28,5 +28,8 @@ def columns(text: str) -> pa.Schema:
 
 def _bad(name: str, why: str) -> InvalidInput:
     return InvalidInput(
-        f"{name!r} is not a schema. {why}.", code="BAD_SCHEMA", name=name, remedy='Write columns as "ts TIMESTAMP, user BIGINT NOT NULL".'
+        f"{name!r} is not a schema. {why}.",
+        code="BAD_SCHEMA",
+        name=name,
+        remedy='Write columns as "ts TIMESTAMP, user BIGINT NOT NULL".',
     )

@@ -14,7 +14,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.core.expr import registry
-from tamis.core.expr.arrow_values import Datum, Evaluated, Mask, blank, full, is_true, none_of, nulls, plain, rows, scalar
+from tamis.core.expr.arrow_values import (
+    Datum,
+    Evaluated,
+    Mask,
+    blank,
+    full,
+    is_true,
+    none_of,
+    nulls,
+    plain,
+    rows,
+    scalar,
+)
 from tamis.core.expr.calls import call
 from tamis.core.expr.functions.cast.cast_text import of_today
 from tamis.core.expr.functions.datetime.clock_columns import now_as
@@ -40,7 +52,9 @@ def evaluate(expr: Expr, batch: Batch, length: int, *, now_micros: int | None = 
     return Evaluated(full(out.values, length), failed, out.error)
 
 
-def filter_mask(conjuncts: Sequence[Expr], batch: Batch, length: int, *, now_micros: int | None = None) -> tuple[Mask, Mask, str | None]:
+def filter_mask(
+    conjuncts: Sequence[Expr], batch: Batch, length: int, *, now_micros: int | None = None
+) -> tuple[Mask, Mask, str | None]:
     """Rows for which every conjunct is true, rows that fail, and the first error's message.
 
     Conjuncts run in the order given; false or NULL stops the later ones for that row, so a row fails only if it is reached.
@@ -191,7 +205,9 @@ def _child(struct: Any, identifier: int, name: str) -> int:
 
 def constant(expr: Expr) -> Literal | None:
     """The value of an expression without columns as a literal, or None if it fails or cannot be known now."""
-    if any(isinstance(node, Column | Element | Moving | Opaque | Literals) or approximate(node) for node in expr.walk()):
+    if any(
+        isinstance(node, Column | Element | Moving | Opaque | Literals) or approximate(node) for node in expr.walk()
+    ):
         return None
     if any(isinstance(node, Call) and _of_today(node) for node in expr.walk()):
         return None

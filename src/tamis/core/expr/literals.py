@@ -94,7 +94,14 @@ def typed(node: Typed, mode: Mode, zone: str) -> Expr | None:
     return found
 
 
-_MICROS = {"microsecond": 1, "millisecond": 1_000, "second": 10**6, "minute": 60 * 10**6, "hour": 3600 * 10**6, "day": 86_400 * 10**6}
+_MICROS = {
+    "microsecond": 1,
+    "millisecond": 1_000,
+    "second": 10**6,
+    "minute": 60 * 10**6,
+    "hour": 3600 * 10**6,
+    "day": 86_400 * 10**6,
+}
 _MICROS["week"] = 7 * _MICROS["day"]
 _MONTHS = {"month": 1, "quarter": 3, "year": 12}
 
@@ -110,7 +117,9 @@ def interval(node: Interval) -> Literal | None:
     else:
         found = _summed([_single(amount, unit.lower()) for amount, unit in node.amounts], node.start)
     if found is None:
-        raise SyntaxProblem("An interval in it is none: amounts are whole numbers, of seconds also fractions", node.start)
+        raise SyntaxProblem(
+            "An interval in it is none: amounts are whole numbers, of seconds also fractions", node.start
+        )
     return found
 
 

@@ -70,5 +70,8 @@ def _wrong(text: str, what: str, message: str, kind: str) -> InvalidInput:
     shown = text if len(text) < 200 else text[:200] + "…"
     quoted = "" if kind == "predicate" else "; text stands in quotes: 'text'"
     return InvalidInput(
-        f"{shown!r} is not {what}: {message.rstrip('.')}.", code="PARSE_ERROR", name=shown, remedy=f"Write one Spark SQL {kind}{quoted}."
+        f"{shown!r} is not {what}: {message.rstrip('.')}.",
+        code="PARSE_ERROR",
+        name=shown,
+        remedy=f"Write one Spark SQL {kind}{quoted}.",
     )

@@ -156,7 +156,9 @@ def declare(function: Function) -> Function:
     return function
 
 
-def sugar(*names: str, catalyst: tuple[str, ...] = ()) -> Callable[[Callable[[tuple[Expr, ...], Mode, str | None], Expr | None]], None]:
+def sugar(
+    *names: str, catalyst: tuple[str, ...] = ()
+) -> Callable[[Callable[[tuple[Expr, ...], Mode, str | None], Expr | None]], None]:
     """Enter a name that is written in terms of other functions (``nvl``, ``BETWEEN``, ``ts + interval``)."""
 
     def enter(build: Callable[[tuple[Expr, ...], Mode, str | None], Expr | None]) -> None:

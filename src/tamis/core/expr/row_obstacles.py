@@ -13,8 +13,14 @@ _THROUGH_SPARK = "run this through Spark"
 _PATTERN = re.compile(r"\b(rlike|regexp\w*)\b", re.IGNORECASE)
 """Matches functions that take a regular expression as their second argument."""
 _NO_PLACE: dict[Cause, tuple[str, str]] = {
-    Cause.AGGREGATE: ("is an aggregate, which has no place beside single rows", f"Use scan.aggregate(), or {_THROUGH_SPARK}."),
-    Cause.WINDOW: ("is a window function, which has no place beside single rows", f"Leave it out, or {_THROUGH_SPARK}."),
+    Cause.AGGREGATE: (
+        "is an aggregate, which has no place beside single rows",
+        f"Use scan.aggregate(), or {_THROUGH_SPARK}.",
+    ),
+    Cause.WINDOW: (
+        "is a window function, which has no place beside single rows",
+        f"Leave it out, or {_THROUGH_SPARK}.",
+    ),
     Cause.SUBQUERY: ("holds a query, which is not run here", f"Write its values as constants, or {_THROUGH_SPARK}."),
     Cause.PARAMETER: ("is a parameter, which nothing fills in here", "Write the value itself into the text."),
     Cause.STAR: ("stands for all columns, which has no place here", "Name one column."),

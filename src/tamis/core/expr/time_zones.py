@@ -215,7 +215,9 @@ def _make(name: str, starts: list[int], offsets: list[int], recurs: bool = False
     )
 
 
-_FIXED = re.compile(r"Z|(?:UTC|GMT|UT)(?!.)|(?:UTC|GMT|UT)?([+-])(?:(\d{1,2})|(\d\d):?(\d\d)|(\d\d):(\d\d):(\d\d)|(\d\d)(\d\d)(\d\d))")
+_FIXED = re.compile(
+    r"Z|(?:UTC|GMT|UT)(?!.)|(?:UTC|GMT|UT)?([+-])(?:(\d{1,2})|(\d\d):?(\d\d)|(\d\d):(\d\d):(\d\d)|(\d\d)(\d\d)(\d\d))"
+)
 _SHORT = {
     "ACT": "Australia/Darwin", "AET": "Australia/Sydney", "AGT": "America/Argentina/Buenos_Aires", "ART": "Africa/Cairo", "AST": "America/Anchorage",
     "BET": "America/Sao_Paulo", "BST": "Asia/Dhaka", "CAT": "Africa/Harare", "CNT": "America/St_Johns", "CST": "America/Chicago", "CTT": "Asia/Shanghai",
@@ -233,7 +235,9 @@ def _offset(name: str) -> int | None:
     m = _FIXED.fullmatch(name)
     if m is None:
         return None
-    hours, minutes, seconds = (int(next((g for g in groups if g), 0)) for groups in (m.group(2, 3, 5, 8), m.group(4, 6, 9), m.group(7, 10)))
+    hours, minutes, seconds = (
+        int(next((g for g in groups if g), 0)) for groups in (m.group(2, 3, 5, 8), m.group(4, 6, 9), m.group(7, 10))
+    )
     total = hours * 3600 + minutes * 60 + seconds
     if minutes > 59 or seconds > 59 or total > 18 * 3600:
         return None

@@ -55,7 +55,13 @@ _FORMS = {
     "interval_days": "extract(DAY FROM {0})", "interval_hours": "extract(HOUR FROM {0})",
     "interval_minutes": "extract(MINUTE FROM {0})", "interval_seconds": "extract(SECOND FROM {0})",
 }  # fmt: skip
-_TRIES = {"add": "try_add", "subtract": "try_subtract", "multiply": "try_multiply", "divide": "try_divide", "remainder": "try_mod"}
+_TRIES = {
+    "add": "try_add",
+    "subtract": "try_subtract",
+    "multiply": "try_multiply",
+    "divide": "try_divide",
+    "remainder": "try_mod",
+}
 _SUFFIX = {BYTE: "Y", SHORT: "S", LONG: "L"}
 _EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001  (local arithmetic only)
 
@@ -96,7 +102,12 @@ def attempted(name: str, args: tuple[Expr, ...], data_type: DataType | None = No
 def short_sql(expr: Expr, limit: int = 120) -> str:
     """Format ``expr`` for a report, shortened; of a long list only the first values are written."""
     text = to_sql(_abridged(expr))
-    if isinstance(expr, Call) and expr.function == "in" and isinstance(expr.args[1], Literals) and len(expr.args[1].array) > _LISTED:
+    if (
+        isinstance(expr, Call)
+        and expr.function == "in"
+        and isinstance(expr.args[1], Literals)
+        and len(expr.args[1].array) > _LISTED
+    ):
         return text[1:-1]
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
@@ -249,7 +260,9 @@ def _document(expr: Call) -> str:
     for name in reversed(names[1:]):
         kind = f"STRUCT<{name}: {kind}>"
     return (
-        f"from_json({to_sql(expr.args[0])}, {literal(f'{names[0]} {kind}', STRING)}).{'.'.join(names)}" if names else f"from_json({args})"
+        f"from_json({to_sql(expr.args[0])}, {literal(f'{names[0]} {kind}', STRING)}).{'.'.join(names)}"
+        if names
+        else f"from_json({args})"
     )
 
 
@@ -270,7 +283,14 @@ def literal(value: Any, data_type: DataType) -> str:
         return "true" if value else "false"
     if isinstance(data_type, String):
         return (
-            "'" + str(value).replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t") + "'"
+            "'"
+            + str(value)
+            .replace("\\", "\\\\")
+            .replace("'", "\\'")
+            .replace("\n", "\\n")
+            .replace("\r", "\\r")
+            .replace("\t", "\\t")
+            + "'"
         )
     if data_type == BINARY:
         return f"X'{value.hex().upper()}'"
@@ -304,7 +324,11 @@ def _date(days: int) -> str:
 
 def _timestamp(micros: int, data_type: DataType) -> str:
     if not -62_135_596_800_000_000 <= micros < 253_402_300_800_000_000:
-        return f"timestamp_micros({micros}L)" if data_type == TIMESTAMP else f"cast(timestamp_micros({micros}L) AS TIMESTAMP_NTZ)"
+        return (
+            f"timestamp_micros({micros}L)"
+            if data_type == TIMESTAMP
+            else f"cast(timestamp_micros({micros}L) AS TIMESTAMP_NTZ)"
+        )
     text = (_EPOCH + dt.timedelta(microseconds=micros)).isoformat(" ")
     return f"TIMESTAMP'{text}+00:00'" if data_type == TIMESTAMP else f"TIMESTAMP_NTZ'{text}'"
 

@@ -41,7 +41,9 @@ def months_between(call: Call, args: list[Spec]) -> Spec:
     """Bound MONTHS_BETWEEN, which is nearly monotone in both instants."""
     out = monotone(call, args)
     margin = np.where(every([one_value(a) for a in args]), 0.0, _MONTHS)
-    return replace(out, lo=_shifted(out.lo, lambda values: values - margin), hi=_shifted(out.hi, lambda values: values + margin))
+    return replace(
+        out, lo=_shifted(out.lo, lambda values: values - margin), hi=_shifted(out.hi, lambda values: values + margin)
+    )
 
 
 def _shifted(bound: Datum, change: Callable[[Numbers], Numbers]) -> Datum:
@@ -49,6 +51,8 @@ def _shifted(bound: Datum, change: Callable[[Numbers], Numbers]) -> Datum:
     with np.errstate(all="ignore"):
         values = change(raw(array))
     null = nulls(array)
-    out = build(values, null if null is None or null.shape == values.shape else np.broadcast_to(null, values.shape), array.type)
+    out = build(
+        values, null if null is None or null.shape == values.shape else np.broadcast_to(null, values.shape), array.type
+    )
     out = pc.if_else(pc.is_nan(out), pa.scalar(None, out.type), out)
     return out[0] if isinstance(bound, pa.Scalar) and len(out) == 1 else out

@@ -95,7 +95,9 @@ def _search(a: Spec, among: Datum) -> tuple[Mask, Mask]:
     hit = np.asarray(first < last)
     surely = known(compare("eq", a.lo, a.hi)) & hit
     if hit.any() and storage(among.type) is not None and pa.types.is_integer(among.type):
-        surely = surely | (hit & known(compare("le", a.lo, a.hi)) & (_steps(raw(a.lo), raw(a.hi)) < (last - first).astype(np.uint64)))
+        surely = surely | (
+            hit & known(compare("le", a.lo, a.hi)) & (_steps(raw(a.lo), raw(a.hi)) < (last - first).astype(np.uint64))
+        )
     return hit, surely
 
 

@@ -54,7 +54,9 @@ def key_columns(conjuncts: Sequence[Expr], evidence: Any) -> dict[Column, Ends]:
     ends_of = getattr(evidence, "edges", None)
     if ends_of is None:
         return {}
-    named = dict.fromkeys(node for c in conjuncts for node in c.walk() if isinstance(node, Column) and node.type != BOOLEAN)
+    named = dict.fromkeys(
+        node for c in conjuncts for node in c.walk() if isinstance(node, Column) and node.type != BOOLEAN
+    )
     found = {column: ends for column in named if (ends := ends_of(column.ids)) is not None}
     return found if len(found) > 1 else {}
 

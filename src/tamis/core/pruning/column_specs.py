@@ -122,13 +122,19 @@ def _whole(array: Datum, length: int) -> tuple[Mask, Mask]:
     whole = array.cast(pa.int64(), safe=False)
     if not whole.null_count:
         return np.asarray(whole.to_numpy()), np.ones((), bool)
-    return np.asarray(whole.fill_null(0).to_numpy(zero_copy_only=False)), np.asarray(array.is_valid().to_numpy(zero_copy_only=False))
+    return np.asarray(whole.fill_null(0).to_numpy(zero_copy_only=False)), np.asarray(
+        array.is_valid().to_numpy(zero_copy_only=False)
+    )
 
 
 def _bounds(data_type: DataType, found: ColumnEvidence, length: int) -> tuple[Datum, Datum]:
     """Return the bounds in the column's type; unknown on both sides where inverted or NaN."""
     nothing = pa.scalar(None, to_arrow_type(data_type))
-    if data_type.children or data_type == VARIANT or (isinstance(data_type, String) and data_type.collation != BINARY_COLLATION):
+    if (
+        data_type.children
+        or data_type == VARIANT
+        or (isinstance(data_type, String) and data_type.collation != BINARY_COLLATION)
+    ):
         return nothing, nothing
     lo, hi = _bound(data_type, found, found.lo, length), _bound(data_type, found, found.hi, length)
     bad = below(hi, lo)
@@ -150,7 +156,9 @@ def _bound(data_type: DataType, found: ColumnEvidence, bound: Datum, length: int
     if isinstance(bound, pa.ChunkedArray):
         bound = bound.combine_chunks()
     target = to_arrow_type(data_type)
-    same = found.type == data_type or (isinstance(found.type, String) and isinstance(data_type, String) and _plain(found.type))
+    same = found.type == data_type or (
+        isinstance(found.type, String) and isinstance(data_type, String) and _plain(found.type)
+    )
     if same and bound.type == target:
         return bound
     if bound.type == to_arrow_type(found.type) and widens(found.type, data_type):

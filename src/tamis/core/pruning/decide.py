@@ -44,7 +44,12 @@ class Decision:
 
 
 def decide(
-    conjuncts: Sequence[Expr], evidence: Evidence, *, now: tuple[int, int] | None = None, strict: bool = False, reasons: bool = True
+    conjuncts: Sequence[Expr],
+    evidence: Evidence,
+    *,
+    now: tuple[int, int] | None = None,
+    strict: bool = False,
+    reasons: bool = True,
 ) -> Decision:
     """Decide ``none``, ``all`` or neither for every piece that ``evidence`` describes.
 
@@ -56,7 +61,9 @@ def decide(
     return _by_cases(whole, conjuncts, evidence, now, strict)
 
 
-def _by_cases(whole: Decision, conjuncts: Sequence[Expr], evidence: Evidence, now: tuple[int, int] | None, strict: bool) -> Decision:
+def _by_cases(
+    whole: Decision, conjuncts: Sequence[Expr], evidence: Evidence, now: tuple[int, int] | None, strict: bool
+) -> Decision:
     """Decide pieces that are neither none nor all once more, by their cases."""
     none, all_, skipped_by = whole.none, whole.all, whole.skipped_by
     for some in divided(conjuncts, evidence, ~none & ~all_):
@@ -73,7 +80,9 @@ def _by_cases(whole: Decision, conjuncts: Sequence[Expr], evidence: Evidence, no
     return Decision(none, all_, skipped_by, why, whole.statistics)
 
 
-def _decided(conjuncts: Sequence[Expr], evidence: Evidence, now: tuple[int, int] | None, strict: bool, reasons: bool) -> Decision:
+def _decided(
+    conjuncts: Sequence[Expr], evidence: Evidence, now: tuple[int, int] | None, strict: bool, reasons: bool
+) -> Decision:
     """Decide each piece as a whole."""
     count = len(evidence)
     run = Interpreter(evidence, now)

@@ -15,7 +15,19 @@ from tamis.core.expr.tree import Call, Column, Element, Expr, Literal, Literals,
 from tamis.core.pruning.column_specs import column_spec, element_spec, size_spec
 from tamis.core.pruning.evidence import DocumentEvidence, Evidence
 from tamis.core.pruning.logic_rules import transfer
-from tamis.core.pruning.value_spec import NO, UNKNOWN_TRUTH, YES, Abstract, Spec, Truth, constant, meet, some, truth_of, unknown
+from tamis.core.pruning.value_spec import (
+    NO,
+    UNKNOWN_TRUTH,
+    YES,
+    Abstract,
+    Spec,
+    Truth,
+    constant,
+    meet,
+    some,
+    truth_of,
+    unknown,
+)
 from tamis.core.types import BOOLEAN, DataType
 
 

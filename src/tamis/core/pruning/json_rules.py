@@ -241,7 +241,9 @@ def _variant(e: DocumentEvidence, call: Call) -> Abstract:
     other = reached(replace(unknown(target), fail=NO if mode is Mode.TRY else YES), e.other)
     null = e.missing | e.null | e.invalid
     if target == STRING:
-        return _joined(target, [strings, _number_text(e.long | e.real), *_words(e), *_nested_text(e), spec_of(other)], null)
+        return _joined(
+            target, [strings, _number_text(e.long | e.real), *_words(e), *_nested_text(e), spec_of(other)], null
+        )
     specs = [
         strings,
         _instants(_longs(e), call) if target == TIMESTAMP else _cast(_longs(e), e.long, target, mode, zone),
@@ -262,7 +264,10 @@ _FAR = 9 * 10**12
 def _instants(spec: Spec, call: Call) -> Spec:
     """Cast seconds to instants, strictly: seconds too far from the epoch have no instant."""
     mask, target = spec.value, call.type
-    out, limit = _cast(spec, mask, target, call.mode, call.zone), pa.scalar(_FAR if spec.type == LONG else float(_FAR), spec.lo.type)
+    out, limit = (
+        _cast(spec, mask, target, call.mode, call.zone),
+        pa.scalar(_FAR if spec.type == LONG else float(_FAR), spec.lo.type),
+    )
     safe = at_most(pc.negate(limit), spec.lo) & at_most(spec.hi, limit)
     far, trying = mask & ~safe, call.mode is Mode.TRY
     lo, hi = (where(safe, bound, no_bound(target)) for bound in (out.lo, out.hi))
@@ -283,7 +288,10 @@ def _text(e: DocumentEvidence, steps: Steps) -> Abstract:
         out
         if steps
         else replace(
-            out, lo=where(e.invalid, no_bound(STRING), out.lo), hi=where(e.invalid, no_bound(STRING), out.hi), value=out.value | e.invalid
+            out,
+            lo=where(e.invalid, no_bound(STRING), out.lo),
+            hi=where(e.invalid, no_bound(STRING), out.hi),
+            value=out.value | e.invalid,
         )
     )
 
@@ -300,7 +308,9 @@ def cast_of_text(run: Any, call: Call, text: Call) -> Abstract:
     strings = _cast(_value(STRING, e.string, e.string_lo, e.string_hi), e.string, target, mode, call.zone)
     longs = _cast(_longs(e), e.long, target, trying, None)
     if target not in INTEGRAL:
-        reals = _cast(_reals(e, isinstance(target, Decimal)), e.real, target, trying, None)  # long integers keep their digits
+        reals = _cast(
+            _reals(e, isinstance(target, Decimal)), e.real, target, trying, None
+        )  # long integers keep their digits
     elif mode is Mode.LEGACY:
         reals = spec_of(reached(replace(unknown(target), fail=NO), e.real))
     else:
@@ -319,7 +329,12 @@ def _from_json(e: DocumentEvidence, target: DataType) -> Abstract:
         return spec_of(
             _joined(
                 STRING,
-                [_value(STRING, e.string, e.string_lo, e.string_hi), _number_text(e.long | e.real), *_words(e), *_nested_text(e)],
+                [
+                    _value(STRING, e.string, e.string_lo, e.string_hi),
+                    _number_text(e.long | e.real),
+                    *_words(e),
+                    *_nested_text(e),
+                ],
                 null,
             )
         )
@@ -328,6 +343,9 @@ def _from_json(e: DocumentEvidence, target: DataType) -> Abstract:
     if target in INTEGRAL:
         longs = _cast(_longs(e), e.long, target, Mode.TRY, None)
         return _joined(target, [longs], null | e.false | e.true | e.real | e.string | e.list | e.map)
-    numbers = [_cast(_longs(e), e.long, target, Mode.TRY, None), _cast(_reals(e, exactly=False), e.real, target, Mode.TRY, None)]
+    numbers = [
+        _cast(_longs(e), e.long, target, Mode.TRY, None),
+        _cast(_reals(e, exactly=False), e.real, target, Mode.TRY, None),
+    ]
     named = replace(_value(target, e.string), nan=e.string)  # the texts NaN and Infinity are numbers
     return _joined(target, [*numbers, named], null | e.false | e.true | e.string | e.list | e.map)

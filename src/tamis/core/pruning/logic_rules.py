@@ -23,7 +23,13 @@ from tamis.core.pruning import approximate_rules, json_rules, nested_rules, text
 from tamis.core.pruning.bound_comparison import compared, member, null_safe
 from tamis.core.pruning.cast_rules import cast_rule
 from tamis.core.pruning.monotone_rules import monotone
-from tamis.core.pruning.time_zone_rules import from_unixtime, local_rule, moved_zone, timestamp_add, timestamp_add_months
+from tamis.core.pruning.time_zone_rules import (
+    from_unixtime,
+    local_rule,
+    moved_zone,
+    timestamp_add,
+    timestamp_add_months,
+)
 from tamis.core.pruning.value_spec import (
     NO,
     Abstract,
@@ -275,7 +281,9 @@ def _extreme(run: Interpret, call: Call) -> Abstract:
     value = some([a.value for a in args])
     lo, hi = _hull(args)
     present = [a.value & ~a.null & ~a.nan for a in args]
-    for a, there in zip(args, present, strict=True):  # an argument that always has a value bounds the result on one side
+    for a, there in zip(
+        args, present, strict=True
+    ):  # an argument that always has a value bounds the result on one side
         if greatest:
             better = there & (known(pc.is_null(lo)) | below(lo, a.lo))
             lo = where(better & known(pc.is_valid(a.lo)), a.lo, lo)
@@ -290,7 +298,10 @@ def _hull(args: list[Spec]) -> tuple[Any, Any]:
     out = args[0]
     for a in args[1:]:
         lo, hi = extreme([out.lo, a.lo], True), extreme([out.hi, a.hi], False)
-        lo, hi = where(~a.value, out.lo, where(~out.value, a.lo, lo)), where(~a.value, out.hi, where(~out.value, a.hi, hi))
+        lo, hi = (
+            where(~a.value, out.lo, where(~out.value, a.lo, lo)),
+            where(~a.value, out.hi, where(~out.value, a.hi, hi)),
+        )
         out = Spec(out.type, lo, hi, out.value | a.value, out.null, out.fail, out.nan)
     return out.lo, out.hi
 
@@ -314,7 +325,9 @@ def _make_date(run: Interpret, call: Call) -> Abstract:
     out = monotone(call, args)
     near = pa.scalar(FAR_YEAR, pa.int32())
     inside = below(args[0].hi, near) & below(pc.negate(near), args[0].lo)
-    return Spec(out.type, out.lo, out.hi, out.value, out.null, out.fail | (~inside & every([a.value for a in args])), out.nan)
+    return Spec(
+        out.type, out.lo, out.hi, out.value, out.null, out.fail | (~inside & every([a.value for a in args])), out.nan
+    )
 
 
 def _abs(run: Interpret, call: Call) -> Abstract:

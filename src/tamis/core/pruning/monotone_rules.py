@@ -63,7 +63,9 @@ def monotone(call: Call, args: list[Spec]) -> Spec:
     return _finished(entry, call, args, exact, lo, hi, missing, strange)
 
 
-def _finished(entry: Function, call: Call, args: list[Spec], exact: Mask, lo: Datum, hi: Datum, missing: Mask, strange: Mask) -> Spec:
+def _finished(
+    entry: Function, call: Call, args: list[Spec], exact: Mask, lo: Datum, hi: Datum, missing: Mask, strange: Mask
+) -> Spec:
     """Complete the bounds with the possible NULL, NaN, failure, and other values of legacy mode."""
     any_ = every([a.value | a.nan for a in args])
     null, fail = some([a.null for a in args]), some([a.fail for a in args])
@@ -121,7 +123,9 @@ def _filled(bound: Datum, value: Datum) -> Datum:
     return bound if nulls(bound) is None else pc.fill_null(bound, value)
 
 
-def _corners(call: Call, claims: tuple[Claim, ...], ends: list[tuple[Datum, Datum]]) -> tuple[list[_Corner], list[_Corner]]:
+def _corners(
+    call: Call, claims: tuple[Claim, ...], ends: list[tuple[Datum, Datum]]
+) -> tuple[list[_Corner], list[_Corner]]:
     """Return the corners that bound the result from below and from above."""
     low = [{Claim.UP: (0,), Claim.DOWN: (1,), Claim.FIXED: (0,), Claim.EITHER: (0, 1)}[c] for c in claims]
     high = [{Claim.UP: (1,), Claim.DOWN: (0,), Claim.FIXED: (0,), Claim.EITHER: (0, 1)}[c] for c in claims]

@@ -73,14 +73,20 @@ def allowed(conjunct: Expr, used: Sequence[str] = ()) -> str:
 def _unknown_columns(run: Interpreter, conjunct: Expr, left: Mask) -> str | None:
     """Return a reason naming a column without any statistics in some pieces, or None."""
     for node in conjunct.walk():
-        if not isinstance(node, Column) or isinstance(node.type, Array | Map):  # their contents have statistics of their own
+        if not isinstance(node, Column) or isinstance(
+            node.type, Array | Map
+        ):  # their contents have statistics of their own
             continue
         spec = run.column(node)
         trimmed = run.trimmed(node)
         silent = np.broadcast_to(~_bounded(spec) & spec.value & (spec.null | trimmed), left.shape) & left
         if (count := int(silent.sum())) > 0:
             why = ": trimmed" if (silent & trimmed).any() else ""
-            return f"no statistics for {node.name}" + (f" in {count:,} of {int(left.sum()):,}" if count < int(left.sum()) else "") + why
+            return (
+                f"no statistics for {node.name}"
+                + (f" in {count:,} of {int(left.sum()):,}" if count < int(left.sum()) else "")
+                + why
+            )
     return None
 
 
@@ -91,7 +97,9 @@ def _lost(run: Interpreter, node: Expr, left: Mask) -> str | None:
             return found
     if not isinstance(node, Call) or node.function in _SEES_THROUGH or _has_prefix(node):
         return None
-    if _says_nothing(run(node), left) and any(not isinstance(arg, Literal) and not _says_nothing(run(arg), left) for arg in node.args):
+    if _says_nothing(run(node), left) and any(
+        not isinstance(arg, Literal) and not _says_nothing(run(arg), left) for arg in node.args
+    ):
         columns = dict.fromkeys(n.name for n in node.walk() if isinstance(n, Column))
         return f"{short_sql(node)} does not follow from the bounds of {', '.join(columns)}"
     return None

@@ -56,7 +56,9 @@ def _share(expr: Expr, evidence: Evidence) -> Shares | None:
             return _inverse(_product([_inverse(_share(a, evidence)) for a in expr.args]))
         case (
             Call(function="ne")
-            | Call(function="not", args=(Call(function="eq" | "in" | "like" | "contains" | "starts_with" | "ends_with"),))
+            | Call(
+                function="not", args=(Call(function="eq" | "in" | "like" | "contains" | "starts_with" | "ends_with"),)
+            )
         ):
             return np.full(len(evidence), MOST)
         case Call(function="not", args=(inner,)):
@@ -135,7 +137,10 @@ def _nulls(column: Column, evidence: Evidence) -> Shares | None:
     found = evidence.column(column.ids)
     if found is None:
         return None
-    nulls, count = (pc.fill_null(a.cast(pa.float64()), float("nan")).to_numpy(zero_copy_only=False) for a in (found.nulls, found.count))
+    nulls, count = (
+        pc.fill_null(a.cast(pa.float64()), float("nan")).to_numpy(zero_copy_only=False)
+        for a in (found.nulls, found.count)
+    )
     share: Shares = nulls / np.maximum(count, 1.0)
     return None if np.isnan(share).any() else share
 

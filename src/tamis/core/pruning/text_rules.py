@@ -27,9 +27,14 @@ Ends = tuple[Datum, Datum]
 _WIDTH = 64
 """Bytes of a bound that are compared."""
 _CHUNK = 65_536
-_CHARACTERS = pa.StringArray.from_buffers(128, pa.py_buffer(np.arange(129, dtype=np.int32)), pa.py_buffer(bytes(range(128))))
+_CHARACTERS = pa.StringArray.from_buffers(
+    128, pa.py_buffer(np.arange(129, dtype=np.int32)), pa.py_buffer(bytes(range(128)))
+)
 """The ASCII characters, built from a buffer because Arrow imports pandas to convert a list."""
-_CASES = {name: np.array([ord(change(chr(c))) for c in range(128)]) for name, change in {"lower": str.lower, "upper": str.upper}.items()}
+_CASES = {
+    name: np.array([ord(change(chr(c))) for c in range(128)])
+    for name, change in {"lower": str.lower, "upper": str.upper}.items()
+}
 
 
 class _Run(Protocol):
@@ -82,7 +87,9 @@ def _shared(lo: Any, hi: Any) -> tuple[Any, Numbers, Numbers]:
     length = np.argmin(same, axis=1)
     row = np.arange(len(a))
     for _ in range(3):  # never split a character
-        inside = (length > 0) & (((a[row, length] & 0xC0) == 0x80) | ((b[row, length] & 0xC0) == 0x80)) & (length < _WIDTH)
+        inside = (
+            (length > 0) & (((a[row, length] & 0xC0) == 0x80) | ((b[row, length] & 0xC0) == 0x80)) & (length < _WIDTH)
+        )
         inside |= (length > 0) & (length == _WIDTH)
         length = np.where(inside, length - 1, length)
     kept = np.arange(a.shape[1]) < length[:, None]
@@ -149,7 +156,9 @@ def _trimmed(call: Call, args: list[Spec], ends: Ends) -> Ends:  # noqa: ARG001
     kept = _before(lo, max(taken)) if taken else lo
     if call.function != "rtrim":
         starts = pc.greater(pc.utf8_length(kept), 0)
-        kept, hi = (pc.if_else(starts, x, pa.scalar(None, pa.string())) for x in (kept if call.function == "trim" else lo, hi))
+        kept, hi = (
+            pc.if_else(starts, x, pa.scalar(None, pa.string())) for x in (kept if call.function == "trim" else lo, hi)
+        )
     return kept, hi
 
 
@@ -167,7 +176,9 @@ def piece(source: Spec, out: Spec, separator: str, number: int) -> tuple[Spec, M
     mark = _literally(separator)
     for _ in range(number - 1):
         there = there & known(pc.match_substring(prefix, separator))
-        lo, hi, prefix = (pc.replace_substring_regex(x, "(?s)\\A.*?" + mark, "", max_replacements=1) for x in (lo, hi, prefix))
+        lo, hi, prefix = (
+            pc.replace_substring_regex(x, "(?s)\\A.*?" + mark, "", max_replacements=1) for x in (lo, hi, prefix)
+        )
     whole = known(pc.match_substring(prefix, separator))
     exact = pc.replace_substring_regex(prefix, f"(?s){mark}.*", "")
     nothing = pa.nulls(n, pa.string())
@@ -207,7 +218,9 @@ def _concatenated(_call: Call, args: list[Spec], ends: Ends) -> Ends:
         else:
             prefix, _, _ = shared(low, high)
             grown = where(
-                np.asarray(single), pc.binary_join_element_wise(hi, high, ""), beyond(pc.binary_join_element_wise(hi, prefix, ""))
+                np.asarray(single),
+                pc.binary_join_element_wise(hi, high, ""),
+                beyond(pc.binary_join_element_wise(hi, prefix, "")),
             )
         lo = where(open_, pc.binary_join_element_wise(lo, low.fill_null(""), ""), lo)
         hi = where(open_, grown, hi)
@@ -237,7 +250,10 @@ def of_integer(call: Call, a: Spec) -> Spec:
     n = rows([a.lo, a.hi])
     low, high = (_known(full(b, n), v) for b, v in ((a.lo, least), (a.hi, most)))
     bounded = (low >= 0) | ((high < 0) & (low > least))
-    first, last = np.where(low >= 0, low, np.abs(np.where(bounded, high, 0))), np.where(low >= 0, high, np.abs(np.where(bounded, low, 0)))
+    first, last = (
+        np.where(low >= 0, low, np.abs(np.where(bounded, high, 0))),
+        np.where(low >= 0, high, np.abs(np.where(bounded, low, 0))),
+    )
     first, last = np.where(bounded, first, 0), np.where(bounded, last, 0)
     size, sizes = _digits(first), _digits(last)
     same = size == sizes

@@ -109,9 +109,13 @@ def from_unixtime(call: Call, args: list[Spec]) -> Spec:
     assert entry.reliable is not None
     near = entry.reliable(call, [(a.lo, a.hi) for a in args])
     at = Call(TIMESTAMP, "timestamp_seconds", call.args[:1])
-    out = local_rule(Call(call.type, "date_format", (at, call.args[1]), zone=call.zone), [monotone(at, args[:1]), args[1]])
+    out = local_rule(
+        Call(call.type, "date_format", (at, call.args[1]), zone=call.zone), [monotone(at, args[:1]), args[1]]
+    )
     nothing = no_bound(call.type)
-    return replace(out, lo=where(near, out.lo, nothing), hi=where(near, out.hi, nothing), null=args[0].null, fail=args[0].fail)
+    return replace(
+        out, lo=where(near, out.lo, nothing), hi=where(near, out.hi, nothing), null=args[0].null, fail=args[0].fail
+    )
 
 
 def _interval(micros: int, like: Spec) -> Spec:

@@ -111,7 +111,11 @@ def divided(conjuncts: Sequence[Expr], evidence: Evidence, left: Mask) -> Iterat
     pieces = np.flatnonzero(left)
     if not len(pieces):
         return
-    found = {column.ids: cases for column in _columns(conjuncts) if (cases := _cases(conjuncts, column, evidence)) is not None}
+    found = {
+        column.ids: cases
+        for column in _columns(conjuncts)
+        if (cases := _cases(conjuncts, column, evidence)) is not None
+    }
     ways = np.ones(len(pieces), np.int64)
     digits: list[tuple[Ids, _Cases, Numbers, Numbers]] = []
     for ids, cases in found.items():
@@ -129,7 +133,11 @@ def divided(conjuncts: Sequence[Expr], evidence: Evidence, left: Mask) -> Iterat
 
 
 def _expanded(
-    evidence: Evidence, pieces: Numbers, rows: Numbers, ways: Numbers, digits: list[tuple[Ids, _Cases, Numbers, Numbers]]
+    evidence: Evidence,
+    pieces: Numbers,
+    rows: Numbers,
+    ways: Numbers,
+    digits: list[tuple[Ids, _Cases, Numbers, Numbers]],
 ) -> Divided:
     """Combine the columns' cases, numbered like the digits of a mixed-radix number."""
     each = ways[rows]
@@ -191,12 +199,16 @@ def _by_range(data_type: DataType, found: ColumnEvidence | None, zone_: str) -> 
         low, high = at.instants(low * DAY), at.instants((high + 1) * DAY) - 1
         low, high = np.where(step == 0, lo[owner], low), np.where(step == sizes[owner] - 1, hi[owner], high)
     dtype = raw(found.lo).dtype
-    return _Cases(sizes, starts, build(low.astype(dtype), None, found.lo.type), build(high.astype(dtype), None, found.hi.type))
+    return _Cases(
+        sizes, starts, build(low.astype(dtype), None, found.lo.type), build(high.astype(dtype), None, found.hi.type)
+    )
 
 
 def _zone(conjuncts: Sequence[Expr]) -> str:
     """Return the session's zone if the filter uses it, else UTC."""
-    return next((node.zone for c in conjuncts for node in c.walk() if isinstance(node, Call) and node.zone is not None), "UTC")
+    return next(
+        (node.zone for c in conjuncts for node in c.walk() if isinstance(node, Call) and node.zone is not None), "UTC"
+    )
 
 
 def _loses(tree: Expr, column: Column) -> bool:
@@ -213,7 +225,10 @@ def _blunt(call: Call, column: Column) -> bool:
     if entry.guard is not None or entry.rule is not None or entry.partial(call) is Partial.ANYWHERE:
         return True
     claims = entry.claims(call) if entry.claims else (Claim.FIXED,) * len(call.args)
-    return any(claim is Claim.FIXED and any(column == n for n in arg.walk()) for arg, claim in zip(call.args, claims, strict=False))
+    return any(
+        claim is Claim.FIXED and any(column == n for n in arg.walk())
+        for arg, claim in zip(call.args, claims, strict=False)
+    )
 
 
 _SHARP = frozenset(

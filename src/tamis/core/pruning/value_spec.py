@@ -183,7 +183,13 @@ def reached(abstract: Abstract, mask: Mask) -> Abstract:
     """Restrict what is admitted to the pieces in ``mask``."""
     if isinstance(abstract, Truth):
         return Truth(abstract.true & mask, abstract.false & mask, abstract.null & mask, abstract.fail & mask)
-    return replace(abstract, value=abstract.value & mask, null=abstract.null & mask, fail=abstract.fail & mask, nan=abstract.nan & mask)
+    return replace(
+        abstract,
+        value=abstract.value & mask,
+        null=abstract.null & mask,
+        fail=abstract.fail & mask,
+        nan=abstract.nan & mask,
+    )
 
 
 def join_any(a: Abstract, b: Abstract) -> Abstract:

@@ -2,7 +2,14 @@
 
 from tamis.core.schema.deleted_fields import Dropped, dropped_between, dropped_in
 from tamis.core.schema.difference import difference
-from tamis.core.schema.history_checks import MigrationType, check_migration, check_reader, check_table_reader, fence, rows_fit
+from tamis.core.schema.history_checks import (
+    MigrationType,
+    check_migration,
+    check_reader,
+    check_table_reader,
+    fence,
+    rows_fit,
+)
 from tamis.core.schema.migration_rules import Violation, evolve, violations
 from tamis.core.schema.registry import Evolution, Fence
 

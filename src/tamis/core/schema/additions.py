@@ -40,5 +40,7 @@ def _inside(current: DataType, data: DataType, path: Path) -> Iterator[tuple[Pat
 
 def _nullable(f: Field) -> Field:
     """Make everything in the field nullable except map keys, because the next batch may lack it."""
-    inner = tuple(replace(_nullable(c), nullable=not (isinstance(f.type, Map) and c.name == "key")) for c in f.type.children)
+    inner = tuple(
+        replace(_nullable(c), nullable=not (isinstance(f.type, Map) and c.name == "key")) for c in f.type.children
+    )
     return replace(f, nullable=True, type=with_children(f.type, inner) if inner else f.type)

@@ -47,7 +47,9 @@ def _changes(before: Schema, after: Schema, old: Field, new: Field) -> Iterator[
     if not new.type.children and old.type != new.type:
         yield f"widened {quoted(after, new)} from {old.type} to {new.type}"
     if old.write_default != new.write_default:
-        yield f"default of {quoted(after, new)} " + ("dropped" if new.write_default is None else f"set to {new.write_default}")
+        yield f"default of {quoted(after, new)} " + (
+            "dropped" if new.write_default is None else f"set to {new.write_default}"
+        )
     if old.comment != new.comment:
         yield f"comment of {quoted(after, new)} " + ("dropped" if new.comment is None else f"set to {new.comment!r}")
 

@@ -70,14 +70,21 @@ def _record(old: Record, new: Record, path: tuple[str, ...], widen: bool) -> Ite
         if place.key in before:
             yield from _place(before[place.key], place, here, widen)
         elif place.key in old.deleted:
-            yield _violation("readd_deleted", here, "was deleted and cannot come back as the same field", place.key, "was deleted")
+            yield _violation(
+                "readd_deleted", here, "was deleted and cannot come back as the same field", place.key, "was deleted"
+            )
         elif not place.nullable:
             yield _violation("add_required", here, "is new and not nullable: older data has no value for it", place.key)
     kept_before = [place.key for place in old.fields if place.key in seen]
     kept_after = [place for place in new.fields if place.key in before]
     for expected, place in zip(kept_before, kept_after, strict=False):
         if expected != place.key:
-            yield _violation("reorder", (*path, place.name), "has changed its place among the fields that were there before", place.key)
+            yield _violation(
+                "reorder",
+                (*path, place.name),
+                "has changed its place among the fields that were there before",
+                place.key,
+            )
             break
 
 
@@ -132,7 +139,9 @@ def _live(shape: Shape) -> Shape:
         case Sequence():
             return replace(shape, item=replace(shape.item, shape=_live(shape.item.shape)))
         case Mapping():
-            return Mapping(replace(shape.key, shape=_live(shape.key.shape)), replace(shape.value, shape=_live(shape.value.shape)))
+            return Mapping(
+                replace(shape.key, shape=_live(shape.key.shape)), replace(shape.value, shape=_live(shape.value.shape))
+            )
         case _:
             return shape
 

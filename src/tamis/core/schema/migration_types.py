@@ -78,7 +78,9 @@ def from_arrow(schema: pa.Schema) -> Record:
     return Record(tuple(_arrow_place(f) for f in schema))
 
 
-def from_fields(fields: tuple[Field, ...], dropped: Memory = _NOTHING, *, presented: bool = False, parent: int = 0) -> Record:
+def from_fields(
+    fields: tuple[Field, ...], dropped: Memory = _NOTHING, *, presented: bool = False, parent: int = 0
+) -> Record:
     """Return the shape of logical fields, keyed by column id.
 
     ``dropped`` are deleted fields (ids and last names) by the parent's id, 0 at the top. Fields are in the

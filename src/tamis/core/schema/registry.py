@@ -54,7 +54,9 @@ class Evolution:
 
     def __repr__(self) -> str:
         """Return one short line; ``as_dict`` is complete."""
-        what = "; ".join(self.changes[:_SHOWN]) + (f"; {len(self.changes) - _SHOWN} more" if len(self.changes) > _SHOWN else "")
+        what = "; ".join(self.changes[:_SHOWN]) + (
+            f"; {len(self.changes) - _SHOWN} more" if len(self.changes) > _SHOWN else ""
+        )
         fenced = f"; fences readers of {', '.join(f.column for f in self.fences[:_SHOWN])}" if self.fences else ""
         at = "dry run" if self.version is None else f"version {self.version}"
         return f"Evolution({at}, schema {self.schema_id}: {what or 'no change of columns'}{fenced})"
@@ -65,7 +67,11 @@ def check_next(current: Schema, dropped: Memory, new: Schema, *, widen: bool, pr
 
     With ``presented``, a change of order is a violation.
     """
-    refuse(migration_type_of(current, dropped, presented=presented), from_fields(new.fields, presented=presented), widen=widen)
+    refuse(
+        migration_type_of(current, dropped, presented=presented),
+        from_fields(new.fields, presented=presented),
+        widen=widen,
+    )
 
 
 def check_forward(current: Schema, dropped: Memory, new: Schema) -> None:
@@ -94,7 +100,9 @@ def fences(schemas: Sequence[Schema], dropped: Memory, new: Schema) -> tuple[Fen
     found = []
     for violation in violations(after, from_fields(current.fields)):
         column = current.by_id[_as_id(violation.key)]
-        same = tuple(s.schema_id for s in schemas if (then := s.by_id.get(column.id)) is not None and _alike(then, column))
+        same = tuple(
+            s.schema_id for s in schemas if (then := s.by_id.get(column.id)) is not None and _alike(then, column)
+        )
         why = _WHY.get(violation.rule, violation.said)
         found.append(Fence(quoted(current, column).strip("`"), why, same))
     return tuple(found)
@@ -125,8 +133,14 @@ def resolved(asked: Schema, current: Schema | None, dropped: Memory, highest_id:
     return replace(asked, fields=fields).assign_ids(highest_id)
 
 
-def _resolve(f: Field, before: tuple[Field, ...], gone: dict[int, dict[str, int]], parent: int, path: tuple[str, ...]) -> Field:
-    old = next((o for o in before if o.id == f.id), None) if f.id != NO_ID else next((o for o in before if o.name == f.name), None)
+def _resolve(
+    f: Field, before: tuple[Field, ...], gone: dict[int, dict[str, int]], parent: int, path: tuple[str, ...]
+) -> Field:
+    old = (
+        next((o for o in before if o.id == f.id), None)
+        if f.id != NO_ID
+        else next((o for o in before if o.name == f.name), None)
+    )
     deleted = gone.get(parent, {})
     dotted = ".".join(path)
     if old is None and (f.id in deleted.values() if f.id != NO_ID else f.name in deleted):
@@ -151,14 +165,19 @@ def _resolve(f: Field, before: tuple[Field, ...], gone: dict[int, dict[str, int]
         inner = tuple(_resolve(c, below, gone, old.id if old else NO_ID, (*path, c.name)) for c in children)
     else:
         pairs = zip(children, below or (None,) * len(children), strict=True)
-        inner = tuple(_resolve(replace(c, id=o.id if o else NO_ID), (o,) if o else (), gone, NO_ID, (*path, c.name)) for c, o in pairs)
+        inner = tuple(
+            _resolve(replace(c, id=o.id if o else NO_ID), (o,) if o else (), gone, NO_ID, (*path, c.name))
+            for c, o in pairs
+        )
     made = replace(f, type=with_children(f.type, inner))
     return made if old is None else _kept(made, old)
 
 
 def _kept(f: Field, old: Field) -> Field:
     """Keep the properties of a field that an Arrow schema does not carry."""
-    return replace(f, id=old.id, comment=old.comment, initial_default=old.initial_default, write_default=old.write_default)
+    return replace(
+        f, id=old.id, comment=old.comment, initial_default=old.initial_default, write_default=old.write_default
+    )
 
 
 def _identical(asked: Field, known: Field) -> bool:

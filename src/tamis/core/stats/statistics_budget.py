@@ -15,7 +15,16 @@ import pyarrow as pa
 
 from tamis.core.stats.columns.bounds import next_bytes, next_text
 from tamis.core.stats.json_paths.path_rows import INCOMPLETE, LONG, REAL, ROOT, STRING, TRIMMED, Paths, PathStatistics
-from tamis.core.stats.statistics_columns import BOUNDS, COUNTS, HI_EXACT, LO_EXACT, NO_ROOM, VALUES, count_name, parse_name
+from tamis.core.stats.statistics_columns import (
+    BOUNDS,
+    COUNTS,
+    HI_EXACT,
+    LO_EXACT,
+    NO_ROOM,
+    VALUES,
+    count_name,
+    parse_name,
+)
 
 BYTES = 64 * 2**10
 """The default budget of a part of up to ``ROWS`` rows."""
@@ -87,7 +96,9 @@ def _width(value: pa.Scalar) -> int:
 
 
 def _path_size(path: str, found: PathStatistics) -> int:
-    bounds = 16 * bool(found.kinds & LONG) + 16 * bool(found.kinds & REAL) + sum(len(text or "") for text in found.string)
+    bounds = (
+        16 * bool(found.kinds & LONG) + 16 * bool(found.kinds & REAL) + sum(len(text or "") for text in found.string)
+    )
     return len(path) + 24 + bounds
 
 
@@ -105,7 +116,10 @@ def _shorten(out: Trimmed, length: int, keep: Kept) -> None:
         for path, found in paths.items():
             if found.kinds & STRING and not _kept(identifier, path, keep):
                 low, high = found.string
-                found.string = (low and low[:length], high if high is None or len(high) <= length else next_text(high[:length]))
+                found.string = (
+                    low and low[:length],
+                    high if high is None or len(high) <= length else next_text(high[:length]),
+                )
     for name in out.statistics.column_names:
         parsed = parse_name(name)
         if parsed is not None and parsed.kind in BOUNDS and (parsed.id, ROOT) not in keep:
@@ -127,7 +141,9 @@ def _shorten_column(out: Trimmed, name: str, identifier: int, kind: str, length:
 def _unflag(out: Trimmed, identifier: int, bit: int, instead: int = 0) -> None:
     name = count_name(identifier, "exact")
     if name in out.statistics.column_names:
-        out.statistics = _with(out.statistics, name, pa.array([(out.statistics[name][0].as_py() or 0) & ~bit | instead], COUNTS["exact"]))
+        out.statistics = _with(
+            out.statistics, name, pa.array([(out.statistics[name][0].as_py() or 0) & ~bit | instead], COUNTS["exact"])
+        )
 
 
 def _with(table: pa.Table, name: str, column: pa.Array) -> pa.Table:
@@ -153,7 +169,9 @@ def _least_useful(documents: dict[int, Paths], keep: Kept, kept: bool) -> Iterab
         _, path, found = item
         return -(path.count(".") + path.count("[")), -bin(found.kinds & 0xFF).count("1"), -_path_size(path, found)
 
-    found = [(i, path, s) for i, paths in documents.items() for path, s in paths.items() if _kept(i, path, keep) is kept]
+    found = [
+        (i, path, s) for i, paths in documents.items() for path, s in paths.items() if _kept(i, path, keep) is kept
+    ]
     return [(i, path) for i, path, _ in sorted(found, key=order)]
 
 

@@ -77,7 +77,9 @@ def parse_name(name: str) -> Name | None:
 
 def wanted(names: Iterable[str], ids: Collection[int]) -> list[str]:
     """Return the manifest's column names that belong to these column ids, in order."""
-    return [name for name in names if (head := name.partition("|")[0]) != name and head.isdecimal() and int(head) in ids]
+    return [
+        name for name in names if (head := name.partition("|")[0]) != name and head.isdecimal() and int(head) in ids
+    ]
 
 
 def arrow_type(name: Name) -> pa.DataType:

@@ -14,7 +14,17 @@ import pyarrow.compute as pc
 
 from tamis.core.schema.widening import widens
 from tamis.core.stats.columns.value_sets import MOST
-from tamis.core.stats.statistics_columns import COUNTS, HI_EXACT, LO_EXACT, NO_ROOM, VALUES, Name, arrow_type, count_name, parse_name
+from tamis.core.stats.statistics_columns import (
+    COUNTS,
+    HI_EXACT,
+    LO_EXACT,
+    NO_ROOM,
+    VALUES,
+    Name,
+    arrow_type,
+    count_name,
+    parse_name,
+)
 from tamis.core.types import DataType, DayTimeInterval, String, Time
 from tamis.core.types.arrow import to_arrow_type
 
@@ -74,7 +84,9 @@ class Decoder:
         arrow, flags = to_arrow_type(target), self._take(count_name(column_id, "exact"), COUNTS["exact"])
         lo, hi, told = pa.nulls(len(self), arrow), pa.nulls(len(self), arrow), _all(False, len(self))
         for data_type, names in self._bounds.get(column_id, {}).items():
-            low, high = (self._take(names.get(kind, ""), arrow_type(Name(column_id, kind, data_type))) for kind in ("lo", "hi"))
+            low, high = (
+                self._take(names.get(kind, ""), arrow_type(Name(column_id, kind, data_type))) for kind in ("lo", "hi")
+            )
             here = pc.or_(low.is_valid(), high.is_valid())
             twice, told = pc.and_(here, told), pc.or_(here, told)
             if reads_as(data_type, target):
@@ -115,7 +127,11 @@ class Decoder:
             return pa.nulls(len(self), expected)
         try:
             column = self._table.column(at)
-            array = column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks or [pa.nulls(0, expected)])
+            array = (
+                column.chunk(0)
+                if column.num_chunks == 1
+                else pa.concat_arrays(column.chunks or [pa.nulls(0, expected)])
+            )
             array.validate(full=True)
         except pa.ArrowException:
             return pa.nulls(len(self), expected)

@@ -44,7 +44,10 @@ def _column(decoder: Decoder, column_id: int) -> Iterator[tuple[str, pa.Array]]:
     target = _widest(decoder.value_types(column_id))
     if target is not None:
         found, kind_ = value_sets.union(decoder.values(column_id, target), empty), pa.list_(to_arrow_type(target))
-        yield bound_name(column_id, target, VALUES), pa.array([found], kind_) if found is not None else pa.nulls(1, kind_)
+        yield (
+            bound_name(column_id, target, VALUES),
+            pa.array([found], kind_) if found is not None else pa.nulls(1, kind_),
+        )
     for kind in ("nulls", "nans", "count"):
         if kind in kinds:
             yield count_name(column_id, kind), _total(decoder.count(column_id, kind))

@@ -36,7 +36,9 @@ class TableEvidence:
         self._table, self._paths = table, paths
         self._schemas = {schema.schema_id: schema} if isinstance(schema, Schema) else dict(schema)
         self._decoder = Decoder(table)
-        self._pieces = _schema_ids(table) if not isinstance(schema, Schema) or "schema_id" in table.column_names else None
+        self._pieces = (
+            _schema_ids(table) if not isinstance(schema, Schema) or "schema_id" in table.column_names else None
+        )
         self._known: dict[tuple[int, ...], ColumnEvidence | None] = {}
         self.specs: dict[Any, Any] = {}
         """Cache of the specs that the interpreter derived from columns."""
@@ -84,7 +86,9 @@ class TableEvidence:
             return None
         b = self._decoder.bounds(ids[-1], INTEGER)
         nothing = pa.array([0] * len(self), pa.int64())
-        return _consistent(ColumnEvidence(INTEGER, container.count, b.lo, b.hi, b.lo_exact, b.hi_exact, container.nulls, nothing))
+        return _consistent(
+            ColumnEvidence(INTEGER, container.count, b.lo, b.hi, b.lo_exact, b.hi_exact, container.nulls, nothing)
+        )
 
     def values(self, ids: tuple[int, ...]) -> pa.ListArray | None:
         """Return the value set of a column, a list per piece, NULL where unknown; None if unknown everywhere.
@@ -92,7 +96,12 @@ class TableEvidence:
         A set with a value outside the bounds is not trusted.
         """
         path, column = self._path(ids), self.column(ids)
-        if path is None or column is None or any(isinstance(above.type, Array | Map) for above in path[:-1]) or not listable(path[-1].type):
+        if (
+            path is None
+            or column is None
+            or any(isinstance(above.type, Array | Map) for above in path[:-1])
+            or not listable(path[-1].type)
+        ):
             return None
         found = self._decoder.values(ids[-1], path[-1].type)
         for schema in self._schemas.values():
@@ -123,7 +132,11 @@ class TableEvidence:
         decoder = self._decoder
         count = decoder.count(field.id, "count") if repeated else decoder.rows()
         floating = field.type in (FLOAT, DOUBLE)
-        nans = decoder.count(field.id, "nans") if floating else pc.if_else(count.is_valid(), 0, pa.scalar(None, pa.int64()))
+        nans = (
+            decoder.count(field.id, "nans")
+            if floating
+            else pc.if_else(count.is_valid(), 0, pa.scalar(None, pa.int64()))
+        )
         nulls = decoder.count(field.id, "nulls")
         if not has_bounds(field.type):
             nothing, unsure = pa.nulls(len(self), to_arrow_type(field.type)), pa.nulls(len(self), pa.bool_())
@@ -160,17 +173,22 @@ class TableEvidence:
         def where_any(what: pa.Scalar) -> pa.Array:
             return pc.if_else(any_value, what, pa.scalar(None, what.type))
 
-        (low, low_exact), (high, high_exact) = (cut(bound) if has_bounds(data_type) else (bound, False) for cut in (cut_low, cut_high))
+        (low, low_exact), (high, high_exact) = (
+            cut(bound) if has_bounds(data_type) else (bound, False) for cut in (cut_low, cut_high)
+        )
         lo, hi = (pa.nulls(len(rows), end.type) if not end.is_valid else where_any(end) for end in (low, high))
         nans = pc.subtract(rows, nulls) if is_nan else pc.subtract(rows, rows)
-        return ColumnEvidence(data_type, rows, lo, hi, where_any(pa.scalar(low_exact)), where_any(pa.scalar(high_exact)), nulls, nans)
+        return ColumnEvidence(
+            data_type, rows, lo, hi, where_any(pa.scalar(low_exact)), where_any(pa.scalar(high_exact)), nulls, nans
+        )
 
 
 def _believed(sets: pa.ListArray, column: ColumnEvidence) -> pa.ListArray:
     """Drop the sets that have a value outside the bounds."""
     owner, members = pc.list_parent_indices(sets), sets.flatten()
     outside = pc.or_(
-        pc.fill_null(pc.less(members, column.lo.take(owner)), False), pc.fill_null(pc.greater(members, column.hi.take(owner)), False)
+        pc.fill_null(pc.less(members, column.lo.take(owner)), False),
+        pc.fill_null(pc.greater(members, column.hi.take(owner)), False),
     )
     wrong = np.zeros(len(sets), np.bool_)
     wrong[np.asarray(owner.filter(outside))] = True

@@ -100,7 +100,10 @@ _LOSSLESS: list[tuple[Callable[[pa.DataType], bool], Callable[[pa.DataType], t.D
     (pa.types.is_unsigned_integer, lambda a: _UNSIGNED[a.bit_width]),
     (pa.types.is_float16, lambda _: t.FLOAT),
     (lambda a: pa.types.is_string(a) or pa.types.is_large_string(a) or pa.types.is_string_view(a), lambda _: t.STRING),
-    (lambda a: pa.types.is_large_binary(a) or pa.types.is_binary_view(a) or pa.types.is_fixed_size_binary(a), lambda _: t.BINARY),
+    (
+        lambda a: pa.types.is_large_binary(a) or pa.types.is_binary_view(a) or pa.types.is_fixed_size_binary(a),
+        lambda _: t.BINARY,
+    ),
     (lambda a: pa.types.is_decimal(a) and a.precision <= 38, lambda a: t.Decimal(a.precision, a.scale)),
     (pa.types.is_date64, lambda _: t.DATE),
     (pa.types.is_time, lambda _: t.Time(6)),
@@ -109,7 +112,12 @@ _LOSSLESS: list[tuple[Callable[[pa.DataType], bool], Callable[[pa.DataType], t.D
     (pa.types.is_map, lambda a: t.Map(_inner("key", a.key_field), _inner("value", a.item_field))),
     (pa.types.is_struct, lambda a: _struct(list(a))),
     (
-        lambda a: pa.types.is_list(a) or pa.types.is_large_list(a) or pa.types.is_fixed_size_list(a) or pa.types.is_list_view(a),
+        lambda a: (
+            pa.types.is_list(a)
+            or pa.types.is_large_list(a)
+            or pa.types.is_fixed_size_list(a)
+            or pa.types.is_list_view(a)
+        ),
         lambda a: t.Array(_inner("element", a.value_field)),
     ),
 ]
@@ -143,4 +151,9 @@ def _is_variant(fields: list[pa.Field]) -> bool:
 
 
 def _unsupported(name: str) -> InvalidInput:
-    return InvalidInput(f"Type {name} is not supported.", code="UNSUPPORTED_TYPE", name=name, remedy="Cast the column to a supported type.")
+    return InvalidInput(
+        f"Type {name} is not supported.",
+        code="UNSUPPORTED_TYPE",
+        name=name,
+        remedy="Cast the column to a supported type.",
+    )

@@ -100,7 +100,9 @@ def _unpacked(message: bytes, body: pa.Buffer) -> int:
         if not 0 <= offset <= len(data) - 8:
             raise ValueError("a buffer lies outside of its message")
         said = struct.unpack_from("<q", data, offset)[0]
-        total += length if said == -1 else bounded(said, MOST_UNPACKED, "the unpacked size of a buffer")  # -1: not compressed
+        total += (
+            length if said == -1 else bounded(said, MOST_UNPACKED, "the unpacked size of a buffer")
+        )  # -1: not compressed
     return total
 
 

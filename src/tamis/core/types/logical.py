@@ -71,7 +71,9 @@ Used only inside expressions: PySpark has no Arrow type for them, so no column h
 INTEGRAL = (BYTE, SHORT, INTEGER, LONG)
 """The integer types, narrowest first."""
 
-_ATOMIC = {t.name: t for t in (*INTEGRAL, BOOLEAN, FLOAT, DOUBLE, BINARY, DATE, TIMESTAMP, TIMESTAMP_NTZ, VARIANT, NULL)}
+_ATOMIC = {
+    t.name: t for t in (*INTEGRAL, BOOLEAN, FLOAT, DOUBLE, BINARY, DATE, TIMESTAMP, TIMESTAMP_NTZ, VARIANT, NULL)
+}
 
 BINARY_COLLATION = "UTF8_BINARY"
 
@@ -270,7 +272,10 @@ def type_from_json(value: Any) -> DataType:
         if m := _PATTERNS["interval"].fullmatch(value):
             return DayTimeInterval(m[1], m[2] or m[1])
     raise InvalidInput(
-        f"Type {value!r} is not supported.", code="UNSUPPORTED_TYPE", name=str(value), remedy="Cast the column to a supported type."
+        f"Type {value!r} is not supported.",
+        code="UNSUPPORTED_TYPE",
+        name=str(value),
+        remedy="Cast the column to a supported type.",
     )
 
 

@@ -177,7 +177,9 @@ def _match(fields: tuple[Field, ...], name: str, case_sensitive: bool) -> Field 
         return None
     folded = [f for f in fields if f.name.lower() == name.lower()]
     if len(folded) > 1:
-        raise InvalidInput(f"Column {name!r} is ambiguous.", code="AMBIGUOUS_COLUMN", name=name, remedy="Write it in its exact case.")
+        raise InvalidInput(
+            f"Column {name!r} is ambiguous.", code="AMBIGUOUS_COLUMN", name=name, remedy="Write it in its exact case."
+        )
     return folded[0] if folded else None
 
 

@@ -17,7 +17,9 @@ ATTEMPTS = 8
 _REPEATABLE = frozenset({"CONFLICT_READ", "CONFLICT_REMOVED", "CONFLICT_ROWS"})
 
 
-def repeated(latest: Callable[[], Snapshot], run: Callable[[Snapshot], tuple[Snapshot, Result]]) -> tuple[Snapshot, Result]:
+def repeated(
+    latest: Callable[[], Snapshot], run: Callable[[Snapshot], tuple[Snapshot, Result]]
+) -> tuple[Snapshot, Result]:
     """Run on the latest version; after a conflict, retry a few times, then raise ``Conflict``."""
     for attempt in range(ATTEMPTS - 1):
         try:

@@ -28,7 +28,9 @@ class Looking:
         self._progress = progress
         if progress is not None:
             left = found.parts if parts is None else parts
-            progress(found.report.bytes["table"] - left.bytes, f"{len(left)} of {found.report.parts['total']} parts to read")
+            progress(
+                found.report.bytes["table"] - left.bytes, f"{len(left)} of {found.report.parts['total']} parts to read"
+            )
 
     def rows(self, ref: PartRef, spec: ReadSpec | None = None) -> Iterator[pa.RecordBatch]:
         """Yield a part's rows that pass the filter, under ``spec`` (default: the plan's)."""
@@ -53,7 +55,9 @@ class Looking:
         """Finish the report. Returns the bytes read from data files and index parts."""
         report = self.found.report
         report.seconds["read"] = world().monotonic() - self._began
-        left = self.found.parts.where(~self.found.parts.all_match & ~np.isin(self.found.parts.table["part_id"].to_pylist(), [*self._read]))
+        left = self.found.parts.where(
+            ~self.found.parts.all_match & ~np.isin(self.found.parts.table["part_id"].to_pylist(), [*self._read])
+        )
         report.unread(len(left), 0, left.blocks, left.bytes)
         report.finish()
         return int(report.bytes["index"] + report.bytes["leader"] + report.bytes["follower"])

@@ -36,7 +36,9 @@ def evidence_of(table: pa.Table, schemas: Mapping[int, Schema]) -> TableEvidence
     return found[-1]
 
 
-def page_evidence(part: PartFile, ref: PartRef, url: str, schemas: Mapping[int, Schema]) -> tuple[pa.Int64Array, TableEvidence] | None:
+def page_evidence(
+    part: PartFile, ref: PartRef, url: str, schemas: Mapping[int, Schema]
+) -> tuple[pa.Int64Array, TableEvidence] | None:
     """Return an open part's page statistics: rows per page, and evidence per page; None if absent."""
     key = (url, ref.path, ref.bytes, ref.checksum, *map(id, schemas.values()))
     found = _pages.get(key)
@@ -50,7 +52,9 @@ def page_evidence(part: PartFile, ref: PartRef, url: str, schemas: Mapping[int, 
     return found[1:]
 
 
-def block_evidence(part: PartFile, ref: PartRef, url: str, ids: Collection[int], schemas: Mapping[int, Schema]) -> TableEvidence:
+def block_evidence(
+    part: PartFile, ref: PartRef, url: str, ids: Collection[int], schemas: Mapping[int, Schema]
+) -> TableEvidence:
     """Return an open part's block statistics of the columns ``ids``, one row per block."""
     key = (url, ref.path, ref.bytes, ref.checksum, frozenset(ids), *map(id, schemas.values()))
     found = _blocks.get(key)

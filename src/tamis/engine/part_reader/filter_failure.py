@@ -42,7 +42,11 @@ def failure(
 
     ``told`` holds the conjuncts as written, if ``conjuncts`` are rewritten ones.
     """
-    at = next(n for n in range(1, len(conjuncts) + 1) if filter_mask(conjuncts[:n], arrays, length, now_micros=now_micros)[1].any())
+    at = next(
+        n
+        for n in range(1, len(conjuncts) + 1)
+        if filter_mask(conjuncts[:n], arrays, length, now_micros=now_micros)[1].any()
+    )
     conjunct = (told or conjuncts)[at - 1]
     return InvalidInput(
         f"The filter {to_sql(conjunct)} fails on a row{where}: {error}",

@@ -37,7 +37,9 @@ class Gate:
     @property
     def curious(self) -> bool:
         """Whether survival is still unknown, so that a single block should be read first."""
-        return self._mode == "auto" and self.likely is None and self._survived is None and self.leader_share < MOST_BYTES
+        return (
+            self._mode == "auto" and self.likely is None and self._survived is None and self.leader_share < MOST_BYTES
+        )
 
     @property
     def sparse(self) -> bool:

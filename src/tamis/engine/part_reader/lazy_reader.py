@@ -224,12 +224,17 @@ class _Reader:
         self._gate.saw(chunk, kept, rows)
         self._meter.blocks(read=len(alive), lazy=len(chunk), skipped_filter=len(chunk) - len(alive))
 
-    def _followed(self, waiting: list[tuple[dict[int, pa.Array], Ordinals]], starts: Ordinals) -> Iterator[pa.RecordBatch]:
+    def _followed(
+        self, waiting: list[tuple[dict[int, pa.Array], Ordinals]], starts: Ordinals
+    ) -> Iterator[pa.RecordBatch]:
         """Yield the surviving rows with their followers."""
         if not waiting:
             return
         positions = np.concatenate([p for _, p in waiting])
-        leaders = {i: pa.concat_arrays([arrays[i] for arrays, _ in waiting]) if len(waiting) > 1 else a for i, a in waiting[0][0].items()}
+        leaders = {
+            i: pa.concat_arrays([arrays[i] for arrays, _ in waiting]) if len(waiting) > 1 else a
+            for i, a in waiting[0][0].items()
+        }
         blocks = [int(b) for b in np.unique(np.searchsorted(starts, positions, side="right") - 1)]
         if not self._columns.followers:
             yield self._out(leaders, positions)

@@ -31,7 +31,11 @@ def through_leaves(conjuncts: Sequence[Expr], leaves: Sequence[Leaf]) -> tuple[E
 def _asking(expr: Expr, keys: _Keys) -> Expr:
     asked = asked_path(expr)
     leaf = None if asked is None else keys.get((asked[0], asked[1], asked[3]))
-    if leaf is not None and isinstance(expr, Call) and (leaf.field.type == VARIANT or expr.type == expr.args[0].type == STRING):
+    if (
+        leaf is not None
+        and isinstance(expr, Call)
+        and (leaf.field.type == VARIANT or expr.type == expr.args[0].type == STRING)
+    ):
         held = Column(leaf.field.type, (leaf.field.id,), leaf.field.name)
         return replace(expr, args=(held, Literal(STRING, "$"))) if leaf.field.type == VARIANT else held
     return replace(expr, args=tuple(_asking(a, keys) for a in expr.args)) if isinstance(expr, Call) else expr

@@ -105,7 +105,9 @@ def counted(ref: PartRef, batch_rows: int, *, positions: bool) -> Iterator[pa.Re
     if not positions:
         live = ref.live_rows
         for start in range(0, live, batch_rows):
-            yield pa.RecordBatch.from_struct_array(pa.Array.from_buffers(pa.struct([]), min(batch_rows, live - start), [None]))
+            yield pa.RecordBatch.from_struct_array(
+                pa.Array.from_buffers(pa.struct([]), min(batch_rows, live - start), [None])
+            )
         return
     rows = LiveRows(ref, [ref.rows]).of([0])
     rows = np.arange(ref.rows, dtype=np.int64) if rows is None else rows

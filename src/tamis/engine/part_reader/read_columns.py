@@ -44,11 +44,17 @@ class Columns:
         """Convert a piece's columns to the reader's types; missing ones get NULL or the initial default."""
         names = Names(self.part)
         found = dict(zip(batch.schema.names, batch.columns, strict=True))
-        return {f.id: convert(found[str(f.id)], f, names) if str(f.id) in found else missing(f, len(batch)) for f in wanted}
+        return {
+            f.id: convert(found[str(f.id)], f, names) if str(f.id) in found else missing(f, len(batch)) for f in wanted
+        }
 
     def joined(self, leaders: Arrays, followers: Arrays) -> dict[int, pa.Array]:
         """Merge both, zipping a struct whose fields are split between them."""
-        both = {f.id: _zipped(f, leaders[f.id], followers[f.id]) for f in self.whole if f.id in leaders and f.id in followers}
+        both = {
+            f.id: _zipped(f, leaders[f.id], followers[f.id])
+            for f in self.whole
+            if f.id in leaders and f.id in followers
+        }
         return {**leaders, **followers, **both}
 
     def shaped(self, arrays: Arrays, schema: pa.Schema, length: int) -> pa.RecordBatch:
@@ -61,7 +67,9 @@ class Columns:
         return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def split(part: Schema, output: Schema, known: Mapping[int, Schema], conjuncts: Sequence[Expr], apart: Apart) -> Columns:
+def split(
+    part: Schema, output: Schema, known: Mapping[int, Schema], conjuncts: Sequence[Expr], apart: Apart
+) -> Columns:
     """Split the columns into leaders and followers.
 
     ``known`` are the table's schemas: they define filter columns that the output does not select. ``apart``
@@ -159,7 +167,9 @@ def _zipped(field: Field, first: pa.Array, second: pa.Array) -> pa.Array:
 
 def _child(struct: pa.StructArray, column_id: int) -> pa.Array | None:
     """Return the child with this id, raw (ignoring the parent's NULLs) but sliced like the parent."""
-    at = next((n for n, f in enumerate(struct.type) if (f.metadata or {}).get(FIELD_ID) == str(column_id).encode()), None)
+    at = next(
+        (n for n, f in enumerate(struct.type) if (f.metadata or {}).get(FIELD_ID) == str(column_id).encode()), None
+    )
     return None if at is None else struct.field(at)
 
 

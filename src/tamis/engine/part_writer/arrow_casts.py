@@ -58,7 +58,11 @@ def fit(array: pa.Array, target: Field, path: str) -> pa.Array:
             _check(pa.types.is_map(array.type), array.type, target.type, path)
             array = _inside(array)
             entries = [fit(array.keys, key, f"{path}.key"), fit(array.items, value, f"{path}.value")]
-            return _rebuild(array, target.type, pa.StructArray.from_arrays(entries, fields=[to_arrow_field(key), to_arrow_field(value)]))
+            return _rebuild(
+                array,
+                target.type,
+                pa.StructArray.from_arrays(entries, fields=[to_arrow_field(key), to_arrow_field(value)]),
+            )
     return _leaf(array, target.type, path)
 
 
@@ -77,10 +81,18 @@ def match_fields(source: list[str], fields: tuple[Field, ...], path: str = "") -
         chosen = exact or places
         if len(chosen) > 1:
             raise _mismatch(
-                f"Column {path}{f.name!r} is in the data {len(chosen)} times.", "DUPLICATE_COLUMN", f.name, "Give every column one name."
+                f"Column {path}{f.name!r} is in the data {len(chosen)} times.",
+                "DUPLICATE_COLUMN",
+                f.name,
+                "Give every column one name.",
             )
         if not chosen and not f.nullable and f.write_default is None:
-            raise _mismatch(f"Column {path}{f.name!r} is required and is not in the data.", "MISSING_COLUMN", f.name, "Add it to the data.")
+            raise _mismatch(
+                f"Column {path}{f.name!r} is required and is not in the data.",
+                "MISSING_COLUMN",
+                f.name,
+                "Add it to the data.",
+            )
         found.append(chosen[0] if chosen else None)
     extra = [name for at, name in enumerate(source) if at not in found]
     if extra:
@@ -96,7 +108,10 @@ def match_fields(source: list[str], fields: tuple[Field, ...], path: str = "") -
 
 def null_in_required(path: str) -> SchemaMismatch:
     return _mismatch(
-        f"Column {path!r} is NOT NULL and the data has NULL in it.", "NULL_IN_REQUIRED", path, "Fill it, or drop NOT NULL from the column."
+        f"Column {path!r} is NOT NULL and the data has NULL in it.",
+        "NULL_IN_REQUIRED",
+        path,
+        "Fill it, or drop NOT NULL from the column.",
     )
 
 
@@ -107,7 +122,10 @@ def _mismatch(message: str, code: str, name: str, remedy: str) -> SchemaMismatch
 def _check(allowed: bool, source: pa.DataType, target: DataType, path: str) -> None:
     if not allowed:
         raise _mismatch(
-            f"Column {path!r} is {target}, and {source} does not become that without loss.", "TYPE_MISMATCH", path, "Cast it in the data."
+            f"Column {path!r} is {target}, and {source} does not become that without loss.",
+            "TYPE_MISMATCH",
+            path,
+            "Cast it in the data.",
         )
 
 
@@ -117,14 +135,17 @@ def _struct(array: pa.Array, fields: tuple[Field, ...], target: DataType, path: 
     shown = array.flatten()  # fields of a NULL parent read as NULL and do not violate NOT NULL
     parents = array.is_valid() if array.null_count else None
     children = [
-        pa.nulls(len(array), to_arrow_type(f.type)) if at is None else fit(_hide(shown[at], parents, f), f, f"{path}.{f.name}")
+        pa.nulls(len(array), to_arrow_type(f.type))
+        if at is None
+        else fit(_hide(shown[at], parents, f), f, f"{path}.{f.name}")
         for f, at in zip(fields, places, strict=True)
     ]
     if parents is None:
         return pa.StructArray.from_arrays(children, fields=[to_arrow_field(f) for f in fields])
     indices = pc.if_else(parents, pc.subtract(pc.cumulative_sum(parents.cast(pa.int64())), 1), 0)
     children = [
-        c if f.nullable else c.take(indices) if len(c) else blank(c.type, len(array)) for c, f in zip(children, fields, strict=True)
+        c if f.nullable else c.take(indices) if len(c) else blank(c.type, len(array))
+        for c, f in zip(children, fields, strict=True)
     ]
     return pa.StructArray.from_arrays(children, fields=[to_arrow_field(f) for f in fields], mask=array.is_null())
 
@@ -151,7 +172,9 @@ def _inside(array: pa.Array) -> pa.Array:
 
 def _rebuild(array: pa.Array, target: DataType, values: pa.Array) -> pa.Array:
     validity, offsets = array.buffers()[:2]
-    return pa.Array.from_buffers(to_arrow_type(target), len(array), [validity, offsets], array.null_count, array.offset, children=[values])
+    return pa.Array.from_buffers(
+        to_arrow_type(target), len(array), [validity, offsets], array.null_count, array.offset, children=[values]
+    )
 
 
 def _leaf(array: pa.Array, target: DataType, path: str) -> pa.Array:

@@ -91,7 +91,11 @@ def _places(schema: Schema, path: tuple[int, ...]) -> list[int]:
         fields = schema.fields if above is None else above.type.children if isinstance(above.type, Struct) else ()
         at = next((i for i, f in enumerate(fields) if f.id == column_id), None)
         if at is None:
-            raise _bad(str(path), f"There is no clustering column with the ids {path}.", "Name a column, or a field of a struct.")
+            raise _bad(
+                str(path),
+                f"There is no clustering column with the ids {path}.",
+                "Name a column, or a field of a struct.",
+            )
         above = fields[at]
         places.append(at)
     if above is None or above.type.children or above.type == VARIANT:

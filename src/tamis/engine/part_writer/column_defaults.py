@@ -36,7 +36,12 @@ def default_scalar(sql: str, data_type: DataType, name: str) -> pa.Scalar:
     if out.failed is not None and out.failed.any():
         raise _bad(sql, data_type, name, f": {out.error}")
     found: pa.Scalar = out.values[0].cast(to_arrow_type(data_type))
-    if isinstance(data_type, String) and data_type.length is not None and found.is_valid and len(found.as_py()) > data_type.length:
+    if (
+        isinstance(data_type, String)
+        and data_type.length is not None
+        and found.is_valid
+        and len(found.as_py()) > data_type.length
+    ):
         raise _bad(sql, data_type, name, ": it is too long")
     return found
 

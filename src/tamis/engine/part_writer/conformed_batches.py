@@ -57,6 +57,7 @@ def migrated(batches: Iterable[pa.RecordBatch], held: Schema, current: Schema) -
     places = {f.id: at for at, f in enumerate(held)}
     for batch in batches:
         columns = [
-            convert(batch.column(places[f.id]), f, names) if f.id in places else pa.repeat(absent(f), len(batch)) for f in current.fields
+            convert(batch.column(places[f.id]), f, names) if f.id in places else pa.repeat(absent(f), len(batch))
+            for f in current.fields
         ]
         yield pa.RecordBatch.from_arrays(columns, schema=target)

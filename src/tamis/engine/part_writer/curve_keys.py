@@ -50,7 +50,9 @@ def coordinates(values: pa.Array, cuts: pa.Array) -> Codes:
     return found
 
 
-def keys(batch: pa.RecordBatch, schema: Schema, paths: Sequence[tuple[int, ...]], cuts: Sequence[pa.Array], curve: str) -> pa.Int64Array:
+def keys(
+    batch: pa.RecordBatch, schema: Schema, paths: Sequence[tuple[int, ...]], cuts: Sequence[pa.Array], curve: str
+) -> pa.Int64Array:
     """Return the key of each row of ``batch`` (in the schema's Arrow form) by the columns ``paths``."""
     bits = bits_of(len(paths))
     axes = [coordinates(column, c) for column, c in zip(Order(schema, paths).columns(batch), cuts, strict=True)]

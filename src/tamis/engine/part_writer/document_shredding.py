@@ -38,7 +38,9 @@ class Shredder:
         """Append the leaves to the block."""
         if not self._leaves:
             return block
-        return pa.RecordBatch.from_arrays([*block.columns, *(self._values(leaf, block) for leaf in self._leaves)], schema=self.schema)
+        return pa.RecordBatch.from_arrays(
+            [*block.columns, *(self._values(leaf, block) for leaf in self._leaves)], schema=self.schema
+        )
 
     def _values(self, leaf: Leaf, block: pa.RecordBatch) -> pa.Array:
         documents = block.column(self._at[leaf.column])
@@ -46,7 +48,9 @@ class Shredder:
         if leaf in self._doubtful or steps is None:
             return pa.nulls(len(block), self.schema.field(leaf.field.name).type)
         if leaf.field.type == VARIANT:
-            values, sound = variant_columns.standalone(documents, variant_columns.at_path(variant_columns.nodes(documents), steps))
+            values, sound = variant_columns.standalone(
+                documents, variant_columns.at_path(variant_columns.nodes(documents), steps)
+            )
         else:
             asked = Call(STRING, "get_json_object", (self._text[leaf.column], Literal(STRING, leaf.path)))
             with spark_decides():

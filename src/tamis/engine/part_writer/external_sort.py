@@ -61,7 +61,10 @@ def _sorted(batches: list[pa.RecordBatch], order: Order, rows: int) -> Iterator[
 
 def _spill(batches: Iterable[pa.RecordBatch], schema: Schema, path: Path) -> Path:
     options = pa.ipc.IpcWriteOptions(compression="lz4")
-    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_stream(sink, to_arrow_schema(schema), options=options) as writer:
+    with (
+        pa.OSFile(str(path), "wb") as sink,
+        pa.ipc.new_stream(sink, to_arrow_schema(schema), options=options) as writer,
+    ):
         for batch in batches:
             writer.write_batch(batch)
     return path

@@ -66,7 +66,9 @@ def _made(array: pa.Array, kind: pa.DataType) -> pa.Array:
         return plain(array.values).take(_runs(array))
     mask = array.is_null() if array.null_count else None
     if _kinds.is_struct(held):
-        return pa.StructArray.from_arrays([plain(array.field(at)) for at in range(held.num_fields)], fields=list(kind), mask=mask)
+        return pa.StructArray.from_arrays(
+            [plain(array.field(at)) for at in range(held.num_fields)], fields=list(kind), mask=mask
+        )
     # may be unordered and overlapping; Arrow's cast loses their offsets
     if _kinds.is_list_view(held) or _kinds.is_large_list_view(held):
         ends = np.cumsum(pc.fill_null(pc.list_value_length(array), 0), dtype=np.int64)

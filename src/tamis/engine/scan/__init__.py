@@ -5,4 +5,15 @@ from tamis.engine.scan.scan import Scan
 from tamis.engine.scan.scan_options import Options, check_places, check_properties
 from tamis.engine.scan.scan_plan import PartRefs, Plan, plan
 
-__all__ = ["Counts", "Options", "PartRefs", "Plan", "Report", "Scan", "check_places", "check_properties", "plan", "reports"]
+__all__ = [
+    "Counts",
+    "Options",
+    "PartRefs",
+    "Plan",
+    "Report",
+    "Scan",
+    "check_places",
+    "check_properties",
+    "plan",
+    "reports",
+]

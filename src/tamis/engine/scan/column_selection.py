@@ -19,7 +19,10 @@ def names_of(given: Any, argument: str) -> tuple[str, ...]:
         return (given,)
     if not isinstance(given, Iterable):
         raise InvalidInput(
-            f"{argument} is a sequence of column names, not {given!r}.", code="BAD_COLUMN", name=argument, remedy="Give names as text."
+            f"{argument} is a sequence of column names, not {given!r}.",
+            code="BAD_COLUMN",
+            name=argument,
+            remedy="Give names as text.",
         )
     return tuple(given)
 
@@ -34,14 +37,18 @@ def select(schema: Schema, names: Sequence[str] | str) -> Schema:
     chosen: Tree = {}
     for name in [names] if isinstance(names, str) else names:
         if not isinstance(name, str):
-            raise InvalidInput(f"{name!r} is not a column name.", code="BAD_COLUMN", name=repr(name), remedy="Give names as text.")
+            raise InvalidInput(
+                f"{name!r} is not a column name.", code="BAD_COLUMN", name=repr(name), remedy="Give names as text."
+            )
         if name == "*":
             for f in schema:
                 chosen[f.id] = None
         else:
             _choose(chosen, [f.id for f in find(schema, name)])
     if not chosen:
-        raise InvalidInput("No column is selected.", code="NO_COLUMNS", name="selected_fields", remedy="Name some, or use count().")
+        raise InvalidInput(
+            "No column is selected.", code="NO_COLUMNS", name="selected_fields", remedy="Name some, or use count()."
+        )
     return replace(schema, fields=_prune(schema.fields, chosen))
 
 
@@ -53,7 +60,11 @@ def covering(schema: Schema, selected: Schema, paths: Iterable[tuple[int, ...]])
             _choose(chosen, list(path))
     for path in paths:
         structs = 1
-        while structs < len(path) and path[structs - 1] in schema.by_id and isinstance(schema.by_id[path[structs - 1]].type, Struct):
+        while (
+            structs < len(path)
+            and path[structs - 1] in schema.by_id
+            and isinstance(schema.by_id[path[structs - 1]].type, Struct)
+        ):
             structs += 1
         if path[0] in schema.by_id:
             _choose(chosen, list(path[:structs]))
@@ -101,5 +112,6 @@ def _choose(chosen: Tree, ids: list[int]) -> None:
 def _prune(fields: Iterable[Field], chosen: Tree) -> tuple[Field, ...]:
     by_id = {f.id: f for f in fields}
     return tuple(
-        by_id[i] if below is None else replace(by_id[i], type=Struct(_prune(by_id[i].type.children, below))) for i, below in chosen.items()
+        by_id[i] if below is None else replace(by_id[i], type=Struct(_prune(by_id[i].type.children, below)))
+        for i, below in chosen.items()
     )

@@ -56,7 +56,11 @@ class Sieved:
 
 
 def sieve(
-    snapshot: Snapshot, conjuncts: Sequence[Expr], options: Options, now: tuple[int, int], measured: frozenset[int] = frozenset()
+    snapshot: Snapshot,
+    conjuncts: Sequence[Expr],
+    options: Options,
+    now: tuple[int, int],
+    measured: frozenset[int] = frozenset(),
 ) -> Sieved:
     """Run both levels.
 
@@ -73,11 +77,18 @@ def sieve(
     documents = document_columns(active)
     keep.used(
         snapshot.store.url,
-        [*((path[-1], ()) for c in active for path in columns(c) if path[-1] not in documents), *document_places(active)],
+        [
+            *((path[-1], ()) for c in active for path in columns(c) if path[-1] not in documents),
+            *document_places(active),
+        ],
     )
     if active and len(segments) > 1:  # for a single segment, its parts' statistics are at least as tight
         decision = _decide(
-            active, lambda: (snapshot.segment_evidence(ids), segment_paths(snapshot, documents)), schemas, now, len(segments)
+            active,
+            lambda: (snapshot.segment_evidence(ids), segment_paths(snapshot, documents)),
+            schemas,
+            now,
+            len(segments),
         )
         skip = decision.none
         tally.count(decision, parts_per_segment)
@@ -124,11 +135,15 @@ def part_paths(snapshot: Snapshot, parts: pa.Table, ids: frozenset[int]) -> Path
         return None
 
 
-def _decide(active: Sequence[Expr], load: Any, schemas: Mapping[int, Schema], now: tuple[int, int], pieces: int) -> Decision:
+def _decide(
+    active: Sequence[Expr], load: Any, schemas: Mapping[int, Schema], now: tuple[int, int], pieces: int
+) -> Decision:
     """Run ``pruning.decide`` over statistics from ``load``; on failure, everything is unknown."""
     try:
         table, paths = load()
-        decision = decide(active, evidence_of(table, schemas) if paths is None else TableEvidence(table, schemas, paths), now=now)
+        decision = decide(
+            active, evidence_of(table, schemas) if paths is None else TableEvidence(table, schemas, paths), now=now
+        )
         if len(decision.none) == pieces:
             return decision
         problem = f"statistics of {len(decision.none)} pieces for {pieces}"
@@ -139,7 +154,13 @@ def _decide(active: Sequence[Expr], load: Any, schemas: Mapping[int, Schema], no
     warnings.warn(f"Statistics could not be used, everything is read: {problem}", RuntimeWarning, stacklevel=2)
     nothing = np.zeros(pieces, dtype=np.bool_)
     why: list[str | None] = [f"statistics could not be used: {problem}"] * len(active)
-    return Decision(none=nothing, all=nothing, skipped_by=np.full(pieces, -1, dtype=np.int32), why=why, statistics=[[] for _ in active])
+    return Decision(
+        none=nothing,
+        all=nothing,
+        skipped_by=np.full(pieces, -1, dtype=np.int32),
+        why=why,
+        statistics=[[] for _ in active],
+    )
 
 
 def shown(conjunct: Expr) -> str:
@@ -161,14 +182,23 @@ class _Tally:
     def count(self, decision: Decision, weights: np.ndarray[Any, np.dtype[np.int64]]) -> None:
         """Add a decision; ``weights`` is the number of parts per piece."""
         hit = decision.skipped_by >= 0
-        self._parts += np.bincount(decision.skipped_by[hit], weights=weights[hit], minlength=len(self._parts)).astype(np.int64)
-        self._statistics = [", ".join(new) or old for new, old in zip(decision.statistics, self._statistics, strict=True)]
+        self._parts += np.bincount(decision.skipped_by[hit], weights=weights[hit], minlength=len(self._parts)).astype(
+            np.int64
+        )
+        self._statistics = [
+            ", ".join(new) or old for new, old in zip(decision.statistics, self._statistics, strict=True)
+        ]
         self._why = list(decision.why)
 
     def because(self) -> list[Counts]:
         """Return the conjuncts that skipped, with the reason for the ``rest`` (None if nothing is left)."""
         return [
-            Counts(conjunct=shown(conjunct), statistic=self._statistics[i], parts_skipped=int(self._parts[i]), rest=self._why[i])
+            Counts(
+                conjunct=shown(conjunct),
+                statistic=self._statistics[i],
+                parts_skipped=int(self._parts[i]),
+                rest=self._why[i],
+            )
             for i, conjunct in enumerate(self._conjuncts)
             if self._parts[i]
         ]
@@ -195,7 +225,10 @@ class _Tally:
 def _is_presence(conjunct: Expr) -> bool:
     """Test for ``column IS NOT NULL``, in Spark's form or SQL's."""
     match conjunct:
-        case Call(function="is_not_null", args=(Column(),)) | Call(function="not", args=(Call(function="is_null", args=(Column(),)),)):
+        case (
+            Call(function="is_not_null", args=(Column(),))
+            | Call(function="not", args=(Call(function="is_null", args=(Column(),)),))
+        ):
             return True
     return False
 

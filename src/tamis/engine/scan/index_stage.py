@@ -19,7 +19,13 @@ from tamis.storage.object_store import Store
 
 
 def look_up(
-    snapshot: Snapshot, store: Store, conjuncts: Sequence[Expr], selected: Schema, sieved: Sieved, options: Options, now: tuple[int, int]
+    snapshot: Snapshot,
+    store: Store,
+    conjuncts: Sequence[Expr],
+    selected: Schema,
+    sieved: Sieved,
+    options: Options,
+    now: tuple[int, int],
 ) -> Outcome:
     """Consult the indexes and narrow ``sieved.keep`` to what they leave.
 

@@ -43,7 +43,10 @@ def bounds(value: Any, zone: str) -> tuple[int, int]:
         if lo <= hi:
             return lo, hi
     raise InvalidInput(
-        "now is one instant, or an inclusive (lo, hi) pair.", code="BAD_TIMESTAMP", name="now", remedy="Put the earlier instant first."
+        "now is one instant, or an inclusive (lo, hi) pair.",
+        code="BAD_TIMESTAMP",
+        name="now",
+        remedy="Put the earlier instant first.",
     )
 
 

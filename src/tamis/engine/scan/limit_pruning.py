@@ -57,9 +57,20 @@ class Ranked:
     """Kept parts under an order: which may hold early rows, and which can be dropped."""
 
     def __init__(
-        self, parts: PartRefs, conjuncts: Sequence[Expr], order: Order, schemas: Mapping[int, Schema], now: tuple[int, int]
+        self,
+        parts: PartRefs,
+        conjuncts: Sequence[Expr],
+        order: Order,
+        schemas: Mapping[int, Schema],
+        now: tuple[int, int],
     ) -> None:
-        self._parts, self._conjuncts, self._order, self._schemas, self._now = parts, tuple(conjuncts), order, schemas, now
+        self._parts, self._conjuncts, self._order, self._schemas, self._now = (
+            parts,
+            tuple(conjuncts),
+            order,
+            schemas,
+            now,
+        )
         self._evidence = TableEvidence(parts.table, schemas)
         found = self._evidence.column(order[0].column.ids)
         self._first = None if found is None or found.type != order[0].column.type else found
@@ -76,7 +87,9 @@ class Ranked:
         rows = _no_worse(by, e, self._parts.live_rows)
         usable = np.flatnonzero(self._parts.all_match & np.asarray(worst.is_valid()) & (rows > 0))
         values = worst.take(pa.array(usable))
-        best_first = pc.sort_indices(comparable(values), sort_keys=[("", "descending" if by.descending else "ascending")]).to_numpy()
+        best_first = pc.sort_indices(
+            comparable(values), sort_keys=[("", "descending" if by.descending else "ascending")]
+        ).to_numpy()
         needed = _reached(rows[usable][best_first], limit)
         return at_least(by, values[int(best_first[needed - 1])]) if needed <= len(usable) else None
 

@@ -58,7 +58,10 @@ def _measure(schema: Schema, said: Any) -> Measure:
 def _field(schema: Schema, name: Any) -> Field:
     path = find(schema, name)
     if len(path) > 1 or not has_bounds(path[0].type):
-        raise _bad(str(name), f"{name!r} is {path[-1].type}{' within a struct' * (len(path) > 1)}: it cannot be compared or grouped here")
+        raise _bad(
+            str(name),
+            f"{name!r} is {path[-1].type}{' within a struct' * (len(path) > 1)}: it cannot be compared or grouped here",
+        )
     return path[0]
 
 

@@ -81,8 +81,13 @@ class Scan:
         if report.filter is not None and self.options.read_lazy == "off":
             report.reader_reason = LAZY_IS_OFF
         elif report.filter is not None:
-            leaders = ", ".join(dict.fromkeys(node.name for c in self.conjuncts for node in c.walk() if isinstance(node, Column)))
-            report.reader, report.reader_reason = "lazy", f"leaders: {leaders or 'none'}; decided block by block when rows are read"
+            leaders = ", ".join(
+                dict.fromkeys(node.name for c in self.conjuncts for node in c.walk() if isinstance(node, Column))
+            )
+            report.reader, report.reader_reason = (
+                "lazy",
+                f"leaders: {leaders or 'none'}; decided block by block when rows are read",
+            )
         return report
 
     def to_batches(self) -> pa.RecordBatchReader:
@@ -127,17 +132,26 @@ class Scan:
         """
         asked = parse_aggregation(measures, group_by, self.selected)
         if self.limit is not None:
-            raise InvalidInput("A scan with a limit has no aggregates.", code="BAD_AGGREGATE", name="limit", remedy="Leave the limit out.")
+            raise InvalidInput(
+                "A scan with a limit has no aggregates.",
+                code="BAD_AGGREGATE",
+                name="limit",
+                remedy="Leave the limit out.",
+            )
         made, known = self._answered(asked)
         tables = stream(asked, Execution(made).batches())
-        return folded(asked, [known, *tables]).rename_columns([*names_of(group_by, "group_by"), *names_of(measures, "measures")])
+        return folded(asked, [known, *tables]).rename_columns(
+            [*names_of(group_by, "group_by"), *names_of(measures, "measures")]
+        )
 
     def exists(self) -> bool:
         """Test whether any row matches.
 
         Stops at the first row; reads nothing if metadata shows that a part matches entirely.
         """
-        return replace(self, limit=1 if self.limit is None else min(self.limit, 1), order=(), _last=self._last).count() > 0
+        return (
+            replace(self, limit=1 if self.limit is None else min(self.limit, 1), order=(), _last=self._last).count() > 0
+        )
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self.to_batches().__arrow_c_stream__(requested_schema)
@@ -218,4 +232,6 @@ def _need(module: str) -> Any:
     try:
         return importlib.import_module(module)
     except ImportError:
-        raise InvalidInput(f"{module} is not installed.", code="MISSING_PACKAGE", name=module, remedy=f"pip install {module}") from None
+        raise InvalidInput(
+            f"{module} is not installed.", code="MISSING_PACKAGE", name=module, remedy=f"pip install {module}"
+        ) from None

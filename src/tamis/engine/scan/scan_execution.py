@@ -45,7 +45,9 @@ class Execution:
             parts = self._order()
             if limit is None:
                 parts = self._cut(parts)
-            with closing(in_order((partial(self._read, at, ref) for at, ref in enumerate(parts)), min(threads(), len(parts)))) as rows:
+            with closing(
+                in_order((partial(self._read, at, ref) for at, ref in enumerate(parts)), min(threads(), len(parts)))
+            ) as rows:
                 for batch in rows:
                     if left is not None:
                         batch = batch.slice(0, min(left, len(batch)))  # noqa: PLW2901  # the same batch, cut

@@ -51,4 +51,9 @@ def check_size(report: Report, wanted: int, limit: int | None) -> None:
 
 def _first(report: Report) -> str:
     """Return the conjunct to investigate first."""
-    return str(next((entry["conjunct"] for entry in (*report.not_skipped_because, *report.because)), report.filter or report.table))
+    return str(
+        next(
+            (entry["conjunct"] for entry in (*report.not_skipped_because, *report.because)),
+            report.filter or report.table,
+        )
+    )

@@ -129,7 +129,9 @@ def check_places(properties: Mapping[str, str], schemas: Sequence[Schema]) -> No
             f"Property {_KEEP} names {wrong!r}, and there is no such column.",
             code="BAD_PROPERTY",
             name=wrong,
-            remedy="Columns are: " + listed(schemas[-1].names, wrong) + "; a path in a document follows its column: body.user.id.",
+            remedy="Columns are: "
+            + listed(schemas[-1].names, wrong)
+            + "; a path in a document follows its column: body.user.id.",
         )
 
 
@@ -137,7 +139,10 @@ def check_bound(name: str, value: Any, least: int) -> None:
     """Raise ``InvalidInput`` (``BAD_OPTION``) unless ``value`` is None or a number >= ``least``."""
     if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or not value >= least):
         raise InvalidInput(
-            f"{name} cannot be {value!r}.", code="BAD_OPTION", name=name, remedy=f"Give a number, {least} or more; None for no bound."
+            f"{name} cannot be {value!r}.",
+            code="BAD_OPTION",
+            name=name,
+            remedy=f"Give a number, {least} or more; None for no bound.",
         )
 
 
@@ -170,7 +175,9 @@ def _put(found: dict[str, Any], key: Any, value: Any) -> None:
         found[attribute] = read(value)
     except (TypeError, ValueError, KeyError) as error:
         wanted = error.args[0] if isinstance(error, _Unfit) else "another value"
-        raise InvalidInput(f"Option {name} cannot be {value!r}.", code="BAD_OPTION", name=name, remedy=f"Give {wanted}.") from None
+        raise InvalidInput(
+            f"Option {name} cannot be {value!r}.", code="BAD_OPTION", name=name, remedy=f"Give {wanted}."
+        ) from None
 
 
 class _Unfit(ValueError):

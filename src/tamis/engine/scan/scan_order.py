@@ -42,7 +42,11 @@ class Key:
 
     def __str__(self) -> str:
         usual = self.nulls_first is not self.descending
-        return self.column.name + " DESC" * self.descending + ("" if usual else " NULLS FIRST" if self.nulls_first else " NULLS LAST")
+        return (
+            self.column.name
+            + " DESC" * self.descending
+            + ("" if usual else " NULLS FIRST" if self.nulls_first else " NULLS LAST")
+        )
 
 
 Order = tuple[Key, ...]
@@ -69,7 +73,10 @@ def key(schema: Schema, name: str, *, descending: bool, nulls_first: bool) -> Ke
     """
     path = find(schema, name)
     if len(path) > 1 or not has_bounds(path[0].type):
-        raise _bad(name, f"{name!r} is {path[-1].type}{' within a struct' * (len(path) > 1)}: rows cannot be ordered by it here")
+        raise _bad(
+            name,
+            f"{name!r} is {path[-1].type}{' within a struct' * (len(path) > 1)}: rows cannot be ordered by it here",
+        )
     return Key(path[0], bound(schema, (path[0].id,)), descending, nulls_first)
 
 
@@ -81,7 +88,12 @@ def _key(item: Any, schema: Schema) -> Key:
     name = item[0] if pair else match["name"]  # names in pairs are literal and need no quotes
     direction, nulls = match["direction"], match["nulls"]
     descending = (direction or "").lower().startswith("desc")
-    return key(schema, name, descending=descending, nulls_first=(nulls or ("last" if descending else "first")).lower() == "first")
+    return key(
+        schema,
+        name,
+        descending=descending,
+        nulls_first=(nulls or ("last" if descending else "first")).lower() == "first",
+    )
 
 
 def _split(given: str) -> list[str]:
@@ -91,7 +103,10 @@ def _split(given: str) -> list[str]:
 
 def _bad(name: str, what: str) -> InvalidInput:
     return InvalidInput(
-        f"{what}.", code="BAD_ORDER", name=name, remedy='Name top-level columns, such as order_by="ts DESC NULLS LAST, id".'
+        f"{what}.",
+        code="BAD_ORDER",
+        name=name,
+        remedy='Name top-level columns, such as order_by="ts DESC NULLS LAST, id".',
     )
 
 

@@ -201,7 +201,11 @@ def plan(
     sieved = sieve(snapshot, conjuncts, options, (lo, hi), measured.union(*(by.column.ids for by in order)))
     looked = look_up(snapshot, store, conjuncts, selected, sieved, options, (lo, hi))
     report = Report(
-        table or store.url, snapshot.version, filter_text, columns if columns is not None else selected.names, options.read_lazy
+        table or store.url,
+        snapshot.version,
+        filter_text,
+        columns if columns is not None else selected.names,
+        options.read_lazy,
     )
     audit, proofs = _audit(sieved, options, filtered=bool(conjuncts))
     parts = PartRefs(sieved.parts, sieved.all_match).where(sieved.keep)
@@ -249,7 +253,9 @@ def _needed(
     bound = ranked.bound(limit)
     if bound is None:
         return every
-    audited = np.array([part in proofs for part in parts.table["part_id"].to_pylist()], dtype=np.bool_) if proofs else ~every
+    audited = (
+        np.array([part in proofs for part in parts.table["part_id"].to_pylist()], dtype=np.bool_) if proofs else ~every
+    )
     return ~ranked.left_out(bound) | audited
 
 
@@ -280,7 +286,8 @@ def _audit(sieved: Sieved, options: Options, *, filtered: bool) -> tuple[PartRef
         at = np.flatnonzero(group)
         chosen[at] = sample([ids[i] for i in at], sizes[at], options.audit_percent, budget - int(sizes[chosen].sum()))
     proofs = {
-        ids[i]: Proof.NONE if not sieved.keep[i] else Proof.ALL if sieved.all_match[i] else Proof.BLOCKS for i in np.flatnonzero(chosen)
+        ids[i]: Proof.NONE if not sieved.keep[i] else Proof.ALL if sieved.all_match[i] else Proof.BLOCKS
+        for i in np.flatnonzero(chosen)
     }
     sieved.all_match = sieved.all_match & ~chosen
     return every.where(chosen & ~sieved.keep), proofs
@@ -290,12 +297,18 @@ def _fill(report: Report, sieved: Sieved, kept: PartRefs, needed: Bools, audit: 
     parts, beyond = kept.where(needed), int((~needed).sum())
     by_index = sieved.segments_by_index
     report.segments.update(
-        total=sieved.segments_total, skipped=sieved.segments_skipped + by_index, by_stats=sieved.segments_skipped, by_index=by_index
+        total=sieved.segments_total,
+        skipped=sieved.segments_skipped + by_index,
+        by_stats=sieved.segments_skipped,
+        by_index=by_index,
     )
     report.parts.update(
         total=sieved.parts_total,
         skipped_segment=sieved.parts_skipped_segment,
-        skipped_stats=sieved.parts_total - sieved.parts_skipped_segment - sieved.parts_skipped_index - int(sieved.keep.sum()),
+        skipped_stats=sieved.parts_total
+        - sieved.parts_skipped_segment
+        - sieved.parts_skipped_index
+        - int(sieved.keep.sum()),
         skipped_index=sieved.parts_skipped_index,
         skipped_limit=0 if order else beyond,
         skipped_topk=beyond if order else 0,

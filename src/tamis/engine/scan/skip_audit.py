@@ -48,18 +48,24 @@ Found = Callable[[str, str], None]
 """Callback that receives a part id and a description of the wrong proof."""
 
 
-def sample(ids: list[str], sizes: np.ndarray[Any, np.dtype[np.int64]], percent: float, budget: int) -> np.ndarray[Any, np.dtype[np.bool_]]:
+def sample(
+    ids: list[str], sizes: np.ndarray[Any, np.dtype[np.int64]], percent: float, budget: int
+) -> np.ndarray[Any, np.dtype[np.bool_]]:
     """Return a mask of the parts to audit, within ``budget`` bytes.
 
     Chosen by a hash of the ids, so that every run of a query checks the same parts.
     """
     if not percent:
         return np.zeros(len(ids), dtype=np.bool_)
-    chosen = np.array([zlib.crc32(i.encode()) % 10_000 < percent * 100 for i in ids], dtype=np.bool_) & (sizes <= budget)
+    chosen = np.array([zlib.crc32(i.encode()) % 10_000 < percent * 100 for i in ids], dtype=np.bool_) & (
+        sizes <= budget
+    )
     return chosen & (np.cumsum(np.where(chosen, sizes, 0)) <= budget)
 
 
-def read_audited(ref: PartRef, proof: Proof, spec: ReadSpec, counters: ReadCounters, found: Found) -> Iterator[pa.RecordBatch]:
+def read_audited(
+    ref: PartRef, proof: Proof, spec: ReadSpec, counters: ReadCounters, found: Found
+) -> Iterator[pa.RecordBatch]:
     """Yield the rows of ``ref`` read without skipping; call ``found`` if ``proof`` does not hold.
 
     Raises the filter's errors. If a skipped part cannot be read at all, the query continues: it did not need
@@ -90,7 +96,9 @@ def read_audited(ref: PartRef, proof: Proof, spec: ReadSpec, counters: ReadCount
     _compare(ref, proof, spec, counters, rows, found)
 
 
-def _compare(ref: PartRef, proof: Proof, spec: ReadSpec, counters: ReadCounters, without: int | str, found: Found) -> None:
+def _compare(
+    ref: PartRef, proof: Proof, spec: ReadSpec, counters: ReadCounters, without: int | str, found: Found
+) -> None:
     """Compare with the claim.
 
     ``without``: the number of rows read without skipping, or the filter's error.
@@ -99,7 +107,10 @@ def _compare(ref: PartRef, proof: Proof, spec: ReadSpec, counters: ReadCounters,
     if claimed == without or (isinstance(claimed, str) and isinstance(without, str)):
         return
     shown = [f"its filter fails: {x}" if isinstance(x, str) else f"{x} rows match" for x in (without, claimed)]
-    found(ref.part_id, f"it {proof.value}, but {shown[0]}" + ("" if proof is Proof.NONE else f", with skipping {shown[1]}"))
+    found(
+        ref.part_id,
+        f"it {proof.value}, but {shown[0]}" + ("" if proof is Proof.NONE else f", with skipping {shown[1]}"),
+    )
 
 
 def _claimed(ref: PartRef, spec: ReadSpec, counters: ReadCounters) -> int | str:

@@ -70,7 +70,9 @@ class TopK:
         plan, found, bound = self._plan, self._none(), None
         if self._limit == 0:
             return Found(found, None, np.empty(0, dtype=np.int64))
-        ranked = Ranked(plan.parts, plan.spec.conjuncts, self._order, plan.spec.part_schemas, (plan.spec.now_micros or 0,) * 2)
+        ranked = Ranked(
+            plan.parts, plan.spec.conjuncts, self._order, plan.spec.part_schemas, (plan.spec.now_micros or 0,) * 2
+        )
         waiting, wave = ranked.best_first(), 1
         held_back = np.array([ref in plan.proofs for ref in plan.parts.table["part_id"].to_pylist()], dtype=np.bool_)
         if len(plan.audit):
@@ -108,7 +110,10 @@ class TopK:
         """Yield the best rows of each of these parts, read in parallel."""
         self.read.update(places)
         refs = [self._plan.parts[at] for at in places]
-        work = [partial(self._search, at, ref, None if held_back[at] else bound) for at, ref in zip(places, refs, strict=True)]
+        work = [
+            partial(self._search, at, ref, None if held_back[at] else bound)
+            for at, ref in zip(places, refs, strict=True)
+        ]
         for batch in in_order(work, min(threads(), len(work))):
             yield pa.Table.from_batches([batch])
 
@@ -118,9 +123,13 @@ class TopK:
         spec, proof = self._spec(ref, bound), self._plan.proofs.get(ref.part_id)
         try:
             if proof is not None:
-                batches = read_audited(ref, proof, replace(spec, conjuncts=self._plan.spec.conjuncts), counters, self._violated)
+                batches = read_audited(
+                    ref, proof, replace(spec, conjuncts=self._plan.spec.conjuncts), counters, self._violated
+                )
             else:
-                batches = read_shared(replace(ref, all_match=ref.all_match and bound is None), spec, counters, self._plan.shared)
+                batches = read_shared(
+                    replace(ref, all_match=ref.all_match and bound is None), spec, counters, self._plan.shared
+                )
             yield from self._kept(batches, place)
         finally:
             self.counters.append(counters)
@@ -178,7 +187,9 @@ class TopK:
 
     def _fetched(self, place: Numbers, position: Numbers) -> Iterator[pa.RecordBatch]:
         """Yield the wanted rows by part, ordered by position."""
-        work = [partial(self._fetch, int(at), BitMap(position[place == at].astype(np.uint32))) for at in np.unique(place)]
+        work = [
+            partial(self._fetch, int(at), BitMap(position[place == at].astype(np.uint32))) for at in np.unique(place)
+        ]
         yield from in_order(work, min(threads(), len(work)))
 
     def _fetch(self, place: int, wanted: Any) -> Generator[pa.RecordBatch]:
@@ -190,6 +201,8 @@ class TopK:
             yield from read_part(chosen, replace(self._plan.spec, conjuncts=(), positions=False), cost)
         finally:
             only = ReadCounters(
-                bytes_follower=cost.bytes_leader + cost.bytes_follower, bytes_footer=cost.bytes_footer, requests=cost.requests
+                bytes_follower=cost.bytes_leader + cost.bytes_follower,
+                bytes_footer=cost.bytes_footer,
+                requests=cost.requests,
             )
             self._plan.report.add(("followers", place), only)

@@ -3,7 +3,15 @@
 from tamis.engine.secondary_index.index_build import Run, Work, run_here
 from tamis.engine.secondary_index.index_choice import NO_INDEX, Outcome, choose
 from tamis.engine.secondary_index.index_coverage import Coverage, coverage, why_missing
-from tamis.engine.secondary_index.index_definition import check_drop, check_use, defined, find, users_of, with_index, without_index
+from tamis.engine.secondary_index.index_definition import (
+    check_drop,
+    check_use,
+    defined,
+    find,
+    users_of,
+    with_index,
+    without_index,
+)
 from tamis.engine.secondary_index.index_upkeep import for_load
 from tamis.engine.secondary_index.shared_lookup import SharedLookup, read_shared
 

@@ -34,7 +34,9 @@ class Candidates:
         parts, rows = parts[order], rows[order]
         ids, starts = np.unique(parts, return_index=True)
         groups = np.split(rows, starts[1:]) if len(ids) else []
-        return Candidates(known, {int(i): BitMap(group.astype(np.uint32)) for i, group in zip(ids, groups, strict=True)})
+        return Candidates(
+            known, {int(i): BitMap(group.astype(np.uint32)) for i, group in zip(ids, groups, strict=True)}
+        )
 
     @staticmethod
     def nothing(count: int) -> Candidates:
@@ -43,7 +45,9 @@ class Candidates:
 
     def __and__(self, other: Candidates) -> Candidates:
         both = self.known & other.known
-        rows = {i: r for i, r in self.rows.items() if not both[i]} | {i: r for i, r in other.rows.items() if not both[i]}
+        rows = {i: r for i, r in self.rows.items() if not both[i]} | {
+            i: r for i, r in other.rows.items() if not both[i]
+        }
         for i in self.rows.keys() & other.rows.keys():
             if left := self.rows[i] & other.rows[i]:
                 rows[i] = left

@@ -101,7 +101,10 @@ def build_spec(store: Store, head: Head, index: IndexDefinition) -> BuildSpec:
     read = ReadSpec(
         url=store.url,
         storage_options=dict(store.options),
-        schema=replace(base, fields=_pruned(base.fields, [path[:-1] if path[-1] in index.by_path else path for path in index.columns])),
+        schema=replace(
+            base,
+            fields=_pruned(base.fields, [path[:-1] if path[-1] in index.by_path else path for path in index.columns]),
+        ),
         part_schemas={s.schema_id: s for s in head.schemas},
     )
     write = WriteSpec(
@@ -118,7 +121,9 @@ def build_spec(store: Store, head: Head, index: IndexDefinition) -> BuildSpec:
         page_rows=PAGE_ROWS,
     )
     columns = tuple(
-        source(index, path, base) if path[-1] in index.by_path else Column(base.by_id[path[-1]].type, path, base.by_id[path[-1]].name)
+        source(index, path, base)
+        if path[-1] in index.by_path
+        else Column(base.by_id[path[-1]].type, path, base.by_id[path[-1]].name)
         for path in index.columns
     )
     return BuildSpec(read, write, columns)
@@ -165,7 +170,9 @@ def run_here(work: Work, done: Done | None = None) -> list[pa.Table]:
     return work.manifests(done)
 
 
-def entries_of(parts: Iterable[tuple[int, PartRef]], spec: BuildSpec, done: Done | None = None) -> Iterator[pa.RecordBatch]:
+def entries_of(
+    parts: Iterable[tuple[int, PartRef]], spec: BuildSpec, done: Done | None = None
+) -> Iterator[pa.RecordBatch]:
     """Yield an entry per physical row of ``parts`` (with ordinals): indexed values, ordinal, row."""
     target = to_arrow_schema(spec.write.schema)
     tops = [f.id for f in spec.read.schema]
@@ -187,7 +194,9 @@ def entries_of(parts: Iterable[tuple[int, PartRef]], spec: BuildSpec, done: Done
             yield pa.RecordBatch.from_arrays([*arrays, *flag, parts, rows], schema=target)
             start += len(batch)
         if start != ref.rows:
-            raise build_failed(f"Part {ref.part_id} gave {start} rows instead of {ref.rows}.", ref.part_id, "Verify the table.")
+            raise build_failed(
+                f"Part {ref.part_id} gave {start} rows instead of {ref.rows}.", ref.part_id, "Verify the table."
+            )
         if done is not None:
             done(ref)
 
@@ -210,4 +219,6 @@ def check_not_told_to_fail(index: IndexDefinition, option: str = "") -> None:
     """
     told = world().environment().get(FAIL, "")
     if "fail" in (told, option) or told.lower() == f"fail:{index.name}".lower():
-        raise build_failed(f"The index {index.name!r} was told to fail.", index.name, f"Unset {FAIL} and tamis.index.build.")
+        raise build_failed(
+            f"The index {index.name!r} was told to fail.", index.name, f"Unset {FAIL} and tamis.index.build."
+        )

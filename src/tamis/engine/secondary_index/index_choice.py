@@ -217,14 +217,20 @@ class _Choice:
         open_parts = self._keep & ~found.known & ~self._left
         if found.hits > FEW_HITS or self._use == index.name.lower():
             open_parts = self._keep & ~found.empty & ~self._left
-        more = self._ask(index, tuple(self._conjuncts[at] for at in usable), open_parts, alone=len(usable) == len(self._conjuncts))
+        more = self._ask(
+            index, tuple(self._conjuncts[at] for at in usable), open_parts, alone=len(usable) == len(self._conjuncts)
+        )
         return found if more is None else found & more
 
     # --- OR ---
 
     def _splits(self, conjunct: Expr) -> bool:
         """Whether it is an OR that no single index answers."""
-        return isinstance(conjunct, Call) and conjunct.function == "or" and not any(self._on(index, conjunct) for index in self._indexes)
+        return (
+            isinstance(conjunct, Call)
+            and conjunct.function == "or"
+            and not any(self._on(index, conjunct) for index in self._indexes)
+        )
 
     def _any_leg(self, conjunct: Expr) -> Candidates:
         """Return the union of what indexes and statistics say about each operand of an OR."""
@@ -244,7 +250,9 @@ class _Choice:
 
     def _pieces(self, leg: Expr) -> list[tuple[IndexDefinition, Expr]]:
         """Return the pieces of an operand that indexes can answer."""
-        fitting = ((next((i for i in self._by_fit() if self._on(i, piece)), None), piece) for piece in _legs(leg, "and"))
+        fitting = (
+            (next((i for i in self._by_fit() if self._on(i, piece)), None), piece) for piece in _legs(leg, "and")
+        )
         return [(index, piece) for index, piece in fitting if index is not None]
 
     def _leg(self, empty: Bools, pieces: Sequence[tuple[IndexDefinition, Expr]]) -> Candidates:
@@ -265,7 +273,9 @@ class _Choice:
 
     # --- single lookup ---
 
-    def _ask(self, index: IndexDefinition, mine: tuple[Expr, ...], wanted: Bools, *, alone: bool | None = None) -> Candidates | None:
+    def _ask(
+        self, index: IndexDefinition, mine: tuple[Expr, ...], wanted: Bools, *, alone: bool | None = None
+    ) -> Candidates | None:
         """Return the candidates in the covered parts of ``wanted``.
 
         None if the index cannot help, would not pay, or is consulted by the part readers. ``alone``: whether
@@ -332,7 +342,9 @@ class _Choice:
         head, asked = self._snapshot.head, lookup.asked
         leading = {path[0] for conjunct in mine for path in columns(conjunct)} - {UNSURE}
         share = len(leading) / max(len(head.schema.fields) if head.schema else 0, 1)
-        return Worth(int(self._parts["rows"].to_numpy()[asked].sum()), int(self._parts["bytes"].to_numpy()[asked].sum() * share))
+        return Worth(
+            int(self._parts["rows"].to_numpy()[asked].sum()), int(self._parts["bytes"].to_numpy()[asked].sum() * share)
+        )
 
     def _covering(self, index: IndexDefinition, lookup: Lookup) -> Schema | None:
         """Return the selected columns if the index has all of them in the requested types, else None."""

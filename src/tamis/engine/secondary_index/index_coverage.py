@@ -55,7 +55,9 @@ class Coverage:
     """Why built entries could not be used."""
 
 
-def coverage(snapshot: Snapshot, index: IndexDefinition, parts: pa.Table, known: Sequence[IndexSegment] | None = None) -> Coverage:
+def coverage(
+    snapshot: Snapshot, index: IndexDefinition, parts: pa.Table, known: Sequence[IndexSegment] | None = None
+) -> Coverage:
     """Compute what ``index`` covers of ``parts``, which must be whole segments of ``snapshot``.
 
     ``known``: the snapshot's entries, if already read.
@@ -105,7 +107,11 @@ def _owners(ids: list[pa.Array], parts: pa.Table) -> tuple[Ints, Ints]:
     lengths = np.array([len(one) for one in ids], dtype=np.int64)
     listed = pa.concat_arrays([pa.array([], pa.string()), *ids])
     newest_first = listed.take(pa.array(np.arange(len(listed))[::-1]))
-    at = pc.fill_null(pc.index_in(parts["part_id"].combine_chunks(), value_set=newest_first), -1).to_numpy().astype(np.int64)
+    at = (
+        pc.fill_null(pc.index_in(parts["part_id"].combine_chunks(), value_set=newest_first), -1)
+        .to_numpy()
+        .astype(np.int64)
+    )
     place = np.where(at < 0, 0, len(listed) - 1 - at)
     ends = np.cumsum(lengths)
     owner = np.searchsorted(ends, place, side="right")
@@ -122,7 +128,9 @@ def why_missing(snapshot: Snapshot, covered: Coverage, parts: pa.Table) -> dict[
         except TamisError:
             continue
     versions = snapshot.segments["version"].to_pylist()
-    usable = snapshot.head.schema is not None and snapshot.head.schema.schema_id in schemas_of(covered.index, snapshot.head)
+    usable = snapshot.head.schema is not None and snapshot.head.schema.schema_id in schemas_of(
+        covered.index, snapshot.head
+    )
     open_parts = parts.filter(pa.array(covered.holder < 0)).select(["segment", "part_id"])
     first: dict[int, str | None] = {}
     for segment, part in zip(open_parts["segment"].to_pylist(), open_parts["part_id"].to_pylist(), strict=True):
@@ -131,5 +139,9 @@ def why_missing(snapshot: Snapshot, covered: Coverage, parts: pa.Table) -> dict[
     out: dict[int, str] = {}
     for segment, reason in sorted(first.items()):
         younger = YOUNGER if versions[segment] <= covered.index.created_version else default
-        out[segment] = "an indexed column is gone, or has a type without an order" if not usable else reason or covered.problem or younger
+        out[segment] = (
+            "an indexed column is gone, or has a type without an order"
+            if not usable
+            else reason or covered.problem or younger
+        )
     return out

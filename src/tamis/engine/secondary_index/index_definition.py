@@ -35,13 +35,23 @@ def defined(head: Head, name: str, columns: Sequence[str] | str, build: str, ver
     Raises ``AlreadyExists``, ``NotFound``, ``InvalidInput`` naming the invalid argument.
     """
     if not name.strip() or name.strip().lower() in WAYS:
-        raise InvalidInput(f"{name!r} cannot be the name of an index.", code="BAD_NAME", name=str(name), remedy="Give another name.")
+        raise InvalidInput(
+            f"{name!r} cannot be the name of an index.", code="BAD_NAME", name=str(name), remedy="Give another name."
+        )
     if any(index.name.lower() == name.lower() for index in head.indexes):
         raise AlreadyExists(
-            f"There is an index {name!r} already.", code="INDEX_EXISTS", name=name, remedy="Drop it first, or say IF NOT EXISTS."
+            f"There is an index {name!r} already.",
+            code="INDEX_EXISTS",
+            name=name,
+            remedy="Drop it first, or say IF NOT EXISTS.",
         )
     if build not in {"with_write", "deferred"}:
-        raise InvalidInput(f"An index cannot be built {build!r}.", code="BAD_OPTION", name="build", remedy="Give with_write or deferred.")
+        raise InvalidInput(
+            f"An index cannot be built {build!r}.",
+            code="BAD_OPTION",
+            name="build",
+            remedy="Give with_write or deferred.",
+        )
     wanted = [columns] if isinstance(columns, str) else list(columns)
     if not wanted:
         raise InvalidInput("No column is indexed.", code="NO_COLUMNS", name="columns", remedy="Name at least one.")
@@ -73,7 +83,9 @@ def _found(schema: Schema, name: str, at: int) -> tuple[tuple[int, ...], IndexPa
 
 def _path(schema: Schema, name: str) -> tuple[int, ...]:
     if not isinstance(name, str):
-        raise InvalidInput(f"{name!r} is not a column name.", code="BAD_COLUMN", name=repr(name), remedy="Give names as text.")
+        raise InvalidInput(
+            f"{name!r} is not a column name.", code="BAD_COLUMN", name=repr(name), remedy="Give names as text."
+        )
     found = schema.named(name)
     for above in found[:-1]:
         if not isinstance(above.type, Struct):
@@ -113,7 +125,9 @@ def find(head: Head, name: str) -> IndexDefinition:
         if index.name.lower() == str(name).lower():
             return index
     there = ", ".join(index.name for index in head.indexes) or "none"
-    raise NotFound(f"There is no index {name!r}.", code="INDEX_NOT_FOUND", name=str(name), remedy=f"Indexes are: {there}.")
+    raise NotFound(
+        f"There is no index {name!r}.", code="INDEX_NOT_FOUND", name=str(name), remedy=f"Indexes are: {there}."
+    )
 
 
 def check_use(head: Head, use: str) -> None:
@@ -166,7 +180,11 @@ def schema_of(index: IndexDefinition, schema: Schema) -> Schema | None:
     for path in index.columns:
         if path[-1] in index.by_path:
             document = schema.by_id.get(path[-2])
-            if document is None or schema.paths.get(path[-2]) != path[:-1] or not fits(document, index.by_path[path[-1]]):
+            if (
+                document is None
+                or schema.paths.get(path[-2]) != path[:-1]
+                or not fits(document, index.by_path[path[-1]])
+            ):
                 return None
             fields.append(Field(f"c{path[-1]}", type_of(index.by_path[path[-1]]), True, path[-1]))
             continue
@@ -204,4 +222,7 @@ def names(index: IndexDefinition, head: Head) -> list[str]:
     def called(ids: tuple[int, ...]) -> str:
         return ".".join(known[i].name if i in known else f"#{i}" for i in ids)
 
-    return [shown(index, path, called(path[:-1]), head.schema) if path[-1] in index.by_path else called(path) for path in index.columns]
+    return [
+        shown(index, path, called(path[:-1]), head.schema) if path[-1] in index.by_path else called(path)
+        for path in index.columns
+    ]

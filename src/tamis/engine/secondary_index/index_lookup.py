@@ -83,7 +83,9 @@ class Lookup:
         if not self.covered.index.paths:
             return True
         flagged = Column(BOOLEAN, (UNSURE,), "unsure", False)
-        return bool(decide((flagged,), evidence_of(self._manifest(), self.schemas), now=self.now, reasons=False).none.all())
+        return bool(
+            decide((flagged,), evidence_of(self._manifest(), self.schemas), now=self.now, reasons=False).none.all()
+        )
 
     @cached_property
     def _flat(self) -> tuple[Expr, ...]:
@@ -171,7 +173,9 @@ class Lookup:
             if limit is not None and total > limit:
                 raise TooMany
         empty = np.empty(0, dtype=np.int64)
-        return Candidates.of(self.asked, np.concatenate([empty, *(p for p, _ in found)]), np.concatenate([empty, *(r for _, r in found)]))
+        return Candidates.of(
+            self.asked, np.concatenate([empty, *(p for p, _ in found)]), np.concatenate([empty, *(r for _, r in found)])
+        )
 
     def shared(self, columns: Schema | None) -> SharedLookup:
         """Return the same lookup for use by the part readers.
@@ -202,7 +206,9 @@ class Lookup:
             parts = places[entries.parts]
             found.append((parts[parts >= 0], entries.rows[parts >= 0]))
         empty = np.empty(0, dtype=np.int64)
-        return Candidates.of(self.asked, np.concatenate([empty, *(p for p, _ in found)]), np.concatenate([empty, *(r for _, r in found)]))
+        return Candidates.of(
+            self.asked, np.concatenate([empty, *(p for p, _ in found)]), np.concatenate([empty, *(r for _, r in found)])
+        )
 
     def spec(self, columns: Schema | None = None) -> ReadSpec:
         """Return a spec to read entries that match or raise: these columns, then ordinal and row."""

@@ -98,7 +98,9 @@ def covers_json(store: Store, segment_id: str, covers: Sequence[str]) -> Any:
     """Return base part ids in the form an entry stores."""
     if len(covers) <= INLINE_COVERS:
         return list(covers)
-    return keep(store, [pa.table([pa.array(covers, pa.string())], schema=_COVERS)], _COVERS, _path(segment_id, "covers")).to_json()
+    return keep(
+        store, [pa.table([pa.array(covers, pa.string())], schema=_COVERS)], _COVERS, _path(segment_id, "covers")
+    ).to_json()
 
 
 def _path(segment_id: str, table: str) -> str:

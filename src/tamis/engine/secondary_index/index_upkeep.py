@@ -15,7 +15,15 @@ import pyarrow as pa
 
 from tamis.engine.part_reader import ReadCounters, ReadSpec, read_part
 from tamis.engine.part_writer import WriteSpec
-from tamis.engine.secondary_index.index_build import Build, Done, Run, build_spec, check_not_told_to_fail, in_order, run_here
+from tamis.engine.secondary_index.index_build import (
+    Build,
+    Done,
+    Run,
+    build_spec,
+    check_not_told_to_fail,
+    in_order,
+    run_here,
+)
 from tamis.engine.secondary_index.index_coverage import coverage
 from tamis.engine.secondary_index.index_definition import PART, schemas_of
 from tamis.engine.secondary_index.index_segments import built, entries, unbuilt
@@ -38,7 +46,9 @@ def refs_of(parts: pa.Table) -> list[PartRef]:
     return [PartRef(**{**row, "blocks": tuple(row["blocks"] or ())}) for row in rows]
 
 
-def for_load(store: Store, head: Head, manifests: Sequence[pa.Table], told: str = "", run: Run = run_here) -> list[dict[str, Any]]:
+def for_load(
+    store: Store, head: Head, manifests: Sequence[pa.Table], told: str = "", run: Run = run_here
+) -> list[dict[str, Any]]:
     """Build index entries for a commit that adds the parts in ``manifests``, one per index built with writes.
 
     ``told`` is the option ``tamis.index.build`` of this write: ``deferred`` builds nothing. Raises nothing; a
@@ -50,7 +60,9 @@ def for_load(store: Store, head: Head, manifests: Sequence[pa.Table], told: str 
     return [_attempt(store, head, index, refs, told, run) for index in head.indexes if index.build == "with_write"]
 
 
-def _attempt(store: Store, head: Head, index: IndexDefinition, refs: Sequence[PartRef], told: str, run: Run) -> dict[str, Any]:
+def _attempt(
+    store: Store, head: Head, index: IndexDefinition, refs: Sequence[PartRef], told: str, run: Run
+) -> dict[str, Any]:
     try:
         return entry(store, head, index, refs, told, run)
     except Exception as error:  # noqa: BLE001  # a failed build must not fail the load
@@ -58,7 +70,9 @@ def _attempt(store: Store, head: Head, index: IndexDefinition, refs: Sequence[Pa
         return unbuilt(store, index.index_id, [ref.part_id for ref in refs], f"its build failed: {reason[:500]}")
 
 
-def entry(store: Store, head: Head, index: IndexDefinition, refs: Sequence[PartRef], told: str = "", run: Run = run_here) -> dict[str, Any]:
+def entry(
+    store: Store, head: Head, index: IndexDefinition, refs: Sequence[PartRef], told: str = "", run: Run = run_here
+) -> dict[str, Any]:
     """Build an index segment that covers ``refs``; return its entry.
 
     Raises any error, recording no coverage.
@@ -81,7 +95,9 @@ class Merged:
     remove: tuple[str, ...]
 
 
-def merged(snapshot: Snapshot, store: Store, index: IndexDefinition, least: int = MERGE_FROM, run: Run = run_here) -> Merged | None:
+def merged(
+    snapshot: Snapshot, store: Store, index: IndexDefinition, least: int = MERGE_FROM, run: Run = run_here
+) -> Merged | None:
     """Merge the small index segments of ``index`` if there are at least ``least``.
 
     Drops entries of base parts that no longer exist.

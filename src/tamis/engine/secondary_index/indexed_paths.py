@@ -120,12 +120,16 @@ def source(index: IndexDefinition, path: tuple[int, ...], schema: Schema) -> Cal
 def values(call: Call, batch: Any, length: int) -> tuple[pa.Array, np.ndarray[Any, np.dtype[np.bool_]]]:
     """Return the values of a path, and a mask of unsure ones (stored as NULL)."""
     with spark_decides():
-        first, *others = (evaluate(replace(call, zone=zone), batch, length) for zone in (_ZONES if call.zone else _ZONES[:1]))
+        first, *others = (
+            evaluate(replace(call, zone=zone), batch, length) for zone in (_ZONES if call.zone else _ZONES[:1])
+        )
     array = _whole(first.values)
     doubt = np.zeros(length, dtype=np.bool_) if first.failed is None else first.failed.copy()
     for other in others:
         same = pa.compute.fill_null(pa.compute.equal(array, _whole(other.values)), False).to_numpy(zero_copy_only=False)
-        both_null = array.is_null().to_numpy(zero_copy_only=False) & _whole(other.values).is_null().to_numpy(zero_copy_only=False)
+        both_null = array.is_null().to_numpy(zero_copy_only=False) & _whole(other.values).is_null().to_numpy(
+            zero_copy_only=False
+        )
         doubt |= ~(same | both_null)
         doubt |= np.zeros(length, dtype=np.bool_) if other.failed is None else other.failed
     return pa.compute.if_else(pa.array(doubt), pa.scalar(None, array.type), array), doubt
@@ -140,7 +144,9 @@ def keyed(expr: Expr, index: IndexDefinition, schema: Schema) -> Expr:
     if not index.paths:
         return expr
     keys = {
-        asked_path(source(index, path, schema)): path for path in index.columns if path[-1] in index.by_path and path[-2] in schema.by_id
+        asked_path(source(index, path, schema)): path
+        for path in index.columns
+        if path[-1] in index.by_path and path[-2] in schema.by_id
     }
     changed, met = _replaced(expr, keys)
     if not met:

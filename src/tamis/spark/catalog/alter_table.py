@@ -32,7 +32,8 @@ def alteration(bridge: Bridge, store: Store, snapshot: Snapshot, changes: Any) -
     kinds = [change.getClass().getSimpleName() for change in changes]
     if snapshot.schema is not None and kinds.count("DeleteColumn") >= len(snapshot.schema) and "AddColumn" in kinds:
         raise unsupported(
-            "ALTER TABLE (REPLACE COLUMNS)", "Say which columns to add, drop, rename or widen; CREATE OR REPLACE TABLE begins anew."
+            "ALTER TABLE (REPLACE COLUMNS)",
+            "Say which columns to add, drop, rename or widen; CREATE OR REPLACE TABLE begins anew.",
         )
     for change in changes:
         kind = change.getClass().getSimpleName()
@@ -48,7 +49,9 @@ def _add(bridge: Bridge, found: Alteration, change: Any) -> None:
     default = change.defaultValue()
     if default is not None:
         sql = default.getSql() or str(default.getValue())
-        column = replace(column, write_default=sql, initial_default=_initial(bridge, sql, change.dataType(), column.type))
+        column = replace(
+            column, write_default=sql, initial_default=_initial(bridge, sql, change.dataType(), column.type)
+        )
     found.add(path, column, _place(change.position()))
 
 

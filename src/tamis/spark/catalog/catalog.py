@@ -64,7 +64,9 @@ class Catalog(Namespaces, Procedures):
 
     def listTables(self, namespace: Any) -> list[Any]:  # noqa: N802  # Spark's name
         names = self._existing(namespace)
-        return [spark_errors.identifier(self.bridge, (*names, table)) for table in self.warehouse.children(names, "table")]
+        return [
+            spark_errors.identifier(self.bridge, (*names, table)) for table in self.warehouse.children(names, "table")
+        ]
 
     def tableExists(self, identifier: Any) -> bool:  # noqa: N802  # Spark's name
         names = self.bridge.identifier(identifier)
@@ -148,7 +150,12 @@ class Catalog(Namespaces, Procedures):
         if self.warehouse.is_table(names):
             raise spark_errors.table_exists(self.bridge, (self._name, *names))
         if self._is_metadata(names):
-            raise InvalidInput(f"{'.'.join(names)!r} is a metadata table.", code="BAD_NAME", name=names[-1], remedy="Choose another name.")
+            raise InvalidInput(
+                f"{'.'.join(names)!r} is a metadata table.",
+                code="BAD_NAME",
+                name=names[-1],
+                remedy="Choose another name.",
+            )
         self._existing_names(names[:-1])
         store = self.warehouse.store(names)
         check_free(store)
@@ -212,7 +219,9 @@ class Catalog(Namespaces, Procedures):
 
     @staticmethod
     def _commit_head(store: Store, snapshot: Snapshot, head: Head, operation: str) -> Snapshot:
-        return commit(store, Proposal(Operation(operation), read_version=snapshot.version, head=head, operation_id=new_id()))
+        return commit(
+            store, Proposal(Operation(operation), read_version=snapshot.version, head=head, operation_id=new_id())
+        )
 
 
 def _point(at: Any) -> dict[str, int]:

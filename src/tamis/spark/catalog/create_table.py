@@ -17,7 +17,9 @@ from tamis.storage.files.formats import check_format, format_named
 from tamis.table.table_definition import FORMAT, checked_columns, clustering_key
 from tamis.world import new_id, world
 
-_GIVEN_BY_US = frozenset({"provider", "location", "owner", "external", "is_managed_location", "table_type", "comment", FORMAT, "format"})
+_GIVEN_BY_US = frozenset(
+    {"provider", "location", "owner", "external", "is_managed_location", "table_type", "comment", FORMAT, "format"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,15 +40,24 @@ def definition(bridge: Bridge, info: Any) -> Definition:
     if provider != "tamis" and provider != _default_source(bridge):
         raise unsupported(f"USING {given['provider']}", "Write USING tamis, or leave it out.")
     if "location" in given and given.get("is_managed_location") != "true":
-        raise unsupported("LOCATION", "A table lies in its catalog's folder: leave LOCATION out, or attach a catalog there.")
+        raise unsupported(
+            "LOCATION", "A table lies in its catalog's folder: leave LOCATION out, or attach a catalog there."
+        )
     schema = checked_columns(from_spark(info.schema().json()))
-    return Definition(schema, clustering(bridge, info.partitions()), user_properties(given), given.get("comment"), data_format(given))
+    return Definition(
+        schema, clustering(bridge, info.partitions()), user_properties(given), given.get("comment"), data_format(given)
+    )
 
 
 def inherited(asked: Definition, source: Head, given: Mapping[str, str]) -> Definition:
     """``asked`` by CREATE TABLE LIKE, completed from ``source``. ``given``: the statement's properties."""
     chosen = asked.format if given.get(FORMAT) or given.get("format") else source.format
-    return replace(asked, properties={**source.properties, **asked.properties}, comment=asked.comment or source.comment, format=chosen)
+    return replace(
+        asked,
+        properties={**source.properties, **asked.properties},
+        comment=asked.comment or source.comment,
+        format=chosen,
+    )
 
 
 def _default_source(bridge: Bridge) -> str:
@@ -61,7 +72,11 @@ def _default_source(bridge: Bridge) -> str:
 
 def user_properties(given: Mapping[str, str]) -> dict[str, str]:
     """The checked properties, without those that Spark or the format sets."""
-    kept = {k: v for k, v in given.items() if k.lower() not in _GIVEN_BY_US and not (k.startswith("option.") and k[7:] in given)}
+    kept = {
+        k: v
+        for k, v in given.items()
+        if k.lower() not in _GIVEN_BY_US and not (k.startswith("option.") and k[7:] in given)
+    }
     return check_properties(kept)
 
 
@@ -85,7 +100,8 @@ def clustering(bridge: Bridge, transforms: Any) -> tuple[tuple[str, ...], ...]:
     for transform in transforms:
         if transform.name().lower() != "cluster_by":
             raise unsupported(
-                f"PARTITIONED BY ({transform.toString()})", "Write CLUSTER BY (columns): parts are skipped by their statistics."
+                f"PARTITIONED BY ({transform.toString()})",
+                "Write CLUSTER BY (columns): parts are skipped by their statistics.",
             )
         columns += [bridge.texts(bridge.call(reference, "fieldNames")) for reference in transform.references()]
     return tuple(columns)
@@ -94,10 +110,19 @@ def clustering(bridge: Bridge, transforms: Any) -> tuple[tuple[str, ...], ...]:
 def new_head(asked: Definition, names: Sequence[str], before: Head | None = None) -> Head:
     """The head of a new table, or of one that replaces ``before``: same id and history, new columns."""
     head = before or Head(table_id=new_id(), created_micros=world().now_micros())
-    head = replace(head, name=".".join(names), properties=asked.properties, comment=asked.comment, format=asked.format, cluster_by=())
+    head = replace(
+        head,
+        name=".".join(names),
+        properties=asked.properties,
+        comment=asked.comment,
+        format=asked.format,
+        cluster_by=(),
+    )
     if not asked.schema.fields:
         if asked.cluster_by or before:
-            raise InvalidInput("A table needs a column.", code="BAD_SCHEMA", name=".".join(names), remedy="Name its columns.")
+            raise InvalidInput(
+                "A table needs a column.", code="BAD_SCHEMA", name=".".join(names), remedy="Name its columns."
+            )
         return head
     after = next_schema(head, asked.schema.assign_ids(head.highest_column_id))
     check_format(asked.format, after.schemas[-1])

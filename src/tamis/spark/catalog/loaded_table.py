@@ -36,7 +36,14 @@ _MIXINS = (
 INTERFACES = tuple(_CATALOG + name for name in _MIXINS)
 _asked = threading.local()
 """The table that this thread asked last for its columns."""
-CAPABILITIES = ("BATCH_READ", "MICRO_BATCH_READ", "V1_BATCH_WRITE", "STREAMING_WRITE", "TRUNCATE", "OVERWRITE_BY_FILTER")
+CAPABILITIES = (
+    "BATCH_READ",
+    "MICRO_BATCH_READ",
+    "V1_BATCH_WRITE",
+    "STREAMING_WRITE",
+    "TRUNCATE",
+    "OVERWRITE_BY_FILTER",
+)
 
 
 class LoadedTable(Indexed):
@@ -49,9 +56,13 @@ class LoadedTable(Indexed):
 
     java_arity: ClassVar = {"deleteWhere": (1, 2)}
     java_when_refreshed: ClassVar = ("columns",)
-    java_constant: ClassVar = dict.fromkeys(["name", "id", "version", "schema", "capabilities", "partitioning", "metadataColumns"], "")
+    java_constant: ClassVar = dict.fromkeys(
+        ["name", "id", "version", "schema", "capabilities", "partitioning", "metadataColumns"], ""
+    )
 
-    def __init__(self, bridge: Bridge, store: Store, snapshot: Snapshot, names: Sequence[str], *, head: Head | None = None) -> None:
+    def __init__(
+        self, bridge: Bridge, store: Store, snapshot: Snapshot, names: Sequence[str], *, head: Head | None = None
+    ) -> None:
         self.bridge = bridge
         self.store = store
         self.snapshot = snapshot
@@ -67,7 +78,11 @@ class LoadedTable(Indexed):
     @classmethod
     def held(cls, bridge: Bridge, store: Store, snapshot: Snapshot, df: Any) -> Self:
         """A table opened by path, about to take the rows of ``df``, which bring the schema if it has none yet."""
-        head = snapshot.head if snapshot.head.schema else with_columns(snapshot.head, checked_columns(from_spark(df._jdf.schema().json())))
+        head = (
+            snapshot.head
+            if snapshot.head.schema
+            else with_columns(snapshot.head, checked_columns(from_spark(df._jdf.schema().json())))
+        )
         return cls(bridge, store, snapshot, (store.url,), head=head)
 
     @property
@@ -127,7 +142,12 @@ class LoadedTable(Indexed):
             return None
         before, _asked.table = getattr(_asked, "table", None), weakref.ref(self)
         other = None if before is None else before()
-        if other is not None and other is not self and other.head.table_id == self.head.table_id and other.head.schema is not None:
+        if (
+            other is not None
+            and other is not self
+            and other.head.table_id == self.head.table_id
+            and other.head.schema is not None
+        ):
             self.captured.add(other.head.schema.schema_id)
         return []
 
@@ -142,7 +162,12 @@ class LoadedTable(Indexed):
 
     def properties(self) -> dict[str, str]:
         shown = {k: v for k, v in self.head.properties.items() if k != PENDING}
-        shown |= {"provider": "tamis", "location": self.store.url, "is_managed_location": "true", "tamis.format": self.head.format}
+        shown |= {
+            "provider": "tamis",
+            "location": self.store.url,
+            "is_managed_location": "true",
+            "tamis.format": self.head.format,
+        }
         if self.head.comment is not None:
             shown["comment"] = self.head.comment
         return shown
@@ -154,7 +179,11 @@ class LoadedTable(Indexed):
     def partitioning(self) -> list[Any]:
         """The clustering, as DESCRIBE and SHOW CREATE TABLE print it."""
         by_id = self.logical_schema.by_id
-        columns = [self.bridge.list([by_id[i].name for i in ids]) for ids in self.head.cluster_by if all(i in by_id for i in ids)]
+        columns = [
+            self.bridge.list([by_id[i].name for i in ids])
+            for ids in self.head.cluster_by
+            if all(i in by_id for i in ids)
+        ]
         return [clustering(self.bridge, columns)] if columns else []
 
     def for_write(self, write: PendingWrite) -> Self:

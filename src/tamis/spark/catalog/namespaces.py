@@ -30,7 +30,9 @@ class Namespaces:
         names = self.bridge.texts(namespace)
         given = self.bridge.dict(properties)
         if "location" in given:
-            raise spark_errors.unsupported("LOCATION of a namespace", "A namespace lies in its catalog's folder: leave LOCATION out.")
+            raise spark_errors.unsupported(
+                "LOCATION of a namespace", "A namespace lies in its catalog's folder: leave LOCATION out."
+            )
         if self.warehouse.is_namespace(names) or not self.warehouse.create_namespace(names, given):
             raise spark_errors.namespace_exists(self.bridge, names)
 

@@ -28,7 +28,10 @@ from tamis.storage.object_store import Store, open_store
 from tamis.table import Table
 from tamis.table.table_definition import FORMAT
 
-INTERFACES = ("org.apache.spark.sql.connector.catalog.TableProvider", "org.apache.spark.sql.sources.CreatableRelationProvider")
+INTERFACES = (
+    "org.apache.spark.sql.connector.catalog.TableProvider",
+    "org.apache.spark.sql.sources.CreatableRelationProvider",
+)
 _VERSION = ("versionasof", "version")
 _TIMESTAMP = ("timestampasof", "timestamp")
 _PARTITIONED, _CLUSTERED = "__partition_columns", "__clustering_columns"
@@ -68,7 +71,9 @@ class PathSource:
                 remedy='Say what becomes of its rows: mode("append") or mode("overwrite").',
             )
         elif how != "Ignore" and _CLUSTERED in told:
-            raise unsupported("clusterBy for a table that is there", "Leave it out: rows are arranged as the table says.")
+            raise unsupported(
+                "clusterBy for a table that is there", "Leave it out: rows are arranged as the table says."
+            )
         elif how == "Append":
             rows_by_path.append(Table(store, snapshot), df, merge_schema=told.get("mergeschema", "").lower() == "true")
         elif how == "Overwrite":
@@ -93,7 +98,9 @@ class PathSource:
         java = self._bridge.cls("scala.jdk.javaapi.CollectionConverters").asJava(parameters)
         told = {key.lower(): value for key, value in self._bridge.dict(java).items()}
         if _PARTITIONED in told:
-            raise unsupported(f"partitionBy ({told[_PARTITIONED]})", "Use clusterBy: parts are skipped by their statistics.")
+            raise unsupported(
+                f"partitionBy ({told[_PARTITIONED]})", "Use clusterBy: parts are skipped by their statistics."
+            )
         for key in told:
             if key.startswith("tamis.") and key != FORMAT:
                 raise _bad(key, f"A write to a path does not take {key}.", "Set it in the session's conf.")
@@ -108,7 +115,12 @@ def _create(bridge: Bridge, store: Store, df: Any, told: Mapping[str, str]) -> N
     head = new_head(asked, ())
     manifests = spark_write.write_rows(df, store, head, switches(df.sparkSession, bridge, {}, {}))
     rows, parts, size = written(manifests)
-    create(store, head, Operation("create", metrics={"rows_inserted": rows, "parts_added": parts, "bytes_written": size}), add=manifests)
+    create(
+        store,
+        head,
+        Operation("create", metrics={"rows_inserted": rows, "parts_added": parts, "bytes_written": size}),
+        add=manifests,
+    )
 
 
 def _there(store: Store) -> Snapshot | None:
@@ -124,7 +136,11 @@ def _path(told: Mapping[str, str]) -> str:
     if "paths" in told:
         raise _bad("path", "Several paths are given.", "Load one table at a time, and unite the DataFrames.")
     if "path" not in told:
-        raise _bad("path", "No path is given.", "Name the table's folder, as load(path) or save(path); of a catalog, use table(name).")
+        raise _bad(
+            "path",
+            "No path is given.",
+            "Name the table's folder, as load(path) or save(path); of a catalog, use table(name).",
+        )
     return told["path"]
 
 

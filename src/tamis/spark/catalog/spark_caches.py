@@ -38,5 +38,7 @@ def _recache(bridge: Bridge, store: Store) -> None:
         return
     except Py4JError as error:
         warnings.warn(
-            f"What Spark has cached of {store.url} may be older than the table: {error}. Run REFRESH TABLE.", RuntimeWarning, stacklevel=2
+            f"What Spark has cached of {store.url} may be older than the table: {error}. Run REFRESH TABLE.",
+            RuntimeWarning,
+            stacklevel=2,
         )

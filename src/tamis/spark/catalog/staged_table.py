@@ -26,7 +26,9 @@ class StagedTable(SparkTable):
     commit.
     """
 
-    def __init__(self, bridge: Bridge, store: Store, replaces: Snapshot | None, head: Head, names: tuple[str, ...], abort: Hook) -> None:
+    def __init__(
+        self, bridge: Bridge, store: Store, replaces: Snapshot | None, head: Head, names: tuple[str, ...], abort: Hook
+    ) -> None:
         self.bridge = bridge
         self.store = store
         self.replaces = replaces

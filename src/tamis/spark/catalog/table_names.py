@@ -22,7 +22,10 @@ def relative_path(names: Sequence[str]) -> str:
         why = _fault(name)
         if why:
             raise InvalidInput(
-                f"{name!r} cannot name a table or namespace: {why}.", code="BAD_NAME", name=name, remedy="Choose another name."
+                f"{name!r} cannot name a table or namespace: {why}.",
+                code="BAD_NAME",
+                name=name,
+                remedy="Choose another name.",
             )
     return "/".join(names)
 

@@ -107,7 +107,10 @@ class Warehouse:
                 local.rename(there)
             except OSError as error:
                 raise AlreadyExists(
-                    f"Path {there} exists and is not a Tamis table.", code="PATH_NOT_EMPTY", name=str(there), remedy="Choose another name."
+                    f"Path {there} exists and is not a Tamis table.",
+                    code="PATH_NOT_EMPTY",
+                    name=str(there),
+                    remedy="Choose another name.",
                 ) from error
             return
         entries = self.root.list(source)

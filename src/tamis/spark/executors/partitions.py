@@ -51,7 +51,9 @@ class Sizes:
 class Cut:
     """A plan's parts, including audited ones, cut into tasks. Part objects are made only in ``tasks``."""
 
-    def __init__(self, plan: Plan, sizes: Sizes, *, share: float = 1.0, divisible: bool = False, anywhere: bool = False) -> None:
+    def __init__(
+        self, plan: Plan, sizes: Sizes, *, share: float = 1.0, divisible: bool = False, anywhere: bool = False
+    ) -> None:
         """Cut the parts of ``plan``.
 
         ``share``: approximate share of each part's bytes that will be read. ``divisible``: a part larger than
@@ -145,7 +147,9 @@ NEAR = 0.1
 """Share of a part that is too little for a task of its own."""
 
 
-def even(weights: np.ndarray[Any, np.dtype[np.int64]], sizes: Sizes, most: int) -> np.ndarray[Any, np.dtype[np.float64]]:
+def even(
+    weights: np.ndarray[Any, np.dtype[np.int64]], sizes: Sizes, most: int
+) -> np.ndarray[Any, np.dtype[np.float64]]:
     """Positions at which to cut the sequence of files into tasks of equal bytes, in files from the beginning.
 
     Makes as many tasks as there is work for, at most ``most``.

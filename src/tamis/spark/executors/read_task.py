@@ -114,7 +114,11 @@ class Read:
 
         for ref in task.refs:
             proof = task.proofs.get(ref.part_id)
-            batches = read_shared(ref, spec, counters, task.shared) if proof is None else read_audited(ref, proof, spec, counters, found)
+            batches = (
+                read_shared(ref, spec, counters, task.shared)
+                if proof is None
+                else read_audited(ref, proof, spec, counters, found)
+            )
             for batch in batches:
                 yield ref.part_id, batch
 
@@ -126,7 +130,14 @@ class Fold(Read):
     """
 
     def __init__(
-        self, scan: str, spec: ReadSpec, accumulator: Any, aggregation: Aggregation, answer: bytes, *, strict: bool = False
+        self,
+        scan: str,
+        spec: ReadSpec,
+        accumulator: Any,
+        aggregation: Aggregation,
+        answer: bytes,
+        *,
+        strict: bool = False,
     ) -> None:
         super().__init__(scan, spec, accumulator, strict=strict)
         self.aggregation = aggregation
@@ -151,7 +162,9 @@ def packed_rows(table: pa.Table) -> bytes:
 def _placed(batch: pa.RecordBatch, target: pa.Schema, part_id: str) -> pa.RecordBatch:
     """The batch with the part id and ordinal of each row."""
     columns = shaped(batch.select(range(len(target))), target).columns if target.names else []
-    schema = pa.schema([*target, pa.field(PART, pa.string(), nullable=False), pa.field(POSITION, pa.int64(), nullable=False)])
+    schema = pa.schema(
+        [*target, pa.field(PART, pa.string(), nullable=False), pa.field(POSITION, pa.int64(), nullable=False)]
+    )
     part = pa.repeat(pa.scalar(part_id), len(batch))
     return pa.RecordBatch.from_arrays([*columns, part, batch.column(len(target))], schema=schema)
 

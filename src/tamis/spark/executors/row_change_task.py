@@ -45,7 +45,11 @@ class Changes:
                 gone[part] = gone.get(part, BitMap()) | new
         for one in others:
             self.manifests += one.manifests
-            self.deleted, self.updated, self.inserted = self.deleted + one.deleted, self.updated + one.updated, self.inserted + one.inserted
+            self.deleted, self.updated, self.inserted = (
+                self.deleted + one.deleted,
+                self.updated + one.updated,
+                self.inserted + one.inserted,
+            )
             self.doubled |= one.doubled
         self.gone = {part: bytes(rows.serialize()) for part, rows in gone.items()}
         return self

@@ -33,7 +33,9 @@ def write_rows(
     A row that ``conjuncts`` do not match does not fail the task, because Spark would retry it. The task
     yields the error as its last result instead.
     """
-    rows = within(conform(batches, spec.schema), spec.schema, conjuncts, now_micros=now_micros) if conjuncts else batches
+    rows = (
+        within(conform(batches, spec.schema), spec.schema, conjuncts, now_micros=now_micros) if conjuncts else batches
+    )
     try:
         for manifest in write_parts(rows, spec):
             yield _told(to_ipc(manifest))
@@ -59,7 +61,9 @@ def refusal(told: bytes) -> InvalidInput | None:
     return error
 
 
-def renamed(batches: Iterator[pa.RecordBatch], names: list[str], function: Callable[[Iterator[pa.RecordBatch]], Any]) -> Any:
+def renamed(
+    batches: Iterator[pa.RecordBatch], names: list[str], function: Callable[[Iterator[pa.RecordBatch]], Any]
+) -> Any:
     """Call ``function`` with the batches, their columns renamed to ``names``."""
     return function(batch.rename_columns(names) for batch in batches)
 

@@ -303,7 +303,9 @@ class Bridge:
 
         if not self.has_class(_SOURCE):
             try:
-                self._tools.defineAll(_CATALOG + "TableProvider", self._compile(_source("DefaultSource"), self._loader).getBytecodes())
+                self._tools.defineAll(
+                    _CATALOG + "TableProvider", self._compile(_source("DefaultSource"), self._loader).getBytecodes()
+                )
             except Py4JJavaError:
                 return False
             self._probed[_SOURCE,] = True
@@ -369,7 +371,11 @@ def _methods(kind: type) -> str:
         refreshed: Sequence[str] = getattr(kind, "java_when_refreshed", ())
         constant: Mapping[str, str] = getattr(kind, "java_constant", {})
         special = {*arities, *refreshed, *constant}
-        names = [name for name in dir(kind) if not name.startswith("_") and name not in special and callable(getattr(kind, name))]
+        names = [
+            name
+            for name in dir(kind)
+            if not name.startswith("_") and name not in special and callable(getattr(kind, name))
+        ]
         names += [f"{name}={until}" for name, until in constant.items()]
         names += [f"{name}/{count}" for name, counts in arities.items() for count in counts]
         known = _told[kind] = ",".join([*names, *(f"{name}@" for name in refreshed)])

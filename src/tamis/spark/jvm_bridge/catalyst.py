@@ -97,7 +97,10 @@ class _Reader:
             return special(self, node, args) if special is not None else self.call(_function(name), node, args)
         except Exception:  # noqa: BLE001  # a tree of a later Spark, a value out of range: may be anything
             return Opaque(
-                self.any_type(node), node.get("s") or f"{name}({', '.join(expr.to_sql(a) for a in args)})", args, name in TOTAL_CLASSES
+                self.any_type(node),
+                node.get("s") or f"{name}({', '.join(expr.to_sql(a) for a in args)})",
+                args,
+                name in TOTAL_CLASSES,
             )
 
     def tested(self, node: Node) -> Expr | None:
@@ -105,7 +108,12 @@ class _Reader:
         try:
             source, function = self.expression(node["k"][0]), node["k"][1]
             body, *variables = function["k"]
-            plain = isinstance(source, Column) and isinstance(source.type, t.Array) and len(variables) == 1 and not self.variables
+            plain = (
+                isinstance(source, Column)
+                and isinstance(source.type, t.Array)
+                and len(variables) == 1
+                and not self.variables
+            )
             if (
                 not plain
                 or not isinstance(source, Column)
@@ -195,7 +203,12 @@ class _Reader:
         """``transform(array, x -> x.field)``: a field of each element."""
         source, function = node["k"]
         body, *variables = function["k"]
-        if body["c"] != "GetStructField" or len(variables) != 1 or body["k"][0]["c"] != "NamedLambdaVariable" or self.variables:
+        if (
+            body["c"] != "GetStructField"
+            or len(variables) != 1
+            or body["k"][0]["c"] != "NamedLambdaVariable"
+            or self.variables
+        ):
             raise Strange("a computed array")
         return self._checked(field_of(self.expression(source), self._field_name(body)), node)
 
@@ -287,7 +300,11 @@ def _function(class_name: str) -> str:
 
 def _present(arg: Expr) -> Expr:
     there = expr.call("is_not_null", arg)
-    return expr.call("and", there, expr.call("not", expr.call("is_nan", arg))) if arg.type in {t.FLOAT, t.DOUBLE} else there
+    return (
+        expr.call("and", there, expr.call("not", expr.call("is_nan", arg)))
+        if arg.type in {t.FLOAT, t.DOUBLE}
+        else there
+    )
 
 
 def _mode(settings: Mapping[str, Any]) -> Mode | None:
@@ -325,4 +342,8 @@ _SPECIAL: dict[str, Callable[[_Reader, Node, Args], Expr]] = {
 
 def known() -> str:
     """The class names that are understood, comma-separated. Only other nodes need their SQL text."""
-    return ",".join(sorted({*_SPECIAL.keys() - {"StaticInvoke"}, *_TRANSPARENT, *(name for f in expr.entries() for name in f.catalyst)}))
+    return ",".join(
+        sorted(
+            {*_SPECIAL.keys() - {"StaticInvoke"}, *_TRANSPARENT, *(name for f in expr.entries() for name in f.catalyst)}
+        )
+    )

@@ -31,7 +31,11 @@ def static_invoke(settings: dict[str, Any], args: Args) -> Expr:
     name = settings.get("functionName") if settings.get("staticObject") == _EVALUATION else None
     if name == "isVariantNull" and len(args) == 1:
         return expr.call("is_variant_null", *args)
-    if name == "parseJson" and len(args) >= 3 and all(isinstance(a, Literal) and isinstance(a.value, bool) for a in args[1:]):
+    if (
+        name == "parseJson"
+        and len(args) >= 3
+        and all(isinstance(a, Literal) and isinstance(a.value, bool) for a in args[1:])
+    ):
         duplicates, fails = (a.value for a in args[1:3] if isinstance(a, Literal))
         if not duplicates:
             return expr.call("parse_json", args[0], mode=Mode.ANSI if fails else Mode.TRY)

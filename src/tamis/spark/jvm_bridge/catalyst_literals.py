@@ -57,7 +57,11 @@ def same_values(a: t.DataType, b: t.DataType) -> bool:
         return type(a) is type(b)
     if a.children or b.children:
         inner = zip(a.children, b.children, strict=False)
-        return type(a) is type(b) and len(a.children) == len(b.children) and all(same_values(x.type, y.type) for x, y in inner)
+        return (
+            type(a) is type(b)
+            and len(a.children) == len(b.children)
+            and all(same_values(x.type, y.type) for x, y in inner)
+        )
     return a == b
 
 
@@ -69,7 +73,14 @@ def _time(value: int) -> int:
 
 
 _VALUE: list[tuple[Callable[[t.DataType], bool], Callable[[Any], Any]]] = [
-    (lambda d: d in t.INTEGRAL or d in {t.DATE, t.TIMESTAMP, t.TIMESTAMP_NTZ, t.YEAR_MONTH} or isinstance(d, t.DayTimeInterval), int),
+    (
+        lambda d: (
+            d in t.INTEGRAL
+            or d in {t.DATE, t.TIMESTAMP, t.TIMESTAMP_NTZ, t.YEAR_MONTH}
+            or isinstance(d, t.DayTimeInterval)
+        ),
+        int,
+    ),
     (lambda d: d in {t.FLOAT, t.DOUBLE}, float),
     (lambda d: isinstance(d, t.Decimal), Number),
     (lambda d: isinstance(d, t.String), str),

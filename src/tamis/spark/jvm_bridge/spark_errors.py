@@ -78,7 +78,9 @@ def _names(quoted: str) -> list[str]:
 
 def identifier(bridge: Bridge, names: Sequence[str]) -> Any:
     """A Java ``Identifier`` of namespace parts and a name."""
-    return bridge.cls("org.apache.spark.sql.connector.catalog.Identifier").of(bridge.array("java.lang.String", names[:-1]), names[-1])
+    return bridge.cls("org.apache.spark.sql.connector.catalog.Identifier").of(
+        bridge.array("java.lang.String", names[:-1]), names[-1]
+    )
 
 
 def _thrown(bridge: Bridge, name: str, argument: Any) -> JavaThrow:

@@ -67,7 +67,9 @@ def _identify(spark: Any, ours: DataType) -> None:
             _identify(column["type"], f.type)
         return
     if isinstance(spark, dict):
-        for key, inner in zip([k for k in ("elementType", "keyType", "valueType") if k in spark], ours.children, strict=True):
+        for key, inner in zip(
+            [k for k in ("elementType", "keyType", "valueType") if k in spark], ours.children, strict=True
+        ):
             _identify(spark[key], inner.type)
 
 
@@ -110,7 +112,9 @@ def _type(value: Any, path: str, collations: dict[str, str]) -> DataType:
             case "struct":
                 return Struct(tuple(_field(f) for f in value["fields"]))
             case "array":
-                return Array(Field("element", _type(value["elementType"], f"{path}.element", collations), value["containsNull"]))
+                return Array(
+                    Field("element", _type(value["elementType"], f"{path}.element", collations), value["containsNull"])
+                )
             case "map":
                 return Map(
                     Field("key", _type(value["keyType"], f"{path}.key", collations), nullable=False),

@@ -90,7 +90,9 @@ def contract_of(
     return FilterContract(tuple(conjuncts), tuple(testers), hints, requested)
 
 
-def _hints(conjuncts: Sequence[Expr], testers: Sequence[frozenset[FilterTester]], requested: frozenset[int]) -> tuple[Expr, ...]:
+def _hints(
+    conjuncts: Sequence[Expr], testers: Sequence[frozenset[FilterTester]], requested: frozenset[int]
+) -> tuple[Expr, ...]:
     """The conjuncts that may be hints.
 
     Conjuncts after one that can fail are excluded: skipping a row by them would hide its error.

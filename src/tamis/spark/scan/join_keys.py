@@ -19,7 +19,18 @@ import pyarrow.compute as pc
 
 from tamis.core.expr import Call, Expr, Literals, bound, call
 from tamis.core.stats import TableEvidence
-from tamis.core.types import BINARY_COLLATION, DATE, INTEGRAL, TIMESTAMP, TIMESTAMP_NTZ, DataType, Decimal, Field, Schema, String
+from tamis.core.types import (
+    BINARY_COLLATION,
+    DATE,
+    INTEGRAL,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    DataType,
+    Decimal,
+    Field,
+    Schema,
+    String,
+)
 from tamis.core.types.arrow import to_arrow_type
 from tamis.engine.scan import Plan
 from tamis.errors import TamisError
@@ -71,7 +82,10 @@ def key_conjuncts(owner: Bridge, predicates: Any, schema: Schema) -> tuple[Expr,
         found = translate(owner.helper("TreeText").render(said, known()), schema).conjuncts
     except Py4JError:  # values that Java itself cannot write; keys are optional
         return ()
-    return (*numbers, *(c for c in found if isinstance(c, Call) and c.function == "in" and isinstance(c.args[1], Literals)))
+    return (
+        *numbers,
+        *(c for c in found if isinstance(c, Call) and c.function == "in" and isinstance(c.args[1], Literals)),
+    )
 
 
 def _numbers(packed: bytes, schema: Schema) -> tuple[tuple[Expr, ...], bool]:

@@ -13,7 +13,20 @@ from typing import Any
 import numpy as np
 import pyarrow.compute as pc
 
-from tamis.core.types import BINARY_COLLATION, NULL, VARIANT, Array, DataType, DayTimeInterval, Field, Map, Schema, String, Struct, Time
+from tamis.core.types import (
+    BINARY_COLLATION,
+    NULL,
+    VARIANT,
+    Array,
+    DataType,
+    DayTimeInterval,
+    Field,
+    Map,
+    Schema,
+    String,
+    Struct,
+    Time,
+)
 from tamis.engine.part_reader import evidence_of, expected
 from tamis.engine.scan import Plan
 from tamis.spark.jvm_bridge.spark_types import to_spark
@@ -119,7 +132,9 @@ def needs_little(plan: Plan, selected: Schema, schema: Schema) -> bool:
     saved = whole - read_share(selected, plan.spec.conjuncts, schema, lazy=True)
     if plan.parts.bytes * whole <= limit:
         return True
-    return (plan.parts.bytes * saved <= limit or saved < LEAST_SAVED * whole) and told_whole(plan.spec.conjuncts, written(plan))
+    return (plan.parts.bytes * saved <= limit or saved < LEAST_SAVED * whole) and told_whole(
+        plan.spec.conjuncts, written(plan)
+    )
 
 
 def written(plan: Plan) -> list[Schema | None]:
@@ -132,7 +147,11 @@ def _column(wanted: Field, written: Schema | None) -> str | None:
         return f"column {wanted.name!r} has type {wanted.type}"
     found = written.by_id.get(wanted.id) if written is not None else None
     if found is None:
-        return None if wanted.initial_default is None and written is not None else f"column {wanted.name!r} has a default in older parts"
+        return (
+            None
+            if wanted.initial_default is None and written is not None
+            else f"column {wanted.name!r} has a default in older parts"
+        )
     return None if _same(found.type, wanted.type) else f"column {wanted.name!r} has changed its type"
 
 
@@ -170,12 +189,16 @@ def _identify(spark: Any, ours: DataType) -> None:
         return
     if isinstance(ours, Struct):
         for column, f in zip(spark["fields"], ours.fields, strict=True):
-            column["metadata"] = {k: v for k, v in column["metadata"].items() if not k.endswith("_DEFAULT")} | {FIELD_ID: f.id}
+            column["metadata"] = {k: v for k, v in column["metadata"].items() if not k.endswith("_DEFAULT")} | {
+                FIELD_ID: f.id
+            }
             if isinstance(f.type, String):
                 column["type"] = "string"
             _identify(column["type"], f.type)
         return
-    for key, inner in zip([k for k in ("elementType", "keyType", "valueType") if k in spark], ours.children, strict=True):
+    for key, inner in zip(
+        [k for k in ("elementType", "keyType", "valueType") if k in spark], ours.children, strict=True
+    ):
         if isinstance(inner.type, String):
             spark[key] = "string"
         _identify(spark[key], inner.type)

@@ -72,9 +72,13 @@ class _Columns:
                 return None if name is None else [op, name]
             case Call(function="not", args=(Call(function="is_null", args=(Column() as column,)),)):
                 return self.say(Call(expr.type, "is_not_null", (column,)))
-            case Call(function="in", args=(Column() as column, Literals() as values)) if 0 < len(values.array) <= MOST_VALUES:
+            case Call(function="in", args=(Column() as column, Literals() as values)) if (
+                0 < len(values.array) <= MOST_VALUES
+            ):
                 return self._compare("in", column, values.type, values.array)
-            case Call(function=op, args=(Column() as column, Literal() as value)) if op in _TURNED or op == "starts_with":
+            case Call(function=op, args=(Column() as column, Literal() as value)) if (
+                op in _TURNED or op == "starts_with"
+            ):
                 return self._compare(op, column, value.type, [value.value])
             case Call(function=op, args=(Literal() as value, Column() as column)) if op in _TURNED:
                 return self._compare(_TURNED[op], column, value.type, [value.value])
@@ -131,7 +135,10 @@ def _texts(kind: DataType, given: Any) -> list[str] | None:
         if pa.types.is_temporal(given.type):
             given = given.view(pa.int32() if kind == DATE else pa.int64())
         given = given.to_pylist()
-    texts = [format(value, f".{kind.scale}f") if isinstance(kind, Decimal) and value is not None else str(value) for value in given]
+    texts = [
+        format(value, f".{kind.scale}f") if isinstance(kind, Decimal) and value is not None else str(value)
+        for value in given
+    ]
     if any(
         value is None or END in text or (isinstance(value, Number) and Number(text) != value)
         for value, text in zip(given, texts, strict=True)

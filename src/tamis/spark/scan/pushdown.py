@@ -123,7 +123,9 @@ def aggregation_of(text: str | None, schema: Schema) -> Aggregation | None:
     except TamisError:  # a metadata column
         return None
     functions = [*["group"] * len(groups), *rest[::2]]
-    if any(f is not None and not has_bounds(f.type) and how != "count" for f, how in zip(found, functions, strict=True)):
+    if any(
+        f is not None and not has_bounds(f.type) and how != "count" for f, how in zip(found, functions, strict=True)
+    ):
         return None
     measures = tuple(Measure(how, f) for how, f in zip(rest[::2], found[len(groups) :], strict=True))
     return Aggregation(measures, tuple(f for f in found[: len(groups)] if f is not None))
@@ -151,7 +153,14 @@ def foremost(plan: Plan, share: float) -> Plan:
     ``share``: the share of a row that these columns are. Of the parts looked at, only the rows found are
     kept. All other parts get an added conjunct: their rows must come before the last row found.
     """
-    if not plan.order or not plan.limit or plan.limit > LOOK_ROWS or len(plan.parts) < 2 or plan.proofs or not plan.options.scan_topk:
+    if (
+        not plan.order
+        or not plan.limit
+        or plan.limit > LOOK_ROWS
+        or len(plan.parts) < 2
+        or plan.proofs
+        or not plan.options.scan_topk
+    ):
         return plan
     search = TopK(replace(plan, report=plan.report.fresh()), lambda _part, _problem: None)
     found = search.search(int(LOOK_BYTES / max(share, 1e-6)))

@@ -23,7 +23,18 @@ from tamis.spark.executors.read_task import PART, POSITION
 from tamis.spark.jvm_bridge.adapter import Bridge
 from tamis.spark.jvm_bridge.catalyst import Translation, known, translate, unknown
 from tamis.spark.jvm_bridge.spark_types import pruned, to_spark
-from tamis.spark.scan.pushdown import AGGREGATE, AGGREGATES, LIMITS, MARK, NOTHING, Pushed, aggregation_of, exact, order_of, output
+from tamis.spark.scan.pushdown import (
+    AGGREGATE,
+    AGGREGATES,
+    LIMITS,
+    MARK,
+    NOTHING,
+    Pushed,
+    aggregation_of,
+    exact,
+    order_of,
+    output,
+)
 from tamis.spark.scan.scan_source import Source
 from tamis.spark.scan.spark_scan import Scan
 
@@ -58,7 +69,12 @@ class Builder:
     java_constant: ClassVar = {"pushedFilters": "", "isPartiallyPushed": ""}
 
     def __init__(
-        self, owner: Bridge, source: Source, options: Mapping[str, str], built: list[Scan] | None, analysed: Collection[int]
+        self,
+        owner: Bridge,
+        source: Source,
+        options: Mapping[str, str],
+        built: list[Scan] | None,
+        analysed: Collection[int],
     ) -> None:
         self._owner = owner
         self._source = source
@@ -120,7 +136,9 @@ class Builder:
             {"name": PART, "type": "string", "nullable": False, "metadata": {}},
             {"name": POSITION, "type": "long", "nullable": False, "metadata": {}},
         ]
-        self._required = self._owner.struct_type(json.dumps(wanted | {"fields": columns + places})) if self._placed else required
+        self._required = (
+            self._owner.struct_type(json.dumps(wanted | {"fields": columns + places})) if self._placed else required
+        )
 
     # --- SupportsPushDownLimit, SupportsPushDownTopN, SupportsPushDownAggregates ---
 

@@ -111,7 +111,12 @@ def column_statistics(plan: Plan, selected: Schema) -> str:
     for f in selected:
         code = _code(f.type)
         column = found.column((f.id,)) if code is not None and live.any() else None
-        if column is not None and code is not None and (ends := _ends(column, code)) is not None and not column.nulls.null_count:
+        if (
+            column is not None
+            and code is not None
+            and (ends := _ends(column, code)) is not None
+            and not column.nulls.null_count
+        ):
             nulls = int((column.nulls.to_numpy() * live // np.maximum(rows, 1)).sum())
             words += [f.name, code, *map(str, ends), str(nulls), _distinct(f.type, ends, int(live.sum()) - nulls)]
     return "\0".join(words)

@@ -49,7 +49,9 @@ def to_spark(scan: Scan, spark: Any) -> Any:
 
 def ordered_tasks(spark: Any, payloads: Sequence[bytes]) -> Any:
     """A DataFrame of one partition per payload, in order; the payload is the last column."""
-    frame = spark.createDataFrame([(i, bytearray(payload)) for i, payload in enumerate(payloads)], "task int, work binary")
+    frame = spark.createDataFrame(
+        [(i, bytearray(payload)) for i, payload in enumerate(payloads)], "task int, work binary"
+    )
     return frame.repartitionByRange(len(payloads), "task") if len(payloads) > 1 else frame
 
 

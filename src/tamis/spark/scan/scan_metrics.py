@@ -149,7 +149,11 @@ class Ledger:
                 if planned is None:
                     continue
                 in_plan = direct == "1"
-                if int(rows) or (in_plan and (begun == "1" or planned.tasks == 0)) or (planned.scan, execution) in self._open:
+                if (
+                    int(rows)
+                    or (in_plan and (begun == "1" or planned.tasks == 0))
+                    or (planned.scan, execution) in self._open
+                ):
                     self._ended(planned, execution, int(rows), int(nanos), int(millis) * 1_000)
             for open_key in [k for k in self._open if k[1].startswith("stage ") or self._complete(k)]:
                 self._close(open_key)

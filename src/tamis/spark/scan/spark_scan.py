@@ -139,7 +139,9 @@ class Scan:
         self._audited: Plan | None = None
         """The plan with the audit's sample if Spark's reader reads: ``_audit`` checks it separately."""
         self.plan = self._shaped(plan or self._planned(filters.conjuncts, replace(options, audit_percent=0.0)))
-        self._whole = native.residual_reason(self.plan, selected, source.schema, filtered=bool(filters.conjuncts), owned=self.pushed.owned)
+        self._whole = native.residual_reason(
+            self.plan, selected, source.schema, filtered=bool(filters.conjuncts), owned=self.pushed.owned
+        )
         self.obstacle = self.pushed.obstacle or native.obstacle(self.plan, selected, filtered=self._whole is None)
         self.obstacle = self.obstacle or copy_obstacle(self.plan.parts, selected, source.store)
         self.obstacle = self.obstacle or ("the keys of a join come" if self.keyed else None)
@@ -161,7 +163,11 @@ class Scan:
     def _planned(self, conjuncts: tuple[Expr, ...], options: Options) -> Plan:
         source = self.source
         asked = (
-            frozenset(f.id for f in self.selected) if self.pushed.aggregation else told(self.selected) if self._cost_based else frozenset()
+            frozenset(f.id for f in self.selected)
+            if self.pushed.aggregation
+            else told(self.selected)
+            if self._cost_based
+            else frozenset()
         )
         return funnel.plan(
             source.snapshot,
@@ -230,7 +236,12 @@ class Scan:
         self.java_key = key
         self.source.opening.charge(self.plan.report)
         planned = Planned(
-            self.id, self.plan.report, max(len(self.cut), self.pushed.aggregation is not None), self.bytes, self.rows, self.native
+            self.id,
+            self.plan.report,
+            max(len(self.cut), self.pushed.aggregation is not None),
+            self.bytes,
+            self.rows,
+            self.native,
         )
         self._ledger.plan(key, planned)
 
@@ -278,7 +289,9 @@ class Scan:
     def _look(self) -> None:
         """Look at the best parts of a top-N scan, once: when it first runs, not for EXPLAIN."""
         if not self._looked and self.pushed.order:
-            self.plan = foremost(self.plan, share(Schema(tuple(by.field for by in self.pushed.order)), self.source.schema))
+            self.plan = foremost(
+                self.plan, share(Schema(tuple(by.field for by in self.pushed.order)), self.source.schema)
+            )
             self.cut = self._cut(self.plan)
             self.register(self.java_key)
         self._looked = True
@@ -317,7 +330,9 @@ class Scan:
         if self.pushed.aggregation is not None:
             fold = Fold(self.id, spec, self._ledger.accumulator, self.pushed.aggregation, self.answer, strict=strict())
             return python_reader(self._owner, fold, self._required)
-        return python_reader(self._owner, Read(self.id, spec, self._ledger.accumulator, strict=strict()), self._required)
+        return python_reader(
+            self._owner, Read(self.id, spec, self._ledger.accumulator, strict=strict()), self._required
+        )
 
     # --- Scan, SupportsReportStatistics ---
 
@@ -333,7 +348,9 @@ class Scan:
         return self._owner.helper("Partitions").estimate(max(self.bytes, 1), self.rows, columns)
 
     def columnarSupportMode(self) -> Any:  # noqa: N802
-        return self._owner.enum(_READ + "Scan$ColumnarSupportMode", "PARTITION_DEFINED" if self.native else "UNSUPPORTED")
+        return self._owner.enum(
+            _READ + "Scan$ColumnarSupportMode", "PARTITION_DEFINED" if self.native else "UNSUPPORTED"
+        )
 
     def toBatch(self) -> Any:  # noqa: N802
         return self._owner.implement((_READ + "Batch",), Batch(self, self._handover.take()))
@@ -360,7 +377,9 @@ class Scan:
     def worth(self, column: str, keys: Scan, theirs: str) -> bool:
         """Whether all values of the column ``theirs`` of the scan ``keys`` are likely to prune this scan."""
         mine, other = self.source.schema.find(column)[0], keys.source.schema.find(theirs)[0]
-        return worth(self.plan, self.source.snapshot, mine, int(keys.plan.parts.live_rows.sum()), keys.source.snapshot, other)
+        return worth(
+            self.plan, self.source.snapshot, mine, int(keys.plan.parts.live_rows.sum()), keys.source.snapshot, other
+        )
 
     def _twin(self, column: str, keys: int) -> Any:
         f = self.source.schema.find(column)[0]
@@ -370,7 +389,15 @@ class Scan:
         report.reader, report.reader_reason = "eager", "nothing was read"
         known = replace(self.plan, report=report)
         made = Scan(
-            self._owner, self.source, self.options, self.filters, self.selected, self._required, self._sizes, keyed=True, plan=known
+            self._owner,
+            self.source,
+            self.options,
+            self.filters,
+            self.selected,
+            self._required,
+            self._sizes,
+            keyed=True,
+            plan=known,
         )
         made.told = self.told
         return made.java()
@@ -386,7 +413,9 @@ class Scan:
         self._tell_reader(plan)
         made = Narrowed(scan_id(), keys, plan, self._cut(plan))
         size, rows = self._sizes_of(plan)
-        self._ledger.narrow(self.java_key, execution(), Planned(made.name, plan.report, len(made.cut), size, rows, self.native))
+        self._ledger.narrow(
+            self.java_key, execution(), Planned(made.name, plan.report, len(made.cut), size, rows, self.native)
+        )
         return made
 
     def toMicroBatchStream(self, checkpoint: str) -> Any:  # noqa: N802, ARG002  # Spark keeps the offsets there itself

@@ -62,7 +62,9 @@ def argument(row: Any, at: int, parameter: Parameter) -> Any:
         f"{parameter.name} cannot be NULL.",
         code="BAD_OPTION",
         name=parameter.name,
-        remedy="Give a value." if parameter.default is None else f"Leave it out, which means {parameter.default}, or give a value.",
+        remedy="Give a value."
+        if parameter.default is None
+        else f"Leave it out, which means {parameter.default}, or give a value.",
     )
 
 
@@ -70,7 +72,12 @@ def row_filter(arguments: dict[str, Any]) -> str | None:
     """The filter, under either of its names. Raises ``InvalidInput`` (``BAD_FILTER``) if both are given."""
     found: list[str] = [arguments[p.name] for p in (FILTER, ROW_FILTER) if arguments[p.name] is not None]
     if len(found) > 1:
-        raise InvalidInput("A filter and a row_filter are given.", code="BAD_FILTER", name="filter", remedy="Give one: they are the same.")
+        raise InvalidInput(
+            "A filter and a row_filter are given.",
+            code="BAD_FILTER",
+            name="filter",
+            remedy="Give one: they are the same.",
+        )
     return found[0] if found else None
 
 
@@ -94,7 +101,11 @@ def session_options(bridge: Any) -> dict[str, str]:
     """The calling session's time zone, ANSI mode and ``tamis`` settings, as scan options."""
     conf = bridge.cls("org.apache.spark.sql.classic.SparkSession").active().sessionState().conf()
     switches = bridge.dict(conf.settings(), "tamis.")
-    return {**switches, "timezone": conf.getConfString("spark.sql.session.timeZone"), "ansi": conf.getConfString("spark.sql.ansi.enabled")}
+    return {
+        **switches,
+        "timezone": conf.getConfString("spark.sql.session.timeZone"),
+        "ansi": conf.getConfString("spark.sql.ansi.enabled"),
+    }
 
 
 _PART = re.compile(r"`((?:[^`]|``)+)`|([^.`]+)")

@@ -14,7 +14,9 @@ from tamis.world import new_id
 
 _PROCEDURES = "org.apache.spark.sql.connector.catalog.procedures."
 
-PROCEDURES: dict[str, Procedure] = {p.name: p for p in (*look_calls.PROCEDURES, *upkeep_calls.PROCEDURES, *index_calls.PROCEDURES)}
+PROCEDURES: dict[str, Procedure] = {
+    p.name: p for p in (*look_calls.PROCEDURES, *upkeep_calls.PROCEDURES, *index_calls.PROCEDURES)
+}
 
 
 class Procedures:

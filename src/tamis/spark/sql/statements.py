@@ -17,7 +17,9 @@ from tamis.spark.jvm_bridge.spark_errors import unsupported
 from tamis.spark.sql.procedure import quoted_name
 from tamis.storage.commit_log import load
 
-_TOKEN = re.compile(r"\s+|--[^\n]*|/\*.*?\*/|(`(?:[^`]|``)*`|'(?:\\.|''|[^'\\])*'|\"(?:\\.|[^\"\\])*\"|[\w]+|.)", re.DOTALL)
+_TOKEN = re.compile(
+    r"\s+|--[^\n]*|/\*.*?\*/|(`(?:[^`]|``)*`|'(?:\\.|''|[^'\\])*'|\"(?:\\.|[^\"\\])*\"|[\w]+|.)", re.DOTALL
+)
 _BEGIN = {"DESC": "DESCRIBE"}
 
 GRAMMAR = {
@@ -110,7 +112,8 @@ class Statements:
         session = self._bridge.active_session()
         if len(names) == 2 and names[0].lower() == "tamis" and "/" in names[1]:
             raise unsupported(
-                "This statement by a path", f"Open it: tamis.open({names[1]!r}) has compact, vacuum, restore, history and detail."
+                "This statement by a path",
+                f"Open it: tamis.open({names[1]!r}) has compact, vacuum, restore, history and detail.",
             )
         catalog = self._bridge.registered_catalog(names[0]) if len(names) > 1 else None
         if catalog is None:
@@ -163,7 +166,9 @@ def _optimize(catalog: Any, _: Inside, words: Words) -> Said:
 
 def _vacuum(_: Any, __: Inside, words: Words) -> Said:
     if words.peek() in {"LITE", "USING"}:
-        raise unsupported(f"VACUUM … {words.peek()}", "Leave it out: the log says what is needed, a listing what is there.")
+        raise unsupported(
+            f"VACUUM … {words.peek()}", "Leave it out: the log says what is needed, a listing what is there."
+        )
     words.skip("FULL")
     given, dry = dict[str, Value](), words.skip("DRY", "RUN")
     if words.skip("RETAIN"):
@@ -221,7 +226,9 @@ def condition(text: str, conf: Any) -> str:
     """The condition with backslashes escaped if ``spark.sql.parser.escapedStringLiterals`` is set."""
     if str(conf.get("spark.sql.parser.escapedStringLiterals", "false")).lower() != "true":
         return text
-    return _TOKEN.sub(lambda found: literal(found[0][1:-1]) if found[0][0] in "'\"" and len(found[0]) > 1 else found[0], text)
+    return _TOKEN.sub(
+        lambda found: literal(found[0][1:-1]) if found[0][0] in "'\"" and len(found[0]) > 1 else found[0], text
+    )
 
 
 def literal(text: str) -> str:
@@ -231,7 +238,10 @@ def literal(text: str) -> str:
 
 def _unread(verb: str, rest: str) -> InvalidInput:
     return InvalidInput(
-        f"{verb} cannot be read from {rest.strip() or 'its end'!r} on.", code="PARSE_ERROR", name=verb, remedy=f"Write {GRAMMAR[verb]}."
+        f"{verb} cannot be read from {rest.strip() or 'its end'!r} on.",
+        code="PARSE_ERROR",
+        name=verb,
+        remedy=f"Write {GRAMMAR[verb]}.",
     )
 
 
@@ -243,7 +253,9 @@ def teach(bridge: Bridge, spark: Any) -> None:
     from py4j.protocol import Py4JError
 
     try:
-        asked = bridge.once("statements", "asked", lambda: bridge.implement(("java.util.function.BiFunction",), Statements(bridge)))
+        asked = bridge.once(
+            "statements", "asked", lambda: bridge.implement(("java.util.function.BiFunction",), Statements(bridge))
+        )
         bridge.helper("Statements").teach(spark._jsparkSession, asked)
     except Py4JError:
         return

@@ -35,7 +35,9 @@ def append_epoch(store: Store, query: str, epoch: int, append: Callable[[Snapsho
 def streaming_write(table: LoadedTable) -> Any:
     """A Java ``StreamingWrite`` into ``table``, for the session of the query that asks."""
     table.bridge.plan_with("StreamInsert")
-    return table.bridge.implement([_STREAMING, "org.apache.spark.sql.execution.streaming.Sink"], StreamSink(table.store, type(table)))
+    return table.bridge.implement(
+        [_STREAMING, "org.apache.spark.sql.execution.streaming.Sink"], StreamSink(table.store, type(table))
+    )
 
 
 class StreamSink:

@@ -26,7 +26,9 @@ class StreamWriter:
         again.
         """
         query = self._query or query_of(df)
-        self.last = append_epoch(self._store, query, epoch, lambda snapshot, operation: append(Table(self._store, snapshot), df, operation))
+        self.last = append_epoch(
+            self._store, query, epoch, lambda snapshot, operation: append(Table(self._store, snapshot), df, operation)
+        )
 
     def __repr__(self) -> str:
         return f"StreamWriter({self._store.url!r}, query={self._query!r})"

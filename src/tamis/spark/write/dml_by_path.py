@@ -72,7 +72,11 @@ def merge(table: Any, df: Any, on: str, clauses: Sequence[Asked]) -> Result:
     view = f"tamis_source_{next(_numbers)}"
     df.createTempView(view)
     try:
-        return _run(table, df.sparkSession, lambda name: f"MERGE INTO {name} AS target USING {view} AS source ON {on} {when(clauses)}")
+        return _run(
+            table,
+            df.sparkSession,
+            lambda name: f"MERGE INTO {name} AS target USING {view} AS source ON {on} {when(clauses)}",
+        )
     finally:
         df.sparkSession.catalog.dropTempView(view)
 

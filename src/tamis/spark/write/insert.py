@@ -45,7 +45,10 @@ class WriteBuilder:
 
     def truncate(self) -> Any:
         if "replacewhere" in map(str.lower, self.options):
-            raise unsupported("replaceWhere", "Say which rows give way: df.writeTo(table).overwrite(condition), or INSERT … REPLACE WHERE.")
+            raise unsupported(
+                "replaceWhere",
+                "Say which rows give way: df.writeTo(table).overwrite(condition), or INSERT … REPLACE WHERE.",
+            )
         return replace(self, replaced=(TRUE,)).java()
 
     def build(self) -> Any:
@@ -60,7 +63,9 @@ class V1Write:
     builder: WriteBuilder
 
     def toInsertableRelation(self) -> Any:  # noqa: N802  # Spark's name
-        return self.builder.table.bridge.implement(["org.apache.spark.sql.sources.InsertableRelation"], Insert(self.builder))
+        return self.builder.table.bridge.implement(
+            ["org.apache.spark.sql.sources.InsertableRelation"], Insert(self.builder)
+        )
 
     def toStreaming(self) -> Any:  # noqa: N802  # Spark's name
         if self.builder.replaced is not None:
@@ -98,19 +103,33 @@ class Insert:
         if replaced is None:
             own = table.operation
             return write.commit_rows(
-                table.store, table.snapshot, table.head, manifests, own.parameters, own.stream, spark=df.sparkSession, options=options
+                table.store,
+                table.snapshot,
+                table.head,
+                manifests,
+                own.parameters,
+                own.stream,
+                spark=df.sparkSession,
+                options=options,
             )
-        return write.overwrite_rows(df.sparkSession, table.store, table.snapshot, table.head, manifests, chosen, options)
+        return write.overwrite_rows(
+            df.sparkSession, table.store, table.snapshot, table.head, manifests, chosen, options
+        )
 
 
 def predicate(table: LoadedTable, java_predicate: Any) -> tuple[Expr, ...]:
     """A data source predicate as conjuncts of the filter language."""
     bridge = table.bridge
-    found = bridge.scala_object("org.apache.spark.sql.catalyst.expressions.V2ExpressionUtils").toCatalyst(java_predicate)
+    found = bridge.scala_object("org.apache.spark.sql.catalyst.expressions.V2ExpressionUtils").toCatalyst(
+        java_predicate
+    )
     if found.isEmpty():
         text = java_predicate.toString()
         raise InvalidInput(
-            f"The filter {text!r} cannot be used here.", code="BAD_FILTER", name=text, remedy="Use comparisons, IN and null tests."
+            f"The filter {text!r} cannot be used here.",
+            code="BAD_FILTER",
+            name=text,
+            remedy="Use comparisons, IN and null tests.",
         )
     # Spark's own analysis of the filter over the table resolves names and types.
     asked = bridge.new(_LOGICAL + "Filter", found.get(), _relation(table))
@@ -149,7 +168,12 @@ def insert_rows(table: LoadedTable, df: Any, replaced: Filter, *, allow_outside:
     except AnalysisException as error:
         condition = error.getCondition() or ""
         if condition.startswith(
-            ("INCOMPATIBLE_DATA_FOR_TABLE", "INSERT_COLUMN_ARITY_MISMATCH", "AMBIGUOUS_REFERENCE", "COLUMN_ALREADY_EXISTS")
+            (
+                "INCOMPATIBLE_DATA_FOR_TABLE",
+                "INSERT_COLUMN_ARITY_MISMATCH",
+                "AMBIGUOUS_REFERENCE",
+                "COLUMN_ALREADY_EXISTS",
+            )
         ):
             raise SchemaMismatch(
                 str(error).strip(),

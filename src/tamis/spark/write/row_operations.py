@@ -110,7 +110,9 @@ class ChangeWriteBuilder:
     options: dict[str, str]
 
     def build(self) -> Any:
-        return self.change.table.bridge.implement([_WRITE + "DeltaWrite", _WRITE + "V1Write"], ChangeWrite(self.change, self.options))
+        return self.change.table.bridge.implement(
+            [_WRITE + "DeltaWrite", _WRITE + "V1Write"], ChangeWrite(self.change, self.options)
+        )
 
 
 @dataclass(eq=False)

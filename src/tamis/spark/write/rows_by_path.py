@@ -37,7 +37,12 @@ def overwrite(table: Any, df: Any, row_filter: str | Expr | None = None, *, allo
 
 
 def _statement(
-    table: Any, df: Any, replaced: tuple[Expr, ...] | None, operation: Operation | None = None, *, allow_outside: bool = False
+    table: Any,
+    df: Any,
+    replaced: tuple[Expr, ...] | None,
+    operation: Operation | None = None,
+    *,
+    allow_outside: bool = False,
 ) -> Result:
     if is_connect(df):
         raise InvalidInput(

@@ -53,9 +53,15 @@ def _rewrite(spark: Any, work: Work, group: Group) -> list[pa.Table]:
             done = spark.sparkContext.parallelize(tasks, len(tasks)).map(copy_parts).collect()
             manifests += (task.from_ipc(m) for of_task in done for m in of_task)
             return manifests
-        cuts = None if work.layout is None else stretches(_rows([*group.parts], read), head.schema, work.layout, group.rows)
+        cuts = (
+            None
+            if work.layout is None
+            else stretches(_rows([*group.parts], read), head.schema, work.layout, group.rows)
+        )
         reader = _Reader(read, work.layout, cuts)
-        frame = ordered_tasks(spark, [pickle.dumps(refs) for refs in bins]).mapInArrow(reader, _spark_type(reader.schema))
+        frame = ordered_tasks(spark, [pickle.dumps(refs) for refs in bins]).mapInArrow(
+            reader, _spark_type(reader.schema)
+        )
         if work.layout is None:
             sorted_rows = arranged(frame, head, options)
         else:

@@ -30,8 +30,12 @@ def by_spark(spark: Any) -> Run:
         if work.rows <= FEW_ROWS:
             return work.manifests()
         context = spark.sparkContext
-        pieces = [pickle.dumps(piece) for piece in work.cut(max(context.defaultParallelism, -(-work.rows // TASK_ROWS)))]
-        return [from_ipc(m) for done in context.parallelize(pieces, len(pieces)).map(done_by_task).collect() for m in done]
+        pieces = [
+            pickle.dumps(piece) for piece in work.cut(max(context.defaultParallelism, -(-work.rows // TASK_ROWS)))
+        ]
+        return [
+            from_ipc(m) for done in context.parallelize(pieces, len(pieces)).map(done_by_task).collect() for m in done
+        ]
 
     return run
 
@@ -55,15 +59,23 @@ class Indexed:
         kind = given.pop("type", "")
         if kind:
             raise InvalidInput(
-                f"There is no index of type {kind!r}.", code="UNKNOWN_OPTION", name=kind, remedy="Leave USING out: every index is sorted."
+                f"There is no index of type {kind!r}.",
+                code="UNKNOWN_OPTION",
+                name=kind,
+                remedy="Leave USING out: every index is sorted.",
             )
         texts = self.bridge.texts
-        more = {tuple(texts(column.fieldNames())): self.bridge.dict(columns_properties[column]) for column in columns_properties}
+        more = {
+            tuple(texts(column.fieldNames())): self.bridge.dict(columns_properties[column])
+            for column in columns_properties
+        }
         whole = {"path": given.pop("path")} if "path" in given else {}
         if given:
             raise _no_option(next(iter(given)), "Options are build and path.")
         if whole and len(columns) > 1:
-            raise _no_option("path", "Give it beside the column that it is about: (body OPTIONS (path = 'user.id::bigint'), day).")
+            raise _no_option(
+                "path", "Give it beside the column that it is about: (body OPTIONS (path = 'user.id::bigint'), day)."
+            )
         named = [tuple(texts(column.fieldNames())) for column in columns]
         paths = [_said(names, more.get(names) or whole) for names in named]
         try:

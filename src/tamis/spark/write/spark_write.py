@@ -34,7 +34,9 @@ Spark's size estimate for a join may be wrong by any factor.
 """
 
 
-def write_rows(df: Any, store: Store, head: Head, options: Options, conjuncts: tuple[Expr, ...] | None = None) -> list[pa.Table]:
+def write_rows(
+    df: Any, store: Store, head: Head, options: Options, conjuncts: tuple[Expr, ...] | None = None
+) -> list[pa.Table]:
     """Write the rows of ``df`` (columns as in the table) as parts by a Spark job; return their manifest rows.
 
     Commits nothing. Raises ``InvalidInput`` (``OUTSIDE_FILTER``) for a row that ``conjuncts`` do not match if
@@ -71,9 +73,13 @@ def arranged(df: Any, head: Head, options: Options) -> Any:
 
     if not head.cluster_by or head.schema is None:
         return df
-    keys = [f.col(".".join(f"`{name.replace('`', '``')}`" for name in _names(head.schema, ids))) for ids in head.cluster_by]
+    keys = [
+        f.col(".".join(f"`{name.replace('`', '``')}`" for name in _names(head.schema, ids))) for ids in head.cluster_by
+    ]
     if df.sparkSession.conf.get("spark.sql.adaptive.enabled") == "true":
-        ranged = df.repartitionByRange(*keys)  # Without a number, so that Spark coalesces small partitions by their real sizes.
+        ranged = df.repartitionByRange(
+            *keys
+        )  # Without a number, so that Spark coalesces small partitions by their real sizes.
     else:
         ranged = df.repartitionByRange(_partitions(df, options.write_part_bytes), *keys)
     return ranged.sortWithinPartitions(*keys)
@@ -126,13 +132,23 @@ def overwrite_rows(
 
 
 def _commit(
-    store: Store, snapshot: Snapshot, head: Head, result: Result, proposal: Proposal, spark: Any, options: Options | None
+    store: Store,
+    snapshot: Snapshot,
+    head: Head,
+    result: Result,
+    proposal: Proposal,
+    spark: Any,
+    options: Options | None,
 ) -> Result:
     """Build index segments for the added parts on the executors, then commit both together."""
     operation = replace(proposal.operation, metrics=result.metrics())
     changed = head if head != snapshot.head else None
-    proposal = replace(proposal, operation=operation, head=changed, operation_id=new_id(), table_id=snapshot.head.table_id)
-    after = commit_indexed(store, head, proposal, options.index_build if options else "", run_here if spark is None else by_spark(spark))
+    proposal = replace(
+        proposal, operation=operation, head=changed, operation_id=new_id(), table_id=snapshot.head.table_id
+    )
+    after = commit_indexed(
+        store, head, proposal, options.index_build if options else "", run_here if spark is None else by_spark(spark)
+    )
     return replace(result, version=after.version)
 
 
@@ -145,7 +161,9 @@ def _rewrite(
     spec = write_spec(store, head, head.schema, options)
     context = spark.sparkContext
     count = min(len(parts), max(context.defaultParallelism, len(parts) // 4))
-    work = [task.rewriting([parts[i] for i in range(at, len(parts), count)], read, conjuncts, spec) for at in range(count)]
+    work = [
+        task.rewriting([parts[i] for i in range(at, len(parts), count)], read, conjuncts, spec) for at in range(count)
+    ]
     return [task.from_ipc(m) for done in context.parallelize(work, count).map(task.rewrite).collect() for m in done]
 
 

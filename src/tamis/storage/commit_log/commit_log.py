@@ -191,4 +191,9 @@ def _listed(store: Store) -> Commit | None:
 
 def _hole(store: Store, version: int) -> CorruptData:
     name = store.name(commit_path(version))
-    return CorruptData(f"The commit {name} is missing from the log.", code="MISSING_COMMIT", name=name, remedy="Restore it from a backup.")
+    return CorruptData(
+        f"The commit {name} is missing from the log.",
+        code="MISSING_COMMIT",
+        name=name,
+        remedy="Restore it from a backup.",
+    )

@@ -132,7 +132,9 @@ def commit_from_json(value: dict[str, Any]) -> Commit:
         table_id=value["table_id"],
         operation_id=value["operation_id"],
         timestamp_micros=value["timestamp_micros"],
-        operation=Operation(operation["name"], operation["parameters"], operation["metrics"], (stream[0], stream[1]) if stream else None),
+        operation=Operation(
+            operation["name"], operation["parameters"], operation["metrics"], (stream[0], stream[1]) if stream else None
+        ),
         schema_id=value["schema_id"],
         head_version=value["head_version"],
         head=head_from_json(value["head"]) if "head" in value else None,

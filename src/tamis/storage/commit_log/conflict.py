@@ -52,7 +52,11 @@ def check_vacuum(store: Store, proposal: Proposal, theirs: Commit) -> None:
         raise _conflict("VACUUMED", theirs, f"let go of version {proposal.restores}")
     parts = [part for table in proposal.add for part in table["part_id"].to_pylist()]
     if any(made_micros(part) <= micros for part in (*parts, *ids_in(paths_in(store, proposal.add_index)))):
-        raise _conflict("VACUUMED", theirs, "may have removed files that this operation wrote: it took longer than the vacuum's retention")
+        raise _conflict(
+            "VACUUMED",
+            theirs,
+            "may have removed files that this operation wrote: it took longer than the vacuum's retention",
+        )
 
 
 def check_rows(store: Store, add: Sequence[pa.Table], before: Head, now: Head, still_valid: StillValid) -> None:
@@ -65,7 +69,11 @@ def check_rows(store: Store, add: Sequence[pa.Table], before: Head, now: Head, s
     schemas = {schema.schema_id: schema for schema in (*before.schemas, *now.schemas)}
     used = {i for manifest in add for i in pc.unique(manifest["schema_id"]).to_pylist()}
     for schema_id in sorted(used - {now.schema.schema_id}):
-        why = still_valid(schemas[schema_id], now.schema) if schema_id in schemas else "theirs is not a schema of this table"
+        why = (
+            still_valid(schemas[schema_id], now.schema)
+            if schema_id in schemas
+            else "theirs is not a schema of this table"
+        )
         if why is not None:
             raise SchemaMismatch(
                 f"The table's schema has changed since these rows were made: {why}.",
@@ -127,14 +135,18 @@ def _may_match(proposal: Proposal, head: Head, evidence: pa.Table) -> bool:
         filters = proposal.conjuncts
         if filters is None:
             filters = conjuncts(parse(reads.filter, head.schema, zone=reads.zone, ansi=reads.ansi))
-        decision = decide(filters, TableEvidence(evidence, {schema.schema_id: schema for schema in head.schemas}), now=None)
+        decision = decide(
+            filters, TableEvidence(evidence, {schema.schema_id: schema for schema in head.schemas}), now=None
+        )
         return not bool(decision.none.all())
     except Exception:  # noqa: BLE001  # any failure counts as a possible match
         return True
 
 
 def _evidence(segment: Segment) -> pa.Table:
-    facts = pa.table({"rows": pa.array([segment.rows], pa.int64()), "schema_id": pa.array([segment.schema_id], pa.int32())})
+    facts = pa.table(
+        {"rows": pa.array([segment.rows], pa.int64()), "schema_id": pa.array([segment.schema_id], pa.int32())}
+    )
     if segment.statistics is not None:
         union = segment.statistics.table
         for name in union.column_names:

@@ -22,7 +22,9 @@ from tamis.world import new_id, world
 ATTEMPTS = 10
 
 
-def create(store: Store, head: Head, operation: Operation, *, add: Sequence[pa.Table] = (), operation_id: str = "") -> Snapshot:
+def create(
+    store: Store, head: Head, operation: Operation, *, add: Sequence[pa.Table] = (), operation_id: str = ""
+) -> Snapshot:
     """Create a table with this head at the store's root; version 0 holds the parts listed in ``add``.
 
     A head without a ``table_id`` or ``created_micros`` gets them. Repeating the call with the same

@@ -27,7 +27,9 @@ Ordinals = np.ndarray[Any, np.dtype[np.int64]]
 FOLDER = "_tamis/deletions"
 """Folder of the vector tables that are too large for their commit."""
 
-DELETIONS = pa.schema([("segment_id", pa.string()), ("part_id", pa.string()), ("rows", pa.int64()), ("vector", pa.binary())])
+DELETIONS = pa.schema(
+    [("segment_id", pa.string()), ("part_id", pa.string()), ("rows", pa.int64()), ("vector", pa.binary())]
+)
 """Schema of a commit's table of vectors.
 
 Each row has the part, the number of its deleted rows, and the serialized roaring bitmap of their 32-bit
@@ -42,7 +44,10 @@ def bitmap(vector: bytes, name: str = "") -> Any:
         bounded(len(found), MOST_ROWS, "the number of deleted rows")
     except (ValueError, IndexError) as error:
         raise CorruptData(
-            f"The deletion vector of part {name} is corrupt.", code="BAD_DELETIONS", name=name, remedy="Restore the log from a backup."
+            f"The deletion vector of part {name} is corrupt.",
+            code="BAD_DELETIONS",
+            name=name,
+            remedy="Restore the log from a backup.",
         ) from error
     return found
 
@@ -87,7 +92,10 @@ class RowRemoval:
 
     def overlap(self, store: Store, theirs: Columns | None) -> str | None:
         """Return a part in which ``theirs`` deleted a row that this operation deletes too, or None."""
-        return next((part_id for part_id, rows in self._shared(store, theirs) if not rows.isdisjoint(self.parts[part_id].mine)), None)
+        return next(
+            (part_id for part_id, rows in self._shared(store, theirs) if not rows.isdisjoint(self.parts[part_id].mine)),
+            None,
+        )
 
     def follow(self, store: Store, theirs: Columns | None) -> None:
         """Add the rows that ``theirs`` deleted from the same parts to ``before``."""
@@ -110,13 +118,17 @@ class RowRemoval:
             return []
         found = theirs.read(store, lambda _: ["part_id", "vector"])
         found = found.filter(pc.is_in(found["part_id"], value_set=pa.array(list(self.parts), pa.string())))
-        return [(i, bitmap(v, i)) for i, v in zip(found["part_id"].to_pylist(), found["vector"].to_pylist(), strict=True)]
+        return [
+            (i, bitmap(v, i)) for i, v in zip(found["part_id"].to_pylist(), found["vector"].to_pylist(), strict=True)
+        ]
 
 
 def vectors_of(segment_id: str, added: Mapping[str, bytes]) -> pa.Table:
     """Return the vectors of new parts whose rows are partly deleted from the start, as ``DELETIONS``."""
     rows = [(segment_id, part_id, len(bitmap(found, part_id)), found) for part_id, found in added.items()]
-    return pa.table([pa.array(list(c), f.type) for c, f in zip(zip(*rows, strict=True), DELETIONS, strict=True)], schema=DELETIONS)
+    return pa.table(
+        [pa.array(list(c), f.type) for c, f in zip(zip(*rows, strict=True), DELETIONS, strict=True)], schema=DELETIONS
+    )
 
 
 def removal_of(parts: pa.Table, delete_rows: Mapping[str, bytes]) -> RowRemoval:
@@ -151,10 +163,16 @@ def vectors(store: Store, layers: Sequence[Any], found: pa.Table) -> pa.Array:
     for at in np.unique(layer_of).tolist():
         here = np.flatnonzero(layer_of == at)
         table = layers[at].read(store, layers[at].changes, lambda names: [n for n in names if n == "deletion"])
-        column = table["deletion"].combine_chunks() if table.num_columns else pa.nulls(int(row_of.max()) + 1, pa.binary())
+        column = (
+            table["deletion"].combine_chunks() if table.num_columns else pa.nulls(int(row_of.max()) + 1, pa.binary())
+        )
         pieces.append(column.take(pa.array(row_of[here])))
         places.append(here)
-    inline = pa.chunked_array(pieces, pa.binary()).combine_chunks().take(pa.array(np.argsort(np.concatenate(places)))) if pieces else None
+    inline = (
+        pa.chunked_array(pieces, pa.binary()).combine_chunks().take(pa.array(np.argsort(np.concatenate(places))))
+        if pieces
+        else None
+    )
     if inline is None or not found["tables"].is_valid().to_numpy().any():
         return inline if inline is not None else pa.array([], pa.binary())
     files = found["tables"].combine_chunks()

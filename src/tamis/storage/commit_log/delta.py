@@ -142,13 +142,20 @@ def of_commit(store: Store, commit: Commit) -> Delta:
                 **when,
             }
         )
-        tables = {name: _keyed(table, segment.segment_id) for name, table in segment.tables.items() if isinstance(table, Inline)}
+        tables = {
+            name: _keyed(table, segment.segment_id)
+            for name, table in segment.tables.items()
+            if isinstance(table, Inline)
+        }
     rows += ({"kind": SEGMENT_GONE, "segment_id": gone, **when} for gone in commit.remove_segments)
     rows += (
         {"kind": PART_GONE, "segment_id": p.segment_id, "part_id": p.part_id, "rows": p.rows, "bytes": p.bytes, **when}
         for p in commit.remove_parts
     )
-    rows += ({"kind": INDEX, "segment_id": entry["segment_id"], "detail": json.dumps(entry), **when} for entry in commit.add_index)
+    rows += (
+        {"kind": INDEX, "segment_id": entry["segment_id"], "detail": json.dumps(entry), **when}
+        for entry in commit.add_index
+    )
     rows += ({"kind": INDEX_GONE, "segment_id": gone, **when} for gone in commit.remove_index)
     changes = pa.Table.from_pylist(rows, schema=CHANGES)
     size = segment.statistics.nbytes if segment and segment.statistics else 0
@@ -172,7 +179,9 @@ def _deleted(store: Store, deletions: Columns, when: dict[str, Any]) -> pa.Table
     }
     if inline:
         return pa.table(columns | {"deletion": found["vector"]})
-    return pa.table(columns | {"tables": pa.array([json.dumps({"deletions": deletions.to_json()})] * count, pa.string())})
+    return pa.table(
+        columns | {"tables": pa.array([json.dumps({"deletions": deletions.to_json()})] * count, pa.string())}
+    )
 
 
 def _beside(changes: pa.Table, union: pa.Table) -> pa.Table:
@@ -237,7 +246,10 @@ def files_of(text: str | None) -> dict[str, Columns]:
 def _keyed(table: Inline, segment_id: str) -> Memory:
     """Return an inline table with its ``segment_id`` and ``part`` columns added."""
     rows = table.table
-    columns = {"segment_id": pa.array([segment_id] * len(rows), pa.string()), "part": pa.array(np.arange(len(rows), dtype=np.int32))}
+    columns = {
+        "segment_id": pa.array([segment_id] * len(rows), pa.string()),
+        "part": pa.array(np.arange(len(rows), dtype=np.int32)),
+    }
     return Memory(pa.table(columns | {name: rows.column(name) for name in rows.column_names}), table.nbytes)
 
 

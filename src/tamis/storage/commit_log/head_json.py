@@ -57,7 +57,11 @@ def head_from_json(value: dict[str, Any]) -> Head:
 
 
 def _index_to_json(index: IndexDefinition) -> dict[str, Any]:
-    value = {**asdict(index), "columns": [list(path) for path in index.columns], "paths": [asdict(path) for path in index.paths]}
+    value = {
+        **asdict(index),
+        "columns": [list(path) for path in index.columns],
+        "paths": [asdict(path) for path in index.paths],
+    }
     return value if index.paths else {name: told for name, told in value.items() if name != "paths"}
 
 

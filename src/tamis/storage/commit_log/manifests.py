@@ -50,7 +50,11 @@ def add_segment(store: Store, add: Sequence[pa.Table], tables: Mapping[str, pa.T
     segment_id = new_id()
     schema_ids = pc.unique(manifest["schema_id"]).to_pylist()
     named = {"parts": manifest, **{name: table for name, table in tables.items() if len(table)}}
-    union = stats.union(manifest) if len(manifest) > 1 else manifest.select([n for n in manifest.column_names if is_statistic(n)])
+    union = (
+        stats.union(manifest)
+        if len(manifest) > 1
+        else manifest.select([n for n in manifest.column_names if is_statistic(n)])
+    )
     at_rest: dict[str, Columns] = {
         name: keep(store, [table], table.schema, manifest_path(segment_id, name)) for name, table in named.items()
     }

@@ -25,7 +25,10 @@ def check_free(store: Store) -> None:
     other = other_content(store)
     if other:
         raise InvalidInput(
-            f"{store.url} holds {other}.", code="PATH_NOT_EMPTY", name=store.url, remedy="Choose an empty or a new folder for the table."
+            f"{store.url} holds {other}.",
+            code="PATH_NOT_EMPTY",
+            name=store.url,
+            remedy="Choose an empty or a new folder for the table.",
         )
 
 
@@ -54,7 +57,10 @@ def check_store(store: Store) -> None:
 def already(store: Store) -> AlreadyExists:
     """Return the error for creating a table where one exists."""
     return AlreadyExists(
-        f"There is a table at {store.url}.", code="TABLE_EXISTS", name=store.url, remedy="Open it, or choose another path."
+        f"There is a table at {store.url}.",
+        code="TABLE_EXISTS",
+        name=store.url,
+        remedy="Open it, or choose another path.",
     )
 
 

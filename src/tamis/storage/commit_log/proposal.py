@@ -78,7 +78,9 @@ class Proposal:
     def rests_on_nothing(self) -> bool:
         """Whether no other commit can make it conflict, except by changing the schema."""
         reads = self.reads is not None and not self.blind_append
-        return not (reads or self.head or self.remove_segments or self.remove_parts or self.delete_rows or self.remove_index)
+        return not (
+            reads or self.head or self.remove_segments or self.remove_parts or self.delete_rows or self.remove_index
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +100,9 @@ class Removal:
     @property
     def all_parts(self) -> tuple[RemovedPart, ...]:
         """The single parts, and those that have no rows left."""
-        emptied = (RemovedPart(part.segment_id, part_id, part.rows, part.bytes) for part_id, part in self.rows.whole().items())
+        emptied = (
+            RemovedPart(part.segment_id, part_id, part.rows, part.bytes) for part_id, part in self.rows.whole().items()
+        )
         return (*self.parts, *emptied)
 
 
@@ -114,8 +118,12 @@ def resolve(snapshot: Snapshot, proposal: Proposal) -> Removal:
     ids = pa.array(list(proposal.delete_rows), pa.string())
     parts = snapshot.parts()
     segment_ids = snapshot.segments["segment_id"].combine_chunks().take(parts["segment"].combine_chunks())
-    parts = parts.append_column("segment_id", segment_ids).select(["part_id", "segment_id", "rows", "bytes", "deletion"])
-    return replace(removal, rows=removal_of(parts.filter(pc.is_in(parts["part_id"], value_set=ids)), proposal.delete_rows))
+    parts = parts.append_column("segment_id", segment_ids).select(
+        ["part_id", "segment_id", "rows", "bytes", "deletion"]
+    )
+    return replace(
+        removal, rows=removal_of(parts.filter(pc.is_in(parts["part_id"], value_set=ids)), proposal.delete_rows)
+    )
 
 
 def _whole(snapshot: Snapshot, segments: Sequence[str], parts: Sequence[str]) -> Removal:
@@ -132,7 +140,11 @@ def _whole(snapshot: Snapshot, segments: Sequence[str], parts: Sequence[str]) ->
     table = table.append_column("segment_id", pc.take(ids, table["segment"]))
     counts = table.group_by("segment_id").aggregate([("part_id", "count")])
     live = dict(zip(ids.to_pylist(), snapshot.segments["parts"].to_pylist(), strict=True))
-    whole |= {s for s, n in zip(counts["segment_id"].to_pylist(), counts["part_id_count"].to_pylist(), strict=True) if live[s] == n}
+    whole |= {
+        s
+        for s, n in zip(counts["segment_id"].to_pylist(), counts["part_id_count"].to_pylist(), strict=True)
+        if live[s] == n
+    }
     single = table.filter(pc.invert(pc.is_in(table["segment_id"], value_set=pa.array(sorted(whole), pa.string()))))
     columns = (single[name].to_pylist() for name in ("segment_id", "part_id", "rows", "bytes"))
     return Removal(tuple(sorted(whole)), tuple(RemovedPart(*values) for values in zip(*columns, strict=True)))

@@ -114,5 +114,8 @@ def _entries(snapshot: Snapshot) -> list[Any]:
 def _shallow(value: Any) -> Any:
     """Drop the rows of part tables, which are read together elsewhere."""
     if isinstance(value, dict):
-        return {k: ({"path": v.get("path")} if k == "parts" and isinstance(v, dict) else _shallow(v)) for k, v in value.items()}
+        return {
+            k: ({"path": v.get("path")} if k == "parts" and isinstance(v, dict) else _shallow(v))
+            for k, v in value.items()
+        }
     return [_shallow(v) for v in value] if isinstance(value, list) else value

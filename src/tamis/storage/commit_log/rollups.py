@@ -82,7 +82,9 @@ def deltas(store: Store, table_id: str, cover: Iterable[Tile], avoid: Collection
         for tile, commit in zip(commits, read_commits(store, [t.first for t in commits], table_id), strict=True):
             found[tile] = of_commit(store, commit)
         looking = []
-        for tile, delta in zip(rollups, gather(store, lambda t: None if t in avoid else read(store, table_id, t), rollups), strict=True):
+        for tile, delta in zip(
+            rollups, gather(store, lambda t: None if t in avoid else read(store, table_id, t), rollups), strict=True
+        ):
             if delta is None:
                 looking += tile.children
             else:
@@ -178,7 +180,11 @@ def _build(store: Store, tile: Tile, layers: Sequence[Delta]) -> dict[str, Any] 
         sources = {at: layer.tables[name] for at, layer in enumerate(state.layers) if name in layer.tables}
         tables[name] = _gathered(store, state.layers, sources, living, f"{stem}.{name}.parquet")
     everything = _gathered(
-        store, state.layers, {at: layer.changes for at, layer in enumerate(state.layers)}, changes, f"{stem}.changes.parquet"
+        store,
+        state.layers,
+        {at: layer.changes for at, layer in enumerate(state.layers)},
+        changes,
+        f"{stem}.changes.parquet",
     )
     return {
         "reset": state.reset,
@@ -188,7 +194,11 @@ def _build(store: Store, tile: Tile, layers: Sequence[Delta]) -> dict[str, Any] 
 
 
 def _gathered(
-    store: Store, layers: Sequence[Delta], sources: Mapping[int, Columns], choose: Callable[[int, pa.Table], pa.Table], path: str
+    store: Store,
+    layers: Sequence[Delta],
+    sources: Mapping[int, Columns],
+    choose: Callable[[int, pa.Table], pa.Table],
+    path: str,
 ) -> Columns:
     """Store the chosen rows of one table of each layer as one table."""
     schema = common(layers[at].schema(store, columns) for at, columns in sources.items())

@@ -31,7 +31,17 @@ from tamis.storage.object_store.table_union import is_statistic, stack, wanted
 
 T = TypeVar("T")
 
-SEGMENT_COLUMNS = ("segment_id", "version", "timestamp_micros", "rows", "bytes", "parts", "schema_id", "physical_rows", "physical_parts")
+SEGMENT_COLUMNS = (
+    "segment_id",
+    "version",
+    "timestamp_micros",
+    "rows",
+    "bytes",
+    "parts",
+    "schema_id",
+    "physical_rows",
+    "physical_parts",
+)
 """Columns of ``Snapshot.segments``.
 
 ``rows``, ``bytes`` and ``parts`` count what is live; the physical counts include removed parts and deleted
@@ -87,7 +97,9 @@ class Snapshot:
         The statistics are the union of those of its parts.
         """
         chosen = frozenset(ids)
-        return self._whole(lambda: self._remembered(("evidence", chosen), lambda: self._evidence(chosen), lambda table: table.nbytes))
+        return self._whole(
+            lambda: self._remembered(("evidence", chosen), lambda: self._evidence(chosen), lambda table: table.nbytes)
+        )
 
     def parts(self, mask: Bools | None = None, ids: Collection[int] = ()) -> pa.Table:
         """Return the live parts of the segments that ``mask`` selects (None: all), in order.
@@ -99,16 +111,22 @@ class Snapshot:
         chosen = frozenset(ids)
         if mask is not None:
             return self._whole(lambda: self._parts(mask, chosen))
-        return self._whole(lambda: self._remembered(("parts", chosen), lambda: self._parts(None, chosen), lambda table: table.nbytes))
+        return self._whole(
+            lambda: self._remembered(("parts", chosen), lambda: self._parts(None, chosen), lambda table: table.nbytes)
+        )
 
-    def table(self, name: str, facts: Collection[str], mask: Bools | None = None, ids: Collection[int] = ()) -> pa.Table:
+    def table(
+        self, name: str, facts: Collection[str], mask: Bools | None = None, ids: Collection[int] = ()
+    ) -> pa.Table:
         """Read the columns ``facts`` and the statistics of ``ids`` of any segment table, like ``parts``."""
         return self._whole(lambda: self._table(name, facts, mask, frozenset(ids)))
 
     @cached_property
     def removed_parts(self) -> pa.Table:
         """``segment_id`` and ``part_id`` of removed parts whose segment has other parts left."""
-        return self._whole(lambda: self._live.changes.take(pa.array(self._live.removed)).select(["segment_id", "part_id"]))
+        return self._whole(
+            lambda: self._live.changes.take(pa.array(self._live.removed)).select(["segment_id", "part_id"])
+        )
 
     @cached_property
     def named_tables(self) -> list[str]:
@@ -124,7 +142,9 @@ class Snapshot:
     @cached_property
     def index_segments(self) -> pa.Table:
         """``segment_id``, ``version`` and ``detail`` (JSON) of each index segment."""
-        return self._whole(lambda: self._live.changes.take(pa.array(self._live.index)).select(["segment_id", "version", "detail"]))
+        return self._whole(
+            lambda: self._live.changes.take(pa.array(self._live.index)).select(["segment_id", "version", "detail"])
+        )
 
     def __repr__(self) -> str:
         return f"Snapshot({self.store.url!r}, version={self.version})"
@@ -134,7 +154,9 @@ class Snapshot:
         def read() -> Live:
             return live(self.store, deltas(self.store, self.commit.table_id, tiles(self.version + 1), self._avoid))
 
-        return self._remembered("live", read, lambda found: found.changes.nbytes + sum(layer.nbytes for layer in found.layers))
+        return self._remembered(
+            "live", read, lambda found: found.changes.nbytes + sum(layer.nbytes for layer in found.layers)
+        )
 
     def _remembered(self, what: Hashable, read: Callable[[], T], size: Callable[[T], int]) -> T:
         """Return the cached result of ``read``; a version of a table never changes.
@@ -168,13 +190,17 @@ class Snapshot:
         gone_of = pc.index_in(removed["segment_id"], value_set=found["segment_id"].combine_chunks()).to_numpy()
         out = {name: found[name] for name in ("segment_id", "version", "timestamp_micros")}
         for name in ("rows", "bytes"):
-            gone = np.bincount(gone_of, weights=pc.fill_null(removed[name], 0).to_numpy(), minlength=len(found)).astype(np.int64)
+            gone = np.bincount(gone_of, weights=pc.fill_null(removed[name], 0).to_numpy(), minlength=len(found)).astype(
+                np.int64
+            )
             out[name] = pc.subtract(found[name], pa.array(gone))
         deleted = state.changes.take(pa.array(state.deleted))
         places = pc.index_in(deleted["segment_id"], value_set=found["segment_id"].combine_chunks()).to_numpy()
         lost = np.bincount(places, weights=deleted["rows"].to_numpy(), minlength=len(found)).astype(np.int64)
         out["rows"] = pc.subtract(out["rows"], pa.array(lost))
-        out["parts"] = pc.subtract(found["parts"], pa.array(np.bincount(gone_of, minlength=len(found)).astype(np.int64)))
+        out["parts"] = pc.subtract(
+            found["parts"], pa.array(np.bincount(gone_of, minlength=len(found)).astype(np.int64))
+        )
         out |= {"schema_id": found["schema_id"], "physical_rows": found["rows"], "physical_parts": found["parts"]}
         return pa.table({name: out[name] for name in SEGMENT_COLUMNS})
 
@@ -186,7 +212,9 @@ class Snapshot:
         def read(at: int) -> pa.Table:
             rows = pa.array(row_of[layer_of == at])
             layer = state.layers[at]
-            return layer.read(self.store, layer.changes, lambda names: wanted(names, ("rows", "schema_id"), ids)).take(rows)
+            return layer.read(self.store, layer.changes, lambda names: wanted(names, ("rows", "schema_id"), ids)).take(
+                rows
+            )
 
         used = np.unique(layer_of)
         empty = CHANGES.empty_table().select(["rows", "schema_id"])
@@ -215,20 +243,31 @@ class Snapshot:
         has_files = described["tables"].is_valid().to_numpy()
         files = [
             (int(at), files_of(text))
-            for at, text in zip(chosen[has_files], described["tables"].filter(pa.array(has_files)).to_pylist(), strict=True)
+            for at, text in zip(
+                chosen[has_files], described["tables"].filter(pa.array(has_files)).to_pylist(), strict=True
+            )
         ]
         own = gather(self.store, lambda f: self._file(f[0], f[1], name, facts, ids), files)
         layers = np.unique(described["layer"].to_numpy())
         shared = gather(self.store, lambda at: self._rows(state.layers[at], name, facts, chosen, ids), layers.tolist())
-        empty = NO_PARTS.select(["segment", "part", *(c for c in facts if name == "parts" and c in NO_PARTS.column_names)])
+        empty = NO_PARTS.select(
+            ["segment", "part", *(c for c in facts if name == "parts" and c in NO_PARTS.column_names)]
+        )
         table = _ordered(stack([empty, *(t for t in (*own, *shared) if t is not None)]))
         if "part_id" in table.column_names and len(state.removed):
             gone = state.changes["part_id"].take(pa.array(state.removed))
             table = table.filter(pc.invert(pc.is_in(table["part_id"], value_set=gone.combine_chunks())))
-        order = ["segment", "part", *(c for c in facts if c in table.column_names), *filter(is_statistic, table.column_names)]
+        order = [
+            "segment",
+            "part",
+            *(c for c in facts if c in table.column_names),
+            *filter(is_statistic, table.column_names),
+        ]
         return table.select(order)
 
-    def _file(self, at: int, tables: dict[str, Any], name: str, facts: Collection[str], ids: frozenset[int]) -> pa.Table | None:
+    def _file(
+        self, at: int, tables: dict[str, Any], name: str, facts: Collection[str], ids: frozenset[int]
+    ) -> pa.Table | None:
         """Read the rows of one segment that has its own file.
 
         Unreadable statistics become unknown; unreadable facts are an error.
@@ -245,13 +284,17 @@ class Snapshot:
             table = table.append_column("part", pa.array(np.arange(len(table), dtype=np.int32)))
         return table.append_column("segment", pa.array(np.full(len(table), at, dtype=np.int32)))
 
-    def _rows(self, layer: Delta, name: str, facts: Collection[str], chosen: np.ndarray[Any, Any], ids: frozenset[int]) -> pa.Table | None:
+    def _rows(
+        self, layer: Delta, name: str, facts: Collection[str], chosen: np.ndarray[Any, Any], ids: frozenset[int]
+    ) -> pa.Table | None:
         """Read the rows of the chosen segments from the tables of one layer."""
         known = {"segment_id", "part", "part_id", *facts}
         if name not in layer.tables:
             return None
         table = layer.read(self.store, layer.tables[name], lambda names: wanted(names, known, ids))
-        places = pc.index_in(table["segment_id"], value_set=self.segments["segment_id"].take(pa.array(chosen)).combine_chunks())
+        places = pc.index_in(
+            table["segment_id"], value_set=self.segments["segment_id"].take(pa.array(chosen)).combine_chunks()
+        )
         table = table.drop_columns(["segment_id"])
         if places.null_count:
             table, places = table.filter(places.is_valid()), places.drop_null()

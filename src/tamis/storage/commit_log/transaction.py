@@ -151,7 +151,9 @@ class _Transaction:
             self._proposal = _with_dropped(self._proposal)
             self._prepared = True
         added = self._proposal.add_deletions if self._segment else {}
-        if (self._removal.rows.parts or added) and self._deletions is None:  # again, whenever another commit deleted rows of the same parts
+        if (
+            self._removal.rows.parts or added
+        ) and self._deletions is None:  # again, whenever another commit deleted rows of the same parts
             table = self._removal.rows.table()
             if self._segment and added:
                 table = pa.concat_tables([table, vectors_of(self._segment.segment_id, added)])
@@ -166,7 +168,9 @@ class _Transaction:
     def _base(self) -> Snapshot:
         """The version that the proposal was made from."""
         if self._known_base is None:
-            self._known_base = Snapshot.at(self._store, read_commits(self._store, [self._proposal.read_version], None)[0])
+            self._known_base = Snapshot.at(
+                self._store, read_commits(self._store, [self._proposal.read_version], None)[0]
+            )
         return self._known_base
 
     def _next(self, latest: Commit, head: Head, streams: Streams) -> Commit:
@@ -174,7 +178,9 @@ class _Transaction:
         proposal, version = self._proposal, latest.version + 1
         after = proposal.head or head
         vectors = self._deletions if self._deletions is not None and self._deletions.rows else None
-        if vectors is not None and DELETION_VECTORS not in after.reader_features:  # the first commit that has one asks it of readers
+        if (
+            vectors is not None and DELETION_VECTORS not in after.reader_features
+        ):  # the first commit that has one asks it of readers
             after = replace(after, reader_features=(*after.reader_features, DELETION_VECTORS))
         changed = after if after != head else proposal.head
         return Commit(

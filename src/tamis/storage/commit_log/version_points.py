@@ -10,7 +10,9 @@ from tamis.errors import InvalidInput
 def checked_version(version: Any) -> int:
     """Return ``version``. Raises ``InvalidInput`` (``BAD_VERSION``) unless it is a non-negative integer."""
     if isinstance(version, bool) or not isinstance(version, int) or version < 0:
-        raise InvalidInput(f"{version!r} is not a version.", code="BAD_VERSION", name=str(version), remedy="Versions are 0, 1, 2, ….")
+        raise InvalidInput(
+            f"{version!r} is not a version.", code="BAD_VERSION", name=str(version), remedy="Versions are 0, 1, 2, …."
+        )
     return version
 
 
@@ -24,5 +26,8 @@ def check_one(version: Any, timestamp: Any) -> None:
     """Raise ``InvalidInput`` (``TWO_VERSIONS``) if both are given."""
     if version is not None and timestamp is not None:
         raise InvalidInput(
-            "Both a version and a timestamp are given.", code="TWO_VERSIONS", name=f"{version}, {timestamp}", remedy="Give one of them."
+            "Both a version and a timestamp are given.",
+            code="TWO_VERSIONS",
+            name=f"{version}, {timestamp}",
+            remedy="Give one of them.",
         )

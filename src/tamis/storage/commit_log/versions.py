@@ -42,7 +42,12 @@ HISTORY = pa.schema(
 
 
 def load(
-    store: Store, version: int | None = None, timestamp_micros: int | None = None, *, afresh: bool = False, vacuumed: bool = False
+    store: Store,
+    version: int | None = None,
+    timestamp_micros: int | None = None,
+    *,
+    afresh: bool = False,
+    vacuumed: bool = False,
 ) -> Snapshot:
     """Load the newest version, ``version``, or the newest not later than ``timestamp_micros``.
 

@@ -2,7 +2,16 @@
 
 from tamis.storage.files.formats import create_part, open_part
 from tamis.storage.files.parquet.page_index import runs_in
-from tamis.storage.files.protocol import PAGE_ROWS, IoCounters, PartFile, PartRef, PartWriter, Piece, WriteOptions, WrittenFile
+from tamis.storage.files.protocol import (
+    PAGE_ROWS,
+    IoCounters,
+    PartFile,
+    PartRef,
+    PartWriter,
+    Piece,
+    WriteOptions,
+    WrittenFile,
+)
 
 __all__ = [
     "PAGE_ROWS",

@@ -52,7 +52,8 @@ def convert(array: pa.Array, target: Field, names: Names) -> pa.Array:
             return _rebuild(array, pa.list_(to_arrow_field(element)), values)
         case Map(key, value):
             entries = pa.StructArray.from_arrays(
-                [convert(array.keys, key, names), convert(array.items, value, names)], fields=[to_arrow_field(key), to_arrow_field(value)]
+                [convert(array.keys, key, names), convert(array.items, value, names)],
+                fields=[to_arrow_field(key), to_arrow_field(value)],
             )
             return _rebuild(array, to_arrow_type(target.type), entries)
     return _leaf(array, to_arrow_type(target.type))
@@ -83,7 +84,9 @@ def _struct(array: pa.StructArray, children: list[pa.Array], fields: list[pa.Fie
 def _rebuild(array: pa.Array, data_type: pa.DataType, values: pa.Array) -> pa.Array:
     """Rebuild a list or map over other values."""
     validity, offsets = array.buffers()[:2]
-    return pa.Array.from_buffers(data_type, len(array), [validity, offsets], array.null_count, array.offset, children=[values])
+    return pa.Array.from_buffers(
+        data_type, len(array), [validity, offsets], array.null_count, array.offset, children=[values]
+    )
 
 
 def _leaf(array: pa.Array, target: pa.DataType) -> pa.Array:

@@ -92,7 +92,14 @@ class Seal:
         statistics = read_stream(body[start + 4 * count :])
         weights = {int(i): int(n) for i, n in head["weights"].items()}
         return Seal(
-            head["part"], head["size"], tuple(head["blocks"]), tuple(head["spans"]), weights, crcs, statistics, str(head.get("leaves", ""))
+            head["part"],
+            head["size"],
+            tuple(head["blocks"]),
+            tuple(head["spans"]),
+            weights,
+            crcs,
+            statistics,
+            str(head.get("leaves", "")),
         )
 
 

@@ -74,7 +74,9 @@ class PartSource:
         except NotFound as error:
             raise corrupt(self.ref, "is missing", "PART_MISSING") from error
         except CorruptData as error:
-            raise corrupt(self.ref, f"is shorter than the {self.ref.bytes} bytes that were committed", "TRUNCATED") from error
+            raise corrupt(
+                self.ref, f"is shorter than the {self.ref.bytes} bytes that were committed", "TRUNCATED"
+            ) from error
         except StoreUnavailable as error:
             raise StoreUnavailable(
                 f"Part {self.ref.part_id} ({self.ref.path}) could not be read. {error.message}",

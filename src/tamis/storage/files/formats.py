@@ -83,7 +83,9 @@ def check_format(name: str, schema: Schema) -> None:
     format_named(name).check(to_arrow_schema(schema))
 
 
-def create_part(store: Any, path: str, format: str, arrow_schema: pa.Schema, options: WriteOptions | None = None) -> PartWriter:  # noqa: A002  # the public name
+def create_part(
+    store: Any, path: str, format: str, arrow_schema: pa.Schema, options: WriteOptions | None = None
+) -> PartWriter:  # the public name
     """Create a writer of a new part; nothing is visible at ``path`` before it is closed."""
     chosen = format_named(format)
     return chosen.create(store.writer(path), arrow_schema, options or WriteOptions())

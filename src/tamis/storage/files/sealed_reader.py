@@ -113,7 +113,9 @@ class Sealed:
 
     def _sound(self, start: int, data: memoryview) -> bool:
         crcs = self.seal.crcs
-        return all(zlib.crc32(data[at : at + CHUNK]) == crcs[(start + at) // CHUNK] for at in range(0, len(data), CHUNK))
+        return all(
+            zlib.crc32(data[at : at + CHUNK]) == crcs[(start + at) // CHUNK] for at in range(0, len(data), CHUNK)
+        )
 
 
 def _aligned(offset: int, length: int, size: int) -> tuple[int, int]:

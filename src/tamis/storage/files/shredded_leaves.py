@@ -76,7 +76,9 @@ def _extended(schema: Schema, leaves: tuple[Leaf, ...]) -> Schema:
 
 def note_of(leaves: Sequence[Leaf]) -> str:
     """Encode the leaves in the form that ``leaves_in`` reads."""
-    return json.dumps([[leaf.column, leaf.path, leaf.field.id, leaf.field.name, leaf.field.type.to_json()] for leaf in leaves])
+    return json.dumps(
+        [[leaf.column, leaf.path, leaf.field.id, leaf.field.name, leaf.field.type.to_json()] for leaf in leaves]
+    )
 
 
 @lru_cache(maxsize=1024)
@@ -85,7 +87,8 @@ def leaves_in(note: str) -> tuple[Leaf, ...]:
     kinds = {"variant": VARIANT, "string": STRING}
     try:
         said = [
-            Leaf(int(column), str(path), Field(str(name), kinds[kind], True, int(at))) for column, path, at, name, kind in json.loads(note)
+            Leaf(int(column), str(path), Field(str(name), kinds[kind], True, int(at)))
+            for column, path, at, name, kind in json.loads(note)
         ]
     except (ValueError, TypeError, KeyError):
         return ()

@@ -20,7 +20,12 @@ def _type(data_type: DataType) -> Any:
         case Array(element):
             return {"type": "array", "elementType": _type(element.type), "containsNull": element.nullable}
         case Map(key, value):
-            return {"type": "map", "keyType": _type(key.type), "valueType": _type(value.type), "valueContainsNull": value.nullable}
+            return {
+                "type": "map",
+                "keyType": _type(key.type),
+                "valueType": _type(value.type),
+                "valueContainsNull": value.nullable,
+            }
         case String():
             return "string"
     return data_type.to_json()

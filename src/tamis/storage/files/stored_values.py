@@ -41,10 +41,13 @@ def as_stored(array: pa.Array, target: pa.DataType) -> pa.Array:
         if array.offset:  # libraries that import arrays disagree on a slice of a struct of slices
             array = array.take(pa.array(np.arange(len(array))))
         children = [as_stored(child, f.type) for child, f in zip(array.flatten(), target, strict=True)]
-        return pa.StructArray.from_arrays(children, fields=list(target), mask=array.is_null() if array.null_count else None)
+        return pa.StructArray.from_arrays(
+            children, fields=list(target), mask=array.is_null() if array.null_count else None
+        )
     if pa.types.is_map(target):
         entries = pa.StructArray.from_arrays(
-            [as_stored(array.keys, target.key_type), as_stored(array.items, target.item_type)], fields=[target.key_field, target.item_field]
+            [as_stored(array.keys, target.key_type), as_stored(array.items, target.item_type)],
+            fields=[target.key_field, target.item_field],
         )
         return _over(array, target, entries)
     if pa.types.is_list(target):
@@ -54,4 +57,6 @@ def as_stored(array: pa.Array, target: pa.DataType) -> pa.Array:
 
 def _over(array: pa.Array, target: pa.DataType, values: pa.Array) -> pa.Array:
     validity, offsets = array.buffers()[:2]
-    return pa.Array.from_buffers(target, len(array), [validity, offsets], array.null_count, array.offset, children=[values])
+    return pa.Array.from_buffers(
+        target, len(array), [validity, offsets], array.null_count, array.offset, children=[values]
+    )

@@ -39,7 +39,9 @@ def unseal(kind: str, data: bytes, name: str) -> dict[str, Any]:
     text = data[start:-1]
     if data[:start] != _head(kind, text) or data[-1:] != b"}":
         why = "is empty" if not data else "is truncated or garbled"
-        raise CorruptData(f"The {kind} {name} {why}.", code="BAD_CHECKSUM", name=name, remedy="Restore it from a backup.")
+        raise CorruptData(
+            f"The {kind} {name} {why}.", code="BAD_CHECKSUM", name=name, remedy="Restore it from a backup."
+        )
     with readable(kind, name):
         body = json.loads(text)
         if not isinstance(body, dict):

@@ -85,8 +85,12 @@ class Encoder:
         self._writer.add_key_value_metadata({CHECKSUMS: json.dumps(self._chunks, separators=(",", ":"))})
         self._writer.close()
         data = self._sink.getvalue().to_pybytes()
-        places = [(start, length) for name, start, length in _places(pq.read_metadata(pa.BufferReader(data)), self._schema)]
-        assert sorted(places) == sorted((start, length) for chunks in self._chunks.values() for start, length, _ in chunks)
+        places = [
+            (start, length) for name, start, length in _places(pq.read_metadata(pa.BufferReader(data)), self._schema)
+        ]
+        assert sorted(places) == sorted(
+            (start, length) for chunks in self._chunks.values() for start, length, _ in chunks
+        )
         return data, int.from_bytes(data[-TAIL:-4], "little") + TAIL, self._rows
 
     def _flush(self) -> None:

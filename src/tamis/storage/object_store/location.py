@@ -106,4 +106,6 @@ def _remote(text: str, scheme: str, rest: str) -> Location:
 
 
 def _bad(text: str, why: str) -> InvalidInput:
-    return InvalidInput(f"The path {text!r} {why}.", code="BAD_PATH", name=text, remedy="Give the path or URL of a table's folder.")
+    return InvalidInput(
+        f"The path {text!r} {why}.", code="BAD_PATH", name=text, remedy="Give the path or URL of a table's folder."
+    )

@@ -32,5 +32,7 @@ def gather(store: Store, call: Callable[[A], B], items: Iterable[A]) -> list[B]:
     work = list(items)
     if len(work) < (2 if store.remote else WORTH_IT_LOCALLY):
         return [call(item) for item in work]
-    with ThreadPoolExecutor(min(len(work), THREADS if store.remote else LOCAL_THREADS), thread_name_prefix="tamis-state") as pool:
+    with ThreadPoolExecutor(
+        min(len(work), THREADS if store.remote else LOCAL_THREADS), thread_name_prefix="tamis-state"
+    ) as pool:
         return list(pool.map(call, work))

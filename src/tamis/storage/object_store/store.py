@@ -187,7 +187,9 @@ class Store:
 
         def walk(store: Any, key: str) -> list[Any]:
             offset = None if after is None else self._prefix + after
-            return [meta for chunk in obstore.list(store, key or None, offset=offset, chunk_size=1_000) for meta in chunk]
+            return [
+                meta for chunk in obstore.list(store, key or None, offset=offset, chunk_size=1_000) for meta in chunk
+            ]
 
         try:
             found = self._run("list", prefix, walk)
@@ -243,7 +245,9 @@ class Store:
         return self._connection
 
     def _entry(self, meta: Any) -> Entry:
-        return Entry(meta["path"].removeprefix(self._prefix), meta["size"], int(meta["last_modified"].timestamp() * 1e6))
+        return Entry(
+            meta["path"].removeprefix(self._prefix), meta["size"], int(meta["last_modified"].timestamp() * 1e6)
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         return {"location": self.location, "options": self.options}

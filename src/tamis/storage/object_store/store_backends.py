@@ -81,20 +81,30 @@ def translate(error: Exception, action: str, name: str) -> Exception:
     """
     text = first_line(error)
     if isinstance(error, ValueError) and "parse path" in text:
-        return InvalidInput(f"{name!r} cannot be a path: {text}", code="BAD_PATH", name=name, remedy="Choose another name.")
+        return InvalidInput(
+            f"{name!r} cannot be a path: {text}", code="BAD_PATH", name=name, remedy="Choose another name."
+        )
     if isinstance(error, TamisError) or not isinstance(error, BaseError | OSError):
         return error
     if isinstance(error, FileNotFoundError) and action != "write":
         return NotFound(f"There is no object {name}.", code="OBJECT_NOT_FOUND", name=name, remedy="Check the path.")
     if re.search("range was invalid|invalid range|range not satisfiable|requested .* got ", text, re.IGNORECASE):
-        return CorruptData(f"{name} is shorter than it should be.", code="TRUNCATED", name=name, remedy="Restore it from a backup.")
+        return CorruptData(
+            f"{name} is shorter than it should be.", code="TRUNCATED", name=name, remedy="Restore it from a backup."
+        )
     if "file name too long" in text.lower():
         return InvalidInput(
-            f"{name} has a part that is too long for a file name.", code="BAD_PATH", name=name, remedy="Choose a shorter name."
+            f"{name} has a part that is too long for a file name.",
+            code="BAD_PATH",
+            name=name,
+            remedy="Choose a shorter name.",
         )
     if "not a directory" in text.lower():
         return InvalidInput(
-            f"{name} lies below something that is a file.", code="NOT_A_FOLDER", name=name, remedy="Give the path of a folder."
+            f"{name} lies below something that is a file.",
+            code="NOT_A_FOLDER",
+            name=name,
+            remedy="Give the path of a folder.",
         )
     denied = isinstance(error, PermissionDeniedError | UnauthenticatedError | PermissionError)
     if denied or re.search(r"permission denied|status code: 40[13]\b", text, re.IGNORECASE):
@@ -158,7 +168,9 @@ def first_line(error: Exception) -> str:
 def _local(location: Location, mkdir: bool) -> Any:
     path = Path(location.path)
     if path.exists() and not path.is_dir():
-        raise InvalidInput(f"{path} is a file.", code="NOT_A_FOLDER", name=str(path), remedy="Give the path of a folder.")
+        raise InvalidInput(
+            f"{path} is a file.", code="NOT_A_FOLDER", name=str(path), remedy="Give the path of a folder."
+        )
     if not mkdir and not path.exists():
         raise FileNotFoundError(str(path))
     return obstore.store.LocalStore(path, mkdir=mkdir)
@@ -183,10 +195,18 @@ def _split(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
             retry[key] = int(value) if key == "max_retries" else timedelta(seconds=float(value))
         except ValueError as error:
             raise InvalidInput(
-                f"The storage option {key} = {value!r} is not a number.", code="BAD_OPTION", name=key, remedy="Give a number."
+                f"The storage option {key} = {value!r} is not a number.",
+                code="BAD_OPTION",
+                name=key,
+                remedy="Give a number.",
             ) from error
     return config, retry
 
 
 def _unknown(key: object, location: Location, advice: str) -> InvalidInput:
-    return InvalidInput(f"The storage option {key!r} is not known for {location.url}.", code="UNKNOWN_OPTION", name=str(key), remedy=advice)
+    return InvalidInput(
+        f"The storage option {key!r} is not known for {location.url}.",
+        code="UNKNOWN_OPTION",
+        name=str(key),
+        remedy=advice,
+    )

@@ -117,7 +117,13 @@ class Stored:
         return pa.table([found[name] for name in wanted], names=wanted)
 
     def to_json(self) -> dict[str, Any]:
-        return {"rows": self.rows, "path": self.path, "bytes": self.nbytes, "footer": self.footer, "crc32": f"{self.crc32:08x}"}
+        return {
+            "rows": self.rows,
+            "path": self.path,
+            "bytes": self.nbytes,
+            "footer": self.footer,
+            "crc32": f"{self.crc32:08x}",
+        }
 
     def _end(self, store: Store) -> checked_parquet.Footer:
         """Return the footer; its bytes are cached, since they take a tenth of the decoded size."""
@@ -144,7 +150,9 @@ class Stored:
         try:
             chunks = store.get_ranges(self.path, [(offset, length) for offset, length, _ in places])
         except NotFound as error:
-            raise CorruptData(f"{name} is missing.", code="MISSING_OBJECT", name=name, remedy="Restore it from a backup.") from error
+            raise CorruptData(
+                f"{name} is missing.", code="MISSING_OBJECT", name=name, remedy="Restore it from a backup."
+            ) from error
         if any(zlib.crc32(chunk) != crc for chunk, (_, _, crc) in zip(chunks, places, strict=True)):
             raise CorruptData(f"{name} is corrupt.", code="BAD_CHECKSUM", name=name, remedy="Restore it from a backup.")
         return chunks
@@ -154,10 +162,16 @@ def columns_from_json(value: dict[str, Any]) -> Columns:
     """Decode the output of ``Columns.to_json``."""
     if "zstd" in value:
         size = bounded(value["size"], MOST_UNPACKED, "the unpacked size")
-        return Inline(bounded(value["rows"], MOST_ROWS, "the number of rows"), size, base64.b64decode(value["zstd"], validate=True))
+        return Inline(
+            bounded(value["rows"], MOST_ROWS, "the number of rows"),
+            size,
+            base64.b64decode(value["zstd"], validate=True),
+        )
     size = bounded(value["bytes"], MOST_FILE, "the size of a file")
     footer = bounded(value["footer"], size, "the size of a footer")
-    return Stored(bounded(value["rows"], MOST_ROWS, "the number of rows"), value["path"], size, footer, int(value["crc32"], 16))
+    return Stored(
+        bounded(value["rows"], MOST_ROWS, "the number of rows"), value["path"], size, footer, int(value["crc32"], 16)
+    )
 
 
 def inline(table: pa.Table) -> Inline:
@@ -170,7 +184,9 @@ def inline(table: pa.Table) -> Inline:
     return Inline(len(table), raw.size, pa.compress(raw, codec="zstd", asbytes=True), table)
 
 
-def keep(store: Store, tables: Iterable[pa.Table], schema: pa.Schema, path: str, *, limit: int = INLINE_BYTES) -> Columns:
+def keep(
+    store: Store, tables: Iterable[pa.Table], schema: pa.Schema, path: str, *, limit: int = INLINE_BYTES
+) -> Columns:
     """Store the rows of ``tables``, all with ``schema``; return the inline table or the file.
 
     The table is inline if that takes at most ``limit`` bytes, else it is the file ``path``, which is written
@@ -205,7 +221,10 @@ def decoding(name: str) -> Iterator[None]:
         raise
     except (pa.ArrowException, OSError, LookupError, TypeError, ValueError, OverflowError) as error:
         raise CorruptData(
-            f"{name} cannot be decoded: {error}", code="BAD_CONTENT", name=name, remedy="Restore it from a backup, or upgrade tamis."
+            f"{name} cannot be decoded: {error}",
+            code="BAD_CONTENT",
+            name=name,
+            remedy="Restore it from a backup, or upgrade tamis.",
         ) from error
 
 

@@ -60,5 +60,8 @@ def under(table: pa.Table, schema: pa.Schema) -> pa.Table:
     if table.schema.equals(schema):
         return table
     have = set(table.column_names)
-    columns = [table.column(f.name).cast(f.type) if f.name in have else pa.chunked_array([pa.nulls(len(table), f.type)]) for f in schema]
+    columns = [
+        table.column(f.name).cast(f.type) if f.name in have else pa.chunked_array([pa.nulls(len(table), f.type)])
+        for f in schema
+    ]
     return pa.table(columns, schema=schema)

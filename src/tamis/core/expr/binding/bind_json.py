@@ -26,7 +26,12 @@ def from_json_field(node: Dot, bind: Callable[[Node], Expr]) -> Expr | None:
     while isinstance(below, Dot):
         names.insert(0, below.field)
         below = below.value
-    if not isinstance(below, Function) or [n.lower() for n in below.name] != ["from_json"] or len(below.args) != 2 or below.beside:
+    if (
+        not isinstance(below, Function)
+        or [n.lower() for n in below.name] != ["from_json"]
+        or len(below.args) != 2
+        or below.beside
+    ):
         return None
     text, schema = below.args
     kind = struct_of(schema.value) if isinstance(schema, Text) else None

@@ -52,8 +52,16 @@ class BinderOfNames(BinderBase):
         out: Expr | None = self.variables[parts[0].lower()]
         for name in parts[1:]:
             kind = out.type if isinstance(out, Element) else None
-            found = next((f for f in kind.fields if f.name.lower() == name.lower()), None) if isinstance(kind, Struct) else None
-            out = Element(found.type, (*out.ids, found.id), f"{out.name}.{found.name}") if found and isinstance(out, Element) else None
+            found = (
+                next((f for f in kind.fields if f.name.lower() == name.lower()), None)
+                if isinstance(kind, Struct)
+                else None
+            )
+            out = (
+                Element(found.type, (*out.ids, found.id), f"{out.name}.{found.name}")
+                if found and isinstance(out, Element)
+                else None
+            )
         return out
 
     def field(self, parts: tuple[str, ...]) -> Expr:
@@ -71,7 +79,9 @@ class BinderOfNames(BinderBase):
         fields = self.schema.find(parts)
         if any(isinstance(f.type, Array | Map) for f in fields[:-1]):
             name = ".".join(parts)
-            raise NotFound(f"There is no column {name!r}.", code="COLUMN_NOT_FOUND", name=name, remedy="Use element_at.")
+            raise NotFound(
+                f"There is no column {name!r}.", code="COLUMN_NOT_FOUND", name=name, remedy="Use element_at."
+            )
         return bound(self.schema, tuple(f.id for f in fields))
 
     def _missing(self, parts: tuple[str, ...], error: NotFound) -> NotFound:

@@ -50,7 +50,9 @@ class BinderOfPredicates(BinderBase):
     def _between(self, node: Predicate) -> Expr:
         value, low, high = (self.bind(n) for n in (node.value, *node.others))
         if is_char(value) or beyond_longs("ge", value, low) or beyond_longs("le", value, high):
-            sides = (self.ordered(name, node.value, other) for name, other in zip(("ge", "le"), node.others, strict=True))
+            sides = (
+                self.ordered(name, node.value, other) for name, other in zip(("ge", "le"), node.others, strict=True)
+            )
             return self.call("and", *sides, data_type=BOOLEAN)
         return self.call("between", value, low, high, data_type=BOOLEAN)
 

@@ -155,7 +155,11 @@ class Binder(BinderOfNames, BinderOfPredicates):
         if found in {"ltrim", "rtrim"}:
             args.reverse()  # the SQL functions take the characters first
         if found == "case":
-            args = [self.predicate(args[0]), *args[1:], *([Literal(NULL, None)] if len(args) == 2 else [])] if args else args
+            args = (
+                [self.predicate(args[0]), *args[1:], *([Literal(NULL, None)] if len(args) == 2 else [])]
+                if args
+                else args
+            )
         out = call(found, *args, mode=mode, zone=self.zone)
         return replace(out, text=self.shown(node)) if isinstance(out, Opaque) else out
 

@@ -28,11 +28,15 @@ def _grown(side: Expr, missing: int, concat: Callable[[Expr, Expr], Expr]) -> Ex
     if missing <= 0 or (isinstance(side, Literal) and side.value is None):
         return side
     blanks = " " * missing
-    return replace(side, value=side.value + blanks) if isinstance(side, Literal) else concat(side, Literal(STRING, blanks))
+    return (
+        replace(side, value=side.value + blanks) if isinstance(side, Literal) else concat(side, Literal(STRING, blanks))
+    )
 
 
 def is_char(side: Expr) -> bool:
-    return isinstance(side, Column) and len(side.ids) == 1 and isinstance(side.type, String) and side.type.kind == "char"
+    return (
+        isinstance(side, Column) and len(side.ids) == 1 and isinstance(side.type, String) and side.type.kind == "char"
+    )
 
 
 def _length(side: Expr) -> int | None:

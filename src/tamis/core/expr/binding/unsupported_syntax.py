@@ -107,7 +107,9 @@ def names_in(node: Node) -> list[Name]:
 def operands(node: Node) -> tuple[Node, ...] | None:
     """Return the operands of a construct that never fails itself; None for one that may fail."""
     match node:
-        case Function(name=(name,), args=args, beside=()) if name.lower() in TOTAL and not any(isinstance(a, _NO_VALUES) for a in args):
+        case Function(name=(name,), args=args, beside=()) if name.lower() in TOTAL and not any(
+            isinstance(a, _NO_VALUES) for a in args
+        ):
             return args
         case Binary(operator="&" | "|" | "^", left=left, right=right):
             return left, right

@@ -1,7 +1,16 @@
 """Declares the functions of all families in the registry. Importing this module is enough."""
 
 from tamis.core.expr.functions.cast import casts
-from tamis.core.expr.functions.datetime import calendar, date_fields, date_patterns, days, epoch, instants, timestamp_parts, truncate
+from tamis.core.expr.functions.datetime import (
+    calendar,
+    date_fields,
+    date_patterns,
+    days,
+    epoch,
+    instants,
+    timestamp_parts,
+    truncate,
+)
 from tamis.core.expr.functions.json import json_text, variant_values
 from tamis.core.expr.functions.logic import boolean_logic, comparisons, conditional
 from tamis.core.expr.functions.nested import collections, nested_fields

@@ -24,9 +24,24 @@ Ints = np.ndarray[Any, np.dtype[np.int64]]
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 Bools = np.ndarray[Any, np.dtype[np.bool_]]
 
-MISSING, NULL, FALSE, TRUE, LONG, DOUBLE, DECIMAL, STRING, OBJECT, ARRAY, DATE, TIMESTAMP, TIMESTAMP_NTZ, FLOAT, BINARY, OTHER = range(
-    -1, 15
-)
+(
+    MISSING,
+    NULL,
+    FALSE,
+    TRUE,
+    LONG,
+    DOUBLE,
+    DECIMAL,
+    STRING,
+    OBJECT,
+    ARRAY,
+    DATE,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    FLOAT,
+    BINARY,
+    OTHER,
+) = range(-1, 15)
 """Kinds of values."""
 
 _SCALARS = {
@@ -93,7 +108,11 @@ def nodes(array: pa.StructArray) -> Nodes:
         else np.zeros(1, np.int64)
     )
     buffer = values.buffers()[2] if count else None
-    used = np.frombuffer(buffer, np.uint8)[offsets[0] : offsets[-1]] if buffer is not None and buffer.size else np.zeros(0, np.uint8)
+    used = (
+        np.frombuffer(buffer, np.uint8)[offsets[0] : offsets[-1]]
+        if buffer is not None and buffer.size
+        else np.zeros(0, np.uint8)
+    )
     offsets -= offsets[0]
     data = np.zeros(len(used) + PADDING, np.uint8)  # padded so that words can be read at every position
     data[: len(used)] = used
@@ -126,10 +145,14 @@ def cut_out(array: pa.StructArray, found: Nodes) -> pa.StructArray:
     Each value keeps the rest of its row after it, which readers ignore.
     """
     values = array.field("value")
-    offsets = np.frombuffer(values.buffers()[1], np.int32)[values.offset : values.offset + len(array) + 1].astype(np.int64)
+    offsets = np.frombuffer(values.buffers()[1], np.int32)[values.offset : values.offset + len(array) + 1].astype(
+        np.int64
+    )
     offsets -= offsets[0]
     there = found.at >= 0
-    pieces = slices(found.data, np.where(there, found.at, offsets[:-1]), np.where(there, offsets[1:] - found.at, 0), pa.binary())
+    pieces = slices(
+        found.data, np.where(there, found.at, offsets[:-1]), np.where(there, offsets[1:] - found.at, 0), pa.binary()
+    )
     return pa.StructArray.from_arrays([pieces, array.field("metadata")], fields=list(array.type), mask=pa.array(~there))
 
 
@@ -140,7 +163,9 @@ def standalone(array: pa.StructArray, found: Nodes) -> tuple[pa.StructArray, boo
     rows; otherwise they are damaged, and reading them here differs from reading them in place.
     """
     values = array.field("value")
-    offsets = np.frombuffer(values.buffers()[1], np.int32)[values.offset : values.offset + len(array) + 1].astype(np.int64)
+    offsets = np.frombuffer(values.buffers()[1], np.int32)[values.offset : values.offset + len(array) + 1].astype(
+        np.int64
+    )
     offsets -= offsets[0]
     there = found.at >= 0
     kinds = found.kinds()
@@ -155,7 +180,25 @@ def standalone(array: pa.StructArray, found: Nodes) -> tuple[pa.StructArray, boo
 
 NO_NAMES = b"\x01\x00\x00"
 """Metadata without keys."""
-_SCALAR_BYTES = {0: 1, 1: 1, 2: 1, 3: 2, 4: 3, 5: 5, 6: 9, 7: 9, 8: 6, 9: 10, 10: 18, 11: 5, 12: 9, 13: 9, 14: 5, 15: 5, 16: 5}
+_SCALAR_BYTES = {
+    0: 1,
+    1: 1,
+    2: 1,
+    3: 2,
+    4: 3,
+    5: 5,
+    6: 9,
+    7: 9,
+    8: 6,
+    9: 10,
+    10: 18,
+    11: 5,
+    12: 9,
+    13: 9,
+    14: 5,
+    15: 5,
+    16: 5,
+}
 _BYTES_OF = np.array([1 + (h >> 2) if h & 3 == 1 else _SCALAR_BYTES.get(h >> 2, 1) for h in range(256)], dtype=np.int64)
 _LENGTH_FOLLOWS = np.array([h & 3 == 0 and h >> 2 in (15, 16) for h in range(256)])
 
@@ -367,13 +410,15 @@ def slices(data: Bytes, starts: Ints, lengths: Ints, kind: Any = None) -> pa.Arr
     ends = np.minimum(starts + lengths, len(data))
     starts = np.minimum(starts, ends)
     if len(starts) and (len(data) >= 2**31 or (starts[1:] < ends[:-1]).any()):
-        return pa.array([data[a:b].tobytes() for a, b in zip(starts.tolist(), ends.tolist(), strict=True)], pa.binary()).view(
-            kind or pa.string()
-        )
+        return pa.array(
+            [data[a:b].tobytes() for a, b in zip(starts.tolist(), ends.tolist(), strict=True)], pa.binary()
+        ).view(kind or pa.string())
     edges = np.empty(2 * len(starts) + 1, np.int32)
     edges[0:-1:2], edges[1::2] = starts, ends
     edges[-1] = edges[-2] if len(starts) else 0
-    spread = pa.Array.from_buffers(kind or pa.string(), 2 * len(starts), [None, pa.py_buffer(edges), pa.py_buffer(data)])
+    spread = pa.Array.from_buffers(
+        kind or pa.string(), 2 * len(starts), [None, pa.py_buffer(edges), pa.py_buffer(data)]
+    )
     return spread.take(pa.array(np.arange(0, 2 * len(starts), 2)))
 
 

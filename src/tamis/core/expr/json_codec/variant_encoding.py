@@ -24,7 +24,9 @@ class _Real(str):
     __slots__ = ()
 
 
-_DECODER = json.JSONDecoder(object_pairs_hook=STRICT.object_pairs_hook, parse_constant=STRICT.parse_constant, parse_float=_Real)
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=STRICT.object_pairs_hook, parse_constant=STRICT.parse_constant, parse_float=_Real
+)
 
 
 def encode(text: str) -> tuple[bytes, bytes]:
@@ -77,7 +79,11 @@ def _value(item: Any, keys: dict[str, int]) -> bytes:
             return _real(item)
         case str():
             data = item.encode()
-            return bytes([len(data) << 2 | 1]) + data if len(data) < 64 else b"\x40" + len(data).to_bytes(4, "little") + data
+            return (
+                bytes([len(data) << 2 | 1]) + data
+                if len(data) < 64
+                else b"\x40" + len(data).to_bytes(4, "little") + data
+            )
         case list():
             return _listed(0b11, [_value(child, keys) for child in item], [])
         case dict():

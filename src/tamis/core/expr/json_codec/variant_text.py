@@ -93,7 +93,9 @@ def _nested(data: v.Bytes, at: int, names: tuple[str, ...], is_object: bool, dep
 
 def _quoted(text: str) -> str:
     return (
-        "".join(c if ord(c) > 0xFFFF else quoted(c)[1:-1] for c in text).join('""') if any(ord(c) > 0xFFFF for c in text) else quoted(text)
+        "".join(c if ord(c) > 0xFFFF else quoted(c)[1:-1] for c in text).join('""')
+        if any(ord(c) > 0xFFFF for c in text)
+        else quoted(text)
     )
 
 

@@ -46,4 +46,10 @@ def _function(node: Function) -> str:
     return "begins with a text where a unit stands without quotes" if node.unit == "?" else ""
 
 
-_RULES: dict[type[Node], Callable[..., str]] = {Predicate: _predicate, Text: _text, Path: _path, Typed: _typed, Function: _function}
+_RULES: dict[type[Node], Callable[..., str]] = {
+    Predicate: _predicate,
+    Text: _text,
+    Path: _path,
+    Typed: _typed,
+    Function: _function,
+}

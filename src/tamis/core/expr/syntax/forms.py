@@ -8,11 +8,22 @@ from tamis.core.expr.syntax.nodes import Case, Cast, Extract, Function, Node, Te
 from tamis.core.expr.syntax.reader import Found, Reader, grown
 from tamis.core.expr.syntax.tokens import Kind
 
-UNITS = frozenset(["YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "DAYOFYEAR", "HOUR", "MINUTE", "SECOND", "MILLISECOND", "MICROSECOND"])
+UNITS = frozenset(
+    ["YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "DAYOFYEAR", "HOUR", "MINUTE", "SECOND", "MILLISECOND", "MICROSECOND"]
+)
 _WITH_UNIT = frozenset(["TIMESTAMPADD", "DATEADD", "DATE_ADD", "TIMESTAMPDIFF", "DATEDIFF", "DATE_DIFF", "TIMEDIFF"])
 _OF_ROWS = frozenset({"FIRST", "LAST", "ANY_VALUE"})
 _NO_PARENTHESES = frozenset(
-    ["CURRENT_DATE", "CURRENT_PATH", "CURRENT_TIME", "CURRENT_TIMESTAMP", "CURRENT_USER", "LOCALTIME", "SESSION_USER", "USER"]
+    [
+        "CURRENT_DATE",
+        "CURRENT_PATH",
+        "CURRENT_TIME",
+        "CURRENT_TIMESTAMP",
+        "CURRENT_USER",
+        "LOCALTIME",
+        "SESSION_USER",
+        "USER",
+    ]
 )
 Branches = tuple[tuple[Node, Node], ...]
 Rules = tuple[Callable[[int], Found[Node]], ...]

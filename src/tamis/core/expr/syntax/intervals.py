@@ -24,7 +24,12 @@ class Intervals(Reader):
         for count in range(len(amounts), 0, -1):
             after = amounts[count - 1][0]
             pairs = tuple((amount, _UNITS[unit]) for _, amount, unit in amounts[:count])
-            if count == 1 and self.word(after) == "TO" and self.word(after + 1) in _SPANS and self.word(after - 1) in _SPANS:
+            if (
+                count == 1
+                and self.word(after) == "TO"
+                and self.word(after + 1) in _SPANS
+                and self.word(after - 1) in _SPANS
+            ):
                 yield after + 2, Interval(*self.span(at, after + 2), pairs, self.word(after + 1))
             yield after, Interval(*self.span(at, after), pairs)
 

@@ -8,7 +8,20 @@ from itertools import chain
 from tamis.core.expr.syntax.calls import Calls
 from tamis.core.expr.syntax.forms import Forms
 from tamis.core.expr.syntax.intervals import Intervals
-from tamis.core.expr.syntax.nodes import Constant, Function, Lambda, Name, Node, Number, Parameter, Query, Row, Star, Text, Typed
+from tamis.core.expr.syntax.nodes import (
+    Constant,
+    Function,
+    Lambda,
+    Name,
+    Node,
+    Number,
+    Parameter,
+    Query,
+    Row,
+    Star,
+    Text,
+    Typed,
+)
 from tamis.core.expr.syntax.reader import Found
 from tamis.core.expr.syntax.tokens import Kind
 

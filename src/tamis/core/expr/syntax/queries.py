@@ -47,7 +47,10 @@ class Queries(Reader):
     def _names_columns(self, at: int) -> bool:
         """Return whether a parenthesized list of names that begins here ends a relation."""
         close = self.closing(at)
-        names = all(self.peek(place).kind in NAMES if (place - at) % 2 == 0 else self.word(place) == "," for place in range(at, close))
+        names = all(
+            self.peek(place).kind in NAMES if (place - at) % 2 == 0 else self.word(place) == ","
+            for place in range(at, close)
+        )
         return names and (close - at) % 2 == 1 and self.word(close + 1) in _AFTER_TABLE
 
     def _begins(self, at: int) -> bool:
@@ -55,7 +58,9 @@ class Queries(Reader):
         match word:
             case "(":
                 close = self.closing(at + 1)
-                return self._begins(at + 1) and self.peek(close).word == ")" and self.peek(close + 1).word in _AFTER_QUERY
+                return (
+                    self._begins(at + 1) and self.peek(close).word == ")" and self.peek(close + 1).word in _AFTER_QUERY
+                )
             case "SELECT":
                 first = at + 1 + (after.word in {"ALL", "DISTINCT"})
                 return after.word == "/*+" or any(

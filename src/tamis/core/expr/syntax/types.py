@@ -25,7 +25,9 @@ class Types(Reader):
 
     def data_type(self, at: int) -> Found[Type]:
         word = self.word(at)
-        inside = {"ARRAY": self._array, "MAP": self._map, "STRUCT": self._struct_of, "INTERVAL": self._interval_of}.get(word)
+        inside = {"ARRAY": self._array, "MAP": self._map, "STRUCT": self._struct_of, "INTERVAL": self._interval_of}.get(
+            word
+        )
         if inside is not None:
             yield from inside(at)
         if self.is_name(at):

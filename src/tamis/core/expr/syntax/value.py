@@ -90,7 +90,9 @@ class Value(Reader):
         if word not in _SUFFIXES:
             self.missed(end)
             return None
-        rule = {"COLLATE": self._collated, "::": self._cast, ":": self._path, "[": self._subscript, ".": self._dot}[word]
+        rule = {"COLLATE": self._collated, "::": self._cast, ":": self._path, "[": self._subscript, ".": self._dot}[
+            word
+        ]
         return rule(at, end + 1, node)
 
     def _collated(self, at: int, end: int, node: Node) -> Found[Node]:

@@ -61,7 +61,9 @@ class ValueSetCollector:
 
 
 def _merged(arrays: list[pa.Array]) -> pa.Array | GaveUp:
-    found = pc.unique(arrays[0] if len(arrays) == 1 else pa.concat_arrays([arrays[0], pc.unique(arrays[1])])).drop_null()
+    found = pc.unique(
+        arrays[0] if len(arrays) == 1 else pa.concat_arrays([arrays[0], pc.unique(arrays[1])])
+    ).drop_null()
     if len(found) > MOST:
         return GAVE_UP
     if pa.types.is_string(found.type):

@@ -17,7 +17,15 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.core.expr.json_codec.json_path import ELEMENT, Steps, stored
-from tamis.core.stats.json_paths.json_numbers import Data, Flags, Ints, lines_of_integers, lines_of_reals, numbers, words
+from tamis.core.stats.json_paths.json_numbers import (
+    Data,
+    Flags,
+    Ints,
+    lines_of_integers,
+    lines_of_reals,
+    numbers,
+    words,
+)
 from tamis.core.stats.json_paths.json_strings import lines_of_texts
 from tamis.core.stats.json_paths.path_rows import LIST, MAP, Paths, PathStatistics
 
@@ -93,7 +101,9 @@ class Template:
         self.usable = len(tokens) == len(self._steps) > 0 and all(s.quote is not None for s in segments[:-1])
         self._texts = np.flatnonzero(texts)
         self._reals = np.array([i for i, e in enumerate(self._examples) if not texts[i] and b"." in e], np.int64)
-        self._integers = np.array([i for i, e in enumerate(self._examples) if e[:1] in b"-0123456789" and b"." not in e], np.int64)
+        self._integers = np.array(
+            [i for i, e in enumerate(self._examples) if e[:1] in b"-0123456789" and b"." not in e], np.int64
+        )
         self._least = np.where(texts, 0, 1)[:, None]
         self._lay_out(segments)
 
@@ -105,7 +115,9 @@ class Template:
         self._quote = np.array([s.quote or 0 for s in segments], np.int64)[:, None]
         self._back = np.array([s.back for s in segments], np.int64)[:, None]
         self._sizes = np.array([len(s.data) for s in segments], np.int64)[:, None]
-        pieces = [(i, part, s.data[part : part + 8]) for i, s in enumerate(segments) for part in range(0, len(s.data), 8)]
+        pieces = [
+            (i, part, s.data[part : part + 8]) for i, s in enumerate(segments) for part in range(0, len(s.data), 8)
+        ]
         self._owner = np.array([i for i, _, _ in pieces], np.int64)
         self._offset = np.array([part for _, part, _ in pieces], np.int64)[:, None]
         self._unused = np.array([64 - 8 * len(piece) for *_, piece in pieces], np.uint64)[:, None]
@@ -170,7 +182,11 @@ class Template:
         The statistics are empty unless all documents qualify.
         """
         found: dict[int, PathStatistics] = {}
-        for columns, read in ((self._texts, lines_of_texts), (self._integers, lines_of_integers), (self._reals, lines_of_reals)):
+        for columns, read in (
+            (self._texts, lines_of_texts),
+            (self._integers, lines_of_integers),
+            (self._reals, lines_of_reals),
+        ):
             if len(columns):
                 told = read(data, begins[columns], ends[columns])
                 found |= {i: one for i, one in zip(columns.tolist(), told, strict=True) if one is not None}

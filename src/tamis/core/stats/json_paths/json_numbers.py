@@ -37,7 +37,9 @@ _TENS = np.array([10.0**count for count in range(8)])
 
 def words(data: Data, at: Ints) -> Words:
     """Return the eight bytes at each position, first byte lowest."""
-    return np.ndarray((len(data) - 7,), "V8", data, 0, (1,))[at].view("<u8")  # as plain bytes: numbers would be aligned first
+    return np.ndarray((len(data) - 7,), "V8", data, 0, (1,))[at].view(
+        "<u8"
+    )  # as plain bytes: numbers would be aligned first
 
 
 @dataclass(frozen=True)
@@ -93,7 +95,10 @@ def lines_of_integers(data: Data, begins: Ints, ends: Ints) -> list[PathStatisti
     plain: Flags = short & (strange == 0) & (found >= _LEADING[size]).all(axis=1)
     low, high = (_eight(ends.byteswap()).tolist() for ends in (found.min(axis=1), found.max(axis=1)))
     count = found.shape[1]
-    return [PathStatistics(LONG, count, 0, long=(low[i], high[i])) if good else None for i, good in enumerate(plain.tolist())]
+    return [
+        PathStatistics(LONG, count, 0, long=(low[i], high[i])) if good else None
+        for i, good in enumerate(plain.tolist())
+    ]
 
 
 def lines_of_reals(data: Data, begins: Ints, ends: Ints) -> list[PathStatistics | None]:
@@ -102,7 +107,10 @@ def lines_of_reals(data: Data, begins: Ints, ends: Ints) -> list[PathStatistics 
     plain = np.asarray(valid.all(axis=1))
     low, high = values.min(axis=1).tolist(), values.max(axis=1).tolist()
     kinds, count = REAL | LO_EXACT | HI_EXACT, values.shape[1]
-    return [PathStatistics(kinds, count, 0, real=(low[i], high[i])) if good else None for i, good in enumerate(plain.tolist())]
+    return [
+        PathStatistics(kinds, count, 0, real=(low[i], high[i])) if good else None
+        for i, good in enumerate(plain.tolist())
+    ]
 
 
 def numbers(data: Data, begins: Ints, ends: Ints, example: bytes) -> Numbers:

@@ -73,7 +73,9 @@ def _extreme(data: Data, begins: Ints, ends: Ints, heads: Words, which: str) -> 
     for look in range(1, _LOOKS + 1):
         best = heads.min() if which == "min" else heads.max()
         left = np.flatnonzero(heads == best)
-        if len(left) == 1 or not best & np.uint64(0xFF):  # one is left, or the rest are equal because they end within this word
+        if len(left) == 1 or not best & np.uint64(
+            0xFF
+        ):  # one is left, or the rest are equal because they end within this word
             return data[begins[left[0]] : ends[left[0]]].tobytes().decode()
         begins, ends = begins[left], ends[left]
         if look < _LOOKS:

@@ -33,7 +33,11 @@ def _sound(schema: pa.Schema) -> bool:
     """Return whether the schema has all columns of some ids, each with its type, and no other."""
     ids = {field.name.partition("|")[0] for field in schema}
     wanted = {f"{identifier}|{kind}": arrow for identifier in ids for kind, arrow in COLUMNS.items()}
-    return all(identifier.isdecimal() for identifier in ids) and wanted == {f.name: f.type for f in schema} and len(schema) == len(wanted)
+    return (
+        all(identifier.isdecimal() for identifier in ids)
+        and wanted == {f.name: f.type for f in schema}
+        and len(schema) == len(wanted)
+    )
 
 
 def unpacked(manifest: pa.Table) -> tuple[pa.Table, dict[str, pa.Table]]:
@@ -54,14 +58,22 @@ def unpacked(manifest: pa.Table) -> tuple[pa.Table, dict[str, pa.Table]]:
             continue
         if not sound:
             continue
-        where = pa.table({"part": pa.array(np.full(len(rows), part, np.int32)), "part_id": pa.repeat(ids[part], len(rows))})
-        found.append(pa.table(dict(zip([*where.column_names, *rows.column_names], [*where.columns, *rows.columns], strict=True))))
+        where = pa.table(
+            {"part": pa.array(np.full(len(rows), part, np.int32)), "part_id": pa.repeat(ids[part], len(rows))}
+        )
+        found.append(
+            pa.table(dict(zip([*where.column_names, *rows.column_names], [*where.columns, *rows.columns], strict=True)))
+        )
     manifest = manifest.drop_columns([PACKED])
     if not found:
         return manifest, {}
     table = pa.concat_tables(found, promote_options="default").combine_chunks()
     tables = {PATHS: table}
     if len(manifest) > 1 and (union := union_of(table, len(manifest))) is not None:
-        first = pa.table({"part": pa.array(np.zeros(len(union), np.int32)), "part_id": pa.nulls(len(union), pa.string())})
-        tables[UNION] = pa.table(dict(zip([*first.column_names, *union.column_names], [*first.columns, *union.columns], strict=True)))
+        first = pa.table(
+            {"part": pa.array(np.zeros(len(union), np.int32)), "part_id": pa.nulls(len(union), pa.string())}
+        )
+        tables[UNION] = pa.table(
+            dict(zip([*first.column_names, *union.column_names], [*first.columns, *union.columns], strict=True))
+        )
     return manifest, tables

@@ -122,7 +122,9 @@ def combined(mine: Paths, theirs: Paths) -> Paths:
             out[path] = replace(found)
             if other is not None:
                 out[path].add(other)
-    out |= {path: replace(found) for path, found in theirs.items() if path not in mine and not _hidden(path, hidden_here)}
+    out |= {
+        path: replace(found) for path, found in theirs.items() if path not in mine and not _hidden(path, hidden_here)
+    }
     return out
 
 

@@ -28,7 +28,11 @@ def union_of(table: pa.Table, parts: int) -> pa.Table | None:
 
 def _united(table: pa.Table, identifier: int, parts: int) -> Paths:
     rows = table.filter(table[name(identifier, "path")].is_valid())
-    values = {kind: rows[name(identifier, kind)].to_pylist() for kind in COLUMNS if name(identifier, kind) in rows.column_names}
+    values = {
+        kind: rows[name(identifier, kind)].to_pylist()
+        for kind in COLUMNS
+        if name(identifier, kind) in rows.column_names
+    }
     walks = values.get("walk", [None] * len(rows))
     by_part: dict[int, Paths] = {}
     for at, part in enumerate(rows["part"].to_pylist()):

@@ -145,7 +145,9 @@ def _beyond(texts: pa.Array) -> bool:
     long = texts.filter(pc.greater(pc.binary_length(texts), _LONG_DOCUMENT))
     deep = pc.add(pc.count_substring(long, "["), pc.count_substring(long, "{"))
     numbers = pc.match_substring_regex(long, "[0-9.eE+-]{1000}")
-    return bool(pc.max(deep).as_py() >= 1000 or pc.any(numbers).as_py() or pc.max(pc.binary_length(long)).as_py() > 10 * 2**20)
+    return bool(
+        pc.max(deep).as_py() >= 1000 or pc.any(numbers).as_py() or pc.max(pc.binary_length(long)).as_py() > 10 * 2**20
+    )
 
 
 def _long_numbers(texts: pa.Array) -> bool:

@@ -98,7 +98,9 @@ class _Walk:
         for keys, rows, at in layouts:
             own = [line for line, key in enumerate(keys) if layouts_with[key] == 1]
             if at.shape[1] >= MANY and len(self._found) + len(own) < MOST_PATHS:
-                self._together(nodes, [keys[line] for line in own], rows, at if len(own) == len(keys) else at[own], steps)
+                self._together(
+                    nodes, [keys[line] for line in own], rows, at if len(own) == len(keys) else at[own], steps
+                )
                 own_keys = {keys[line] for line in own}
             else:
                 own_keys = set()
@@ -160,7 +162,10 @@ def _easy_decimals(data: Any, at: Any, headers: Any) -> list[PathStatistics | No
     values, easy = _quotients(*v.decimals_at(data, at, headers))
     kinds, good = REAL | LO_EXACT | HI_EXACT, easy.all(axis=1).tolist()
     both = zip(values.min(axis=1).tolist(), values.max(axis=1).tolist(), strict=True)
-    return [PathStatistics(kinds, at.shape[1], 0, real=ends) if fine else None for fine, ends in zip(good, both, strict=True)]
+    return [
+        PathStatistics(kinds, at.shape[1], 0, real=ends) if fine else None
+        for fine, ends in zip(good, both, strict=True)
+    ]
 
 
 def _quotients(unscaled: Any, scale: Any, small: Any) -> tuple[Any, Any]:
@@ -202,12 +207,16 @@ def _reals(nodes: v.Nodes, kind: int) -> PathStatistics:
         values = v.fixed(nodes, "<f8")
         if not np.isfinite(values).all():
             return PathStatistics(OTHER | REAL, len(nodes), 0)
-        return PathStatistics(REAL | LO_EXACT | HI_EXACT, len(nodes), 0, real=(float(values.min()), float(values.max())))
+        return PathStatistics(
+            REAL | LO_EXACT | HI_EXACT, len(nodes), 0, real=(float(values.min()), float(values.max()))
+        )
     values, easy = _quotients(*v.decimals_at(nodes.data, nodes.at, v.headers(nodes.data, nodes.at)[0]))
     parts = []
     if easy.any():
         values = values[easy]
-        parts.append(PathStatistics(REAL | LO_EXACT | HI_EXACT, len(values), 0, real=(float(values.min()), float(values.max()))))
+        parts.append(
+            PathStatistics(REAL | LO_EXACT | HI_EXACT, len(values), 0, real=(float(values.min()), float(values.max())))
+        )
     if not easy.all():
         numbers = v.decimals(nodes.take(~easy))
         parts.append(PathStatistics(REAL, len(numbers), 0, real=(float(min(numbers)), float(max(numbers)))))

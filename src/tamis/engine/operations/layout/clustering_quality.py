@@ -67,7 +67,9 @@ def intervals(column: ColumnEvidence | None, runs: Ints) -> Intervals:
     start, end = ranks[:count].copy(), ranks[count:].copy()
     has_nulls = pc.fill_null(pc.greater(_flat(column.nulls), 0), True).to_numpy(zero_copy_only=False)
     only_nulls = pc.fill_null(pc.equal(_flat(column.nulls), _flat(column.count)), False).to_numpy(zero_copy_only=False)
-    unknown = (~low.is_valid().to_numpy(zero_copy_only=False) | ~high.is_valid().to_numpy(zero_copy_only=False)) & ~only_nulls
+    unknown = (
+        ~low.is_valid().to_numpy(zero_copy_only=False) | ~high.is_valid().to_numpy(zero_copy_only=False)
+    ) & ~only_nulls
     bottom, top = 0, int(ranks.max(initial=0)) + 1
     start[has_nulls | unknown] = bottom  # NULLs sort first in clustering order
     end[only_nulls] = bottom
@@ -113,7 +115,11 @@ def clustering(name: str, found: Intervals, width: int = 64) -> Clustering:
     edges = np.unique(np.linspace(0, len(values), min(width, len(values)), endpoint=False).astype(np.int64))
     by_part = _most(deep, found)
     return Clustering(
-        name, float(np.maximum(over, 0).mean()), float(by_part.mean()), int(deep.max()), tuple(np.maximum.reduceat(values, edges).tolist())
+        name,
+        float(np.maximum(over, 0).mean()),
+        float(by_part.mean()),
+        int(deep.max()),
+        tuple(np.maximum.reduceat(values, edges).tolist()),
     )
 
 
@@ -143,4 +149,8 @@ def _flat(array: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 def _comparable(array: pa.Array) -> pa.Array:
     """Convert ``array`` to a type that can be ranked; bounds of other types are unknown."""
-    return pa.nulls(len(array), pa.int8()) if pa.types.is_nested(array.type) or pa.types.is_null(array.type) else comparable(array)
+    return (
+        pa.nulls(len(array), pa.int8())
+        if pa.types.is_nested(array.type) or pa.types.is_null(array.type)
+        else comparable(array)
+    )

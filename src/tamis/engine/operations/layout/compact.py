@@ -157,7 +157,11 @@ def compact(
         met = False
         for at, group in enumerate(todo.groups):
             spent = world().monotonic() - start
-            if max_seconds is not None and spent + spent * group.bytes / max(done.bytes_read, 1) > max_seconds and (at or done.commits):
+            if (
+                max_seconds is not None
+                and spent + spent * group.bytes / max(done.bytes_read, 1) > max_seconds
+                and (at or done.commits)
+            ):
                 todo = replace(todo, later=(*todo.groups[at:], *todo.later))
                 break
             after, outcome = _group(work, group, rewrite or rewrite_locally, run)
@@ -208,7 +212,9 @@ def _group(work: Work, group: Group, rewrite: Rewrite, run: Run) -> tuple[Snapsh
             name=work.store.url,
             remedy="Nothing was committed; run tamis verify.",
         )
-    result = Result(-1, parts_added=parts, parts_removed=len(group.parts), parts_rewritten=len(group.parts), bytes_written=size)
+    result = Result(
+        -1, parts_added=parts, parts_removed=len(group.parts), parts_rewritten=len(group.parts), bytes_written=size
+    )
     parameters = {
         "reasons": list(group.reasons),
         "schema_id": work.head.schema.schema_id if work.head.schema else None,

@@ -128,16 +128,22 @@ def choose(
     return sorted(made, key=lambda g: -g.until_micros)
 
 
-def candidates(store: Store, snapshot: Snapshot, conjuncts: Sequence[Expr], options: Options, layout: str | None = None) -> Candidates:
+def candidates(
+    store: Store, snapshot: Snapshot, conjuncts: Sequence[Expr], options: Options, layout: str | None = None
+) -> Candidates:
     """Return the live parts that may match, oldest first."""
     schema = snapshot.schema
     assert schema is not None
     ids = frozenset(snapshot.head.cluster_by[0]) if snapshot.head.cluster_by else frozenset()
     table = with_age(snapshot, snapshot.parts(None, ids))
     if conjuncts:
-        kept = plan(snapshot, store, schema, conjuncts, schema, options, now=(world().now_micros(),) * 2).parts.table["part_id"]
+        kept = plan(snapshot, store, schema, conjuncts, schema, options, now=(world().now_micros(),) * 2).parts.table[
+            "part_id"
+        ]
         table = table.filter(pc.is_in(table["part_id"], value_set=kept.combine_chunks()))
-    table = table.take(pc.sort_indices(table, [("since_micros", "ascending"), ("segment", "ascending"), ("part", "ascending")]))
+    table = table.take(
+        pc.sort_indices(table, [("since_micros", "ascending"), ("segment", "ascending"), ("part", "ascending")])
+    )
     parts = PartRefs(table, np.zeros(len(table), dtype=np.bool_))
     rows, size = parts.column("rows"), parts.column("bytes")
     deleted = parts.column("deleted")
@@ -179,7 +185,9 @@ def figures(snapshot: Snapshot) -> list[Clustering]:
     runs = _runs(found, np.asarray(ordered_now(snapshot.head, found)))
     alone = np.arange(len(found))
     return [
-        clustering(".".join(schema.by_id[i].name for i in path), intervals(evidence.column(path), runs if at == 0 else alone))
+        clustering(
+            ".".join(schema.by_id[i].name for i in path), intervals(evidence.column(path), runs if at == 0 else alone)
+        )
         for at, path in enumerate(paths)
         if schema.paths.get(path[-1]) == path
     ]

@@ -41,7 +41,10 @@ def layout_of(schema: Schema, curve: str, names: Sequence[str]) -> Layout:
     """Return the requested layout. Raises ``InvalidInput`` or ``NotFound`` naming the invalid argument."""
     if curve not in CURVES:
         raise InvalidInput(
-            f"There is no curve {curve!r}.", code="BAD_CLUSTERING", name=str(curve), remedy=f"Use one of {', '.join(CURVES)}."
+            f"There is no curve {curve!r}.",
+            code="BAD_CLUSTERING",
+            name=str(curve),
+            remedy=f"Use one of {', '.join(CURVES)}.",
         )
     if not 2 <= len(names) <= KEY_BITS // 4:
         raise InvalidInput(
@@ -81,7 +84,9 @@ def stretches(rows: Iterable[pa.RecordBatch], schema: Schema, layout: Layout, co
     return [boundaries(pa.concat_arrays(held), bits_of(len(taken))) if held else pa.nulls(0) for held in taken]
 
 
-def with_keys(rows: Iterable[pa.RecordBatch], schema: Schema, layout: Layout, cuts: Sequence[pa.Array]) -> Iterator[pa.RecordBatch]:
+def with_keys(
+    rows: Iterable[pa.RecordBatch], schema: Schema, layout: Layout, cuts: Sequence[pa.Array]
+) -> Iterator[pa.RecordBatch]:
     """Append the key column to ``rows``."""
     target = to_arrow_schema(replace(schema, fields=(*schema.fields, KEY)))
     for batch in rows:

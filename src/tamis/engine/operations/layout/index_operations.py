@@ -54,7 +54,10 @@ class IndexInfo:
     """The build time of its newest index segment."""
 
     def as_dict(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self.__slots__} | {"columns": list(self.columns), "covered": list(self.covered)}
+        return {name: getattr(self, name) for name in self.__slots__} | {
+            "columns": list(self.columns),
+            "covered": list(self.covered),
+        }
 
 
 def indexes(snapshot: Snapshot) -> list[IndexInfo]:
@@ -100,16 +103,21 @@ def create_index(
     covers nothing.
     """
     operation = Operation(
-        "create index", {"index": name, "columns": [columns] if isinstance(columns, str) else list(columns), "build": build}
+        "create index",
+        {"index": name, "columns": [columns] if isinstance(columns, str) else list(columns), "build": build},
     )
-    after = _change_head(store, snapshot, operation, lambda s: (with_index(s.head, defined(s.head, name, columns, build, s.version)), ()))
+    after = _change_head(
+        store, snapshot, operation, lambda s: (with_index(s.head, defined(s.head, name, columns, build, s.version)), ())
+    )
     if build == "deferred":
         return after, Result(after.version)
     try:
         return repair_index(store, after, name, told=told, run=run, progress=progress)
     except TamisError as error:
         raise build_failed(
-            f"The index {name!r} was made, but could not be built: {error.message}", name, "Call repair_index, or drop_index."
+            f"The index {name!r} was made, but could not be built: {error.message}",
+            name,
+            "Call repair_index, or drop_index.",
         ) from error
 
 
@@ -167,11 +175,15 @@ def repair_index(
         todo = (found.holder < 0) & np.isin(parts["segment"].to_numpy(), wanted)
         refs = refs_of(parts.filter(pa.array(todo)))
         if progress is not None:
-            progress(int(parts["bytes"].to_numpy()[~todo].sum()), f"{index.name}: {len(refs)} of {len(parts)} parts to read")
+            progress(
+                int(parts["bytes"].to_numpy()[~todo].sum()), f"{index.name}: {len(refs)} of {len(parts)} parts to read"
+            )
         for step in _steps(refs):
             made = entry(store, snapshot.head, index, step, told, _watched(run, progress))
             snapshot = _add(store, snapshot, Operation("repair index", {"index": index.name}), (made,), ())
-            total = replace(total, parts_added=total.parts_added + made["count"], bytes_written=total.bytes_written + made["bytes"])
+            total = replace(
+                total, parts_added=total.parts_added + made["count"], bytes_written=total.bytes_written + made["bytes"]
+            )
     if total.parts_added:
         snapshot = tidy(store, snapshot, run)
     return snapshot, replace(total, version=snapshot.version)
@@ -200,12 +212,17 @@ def _rows_of(snapshot: Snapshot, segments: Sequence[str] | None) -> Any:
     if wanted.null_count:
         stranger = pa.array(list(segments), pa.string()).filter(wanted.is_null())[0].as_py()
         raise InvalidInput(
-            f"There is no live segment {stranger!r}.", code="UNKNOWN_SEGMENT", name=stranger, remedy="See the table's segments."
+            f"There is no live segment {stranger!r}.",
+            code="UNKNOWN_SEGMENT",
+            name=stranger,
+            remedy="See the table's segments.",
         )
     return wanted.to_numpy()
 
 
-def drop_index_segments(store: Store, snapshot: Snapshot, name: str, segments: Sequence[str]) -> tuple[Snapshot, Result]:
+def drop_index_segments(
+    store: Store, snapshot: Snapshot, name: str, segments: Sequence[str]
+) -> tuple[Snapshot, Result]:
     """Remove an index's coverage of these segments; segments built together with them stay covered.
 
     Raises ``NotFound``, ``InvalidInput`` (``UNKNOWN_SEGMENT``).
@@ -291,7 +308,9 @@ def commit_indexed(store: Store, head: Head, proposal: Proposal, told: str = "",
     return after
 
 
-def _add(store: Store, snapshot: Snapshot, operation: Operation, add: tuple[dict[str, Any], ...], remove: tuple[str, ...]) -> Snapshot:
+def _add(
+    store: Store, snapshot: Snapshot, operation: Operation, add: tuple[dict[str, Any], ...], remove: tuple[str, ...]
+) -> Snapshot:
     """Commit index entries. Concurrent commits cannot invalidate them: they reference base parts by id."""
     return commit(store, _proposal(snapshot, operation, add_index=add, remove_index=remove))
 

@@ -28,7 +28,13 @@ from tamis.storage.object_store import Entry, Store
 from tamis.world import made_micros, new_id, world
 
 REMOVABLE = pa.schema(
-    [("path", pa.string()), ("kind", pa.string()), ("bytes", pa.int64()), ("age_seconds", pa.float64()), ("reason", pa.string())]
+    [
+        ("path", pa.string()),
+        ("kind", pa.string()),
+        ("bytes", pa.int64()),
+        ("age_seconds", pa.float64()),
+        ("reason", pa.string()),
+    ]
 )
 _KINDS = {"part": "data file", "table": "table of the log", "rollup": "table of a rollup", "probe": "probe"}
 
@@ -147,7 +153,9 @@ def _announce(store: Store, latest: Snapshot, oldest: int, cutoff: int, retentio
     )
 
 
-def _doomed(store: Store, before: int, oldest: int, latest: Snapshot, listed: list[Entry], now: int, cutoff: int) -> pa.Table:
+def _doomed(
+    store: Store, before: int, oldest: int, latest: Snapshot, listed: list[Entry], now: int, cutoff: int
+) -> pa.Table:
     """Return the objects to remove; versions below ``before`` were released earlier."""
     first = load(store, oldest)
     needed = reached(store, first, latest) | rollup_paths(store)

@@ -201,7 +201,17 @@ def _part(
     whole = PartRef(
         **{
             name: getattr(ref, name)
-            for name in ("part_id", "path", "format", "schema_id", "rows", "bytes", "checksum", "footer_checksum", "blocks")
+            for name in (
+                "part_id",
+                "path",
+                "format",
+                "schema_id",
+                "rows",
+                "bytes",
+                "checksum",
+                "footer_checksum",
+                "blocks",
+            )
         }
     )
     for batch in read_part(whole, work.read_spec(schema), ReadCounters()):

@@ -59,7 +59,9 @@ def index_problems(store: Store, snapshot: Snapshot, index: IndexDefinition) -> 
 def _told(store: Store, snapshot: Snapshot, covered: Coverage, at: int, spec: BuildSpec) -> Iterator[pa.RecordBatch]:
     """Yield the entries of an index segment: values, the part's ordinal, the row."""
     schemas = schemas_of(covered.index, snapshot.head)
-    read = ReadSpec(url=store.url, storage_options=dict(store.options), schema=spec.write.schema, part_schemas=schemas, lazy="off")
+    read = ReadSpec(
+        url=store.url, storage_options=dict(store.options), schema=spec.write.schema, part_schemas=schemas, lazy="off"
+    )
     for ref in refs_of(covered.built[at].manifest(store, frozenset())):
         yield from read_part(ref, read, ReadCounters())
 
@@ -93,7 +95,9 @@ def _words(column: pa.Array) -> Words:
         words = pc.fill_null(plain.cast(pa.int64()), 0).to_numpy(zero_copy_only=False).view(np.uint64)
     else:
         coded = column.dictionary_encode(null_encoding="encode")
-        known = np.fromiter((hash(value) for value in coded.dictionary.to_pylist()), np.int64, len(coded.dictionary)).view(np.uint64)
+        known = np.fromiter(
+            (hash(value) for value in coded.dictionary.to_pylist()), np.int64, len(coded.dictionary)
+        ).view(np.uint64)
         words = known[coded.indices.to_numpy()]
     return np.where(column.is_null().to_numpy(zero_copy_only=False), _NULL, words)
 

@@ -41,7 +41,9 @@ class StatisticsCheck:
     ``manifest`` is the part's manifest row with all statistics, ``stored_paths`` the rows of its JSON paths.
     """
 
-    def __init__(self, schema: Schema, schemas: Mapping[int, Schema], manifest: pa.Table, stored_paths: Mapping[int, pa.Table]) -> None:
+    def __init__(
+        self, schema: Schema, schemas: Mapping[int, Schema], manifest: pa.Table, stored_paths: Mapping[int, pa.Table]
+    ) -> None:
         self._schema, self._schemas, self._manifest, self._paths = schema, dict(schemas), manifest, stored_paths
         self._collector = Collector(schema)
         self._sets = list(_stored_sets(schema, manifest))
@@ -76,7 +78,10 @@ class StatisticsCheck:
             wrong = _wrong_paths(identifier, stored, found.get(identifier, {}))
             if wrong:
                 column = self._schema.by_id[identifier].name
-                yield "STATISTICS_LIE", f"The statistics of path {wrong[0]} of column {column!r} do not hold for its values."
+                yield (
+                    "STATISTICS_LIE",
+                    f"The statistics of path {wrong[0]} of column {column!r} do not hold for its values.",
+                )
 
     def _bounds_and_counts(self) -> Iterator[tuple[str, str]]:
         fresh = self._collector.finish()
@@ -141,7 +146,11 @@ def _leaf(batch: pa.RecordBatch, schema: Schema, path: tuple[int, ...]) -> pa.Ar
 
 def _wrong_paths(identifier: int, stored: pa.Table, fresh: Paths) -> list[str]:
     """Return the stored paths whose statistics exclude values of the part's documents."""
-    columns = {kind: stored[name(identifier, kind)].to_pylist() for kind in COLUMNS if name(identifier, kind) in stored.column_names}
+    columns = {
+        kind: stored[name(identifier, kind)].to_pylist()
+        for kind in COLUMNS
+        if name(identifier, kind) in stored.column_names
+    }
     root = fresh.get(ROOT)
     if root is None or root.kinds & STRANGE:  # the part's documents cannot be checked
         return []

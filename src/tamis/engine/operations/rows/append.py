@@ -23,7 +23,9 @@ SORT_MEMORY = 256 * 2**20
 """Bytes that a local sort may hold before it spills."""
 
 
-def append(store: Store, snapshot: Snapshot, head: Head, data: pa.RecordBatchReader, options: Options) -> tuple[Snapshot, Result]:
+def append(
+    store: Store, snapshot: Snapshot, head: Head, data: pa.RecordBatchReader, options: Options
+) -> tuple[Snapshot, Result]:
     """Append the rows of ``data``; a changed ``head`` (the first schema) is committed with them.
 
     Commits nothing without rows and head change; a failure leaves nothing visible. Raises ``SchemaMismatch``
@@ -63,7 +65,9 @@ def _commit_second(store: Store, proposal: Proposal, head: Head) -> Snapshot:
     return commit(store, replace(proposal, head=None, read_version=latest.version, operation_id=new_id()))
 
 
-def write(store: Store, head: Head, batches: Iterable[pa.RecordBatch], options: Options, *, ordered: bool = False) -> Iterable[pa.Table]:
+def write(
+    store: Store, head: Head, batches: Iterable[pa.RecordBatch], options: Options, *, ordered: bool = False
+) -> Iterable[pa.Table]:
     """Write ``batches`` (in the table's Arrow schema), sorted by the clustering columns unless ``ordered``.
 
     Yields one manifest row per part.

@@ -87,9 +87,15 @@ class Changes:
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
         spec = ReadSpec(
-            self._store.url, self._table, {s.schema_id: s for s in self._last.head.schemas}, dict(self._store.options), batch_rows=16_384
+            self._store.url,
+            self._table,
+            {s.schema_id: s for s in self._last.head.schemas},
+            dict(self._store.options),
+            batch_rows=16_384,
         )
-        commits = read_commits(self._store, range(self._first.version + 1, self._last.version + 1), self._first.commit.table_id)
+        commits = read_commits(
+            self._store, range(self._first.version + 1, self._last.version + 1), self._first.commit.table_id
+        )
         for commit in commits:
             if commit.data_change:
                 yield from self._of(change(self._store, commit), spec)

@@ -41,7 +41,12 @@ def delete(
 
 
 def delete_found(
-    store: Store, snapshot: Snapshot, conjuncts: Sequence[Expr], options: Options, looking: Looking, gone: dict[str, Any]
+    store: Store,
+    snapshot: Snapshot,
+    conjuncts: Sequence[Expr],
+    options: Options,
+    looking: Looking,
+    gone: dict[str, Any],
 ) -> tuple[Snapshot, Result]:
     """Commit a delete; ``gone`` holds the rows by part, for parts that match only partly."""
     found = looking.found

@@ -161,7 +161,9 @@ class _Run:
         columns = []
         for f in self.plan.target:
             if f.id in clause.values:
-                columns.append(computed(clause.values[f.id], arrays, length, self.looking.found.spec.now_micros, f.name))
+                columns.append(
+                    computed(clause.values[f.id], arrays, length, self.looking.found.spec.now_micros, f.name)
+                )
             elif f.id in old:
                 columns.append(arrays[f.id])
             else:
@@ -218,7 +220,10 @@ def _check_unique(source: pa.Table, names: Sequence[str], plan: MergePlan, keys:
     there = there.drop_null()
     if there.group_by(there.column_names).aggregate([]).num_rows < there.num_rows:
         raise InvalidInput(
-            "The data has several rows of one key.", code="DUPLICATE_KEYS", name=", ".join(names), remedy="Keep one row of each key."
+            "The data has several rows of one key.",
+            code="DUPLICATE_KEYS",
+            name=", ".join(names),
+            remedy="Keep one row of each key.",
         )
 
 

@@ -53,7 +53,8 @@ class SourceKeys:
     def pairs(self, arrays: Arrays, length: int) -> tuple[Indices, Indices]:
         """Return the pairs of target and source rows with equal keys, ordered by target row."""
         columns = [
-            comparable(pa.chunked_array([computed(target, arrays, length, self._now, "the target's key")])) for target, _ in self._plan.keys
+            comparable(pa.chunked_array([computed(target, arrays, length, self._now, "the target's key")]))
+            for target, _ in self._plan.keys
         ]
         table = pa.table(columns, names=self._names).append_column("t", pa.array(np.arange(length, dtype=np.int64)))
         joined = table.join(self._table, keys=self._names, join_type="inner", use_threads=False)

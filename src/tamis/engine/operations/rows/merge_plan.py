@@ -89,7 +89,9 @@ class MergePlan:
         return bool(matched) and not (len(matched) == 1 and matched[0].action == "delete" and not matched[0].conditions)
 
 
-def merge_plan(target: Schema, source: pa.Schema, on: str, clauses: Sequence[Asked], highest_id: int, options: Options) -> MergePlan:
+def merge_plan(
+    target: Schema, source: pa.Schema, on: str, clauses: Sequence[Asked], highest_id: int, options: Options
+) -> MergePlan:
     """Bind a merge.
 
     Raises ``InvalidInput`` (``PARSE_ERROR``, ``MERGE_WITHOUT_KEY``, ``UNKNOWN_FUNCTION``), ``NotFound``,
@@ -97,7 +99,9 @@ def merge_plan(target: Schema, source: pa.Schema, on: str, clauses: Sequence[Ask
     """
     given = from_arrow_schema(source)
     known = Schema(tuple(_without_ids(f) for f in given)).assign_ids(max(highest_id, target.highest_id()))
-    scope = Schema((Field("target", Struct(target.fields), True, _SCOPE), Field("source", Struct(known.fields), True, _SCOPE + 1)))
+    scope = Schema(
+        (Field("target", Struct(target.fields), True, _SCOPE), Field("source", Struct(known.fields), True, _SCOPE + 1))
+    )
     binder = _Binder(scope, target, known, options)
     keys: list[tuple[Expr, Expr]] = []
     narrowing: list[Expr] = []
@@ -116,7 +120,9 @@ def merge_plan(target: Schema, source: pa.Schema, on: str, clauses: Sequence[Ask
             name=on,
             remedy="Add one, such as target.id = source.id, or run the MERGE through Spark.",
         )
-    return MergePlan(target, known, tuple(keys), tuple(narrowing), tuple(rest), tuple(binder.clause(c) for c in clauses))
+    return MergePlan(
+        target, known, tuple(keys), tuple(narrowing), tuple(rest), tuple(binder.clause(c) for c in clauses)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +141,9 @@ class _Binder:
         Raises ``InvalidInput``, or ``NotFound`` explaining how a merge names columns.
         """
         try:
-            return check_known(_settled(read(text, self.scope, zone=self.options.timezone, ansi=self.options.ansi, what=what)))
+            return check_known(
+                _settled(read(text, self.scope, zone=self.options.timezone, ansi=self.options.ansi, what=what))
+            )
         except NotFound as error:
             raise NotFound(
                 f"{text!r} names a column that neither side of the merge has: {error.message}",
@@ -145,7 +153,11 @@ class _Binder:
             ) from error
 
     def sides(self, tree: Expr) -> set[str]:
-        return {"target" if node.ids[0] in self.target.by_id else "source" for node in tree.walk() if isinstance(node, Column)}
+        return {
+            "target" if node.ids[0] in self.target.by_id else "source"
+            for node in tree.walk()
+            if isinstance(node, Column)
+        }
 
     def key(self, tree: Expr) -> tuple[Expr, Expr] | None:
         if not (isinstance(tree, Call) and tree.function == "eq"):
@@ -186,7 +198,10 @@ class _Binder:
             column = assignable(self.target, name.removeprefix("target."))
             if column.id in out:
                 raise InvalidInput(
-                    f"Duplicate column {column.name!r}.", code="DUPLICATE_COLUMN", name=column.name, remedy="Give every column once."
+                    f"Duplicate column {column.name!r}.",
+                    code="DUPLICATE_COLUMN",
+                    name=column.name,
+                    remedy="Give every column once.",
                 )
             out[column.id] = check_known(self.assigned(str(text), column))
         return out
@@ -218,7 +233,9 @@ def _settled(tree: Expr) -> Expr:
     """Strip the scopes, so that column paths start at their own table."""
     if isinstance(tree, Column) and tree.ids[0] >= _SCOPE:
         if len(tree.ids) == 1:
-            raise InvalidInput(f"{tree.name} is a whole row.", code="BAD_MERGE", name=tree.name, remedy="Name a column of it.")
+            raise InvalidInput(
+                f"{tree.name} is a whole row.", code="BAD_MERGE", name=tree.name, remedy="Name a column of it."
+            )
         return replace(tree, ids=tree.ids[1:], name=tree.name.partition(".")[2])
     changed: dict[str, Any] = {"args": tuple(_settled(a) for a in tree.children)} if tree.children else {}
     return replace(tree, **changed) if changed else tree

@@ -30,7 +30,12 @@ from tamis.world import new_id, world
 
 
 def overwrite(
-    store: Store, snapshot: Snapshot, head: Head, data: pa.RecordBatchReader, conjuncts: Sequence[Expr] | None, options: Options
+    store: Store,
+    snapshot: Snapshot,
+    head: Head,
+    data: pa.RecordBatchReader,
+    conjuncts: Sequence[Expr] | None,
+    options: Options,
 ) -> tuple[Snapshot, Result]:
     """Replace the rows that satisfy all ``conjuncts`` (None: every row) with those of ``data``.
 
@@ -49,10 +54,16 @@ def overwrite(
     partial = found.parts.where(~found.parts.all_match)
     looking = Looking(found)
     looking.answered(found.parts.where(found.parts.all_match))
-    survivors = list(write(store, head, survivors_of(partial, found.spec, head.schema, conjuncts, looking.rows), options))
+    survivors = list(
+        write(store, head, survivors_of(partial, found.spec, head.schema, conjuncts, looking.rows), options)
+    )
     size_read = looking.finish()
     return commit_overwrite(
-        store, snapshot, head, Replacement(conjuncts, found.parts, manifests, survivors, len(partial), size_read), options
+        store,
+        snapshot,
+        head,
+        Replacement(conjuncts, found.parts, manifests, survivors, len(partial), size_read),
+        options,
     )
 
 
@@ -158,5 +169,7 @@ def survivors_of(
             by_id = {f.id: batch.column(at) for at, f in enumerate(schema)}
             matched, failed, error = filter_mask(conjuncts, by_id, len(batch), now_micros=spec.now_micros)
             if failed.any():
-                raise failure(conjuncts, by_id, len(batch), error, now_micros=spec.now_micros, where=f" of part {ref.part_id}")
+                raise failure(
+                    conjuncts, by_id, len(batch), error, now_micros=spec.now_micros, where=f" of part {ref.part_id}"
+                )
             yield batch.filter(pa.array(~matched))

@@ -86,7 +86,9 @@ def _restore(store: Store, then: Snapshot, now: Snapshot) -> tuple[Snapshot, Res
     gone = after.filter(pc.invert(pc.is_in(after["part_id"], value_set=stay)))
     if not len(back) and not len(gone):
         return now, Result(now.version)
-    result = Result(-1, rows_inserted=live_rows(back), rows_deleted=live_rows(gone), parts_added=len(back), parts_removed=len(gone))
+    result = Result(
+        -1, rows_inserted=live_rows(back), rows_deleted=live_rows(gone), parts_added=len(back), parts_removed=len(gone)
+    )
     manifest, vectors = _again(back.append_column(PACKED, _paths(then, back, ids)))
     proposal = Proposal(
         operation=Operation("restore", {"version": then.version}, result.metrics()),
@@ -138,7 +140,9 @@ def _paths(then: Snapshot, parts: pa.Table, ids: frozenset[int]) -> pa.Array:
     order = np.argsort(found, kind="stable")
     rows = rows.drop_columns(["segment", "part"]).take(pa.array(order)).combine_chunks()
     starts, ends = (np.searchsorted(found[order], keys(parts), side=side).tolist() for side in ("left", "right"))
-    return pa.array([packed(rows.slice(a, b - a)) if b > a else None for a, b in zip(starts, ends, strict=True)], pa.binary())
+    return pa.array(
+        [packed(rows.slice(a, b - a)) if b > a else None for a, b in zip(starts, ends, strict=True)], pa.binary()
+    )
 
 
 def live_rows(parts: pa.Table) -> int:

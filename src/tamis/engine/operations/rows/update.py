@@ -38,18 +38,26 @@ def update(
     schema = snapshot.head.schema
     if schema is None:
         return snapshot, Result(snapshot.version)
-    wanted = {f.id: check_known(assigned(value, f, options.timezone)) for name, value in values.items() for f in schema.find(name)}
+    wanted = {
+        f.id: check_known(assigned(value, f, options.timezone))
+        for name, value in values.items()
+        for f in schema.find(name)
+    }
     found = find(store, snapshot, schema, conjuncts, options)
     looking = Looking(found, progress)
     change = RowChange("update", read_set(conjuncts, options), conjuncts, exact=True)
-    change.parameters = {"columns": ", ".join(values)} | ({} if change.reads.filter is None else {"filter": change.reads.filter})
+    change.parameters = {"columns": ", ".join(values)} | (
+        {} if change.reads.filter is None else {"filter": change.reads.filter}
+    )
     change.manifests = list(write(store, snapshot.head, _updated(looking, schema, wanted, change), options))
     change.updated = sum(len(rows) for rows in change.gone.values())
     change.read, change.bytes_read = len(found.parts), looking.finish()
     return change.land(store, snapshot)
 
 
-def _updated(looking: Looking, schema: Schema, wanted: Mapping[int, Expr], change: RowChange) -> Iterator[pa.RecordBatch]:
+def _updated(
+    looking: Looking, schema: Schema, wanted: Mapping[int, Expr], change: RowChange
+) -> Iterator[pa.RecordBatch]:
     """Yield the matching rows with their new values; record their positions in ``change``."""
     spec = replace(looking.found.spec, schema=schema, positions=True)
     for ref in looking.found.parts:
@@ -58,6 +66,7 @@ def _updated(looking: Looking, schema: Schema, wanted: Mapping[int, Expr], chang
             rows = BitMap(np.ascontiguousarray(batch.column(len(arrays)).to_numpy(), dtype=np.uint32))
             change.gone[ref.part_id] = change.gone.get(ref.part_id, BitMap()) | rows
             columns = [
-                computed(wanted[f.id], arrays, len(batch), spec.now_micros, f.name) if f.id in wanted else arrays[f.id] for f in schema
+                computed(wanted[f.id], arrays, len(batch), spec.now_micros, f.name) if f.id in wanted else arrays[f.id]
+                for f in schema
             ]
             yield pa.RecordBatch.from_arrays(columns, names=list(schema.names))

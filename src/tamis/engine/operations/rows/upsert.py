@@ -55,7 +55,10 @@ def merge_once(
     head = snapshot.head
     if head.schema is None:
         raise InvalidInput(
-            "The table has no columns yet.", code="NO_COLUMNS", name=store.url, remedy="Append rows first: they bring the schema."
+            "The table has no columns yet.",
+            code="NO_COLUMNS",
+            name=store.url,
+            remedy="Append rows first: they bring the schema.",
         )
     plan = merge_plan(head.schema, source.schema, on, clauses, head.highest_column_id, options)
     return merge(store, snapshot, source, plan, options, each_once, progress)
@@ -66,6 +69,9 @@ def _found(source: pa.Table, keys: Sequence[str]) -> list[str]:
     folded = {name.lower(): name for name in source.column_names}
     if missing := [key for key in keys if key.lower() not in folded]:
         raise InvalidInput(
-            f"The data has no column {missing[0]!r}.", code="BAD_COLUMN", name=missing[0], remedy="Name key columns that it has."
+            f"The data has no column {missing[0]!r}.",
+            code="BAD_COLUMN",
+            name=missing[0],
+            remedy="Name key columns that it has.",
         )
     return [folded[key.lower()] for key in keys]

@@ -161,7 +161,10 @@ class Alteration:
             after = head
         elif head.schema is None:
             raise InvalidInput(
-                "The table has no columns yet.", code="NO_SCHEMA", name=self._store.url, remedy="Append rows, or give it a schema, first."
+                "The table has no columns yet.",
+                code="NO_SCHEMA",
+                name=self._store.url,
+                remedy="Append rows, or give it a schema, first.",
             )
         else:
             check_next(before, head.dropped, draft.schema, widen=True, presented=False)
@@ -169,7 +172,9 @@ class Alteration:
         if after.schema is not None:
             check_places(draft.said, after.schemas)
         old = draft.targets
-        return replace(after, properties=draft.properties, comment=draft.comment), [i for i in old if i <= head.highest_column_id]
+        return replace(after, properties=draft.properties, comment=draft.comment), [
+            i for i in old if i <= head.highest_column_id
+        ]
 
 
 def _missing(schema: Schema, path: Path) -> bool:

@@ -26,7 +26,13 @@ Planned = Callable[[Head], Head]
 
 
 def evolve(
-    store: Store, snapshot: Snapshot, plan: Planned, *, operation_id: str, policy: str | None = None, operation: str = "schema"
+    store: Store,
+    snapshot: Snapshot,
+    plan: Planned,
+    *,
+    operation_id: str,
+    policy: str | None = None,
+    operation: str = "schema",
 ) -> Snapshot:
     """Commit ``plan`` of the table's head; a no-op if that changes nothing.
 

@@ -44,7 +44,10 @@ class Position:
             return Position(**json.loads(text))
         except (ValueError, TypeError):
             raise InvalidInput(
-                f"{text!r:.100} is not a stream position.", code="BAD_OFFSET", name="offset", remedy="Start with a checkpoint of its own."
+                f"{text!r:.100} is not a stream position.",
+                code="BAD_OFFSET",
+                name="offset",
+                remedy="Start with a checkpoint of its own.",
             ) from None
 
     @property
@@ -91,7 +94,12 @@ class Follower:
         return Position(latest.head.table_id, latest.version + 1)
 
     def advance(
-        self, start: Position, *, max_parts: int | None = None, max_bytes: int | None = None, until: Position | None = None
+        self,
+        start: Position,
+        *,
+        max_parts: int | None = None,
+        max_bytes: int | None = None,
+        until: Position | None = None,
     ) -> Position:
         """Return the position after the next parts, at most ``until``.
 
@@ -102,7 +110,9 @@ class Follower:
         while at.version < last.version:
             sizes = self._parts_at(at).column("bytes")
             for index in range(at.index, len(sizes)):
-                over = (max_parts is not None and parts >= max_parts) or (max_bytes is not None and size + sizes[index] > max_bytes)
+                over = (max_parts is not None and parts >= max_parts) or (
+                    max_bytes is not None and size + sizes[index] > max_bytes
+                )
                 if over and parts:
                     return replace(at, index=index)
                 parts, size = parts + 1, size + int(sizes[index])

@@ -39,15 +39,28 @@ def funnel(report: Report) -> list[tuple[str, str, str, str, str]]:
     ran = bool(data_read or blocks["read"] or rows["matched"])
     lines = [
         _line("segments", read_segments, segments["total"], _avoided(segments, ("by_index", "by_stats"))),
-        _line("parts", parts["kept"], parts["total"], _avoided(parts, [k for k in parts if k in _REASONS]) + _kept(parts)),
+        _line(
+            "parts", parts["kept"], parts["total"], _avoided(parts, [k for k in parts if k in _REASONS]) + _kept(parts)
+        ),
     ]
     if not ran:
         return [*lines, _line("bytes", sizes["table"] - sizes["skipped"], sizes["table"], "to read at most", show=size)]
     return [
         *lines,
-        _line("blocks", blocks["read"], blocks["total"], _avoided(blocks, ("skipped_stats", "skipped_index", "skipped_filter"))),
+        _line(
+            "blocks",
+            blocks["read"],
+            blocks["total"],
+            _avoided(blocks, ("skipped_stats", "skipped_index", "skipped_filter")),
+        ),
         _line("rows", rows["leader"], rows["total"], f"{rows['matched']:,} matched"),
-        _line("bytes", data_read, sizes["table"], f"{size(sizes['leader'])} leaders, {size(sizes['follower'])} followers", show=size),
+        _line(
+            "bytes",
+            data_read,
+            sizes["table"],
+            f"{size(sizes['leader'])} leaders, {size(sizes['follower'])} followers",
+            show=size,
+        ),
     ]
 
 
@@ -69,7 +82,10 @@ def by_index(report: Report) -> str | None:
     """Describe which indexes are used, for how many segments, or why none is; None if irrelevant."""
     if report.filter is None or report.index_reason == NO_INDEX:
         return None
-    answered = ", ".join(f"{e['name']} for {e['segments']:,} of {counted(e['segments'] + e['missing'], 'segment')}" for e in report.indexes)
+    answered = ", ".join(
+        f"{e['name']} for {e['segments']:,} of {counted(e['segments'] + e['missing'], 'segment')}"
+        for e in report.indexes
+    )
     return report.index_reason + (f" ({answered})" if answered else "")
 
 
@@ -94,7 +110,9 @@ def lines(report: Report) -> list[dict[str, Any]]:
         _record("parts", None, parts["kept"], parts["total"], _avoided(parts, [k for k in parts if k in _REASONS]) + _kept(parts)),
         _record("bytes", None, sizes["table"] - sizes["skipped"], sizes["table"], "to read at most"),
     ]  # fmt: skip
-    skipped = [(e["conjunct"], e["parts_skipped"]) for e in report.because] + [(e["conjunct"], 0) for e in report.not_skipped_because]
+    skipped = [(e["conjunct"], e["parts_skipped"]) for e in report.because] + [
+        (e["conjunct"], 0) for e in report.not_skipped_because
+    ]
     found += [
         _record("conjunct", conjunct, parts["total"] - count, parts["total"], line)
         for (conjunct, count), line in zip(skipped, reasons(report), strict=False)
@@ -122,7 +140,10 @@ def to_text(report: Report) -> str:
     """Render the funnel as plain text, for logs and terminals without colour."""
     table = [("", "read", "total", "", ""), *funnel(report)]
     widths = [max(len(row[i]) for row in table) for i in range(5)]
-    lines = ["  ".join([row[0].ljust(widths[0]), *(row[i].rjust(widths[i]) for i in (1, 2, 3)), row[4]]).rstrip() for row in table]
+    lines = [
+        "  ".join([row[0].ljust(widths[0]), *(row[i].rjust(widths[i]) for i in (1, 2, 3)), row[4]]).rstrip()
+        for row in table
+    ]
     return "\n".join(printable(line) for line in (title(report), *lines, *reasons(report), notes(report)))
 
 
@@ -137,7 +158,9 @@ def to_rich(report: Report) -> Any:
         table.add_column(name, justify="right" if name in {"read", "total", "share"} else "left")
     for row in funnel(report):
         table.add_row(*(Text(printable(cell)) for cell in row))
-    return Group(table, *(Text(printable(line)) for line in reasons(report)), Text(printable(notes(report)), style="dim"))
+    return Group(
+        table, *(Text(printable(line)) for line in reasons(report)), Text(printable(notes(report)), style="dim")
+    )
 
 
 def to_html(report: Report) -> str:
@@ -148,7 +171,9 @@ def to_html(report: Report) -> str:
     for row in funnel(report):
         out.write(
             "<tr>"
-            + "".join(f"<td style='text-align:{_ALIGN[i]}'>{html.escape(printable(cell))}</td>" for i, cell in enumerate(row))
+            + "".join(
+                f"<td style='text-align:{_ALIGN[i]}'>{html.escape(printable(cell))}</td>" for i, cell in enumerate(row)
+            )
             + "</tr>"
         )
     out.write("</table>")
@@ -179,5 +204,9 @@ def _avoided(counts: dict[str, int], names: Any) -> str:
 
 
 def _kept(parts: dict[str, int]) -> str:
-    kept = [f"{parts[name]:,} {text}" for name, text in (("all_match", "match wholly"), ("audited", "audited")) if parts[name]]
+    kept = [
+        f"{parts[name]:,} {text}"
+        for name, text in (("all_match", "match wholly"), ("audited", "audited"))
+        if parts[name]
+    ]
     return ("; " if kept and _avoided(parts, [k for k in parts if k in _REASONS]) else "") + ", ".join(kept)

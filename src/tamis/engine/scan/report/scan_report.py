@@ -49,7 +49,9 @@ class Report:
     ``lazy`` is the option ``tamis.read.lazy``.
     """
 
-    def __init__(self, table: str, version: int, filter: str | None, columns: tuple[str, ...], lazy: str = "auto") -> None:  # noqa: A002  # the public field's name
+    def __init__(
+        self, table: str, version: int, filter: str | None, columns: tuple[str, ...], lazy: str = "auto"
+    ) -> None:  # the public field's name
         self.table = table
         self.version = version
         self.filter = filter
@@ -114,7 +116,9 @@ class Report:
         self.parts["skipped_join"] = without.parts["kept"] - self.parts["kept"]
         self.bytes["index"] += without.bytes["index"]
         self.planned(without.bytes["metadata"], without._planned_requests)
-        self.seconds = Counts({**without.seconds, "plan": without.seconds.get("plan", 0.0) + self.seconds.get("plan", 0.0)})
+        self.seconds = Counts(
+            {**without.seconds, "plan": without.seconds.get("plan", 0.0) + self.seconds.get("plan", 0.0)}
+        )
 
     def unread(self, parts: int, all_match: int, blocks: int, size: int, why: str = "skipped_limit") -> None:
         """Subtract parts that were planned but never read.
@@ -190,7 +194,9 @@ class Report:
                 read=sums.blocks_read,
             )
             self.rows.update(leader=sums.rows_leader, matched=sums.rows_matched + self._answered_rows)
-            self.bytes.update(index=self._planned_index + sums.bytes_index, leader=sums.bytes_leader, follower=sums.bytes_follower)
+            self.bytes.update(
+                index=self._planned_index + sums.bytes_index, leader=sums.bytes_leader, follower=sums.bytes_follower
+            )
             self.bytes["read"] = sum(self.bytes[level] for level in ("metadata", "index", "leader", "follower"))
             self.requests = self._planned_requests + sums.requests
             if sums.blocks_lazy or sums.blocks_eager:
@@ -211,7 +217,10 @@ def _reader(sums: ReadCounters, filter_text: str | None, lazy: str) -> tuple[str
     if not sums.blocks_lazy and lazy == "off" and filter_text is not None:
         return "eager", LAZY_IS_OFF
     if not sums.blocks_lazy:
-        return "eager", "there is no filter" if filter_text is None else "reading the filter's columns first would not have paid"
+        return (
+            "eager",
+            "there is no filter" if filter_text is None else "reading the filter's columns first would not have paid",
+        )
     if not sums.blocks_eager:
         return "lazy", "other columns were read for the surviving rows only"
     return "mixed", f"{sums.blocks_lazy:,} blocks leaders first, {sums.blocks_eager:,} whole: decided block by block"
@@ -238,7 +247,9 @@ def reports(n: int = 1) -> list[Report]:
     The last 1,000 are kept. Raises ``InvalidInput`` (``BAD_LIMIT``) unless ``n`` is a whole number.
     """
     if isinstance(n, bool) or not isinstance(n, int):
-        raise InvalidInput(f"{n!r} is not a number of reports.", code="BAD_LIMIT", name="n", remedy="Give a whole number.")
+        raise InvalidInput(
+            f"{n!r} is not a number of reports.", code="BAD_LIMIT", name="n", remedy="Give a whole number."
+        )
     for settle in tuple(_before_reading):
         settle()
     with _reports_lock:

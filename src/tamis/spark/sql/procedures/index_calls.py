@@ -16,7 +16,15 @@ from tamis.table import metadata_tables
 
 
 def _create(catalog: Any, arguments: dict[str, Any]) -> pa.Table:
-    return _run(catalog, arguments, "create_index", arguments["index"], split(arguments["columns"]), arguments["build"], builds=True)
+    return _run(
+        catalog,
+        arguments,
+        "create_index",
+        arguments["index"],
+        split(arguments["columns"]),
+        arguments["build"],
+        builds=True,
+    )
 
 
 def _drop(catalog: Any, arguments: dict[str, Any]) -> pa.Table:
@@ -61,7 +69,10 @@ PROCEDURES = (
         (
             TABLE,
             INDEX,
-            Parameter("columns", comment="Columns, fields of structs or JSON paths (body:user.id::bigint), separated by commas"),
+            Parameter(
+                "columns",
+                comment="Columns, fields of structs or JSON paths (body:user.id::bigint), separated by commas",
+            ),
             Parameter("build", default="'with_write'"),
         ),
         _create,
@@ -77,6 +88,10 @@ PROCEDURES = (
         ),
         _repair,
     ),
-    Procedure("drop_index_segments", "Forgets what an index has of some segments", (TABLE, INDEX, SEGMENTS), _drop_segments),
-    Procedure("list_indexes", "The indexes of a table: columns, size, covered and missing segments", (TABLE,), _list_indexes),
+    Procedure(
+        "drop_index_segments", "Forgets what an index has of some segments", (TABLE, INDEX, SEGMENTS), _drop_segments
+    ),
+    Procedure(
+        "list_indexes", "The indexes of a table: columns, size, covered and missing segments", (TABLE,), _list_indexes
+    ),
 )

@@ -7,7 +7,17 @@ from typing import Any
 import pyarrow as pa
 
 from tamis.engine.scan.report.report_text import lines
-from tamis.spark.sql.procedure import FILTER, ROW_FILTER, TABLE, Parameter, Procedure, held, opened, row_filter, session_options
+from tamis.spark.sql.procedure import (
+    FILTER,
+    ROW_FILTER,
+    TABLE,
+    Parameter,
+    Procedure,
+    held,
+    opened,
+    row_filter,
+    session_options,
+)
 from tamis.storage.commit_log import history
 from tamis.table import metadata_tables
 
@@ -29,7 +39,9 @@ def _explain(catalog: Any, arguments: dict[str, Any]) -> pa.Table:
     return pa.Table.from_pylist(lines(report), schema=_EXPLAINED)
 
 
-_EXPLAINED = pa.schema([("level", pa.string()), ("item", pa.string()), ("read", pa.int64()), ("total", pa.int64()), ("note", pa.string())])
+_EXPLAINED = pa.schema(
+    [("level", pa.string()), ("item", pa.string()), ("read", pa.int64()), ("total", pa.int64()), ("note", pa.string())]
+)
 _GUARDS = (Parameter("max_parts", "long", "NULL"), Parameter("max_bytes", "long", "NULL"))
 
 PROCEDURES = (

@@ -33,7 +33,9 @@ def _compact(catalog: Any, arguments: dict[str, Any]) -> pa.Table:
     )
     if isinstance(found, CompactionPlan):
         groups = [g.as_dict() for g in found.groups]
-        return pa.Table.from_pylist([{**g, "since": g["since_micros"], "until": g["until_micros"]} for g in groups], schema=_GROUP)
+        return pa.Table.from_pylist(
+            [{**g, "since": g["since_micros"], "until": g["until_micros"]} for g in groups], schema=_GROUP
+        )
     return numbers(found.as_dict())
 
 
@@ -53,7 +55,9 @@ def _vacuum(catalog: Any, arguments: dict[str, Any]) -> pa.Table:
 
 def _restore(catalog: Any, arguments: dict[str, Any]) -> pa.Table:
     table = held(catalog, arguments)
-    return numbers(table.restore(arguments["version"], allow_dropped_columns=arguments["allow_dropped_columns"]).as_dict())
+    return numbers(
+        table.restore(arguments["version"], allow_dropped_columns=arguments["allow_dropped_columns"]).as_dict()
+    )
 
 
 def _verify(catalog: Any, arguments: dict[str, Any]) -> pa.Table:
@@ -92,8 +96,15 @@ PROCEDURES = (
         "Removes what no version within the retention needs",
         (
             TABLE,
-            Parameter("retention_hours", "double", "NULL", "How far back versions stay readable: seven days unless told"),
-            Parameter("dry_run", "boolean", "true", "Only list what would be removed, or say in one row of numbers that nothing would be"),
+            Parameter(
+                "retention_hours", "double", "NULL", "How far back versions stay readable: seven days unless told"
+            ),
+            Parameter(
+                "dry_run",
+                "boolean",
+                "true",
+                "Only list what would be removed, or say in one row of numbers that nothing would be",
+            ),
             Parameter("retention", default="NULL", comment="The same as text: 7d, 36h, 90m"),
         ),
         _vacuum,

@@ -43,7 +43,9 @@ class OrcPart(SealedPart):
         with self._stream.decoding("its footer"):
             self._file = orc.ORCFile(pa.PythonFile(self._stream, mode="r"))
         if self._file.nrows != source.ref.rows or self._file.nstripes != len(source.seal.blocks):
-            raise corrupt(source.ref, f"has {self._file.nrows} rows in {self._file.nstripes} stripes, other than its seal says")
+            raise corrupt(
+                source.ref, f"has {self._file.nrows} rows in {self._file.nstripes} stripes, other than its seal says"
+            )
         self._places = {name: at for at, name in enumerate(self._file.schema.names)}
         """Positions of the columns in the file, including leaves that its note does not declare."""
 
@@ -58,7 +60,9 @@ class OrcPart(SealedPart):
             taken = [rows[a:z] - starts[b] for b, a, z in zip(run, cuts, cuts[1:], strict=False)]
             hit = [(b, t) for b, t in zip(run, taken, strict=True) if len(t)]
             if hit:
-                yield Piece(hit[0][0], rows[cuts[0] : cuts[-1]], self._decode(fields, [b for b, _ in hit], [t for _, t in hit]))
+                yield Piece(
+                    hit[0][0], rows[cuts[0] : cuts[-1]], self._decode(fields, [b for b, _ in hit], [t for _, t in hit])
+                )
 
     def _decode(self, fields: list[Field], blocks: list[int], taken: Sequence[Ordinals | None]) -> pa.RecordBatch:
         """Decode all rows of these stripes, or those ``taken`` from each."""
@@ -81,7 +85,9 @@ class OrcPart(SealedPart):
     def _stripe(self, block: int, places: list[int], taken: Ordinals | None) -> pa.RecordBatch:
         batch = self._file.read_stripe(block, columns=places)
         if len(batch) != self._columns.rows[block]:
-            raise corrupt(self._source.ref, f"has a stripe of {len(batch)} rows where {self._columns.rows[block]} were said")
+            raise corrupt(
+                self._source.ref, f"has a stripe of {len(batch)} rows where {self._columns.rows[block]} were said"
+            )
         return batch if taken is None else batch.take(pa.array(taken))
 
     def _span(self, block: int) -> tuple[int, int]:

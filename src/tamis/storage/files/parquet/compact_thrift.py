@@ -9,7 +9,10 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 _PHYSICAL = {
-    name: at for at, name in enumerate(("BOOLEAN", "INT32", "INT64", "INT96", "FLOAT", "DOUBLE", "BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY"))
+    name: at
+    for at, name in enumerate(
+        ("BOOLEAN", "INT32", "INT64", "INT96", "FLOAT", "DOUBLE", "BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY")
+    )
 }
 _CODECS = {"UNCOMPRESSED": 0, "SNAPPY": 1, "GZIP": 2, "LZO": 3, "BROTLI": 4, "LZ4": 5, "ZSTD": 6, "LZ4_RAW": 7}
 _I32, _I64, _BINARY, _LIST, _STRUCT = 5, 6, 8, 9, 12
@@ -68,10 +71,27 @@ def column_chunk(kind: str, name: str, codec: str, values: int, size: int, data:
 
 def row_group(chunks: Sequence[bytes], rows: int) -> bytes:
     number = bytes([0x10 | _I64])
-    return bytes([0x10 | _LIST]) + _header(_STRUCT, len(chunks)) + b"".join(chunks) + number + _number(0) + number + _number(rows) + _STOP
+    return (
+        bytes([0x10 | _LIST])
+        + _header(_STRUCT, len(chunks))
+        + b"".join(chunks)
+        + number
+        + _number(0)
+        + number
+        + _number(rows)
+        + _STOP
+    )
 
 
 def seal_footer(head: bytes, rows: int, groups: Sequence[bytes]) -> bytes:
     """Return the footer that begins with ``head`` (version and schema), with its length and the magic."""
-    footer = head + bytes([0x10 | _I64]) + _number(rows) + bytes([0x10 | _LIST]) + _header(_STRUCT, len(groups)) + b"".join(groups) + _STOP
+    footer = (
+        head
+        + bytes([0x10 | _I64])
+        + _number(rows)
+        + bytes([0x10 | _LIST])
+        + _header(_STRUCT, len(groups))
+        + b"".join(groups)
+        + _STOP
+    )
     return footer + len(footer).to_bytes(4, "little") + b"PAR1"

@@ -53,15 +53,24 @@ class Encodings:
     def of(first: pa.Table, page_rows: int) -> Encodings:
         """Choose the encodings of a file by its first block; its pages have ``page_rows`` rows."""
         named = Counter(_leaf_paths(first.schema))
-        once = [f for f in first.schema if named[f.name] == 1]  # "a.b" may be a column, and also a field of the column "a"
+        once = [
+            f for f in first.schema if named[f.name] == 1
+        ]  # "a.b" may be a column, and also a field of the column "a"
         shares = {f.name: _distinct(first.column(f.name)) for f in once}
-        dictionary = frozenset(path for path in named if shares.get(path, 0.0) <= _MANY) - frozenset(copied_leaves(first.schema))
+        dictionary = frozenset(path for path in named if shares.get(path, 0.0) <= _MANY) - frozenset(
+            copied_leaves(first.schema)
+        )
         if len(first) < _LEAST:
             return Encodings(tuple(named), dictionary)
         numbers = [f.name for f in once if shares[f.name] > _FEW and _is_whole(f.type)]
         in_doubt = [path for path in numbers if path in dictionary]
         ways = _ways(first.select(in_doubt), dictionary, in_doubt, page_rows)
-        ways |= _ways(first.drop(in_doubt).slice(0, _PAGES * page_rows), dictionary, [p for p in numbers if p not in dictionary], page_rows)
+        ways |= _ways(
+            first.drop(in_doubt).slice(0, _PAGES * page_rows),
+            dictionary,
+            [p for p in numbers if p not in dictionary],
+            page_rows,
+        )
         chosen = {path: _fastest(ways[path]) for path in named if named[path] == 1}
         return Encodings(
             tuple(named),
@@ -90,7 +99,9 @@ class _Way:
     dictionary: bool
 
 
-def _ways(sample: pa.Table, dictionary: frozenset[str], numbers: list[str], page_rows: int) -> dict[str, list[tuple[int, _Way]]]:
+def _ways(
+    sample: pa.Table, dictionary: frozenset[str], numbers: list[str], page_rows: int
+) -> dict[str, list[tuple[int, _Way]]]:
     """Return the possible encodings of each leaf with their sizes in bytes.
 
     ``numbers`` are the leaves that may be packed as differences.
@@ -118,7 +129,12 @@ def _tried(sample: pa.Table, encodings: Encodings, page_rows: int) -> dict[str, 
     if not sample.num_columns:
         return {}
     sink = pa.BufferOutputStream()
-    options = {"store_schema": False, "store_decimal_as_integer": True, "write_statistics": False, "max_rows_per_page": page_rows}
+    options = {
+        "store_schema": False,
+        "store_decimal_as_integer": True,
+        "write_statistics": False,
+        "max_rows_per_page": page_rows,
+    }
     with pq.ParquetWriter(sink, sample.schema, **options, **encodings.options()) as writer:
         writer.write_table(sample)
     group = pq.read_metadata(pa.BufferReader(sink.getvalue())).row_group(0)

@@ -73,7 +73,9 @@ class Excerpt:
     _chosen: Chosen
 
     @staticmethod
-    def plan(pages: Pages, leaves: list[int], blocks: Sequence[int], sizes: Ordinals, taken: Ordinals) -> Excerpt | None:
+    def plan(
+        pages: Pages, leaves: list[int], blocks: Sequence[int], sizes: Ordinals, taken: Ordinals
+    ) -> Excerpt | None:
         """Plan the read of the rows ``taken``, numbered over ``blocks`` as if they were one.
 
         ``sizes`` are the rows of each block. Returns None if pages are unknown or would not help.
@@ -92,7 +94,13 @@ class Excerpt:
             chunks = [pages.chunk(blocks[b], leaf) for b in used.tolist()]
             if any(chunk.first < 0 or chunk.codec != chunks[0].codec for chunk in chunks):
                 return None
-            columns.append(_Column(pages.field(leaf), chunks[0].codec, _placed(ranges, pages, chunks, chosen.page, place, runs, of_block)))
+            columns.append(
+                _Column(
+                    pages.field(leaf),
+                    chunks[0].codec,
+                    _placed(ranges, pages, chunks, chosen.page, place, runs, of_block),
+                )
+            )
         return Excerpt(leaves, ranges, columns, chosen)
 
     def decode(self, fetched: Sequence[Octets]) -> list[pa.Array]:
@@ -132,7 +140,9 @@ def _placed(
     begin = starts[base[place[first]] + page[first]]
     final = np.array([-(-chunk.rows // pages.rows) - 1 for chunk in chunks], dtype=np.int64)[place[last]]
     following = np.minimum(base[place[last]] + page[last] + 1, len(starts) - 1)
-    end = np.where(page[last] == final, np.array([chunk.end for chunk in chunks], dtype=np.int64)[place[last]], starts[following])
+    end = np.where(
+        page[last] == final, np.array([chunk.end for chunk in chunks], dtype=np.int64)[place[last]], starts[following]
+    )
     at = len(ranges)
     ranges += zip(begin.tolist(), (end - begin).tolist(), strict=True)
     if all(chunk.dictionary < 0 for chunk in chunks):

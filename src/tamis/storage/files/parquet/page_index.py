@@ -130,7 +130,9 @@ def runs_in(rows: Ordinals, starts: Ordinals, page_rows: int = PAGE_ROWS) -> Ord
 
 
 def excerpt(
-    fields: Sequence[pa.Field], codecs: Sequence[str], groups: Iterable[tuple[int, Sequence[tuple[Octets, Sequence[Octets]]]]]
+    fields: Sequence[pa.Field],
+    codecs: Sequence[str],
+    groups: Iterable[tuple[int, Sequence[tuple[Octets, Sequence[Octets]]]]],
 ) -> pa.Buffer:
     """Build a Parquet file of these columns.
 
@@ -145,7 +147,9 @@ def excerpt(
         chunks = []
         for kind, f, codec, (dictionary, pages) in zip(kinds, fields, codecs, columns, strict=True):
             size = len(dictionary) + sum(len(p) for p in pages)
-            chunks.append(column_chunk(kind, f.name, codec, rows, size, at + len(dictionary), at if dictionary else None))
+            chunks.append(
+                column_chunk(kind, f.name, codec, rows, size, at + len(dictionary), at if dictionary else None)
+            )
             if dictionary:
                 pieces.append(dictionary)
             pieces += pages

@@ -124,7 +124,9 @@ class ParquetPart:
                 continue
             offsets = np.cumsum(self._rows[chunk]) - self._rows[chunk]
             cuts = [(np.searchsorted(rows, self._starts[b]), np.searchsorted(rows, self._starts[b + 1])) for b in chunk]
-            within = [rows[a:z] - self._starts[b] + offset for b, (a, z), offset in zip(chunk, cuts, offsets, strict=True)]
+            within = [
+                rows[a:z] - self._starts[b] + offset for b, (a, z), offset in zip(chunk, cuts, offsets, strict=True)
+            ]
             taken = np.concatenate(within)
             if len(taken):
                 yield Piece(chunk[0], np.concatenate([rows[a:z] for a, z in cuts]), self._chosen(leaves, chunk, taken))
@@ -140,7 +142,9 @@ class ParquetPart:
         note = (self._footer.metadata or {}).get(NOTE.encode())
         return None if note is None else pages_of(note, self._ref.rows)
 
-    def _chunks(self, leaves: Sequence[int], blocks: Sequence[int], looked: Ordinals, *, chosen: bool) -> Iterator[list[int]]:
+    def _chunks(
+        self, leaves: Sequence[int], blocks: Sequence[int], looked: Ordinals, *, chosen: bool
+    ) -> Iterator[list[int]]:
         """Group blocks to decode together.
 
         ``looked`` limits the rows decoded of each block; all are decoded if the note of pages does not match.
@@ -165,7 +169,9 @@ class ParquetPart:
 
     def _chosen(self, leaves: Sequence[int], blocks: list[int], taken: Ordinals) -> pa.RecordBatch:
         """Read chosen rows: plain columns by pages if these are few, other columns by whole chunks."""
-        plan = Excerpt.plan(self._pages, [at for at in leaves if self._pages.is_flat(at)], blocks, self._rows[blocks], taken)
+        plan = Excerpt.plan(
+            self._pages, [at for at in leaves if self._pages.is_flat(at)], blocks, self._rows[blocks], taken
+        )
         if plan is None:
             return self._decode(leaves, blocks, taken)
         arrays = twice(lambda: self._excerpt(plan, blocks))
@@ -210,7 +216,9 @@ class ParquetPart:
 
     def _typed(self, column_id: int, array: pa.Array) -> pa.Array:
         known = self._schema.by_id.get(column_id)
-        return array if known is None else convert(array, self._layout.prune(known, array.type, self._names), self._names)
+        return (
+            array if known is None else convert(array, self._layout.prune(known, array.type, self._names), self._names)
+        )
 
     def _range(self, block: int, leaf: int) -> tuple[int, int]:
         chunk = self._pages.chunk(block, leaf)

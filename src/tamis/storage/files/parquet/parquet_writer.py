@@ -46,7 +46,11 @@ class ParquetPartWriter:
         return self._sink.size
 
     def write(self, batch: pa.RecordBatch) -> None:
-        table = pa.Table.from_arrays([batch.column(at) for at in self._kept], schema=self._schema) if self._kept else pa.table({})
+        table = (
+            pa.Table.from_arrays([batch.column(at) for at in self._kept], schema=self._schema)
+            if self._kept
+            else pa.table({})
+        )
         if self._writer is None:
             self._writer = self._open(table)
         if len(batch):
@@ -56,10 +60,16 @@ class ParquetPartWriter:
     def close(self, notes: Mapping[str, str] | None = None) -> WrittenFile:
         if self._writer is None:
             self._writer = self._open(self._schema.empty_table())
-        pairs = {PART_ID: self._options.part_id, "org.apache.spark.sql.parquet.row.metadata": self._options.schema_json, **(notes or {})}
+        pairs = {
+            PART_ID: self._options.part_id,
+            "org.apache.spark.sql.parquet.row.metadata": self._options.schema_json,
+            **(notes or {}),
+        }
         if self._blocks:  # after the magic, the writes alternate between page headers and bodies
             pairs |= {PAGES: note_of(self._sink.writes[1::2], self._options.page_rows)}
-        self._writer.add_key_value_metadata({"org.apache.spark.version": SPARK_VERSION} | {k: v for k, v in pairs.items() if v})
+        self._writer.add_key_value_metadata(
+            {"org.apache.spark.version": SPARK_VERSION} | {k: v for k, v in pairs.items() if v}
+        )
         self._writer.add_key_value_metadata({INDEX_CHECKSUM: UNKNOWN_INDEX})
         self._sink.hold()
         self._writer.close()

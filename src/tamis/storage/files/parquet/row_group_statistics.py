@@ -33,7 +33,11 @@ def block_statistics(footer: Footer, layout: Layout, schema: Schema, ids: Collec
     clean = _without_nans(footer)
     for at, path in enumerate(layout.leaves):
         field = schema.by_id.get(path[-1])
-        if field is None or field.id not in ids or any(isinstance(schema.by_id[i].type, Array | Map) for i in path[:-1]):
+        if (
+            field is None
+            or field.id not in ids
+            or any(isinstance(schema.by_id[i].type, Array | Map) for i in path[:-1])
+        ):
             continue
         if not has_bounds(field.type):
             continue

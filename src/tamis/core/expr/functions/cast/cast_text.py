@@ -93,7 +93,9 @@ def _real(call: Call, text: Datum) -> Evaluated:
         "-infinity": -np.inf,
     }
     index = pc.index_in(lower, value_set=pa.array(list(special))).fill_null(-1).to_numpy(zero_copy_only=False)
-    strict = _matches(text, r"^([+-]?NaN|[^+-].*|[+-][^nN].*)$")  # Java itself reads a sign before NaN, in one spelling only
+    strict = _matches(
+        text, r"^([+-]?NaN|[^+-].*|[+-][^nN].*)$"
+    )  # Java itself reads a sign before NaN, in one spelling only
     index = np.where(strict, index, -1)
     good = _matches(text, _REAL)
     digits = pc.replace_substring_regex(blank(text, ~good | (index >= 0)), r"(^\+|[dDfF]$)", "")
@@ -117,7 +119,9 @@ _TIMESTAMP = (
     r"(?s)^(?:(?P<y>[+-]?\d{4,6})(?:-(?P<m>\d{1,2})(?:-(?P<d>\d{1,2})(?:[ T]"
     r"(?P<H>\d{1,2})(?::(?P<M>\d{1,2})(?::(?P<S>\d{1,2})(?:\.(?P<f>\d*))?(?P<z>\D.*)?)?)?)?)?)?)$"
 )
-_TIME = r"(?s)^(?:T\d{1,2}(?::\d{1,2}(?::\d{1,2}(?:\.\d*)?(?:\D.*)?)?)?|\d{1,2}:\d{1,2}(?::\d{1,2}(?:\.\d*)?(?:\D.*)?)?)$"
+_TIME = (
+    r"(?s)^(?:T\d{1,2}(?::\d{1,2}(?::\d{1,2}(?:\.\d*)?(?:\D.*)?)?)?|\d{1,2}:\d{1,2}(?::\d{1,2}(?:\.\d*)?(?:\D.*)?)?)$"
+)
 """A time of day alone, to which Spark adds today's date."""
 
 
@@ -228,18 +232,24 @@ def by_decimal(call: Call, x: Datum) -> Evaluated:
     with decimal.localcontext(decimal.Context(prec=400, rounding=decimal.ROUND_HALF_UP, Emax=10_000, Emin=-10_000)):
         for row, value in enumerate(x.to_pylist()):
             number = _number(value)
-            small = number is not None and number.is_finite() and number.adjusted() <= target.precision  # others exceed the context
+            small = (
+                number is not None and number.is_finite() and number.adjusted() <= target.precision
+            )  # others exceed the context
             if number is not None and small:
                 number = number.quantize(unit)
             fits = number is not None and small and abs(number) < limit
             out.append(number if fits else None)
-            infinite = isinstance(value, float) and number is not None and not number.is_finite()  # NULL in Spark in every mode
+            infinite = (
+                isinstance(value, float) and number is not None and not number.is_finite()
+            )  # NULL in Spark in every mode
             bad[row] = value is not None and not fits and not infinite
     found = outcome(pa.array(out, to_arrow_type(target)), bad, call.mode, _bad(call))
     left = any_set(unsure(raw(x), target.scale)) if pa.types.is_floating(x.type) else None
     if left is None:
         return found
-    return Evaluated(blank(found.values, left), left if found.failed is None else left | found.failed, found.error or LEFT_TO_SPARK)
+    return Evaluated(
+        blank(found.values, left), left if found.failed is None else left | found.failed, found.error or LEFT_TO_SPARK
+    )
 
 
 _DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
@@ -279,7 +289,8 @@ def render(call: Call, x: Datum) -> Evaluated:
     else:
         clock = values % DAY
         text = [
-            f"{d} {c // HOUR:02d}:{c // MINUTE % 60:02d}:{c // SECOND % 60:02d}" + (f".{f:06d}".rstrip("0") if (f := c % SECOND) else "")
+            f"{d} {c // HOUR:02d}:{c // MINUTE % 60:02d}:{c // SECOND % 60:02d}"
+            + (f".{f:06d}".rstrip("0") if (f := c % SECOND) else "")
             for d, c in zip(_dates(values // DAY), clock.tolist(), strict=True)
         ]
     return Evaluated(blank(pa.array(text, pa.string()), null))

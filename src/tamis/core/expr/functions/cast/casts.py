@@ -14,7 +14,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.core.expr import java_doubles
-from tamis.core.expr.arrow_values import Datum, Evaluated, Mask, Numbers, blank, build, fitted, nulls, outcome, raw, wide_decimal
+from tamis.core.expr.arrow_values import (
+    Datum,
+    Evaluated,
+    Mask,
+    Numbers,
+    blank,
+    build,
+    fitted,
+    nulls,
+    outcome,
+    raw,
+    wide_decimal,
+)
 from tamis.core.expr.calls import call
 from tamis.core.expr.coerce import is_instant, is_numeric, is_text
 from tamis.core.expr.functions.cast import cast_text
@@ -42,7 +54,12 @@ from tamis.core.types import (
 from tamis.core.types.arrow import to_arrow_type
 
 _FLOATS = (FLOAT, DOUBLE)
-LIMITS = {BYTE: (-(2**7), 2**7 - 1), SHORT: (-(2**15), 2**15 - 1), INTEGER: (-(2**31), 2**31 - 1), LONG: (-(2**63), 2**63 - 1)}
+LIMITS = {
+    BYTE: (-(2**7), 2**7 - 1),
+    SHORT: (-(2**15), 2**15 - 1),
+    INTEGER: (-(2**31), 2**31 - 1),
+    LONG: (-(2**63), 2**63 - 1),
+}
 """Least and greatest value of the integer types."""
 
 
@@ -52,7 +69,12 @@ def _castable(source: DataType, target: DataType) -> bool:
         return True
     number, text = is_numeric(source) or source == BOOLEAN, is_text(source)
     if is_numeric(target):
-        return number or text or (source == TIMESTAMP and target in (LONG, DOUBLE)) or (source == TIMESTAMP and target == INTEGER)
+        return (
+            number
+            or text
+            or (source == TIMESTAMP and target in (LONG, DOUBLE))
+            or (source == TIMESTAMP and target == INTEGER)
+        )
     if target == BOOLEAN:
         return number or text
     if is_instant(target):
@@ -114,11 +136,17 @@ def _from_float(values: Numbers, null: Mask | None, call: Call) -> Evaluated:
         if call.mode is Mode.LEGACY:
             least, greatest = LIMITS[LONG if call.type == LONG else INTEGER]
         clipped = np.where(np.isnan(wide), 0.0, np.trunc(wide))
-        whole = np.where(clipped >= float(greatest), greatest, np.where(clipped <= float(least), least, 0)).astype(np.int64)
+        whole = np.where(clipped >= float(greatest), greatest, np.where(clipped <= float(least), least, 0)).astype(
+            np.int64
+        )
         inside = (clipped < float(greatest)) & (clipped > float(least))
         whole = np.where(inside, np.where(inside, clipped, 0).astype(np.int64), whole)
     array = build(whole.astype(arrow.to_pandas_dtype()), null, arrow)
-    return Evaluated(array) if call.mode is Mode.LEGACY else outcome(array, _present(bad, null), call.mode, _overflow(call))
+    return (
+        Evaluated(array)
+        if call.mode is Mode.LEGACY
+        else outcome(array, _present(bad, null), call.mode, _overflow(call))
+    )
 
 
 def _present(bad: Mask | None, null: Mask | None) -> Mask | None:
@@ -169,7 +197,11 @@ def _seconds(call: Call, x: Datum) -> Evaluated:
         return Evaluated(build(whole, null, pa.int64()))
     bad = (whole < LIMITS[INTEGER][0]) | (whole > LIMITS[INTEGER][1])
     array = build(whole.astype(np.int32), null, pa.int32())
-    return Evaluated(array) if call.mode is Mode.LEGACY else outcome(array, _present(bad, null), call.mode, _overflow(call))
+    return (
+        Evaluated(array)
+        if call.mode is Mode.LEGACY
+        else outcome(array, _present(bad, null), call.mode, _overflow(call))
+    )
 
 
 def _fractional_seconds(call: Call, x: Datum) -> Evaluated:
@@ -184,7 +216,9 @@ def _fractional_seconds(call: Call, x: Datum) -> Evaluated:
         whole = np.where(np.isnan(micros), 0.0, np.trunc(micros))
         inside = (whole < 2.0**63) & (whole >= -(2.0**63))
         bad = ~finite | ~((whole <= 2.0**63) & (whole >= -(2.0**63))) if call.mode is not Mode.LEGACY else ~finite
-        out = np.where(inside, np.where(inside, whole, 0.0).astype(np.int64), np.where(whole > 0, LIMITS[LONG][1], LIMITS[LONG][0]))
+        out = np.where(
+            inside, np.where(inside, whole, 0.0).astype(np.int64), np.where(whole > 0, LIMITS[LONG][1], LIMITS[LONG][0])
+        )
     return outcome(build(out, null, to_arrow_type(TIMESTAMP)), _present(bad, null), call.mode, _overflow(call))
 
 
@@ -214,7 +248,9 @@ def _from_decimal(call: Call, x: Datum) -> Evaluated:
     if call.mode is Mode.LEGACY and bad.any():
         values = np.array([_wrap(int(v), target) if v is not None else 0 for v in whole.to_pylist()], np.int64)
         return Evaluated(build(values.astype(to_arrow_type(target).to_pandas_dtype()), null, to_arrow_type(target)))
-    return outcome(blank(whole, bad).cast(pa.decimal128(20, 0)).cast(to_arrow_type(target)), bad, call.mode, _overflow(call))
+    return outcome(
+        blank(whole, bad).cast(pa.decimal128(20, 0)).cast(to_arrow_type(target)), bad, call.mode, _overflow(call)
+    )
 
 
 def _wrap(value: int, target: DataType) -> int:
@@ -287,7 +323,11 @@ def _zoned(args: tuple[Expr, ...], target: DataType) -> bool:
     source = args[0].type
     if source == target:
         return False
-    return (TIMESTAMP in (source, target)) and (is_instant(source) or is_text(source)) and (is_instant(target) or is_text(target))
+    return (
+        (TIMESTAMP in (source, target))
+        and (is_instant(source) or is_text(source))
+        and (is_instant(target) or is_text(target))
+    )
 
 
 def _whole_numbers(call: Call, bounds: Bounds) -> Mask:
@@ -302,7 +342,9 @@ def _whole_numbers(call: Call, bounds: Bounds) -> Mask:
     for bound in bounds[0]:
         values = raw(bound).astype(np.float64)
         with np.errstate(invalid="ignore", over="ignore"):
-            ok = ok & (values * 8 == np.floor(values * 8)) & (np.abs(values) < (2.0**20 if source == FLOAT else 2.0**40))
+            ok = (
+                ok & (values * 8 == np.floor(values * 8)) & (np.abs(values) < (2.0**20 if source == FLOAT else 2.0**40))
+            )
     return np.asarray(ok)
 
 
@@ -339,7 +381,11 @@ def _everywhere_alike(call_: Call, bounds: Bounds) -> Mask:
     """
     alike = _whole_numbers(call_, bounds)
     if isinstance(call_.type, Decimal) and call_.args[0].type in _FLOATS:
-        return alike & java_doubles.alike(raw(bounds[0][0]), call_.type.scale) & java_doubles.alike(raw(bounds[0][1]), call_.type.scale)
+        return (
+            alike
+            & java_doubles.alike(raw(bounds[0][0]), call_.type.scale)
+            & java_doubles.alike(raw(bounds[0][1]), call_.type.scale)
+        )
     if call_.type != TIMESTAMP or not is_text(call_.args[0].type):
         return alike
     return alike & ~cast_text.of_today(bounds[0][0]) & ~cast_text.of_today(bounds[0][1])

@@ -53,7 +53,15 @@ declare(
     )
 )
 
-_UNITS = {"microsecond": 1, "millisecond": MILLI, "second": SECOND, "minute": MINUTE, "hour": HOUR, "day": DAY, "week": 7 * DAY}
+_UNITS = {
+    "microsecond": 1,
+    "millisecond": MILLI,
+    "second": SECOND,
+    "minute": MINUTE,
+    "hour": HOUR,
+    "day": DAY,
+    "week": 7 * DAY,
+}
 _MONTHS = {"month": 1, "quarter": 3, "year": 12}
 
 
@@ -144,7 +152,9 @@ def _timestampadd(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> 
     unit, count = _unit(args[0]), args[1]
     if unit is None or not isinstance(count, Literal) or count.type not in INTEGRAL or count.value is None:
         return None
-    time = args[2] if is_instant(args[2].type) and args[2].type != DATE else brought(args[2], TIMESTAMP, mode, zone_name)
+    time = (
+        args[2] if is_instant(args[2].type) and args[2].type != DATE else brought(args[2], TIMESTAMP, mode, zone_name)
+    )
     if unit in _MONTHS:
         months = count.value * _MONTHS[unit]
         fits = LIMITS[INTEGER][0] <= months <= LIMITS[INTEGER][1]
@@ -181,11 +191,17 @@ def named_zone(arg: Expr) -> Zone | None:
 def _moved(call_: Call, args: list[Datum]) -> Evaluated:
     z, values = named_zone(call_.args[1]), numbers(args[0])
     assert z is not None
-    return Evaluated(made(z.local(values) if call_.function == "from_utc_timestamp" else z.instants(values), args[:1], TIMESTAMP))
+    return Evaluated(
+        made(z.local(values) if call_.function == "from_utc_timestamp" else z.instants(values), args[:1], TIMESTAMP)
+    )
 
 
 for _name, _catalyst in (("from_utc_timestamp", ("FromUTCTimestamp",)), ("to_utc_timestamp", ("ToUTCTimestamp",))):
-    declare(Function(_name, _to_zone, _moved, sql=(_name,), catalyst=_catalyst, rule="utc", note="through the zone's envelope"))
+    declare(
+        Function(
+            _name, _to_zone, _moved, sql=(_name,), catalyst=_catalyst, rule="utc", note="through the zone's envelope"
+        )
+    )
 
 
 # Intervals of years and months, in months
@@ -241,4 +257,11 @@ def _as_months(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Sig
     return Signature(args, INTEGER) if len(args) == 1 and args[0].type == YEAR_MONTH else None
 
 
-declare(Function("months_of", _as_months, lambda _c, args: Evaluated(made(numbers(args[0]), args, INTEGER)), claims=lambda _: (Claim.UP,)))
+declare(
+    Function(
+        "months_of",
+        _as_months,
+        lambda _c, args: Evaluated(made(numbers(args[0]), args, INTEGER)),
+        claims=lambda _: (Claim.UP,),
+    )
+)

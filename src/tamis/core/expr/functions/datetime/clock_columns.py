@@ -103,4 +103,8 @@ def now_range(expr: Moving, first: int, last: int) -> tuple[Any, Any]:
     if first == last:
         lo = hi = int(z.local(bounds[0]))
     arrow = to_arrow_type(expr.type)
-    return (pa.scalar(lo // DAY, arrow), pa.scalar(hi // DAY, arrow)) if expr.type == DATE else (pa.scalar(lo, arrow), pa.scalar(hi, arrow))
+    return (
+        (pa.scalar(lo // DAY, arrow), pa.scalar(hi // DAY, arrow))
+        if expr.type == DATE
+        else (pa.scalar(lo, arrow), pa.scalar(hi, arrow))
+    )

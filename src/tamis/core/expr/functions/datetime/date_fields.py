@@ -226,7 +226,12 @@ _ALIASES = {
     "dow_iso": "dayofweek_iso", "doy": "dayofyear", "h": "hour", "hours": "hour", "hr": "hour", "hrs": "hour", "m": "minute", "min": "minute",
     "mins": "minute", "minutes": "minute", "s": "second", "sec": "second", "secs": "second", "seconds": "second",
 }  # fmt: skip
-_OF_INTERVALS = {"day": "interval_days", "hour": "interval_hours", "minute": "interval_minutes", "second": "interval_seconds"}
+_OF_INTERVALS = {
+    "day": "interval_days",
+    "hour": "interval_hours",
+    "minute": "interval_minutes",
+    "second": "interval_seconds",
+}
 
 
 def _extract(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Expr | None:

@@ -18,7 +18,14 @@ import pyarrow.compute as pc
 from tamis.core.expr.arrow_values import Datum, Evaluated, Mask, Numbers, blank, build, full, is_true, nulls, outcome
 from tamis.core.expr.calls import call
 from tamis.core.expr.coerce import brought, is_instant, is_numeric, is_text
-from tamis.core.expr.functions.datetime.clock_columns import HOUR, MINUTE, field_of_days, month_days, month_start, trunc_days
+from tamis.core.expr.functions.datetime.clock_columns import (
+    HOUR,
+    MINUTE,
+    field_of_days,
+    month_days,
+    month_start,
+    trunc_days,
+)
 from tamis.core.expr.functions.datetime.time_units import numbers
 from tamis.core.expr.functions.logic.comparisons import compare
 from tamis.core.expr.registry import Bounds, Claim, Function, Partial, Signature, declare, overload, sugar
@@ -30,7 +37,20 @@ from tamis.core.types.arrow import to_arrow_type
 Token = tuple[str, str]
 """A field as written (``MM``) and its kind, or a text and ``""``."""
 
-_MONTHS = ["January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December"]
+_MONTHS = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+]
 _DAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
 _FIELDS = {
     "yyyy": "year", "yy": "short year", "y": "year", "MM": "month", "M": "month", "MMM": "month name", "MMMM": "month name",
@@ -101,7 +121,9 @@ def _pattern(call_: Call) -> str:
 
 def rendered(local: Numbers, pattern: str) -> Datum:
     """Format local times, whole columns at a time."""
-    parts = [pa.array([text] * len(local)) if not kind else _field(local, text, kind) for text, kind in tokens(pattern) or ()]
+    parts = [
+        pa.array([text] * len(local)) if not kind else _field(local, text, kind) for text, kind in tokens(pattern) or ()
+    ]
     return pc.binary_join_element_wise(*parts, "")
 
 
@@ -155,7 +177,10 @@ def _formatted(call_: Call, args: list[Datum]) -> Evaluated:
     texts = rendered(np.where(outside, 0, local), _pattern(call_))
     if outside.any():
         texts = pa.array(
-            [_far(v, _pattern(call_)) if o else t for v, o, t in zip(local.tolist(), outside.tolist(), texts.to_pylist(), strict=True)]
+            [
+                _far(v, _pattern(call_)) if o else t
+                for v, o, t in zip(local.tolist(), outside.tolist(), texts.to_pylist(), strict=True)
+            ]
         )
     return Evaluated(blank(texts.cast(pa.string()), nulls(array)))
 
@@ -280,7 +305,15 @@ def _parsed(call_: Call, args: list[Datum]) -> Evaluated:
     null, bad = nulls(text), np.asarray(parts.is_null().to_numpy(zero_copy_only=False))
     year, month, day = _number(parts, "yyyy", 1970), _number(parts, "MM", 1), _number(parts, "dd", 1)
     hour, minute, second = (_number(parts, n, 0) for n in ("HH", "mm", "ss"))
-    good = (month >= 1) & (month <= 12) & (day >= 1) & (hour < 24) & (minute < 60) & (second < 60) & (np.abs(year) < 290_000)
+    good = (
+        (month >= 1)
+        & (month <= 12)
+        & (day >= 1)
+        & (hour < 24)
+        & (minute < 60)
+        & (second < 60)
+        & (np.abs(year) < 290_000)
+    )
     index = np.where(good, (year - 1970) * 12 + month - 1, 0)
     first = month_days(index)
     good &= day <= month_days(index + 1) - first

@@ -16,7 +16,12 @@ from tamis.core.types import DATE, INTEGER, INTEGRAL, LONG, DataType, DayTimeInt
 
 
 def _days_and_count(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Signature | None:
-    if len(args) != 2 or not (is_instant(args[0].type) or is_text(args[0].type)) or args[1].type not in INTEGRAL or args[1].type == LONG:
+    if (
+        len(args) != 2
+        or not (is_instant(args[0].type) or is_text(args[0].type))
+        or args[1].type not in INTEGRAL
+        or args[1].type == LONG
+    ):
         return None
     return Signature((brought(args[0], DATE, mode, zone_name), brought(args[1], INTEGER, mode, zone_name)), DATE)
 
@@ -75,7 +80,13 @@ def _date_only(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Sig
 
 declare(
     Function(
-        "last_day", _date_only, _last_day, sql=("last_day",), catalyst=("LastDay",), claims=lambda _: (Claim.UP,), guard=far_from_the_edge
+        "last_day",
+        _date_only,
+        _last_day,
+        sql=("last_day",),
+        catalyst=("LastDay",),
+        claims=lambda _: (Claim.UP,),
+        guard=far_from_the_edge,
     )
 )
 
@@ -85,7 +96,11 @@ _WEEKDAY = {name[:n]: name for name in _WEEKDAYS for n in (2, 3, len(name))}
 
 
 def _date_and_weekday(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Signature | None:
-    if len(args) != 2 or named_unit(args[1], _WEEKDAY) is None or not (is_instant(args[0].type) or is_text(args[0].type)):
+    if (
+        len(args) != 2
+        or named_unit(args[1], _WEEKDAY) is None
+        or not (is_instant(args[0].type) or is_text(args[0].type))
+    ):
         return None
     return Signature((brought(args[0], DATE, mode, zone_name), args[1]), DATE)
 

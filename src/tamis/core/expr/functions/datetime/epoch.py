@@ -62,12 +62,24 @@ for _name, _catalyst in (
     ("timestamp_millis", ("MillisToTimestamp",)),
     ("timestamp_micros", ("MicrosToTimestamp",)),
 ):
-    declare(Function(_name, _count, _at, sql=(_name,), catalyst=_catalyst, claims=lambda _: (Claim.UP,), partial=lambda _: Partial.OUTSIDE))
+    declare(
+        Function(
+            _name,
+            _count,
+            _at,
+            sql=(_name,),
+            catalyst=_catalyst,
+            claims=lambda _: (Claim.UP,),
+            partial=lambda _: Partial.OUTSIDE,
+        )
+    )
 
 
 def _days(source: DataType, target: DataType) -> Callable[[tuple[Expr, ...], Mode, str | None], Signature | None]:
     def resolve(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature | None:
-        if len(args) != 1 or not (is_instant(args[0].type) if source == DATE else args[0].type in INTEGRAL and args[0].type != LONG):
+        if len(args) != 1 or not (
+            is_instant(args[0].type) if source == DATE else args[0].type in INTEGRAL and args[0].type != LONG
+        ):
             return None
         return Signature((brought(args[0], source, mode, zone),), target)
 
@@ -82,7 +94,11 @@ for _name, _catalyst, _source, _target in (
     ("unix_date", ("UnixDate",), DATE, INTEGER),
     ("date_from_unix_date", ("DateFromUnixDate",), INTEGER, DATE),
 ):
-    declare(Function(_name, _days(_source, _target), _same_days, sql=(_name,), catalyst=_catalyst, claims=lambda _: (Claim.UP,)))
+    declare(
+        Function(
+            _name, _days(_source, _target), _same_days, sql=(_name,), catalyst=_catalyst, claims=lambda _: (Claim.UP,)
+        )
+    )
 
 
 def _now(name: str, data_type: DataType) -> Builder:

@@ -141,7 +141,12 @@ def _shift(sign: int) -> Callable[[tuple[Expr, ...], Mode, str | None], Expr | N
         if not is_instant(a.type):
             return None
         if isinstance(b.type, DayTimeInterval):
-            if a.type == DATE and (b.type.start, b.type.end) == ("day", "day") and isinstance(b, Literal) and b.value is not None:
+            if (
+                a.type == DATE
+                and (b.type.start, b.type.end) == ("day", "day")
+                and isinstance(b, Literal)
+                and b.value is not None
+            ):
                 return call("date_add", a, Literal(INTEGER, sign * b.value // DAY), mode=mode, zone=zone_name)
             return _with_interval(a, b, sign, mode, zone_name)
         if b.type == YEAR_MONTH:
@@ -174,7 +179,9 @@ def _with_interval(a: Expr, b: Expr, sign: int, mode: Mode, zone_name: str | Non
     if sign > 0:
         return call("timestamp_add", a, b, mode=mode, zone=zone_name)
     if isinstance(b, Literal):
-        return call("timestamp_add", a, Literal(b.type, None if b.value is None else -b.value), mode=mode, zone=zone_name)
+        return call(
+            "timestamp_add", a, Literal(b.type, None if b.value is None else -b.value), mode=mode, zone=zone_name
+        )
     return call("timestamp_add", a, call("interval_negate", b), mode=mode, zone=zone_name)
 
 
@@ -183,7 +190,11 @@ def _interval_sum(a: Expr, b: Expr, sign: int) -> Expr | None:
 
 
 def _two_intervals(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Signature | None:  # noqa: ARG001
-    return Signature(args, DayTimeInterval()) if len(args) == 2 and all(isinstance(a.type, DayTimeInterval) for a in args) else None
+    return (
+        Signature(args, DayTimeInterval())
+        if len(args) == 2 and all(isinstance(a.type, DayTimeInterval) for a in args)
+        else None
+    )
 
 
 def _interval_added(call: Call, args: list[Datum]) -> Evaluated:
@@ -233,7 +244,9 @@ def _negated(call: Call, args: list[Datum]) -> Evaluated:
     return checked(-values, values == np.iinfo(np.int64).min, args, call.type)
 
 
-declare(Function("interval_negate", _interval, _negated, claims=lambda _: (Claim.DOWN,), partial=lambda _: Partial.OUTSIDE))
+declare(
+    Function("interval_negate", _interval, _negated, claims=lambda _: (Claim.DOWN,), partial=lambda _: Partial.OUTSIDE)
+)
 
 
 @overload("negate")
@@ -241,6 +254,10 @@ def _negate(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Expr |
     if len(args) != 1:
         return None
     (arg,) = args
-    if isinstance(arg, Literal) and arg.value is not None and (arg.type == YEAR_MONTH or isinstance(arg.type, DayTimeInterval)):
+    if (
+        isinstance(arg, Literal)
+        and arg.value is not None
+        and (arg.type == YEAR_MONTH or isinstance(arg.type, DayTimeInterval))
+    ):
         return Literal(arg.type, -arg.value)
     return call("interval_negate", arg) if isinstance(arg.type, DayTimeInterval) else None

@@ -22,17 +22,28 @@ _NEAR = 290_000
 
 def _six(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Signature | None:
     """Resolve year, month, day, hour, minute, and seconds with six decimal places."""
-    if len(args) != 6 or any(a.type not in INTEGRAL or a.type == LONG for a in args[:5]) or not is_numeric(args[5].type):
+    if (
+        len(args) != 6
+        or any(a.type not in INTEGRAL or a.type == LONG for a in args[:5])
+        or not is_numeric(args[5].type)
+    ):
         return None
     if not (args[5].type in INTEGRAL or isinstance(args[5].type, Decimal)):
         return None
-    return Signature((*(brought(a, INTEGER, mode, zone_name) for a in args[:5]), brought(args[5], _SECONDS, mode, zone_name)), TIMESTAMP)
+    return Signature(
+        (*(brought(a, INTEGER, mode, zone_name) for a in args[:5]), brought(args[5], _SECONDS, mode, zone_name)),
+        TIMESTAMP,
+    )
 
 
 def _micros(x: Datum) -> Numbers:
     """Convert seconds with six decimal places to whole microseconds."""
     return np.array(
-        [0 if v is None else int(v.scaleb(6)) for v in (pa.repeat(x, 1) if isinstance(x, pa.Scalar) else x).to_pylist()], np.int64
+        [
+            0 if v is None else int(v.scaleb(6))
+            for v in (pa.repeat(x, 1) if isinstance(x, pa.Scalar) else x).to_pylist()
+        ],
+        np.int64,
     )
 
 
@@ -44,7 +55,9 @@ def _make_timestamp(call_: Call, args: list[Datum]) -> Evaluated:
     index = np.where(good, (year - 1970) * 12 + month - 1, 0)
     first = month_days(index)
     good &= day <= month_days(index + 1) - first
-    good &= (hour >= 0) & (hour < 24) & (minute >= 0) & (minute < 60) & (micros >= 0) & (micros <= 60 * SECOND)  # 60 is the next minute
+    good &= (
+        (hour >= 0) & (hour < 24) & (minute >= 0) & (minute < 60) & (micros >= 0) & (micros <= 60 * SECOND)
+    )  # 60 is the next minute
     local = np.where(good, (first + day - 1) * DAY + hour * HOUR + minute * MINUTE + micros, 0)
     null = either(*(nulls(a) for a in args))
     bad = ~good if null is None else ~good & ~null
@@ -103,7 +116,9 @@ def _calendar(z: Zone, instants: Numbers) -> tuple[Numbers, Numbers, Numbers, Nu
 
 def _doubled(values: Numbers, args: list[Datum]) -> Datum:
     n, null = rows(args), either(*(nulls(a) for a in args))
-    return build(np.broadcast_to(values, (n,)), None if null is None else np.broadcast_to(null, (n,)), to_arrow_type(DOUBLE))
+    return build(
+        np.broadcast_to(values, (n,)), None if null is None else np.broadcast_to(null, (n,)), to_arrow_type(DOUBLE)
+    )
 
 
 declare(

@@ -36,7 +36,11 @@ _TIME_UNITS = {**{u: u for u in _UNITS}, "dd": "day", **_DATE_UNITS}
 
 
 def _truncated(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Signature | None:
-    if len(args) != 2 or named_unit(args[0], _TIME_UNITS) is None or not (is_instant(args[1].type) or is_text(args[1].type)):
+    if (
+        len(args) != 2
+        or named_unit(args[0], _TIME_UNITS) is None
+        or not (is_instant(args[1].type) or is_text(args[1].type))
+    ):
         return None
     return Signature((args[0], brought(args[1], TIMESTAMP, mode, zone_name)), TIMESTAMP)
 
@@ -45,7 +49,9 @@ def _date_trunc(call: Call, args: list[Datum]) -> Evaluated:
     unit = named_unit(call.args[0], _TIME_UNITS)
     assert unit is not None
     z, values = zone(call.zone or "UTC"), numbers(args[1])
-    if unit in {"microsecond", "millisecond", "second"} or (unit in _UNITS and z.fixed is not None and z.fixed % _UNITS[unit] == 0):
+    if unit in {"microsecond", "millisecond", "second"} or (
+        unit in _UNITS and z.fixed is not None and z.fixed % _UNITS[unit] == 0
+    ):
         out = values - values % _UNITS[unit]
     elif unit in _UNITS:
         offset = z.offset(values)
@@ -72,7 +78,11 @@ declare(
 
 
 def _trunc_resolve(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Signature | None:
-    if len(args) != 2 or named_unit(args[1], _DATE_UNITS) is None or not (is_instant(args[0].type) or is_text(args[0].type)):
+    if (
+        len(args) != 2
+        or named_unit(args[1], _DATE_UNITS) is None
+        or not (is_instant(args[0].type) or is_text(args[0].type))
+    ):
         return None
     return Signature((brought(args[0], DATE, mode, zone_name), args[1]), DATE)
 

@@ -26,7 +26,19 @@ from tamis.core.expr.json_codec.json_path import Steps, text_of
 from tamis.core.expr.json_codec.variant_encoding import encode
 from tamis.core.expr.registry import Function, Partial, Signature, cast_from, declare, sugar
 from tamis.core.expr.tree import Call, Column, Expr, Literal, Mode, Opaque
-from tamis.core.types import BOOLEAN, DATE, DOUBLE, FLOAT, LONG, STRING, TIMESTAMP, TIMESTAMP_NTZ, VARIANT, DataType, Decimal
+from tamis.core.types import (
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    LONG,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    VARIANT,
+    DataType,
+    Decimal,
+)
 from tamis.core.types.arrow import to_arrow_type
 from tamis.core.types.logical import type_from_json
 from tamis.errors import InvalidInput
@@ -51,7 +63,9 @@ def get(value: Expr, steps: Steps, data_type: DataType, mode: Mode, zone: str | 
         return None
     mode = Mode.TRY if mode is Mode.TRY else Mode.ANSI
     zoned = zone or "UTC" if is_instant(data_type) or is_text(data_type) else None
-    return Call(data_type, "variant_get", (value, Literal(STRING, path)), Mode.ANSI if data_type == VARIANT else mode, zoned)
+    return Call(
+        data_type, "variant_get", (value, Literal(STRING, path)), Mode.ANSI if data_type == VARIANT else mode, zoned
+    )
 
 
 @cast_from(VARIANT)
@@ -119,7 +133,11 @@ def _cast(call_: Call, found: v.Nodes) -> Evaluated:
     index[order] = np.arange(len(order))
     out = pa.concat_arrays(pieces).take(pa.array(index, mask=index < 0))
     failed_ = any_set(left if call_.mode is Mode.TRY else bad | left)
-    return Evaluated(out, failed_, f"[INVALID_VARIANT_CAST] A VARIANT cannot be cast to {call_.type}." if failed_ is not None else None)
+    return Evaluated(
+        out,
+        failed_,
+        f"[INVALID_VARIANT_CAST] A VARIANT cannot be cast to {call_.type}." if failed_ is not None else None,
+    )
 
 
 _SOURCE: dict[int, tuple[DataType, Callable[[v.Nodes], Any]]] = {
@@ -142,7 +160,11 @@ def _of_kind(call_: Call, found: v.Nodes, kind: int) -> tuple[Any, Mask, Mask]:
         out = pa.array(texts, pa.string())
         out = pc.utf8_trim(out, '"') if kind == v.DOUBLE else out
         return out, np.asarray(out.is_null()), left
-    left = unsure(v.fixed(found, "<f8"), call_.type.scale) if kind == v.DOUBLE and isinstance(call_.type, Decimal) else none_of(len(found))
+    left = (
+        unsure(v.fixed(found, "<f8"), call_.type.scale)
+        if kind == v.DOUBLE and isinstance(call_.type, Decimal)
+        else none_of(len(found))
+    )
     return *_converted(call_, found, kind), left
 
 
@@ -174,7 +196,9 @@ def _by_cast(call_: Call, values: Any, source: DataType) -> tuple[Any, Mask]:
         return pa.nulls(len(values), to_arrow_type(call_.type)), np.ones(len(values), bool)
     out = evaluate(tree, {0: values}, len(values))
     failed = none_of(len(values)) if out.failed is None else out.failed
-    return out.values, failed | np.asarray(out.values.is_null()) if isinstance(call_.type, Decimal) else failed  # infinities
+    return out.values, failed | np.asarray(out.values.is_null()) if isinstance(
+        call_.type, Decimal
+    ) else failed  # infinities
 
 
 def _decimals(call_: Call, values: list[Any]) -> tuple[Any, Mask]:
@@ -246,11 +270,17 @@ def _parse_json(call_: Call, args: list[Datum]) -> Evaluated:
             except Unsure:
                 left[i] = True
     parts = [pa.array([b"" if p is None else p[k] for p in pairs], pa.binary()) for k in (0, 1)]
-    out = pa.StructArray.from_arrays(parts, fields=list(to_arrow_type(VARIANT)), mask=pa.array([p is None for p in pairs], pa.bool_()))
+    out = pa.StructArray.from_arrays(
+        parts, fields=list(to_arrow_type(VARIANT)), mask=pa.array([p is None for p in pairs], pa.bool_())
+    )
     if left.any():
         return Evaluated(out, left if call_.mode is Mode.TRY else bad | left, LEFT_TO_SPARK)
     failed = any_set(bad) if call_.mode is not Mode.TRY else None
-    return Evaluated(out, failed, "[MALFORMED_RECORD_IN_PARSING] Text is no JSON that VARIANT can hold." if failed is not None else None)
+    return Evaluated(
+        out,
+        failed,
+        "[MALFORMED_RECORD_IN_PARSING] Text is no JSON that VARIANT can hold." if failed is not None else None,
+    )
 
 
 declare(

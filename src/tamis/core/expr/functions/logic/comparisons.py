@@ -33,7 +33,14 @@ from tamis.core.expr.registry import Function, Signature, declare, sugar
 from tamis.core.expr.tree import FALSE, TRUE, Call, Expr, Literal, Literals, Mode
 from tamis.core.types import BOOLEAN, DOUBLE, FLOAT, NULL
 
-_ARROW = {"eq": pc.equal, "ne": pc.not_equal, "lt": pc.less, "le": pc.less_equal, "gt": pc.greater, "ge": pc.greater_equal}
+_ARROW = {
+    "eq": pc.equal,
+    "ne": pc.not_equal,
+    "lt": pc.less,
+    "le": pc.less_equal,
+    "gt": pc.greater,
+    "ge": pc.greater_equal,
+}
 
 
 def compare(op: str, a: Datum, b: Datum) -> Datum:
@@ -93,7 +100,13 @@ def _where_null(x: Datum) -> Mask:
 
 declare(
     Function(
-        "null_safe_eq", _pair, _null_safe, sql=("<=>", "equal_null"), catalyst=("EqualNullSafe",), rule="null_safe_eq", keeps_nulls=True
+        "null_safe_eq",
+        _pair,
+        _null_safe,
+        sql=("<=>", "equal_null"),
+        catalyst=("EqualNullSafe",),
+        rule="null_safe_eq",
+        keeps_nulls=True,
     )
 )
 
@@ -107,10 +120,28 @@ def _is_null(call: Call, args: list[Datum]) -> Evaluated:
     return Evaluated(build(mask if call.function == "is_null" else ~mask, None, pa.bool_()))
 
 
-declare(Function("is_null", _one, _is_null, sql=("isnull",), catalyst=("IsNull",), rule="is_null", keeps_nulls=True, collated=True))
 declare(
     Function(
-        "is_not_null", _one, _is_null, sql=("isnotnull",), catalyst=("IsNotNull",), rule="is_not_null", keeps_nulls=True, collated=True
+        "is_null",
+        _one,
+        _is_null,
+        sql=("isnull",),
+        catalyst=("IsNull",),
+        rule="is_null",
+        keeps_nulls=True,
+        collated=True,
+    )
+)
+declare(
+    Function(
+        "is_not_null",
+        _one,
+        _is_null,
+        sql=("isnotnull",),
+        catalyst=("IsNotNull",),
+        rule="is_not_null",
+        keeps_nulls=True,
+        collated=True,
     )
 )
 
@@ -145,7 +176,9 @@ def _in(call: Call, args: list[Evaluated]) -> Evaluated:
     """Evaluate IN: a NULL value needs no options; otherwise the options in order until one matches."""
     value, n = args[0], rows([a.values for a in args])
     if isinstance(call.args[1], Literals):
-        return Evaluated(blank(_member(full(value.values, n), call.args[1].array), value.failed), value.failed, value.error)
+        return Evaluated(
+            blank(_member(full(value.values, n), call.args[1].array), value.failed), value.failed, value.error
+        )
     failed = none_of(n) if value.failed is None else np.array(np.broadcast_to(value.failed, (n,)))
     done = failed | np.broadcast_to(_where_null(value.values), (n,))
     unknown, found, error = done.copy(), none_of(n), value.error
@@ -185,7 +218,11 @@ def _found(values: Datum, known: Datum) -> Mask:
 
     For long lists of integers, a small table that fits in the cache first rules out most rows.
     """
-    if len(known) <= _FEW or len(values) < 4 * len(known) or not np.issubdtype(storage(values.type) or np.float64, np.integer):
+    if (
+        len(known) <= _FEW
+        or len(values) < 4 * len(known)
+        or not np.issubdtype(storage(values.type) or np.float64, np.integer)
+    ):
         plain: Mask = pc.is_in(values, value_set=known, skip_nulls=True).to_numpy(zero_copy_only=False)
         return plain
     bits = min(22, max(14, len(known).bit_length() + 4))
@@ -202,7 +239,15 @@ def _found(values: Datum, known: Datum) -> Mask:
 
 
 declare(
-    Function("in", _listed, combine=_in, sql=("in",), catalyst=("In", "InSet"), rule="in", note="every listed value against the bounds")
+    Function(
+        "in",
+        _listed,
+        combine=_in,
+        sql=("in",),
+        catalyst=("In", "InSet"),
+        rule="in",
+        note="every listed value against the bounds",
+    )
 )
 
 

@@ -39,7 +39,16 @@ def _coalesce(call_: Call, args: list[Evaluated]) -> Evaluated:
     return Evaluated(out, any_set(failed), error)
 
 
-declare(Function("coalesce", _alike, combine=_coalesce, sql=("coalesce", "ifnull", "nvl"), catalyst=("Coalesce",), rule="coalesce"))
+declare(
+    Function(
+        "coalesce",
+        _alike,
+        combine=_coalesce,
+        sql=("coalesce", "ifnull", "nvl"),
+        catalyst=("Coalesce",),
+        rule="coalesce",
+    )
+)
 
 
 def _branches(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature | None:
@@ -85,12 +94,21 @@ declare(Function("case", _branches, combine=_case, sql=("case", "if", "iff"), ca
 def _nullif(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Expr | None:
     if len(args) != 2:
         return None
-    return call("case", call("eq", *args, mode=mode, zone=zone, type=BOOLEAN), Literal(args[0].type, None), args[0], mode=mode, zone=zone)
+    return call(
+        "case",
+        call("eq", *args, mode=mode, zone=zone, type=BOOLEAN),
+        Literal(args[0].type, None),
+        args[0],
+        mode=mode,
+        zone=zone,
+    )
 
 
 @sugar("nvl2", catalyst=("Nvl2",))
 def _nvl2(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Expr | None:
-    return call("case", call("is_not_null", args[0]), args[1], args[2], mode=mode, zone=zone) if len(args) == 3 else None
+    return (
+        call("case", call("is_not_null", args[0]), args[1], args[2], mode=mode, zone=zone) if len(args) == 3 else None
+    )
 
 
 def _extreme(call_: Call, args: list[Datum]) -> Evaluated:

@@ -26,7 +26,16 @@ def _size(call_: Call, args: list[Datum]) -> Evaluated:  # noqa: ARG001
     return Evaluated(pa.array(spread(x)[1].astype(np.int32), mask=nulls(x)))
 
 
-declare(Function("array_size", _sizable, _size, sql=("array_size",), rule="size", note="by the least and greatest size of the part"))
+declare(
+    Function(
+        "array_size",
+        _sizable,
+        _size,
+        sql=("array_size",),
+        rule="size",
+        note="by the least and greatest size of the part",
+    )
+)
 
 
 @sugar("size", "cardinality")
@@ -42,7 +51,11 @@ def _element_resolve(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Si
     if len(args) != 2 or not isinstance(args[0].type, Array) or args[1].type not in INTEGRAL or args[1].type == LONG:
         return None
     element = args[0].type.element.type
-    return Signature((args[0], brought(args[1], INTEGER, mode, zone)), element) if orders(element) or isinstance(element, Struct) else None
+    return (
+        Signature((args[0], brought(args[1], INTEGER, mode, zone)), element)
+        if orders(element) or isinstance(element, Struct)
+        else None
+    )
 
 
 def _element(call_: Call, args: list[Datum]) -> Evaluated:
@@ -160,7 +173,16 @@ def _contains(call_: Call, args: list[Datum]) -> Evaluated:  # noqa: ARG001
     return Evaluated(pc.if_else(pa.array(np.broadcast_to(null, (n,))), pa.scalar(None, pa.bool_()), out.values))
 
 
-declare(Function("array_contains", _contained, _contains, sql=("array_contains",), catalyst=("ArrayContains",), rule="array_contains"))
+declare(
+    Function(
+        "array_contains",
+        _contained,
+        _contains,
+        sql=("array_contains",),
+        catalyst=("ArrayContains",),
+        rule="array_contains",
+    )
+)
 
 
 def _tested(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature | None:  # noqa: ARG001

@@ -35,7 +35,9 @@ def field_of(parent: Expr, name: str) -> Expr | None:
     if each:
         return _of_each(parent, found) if isinstance(parent, Column) else None
     if isinstance(parent, Column):
-        return Column(found.type, (*parent.ids, found.id), f"{parent.name}.{found.name}", parent.nullable or found.nullable)
+        return Column(
+            found.type, (*parent.ids, found.id), f"{parent.name}.{found.name}", parent.nullable or found.nullable
+        )
     if isinstance(parent, Call) and parent.function in ACCESS:
         path = ".".join([*path_of(parent), found.name])
         return replace(parent, type=found.type, args=(*parent.args[:2], Literal(STRING, path)))
@@ -102,4 +104,8 @@ def _each(call: Call, args: list[Datum]) -> Evaluated:
     return Evaluated(pa.ListArray.from_arrays(offsets, values, mask=None if null is None else pa.array(null)))
 
 
-declare(Function("array_field", _no_signature, _each, rule="unknown_array", note="by the statistics of the field in the elements"))
+declare(
+    Function(
+        "array_field", _no_signature, _each, rule="unknown_array", note="by the statistics of the field in the elements"
+    )
+)

@@ -13,7 +13,19 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.core.expr.arrow_values import Datum, Evaluated, Mask, Numbers, build, either, is_true, nulls, outcome, raw, rows
+from tamis.core.expr.arrow_values import (
+    Datum,
+    Evaluated,
+    Mask,
+    Numbers,
+    build,
+    either,
+    is_true,
+    nulls,
+    outcome,
+    raw,
+    rows,
+)
 from tamis.core.expr.coerce import brought, is_numeric, is_text, wider_numeric
 from tamis.core.expr.functions.cast.casts import LIMITS
 from tamis.core.expr.functions.numeric import decimals
@@ -32,7 +44,11 @@ def _operands(name: str) -> Callable[[tuple[Expr, ...], Mode, str | None], Signa
         a, b = (_from_text(arg, args, mode, zone) for arg in args)
         if not (is_numeric(a.type) and is_numeric(b.type)):
             return None
-        if (isinstance(a.type, Decimal) or isinstance(b.type, Decimal)) and a.type not in _FLOATS and b.type not in _FLOATS:
+        if (
+            (isinstance(a.type, Decimal) or isinstance(b.type, Decimal))
+            and a.type not in _FLOATS
+            and b.type not in _FLOATS
+        ):
             return decimals.operands(name, a, b, mode, zone)
         target = wider_numeric(a.type, b.type)
         if name == "divide":
@@ -140,7 +156,11 @@ def _overflows(call: Call) -> Partial:
 def _away_from_zero(call: Call, bounds: Bounds) -> Mask:  # noqa: ARG001
     """Return where the divisor is entirely above or below zero."""
     lo, hi = bounds[1]
-    zero = pa.scalar(0, pa.int64()).cast(lo.type) if not pa.types.is_decimal(lo.type) else pa.scalar(decimal.Decimal(0), lo.type)
+    zero = (
+        pa.scalar(0, pa.int64()).cast(lo.type)
+        if not pa.types.is_decimal(lo.type)
+        else pa.scalar(decimal.Decimal(0), lo.type)
+    )
     positive, negative = pc.greater(lo, zero), pc.less(hi, zero)
     return is_true(positive) | is_true(negative)
 

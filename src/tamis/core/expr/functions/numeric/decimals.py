@@ -76,7 +76,12 @@ def _decimal_slowly(call: Call, a: list[Any], b: list[Any], mode: Mode) -> Evalu
             value = None if x is None or y is None or zero else _divided(call, x, y)
             bad[row] = value is None and x is not None and y is not None
             out.append(value)
-    return outcome(pa.array(out, to_arrow_type(call.type)), bad, mode, "[DIVIDE_BY_ZERO] Division by zero, or a result that does not fit.")
+    return outcome(
+        pa.array(out, to_arrow_type(call.type)),
+        bad,
+        mode,
+        "[DIVIDE_BY_ZERO] Division by zero, or a result that does not fit.",
+    )
 
 
 def _divided(call: Call, x: decimal.Decimal, y: decimal.Decimal) -> decimal.Decimal | int | None:

@@ -13,7 +13,19 @@ from collections.abc import Callable
 import numpy as np
 import pyarrow.compute as pc
 
-from tamis.core.expr.arrow_values import Datum, Evaluated, Mask, build, either, is_true, nulls, outcome, raw, rows, scalar
+from tamis.core.expr.arrow_values import (
+    Datum,
+    Evaluated,
+    Mask,
+    build,
+    either,
+    is_true,
+    nulls,
+    outcome,
+    raw,
+    rows,
+    scalar,
+)
 from tamis.core.expr.calls import call
 from tamis.core.expr.coerce import brought, is_numeric, is_text
 from tamis.core.expr.registry import Bounds, Claim, Function, NaN, Partial, Signature, declare, sugar
@@ -86,7 +98,9 @@ def _power(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Expr | None:
 
     Java guarantees such a result to be exact.
     """
-    if len(args) == 2 and all(isinstance(a, Literal) and isinstance(a.value, int) and not isinstance(a.value, bool) for a in args):
+    if len(args) == 2 and all(
+        isinstance(a, Literal) and isinstance(a.value, int) and not isinstance(a.value, bool) for a in args
+    ):
         base, exponent = (a.value for a in args if isinstance(a, Literal))
         if 0 <= exponent <= 64 and abs(base) < _WHOLE and abs(base**exponent) <= _WHOLE:
             return Literal(DOUBLE, float(base**exponent))

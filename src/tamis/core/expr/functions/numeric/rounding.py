@@ -82,13 +82,20 @@ def _round(call: Call, args: list[Datum]) -> Evaluated:
         return Evaluated(build(np.zeros(len(full(x, 1)), arrow.to_pandas_dtype()), null, arrow))
     out = pc.round(wide.cast(pa.decimal256(76, 0)), ndigits=places, round_mode=_HALF[call.function])
     least, greatest = (pa.scalar(decimal.Decimal(v), out.type) for v in LIMITS[call.type])  # type: ignore[index]
-    bad = np.asarray(pc.or_(pc.less(out, least), pc.greater(out, greatest)).fill_null(False).to_numpy(zero_copy_only=False))
+    bad = np.asarray(
+        pc.or_(pc.less(out, least), pc.greater(out, greatest)).fill_null(False).to_numpy(zero_copy_only=False)
+    )
     if call.mode is Mode.LEGACY and bad.any():
         bits = arrow.bit_width
-        values = np.array([0 if v is None else (int(v) + 2 ** (bits - 1)) % 2**bits - 2 ** (bits - 1) for v in out.to_pylist()], np.int64)
+        values = np.array(
+            [0 if v is None else (int(v) + 2 ** (bits - 1)) % 2**bits - 2 ** (bits - 1) for v in out.to_pylist()],
+            np.int64,
+        )
         return Evaluated(build(values.astype(arrow.to_pandas_dtype()), null, arrow))
     good = pc.if_else(pa.array(bad), pa.scalar(None, out.type), out)
-    return outcome(good.cast(pa.decimal128(38, 0)).cast(arrow), bad, call.mode, f"[ARITHMETIC_OVERFLOW] {call.type} overflow.")
+    return outcome(
+        good.cast(pa.decimal128(38, 0)).cast(arrow), bad, call.mode, f"[ARITHMETIC_OVERFLOW] {call.type} overflow."
+    )
 
 
 def _round_decimal(call: Call, x: Datum) -> Evaluated:

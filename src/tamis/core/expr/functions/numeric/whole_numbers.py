@@ -45,7 +45,9 @@ def _one_sided(call: Call, bounds: Bounds) -> Mask:  # noqa: ARG001
     """Return where the argument keeps its sign."""
     lo, hi = bounds[0]
     low, high = raw_or_zero(lo), raw_or_zero(hi)
-    known = ~np.asarray(nulls(lo) if nulls(lo) is not None else False) & ~np.asarray(nulls(hi) if nulls(hi) is not None else False)
+    known = ~np.asarray(nulls(lo) if nulls(lo) is not None else False) & ~np.asarray(
+        nulls(hi) if nulls(hi) is not None else False
+    )
     return np.asarray(known & ((low >= 0) | (high <= 0)))
 
 
@@ -89,7 +91,9 @@ declare(
         partial=_fails_at_least_integer,
         guard=_one_sided,
         rule="abs",
-        limits=lambda c: None if c.mode is Mode.LEGACY else (decimal.Decimal(0) if isinstance(c.type, Decimal) else 0, None),
+        limits=lambda c: (
+            None if c.mode is Mode.LEGACY else (decimal.Decimal(0) if isinstance(c.type, Decimal) else 0, None)
+        ),
         nan=lambda _: NaN.KEPT,
         moded=lambda _args, t: t in INTEGRAL,
     )
@@ -121,7 +125,9 @@ def _round_kernel(call: Call, args: list[Datum]) -> Evaluated:
         return Evaluated(x)
     values = np.where(np.isnan(raw(x)), 0.0, np.floor(raw(x)) if call.function == "floor" else np.ceil(raw(x)))
     inside = (values > -(2.0**63)) & (values < 2.0**63)
-    whole = np.where(inside, np.where(inside, values, 0).astype(np.int64), np.where(values > 0, LIMITS[LONG][1], LIMITS[LONG][0]))
+    whole = np.where(
+        inside, np.where(inside, values, 0).astype(np.int64), np.where(values > 0, LIMITS[LONG][1], LIMITS[LONG][0])
+    )
     null = nulls(x)
     bad = ~inside if null is None else ~inside & ~null  # NaN becomes 0 in every mode
     if call.mode is Mode.LEGACY:  # Java's conversion to long saturates, and NaN is 0

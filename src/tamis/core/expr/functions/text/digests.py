@@ -55,6 +55,14 @@ def _digest(call_: Call, args: list[Datum]) -> Evaluated:
 for _name, _sql, _catalyst in (("md5", ("md5",), ("Md5",)), ("sha1", ("sha1", "sha"), ("Sha1",))):
     declare(Function(_name, _one, _digest, sql=_sql, catalyst=_catalyst, note="single values only"))
 declare(
-    Function("crc32", _checked, _digest, sql=("crc32",), catalyst=("Crc32",), limits=lambda _: (0, 2**32 - 1), note="single values only")
+    Function(
+        "crc32",
+        _checked,
+        _digest,
+        sql=("crc32",),
+        catalyst=("Crc32",),
+        limits=lambda _: (0, 2**32 - 1),
+        note="single values only",
+    )
 )
 declare(Function("sha2", _sized, _digest, sql=("sha2",), catalyst=("Sha2",), note="single values only"))

@@ -43,7 +43,9 @@ def pattern_of(text: str | None) -> re.Pattern[str] | None:
         if match is None:
             return None
         kind = str(match.lastgroup)
-        if kind == "many" and (before in {"", "many", "open", "or", "start", "end"} or (before == "close" and _matches_nothing(group))):
+        if kind == "many" and (
+            before in {"", "many", "open", "or", "start", "end"} or (before == "close" and _matches_nothing(group))
+        ):
             return None
         if kind == "open":
             opened.append(len(out))
@@ -126,12 +128,34 @@ def _replace(call_: Call, args: list[Datum]) -> Evaluated:
 
 
 declare(Function("matches", _searched, _search, note="other patterns than a few plain texts: single values only"))
-declare(Function("regexp_extract", _extracted, _extract, sql=("regexp_extract",), catalyst=("RegExpExtract",), note="single values only"))
-declare(Function("regexp_replace", _replaced, _replace, sql=("regexp_replace",), catalyst=("RegExpReplace",), note="single values only"))
+declare(
+    Function(
+        "regexp_extract",
+        _extracted,
+        _extract,
+        sql=("regexp_extract",),
+        catalyst=("RegExpExtract",),
+        note="single values only",
+    )
+)
+declare(
+    Function(
+        "regexp_replace",
+        _replaced,
+        _replace,
+        sql=("regexp_replace",),
+        catalyst=("RegExpReplace",),
+        note="single values only",
+    )
+)
 
 
 @overload("regexp_replace")
 def _from_the_start(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Expr | None:
     """Accept the start position that Catalyst passes, if it is the first character (the default)."""
     start = args[3] if len(args) == 4 else None
-    return call("regexp_replace", *args[:3], mode=mode, zone=zone) if isinstance(start, Literal) and start.value == 1 else None
+    return (
+        call("regexp_replace", *args[:3], mode=mode, zone=zone)
+        if isinstance(start, Literal) and start.value == 1
+        else None
+    )

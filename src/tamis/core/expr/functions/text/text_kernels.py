@@ -25,7 +25,9 @@ def constant_text(arg: Expr) -> str | None:
 
 def constant_count(arg: Expr) -> int | None:
     return (
-        int(arg.value) if isinstance(arg, Literal) and arg.type in INTEGRAL and arg.value is not None and abs(arg.value) <= _MOST else None
+        int(arg.value)
+        if isinstance(arg, Literal) and arg.type in INTEGRAL and arg.value is not None and abs(arg.value) <= _MOST
+        else None
     )
 
 
@@ -36,7 +38,11 @@ def _with_constants(result: DataType, *kinds: str) -> Callable[[tuple[Expr, ...]
         if len(args) != 1 + len(kinds) or args[0].type == BINARY or (text := as_text(args[0], mode, zone)) is None:
             return None
         read = {"text": constant_text, "count": constant_count}
-        return Signature((text, *args[1:]), result) if all(read[k](a) is not None for k, a in zip(kinds, args[1:], strict=True)) else None
+        return (
+            Signature((text, *args[1:]), result)
+            if all(read[k](a) is not None for k, a in zip(kinds, args[1:], strict=True))
+            else None
+        )
 
     return resolve
 
@@ -68,7 +74,9 @@ def _repeat(call_: Call, args: list[Datum]) -> Evaluated:
 
 def _instr(call_: Call, args: list[Datum]) -> Evaluated:
     wanted = _text(call_, 1)
-    return Evaluated(pa.array([None if v is None else v.find(wanted) + 1 for v in full(args[0], 1).to_pylist()], pa.int32()))
+    return Evaluated(
+        pa.array([None if v is None else v.find(wanted) + 1 for v in full(args[0], 1).to_pylist()], pa.int32())
+    )
 
 
 def _padded(call_: Call, args: list[Datum]) -> Evaluated:
@@ -76,12 +84,18 @@ def _padded(call_: Call, args: list[Datum]) -> Evaluated:
     width = max(0, _count(call_, 1))
     pad = pc.utf8_lpad if call_.function == "lpad" else pc.utf8_rpad
     x = full(args[0], 1)
-    return Evaluated(pc.utf8_slice_codeunits(pad(x, width, _text(call_, 2)), 0, width) if width else pc.if_else(x.is_valid(), "", x))
+    return Evaluated(
+        pc.utf8_slice_codeunits(pad(x, width, _text(call_, 2)), 0, width) if width else pc.if_else(x.is_valid(), "", x)
+    )
 
 
 def _one_character(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature | None:
     args = args if len(args) != 2 else (*args, Literal(STRING, " "))
-    return _with_constants(STRING, "count", "text")(args, mode, zone) if len(args) == 3 and len(constant_text(args[2]) or "") == 1 else None
+    return (
+        _with_constants(STRING, "count", "text")(args, mode, zone)
+        if len(args) == 3 and len(constant_text(args[2]) or "") == 1
+        else None
+    )
 
 
 _sql: tuple[str, ...]
@@ -108,12 +122,20 @@ for _name, _resolve, _kernel, _sql, _catalyst in (
 
 
 def _size_resolve(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature | None:
-    text = args[0] if len(args) == 1 and args[0].type == BINARY else as_text(args[0], mode, zone) if len(args) == 1 else None
+    text = (
+        args[0]
+        if len(args) == 1 and args[0].type == BINARY
+        else as_text(args[0], mode, zone)
+        if len(args) == 1
+        else None
+    )
     return Signature((text,), INTEGER) if text is not None else None
 
 
 def _size(call_: Call, args: list[Datum]) -> Evaluated:
-    return Evaluated(pc.multiply(pc.binary_length(args[0]), pa.scalar(8 if call_.function == "bit_length" else 1, pa.int32())))
+    return Evaluated(
+        pc.multiply(pc.binary_length(args[0]), pa.scalar(8 if call_.function == "bit_length" else 1, pa.int32()))
+    )
 
 
 for _name, _catalyst in (("bit_length", ("BitLength",)), ("octet_length", ("OctetLength",))):
@@ -125,7 +147,11 @@ def _split_resolve(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Sign
     every = len(args) == 2 or (len(args) == 3 and (constant_count(args[2]) or 0) < 0)
     found = plain_regex(constant_text(args[1])) if every else None
     text = as_text(args[0], mode, zone) if found else None
-    return Signature((text, Literal(STRING, found)), Array(Field("element", STRING, nullable=False))) if text is not None else None
+    return (
+        Signature((text, Literal(STRING, found)), Array(Field("element", STRING, nullable=False)))
+        if text is not None
+        else None
+    )
 
 
 def _split(call_: Call, args: list[Datum]) -> Evaluated:
@@ -159,7 +185,14 @@ def _part(call_: Call, args: list[Datum]) -> Evaluated:
 
 
 declare(
-    Function("split_part", _part_resolve, _part, sql=("split_part",), rule="text", note="by the beginning that all texts of the part share")
+    Function(
+        "split_part",
+        _part_resolve,
+        _part,
+        sql=("split_part",),
+        rule="text",
+        note="by the beginning that all texts of the part share",
+    )
 )
 _META = set("\\^$.|?*+()[]{}")
 
@@ -204,7 +237,9 @@ def _listed(inside: str) -> str | None:
     out, at = "", 0
     while at < len(inside):
         stop = inside[at + 2] if inside[at + 1 : at + 2] == "-" and at + 2 < len(inside) else inside[at]
-        if not (inside[at].isascii() and inside[at].isalnum() and stop.isascii() and stop.isalnum() and inside[at] <= stop):
+        if not (
+            inside[at].isascii() and inside[at].isalnum() and stop.isascii() and stop.isalnum() and inside[at] <= stop
+        ):
             return None
         out += "".join(chr(c) for c in range(ord(inside[at]), ord(stop) + 1))
         at += 3 if inside[at + 1 : at + 2] == "-" and at + 2 < len(inside) else 1
@@ -221,7 +256,9 @@ def _rlike(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Expr | None:
     found = alternatives(pattern[1:] if first else pattern)
     if found is None:
         return call("matches", text, args[1], mode=mode, zone=zone)
-    tests = tuple(call("starts_with" if first else "contains", text, Literal(STRING, o), mode=mode, zone=zone) for o in found)
+    tests = tuple(
+        call("starts_with" if first else "contains", text, Literal(STRING, o), mode=mode, zone=zone) for o in found
+    )
     return call("or", *tests) if len(tests) > 1 else tests[0]
 
 
@@ -244,7 +281,14 @@ def _overlay(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Expr | Non
         return None
     after = place + (taken if taken >= 0 else len(new))
     before = call("substring", args[0], Literal(INTEGER, 1), Literal(INTEGER, place - 1), mode=mode, zone=zone)
-    return call("concat", before, args[1], call("substring", args[0], Literal(INTEGER, after), mode=mode, zone=zone), mode=mode, zone=zone)
+    return call(
+        "concat",
+        before,
+        args[1],
+        call("substring", args[0], Literal(INTEGER, after), mode=mode, zone=zone),
+        mode=mode,
+        zone=zone,
+    )
 
 
 @sugar("locate", "position", "charindex")

@@ -130,7 +130,15 @@ def _like(call_: Call, args: list[Datum]) -> Evaluated:
 
 
 declare(
-    Function("like", _like_resolve, _like, sql=("like",), catalyst=("Like",), rule="like", note="by the part before the first wildcard")
+    Function(
+        "like",
+        _like_resolve,
+        _like,
+        sql=("like",),
+        catalyst=("Like",),
+        rule="like",
+        note="by the part before the first wildcard",
+    )
 )
 
 
@@ -197,7 +205,11 @@ def _trimmable(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signatur
     """Resolve the text, and the characters to remove (a constant; by default blanks)."""
     text = as_text(args[0], mode, zone) if len(args) in (1, 2) else None
     taken = args[1] if len(args) == 2 else Literal(STRING, " ")
-    return Signature((text, taken), STRING) if text is not None and isinstance(taken, Literal) and isinstance(taken.value, str) else None
+    return (
+        Signature((text, taken), STRING)
+        if text is not None and isinstance(taken, Literal) and isinstance(taken.value, str)
+        else None
+    )
 
 
 def _trimmed(call_: Call, args: list[Datum]) -> Evaluated:
@@ -213,7 +225,15 @@ for _name, _sql, _catalyst in (
     ("rtrim", ("rtrim",), ("StringTrimRight",)),
 ):
     declare(
-        Function(_name, _trimmable, _trimmed, sql=_sql, catalyst=_catalyst, rule="text", note="where texts do not begin with what is cut")
+        Function(
+            _name,
+            _trimmable,
+            _trimmed,
+            sql=_sql,
+            catalyst=_catalyst,
+            rule="text",
+            note="where texts do not begin with what is cut",
+        )
     )
 
 
@@ -241,12 +261,17 @@ def _substring(call_: Call, args: list[Datum]) -> Evaluated:
     if stop >= 0:
         return Evaluated(pc.utf8_slice_codeunits(x, start))
     size = pc.utf8_length(x)
-    short = pc.less(size, pa.scalar(-start))  # the part before the text counts, as in Spark: substring('ab', -3, 2) = 'a'
+    short = pc.less(
+        size, pa.scalar(-start)
+    )  # the part before the text counts, as in Spark: substring('ab', -3, 2) = 'a'
     return Evaluated(pc.if_else(short, _from_before(x, start, count), pc.utf8_slice_codeunits(x, start, stop)))
 
 
 def _from_before(x: Datum, start: int, count: int) -> Datum:
-    return pa.array([None if v is None else v[max(len(v) + start, 0) : max(len(v) + start + count, 0)] for v in x.to_pylist()], pa.string())
+    return pa.array(
+        [None if v is None else v[max(len(v) + start, 0) : max(len(v) + start + count, 0)] for v in x.to_pylist()],
+        pa.string(),
+    )
 
 
 def _same_before(call_: Call, bounds: Bounds) -> Mask:
@@ -261,7 +286,9 @@ def _same_before(call_: Call, bounds: Bounds) -> Mask:
     if position.value < 0:
         return np.zeros((), bool)
     lo, hi = (pc.utf8_slice_codeunits(b, 0, position.value - 1) for b in bounds[0])
-    return np.asarray(is_true(pc.and_(pc.equal(lo, hi), pc.equal(pc.utf8_length(lo), pa.scalar(position.value - 1, pa.int32())))))
+    return np.asarray(
+        is_true(pc.and_(pc.equal(lo, hi), pc.equal(pc.utf8_length(lo), pa.scalar(position.value - 1, pa.int32()))))
+    )
 
 
 declare(
