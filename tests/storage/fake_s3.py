@@ -78,9 +78,8 @@ class FakeS3(BaseHTTPRequestHandler):
                 return
             status, extra = 206, {"Content_Range": f"bytes {start}-{stop - 1}/{len(data)}"}
             data = data[start:stop]
-        self.answer(
-            status, data, ETag='"e"', Last_Modified=datetime.now(UTC).strftime("%a, %d %b %Y %H:%M:%S GMT"), **extra
-        )
+        now = datetime.now(UTC).strftime("%a, %d %b %Y %H:%M:%S GMT")  # noqa: TID251
+        self.answer(status, data, ETag='"e"', Last_Modified=now, **extra)
 
     def listing(self, query: dict[str, str]) -> None:
         prefix, after, delimiter = query.get("prefix", ""), query.get("start-after", ""), query.get("delimiter")

@@ -77,9 +77,9 @@ program = typer.Typer(name="tamis", add_completion=False, pretty_exceptions_enab
 @program.callback(invoke_without_command=True)
 def _about(
     context: typer.Context,
-    version: bool = typer.Option(
+    version: bool = typer.Option(  # noqa: ARG001  # its callback
         False, "--version", callback=_version, is_eager=True, help="Print the version and exit."
-    ),  # its callback
+    ),
 ) -> None:
     """A table format that reads only what a query needs, and is never wrong about it."""
     if context.invoked_subcommand is None:

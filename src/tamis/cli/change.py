@@ -50,9 +50,9 @@ def create(
 def ingest(
     table: Place,
     folder: Annotated[str, typer.Argument(help="The folder whose new files are read, subfolders included.")],
-    format: Annotated[
+    format: Annotated[  # noqa: A002  # the option's name
         str | None, typer.Option("--format", help="parquet, csv or json; found from the files' names unless told.")
-    ] = None,  # the option's name
+    ] = None,
     cluster_by: Cluster = None,
     read_option: Annotated[
         list[str] | None, typer.Option(metavar="KEY=VALUE", help="An option of Spark's reader, e.g. header=false.")

@@ -84,8 +84,12 @@ def check_format(name: str, schema: Schema) -> None:
 
 
 def create_part(
-    store: Any, path: str, format: str, arrow_schema: pa.Schema, options: WriteOptions | None = None
-) -> PartWriter:  # the public name
+    store: Any,
+    path: str,
+    format: str,  # noqa: A002  # the public name
+    arrow_schema: pa.Schema,
+    options: WriteOptions | None = None,
+) -> PartWriter:
     """Create a writer of a new part; nothing is visible at ``path`` before it is closed."""
     chosen = format_named(format)
     return chosen.create(store.writer(path), arrow_schema, options or WriteOptions())

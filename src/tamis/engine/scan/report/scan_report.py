@@ -50,8 +50,13 @@ class Report:
     """
 
     def __init__(
-        self, table: str, version: int, filter: str | None, columns: tuple[str, ...], lazy: str = "auto"
-    ) -> None:  # the public field's name
+        self,
+        table: str,
+        version: int,
+        filter: str | None,  # noqa: A002  # the public field's name
+        columns: tuple[str, ...],
+        lazy: str = "auto",
+    ) -> None:
         self.table = table
         self.version = version
         self.filter = filter
