@@ -1,4 +1,4 @@
-"""The filter language: a typed tree, a registry of functions, the parser and binder of Spark SQL text, and the evaluator."""
+"""The filter language: typed tree, registry of functions, parser and binder of Spark SQL text, and evaluator."""
 
 from tamis.core.expr.arrow_values import Evaluated
 from tamis.core.expr.bound_column import bound

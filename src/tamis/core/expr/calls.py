@@ -13,8 +13,8 @@ from tamis.core.types import BINARY_COLLATION, NULL, DataType, String
 def call(name: str, *args: Expr, mode: Mode = Mode.ANSI, zone: str | None = None, type: DataType | None = None) -> Expr:  # noqa: A002
     """A call of the function with this canonical name, its arguments coerced as Spark's analyser would.
 
-    ``type`` is the target of a ``cast``. What the catalogue or the signature does not fit is ``Opaque`` of type ``type``, or of the type that
-    the context asks for: it is never an error here.
+    ``type`` is the target of a ``cast``. What the catalogue or the signature does not fit is ``Opaque`` of type
+    ``type``, or of the type that the context asks for: it is never an error here.
     """
     rewrite = rewriting(name)
     if rewrite is not None:
@@ -48,7 +48,10 @@ def call(name: str, *args: Expr, mode: Mode = Mode.ANSI, zone: str | None = None
 
 
 def opaque(name: str, args: tuple[Expr, ...], data_type: DataType | None = None) -> Opaque:
-    """A function with arguments that it is not known for. Without a better idea its type is boolean where it is used as a predicate, else whatever it is compared with."""
+    """A function with arguments that it is not known for.
+
+    Without a better idea its type is boolean where it is used as a predicate, else whatever it is compared with.
+    """
     return Opaque(data_type or NULL, attempted(name, args, data_type), args, cause=Cause.ARGUMENTS)
 
 

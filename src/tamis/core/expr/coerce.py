@@ -1,6 +1,7 @@
 """Implicit casts, as Spark's analyser inserts them.
 
-Source of the rules: Spark 4's ``AnsiTypeCoercion`` (and ``TypeCoercion`` where ANSI is off), ``DecimalPrecisionTypeCoercion``.
+Source of the rules: Spark 4's ``AnsiTypeCoercion`` (and ``TypeCoercion`` where ANSI is off),
+``DecimalPrecisionTypeCoercion``.
 """
 
 from __future__ import annotations
@@ -93,7 +94,10 @@ def wider_numeric(a: DataType, b: DataType) -> DataType | None:
 
 
 def wider(a: DataType, b: DataType, mode: Mode = Mode.ANSI, *, sides: bool = False) -> DataType | None:
-    """The type to which the ``sides`` of a comparison, else the members of a list or branches of a CASE, are brought; None if Spark refuses or we do not know."""
+    """The type to which the ``sides`` of a comparison are brought; None if Spark refuses or we do not know.
+
+    Without ``sides``: the members of a list, or the branches of a CASE.
+    """
     if a == b:
         return a
     if NULL in {a, b}:
@@ -143,7 +147,10 @@ _LESS, _GREATER, _INT64 = ("lt", "le"), ("gt", "ge"), range(-(2**63), 2**63)
 
 
 def beyond_longs(name: str, a: Expr, b: Expr) -> Literal | None:
-    """The order of an integer and a decimal constant that no 64 bits hold. Spark's analyser knows it without looking: it is true (or false) of NULL, and of what would fail, too."""
+    """The order of an integer and a decimal constant that no 64 bits hold.
+
+    Spark's analyser knows it without looking: it is true (or false) of NULL, and of what would fail, too.
+    """
     if isinstance(b, Literal) and isinstance(b.type, Decimal) and a.type in INTEGRAL:
         constant, less = b.value, name in _LESS
     elif isinstance(a, Literal) and isinstance(a.type, Decimal) and b.type in INTEGRAL:
@@ -156,7 +163,10 @@ def beyond_longs(name: str, a: Expr, b: Expr) -> Literal | None:
 
 
 def narrowest(expr: Expr) -> DataType:
-    """The type of ``expr`` where a decimal is about to be computed: an integer literal counts with its own digits only."""
+    """The type of ``expr`` where a decimal is about to be computed.
+
+    An integer literal counts with its own digits only.
+    """
     if isinstance(expr, Literal) and expr.type in INTEGRAL and expr.value is not None:
         return Decimal(max(1, len(str(abs(expr.value)))), 0)
     return expr.type

@@ -1,6 +1,7 @@
 """The concrete interpreter: an expression over Arrow columns, whole batches at a time, as Spark would compute it.
 
-Data never raises: a row for which Spark would raise is marked in ``Evaluated.failed``, and whoever asked decides whether the row is reached at all.
+Data never raises: a row for which Spark would raise is marked in ``Evaluated.failed``, and whoever asked decides
+whether the row is reached at all.
 """
 
 from __future__ import annotations
@@ -45,7 +46,8 @@ Batch = Mapping[int, Any]
 def evaluate(expr: Expr, batch: Batch, length: int, *, now_micros: int | None = None) -> Evaluated:
     """The values of ``expr`` for ``length`` rows, and where it fails.
 
-    ``now_micros`` is the instant of the query. Raises ``InvalidInput`` (``UNKNOWN_FUNCTION``) for what is not ``supported``.
+    ``now_micros`` is the instant of the query. Raises ``InvalidInput`` (``UNKNOWN_FUNCTION``) for what is not
+    ``supported``.
     """
     out = _Run(batch, now_micros).eval(expr)
     failed = None if out.failed is None else np.array(np.broadcast_to(out.failed, (length,)))
@@ -57,7 +59,8 @@ def filter_mask(
 ) -> tuple[Mask, Mask, str | None]:
     """Rows for which every conjunct is true, rows that fail, and the first error's message.
 
-    Conjuncts run in the order given; false or NULL stops the later ones for that row, so a row fails only if it is reached.
+    Conjuncts run in the order given; false or NULL stops the later ones for that row, so a row fails only if it is
+    reached.
     """
     run = _Run(batch, now_micros)
     live, failed, error = np.ones(length, bool), none_of(length), None
@@ -101,7 +104,10 @@ class _Run:
         raise refused(expr)
 
     def _tested(self, call: Call) -> Evaluated:
-        """A test of the elements of an array: over all elements of all rows at once, other columns repeated beside them."""
+        """A test of the elements of an array.
+
+        It runs over all elements of all rows at once, other columns repeated beside them.
+        """
         source, body = call.args
         array = self.eval(source)
         assert isinstance(source, Column)

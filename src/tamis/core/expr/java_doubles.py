@@ -24,7 +24,10 @@ LEAST, MOST = 1e-9, 1e15
 Compared for millions of doubles and for the powers of two; from 2^53 on, up to half of them differ.
 """
 
-LEFT_TO_SPARK = "[LEFT_TO_SPARK] The text of a double differs between releases of Java, or a document is nested too deeply for Python."
+LEFT_TO_SPARK = (
+    "[LEFT_TO_SPARK] The text of a double differs between releases of Java, "
+    "or a document is nested too deeply for Python."
+)
 _LAST_WORD: ContextVar[bool] = ContextVar("spark_decides", default=False)
 
 

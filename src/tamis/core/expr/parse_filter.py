@@ -21,8 +21,9 @@ _HALF = re.compile("[\ud800-\udfff]")
 def parse(text: str, schema: Schema, *, zone: str = "UTC", ansi: bool = True, what: str = "a filter") -> Expr:
     """The predicate that ``text`` (Spark SQL) says, over the columns of ``schema``, coerced as Spark's analyser would.
 
-    ``zone`` is the session time zone, ``what`` the text is meant as, for people. Raises ``NotFound`` (``COLUMN_NOT_FOUND``), and ``InvalidInput`` (``PARSE_ERROR``) for text that
-    does not parse or is no predicate. A function that is not in the catalogue becomes ``Opaque``.
+    ``zone`` is the session time zone, ``what`` the text is meant as, for people. Raises ``NotFound``
+    (``COLUMN_NOT_FOUND``), and ``InvalidInput`` (``PARSE_ERROR``) for text that does not parse or is no predicate.
+    A function that is not in the catalogue becomes ``Opaque``.
     """
     out = _bound(text, schema, zone, ansi, what, "predicate")
     if isinstance(out, Opaque) and out.type == NULL:

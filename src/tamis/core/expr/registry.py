@@ -1,8 +1,9 @@
 """The registry of functions: each SQL function is declared once.
 
-An entry says what the function is called (in Spark SQL and in Catalyst), which arguments it takes and what it returns, how its values
-are computed (the concrete kernel), and what may be concluded from bounds (its claims). The parser, both interpreters, the documentation
-and the property tests are all driven from here. What is not here is ``Opaque``: it may be anything, NULL or an error.
+An entry says what the function is called (in Spark SQL and in Catalyst), which arguments it takes and what it
+returns, how its values are computed (the concrete kernel), and what may be concluded from bounds (its claims). The
+parser, both interpreters, the documentation and the property tests are all driven from here. What is not here is
+``Opaque``: it may be anything, NULL or an error.
 """
 
 from __future__ import annotations
@@ -17,7 +18,10 @@ from tamis.core.types import DataType
 
 
 class Claim(Enum):
-    """How the result moves when one argument rises and the others stay. A claim is about the values for which the function has a result."""
+    """How the result moves when one argument rises and the others stay.
+
+    A claim is about the values for which the function has a result.
+    """
 
     FIXED = "fixed"
     """Nothing is claimed: bounds follow only where the argument is one value."""
@@ -30,7 +34,10 @@ class Claim(Enum):
 
 
 class Partial(Enum):
-    """Where a function may have no result for arguments that are not NULL (an error, NULL in TRY mode, another value in LEGACY mode)."""
+    """Where a function may have no result for arguments that are not NULL.
+
+    That is an error, NULL in TRY mode, or another value in LEGACY mode.
+    """
 
     NEVER = "never"
     OUTSIDE = "outside"
@@ -73,9 +80,15 @@ class Function:
     name: str
     resolve: Resolve
     kernel: Kernel | None = None
-    """Computes rows from argument values; may see NULLs and must answer NULL for them, unless it says ``keeps_nulls``."""
+    """Computes rows from argument values.
+
+    It may see NULLs and must answer NULL for them, unless the entry says ``keeps_nulls``.
+    """
     combine: Combine | None = None
-    """Instead of ``kernel``, where failures of arguments are looked at too (AND, CASE, COALESCE: not every argument is evaluated)."""
+    """Instead of ``kernel``, where failures of arguments are looked at too.
+
+    AND, CASE and COALESCE are such: not every argument is evaluated.
+    """
     sql: tuple[str, ...] = ()
     catalyst: tuple[str, ...] = ()
     claims: Callable[[Call], tuple[Claim, ...]] | None = None
@@ -83,7 +96,10 @@ class Function:
     guard: Callable[[Call, Bounds], Mask] | None = None
     """Pieces for which the claims hold; elsewhere only ``limits`` do."""
     reliable: Callable[[Call, Bounds], Mask] | None = None
-    """Pieces for which the kernel gives what every release of Java and Unicode gives; elsewhere not even single values are computed."""
+    """Pieces for which the kernel gives what every release of Java and Unicode gives.
+
+    Elsewhere not even single values are computed.
+    """
     limits: Callable[[Call], tuple[object, object] | None] | None = None
     """Bounds that hold for every result (month: 1 to 12), as plain values; either may be None."""
     nan: Callable[[Call], NaN] = lambda _: NaN.ANYTHING
@@ -96,9 +112,15 @@ class Function:
     zoned: Callable[[tuple[Expr, ...], DataType], bool] = lambda _args, _type: False
     """Whether the session's time zone matters."""
     local: bool = False
-    """Whether the zone matters only in that instants are read as local times and a resulting instant is made from one."""
+    """Whether the zone matters only for local times.
+
+    Instants are read as local times, and a resulting instant is made from one.
+    """
     backwards: bool = False
-    """Whether arguments are evaluated from the last to the first (Spark looks at the divisor first): a NULL hides failures of those after it."""
+    """Whether arguments are evaluated from the last to the first (Spark looks at the divisor first).
+
+    A NULL hides failures of those after it.
+    """
     keeps_nulls: bool = False
     """NULL in, something else out (IS NULL, <=>)."""
     approximate: bool = False
@@ -128,11 +150,14 @@ TOTAL = frozenset(
         "hex",
     ]
 )
-"""Functions of SQL of which nothing is known but that they never fail themselves: they hide nothing of what stands beside them."""
+"""Functions of SQL of which nothing is known but that they never fail themselves.
+
+They hide nothing of what stands beside them.
+"""
 TOTAL_CLASSES = frozenset(
     [
-        "Murmur3Hash", "XxHash64", "Md5", "Sha1", "Sha2", "Crc32", "SoundEx", "Levenshtein", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitwiseNot",
-        "BitwiseCount", "Ascii", "InitCap", "Hex",
+        "Murmur3Hash", "XxHash64", "Md5", "Sha1", "Sha2", "Crc32", "SoundEx", "Levenshtein", "BitwiseAnd", "BitwiseOr",
+        "BitwiseXor", "BitwiseNot", "BitwiseCount", "Ascii", "InitCap", "Hex",
     ]
 )  # fmt: skip
 """The same as Catalyst's classes."""
@@ -170,7 +195,10 @@ def sugar(
 
 
 def overload(name: str) -> Callable[[Callable[[tuple[Expr, ...], Mode, str | None], Expr | None]], None]:
-    """Enter what a declared name means for arguments that its own signature does not fit (``+`` of a date and an interval)."""
+    """Enter what a declared name means for arguments that its own signature does not fit.
+
+    An example is ``+`` of a date and an interval.
+    """
 
     def enter(build: Callable[[tuple[Expr, ...], Mode, str | None], Expr | None]) -> None:
         _OVERLOADS.setdefault(name, []).append(build)

@@ -68,7 +68,10 @@ def refused(expr: Expr) -> InvalidInput:
                 f"The pattern {pattern} is not a regular expression that can be evaluated here.",
                 code="BAD_ARGUMENTS",
                 name=text,
-                remedy=f"Look at its brackets, and write it with plain classes, groups and repetitions; where Java's own syntax is meant, {_THROUGH_SPARK}.",
+                remedy=(
+                    "Look at its brackets, and write it with plain classes, groups and repetitions; "
+                    f"where Java's own syntax is meant, {_THROUGH_SPARK}."
+                ),
             )
         case Cause.ARGUMENTS:
             kinds = ", ".join(f"{short_sql(arg, 40)} is {arg.type}" for arg in part.args) or "it takes arguments"
@@ -76,7 +79,10 @@ def refused(expr: Expr) -> InvalidInput:
                 f"{text!r} is not defined here: {kinds}.",
                 code="BAD_ARGUMENTS",
                 name=text,
-                remedy=f"Give it other arguments, or these under other types by CAST; where Spark takes them as they are, {_THROUGH_SPARK}.",
+                remedy=(
+                    "Give it other arguments, or these under other types by CAST; "
+                    f"where Spark takes them as they are, {_THROUGH_SPARK}."
+                ),
             )
         case Cause.TYPE:
             return InvalidInput(

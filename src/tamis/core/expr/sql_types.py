@@ -8,8 +8,8 @@ from tamis.core.types.logical import type_from_json
 from tamis.errors import InvalidInput
 
 _NAMES = {
-    "tinyint": "byte", "smallint": "short", "int": "integer", "bigint": "long", "real": "float", "dec": "decimal", "numeric": "decimal",
-    "timestamp_ltz": "timestamp", "character": "char", "time": "time(6)",
+    "tinyint": "byte", "smallint": "short", "int": "integer", "bigint": "long", "real": "float", "dec": "decimal",
+    "numeric": "decimal", "timestamp_ltz": "timestamp", "character": "char", "time": "time(6)",
 }  # fmt: skip
 _KNOWN = frozenset(
     [

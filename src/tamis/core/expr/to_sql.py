@@ -31,10 +31,11 @@ from tamis.core.types import (
 )
 
 _INFIX = {
-    "eq": "=", "ne": "<>", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "null_safe_eq": "<=>", "and": "AND", "or": "OR",
+    "eq": "=", "ne": "<>", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "null_safe_eq": "<=>",
+    "and": "AND", "or": "OR",
     "add": "+", "subtract": "-", "multiply": "*", "divide": "/", "div": "div", "remainder": "%",
-    "timestamp_add": "+", "subtract_timestamps": "-", "subtract_dates": "-", "interval_add": "+", "interval_subtract": "-",
-    "months_add": "+", "months_subtract": "-",
+    "timestamp_add": "+", "subtract_timestamps": "-", "subtract_dates": "-",
+    "interval_add": "+", "interval_subtract": "-", "months_add": "+", "months_subtract": "-",
 }  # fmt: skip
 _NAMES = {
     "round_floor": "floor",

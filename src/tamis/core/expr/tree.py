@@ -1,7 +1,7 @@
 """The filter language: a typed tree. Immutable, comparable by value, light to import.
 
-Both front ends (SQL text, Catalyst) end here, and both interpreters (concrete over Arrow columns, abstract over statistics)
-start here. Names of functions are those of the catalogue (``tamis.core.expr.registry``).
+Both front ends (SQL text, Catalyst) end here, and both interpreters (concrete over Arrow columns, abstract over
+statistics) start here. Names of functions are those of the catalogue (``tamis.core.expr.registry``).
 """
 
 from __future__ import annotations

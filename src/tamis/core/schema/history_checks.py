@@ -93,7 +93,8 @@ def fence(current: Schema, dropped: Iterable[Dropped], reader: Schema) -> None:
         when = f" It is gone since schema {since}." if since is not None else ""
         kind: type[TamisError] = SchemaFenced
         raise kind(
-            f"{violation.fenced}{when} This reader holds schema {reader.schema_id}, and the table is at schema {current.schema_id}.",
+            f"{violation.fenced}{when} "
+            f"This reader holds schema {reader.schema_id}, and the table is at schema {current.schema_id}.",
             code="FENCED_" + violation.rule.upper(),
             name=violation.path,
             remedy=_READER_REMEDY,

@@ -83,7 +83,8 @@ def check_forward(current: Schema, dropped: Memory, new: Schema) -> None:
         fence(new, (*dropped, *dropped_between(current, new)), current)
     except SchemaFenced as error:
         raise IncompatibleSchema(
-            f"The table's policy is 'forward', and this would fence readers of its schema {current.schema_id}: {error.message}",
+            "The table's policy is 'forward', "
+            f"and this would fence readers of its schema {current.schema_id}: {error.message}",
             code="FORWARD_ONLY",
             name=error.name,
             remedy="Keep the column as it is, or set the property tamis.schema.policy to 'any'.",
@@ -148,7 +149,9 @@ def _resolve(
             f"Field {dotted!r} was deleted and cannot come back as the same field.",
             code="MIGRATION_READD_DELETED",
             name=dotted,
-            remedy="Choose another name, or use ALTER TABLE or table.alter(), which add a new column under the old name.",
+            remedy=(
+                "Choose another name, or use ALTER TABLE or table.alter(), which add a new column under the old name."
+            ),
         )
     if old is None and f.id != NO_ID:
         raise InvalidInput(

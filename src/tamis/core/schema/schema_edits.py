@@ -105,7 +105,10 @@ def widen(schema: Schema, path: Path, to: DataType) -> Schema:
             f"Field {'.'.join(path)!r} is {old.type}, which does not widen to {to}.",
             code="MIGRATION_TYPE_CHANGE",
             name=".".join(path),
-            remedy="Types widen from smaller to larger integers, float to double, date to timestamp_ntz, and decimals to more digits; else add a new column.",
+            remedy=(
+                "Types widen from smaller to larger integers, float to double, date to timestamp_ntz, "
+                "and decimals to more digits; else add a new column."
+            ),
         )
     initial = old.initial_default
     if (old.type, to) == (DATE, TIMESTAMP_NTZ) and isinstance(initial, int):

@@ -20,7 +20,8 @@ from tamis.core.expr.json_codec.json_path import Steps
 DEEPEST = 1000
 LONGEST_NUMBER = 1000
 _NAMED_NUMBERS = (
-    ("NaN", math.nan), ("Infinity", math.inf), ("-Infinity", -math.inf), ("+Infinity", math.inf), ("INF", math.inf), ("+INF", math.inf), ("-INF", -math.inf),
+    ("NaN", math.nan), ("Infinity", math.inf), ("-Infinity", -math.inf), ("+Infinity", math.inf),
+    ("INF", math.inf), ("+INF", math.inf), ("-INF", -math.inf),
 )  # fmt: skip
 _NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?")
 _BLANKS = " \t\r\n"

@@ -45,8 +45,8 @@ Bools = np.ndarray[Any, np.dtype[np.bool_]]
 """Kinds of values."""
 
 _SCALARS = {
-    0: NULL, 1: TRUE, 2: FALSE, 3: LONG, 4: LONG, 5: LONG, 6: LONG, 7: DOUBLE, 8: DECIMAL, 9: DECIMAL, 10: DECIMAL, 11: DATE, 12: TIMESTAMP,
-    13: TIMESTAMP_NTZ, 14: FLOAT, 15: BINARY, 16: STRING,
+    0: NULL, 1: TRUE, 2: FALSE, 3: LONG, 4: LONG, 5: LONG, 6: LONG, 7: DOUBLE, 8: DECIMAL, 9: DECIMAL, 10: DECIMAL,
+    11: DATE, 12: TIMESTAMP, 13: TIMESTAMP_NTZ, 14: FLOAT, 15: BINARY, 16: STRING,
 }  # fmt: skip
 
 

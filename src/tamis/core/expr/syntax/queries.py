@@ -7,7 +7,10 @@ from collections.abc import Iterator
 from tamis.core.expr.syntax.reader import NAMES, Reader
 from tamis.core.expr.syntax.tokens import Kind
 
-_CLAUSES = "FROM WHERE GROUP HAVING ORDER SORT CLUSTER DISTRIBUTE LIMIT OFFSET UNION INTERSECT EXCEPT MINUS LATERAL WINDOW QUALIFY"
+_CLAUSES = (
+    "FROM WHERE GROUP HAVING ORDER SORT CLUSTER DISTRIBUTE LIMIT OFFSET "
+    "UNION INTERSECT EXCEPT MINUS LATERAL WINDOW QUALIFY"
+)
 _GO_ON = frozenset({")", "|>", *_CLAUSES.split()})
 """Words that can follow the columns of a SELECT."""
 _AFTER_QUERY = _GO_ON - {"FROM", "WHERE", "GROUP", "HAVING", "LATERAL"}

@@ -52,7 +52,9 @@ class Block:
     """The bytes of texts without NULLs, their quotes, and which of the texts can be read here."""
 
     def __init__(self, texts: pa.Array) -> None:
-        offsets = np.frombuffer(texts.buffers()[1], "<i4" if texts.type == pa.string() else "<i8")[texts.offset : texts.offset + len(texts) + 1].astype(np.int64)  # fmt: skip
+        dtype = "<i4" if texts.type == pa.string() else "<i8"
+        stored = np.frombuffer(texts.buffers()[1], dtype)
+        offsets = stored[texts.offset : texts.offset + len(texts) + 1].astype(np.int64)
         self.data = np.zeros(int(offsets[-1] - offsets[0]) + 2 * _PAD, np.uint8)
         if len(self.data) > 2 * _PAD:
             self.data[_PAD:-_PAD] = np.frombuffer(texts.buffers()[2], np.uint8)[offsets[0] : offsets[-1]]

@@ -141,8 +141,8 @@ def _evidence(
     long, real, string = (_bounds(columns, kind, leaf) for kind in ("long", "real", "string"))
     exact = has(rows.LO_EXACT) & has(rows.HI_EXACT)
     return DocumentEvidence(
-        known, ~known & trimmed, missing, null, has(rows.FALSE), has(rows.TRUE), has(rows.LONG), *long, has(rows.REAL), *real, exact,
-        has(rows.STRING), *string, has(rows.LIST), has(rows.MAP), has(rows.OTHER), invalid,
+        known, ~known & trimmed, missing, null, has(rows.FALSE), has(rows.TRUE), has(rows.LONG), *long, has(rows.REAL),
+        *real, exact, has(rows.STRING), *string, has(rows.LIST), has(rows.MAP), has(rows.OTHER), invalid,
     )  # fmt: skip
 
 

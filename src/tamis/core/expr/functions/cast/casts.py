@@ -406,6 +406,8 @@ declare(
         moded=_moded,
         zoned=_zoned,
         reliable=_everywhere_alike,
-        note="monotone between numbers, dates and timestamps; from text only single values; dates and timestamps to text",
+        note=(
+            "monotone between numbers, dates and timestamps; from text only single values; dates and timestamps to text"
+        ),
     )
 )

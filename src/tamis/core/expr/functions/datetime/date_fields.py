@@ -221,10 +221,11 @@ for _name, _catalyst, _type, _bounds in (
     )
 
 _ALIASES = {
-    "y": "year", "years": "year", "yr": "year", "yrs": "year", "yearofweek": "yearofweek", "qtr": "quarter", "mon": "month", "mons": "month",
-    "months": "month", "w": "weekofyear", "week": "weekofyear", "weeks": "weekofyear", "d": "day", "days": "day", "dow": "dayofweek",
-    "dow_iso": "dayofweek_iso", "doy": "dayofyear", "h": "hour", "hours": "hour", "hr": "hour", "hrs": "hour", "m": "minute", "min": "minute",
-    "mins": "minute", "minutes": "minute", "s": "second", "sec": "second", "secs": "second", "seconds": "second",
+    "y": "year", "years": "year", "yr": "year", "yrs": "year", "yearofweek": "yearofweek", "qtr": "quarter",
+    "mon": "month", "mons": "month", "months": "month", "w": "weekofyear", "week": "weekofyear", "weeks": "weekofyear",
+    "d": "day", "days": "day", "dow": "dayofweek", "dow_iso": "dayofweek_iso", "doy": "dayofyear", "h": "hour",
+    "hours": "hour", "hr": "hour", "hrs": "hour", "m": "minute", "min": "minute", "mins": "minute",
+    "minutes": "minute", "s": "second", "sec": "second", "secs": "second", "seconds": "second",
 }  # fmt: skip
 _OF_INTERVALS = {
     "day": "interval_days",

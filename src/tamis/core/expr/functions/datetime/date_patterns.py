@@ -53,10 +53,11 @@ _MONTHS = [
 ]
 _DAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
 _FIELDS = {
-    "yyyy": "year", "yy": "short year", "y": "year", "MM": "month", "M": "month", "MMM": "month name", "MMMM": "month name",
-    "dd": "day", "d": "day", "DDD": "dayofyear", "D": "dayofyear", "HH": "hour", "H": "hour", "mm": "minute", "m": "minute",
-    "ss": "second", "s": "second", "E": "weekday name", "EE": "weekday name", "EEE": "weekday name", "EEEE": "weekday name",
-    "q": "quarter", "Q": "quarter", "a": "half", "hh": "hour of half", "h": "hour of half",
+    "yyyy": "year", "yy": "short year", "y": "year", "MM": "month", "M": "month", "MMM": "month name",
+    "MMMM": "month name", "dd": "day", "d": "day", "DDD": "dayofyear", "D": "dayofyear", "HH": "hour", "H": "hour",
+    "mm": "minute", "m": "minute", "ss": "second", "s": "second", "E": "weekday name", "EE": "weekday name",
+    "EEE": "weekday name", "EEEE": "weekday name", "q": "quarter", "Q": "quarter", "a": "half", "hh": "hour of half",
+    "h": "hour of half",
     **{"S" * n: "fraction" for n in range(1, 10)},
 }  # fmt: skip
 _SORTING = ["yyyy", "MM", "dd", "HH", "mm", "ss", "S"]

@@ -43,7 +43,10 @@ from tamis.core.types.arrow import to_arrow_type
 from tamis.core.types.logical import type_from_json
 from tamis.errors import InvalidInput
 
-_NAMES = {"int": "integer", "bigint": "long", "smallint": "short", "tinyint": "byte", "real": "float", "dec": "decimal(10,0)", "numeric": "decimal(10,0)", "decimal": "decimal(10,0)"}  # fmt: skip
+_NAMES = {
+    "int": "integer", "bigint": "long", "smallint": "short", "tinyint": "byte", "real": "float",
+    "dec": "decimal(10,0)", "numeric": "decimal(10,0)", "decimal": "decimal(10,0)",
+}  # fmt: skip
 
 
 def castable(data_type: DataType) -> bool:
@@ -226,8 +229,10 @@ def _decimals(call_: Call, values: list[Any]) -> tuple[Any, Mask]:
 
 declare(
     Function(
-        "variant_get", _never, _kernel, partial=lambda c: Partial.NEVER if c.type == VARIANT or c.mode is Mode.TRY else Partial.ANYWHERE,
-        moded=lambda _a, t: t != VARIANT, rule="json", note="``v:a.b::type`` too; what is known of the path, kind by kind",
+        "variant_get", _never, _kernel,
+        partial=lambda c: Partial.NEVER if c.type == VARIANT or c.mode is Mode.TRY else Partial.ANYWHERE,
+        moded=lambda _a, t: t != VARIANT, rule="json",
+        note="``v:a.b::type`` too; what is known of the path, kind by kind",
     )
 )  # fmt: skip
 
@@ -285,7 +290,8 @@ def _parse_json(call_: Call, args: list[Datum]) -> Evaluated:
 
 declare(
     Function(
-        "parse_json", _parse_resolve, _parse_json, sql=("parse_json",), partial=lambda c: Partial.NEVER if c.mode is Mode.TRY else Partial.ANYWHERE,
+        "parse_json", _parse_resolve, _parse_json, sql=("parse_json",),
+        partial=lambda c: Partial.NEVER if c.mode is Mode.TRY else Partial.ANYWHERE,
         moded=lambda _a, _t: True, rule="json", note="below a step or a cast: what is known of the path",
     )
 )  # fmt: skip

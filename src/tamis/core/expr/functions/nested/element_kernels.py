@@ -23,7 +23,10 @@ def members(starts: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
 
 def any_of(test: Evaluated, owner: np.ndarray, length: int, *, exists: bool) -> Evaluated:
-    """A test of members, one answer per row: in order, until one is true (``exists``) or false (``forall``). NULL counts as in OR and AND."""
+    """A test of members, one answer per row: in order, until one is true (``exists``) or false (``forall``).
+
+    NULL counts as in OR and AND.
+    """
     values = full(test.values, len(owner))
     stop = is_true(values) if exists else is_false(values)
     failed = np.zeros(len(owner), bool) if test.failed is None else np.broadcast_to(test.failed, (len(owner),))
