@@ -66,7 +66,10 @@ def _field(schema: Schema, name: Any) -> Field:
 
 
 def _bad(name: str, what: str) -> InvalidInput:
-    remedy = 'Ask for "count(*)", "count(column)", "min(column)" or "max(column)" of top-level columns; or aggregate the rows that come.'
+    remedy = (
+        'Ask for "count(*)", "count(column)", "min(column)" or "max(column)" of top-level columns; '
+        "or aggregate the rows that come."
+    )
     return InvalidInput(f"{what}.", code="BAD_AGGREGATE", name=name, remedy=remedy)
 
 

@@ -111,7 +111,10 @@ def _of_a_table(key: str) -> None:
 
 
 _SAID_ELSEWHERE = {
-    "tamis.format": "The format of a table's files is chosen when it is made: tamis.create(…, format=…), or CREATE TABLE … TBLPROPERTIES.",
+    "tamis.format": (
+        "The format of a table's files is chosen when it is made: "
+        "tamis.create(…, format=…), or CREATE TABLE … TBLPROPERTIES."
+    ),
     "tamis.timezone": "A time zone belongs to a query: scan(options={'timezone': …}); in Spark it is the session's.",
     "tamis.ansi": "ANSI mode belongs to a query: scan(options={'ansi': …}); in Spark it is the session's.",
 }

@@ -103,7 +103,10 @@ def obstacle(field: Field) -> str | None:
     if isinstance(kind, Map) or kind in (VARIANT, NULL):
         return f"is {kind}, whose values have no order"
     if kind.children:
-        return f"is {kind}: arrays and structs are not indexed, for nothing keeps their bounds, and a look-up would read the whole index"
+        return (
+            f"is {kind}: arrays and structs are not indexed, for nothing keeps their bounds, "
+            "and a look-up would read the whole index"
+        )
     return None
 
 

@@ -43,7 +43,8 @@ class Worth:
         """
         saved = self._saved(0 if covering else estimate.hits)
         if estimate.hits > self.most(estimate.bytes) and not covering:
-            return f"it finds {estimate.hits:,} rows or more, {min(100 * estimate.hits / max(self.rows, 1), 100):.1f} % of all, and saves too little"
+            percent = min(100 * estimate.hits / max(self.rows, 1), 100)
+            return f"it finds {estimate.hits:,} rows or more, {percent:.1f} % of all, and saves too little"
         if estimate.bytes <= CHEAP_BYTES or DEARER * estimate.bytes < saved:
             return None
         return f"it would read {estimate.bytes:,} bytes in pages to save about {saved:,} in whole columns"

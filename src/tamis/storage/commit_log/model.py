@@ -16,7 +16,8 @@ PART_COLUMNS = (
     "rows",  # int64: physical rows
     "bytes",  # int64: size of the file
     "checksum",  # int64: CRC-32 of the whole file, NULL if unknown
-    "footer_checksum",  # int64: CRC-32 of the bytes that open the file (Parquet: footer, its length, the magic), NULL if unknown
+    # int64: CRC-32 of the bytes that open the file (Parquet: footer, its length, the magic), NULL if unknown
+    "footer_checksum",
     "run_id",  # string: shared by parts that were sorted together
     "ordered",  # bool: rows are in the table's clustering order
     "blocks",  # list<int32>: rows of each block, in order

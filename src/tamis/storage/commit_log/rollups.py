@@ -141,7 +141,10 @@ def complete(store: Store, commit: Commit) -> None:
         except TamisError:  # a failing store or older damage, which is not this commit's concern
             return
         except Exception as error:  # noqa: BLE001  # must not affect the commit
-            message = f"The rollup {tile.path} of {store.url} could not be written, opening is slower: {type(error).__name__}: {error}"
+            message = (
+                f"The rollup {tile.path} of {store.url} could not be written, "
+                f"opening is slower: {type(error).__name__}: {error}"
+            )
             warnings.warn(message, RuntimeWarning, stacklevel=2)
 
 

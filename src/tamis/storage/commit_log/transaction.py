@@ -111,7 +111,8 @@ class _Transaction:
         """
         proposal = self._proposal
         if self._checked is None:
-            # An append under an id made just now can neither have been made before nor conflict: what lies between need not be read.
+            # An append under an id made just now can neither have been made before nor conflict: what lies between
+            # need not be read.
             nothing_to_find = not proposal.operation_id and proposal.rests_on_nothing
             self._checked = latest.version if nothing_to_find else proposal.read_version
         for theirs in read_commits(self._store, range(self._checked + 1, latest.version + 1), latest.table_id):

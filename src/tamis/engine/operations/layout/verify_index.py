@@ -52,7 +52,10 @@ def index_problems(store: Store, snapshot: Snapshot, index: IndexDefinition) -> 
             ordinal = int(covered.ordinal[place])
             true = _reduced(entries_of([(ordinal, refs[place])], spec), count)
             if (told[0][ordinal], told[1][ordinal]) != (true[0][ordinal], true[1][ordinal]):
-                said = f"The index {index.name!r} has {told[0][ordinal]} entries for part {refs[place].part_id} of {refs[place].rows} rows"
+                said = (
+                    f"The index {index.name!r} has {told[0][ordinal]} entries "
+                    f"for part {refs[place].part_id} of {refs[place].rows} rows"
+                )
                 yield "INDEX_LIES", refs[place].path, f"{said}, and they are not its rows and values."
 
 

@@ -149,7 +149,10 @@ class _Binder:
                 f"{text!r} names a column that neither side of the merge has: {error.message}",
                 code=error.code,
                 name=error.name,
-                remedy="Name columns target.x and source.x, not by other aliases, and put text in quotes; to match by equal keys alone, upsert(data, on=[…]) takes their plain names.",
+                remedy=(
+                    "Name columns target.x and source.x, not by other aliases, and put text in quotes; "
+                    "to match by equal keys alone, upsert(data, on=[…]) takes their plain names."
+                ),
             ) from error
 
     def sides(self, tree: Expr) -> set[str]:
@@ -222,10 +225,14 @@ class _Binder:
             return self.source.find(name)[0]
         except NotFound as error:
             raise NotFound(
-                f"The source has no column {name!r}, and WHEN {asked.kind.upper()} … {asked.action.upper()} without values takes every column from it.",
+                f"The source has no column {name!r}, and WHEN {asked.kind.upper()} … {asked.action.upper()} "
+                "without values takes every column from it.",
                 code=error.code,
                 name=name,
-                remedy=f"Name the columns and their values, or add it to the source, whose columns are: {', '.join(self.source.names)}.",
+                remedy=(
+                    "Name the columns and their values, or add it to the source, "
+                    f"whose columns are: {', '.join(self.source.names)}."
+                ),
             ) from None
 
 

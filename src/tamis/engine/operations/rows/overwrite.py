@@ -85,7 +85,10 @@ class Replacement:
 def commit_overwrite(
     store: Store, snapshot: Snapshot, head: Head, change: Replacement, options: Options, run: Run = run_here
 ) -> tuple[Snapshot, Result]:
-    """Commits an overwrite; ``run`` builds its index segments. Commits nothing, and discards what was written, where no row goes or comes."""
+    """Commits an overwrite; ``run`` builds its index segments.
+
+    Commits nothing, and discards what was written, where no row goes or comes.
+    """
     inserted, kept = written(change.inserted)[0], written(change.survivors)[0]
     manifests = [*change.inserted, *change.survivors]
     _, parts, size = written(manifests)

@@ -45,5 +45,8 @@ def _outside(batch: pa.RecordBatch, schema: Schema, conjuncts: Sequence[Expr], r
         f"The filter {text} does not match a row of the data{shown and ': ' + shown}.",
         code="OUTSIDE_FILTER",
         name=text,
-        remedy="Give only rows that it matches, or allow others: overwrite(…, allow_outside=True), or tamis.write.outside_filter = allow.",
+        remedy=(
+            "Give only rows that it matches, or allow others: overwrite(…, allow_outside=True), "
+            "or tamis.write.outside_filter = allow."
+        ),
     )

@@ -171,7 +171,8 @@ def takes_rows(commit: Commit) -> bool:
 
 def _changed(store: Store, commit: Commit) -> InvalidInput:
     return InvalidInput(
-        f"Version {commit.version} ({commit.operation.name}) of {store.url} changed or removed rows: a stream reads appended rows only.",
+        f"Version {commit.version} ({commit.operation.name}) of {store.url} changed or removed rows: "
+        "a stream reads appended rows only.",
         code="CHANGED_SOURCE",
         name=str(commit.version),
         remedy="Set the option skipChangeCommits, or read table.changes(a, b).",

@@ -94,7 +94,8 @@ def summary(report: Report) -> str:
     segments, parts, sizes = report.segments, report.parts, report.bytes
     why, avoided = "; ".join(reasons(report)), _avoided(parts, [k for k in parts if k in _REASONS])
     return (
-        f"segments: {segments['total'] - segments['skipped']} of {segments['total']}, parts: {parts['kept']} of {parts['total']}"
+        f"segments: {segments['total'] - segments['skipped']} of {segments['total']}, "
+        f"parts: {parts['kept']} of {parts['total']}"
         + (f" ({avoided})" if avoided else "")
         + f", bytes: {size(sizes['table'] - sizes['skipped'])} of {size(sizes['table'])}"
         + (f", because: [{why}]" if why else "")
@@ -106,8 +107,14 @@ def lines(report: Report) -> list[dict[str, Any]]:
     parts, sizes = report.parts, report.bytes
     found = [
         _record("table", report.table, report.version, None, report.filter or "no filter"),
-        _record("segments", None, report.segments["total"] - report.segments["skipped"], report.segments["total"], _avoided(report.segments, ("by_index", "by_stats"))),
-        _record("parts", None, parts["kept"], parts["total"], _avoided(parts, [k for k in parts if k in _REASONS]) + _kept(parts)),
+        _record(
+            "segments", None, report.segments["total"] - report.segments["skipped"], report.segments["total"],
+            _avoided(report.segments, ("by_index", "by_stats")),
+        ),
+        _record(
+            "parts", None, parts["kept"], parts["total"],
+            _avoided(parts, [k for k in parts if k in _REASONS]) + _kept(parts),
+        ),
         _record("bytes", None, sizes["table"] - sizes["skipped"], sizes["table"], "to read at most"),
     ]  # fmt: skip
     skipped = [(e["conjunct"], e["parts_skipped"]) for e in report.because] + [
@@ -133,7 +140,10 @@ def title(report: Report) -> str:
 def notes(report: Report) -> str:
     """Return the line under the funnel: metadata cost, requests, reader, time."""
     seconds = ", ".join(f"{name} {value * 1000:,.0f} ms" for name, value in report.seconds.items())
-    return f"metadata {size(report.bytes['metadata'])}, {report.requests:,} requests; reader {report.reader} ({report.reader_reason}); {seconds}"
+    return (
+        f"metadata {size(report.bytes['metadata'])}, {report.requests:,} requests; "
+        f"reader {report.reader} ({report.reader_reason}); {seconds}"
+    )
 
 
 def to_text(report: Report) -> str:
