@@ -24,7 +24,10 @@ Select = Annotated[
         "--select",
         "-s",
         metavar="COLUMNS",
-        help="Columns to read, separated by commas; all unless told. a.b is the field b of a, `a.b` a column of that name.",
+        help=(
+            "Columns to read, separated by commas; all unless told. "
+            "a.b is the field b of a, `a.b` a column of that name."
+        ),
     ),
 ]
 Limit = Annotated[int | None, typer.Option("--limit", "-n", min=0, metavar="N", help="At most so many rows.")]

@@ -82,7 +82,8 @@ def ingest(
         print_json(done)
     elif done["files"]:
         say(
-            f"Ingested {done['files']:,} files, {done['rows']:,} rows in {done['commits']:,} commits; {done['known']:,} files were in the table before."
+            f"Ingested {done['files']:,} files, {done['rows']:,} rows in {done['commits']:,} commits; "
+            f"{done['known']:,} files were in the table before."
         )
     else:
         say(f"Nothing new: all {done['known']:,} files are in the table.")

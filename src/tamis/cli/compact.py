@@ -60,8 +60,10 @@ def compact(
         print_json(done.as_dict())
         return
     tell(
-        f"{counted(done.parts_removed, 'part')} became {done.parts_added:,} in {counted(done.commits, 'commit')}; {counted(done.rows_dropped, 'deleted row')} gone; "
-        f"gave way to other writers {counted(done.conflicts, 'time')}; {counted(done.later, 'group')} left to the next call."
+        f"{counted(done.parts_removed, 'part')} became {done.parts_added:,} in {counted(done.commits, 'commit')}; "
+        f"{counted(done.rows_dropped, 'deleted row')} gone; "
+        f"gave way to other writers {counted(done.conflicts, 'time')}; "
+        f"{counted(done.later, 'group')} left to the next call."
     )
     print_clustering(held.refresh().detail()["clustering"][0].as_py())
 

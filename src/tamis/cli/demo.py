@@ -196,7 +196,8 @@ def _close(outcome: dict[str, Any], lake: Path) -> None:
     out.print()
     out.rule("Done", align="left")
     out.print(
-        f"{outcome['flights']:,} flights in {outcome['commits']} commits; {len(answers) - outcome['differing']} of {len(answers)} answers right; "
+        f"{outcome['flights']:,} flights in {outcome['commits']} commits; "
+        f"{len(answers) - outcome['differing']} of {len(answers)} answers right; "
         f"{100 * read / max(total, 1):.1f}% of the bytes read; {outcome['seconds']['all']:.0f} s in all."
     )
     out.print("Try next:")
@@ -206,7 +207,8 @@ def _close(outcome: dict[str, Any], lake: Path) -> None:
         soft_wrap=True,
     )
     out.print(
-        f"  tamis query {table} --where \"dest = 'HNL' AND departure < '2013-01-03'\" --select departure,carrier,flight",
+        f"  tamis query {table} --where \"dest = 'HNL' AND departure < '2013-01-03'\" "
+        "--select departure,carrier,flight",
         markup=False,
         soft_wrap=True,
     )

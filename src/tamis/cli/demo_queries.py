@@ -26,7 +26,10 @@ class Query:
             return f"SELECT {columns} FROM {source}flights f WHERE {self.where}"
         table, key, others = self.join
         joined = ", ".join(f"t.{name}" for name in others)
-        return f"SELECT {columns}, {joined} FROM {source}flights f JOIN {source}{table} t ON f.{key} = t.{key} WHERE {self.where}"
+        return (
+            f"SELECT {columns}, {joined} FROM {source}flights f "
+            f"JOIN {source}{table} t ON f.{key} = t.{key} WHERE {self.where}"
+        )
 
 
 QUERIES = (
@@ -58,7 +61,8 @@ QUERIES = (
     ),
     Query(
         "Cancelled in the blizzard of February, tail numbers N1… (null tests, LIKE)",
-        "dep_time IS NULL AND tailnum LIKE 'N1%' AND departure >= TIMESTAMP'2013-02-08 00:00:00' AND departure < TIMESTAMP'2013-02-11 00:00:00'",
+        "dep_time IS NULL AND tailnum LIKE 'N1%' AND departure >= TIMESTAMP'2013-02-08 00:00:00' "
+        "AND departure < TIMESTAMP'2013-02-11 00:00:00'",
         ("departure", "carrier", "flight", "tailnum", "dest"),
     ),
 )

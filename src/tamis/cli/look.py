@@ -64,7 +64,8 @@ def query(
         console(stderr=True).print(done)
     else:
         say(
-            f"Read {done.parts.kept:,} of {counted(done.parts.total, 'part')}, {_size(done.bytes.read - done.bytes.metadata)} of {_size(done.bytes.table)}."
+            f"Read {done.parts.kept:,} of {counted(done.parts.total, 'part')}, "
+            f"{_size(done.bytes.read - done.bytes.metadata)} of {_size(done.bytes.table)}."
         )
 
 

@@ -71,7 +71,10 @@ def merge(
         list[str],
         typer.Option(
             metavar="CLAUSE",
-            help='In order, as in SQL: "MATCHED AND source.gone THEN DELETE", "NOT MATCHED THEN INSERT *". Name it again for more.',
+            help=(
+                'In order, as in SQL: "MATCHED AND source.gone THEN DELETE", "NOT MATCHED THEN INSERT *". '
+                "Name it again for more."
+            ),
         ),
     ],
     format: Format = None,  # noqa: A002  # the option's name
@@ -109,5 +112,6 @@ def _told(done: Any, json: bool) -> None:
         return
     changes = (f"{counted(getattr(done, f'rows_{how}'), 'row')} {how}" for how in ("inserted", "updated", "deleted"))
     tell(
-        f"{', '.join(changes)}; {counted(done.parts_read, 'part')} read, {done.parts_removed:,} removed, {done.parts_added:,} added. Version {done.version}."
+        f"{', '.join(changes)}; {counted(done.parts_read, 'part')} read, "
+        f"{done.parts_removed:,} removed, {done.parts_added:,} added. Version {done.version}."
     )

@@ -60,7 +60,8 @@ def vacuum(
     verb = "Removed" if yes else "Would remove"
     failed = f" {counted(done.failed, 'object')} could not be removed." if done.failed else ""
     tell(
-        f"{verb} {counted(len(done.objects), 'object')}, {size(done.bytes)}. Versions from {done.oldest_version} on stay readable.{failed}"
+        f"{verb} {counted(len(done.objects), 'object')}, {size(done.bytes)}. "
+        f"Versions from {done.oldest_version} on stay readable.{failed}"
     )
     if not yes and len(done.objects):
         say("Nothing was removed: add --yes.")

@@ -32,5 +32,6 @@ def verify(
         fail(f"[NOT_WELL] {counted(len(found.problems), 'problem')} found in {held.path}.")
     if not json:
         tell(
-            f"All is well: {counted(found.commits, 'commit')}, {counted(found.objects, 'data file')}, {counted(found.parts, 'part')} read."
+            f"All is well: {counted(found.commits, 'commit')}, {counted(found.objects, 'data file')}, "
+            f"{counted(found.parts, 'part')} read."
         )

@@ -1,4 +1,7 @@
-"""``tamis.attach``: one call, and a warehouse is a catalog of the running session, of its later sessions, and of foreachBatch's."""
+"""``tamis.attach``: one call, and a warehouse is a catalog of the running session.
+
+It is also a catalog of its later sessions, and of foreachBatch's.
+"""
 
 from __future__ import annotations
 
@@ -22,11 +25,13 @@ _KEY = "spark.sql.catalog."
 
 
 def attach(spark: Any, name: str, warehouse: str | Path, *, storage_options: Mapping[str, Any] | None = None) -> None:
-    """Makes the tables below ``warehouse`` (a folder or URL) known to Spark as catalog ``name``: table ``db.t`` lies at ``<warehouse>/db/t``.
+    """Makes the tables below ``warehouse`` (a folder or URL) known to Spark as catalog ``name``.
 
-    Again with the same folder: nothing happens. Sessions made afterwards (``newSession``, foreachBatch's) know it too; for one made before, call this again.
-    Workers run the driver's Python unless ``PYSPARK_PYTHON`` or ``spark.pyspark.python`` says otherwise.
-    Raises ``AlreadyExists`` if the name leads elsewhere, ``InvalidInput`` for a bad name, bad options, a warehouse that is a file, or a Spark Connect session.
+    Table ``db.t`` lies at ``<warehouse>/db/t``. Again with the same folder: nothing happens. Sessions made afterwards
+    (``newSession``, foreachBatch's) know it too; for one made before, call this again. Workers run the driver's
+    Python unless ``PYSPARK_PYTHON`` or ``spark.pyspark.python`` says otherwise.
+    Raises ``AlreadyExists`` if the name leads elsewhere, ``InvalidInput`` for a bad name, bad options, a warehouse
+    that is a file, or a Spark Connect session.
     """
     check_classic(spark)
     _check_name(name)

@@ -73,7 +73,8 @@ class Merge:
         _check_condition(condition, "condition")
         if any(c.kind == kind and c.condition is None for c in self.clauses):
             raise InvalidInput(
-                f"WHEN {kind.upper()} THEN {action.upper()} takes no row: the clause before it takes every row that is {kind}.",
+                f"WHEN {kind.upper()} THEN {action.upper()} takes no row: "
+                f"the clause before it takes every row that is {kind}.",
                 code="BAD_MERGE",
                 name=f"when {kind} then {action}",
                 remedy="Give the clause before it a condition, or put this one first.",

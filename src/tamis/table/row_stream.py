@@ -65,5 +65,8 @@ def _bad(data: Any, why: str) -> InvalidInput:
         f"{'None' if data is None else f'An object of type {name}'} is not a table of rows{why}.",
         code="BAD_DATA",
         name=name,
-        remedy="Give a pyarrow table, batch or reader, any object with __arrow_c_stream__, a pandas or Polars frame, or a Spark DataFrame.",
+        remedy=(
+            "Give a pyarrow table, batch or reader, any object with __arrow_c_stream__, "
+            "a pandas or Polars frame, or a Spark DataFrame."
+        ),
     )

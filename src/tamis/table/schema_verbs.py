@@ -185,7 +185,8 @@ def _next(head: Head, expected: int | None, asked: Schema, given: pa.Schema) -> 
     current_id = None if current is None else current.schema_id
     if current_id != expected:
         raise SchemaMismatch(
-            f"Expected schema id {'none' if expected is None else expected}, but the current id is {'none' if current_id is None else current_id}.",
+            f"Expected schema id {'none' if expected is None else expected}, "
+            f"but the current id is {'none' if current_id is None else current_id}.",
             code="EXPECTED_MISMATCH",
             name=str(expected),
             remedy="Look at the current schema, and call again with its id.",

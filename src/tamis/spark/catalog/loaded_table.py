@@ -49,9 +49,10 @@ CAPABILITIES = (
 class LoadedTable(Indexed):
     """A table at one version. What writes and scans need is in ``store``, ``snapshot``, ``head`` and ``schema``.
 
-    ``head`` differs from the snapshot's where a write brings the first schema. ``result`` is what the last write through this object did, ``operation``
-    what an append through it says about itself in the log, ``failure`` our own error where the write ended with one, ``opening`` what loading it cost, ``captured`` the ids
-    of the schemas under which plans were analysed that are run with it.
+    ``head`` differs from the snapshot's where a write brings the first schema. ``result`` is what the last write
+    through this object did, ``operation`` what an append through it says about itself in the log, ``failure`` our
+    own error where the write ended with one, ``opening`` what loading it cost, ``captured`` the ids of the schemas
+    under which plans were analysed that are run with it.
     """
 
     java_arity: ClassVar = {"deleteWhere": (1, 2)}
@@ -134,9 +135,10 @@ class LoadedTable(Indexed):
         return self._struct
 
     def columns(self) -> Any:
-        """No columns to compare, where Spark would refuse a plan for any column of the table that has changed: the scan decides, by what it reads. None where Spark keeps no ids by which it could.
+        """No columns to compare, where Spark would refuse a plan for any column of the table that has changed.
 
-        Spark asks the table with which a plan was analysed, and then the one of now, which remembers for its scans under which schema that was.
+        The scan decides, by what it reads. None where Spark keeps no ids by which it could. Spark asks the table with
+        which a plan was analysed, and then the one of now, which remembers for its scans under which schema that was.
         """
         if not self._evolving:
             return None
@@ -153,7 +155,11 @@ class LoadedTable(Indexed):
 
     @cached_property
     def _struct(self) -> Any:
-        """With the columns' ids: loading the table again for a query that was analysed earlier, Spark would else take a new column for the dropped one of its name."""
+        """With the columns' ids.
+
+        Loading the table again for a query that was analysed earlier, Spark would else take a new column for the
+        dropped one of its name.
+        """
         return self.bridge.struct_type(to_spark(self.logical_schema, ids=bool(self._evolving)))
 
     def capabilities(self) -> list[Any]:
@@ -201,7 +207,8 @@ class LoadedTable(Indexed):
 class PendingWrite:
     """Which rows the next write replaces, whatever the statement says: the filter is one of ours, not of Spark's.
 
-    New rows are checked against it too. Spark's own statements take any row unless ``tamis.write.outside_filter`` says otherwise.
+    New rows are checked against it too. Spark's own statements take any row unless ``tamis.write.outside_filter``
+    says otherwise.
     """
 
     replaced: tuple[Expr, ...] | None

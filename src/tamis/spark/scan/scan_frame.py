@@ -37,7 +37,9 @@ def to_spark(scan: Scan, spark: Any) -> Any:
             "A scan in an order is not read by Spark's executors.",
             code="BAD_ORDER",
             name="order_by",
-            remedy="Leave order_by out and use orderBy(…).limit(…) of the DataFrame; or read the scan here, by to_arrow().",
+            remedy=(
+                "Leave order_by out and use orderBy(…).limit(…) of the DataFrame; or read the scan here, by to_arrow()."
+            ),
         )
     plan = _ready(scan)
     tasks = Cut(plan, _sizes(spark)).tasks()
@@ -65,7 +67,10 @@ def _ready(scan: Scan) -> Plan:
             error.message,
             code=error.code,
             name=error.name,
-            remedy="Spark computes it where the table is in a catalog: tamis.attach(spark, name, warehouse), then SELECT … WHERE … in SQL.",
+            remedy=(
+                "Spark computes it where the table is in a catalog: tamis.attach(spark, name, warehouse), "
+                "then SELECT … WHERE … in SQL."
+            ),
         ) from None
 
 

@@ -341,7 +341,10 @@ class Scan:
 
     def description(self) -> str:
         reader = "Spark's Parquet reader" if self.native else f"Python ({self.obstacle})"
-        return f"tamis version {self.source.snapshot.version}, {summary(self.plan.report)}, filter: [{self.filter_text or ''}], reader: {reader}"
+        return (
+            f"tamis version {self.source.snapshot.version}, {summary(self.plan.report)}, "
+            f"filter: [{self.filter_text or ''}], reader: {reader}"
+        )
 
     def estimateStatistics(self) -> Any:  # noqa: N802
         columns = column_statistics(self.plan, self.selected) if self._cost_based else ""

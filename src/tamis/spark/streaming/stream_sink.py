@@ -1,7 +1,10 @@
-"""A plan's own stream sink: ``StreamInsert`` calls it with each micro-batch, in the place of tasks that would write row by row.
+"""A plan's own stream sink: ``StreamInsert`` calls it with each micro-batch.
 
-Invariant: the rows of an epoch of a query are in the table once, whatever is repeated: the commit holds the query and the epoch, and a table that has them
-already takes nothing. A batch that was written and not committed leaves files that no version names.
+It takes the place of tasks that would write row by row.
+
+Invariant: the rows of an epoch of a query are in the table once, whatever is repeated: the commit holds the query
+and the epoch, and a table that has them already takes nothing. A batch that was written and not committed leaves
+files that no version names.
 """
 
 from __future__ import annotations

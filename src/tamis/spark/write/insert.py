@@ -160,7 +160,10 @@ def run_insert(table: LoadedTable, df: Any, replaced: Filter, *, allow_outside: 
 
 
 def insert_rows(table: LoadedTable, df: Any, replaced: Filter, *, allow_outside: bool = False) -> Result:
-    """Runs ``run_insert``; raises ``SchemaMismatch`` naming the column, with Spark's reason, where the data does not fit the table."""
+    """Runs ``run_insert``.
+
+    Raises ``SchemaMismatch`` naming the column, with Spark's reason, where the data does not fit the table.
+    """
     from pyspark.errors import AnalysisException
 
     try:

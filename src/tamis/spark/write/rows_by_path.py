@@ -1,4 +1,7 @@
-"""INSERT into a table that is held by path (``tamis.open``): the statement that SQL makes, with Spark's own checks and casts."""
+"""INSERT into a table that is held by path (``tamis.open``).
+
+It is the statement that SQL makes, with Spark's own checks and casts.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +21,9 @@ from tamis.table.scan_request import parse_filter
 
 
 def append(table: Any, df: Any, operation: Operation | None = None, *, merge_schema: bool = False) -> Result:
-    """``table.append(df)``: columns by name, cast as INSERT does it; ``operation`` is what the commit says about itself. ``merge_schema`` first adds the columns that ``df`` brings.
+    """``table.append(df)``: columns by name, cast as INSERT does it.
 
+    ``operation`` is what the commit says about itself. ``merge_schema`` first adds the columns that ``df`` brings.
     Raises ``SchemaMismatch`` naming the column, with Spark's reason.
     """
     if merge_schema:
@@ -28,7 +32,10 @@ def append(table: Any, df: Any, operation: Operation | None = None, *, merge_sch
 
 
 def overwrite(table: Any, df: Any, row_filter: str | Expr | None = None, *, allow_outside: bool = False) -> Result:
-    """``table.overwrite(df, row_filter)``: as ``append``, and the rows that the filter matches (None: all) go; new ones that it does not match are refused unless allowed."""
+    """``table.overwrite(df, row_filter)``: as ``append``, and the rows that the filter matches (None: all) go.
+
+    New rows that it does not match are refused unless allowed.
+    """
     if row_filter is None:
         return _statement(table, df, (TRUE,))
     head = table.snapshot.head

@@ -21,7 +21,8 @@ def dataframe(java_df: Any) -> Any:
 def switches(spark: Any, bridge: Bridge, options: dict[str, str], properties: dict[str, str]) -> Options:
     """The switches in force: options of the statement over the session's conf over the table's properties.
 
-    Time zone and ANSI mode are the session's. What a statement has read is recorded under them, and conflicts are decided by that.
+    Time zone and ANSI mode are the session's. What a statement has read is recorded under them, and conflicts are
+    decided by that.
     """
     conf = spark._jsparkSession.sessionState().conf()
     found = Options.resolve(options, bridge.dict(conf.settings(), "tamis."), properties, foreign=True)
