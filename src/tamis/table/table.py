@@ -6,7 +6,6 @@ adopts the newest schema. A table opened with a version or timestamp stays there
 
 from __future__ import annotations
 
-import importlib
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -19,7 +18,6 @@ from tamis.core.types import Schema
 from tamis.core.types.arrow import to_arrow_schema
 from tamis.engine import operations
 from tamis.engine.operations import Result
-from tamis.engine.operations.layout import index_operations as index_verbs
 from tamis.engine.scan import Options, Report, Scan
 from tamis.engine.scan.index_stage import check_told
 from tamis.engine.scan.scan_options import items
@@ -30,9 +28,11 @@ from tamis.storage.commit_log import history as state_history
 from tamis.storage.object_store import Store, open_store
 from tamis.table import metadata_tables as metadata
 from tamis.table import scan_request, table_card
+from tamis.table.index_verbs import Indexing
 from tamis.table.merge_builder import Merge, upsert_clauses, upsert_condition
 from tamis.table.row_stream import arrow_stream, is_spark
 from tamis.table.schema_verbs import Evolving, check_names
+from tamis.table.spark_dispatch import run_on_spark
 from tamis.table.table_definition import PENDING, logical_schema, new_head, with_schema
 from tamis.table.upkeep_verbs import Tending
 from tamis.world import world
@@ -74,17 +74,7 @@ def open(  # noqa: A001  # the public name
     return Table(store, load(store, at.get("version"), at.get("timestamp_micros"), afresh=True), pinned=bool(at))
 
 
-_BY_SPARK = {
-    "append": "rows_by_path",
-    "overwrite": "rows_by_path",
-    "delete": "dml_by_path",
-    "update": "dml_by_path",
-    "merge": "dml_by_path",
-}
-"""The module of ``tamis.spark.write`` that runs each verb on Spark."""
-
-
-class Table(Evolving, Tending):
+class Table(Evolving, Indexing, Tending):
     """A table at a path. ``repr`` summarizes its state."""
 
     def __init__(self, store: Store, snapshot: Snapshot, *, pinned: bool = False) -> None:
@@ -166,49 +156,6 @@ class Table(Evolving, Tending):
             return operations.overwrite(self._store, snapshot, head, rows, conjuncts, options)
 
         return self._write(arrow_stream(data), run)
-
-    def create_index(
-        self,
-        name: str,
-        columns: Sequence[str] | str,
-        *,
-        build: str = "with_write",
-        progress: operations.Progress | None = None,
-    ) -> Result:
-        """Create a secondary index on columns, struct fields or JSON paths (``body:user.id::bigint``).
-
-        Existing segments are indexed now, unless ``build`` is ``deferred``. Raises ``AlreadyExists``,
-        ``NotFound``, ``InvalidInput``; ``StoreUnavailable`` (``INDEX_BUILD_FAILED``) if the index was created
-        but its build failed, so that it covers nothing yet.
-        """
-        told = self._options(self._snapshot.head).index_build
-        return self._index(index_verbs.create_index, name, columns, build, told=told, progress=progress)
-
-    def drop_index(self, name: str) -> Result:
-        """Drop an index. Raises ``NotFound`` (``INDEX_NOT_FOUND``)."""
-        return self._index(index_verbs.drop_index, name)
-
-    def repair_index(
-        self,
-        name: str | None = None,
-        segments: Sequence[str] | None = None,
-        *,
-        progress: operations.Progress | None = None,
-    ) -> Result:
-        """Build what an index (or every index) lacks for all segments, or for the given ones.
-
-        A no-op if nothing is missing. Raises the error that makes a build fail.
-        """
-        told = self._options(self._snapshot.head).index_build
-        return self._index(index_verbs.repair_index, name, segments, told=told, progress=progress)
-
-    def drop_index_segments(self, name: str, segments: Sequence[str]) -> Result:
-        """Remove these segments from an index; queries then prune them by statistics alone until a repair."""
-        return self._index(index_verbs.drop_index_segments, name, segments)
-
-    def indexes(self) -> list[index_verbs.IndexInfo]:
-        """List the indexes: columns, size, covered segments, and missing segments with the reason."""
-        return index_verbs.indexes(self._latest())
 
     def delete(
         self, row_filter: str | Expr | None = None, *, spark: Any = None, progress: operations.Progress | None = None
@@ -405,11 +352,6 @@ class Table(Evolving, Tending):
         self._schema = self._schema or self._snapshot.head.schema
         return result
 
-    def _index(self, verb: Callable[..., tuple[Snapshot, Result]], *arguments: Any, **more: Any) -> Result:
-        self._writable()
-        self._snapshot, result = verb(self._store, self._latest(), *arguments, **more)
-        return result
-
     def _change(self, run: Callable[[Snapshot], tuple[Snapshot, Result]]) -> Result:
         """Apply ``run`` to the newest version, and retry on later ones if concurrent commits conflict."""
         self._writable()
@@ -426,9 +368,7 @@ class Table(Evolving, Tending):
         self._writable()
         if verb not in {"append", "overwrite"}:
             self._settled()
-        result: Result = getattr(importlib.import_module(f"tamis.spark.write.{_BY_SPARK[verb]}"), verb)(
-            self, data, **arguments
-        )
+        result = run_on_spark(verb, self, data, **arguments)
         self.refresh() if self._schema is None else self._latest()
         return result
 
