@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from tamis.core.expr import registry
 from tamis.core.expr.arrow_values import Datum, Evaluated, Mask, nulls, raw
 from tamis.core.expr.evaluate import apply
-from tamis.core.expr.functions.cast.casts import LIMITS
+from tamis.core.expr.functions.cast.cast_kernels import LIMITS
 from tamis.core.expr.registry import Claim, Function, NaN, Partial
 from tamis.core.expr.tree import Call, Mode
 from tamis.core.pruning.value_spec import NO, Spec, every, extreme, known, no_bound, one_value, some, where

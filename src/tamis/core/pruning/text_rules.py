@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from tamis.core.expr.arrow_values import Datum, Evaluated, Mask, Numbers, full, nulls, raw, rows
 from tamis.core.expr.evaluate import apply
-from tamis.core.expr.functions.cast.casts import LIMITS
+from tamis.core.expr.functions.cast.cast_kernels import LIMITS
 from tamis.core.expr.tree import Call, Expr, Literal
 from tamis.core.pruning.monotone_rules import monotone
 from tamis.core.pruning.value_spec import Abstract, Spec, known, meet, one_value, spec_of, where

@@ -7,7 +7,7 @@ import numpy as np
 from tamis.core.expr.arrow_values import Datum, Evaluated, Numbers, either, nulls, outcome, rows
 from tamis.core.expr.calls import call
 from tamis.core.expr.coerce import brought, is_instant, is_text
-from tamis.core.expr.functions.cast.casts import LIMITS
+from tamis.core.expr.functions.cast.cast_kernels import LIMITS
 from tamis.core.expr.functions.datetime.clock_columns import HOUR, MILLI, MINUTE, month_days, month_start
 from tamis.core.expr.functions.datetime.time_units import checked, made, numbers
 from tamis.core.expr.registry import Claim, Function, Partial, Signature, declare, overload, sugar

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from tamis.core.expr.arrow_values import Datum, Evaluated
 from tamis.core.expr.coerce import brought, is_instant, is_text
-from tamis.core.expr.functions.cast.casts import LIMITS
+from tamis.core.expr.functions.cast.cast_kernels import LIMITS
 from tamis.core.expr.functions.datetime.clock_columns import add_months, month_days, month_start
 from tamis.core.expr.functions.datetime.time_units import checked, far_from_the_edge, made, named_unit, numbers
 from tamis.core.expr.registry import Claim, Function, Partial, Signature, declare

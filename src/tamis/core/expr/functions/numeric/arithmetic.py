@@ -27,7 +27,7 @@ from tamis.core.expr.arrow_values import (
     rows,
 )
 from tamis.core.expr.coerce import brought, is_numeric, is_text, wider_numeric
-from tamis.core.expr.functions.cast.casts import LIMITS
+from tamis.core.expr.functions.cast.cast_kernels import LIMITS
 from tamis.core.expr.functions.numeric import decimals
 from tamis.core.expr.registry import Bounds, Claim, Function, NaN, Partial, Signature, declare
 from tamis.core.expr.tree import Call, Expr, Literal, Mode

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from tamis.core.expr.arrow_values import Datum, Evaluated, fitted, full, outcome, rows, wide_decimal
 from tamis.core.expr.coerce import MAX_PRECISION, as_decimal, brought, narrowest
-from tamis.core.expr.functions.cast.casts import LIMITS
+from tamis.core.expr.functions.cast.cast_kernels import LIMITS
 from tamis.core.expr.registry import Signature
 from tamis.core.expr.tree import Call, Expr, Mode
 from tamis.core.types import LONG, DataType, Decimal

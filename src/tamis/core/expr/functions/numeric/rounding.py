@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from tamis.core.expr.arrow_values import Datum, Evaluated, Mask, Numbers, build, full, nulls, outcome, raw
 from tamis.core.expr.calls import call
 from tamis.core.expr.coerce import MAX_PRECISION, as_decimal, brought, is_numeric
-from tamis.core.expr.functions.cast.casts import LIMITS
+from tamis.core.expr.functions.cast.cast_kernels import LIMITS
 from tamis.core.expr.registry import Bounds, Claim, Function, NaN, Partial, Signature, declare, overload
 from tamis.core.expr.tree import Call, Expr, Literal, Mode
 from tamis.core.types import DOUBLE, FLOAT, INTEGER, INTEGRAL, Decimal

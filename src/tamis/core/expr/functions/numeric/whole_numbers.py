@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from tamis.core.expr.arrow_values import Datum, Evaluated, Mask, Numbers, build, nulls, outcome, raw
 from tamis.core.expr.coerce import brought, is_numeric, is_text
-from tamis.core.expr.functions.cast.casts import LIMITS
+from tamis.core.expr.functions.cast.cast_kernels import LIMITS
 from tamis.core.expr.registry import Bounds, Claim, Function, NaN, Partial, Signature, declare, sugar
 from tamis.core.expr.tree import Call, Expr, Mode
 from tamis.core.types import DOUBLE, FLOAT, INTEGRAL, LONG, Decimal
