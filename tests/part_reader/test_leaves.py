@@ -10,7 +10,7 @@ import pytest
 
 import tamis
 from tamis.core.expr import columns, conjuncts, parse
-from tamis.core.expr.json_codec import variant_columns
+from tamis.core.expr.json_codec import variant_bytes, variant_columns
 from tamis.core.expr.json_codec.variant_encoding import encode
 from tamis.core.types import LONG, STRING, VARIANT, Field, Schema
 from tamis.core.types.arrow import to_arrow_schema, to_arrow_type
@@ -231,6 +231,6 @@ def test_the_bytes_of_numbers() -> None:
     headers = {3: 1, 4: 2, 5: 4, 6: 8, 7: 8, 8: 5, 9: 9, 10: 17, 11: 4, 12: 8, 13: 8, 14: 4}
     for code, width in headers.items():
         raw = bytes([code << 2]) + b"\0" * width
-        data = np.frombuffer(raw + b"\0" * variant_columns.PADDING, np.uint8)
+        data = np.frombuffer(raw + b"\0" * variant_bytes.PADDING, np.uint8)
         nodes = variant_columns.Nodes(data, np.array([0]), np.array([0]), ((),))
         assert variant_columns._sizes(nodes).tolist() == [len(raw)]

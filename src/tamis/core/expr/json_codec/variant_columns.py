@@ -19,10 +19,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.core.expr.json_codec.json_path import Steps
-
-Ints = np.ndarray[Any, np.dtype[np.int64]]
-Bytes = np.ndarray[Any, np.dtype[np.uint8]]
-Bools = np.ndarray[Any, np.dtype[np.bool_]]
+from tamis.core.expr.json_codec.variant_bytes import (
+    PADDING,
+    Bools,
+    Bytes,
+    Ints,
+    bytes_at,
+    little,
+    longs_at,
+    places_at,
+    slices,
+)
 
 (
     MISSING,
@@ -57,14 +64,7 @@ def kind_of(header: int) -> int:
 
 
 _KINDS = np.array([kind_of(header) for header in range(256)], dtype=np.int8)
-_UNUSED_BITS = np.array([{3: 56, 4: 48, 5: 32}.get(header >> 2, 0) for header in range(256)], dtype=np.int64)
-"""By header: the unused bits of the eight bytes after an integer's header."""
-WIDE_DECIMAL = 10
-_UNUSED_OF_DECIMALS = np.array([32 if kind == WIDE_DECIMAL - 2 else 0 for kind in range(64)], dtype=np.int64)
 _WIDTHS = {LONG: {3: 1, 4: 2, 5: 4, 6: 8}, DECIMAL: {8: 4, 9: 8, 10: 16}}
-
-
-PADDING = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class Nodes:
 
     def kinds(self) -> np.ndarray[Any, np.dtype[np.int8]]:
         """Return the kind of each value."""
-        found = _KINDS.take(_bytes(self.data, self.at))
+        found = _KINDS.take(bytes_at(self.data, self.at))
         return np.where(self.at < 0, np.int8(MISSING), found) if len(self.at) and self.at.min() < 0 else found
 
     def take(self, rows: Ints | Bools) -> Nodes:
@@ -205,7 +205,7 @@ _LENGTH_FOLLOWS = np.array([h & 3 == 0 and h >> 2 in (15, 16) for h in range(256
 
 def _sizes(found: Nodes) -> Ints:
     """Return the size in bytes of each scalar, including its header."""
-    header = _bytes(found.data, found.at)
+    header = bytes_at(found.data, found.at)
     sizes = _BYTES_OF[header]
     long = _LENGTH_FOLLOWS[header]
     if long.any():
@@ -265,7 +265,7 @@ class Layout:
 
 def _objects(found: Nodes, rows: Ints) -> Iterator[tuple[Ints, Layout]]:
     """Yield the objects among ``rows``, by layout."""
-    header = _bytes(found.data, found.at[rows])
+    header = bytes_at(found.data, found.at[rows])
     usable = (found.at[rows] >= 0) & (_KINDS[header] == OBJECT)
     rows, header = rows[usable], header[usable]
     for one in _distinct(header):
@@ -318,7 +318,7 @@ def elements(found: Nodes) -> tuple[Ints, Ints]:
 
 def _arrays(found: Nodes, rows: Ints) -> Iterator[tuple[Ints, Ints, Ints, int, Ints]]:
     """Yield arrays by header: rows, numbers of elements, start and size of offsets, start of elements."""
-    header = _bytes(found.data, found.at[rows])
+    header = bytes_at(found.data, found.at[rows])
     for one in _distinct(header):
         some = rows[header == one]
         size, wide = ((one >> 2) & 3) + 1, 4 if (one >> 4) & 1 else 1
@@ -330,47 +330,25 @@ def _arrays(found: Nodes, rows: Ints) -> Iterator[tuple[Ints, Ints, Ints, int, I
 
 def headers(data: Bytes, at: Ints) -> tuple[Bytes, np.ndarray[Any, np.dtype[np.int8]]]:
     """Return the first bytes of values, and their kinds."""
-    found = _bytes(data, at)
+    found = bytes_at(data, at)
     return found, _KINDS.take(found)
 
 
 def longs(found: Nodes) -> Ints:
     """Return the values of integers."""
-    return longs_at(found.data, found.at, _bytes(found.data, found.at))
-
-
-def longs_at(data: Bytes, at: Ints, header: Bytes) -> Ints:
-    """Return the values of integers with these headers."""
-    unused = _UNUSED_BITS.take(header)
-    values = _words(data, at + 1)
-    values <<= unused
-    values >>= unused
-    return values
-
-
-def decimals_at(data: Bytes, at: Ints, header: Bytes) -> tuple[Ints, Ints, Bools]:
-    """Return decimals with these headers as (unscaled, scale), and which have at most 8 bytes.
-
-    The numbers of the others are meaningless.
-    """
-    kind = header >> 2
-    unused = _UNUSED_OF_DECIMALS.take(kind)
-    values = _words(data, at + 2)
-    values <<= unused
-    values >>= unused
-    return values, _bytes(data, at + 1).astype(np.int64), kind != WIDE_DECIMAL
+    return longs_at(found.data, found.at, bytes_at(found.data, found.at))
 
 
 def fixed(found: Nodes, dtype: str) -> Any:
     """Return scalars of one width that follow the header."""
     width = np.dtype(dtype).itemsize
-    return np.ascontiguousarray(_bytes(found.data, found.at[:, None] + 1 + np.arange(width))).view(dtype).reshape(-1)
+    return np.ascontiguousarray(bytes_at(found.data, found.at[:, None] + 1 + np.arange(width))).view(dtype).reshape(-1)
 
 
 def decimals(found: Nodes) -> list[decimal.Decimal]:
     """Return the values of decimals."""
-    header = _bytes(found.data, found.at) >> 2
-    scale = _bytes(found.data, found.at + 1)
+    header = bytes_at(found.data, found.at) >> 2
+    scale = bytes_at(found.data, found.at + 1)
     out = []
     for at, kind, digits in zip(found.at.tolist(), header.tolist(), scale.tolist(), strict=True):
         width = _WIDTHS[DECIMAL][kind]
@@ -390,60 +368,7 @@ def texts(found: Nodes) -> pa.Array:
 
 def places(found: Nodes) -> tuple[Ints, Ints]:
     """Return where strings begin, and their lengths in bytes."""
-    return places_at(found.data, found.at, _bytes(found.data, found.at))
-
-
-def places_at(data: Bytes, at: Ints, header: Bytes) -> tuple[Ints, Ints]:
-    """Return where strings with these headers begin, and their lengths in bytes."""
-    short = (header & 3) == 1
-    lengths = (header >> 2).astype(np.int64)
-    starts = at + 1
-    if not short.all():
-        rest = ~short
-        lengths[rest] = little(data, starts[rest], 4)
-        starts = np.where(short, starts, starts + 4)
-    return starts, lengths
-
-
-def slices(data: Bytes, starts: Ints, lengths: Ints, kind: Any = None) -> pa.Array:
-    """Return strings at ascending positions in ``data``, without reading what is between them."""
-    ends = np.minimum(starts + lengths, len(data))
-    starts = np.minimum(starts, ends)
-    if len(starts) and (len(data) >= 2**31 or (starts[1:] < ends[:-1]).any()):
-        return pa.array(
-            [data[a:b].tobytes() for a, b in zip(starts.tolist(), ends.tolist(), strict=True)], pa.binary()
-        ).view(kind or pa.string())
-    edges = np.empty(2 * len(starts) + 1, np.int32)
-    edges[0:-1:2], edges[1::2] = starts, ends
-    edges[-1] = edges[-2] if len(starts) else 0
-    spread = pa.Array.from_buffers(
-        kind or pa.string(), 2 * len(starts), [None, pa.py_buffer(edges), pa.py_buffer(data)]
-    )
-    return spread.take(pa.array(np.arange(0, 2 * len(starts), 2)))
-
-
-def little(data: Bytes, at: Ints, size: int) -> Ints:
-    """Read unsigned little-endian numbers of ``size`` bytes."""
-    if size == 1:
-        return _bytes(data, at).astype(np.int64)
-    return _words(data, at) & np.int64((1 << (8 * size)) - 1)
-
-
-def signed(data: Bytes, at: Ints, size: int) -> Ints:
-    """Read signed little-endian numbers of ``size`` bytes."""
-    shift = np.int64(64 - 8 * size)
-    return (_words(data, at) << shift) >> shift
-
-
-def _words(data: Bytes, at: Ints) -> Ints:
-    """Read the eight bytes that begin at each position."""
-    words = np.ndarray((len(data) - PADDING + 1,), np.dtype("V8"), data, 0, (1,))
-    return words[np.clip(at, 0, len(words) - 1)].view("<i8")
-
-
-def _bytes(data: Bytes, at: Ints) -> Bytes:
-    """Read bytes at positions; damaged positions give some byte, never an error."""
-    return np.take(data, at, mode="clip")
+    return places_at(found.data, found.at, bytes_at(found.data, found.at))
 
 
 def _distinct(values: Any) -> list[int]:

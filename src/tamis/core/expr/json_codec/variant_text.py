@@ -10,6 +10,7 @@ from tamis.core.expr.arrow_values import Mask, none_of
 from tamis.core.expr.java_doubles import Unsure
 from tamis.core.expr.json_codec import variant_columns as v
 from tamis.core.expr.json_codec.jackson_reader import DEEPEST, Malformed, java_double, quoted
+from tamis.core.expr.json_codec.variant_bytes import Bytes
 
 _DEEPEST_HERE = 300
 """Nesting levels that fit in Python's stack."""
@@ -49,7 +50,7 @@ def _safe(found: v.Nodes, at: int, shape: int) -> str | None:
         return None
 
 
-def _text(data: v.Bytes, at: int, names: tuple[str, ...], depth: int) -> str:
+def _text(data: Bytes, at: int, names: tuple[str, ...], depth: int) -> str:
     header = int(data[at])
     kind = v.kind_of(header)
     if kind in _WORDS:
@@ -75,7 +76,7 @@ def _text(data: v.Bytes, at: int, names: tuple[str, ...], depth: int) -> str:
 _WORDS = {v.NULL: "null", v.TRUE: "true", v.FALSE: "false"}
 
 
-def _nested(data: v.Bytes, at: int, names: tuple[str, ...], is_object: bool, depth: int) -> str:
+def _nested(data: Bytes, at: int, names: tuple[str, ...], is_object: bool, depth: int) -> str:
     header = int(data[at]) >> 2
     offset_size = (header & 3) + 1
     id_size = ((header >> 2) & 3) + 1 if is_object else 0
@@ -99,7 +100,7 @@ def _quoted(text: str) -> str:
     )
 
 
-def _int(data: v.Bytes, at: int, size: int, *, signed: bool = False) -> int:
+def _int(data: Bytes, at: int, size: int, *, signed: bool = False) -> int:
     piece: Any = data[at : at + size].tobytes()
     if len(piece) < size:
         raise Malformed("end")

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from tamis.core.expr.json_codec import variant_columns as v
 from tamis.core.expr.json_codec.json_path import ELEMENT, Steps, stored
+from tamis.core.expr.json_codec.variant_bytes import decimals_at, longs_at, places_at, slices
 from tamis.core.stats.json_paths.json_strings import lines_of_texts, plain, texts
 from tamis.core.stats.json_paths.path_rows import (
     FALSE,
@@ -143,7 +144,7 @@ class _Walk:
 
 def _longs(data: Any, at: Any, headers: Any) -> list[PathStatistics | None]:
     """Return the statistics of integers, for each line of positions."""
-    values = v.longs_at(data, at, headers)
+    values = longs_at(data, at, headers)
     return [
         PathStatistics(LONG, at.shape[1], 0, long=both)
         for both in zip(values.min(axis=1).tolist(), values.max(axis=1).tolist(), strict=True)
@@ -152,14 +153,14 @@ def _longs(data: Any, at: Any, headers: Any) -> list[PathStatistics | None]:
 
 def _short_strings(data: Any, at: Any, headers: Any) -> list[PathStatistics] | list[None]:
     """Return the statistics of strings, for each line of positions; None if not all strings are plain."""
-    starts, lengths = v.places_at(data, at, headers)
+    starts, lengths = places_at(data, at, headers)
     ends = starts + lengths
     return lines_of_texts(data, starts, ends) if plain(data, starts, ends) else [None] * len(at)
 
 
 def _easy_decimals(data: Any, at: Any, headers: Any) -> list[PathStatistics | None]:
     """Return the statistics of decimals, for each line of positions; None unless all are easy."""
-    values, easy = _quotients(*v.decimals_at(data, at, headers))
+    values, easy = _quotients(*decimals_at(data, at, headers))
     kinds, good = REAL | LO_EXACT | HI_EXACT, easy.all(axis=1).tolist()
     both = zip(values.min(axis=1).tolist(), values.max(axis=1).tolist(), strict=True)
     return [
@@ -196,7 +197,7 @@ def _strings(nodes: v.Nodes) -> PathStatistics:
     ends = starts + lengths
     if plain(nodes.data, starts, ends):
         return texts(nodes.data, starts, ends)
-    values = v.slices(nodes.data, starts, lengths)
+    values = slices(nodes.data, starts, lengths)
     values.validate(full=True)
     both = pc.min_max(values)
     return PathStatistics(STRING, len(nodes), 0, string=(both["min"].as_py(), both["max"].as_py()))
@@ -210,7 +211,7 @@ def _reals(nodes: v.Nodes, kind: int) -> PathStatistics:
         return PathStatistics(
             REAL | LO_EXACT | HI_EXACT, len(nodes), 0, real=(float(values.min()), float(values.max()))
         )
-    values, easy = _quotients(*v.decimals_at(nodes.data, nodes.at, v.headers(nodes.data, nodes.at)[0]))
+    values, easy = _quotients(*decimals_at(nodes.data, nodes.at, v.headers(nodes.data, nodes.at)[0]))
     parts = []
     if easy.any():
         values = values[easy]
