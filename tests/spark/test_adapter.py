@@ -11,7 +11,8 @@ import pytest
 
 from tamis.errors import NotFound
 from tamis.spark.catalog.spark_table import SparkTable
-from tamis.spark.jvm_bridge.adapter import JavaThrow, bridge, implement
+from tamis.spark.jvm_bridge.adapter import bridge, implement
+from tamis.spark.jvm_bridge.java_callback import JavaThrow
 
 CATALOG = "org.apache.spark.sql.connector.catalog.TableCatalog"
 NAMESPACES = "org.apache.spark.sql.connector.catalog.SupportsNamespaces"

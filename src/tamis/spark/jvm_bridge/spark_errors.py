@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tamis.errors import InvalidInput
-from tamis.spark.jvm_bridge.adapter import Bridge, JavaThrow
+from tamis.spark.jvm_bridge.adapter import Bridge
+from tamis.spark.jvm_bridge.java_callback import JavaThrow
 
 _ANALYSIS = "org.apache.spark.sql.catalyst.analysis."
 

@@ -15,7 +15,7 @@ from tamis.errors import AlreadyExists, InvalidInput, NotFound
 from tamis.sizes import SIZES
 from tamis.spark.executors.write_task import from_ipc, to_ipc
 from tamis.spark.jvm_bridge import spark_errors
-from tamis.spark.jvm_bridge.adapter import JavaThrow
+from tamis.spark.jvm_bridge.java_callback import JavaThrow
 
 FEW_ROWS = SIZES.index_driver_rows
 """Maximum number of rows that the driver indexes itself: a Spark job would cost as much."""

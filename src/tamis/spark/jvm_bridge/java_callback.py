@@ -1,0 +1,86 @@
+"""Calls of Python methods by Java: what is told of a target's methods, and how its errors are thrown."""
+
+from __future__ import annotations
+
+import traceback
+import weakref
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from tamis.errors import TamisError
+
+if TYPE_CHECKING:
+    from tamis.spark.jvm_bridge.adapter import Bridge
+
+
+class JavaThrow(Exception):
+    """Raised by a target's method to throw ``throwable`` (a Java object) to the caller in Java."""
+
+    def __init__(self, throwable: Any) -> None:
+        super().__init__(throwable)
+        self.throwable = throwable
+
+
+class Callback:
+    """The function by which Java calls a target, with ``<number of arguments>:<method>`` and arguments."""
+
+    def __init__(self, owner: Bridge, target: object) -> None:
+        self._bridge = owner
+        self._target = target
+
+    def apply(self, call: str, argument: Any) -> Any:
+        count, _, name = call.partition(":")
+        args = () if count == "0" else (argument,) if count == "1" else tuple(argument)
+        try:
+            return self._bridge.to_java(self._answer(name, args))
+        except BaseException as error:  # noqa: BLE001  # must become a Java exception, or the Java caller gets garbage
+            return _thrown(self._bridge, error)
+
+    def _answer(self, name: str, args: tuple[Any, ...]) -> Any:
+        match name:
+            case "hashCode":
+                return hash(self._target) & 0x7FFFFFFF
+            case "toString":
+                return str(self._target)
+            case "equals":
+                return bool(self._target == self._bridge.target_of_key(args[0]))
+        return getattr(self._target, name)(*args)
+
+    class Java:
+        """The interface, as Py4J wants it told."""
+
+        implements: ClassVar = ["java.util.function.BiFunction"]
+
+
+def _thrown(owner: Bridge, error: BaseException) -> Any:
+    """Wrap ``error`` so that the handler throws it."""
+    if isinstance(error, JavaThrow):
+        return owner.thrown(error.throwable)
+    origin = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
+    if origin is not None:  # from Java: raised by Py4J, or converted by PySpark
+        return owner.thrown(origin)
+    if isinstance(error, TamisError):
+        return owner.failed(error.code, str(error))
+    return owner.failed("PYTHON_ERROR", f"{type(error).__name__}: {error}", "".join(traceback.format_exception(error)))
+
+
+_told: weakref.WeakKeyDictionary[type, str] = weakref.WeakKeyDictionary()
+
+
+def methods_of(kind: type) -> str:
+    """The method list of a class for ``Tools.make``, with arities, constants and refresh-only methods."""
+    known = _told.get(kind)
+    if known is None:
+        arities: Mapping[str, Sequence[int]] = getattr(kind, "java_arity", {})
+        refreshed: Sequence[str] = getattr(kind, "java_when_refreshed", ())
+        constant: Mapping[str, str] = getattr(kind, "java_constant", {})
+        special = {*arities, *refreshed, *constant}
+        names = [
+            name
+            for name in dir(kind)
+            if not name.startswith("_") and name not in special and callable(getattr(kind, name))
+        ]
+        names += [f"{name}={until}" for name, until in constant.items()]
+        names += [f"{name}/{count}" for name, counts in arities.items() for count in counts]
+        known = _told[kind] = ",".join([*names, *(f"{name}@" for name in refreshed)])
+    return known
