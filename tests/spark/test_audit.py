@@ -8,7 +8,7 @@ from tests.spark.conftest import Lake
 
 import tamis
 from tamis.engine.scan import Report, funnel
-from tamis.spark.scan import spark_scan
+from tamis.spark.scan import spark_batch
 from tamis.world import use
 
 
@@ -58,7 +58,7 @@ def test_spark_s_own_reader_is_audited_whether_it_owns_the_filter_or_not(
     for query, rows in ((owned, 20), (other, 15)):
         assert len(filled.rows(query)) == rows
         assert (latest(filled).reader, latest(filled).violations) == ("native", [])
-    monkeypatch.setattr(spark_scan, "advice", lambda *_: "\0".join(["gt", "n", "long", "100"]))
+    monkeypatch.setattr(spark_batch, "advice", lambda *_: "\0".join(["gt", "n", "long", "100"]))
     assert filled.rows(owned.replace("'100'", "'0'")) == [], "the plant shows"
     for query, rows in ((owned, 20), (other, 15)):
         with use(Production()):

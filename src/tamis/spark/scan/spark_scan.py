@@ -1,4 +1,4 @@
-"""Spark's ``Scan``, which it plans with, and ``Batch``, which it runs.
+"""Spark's ``Scan``, which it plans with; ``spark_batch`` holds the ``Batch``, which it runs.
 
 Invariants: scans are equal iff they read the same columns of the same version under the same filters and
 options; ``.cache()`` and exchange reuse compare scans. Planning reads metadata only and produces no report;
@@ -19,10 +19,9 @@ from tamis.engine.part_reader import runnable
 from tamis.engine.scan import Options, Plan
 from tamis.engine.scan.metadata_aggregates import answer
 from tamis.engine.scan.report.report_text import summary
-from tamis.engine.scan.skip_audit import strict
 from tamis.sizes import SIZES
-from tamis.spark.executors.partitions import Cut, Sizes, local_url, pack, pack_files
-from tamis.spark.executors.read_task import Fold, Read, Task, packed_rows
+from tamis.spark.executors.partitions import Cut, Sizes
+from tamis.spark.executors.read_task import Task, packed_rows
 from tamis.spark.jvm_bridge.adapter import Bridge
 from tamis.spark.jvm_bridge.catalyst import Translation
 from tamis.spark.scan import native_reader as native
@@ -30,15 +29,13 @@ from tamis.spark.scan.file_checks import check_files, copy_obstacle
 from tamis.spark.scan.filter_contract import FilterContract, contract_of
 from tamis.spark.scan.join_keys import INTERFACE, Handover, Narrowed, execution, few, key_columns, key_conjuncts, worth
 from tamis.spark.scan.native_audit import audit_native
-from tamis.spark.scan.parquet_filter import advice
 from tamis.spark.scan.pushdown import NOTHING, Pushed, foremost, pays
-from tamis.spark.scan.python_source import python_reader
 from tamis.spark.scan.scan_estimates import column_statistics, read_share, share, told
 from tamis.spark.scan.scan_metrics import Ledger, Planned, ledger, scan_id
 from tamis.spark.scan.scan_source import Source
+from tamis.spark.scan.spark_batch import Batch, made_reader, native_rows, packed
 from tamis.spark.streaming.stream_read import INTERFACES as STREAM_INTERFACES
 from tamis.spark.streaming.stream_read import MicroBatchStream
-from tamis.storage.files import PartRef
 
 _READ = "org.apache.spark.sql.connector.read."
 SCAN = (_READ + "SupportsReportStatistics",)
@@ -272,14 +269,9 @@ class Scan:
 
     def _audit(self, audited: Plan, pages: bool) -> None:
         """Audit what Spark's reader is about to read. After a violation, the Python reader reads instead."""
-        reader = self._made_reader(pages)  # a separate one: after reading, Spark cannot send it to executors
-
-        def native_rows(ref: PartRef) -> int:
-            packed = pack_files([Task(0, (ref,))], local_url(self.plan.spec.url))
-            return int(self._owner.helper("Partitions").countRows(reader, packed))
-
+        reader = made_reader(self, pages)  # a separate one: after reading, Spark cannot send it to executors
         self._audited = None
-        if not audit_native(audited, self.plan.report, native_rows):
+        if not audit_native(audited, self.plan.report, lambda ref: native_rows(self, reader, ref)):
             audited.report.violations = self.plan.report.violations
             self.plan, self.obstacle = audited, "an audit found something wrong"
             self.contract, self.cut = self._contract(), self._cut(audited)
@@ -306,33 +298,13 @@ class Scan:
     @cached_property
     def partitions(self) -> Any:
         """A Java array of input partitions."""
-        return self.packed(self.tasks)
-
-    def packed(self, tasks: list[Task]) -> Any:
-        """A Java array of input partitions for ``tasks``."""
-        helper = self._owner.helper("Partitions")
-        if self.native:
-            return helper.files(pack_files(tasks, local_url(self.plan.spec.url)))
-        return helper.python(pack(tasks))
+        return packed(self, self.tasks)
 
     def reader(self, *, pages: bool) -> Any:
         """The Java ``PartitionReaderFactory``, made once. ``pages``: whether page indexes may be trusted."""
         if pages not in self._readers:
-            self._readers[pages] = self._made_reader(pages)
+            self._readers[pages] = made_reader(self, pages)
         return self._readers[pages]
-
-    def _made_reader(self, pages: bool) -> Any:
-        self._look()
-        spec = self.plan.spec
-        if self.native:
-            told = advice(self.contract.hints, native.written(self.plan))
-            return self._owner.helper("Partitions").parquet(native.requested(spec.schema), told, pages)
-        if self.pushed.aggregation is not None:
-            fold = Fold(self.id, spec, self._ledger.accumulator, self.pushed.aggregation, self.answer, strict=strict())
-            return python_reader(self._owner, fold, self._required)
-        return python_reader(
-            self._owner, Read(self.id, spec, self._ledger.accumulator, strict=strict()), self._required
-        )
 
     # --- Scan, SupportsReportStatistics ---
 
@@ -423,28 +395,3 @@ class Scan:
 
     def toMicroBatchStream(self, checkpoint: str) -> Any:  # noqa: N802, ARG002  # Spark keeps the offsets there itself
         return self._owner.implement(STREAM_INTERFACES, MicroBatchStream(self, self.told))
-
-
-class Batch:
-    """Spark's ``Batch``. Batches are equal if their scans and the keys that narrow them are."""
-
-    java_constant: ClassVar = {"planInputPartitions": "", "createReaderFactory": ""}
-
-    def __init__(self, scan: Scan, narrowed: Narrowed | None = None) -> None:
-        self._scan = scan
-        self._narrowed = narrowed
-        self._pages = False
-        """Whether page indexes may be trusted; false until they are checked."""
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Batch) and self._scan == other._scan and self._narrowed is other._narrowed
-
-    def __hash__(self) -> int:
-        return hash(self._scan)
-
-    def planInputPartitions(self) -> Any:  # noqa: N802
-        self._pages = self._scan.check(self._narrowed)
-        return self._scan.partitions if self._narrowed is None else self._scan.packed(self._narrowed.tasks())
-
-    def createReaderFactory(self) -> Any:  # noqa: N802
-        return self._scan.reader(pages=self._pages)

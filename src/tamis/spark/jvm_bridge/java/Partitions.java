@@ -54,7 +54,7 @@ import org.apache.spark.util.SerializableConfiguration;
  *
  * Takes one packed byte array or text per object, because Py4J calls are too expensive to build them
  * piecemeal. Gives InputPartition[], PartitionReaderFactory and Statistics. Used by spark/scan/spark_scan.py,
- * scan_builder.py and spark/streaming/stream_read.py; spark/executors/partitions.py and
+ * spark_batch.py, scan_builder.py and spark/streaming/stream_read.py; spark/executors/partitions.py and
  * spark/scan/parquet_filter.py pack the input.
  */
 public final class Partitions {

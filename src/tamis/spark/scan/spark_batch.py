@@ -1,0 +1,69 @@
+"""Spark's ``Batch``, which it runs, and the Java objects that its executors get."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from tamis.engine.scan.skip_audit import strict
+from tamis.spark.executors.partitions import local_url, pack, pack_files
+from tamis.spark.executors.read_task import Fold, Read, Task
+from tamis.spark.scan import native_reader as native
+from tamis.spark.scan.join_keys import Narrowed
+from tamis.spark.scan.parquet_filter import advice
+from tamis.spark.scan.python_source import python_reader
+from tamis.storage.files import PartRef
+
+if TYPE_CHECKING:
+    from tamis.spark.scan.spark_scan import Scan
+
+
+class Batch:
+    """Spark's ``Batch``. Batches are equal if their scans and the keys that narrow them are."""
+
+    java_constant: ClassVar = {"planInputPartitions": "", "createReaderFactory": ""}
+
+    def __init__(self, scan: Scan, narrowed: Narrowed | None = None) -> None:
+        self._scan = scan
+        self._narrowed = narrowed
+        self._pages = False
+        """Whether page indexes may be trusted; false until they are checked."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Batch) and self._scan == other._scan and self._narrowed is other._narrowed
+
+    def __hash__(self) -> int:
+        return hash(self._scan)
+
+    def planInputPartitions(self) -> Any:  # noqa: N802
+        self._pages = self._scan.check(self._narrowed)
+        return self._scan.partitions if self._narrowed is None else packed(self._scan, self._narrowed.tasks())
+
+    def createReaderFactory(self) -> Any:  # noqa: N802
+        return self._scan.reader(pages=self._pages)
+
+
+def packed(scan: Scan, tasks: list[Task]) -> Any:
+    """A Java array of input partitions for ``tasks``."""
+    helper = scan._owner.helper("Partitions")
+    if scan.native:
+        return helper.files(pack_files(tasks, local_url(scan.plan.spec.url)))
+    return helper.python(pack(tasks))
+
+
+def made_reader(scan: Scan, pages: bool) -> Any:
+    """A new Java ``PartitionReaderFactory``. ``pages``: whether page indexes may be trusted."""
+    scan._look()
+    spec = scan.plan.spec
+    if scan.native:
+        told = advice(scan.contract.hints, native.written(scan.plan))
+        return scan._owner.helper("Partitions").parquet(native.requested(spec.schema), told, pages)
+    if scan.pushed.aggregation is not None:
+        fold = Fold(scan.id, spec, scan._ledger.accumulator, scan.pushed.aggregation, scan.answer, strict=strict())
+        return python_reader(scan._owner, fold, scan._required)
+    return python_reader(scan._owner, Read(scan.id, spec, scan._ledger.accumulator, strict=strict()), scan._required)
+
+
+def native_rows(scan: Scan, reader: Any, ref: PartRef) -> int:
+    """How many rows ``reader``, one of Spark's own, reads of a part."""
+    files = pack_files([Task(0, (ref,))], local_url(scan.plan.spec.url))
+    return int(scan._owner.helper("Partitions").countRows(reader, files))
