@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import sys
+from importlib.util import find_spec
+
+_PACKAGES = ("rich", "typer")
 
 
 def main() -> None:
     """Run the command line of this process, and exit. Says what to install if its packages are missing."""
-    try:
-        from tamis.cli.app import main as run
-    except ModuleNotFoundError as error:
-        package = (error.name or "").partition(".")[0]
-        if package not in {"rich", "typer"}:
-            raise
-        sys.stderr.write(f"[MISSING_PACKAGE] The command line needs {package}. pip install 'tamis[cli]'\n")
+    missing = [package for package in _PACKAGES if find_spec(package) is None]
+    if missing:
+        sys.stderr.write(f"[MISSING_PACKAGE] The command line needs {missing[0]}. pip install 'tamis[cli]'\n")
         sys.exit(1)
+    from tamis.cli.app import main as run
+
     run()
 
 
