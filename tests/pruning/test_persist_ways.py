@@ -22,7 +22,7 @@ from tamis.core import expr
 from tamis.core.expr import registry
 from tamis.core.expr.json_codec import variant_columns
 from tamis.core.expr.registry import Claim, NaN, Partial
-from tamis.core.pruning import ColumnEvidence, approximate_rules, decide, logic_rules, monotone_rules, value_spec
+from tamis.core.pruning import ColumnEvidence, approximate_rules, cast_rules, decide, logic_rules, monotone_rules, value_spec
 from tamis.core.pruning import column_specs as column
 from tamis.core.pruning import decide as decide_of_pieces
 from tamis.core.stats import Collector, TableEvidence, collector
@@ -399,7 +399,8 @@ WAYS = {
         entry("hour", guard=None),
     ),
     "B12 two orders for one type": Way(
-        twice_the_same_hour, lambda patch: patch.setattr(logic_rules, "local_rule", monotone_rules.monotone)
+        twice_the_same_hour,
+        lambda patch: [patch.setattr(m, "local_rule", monotone_rules.monotone) for m in (logic_rules, cast_rules)],
     ),
     "B13 a join that forgets one side": Way(
         says(
