@@ -27,7 +27,7 @@ def main() -> int:
     parser.add_argument(
         "--switches",
         type=float,
-        help="seconds of embedded filters before Spark starts; a tenth of the time unless told",
+        help="seconds of embedded filters before Spark starts; a sixth of the time unless told",
     )
     parser.add_argument("--json", help="where the results go")
     asked = parser.parse_args()

@@ -161,13 +161,25 @@ def columns_of(history: History) -> list[Columns]:
 
 
 def samples_of(history: History, most: int = 60) -> dict[str, list[Any]]:
-    """Some values of each column that has been appended to, first and last ones among them."""
+    """Some values of each column that has been appended to under its last kind, first and last ones among them."""
     found: dict[str, list[Any]] = {}
-    for step in history:
+    columns = columns_of(history)
+    for step, kinds in zip(history, columns, strict=True):
         if isinstance(step, Append):
             for name, values in step.values.items():
                 there = [v for v in values if v is not None]
-                found.setdefault(name, []).extend(there[:: max(len(there) // most, 1)] + there[-1:])
-    kinds = {name: kind for columns in columns_of(history) for name, kind in columns.items()}
-    first = columns_of(history)[0]
-    return {name: values for name, values in found.items() if values and kinds.get(name) == first.get(name)}
+                if there and kinds[name] == columns[-1].get(name):
+                    found.setdefault(name, []).extend(there[:: max(len(there) // most, 1)] + there[-1:])
+    return found
+
+
+def rows_of(history: History, most: int = 40) -> list[dict[str, Any]]:
+    """Some rows as they were appended, with the columns that still are of the same kind."""
+    found: list[dict[str, Any]] = []
+    columns = columns_of(history)
+    for step, kinds in zip(history, columns, strict=True):
+        if isinstance(step, Append):
+            fit = [name for name in step.values if kinds[name] == columns[-1].get(name)]
+            count = len(step.values["k"])
+            found += [{name: step.values[name][at] for name in fit} for at in range(0, count, max(count // most, 1))]
+    return found

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.oracle.kinds import PLAIN
+from tests.oracle.predicates import Predicates
 from tests.oracle.query import Query
 
 
@@ -70,6 +71,21 @@ def key_join(q: Any) -> Query:
     return Query(
         f"SELECT l.{q.any()[0]}, key FROM {q.t.name} l JOIN {keys} r ON l.{x} = r.key{q.maybe().replace('WHERE', 'WHERE true AND')}"
     )
+
+
+def narrow_join(q: Any) -> Query:
+    """A few rows of one side, chosen by a filter, against a key of the other: at run time their keys narrow the other side."""
+    rng, (x, y) = q.rng, _pair(q)
+    members = [
+        Predicates(rng, q.u.columns, samples=q.u.samples).literal(y, q.u.columns[y])
+        for _ in range(rng.choice((1, 2, 3)))
+    ]
+    keys = rng.choice((f"{y} IN ({', '.join(members)})", q.where("", q.u)))
+    few = f"(SELECT {y} AS key FROM {q.u.name} WHERE {keys})"
+    how = rng.choice(("JOIN", "JOIN", "LEFT SEMI JOIN", "RIGHT JOIN"))
+    shown = rng.choice((f"l.{q.any()[0]}, l.k", f"l.{x}", "count(*)"))
+    more = f" WHERE {q.where('l.')}" if rng.random() < 0.4 and how != "RIGHT JOIN" else ""
+    return Query(f"SELECT {shown} FROM {q.t.name} l {how} {few} r ON l.{x} = r.key{more}")
 
 
 def in_subquery(q: Any) -> Query:

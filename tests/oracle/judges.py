@@ -34,6 +34,10 @@ class Answer:
         return f"{len(self.rows)} rows: {shown}{' …' if len(self.rows) > 4 else ''}"
 
 
+Answers = tuple[Answer, Answer | None]
+"""Of a query, and of it without its limit."""
+
+
 def plain_value(value: Any) -> Any:
     """A value that is equal, and hashes alike, where Spark takes two values for one: one NaN, one zero."""
     if isinstance(value, float):
@@ -70,7 +74,7 @@ class Judge:
     def __init__(self, lab: Lab) -> None:
         self.lab, self.asked = lab, 0
 
-    def answers(self, query: Query, tables: list[Built], *, ours: bool) -> tuple[Answer, Answer | None]:
+    def answers(self, query: Query, tables: list[Built], *, ours: bool) -> Answers:
         """The answer, and that of the query without its limit where the judge needs it."""
         spark = self.lab.spark
 

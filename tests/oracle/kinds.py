@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
@@ -116,33 +117,62 @@ def staged_array(kind: str, values: list[Any]) -> pa.Array:
 
 def some_literal(rng: Random, kind: str) -> str:
     known = KINDS[kind]
+    if kind in {"double", "float"} and rng.random() < 0.12:
+        return known.literal(math.nan)
     return known.literal(known.value(rng.randrange(-2, SPAN + 5)) if rng.random() < 0.75 else rng.choice(known.pool))
 
 
 CHARACTERS = ("constant", "few", "few_then_many", "few_then_many", "blocks", "many_then_few", "nulls_first", "nulls_last", "nulls", "sorted", "reversed",
-              "sorted_but_one", "constant_but_last", "blocks", "pool", "awkward_last", "random")  # fmt: skip
+              "sorted_but_one", "constant_but_last", "blocks", "pool", "awkward_last", "random", "few_random", "narrow", "narrow")  # fmt: skip
 
 
-def column_values(rng: Random, kind: str, rows: int) -> list[Any]:
-    """A column of one character: what it holds changes in the middle, at its end, or never."""
+def apart_values(rng: Random, kind: str, rows: int) -> list[Any]:
+    """Few values near each other, so that those of two parts seldom overlap, and NULLs."""
+    made, share = [KINDS[kind].value(n or 0) for n in _numbers(rng, "narrow", rows)], rng.choice((0, 0.1, 0.5))
+    return [None if rng.random() < share else v for v in made]
+
+
+def column_values(rng: Random, kind: str, rows: int, long: float = 0.2) -> list[Any]:
+    """A column of one character: what it holds changes in the middle, at its end, or never. ``long``: how likely texts are long."""
     value, pool, character = KINDS[kind].value, KINDS[kind].pool, rng.choice(CHARACTERS)
     made = [None if n is None else value(n) for n in _numbers(rng, character, rows)]
     if character == "pool":
-        made = [rng.choice((*pool, None)) for _ in range(rows)]
+        few = rng.sample(pool, min(len(pool), rng.choice((1, 2, 20))))
+        made = [rng.choice((*few, None)) for _ in range(rows)]
     elif character == "awkward_last" and rows:
         made[-1] = rng.choice(pool)
-    elif character == "random":
-        made = [None if rng.random() < 0.1 else v for v in made]
+    elif kind in {"double", "float"} and rng.random() < 0.3:
+        made = [math.nan if rng.random() < 0.2 else v for v in made]
+    elif character == "long" and kind in {"string", "binary"}:
+        made = _long(rng, made)
+    if kind in {"string", "binary"} and rng.random() < long:
+        made = _long(rng, made)
+    if rng.random() < 0.2:
+        share = rng.choice((0.1, 0.5, 0.9))
+        made = [None if rng.random() < share else v for v in made]
     return made
 
 
-def _numbers(rng: Random, character: str, rows: int) -> list[int | None]:
+def _long(rng: Random, values: list[Any]) -> list[Any]:
+    """The values, or some of them, behind one long beginning: bounds of them are cut, and above some there is none."""
+    length, share = rng.choice((7, 15, 31, 64, 64, 70)), rng.choice((1, 1, 0.3, 0.05))
+    letter = rng.choice(("a", "é", "\U0010ffff", "\U0010ffff"))
+    start, data = letter * length, rng.choice((b"a", b"\xff")) * length
+    long = [v if v is None else data + v if isinstance(v, bytes) else start + v for v in values]
+    return [after if rng.random() < share else before for before, after in zip(values, long, strict=True)]
+
+
+def _numbers(rng: Random, character: str, rows: int) -> list[int | None]:  # noqa: C901  # one case a character
     """From which values are made."""
     base, half, many = rng.randrange(SPAN), max(rows // 2, 1), [rng.randrange(SPAN) for _ in range(rows)]
     rising = [i * SPAN // max(rows, 1) for i in range(rows)]
     match character:
         case "constant":
             return [base] * rows
+        case "narrow":
+            return [base + rng.randrange(6) for _ in range(rows)]
+        case "few_random":
+            return [rng.choice((base, base + 2, base + 5, None)) for _ in range(rows)]
         case "few":
             return [base + i % 3 for i in range(rows)]
         case "few_then_many":

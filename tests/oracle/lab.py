@@ -132,37 +132,22 @@ class Lab:
         match step:
             case h.Create():
                 self._create(built, step)
-            case h.Append(values):
-                if by_sql:
-                    self._sql(f"INSERT INTO {name} SELECT * FROM {built.model.stage(values, built.columns)}")
-                else:
-                    built.open().append(arrow(values, built.columns))
-            case h.Delete(predicate):
-                self._sql(f"DELETE FROM {name} WHERE {predicate}") if by_sql else built.open().delete(predicate)
-            case h.Update(sets, predicate):
-                if by_sql:
-                    self._sql(f"UPDATE {name} SET {', '.join(f'{c} = {e}' for c, e in sets.items())} WHERE {predicate}")
-                else:
-                    built.open().update(sets, predicate)
-            case h.Overwrite(values, predicate):
-                if by_sql:
-                    self._sql(
-                        f"INSERT INTO {name} REPLACE WHERE {predicate} SELECT * FROM {built.model.stage(values, built.columns)}"
-                    )
-                else:
-                    built.open().overwrite(arrow(values, built.columns), predicate, allow_outside=True)
-            case h.Merge():
-                self._merge(built, step, by_sql=by_sql)
-            case h.Restore(at):
-                built.open().restore(built.versions[at])
-            case h.Compact():
+            case h.Append(values) if by_sql:
+                self._sql(f"INSERT INTO {name} SELECT * FROM {built.model.stage(values, built.columns)}")
+            case h.Delete(predicate) if by_sql:
+                self._sql(f"DELETE FROM {name} WHERE {predicate}")
+            case h.Update(sets, predicate) if by_sql:
+                self._sql(f"UPDATE {name} SET {', '.join(f'{c} = {e}' for c, e in sets.items())} WHERE {predicate}")
+            case h.Overwrite(values, predicate) if by_sql:
                 self._sql(
-                    f"CALL {CATALOG}.system.compact(table => 'db.{built.name}')"
-                ) if by_sql else built.open().compact()
-            case h.Properties(values):
-                built.open().alter().set_properties(values).commit()
+                    f"INSERT INTO {name} REPLACE WHERE {predicate} SELECT * FROM {built.model.stage(values, built.columns)}"
+                )
+            case h.Merge() if by_sql:
+                self._merge(built, step)
+            case h.Compact() if by_sql:
+                self._sql(f"CALL {CATALOG}.system.compact(table => 'db.{built.name}')")
             case _:
-                _alter(built, step)
+                change_embedded(built.folder, step, built.columns, built.versions)
 
     def _create(self, built: Built, step: h.Create) -> None:
         listed = ", ".join(f"{name} {KINDS[kind].sql}" for name, kind in step.columns.items())
@@ -171,10 +156,8 @@ class Lab:
         cluster = f" CLUSTER BY ({', '.join(step.cluster_by)})" if step.cluster_by else ""
         self._sql(f"CREATE TABLE {built.ours()} ({listed}) USING tamis{cluster} TBLPROPERTIES ({told})")
 
-    def _merge(self, built: Built, step: h.Merge, *, by_sql: bool) -> None:
+    def _merge(self, built: Built, step: h.Merge) -> None:
         words = {"matched": "MATCHED", "not_matched": "NOT MATCHED", "by_source": "NOT MATCHED BY SOURCE"}
-        if not by_sql:
-            return _embedded_merge(built, step)
         source = built.model.stage(step.values, built.columns)
         if step.unsteady:
             self.spark.sql(f"SELECT * FROM {source} WHERE oracle_udf(1) = 2").createOrReplaceTempView(
@@ -191,7 +174,6 @@ class Lab:
             else:
                 text += " THEN UPDATE SET " + ", ".join(f"{c} = {e}" for c, e in clause.sets.items())
         self._sql(text)
-        return None
 
 
 def register(spark: Any) -> None:
@@ -210,8 +192,8 @@ def arrow(values: dict[str, list[Any]], columns: h.Columns) -> pa.Table:
     return pa.table({name: embedded_array(columns[name], found) for name, found in values.items()})
 
 
-def _embedded_merge(built: Built, step: h.Merge) -> None:
-    merge = built.open().merge(arrow(step.values, built.columns), step.on)
+def _embedded_merge(table: Any, step: h.Merge, columns: h.Columns) -> None:
+    merge = table.merge(arrow(step.values, columns), step.on)
     for c in step.clauses:
         match c.when, c.sets:
             case "matched", None:
@@ -227,9 +209,32 @@ def _embedded_merge(built: Built, step: h.Merge) -> None:
     merge.execute()
 
 
-def _alter(built: Built, step: h.Step) -> None:
+def change_embedded(path: Path, step: h.Step, columns: h.Columns, versions: list[int]) -> None:
+    """Any step but the first, without Spark. ``columns`` are those before it, ``versions`` those after each step so far."""
+    table = tamis.open(str(path))
+    match step:
+        case h.Append(values):
+            table.append(arrow(values, columns))
+        case h.Delete(predicate):
+            table.delete(predicate)
+        case h.Update(sets, predicate):
+            table.update(sets, predicate)
+        case h.Overwrite(values, predicate):
+            table.overwrite(arrow(values, columns), predicate, allow_outside=True)
+        case h.Merge():
+            _embedded_merge(table, step, columns)
+        case h.Restore(at):
+            table.restore(versions[at])
+        case h.Compact():
+            table.compact()
+        case h.Properties(values):
+            table.alter().set_properties(values).commit()
+        case _:
+            _alter(table, path, step)
+
+
+def _alter(table: Any, folder: Path, step: h.Step) -> None:
     """Columns and indexes."""
-    table = built.open()
     match step:
         case h.Rename(name, to):
             table.alter().rename_column(name, to).commit()
@@ -250,7 +255,7 @@ def _alter(built: Built, step: h.Step) -> None:
                 if covered := list(index.covered)[::2]:
                     table.drop_index_segments(index.name, covered)
         case h.DamageIndex(how):
-            for path in sorted((built.folder / "index").rglob("*")):
+            for path in sorted((folder / "index").rglob("*")):
                 if path.is_file():
                     _damage(path, how)
 

@@ -17,8 +17,10 @@ from pathlib import Path
 from random import Random  # noqa: TID251  # seeded
 from typing import Any
 
+from tamis.sizes import VARIABLE
 from tamis.world import world
 from tests.oracle.mutants import MUTANTS, ROOT, Mutant
+from tests.oracle.scales import SCALES
 
 RESULTS = ROOT / "bench" / "results" / "mutants.json"
 
@@ -48,6 +50,8 @@ def looked_for(mutant: Mutant, seconds: float, seed: int) -> dict[str, Any]:
             str(seconds / 60),
             "--seed",
             str(seed),
+            "--switches",
+            str(3 if mutant.path.startswith("spark/") else 0.8 * seconds),
             "--stop",
             "--no-reduce",
         ]
@@ -63,7 +67,38 @@ def looked_for(mutant: Mutant, seconds: float, seed: int) -> dict[str, Any]:
         spent = round(world().monotonic() - began, 1)
     first = re.search(r"^WRONG \((.*?)\): (.*)$", said, re.MULTILINE)
     by = f"{first[1]}: {first[2][:200]}" if first else " ".join(error)[:200]
-    return {"mutant": mutant.name, "path": mutant.path, "killed": first is not None, "seconds": spent, "by": by}
+    killed = first is not None
+    if first is not None and not passes(first[1], seconds):
+        killed, by = False, f"the source itself fails there: {by}"
+    return {"mutant": mutant.name, "path": mutant.path, "killed": killed, "seconds": spent, "by": by}
+
+
+def passes(where: str, seconds: float) -> bool:
+    """Whether the source without a mutant passes where a mutant was seen: a difference that is there anyway kills nothing. The tour is passed by every run."""
+    found = re.search(r"seed (\d+), (table|round) (\d+)", where)
+    if found is None:
+        return True
+    seed, kind, number = found.groups()
+    sizes = {VARIABLE: SCALES["small"], "TAMIS_AUDIT": "raise", "TZ": "UTC"}
+    environment = {**world().environment(), **sizes, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"}
+    again = [
+        "tests.oracle",
+        "--scale",
+        "small",
+        "--seed",
+        seed,
+        "--round",
+        number,
+        "--minutes",
+        str(seconds / 60),
+        "--switches",
+        "0.01",
+    ]
+    command = ["tests.oracle.switches", seed, number] if kind == "table" else [*again, "--stop", "--no-reduce"]
+    ran = subprocess.run(
+        [sys.executable, "-m", *command], env=environment, cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    return ran.returncode == 0
 
 
 def main() -> int:

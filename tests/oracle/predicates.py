@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from random import Random  # noqa: TID251  # seeded by the caller
 from typing import Any
 
@@ -17,15 +17,24 @@ PATHS = ("$.a", "$.a.b", "$.k", "$.a[1]", "$.a.c[0]", "$", "$.nowhere")
 
 
 class Predicates:
-    """Over ``columns`` (name → kind), each name written behind ``prefix``."""
+    """Over ``columns`` (name → kind), each name written behind ``prefix``; those of ``focus`` are named more often. ``rows``: some that are there."""
 
     def __init__(
-        self, rng: Random, columns: Mapping[str, str], prefix: str = "", samples: Samples | None = None
+        self,
+        rng: Random,
+        columns: Mapping[str, str],
+        prefix: str = "",
+        samples: Samples | None = None,
+        focus: Sequence[str] = (),
+        rows: Sequence[Mapping[str, Any]] = (),
     ) -> None:
         self.rng, self.columns, self.prefix, self.samples = rng, dict(columns), prefix, samples or {}
+        self.focus, self.rows = [name for name in focus if name in self.columns], list(rows)
 
     def named(self, *kinds: str) -> str | None:
         found = [name for name, kind in self.columns.items() if kind in kinds]
+        if self.focus and self.rng.random() < 0.5:
+            found = [name for name in self.focus if self.columns[name] in kinds] or found
         return self.rng.choice(found) if found else None
 
     def sql(self, name: str) -> str:
@@ -62,6 +71,33 @@ class Predicates:
         text = self.rng.choice((" AND ", " AND ", " OR ")).join(parts)
         return f"(NOT ({text}))" if self.rng.random() < 0.12 else f"({text})"
 
+    def everything(self) -> str:
+        """What is likely to hold on every row, of the table or of many parts."""
+        return "true" if self.rng.random() < 0.4 else self._wide(*self.column())
+
+    def selective(self) -> str:
+        """Of few rows: the values of a row that is there, or of several, of one column or more."""
+        rng, found, named = self.rng, list[str](), self.focus or list(self.columns)
+        word = rng.choice((" AND ", " OR "))
+        rows = [rng.choice(self.rows) for _ in range(3)] if self.rows else []
+        for _ in range(rng.choice((1, 2, 2, 3)) if rows else 0):
+            name, at = rng.choice(named), rng.choice((0, 0, 1))
+            texts = [KINDS[self.columns[name]].literal(row[name]) for row in rows[at:] if row.get(name) is not None]
+            if not texts or self.columns[name] not in PLAIN:
+                continue
+            x = self.sql(name)
+            found.append(
+                rng.choice(
+                    (
+                        f"({x} = {texts[0]})",
+                        f"({x} <=> {texts[0]})",
+                        f"({x} IN ({', '.join(texts)}))",
+                        f"({x} >= {texts[0]})",
+                    )
+                )
+            )
+        return f"({word.join(found)})" if found else self.simple()
+
     def _plain(self) -> str:
         rng, (x, kind) = self.rng, self.column()
         draw = rng.random()
@@ -78,7 +114,12 @@ class Predicates:
             return f"({x} BETWEEN {self.literal(x, kind)} AND {self.literal(x, kind)})"
         if draw < 0.62 and kind == "boolean":
             return f"({rng.choice(('', 'NOT '))}{x})"
-        return f"({x} {rng.choice(COMPARE)} {self.literal(x, kind)})"
+        if draw > 0.96 and (two := self._two()):
+            return f"({two})"
+        sides = [x, "NULL" if rng.random() < 0.04 else self.literal(x, kind)]
+        if draw > 0.88:
+            sides.reverse()
+        return f"({sides[0]} {rng.choice(COMPARE)} {sides[1]})"
 
     def _wide(self, x: str, kind: str) -> str:
         """What is likely to hold on every row of many parts: such filters are answered without being tested."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from random import Random  # noqa: TID251  # seeded by the caller
 from typing import Any
 
-from tests.oracle.joins import JOIN_SHAPES
+from tests.oracle.joins import JOIN_SHAPES, narrow_join
 from tests.oracle.kinds import KINDS, NUMBERS, PLAIN, some_literal
 from tests.oracle.predicates import Predicates
 from tests.oracle.query import EXACT, ORDERED, SOME, Asked, Query
@@ -24,7 +24,7 @@ class Queries:
         """A query of any shape, or of one of these."""
         rng = self.rng
         self.t, self.u = rng.choice(self.tables), rng.choice(self.tables)
-        self.p = Predicates(rng, self.t.columns, samples=self.t.samples)
+        self.p = Predicates(rng, self.t.columns, samples=self.t.samples, focus=self.t.focus, rows=self.t.rows)
         make = rng.choice(shapes or _SHAPES)
         made = make(self)
         return made if made.shape else Query(**{**vars(made), "shape": make.__name__.strip("_")})
@@ -34,8 +34,10 @@ class Queries:
     def where(self, prefix: str = "", table: Asked | None = None) -> str:
         """A filter: often one that a scan may own, sometimes any."""
         table = table or self.t
-        asked = Predicates(self.rng, table.columns, prefix, table.samples)
-        return asked.simple() if self.rng.random() < 0.65 else asked.predicate()
+        asked = Predicates(self.rng, table.columns, prefix, table.samples, table.focus, table.rows)
+        return self.rng.choice(
+            (asked.simple, asked.simple, asked.selective, asked.everything, asked.predicate, asked.predicate)
+        )()
 
     def maybe(self) -> str:
         return f" WHERE {self.where()}" if self.rng.random() < 0.8 else ""
@@ -223,6 +225,13 @@ class Queries:
             + (f" WHERE {self.where()}" if self.rng.random() < 0.3 else "")
         )
 
+    def _either(self) -> Query:
+        """Alternatives of which a scan can say more and Spark's reader less; every column that is named is selected."""
+        columns = {c: self.t.columns[c] for c in self.some(most=3)}
+        asked = Predicates(self.rng, columns, samples=self.t.samples)
+        sides = [self.rng.choice((asked.simple, asked.comparison))() for _ in range(self.rng.choice((2, 2, 3)))]
+        return Query(f"SELECT {', '.join(columns)} FROM {self.t.name} WHERE {' OR '.join(sides)}")
+
     def _partition_checks(self) -> Query:
         """Ternary logic: what is true, false or NULL of a predicate is everything."""
         column, p = self.any()[0], self.where()
@@ -241,7 +250,10 @@ class Queries:
         """A predicate that fails on some rows, before or behind one that may shield it."""
         risky, other = self.p.risky(), self.where()
         both = self.rng.choice((risky, f"{risky} AND {other}", f"{other} AND {risky}", f"({risky} OR {other})"))
-        return Query(f"SELECT {', '.join(self.some())} FROM {self.t.name} WHERE {both}")
+        shown = self.rng.choice(
+            (", ".join(self.some()), ", ".join(self.some()), "count(*)", f"min({self.some()[0]}), count(*)")
+        )
+        return Query(f"SELECT {shown} FROM {self.t.name} WHERE {both}")
 
     def _values(self) -> Query:
         """A literal list that an index or a set of values may serve."""
@@ -256,4 +268,9 @@ _SHAPES: list[Callable[[Any], Query]] = [
     Queries._rollup, Queries._window, Queries._sample, Queries._explode, Queries._parameter, Queries._variable, Queries._view, Queries._cached, Queries._metadata,
     Queries._partition_checks, Queries._norec, Queries._values, Queries._values, Queries._risky, *JOIN_SHAPES,
 ]  # fmt: skip
+CORE_SHAPES: list[Callable[[Any], Query]] = [
+    Queries._project, Queries._project, Queries._filter_left_out, Queries._limit, Queries._count_of_limit, Queries._top, Queries._top, Queries._top_rows, Queries._aggregate, Queries._aggregate,
+    Queries._metadata, Queries._metadata, Queries._group, Queries._values, Queries._risky, Queries._risky, Queries._either, Queries._either, narrow_join, narrow_join, narrow_join,
+]  # fmt: skip
+"""What a scan takes over, is told, or is given keys by."""
 RARE_SHAPES = [Queries._udf]

@@ -20,7 +20,7 @@ class Query:
     unlimited: str | None = None
     before: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
-    args: dict[str, Any] = field(default_factory=dict)
+    args: dict[str, Any] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,9 @@ class Asked:
     columns: dict[str, str]
     steps: tuple[int, ...] = ()
     samples: dict[str, list[Any]] = field(default_factory=dict)
+    focus: tuple[str, ...] = ()
+    """Columns that filters name more often."""
+    rows: tuple[dict[str, Any], ...] = ()
 
 
 def named(text: str, name: Callable[[int, int | None], str]) -> str:

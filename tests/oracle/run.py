@@ -14,16 +14,18 @@ from tests.oracle import tour
 from tests.oracle.case import Case, contents
 from tests.oracle.coverage import Coverage
 from tests.oracle.embedded import WAYS, misread, some_limit, some_options, truths
-from tests.oracle.judges import Judge, compare
+from tests.oracle.judges import Answers, Judge, compare
 from tests.oracle.lab import Built, Lab, StepFailed
 from tests.oracle.predicates import Predicates
-from tests.oracle.queries import RARE_SHAPES, Queries
+from tests.oracle.queries import CORE_SHAPES, RARE_SHAPES, Queries
 from tests.oracle.query import Asked, Query
 from tests.oracle.settings import ALL_OFF, USUAL, Settings, settled, some_settings
 from tests.oracle.tables import Tables
 
-SETTINGS, QUERIES, FILTERS = 7, 12, 100
+SETTINGS, QUERIES, FILTERS = 8, 12, 20
 """Of a round: draws of settings, queries of each, and embedded filters over each table."""
+CORE = 0.5
+"""Share of queries of the shapes that a scan takes over, or that bring it join keys."""
 BOTH_WAYS, RARE = 0.08, 0.02
 """Shares of queries that are asked with every switch off as well, and that call functions in Python."""
 
@@ -73,7 +75,7 @@ class Oracle:
         """Rounds from number ``first`` until the time is up or ``stop`` says so."""
         self._end = world().monotonic() + seconds
         number = first
-        self.tour()
+        self.tour(stop)
         while self._time() and not stop(self.progress):
             self.round(number)
             number += 1
@@ -82,16 +84,19 @@ class Oracle:
     def _time(self) -> bool:
         return world().monotonic() < self._end
 
-    def tour(self) -> None:
+    def tour(self, stop: Callable[[Progress], bool]) -> None:
         """The fixed walk past every reader."""
         try:
             built = self.lab.build(tour.HISTORY)
         except StepFailed as failed:
             self._found(Case((tour.HISTORY,)), str(failed), "tour")
             return
+        known: dict[Query, Answers] = {}
         for settings, query in tour.steps():
+            if stop(self.progress):
+                break
             with settled(self.lab.spark, settings):
-                self._ask(query, [built], settings, "tour")
+                self._ask(query, [built], settings, "tour", known)
         self.lab.forget(built)
 
     def round(self, number: int) -> None:
@@ -115,7 +120,7 @@ class Oracle:
         self.tell(found)
 
     def _table(self, rng: Random, number: int, where: str) -> Built | None:
-        history = Tables(rng).history(plain=number % 2 == 0)
+        history = Tables(rng).history(plain=number % 2 == 0, merged=number % 2 == 1)
         self.progress.tables += 1
         with settled(self.lab.spark, USUAL), self.progress.timed("tables"):
             try:
@@ -152,24 +157,34 @@ class Oracle:
         self.progress.coverage.take("embedded", {built.format})
 
     def _queries(self, rng: Random, tables: list[Built], settings: Settings, where: str) -> None:
-        asked = [
-            Asked(f"oracle_t{i}", dict(b.columns), travelled(b.history), h.samples_of(b.history))
-            for i, b in enumerate(tables)
-        ]
+        asked = [asked_of(f"oracle_t{i}", built) for i, built in enumerate(tables)]
         queries = Queries(rng, asked)
         with settled(self.lab.spark, settings):
             for _ in range(QUERIES):
                 if not self._time():
                     return
-                query = queries.query() if rng.random() > RARE else queries.query(RARE_SHAPES)
+                draw = rng.random()
+                query = queries.query(RARE_SHAPES if draw < RARE else CORE_SHAPES if draw < CORE else None)
                 self._ask(query, tables, settings, where)
                 if rng.random() < BOTH_WAYS:
                     with settled(self.lab.spark, ALL_OFF):
                         self._ask(query, tables, settings | ALL_OFF, where)
 
-    def _ask(self, query: Query, tables: list[Built], settings: Settings, where: str) -> None:
+    def _ask(
+        self,
+        query: Query,
+        tables: list[Built],
+        settings: Settings,
+        where: str,
+        known: dict[Query, Answers] | None = None,
+    ) -> None:
+        """``known``: plain answers that no setting changes."""
         with self.progress.timed("plain Spark"):
-            plain, unlimited = self.judge.answers(query, tables, ours=False)
+            plain, unlimited = (
+                known[query] if known and query in known else self.judge.answers(query, tables, ours=False)
+            )
+        if known is not None:
+            known[query] = plain, unlimited
         with self.progress.timed("tamis"):
             ours, _ = self.judge.answers(query, tables, ours=True)
         problem = compare(query, ours, plain, unlimited)
@@ -182,6 +197,12 @@ class Oracle:
         if problem is not None:
             histories = tuple(built.history for built in tables)
             self._found(Case(histories, settings, query), f"{query.text}: {problem}", where)
+
+
+def asked_of(name: str, built: Built) -> Asked:
+    history = built.history
+    focus = tuple(c for step in history if isinstance(step, h.Index) for c in step.columns)
+    return Asked(name, dict(built.columns), travelled(history), h.samples_of(history), focus, tuple(h.rows_of(history)))
 
 
 def travelled(history: h.History) -> tuple[int, ...]:

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import json
 import logging
-import shutil
 import sys
 import tempfile
 from pathlib import Path
-from random import Random  # noqa: TID251  # seeded
 
 from tamis.world import world
 from tests.oracle.coverage import watch
 from tests.oracle.lab import Lab
 from tests.oracle.reduce import reduced
 from tests.oracle.run import Found, Oracle, Progress
-from tests.oracle.switches import wrong_filters
+from tests.oracle.switches import table_rng, wrong_filters
 
 MOST_REDUCED, REDUCE_SECONDS = 4, 90.0
-SWITCH_SECONDS = 60.0
-"""At most, of a tenth of the time."""
+SWITCH_SECONDS = 120.0
+"""At most, of a sixth of the time."""
 
 
 def quiet() -> None:
@@ -38,7 +36,7 @@ def main(arguments: list[str]) -> int:
         began = world().monotonic()
         told = next(
             (float(a.partition("=")[2]) for a in arguments if a.startswith("--switches=")),
-            min(SWITCH_SECONDS, 6 * minutes),
+            min(SWITCH_SECONDS, 10 * minutes),
         )
         quick = switches(Path(home), seed, first, told, stop=stop)
         if stop and quick.found:
@@ -74,10 +72,9 @@ def switches(home: Path, seed: int, first: int, seconds: float, *, stop: bool) -
     """Embedded filters with switches on and off, before Spark starts."""
     progress, began, number = Progress(), world().monotonic(), first
     while world().monotonic() - began < seconds and not (stop and progress.found):
-        rng, path = Random(f"{seed}/{number}/switches"), home / f"switches{number}"
+        rng, path = table_rng(seed, number), home / f"switches{number}"
         with progress.timed("switches"):
             count, wrong = wrong_filters(rng, path)
-        shutil.rmtree(path, ignore_errors=True)
         progress.filters += count
         progress.tables += 1
         for case, problem in wrong:

@@ -1,8 +1,12 @@
-"""The judge that needs no Spark: with every switch off an embedded scan gives the rows that it gives with any switches on. It asks many filters a second."""
+"""The oracle that needs no Spark: tables whose rows are held in memory too (``mirror``), many filters, aggregates and orders a second. They are asked with any switches on."""
 
 from __future__ import annotations
 
+import shutil
+import sys
+import tempfile
 from collections import Counter
+from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random  # noqa: TID251  # seeded by the caller
 from typing import Any
@@ -13,130 +17,234 @@ import tamis
 from tests.oracle import history as h
 from tests.oracle.case import Case
 from tests.oracle.embedded import NOT_SAID, WAYS, misread, some_limit, some_options
-from tests.oracle.judges import plain_value
-from tests.oracle.kinds import KINDS, PLAIN, embedded_array
+from tests.oracle.kinds import PLAIN, embedded_array
+from tests.oracle.lab import change_embedded
+from tests.oracle.mirror import Mirror, Refused
 from tests.oracle.predicates import Predicates
 from tests.oracle.query import Query
+from tests.oracle.settings import SPARK
 from tests.oracle.tables import Tables
+from tests.oracle.told import aggregated, ordered, plain_rows
 
-OFF = {"tamis.stats.filter": "off", "tamis.index.use": "off", "tamis.read.lazy": "off"}
-FILTERS = 60
-WITHOUT_SPARK = (h.Append, h.Delete, h.Update, h.Index, h.Compact, h.Repair, h.ForgetSegments, h.Properties)
+FILTERS, FILTERS_BETWEEN = 30, 3
+"""Of a whole history, and after each step."""
+OFF = {
+    "tamis.stats.filter": "off",
+    "tamis.index.use": "off",
+    "tamis.read.lazy": "off",
+    "tamis.scan.topk": "off",
+    "tamis.scan.limits": "off",
+}
+ZONES = SPARK["spark.sql.session.timeZone"]
 
 
-def embedded_history(rng: Random) -> h.History:
-    """A history of steps that need no SQL."""
-    made = Tables(rng).history(plain=rng.random() < 0.25)
-    columns = h.columns_of(made)
-    same = next((at for at, after in enumerate(columns) if after != columns[0]), len(made))
-    return (made[0], *(step for step in made[1:same] if isinstance(step, WITHOUT_SPARK)))
+@dataclass
+class Trial:
+    """One random table, from its first step to its last question."""
 
+    rng: Random
+    path: Path
+    asked: int = 0
+    found: list[tuple[Case, str]] = field(default_factory=list)
+    steps: list[h.Step] = field(default_factory=list)
+    versions: list[int] = field(default_factory=list)
+    mirror: Mirror = field(default_factory=Mirror)
 
-def build(history: h.History, path: Path) -> Any:
-    """The table of a history, made without Spark."""
-    first = history[0]
-    assert isinstance(first, h.Create)
-    schema = pa.schema([(name, embedded_array(kind, []).type) for name, kind in first.columns.items()])
-    table = tamis.create(
-        str(path), schema, cluster_by=first.cluster_by, format=first.format, properties=first.properties
-    )
-    for step in history[1:]:
-        match step:
-            case h.Append(values):
-                table.append(
-                    pa.table({name: embedded_array(first.columns[name], found) for name, found in values.items()})
+    def run(self) -> None:
+        """Takes each step here and in memory, and asks on the way; ends at the first thing that is wrong."""
+        tables = Tables(self.rng)
+        history = tables.history(plain=self.rng.random() < 0.15)
+        columns = h.columns_of(history)
+        self.focus, self.theme = tables.focus(history), tables.theme
+        for at, step in enumerate(history):
+            self.steps.append(step)
+            before = columns[at - 1] if at else columns[0]
+            if not self._step(step, before) or self.found:
+                return
+            self._ask(columns[at], FILTERS if at == len(history) - 1 else FILTERS_BETWEEN)
+
+    @property
+    def history(self) -> h.History:
+        return tuple(self.steps)
+
+    def _step(self, step: h.Step, columns: h.Columns) -> bool:
+        """Whether the history goes on: a step that must fail ends it, and so does one that cannot be said here."""
+        refused, error = False, None
+        try:
+            self.mirror.take(step, columns)
+        except (Refused, tamis.TamisError):
+            refused = True
+        try:
+            if isinstance(step, h.Create):
+                create(step, self.path)
+            else:
+                change_embedded(self.path, step, columns, self.versions)
+        except tamis.TamisError as failed:
+            error = failed
+        except Exception as failed:
+            self._wrong(f"{step!r:.200} fails: {type(failed).__name__}: {str(failed)[:300]}")
+            return False
+        if error is not None or refused:
+            if (error is None) == refused:
+                self._wrong(f"{step!r:.200}: expected {'an error' if refused else 'none'}, got {error}")
+            return False
+        table = tamis.open(str(self.path))
+        self.versions.append(table.version)
+        schema = table.snapshot.head.schema
+        assert schema is not None
+        self.mirror.under(schema)
+        self.mirror.states[-1] = self.mirror.rows
+        self._contents(table)
+        return True
+
+    def _wrong(self, problem: str, **asked: Any) -> None:
+        self.found.append((Case((self.history,), **asked), problem))
+
+    def _contents(self, table: Any, version: int | None = None, rows: pa.Table | None = None) -> None:
+        """The whole table is what is held in memory."""
+        rows = self.mirror.rows if rows is None else rows
+        wanted, got = Counter(plain_rows(rows)), Counter(plain_rows(table.scan(version=version).to_arrow()))
+        if wanted != got:
+            problem = (
+                f"the table lost {list(wanted - got)[:2]}, invented {list(got - wanted)[:2]}, of {rows.num_rows} rows"
+            )
+            self._wrong(f"after {self.steps[-1]!r:.300}: {problem}")
+
+    # --- questions ---
+
+    def _ask(self, columns: h.Columns, count: int) -> None:
+        rng, table = self.rng, tamis.open(str(self.path))
+        asked = Predicates(
+            rng, columns, samples=h.samples_of(self.history), focus=self.focus, rows=h.rows_of(self.history)
+        )
+        plain = [name for name, kind in columns.items() if kind in PLAIN]
+        for _ in range(count):
+            self.asked += 1
+            way = rng.choice((self._rows, self._rows, self._columns, self._aggregates, self._order))
+            special = {"apart": asked.everything, "indexed": asked.selective}.get(self.theme, asked.simple)
+            predicate = rng.choice((special, special, special, asked.everything, asked.simple, asked.predicate))()
+            options: dict[str, Any] = {"timezone": "UTC", "ansi": True}
+            if rng.random() < 0.2:
+                options = {"timezone": rng.choice(ZONES), "ansi": rng.random() < 0.5}
+            try:
+                rows = self.mirror.rows.filter(
+                    pa.array(self.mirror.true(predicate, zone=options["timezone"], ansi=options["ansi"]))
                 )
-            case h.Delete(predicate):
-                table.delete(predicate)
-            case h.Update(sets, predicate):
-                table.update(sets, predicate)
-            case h.Index(name, columns, how, repair):
-                table.create_index(name, list(columns), build=how)
-                if repair:
-                    table.repair_index(name)
-            case h.Compact():
-                table.compact()
-            case h.Repair():
-                table.repair_index()
-            case h.ForgetSegments():
-                for index in table.indexes():
-                    if covered := list(index.covered)[::2]:
-                        table.drop_index_segments(index.name, covered)
-            case h.Properties(values):
-                table.alter().set_properties(values).commit()
-    return table
+            except (Refused, tamis.InvalidInput):
+                continue
+            options |= {key: value for key, value in some_options(rng, {}).items() if key.startswith("tamis.")}
+            if self.theme == "indexed" and rng.random() < 0.6:
+                options["tamis.index.use"] = rng.choice(("lookup", "plan"))
+            try:
+                way(table, predicate, rows, options, plain)
+            except tamis.InvalidInput as error:
+                if error.code not in NOT_SAID:
+                    self._wrong(
+                        f"{predicate} raises {error.code}: {str(error)[:200]}", predicate=predicate, options=options
+                    )
+            except Exception as error:
+                self._wrong(
+                    f"{predicate} raises {type(error).__name__}: {str(error)[:200]}",
+                    predicate=predicate,
+                    options=options,
+                )
+            if self.found:
+                return
+
+    def _rows(self, table: Any, predicate: str, rows: pa.Table, options: dict[str, Any], plain: list[str]) -> None:
+        limit = some_limit(self.rng, rows.num_rows)
+        problem = misread(
+            table,
+            predicate,
+            Counter(rows["k"].to_pylist()),
+            options,
+            limit,
+            (self.rng.choice((*WAYS, "limit", "limited count")),),
+        )
+        if problem is not None:
+            self._wrong(f"{predicate} with {options}: {problem}", predicate=predicate, options=options, limit=limit)
+
+    def _columns(self, table: Any, predicate: str, rows: pa.Table, options: dict[str, Any], plain: list[str]) -> None:
+        names = self.rng.sample(rows.column_names, self.rng.randrange(1, min(4, len(rows.column_names)) + 1))
+        got = table.scan(predicate, names, options=options).to_arrow()
+        self._judge(f"SELECT {', '.join(names)} FROM oracle_t0 WHERE {predicate}", Counter(plain_rows(got)), Counter(plain_rows(rows.select(names))), options)  # fmt: skip
+
+    def _aggregates(
+        self, table: Any, predicate: str, rows: pa.Table, options: dict[str, Any], plain: list[str]
+    ) -> None:
+        rng = self.rng
+        groups = rng.sample(plain, min(len(plain), rng.choice((0, 0, 1, 2))))
+        x, y = rng.choice(plain), rng.choice(plain)
+        measures = rng.sample(
+            list(dict.fromkeys(("count(*)", f"count({x})", f"min({x})", f"max({x})", f"max({y})"))),
+            rng.choice((1, 2, 3)),
+        )
+        got = table.scan(predicate, options=options).aggregate(measures, groups)
+        text = f"SELECT {', '.join([*groups, *measures])} FROM oracle_t0 WHERE {predicate}"
+        self._judge(text + (f" GROUP BY {', '.join(groups)}" if groups else ""), Counter(plain_rows(got)), aggregated(rows, measures, groups), options)  # fmt: skip
+
+    def _order(self, table: Any, predicate: str, rows: pa.Table, options: dict[str, Any], plain: list[str]) -> None:
+        rng = self.rng
+        focus = [c for c in self.focus if c in plain]
+        names = rng.sample(focus if focus and rng.random() < 0.5 else plain, 1)
+        names += [] if rng.random() < 0.6 else rng.sample(plain, 1)
+        keys = [(name, rng.random() < 0.5, rng.random() < 0.5) for name in dict.fromkeys(names)]
+        there = len(rows[names[0]]) - rows[names[0]].null_count
+        limit = rng.choice(
+            (1, 2, 3, 9, 20, max(there, 1), there + 1, *(rng.randrange(1, rows.num_rows + 3) for _ in range(4)))
+        )
+        order = ", ".join(
+            f"{name} {'DESC' if down else 'ASC'} NULLS {'FIRST' if first else 'LAST'}" for name, down, first in keys
+        )
+        shown = [name for name, _, _ in keys]
+        got = plain_rows(table.scan(predicate, shown, order_by=order, limit=limit, options=options).to_arrow())
+        wanted = ordered(rows, keys, limit)
+        if got != wanted:
+            text = f"SELECT {', '.join(shown)} FROM oracle_t0 WHERE {predicate} ORDER BY {order} LIMIT {limit}"
+            at = next(
+                (i for i, (a, b) in enumerate(zip(got, wanted, strict=False)) if a != b), min(len(got), len(wanted))
+            )
+            self._wrong(
+                f"{text}: row {at} is {got[at : at + 1]} and should be {wanted[at : at + 1]}, of {len(wanted)}",
+                query=Query(text),
+            )
+
+    def _judge(self, text: str, got: Counter[Any], wanted: Counter[Any], options: dict[str, Any]) -> None:
+        if got != wanted:
+            self._wrong(
+                f"{text} with {options}: lost {list(wanted - got)[:4]}, invented {list(got - wanted)[:4]}",
+                query=Query(text),
+            )
+
+
+def create(step: h.Create, path: Path) -> None:
+    schema = pa.schema([(name, embedded_array(kind, []).type) for name, kind in step.columns.items()])
+    tamis.create(str(path), schema, cluster_by=step.cluster_by, format=step.format, properties=step.properties)
 
 
 def wrong_filters(rng: Random, path: Path) -> tuple[int, list[tuple[Case, str]]]:
-    """How many filters were asked of one random table, and which of them gave other rows than with every switch off."""
-    history = embedded_history(rng)
+    """How many questions were asked of one random table, and what was wrong."""
+    trial = Trial(rng, path)
     try:
-        table = build(history, path)
-    except Exception as error:
-        if isinstance(error, tamis.InvalidInput) and error.code in NOT_SAID:
-            return 0, []
-        return 0, [(Case((history,)), f"the history fails: {type(error).__name__}: {str(error)[:300]}")]
-    columns = {
-        name: kind for name, kind in h.columns_of(history)[0].items() if name in table.schema.names and kind in KINDS
-    }
-    asked = Predicates(rng, columns, samples=h.samples_of(history))
-    found: list[tuple[Case, str]] = []
-    for _ in range(FILTERS):
-        predicate = asked.simple() if rng.random() < 0.5 else asked.predicate()
-        try:
-            wanted = Counter(table.scan(predicate, ["k"], options=OFF).to_arrow()["k"].to_pylist())
-        except tamis.InvalidInput:
-            continue
-        for problem, query in (
-            _misaggregated(rng, table, predicate, columns),
-            _misordered(rng, table, predicate, columns),
-        ):
-            if problem is not None:
-                found.append((Case((history,), query=Query(query)), f"switches on and off: {query}: {problem}"))
-        options, limit = some_options(rng, {}), some_limit(rng, wanted.total())
-        problem = misread(table, predicate, wanted, options, limit, (rng.choice(WAYS),))
-        if problem is not None:
-            found.append(
-                (
-                    Case((history,), predicate=predicate, options=options, limit=limit),
-                    f"switches on and off: {predicate}: {problem}",
-                )
-            )
-    return FILTERS, found
+        trial.run()
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
+    return trial.asked, [(case, f"without Spark: {problem}") for case, problem in trial.found]
 
 
-def _misaggregated(rng: Random, table: Any, predicate: str, columns: h.Columns) -> tuple[str | None, str]:
-    """Whether aggregates differ from those with every switch off, and the query that asks them in SQL."""
-    plain = [name for name, kind in columns.items() if kind in PLAIN]
-    groups = rng.sample(plain, rng.choice((0, 0, 1, 2)))
-    x, y = rng.choice(plain), rng.choice(plain)
-    measures = rng.sample(["count(*)", f"count({x})", f"min({x})", f"max({x})", f"max({y})"], rng.choice((1, 2, 3)))
-    query = f"SELECT {', '.join([*groups, *measures])} FROM oracle_t0 WHERE {predicate}" + (
-        f" GROUP BY {', '.join(groups)}" if groups else ""
-    )
-    off, on = (
-        table.scan(predicate, options=options).aggregate(measures, groups)
-        for options in (OFF | {"tamis.scan.aggregates": "off"}, {})
-    )
-    return _different(Counter(_rows(on)), Counter(_rows(off))), query
+def main(arguments: list[str]) -> int:
+    """``python -m tests.oracle.switches SEED NUMBER``: one table again."""
+    with tempfile.TemporaryDirectory() as home:
+        _, found = wrong_filters(table_rng(int(arguments[0]), int(arguments[1])), Path(home) / "t")
+    for _, problem in found:
+        print(f"WRONG: {problem[:500]}")
+    return int(bool(found))
 
 
-def _misordered(rng: Random, table: Any, predicate: str, columns: h.Columns) -> tuple[str | None, str]:
-    """As ``_misaggregated``, for the first rows of an order."""
-    keys = rng.sample([name for name, kind in columns.items() if kind in PLAIN], rng.choice((1, 1, 2)))
-    order = ", ".join(f"{key} {rng.choice(('ASC', 'DESC'))} NULLS {rng.choice(('FIRST', 'LAST'))}" for key in keys)
-    limit = rng.choice((1, 2, 5, 20, 60))
-    query = f"SELECT {', '.join(keys)} FROM oracle_t0 WHERE {predicate} ORDER BY {order} LIMIT {limit}"
-    off, on = (
-        _rows(table.scan(predicate, keys, order_by=order, limit=limit, options=options).to_arrow())
-        for options in (OFF | {"tamis.scan.topk": "off", "tamis.scan.limits": "off"}, {})
-    )
-    return (None if on == off else f"{on[:4]} and not {off[:4]}, of {len(off)}"), query
+def table_rng(seed: int, number: int) -> Random:
+    """From which all of a table and its questions follows."""
+    return Random(f"{seed}/{number}/switches")
 
 
-def _rows(table: pa.Table) -> list[Any]:
-    return [plain_value(row) for row in zip(*(column.to_pylist() for column in table.columns), strict=True)]
-
-
-def _different(on: Counter[Any], off: Counter[Any]) -> str | None:
-    return None if on == off else f"lost {list(off - on)[:4]}, invented {list(on - off)[:4]}"
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

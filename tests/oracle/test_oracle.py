@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import math
 import subprocess
 import sys
 from pathlib import Path
 from random import Random  # noqa: TID251  # seeded
 
+import pyarrow as pa
 import pytest
 from hypothesis import settings
 
+import tamis
 from tamis.world import world
 from tests.conftest import IN_CI, java_problem
 from tests.oracle import history as h
@@ -19,7 +22,9 @@ from tests.oracle.judges import Answer, compare
 from tests.oracle.mutants import MUTANTS, ROOT
 from tests.oracle.query import EXACT, ORDERED, SOME, Query
 from tests.oracle.reduce import _smaller_sql
+from tests.oracle.switches import Trial
 from tests.oracle.tables import Tables
+from tests.oracle.told import aggregated, ordered
 
 NIGHTLY = settings.get_current_profile_name() == "nightly"
 
@@ -102,6 +107,28 @@ def test_a_history_follows_from_its_seed() -> None:
     first, again = (Tables(Random(7)).history() for _ in range(2))
     assert repr(first) == repr(again)
     assert all(isinstance(step, h.Step) for step in first)
+
+
+def test_orders_and_aggregates_in_memory_are_sparks() -> None:
+    """NaN is the greatest number, NULL counts for nothing and stands where the order says."""
+    table = pa.table({"g": [1, 1, 2, 2], "x": [math.nan, 2.0, None, -0.0]})
+    assert aggregated(table, ["count(*)", "count(x)", "min(x)", "max(x)"], ["g"]) == {
+        (1, 2, 2, 2.0, "NaN"): 1,
+        (2, 2, 1, 0.0, 0.0): 1,
+    }
+    assert aggregated(table.slice(0, 0), ["count(*)", "min(x)"], []) == {(0, None): 1}
+    assert ordered(table, [("x", True, False)], 3) == [("NaN",), (2.0,), (0.0,)]
+    assert ordered(table, [("g", False, False), ("x", True, True)], 4) == [(1, "NaN"), (1, 2.0), (2, None), (2, 0.0)]
+
+
+def test_questions_without_spark_see_a_table_that_lost_rows(tmp_path: Path) -> None:
+    """A delete that is done to the table alone is found."""
+    trial = Trial(Random(3), tmp_path / "t")
+    trial.run()
+    assert not trial.found
+    tamis.open(str(tmp_path / "t")).delete("k IS NOT NULL")
+    trial._contents(tamis.open(str(tmp_path / "t")))
+    assert "lost" in trial.found[0][1]
 
 
 def test_every_mutant_still_has_its_place() -> None:
