@@ -10,7 +10,9 @@ from tamis.cli import main
 
 
 @pytest.mark.parametrize("package", ["rich", "typer"])
-def test_a_missing_package_is_named(package: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_missing_package_is_named(
+    package: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     for name in [m for m in sys.modules if m.startswith("tamis.cli.") or m.partition(".")[0] == package]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, package, None)  # type: ignore[arg-type]

@@ -23,8 +23,6 @@ UNFIT = {"orc": {"variant", "interval", "ntz"}, "vortex": {"variant", "interval"
 BIG = (1024, 1030, 160)
 """Rows of 64 blocks, after which statistics fold what they have gathered; or of a few."""
 
-SQL_DELETES_TWICE = False
-"""A known difference: a MERGE in SQL whose only matched clause deletes is refused where source keys are there twice, though docs/changing-rows.md allows it. Set to True once it is not."""
 THEMES = ("any", "any", "indexed", "indexed", "apart", "long")
 
 
@@ -206,8 +204,6 @@ class Tables:
         clauses = [c for c in clauses if rng.random() < 0.8 or c.when == "matched"]
         if rng.random() < 0.3:
             on = f"(target.k = source.k AND {Predicates(rng, {c: k for c, k in columns.items() if k in PLAIN}, 'target.').simple()})"
-        if not unique and only_deletes(clauses) and not SQL_DELETES_TWICE:
-            values["k"] = list(range(rows))
         return [h.Merge(values, on, tuple(clauses), how, how == "sql" and rng.random() < 0.3)]
 
     def _clause(self, when: str, columns: h.Columns, *, last: bool) -> h.Clause:

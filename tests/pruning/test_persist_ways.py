@@ -22,7 +22,15 @@ from tamis.core import expr
 from tamis.core.expr import registry
 from tamis.core.expr.json_codec import variant_columns
 from tamis.core.expr.registry import Claim, NaN, Partial
-from tamis.core.pruning import ColumnEvidence, approximate_rules, cast_rules, decide, logic_rules, monotone_rules, value_spec
+from tamis.core.pruning import (
+    ColumnEvidence,
+    approximate_rules,
+    cast_rules,
+    decide,
+    logic_rules,
+    monotone_rules,
+    value_spec,
+)
 from tamis.core.pruning import column_specs as column
 from tamis.core.pruning import decide as decide_of_pieces
 from tamis.core.stats import Collector, TableEvidence, collector

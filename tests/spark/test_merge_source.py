@@ -86,3 +86,18 @@ def test_files_that_are_replaced_meanwhile(made: Lake, tmp_path: Path, monkeypat
     ids = [row[0] for row in made.rows("SELECT id FROM lake.db.t")]
     assert len(ids) == len(set(ids)) == 100
     assert sorted(row[0] for row in made.rows("SELECT id FROM lake.db.t WHERE v = 1")) == list(range(10))
+
+
+def test_several_source_rows_may_delete_the_same_row(made: Lake) -> None:
+    """Spark allows it where an unconditional DELETE is the only clause of matched rows; so does the embedded merge."""
+    made.sql(
+        "MERGE INTO lake.db.t t USING (SELECT explode(array(3, 3, 60)) AS id) s ON t.id = s.id WHEN MATCHED THEN DELETE"
+    )
+    assert made.rows("SELECT count(*) FROM lake.db.t WHERE id IN (3, 60)") == [(0,)]
+    assert made.rows("SELECT count(*) FROM lake.db.t") == [(98,)]
+    (merge,) = list(tamis.open(made.folder / "db" / "t").history(1).to_pylist())
+    assert dict(merge["metrics"])["rows_deleted"] == 2
+    made.refused(
+        "MERGE INTO lake.db.t t USING (SELECT explode(array(4, 4)) AS id) s ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = 1",
+        "MERGE_CARDINALITY_VIOLATION",
+    )

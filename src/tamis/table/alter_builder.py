@@ -1,4 +1,4 @@
-"""``table.alter_builder()``: table changes collected one by one and committed together."""
+"""``table.alter()``: table changes collected one by one and committed together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``table.merge_builder(data, on=…)``: a merge built clause by clause and run by ``execute()``."""
+"""``table.merge(data, on=…)``: a merge built clause by clause and run by ``execute()``."""
 
 from __future__ import annotations
 

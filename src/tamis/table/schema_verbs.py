@@ -41,7 +41,7 @@ class Evolving:
     def alter(self) -> Alter:
         """Start a set of column and property changes that commit together.
 
-        For example ``table.alter_builder().add_column("c", "BIGINT").drop_column("b").commit()``.
+        For example ``table.alter().add_column("c", "BIGINT").drop_column("b").commit()``.
         """
         self._writable()
         snapshot = self._newest()

@@ -1,4 +1,4 @@
-"""Single schema changes, as made by ALTER TABLE and ``table.alter_builder()``.
+"""Single schema changes, as made by ALTER TABLE and ``table.alter()``.
 
 Invariant: an edit changes exactly one property of exactly one column id and leaves everything else equal,
 including ids. Whether the result may follow the previous schema is decided elsewhere

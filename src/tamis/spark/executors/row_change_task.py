@@ -23,36 +23,59 @@ OPERATION = "__row_operation"
 RESULT = "outcome binary"
 
 
+Removed = dict[str, bytes]
+"""Serialized bitmaps of rows by part."""
+
+
 @dataclass(slots=True)
 class Changes:
     """The outcome of row changes: written parts (manifest rows), removed rows by part, and counts by kind."""
 
     manifests: list[bytes] = field(default_factory=list)
-    gone: dict[str, bytes] = field(default_factory=dict)
-    deleted: int = 0
+    gone: Removed = field(default_factory=dict)
+    """Rows that were deleted. Several rows of a source may delete the same row: Spark checks when they may not."""
+    replaced: Removed = field(default_factory=dict)
+    """Rows that were updated."""
     updated: int = 0
     inserted: int = 0
+    reinserted: int = 0
     doubled: bool = False
-    """Whether a row was removed twice."""
+    """Whether a row was updated twice, or updated and deleted."""
 
-    def merge(self, others: list[Changes]) -> Changes:
-        """Merge ``others`` into this one and return it."""
+    @staticmethod
+    def merged(outcomes: list[Changes]) -> Changes:
+        """The outcome of several tasks."""
         gone: dict[str, Any] = {}
-        for one in (self, *others):
+        replaced: dict[str, Any] = {}
+        out = Changes()
+        for one in outcomes:
             for part, rows in one.gone.items():
+                gone[part] = gone.get(part, BitMap()) | BitMap.deserialize(rows)
+            for part, rows in one.replaced.items():
                 new = BitMap.deserialize(rows)
-                self.doubled |= part in gone and not gone[part].isdisjoint(new)
-                gone[part] = gone.get(part, BitMap()) | new
-        for one in others:
-            self.manifests += one.manifests
-            self.deleted, self.updated, self.inserted = (
-                self.deleted + one.deleted,
-                self.updated + one.updated,
-                self.inserted + one.inserted,
-            )
-            self.doubled |= one.doubled
-        self.gone = {part: bytes(rows.serialize()) for part, rows in gone.items()}
-        return self
+                out.doubled |= part in replaced and not replaced[part].isdisjoint(new)
+                replaced[part] = replaced.get(part, BitMap()) | new
+            out.manifests += one.manifests
+            out.updated += one.updated
+            out.inserted += one.inserted
+            out.reinserted += one.reinserted
+            out.doubled |= one.doubled
+        out.doubled |= any(part in gone and not gone[part].isdisjoint(rows) for part, rows in replaced.items())
+        out.gone, out.replaced = _serialized(gone), _serialized(replaced)
+        return out
+
+    @property
+    def deleted(self) -> int:
+        """Rows that were deleted and not inserted again."""
+        return sum(len(BitMap.deserialize(rows)) for rows in self.gone.values()) - self.reinserted
+
+    @property
+    def removed(self) -> dict[str, Any]:
+        """Bitmaps of all rows that go, by part."""
+        found = {part: BitMap.deserialize(rows) for part, rows in self.gone.items()}
+        for part, rows in self.replaced.items():
+            found[part] = found.get(part, BitMap()) | BitMap.deserialize(rows)
+        return found
 
     @property
     def tables(self) -> list[pa.Table]:
@@ -79,11 +102,16 @@ def change(batches: Iterator[pa.RecordBatch], spec: WriteSpec) -> Iterator[pa.Re
     yield pa.record_batch([pa.array([pickle.dumps(outcome)], pa.binary())], ["outcome"])
 
 
+def _serialized(rows: dict[str, Any]) -> Removed:
+    return {part: bytes(found.serialize()) for part, found in rows.items()}
+
+
 class _Positions:
     """Collects the positions of removed rows, as bitmaps."""
 
     def __init__(self) -> None:
         self._gone: dict[str, Any] = {}
+        self._replaced: dict[str, Any] = {}
         self._counts = np.zeros(6, dtype=np.int64)
         self._doubled = False
 
@@ -91,19 +119,27 @@ class _Positions:
         """Collect removed positions; return a mask of the rows to write."""
         kind = operations.to_numpy(zero_copy_only=False).astype(np.int64)
         self._counts += np.bincount(kind, minlength=6)[:6]
-        goes = (kind == DELETE) | (kind == UPDATE)
-        codes = parts.filter(pa.array(goes)).dictionary_encode()
-        at = positions.filter(pa.array(goes)).to_numpy(zero_copy_only=False).astype(np.uint32)
-        for code, part in enumerate(codes.dictionary.to_pylist()):
-            chosen = at[pc.equal(codes.indices, code).to_numpy(zero_copy_only=False)]
-            rows = BitMap(chosen)
-            known = self._gone.setdefault(part, BitMap())
-            self._doubled |= len(rows) < len(chosen) or not known.isdisjoint(rows)
-            known |= rows
+        for code, known in ((DELETE, self._gone), (UPDATE, self._replaced)):
+            chosen = pa.array(kind == code)
+            rows = positions.filter(chosen).to_numpy(zero_copy_only=False).astype(np.uint32)
+            self._doubled |= _collect(known, parts.filter(chosen), rows) and code == UPDATE
         written: np.ndarray[Any, np.dtype[np.bool_]] = (kind == UPDATE) | (kind == INSERT) | (kind == REINSERT)
         return written
 
     def changes(self, manifests: list[bytes]) -> Changes:
-        deleted, updated, inserted, again = (int(self._counts[k]) for k in (DELETE, UPDATE, INSERT, REINSERT))
-        gone = {part: bytes(rows.serialize()) for part, rows in self._gone.items()}
-        return Changes(manifests, gone, deleted - again, updated + again, inserted, self._doubled)
+        updated, inserted, again = (int(self._counts[k]) for k in (UPDATE, INSERT, REINSERT))
+        gone, replaced = _serialized(self._gone), _serialized(self._replaced)
+        return Changes(manifests, gone, replaced, updated + again, inserted, again, self._doubled)
+
+
+def _collect(known: dict[str, Any], parts: pa.Array, rows: np.ndarray[Any, np.dtype[np.uint32]]) -> bool:
+    """Add rows to the bitmaps of their parts; return whether one was there before."""
+    codes = parts.dictionary_encode()
+    doubled = False
+    for code, part in enumerate(codes.dictionary.to_pylist()):
+        chosen = rows[pc.equal(codes.indices, code).to_numpy(zero_copy_only=False)]
+        new = BitMap(chosen)
+        before = known.setdefault(part, BitMap())
+        doubled |= len(new) < len(chosen) or not before.isdisjoint(new)
+        before |= new
+    return doubled

@@ -61,7 +61,7 @@ def update(table: Any, spark: Any, values: Mapping[str, str], row_filter: str | 
 
 
 def merge(table: Any, df: Any, on: str, clauses: Sequence[Asked]) -> Result:
-    """``table.merge_builder(df, on)…execute()``."""
+    """``table.merge(df, on)…execute()``."""
     if is_connect(df):
         raise InvalidInput(
             "A DataFrame of Spark Connect cannot be merged.",

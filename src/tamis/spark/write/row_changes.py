@@ -14,7 +14,6 @@ from tamis.errors import InvalidInput
 from tamis.spark.executors import row_change_task as task
 from tamis.spark.write.spark_index import by_spark
 from tamis.spark.write.spark_write import arranged, map_rows
-from tamis.storage.commit_log.deletion_vectors import bitmap
 
 
 def change_rows(df: Any, table: Any, verb: str, scans: list[Any], options: Options, *, exact: bool = False) -> Result:
@@ -28,7 +27,7 @@ def change_rows(df: Any, table: Any, verb: str, scans: list[Any], options: Optio
     spec = write_spec(table.store, head, head.schema, options)
     rows = arranged(df, head, options) if verb != "delete" else df
     job = map_rows(rows, functools.partial(task.change, spec=spec), task.RESULT)
-    found = task.Changes().merge([pickle.loads(bytes(row[0])) for row in job.collect()])  # noqa: S301  # from our workers
+    found = task.Changes.merged([pickle.loads(bytes(row[0])) for row in job.collect()])  # noqa: S301  # from our workers
     if found.doubled:
         raise InvalidInput(
             f"A row of {table.name()} would change twice.",
@@ -39,7 +38,7 @@ def change_rows(df: Any, table: Any, verb: str, scans: list[Any], options: Optio
     conjuncts = scans[0].filters.conjuncts if len(scans) == 1 else ()
     change = RowChange(verb, read_set(conjuncts, options), conjuncts or None, exact=exact)
     change.manifests = found.tables
-    change.gone = {part: bitmap(rows, part) for part, rows in found.gone.items()}
+    change.gone = found.removed
     change.inserted, change.updated, change.deleted = found.inserted, found.updated, found.deleted
     change.read = sum(len(scan.plan.parts) for scan in scans)
     change.bytes_read = sum(scan.bytes_read for scan in scans)

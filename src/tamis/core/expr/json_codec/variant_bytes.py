@@ -76,12 +76,6 @@ def little(data: Bytes, at: Ints, size: int) -> Ints:
     return words_at(data, at) & np.int64((1 << (8 * size)) - 1)
 
 
-def signed(data: Bytes, at: Ints, size: int) -> Ints:
-    """Read signed little-endian numbers of ``size`` bytes."""
-    shift = np.int64(64 - 8 * size)
-    return (words_at(data, at) << shift) >> shift
-
-
 def words_at(data: Bytes, at: Ints) -> Ints:
     """Read the eight bytes that begin at each position."""
     words = np.ndarray((len(data) - PADDING + 1,), np.dtype("V8"), data, 0, (1,))

@@ -1,4 +1,4 @@
-"""Table changes by name, committed together; shared by ``table.alter_builder()`` and ALTER TABLE.
+"""Table changes by name, committed together; shared by ``table.alter()`` and ALTER TABLE.
 
 Invariant: names are resolved against the head that the change follows. If another writer has made a name
 refer to another column since the change was requested, nothing happens, and ``Conflict`` is raised.
