@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from random import Random  # noqa: TID251  # seeded by the caller
 from typing import Any
@@ -286,9 +286,3 @@ class Tables:
             ({"tamis.stats.budget_bytes": "200"}, {"tamis.stats.collect": "off"}, {"tamis.stats.collect": "on"})
         )
         return [h.Properties(values), self._append(columns, 30)]
-
-
-def only_deletes(clauses: Sequence[h.Clause]) -> bool:
-    """Whether all that can happen to a matched row is to be deleted."""
-    matched = [c for c in clauses if c.when == "matched"]
-    return len(matched) == 1 and matched[0].condition is None and matched[0].sets is None
