@@ -14,6 +14,7 @@ ORDER = (
     "errors",
     "world",
     "sizes",
+    "cost_model",
     "core.types",
     "core.schema",
     "core.expr",

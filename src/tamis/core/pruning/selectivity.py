@@ -17,11 +17,12 @@ import pyarrow.compute as pc
 from tamis.core.expr import Call, Column, Expr, Literal
 from tamis.core.expr.arrow_values import scalar
 from tamis.core.pruning import Evidence
+from tamis.cost_model import COSTS
 
 Shares = np.ndarray[Any, np.dtype[np.float64]]
 
 _TURNED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
-MOST = 0.9
+MOST = COSTS.differing_share
 """Assumed share of rows that differ from a value, are not in a list, or do not match a pattern."""
 _GRID = (np.arange(16) + 0.5) / 16
 """Sample points between a column's bounds, used to compare it with another column."""

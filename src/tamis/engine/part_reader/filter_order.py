@@ -18,11 +18,12 @@ import pyarrow as pa
 from tamis.core.expr import Expr, columns, filter_mask
 from tamis.core.pruning.decide import may_fail
 from tamis.core.stats import TableEvidence
+from tamis.cost_model import COSTS
 from tamis.world import world
 
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
-NARROW = 0.25
+NARROW = COSTS.filter_compacted_share
 """Share of live rows at which columns are compacted; gathering a column costs about as much as a comparison.
 """
 _FORGET = 0.5

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tamis.core.pruning.selectivity import Shares
+from tamis.cost_model import COSTS
 from tamis.storage.files import PartFile
 
-MOST_BYTES = 0.8
+MOST_BYTES = COSTS.lazy_leader_share
 """Leaders' share of bytes from which a second read for followers does not pay."""
-MOST_ROWS = 0.25
+MOST_ROWS = COSTS.lazy_kept_share
 """Share of surviving rows from which a chunk is read whole."""
-SPARSE = 1 / 256
+SPARSE = COSTS.lazy_sparse_share
 """Share of surviving rows below which more rows are filtered before followers are fetched."""
 _SAMPLE = 4
 """Blocks sampled for the share of bytes."""

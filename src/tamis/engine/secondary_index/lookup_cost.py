@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import exp, log
 
+from tamis.cost_model import COSTS
 from tamis.sizes import SIZES
 from tamis.storage.files import PAGE_ROWS
 
@@ -17,7 +18,7 @@ CHEAP_BYTES = SIZES.index_cheap_bytes
 """Bytes that a lookup may always read: about the cost of a request."""
 FEW_HITS = SIZES.index_few_hits
 """Hits that a lookup may always have."""
-DEARER = 4
+DEARER = COSTS.index_byte
 """Cost of an index byte, read by page, relative to a byte of a column read whole (docs/design/0013)."""
 
 

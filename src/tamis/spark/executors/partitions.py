@@ -20,6 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tamis.cost_model import COSTS
 from tamis.engine.part_reader import windows
 from tamis.engine.scan import PartRefs, Plan
 from tamis.engine.scan.scan_options import size_of
@@ -143,7 +144,7 @@ def grouped(weights: np.ndarray[Any, np.dtype[np.int64]], sizes: Sizes) -> list[
     return list(pairwise(cuts))
 
 
-NEAR = 0.1
+NEAR = COSTS.task_remainder_share
 """Share of a part that is too little for a task of its own."""
 
 

@@ -32,6 +32,7 @@ from tamis.core.types import (
     String,
 )
 from tamis.core.types.arrow import to_arrow_type
+from tamis.cost_model import COSTS
 from tamis.engine.scan import Plan
 from tamis.errors import TamisError
 from tamis.sizes import SIZES
@@ -203,7 +204,7 @@ def few(plan: Plan, snapshot: Snapshot, column: Field, keys: int) -> bool:
     return keys <= MOST_SHARE * min(rows, rows // 10 if ends is None else ends[1] - ends[0] + 1)
 
 
-MOST_COVERED = 0.9
+MOST_COVERED = COSTS.join_covered_share
 """Maximum share of a column's value range that many keys may cover and still be likely to prune a part."""
 
 

@@ -27,6 +27,7 @@ from tamis.core.types import (
     Struct,
     Time,
 )
+from tamis.cost_model import COSTS
 from tamis.engine.part_reader import evidence_of, expected
 from tamis.engine.scan import Plan
 from tamis.spark.jvm_bridge.spark_types import to_spark
@@ -34,7 +35,7 @@ from tamis.spark.scan.parquet_filter import told_whole
 from tamis.spark.scan.scan_estimates import read_share
 
 FIELD_ID = "parquet.field.id"
-MOST_KEPT = 0.25
+MOST_KEPT = COSTS.native_kept_share
 """Share of the remaining parts' rows from which on Spark's reader is faster.
 
 Spark's reader returns all rows and leaves the filter to Spark.
@@ -112,7 +113,7 @@ def keeps_much(plan: Plan) -> bool:
     return not plan.proofs and bool((kept * rows).sum() >= MOST_KEPT * max(int(rows.sum()), 1))
 
 
-LEAST_SAVED = 0.5
+LEAST_SAVED = COSTS.native_saved_share
 """Minimum share of the bytes that late materialization must save.
 
 Below it Spark's reader is faster, as it skips as much if it takes the whole filter as hints.

@@ -13,9 +13,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tamis.cost_model import COSTS
 from tamis.storage.files.parquet.page_index import Chunk, Octets, Ordinals, Pages, excerpt
 
-WORTH = 0.5
+WORTH = COSTS.excerpt_page_share
 """Share of the pages above which whole chunks are read instead, because an excerpt costs a copy."""
 
 

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from tamis.core.types import Field, Schema
 from tamis.core.types.arrow import to_arrow_type
+from tamis.cost_model import COSTS
 from tamis.storage.files.corrupt_parts import corrupt
 from tamis.storage.files.file_source import Stream
 from tamis.storage.files.named_columns import PIECE_ROWS, Ordinals, SealedPart
@@ -29,7 +30,7 @@ CACHE_BYTES = 64 * 2**20
 SEGMENT_ROWS = 131_072
 """Rows of an integer segment, and about those of others; the library fixes this number."""
 WINDOW_ROWS = 4 * SEGMENT_ROWS
-_TOGETHER = 0.9
+_TOGETHER = COSTS.vortex_together_share
 """Share of the segments above which all columns are scanned together."""
 _STRIDE = 8 * PIECE_ROWS
 _FOOTERS = 256

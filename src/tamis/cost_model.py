@@ -1,0 +1,59 @@
+"""Constants by which a scan chooses the cheaper of two ways that return the same rows.
+
+None of them changes a result. ``tamis.sizes`` holds sizes at which code paths begin; here are prices and shares
+that were measured against each other. They combine in this order:
+
+1. The funnel leaves parts. ``core.pruning.selectivity`` guesses the share of their rows that the filter keeps.
+2. ``engine.secondary_index.lookup_cost`` compares the bytes of a lookup, each ``index_byte`` times as dear, with the
+   bytes of leaders and followers that its candidates save.
+3. In Spark, ``spark.scan.native_reader`` gives the parts to Spark's own Parquet reader if the filter keeps
+   ``native_kept_share`` of the rows, or if lazy reading saves less than ``native_saved_share`` of the bytes.
+4. Join keys narrow a scan if they are few, or cover at most ``join_covered_share`` of the column's range.
+5. In a part, ``engine.part_reader.lazy_choice`` reads a chunk lazily if leaders are less than ``lazy_leader_share`` of
+   its bytes and fewer than ``lazy_kept_share`` of its rows are likely to survive.
+6. In a file, rows are read by pages if they lie on less than ``excerpt_page_share`` of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class CostModel:
+    """One attribute for each constant, with its unit and the benchmark that shows it (``bench/results``)."""
+
+    differing_share: float = 0.9
+    """Share of rows: assumed to differ from a value, to be outside a list, or not to match a pattern. A convention."""
+
+    index_byte: int = 4
+    """Bytes of a column read whole that cost as much as one index byte read by page. ``index``, design note 0013."""
+
+    native_kept_share: float = 0.25
+    """Share of rows kept from which Spark's reader is faster than a Python worker. ``lazy_spark``."""
+    native_saved_share: float = 0.5
+    """Share of bytes that lazy reading must save in a Python worker. Spark's reader skips by hints. ``lazy_spark``."""
+
+    join_covered_share: float = 0.9
+    """Share of a column's range that many join keys may cover and still prune a part. ``joins``."""
+
+    lazy_leader_share: float = 0.8
+    """Share of a chunk's bytes in leaders from which a second read does not pay. ``lazy_grid``."""
+    lazy_kept_share: float = 0.25
+    """Share of surviving rows from which a chunk is read whole. ``lazy_grid``."""
+    lazy_sparse_share: float = 1 / 256
+    """Share of surviving rows below which more rows are filtered before followers are fetched. ``lazy``."""
+    filter_compacted_share: float = 0.25
+    """Share of live rows at which columns are compacted; gathering costs about as much as a comparison. ``filters``."""
+
+    excerpt_page_share: float = 0.5
+    """Share of a chunk's pages from which the chunk is read whole, because an excerpt is a copy. ``lazy``."""
+    vortex_together_share: float = 0.9
+    """Share of a Vortex file's segments from which all columns are scanned together. ``lazy``."""
+
+    task_remainder_share: float = 0.1
+    """Share of a part that is too little for a Spark task of its own. ``scan``."""
+
+
+COSTS = CostModel()
+"""The constants of this process."""
