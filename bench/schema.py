@@ -17,7 +17,7 @@ import pyarrow as pa
 import tamis
 from bench.report import Figure, quick, record
 from bench.state import SCHEMA, manifest
-from tamis.core.schema.registry import check_next
+from tamis.core.schema.schema_sequence import check_next
 from tamis.core.types import LONG, Field, Schema
 from tamis.engine.operations.schema.alter import Alteration
 from tamis.storage.commit_log import Head, Operation, Proposal, commit, create, load, next_schema

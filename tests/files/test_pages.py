@@ -28,7 +28,7 @@ from tamis.core.types.arrow import to_arrow_schema
 from tamis.errors import CorruptData
 from tamis.storage.files import PAGE_ROWS, PartRef, open_part
 from tamis.storage.files.open_files import Recent
-from tamis.storage.files.parquet import page_index
+from tamis.storage.files.parquet import page_offsets
 from tamis.storage.files.parquet.page_excerpt import Excerpt
 from tamis.storage.object_store.store import open_store
 from tests.files.parts import write_part
@@ -130,15 +130,17 @@ def test_one_row_costs_a_page_of_each_column_and_not_a_block() -> None:
         b"1024 3 !!",
         b"512 1 AA==",
         b"1024 2 " + base64.b64encode(b"x" * 9),
-        page_index.note_of([4, 5, 6], PAGE).encode(),
-        page_index.note_of([4], 0).encode(),
+        page_offsets.note_of([4, 5, 6], PAGE).encode(),
+        page_offsets.note_of([4], 0).encode(),
     ],
 )
 def test_without_a_fitting_note_chunks_are_read_whole(monkeypatch: pytest.MonkeyPatch, note: bytes) -> None:
     class Footer:
-        metadata = {page_index.PAGES.encode(): note}  # noqa: RUF012  # a stub
+        metadata = {page_offsets.PAGES.encode(): note}  # noqa: RUF012  # a stub
 
-    monkeypatch.setattr("tamis.storage.files.parquet.page_index.noted", lambda _, real=page_index.noted: real(Footer()))
+    monkeypatch.setattr(
+        "tamis.storage.files.parquet.page_offsets.noted", lambda _, real=page_offsets.noted: real(Footer())
+    )
     monkeypatch.setattr(
         "tamis.storage.files.parquet.parquet_part._shapes", Recent(2**20)
     )  # what the true footer said is remembered
@@ -153,7 +155,7 @@ def test_chunks_read_whole_are_weighed_whole(monkeypatch: pytest.MonkeyPatch) ->
     rows = np.array([7, 4200, STARTS[2] + 1], dtype=np.int64)
     assert len(list(open_part(STORE, REF, SCHEMA).read([1], [0, 1, 2], rows))) == 1
     monkeypatch.setattr(
-        "tamis.storage.files.parquet.page_index.noted", lambda _: (PAGE, np.array([4, 5, 6], dtype=np.int64))
+        "tamis.storage.files.parquet.page_offsets.noted", lambda _: (PAGE, np.array([4, 5, 6], dtype=np.int64))
     )
     monkeypatch.setattr(
         "tamis.storage.files.parquet.parquet_part._shapes", Recent(2**20)
@@ -191,9 +193,9 @@ def test_a_flipped_bit_in_a_page_is_found(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_chunks_of_different_codecs_are_read_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     """Our writer chooses once for a file; pages of two codecs would not go into one chunk."""
-    real = page_index.Pages._chunk
+    real = page_offsets.Pages._chunk
     monkeypatch.setattr(
-        page_index.Pages,
+        page_offsets.Pages,
         "_chunk",
         lambda self, block, leaf: real(self, block, leaf)._replace(codec=("ZSTD", "GZIP", "SNAPPY")[block]),
     )

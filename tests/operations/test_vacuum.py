@@ -13,8 +13,8 @@ from tamis.engine.operations.layout import index_operations as index_verbs
 from tamis.errors import Conflict, InvalidInput, NotFound, StoreUnavailable
 from tamis.storage.commit_log import Operation, Proposal, commit, load, transaction
 from tamis.storage.object_store import Store
+from tamis.storage.object_store.metadata_files import keep
 from tamis.storage.object_store.store import Entry
-from tamis.storage.object_store.table_files import keep
 from tamis.world import SeededWorld, use, world
 from tests.operations.making import filled, held, rows
 
@@ -228,8 +228,8 @@ def test_a_marker_that_cannot_be_read_is_not_one_that_is_not_there(monkeypatch: 
 
 
 def test_manifests_of_dead_segments_go_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tamis.storage.object_store.table_files.INLINE_BYTES", 0)
-    monkeypatch.setattr("tamis.storage.object_store.table_files.keep.__kwdefaults__", {"limit": 0})
+    monkeypatch.setattr("tamis.storage.object_store.metadata_files.INLINE_BYTES", 0)
+    monkeypatch.setattr("tamis.storage.object_store.metadata_files.keep.__kwdefaults__", {"limit": 0})
     of = filled(3)
     assert of.store.list("_tamis/manifest")
     of.compact()

@@ -4,7 +4,7 @@ from datetime import UTC, date, datetime, timedelta, timezone
 
 import pytest
 
-from tamis.engine.scan.instants import bounds, micros
+from tamis.engine.scan.query_instants import bounds, micros
 from tamis.errors import InvalidInput
 
 NOON = 1_767_268_800_000_000  # 2026-01-01T12:00:00Z

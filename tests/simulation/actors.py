@@ -17,7 +17,7 @@ import tamis
 from tamis.engine.operations import Result
 from tamis.errors import Conflict, CorruptData, NotFound, SchemaFenced, SchemaMismatch, StoreUnavailable, TamisError
 from tamis.storage.commit_log import load
-from tamis.storage.commit_log.commit_log import read_commits
+from tamis.storage.commit_log.commit_objects import read_commits
 from tamis.world import world
 from tests.simulation import model
 from tests.simulation.machine import Actor, Simulation

@@ -25,7 +25,7 @@ import pyarrow as pa
 import tamis
 from tamis.errors import StoreUnavailable, TamisError
 from tamis.storage.commit_log import load
-from tamis.storage.commit_log.commit_log import read_commits
+from tamis.storage.commit_log.commit_objects import read_commits
 from tamis.storage.commit_log.vacuum_marker import oldest_readable
 from tamis.storage.object_store import Store
 from tamis.world import world

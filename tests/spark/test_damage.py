@@ -14,9 +14,9 @@ from pyspark.errors import PySparkException
 import tamis
 from tamis.errors import CorruptData
 from tamis.storage.object_store.checked_json import seal, unseal
+from tamis.storage.object_store.metadata_files import columns_from_json, inline
 from tamis.storage.object_store.object_cache import CACHE
 from tamis.storage.object_store.store import open_store
-from tamis.storage.object_store.table_files import columns_from_json, inline
 
 pytestmark = pytest.mark.spark
 

@@ -255,7 +255,7 @@ def test_few_keys_are_read_by_our_reader(keyed: Any, new: Callable[[], list[Repo
 
 
 def test_row_changes_read_all(keyed: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tamis.spark.write.row_operations import RowChange
+    from tamis.spark.write.row_level_operations import RowChange
 
     changes: list[RowChange] = []
     original = RowChange.newScanBuilder

@@ -11,10 +11,10 @@ import pytest
 from tamis.core.types import LONG, Field, Schema
 from tamis.errors import CorruptData, InvalidInput
 from tamis.storage.commit_log import Head, Operation, Proposal, ReadSet, commit, create, load
-from tamis.storage.commit_log.commit_log import commit_bytes, commit_path, read_commit
+from tamis.storage.commit_log.commit_objects import commit_bytes, commit_path, read_commit
 from tamis.storage.commit_log.commit_record import Commit, RemovedPart, Segment, commit_from_json, commit_to_json
 from tamis.storage.object_store.checked_json import seal
-from tamis.storage.object_store.table_files import Stored, inline
+from tamis.storage.object_store.metadata_files import Stored, inline
 from tamis.world import SeededWorld, use
 from tests.storage.making import append, forget, manifest, memory, new_table
 

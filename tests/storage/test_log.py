@@ -6,7 +6,7 @@ import pytest
 
 from tamis.errors import CorruptData, NotFound
 from tamis.storage.commit_log import Snapshot, load
-from tamis.storage.commit_log.commit_log import HINT, commit_path, find_latest, write_hint
+from tamis.storage.commit_log.commit_objects import HINT, commit_path, find_latest, write_hint
 from tamis.storage.object_store import Store
 from tests.storage.making import append, copy, forget, memory, new_table, part_ids
 

@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from tamis.errors import Conflict
 from tamis.storage.commit_log import Operation, Proposal, Snapshot, commit, history, load, rollups
-from tamis.storage.commit_log.commit_log import HINT, write_hint
+from tamis.storage.commit_log.commit_objects import HINT, write_hint
 from tamis.storage.object_store import Store
 from tests.storage.making import forget, manifest, memory, new_table
 

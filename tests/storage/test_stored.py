@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from tamis.errors import CorruptData, StoreUnavailable
 from tamis.storage.object_store import Store, open_store
 from tamis.storage.object_store.checked_parquet import GROUP_ROWS
-from tamis.storage.object_store.table_files import Columns, Inline, Stored, columns_from_json, keep
+from tamis.storage.object_store.metadata_files import Columns, Inline, Stored, columns_from_json, keep
 from tests.storage.making import forget, manifest, memory
 
 TABLE = pa.table(

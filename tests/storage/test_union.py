@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from tamis.storage.object_store.table_union import column_id, common, is_statistic, stack, under, wanted
+from tamis.storage.object_store.metadata_union import column_id, common, is_statistic, stack, under, wanted
 
 ONE = pa.table({"part_id": ["a"], "1|long|lo": pa.array([1], pa.int64())})
 TWO = pa.table({"2|string|lo": ["x"], "part_id": ["b"], "1|long|lo": pa.nulls(1)})

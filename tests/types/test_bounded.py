@@ -15,16 +15,16 @@ from hypothesis import strategies as st
 from pyroaring import BitMap
 
 import tamis
-from tamis.core.types import bounded
-from tamis.core.types.bounded import MOST_ROWS, MOST_UNPACKED, read_stream, unpacked_zstd
+from tamis.core.types import bounded_decoding
+from tamis.core.types.bounded_decoding import MOST_ROWS, MOST_UNPACKED, read_stream, unpacked_zstd
 from tamis.errors import CorruptData
 from tamis.storage.commit_log.deletion_vectors import bitmap
 from tamis.storage.files.file_seal import MAGIC, Seal
 from tamis.storage.object_store import open_store
 from tamis.storage.object_store import store as stores
 from tamis.storage.object_store.checked_json import seal, unseal
+from tamis.storage.object_store.metadata_files import Inline, columns_from_json, inline
 from tamis.storage.object_store.object_cache import CACHE
-from tamis.storage.object_store.table_files import Inline, columns_from_json, inline
 
 ROWS = pa.table({"a": [1, 2, 3], "s": ["x", None, "z"], "l": [[1], None, []]})
 
@@ -176,4 +176,4 @@ def test_a_seal_that_unpacks_to_much_is_refused() -> None:
 
 
 def test_the_limit_has_a_name() -> None:
-    assert bounded.MOST_UNPACKED < 2**30
+    assert bounded_decoding.MOST_UNPACKED < 2**30

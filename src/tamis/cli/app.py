@@ -16,7 +16,7 @@ from typing import Any
 import typer
 
 import tamis
-from tamis.cli import change, index, look, restore, rows, schema, try_out
+from tamis.cli import change, demo_command, index, query_commands, restore, rows, schema
 from tamis.cli.compact import compact
 from tamis.cli.output import fail, say
 from tamis.cli.vacuum import vacuum
@@ -89,10 +89,10 @@ def _about(
 for _command in (
     change.create,
     change.ingest,
-    look.query,
-    look.explain,
-    look.describe,
-    look.history,
+    query_commands.query,
+    query_commands.explain,
+    query_commands.describe,
+    query_commands.history,
     restore.changes,
     rows.delete,
     rows.update,
@@ -102,7 +102,7 @@ for _command in (
     compact,
     vacuum,
     verify,
-    try_out.demo,
+    demo_command.demo,
 ):
     program.command()(_failing(_command))
 

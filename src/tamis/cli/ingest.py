@@ -89,7 +89,7 @@ def _append(
     options: Mapping[str, str],
 ) -> int | None:
     """Commit one batch; return its number of rows, or None if another call committed in its place."""
-    from tamis.spark.write.rows_by_path import append
+    from tamis.spark.write.insert_by_path import append
 
     epoch, mine = _ledger(table, query).epoch + 1, new_id()
     parameters = {"source": str(source), "format": file_format, "files": [f.name for f in batch], "batch": mine}

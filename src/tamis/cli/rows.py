@@ -82,8 +82,8 @@ def merge(
     json: Json = False,
 ) -> None:
     """Update, delete and insert by the rows of a file, as the clauses of a MERGE say."""
+    from tamis.cli.merge_clauses import clauses
     from tamis.cli.row_file import rows_of
-    from tamis.cli.when import clauses
 
     held = _open(table, storage_option)
     with rows_of(source, format, held.schema) as rows, over_table("Merging", held) as advance:

@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from tamis.core.expr import parse_value
 from tamis.core.expr.column_definitions import columns
-from tamis.core.schema.registry import Evolution
 from tamis.core.schema.schema_edits import Path, Place
+from tamis.core.schema.schema_sequence import Evolution
 from tamis.core.types import DataType, Field, Schema
 from tamis.core.types.arrow import from_arrow_field, from_arrow_type
 from tamis.core.types.defaults import initial_json

@@ -13,7 +13,7 @@ from tamis.core.types import BOOLEAN, Schema
 from tamis.engine.operations.rows.store_assignment import assignable
 from tamis.engine.scan import Options, Scan
 from tamis.engine.scan.column_selection import covering, names_of, select
-from tamis.engine.scan.instants import bounds, micros
+from tamis.engine.scan.query_instants import bounds, micros
 from tamis.engine.scan.scan import Last
 from tamis.engine.scan.scan_order import parse_order
 from tamis.errors import InvalidInput

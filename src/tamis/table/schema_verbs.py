@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from tamis.core.schema import fence, rows_fit
 from tamis.core.schema.additions import additions
-from tamis.core.schema.registry import Evolution, check_next, identical, resolved
+from tamis.core.schema.schema_sequence import Evolution, check_next, identical, resolved
 from tamis.core.types import Field, Schema
 from tamis.core.types.arrow import to_arrow_schema
 from tamis.engine.operations.schema.alter import Alteration

@@ -8,8 +8,8 @@ from typing import Any
 from tamis.engine.operations import Result
 
 _BY_SPARK = {
-    "append": "rows_by_path",
-    "overwrite": "rows_by_path",
+    "append": "insert_by_path",
+    "overwrite": "insert_by_path",
     "delete": "dml_by_path",
     "update": "dml_by_path",
     "merge": "dml_by_path",

@@ -4,11 +4,9 @@ from tamis.core.expr.arrow_values import Evaluated
 from tamis.core.expr.bound_column import bound
 from tamis.core.expr.calls import call
 from tamis.core.expr.evaluate import evaluate, filter_mask
-from tamis.core.expr.filter_obstacles import check_readable
 from tamis.core.expr.functions import all_families as _families  # noqa: F401  # declares all functions
 from tamis.core.expr.parse_filter import parse, parse_value
 from tamis.core.expr.registry import catalyst_name, entries, function, sql_name
-from tamis.core.expr.row_obstacles import check_supported, refused, supported
 from tamis.core.expr.to_sql import short_sql, to_sql
 from tamis.core.expr.tree import (
     FALSE,
@@ -27,6 +25,8 @@ from tamis.core.expr.tree import (
     evidence_ids,
 )
 from tamis.core.expr.tree import columns as fields
+from tamis.core.expr.unsupported_filters import check_readable
+from tamis.core.expr.unsupported_rows import check_supported, refused, supported
 
 __all__ = [
     "FALSE",

@@ -32,8 +32,8 @@ from tamis.core.expr.calls import call
 from tamis.core.expr.functions.cast.cast_text import of_today
 from tamis.core.expr.functions.datetime.clock_columns import now_as
 from tamis.core.expr.functions.nested.element_kernels import any_of, members, spread
-from tamis.core.expr.row_obstacles import approximate, refused, supported
 from tamis.core.expr.tree import Call, Column, Element, Expr, Literal, Literals, Mode, Moving, Opaque, columns
+from tamis.core.expr.unsupported_rows import approximate, refused, supported
 from tamis.core.types import STRING, TIMESTAMP, Array, DataType
 from tamis.core.types.arrow import FIELD_ID, to_arrow_type
 from tamis.errors import InvalidInput

@@ -11,7 +11,7 @@ from tamis.core.schema.history_checks import (
     rows_fit,
 )
 from tamis.core.schema.migration_rules import Violation, evolve, violations
-from tamis.core.schema.registry import Evolution, Fence
+from tamis.core.schema.schema_sequence import Evolution, Fence
 
 __all__ = [
     "Dropped",

@@ -2,7 +2,7 @@
 
 Invariant: an edit changes exactly one property of exactly one column id and leaves everything else equal,
 including ids. Whether the result may follow the previous schema is decided elsewhere
-(``tamis.core.schema.registry``); a result that could not be a schema at all is rejected here.
+(``tamis.core.schema.schema_sequence``); a result that could not be a schema at all is rejected here.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ from tamis.storage.commit_log import Snapshot
 from tamis.storage.files import PartRef
 from tamis.storage.files.open_files import Recent
 from tamis.storage.object_store import Store
-from tamis.storage.object_store.table_union import stack
+from tamis.storage.object_store.metadata_union import stack
 from tamis.world import new_id
 
 FEW_ROWS = SIZES.index_few_rows

@@ -19,8 +19,8 @@ from tamis.errors import TamisError
 from tamis.sizes import SIZES
 from tamis.storage.commit_log import PART_COLUMNS, Snapshot
 from tamis.storage.object_store import Store
-from tamis.storage.object_store.table_files import Columns, columns_from_json, keep
-from tamis.storage.object_store.table_union import wanted
+from tamis.storage.object_store.metadata_files import Columns, columns_from_json, keep
+from tamis.storage.object_store.metadata_union import wanted
 from tamis.world import new_id, world
 
 INLINE_COVERS = SIZES.index_inline_covers

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tamis.engine.operations.result import written
-from tamis.engine.scan.instants import micros
+from tamis.engine.scan.query_instants import micros
 from tamis.errors import AlreadyExists, InvalidInput, NotFound
 from tamis.spark.catalog.create_table import Definition, data_format, new_head
 from tamis.spark.catalog.spark_table import SparkTable
@@ -19,7 +19,7 @@ from tamis.spark.jvm_bridge.adapter import Bridge
 from tamis.spark.jvm_bridge.spark_errors import unsupported
 from tamis.spark.jvm_bridge.spark_types import from_spark
 from tamis.spark.scan.join_keys import plan_with_keys
-from tamis.spark.write import rows_by_path, spark_write
+from tamis.spark.write import insert_by_path, spark_write
 from tamis.spark.write.session_frames import dataframe, switches
 from tamis.storage.commit_log import Operation, Snapshot, create, load
 from tamis.storage.commit_log.path_checks import check_free
@@ -75,9 +75,11 @@ class PathSource:
                 "clusterBy for a table that is there", "Leave it out: rows are arranged as the table says."
             )
         elif how == "Append":
-            rows_by_path.append(Table(store, snapshot), df, merge_schema=told.get("mergeschema", "").lower() == "true")
+            insert_by_path.append(
+                Table(store, snapshot), df, merge_schema=told.get("mergeschema", "").lower() == "true"
+            )
         elif how == "Overwrite":
-            rows_by_path.overwrite(Table(store, snapshot), df, told.get("replacewhere"))
+            insert_by_path.overwrite(Table(store, snapshot), df, told.get("replacewhere"))
 
     def _opened(self, given: Mapping[str, str]) -> SparkTable:
         told = {key.lower(): value for key, value in given.items()}

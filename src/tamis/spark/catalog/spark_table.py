@@ -8,7 +8,7 @@ from tamis.spark.catalog.loaded_table import LoadedTable
 from tamis.spark.scan.scan_builder import scan_builder
 from tamis.spark.streaming.stream_sink import streaming_write
 from tamis.spark.write.insert import WriteBuilder
-from tamis.spark.write.row_operations import metadata_columns, operation_builder
+from tamis.spark.write.row_level_operations import metadata_columns, operation_builder
 from tamis.spark.write.spark_delete import can_delete, delete_where
 
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from tamis.engine.scan.instants import micros
+from tamis.engine.scan.query_instants import micros
 from tamis.errors import InvalidInput, TamisError
 from tamis.spark.jvm_bridge.adapter import Bridge
 from tamis.spark.jvm_bridge.spark_errors import unsupported

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from tamis.core.schema import check_table_reader
 from tamis.engine.operations.streaming.stream_source import Follower, Position
-from tamis.engine.scan.instants import micros
+from tamis.engine.scan.query_instants import micros
 from tamis.engine.scan.scan_options import size_of
 from tamis.errors import InvalidInput
 from tamis.spark.executors.partitions import Cut, pack

@@ -6,7 +6,7 @@ from typing import Any
 
 from tamis.engine.operations import Result
 from tamis.spark.streaming.stream_sink import append_epoch, query_of
-from tamis.spark.write.rows_by_path import append
+from tamis.spark.write.insert_by_path import append
 from tamis.storage.object_store import Store
 from tamis.table import Table
 

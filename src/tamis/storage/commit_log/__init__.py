@@ -2,12 +2,12 @@
 
 from tamis.storage.commit_log.conflict import StillValid
 from tamis.storage.commit_log.creation import create
-from tamis.storage.commit_log.heads import next_schema, ordered_now
+from tamis.storage.commit_log.head_schema import next_schema, ordered_now
 from tamis.storage.commit_log.model import PART_COLUMNS, Head, IndexDefinition, IndexPath, Operation, ReadSet
 from tamis.storage.commit_log.proposal import Proposal
 from tamis.storage.commit_log.snapshot import SEGMENT_COLUMNS, Snapshot
 from tamis.storage.commit_log.transaction import commit
-from tamis.storage.commit_log.versions import HISTORY, history, load
+from tamis.storage.commit_log.version_loading import HISTORY, history, load
 
 __all__ = [
     "HISTORY",

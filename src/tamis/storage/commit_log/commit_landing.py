@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from tamis.errors import NotFound, StoreUnavailable
-from tamis.storage.commit_log.commit_log import commit_bytes, commit_path, read_commit, remember, write_hint
+from tamis.storage.commit_log.commit_objects import commit_bytes, commit_path, read_commit, remember, write_hint
 from tamis.storage.commit_log.commit_record import Commit
 from tamis.storage.commit_log.model import Head
 from tamis.storage.commit_log.rollups import complete

@@ -7,7 +7,7 @@ from typing import Any
 
 from tamis.storage.commit_log.head_json import head_from_json, head_to_json
 from tamis.storage.commit_log.model import Head, Operation, ReadSet
-from tamis.storage.object_store.table_files import Columns, Inline, columns_from_json
+from tamis.storage.object_store.metadata_files import Columns, Inline, columns_from_json
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from tamis.core.pruning import decide
 from tamis.core.stats import TableEvidence
 from tamis.core.types import Schema
 from tamis.errors import Conflict, SchemaMismatch
-from tamis.storage.commit_log.commit_log import read_commits
+from tamis.storage.commit_log.commit_objects import read_commits
 from tamis.storage.commit_log.commit_record import Commit, Segment
 from tamis.storage.commit_log.model import Head
 from tamis.storage.commit_log.proposal import Proposal, Removal

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pyarrow as pa
 
 from tamis.storage.commit_log.commit_landing import Landing, landed
-from tamis.storage.commit_log.commit_log import find_latest, read_commits
+from tamis.storage.commit_log.commit_objects import find_latest, read_commits
 from tamis.storage.commit_log.commit_record import Commit
 from tamis.storage.commit_log.features import check_writer
 from tamis.storage.commit_log.manifests import add_segment

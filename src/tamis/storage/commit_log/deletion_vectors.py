@@ -17,10 +17,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyroaring import BitMap
 
-from tamis.core.types.bounded import MOST_ROWS, bounded
+from tamis.core.types.bounded_decoding import MOST_ROWS, bounded
 from tamis.errors import CorruptData, InvalidInput
+from tamis.storage.object_store.metadata_files import Columns, columns_from_json
 from tamis.storage.object_store.store import Store
-from tamis.storage.object_store.table_files import Columns, columns_from_json
 
 Ordinals = np.ndarray[Any, np.dtype[np.int64]]
 

@@ -13,12 +13,12 @@ import pyarrow.compute as pc
 from tamis.core import stats
 from tamis.core.stats.json_paths.packed_paths import unpacked
 from tamis.errors import InvalidInput
-from tamis.storage.commit_log.commit_log import ROOT
+from tamis.storage.commit_log.commit_objects import ROOT
 from tamis.storage.commit_log.commit_record import Segment
 from tamis.storage.commit_log.model import PART_COLUMNS
+from tamis.storage.object_store.metadata_files import Columns, inline, keep
+from tamis.storage.object_store.metadata_union import is_statistic, stack
 from tamis.storage.object_store.store import Store
-from tamis.storage.object_store.table_files import Columns, inline, keep
-from tamis.storage.object_store.table_union import is_statistic, stack
 from tamis.world import new_id
 
 MANIFESTS = f"{ROOT}/manifest"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 from tamis.errors import AlreadyExists, InvalidInput, NotFound, StoreUnavailable, TamisError
-from tamis.storage.commit_log.commit_log import ROOT
+from tamis.storage.commit_log.commit_objects import ROOT
 from tamis.storage.object_store.store import Store
 from tamis.world import new_id
 

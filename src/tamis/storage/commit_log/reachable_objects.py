@@ -12,12 +12,12 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from tamis.storage.commit_log.commit_log import ROOT, read_commits
+from tamis.storage.commit_log.commit_objects import ROOT, read_commits
 from tamis.storage.commit_log.commit_record import Commit, commit_to_json
 from tamis.storage.commit_log.snapshot import Snapshot
+from tamis.storage.object_store.metadata_files import columns_from_json
 from tamis.storage.object_store.parallel_requests import gather
 from tamis.storage.object_store.store import Store
-from tamis.storage.object_store.table_files import columns_from_json
 
 OURS = re.compile(
     r"(?:data|index)/(?P<part>[0-9a-f]{32})\.[a-z]+"

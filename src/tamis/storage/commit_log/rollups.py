@@ -19,15 +19,15 @@ import pyarrow.compute as pc
 
 from tamis.errors import TamisError
 from tamis.sizes import SIZES
-from tamis.storage.commit_log.commit_log import ROOT, read_commits
+from tamis.storage.commit_log.commit_objects import ROOT, read_commits
 from tamis.storage.commit_log.commit_record import Commit
-from tamis.storage.commit_log.delta import DamagedLayer, Delta, live, of_commit
+from tamis.storage.commit_log.version_changes import DamagedLayer, Delta, live, of_commit
 from tamis.storage.object_store.checked_json import readable, seal, unseal
+from tamis.storage.object_store.metadata_files import Columns, columns_from_json, keep
+from tamis.storage.object_store.metadata_union import common, under
 from tamis.storage.object_store.object_cache import CACHE
 from tamis.storage.object_store.parallel_requests import gather
 from tamis.storage.object_store.store import Store
-from tamis.storage.object_store.table_files import Columns, columns_from_json, keep
-from tamis.storage.object_store.table_union import common, under
 from tamis.world import new_id
 
 T = TypeVar("T")

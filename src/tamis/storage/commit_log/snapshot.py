@@ -17,17 +17,17 @@ import pyarrow.compute as pc
 
 from tamis.core.types import Schema
 from tamis.errors import CorruptData
-from tamis.storage.commit_log.commit_log import head_commit
+from tamis.storage.commit_log.commit_objects import head_commit
 from tamis.storage.commit_log.commit_record import Commit
 from tamis.storage.commit_log.deletion_vectors import vectors
-from tamis.storage.commit_log.delta import CHANGES, Bools, Delta, Live, files_of, live
 from tamis.storage.commit_log.features import check_reader
 from tamis.storage.commit_log.model import PART_COLUMNS, Head
 from tamis.storage.commit_log.rollups import Tile, deltas, tiles, trusting
+from tamis.storage.commit_log.version_changes import CHANGES, Bools, Delta, Live, files_of, live
+from tamis.storage.object_store.metadata_union import is_statistic, stack, wanted
 from tamis.storage.object_store.object_cache import CACHE
 from tamis.storage.object_store.parallel_requests import gather
 from tamis.storage.object_store.store import Io, Store
-from tamis.storage.object_store.table_union import is_statistic, stack, wanted
 
 T = TypeVar("T")
 

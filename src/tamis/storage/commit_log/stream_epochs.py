@@ -6,7 +6,7 @@ it. The check therefore reads one object, however long the log is.
 
 from __future__ import annotations
 
-from tamis.storage.commit_log.commit_log import read_commits
+from tamis.storage.commit_log.commit_objects import read_commits
 from tamis.storage.commit_log.commit_record import Commit
 from tamis.storage.object_store.store import Store
 

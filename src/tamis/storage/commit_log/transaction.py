@@ -14,7 +14,7 @@ from tamis.core.schema import rows_fit
 from tamis.core.stats.json_paths.packed_paths import DROPPED
 from tamis.errors import Conflict, InvalidInput, StoreUnavailable
 from tamis.storage.commit_log.commit_landing import Landing, landed
-from tamis.storage.commit_log.commit_log import find_latest, head_commit, read_commits
+from tamis.storage.commit_log.commit_objects import find_latest, head_commit, read_commits
 from tamis.storage.commit_log.commit_record import Commit, Segment
 from tamis.storage.commit_log.conflict import StillValid, check_commit, check_rows, check_vacuum
 from tamis.storage.commit_log.deletion_vectors import FOLDER, vectors_of
@@ -25,8 +25,8 @@ from tamis.storage.commit_log.path_checks import no_table
 from tamis.storage.commit_log.proposal import Proposal, Removal, resolve
 from tamis.storage.commit_log.snapshot import Snapshot
 from tamis.storage.commit_log.stream_epochs import Streams, next_streams
+from tamis.storage.object_store.metadata_files import Columns, keep
 from tamis.storage.object_store.store import Store
-from tamis.storage.object_store.table_files import Columns, keep
 from tamis.world import new_id, world
 
 ATTEMPTS = 1_000

@@ -7,7 +7,7 @@ fails on its first missing object; with it, the read fails at once and names the
 from __future__ import annotations
 
 from tamis.errors import CorruptData, NotFound
-from tamis.storage.commit_log.commit_log import ROOT
+from tamis.storage.commit_log.commit_objects import ROOT
 from tamis.storage.object_store.checked_json import seal, unseal
 from tamis.storage.object_store.store import Store
 

@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from tamis.core.stats import Collector
 from tamis.core.types import Schema
-from tamis.core.types.bounded import bounded, read_stream, unpacked_zstd
+from tamis.core.types.bounded_decoding import bounded, read_stream, unpacked_zstd
 from tamis.storage.files.checksummed_file import ChecksumSink
 from tamis.storage.files.protocol import WriteOptions, WrittenFile
 

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from tamis.core.stats.collector import Collector
 from tamis.core.types import Schema
-from tamis.core.types.bounded import read_stream
+from tamis.core.types.bounded_decoding import read_stream
 
 NOTE = "tamis.statistics"
 """The key of the text among a file's notes."""

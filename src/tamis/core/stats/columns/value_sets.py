@@ -15,8 +15,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tamis.core.stats.collector_state import GAVE_UP, GaveUp
 from tamis.core.stats.columns.bounds import LIMIT
-from tamis.core.stats.gave_up import GAVE_UP, GaveUp
 from tamis.core.types import BINARY_COLLATION, DATE, INTEGRAL, TIMESTAMP, TIMESTAMP_NTZ, DataType, Decimal, String
 from tamis.sizes import SIZES
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from tamis.core.stats.json_paths.path_rows import COLUMNS
 from tamis.core.stats.json_paths.path_union import union_of
-from tamis.core.types.bounded import read_stream
+from tamis.core.types.bounded_decoding import read_stream
 
 PACKED = "packed_paths"
 """The column of a manifest row; it is never stored."""

@@ -10,8 +10,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from tamis.core.stats.collector_state import GAVE_UP, GaveUp
 from tamis.core.stats.columns.bounds import cut_high, cut_low
-from tamis.core.stats.gave_up import GAVE_UP, GaveUp
 from tamis.core.stats.json_paths import text_paths, variant_paths
 from tamis.core.stats.json_paths.path_rows import ROOT, STRANGE, STRING, Paths, combined
 from tamis.core.stats.json_paths.similar_documents import Documents

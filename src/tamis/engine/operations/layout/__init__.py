@@ -1,1 +1,1 @@
-"""Operations on a table's layout: compaction, indexes, vacuum, verification."""
+"""Operations on how a table lies: compaction, clustering, indexes."""

@@ -23,7 +23,7 @@ from tamis.engine.part_reader import ReadCounters, ReadSpec, read_part
 from tamis.engine.scan import PartRefs
 from tamis.errors import InvalidInput
 from tamis.storage.commit_log import Snapshot, load
-from tamis.storage.commit_log.commit_log import read_commits
+from tamis.storage.commit_log.commit_objects import read_commits
 from tamis.storage.commit_log.commit_record import Commit
 from tamis.storage.commit_log.deletion_vectors import bitmap, vector
 from tamis.storage.files import PartRef

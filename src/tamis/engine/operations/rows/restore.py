@@ -21,7 +21,7 @@ from tamis.engine.operations.layout.index_operations import indexed
 from tamis.engine.operations.result import Result
 from tamis.errors import Conflict, InvalidInput
 from tamis.storage.commit_log import Operation, Proposal, ReadSet, Snapshot, commit, load
-from tamis.storage.commit_log.commit_log import read_commits
+from tamis.storage.commit_log.commit_objects import read_commits
 from tamis.storage.commit_log.vacuum_marker import let_go
 from tamis.storage.object_store import Store
 from tamis.world import new_id

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from tamis.core.schema import schema_edits as edit
-from tamis.core.schema.registry import Evolution, check_next
 from tamis.core.schema.schema_edits import Path, Place
+from tamis.core.schema.schema_sequence import Evolution, check_next
 from tamis.core.types import DataType, Field, Schema
 from tamis.engine.operations.schema.evolve import check_policy, evolve, outcome
 from tamis.engine.scan import check_places, check_properties

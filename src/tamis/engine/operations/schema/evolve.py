@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tamis.core.schema.registry import Evolution, check_forward, evolution
+from tamis.core.schema.schema_sequence import Evolution, check_forward, evolution
 from tamis.engine.scan import Options
 from tamis.engine.secondary_index.index_definition import check_drop
 from tamis.errors import Conflict
 from tamis.storage.commit_log import Head, Operation, Proposal, Snapshot, commit, load
-from tamis.storage.commit_log.commit_log import read_commits
+from tamis.storage.commit_log.commit_objects import read_commits
 from tamis.storage.files.formats import check_format
 from tamis.storage.object_store import Store
 

@@ -18,11 +18,11 @@ import pyarrow.compute as pc
 from tamis.engine.scan import PartRefs
 from tamis.errors import InvalidInput, NotFound, SchemaFenced
 from tamis.storage.commit_log import Snapshot, load
-from tamis.storage.commit_log.commit_log import read_commits
+from tamis.storage.commit_log.commit_objects import read_commits
 from tamis.storage.commit_log.commit_record import Commit
 from tamis.storage.commit_log.vacuum_marker import check_readable
 from tamis.storage.object_store import Store
-from tamis.storage.object_store.table_union import stack
+from tamis.storage.object_store.metadata_union import stack
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,7 @@ import scala.jdk.javaapi.CollectionConverters;
  * Strategy takes a WriteDelta whose write is a proxy of ours; gives AppendDataExecV1, which passes the
  * changes to Python as one DataFrame. join and keys find the join of a MERGE and the source's keys, by which
  * its target scan is pruned; local tells whether a statement depends on its own rows only. Used by
- * spark/write/row_operations.py and spark/write/merge_pruning.py.
+ * spark/write/row_level_operations.py and spark/write/merge_pruning.py.
  */
 public final class RowLevel {
     /** Plans row changes into our tables. All other plans are left to Spark. */

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tamis.cost_model import COSTS
-from tamis.storage.files.parquet.page_index import Chunk, Octets, Ordinals, Pages, excerpt
+from tamis.storage.files.parquet.page_offsets import Chunk, Octets, Ordinals, Pages, excerpt
 
 WORTH = COSTS.excerpt_page_share
 """Share of the pages above which whole chunks are read instead, because an excerpt costs a copy."""

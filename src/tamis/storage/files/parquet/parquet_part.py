@@ -20,7 +20,7 @@ from tamis.storage.files.open_files import Recent
 from tamis.storage.files.parquet.column_layout import Layout
 from tamis.storage.files.parquet.footer import CACHE_BYTES, Footer, footer_of
 from tamis.storage.files.parquet.page_excerpt import Excerpt
-from tamis.storage.files.parquet.page_index import Pages, runs_in
+from tamis.storage.files.parquet.page_offsets import Pages, runs_in
 from tamis.storage.files.parquet.row_group_statistics import block_statistics
 from tamis.storage.files.protocol import IoCounters, PartRef, Piece
 from tamis.storage.files.shredded_leaves import LEAVES, Leaf, extended, leaves_in

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from tamis.storage.files.checksummed_file import ChecksumSink
 from tamis.storage.files.parquet.encoding import Encodings
 from tamis.storage.files.parquet.index_checksum import INDEX_CHECKSUM, UNKNOWN_INDEX, sealed_end
-from tamis.storage.files.parquet.page_index import PAGES, note_of
+from tamis.storage.files.parquet.page_offsets import PAGES, note_of
 from tamis.storage.files.protocol import WriteOptions, WrittenFile
 
 _NEVER = 2**30

@@ -20,10 +20,10 @@ import pyarrow.compute as pc
 
 from tamis.errors import CorruptData
 from tamis.storage.commit_log.commit_record import Commit
+from tamis.storage.object_store.metadata_files import Chooser, Columns, Inline, Stored, columns_from_json
+from tamis.storage.object_store.metadata_union import is_statistic, stack
 from tamis.storage.object_store.parallel_requests import gather
 from tamis.storage.object_store.store import Store
-from tamis.storage.object_store.table_files import Chooser, Columns, Inline, Stored, columns_from_json
-from tamis.storage.object_store.table_union import is_statistic, stack
 
 Bools = np.ndarray[Any, np.dtype[np.bool_]]
 

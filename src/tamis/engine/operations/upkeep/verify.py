@@ -19,14 +19,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.engine.operations.layout.compact import Work
-from tamis.engine.operations.layout.verify_index import index_files, index_problems
-from tamis.engine.operations.layout.verify_statistics import StatisticsCheck, paths_of_parts
 from tamis.engine.operations.result import Progress
+from tamis.engine.operations.upkeep.verify_index import index_files, index_problems
+from tamis.engine.operations.upkeep.verify_statistics import StatisticsCheck, paths_of_parts
 from tamis.engine.part_reader import ReadCounters, read_part
 from tamis.engine.scan import Options, PartRefs
 from tamis.errors import TamisError
 from tamis.storage.commit_log import PART_COLUMNS, IndexDefinition, Snapshot, load
-from tamis.storage.commit_log.commit_log import commit_path, read_commit, versions
+from tamis.storage.commit_log.commit_objects import commit_path, read_commit, versions
 from tamis.storage.commit_log.commit_record import Commit
 from tamis.storage.commit_log.reachable_objects import reached
 from tamis.storage.commit_log.vacuum_marker import oldest_readable

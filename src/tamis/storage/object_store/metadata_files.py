@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from tamis.core.types.bounded import MOST_ROWS, MOST_UNPACKED, bounded, read_stream, unpacked_zstd
+from tamis.core.types.bounded_decoding import MOST_ROWS, MOST_UNPACKED, bounded, read_stream, unpacked_zstd
 from tamis.errors import CorruptData, NotFound, TamisError
 from tamis.sizes import SIZES
 from tamis.storage.object_store import checked_parquet

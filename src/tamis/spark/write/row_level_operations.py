@@ -16,7 +16,7 @@ from tamis.spark.executors.read_task import PART, POSITION
 from tamis.spark.jvm_bridge.adapter import Bridge
 from tamis.spark.scan.scan_builder import scan_builder
 from tamis.spark.write.merge_pruning import narrow
-from tamis.spark.write.row_changes import change_rows
+from tamis.spark.write.row_change_job import change_rows
 from tamis.spark.write.session_frames import dataframe, switches
 
 _WRITE = "org.apache.spark.sql.connector.write."

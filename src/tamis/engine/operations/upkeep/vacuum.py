@@ -21,7 +21,7 @@ import pyarrow as pa
 from tamis.engine.operations.result import Progress
 from tamis.errors import InvalidInput, NotFound, TamisError
 from tamis.storage.commit_log import Operation, Proposal, Snapshot, commit, load
-from tamis.storage.commit_log.commit_log import read_commits
+from tamis.storage.commit_log.commit_objects import read_commits
 from tamis.storage.commit_log.reachable_objects import DELETIONS, FOLDERS, OURS, deletion_paths, reached, rollup_paths
 from tamis.storage.commit_log.vacuum_marker import oldest_readable, tell
 from tamis.storage.object_store import Entry, Store

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pyarrow as pa
 
 from tamis.errors import NotFound
-from tamis.storage.commit_log.commit_log import find_latest, read_commit, read_commits
+from tamis.storage.commit_log.commit_objects import find_latest, read_commit, read_commits
 from tamis.storage.commit_log.commit_record import Commit
 from tamis.storage.commit_log.path_checks import no_table
 from tamis.storage.commit_log.snapshot import Snapshot

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tamis.core.types.bounded import unpacked_zstd
+from tamis.core.types.bounded_decoding import unpacked_zstd
 from tamis.storage.files.parquet.compact_thrift import column_chunk, row_group, seal_footer
 from tamis.storage.files.protocol import PAGE_ROWS
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tamis.core.expr.evaluate import evaluate
-from tamis.core.expr.row_obstacles import check_supported
 from tamis.core.expr.to_sql import to_sql
 from tamis.core.expr.tree import Call, Column, Element, Expr, Literal, Literals
+from tamis.core.expr.unsupported_rows import check_supported
 from tamis.errors import InvalidInput
 
 _BRANCHES = frozenset({"case", "coalesce"})
