@@ -93,6 +93,8 @@ def test_versions_that_are_gone_say_so() -> None:
         with pytest.raises(NotFound, match="vacuum") as caught:
             ask()
         assert caught.value.code == "VERSION_NOT_FOUND"
+    with pytest.raises(NotFound, match=r"Its versions are 5 to \d+\."):
+        tamis.open(of.path, version=99)
     assert tamis.open(of.path, version=5).scan().count() == 200
     with pytest.raises(NotFound, match="vacuum"):
         tamis.open(of.path, timestamp=of.history()["timestamp"].to_pylist()[-2])

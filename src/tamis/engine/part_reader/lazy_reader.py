@@ -84,8 +84,8 @@ def _apart(part: PartFile, first: Sequence[int], second: Sequence[int]) -> bool:
 def runnable(spec: ReadSpec) -> tuple[Expr, ...]:
     """Return the conjuncts that the reader evaluates: those before the first unsupported one.
 
-    Conjuncts after an unsupported one must not drop rows, because that would lose the error that one might
-    raise. Raises ``InvalidInput`` (``UNKNOWN_FUNCTION``) under ``errors="raise"``.
+    Conjuncts after an unsupported one must not drop rows: the unsupported conjunct might raise an error for
+    them. Raises ``InvalidInput`` (``UNKNOWN_FUNCTION``) under ``errors="raise"``.
     """
     for at, conjunct in enumerate(spec.conjuncts):
         if not supported(conjunct):

@@ -225,7 +225,7 @@ class _Choice:
     # --- OR ---
 
     def _splits(self, conjunct: Expr) -> bool:
-        """Whether it is an OR that no single index answers."""
+        """Whether ``conjunct`` is an OR that no single index answers."""
         return (
             isinstance(conjunct, Call)
             and conjunct.function == "or"

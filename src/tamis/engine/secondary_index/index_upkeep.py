@@ -98,7 +98,7 @@ class Merged:
 def merged(
     snapshot: Snapshot, store: Store, index: IndexDefinition, least: int = MERGE_FROM, run: Run = run_here
 ) -> Merged | None:
-    """Merge the small index segments of ``index`` if there are at least ``least``.
+    """Merge the small index segments of ``index``, ``least`` of them or more.
 
     Drops entries of base parts that no longer exist.
     """

@@ -34,12 +34,10 @@ def to_spark(scan: Scan, spark: Any) -> Any:
         raise no_session(spark)
     if scan.order:
         raise InvalidInput(
-            "A scan in an order is not read by Spark's executors.",
+            "Spark executors cannot run an ordered scan.",
             code="BAD_ORDER",
             name="order_by",
-            remedy=(
-                "Leave order_by out and use orderBy(…).limit(…) of the DataFrame; or read the scan here, by to_arrow()."
-            ),
+            remedy=("Leave order_by out and use orderBy(…).limit(…) of the DataFrame, or call scan.to_arrow()."),
         )
     plan = _ready(scan)
     tasks = Cut(plan, _sizes(spark)).tasks()

@@ -167,5 +167,5 @@ def _conflict(code: str, theirs: Commit, what: str) -> Conflict:
         f"Version {theirs.version} ({theirs.operation.name}) {what}.",
         code=f"CONFLICT_{code}",
         name=str(theirs.version),
-        remedy="Nothing of this operation is visible: read the table again and repeat it.",
+        remedy="None of its changes were committed. Reload the table and retry.",
     )

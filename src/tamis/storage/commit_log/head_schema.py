@@ -30,7 +30,7 @@ def next_schema(head: Head, schema: Schema) -> Head:
     for name in schema.names:
         if name.lower().startswith(RESERVED) and name not in before:
             raise InvalidInput(
-                f"Column {name!r}: names that begin with {RESERVED!r} are metadata columns'.",
+                f"Column {name!r}: names that begin with {RESERVED!r} are reserved for metadata columns.",
                 code="RESERVED_NAME",
                 name=name,
                 remedy="Choose another name.",

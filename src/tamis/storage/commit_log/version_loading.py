@@ -12,7 +12,7 @@ from tamis.storage.commit_log.commit_objects import find_latest, read_commit, re
 from tamis.storage.commit_log.commit_record import Commit
 from tamis.storage.commit_log.path_checks import no_table
 from tamis.storage.commit_log.snapshot import Snapshot
-from tamis.storage.commit_log.vacuum_marker import check_readable
+from tamis.storage.commit_log.vacuum_marker import check_readable, oldest_readable
 from tamis.storage.commit_log.version_points import check_one, checked_version
 from tamis.storage.object_store.object_cache import CACHE
 from tamis.storage.object_store.store import Store
@@ -96,7 +96,7 @@ def _numbered(store: Store, version: int) -> Commit:
         f"The table {store.url} has no version {version}.",
         code="VERSION_NOT_FOUND",
         name=str(version),
-        remedy=f"Its versions are 0 to {latest.version}.",
+        remedy=f"Its versions are {oldest_readable(store, latest.table_id)} to {latest.version}.",
     )
 
 

@@ -72,6 +72,6 @@ def _found(source: pa.Table, keys: Sequence[str]) -> list[str]:
             f"The data has no column {missing[0]!r}.",
             code="BAD_COLUMN",
             name=missing[0],
-            remedy="Name key columns that it has.",
+            remedy="Choose key columns that exist in the data.",
         )
     return [folded[key.lower()] for key in keys]

@@ -20,7 +20,7 @@ from tamis.errors import InvalidInput, NotFound, SchemaFenced
 from tamis.storage.commit_log import Snapshot, load
 from tamis.storage.commit_log.commit_objects import read_commits
 from tamis.storage.commit_log.commit_record import Commit
-from tamis.storage.commit_log.vacuum_marker import check_readable
+from tamis.storage.commit_log.vacuum_marker import check_readable, oldest_readable
 from tamis.storage.object_store import Store
 from tamis.storage.object_store.metadata_union import stack
 
@@ -83,7 +83,7 @@ class Follower:
                 f"The table {self._store.url} has no version {version}.",
                 code="VERSION_NOT_FOUND",
                 name=str(version),
-                remedy=f"Its versions are 0 to {latest.version}.",
+                remedy=f"Its versions are {oldest_readable(self._store, table_id)} to {latest.version}.",
             )
         check_readable(self._store, table_id, max(version, 0))
         return Position(table_id, version)

@@ -222,7 +222,7 @@ def _whole(text: Datum, default: int) -> Numbers:
 def by_decimal(call: Call, x: Datum) -> Evaluated:
     """Cast floats and text to a decimal, value by value.
 
-    The decimal text of a float in Java counts, not its binary value.
+    Uses the decimal text that Java prints for a float, not its binary value.
     """
     target = call.type
     assert isinstance(target, Decimal)
