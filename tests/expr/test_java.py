@@ -81,4 +81,5 @@ def test_limits_of_the_parser_count_depth_and_numbers_only() -> None:
     assert parsed("[" + "{}," * 1200 + "{}]") == (("[" + "{}," * 20)[:40], False)
     assert parsed('{"a":"' + "1" * 1200 + '"}') == ('{"a":"' + "1" * 34, False)
     assert parsed("[1." + "0" * 999 + "]") == ("[1.0]", False)
+    assert parsed("[" + "1" * 400 + ",-" + "1" * 400 + "]") == ('["Infinity","-Infinity"]', False)
     assert parsed("[1." + "0" * 1000 + "]") == ("None", False)

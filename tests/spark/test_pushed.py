@@ -363,6 +363,14 @@ def test_aggregates_that_spark_cannot_translate_are_never_offered(spark: Any, or
         assert spark.sql(f"SELECT {measure} FROM {ordered}{where}").collect() == [expected]
 
 
+@pytest.mark.parametrize("order", ["ts = 1.5", "IF(ts IN (24), ts, NULL) <> 1.5", "NOT (ts <=> NULL AND ts = 1.5), ts"])
+def test_orders_that_spark_cannot_translate_are_never_offered(spark: Any, ordered: str, order: str) -> None:
+    """As for aggregates: with its filter owned, a scan would be offered every order."""
+    query = "SELECT ts FROM {t} WHERE ts >= 150 ORDER BY {order}, ts LIMIT 3"
+    expected = spark.sql(query.format(t=f"(SELECT ts FROM {ordered} SORT BY ts)", order=order)).collect()
+    assert spark.sql(query.format(t=ordered, order=order)).collect() == expected
+
+
 def test_aggregates_of_renamed_columns_are_answered_from_metadata(spark: Any, ordered: str) -> None:
     for text in (
         "SELECT max(b) FROM (SELECT ts AS b, ts AS c FROM {t})",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import decimal
 import json
+import math
 import struct
 from typing import Any
 
@@ -117,7 +118,10 @@ def _whole(item: int) -> bytes:
     for kind, width in ((3, 1), (4, 2), (5, 4), (6, 8)):
         if -(1 << (8 * width - 1)) <= item < 1 << (8 * width - 1):
             return bytes([kind << 2]) + item.to_bytes(width, "little", signed=True)
-    return _decimal(decimal.Decimal(item)) or _double(float(item))
+    try:
+        return _decimal(decimal.Decimal(item)) or _double(float(item))
+    except OverflowError:  # beyond a double: Java reads it as infinity
+        return _double(math.inf if item > 0 else -math.inf)
 
 
 def _real(text: str) -> bytes:

@@ -142,9 +142,19 @@ public final class Pushed {
             boolean limit = mark.equals(LIMIT);
             if (plan instanceof DataSourceV2Relation) return filtered || !limit ? relation((DataSourceV2Relation) plan, mark) : null;
             boolean filter = plan instanceof Filter;
-            if (!(filter || plan instanceof Project || (limit && (plan instanceof Sort || plan instanceof LocalLimit)))) return null;
+            boolean sort = limit && plan instanceof Sort && ordersColumns((Sort) plan);
+            if (!(filter || plan instanceof Project || sort || (limit && plan instanceof LocalLimit))) return null;
             LogicalPlan below = marked(child(plan), mark, filtered || filter);
             return below == null ? null : over(plan, below);
+        }
+
+        /** Whether a scan can take the order: Spark translates any other, and fails on some as it does for aggregates. */
+        private static boolean ordersColumns(Sort plan) {
+            for (int i = 0; i < plan.order().size(); i++) {
+                Seq parts = ((TreeNode) plan.order().apply(i)).children();
+                if (!column(parts.apply(0), child(plan))) return false;
+            }
+            return true;
         }
 
         private static LogicalPlan relation(DataSourceV2Relation relation, String mark) {

@@ -262,6 +262,9 @@ def _parse_resolve(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Sign
     return Signature(args, VARIANT) if len(args) == 1 and is_text(args[0].type) else None
 
 
+_MALFORMED = "[MALFORMED_RECORD_IN_PARSING] The text is not JSON that VARIANT can hold."
+
+
 def _parse_json(call_: Call, args: list[Datum]) -> Evaluated:
     texts = full(args[0], rows(args)).cast(pa.binary()).to_pylist()
     bad, left = none_of(len(texts)), none_of(len(texts))
@@ -278,14 +281,10 @@ def _parse_json(call_: Call, args: list[Datum]) -> Evaluated:
     out = pa.StructArray.from_arrays(
         parts, fields=list(to_arrow_type(VARIANT)), mask=pa.array([p is None for p in pairs], pa.bool_())
     )
-    if left.any():
-        return Evaluated(out, left if call_.mode is Mode.TRY else bad | left, LEFT_TO_SPARK)
-    failed = any_set(bad) if call_.mode is not Mode.TRY else None
-    return Evaluated(
-        out,
-        failed,
-        "[MALFORMED_RECORD_IN_PARSING] Text is no JSON that VARIANT can hold." if failed is not None else None,
-    )
+    failed = left if call_.mode is Mode.TRY else bad | left
+    first = int(failed.argmax())
+    error = LEFT_TO_SPARK if left[first : first + 1].any() else _MALFORMED
+    return Evaluated(out, any_set(failed), error if failed.any() else None)
 
 
 declare(
