@@ -144,7 +144,7 @@ def test_what_cannot_be_is_refused_by_name(lake: Any, sql: str, condition: str, 
 def test_names_that_differ_by_case_are_one_name(lake: Any, columns: str) -> None:
     lake.sql("SET spark.sql.caseSensitive = true")
     try:
-        assert "case does not tell them apart" in lake.refused(
+        assert "names are compared ignoring case" in lake.refused(
             f"CREATE TABLE lake.db.t ({columns}) USING tamis", "DUPLICATE_COLUMN"
         )
     finally:

@@ -157,7 +157,7 @@ def test_pairs(store: Store, mine: Change, theirs: Change, code: str | None, bet
         commit(store, mine(base))
     assert (caught.value.code, caught.value.name) == (code, "3")
     assert load(store).version == before.version
-    assert "read the table again" in caught.value.remedy
+    assert "Reload the table" in caught.value.remedy
 
 
 def test_ones_own_commit_is_no_conflict(store: Store) -> None:

@@ -146,7 +146,7 @@ def _distinct(fields: Sequence[pa.Field | Field]) -> None:
                 f"Duplicate column {f.name!r}." if f.name else "A column has no name.",
                 code="DUPLICATE_COLUMN" if f.name else "BAD_COLUMN",
                 name=f.name,
-                remedy="Give each column a unique name; names differ by more than case.",
+                remedy="Give each column a unique name; names are compared ignoring case.",
             )
         seen.add(f.name.lower())
 
