@@ -244,13 +244,16 @@ def test_an_overwrite_records_the_sessions_zone_and_mode(numbers: Any) -> None:
     numbers.spark.conf.set("spark.sql.session.timeZone", "Europe/Berlin")
     try:
         numbers.sql("INSERT INTO lake.db.t REPLACE WHERE a = 3 SELECT 3, 'new', 0")
+        path = numbers.folder / "db" / "t"
+        by_spark = load(open_store(path)).commit
+        tamis.open(path).overwrite(numbers.spark.sql("SELECT 3 AS a, 'by path' AS b, 1.5 AS c"), "a = 3")
+        by_path = load(open_store(path)).commit
     finally:
         numbers.spark.conf.unset("spark.sql.session.timeZone")
-    path = numbers.folder / "db" / "t"
-    by_spark = load(open_store(path)).commit
     tamis.open(path).overwrite(pa.table({"a": [3], "b": ["x"], "c": [Decimal("1.00")]}), "a = 3")
     embedded = load(open_store(path)).commit
     assert by_spark.reads is not None
     assert embedded.reads is not None
     assert by_spark.reads == dataclasses.replace(embedded.reads, zone="Europe/Berlin")
     assert by_spark.operation.parameters == embedded.operation.parameters
+    assert by_path.reads == embedded.reads, "text that a table by path is given is parsed in UTC"

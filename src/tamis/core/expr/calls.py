@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from tamis.core.expr.registry import Signature, entry_of, overloads, rewriting, special_cast
 from tamis.core.expr.to_sql import attempted
-from tamis.core.expr.tree import Call, Cause, Expr, Literal, Literals, Mode, Opaque
+from tamis.core.expr.tree import Call, Cause, Expr, Literal, Mode, Opaque
 from tamis.core.types import BINARY_COLLATION, NULL, DataType, String
 
 
@@ -57,8 +55,3 @@ def opaque(name: str, args: tuple[Expr, ...], data_type: DataType | None = None)
 
 def _collated(arg: Expr) -> bool:
     return isinstance(arg.type, String) and arg.type.collation != BINARY_COLLATION
-
-
-def retyped(expr: Expr, data_type: DataType) -> Expr:
-    """An opaque or empty list under the type that its context gives it."""
-    return replace(expr, type=data_type) if isinstance(expr, Opaque | Literals) else expr

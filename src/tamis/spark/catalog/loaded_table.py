@@ -213,6 +213,9 @@ class PendingWrite:
 
     replaced: tuple[Expr, ...] | None
     allow_outside: bool
+    timezone: str = "UTC"
+    ansi: bool = True
+    """What the filter's text was parsed under: the defaults of a table that is held by path, not the session's."""
 
 
 def clustering(bridge: Bridge, columns: Sequence[Any]) -> Any:

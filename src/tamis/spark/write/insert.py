@@ -97,8 +97,10 @@ class Insert:
         replaced = self.builder.replaced
         chosen = None if replaced is None or replaced == (TRUE,) else replaced
         pending = table.pending_write
-        if pending is not None and (pending.allow_outside or options.write_outside == "auto"):
-            options = replace(options, write_outside="allow" if pending.allow_outside else "refuse")
+        if pending is not None:
+            options = replace(options, timezone=pending.timezone, ansi=pending.ansi)
+            if pending.allow_outside or options.write_outside == "auto":
+                options = replace(options, write_outside="allow" if pending.allow_outside else "refuse")
         manifests = write.write_rows(df, table.store, table.head, options, chosen)
         if replaced is None:
             own = table.operation

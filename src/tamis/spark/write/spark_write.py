@@ -101,9 +101,19 @@ def commit_rows(
     if not parts and head == snapshot.head and stream is None:
         return Result(snapshot.version)
     result = Result(-1, rows_inserted=rows, parts_added=parts, bytes_written=size)
-    operation = Operation("append", parameters, stream=stream)
-    proposal = Proposal(operation, snapshot.version, None, True, None, manifests)
-    return _commit(store, snapshot, head, result, proposal, spark, options)
+    proposal = Proposal(
+        operation=Operation("append", parameters, result.metrics(), stream),
+        table_id=snapshot.head.table_id,
+        read_version=snapshot.version,
+        reads=None,
+        blind_append=True,
+        head=head if head != snapshot.head else None,
+        add=manifests,
+        operation_id=new_id(),
+    )
+    build = options.index_build if options else ""
+    after = commit_indexed(store, head, proposal, build, run_here if spark is None else by_spark(spark))
+    return replace(result, version=after.version)
 
 
 def overwrite_rows(
@@ -128,28 +138,7 @@ def overwrite_rows(
         partial = found.parts.where(~found.parts.all_match)
         survivors = _rewrite(spark, store, head, partial, found.spec, conjuncts, options)
         change = Replacement(conjuncts, found.parts, manifests, survivors, len(partial))
-    return commit_overwrite(store, snapshot, head, change, options, run_here if spark is None else by_spark(spark))[1]
-
-
-def _commit(
-    store: Store,
-    snapshot: Snapshot,
-    head: Head,
-    result: Result,
-    proposal: Proposal,
-    spark: Any,
-    options: Options | None,
-) -> Result:
-    """Build index segments for the added parts on the executors, then commit both together."""
-    operation = replace(proposal.operation, metrics=result.metrics())
-    changed = head if head != snapshot.head else None
-    proposal = replace(
-        proposal, operation=operation, head=changed, operation_id=new_id(), table_id=snapshot.head.table_id
-    )
-    after = commit_indexed(
-        store, head, proposal, options.index_build if options else "", run_here if spark is None else by_spark(spark)
-    )
-    return replace(result, version=after.version)
+    return commit_overwrite(store, snapshot, head, change, options, by_spark(spark))[1]
 
 
 def _rewrite(

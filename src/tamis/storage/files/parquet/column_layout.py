@@ -48,6 +48,26 @@ class Layout:
         return target
 
 
+def leaf_fields(schema: pa.Schema) -> Iterator[tuple[str, pa.Field, bool]]:
+    """Yield each leaf's Parquet path, its field, and whether it is the element of an array or map itself."""
+    for f in schema:
+        yield from _leaf_fields(f, f.name, False)
+
+
+def _leaf_fields(f: pa.Field, path: str, element: bool) -> Iterator[tuple[str, pa.Field, bool]]:
+    kind = f.type
+    if pa.types.is_struct(kind):
+        for child in kind:
+            yield from _leaf_fields(child, f"{path}.{child.name}", False)
+    elif pa.types.is_map(kind):
+        yield from _leaf_fields(kind.key_field, f"{path}.key_value.key", True)
+        yield from _leaf_fields(kind.item_field, f"{path}.key_value.value", True)
+    elif pa.types.is_list(kind):
+        yield from _leaf_fields(kind.value_field, f"{path}.list.element", True)
+    else:
+        yield path, f, element
+
+
 UNKNOWN = -1
 
 

@@ -14,30 +14,15 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tamis.storage.files.parquet.column_layout import leaf_fields
+
 
 def copied_leaves(schema: pa.Schema) -> Iterator[str]:
     """Yield the Parquet paths of nullable numeric leaves in arrays and maps."""
-    for f in schema:
-        yield from _below(f, f.name)
-
-
-def _below(f: pa.Field, path: str) -> Iterator[str]:
-    kind = f.type
-    if pa.types.is_struct(kind):
-        for child in kind:
-            yield from _below(child, f"{path}.{child.name}")
-    elif pa.types.is_map(kind):
-        yield from _element(kind.key_field, f"{path}.key_value.key")
-        yield from _element(kind.item_field, f"{path}.key_value.value")
-    elif pa.types.is_list(kind):
-        yield from _element(kind.value_field, f"{path}.list.element")
-
-
-def _element(f: pa.Field, path: str) -> Iterator[str]:
-    if f.type.num_fields:
-        yield from _below(f, path)
-    elif f.nullable and (pa.types.is_integer(f.type) or pa.types.is_floating(f.type) or pa.types.is_temporal(f.type)):
-        yield path
+    for path, f, element in leaf_fields(schema):
+        numeric = pa.types.is_integer(f.type) or pa.types.is_floating(f.type) or pa.types.is_temporal(f.type)
+        if element and f.nullable and numeric:
+            yield path
 
 
 def copies_safely(footer: pq.FileMetaData, ids: frozenset[int]) -> bool:

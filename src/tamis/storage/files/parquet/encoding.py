@@ -12,7 +12,7 @@ the block if a dictionary is in doubt, since a dictionary weighs more the fewer 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from tamis.storage.files.parquet.column_layout import leaf_fields
 from tamis.storage.files.parquet.copied_arrays import copied_leaves
 
 _CODEC, _LEVEL = "zstd", 1
@@ -52,7 +53,7 @@ class Encodings:
     @staticmethod
     def of(first: pa.Table, page_rows: int) -> Encodings:
         """Choose the encodings of a file by its first block; its pages have ``page_rows`` rows."""
-        named = Counter(_leaf_paths(first.schema))
+        named = Counter(path for path, _, _ in leaf_fields(first.schema))
         once = [
             f for f in first.schema if named[f.name] == 1
         ]  # "a.b" may be a column, and also a field of the column "a"
@@ -106,7 +107,7 @@ def _ways(
 
     ``numbers`` are the leaves that may be packed as differences.
     """
-    own = _tried(sample, Encodings(tuple(_leaf_paths(sample.schema)), dictionary), page_rows)
+    own = _tried(sample, Encodings(tuple(path for path, _, _ in leaf_fields(sample.schema)), dictionary), page_rows)
     packed = _tried(sample.select(numbers), Encodings(tuple(numbers), frozenset(), frozenset(numbers)), page_rows)
     return {
         path: [
@@ -156,23 +157,3 @@ def _is_whole(kind: pa.DataType) -> bool:
     if pa.types.is_decimal(kind):
         return bool(kind.precision <= 18)
     return bool(pa.types.is_integer(kind) or pa.types.is_temporal(kind)) and not pa.types.is_interval(kind)
-
-
-def _leaf_paths(schema: pa.Schema) -> Iterator[str]:
-    """Yield the Parquet paths of the leaves."""
-    for f in schema:
-        yield from _paths(f, f.name)
-
-
-def _paths(f: pa.Field, path: str) -> Iterator[str]:
-    kind = f.type
-    if pa.types.is_struct(kind):
-        for child in kind:
-            yield from _paths(child, f"{path}.{child.name}")
-    elif pa.types.is_map(kind):
-        yield from _paths(kind.key_field, f"{path}.key_value.key")
-        yield from _paths(kind.item_field, f"{path}.key_value.value")
-    elif pa.types.is_list(kind):
-        yield from _paths(kind.value_field, f"{path}.list.element")
-    else:
-        yield path
