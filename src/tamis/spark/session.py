@@ -1,7 +1,4 @@
-"""``tamis.attach``: one call, and a warehouse is a catalog of the running session.
-
-It is also a catalog of its later sessions, and of foreachBatch's.
-"""
+"""``tamis.attach``: makes a warehouse a catalog of the running session, its later sessions and foreachBatch's."""
 
 from __future__ import annotations
 
@@ -25,11 +22,11 @@ _KEY = "spark.sql.catalog."
 
 
 def attach(spark: Any, name: str, warehouse: str | Path, *, storage_options: Mapping[str, Any] | None = None) -> None:
-    """Makes the tables below ``warehouse`` (a folder or URL) known to Spark as catalog ``name``.
+    """Register the tables below ``warehouse`` (a folder or URL) with Spark as catalog ``name``.
 
-    Table ``db.t`` lies at ``<warehouse>/db/t``. Again with the same folder: nothing happens. Sessions made afterwards
-    (``newSession``, foreachBatch's) know it too; for one made before, call this again. Workers run the driver's
-    Python unless ``PYSPARK_PYTHON`` or ``spark.pyspark.python`` says otherwise.
+    Table ``db.t`` is stored at ``<warehouse>/db/t``. A second call with the same folder does nothing. Sessions
+    created later (``newSession``, foreachBatch's) have the catalog too; in an existing one, call this again. Workers
+    run the driver's Python unless ``PYSPARK_PYTHON`` or ``spark.pyspark.python`` says otherwise.
     Raises ``AlreadyExists`` if the name leads elsewhere, ``InvalidInput`` for a bad name, bad options, a warehouse
     that is a file, or a Spark Connect session.
     """

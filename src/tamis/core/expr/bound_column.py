@@ -1,4 +1,4 @@
-"""A column of a schema, as a node of the filter language."""
+"""Columns of a schema as nodes of the filter language."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from tamis.core.types import Schema
 
 
 def bound(schema: Schema, ids: tuple[int, ...]) -> Column:
-    """The column with this id path, named as people write it."""
+    """Return the column with this id path, named as in SQL."""
     fields = [schema.by_id[i] for i in ids]
     name = ".".join("`" + f.name.replace("`", "``") + "`" if "." in f.name or "`" in f.name else f.name for f in fields)
     return Column(fields[-1].type, ids, name, any(f.nullable for f in fields))

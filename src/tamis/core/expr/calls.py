@@ -1,4 +1,4 @@
-"""Builds calls of functions: arguments coerced, overloads and rewritings resolved, unknown functions opaque."""
+"""Builds function calls: coerces arguments, resolves overloads and rewritings, makes unknown functions opaque."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from tamis.core.types import BINARY_COLLATION, NULL, DataType, String
 
 
 def call(name: str, *args: Expr, mode: Mode = Mode.ANSI, zone: str | None = None, type: DataType | None = None) -> Expr:  # noqa: A002
-    """A call of the function with this canonical name, its arguments coerced as Spark's analyser would.
+    """Return a call of the function with this canonical name, with arguments coerced as Spark's analyzer does.
 
-    ``type`` is the target of a ``cast``. What the catalogue or the signature does not fit is ``Opaque`` of type
-    ``type``, or of the type that the context asks for: it is never an error here.
+    ``type`` is the target of a ``cast``. Unknown functions and arguments that do not fit become ``Opaque`` of type
+    ``type``, or of the type that the context requires; they are never an error here.
     """
     rewrite = rewriting(name)
     if rewrite is not None:
@@ -46,9 +46,9 @@ def call(name: str, *args: Expr, mode: Mode = Mode.ANSI, zone: str | None = None
 
 
 def opaque(name: str, args: tuple[Expr, ...], data_type: DataType | None = None) -> Opaque:
-    """A function with arguments that it is not known for.
+    """Return an opaque call of a function whose result for these arguments is not defined here.
 
-    Without a better idea its type is boolean where it is used as a predicate, else whatever it is compared with.
+    Without ``data_type`` the context sets its type: boolean for a predicate, else the type it is compared with.
     """
     return Opaque(data_type or NULL, attempted(name, args, data_type), args, cause=Cause.ARGUMENTS)
 

@@ -48,7 +48,7 @@ def is_text(data_type: DataType) -> bool:
 
 
 def is_instant(data_type: DataType) -> bool:
-    """Date or one of the timestamps."""
+    """Whether the type is a date or a timestamp."""
     return data_type in {DATE, TIMESTAMP, TIMESTAMP_NTZ}
 
 
@@ -72,7 +72,7 @@ def as_decimal(data_type: DataType) -> Decimal | None:
 
 
 def wider_decimal(a: Decimal, b: Decimal) -> Decimal:
-    """The decimal that holds both, cut to 38 digits as Spark's ``boundedPreferIntegralDigits`` does."""
+    """Return the decimal that holds both, cut to 38 digits as Spark's ``boundedPreferIntegralDigits`` does."""
     scale, whole = max(a.scale, b.scale), max(a.precision - a.scale, b.precision - b.scale)
     if whole + scale <= MAX_PRECISION:
         return Decimal(whole + scale, scale)
@@ -80,7 +80,7 @@ def wider_decimal(a: Decimal, b: Decimal) -> Decimal:
 
 
 def wider_numeric(a: DataType, b: DataType) -> DataType | None:
-    """The numeric type to which two numeric types are brought."""
+    """Return the common type of two numeric types."""
     if a in INTEGRAL and b in INTEGRAL:
         return max(a, b, key=INTEGRAL.index)
     if isinstance(a, Decimal) or isinstance(b, Decimal):
@@ -94,9 +94,9 @@ def wider_numeric(a: DataType, b: DataType) -> DataType | None:
 
 
 def wider(a: DataType, b: DataType, mode: Mode = Mode.ANSI, *, sides: bool = False) -> DataType | None:
-    """The type to which the ``sides`` of a comparison are brought; None if Spark refuses or we do not know.
+    """Return the common type of two sides of a comparison, or None if Spark refuses or it is unknown.
 
-    Without ``sides``: the members of a list, or the branches of a CASE.
+    Without ``sides``, the common type of list members or of CASE branches.
     """
     if a == b:
         return a
@@ -147,9 +147,9 @@ _LESS, _GREATER, _INT64 = ("lt", "le"), ("gt", "ge"), range(-(2**63), 2**63)
 
 
 def beyond_longs(name: str, a: Expr, b: Expr) -> Literal | None:
-    """The order of an integer and a decimal constant that no 64 bits hold.
+    """Return how an integer compares with a constant beyond 64 bits.
 
-    Spark's analyser knows it without looking: it is true (or false) of NULL, and of what would fail, too.
+    Spark's analyzer decides it without reading the value, so it holds for NULL and for failing values too.
     """
     if isinstance(b, Literal) and isinstance(b.type, Decimal) and a.type in INTEGRAL:
         constant, less = b.value, name in _LESS
@@ -163,9 +163,9 @@ def beyond_longs(name: str, a: Expr, b: Expr) -> Literal | None:
 
 
 def narrowest(expr: Expr) -> DataType:
-    """The type of ``expr`` where a decimal is about to be computed.
+    """Return the type of ``expr`` as an operand of decimal arithmetic.
 
-    An integer literal counts with its own digits only.
+    An integer literal has the precision of its own digits.
     """
     if isinstance(expr, Literal) and expr.type in INTEGRAL and expr.value is not None:
         return Decimal(max(1, len(str(abs(expr.value)))), 0)
@@ -173,7 +173,7 @@ def narrowest(expr: Expr) -> DataType:
 
 
 def brought(expr: Expr, data_type: DataType, mode: Mode, zone: str | None) -> Expr:
-    """``expr`` under ``data_type``, by an implicit cast where it differs. Constants are converted at once."""
+    """Cast ``expr`` to ``data_type`` implicitly if its type differs. Constants are converted at once."""
     if expr.type == data_type:
         return expr
     if isinstance(expr, Opaque):
@@ -192,14 +192,14 @@ def _cast(expr: Expr, data_type: DataType, mode: Mode, zone: str | None) -> Expr
 
 
 def folded(expr: Expr) -> Expr:
-    """A cast of a constant as the constant, unless it fails (then it must fail where it stands)."""
+    """Fold a cast of a constant, unless it fails: then it must fail at run time."""
     if not expr.children or not isinstance(expr.children[0], Literal):
         return expr
     return constant(expr) or expr
 
 
 def _bring_literals(expr: Literals, data_type: DataType, mode: Mode, zone: str | None) -> Expr:
-    """The list under another type; opaque where a member has no value there."""
+    """Convert the list to another type; opaque if a member has no value in that type."""
     values = cast_values(expr.array, expr.type, data_type, mode, zone)
     return Literals(data_type, values) if values is not None else Opaque(data_type, to_sql(expr), cause=Cause.ARGUMENTS)
 
@@ -207,7 +207,7 @@ def _bring_literals(expr: Literals, data_type: DataType, mode: Mode, zone: str |
 def common(
     args: tuple[Expr, ...], mode: Mode, zone: str | None, *, sides: bool = False
 ) -> tuple[tuple[Expr, ...], DataType] | None:
-    """All arguments brought to one type, or None where there is none that orders. See ``wider``."""
+    """Cast all arguments to one type; None if no ordered type fits all. See ``wider``."""
     types: list[DataType] = [a.type for a in args]
     if any(isinstance(t, Decimal) for t in types):
         types = [narrowest(a) for a in args]

@@ -1,7 +1,7 @@
 """The concrete interpreter: an expression over Arrow columns, whole batches at a time, as Spark would compute it.
 
-Data never raises: a row for which Spark would raise is marked in ``Evaluated.failed``, and whoever asked decides
-whether the row is reached at all.
+Data never raises: a row for which Spark would raise is marked in ``Evaluated.failed``. The caller
+decides whether the row is reached at all.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ Batch = Mapping[int, Any]
 
 
 def evaluate(expr: Expr, batch: Batch, length: int, *, now_micros: int | None = None) -> Evaluated:
-    """The values of ``expr`` for ``length`` rows, and where it fails.
+    """Return the values of ``expr`` for ``length`` rows, and the rows on which it fails.
 
-    ``now_micros`` is the instant of the query. Raises ``InvalidInput`` (``UNKNOWN_FUNCTION``) for what is not
-    ``supported``.
+    ``now_micros`` is the instant of the query. Raises ``InvalidInput`` (``UNKNOWN_FUNCTION``) for an expression
+    that is not ``supported``.
     """
     out = _Run(batch, now_micros).eval(expr)
     failed = None if out.failed is None else np.array(np.broadcast_to(out.failed, (length,)))
@@ -57,7 +57,7 @@ def evaluate(expr: Expr, batch: Batch, length: int, *, now_micros: int | None = 
 def filter_mask(
     conjuncts: Sequence[Expr], batch: Batch, length: int, *, now_micros: int | None = None
 ) -> tuple[Mask, Mask, str | None]:
-    """Rows for which every conjunct is true, rows that fail, and the first error's message.
+    """Return the rows for which every conjunct is true, the rows that fail, and the first error's message.
 
     Conjuncts run in the order given; false or NULL stops the later ones for that row, so a row fails only if it is
     reached.
@@ -104,10 +104,7 @@ class _Run:
         raise refused(expr)
 
     def _tested(self, call: Call) -> Evaluated:
-        """A test of the elements of an array.
-
-        It runs over all elements of all rows at once, other columns repeated beside them.
-        """
+        """Test the elements of an array: all elements of all rows at once, with other columns repeated."""
         source, body = call.args
         array = self.eval(source)
         assert isinstance(source, Column)
@@ -126,7 +123,7 @@ def _whole(array: Any) -> Any:
 
 
 def _inside(elements: Mapping[tuple[int, ...], Datum], element: Element) -> Datum:
-    """The elements at hand, or the struct field below them."""
+    """Return the current elements, or a struct field of them."""
     depth = next(n for n in range(len(element.ids), 0, -1) if element.ids[:n] in elements)
     array = elements[element.ids[:depth]]
     for identifier in element.ids[depth:]:
@@ -135,7 +132,7 @@ def _inside(elements: Mapping[tuple[int, ...], Datum], element: Element) -> Datu
 
 
 def apply(call: Call, args: list[Evaluated]) -> Evaluated:
-    """One function over evaluated arguments. Constants in, a constant out."""
+    """Apply one function to evaluated arguments. Constant arguments give a constant."""
     values = [a.values for a in args]
     if args and all(isinstance(v, pa.Scalar) for v in values):
         out = _apply(call, [Evaluated(pa.repeat(a.values, 1), _row(a.failed), a.error) for a in args])
@@ -162,7 +159,7 @@ def _apply(call: Call, args: list[Evaluated]) -> Evaluated:
 
 
 def _reached(args: list[Evaluated], keeps_nulls: bool) -> tuple[Mask | None, str | None]:
-    """Failures of arguments, left to right: where an argument is NULL, Spark does not look at the later ones."""
+    """Combine failures of arguments from left to right: Spark stops evaluating at a NULL argument."""
     if all(a.failed is None for a in args):
         return None, None
     n = rows([a.values for a in args])
@@ -178,12 +175,12 @@ def _reached(args: list[Evaluated], keeps_nulls: bool) -> tuple[Mask | None, str
 
 
 def moment(expr: Moving, micros: int) -> Any:
-    """The query's instant under the type of ``expr``; a date or a local time in the zone that its name carries."""
+    """Return the query's instant in the type of ``expr``; dates and local times use its zone."""
     return now_as(expr, micros)
 
 
 def read(batch: Batch, column: Column) -> Datum:
-    """A column of the batch, or the struct field below it (NULL where a parent is)."""
+    """Return a column of the batch or a struct field in it, NULL where a parent is NULL."""
     array = batch[column.ids[0]]
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()
@@ -197,7 +194,7 @@ def read(batch: Batch, column: Column) -> Datum:
 
 
 def _child(struct: Any, identifier: int, name: str) -> int:
-    """The position of a field by column id (its metadata, or its name being the id), else by name."""
+    """Return the position of a field, found by column id (in its metadata or as its name) or else by name."""
     wanted = str(identifier).encode()
     for index in range(struct.num_fields):
         if (struct.field(index).metadata or {}).get(FIELD_ID) == wanted:
@@ -210,7 +207,7 @@ def _child(struct: Any, identifier: int, name: str) -> int:
 
 
 def constant(expr: Expr) -> Literal | None:
-    """The value of an expression without columns as a literal, or None if it fails or cannot be known now."""
+    """Return the value of an expression without columns as a literal; None if it fails or depends on the query."""
     if any(
         isinstance(node, Column | Element | Moving | Opaque | Literals) or approximate(node) for node in expr.walk()
     ):
@@ -224,13 +221,13 @@ def constant(expr: Expr) -> Literal | None:
 
 
 def _of_today(call: Call) -> bool:
-    """Whether a constant time of day alone is read as an instant: of the day on which the query runs."""
+    """Whether a constant time of day is cast to a timestamp, which uses the date of the query."""
     text = call.args[0] if call.function == "cast" and call.type == TIMESTAMP else None
     return isinstance(text, Literal) and isinstance(text.value, str) and bool(of_today(scalar(text.value, STRING)))
 
 
 def cast_values(array: Any, source: DataType, target: DataType, mode: Mode, zone: str | None) -> Any:
-    """Literal values under another type; None if one of them has none there."""
+    """Cast literal values to another type; None if a value has no equivalent."""
     column = Column(source, (0,), "list")
     expr = call("cast", column, mode=mode, zone=zone, type=target)
     if not supported(expr):

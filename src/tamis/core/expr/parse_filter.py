@@ -13,15 +13,15 @@ from tamis.core.types import BOOLEAN, NULL, Schema
 from tamis.errors import InvalidInput
 
 DEEPEST = 150
-"""Levels of a filter: what walks trees by recursion must stay well below Python's limit."""
+"""Maximum depth of a filter: recursive functions over trees must stay well below Python's limit."""
 
 _HALF = re.compile("[\ud800-\udfff]")
 
 
 def parse(text: str, schema: Schema, *, zone: str = "UTC", ansi: bool = True, what: str = "a filter") -> Expr:
-    """The predicate that ``text`` (Spark SQL) says, over the columns of ``schema``, coerced as Spark's analyser would.
+    """Parse a Spark SQL predicate over the columns of ``schema``, coerced as Spark's analyzer does.
 
-    ``zone`` is the session time zone, ``what`` the text is meant as, for people. Raises ``NotFound``
+    ``zone`` is the session time zone, ``what`` names the text in errors. Raises ``NotFound``
     (``COLUMN_NOT_FOUND``), and ``InvalidInput`` (``PARSE_ERROR``) for text that does not parse or is no predicate.
     A function that is not in the catalogue becomes ``Opaque``.
     """
@@ -36,7 +36,7 @@ def parse(text: str, schema: Schema, *, zone: str = "UTC", ansi: bool = True, wh
 
 
 def parse_value(text: str, schema: Schema, *, zone: str = "UTC", ansi: bool = True, what: str = "a value") -> Expr:
-    """The expression of any type that ``text`` (Spark SQL) says; otherwise as ``parse``."""
+    """Parse a Spark SQL expression of any type; otherwise as ``parse``."""
     return _bound(text, schema, zone, ansi, what, "expression")
 
 
@@ -60,7 +60,7 @@ def _bound(text: str, schema: Schema, zone: str, ansi: bool, what: str, kind: st
 
 
 def _depth(tree: Expr) -> int:
-    """Levels of ``tree``, found without recursion."""
+    """Return the depth of ``tree`` without recursion."""
     depth, level = 0, [tree]
     while level:
         depth, level = depth + 1, [child for node in level for child in node.children]

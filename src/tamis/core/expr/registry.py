@@ -18,9 +18,9 @@ from tamis.core.types import DataType
 
 
 class Claim(Enum):
-    """How the result moves when one argument rises and the others stay.
+    """How the result changes when one argument rises and the others stay the same.
 
-    A claim is about the values for which the function has a result.
+    A claim covers only arguments for which the function has a result.
     """
 
     FIXED = "fixed"
@@ -30,7 +30,7 @@ class Claim(Enum):
     DOWN = "down"
     """Never rises."""
     EITHER = "either"
-    """One of the two, which one depends on the other arguments: extremes lie on the corners."""
+    """Monotone, in a direction that depends on the other arguments: the extremes lie on the corners."""
 
 
 class Partial(Enum):
@@ -41,9 +41,9 @@ class Partial(Enum):
 
     NEVER = "never"
     OUTSIDE = "outside"
-    """Not between two arguments for which it has one: success at the corners is success inside."""
+    """Never between two arguments for which it has a result: success at the corners implies success inside."""
     ANYWHERE = "anywhere"
-    """Also between two arguments for which it has one."""
+    """Even between two arguments for which it has a result."""
 
 
 class NaN(Enum):
@@ -62,7 +62,7 @@ Bounds = Sequence[tuple[Datum, Datum]]
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """Arguments as coerced, and the result's type."""
+    """The coerced arguments and the result type."""
 
     args: tuple[Expr, ...]
     type: DataType
@@ -82,12 +82,12 @@ class Function:
     kernel: Kernel | None = None
     """Computes rows from argument values.
 
-    It may see NULLs and must answer NULL for them, unless the entry says ``keeps_nulls``.
+    It must return NULL for NULL arguments unless the entry says ``keeps_nulls``.
     """
     combine: Combine | None = None
-    """Instead of ``kernel``, where failures of arguments are looked at too.
+    """Replaces ``kernel`` where the failures of arguments matter.
 
-    AND, CASE and COALESCE are such: not every argument is evaluated.
+    AND, CASE and COALESCE do not evaluate every argument.
     """
     sql: tuple[str, ...] = ()
     catalyst: tuple[str, ...] = ()
@@ -96,7 +96,7 @@ class Function:
     guard: Callable[[Call, Bounds], Mask] | None = None
     """Pieces for which the claims hold; elsewhere only ``limits`` do."""
     reliable: Callable[[Call, Bounds], Mask] | None = None
-    """Pieces for which the kernel gives what every release of Java and Unicode gives.
+    """Pieces for which every release of Java and Unicode agrees with the kernel.
 
     Elsewhere not even single values are computed.
     """
@@ -104,29 +104,26 @@ class Function:
     """Bounds that hold for every result (month: 1 to 12), as plain values; either may be None."""
     nan: Callable[[Call], NaN] = lambda _: NaN.ANYTHING
     rule: str | None = None
-    """The name of the abstract rule, where it is not the one of monotone functions."""
+    """Name of the abstract rule, unless it is that of monotone functions."""
     moded: Callable[[tuple[Expr, ...], DataType], bool] = lambda _args, _type: False
-    """Whether the mode matters for these arguments (else calls differ in it for nothing)."""
+    """Whether the mode matters for these arguments; otherwise calls are normalized to ANSI."""
     lenient: bool = False
-    """Whether LEGACY mode gives NULL where ANSI fails, which is what TRY is."""
+    """Whether LEGACY mode returns NULL where ANSI raises, as TRY does."""
     zoned: Callable[[tuple[Expr, ...], DataType], bool] = lambda _args, _type: False
     """Whether the session's time zone matters."""
     local: bool = False
-    """Whether the zone matters only for local times.
-
-    Instants are read as local times, and a resulting instant is made from one.
-    """
+    """Whether the zone is used only to convert between instants and local times."""
     backwards: bool = False
-    """Whether arguments are evaluated from the last to the first (Spark looks at the divisor first).
+    """Whether arguments are evaluated from last to first, as Spark evaluates the divisor first.
 
-    A NULL hides failures of those after it.
+    A NULL hides failures of the arguments evaluated after it.
     """
     keeps_nulls: bool = False
-    """NULL in, something else out (IS NULL, <=>)."""
+    """Whether a NULL argument may give a result other than NULL (IS NULL, <=>)."""
     approximate: bool = False
-    """Whether Spark may compute other last digits: bounds are moved outward, and rows cannot be evaluated here."""
+    """Whether Spark's last digits may differ: bounds are widened, and rows cannot be evaluated here."""
     collated: bool = False
-    """Whether it means the same for every collation (IS NULL)."""
+    """Whether the function is independent of collation (IS NULL)."""
     note: str = ""
     """One line for the documentation page."""
 
@@ -150,10 +147,7 @@ TOTAL = frozenset(
         "hex",
     ]
 )
-"""Functions of SQL of which nothing is known but that they never fail themselves.
-
-They hide nothing of what stands beside them.
-"""
+"""SQL functions about which only one thing is known: they never raise, so they hide no error of other conjuncts."""
 TOTAL_CLASSES = frozenset(
     [
         "Murmur3Hash", "XxHash64", "Md5", "Sha1", "Sha2", "Crc32", "SoundEx", "Levenshtein", "BitwiseAnd", "BitwiseOr",
@@ -170,7 +164,7 @@ _CASTS_FROM: dict[DataType, Callable[[Expr, DataType, Mode, str | None], Expr | 
 
 
 def declare(function: Function) -> Function:
-    """Enter a function. Every name is one function's only."""
+    """Register a function. Raises ``AssertionError`` for a name that is taken."""
     for table, keys in ((_BY_NAME, (function.name,)), (_BY_SQL, function.sql), (_BY_CATALYST, function.catalyst)):
         for key in keys:
             if key in table:
@@ -184,7 +178,7 @@ def declare(function: Function) -> Function:
 def sugar(
     *names: str, catalyst: tuple[str, ...] = ()
 ) -> Callable[[Callable[[tuple[Expr, ...], Mode, str | None], Expr | None]], None]:
-    """Enter a name that is written in terms of other functions (``nvl``, ``BETWEEN``, ``ts + interval``)."""
+    """Register a name that is rewritten into other functions (``nvl``, ``BETWEEN``, ``ts + interval``)."""
 
     def enter(build: Callable[[tuple[Expr, ...], Mode, str | None], Expr | None]) -> None:
         for name in names:
@@ -195,7 +189,7 @@ def sugar(
 
 
 def overload(name: str) -> Callable[[Callable[[tuple[Expr, ...], Mode, str | None], Expr | None]], None]:
-    """Enter what a declared name means for arguments that its own signature does not fit.
+    """Register a meaning of a declared name for arguments that do not fit its signature.
 
     An example is ``+`` of a date and an interval.
     """
@@ -207,7 +201,7 @@ def overload(name: str) -> Callable[[Callable[[tuple[Expr, ...], Mode, str | Non
 
 
 def cast_from(source: DataType) -> Callable[[Callable[[Expr, DataType, Mode, str | None], Expr | None]], None]:
-    """Enter how values of ``source`` are cast, where that is no call of ``cast``."""
+    """Register how values of ``source`` are cast, if not by a call of ``cast``."""
 
     def enter(build: Callable[[Expr, DataType, Mode, str | None], Expr | None]) -> None:
         _CASTS_FROM[source] = build
@@ -216,32 +210,32 @@ def cast_from(source: DataType) -> Callable[[Callable[[Expr, DataType, Mode, str
 
 
 def entry_of(name: str) -> Function | None:
-    """The entry of a canonical name, or None."""
+    """Return the entry of a canonical name, or None."""
     return _BY_NAME.get(name)
 
 
 def rewriting(name: str) -> Callable[[tuple[Expr, ...], Mode, str | None], Expr | None] | None:
-    """How a name is written in terms of other functions, or None."""
+    """Return the function that rewrites a name into others, or None."""
     return _SUGAR.get(name)
 
 
 def overloads(name: str) -> Sequence[Callable[[tuple[Expr, ...], Mode, str | None], Expr | None]]:
-    """What a declared name means for arguments that its own signature does not fit."""
+    """Return the overloads of a name, tried in order when its own signature does not fit."""
     return _OVERLOADS.get(name, ())
 
 
 def special_cast(source: DataType) -> Callable[[Expr, DataType, Mode, str | None], Expr | None] | None:
-    """How values of ``source`` are cast, where that is no call of ``cast``; or None."""
+    """Return the function that casts values of ``source``, or None if ``cast`` does."""
     return _CASTS_FROM.get(source)
 
 
 def function(name: str) -> Function:
-    """The entry of a canonical name. Raises ``KeyError``: trees are only built by ``call``."""
+    """Return the entry of a canonical name. Raises ``KeyError``, because only ``call`` builds trees."""
     return _BY_NAME[name]
 
 
 def entries() -> tuple[Function, ...]:
-    """All entries, in the order of declaration."""
+    """Return all entries in the order of declaration."""
     return tuple(_BY_NAME.values())
 
 

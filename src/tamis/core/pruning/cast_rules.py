@@ -1,4 +1,4 @@
-"""The rule of casts whose argument is no step into JSON text."""
+"""The abstract rule of casts, except casts of JSON paths."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tamis.core.types import BOOLEAN, DATE, INTEGRAL, STRING, TIMESTAMP, TIMESTA
 
 
 def cast_rule(call: Call, args: list[Spec]) -> Abstract:
-    """What a cast of ``args`` might be."""
+    """Return the spec of a cast of ``args``."""
     instants = (DATE, TIMESTAMP, TIMESTAMP_NTZ)
     zoned = args[0].type in instants and (call.type in instants or call.type == STRING)
     if call.type == STRING and args[0].type in INTEGRAL:

@@ -35,7 +35,7 @@ _MIXINS = (
 )
 INTERFACES = tuple(_CATALOG + name for name in _MIXINS)
 _asked = threading.local()
-"""The table that this thread asked last for its columns."""
+"""The table whose columns Spark requested last in this thread."""
 CAPABILITIES = (
     "BATCH_READ",
     "MICRO_BATCH_READ",
@@ -47,12 +47,11 @@ CAPABILITIES = (
 
 
 class LoadedTable(Indexed):
-    """A table at one version. What writes and scans need is in ``store``, ``snapshot``, ``head`` and ``schema``.
+    """A table at one version, with what scans and writes need.
 
-    ``head`` differs from the snapshot's where a write brings the first schema. ``result`` is what the last write
-    through this object did, ``operation`` what an append through it says about itself in the log, ``failure`` our
-    own error where the write ended with one, ``opening`` what loading it cost, ``captured`` the ids of the schemas
-    under which plans were analysed that are run with it.
+    ``head`` differs from the snapshot's head if a write brings the first schema. ``operation`` describes an append
+    in the log. After a write, ``result`` holds its result, or ``failure`` our own error. ``opening`` is the cost of
+    loading the table. ``captured`` holds the ids of the schemas under which its plans were analyzed.
     """
 
     java_arity: ClassVar = {"deleteWhere": (1, 2)}
@@ -78,7 +77,7 @@ class LoadedTable(Indexed):
 
     @classmethod
     def held(cls, bridge: Bridge, store: Store, snapshot: Snapshot, df: Any) -> Self:
-        """A table opened by path, about to take the rows of ``df``, which bring the schema if it has none yet."""
+        """Return a table opened by path for writing ``df``, whose columns become the schema if there is none."""
         head = (
             snapshot.head
             if snapshot.head.schema
@@ -95,7 +94,7 @@ class LoadedTable(Indexed):
 
     @property
     def _alike(self) -> str | None:
-        """What the answers follow from that are always the same: each query loads its tables twice."""
+        """Key under which Java caches constant answers, or None. Each query loads its tables twice."""
         return (
             "\0".join([type(self).__name__, *map(str, self._value()[1:]), self.store.url, *self.names])
             if self.head is self.snapshot.head
@@ -104,7 +103,7 @@ class LoadedTable(Indexed):
 
     @property
     def _evolving(self) -> list[str]:
-        """What a newer Spark asks of a table that takes new columns from a write."""
+        """Interfaces for schema evolution, if this Spark has them."""
         name = _CATALOG + "SupportsSchemaEvolution"
         return [name] if self.bridge.has(name) else []
 
@@ -135,10 +134,10 @@ class LoadedTable(Indexed):
         return self._struct
 
     def columns(self) -> Any:
-        """No columns to compare, where Spark would refuse a plan for any column of the table that has changed.
+        """Return [] so that Spark skips its stale-schema check; the scan validates the columns that it reads.
 
-        The scan decides, by what it reads. None where Spark keeps no ids by which it could. Spark asks the table with
-        which a plan was analysed, and then the one of now, which remembers for its scans under which schema that was.
+        Return None if this Spark has no column ids. Spark asks the table under which a plan was analyzed and then
+        the current one, which records the earlier schema id in ``captured``.
         """
         if not self._evolving:
             return None
@@ -155,10 +154,10 @@ class LoadedTable(Indexed):
 
     @cached_property
     def _struct(self) -> Any:
-        """With the columns' ids.
+        """The schema with column ids.
 
-        Loading the table again for a query that was analysed earlier, Spark would else take a new column for the
-        dropped one of its name.
+        When Spark reloads the table for a plan analyzed earlier, ids keep it from taking a new column for a dropped
+        one of the same name.
         """
         return self.bridge.struct_type(to_spark(self.logical_schema, ids=bool(self._evolving)))
 
@@ -193,29 +192,29 @@ class LoadedTable(Indexed):
         return [clustering(self.bridge, columns)] if columns else []
 
     def for_write(self, write: PendingWrite) -> Self:
-        """The same table for one write that replaces the rows which ``write`` names."""
+        """Return a copy of this table for one write that replaces the rows in ``write``."""
         made = type(self)(self.bridge, self.store, self.snapshot, self.names, head=self.head)
         made.operation, made.pending_write = self.operation, write
         return made
 
     def streaming_write(self) -> Any:
-        """A Java ``StreamingWrite`` into this table, for the session of the query that asks."""
+        """Return a Java ``StreamingWrite`` into this table for the session of the query."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True)
 class PendingWrite:
-    """Which rows the next write replaces, whatever the statement says: the filter is one of ours, not of Spark's.
+    """The rows that the next write replaces, by a filter of ours that Spark does not see.
 
-    New rows are checked against it too. Spark's own statements take any row unless ``tamis.write.outside_filter``
-    says otherwise.
+    New rows are checked against the filter too. Spark's own statements accept any row unless
+    ``tamis.write.outside_filter`` is set.
     """
 
     replaced: tuple[Expr, ...] | None
     allow_outside: bool
     timezone: str = "UTC"
     ansi: bool = True
-    """What the filter's text was parsed under: the defaults of a table that is held by path, not the session's."""
+    """Time zone and mode of the filter: the defaults of a table opened by path, not the session's."""
 
 
 def clustering(bridge: Bridge, columns: Sequence[Any]) -> Any:

@@ -1,4 +1,4 @@
-"""Which sessions have a JVM at hand."""
+"""Tells classic Spark sessions, which have a JVM, from Spark Connect's."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def is_connect(session_or_df: Any) -> bool:
 
 
 def check_classic(spark: Any) -> None:
-    """Raises ``InvalidInput`` (``SPARK_CONNECT``, ``BAD_SESSION``) for what has no JVM at hand."""
+    """Raise ``InvalidInput`` (``SPARK_CONNECT``, ``BAD_SESSION``) unless ``spark`` is a classic session."""
     if is_connect(spark):
         raise InvalidInput(
             "A session of Spark Connect has no JVM to attach a catalog to.",

@@ -1,10 +1,8 @@
-"""A plan's own stream sink: ``StreamInsert`` calls it with each micro-batch.
+"""The stream sink of a Spark plan: ``StreamInsert`` passes it each micro-batch as a DataFrame.
 
-It takes the place of tasks that would write row by row.
-
-Invariant: the rows of an epoch of a query are in the table once, whatever is repeated: the commit holds the query
-and the epoch, and a table that has them already takes nothing. A batch that was written and not committed leaves
-files that no version names.
+Invariant: the rows of an epoch of a query are in the table once, however often the epoch is repeated. The commit
+records query and epoch, and a table that has them skips the batch. A batch that was written but not committed leaves
+files that no version references.
 """
 
 from __future__ import annotations
@@ -28,7 +26,7 @@ _QUERY_ID = "sql.streaming.queryId"
 
 
 def append_epoch(store: Store, query: str, epoch: int, append: Callable[[Snapshot, Operation], Result]) -> Result:
-    """Runs ``append`` unless this epoch of the query, or a later one, is in the table."""
+    """Run ``append`` unless this epoch of the query, or a later one, is in the table."""
     snapshot = load(store)
     if next_streams(store, snapshot.commit, (query, epoch)) is None:
         return Result(snapshot.version)
@@ -36,7 +34,7 @@ def append_epoch(store: Store, query: str, epoch: int, append: Callable[[Snapsho
 
 
 def streaming_write(table: LoadedTable) -> Any:
-    """A Java ``StreamingWrite`` into ``table``, for the session of the query that asks."""
+    """Return a Java ``StreamingWrite`` into ``table`` for the session of the query."""
     table.bridge.plan_with("StreamInsert")
     return table.bridge.implement(
         [_STREAMING, "org.apache.spark.sql.execution.streaming.Sink"], StreamSink(table.store, type(table))
@@ -44,7 +42,7 @@ def streaming_write(table: LoadedTable) -> Any:
 
 
 class StreamSink:
-    """Appends micro-batches to the table in ``store``, each by an INSERT into a ``made`` of its newest version."""
+    """Appends each micro-batch by an INSERT into the newest version, loaded as a ``made``."""
 
     def __init__(self, store: Store, made: type[LoadedTable]) -> None:
         self._store = store

@@ -120,7 +120,7 @@ class Insert:
 
 
 def predicate(table: LoadedTable, java_predicate: Any) -> tuple[Expr, ...]:
-    """A data source predicate as conjuncts of the filter language."""
+    """Translate a data source predicate to conjuncts of the filter language."""
     bridge = table.bridge
     found = bridge.scala_object("org.apache.spark.sql.catalyst.expressions.V2ExpressionUtils").toCatalyst(
         java_predicate
@@ -162,10 +162,7 @@ def run_insert(table: LoadedTable, df: Any, replaced: Filter, *, allow_outside: 
 
 
 def insert_rows(table: LoadedTable, df: Any, replaced: Filter, *, allow_outside: bool = False) -> Result:
-    """Runs ``run_insert``.
-
-    Raises ``SchemaMismatch`` naming the column, with Spark's reason, where the data does not fit the table.
-    """
+    """Run ``run_insert``, but raise ``SchemaMismatch`` naming the column if the data does not fit the table."""
     from pyspark.errors import AnalysisException
 
     try:

@@ -1,7 +1,4 @@
-"""INSERT into a table that is held by path (``tamis.open``).
-
-It is the statement that SQL makes, with Spark's own checks and casts.
-"""
+"""INSERT into a table opened by path (``tamis.open``), with the checks and casts of Spark's own statement."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PySpark DataFrames over Java ones, and the switches in force in their sessions."""
+"""PySpark DataFrames over Java ones, and the options in force in their sessions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tamis.spark.jvm_bridge.adapter import Bridge
 
 
 def dataframe(java_df: Any) -> Any:
-    """A PySpark DataFrame over a Java one, in its own session."""
+    """Return a PySpark DataFrame over a Java one, in its own session."""
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
     from pyspark.sql.classic.dataframe import DataFrame
@@ -19,10 +19,9 @@ def dataframe(java_df: Any) -> Any:
 
 
 def switches(spark: Any, bridge: Bridge, options: dict[str, str], properties: dict[str, str]) -> Options:
-    """The switches in force: options of the statement over the session's conf over the table's properties.
+    """Return the options in force: the statement's over the session's conf over the table's properties.
 
-    Time zone and ANSI mode are the session's. What a statement has read is recorded under them, and conflicts are
-    decided by that.
+    Time zone and ANSI mode are the session's; the log records them with the filter of what a statement has read.
     """
     conf = spark._jsparkSession.sessionState().conf()
     found = Options.resolve(options, bridge.dict(conf.settings(), "tamis."), properties, foreign=True)

@@ -1,4 +1,4 @@
-"""Kernels over the members of arrays and maps: where they lie, and tests of them folded into one answer per row."""
+"""Kernels over array and map members: their positions, and tests folded into one result per row."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tamis.core.expr.arrow_values import Datum, Evaluated, any_set, full, is_fal
 
 
 def spread(x: Datum) -> tuple[np.ndarray, np.ndarray]:
-    """Where each row's members start, and how many there are (0 where the array is NULL)."""
+    """Return the start and number of each row's members (0 for a NULL array)."""
     offsets = np.asarray(x.offsets.to_numpy(zero_copy_only=False)).astype(np.int64)
     sizes = np.diff(offsets)
     null = nulls(x)
@@ -16,16 +16,16 @@ def spread(x: Datum) -> tuple[np.ndarray, np.ndarray]:
 
 
 def members(starts: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """For each member of each array its row, and its place among all values."""
+    """Return, for each member of each array, its row and its position among all values."""
     owner = np.repeat(np.arange(len(sizes)), sizes)
     before = np.cumsum(sizes) - sizes
     return owner, np.arange(len(owner)) - np.repeat(before, sizes) + np.repeat(starts, sizes)
 
 
 def any_of(test: Evaluated, owner: np.ndarray, length: int, *, exists: bool) -> Evaluated:
-    """A test of members, one answer per row: in order, until one is true (``exists``) or false (``forall``).
+    """Fold a test of members into one result per row, in order, up to the first true (``exists``) or false one.
 
-    NULL counts as in OR and AND.
+    NULL is handled as in OR (``exists``) and AND (``forall``).
     """
     values = full(test.values, len(owner))
     stop = is_true(values) if exists else is_false(values)
