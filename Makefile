@@ -5,7 +5,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-quick test-spark-4.2 lint types format bench nightly random oracle mutants tpcds soak soak-spark clean
+.PHONY: help setup demo test test-quick test-spark-4.2 lint types format docs bench nightly random oracle mutants tpcds soak soak-spark clean
 
 help:  ## what can be made
 	@sed -n 's/^\([a-z0-9.-]*\):.*## /  \1: /p' $(MAKEFILE_LIST)
@@ -55,6 +55,17 @@ format: setup  ## what lint would ask for
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
+DOCS := .venv-docs
+
+$(DOCS)/.ready: requirements/docs.txt
+	@test -n "$(PYTHON)" || .ci/machine check
+	@test -x $(DOCS)/bin/python || $(PYTHON) -m venv $(DOCS)
+	$(DOCS)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/docs.txt
+	@touch $@
+
+docs: $(DOCS)/.ready  ## the documentation as a site in build/site; a broken link or a page outside of the navigation fails
+	$(DOCS)/bin/properdocs build --strict --clean --config-file mkdocs.yml
+
 nightly: setup  ## all tests with many more random cases, an hour of the oracle, TPC-DS
 	HYPOTHESIS_PROFILE=nightly $(BIN)/python -m pytest --timeout=3600
 	$(MAKE) oracle MINUTES=60 SEED=$$(date +%j)
@@ -96,4 +107,4 @@ bench: setup .venv/.bench  ## every figure, peers beside it; results in bench/re
 	$(BIN)/python -m bench $(BENCH)
 
 clean:  ## what the commands above leave behind
-	rm -rf .venv $(OLD) $(TPCDS) demo-lake build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis spark-warehouse
+	rm -rf .venv $(OLD) $(TPCDS) $(DOCS) demo-lake build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis spark-warehouse

@@ -16,6 +16,7 @@ import architecture
 import command_line
 import error_messages
 import examples
+import python_reference
 import which_filters
 
 from tamis import errors
@@ -33,6 +34,13 @@ them), `name` names the offending thing and `remedy` says what to do. Each is al
 This page is made from the code by `docs/generate.py`.
 """
 
+_DESIGN_HEAD = """# Design notes
+
+Each note records one decision: the question, the choice, and the alternatives that were rejected. [Architecture](../architecture.md) describes
+the code as it is now.
+
+This list is generated from the notes by `docs/generate.py`.
+"""
 
 DERIVED = {
     "IncompatibleSchema": {f"MIGRATION_{rule.upper()}" for rule in history_checks.RULES},
@@ -113,11 +121,21 @@ def messages_page() -> str:
     return error_messages.page((kind, node) for tree in trees for _, kind, node in _errors(tree))
 
 
+def design_page() -> str:
+    """The list of design notes, by the headings of their files."""
+    notes = sorted((HERE / "design").glob("0*.md"))
+    listed = [f"- [{note.read_text().splitlines()[0].removeprefix('# ')}]({note.name})" for note in notes]
+    return "\n".join([_DESIGN_HEAD, *listed]) + "\n"
+
+
 PAGES = {
     "architecture.md": architecture.page,
     "command-line.md": command_line.page,
     "error-messages.md": messages_page,
+    "design/README.md": design_page,
     "errors.md": errors_page,
+    "options.md": python_reference.options_page,
+    "python-reference.md": python_reference.page,
     "which-filters-skip.md": which_filters.page,
 }
 

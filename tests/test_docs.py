@@ -16,6 +16,7 @@ from types import ModuleType
 
 import pytest
 
+import tamis
 from tamis.world import world
 from tests.conftest import IN_CI, java_problem
 
@@ -174,6 +175,46 @@ def test_paths_that_a_page_names_are_there(page: Path) -> None:
     assert {
         path for path in named if not (ROOT / path).exists() and not (ROOT / "src" / "tamis" / path).exists()
     } == set()
+
+
+def nav_pages() -> list[str]:
+    """The pages in the site's navigation, relative to ``docs/``."""
+    nav = (ROOT / "mkdocs.yml").read_text().split("\nnav:\n")[1]
+    return re.findall(r": ([\w/.-]+\.md)$", nav, re.MULTILINE)
+
+
+def test_every_page_is_in_the_navigation_once() -> None:
+    from_root = {"changelog.md", "contributing.md"}  # added by docs/site_hooks.py
+    pages = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")} | from_root
+    assert sorted(nav_pages()) == sorted(pages)
+
+
+def heading_anchors(text: str) -> set[str]:
+    """The anchors of a page's headings, as the site and GitHub make them."""
+    headings = re.findall(r"^#+ (.+)$", re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.replace("`", "")).strip().lower().replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_anchors_lead_to_headings(page: Path) -> None:
+    found = re.findall(r"\]\(([^):#]*)#([^)]+)\)", page.read_text())
+    missing = [
+        f"{target}#{anchor}"
+        for target, anchor in found
+        if anchor not in heading_anchors((page.parent / target if target else page).read_text())
+    ]
+    assert missing == []
+
+
+@pytest.mark.usefixtures("docs")
+def test_the_reference_has_every_public_name() -> None:
+    reference = importlib.import_module("python_reference")
+    text = reference.page()
+    documented = set(re.findall(r"^#+ (?:tamis\.)?(\w+)$|^\| `tamis\.(\w+)`", text, re.MULTILINE))
+    names = {name for pair in documented for name in pair if name}
+    assert set(tamis.__all__) - {"schema"} <= names
+    assert "tamis.schema.check_migration" in text
+    assert not re.findall(r"^### \w+\._", text, re.MULTILINE)
 
 
 @pytest.mark.usefixtures("docs")

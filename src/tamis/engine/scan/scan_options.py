@@ -28,26 +28,50 @@ class Options:
     """The options in force for one scan or write. Sizes are in bytes; None means no limit."""
 
     stats_collect: bool = True
+    """Whether writes collect statistics."""
     stats_filter: bool = True
+    """Whether reads prune segments, parts and blocks by statistics."""
     stats_budget_bytes: int | None = None
+    """Bytes of statistics per part, for each 65,536 rows begun; 64 KiB if not set."""
     stats_keep: tuple[str, ...] = ()
+    """Columns and JSON paths whose statistics are trimmed last."""
     audit_percent: float = 0.0
+    """Percentage of the parts of a filtered scan that are read to check the pruning decisions."""
     audit_max_bytes: int = 256 * 2**20
+    """Bytes that an audit of one query reads at most."""
     read_lazy: str = "auto"
+    """Whether to read the filter's columns first; ``native`` uses Spark's Parquet reader where possible."""
     read_native_bytes: int = 8 * 2**20
+    """Bytes to read up to which ``auto`` prefers Spark's Parquet reader; 0 disables this rule."""
     index_use: str = "auto"
+    """Which secondary indexes a scan uses, and where look-ups run."""
     index_build: str = "with_write"
+    """When a write builds its indexes; ``fail`` makes each build fail, for tests."""
     scan_limits: bool = True
+    """Whether a limit prunes parts."""
     scan_topk: bool = True
+    """Whether ``ORDER BY … LIMIT`` prunes parts."""
     scan_aggregates: bool = True
+    """Whether metadata answers counts, minima, maxima and groups."""
     scan_max_bytes: int | None = None
+    """File bytes above which a scan fails before it reads (``SCAN_TOO_LARGE``); unlimited if not set."""
     scan_join_keys: bool = True
+    """Whether a join's keys prune the large side."""
     write_part_bytes: int = 128 * 2**20
+    """Target size of a part."""
     write_shred: tuple[str, ...] = ()
+    """JSON paths whose values are stored beside their documents, such as ``body:user.id``."""
     write_outside: str = "auto"
+    """What a filtered overwrite does with new rows that do not match its filter.
+
+    ``auto`` refuses them, except in Spark statements whose meaning in Spark is to take any row.
+    """
     schema_policy: str = "any"
+    """``forward`` refuses schema changes that would fence readers of the current schema."""
     timezone: str = "UTC"
+    """The time zone in which a filter's times are interpreted."""
     ansi: bool = True
+    """Whether a filter follows Spark's ANSI mode."""
 
     @staticmethod
     def resolve(

@@ -1,0 +1,224 @@
+"""The pages ``python-reference.md`` and ``options.md``: the public interface, read from signatures and docstrings in the source."""
+
+from __future__ import annotations
+
+import ast
+import re
+import textwrap
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from tamis.engine.scan import scan_options
+from tamis.engine.scan.scan_options import Options
+
+SOURCE = Path(__file__).parent.parent / "src" / "tamis"
+
+_HEAD = """# Python reference
+
+`import tamis` gives these names. Everything else below `tamis` is internal ([versions and compatibility](compatibility.md)). Filters and
+values are Spark SQL text. [Options](options.md) lists what `options=` and `properties=` take, [errors](errors.md) lists every code.
+
+This page is generated from the docstrings by `docs/generate.py`.
+"""
+
+_OPTIONS_HEAD = """# Options
+
+An option of a scan or query overrides a setting of the Spark session, which overrides a property of the table:
+
+```python
+import pyarrow as pa
+import tamis
+
+table = tamis.create("events", pa.schema({"n": pa.int64()}), properties={"tamis.read.lazy": "on"})
+table.append(pa.table({"n": [1, 2, 3]}))
+scan = table.scan("n > 1", options={"tamis.scan.max_bytes": "64MB"})
+print(scan.count(), scan.options.read_lazy)
+```
+
+```output
+2 on
+```
+
+In Spark SQL write `FROM t WITH ('tamis.read.lazy' = 'on')`, `SET tamis.read.lazy = on`, or `TBLPROPERTIES ('tamis.read.lazy' = 'on')`. An unknown
+name and a value that an option cannot have are refused (`UNKNOWN_OPTION`, `BAD_OPTION`). `timezone` and `ansi` belong to a query and cannot be
+properties; in Spark they are the session's. Options that disable skipping change no result, except which of several equally valid rows a
+LIMIT, or an order with ties, returns.
+
+This page is generated from the code by `docs/generate.py`.
+
+| option | values | default | effect |
+| --- | --- | --- | --- |
+"""
+
+FUNCTIONS = [("table/table.py", "create"), ("table/table.py", "open"), ("spark/session.py", "attach")]
+REPORTS = ("engine/scan/report/scan_report.py", "reports")
+CLASSES: list[tuple[str, list[tuple[str, str]]]] = [
+    (
+        "Table",
+        [
+            ("table/table.py", "Table"),
+            ("table/schema_verbs.py", "Evolving"),
+            ("table/upkeep_verbs.py", "Tending"),
+            ("table/index_verbs.py", "Indexing"),
+        ],
+    ),
+    ("Scan", [("engine/scan/scan.py", "Scan")]),
+    ("Report", [("engine/scan/report/scan_report.py", "Report")]),
+    ("Merge", [("table/merge_builder.py", "Merge")]),
+    ("Alter", [("table/alter_builder.py", "Alter")]),
+    ("Result", [("engine/operations/result.py", "Result")]),
+    ("Plan", [("engine/scan/scan_plan.py", "Plan")]),
+]
+"""Public classes, each with the classes in the source that make it."""
+
+FIELDS = {"Plan", "Result"}
+"""Classes whose fields are public."""
+
+INTERNAL = {
+    "Table": {"snapshot", "store", "merge_columns", "write_snapshot"},
+    "Scan": {"ready"},
+    "Report": {"planned", "looked_up", "answer", "looked", "joined", "unread", "add", "violate", "finish", "fresh"},
+    "Result": {"metrics"},
+}
+"""Methods without an underscore that other layers call and users do not. ``page`` refuses a name that is not there."""
+
+
+def page() -> str:
+    sections = [_HEAD, "## Functions", ""]
+    for path, name in [*FUNCTIONS, REPORTS]:
+        sections += _callable(f"tamis.{name}", _named(path, name), method=False)
+    for name, sources in CLASSES:
+        sections += _class(name, [_named(path, class_name) for path, class_name in sources])
+    sections += ["## Schemas", "", "`tamis.schema` checks schemas without a table.", ""]
+    for name in ("check_migration", "check_reader"):
+        function = _named("core/schema/history_checks.py", name)
+        sections += _callable(f"tamis.schema.{name}", function, method=False)
+    sections += ["## Errors", ""]
+    return "\n".join([*sections, *_error_lines()]).rstrip("\n") + "\n"
+
+
+def options_page() -> str:
+    """The page of options. Raises ``ValueError`` naming an option without a docstring."""
+    meanings = dict(_attributes(_named("engine/scan/scan_options.py", "Options")))
+    lines = []
+    for name, default in Options().as_dict().items():
+        attribute, read = scan_options._SWITCHES[name]
+        if not meanings.get(attribute):
+            raise ValueError(f"Option {name} has no docstring: add one below Options.{attribute}.")
+        cells = [f"`{name}`", _values(read), _default(default), _one_line(meanings[attribute])]
+        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    return _OPTIONS_HEAD + "\n".join(lines) + "\n"
+
+
+def _values(read: Callable[[Any], Any]) -> str:
+    """What an option takes, in the words of the error that refuses another value."""
+    try:
+        read("")
+    except ValueError as error:
+        return str(error.args[0])
+    return "names, separated by commas"
+
+
+def _default(value: Any) -> str:
+    if value is None or value == ():
+        return ""
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if isinstance(value, int) and value >= 2**20 and value % 2**20 == 0:
+        return f"{value // 2**20} MB"
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _named(path: str, name: str) -> Any:
+    """The definition of a function or class in a module of the source."""
+    found = (node for node in ast.parse((SOURCE / path).read_text()).body if getattr(node, "name", None) == name)
+    return next(found)
+
+
+def _class(name: str, sources: list[ast.ClassDef]) -> Iterator[str]:
+    yield from (f"## {name}", "", _markdown(ast.get_docstring(sources[0]) or ""), "")
+    fields = [(at, text) for at, text in _attributes(sources[0]) if name in FIELDS]
+    if fields:
+        yield "Fields:\n"
+        yield from (f"- `{at}`{f': {_one_line(text)}' if text else ''}" for at, text in fields)
+        yield ""
+    methods = {node.name for source in sources for node in source.body if isinstance(node, ast.FunctionDef)}
+    if gone := INTERNAL.get(name, set()) - methods:
+        raise ValueError(f"{name} has no {', '.join(sorted(gone))}: remove it from INTERNAL.")
+    for source in sources:
+        for node in source.body:
+            hidden = getattr(node, "name", "_").startswith("_") or getattr(node, "name", "") in INTERNAL.get(name, ())
+            if isinstance(node, ast.FunctionDef) and not hidden:
+                yield from _callable(f"{name}.{node.name}", node, method=True)
+
+
+def _callable(name: str, node: ast.FunctionDef, *, method: bool) -> Iterator[str]:
+    """A function's heading, signature and docstring; a property has no parentheses."""
+    decorators = {ast.unparse(d) for d in node.decorator_list}
+    yield from (f"### {name}", "", "```text", *_signature(name.rsplit(".", 1)[-1], node, decorators, method), "```", "")
+    if text := ast.get_docstring(node):
+        yield from (_markdown(text), "")
+
+
+def _signature(name: str, node: ast.FunctionDef, decorators: set[str], method: bool) -> list[str]:
+    result = f" -> {ast.unparse(node.returns)}" if node.returns else ""
+    if "property" in decorators:
+        return [f"{name}{result}"]
+    arguments = ast.parse(ast.unparse(node)).body[0].args  # type: ignore[attr-defined]  # a copy that may be changed
+    if method and "staticmethod" not in decorators:
+        arguments.args = arguments.args[1:]
+    each = [re.sub(r"^(\w+: .+?)=", r"\1 = ", part) for part in _split(ast.unparse(arguments))]
+    line = f"{name}({', '.join(each)}){result}"
+    return [line] if len(line) <= 100 else [f"{name}(", *(f"    {part}," for part in each), f"){result}"]
+
+
+def _split(arguments: str) -> Iterator[str]:
+    """The arguments one by one: the text split at commas outside of brackets."""
+    depth = start = 0
+    for at, character in enumerate(arguments):
+        depth += (character in "([{") - (character in ")]}")
+        if character == "," and not depth:
+            yield arguments[start:at].strip()
+            start = at + 1
+    if arguments[start:].strip():
+        yield arguments[start:].strip()
+
+
+def _attributes(node: ast.ClassDef) -> Iterator[tuple[str, str]]:
+    """The fields of a class with the strings below them."""
+    for field, below in zip(node.body, [*node.body[1:], None], strict=True):
+        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name):
+            text = below.value.value if isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant) else ""
+            yield field.target.id, str(text)
+
+
+def _error_lines() -> Iterator[str]:
+    tree = ast.parse((SOURCE / "errors.py").read_text())
+    yield from ("| error | also a | raised for |", "| --- | --- | --- |")
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef):
+            bases = [ast.unparse(base) for base in node.bases if ast.unparse(base) != "TamisError"]
+            summary = (ast.get_docstring(node) or "").split("\n\n")[0]
+            yield f"| `tamis.{node.name}` | `{bases[0]}` | {_one_line(summary)} |"
+    base = next(node for node in tree.body if isinstance(node, ast.ClassDef))
+    yield from ("", _markdown((ast.get_docstring(base) or "").split("\n\n", 1)[1]))
+
+
+def _markdown(text: str) -> str:
+    """A docstring as Markdown: literals in single backquotes, ``::`` blocks fenced."""
+    text = re.sub(
+        r"::\n\n((?:    .*\n?|\n)+)",
+        lambda m: ":\n\n```text\n" + textwrap.dedent(m[1]).strip("\n") + "\n```\n",
+        text,
+    )
+    pieces = re.split(r"(```.*?```|``.+?``)", text, flags=re.DOTALL)
+    return "".join(_literal(piece) if at % 2 else piece.replace("<", "&lt;") for at, piece in enumerate(pieces))
+
+
+def _literal(piece: str) -> str:
+    return piece if piece.startswith("```") else piece[1:-1]
+
+
+def _one_line(text: str) -> str:
+    return " ".join(_markdown(text).split())
