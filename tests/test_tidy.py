@@ -149,6 +149,19 @@ def test_only_world_asks_the_machine() -> None:
             assert not asked, f"{short(path)} asks the machine; ask tamis.world"
 
 
+def test_backquotes_are_written_in_one_place() -> None:
+    """No other module doubles backquotes or matches doubled ones: it calls ``core.types.identifiers``."""
+    rule = PACKAGE / "core" / "types" / "identifiers.py"
+    assert [short(p) for p in MODULES if p != rule and doubles_backquotes(ast.parse(p.read_text()))] == []
+    assert doubles_backquotes(ast.parse(rule.read_text()))
+
+
+def doubles_backquotes(tree: ast.AST) -> bool:
+    """A doubled backquote as a whole text, as ``replace`` takes it, or as a case of a regular expression."""
+    texts = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    return any(text == "``" or "|``" in text for text in texts)
+
+
 def test_no_machine_is_named() -> None:
     """Nothing tracked names a developer's path or a package registry: it must work, and mean the same, everywhere."""
     for path in tracked():

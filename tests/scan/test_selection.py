@@ -3,7 +3,7 @@
 import pytest
 
 from tamis.core.types import LONG, STRING, Array, Field, Schema, Struct
-from tamis.core.types.schema import split
+from tamis.core.types.identifiers import split_path
 from tamis.engine.scan.column_selection import select
 from tamis.errors import InvalidInput, NotFound
 
@@ -69,8 +69,8 @@ def test_nothing_or_no_name_is_refused(names):
 
 
 def test_split():
-    assert split("a.`b.c`.d") == ("a", "b.c", "d")
-    assert split("`a``.b`.c") == ("a`.b", "c")
+    assert split_path("a.`b.c`.d") == ("a", "b.c", "d")
+    assert split_path("`a``.b`.c") == ("a`.b", "c")
 
 
 TWO = Schema(

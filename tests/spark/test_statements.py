@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tamis
+from tamis.core.types.identifiers import backquote_path
 from tamis.errors import InvalidInput
-from tamis.spark.sql.procedure import quoted_name, table_name
+from tamis.spark.sql.procedure import table_name
 from tamis.spark.sql.statements import GRAMMAR, Statements
 
 
@@ -169,7 +170,7 @@ def test_statements_act_on_the_table_that_is_named(lake: Any, name: str) -> None
 
 @given(st.lists(st.text(min_size=1), min_size=1, max_size=4))
 def test_names_come_back_from_their_text(names: list[str]) -> None:
-    assert table_name(quoted_name(names)) == tuple(names)
+    assert table_name(backquote_path(names)) == tuple(names)
 
 
 @pytest.mark.parametrize("text", ["", None, "db.", ".t", "db..t", "`db", "db.`t", "`a`b", "db.``", "db.`a``"])

@@ -7,6 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
+from tamis.core.types.identifiers import remove_backquotes
+
 Where = Annotated[
     str | None,
     typer.Option(
@@ -101,10 +103,7 @@ def names(text: str | None, *, whole: bool = False) -> tuple[str, ...]:
             word += character
     parts.append(word)
     stripped = (part.strip() for part in parts)
-    quoted = (
-        p if len(p) < 2 or not p[0] == p[-1] == "`" or ("." in p and not whole) else p[1:-1].replace("``", "`")
-        for p in stripped
-    )
+    quoted = (p if "." in p and not whole else remove_backquotes(p) for p in stripped)
     return tuple(filter(None, quoted))
 
 

@@ -8,13 +8,15 @@ from typing import Any
 
 import typer
 
+from tamis.core.types.identifiers import BACKQUOTED, remove_backquotes
+
 _CLAUSE = re.compile(
     r"""\s*(?:WHEN\s+)?(?P<kind>NOT\s+MATCHED\s+BY\s+SOURCE|NOT\s+MATCHED(?:\s+BY\s+TARGET)?|MATCHED)
     (?:\s+AND\s+(?P<condition>.+?))?
     \s+THEN\s+(?:(?P<delete>DELETE)|UPDATE\s+SET\s+(?:\*|(?P<values>[^*].*))|INSERT\s*(?:\*|\((?P<columns>[^()]*)\)\s*VALUES\s*\((?P<row>.*)\)))\s*""",
     re.IGNORECASE | re.DOTALL | re.VERBOSE,
 )
-_QUOTED = re.compile(r"'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.)*\"|`(?:[^`]|``)*`", re.DOTALL)
+_QUOTED = re.compile(rf"'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.)*\"|{BACKQUOTED}", re.DOTALL)
 
 
 def clauses(merge: Any, texts: Sequence[str]) -> Any:
@@ -82,8 +84,7 @@ def _values(text: str, assigned: str | None, columns: str | None, row: str | Non
 
 
 def _name(text: str) -> str:
-    text = text.removeprefix("target.")
-    return text[1:-1].replace("``", "`") if len(text) > 1 and text[0] == text[-1] == "`" else text
+    return remove_backquotes(text.removeprefix("target."))
 
 
 def _split(text: str) -> Iterator[str]:

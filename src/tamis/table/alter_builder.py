@@ -15,7 +15,7 @@ from tamis.core.schema.schema_sequence import Evolution
 from tamis.core.types import DataType, Field, Schema
 from tamis.core.types.arrow import from_arrow_field, from_arrow_type
 from tamis.core.types.defaults import initial_json
-from tamis.core.types.schema import split
+from tamis.core.types.identifiers import split_path
 from tamis.engine.operations.rows.store_assignment import assigned
 from tamis.engine.operations.schema.alter import Alteration
 from tamis.engine.operations.schema.evolve import outcome
@@ -148,7 +148,7 @@ class Alter:
 
     def _path(self, name: Any) -> Path:
         """Return a tuple as is; resolve text by ``Schema.named``, or split it if the column is new."""
-        path = name if isinstance(name, tuple) else split(name) if isinstance(name, str) else ()
+        path = name if isinstance(name, tuple) else split_path(name) if isinstance(name, str) else ()
         if not path or not all(isinstance(part, str) and part for part in path):
             raise InvalidInput(
                 f"{name!r} is not a column name.",

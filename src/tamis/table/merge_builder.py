@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tamis.core.types import Schema, String
+from tamis.core.types.identifiers import backquote
 from tamis.engine.operations import Asked, Progress, Result
 from tamis.engine.operations.rows.merge_plan import BY_SOURCE, MATCHED, NOT_MATCHED
 from tamis.errors import InvalidInput
@@ -101,7 +102,7 @@ def upsert_clauses(columns: list[str]) -> tuple[Asked, ...]:
     Raises ``InvalidInput`` (``DUPLICATE_COLUMN``).
     """
     check_once(columns)
-    values = {name: f"source.{quoted(name)}" for name in columns}
+    values = {name: f"source.{backquote(name)}" for name in columns}
     return Asked(MATCHED, "update", None, values), Asked(NOT_MATCHED, "insert", None, values)
 
 
@@ -121,10 +122,6 @@ def upsert_condition(on: Any, target: Schema | None) -> str:
 
     def of_source(name: str) -> str:
         length = padded.get(name.lower())
-        return f"source.{quoted(name)}" if length is None else f"rpad(source.{quoted(name)}, {length}, ' ')"
+        return f"source.{backquote(name)}" if length is None else f"rpad(source.{backquote(name)}, {length}, ' ')"
 
-    return " AND ".join(f"target.{quoted(n)} = {of_source(n)}" for n in names)
-
-
-def quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
+    return " AND ".join(f"target.{backquote(n)} = {of_source(n)}" for n in names)

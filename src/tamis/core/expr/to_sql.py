@@ -29,6 +29,7 @@ from tamis.core.types import (
     String,
     Time,
 )
+from tamis.core.types.identifiers import backquote
 
 _INFIX = {
     "eq": "=", "ne": "<>", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "null_safe_eq": "<=>",
@@ -128,7 +129,7 @@ def _abridged(expr: Expr) -> Expr:
 
 def _quoted(name: str) -> str:
     plain = name.isascii() and name.replace("_", "a").isalnum() and not name[0].isdigit()
-    return name if plain and name.upper() not in _RESERVED else "`" + name.replace("`", "``") + "`"
+    return name if plain and name.upper() not in _RESERVED else backquote(name)
 
 
 _RESERVED = frozenset(

@@ -6,15 +6,13 @@ statistics) start here. Names of functions are those of the catalogue (``tamis.c
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
 from tamis.core.types import BOOLEAN, Array, DataType, Map
-
-_PART = re.compile(r"`((?:[^`]|``)+)`|([^.`]+)")
+from tamis.core.types.identifiers import parse_path
 
 
 class Mode(Enum):
@@ -72,7 +70,7 @@ class Column(Expr):
     @property
     def path(self) -> tuple[str, ...]:
         """The names from the top-level column down."""
-        return tuple(quoted.replace("``", "`") or plain for quoted, plain in _PART.findall(self.name))
+        return parse_path(self.name) or (self.name,)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,45 +13,45 @@ from tamis.core.types import Field, Schema
 def difference(before: Schema | None, after: Schema) -> tuple[str, ...]:
     """Return one short phrase for each change; empty if there is none."""
     if before is None:
-        return tuple(f"added {quoted(after, f)} {f.type}" for f in after)
+        return tuple(f"added {shown(after, f)} {f.type}" for f in after)
     if not {f.id for f in before} & {f.id for f in after}:
-        return (f"replaced all columns by {', '.join(quoted(after, f) for f in after)}",)
+        return (f"replaced all columns by {', '.join(shown(after, f) for f in after)}",)
     return tuple(_differences(before, after))
 
 
-def quoted(schema: Schema, field: Field) -> str:
-    """Return the field's dotted path in backquotes."""
-    return "`" + ".".join(schema.by_id[i].name for i in schema.paths[field.id]) + "`"
+def shown(schema: Schema, field: Field) -> str:
+    """Return the field's dotted path in backquotes, as history shows it; not SQL."""
+    return f"`{schema.path_text(field)}`"
 
 
 def _differences(before: Schema, after: Schema) -> Iterator[str]:
     for ids, f in before.walk():
         if f.id not in after.by_id and (len(ids) == 1 or ids[-2] in after.by_id):
-            yield f"dropped {quoted(before, f)} {f.type}"
+            yield f"dropped {shown(before, f)} {f.type}"
     for ids, f in after.walk():
         old = before.by_id.get(f.id)
         if old is not None:
             yield from _changes(before, after, old, f)
         elif len(ids) == 1 or ids[-2] in before.by_id:
             default = f" default {f.write_default}" if f.write_default is not None else ""
-            yield f"added {quoted(after, f)} {f.type}{'' if f.nullable else ' not null'}{default}"
+            yield f"added {shown(after, f)} {f.type}{'' if f.nullable else ' not null'}{default}"
     if _order(before, after) != _order(after, before):
         yield "changed the order of columns"
 
 
 def _changes(before: Schema, after: Schema, old: Field, new: Field) -> Iterator[str]:
     if old.name != new.name:
-        yield f"renamed {quoted(before, old)} to `{new.name}`"
+        yield f"renamed {shown(before, old)} to `{new.name}`"
     if new.nullable != old.nullable:
-        yield f"{quoted(after, new)} {'may be NULL' if new.nullable else 'must not be NULL'}"
+        yield f"{shown(after, new)} {'may be NULL' if new.nullable else 'must not be NULL'}"
     if not new.type.children and old.type != new.type:
-        yield f"widened {quoted(after, new)} from {old.type} to {new.type}"
+        yield f"widened {shown(after, new)} from {old.type} to {new.type}"
     if old.write_default != new.write_default:
-        yield f"default of {quoted(after, new)} " + (
+        yield f"default of {shown(after, new)} " + (
             "dropped" if new.write_default is None else f"set to {new.write_default}"
         )
     if old.comment != new.comment:
-        yield f"comment of {quoted(after, new)} " + ("dropped" if new.comment is None else f"set to {new.comment!r}")
+        yield f"comment of {shown(after, new)} " + ("dropped" if new.comment is None else f"set to {new.comment!r}")
 
 
 def _order(schema: Schema, other: Schema) -> list[int]:

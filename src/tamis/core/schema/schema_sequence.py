@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tamis.core.schema.deleted_fields import Dropped, dropped_between, migration_type_of
-from tamis.core.schema.difference import difference, quoted
+from tamis.core.schema.difference import difference
 from tamis.core.schema.history_checks import fence, refuse
 from tamis.core.schema.migration_rules import violations
 from tamis.core.schema.migration_types import from_fields
@@ -105,7 +105,7 @@ def fences(schemas: Sequence[Schema], dropped: Memory, new: Schema) -> tuple[Fen
             s.schema_id for s in schemas if (then := s.by_id.get(column.id)) is not None and _alike(then, column)
         )
         why = _WHY.get(violation.rule, violation.said)
-        found.append(Fence(quoted(current, column).strip("`"), why, same))
+        found.append(Fence(current.path_text(column), why, same))
     return tuple(found)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from tamis.core.expr.json_codec.json_path import Steps, steps_of, stored, text_of
 from tamis.core.stats.json_paths.path_collector import collects
 from tamis.core.types import Array, Map, Schema
-from tamis.core.types.schema import split
+from tamis.core.types.identifiers import split_path
 from tamis.errors import TamisError
 
 Place = tuple[int, str]
@@ -71,7 +71,7 @@ def _named(name: str, schema: Schema) -> Place | None:
 
 def _steps_named(name: str, schema: Schema) -> tuple[int, Steps] | None:
     column, _, inner = name.partition(":")
-    parts = split(column)
+    parts = split_path(column)
     for path, rest in [*((parts[:n], parts[n:]) for n in range(len(parts), 0, -1)), ((column,), ())]:
         try:
             found = schema.find(path)[-1]

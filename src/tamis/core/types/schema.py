@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from tamis.core.types.identifiers import backquote, backquote_path, split_path
 from tamis.core.types.logical import NO_ID, DataType, Field, Struct, field_from_json, with_children
 from tamis.errors import InvalidInput, NotFound
 
@@ -46,6 +46,10 @@ class Schema:
         """The ids from the top-level column down to each field, by column id."""
         return {ids[-1]: ids for ids, _ in self.walk()}
 
+    def path_text(self, field: Field) -> str:
+        """Return the names from the top-level column down to ``field``, joined by dots, for messages."""
+        return ".".join(self.by_id[i].name for i in self.paths[field.id])
+
     def walk(self) -> Iterator[tuple[tuple[int, ...], Field]]:
         """Yield every field at any depth, parents first, with the path of ids that leads to it."""
         yield from _walk((), self.fields)
@@ -80,16 +84,15 @@ class Schema:
         is also found without backquotes, unless a field has that path. Raises as ``find`` does, and
         ``InvalidInput`` (``AMBIGUOUS_COLUMN``) if both exist.
         """
-        path = split(text)
+        path = split_path(text)
         plain = self._known((text,)) if path != (text,) else None
         field = self._known(path)
         if plain is not None and field is not None:
-            quoted = ".".join(f"`{part}`" for part in path)
             raise InvalidInput(
                 f"{text!r} is a field, and the name of a column.",
                 code="AMBIGUOUS_COLUMN",
                 name=text,
-                remedy=f"Write {quoted} for the field, `{text}` in backquotes for the column.",
+                remedy=f"Write {backquote_path(path)} for the field, {backquote(text)} in backquotes for the column.",
             )
         return plain or field or self.find(path)
 
@@ -121,21 +124,6 @@ class Schema:
 
     def as_struct(self) -> Struct:
         return Struct(self.fields)
-
-
-def split(text: str) -> tuple[str, ...]:
-    """Split a dotted path; backquotes protect dots, and a doubled backquote inside them is one."""
-    parts, quoted = [""], False
-    for mark in re.findall(r"``|.", text, re.DOTALL):
-        if mark == "``" and quoted:
-            parts[-1] += "`"
-        elif mark == "`":
-            quoted = not quoted
-        elif mark == "." and not quoted:
-            parts.append("")
-        elif mark != "``":
-            parts[-1] += mark
-    return tuple(parts)
 
 
 def _walk(above: tuple[int, ...], fields: tuple[Field, ...]) -> Iterator[tuple[tuple[int, ...], Field]]:

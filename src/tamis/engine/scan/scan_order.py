@@ -22,12 +22,13 @@ from tamis.core.expr import FALSE, Column, Expr, Literal, bound, call
 from tamis.core.expr.arrow_values import plain
 from tamis.core.stats.statistics_columns import has_bounds
 from tamis.core.types import Field, Schema
+from tamis.core.types.identifiers import BACKQUOTED
 from tamis.engine.part_writer.clustering_order import comparable
 from tamis.engine.scan.column_selection import find
 from tamis.errors import InvalidInput
 
 _HOW = r"(?:\s+(?P<direction>asc|ascending|desc|descending))?(?:\s+nulls\s+(?P<nulls>first|last))?\s*"
-_ITEM = re.compile(r"\s*(?P<name>(?:`(?:[^`]|``)+`|[^`,\s])+)" + _HOW, re.IGNORECASE)
+_ITEM = re.compile(rf"\s*(?P<name>(?:{BACKQUOTED}|[^`,\s])+)" + _HOW, re.IGNORECASE)
 _OF_PAIR = re.compile(_HOW, re.IGNORECASE)
 
 
@@ -98,7 +99,7 @@ def _key(item: Any, schema: Schema) -> Key:
 
 def _split(given: str) -> list[str]:
     """Split at commas outside backquotes."""
-    return [found.group() for found in re.finditer(r"(?:`(?:[^`]|``)*`|[^`,])+|(?<=,)(?=,|$)", given)] or [given]
+    return [found.group() for found in re.finditer(rf"(?:{BACKQUOTED}|[^`,])+|(?<=,)(?=,|$)", given)] or [given]
 
 
 def _bad(name: str, what: str) -> InvalidInput:

@@ -21,6 +21,7 @@ from tamis.core.expr import Call, Column, Expr, Literal, Mode, evaluate, parse_v
 from tamis.core.expr.functions.json.json_text import asked_path
 from tamis.core.expr.java_doubles import spark_decides
 from tamis.core.types import BOOLEAN, STRING, VARIANT, DataType, Field, Schema, String
+from tamis.core.types.identifiers import BACKQUOTED
 from tamis.core.types.logical import type_from_json
 from tamis.errors import InvalidInput, NotFound, TamisError
 from tamis.storage.commit_log import IndexDefinition, IndexPath
@@ -29,7 +30,7 @@ UNSURE = 2**31 - 4
 """Column id of the flag of entries whose values are unknown."""
 FIRST = 2**31 - 16
 """Id of an index's first path; the others count down from it."""
-_BETWEEN = re.compile(r"(?:[^,('`]|\([^)]*\)|'[^']*'|`[^`]*`)+")
+_BETWEEN = re.compile(rf"(?:[^,('`]|\([^)]*\)|'[^']*'|{BACKQUOTED})+")
 _ZONES = ("UTC", "+13:37")
 _SAID = re.compile(r"(?P<column>[^:]+):(?P<path>[^:].*?)(?:::(?P<type>[^:]+))?")
 

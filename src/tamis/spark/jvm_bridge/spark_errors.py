@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tamis.core.types.identifiers import BACKQUOTED, remove_backquotes
 from tamis.errors import InvalidInput
 from tamis.spark.jvm_bridge.adapter import Bridge
 from tamis.spark.jvm_bridge.java_callback import JavaThrow
@@ -73,8 +74,8 @@ def offending_column(parameters: Mapping[str, str]) -> str | None:
 
 def _names(quoted: str) -> list[str]:
     """The names in Spark's list of backquoted names, dotted and without backquotes."""
-    items = re.findall(r"(?:`(?:[^`]|``)*`\.?)+", quoted)
-    return [".".join(part.replace("``", "`") for part in re.findall("`((?:[^`]|``)*)`", item)) for item in items]
+    items = re.findall(rf"(?:{BACKQUOTED}\.?)+", quoted)
+    return [".".join(remove_backquotes(part) for part in re.findall(BACKQUOTED, item)) for item in items]
 
 
 def identifier(bridge: Bridge, names: Sequence[str]) -> Any:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
+from tamis.core.types.identifiers import parse_path
 from tamis.errors import InvalidInput
 from tamis.table import Table
 
@@ -108,28 +108,13 @@ def session_options(bridge: Any) -> dict[str, str]:
     }
 
 
-_PART = re.compile(r"`((?:[^`]|``)+)`|([^.`]+)")
-
-
-def quoted_name(names: Sequence[str]) -> str:
-    """The text from which ``table_name`` reads these parts, whatever characters they contain."""
-    return ".".join("`" + name.replace("`", "``") + "`" for name in names)
-
-
 def table_name(text: str | None) -> tuple[str, ...]:
     """The parts of ``db.t`` or ``db.`my table```; within backquotes a backquote is doubled.
 
     Raises ``InvalidInput`` (``BAD_NAME``).
     """
-    parts, at = [], 0
-    while text and (found := _PART.match(text, at)):
-        parts.append(found[2] if found[1] is None else found[1].replace("``", "`"))
-        at = found.end()
-        if at == len(text):
-            return tuple(parts)
-        if text[at] != ".":
-            break
-        at += 1
+    if (parts := parse_path(text or "")) is not None:
+        return parts
     raise InvalidInput(
         f"{text!r} is not the name of a table." if text else "No table is named.",
         code="BAD_NAME",

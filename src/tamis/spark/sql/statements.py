@@ -10,15 +10,15 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from tamis.core.types.identifiers import BACKQUOTED, backquote_path, remove_backquotes
 from tamis.engine.scan.query_instants import micros
 from tamis.errors import InvalidInput, TamisError
 from tamis.spark.jvm_bridge.adapter import Bridge
 from tamis.spark.jvm_bridge.spark_errors import unsupported
-from tamis.spark.sql.procedure import quoted_name
 from tamis.storage.commit_log import load
 
 _TOKEN = re.compile(
-    r"\s+|--[^\n]*|/\*.*?\*/|(`(?:[^`]|``)*`|'(?:\\.|''|[^'\\])*'|\"(?:\\.|[^\"\\])*\"|[\w]+|.)", re.DOTALL
+    rf"\s+|--[^\n]*|/\*.*?\*/|({BACKQUOTED}|'(?:\\.|''|[^'\\])*'|\"(?:\\.|[^\"\\])*\"|[\w]+|.)", re.DOTALL
 )
 _BEGIN = {"DESC": "DESCRIBE"}
 
@@ -101,7 +101,7 @@ class Statements:
         procedure, arguments = _READ[verb](catalog, inside, words)
         if not words.done:
             raise _unread(verb, words.rest())
-        named: dict[str, Value] = {"table": quoted_name(inside), **arguments}
+        named: dict[str, Value] = {"table": backquote_path(inside), **arguments}
         return [catalog.name(), procedure, *(word for pair in named.items() for word in pair)]
 
     def _ours(self, names: tuple[str, ...], *, there: bool) -> tuple[Any, tuple[str, ...]] | None:
@@ -141,7 +141,7 @@ def _names(words: Words) -> tuple[str, ...]:
     parts: list[str] = []
     while re.fullmatch(r"`.+`|\w+", words.peek(), re.DOTALL):
         part = words.take()
-        parts.append(part[1:-1].replace("``", "`") if part.startswith("`") else part)
+        parts.append(remove_backquotes(part))
         if not words.skip("."):
             return tuple(parts)
     return ()

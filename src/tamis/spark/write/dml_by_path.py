@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import Any, ClassVar
 
 from tamis.core.expr import Expr, to_sql
+from tamis.core.types.identifiers import backquote
 from tamis.engine.operations import Asked, Result, repeated
 from tamis.engine.operations.rows.merge_plan import BY_SOURCE, MATCHED, NOT_MATCHED
 from tamis.errors import InvalidInput
@@ -21,7 +22,6 @@ from tamis.spark.jvm_bridge import spark_errors
 from tamis.spark.jvm_bridge.adapter import Bridge, bridge
 from tamis.spark.jvm_bridge.session_checks import is_connect, no_session
 from tamis.storage.commit_log import Snapshot
-from tamis.table.merge_builder import quoted
 
 CATALOG = "tamis_held"
 _WHEN = {MATCHED: "WHEN MATCHED", NOT_MATCHED: "WHEN NOT MATCHED", BY_SOURCE: "WHEN NOT MATCHED BY SOURCE"}
@@ -126,7 +126,7 @@ def _where(row_filter: str | Expr | None) -> str:
 
 
 def _assignments(values: Mapping[str, str]) -> str:
-    return ", ".join(f"{quoted(name)} = {text}" for name, text in values.items())
+    return ", ".join(f"{backquote(name)} = {text}" for name, text in values.items())
 
 
 def when(clauses: Sequence[Asked]) -> str:
@@ -143,5 +143,5 @@ def _clause(asked: Asked) -> str:
         return head + ("UPDATE SET *" if asked.values is None else f"UPDATE SET {_assignments(asked.values)}")
     if asked.values is None:
         return head + "INSERT *"
-    names = ", ".join(quoted(name) for name in asked.values)
+    names = ", ".join(backquote(name) for name in asked.values)
     return head + f"INSERT ({names}) VALUES ({', '.join(asked.values.values())})"

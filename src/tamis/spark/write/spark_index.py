@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from tamis.core.types.identifiers import dotted_path
 from tamis.engine.operations.layout import index_operations as verbs
 from tamis.engine.scan import Options
 from tamis.engine.secondary_index import Run, Work
@@ -77,7 +78,7 @@ class Indexed:
                 "path", "Give it beside the column that it is about: (body OPTIONS (path = 'user.id::bigint'), day)."
             )
         named = [tuple(texts(column.fieldNames())) for column in columns]
-        paths = [_said(names, more.get(names) or whole) for names in named]
+        paths = [index_column(names, more.get(names) or whole) for names in named]
         try:
             self._verb("create_index", name, paths, build)
         except AlreadyExists as error:
@@ -110,15 +111,11 @@ def _no_option(name: str, remedy: str) -> InvalidInput:
     return InvalidInput(f"An index has no option {name!r} here.", code="UNKNOWN_OPTION", name=name, remedy=remedy)
 
 
-def _said(names: Sequence[str], told: Mapping[str, str]) -> str:
+def index_column(names: Sequence[str], told: Mapping[str, str]) -> str:
     """The text of an indexed column, with the JSON path in its options, if any."""
-    column = ".".join(_quoted(part) for part in names)
+    column = dotted_path(names)
     options = {name.lower(): value for name, value in told.items()}
     path = options.pop("path", None)
     if options:
         raise _no_option(next(iter(options)), "A column's option is path.")
     return column if path is None else f"{column}:{path.removeprefix('$.')}"
-
-
-def _quoted(part: str) -> str:
-    return f"`{part}`" if "." in part else part

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from tamis.core.expr import Expr
 from tamis.core.types import Schema
+from tamis.core.types.identifiers import backquote_path
 from tamis.engine.operations.layout.index_operations import commit_indexed
 from tamis.engine.operations.result import Result, written
 from tamis.engine.operations.rows.append import discard, write_spec
@@ -73,9 +74,7 @@ def arranged(df: Any, head: Head, options: Options) -> Any:
 
     if not head.cluster_by or head.schema is None:
         return df
-    keys = [
-        f.col(".".join(f"`{name.replace('`', '``')}`" for name in _names(head.schema, ids))) for ids in head.cluster_by
-    ]
+    keys = [f.col(backquote_path(_names(head.schema, ids))) for ids in head.cluster_by]
     if df.sparkSession.conf.get("spark.sql.adaptive.enabled") == "true":
         ranged = df.repartitionByRange(
             *keys

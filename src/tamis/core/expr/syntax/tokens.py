@@ -9,6 +9,7 @@ from enum import Enum
 from tamis.core.expr.literal_lists import Constants, long_list
 from tamis.core.expr.syntax.problem import SyntaxProblem
 from tamis.core.expr.syntax.strings import unquoted
+from tamis.core.types.identifiers import BACKQUOTED, remove_backquotes
 
 
 class Kind(Enum):
@@ -44,7 +45,7 @@ _WORD = re.compile(r"(?:[^\W_]|_)+")
 _POINTED = re.compile(r"((?:[0-9]+\.[0-9]*|\.[0-9]+)(?:E[+-]?[0-9]+)?)(BD|D|F)?(?![A-Z0-9_])", re.IGNORECASE | re.ASCII)
 _WHOLE = re.compile(r"([0-9]+)(?:(E[+-]?[0-9]+)?(BD|D|F)|(E[+-]?[0-9]+)|([LSY]))?", re.IGNORECASE | re.ASCII)
 _TEXT = re.compile(r"""r'[^']*'|r"[^"]*"|'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*\"""", re.IGNORECASE | re.DOTALL)
-_QUOTED = re.compile("`((?:[^`]|``)*)`")
+_QUOTED = re.compile(BACKQUOTED)
 _COMMENT_EDGE = re.compile(r"/\*(?!\+)|\*/")
 _SIGN = re.compile(r"<=>|<=|<>|<<|>>>|>>|>=|!=|!<|!>|==|=>|->|\|\||\|>|::|/\*\+|\*/|[-;(),.\[\]!=<>+*/%~&|^:?]")
 _SAME = {"==": "=", "<>": "<>", "!=": "<>", "!>": "<=", "!<": ">="}
@@ -104,7 +105,7 @@ class _Lexer:
             found = _QUOTED.match(text, at)
             if found is None:
                 raise SyntaxProblem("A quote or a comment in it does not end", at)
-            self._add(Kind.QUOTED, "", found[1].replace("``", "`"), found.end())
+            self._add(Kind.QUOTED, "", remove_backquotes(found[0]), found.end())
         elif first.isalnum() or first == "_" or (first == "." and text[at + 1 : at + 2].isdecimal()):
             self._word_or_number()
         else:

@@ -15,6 +15,7 @@ import pyarrow as pa
 from tamis.core.expr import Call, Column, Expr, conjuncts, parse, parse_value, to_sql
 from tamis.core.types import DOUBLE, FLOAT, NO_ID, DataType, Field, Schema, String, Struct
 from tamis.core.types.arrow import from_arrow_schema
+from tamis.core.types.identifiers import backquote
 from tamis.core.types.logical import BINARY_COLLATION, with_children
 from tamis.engine.operations.rows.store_assignment import assignable, assigned, check_known
 from tamis.engine.scan import Options
@@ -190,7 +191,7 @@ class _Binder:
 
     def values(self, asked: Asked) -> dict[int, Expr]:
         if asked.values is None:
-            texts = {f.name: "source." + _quoted(self.of_source(f.name, asked).name) for f in self.target}
+            texts = {f.name: "source." + backquote(self.of_source(f.name, asked).name) for f in self.target}
         else:
             texts = dict(asked.values)
         if asked.action == "insert":
@@ -251,10 +252,6 @@ def _settled(tree: Expr) -> Expr:
 def _binary(kind: DataType) -> bool:
     """Whether text equality is byte equality, for STRING, VARCHAR and CHAR alike."""
     return isinstance(kind, String) and kind.collation == BINARY_COLLATION
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
 
 
 def _without_ids(f: Field) -> Field:

@@ -22,7 +22,7 @@ from tamis.core.types import (
     Schema,
     String,
 )
-from tamis.core.types.schema import split
+from tamis.core.types.identifiers import split_path
 from tamis.errors import InvalidInput, NotFound, SchemaMismatch
 
 Arrays = Mapping[int, pa.Array]
@@ -38,7 +38,7 @@ def assignable(schema: Schema, name: str) -> Field:
     try:
         return schema.find(name)[-1]
     except NotFound:
-        path = split(name)
+        path = split_path(name)
         if len(path) == 1 and path != (name,):
             return schema.find(path)[-1]
         if len(path) == 1 or not _there(schema, path):
