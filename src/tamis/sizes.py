@@ -89,6 +89,10 @@ class InternalSizes:
     """Size of a part from which a second thread pays."""
     list_characters: int = 2_000
     """Characters of a filter from which long lists are parsed separately."""
+    key_values: int = 1_000_000
+    """Maximum number of distinct keys of a join or merge by which the other side is filtered."""
+    fetched_key_values: int = 100_000
+    """Maximum number of distinct keys that a MERGE in Spark fetches to the driver; tasks get them too."""
     abstract_cases: int = 128
     """Maximum number of cases that the abstract interpreter distinguishes in a piece."""
     abstract_width: int = 32
@@ -96,9 +100,6 @@ class InternalSizes:
 
     # Changing rows.
     merge_group_rows: int = 262_144
-    merge_keys: int = 1_000_000
-    """Maximum number of distinct source keys by which a merge filters the target."""
-    spark_merge_keys: int = 100_000
     local_delete_parts: int = 4
     """Maximum number of parts for which a DELETE finds rows without a Spark job."""
     compact_run_parts: int = 16
@@ -112,8 +113,8 @@ class InternalSizes:
     look_bytes: int = 64 * 2**20
     """Bytes of sort columns that the driver reads before it starts tasks for ORDER BY … LIMIT."""
     look_rows: int = 10_000
-    join_keys: int = 1_000_000
     join_key_task_bytes: int = 2**18
+    """Maximum bytes of a join's keys that are sent with every task."""
     join_part_bytes: int = 2**22
     """Size of a single part from which waiting for a join's keys pays."""
     join_share_percent: int = 2

@@ -169,7 +169,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     *_mutants(
         "spark/scan/join_keys.py",
-        ("half of the join's keys are enough", "out.append(call(\"in\", bound(schema, (column.id,)), Literals(column.type, keys)))", "out.append(call(\"in\", bound(schema, (column.id,)), Literals(column.type, keys[: (len(keys) + 1) // 2])))"),
+        ("half of the join's keys are enough", "out.append(key_filter(bound(schema, (column.id,)), keys, distinct=True))", "out.append(key_filter(bound(schema, (column.id,)), keys[: (len(keys) + 1) // 2], distinct=True))"),
         ("a single join key is none", "            if not kind:\n", "            if not kind or count == \"1\":\n"),
     ),
     *_mutants(
@@ -190,7 +190,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     *_mutants(
         "spark/write/merge_pruning.py",
-        ("a merge reads for too few keys", "return None if found.num_rows > MOST_KEYS else found", "return found.slice(0, MOST_KEYS)"),
+        ("a merge reads for too few keys", "return None if found.num_rows > MOST_FETCHED_KEYS else found", "return found.slice(0, MOST_FETCHED_KEYS)"),
     ),
     *_mutants(
         "engine/operations/rows/delete.py",

@@ -5,6 +5,7 @@ from tamis.core.expr.bound_column import bound
 from tamis.core.expr.calls import call
 from tamis.core.expr.evaluate import evaluate, filter_mask
 from tamis.core.expr.functions import all_families as _families  # noqa: F401  # declares all functions
+from tamis.core.expr.key_filters import MOST_FETCHED_KEYS, MOST_KEYS, equal_as_arrow, key_filter
 from tamis.core.expr.parse_filter import parse, parse_value
 from tamis.core.expr.registry import catalyst_name, entries, function, sql_name
 from tamis.core.expr.to_sql import short_sql, to_sql
@@ -30,6 +31,8 @@ from tamis.core.expr.unsupported_rows import check_supported, refused, supported
 
 __all__ = [
     "FALSE",
+    "MOST_FETCHED_KEYS",
+    "MOST_KEYS",
     "TRUE",
     "Call",
     "Column",
@@ -49,11 +52,13 @@ __all__ = [
     "columns",
     "conjuncts",
     "entries",
+    "equal_as_arrow",
     "evaluate",
     "evidence_ids",
     "fields",
     "filter_mask",
     "function",
+    "key_filter",
     "parse",
     "parse_value",
     "refused",

@@ -17,10 +17,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.core.expr import Call, Expr, Literals, bound, call
+from tamis.core.expr import MOST_KEYS, Call, Expr, Literals, bound, equal_as_arrow, key_filter
 from tamis.core.stats import TableEvidence
 from tamis.core.types import (
-    BINARY_COLLATION,
     DATE,
     INTEGRAL,
     TIMESTAMP,
@@ -45,8 +44,6 @@ from tamis.storage.commit_log import Snapshot
 
 _FUNCTION = ("java.util.function.BiFunction",)
 INTERFACE = "org.apache.spark.sql.connector.read.SupportsRuntimeV2Filtering"
-MOST_KEYS = SIZES.join_keys
-"""Maximum number of keys that are used. A larger broadcast is a table rather than a set of keys."""
 TASK_BYTES = SIZES.join_key_task_bytes
 """Maximum bytes of keys sent with every task. Larger sets prune parts and look up indexes only.
 
@@ -55,10 +52,7 @@ Spark's join tests the rows in any case.
 
 
 def key_columns(owner: Bridge, schema: Schema) -> Any:
-    """References to the columns whose keys can prune.
-
-    Floats are excluded: equality in a join differs from IN.
-    """
+    """References to the columns whose keys can prune."""
     if not owner.pinned:
         return []
     names = [f.name for f in schema if _has_order(f.type)]
@@ -67,7 +61,7 @@ def key_columns(owner: Bridge, schema: Schema) -> Any:
 
 def _has_order(kind: DataType) -> bool:
     if isinstance(kind, String):
-        return kind.collation == BINARY_COLLATION and kind.kind != "char"
+        return equal_as_arrow(kind) and kind.kind != "char"
     return kind in {*INTEGRAL, DATE, TIMESTAMP, TIMESTAMP_NTZ} or isinstance(kind, Decimal)
 
 
@@ -108,10 +102,10 @@ def _numbers(packed: bytes, schema: Schema) -> tuple[tuple[Expr, ...], bool]:
                 keys = array(column.type, values)
             else:
                 continue
-            out.append(call("in", bound(schema, (column.id,)), Literals(column.type, keys)))
+            out.append(key_filter(bound(schema, (column.id,)), keys, distinct=True))
         except (TamisError, Strange):  # not a column of the table, or a type without a counterpart
             continue
-    return tuple(out), others != "0"
+    return tuple(conjunct for conjunct in out if conjunct is not None), others != "0"
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,18 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
-from tamis.core.expr import Expr, Literals, call, supported
-from tamis.core.types import BINARY_COLLATION, DOUBLE, FLOAT, String
-from tamis.core.types.arrow import to_arrow_type
-from tamis.sizes import SIZES
+from tamis.core.expr import MOST_FETCHED_KEYS, Expr, equal_as_arrow, key_filter, supported
 from tamis.spark.jvm_bridge.catalyst import known, translate
 from tamis.spark.write.session_frames import dataframe
-
-MOST_KEYS = SIZES.spark_merge_keys
-"""Maximum number of distinct source keys to fetch: they are sent with every task."""
 
 
 def narrow(df: Any, table: Any, scan: Any) -> Any:
@@ -43,28 +34,16 @@ def narrow(df: Any, table: Any, scan: Any) -> Any:
     keys, rows = once
     values = _values(keys)
     if values is not None:
-        made = (_among(tree, values.column(at)) for at, tree in enumerate(targets) if _usable(tree))
+        made = (key_filter(tree, values.column(at)) for at, tree in enumerate(targets) if _usable(tree))
         scan.narrow(tuple(conjunct for conjunct in made if conjunct is not None))
     return dataframe(rows)
 
 
-def _among(target: Expr, values: pa.ChunkedArray) -> Expr | None:
-    """An IN conjunct for the source's keys, or None if the key types differ."""
-    wanted = to_arrow_type(target.type)
-    if pa.types.is_timestamp(values.type) and pa.types.is_timestamp(wanted):
-        values = values.cast(wanted)  # instants are equal: only the zone's name differs
-    if values.type != wanted:
-        return None
-    return call("in", target, Literals(target.type, pc.unique(values).drop_null()))
-
-
 def _usable(tree: Expr) -> bool:
-    if isinstance(tree.type, String) and tree.type.collation != BINARY_COLLATION:
-        return False
-    return supported(tree) and tree.type not in {FLOAT, DOUBLE} and not tree.type.children
+    return supported(tree) and equal_as_arrow(tree.type)
 
 
 def _values(java_df: Any) -> Any:
-    """The source's distinct keys as an Arrow table, or None if there are more than ``MOST_KEYS``."""
-    found = dataframe(java_df).distinct().limit(MOST_KEYS + 1).toArrow()
-    return None if found.num_rows > MOST_KEYS else found
+    """The source's distinct keys as an Arrow table, or None if there are more than ``MOST_FETCHED_KEYS``."""
+    found = dataframe(java_df).distinct().limit(MOST_FETCHED_KEYS + 1).toArrow()
+    return None if found.num_rows > MOST_FETCHED_KEYS else found

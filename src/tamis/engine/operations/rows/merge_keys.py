@@ -9,14 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.core.expr import Expr, Literals, call
+from tamis.core.expr import Expr, key_filter
 from tamis.core.types.arrow import to_arrow_type
-from tamis.engine.operations.rows.merge_plan import FLOATS, MergePlan
+from tamis.engine.operations.rows.merge_plan import MergePlan
 from tamis.engine.operations.rows.store_assignment import computed
-from tamis.sizes import SIZES
-
-MOST_KEYS = SIZES.merge_keys
-"""Distinct key values up to which the target is filtered by exactly these."""
 
 Indices = np.ndarray[Any, np.dtype[np.int64]]
 Arrays = Mapping[int, pa.Array]
@@ -42,13 +38,8 @@ class SourceKeys:
 
     def filter(self) -> tuple[Expr, ...]:
         """Return conjuncts that hold for every target row that can match: its keys are among the source's."""
-        out = []
-        for (target, _), values in zip(self._plan.keys, self.values, strict=True):
-            distinct = pc.unique(values).drop_null()
-            if target.type in FLOATS or len(distinct) > MOST_KEYS:
-                continue
-            out.append(call("in", target, Literals(target.type, distinct)))
-        return (*self._plan.narrowing, *out)
+        out = (key_filter(target, values) for (target, _), values in zip(self._plan.keys, self.values, strict=True))
+        return (*self._plan.narrowing, *(conjunct for conjunct in out if conjunct is not None))
 
     def pairs(self, arrays: Arrays, length: int) -> tuple[Indices, Indices]:
         """Return the pairs of target and source rows with equal keys, ordered by target row."""

@@ -12,11 +12,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from tamis.core.expr import Call, Column, Expr, conjuncts, parse, parse_value, to_sql
-from tamis.core.types import DOUBLE, FLOAT, NO_ID, DataType, Field, Schema, String, Struct
+from tamis.core.expr import Call, Column, Expr, conjuncts, equal_as_arrow, parse, parse_value, to_sql
+from tamis.core.types import DOUBLE, FLOAT, NO_ID, Field, Schema, String, Struct
 from tamis.core.types.arrow import from_arrow_schema
 from tamis.core.types.identifiers import backquote
-from tamis.core.types.logical import BINARY_COLLATION, with_children
+from tamis.core.types.logical import with_children
 from tamis.engine.operations.rows.store_assignment import assignable, assigned, check_known
 from tamis.engine.scan import Options
 from tamis.errors import InvalidInput, NotFound, SchemaMismatch
@@ -167,9 +167,9 @@ class _Binder:
         if not (isinstance(tree, Call) and tree.function == "eq"):
             return None
         left, right = tree.args
-        if left.type.children or not (
-            _binary(left.type) and _binary(right.type) if isinstance(left.type, String) else left.type == right.type
-        ):
+        both = (left.type, right.type)
+        same = all(isinstance(kind, String) for kind in both) or left.type == right.type
+        if not (same and all(kind in FLOATS or equal_as_arrow(kind) for kind in both)):
             return None
         if self.sides(left) == {"target"} and self.sides(right) == {"source"}:
             return left, right
@@ -247,11 +247,6 @@ def _settled(tree: Expr) -> Expr:
         return replace(tree, ids=tree.ids[1:], name=tree.name.partition(".")[2])
     changed: dict[str, Any] = {"args": tuple(_settled(a) for a in tree.children)} if tree.children else {}
     return replace(tree, **changed) if changed else tree
-
-
-def _binary(kind: DataType) -> bool:
-    """Whether text equality is byte equality, for STRING, VARCHAR and CHAR alike."""
-    return isinstance(kind, String) and kind.collation == BINARY_COLLATION
 
 
 def _without_ids(f: Field) -> Field:
