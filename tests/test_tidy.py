@@ -162,6 +162,12 @@ def doubles_backquotes(tree: ast.AST) -> bool:
     return any(text == "``" or "|``)" in text for text in texts)
 
 
+def test_waits_are_decided_in_one_place() -> None:
+    """Only a retry policy sleeps; other modules run what they repeat through one."""
+    asleep = {p.relative_to(PACKAGE).as_posix() for p in MODULES if ".sleep(" in p.read_text()}
+    assert asleep == {"world.py", "storage/commit_log/retry_policy.py"}
+
+
 def test_no_machine_is_named() -> None:
     """Nothing tracked names a developer's path or a package registry: it must work, and mean the same, everywhere."""
     for path in tracked():

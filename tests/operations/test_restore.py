@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
 import tamis
 from tamis.engine import operations
-from tamis.errors import InvalidInput, NotFound
+from tamis.errors import Conflict, InvalidInput, NotFound
 from tamis.storage.commit_log import Operation, Proposal, commit
 from tests.operations.making import delete_rows, filled, held, parts, rows, table
 
@@ -122,3 +123,21 @@ def test_a_version_that_is_not_there() -> None:
     with pytest.raises(NotFound) as caught:
         filled(1).restore(7)
     assert caught.value.code == "VERSION_NOT_FOUND"
+
+
+def test_a_table_that_was_replaced_meanwhile_gets_no_rows_of_the_old_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    of = filled(3)
+    inner = operations.restore.__globals__["_check_kept"]
+
+    def replaced(store: Any, then: Any, now: Any) -> None:
+        inner(store, then, now)
+        for entry in list(store.list("")):
+            store.delete(entry.path)
+        fresh = tamis.create(store.url, schema=of.schema)
+        for _ in range(5):
+            fresh.append(rows(0, 1))
+
+    monkeypatch.setitem(operations.restore.__globals__, "_check_kept", replaced)
+    with pytest.raises(Conflict) as caught:
+        of.restore(1)
+    assert caught.value.code == "CONFLICT_REPLACED"

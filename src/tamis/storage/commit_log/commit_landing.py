@@ -14,18 +14,15 @@ from tamis.errors import NotFound, StoreUnavailable
 from tamis.storage.commit_log.commit_objects import commit_bytes, commit_path, read_commit, remember, write_hint
 from tamis.storage.commit_log.commit_record import Commit
 from tamis.storage.commit_log.model import Head
+from tamis.storage.commit_log.retry_policy import COMMIT_READS
 from tamis.storage.commit_log.rollups import complete
 from tamis.storage.commit_log.snapshot import Snapshot
 from tamis.storage.object_store.store import Store
-from tamis.world import world
 
 T = TypeVar("T")
 
 DOUBTS = 5
 """Lost responses in one operation after which it gives up."""
-
-LOOKS = 3
-"""Reads of a version after which the store counts as unreachable."""
 
 _CERTAIN = frozenset({"ACCESS_DENIED", "NOT_SUPPORTED", "DISK_ERROR"})
 """Errors that prove no write is in flight: an object that is absent afterwards was not written."""
@@ -75,16 +72,8 @@ class Landing:
             raise self._unknown() from error
 
     def _look(self, version: int) -> Commit | None:
-        for _ in range(LOOKS - 1):
-            try:
-                return read_commit(self.store, version)
-            except NotFound:
-                return None
-            except StoreUnavailable as error:
-                self._open = error
-                world().sleep(world().uniform(0.01, 0.1))
         try:
-            return read_commit(self.store, version)
+            return COMMIT_READS.run(lambda _: read_commit(self.store, version))
         except NotFound:
             return None
         except StoreUnavailable as error:

@@ -23,14 +23,12 @@ from tamis.storage.commit_log.manifests import add_segment
 from tamis.storage.commit_log.model import Head
 from tamis.storage.commit_log.path_checks import no_table
 from tamis.storage.commit_log.proposal import Proposal, Removal, resolve
+from tamis.storage.commit_log.retry_policy import COMMIT_RACES, LostRace
 from tamis.storage.commit_log.snapshot import Snapshot
 from tamis.storage.commit_log.stream_epochs import Streams, next_streams
 from tamis.storage.object_store.metadata_files import Columns, keep
 from tamis.storage.object_store.store import Store
 from tamis.world import new_id, world
-
-ATTEMPTS = 1_000
-"""Lost races after which a commit gives up; each means that another commit landed."""
 
 
 def commit(store: Store, proposal: Proposal, *, still_valid: StillValid = rows_fit) -> Snapshot:
@@ -59,21 +57,26 @@ class _Transaction:
         self._known_base: Snapshot | None = None
 
     def run(self) -> Snapshot:
-        for attempt in range(ATTEMPTS):
-            ready = self._landing.sure(self._ready)
-            if isinstance(ready, Snapshot):
-                return ready
-            mine, head = ready
-            made = self._landing.put(mine)
-            if made is not None:
-                return landed(self._store, made, made.head or head)
-            world().sleep(world().uniform(0, min(1.0, 0.005 * 2 ** min(attempt, 8))))
-        raise StoreUnavailable(
-            f"{ATTEMPTS} other commits landed before this one.",
-            code="TOO_BUSY",
-            name=self._store.url,
-            remedy="Try again with fewer writers.",
-        )
+        try:
+            return COMMIT_RACES.run(lambda _: self._attempt())
+        except LostRace:
+            raise StoreUnavailable(
+                f"{COMMIT_RACES.attempts} other commits landed before this one.",
+                code="TOO_BUSY",
+                name=self._store.url,
+                remedy="Try again with fewer writers.",
+            ) from None
+
+    def _attempt(self) -> Snapshot:
+        """Commit as the version after the newest. Raises ``LostRace`` if another commit takes that version."""
+        ready = self._landing.sure(self._ready)
+        if isinstance(ready, Snapshot):
+            return ready
+        mine, head = ready
+        made = self._landing.put(mine)
+        if made is None:
+            raise LostRace
+        return landed(self._store, made, made.head or head)
 
     def _ready(self) -> Snapshot | tuple[Commit, Head]:
         """Return the next commit to try and the head before it, or the version if nothing is left to do."""

@@ -9,7 +9,6 @@ affected. Output has the newest schema at planning time.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -25,15 +24,14 @@ from tamis.engine.operations.rows.append import discard, write
 from tamis.engine.part_reader import ReadCounters, ReadSpec, read_part
 from tamis.engine.scan import Options
 from tamis.engine.secondary_index import Run, run_here
-from tamis.errors import Conflict, CorruptData, StoreUnavailable
+from tamis.errors import Conflict, CorruptData
 from tamis.storage.commit_log import Head, Operation, Proposal, Snapshot, commit, load
+from tamis.storage.commit_log.retry_policy import UNKNOWN_COMMITS
 from tamis.storage.object_store import Store
 from tamis.world import new_id, world
 
 PLANS = 8
 """Maximum number of rounds per call: a conflict starts a new round, which plans the rest anew."""
-REPEATS = 3
-"""Maximum number of repeats of a commit whose outcome is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,10 +244,9 @@ def _surely(store: Store, proposal: Proposal) -> Snapshot:
 
     Parts of an older schema are always valid, so a concurrent schema change does not invalidate the commit.
     """
-    for _ in range(REPEATS):
-        with suppress(StoreUnavailable):
-            return commit(store, proposal, still_valid=lambda old, new: None)  # noqa: ARG005  # as above
-    return commit(store, proposal, still_valid=lambda old, new: None)  # noqa: ARG005  # as above
+    return UNKNOWN_COMMITS.run(
+        lambda _: commit(store, proposal, still_valid=lambda old, new: None)  # noqa: ARG005  # as above
+    )
 
 
 def _aged(manifest: pa.Table, group: Group, layout: Layout | None) -> pa.Table:

@@ -25,15 +25,15 @@ from tamis.engine.secondary_index.index_build import build_failed
 from tamis.engine.secondary_index.index_definition import names
 from tamis.engine.secondary_index.index_segments import covers_json, entries, unbuilt
 from tamis.engine.secondary_index.index_upkeep import MERGE_FROM, entry, for_load, merged, refs_of, settled
-from tamis.errors import Conflict, InvalidInput, TamisError
+from tamis.errors import InvalidInput, TamisError
 from tamis.storage.commit_log import Head, IndexDefinition, Operation, Proposal, Snapshot, commit, load
+from tamis.storage.commit_log.retry_policy import HEAD_CHANGES
 from tamis.storage.files import PartRef
 from tamis.storage.object_store import Store
 from tamis.world import new_id
 
 STEP_ROWS = 50_000_000
 """Rows that a repair step covers before it commits."""
-TRIES = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,15 +139,13 @@ def _change_head(
     store: Store, snapshot: Snapshot, operation: Operation, change: Callable[[Snapshot], tuple[Head, tuple[str, ...]]]
 ) -> Snapshot:
     """Commit a head derived from the newest version, retrying after other head changes."""
-    for attempt in range(TRIES):
-        head, remove = change(snapshot)
-        try:
-            return commit(store, _proposal(snapshot, operation, head=head, remove_index=remove))
-        except Conflict as error:
-            if error.code != "CONFLICT_HEAD_CHANGED" or attempt == TRIES - 1:
-                raise
-            snapshot = load(store)
-    raise AssertionError("unreachable: the last try raises")
+
+    def attempt(before: int) -> Snapshot:
+        latest = load(store) if before else snapshot
+        head, remove = change(latest)
+        return commit(store, _proposal(latest, operation, head=head, remove_index=remove))
+
+    return HEAD_CHANGES.run(attempt)
 
 
 def repair_index(

@@ -19,16 +19,15 @@ from tamis.core.stats.json_paths.packed_paths import PACKED, PATHS, packed
 from tamis.engine.operations.layout.compaction_candidates import with_age
 from tamis.engine.operations.layout.index_operations import indexed
 from tamis.engine.operations.result import Result
-from tamis.errors import Conflict, InvalidInput
+from tamis.errors import InvalidInput
 from tamis.storage.commit_log import Operation, Proposal, ReadSet, Snapshot, commit, load
 from tamis.storage.commit_log.commit_objects import read_commits
+from tamis.storage.commit_log.retry_policy import RESTORES
 from tamis.storage.commit_log.vacuum_marker import let_go
 from tamis.storage.object_store import Store
 from tamis.world import new_id
 
 Ints = np.ndarray[Any, np.dtype[np.int64]]
-ATTEMPTS = 10
-"""Attempts to plan anew after conflicting commits."""
 
 
 def restore(store: Store, version: int, *, allow_dropped_columns: bool = False) -> tuple[Snapshot, Result]:
@@ -39,17 +38,15 @@ def restore(store: Store, version: int, *, allow_dropped_columns: bool = False) 
     commits keep getting in the way.
     """
     then = load(store, version)
-    for attempt in range(ATTEMPTS):
+
+    def attempt(_: int) -> tuple[Snapshot, Result]:
         now = load(store)
         _check_kept(store, then, now)
         if not allow_dropped_columns:
             _check_columns(then, now)
-        try:
-            return _restore(store, then, now)
-        except Conflict as error:
-            if attempt == ATTEMPTS - 1 or error.code == "CONFLICT_VACUUMED":
-                raise
-    raise AssertionError("the loop returns or raises")
+        return _restore(store, then, now)
+
+    return RESTORES.run(attempt)
 
 
 def _check_kept(store: Store, then: Snapshot, now: Snapshot) -> None:
@@ -99,7 +96,7 @@ def _restore(store: Store, then: Snapshot, now: Snapshot) -> tuple[Snapshot, Res
         remove_parts=gone["part_id"].to_pylist(),
         restores=then.version,
         operation_id=new_id(),
-        table_id=now.head.table_id,
+        table_id=then.head.table_id,
     )
     # Restored parts may have any schema of the table, so a schema change does not invalidate the commit.
     made = commit(store, indexed(store, now.head, proposal), still_valid=lambda old, new: None)  # noqa: ARG005

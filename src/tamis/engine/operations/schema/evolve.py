@@ -12,14 +12,11 @@ from collections.abc import Callable
 from tamis.core.schema.schema_sequence import Evolution, check_forward, evolution
 from tamis.engine.scan import Options
 from tamis.engine.secondary_index.index_definition import check_drop
-from tamis.errors import Conflict
 from tamis.storage.commit_log import Head, Operation, Proposal, Snapshot, commit, load
 from tamis.storage.commit_log.commit_objects import read_commits
+from tamis.storage.commit_log.retry_policy import HEAD_CHANGES
 from tamis.storage.files.formats import check_format
 from tamis.storage.object_store import Store
-
-ATTEMPTS = 100
-"""Concurrent head changes after which a change gives up."""
 
 Planned = Callable[[Head], Head]
 """Returns the wanted head after the given one; raises if there is none."""
@@ -40,41 +37,30 @@ def evolve(
     ``snapshot`` after a lost answer returns the first result. Raises ``IncompatibleSchema``
     (``FORWARD_ONLY``) under that policy, ``Conflict``, and the errors of ``plan``.
     """
-    for _ in range(ATTEMPTS):
-        head = plan(snapshot.head)
-        if head == snapshot.head:
-            return snapshot
-        check_policy(snapshot.head, head, policy)
-        if head.schema is not None and head.schema != snapshot.head.schema:
+
+    def attempt(before: int) -> Snapshot:
+        base = load(store) if before else snapshot
+        if before and (made := _made(store, operation_id, snapshot, base)) is not None:
+            return made
+        head = plan(base.head)
+        if head == base.head:
+            return base
+        check_policy(base.head, head, policy)
+        if head.schema is not None and head.schema != base.head.schema:
             check_format(head.format, head.schema)
-            for gone in set(head.dropped) - set(snapshot.head.dropped):
-                check_drop(snapshot.head, gone.id, gone.name)
-        name, told = described(snapshot.head, head)
-        try:
-            return commit(
-                store,
-                Proposal(
-                    operation=Operation(name if operation == "schema" else operation, parameters=told),
-                    read_version=snapshot.version,
-                    head=head,
-                    operation_id=operation_id,
-                    table_id=snapshot.head.table_id,
-                ),
-            )
-        except Conflict as error:
-            if error.code != "CONFLICT_HEAD_CHANGED":
-                raise
-            latest = load(store)
-            made = _made(store, operation_id, snapshot, latest)
-            if made is not None:
-                return made
-            snapshot = latest
-    raise Conflict(
-        f"{ATTEMPTS} other changes of the table's schema or properties landed before this one.",
-        code="CONFLICT_HEAD_CHANGED",
-        name=store.url,
-        remedy="Try again with fewer writers.",
-    )
+            for gone in set(head.dropped) - set(base.head.dropped):
+                check_drop(base.head, gone.id, gone.name)
+        name, told = described(base.head, head)
+        proposal = Proposal(
+            operation=Operation(name if operation == "schema" else operation, parameters=told),
+            read_version=base.version,
+            head=head,
+            operation_id=operation_id,
+            table_id=snapshot.head.table_id,
+        )
+        return commit(store, proposal)
+
+    return HEAD_CHANGES.run(attempt)
 
 
 def _made(store: Store, operation_id: str, before: Snapshot, latest: Snapshot) -> Snapshot | None:
