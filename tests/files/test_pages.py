@@ -27,9 +27,9 @@ from tamis.core.types import (
 from tamis.core.types.arrow import to_arrow_schema
 from tamis.errors import CorruptData
 from tamis.storage.files import PAGE_ROWS, PartRef, open_part
-from tamis.storage.files.open_files import Recent
 from tamis.storage.files.parquet import page_offsets
 from tamis.storage.files.parquet.page_excerpt import Excerpt
+from tamis.storage.object_store.lru_cache import LruCache
 from tamis.storage.object_store.store import open_store
 from tests.files.parts import write_part
 
@@ -142,7 +142,7 @@ def test_without_a_fitting_note_chunks_are_read_whole(monkeypatch: pytest.Monkey
         "tamis.storage.files.parquet.page_offsets.noted", lambda _, real=page_offsets.noted: real(Footer())
     )
     monkeypatch.setattr(
-        "tamis.storage.files.parquet.parquet_part._shapes", Recent(2**20)
+        "tamis.storage.files.parquet.parquet_part._shapes", LruCache(2**20)
     )  # what the true footer said is remembered
     found, size = read([1], [4200])
     assert found["1"].to_pylist() == [4200]
@@ -158,7 +158,7 @@ def test_chunks_read_whole_are_weighed_whole(monkeypatch: pytest.MonkeyPatch) ->
         "tamis.storage.files.parquet.page_offsets.noted", lambda _: (PAGE, np.array([4, 5, 6], dtype=np.int64))
     )
     monkeypatch.setattr(
-        "tamis.storage.files.parquet.parquet_part._shapes", Recent(2**20)
+        "tamis.storage.files.parquet.parquet_part._shapes", LruCache(2**20)
     )  # what the true footer said is remembered
     assert [len(p.positions) for p in open_part(STORE, REF, SCHEMA).read([1], [0, 1, 2], rows)] == [1, 1, 1]
 
@@ -200,7 +200,7 @@ def test_chunks_of_different_codecs_are_read_whole(monkeypatch: pytest.MonkeyPat
         lambda self, block, leaf: real(self, block, leaf)._replace(codec=("ZSTD", "GZIP", "SNAPPY")[block]),
     )
     monkeypatch.setattr(
-        "tamis.storage.files.parquet.parquet_part._shapes", Recent(2**20)
+        "tamis.storage.files.parquet.parquet_part._shapes", LruCache(2**20)
     )  # what the true footer said is remembered
     found, size = read([1], [7, 4200])
     assert found["1"].to_pylist() == [7, 4200]

@@ -17,10 +17,10 @@ from tamis.core.types.arrow import to_arrow_schema
 from tamis.engine.part_reader import ReadCounters, ReadSpec, lazy_reader, read_part
 from tamis.errors import CorruptData, StoreUnavailable, TamisError
 from tamis.storage.files import PartRef, sealed_reader
-from tamis.storage.files.open_files import Recent
 from tamis.storage.files.parquet import footer
 from tamis.storage.files.vortex import vortex_part
 from tamis.storage.object_store import Store, open_store
+from tamis.storage.object_store.lru_cache import LruCache
 from tamis.world import world
 from tests.files.parts import write_part
 from tests.storage.fake_s3 import FakeS3, serve
@@ -84,9 +84,9 @@ def read(parts: dict[str, PartRef], monkeypatch: pytest.MonkeyPatch) -> Callable
     """Reads a part through a store, as a process does that has not seen it before."""
 
     def run(form: str, mode: str, store: Faulty) -> pa.Table:
-        monkeypatch.setattr(footer, "_cache", Recent(2**20))
-        monkeypatch.setattr(sealed_reader, "_seals", Recent(2**20))
-        monkeypatch.setattr(vortex_part, "_footers", Recent(8))
+        monkeypatch.setattr(footer, "_cache", LruCache(2**20))
+        monkeypatch.setattr(sealed_reader, "_seals", LruCache(2**20))
+        monkeypatch.setattr(vortex_part, "_footers", LruCache(8))
         monkeypatch.setattr(lazy_reader, "open_store", lambda *_: store)
         return pa.Table.from_batches(
             read_part(parts[form], replace(SPEC, lazy=mode), ReadCounters()), to_arrow_schema(SCHEMA)

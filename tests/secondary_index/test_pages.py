@@ -17,8 +17,8 @@ from tamis.engine.scan import scan_execution
 from tamis.engine.secondary_index.index_build import PAGE_ROWS
 from tamis.engine.secondary_index.index_pages import WHOLE_ROWS
 from tamis.engine.secondary_index.lookup_cost import Estimate, Worth
-from tamis.storage.files.open_files import Recent
 from tamis.storage.files.parquet.parquet_part import ParquetPart
+from tamis.storage.object_store.lru_cache import LruCache
 from tests.secondary_index.tables import same, used
 
 ROWS = 3 * WHOLE_ROWS + 700
@@ -109,7 +109,7 @@ def test_rows_from_the_index_alone_by_pages(t: tamis.Table) -> None:
 
 def test_an_index_that_says_nothing_of_its_pages(t: tamis.Table, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ParquetPart, "pages", lambda _: None)
-    monkeypatch.setattr("tamis.engine.part_reader.evidence_cache._pages", Recent(2**20))
+    monkeypatch.setattr("tamis.engine.part_reader.evidence_cache._pages", LruCache(2**20))
     for row_filter in (f"k = {PAGE_ROWS}", "k IN (1, 9000, 20000)"):
         look(t, "ik", row_filter)
 

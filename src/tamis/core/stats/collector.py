@@ -13,13 +13,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.core.stats.columns.bounds import comparable, count_nans, cut_high, cut_low, extremes
+from tamis.core.stats.columns.bounds import count_nans, cut_high, cut_low, extremes
 from tamis.core.stats.columns.value_sets import ValueSetCollector, listable
 from tamis.core.stats.json_paths.path_collector import PathCollector, collects
 from tamis.core.stats.json_paths.path_rows import Paths, table_of
 from tamis.core.stats.statistics_columns import COUNTS, HI_EXACT, LO_EXACT, VALUES, bound_name, count_name, has_bounds
 from tamis.core.types import DOUBLE, FLOAT, INTEGER, Array, DataType, Field, Map, Schema, Struct
-from tamis.core.types.arrow import to_arrow_type
+from tamis.core.types.arrow import orderable, to_arrow_type
 
 _PENDING = 64
 """Batch extremes that are buffered before they are merged: merging costs as much as a batch."""
@@ -148,7 +148,7 @@ def _pick(scalars: list[pa.Scalar], data_type: Any, which: str) -> pa.Scalar:
     arrow = to_arrow_type(data_type)
     if len(scalars) == 1:
         return scalars[0]
-    best = pc.min_max(comparable(pa.array(scalars, arrow)))[which]
+    best = pc.min_max(orderable(pa.array(scalars, arrow)))[which]
     return best if best.type == arrow else best.cast(arrow)
 
 

@@ -12,11 +12,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.core.stats.columns import value_sets
-from tamis.core.stats.columns.bounds import comparable
 from tamis.core.stats.statistics_columns import COUNTS, HI_EXACT, LO_EXACT, VALUES, bound_name, count_name
 from tamis.core.stats.statistics_decoding import Decoder, reads_as
 from tamis.core.types import DataType
-from tamis.core.types.arrow import to_arrow_type
+from tamis.core.types.arrow import orderable, to_arrow_type
 
 
 def union(table: pa.Table) -> pa.Table:
@@ -63,7 +62,7 @@ def _outermost(bound: pa.Array, exact: pa.BooleanArray, empty: pa.BooleanArray, 
     unknown = pc.and_(bound.is_null(), pc.invert(pc.fill_null(empty, False)))
     if pc.any(unknown).as_py() or not len(bound):
         return pa.nulls(1, bound.type), False
-    best = pc.min_max(comparable(bound))[which]
+    best = pc.min_max(orderable(bound))[which]
     best = best if best.type == bound.type else best.cast(bound.type)
     occurs = pc.any(pc.and_(pc.fill_null(pc.equal(bound, best), False), pc.fill_null(exact, False))).as_py()
     return pa.array([best], bound.type), bool(occurs)

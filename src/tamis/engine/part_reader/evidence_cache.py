@@ -13,15 +13,15 @@ import pyarrow as pa
 from tamis.core.stats import TableEvidence
 from tamis.core.types import Schema
 from tamis.storage.files import PartFile, PartRef
-from tamis.storage.files.open_files import Recent
+from tamis.storage.object_store.lru_cache import LruCache
 
 LIMIT = 16 * 2**20
 LARGEST = 2**20
 """Bytes of statistics beyond which evaluation dominates the cost of decoding."""
 
-_tables = Recent[tuple[pa.Table, tuple[Schema, ...], TableEvidence]](LIMIT)
-_pages = Recent[tuple[tuple[Schema, ...], pa.Int64Array, TableEvidence]](LIMIT)
-_blocks = Recent[tuple[tuple[Schema, ...], TableEvidence]](LIMIT)
+_tables = LruCache[tuple[pa.Table, tuple[Schema, ...], TableEvidence]](LIMIT)
+_pages = LruCache[tuple[tuple[Schema, ...], pa.Int64Array, TableEvidence]](LIMIT)
+_blocks = LruCache[tuple[tuple[Schema, ...], TableEvidence]](LIMIT)
 
 
 def evidence_of(table: pa.Table, schemas: Mapping[int, Schema]) -> TableEvidence:

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.core.types import VARIANT, Field, Schema, Struct
+from tamis.core.types.arrow import sortable
 from tamis.errors import InvalidInput
 
 Indices = np.ndarray[Any, np.dtype[np.int64]]
@@ -70,14 +71,7 @@ def _ordered(values: pa.Array) -> list[pa.Array]:
         is_nan = pc.fill_null(pc.is_nan(values), False)
         flags.append(is_nan.cast(pa.int8()))
         values = pc.if_else(is_nan, pa.scalar(None, values.type), values)
-    return [*flags, comparable(values)]
-
-
-def comparable(values: pa.Array) -> pa.Array:
-    """Convert ``values`` to a type that Arrow can sort and rank, in the same order."""
-    if pa.types.is_duration(values.type):
-        return values.view(pa.int64())
-    return values.cast(pa.int8()) if pa.types.is_boolean(values.type) else values
+    return [*flags, sortable(values)]
 
 
 def _places(schema: Schema, path: tuple[int, ...]) -> list[int]:

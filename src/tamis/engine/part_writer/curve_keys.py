@@ -15,7 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.core.types import Schema
-from tamis.engine.part_writer.clustering_order import Order, comparable
+from tamis.core.types.arrow import sortable
+from tamis.engine.part_writer.clustering_order import Order
 
 Codes = np.ndarray[Any, np.dtype[np.uint64]]
 
@@ -31,7 +32,7 @@ def bits_of(dimensions: int) -> int:
 
 def boundaries(sample: pa.Array, bits: int) -> pa.Array:
     """Return sorted values that cut ``sample`` into at most 2^bits ranges of equally many values."""
-    known = comparable(sample).drop_null()
+    known = sortable(sample).drop_null()
     if pa.types.is_floating(known.type):
         known = known.filter(pc.invert(pc.is_nan(known)))
     ordered = known.take(pc.array_sort_indices(known))
@@ -41,7 +42,7 @@ def boundaries(sample: pa.Array, bits: int) -> pa.Array:
 
 def coordinates(values: pa.Array, cuts: pa.Array) -> Codes:
     """Return the range of each value; NULL in the first, NaN in the last."""
-    flat = comparable(values)
+    flat = sortable(values)
     ranks = pc.rank(pa.concat_arrays([cuts, flat]), tiebreaker="dense").to_numpy().astype(np.int64)
     found: Codes = np.searchsorted(ranks[: len(cuts)], ranks[len(cuts) :], side="right").astype(np.uint64)
     found[~flat.is_valid().to_numpy(zero_copy_only=False)] = 0

@@ -18,7 +18,7 @@ from tamis.core.expr import Expr
 from tamis.core.pruning import decide
 from tamis.core.stats import TableEvidence
 from tamis.core.types import Schema
-from tamis.engine.part_writer.clustering_order import comparable
+from tamis.core.types.arrow import sortable
 from tamis.engine.scan.scan_order import Key, Order, at_least
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class Ranked:
         usable = np.flatnonzero(self._parts.all_match & np.asarray(worst.is_valid()) & (rows > 0))
         values = worst.take(pa.array(usable))
         best_first = pc.sort_indices(
-            comparable(values), sort_keys=[("", "descending" if by.descending else "ascending")]
+            sortable(values), sort_keys=[("", "descending" if by.descending else "ascending")]
         ).to_numpy()
         needed = _reached(rows[usable][best_first], limit)
         return at_least(by, values[int(best_first[needed - 1])]) if needed <= len(usable) else None
@@ -120,7 +120,7 @@ class Ranked:
             classes = np.where(np.asarray(pc.fill_null(pc.not_equal(e.nans, 0), True)), 1, classes)
         if by.nulls_first:
             classes = np.where(np.asarray(pc.fill_null(pc.not_equal(e.nulls, 0), True)), 0, classes)
-        table = pa.table({"class": classes, "best": comparable(best)})
+        table = pa.table({"class": classes, "best": sortable(best)})
         found: Numbers = pc.sort_indices(
             table, [("class", "ascending"), ("best", "descending" if by.descending else "ascending")]
         ).to_numpy()

@@ -22,8 +22,8 @@ from tamis.core.expr import FALSE, Column, Expr, Literal, bound, call
 from tamis.core.expr.arrow_values import plain
 from tamis.core.stats.statistics_columns import has_bounds
 from tamis.core.types import Field, Schema
+from tamis.core.types.arrow import sortable
 from tamis.core.types.identifiers import BACKQUOTED
-from tamis.engine.part_writer.clustering_order import comparable
 from tamis.engine.scan.column_selection import find
 from tamis.errors import InvalidInput
 
@@ -120,7 +120,7 @@ def sorted_rows(rows: pa.Table, order: Order, most: int) -> pa.Table:
     directions: list[tuple[str, str]] = []
     for at, by in enumerate(order):
         values = rows.column(at).combine_chunks()
-        for flag, rises in (*_flags(values, by), (comparable(values), not by.descending)):
+        for flag, rises in (*_flags(values, by), (sortable(values), not by.descending)):
             name = str(len(directions))
             keys[name] = flag
             directions.append((name, "ascending" if rises else "descending"))

@@ -14,7 +14,7 @@ from tamis.core.types.logical import BINARY_COLLATION
 from tamis.engine.secondary_index.indexed_paths import UNSURE, fits, parsed, shown, type_of
 from tamis.errors import AlreadyExists, InvalidInput, NotFound
 from tamis.storage.commit_log import Head, IndexDefinition, IndexPath
-from tamis.storage.files.open_files import Recent
+from tamis.storage.object_store.lru_cache import LruCache
 from tamis.world import new_id, world
 
 PART = 2**31 - 2
@@ -200,7 +200,7 @@ def schema_of(index: IndexDefinition, schema: Schema) -> Schema | None:
     return Schema((*fields, *flag, *position), schema.schema_id)
 
 
-_schemas = Recent[tuple[Head, dict[int, Schema]]](2**20)
+_schemas = LruCache[tuple[Head, dict[int, Schema]]](2**20)
 
 
 def schemas_of(index: IndexDefinition, head: Head) -> Mapping[int, Schema]:

@@ -30,8 +30,8 @@ from tamis.engine.secondary_index.shared_lookup import SharedLookup
 from tamis.sizes import SIZES
 from tamis.storage.commit_log import Snapshot
 from tamis.storage.files import PartRef
-from tamis.storage.files.open_files import Recent
 from tamis.storage.object_store import Store
+from tamis.storage.object_store.lru_cache import LruCache
 from tamis.storage.object_store.metadata_union import stack
 from tamis.world import new_id
 
@@ -42,7 +42,7 @@ SAMPLE = SIZES.index_sample_parts
 THREADS = 4
 
 
-_manifests = Recent[pa.Table](8 * 2**20)
+_manifests = LruCache[pa.Table](8 * 2**20)
 
 
 class TooMany(Exception):

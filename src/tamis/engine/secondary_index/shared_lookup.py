@@ -27,8 +27,8 @@ from tamis.engine.secondary_index.index_pages import WHOLE_ROWS, narrowed
 from tamis.errors import TamisError
 from tamis.storage.commit_log.deletion_vectors import bitmap, ordinals
 from tamis.storage.files import PartRef
-from tamis.storage.files.open_files import Recent
 from tamis.storage.object_store import open_store
+from tamis.storage.object_store.lru_cache import LruCache
 
 KEPT_BYTES = 128 * 2**20
 """Size of a process's cache of results, for other base parts of the same index segments."""
@@ -51,7 +51,7 @@ class Found:
         return self.rows[first:end], self.values.slice(first, end - first)
 
 
-_found = Recent[Found](KEPT_BYTES)
+_found = LruCache[Found](KEPT_BYTES)
 _asking: dict[tuple[str, int], threading.Lock] = {}
 _lock = threading.Lock()
 

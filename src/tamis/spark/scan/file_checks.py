@@ -21,10 +21,10 @@ from tamis.errors import TamisError
 from tamis.storage.files import PartRef
 from tamis.storage.files.corrupt_parts import corrupt
 from tamis.storage.files.file_source import PartSource
-from tamis.storage.files.open_files import Recent
 from tamis.storage.files.parquet.copied_arrays import copies_safely
 from tamis.storage.files.parquet.footer import check_end, footer_of
 from tamis.storage.object_store import Store
+from tamis.storage.object_store.lru_cache import LruCache
 from tamis.storage.object_store.relative_paths import OUTSIDE
 
 _MOST = 2**17
@@ -33,10 +33,10 @@ _MOST = 2**17
 Signature: TypeAlias = tuple[int, int, int, int]
 """Size, modification time, change time, inode."""
 
-_checked = Recent[bool](_MOST)
+_checked = LruCache[bool](_MOST)
 """Files with sound footers, by committed metadata and signature: whether their page indexes are sound too."""
 
-_copied = Recent[bool](_MOST)
+_copied = LruCache[bool](_MOST)
 """Whether Spark can copy the arrays of a file, by file and columns."""
 
 _COLUMNS = ("path", "bytes", "checksum", "footer_checksum")

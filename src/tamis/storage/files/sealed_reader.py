@@ -17,14 +17,14 @@ import pyarrow as pa
 from tamis.storage.files.corrupt_parts import corrupt
 from tamis.storage.files.file_seal import CHUNK, Seal, sealed_length
 from tamis.storage.files.file_source import PartSource, twice
-from tamis.storage.files.open_files import Recent
 from tamis.storage.files.protocol import IoCounters, PartRef
+from tamis.storage.object_store.lru_cache import LruCache
 
 TAIL = 128 * 2**10
 """Bytes fetched from the end of a file, usually enough to contain the seal."""
 CACHE_BYTES = 32 * 2**20
 
-_seals = Recent[Seal](CACHE_BYTES)
+_seals = LruCache[Seal](CACHE_BYTES)
 
 
 def open_sealed(store: Any, ref: PartRef) -> Sealed:

@@ -12,13 +12,10 @@ import sys
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tamis.core.types.arrow import orderable
+
 LIMIT = 64
 """Bounds of strings are truncated to this many characters, of binaries to this many bytes."""
-
-
-def comparable(array: pa.Array) -> pa.Array:
-    """Return the values under a type that Arrow can order."""
-    return array.view(pa.int64()) if pa.types.is_duration(array.type) else array
 
 
 def count_nans(array: pa.Array) -> int:
@@ -31,7 +28,7 @@ def extremes(array: pa.Array, nans: int) -> tuple[pa.Scalar, pa.Scalar]:
     """Return the least and greatest value of ``array``, which holds ``nans`` NaNs; null if it has none."""
     if nans:  # Arrow skips NaN too, but does not document it
         array = array.filter(pc.invert(pc.is_nan(array)))
-    both = pc.min_max(comparable(array))
+    both = pc.min_max(orderable(array))
     low, high = both["min"], both["max"]
     if pa.types.is_duration(array.type):
         low, high = low.cast(array.type), high.cast(array.type)

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.core.pruning import ColumnEvidence
-from tamis.engine.part_writer.clustering_order import comparable
+from tamis.core.types.arrow import sortable
 
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 BARS = " ▁▂▃▄▅▆▇█"
@@ -62,7 +62,7 @@ def intervals(column: ColumnEvidence | None, runs: Ints) -> Intervals:
     if column is None or not count:
         return Intervals(np.zeros(count, dtype=np.int64), np.ones(count, dtype=np.int64))
     low, high = _flat(column.lo), _flat(column.hi)
-    places = pc.rank(pa.concat_arrays([_comparable(low), _comparable(high)]), tiebreaker="dense")
+    places = pc.rank(pa.concat_arrays([_rankable(low), _rankable(high)]), tiebreaker="dense")
     ranks = 2 * places.to_numpy().astype(np.int64)
     start, end = ranks[:count].copy(), ranks[count:].copy()
     has_nulls = pc.fill_null(pc.greater(_flat(column.nulls), 0), True).to_numpy(zero_copy_only=False)
@@ -147,10 +147,10 @@ def _flat(array: pa.Array | pa.ChunkedArray) -> pa.Array:
     return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
 
 
-def _comparable(array: pa.Array) -> pa.Array:
+def _rankable(array: pa.Array) -> pa.Array:
     """Convert ``array`` to a type that can be ranked; bounds of other types are unknown."""
     return (
         pa.nulls(len(array), pa.int8())
         if pa.types.is_nested(array.type) or pa.types.is_null(array.type)
-        else comparable(array)
+        else sortable(array)
     )

@@ -19,7 +19,7 @@ from tamis.core.types import Schema
 from tamis.core.types.arrow import to_arrow_type
 from tamis.engine.operations.result import Progress, Result
 from tamis.engine.operations.rows.append import write
-from tamis.engine.operations.rows.merge_keys import SourceKeys, comparable, taken
+from tamis.engine.operations.rows.merge_keys import SourceKeys, equality_bits, taken
 from tamis.engine.operations.rows.merge_plan import BY_SOURCE, MATCHED, NOT_MATCHED, Clause, MergePlan
 from tamis.engine.operations.rows.overwrite import find
 from tamis.engine.operations.rows.row_change import RowChange, read_set
@@ -216,7 +216,7 @@ def _check_unique(source: pa.Table, names: Sequence[str], plan: MergePlan, keys:
     there = keys.compared
     if len(plan.keys) < len(names):  # a key that cannot be looked up is compared as given
         for name in names:
-            there = there.append_column(f"as it is: {name}", comparable(source[name]))
+            there = there.append_column(f"as it is: {name}", equality_bits(source[name]))
     there = there.drop_null()
     if there.group_by(there.column_names).aggregate([]).num_rows < there.num_rows:
         raise InvalidInput(

@@ -29,7 +29,7 @@ class SourceKeys:
         columns = [pa.chunked_array([p[i] for p in pieces], kind) for i, kind in enumerate(types)]
         self.values = columns
         self._names = names
-        self.compared = pa.table([comparable(c) for c in columns], names=names)
+        self.compared = pa.table([equality_bits(c) for c in columns], names=names)
         self._table = self.compared.append_column("s", pa.array(np.arange(source.num_rows, dtype=np.int64)))
 
     def _of(self, batch: pa.RecordBatch) -> list[pa.Array]:
@@ -44,7 +44,7 @@ class SourceKeys:
     def pairs(self, arrays: Arrays, length: int) -> tuple[Indices, Indices]:
         """Return the pairs of target and source rows with equal keys, ordered by target row."""
         columns = [
-            comparable(pa.chunked_array([computed(target, arrays, length, self._now, "the target's key")]))
+            equality_bits(pa.chunked_array([computed(target, arrays, length, self._now, "the target's key")]))
             for target, _ in self._plan.keys
         ]
         table = pa.table(columns, names=self._names).append_column("t", pa.array(np.arange(length, dtype=np.int64)))
@@ -59,7 +59,7 @@ def taken(source: pa.Table, rows: Indices, ids: Sequence[int]) -> dict[int, pa.A
     return {i: source.column(at).take(pa.array(rows)).combine_chunks() for at, i in enumerate(ids)}
 
 
-def comparable(values: pa.ChunkedArray) -> pa.ChunkedArray:
+def equality_bits(values: pa.ChunkedArray) -> pa.ChunkedArray:
     """Convert floats to bits that are equal for equal numbers; return other types unchanged."""
     if not pa.types.is_floating(values.type):
         return values

@@ -93,8 +93,8 @@ class StatisticsCheck:
             if mine is None or theirs is None:
                 continue
             lies = [
-                pc.any(pc.greater(mine.lo, theirs.lo)).as_py() if _comparable(mine.lo) else False,
-                pc.any(pc.less(mine.hi, theirs.hi)).as_py() if _comparable(mine.hi) else False,
+                pc.any(pc.greater(mine.lo, theirs.lo)).as_py() if _has_order(mine.lo) else False,
+                pc.any(pc.less(mine.hi, theirs.hi)).as_py() if _has_order(mine.hi) else False,
                 pc.any(pc.not_equal(mine.nulls, theirs.nulls)).as_py(),
                 pc.any(pc.not_equal(mine.nans, theirs.nans)).as_py(),
             ]
@@ -171,5 +171,5 @@ def _wrong_paths(identifier: int, stored: pa.Table, fresh: Paths) -> list[str]:
     return wrong
 
 
-def _comparable(array: pa.Array) -> bool:
+def _has_order(array: pa.Array) -> bool:
     return not (pa.types.is_nested(array.type) or pa.types.is_null(array.type))

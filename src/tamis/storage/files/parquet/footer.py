@@ -16,10 +16,10 @@ import pyarrow.parquet as pq
 
 from tamis.storage.files.corrupt_parts import corrupt
 from tamis.storage.files.file_source import PartSource, twice
-from tamis.storage.files.open_files import Recent
 from tamis.storage.files.parquet.index_checksum import index_checksum
 from tamis.storage.files.parquet.parquet_writer import PART_ID
 from tamis.storage.files.protocol import PartRef
+from tamis.storage.object_store.lru_cache import LruCache
 
 TAIL = 64 * 2**10
 """Bytes fetched from the end of a file, usually enough to contain the footer."""
@@ -30,7 +30,7 @@ _MAGIC = b"PAR1"
 Footer: TypeAlias = pq.FileMetaData
 
 
-_cache = Recent[tuple[Footer, PartRef]](CACHE_BYTES)
+_cache = LruCache[tuple[Footer, PartRef]](CACHE_BYTES)
 """Footers, each with the part against which it was checked."""
 
 

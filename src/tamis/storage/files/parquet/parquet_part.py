@@ -16,7 +16,6 @@ from tamis.sizes import SIZES
 from tamis.storage.files.column_conversion import Names, convert
 from tamis.storage.files.corrupt_parts import corrupt
 from tamis.storage.files.file_source import PartSource, Stream, twice
-from tamis.storage.files.open_files import Recent
 from tamis.storage.files.parquet.column_layout import Layout
 from tamis.storage.files.parquet.footer import CACHE_BYTES, Footer, footer_of
 from tamis.storage.files.parquet.page_excerpt import Excerpt
@@ -24,6 +23,7 @@ from tamis.storage.files.parquet.page_offsets import Pages, runs_in
 from tamis.storage.files.parquet.row_group_statistics import block_statistics
 from tamis.storage.files.protocol import IoCounters, PartRef, Piece
 from tamis.storage.files.shredded_leaves import LEAVES, Leaf, extended, leaves_in
+from tamis.storage.object_store.lru_cache import LruCache
 
 PIECE_ROWS = SIZES.piece_rows
 PIECE_BYTES = 64 * 2**20
@@ -62,7 +62,7 @@ class _Shape:
         self.starts = np.concatenate([[0], np.cumsum(self.rows)])
 
 
-_shapes = Recent[_Shape](CACHE_BYTES)
+_shapes = LruCache[_Shape](CACHE_BYTES)
 
 
 class ParquetPart:

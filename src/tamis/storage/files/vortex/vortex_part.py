@@ -20,11 +20,11 @@ from tamis.cost_model import COSTS
 from tamis.storage.files.corrupt_parts import corrupt
 from tamis.storage.files.file_source import Stream
 from tamis.storage.files.named_columns import PIECE_ROWS, Ordinals, SealedPart
-from tamis.storage.files.open_files import Recent
 from tamis.storage.files.protocol import PartRef, Piece
 from tamis.storage.files.sealed_reader import Sealed, open_sealed
 from tamis.storage.files.stored_values import stored_type
 from tamis.storage.files.vortex.vortex_library import keep, vortex
+from tamis.storage.object_store.lru_cache import LruCache
 
 CACHE_BYTES = 64 * 2**20
 SEGMENT_ROWS = 131_072
@@ -34,7 +34,7 @@ _TOGETHER = COSTS.vortex_together_share
 """Share of the segments above which all columns are scanned together."""
 _STRIDE = 8 * PIECE_ROWS
 _FOOTERS = 256
-_footers = Recent[Any](_FOOTERS)
+_footers = LruCache[Any](_FOOTERS)
 
 
 def open_vortex(store: Any, ref: PartRef, schema: Schema) -> VortexPart:

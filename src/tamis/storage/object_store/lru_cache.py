@@ -1,0 +1,57 @@
+"""The bounded mapping of all caches of this process; the least recently used entries go first."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Hashable
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class LruCache(Generic[T]):
+    """A thread-safe LRU mapping that never holds more than ``limit`` bytes.
+
+    ``largest_share``: the share of the limit that one entry may take. Larger ones are not kept.
+    """
+
+    def __init__(self, limit: int, largest_share: float = 1.0) -> None:
+        self.limit = limit
+        self.bytes = 0
+        self._largest = int(limit * largest_share)
+        self._items: OrderedDict[Hashable, tuple[T, int]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: Hashable) -> T | None:
+        """Return the value cached under ``key``, or None."""
+        with self._lock:
+            found = self._items.get(key)
+            if found is None:
+                return None
+            self._items.move_to_end(key)
+            return found[0]
+
+    def put(self, key: Hashable, value: T, size: int) -> None:
+        """Cache ``value``, which takes about ``size`` bytes, in place of what was cached under ``key``."""
+        with self._lock:
+            if key in self._items:
+                self.bytes -= self._items.pop(key)[1]
+            if size > self._largest:
+                return
+            self._items[key] = (value, size)
+            self.bytes += size
+            while self.bytes > self.limit:
+                self.bytes -= self._items.popitem(last=False)[1][1]
+
+    def forget(self, url: str) -> None:
+        """Evict the entries of the table at ``url``: those whose keys begin with it."""
+        with self._lock:
+            for key in [key for key in self._items if isinstance(key, tuple) and key[0] == url]:
+                self.bytes -= self._items.pop(key)[1]
+
+    def clear(self) -> None:
+        """Evict everything."""
+        with self._lock:
+            self._items.clear()
+            self.bytes = 0
