@@ -46,20 +46,20 @@ STEPS = {
 _HEAD = """# Architecture
 
 Tamis is a library in layers. A layer imports only from layers below it. [Design note 0018](design/0018-folders.md) says why the folders are these, and
-`tests/test_layers.py` keeps the order. `docs/architecture.py` draws both pictures on this page from the code.
+`tests/test_layers.py` checks the order. `docs/architecture.py` draws both pictures on this page from the code.
 
 ## Layers
 
-An arrow says that a layer imports from another. Of the layers that a layer imports from, only those are drawn that it does not reach through another.
+An arrow points from a layer to one that it imports. An import is left out if the layer also reaches it through another arrow.
 """
 
 _WAY = """
-## The way of a query
+## The path of a query
 
 These are the steps of `tamis.open(path).scan("a = 1500").to_arrow()`. The script runs this scan and checks that the functions are called in this order.
 
-In Spark the first two steps are Spark's: it parses the query, and `spark.jvm_bridge.catalyst` translates the filter's tree. `spark.scan.scan_builder` collects what Spark pushes down,
-`spark.scan.spark_scan` plans through the same `engine.scan.scan_plan.plan`, and executors run the same `read_part`, or Spark's own Parquet reader reads.
+In Spark, Spark itself does the first two steps: it parses the query, and `spark.jvm_bridge.catalyst` translates the filter's tree. `spark.scan.scan_builder` collects what Spark pushes down.
+`spark.scan.spark_scan` plans through the same `engine.scan.scan_plan.plan`. Executors run the same `read_part`, unless Spark's own Parquet reader reads the parts.
 """
 
 _WHERE = """
@@ -70,7 +70,7 @@ _WHERE = """
 | Where does a comparison meet bounds? | `core/pruning/bound_comparison.py` |
 | Where is a commit conflict decided? | `storage/commit_log/conflict.py` |
 | Where is Spark's limit pushed down? | `spark/scan/scan_builder.py` (`pushLimit`), then `engine/scan/limit_pruning.py` |
-| How is a function added? | `core/expr/functions/`, and the walk in [CONTRIBUTING](../CONTRIBUTING.md) |
+| How is a function added? | `core/expr/functions/`; [CONTRIBUTING](../CONTRIBUTING.md) lists the steps |
 | Who tests which conjunct in Spark? | `spark/scan/filter_contract.py` |
 | Where are statistics collected? | `core/stats/collector.py` |
 """

@@ -11,10 +11,10 @@ from tamis.cli.app import program
 
 HEAD = """# The command line
 
-Answers go to stdout, as tables for people or with `--json` for programs; progress and messages go to stderr. The exit code is 0 for done, 1 for failed, 2 for a command line
-that cannot be. A `TABLE` is a path or a URL; what changes rows or files says in numbers what it did, and what deletes files only says what it would do unless asked.
+Results go to stdout, as tables or with `--json` for programs. Progress and messages go to stderr. The exit code is 0 for success, 1 for a failure, and 2 for an invalid
+command line. A `TABLE` is a path or a URL. A command that changes rows or files prints what it did in numbers. A command that deletes files only lists them unless you confirm.
 
-This page is made from the program by `docs/generate.py`; `tamis COMMAND --help` says the same.
+This page is generated from the program by `docs/generate.py`; `tamis COMMAND --help` prints the same text.
 """
 
 

@@ -8,10 +8,10 @@ from collections.abc import Iterable
 
 _HEAD = """# Error messages
 
-All messages of Tamis' errors by category and code, each with its remedy; `{…}` is what stands there at run time. [Errors](errors.md) says what the
-categories mean. A message in italics is made elsewhere: Spark's own reason, for example.
+This page lists all error messages of Tamis by category and code, each with its remedy. `{…}` marks a value that is inserted at run time. [Errors](errors.md) explains the
+categories. A message in italics comes from elsewhere, for example from Spark.
 
-This page is made from the code by `docs/generate.py`.
+This page is generated from the code by `docs/generate.py`.
 """
 
 

@@ -28,16 +28,17 @@ CATEGORIES = [kind for kind in vars(errors).values() if isinstance(kind, type) a
 
 _HEAD = """# Errors
 
-Every error of Tamis is a `TamisError`. Its class says what you would do next, its `code` what happened (codes are stable: scripts may rely on
-them), `name` names the offending thing and `remedy` says what to do. Each is also the builtin that a Python programmer would catch.
+Every error of Tamis is a `TamisError`. Its class tells you what kind of reaction it needs, and its `code` what happened. Codes are stable, so scripts may rely on
+them. `name` is the offending object, and `remedy` says what to do. Each class also derives from the builtin error that a Python programmer would catch.
 
-This page is made from the code by `docs/generate.py`.
+This page is generated from the code by `docs/generate.py`.
 """
 
 _DESIGN_HEAD = """# Design notes
 
 Each note records one decision: the question, the choice, and the alternatives that were rejected. [Architecture](../architecture.md) describes
-the code as it is now.
+the code as it is now. Figures in a note were measured when the decision was made. They justify the decision, and are not claims about the current
+code; `make bench` measures that.
 
 This list is generated from the notes by `docs/generate.py`.
 """

@@ -36,25 +36,25 @@ NOW = dt.datetime(2024, 12, 31, tzinfo=dt.UTC)
 
 HEAD = """# Which of my filters skip?
 
-Each line below is a filter over the same table, and how many of its twelve parts are read for it. The numbers are decisions of the program, made when this page was
-generated (`docs/generate.py`); the same question about your own table is answered by `tamis explain TABLE --where "…"`.
+Each line below shows a filter over one example table, and how many of the table's twelve parts are read for it. The program made these decisions when this page was
+generated (`docs/generate.py`). For your own table, run `tamis explain TABLE --where "…"`.
 
-The table holds the year 2024, a part for each month. `ts` (timestamp), `day` (date), `at` (timestamp without zone), `i` (0 to 1199), `l`, `x` (double), `m` (decimal), `s` and `code`
-(texts), `span` (interval since New Year), `stamp` (the time as text), `body` (JSON text), `v` (VARIANT), `tags` and `items` (arrays), `attrs` (map) rise with time; `user` does not: every part has all its values.
+The table holds the year 2024, one part for each month. These columns rise with time: `ts` (timestamp), `day` (date), `at` (timestamp without zone), `i` (0 to 1199), `l`, `x` (double), `m` (decimal), `s` and `code`
+(texts), `span` (interval since New Year), `stamp` (the time as text), `body` (JSON text), `v` (VARIANT), `tags` and `items` (arrays) and `attrs` (map). `user` does not: every part has all its values.
 `u` is NULL in every other month, `late` is true from July on, `st.k` is the number of the month less one, `level` is INFO in one month and WARN in the next.
 
-A part is skipped when the filter is *proved* true for none of its rows, and proved to fail for none of them ([how](how-skipping-works.md)). So three things decide: whether
-a function's result follows from bounds (*claims*), whether it can fail (under ANSI; `try_…` gives NULL instead), and whether the bounds of its columns are narrow: cluster the table by what most filters are about.
+A part is skipped if it is *proved* that the filter is true for none of its rows and fails for none of them ([how](how-skipping-works.md)). So three things decide: whether
+a function's result follows from the bounds of its arguments (*claims*), whether it can fail (under ANSI; `try_…` gives NULL instead), and whether the bounds of its columns are narrow. Cluster the table by the column that most filters use.
 
-Where a part has at most 32 distinct values of a column (a level, a country, a status), or its whole numbers or days lie so close together, the filter is asked of each of them:
-then *every* function below is exact, a `LIKE '%x'` too, and it can fail only if one of these values makes it fail.
+If a part has at most 32 distinct values of a column (a level, a country, a status), or its integers or days lie that close together, the filter is evaluated for each value.
+Then *every* function below is exact, even `LIKE '%x'`, and it can fail only if one of these values makes it fail.
 
-| claim | means |
+| claim | meaning |
 | --- | --- |
-| rises, falls | never the other way when this argument grows: bounds are mapped end by end |
-| one or the other | monotone, but which way depends on the other arguments: all corners are looked at |
-| single values | exact where the part holds one value of it, else nothing |
-| rule | has a rule of its own: comparisons, logic, branches, prefixes |
+| rises, falls | the result rises or falls with this argument: each bound of the argument gives a bound of the result |
+| one or the other | monotone, but the direction depends on the other arguments: all combinations of bounds are evaluated |
+| single values | exact if the part holds a single value of the argument; otherwise nothing is known |
+| rule | the function has a rule of its own: comparisons, logic, branches, prefixes |
 """
 
 TITLES = {
@@ -147,22 +147,22 @@ FORMS = [
 ]  # fmt: skip
 
 NOT = {
-    "user = 7": "The value lies between the bounds in every part, and a part has too many values to keep them all: rows are not ordered by it. Cluster by it, or give it an index.",
-    "hash(i) = 3": "A hash scatters its argument: nothing about a range of arguments bounds the results.",
-    "my_function(i) = 3": "A function of your own may return anything, NULL, or fail. The rest of the filter still skips, if it stands before it.",
-    "rand() < 0.5": "Not a function of the row.",
-    "s LIKE '%9'": "Bounds are ordered by how texts begin; nothing follows about how they end.",
-    "contains(s, '99')": "As above.",
-    "s RLIKE '9$'": "What a regular expression matches is not a range of texts in general. Write a prefix as LIKE.",
-    "length(s) = 4": "Short and long texts lie between any two bounds.",
+    "user = 7": "The value lies between the bounds of every part, because the rows are not ordered by `user`, and a part has too many values to list them. Cluster by the column, or index it.",
+    "hash(i) = 3": "A hash scatters its argument, so a range of arguments gives no bounds for the results.",
+    "my_function(i) = 3": "An unknown function may return any value or NULL, or fail. Conjuncts before it still skip.",
+    "rand() < 0.5": "The value does not depend on the row.",
+    "s LIKE '%9'": "Bounds order texts by how they begin, and say nothing about how they end.",
+    "contains(s, '99')": "As for `LIKE '%9'`.",
+    "s RLIKE '9$'": "In general, the texts that a regular expression matches are not a range. Write a prefix with LIKE.",
+    "length(s) = 4": "There are short and long texts between any two bounds.",
     "md5(s) = 'x'": "As for hashes.",
-    "hour(ts) = 3": "Every day has all hours. In a part that spans less than a day it skips.",
-    "i % 10 = 3": "Every run of ten numbers has all remainders. In a part that spans fewer it may skip.",
-    "1 / (user - 50) > 5": "It might fail (`user` may be 50), and an error is part of the answer. `try_divide` does not fail; a condition before it that excludes such rows helps too.",
-    "cast(substring(code, 5, 4) AS INT) > 9000": "Between two texts that are numbers lie texts that are none, so it may fail. Texts of which a part has few are looked at one by one; else keep a column of the type.",
-    "try_cast(substring(code, 5, 4) AS INT) > 9000": "The order of texts is not the order of the numbers that they say.",
-    "substring(code, -2) = '40'": "Bounds are ordered by how texts begin.",
-    "x = 'NaN' OR user = 7": "One side of an OR that may be true is enough.",
+    "hour(ts) = 3": "Every day has all hours. The filter skips a part that spans less than a day.",
+    "i % 10 = 3": "Every range of ten integers has all remainders. The filter may skip a part that spans fewer.",
+    "1 / (user - 50) > 5": "The expression may fail (`user` may be 50), and an error is part of the answer. Use `try_divide`, which does not fail, or put a condition before it that excludes such rows.",
+    "cast(substring(code, 5, 4) AS INT) > 9000": "Between two texts that are numbers there are texts that are not, so the cast may fail. If a part has few texts, each of them is evaluated; otherwise store a column of the type.",
+    "try_cast(substring(code, 5, 4) AS INT) > 9000": "The order of texts is not the order of the numbers that they represent.",
+    "substring(code, -2) = '40'": "Bounds order texts by how they begin.",
+    "x = 'NaN' OR user = 7": "The filter may be true if one side of the OR may be true.",
 }
 """Filters that read everything, and why nothing better is possible; those that skip now are left out of the page."""
 

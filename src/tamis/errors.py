@@ -59,7 +59,7 @@ class NotFound(TamisError, LookupError):
 
 
 class AlreadyExists(TamisError, FileExistsError):
-    """Something of that name is already there."""
+    """An object with that name exists already."""
 
     default_code = "ALREADY_EXISTS"
 
@@ -97,7 +97,7 @@ class SchemaMismatch(TamisError, ValueError):
 
 
 class SchemaFenced(TamisError, RuntimeError):
-    """This reader's schema is no longer a valid migration of the table's: it must not go on."""
+    """The schema that a reader holds is no longer a valid migration of the table's, so the read is refused."""
 
     default_code = "SCHEMA_FENCED"
 
@@ -109,19 +109,19 @@ class IncompatibleSchema(TamisError, ValueError):
 
 
 class InvalidInput(TamisError, ValueError):
-    """An argument, option, filter or statement that cannot be."""
+    """An argument, option, filter or statement is not valid."""
 
     default_code = "INVALID_INPUT"
 
 
 class CorruptData(TamisError, OSError):
-    """A stored object is truncated, garbled, missing or not what the log says it is."""
+    """A stored object is truncated, damaged, missing, or differs from what the log records."""
 
     default_code = "CORRUPT_DATA"
 
 
 class StoreUnavailable(TamisError, ConnectionError):
-    """The object store refused or did not answer; what was committed is still there."""
+    """The object store refused a request or did not answer; committed data is not affected."""
 
     default_code = "STORE_UNAVAILABLE"
 
