@@ -42,9 +42,11 @@ class InternalSizes:
     set_sample_rows: int = 256
     """Rows of a block sampled to detect early that a column has too many values."""
     document_paths: int = 500
-    """Maximum number of JSON paths of a part with statistics."""
+    """Maximum number of JSON paths of a column with statistics in a part, besides kept ones."""
     document_sample: int = 64
     document_batch: int = 1_024
+    template_documents: int = 512
+    """Documents of a batch from which those of one shape are read together."""
     variant_values: int = 1_024
     """Variants that are traversed together."""
     variant_layout: int = 64

@@ -13,6 +13,7 @@ SMALL = {
     "set_values": 3,
     "set_sample_rows": 6,
     "document_paths": 6,
+    "template_documents": 16,
     "document_sample": 4,
     "document_batch": 4,
     "variant_values": 7,

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tamis.core.stats.json_paths import text_paths, variant_paths
+from tamis.core.stats.json_paths import similar_documents, text_paths, variant_paths
 from tamis.core.stats.json_paths.path_rows import HI_EXACT, LO_EXACT, STRANGE, Paths
 from tamis.core.stats.json_paths.similar_documents import Documents
 from tests.expr.documents import DOCUMENTS
@@ -40,6 +40,13 @@ STRINGS = [
     'a","k":"b',
     'a":1,"z":"b',
 ]
+
+
+@pytest.fixture(autouse=True)
+def _templates_for_few_documents(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(similar_documents, "ENOUGH", similar_documents.FEW)
+
+
 SHAPES = ['{{"a":{n},"s":"{t}"}}', '{{"a": {n}, "s": "{t}", "u": {{"id": {m}}}}}', '{{"s":"{t}","u":{{"v":[{{"x":{n}}},{{"x":{m}}}]}},"e":[]}}', '{{"{t}":{n},"b":{m}}}', '{{"a":[{n},{m}],"s":"{t}"}}', '{{"s":"{t}","a":{n},"' + "long" * 30 + '":[{{"' + "key" * 30 + '":{m}}}]}}', '{{"a":{n},"a":"{t}"}}']  # fmt: skip
 
 

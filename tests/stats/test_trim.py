@@ -12,12 +12,12 @@ import pytest
 import tamis
 from tamis.core import expr
 from tamis.core.pruning import decide
-from tamis.core.stats import Collector, TableEvidence
+from tamis.core.stats import Collector, TableEvidence, statistics_budget
 from tamis.core.stats.json_paths.packed_paths import PATHS, packed, unpacked
 from tamis.core.stats.json_paths.path_evidence import PathTable
 from tamis.core.stats.json_paths.path_rows import table_of
 from tamis.core.stats.kept_statistics import named, recent
-from tamis.core.stats.statistics_budget import _size, budget, trim
+from tamis.core.stats.statistics_budget import Priorities, budget, trim
 from tamis.core.types import LONG, STRING, Field, Schema
 from tamis.core.types.arrow import to_arrow_schema
 
@@ -27,6 +27,7 @@ FILTERS = [
     "get_json_object(s, '$.id') = '7'", "cast(get_json_object(s, '$.id') AS INT) = 7", "from_json(s, 'id INT').id > 60", "get_json_object(s, '$.user.name') > 'o'", "get_json_object(s, '$.nothing') IS NOT NULL",
     "from_json(s, 'user STRUCT<deep: STRUCT<er: DOUBLE>>').user.deep.er > 100", "get_json_object(s, '$.user.deep.none') = 'x'", "n = 7", "n > 60", f"long < '{'é' * 30}{7:040d}'", "long > 'ê'", "long < 'é'",
 ]  # fmt: skip
+NO_PRIORITIES = Priorities()
 BUDGETS = [100_000, 600, 400, 300, 200, 150, 100, 50, 16, 0]
 
 
@@ -36,9 +37,9 @@ def collected() -> Collector:
     return collector
 
 
-def decided(text: str, room: int, keep: frozenset[tuple[int, str]] = frozenset()) -> tuple[bool, bool, str | None]:
+def decided(text: str, room: int, priorities: Priorities = NO_PRIORITIES) -> tuple[bool, bool, str | None]:
     collector = collected()
-    left = trim(collector.finish(), collector.documents(), room, keep)
+    left = trim(collector.figures(), collector.documents(), room, priorities)
     rows = table_of(left.documents)
     row = {
         "part_id": pa.array(["p"]),
@@ -46,7 +47,7 @@ def decided(text: str, room: int, keep: frozenset[tuple[int, str]] = frozenset()
         "part": pa.array([0], pa.int32()),
         "rows": pa.array([len(ROWS)], pa.int64()),
     }
-    row |= dict(zip(left.statistics.column_names, left.statistics.columns, strict=True))
+    row |= left.statistics
     table, tables = unpacked(pa.table(row | ({} if rows is None else {"packed_paths": pa.array([packed(rows)])})))
     found = tables.get(PATHS)
     paths = (
@@ -73,15 +74,40 @@ def test_nothing_moves_inward(room: int) -> None:
 
 
 def test_every_budget_is_kept() -> None:
-    collector = collected()
-    counts_only = 8 * 8
+    """Counts are dropped too, so that a budget of 0 leaves nothing but the rows of kept paths."""
     for room in BUDGETS:
-        left = trim(collector.finish(), collector.documents(), room)
-        assert _size(left) <= max(room, counts_only)
+        left = trim(collected().figures(), collected().documents(), room)
+        assert left.size <= room
+        assert left.excess == 0
+        assert left.size == 0 or left.statistics or any(left.documents.values())
+
+
+def test_the_size_is_what_is_left() -> None:
+    """The size that is kept incrementally is that of the statistics, counted anew."""
+    for room in BUDGETS:
+        left = trim(collected().figures(), collected().documents(), room)
+        figures = [
+            (name, array.type, array[0] if array.null_count == 0 else None) for name, array in left.statistics.items()
+        ]
+        anew = trim(iter(figures), left.documents, 10**9)
+        assert anew.size == left.size
+        assert anew.dropped == 0
+
+
+def test_the_work_is_linear_in_the_number_of_statistics(monkeypatch: pytest.MonkeyPatch) -> None:
+    measured = []
+    monkeypatch.setattr(statistics_budget, "_width", lambda value: measured.append(value) or 8)
+    for count in (100, 1000):
+        measured.clear()
+        figures = [
+            (f"{i}|{kind}", pa.int64(), i) for i in range(count) for kind in ("long|lo", "long|hi", "exact", "nulls")
+        ]
+        assert trim(figures, {}, 0).size == 0
+        assert len(measured) <= 4 * count
 
 
 def test_without_need_nothing_goes() -> None:
-    assert trim(collected().finish(), collected().documents(), 100_000).dropped == 0
+    assert trim(collected().figures(), collected().documents(), 100_000).dropped == 0
     assert decided("from_json(s, 'id INT').id > 60", 100_000)[0]
 
 
@@ -91,13 +117,38 @@ def test_the_deepest_goes_first_and_it_is_said() -> None:
     assert decided("from_json(s, 'id INT').id > 60", 350)[0]
 
 
-def test_what_is_named_goes_last() -> None:
-    keep = frozenset(named(["s:user.deep.er"], SCHEMA))
-    assert keep == {(2, "$.user.deep.er")}
+def test_what_is_named_is_never_dropped() -> None:
+    keep = Priorities(always=frozenset(named(["s:user.deep.er", "long"], SCHEMA)))
+    assert keep.always == {(2, "$.user.deep.er"), (3, "$")}
     text = "from_json(s, 'user STRUCT<deep: STRUCT<er: DOUBLE>>').user.deep.er > 100"
-    assert decided(text, 300, keep)[0]
+    assert decided(text, 0, keep)[0]
+    assert decided("long > 'ê'", 0, keep)[0]
     assert not decided(text, 300)[0]
-    assert decided("long > 'ê'", 60, frozenset(named(["long"], SCHEMA)))[0] >= decided("long > 'ê'", 60)[0]
+    assert not decided("n > 60", 0, keep)[0]
+    left = trim(collected().figures(), collected().documents(), 10, keep)
+    assert left.excess == left.size - 10 > 0
+
+
+def test_what_recent_filters_used_is_dropped_last() -> None:
+    recent_ones = Priorities(last=frozenset(named(["s:user.deep.er"], SCHEMA)))
+    text = "from_json(s, 'user STRUCT<deep: STRUCT<er: DOUBLE>>').user.deep.er > 100"
+    assert decided(text, 300, recent_ones)[0]
+    assert not decided(text, 300)[0]
+    assert not decided(text, 0, recent_ones)[0]
+
+
+def test_kept_statistics_beyond_the_budget_are_reported(tmp_path: Path) -> None:
+    properties = {"tamis.stats.budget_bytes": "16", "tamis.stats.keep": "long"}
+    data = pa.table({"n": [r["n"] for r in ROWS], "long": [r["long"] for r in ROWS]})
+    table = tamis.create(tmp_path / "t", data.schema, properties=properties)
+    table.append(data)
+    metrics = dict(table.history()["metrics"][0].as_py())
+    assert metrics["statistics_excess_bytes"] > 0
+    detail = table.detail().to_pylist()[0]
+    assert detail["statistics_excess_bytes"] == metrics["statistics_excess_bytes"]
+    assert detail["statistics_dropped"] == metrics["statistics_dropped"] > 0
+    assert table.explain("long > 'ê'").parts["kept"] == 0
+    assert table.explain("n > 60").parts["kept"] == 1
 
 
 def test_a_trimmed_column_is_named_so() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -10,7 +12,7 @@ from hypothesis import strategies as st
 
 from tamis.core.stats import Collector, TableEvidence, union
 from tamis.core.stats.columns.value_sets import MOST, listable
-from tamis.core.stats.statistics_budget import _size, trim
+from tamis.core.stats.statistics_budget import Priorities, trim
 from tamis.core.types import DATE, DOUBLE, INTEGER, LONG, STRING, DataType, Field, Schema
 from tests.values import ATOMIC, column, kind_of
 
@@ -143,14 +145,26 @@ def test_a_column_younger_than_the_part_has_no_set() -> None:
     assert TableEvidence(table, schemas).values((7,)) in (None, pa.array([None], pa.list_(pa.string())))
 
 
-def test_values_go_before_bounds() -> None:
+def test_value_sets_are_dropped_before_bounds() -> None:
     table = collected(STRING, pa.array(["aa", "bb", "cc"])).drop_columns(["rows"])
-    left = trim(table, {}, _size(trim(table, {}, 10**6)) - 1)
+    figures = [
+        (name, column.type, _plain(column[0])) for name, column in zip(table.column_names, table.columns, strict=True)
+    ]
+    left = trim(figures, {}, trim(figures, {}, 10**6).size - 1)
     assert left.dropped == 1
-    assert left.statistics["7|string|set"].to_pylist() == [None]
+    assert "7|string|set" not in left.statistics
     assert left.statistics["7|string|lo"].to_pylist() == ["aa"]
-    kept = trim(table, {}, 20, frozenset({(7, "$")}))
-    assert kept.statistics["7|string|set"].to_pylist() == [None]
+    last = trim(figures, {}, 20, Priorities(last=frozenset({(7, "$")})))
+    assert "7|string|set" not in last.statistics
+    always = trim(figures, {}, 20, Priorities(always=frozenset({(7, "$")})))
+    assert always.statistics["7|string|set"].to_pylist() == [["aa", "bb", "cc"]]
+
+
+def _plain(value: pa.Scalar) -> Any:
+    """Return a figure as collectors give it: sets as arrays, counts as Python's integers."""
+    if isinstance(value, pa.ListScalar):
+        return value.values
+    return value.as_py() if pa.types.is_integer(value.type) else value
 
 
 def test_noise_is_no_set() -> None:

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from tamis.core.pruning import ColumnEvidence
 from tamis.core.schema import difference
 from tamis.core.stats import TableEvidence
+from tamis.core.stats.json_paths.packed_paths import DROPPED, EXCESS
 from tamis.core.types import Array, Field, Map, Schema, Struct
 from tamis.core.types.arrow import to_arrow_type
 from tamis.engine.operations.layout.clustering_quality import Clustering
@@ -158,11 +159,20 @@ def detail(store: Store, snapshot: Snapshot) -> pa.Table:
         "num_parts": totals["parts"],
         "num_rows": totals["rows"],
         "size_in_bytes": totals["bytes"],
+        **_trimmed_statistics(snapshot),
         "properties": [(k, v) for k, v in head.properties.items() if k != PENDING],
         "reader_features": list(head.reader_features),
         "writer_features": list(head.writer_features),
     }
     return pa.Table.from_pylist([row], schema=_DETAIL)
+
+
+def _trimmed_statistics(snapshot: Snapshot) -> dict[str, int]:
+    """Return how many statistics were dropped, and the bytes of kept ones beyond the budget, over all parts."""
+    table = snapshot.table("parts", ("part_id", DROPPED, EXCESS))
+    return {
+        name: int(pc.sum(table[name]).as_py() or 0) if name in table.column_names else 0 for name in (DROPPED, EXCESS)
+    }
 
 
 def clustering(snapshot: Snapshot) -> list[str]:
@@ -223,6 +233,7 @@ _DETAIL = pa.schema(
             ("data_format", pa.string()),
         ],
         *[(name, pa.int64()) for name in ("num_segments", "num_parts", "num_rows", "size_in_bytes")],
+        *[(name, pa.int64()) for name in (DROPPED, EXCESS)],
         ("properties", pa.map_(pa.string(), pa.string())),
         *[("reader_features", pa.list_(pa.string())), ("writer_features", pa.list_(pa.string()))],
     ]

@@ -7,7 +7,7 @@ arrays and maps are those of their sizes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -32,11 +32,15 @@ Figure = tuple[str, pa.DataType, Any]
 class Collector:
     """Collects one row of statistics columns from the batches of one part.
 
-    With ``sets``, it also collects the value sets of columns that have few values.
+    With ``sets``, it also collects the value sets of columns that have few values. ``keep`` are paths of JSON
+    documents, by column id, that are collected however many others there are.
     """
 
-    def __init__(self, schema: Schema, *, sets: bool = True) -> None:
-        self._nodes = [_Node(f, repeated=False, sets=sets) for f in schema.fields]
+    def __init__(self, schema: Schema, *, sets: bool = True, keep: Iterable[tuple[int, str]] = ()) -> None:
+        kept: dict[int, list[str]] = {}
+        for identifier, path in keep:
+            kept.setdefault(identifier, []).append(path)
+        self._nodes = [_Node(f, repeated=False, sets=sets, kept=kept) for f in schema.fields]
 
     def update(self, batch: pa.RecordBatch) -> None:
         """Add a batch whose columns are those of the schema, in order, in their Arrow types."""
@@ -68,16 +72,17 @@ class Collector:
 class _Node:
     """One field at some depth and its statistics so far."""
 
-    def __init__(self, field: Field, *, repeated: bool, sets: bool) -> None:
+    def __init__(self, field: Field, *, repeated: bool, sets: bool, kept: Mapping[int, list[str]]) -> None:
         inside = repeated or isinstance(field.type, Array | Map)
         self.id, self.type, self.repeated = field.id, field.type, repeated
-        self.children = [_Node(child, repeated=inside, sets=sets) for child in field.type.children]
+        self.children = [_Node(child, repeated=inside, sets=sets, kept=kept) for child in field.type.children]
         self.sized, self.floating = isinstance(field.type, Array | Map), field.type in (FLOAT, DOUBLE)
         self.bounded = self.sized or has_bounds(field.type)
         self.measured: DataType = INTEGER if self.sized else field.type
         """The type of the bounds: for arrays and maps, that of their sizes."""
         self.count = self.nulls = self.nans = 0
-        self.paths = PathCollector(field.type) if not repeated and collects(field.type) else None
+        collected = not repeated and collects(field.type)
+        self.paths = PathCollector(field.type, kept.get(field.id, ())) if collected else None
         self._values = ValueSetCollector() if sets and not repeated and listable(field.type) else None
         self._lows: list[pa.Scalar] = []
         self._highs: list[pa.Scalar] = []

@@ -2,47 +2,74 @@
 
 Invariant: no bound ever moves inward; what is dropped is unknown. Value sets are dropped first; then texts
 are shortened; then paths of JSON documents are dropped, the deepest and most mixed first; then bounds of
-columns, the longest first. What should be kept (by ``tamis.stats.keep``, or because recent filters used it)
-is dropped last. A dropped path is noted in the row above it, so that it is not taken for absent.
+columns, the longest first; then counts. Statistics that recent filters used are dropped after all others, and
+those that ``tamis.stats.keep`` names are never dropped. A dropped path is noted in the row above it, so that
+it is not taken for absent.
+
+The cost is linear in the number of statistics: sizes are kept incrementally, and Arrow arrays are built once,
+from what is left.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
 
 import pyarrow as pa
 
+from tamis.core.stats.collector import Figure
 from tamis.core.stats.columns.bounds import next_bytes, next_text
-from tamis.core.stats.json_paths.path_rows import INCOMPLETE, LONG, REAL, ROOT, STRING, TRIMMED, Paths, PathStatistics
-from tamis.core.stats.statistics_columns import (
-    BOUNDS,
-    COUNTS,
-    HI_EXACT,
-    LO_EXACT,
-    NO_ROOM,
-    VALUES,
-    count_name,
-    parse_name,
+from tamis.core.stats.json_paths.kept_paths import KeptPaths
+from tamis.core.stats.json_paths.path_rows import (
+    INCOMPLETE,
+    LONG,
+    REAL,
+    ROOT,
+    STRING,
+    TRIMMED,
+    Paths,
+    PathStatistics,
+    nearest_ancestor,
 )
+from tamis.core.stats.statistics_columns import BOUNDS, HI_EXACT, LO_EXACT, NO_ROOM, VALUES
 
 BYTES = 64 * 2**10
 """The default budget of a part of up to ``ROWS`` rows."""
 ROWS = 65_536
 _LENGTHS = (32, 16, 8)
 """Lengths in characters to which texts are shortened, in order."""
+_PATH_BYTES = 24
+"""Bytes of a path's row besides its text and bounds: kinds and counts."""
 
-Kept = frozenset[tuple[int, str]]
+Places = frozenset[tuple[int, str]]
 """Column ids with the path in their documents ($ for the column itself)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Priorities:
+    """The statistics that are never dropped (``always``) and those that are dropped last."""
+
+    always: Places = frozenset()
+    last: Places = frozenset()
+
+
+_NONE = Priorities()
 
 
 @dataclass(slots=True)
 class Trimmed:
-    """The statistics that are left, and the number of those dropped."""
+    """The statistics that are left: arrays of one row by column name, and the paths of documents.
 
-    statistics: pa.Table
+    ``dropped`` is the number of statistics that were dropped, ``excess`` the bytes beyond the budget, which
+    statistics that are always kept can cause.
+    """
+
+    statistics: dict[str, pa.Array]
     documents: dict[int, Paths]
+    size: int
     dropped: int = 0
+    excess: int = 0
 
 
 def budget(given: int | None, rows: int) -> int:
@@ -50,157 +77,188 @@ def budget(given: int | None, rows: int) -> int:
     return (BYTES if given is None else given) * max(1, -(-rows // ROWS))
 
 
-def trim(statistics: pa.Table, documents: dict[int, Paths], room: int, keep: Kept = frozenset()) -> Trimmed:
-    """Trim a part's statistics (one row) and paths to at most ``room`` bytes."""
-    out = Trimmed(statistics, documents)
-    if _size(out) <= room:
-        return out
-    _drop_values(out, keep, kept=False)
-    if _size(out) <= room:
-        return out
-    for length in _LENGTHS:
-        _shorten(out, length, keep)
-        if _size(out) <= room:
-            return out
-    for kept in (False, True):
-        if kept:
-            _drop_values(out, keep, kept)
-        for identifier, path in _least_useful(out.documents, keep, kept):
-            if _size_of(out, room):
-                return out
-            _drop_path(out, identifier, path)
-        for identifier in _longest(out.statistics, keep, kept):
-            if _size_of(out, room):
-                return out
-            _drop_bounds(out, identifier)
-    return out
+def trim(figures: Iterable[Figure], documents: dict[int, Paths], room: int, priorities: Priorities = _NONE) -> Trimmed:
+    """Trim a part's statistics and paths to at most ``room`` bytes of values.
+
+    Names are not counted: they are stored once per segment. ``documents`` is changed in place.
+    """
+    ledger = _Ledger(documents)
+    for figure in figures:
+        ledger.add(figure)
+    if ledger.size > room:
+        for _ in _reductions(ledger, priorities):
+            if ledger.size <= room:
+                break
+    return Trimmed(ledger.arrays(), documents, ledger.size, ledger.dropped, max(0, ledger.size - room))
 
 
-def _size_of(out: Trimmed, room: int) -> bool:
-    return _size(out) <= room
+@dataclass(slots=True)
+class _Column:
+    """The figures of one column by kind, and their sizes in bytes."""
+
+    figures: dict[str, Figure] = field(default_factory=dict)
+    sizes: dict[str, int] = field(default_factory=dict)
 
 
-def _size(out: Trimmed) -> int:
-    """Return the bytes of the values; names are not counted because they compress well."""
-    columns = sum(_width(column[0]) for column in out.statistics.columns)
-    return columns + sum(_path_size(path, found) for paths in out.documents.values() for path, found in paths.items())
+class _Ledger:
+    """A part's statistics and the bytes that they take."""
+
+    def __init__(self, documents: dict[int, Paths]) -> None:
+        self.columns: dict[int, _Column] = {}
+        self.documents = documents
+        self.size = sum(_path_size(path, found) for paths in documents.values() for path, found in paths.items())
+        self.dropped = 0
+
+    def add(self, figure: Figure) -> None:
+        name = figure[0]
+        column = self.columns.setdefault(int(name[: name.index("|")]), _Column())
+        self._set(column, name[name.rindex("|") + 1 :], figure)
+
+    def arrays(self) -> dict[str, pa.Array]:
+        figures = (figure for column in self.columns.values() for figure in column.figures.values())
+        return {name: pa.array([value], arrow) for name, arrow, value in figures}
+
+    def drop(self, identifier: int, kinds: Iterable[str]) -> int:
+        """Drop these kinds of a column's figures; return how many of them held a value."""
+        column, held = self.columns[identifier], 0
+        for kind in kinds:
+            if kind in column.figures:
+                del column.figures[kind]
+                width = column.sizes.pop(kind)
+                self.size -= width
+                held += width > 0
+        return held
+
+    def drop_bounds(self, identifier: int) -> None:
+        """Drop a column's bounds, and note that there was no room for them."""
+        self.drop(identifier, BOUNDS)
+        self._flag(identifier, LO_EXACT | HI_EXACT, NO_ROOM)
+        self.dropped += 1
+
+    def drop_path(self, identifier: int, path: str) -> None:
+        """Drop a path and note that in the row above it."""
+        paths = self.documents[identifier]
+        self.size -= _path_size(path, paths.pop(path))
+        self.dropped += 1
+        above = nearest_ancestor(path, paths)
+        if above is not None:
+            paths[above].kinds |= INCOMPLETE | TRIMMED
+
+    def shorten_path(self, identifier: int, path: str, length: int) -> None:
+        found = self.documents[identifier][path]
+        before = _path_size(path, found)
+        low, high = found.string
+        found.string = (
+            low and low[:length],
+            high if high is None or len(high) <= length else next_text(high[:length]),
+        )
+        self.size += _path_size(path, found) - before
+
+    def shorten_bounds(self, identifier: int, length: int) -> None:
+        column = self.columns[identifier]
+        for kind in BOUNDS:
+            if column.sizes.get(kind, 0) <= length:
+                continue
+            name, arrow, value = column.figures[kind]
+            plain = value.as_py() if pa.types.is_string(arrow) or pa.types.is_binary(arrow) else None
+            if plain is None or len(plain) <= length:
+                continue
+            short = plain[:length]
+            if kind == "hi":
+                short = next_text(short) if isinstance(short, str) else next_bytes(short)
+            self._set(column, kind, (name, arrow, pa.scalar(short, arrow)))
+            self._flag(identifier, LO_EXACT if kind == "lo" else HI_EXACT)
+
+    def _flag(self, identifier: int, clear: int, put: int = 0) -> None:
+        column = self.columns[identifier]
+        if "exact" in column.figures:
+            name, arrow, value = column.figures["exact"]
+            column.figures["exact"] = (name, arrow, value & ~clear | put)
+
+    def _set(self, column: _Column, kind: str, figure: Figure) -> None:
+        width = _width(figure[2])
+        self.size += width - column.sizes.get(kind, 0)
+        column.figures[kind], column.sizes[kind] = figure, width
 
 
-def _width(value: pa.Scalar) -> int:
+def _reductions(ledger: _Ledger, priorities: Priorities) -> Iterator[None]:
+    """Make the statistics smaller, one step at a time."""
+    always, late = _paths_by_column(priorities.always), _paths_by_column(priorities.last)
+    nothing = KeptPaths()
+
+    def of_columns(last: bool) -> list[int]:
+        return [
+            i for i in ledger.columns if (i, ROOT) not in priorities.always and ((i, ROOT) in priorities.last) is last
+        ]
+
+    def of_paths(last: bool) -> list[tuple[int, str, PathStatistics]]:
+        return [
+            (i, path, found)
+            for i, paths in ledger.documents.items()
+            for path, found in paths.items()
+            if not always.get(i, nothing).concerns(path) and late.get(i, nothing).concerns(path) is last
+        ]
+
+    for last in (False, True):
+        columns = of_columns(last)
+        for identifier in columns:
+            ledger.dropped += ledger.drop(identifier, [VALUES])
+        yield
+        for length in _LENGTHS if not last else ():
+            for identifier, path, found in of_paths(last):
+                if found.kinds & STRING:
+                    ledger.shorten_path(identifier, path, length)
+            for identifier in columns:
+                ledger.shorten_bounds(identifier, length)
+            yield
+        for identifier, path, _ in sorted(of_paths(last), key=_usefulness):
+            ledger.drop_path(identifier, path)
+            yield
+        for identifier in _longest_bounds(ledger, columns):
+            ledger.drop_bounds(identifier)
+            yield
+        for identifier in columns:
+            counts = [kind for kind in ledger.columns[identifier].figures if kind not in BOUNDS]
+            ledger.dropped += ledger.drop(identifier, counts)
+            yield
+
+
+def _paths_by_column(places: Places) -> dict[int, KeptPaths]:
+    by_column: dict[int, list[str]] = {}
+    for identifier, path in places:
+        by_column.setdefault(identifier, []).append(path)
+    return {identifier: KeptPaths(paths) for identifier, paths in by_column.items()}
+
+
+def _usefulness(item: tuple[int, str, PathStatistics]) -> tuple[int, int, int]:
+    """Order paths as they are dropped: deep ones first, then those of many kinds, then the longest.
+
+    A path that is not kept has no kept path below it, so that the paths below it are dropped before it.
+    """
+    _, path, found = item
+    return -(path.count(".") + path.count("[")), -(found.kinds & 0xFF).bit_count(), -_path_size(path, found)
+
+
+def _longest_bounds(ledger: _Ledger, columns: list[int]) -> list[int]:
+    """Return the columns with bounds, longest bounds first."""
+    sizes = {i: sum(ledger.columns[i].sizes.get(kind, 0) for kind in BOUNDS) for i in columns}
+    return sorted((i for i in columns if any(k in ledger.columns[i].figures for k in BOUNDS)), key=lambda i: -sizes[i])
+
+
+def _width(value: Any) -> int:
+    """Return the bytes of a figure: 8 for a fixed width, the length of a text, the sum of a set."""
+    if value is None:
+        return 0
+    if isinstance(value, int):
+        return 8
+    if isinstance(value, pa.Array):
+        return sum(map(_width, value))
     if not value.is_valid:
         return 0
-    if isinstance(value, pa.ListScalar):
-        return sum(map(_width, value))
-    # Only text and binary (a base class of text in Arrow) convert to Python, which lacks some dates.
-    return len(value.as_py()) if isinstance(value, pa.BinaryScalar) else 8
+    # Binary is a base class of text in Arrow.
+    return int(value.as_buffer().size) if isinstance(value, pa.BinaryScalar) else 8
 
 
 def _path_size(path: str, found: PathStatistics) -> int:
-    bounds = (
-        16 * bool(found.kinds & LONG) + 16 * bool(found.kinds & REAL) + sum(len(text or "") for text in found.string)
-    )
-    return len(path) + 24 + bounds
-
-
-def _drop_values(out: Trimmed, keep: Kept, kept: bool) -> None:
-    """Drop the value sets of columns; their bounds stay."""
-    for name in out.statistics.column_names:
-        parsed = parse_name(name)
-        if parsed is not None and parsed.kind == VALUES and ((parsed.id, ROOT) in keep) is kept:
-            out.dropped += out.statistics[name].null_count == 0
-            out.statistics = _with(out.statistics, name, pa.nulls(1, out.statistics.schema.field(name).type))
-
-
-def _shorten(out: Trimmed, length: int, keep: Kept) -> None:
-    for identifier, paths in out.documents.items():
-        for path, found in paths.items():
-            if found.kinds & STRING and not _kept(identifier, path, keep):
-                low, high = found.string
-                found.string = (
-                    low and low[:length],
-                    high if high is None or len(high) <= length else next_text(high[:length]),
-                )
-    for name in out.statistics.column_names:
-        parsed = parse_name(name)
-        if parsed is not None and parsed.kind in BOUNDS and (parsed.id, ROOT) not in keep:
-            _shorten_column(out, name, parsed.id, parsed.kind, length)
-
-
-def _shorten_column(out: Trimmed, name: str, identifier: int, kind: str, length: int) -> None:
-    value = out.statistics[name][0]
-    plain = value.as_py() if pa.types.is_string(value.type) or pa.types.is_binary(value.type) else None
-    if plain is None or len(plain) <= length:
-        return
-    short = plain[:length]
-    if kind == "hi":
-        short = next_text(short) if isinstance(short, str) else next_bytes(short)
-    out.statistics = _with(out.statistics, name, pa.array([short], value.type))
-    _unflag(out, identifier, LO_EXACT if kind == "lo" else HI_EXACT)
-
-
-def _unflag(out: Trimmed, identifier: int, bit: int, instead: int = 0) -> None:
-    name = count_name(identifier, "exact")
-    if name in out.statistics.column_names:
-        out.statistics = _with(
-            out.statistics, name, pa.array([(out.statistics[name][0].as_py() or 0) & ~bit | instead], COUNTS["exact"])
-        )
-
-
-def _with(table: pa.Table, name: str, column: pa.Array) -> pa.Table:
-    return table.set_column(table.schema.get_field_index(name), name, column)
-
-
-def _kept(identifier: int, path: str, keep: Kept) -> bool:
-    """Return whether this path, or one above or below it, is to be kept: evidence needs all of them."""
-    return any(i == identifier and (_leads(path, other) or _leads(other, path)) for i, other in keep)
-
-
-def _leads(above: str, below: str) -> bool:
-    return below.startswith(above) and below[len(above) :][:1] in {"", ".", "["}
-
-
-def _least_useful(documents: dict[int, Paths], keep: Kept, kept: bool) -> Iterable[tuple[int, str]]:
-    """Return paths in the order in which they are dropped.
-
-    Deeper paths come first, at equal depth those with more kinds, then the longest.
-    """
-
-    def order(item: tuple[int, str, PathStatistics]) -> tuple[int, int, int]:
-        _, path, found = item
-        return -(path.count(".") + path.count("[")), -bin(found.kinds & 0xFF).count("1"), -_path_size(path, found)
-
-    found = [
-        (i, path, s) for i, paths in documents.items() for path, s in paths.items() if _kept(i, path, keep) is kept
-    ]
-    return [(i, path) for i, path, _ in sorted(found, key=order)]
-
-
-def _drop_path(out: Trimmed, identifier: int, path: str) -> None:
-    """Drop this path and those below it, and note that in the row above."""
-    paths = out.documents[identifier]
-    gone = [other for other in paths if _leads(path, other)]
-    for other in gone:
-        del paths[other]
-    out.dropped += len(gone)
-    above = max((other for other in paths if _leads(other, path)), key=len, default=None)
-    if above is not None:
-        paths[above].kinds |= INCOMPLETE | TRIMMED
-
-
-def _longest(statistics: pa.Table, keep: Kept, kept: bool) -> list[int]:
-    """Return the columns with bounds, longest bounds first."""
-    sizes: dict[int, int] = {}
-    for name in statistics.column_names:
-        parsed = parse_name(name)
-        if parsed is not None and parsed.kind in BOUNDS and ((parsed.id, ROOT) in keep) is kept:
-            sizes[parsed.id] = sizes.get(parsed.id, 0) + _width(statistics[name][0])
-    return sorted(sizes, key=lambda i: -sizes[i])
-
-
-def _drop_bounds(out: Trimmed, identifier: int) -> None:
-    for name in out.statistics.column_names:
-        parsed = parse_name(name)
-        if parsed is not None and parsed.id == identifier and parsed.kind in BOUNDS:
-            out.statistics = _with(out.statistics, name, pa.nulls(1, out.statistics.schema.field(name).type))
-    _unflag(out, identifier, LO_EXACT | HI_EXACT, NO_ROOM)
-    out.dropped += 1
+    texts = sum(len(text.encode()) for text in (path, *found.string) if text)
+    return texts + _PATH_BYTES + 16 * bool(found.kinds & LONG) + 16 * bool(found.kinds & REAL)

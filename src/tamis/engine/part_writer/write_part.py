@@ -16,9 +16,9 @@ import pyarrow as pa
 from tamis.core.stats import Collector
 from tamis.core.stats.columns.clustering_tuples import ends
 from tamis.core.stats.columns.page_statistics import NOTE, PageStatistics
-from tamis.core.stats.json_paths.packed_paths import DROPPED, PACKED, packed
+from tamis.core.stats.json_paths.packed_paths import DROPPED, EXCESS, PACKED, packed
 from tamis.core.stats.json_paths.path_rows import table_of
-from tamis.core.stats.statistics_budget import budget, trim
+from tamis.core.stats.statistics_budget import Priorities, budget, trim
 from tamis.core.types import Schema
 from tamis.engine.part_writer.clustering_order import Order
 from tamis.engine.part_writer.conformed_batches import conform
@@ -60,6 +60,8 @@ class WriteSpec:
     stats_bytes: int | None = None
     """The budget of a part's statistics; None: the default of ``tamis.core.stats.statistics_budget``."""
     keep: tuple[tuple[int, str], ...] = ()
+    """Columns (by id) and paths whose statistics are never dropped."""
+    recent: tuple[tuple[int, str], ...] = ()
     """Columns (by id) and paths whose statistics are dropped last when the budget is short."""
     run_id: str = ""
     """Shared by parts that were sorted together."""
@@ -145,7 +147,7 @@ class _Part:
         options = WriteOptions(self._id, schema_json(spec.schema), spec.page_rows)
         self._shredder = Shredder(spec.schema, spec.shred)
         self._writer: PartWriter = create_part(store, self._path, spec.format, self._shredder.schema, options)
-        self._collector = Collector(spec.schema) if spec.collect else None
+        self._collector = Collector(spec.schema, keep=(*spec.keep, *spec.recent)) if spec.collect else None
         self._order = Order(spec.schema, spec.cluster_by) if spec.cluster_by else None
         paged = replace(spec.schema, fields=spec.schema.fields[: spec.by_page])
         self._pages = PageStatistics(paged, spec.page_rows) if spec.by_page else None
@@ -200,10 +202,12 @@ class _Part:
         if self._collector is None:
             return {}
         room = budget(self._spec.stats_bytes, self._rows)
-        left = trim(self._collector.finish(), self._collector.documents(), room, frozenset(self._spec.keep))
-        found = dict(zip(left.statistics.column_names, left.statistics.columns, strict=True))
-        if left.dropped:
-            found[DROPPED] = pa.array([left.dropped], pa.int32())
+        priorities = Priorities(frozenset(self._spec.keep), frozenset(self._spec.recent))
+        left = trim(self._collector.figures(), self._collector.documents(), room, priorities)
+        found = left.statistics
+        for name, value in ((DROPPED, left.dropped), (EXCESS, left.excess)):
+            if value:
+                found[name] = pa.array([value], pa.int32())
         rows = table_of(left.documents)
         return found if rows is None else found | {PACKED: pa.array([packed(rows)], pa.binary())}
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tamis.core.schema import rows_fit
-from tamis.core.stats.json_paths.packed_paths import DROPPED
+from tamis.core.stats.json_paths.packed_paths import DROPPED, EXCESS
 from tamis.errors import Conflict, InvalidInput, StoreUnavailable
 from tamis.storage.commit_log.commit_landing import Landing, landed
 from tamis.storage.commit_log.commit_objects import find_latest, head_commit, read_commits
@@ -215,10 +216,12 @@ class _Transaction:
 
 
 def _with_dropped(proposal: Proposal) -> Proposal:
-    """Record in the operation's metrics how many statistics were dropped for lack of space, if any."""
-    columns = [table[DROPPED].to_pylist() for table in proposal.add if DROPPED in table.column_names]
-    dropped = sum(value or 0 for column in columns for value in column)
-    if not dropped:
+    """Record in the operation's metrics the statistics that were dropped, and the bytes beyond their budget."""
+    found = {}
+    for name in (DROPPED, EXCESS):
+        columns = [table[name] for table in proposal.add if name in table.column_names]
+        if total := sum(pc.sum(column).as_py() or 0 for column in columns):
+            found[name] = total
+    if not found:
         return proposal
-    operation = replace(proposal.operation, metrics={**proposal.operation.metrics, DROPPED: dropped})
-    return replace(proposal, operation=operation)
+    return replace(proposal, operation=replace(proposal.operation, metrics={**proposal.operation.metrics, **found}))

@@ -60,12 +60,13 @@ def text_of(steps: Steps) -> str | None:
 
 def stored(steps: Steps) -> str:
     """Return the text by which statistics are found: unique for each path, with positions as ``[*]``."""
-    out = ["$"]
-    for step in steps:
-        if isinstance(step, int):
-            out.append("[*]")
-        elif _PLAIN.fullmatch(step):
-            out.append(f".{step}")
-        else:
-            out.append("['" + step.replace("\\", "\\\\").replace("'", "\\'") + "']")
-    return "".join(out)
+    return "$" + "".join(map(stored_step, steps))
+
+
+def stored_step(step: Step) -> str:
+    """Return the text of one step in a stored path."""
+    if isinstance(step, int):
+        return "[*]"
+    if _PLAIN.fullmatch(step):
+        return f".{step}"
+    return "['" + step.replace("\\", "\\\\").replace("'", "\\'") + "']"

@@ -298,11 +298,12 @@ def members(found: Nodes) -> Iterator[tuple[list[str], Ints, Ints]]:
         wide = int(layout.ids.max()) + 1
         keyed = shapes[:, None] * wide + layout.ids
         children = np.stack([layout.children(field) for field in range(layout.ids.shape[1])], axis=1)
-        for key in np.unique(keyed).tolist():
+        order = np.argsort(keyed, axis=None, kind="stable")
+        distinct, starts = np.unique(keyed.ravel()[order], return_index=True)
+        for key, hit in zip(distinct.tolist(), np.split(order, starts[1:]), strict=True):
             names, identifier = found.names[key // wide], key % wide
             if identifier < len(names):
-                hit = np.nonzero(keyed == key)
-                yield [names[identifier]], rows[hit[0]], children[hit][None]
+                yield [names[identifier]], rows[hit // keyed.shape[1]], children.ravel()[hit][None]
 
 
 def elements(found: Nodes) -> tuple[Ints, Ints]:

@@ -18,6 +18,9 @@ PACKED = "packed_paths"
 DROPPED = "statistics_dropped"
 """The number of a part's statistics that were dropped for lack of space."""
 
+EXCESS = "statistics_excess_bytes"
+"""The bytes of a part's statistics beyond their budget, which kept statistics can cause."""
+
 PATHS, UNION = "paths", "path_unions"
 """Tables of a segment: of its parts, and of their union."""
 

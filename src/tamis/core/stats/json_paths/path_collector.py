@@ -5,7 +5,8 @@ Sources are VARIANT columns, and strings if a sample of them parses as objects.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -14,6 +15,7 @@ from tamis.core.stats.collector_state import GAVE_UP, GaveUp
 from tamis.core.stats.columns.bounds import cut_high, cut_low
 from tamis.core.stats.json_paths import text_paths, variant_paths
 from tamis.core.stats.json_paths.path_rows import ROOT, STRANGE, STRING, Paths, combined
+from tamis.core.stats.json_paths.path_selection import PathSelection
 from tamis.core.stats.json_paths.similar_documents import Documents
 from tamis.core.types import BINARY_COLLATION, VARIANT, DataType, String
 
@@ -26,10 +28,18 @@ def collects(data_type: DataType) -> bool:
 
 
 class PathCollector:
-    """Collects the JSON paths of one column over the batches of a part."""
+    """Collects the JSON paths of one column over the batches of a part.
 
-    def __init__(self, data_type: DataType) -> None:
-        self._read: Callable[[Any], Paths] = variant_paths.paths_of if data_type == VARIANT else Documents().paths_of
+    ``kept`` are paths that are collected however many others there are.
+    """
+
+    def __init__(self, data_type: DataType, kept: Collection[str] = ()) -> None:
+        self._selection = PathSelection(kept)
+        self._read: Callable[[Any], Paths] = (
+            partial(variant_paths.paths_of, selection=self._selection)
+            if data_type == VARIANT
+            else Documents(self._selection).paths_of
+        )
         self._state: Paths | GaveUp = {}
         """The paths so far, or ``GAVE_UP`` after a document without usable paths."""
         self._wanted: bool | None = True if data_type == VARIANT else None  # None: no string was seen yet
@@ -47,7 +57,7 @@ class PathCollector:
         if found[ROOT].kinds & STRANGE:
             self._state = GAVE_UP
         else:
-            self._state = combined(self._state, found) if self._state else found
+            self._state = self._selection.folded(combined(self._state, found) if self._state else found)
 
     def finish(self) -> Paths:
         """Return the paths with truncated text bounds.

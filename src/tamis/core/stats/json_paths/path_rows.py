@@ -10,9 +10,13 @@ JSON's null. ``nulls`` counts JSON's nulls, or is NULL if they were not distingu
 
 from __future__ import annotations
 
+import re
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
+
+from tamis.core.expr.json_codec.json_path import stored_step
 
 FALSE, TRUE, LONG, REAL, STRING, LIST, MAP, OTHER = (1 << i for i in range(8))
 """Kinds of values.
@@ -33,6 +37,7 @@ KNOWN = (1 << 14) - 1
 """All known bits; any other is a kind of a later version and makes the row unknown."""
 
 ROOT = "$"
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 
 WALK = 1
 """How a document's paths were walked, as stored in ``walk``: 1 means each path once, from all its values.
@@ -108,33 +113,75 @@ Paths = dict[str, PathStatistics]
 """The paths of one column in one part, or in some of its documents, by their stored text."""
 
 
+def child_path(path: str, key: str) -> str:
+    """Return the stored text of the path of a key below ``path``."""
+    return path + stored_step(key)
+
+
+def parent_of(path: str) -> str | None:
+    """Return the stored text of the path one step above, or None for the root."""
+    if path == ROOT:
+        return None
+    if path.endswith("[*]"):
+        return path[:-3]
+    # A quote inside a quoted key is escaped, so that the last "['" opens the last step.
+    return path[: path.rindex("['")] if path.endswith("']") else path[: path.rindex(".")]
+
+
+def last_key(path: str) -> str | None:
+    """Return the key of the path's last step, or None for the root and for elements of an array."""
+    above = parent_of(path)
+    if above is None or path.endswith("[*]"):
+        return None
+    step = path[len(above) :]
+    return step[1:] if step.startswith(".") else _ESCAPED.sub(r"\1", step[2:-2])
+
+
+def ancestors_of(path: str) -> Iterator[str]:
+    """Yield the paths above this one, the nearest first."""
+    above = parent_of(path)
+    while above is not None:
+        yield above
+        above = parent_of(above)
+
+
+def nearest_ancestor(path: str, paths: Container[str]) -> str | None:
+    """Return the nearest path above this one that is listed in ``paths``, or None."""
+    return next((above for above in ancestors_of(path) if above in paths), None)
+
+
 def combined(mine: Paths, theirs: Paths) -> Paths:
     """Return the union of the paths of both sides.
 
     A path that one side lacks is absent there, unless that side does not list all keys above it; then the
     path is omitted.
     """
-    hidden_here, hidden_there = _incomplete(mine), _incomplete(theirs)
     out: Paths = {}
     for path, found in mine.items():
         other = theirs.get(path)
-        if other is not None or not _hidden(path, hidden_there):
+        if other is not None:
             out[path] = replace(found)
-            if other is not None:
-                out[path].add(other)
-    out |= {
-        path: replace(found) for path, found in theirs.items() if path not in mine and not _hidden(path, hidden_here)
-    }
+            out[path].add(other)
+        elif not _hidden(path, theirs):
+            out[path] = replace(found)
+    out |= {path: replace(found) for path, found in theirs.items() if path not in mine and not _hidden(path, mine)}
     return out
 
 
-def _incomplete(paths: Paths) -> list[str]:
-    return [path for path, found in paths.items() if found.kinds & (INCOMPLETE | STRANGE)]
+def _hidden(path: str, paths: Paths) -> bool:
+    """Return whether a path that is not listed may occur all the same.
 
-
-def _hidden(path: str, incomplete: list[str]) -> bool:
-    """Return whether ``path`` is below one of these."""
-    return any(path.startswith(above) and path[len(above) :][:1] in {".", "["} for above in incomplete)
+    The nearest row above it says whether all keys are listed. For rows of earlier writers (see ``WALK``),
+    every row above it must say so.
+    """
+    nearest = True
+    for above in ancestors_of(path):
+        found = paths.get(above)
+        if found is not None:
+            if (nearest or found.walk < WALK) and found.kinds & (INCOMPLETE | STRANGE):
+                return True
+            nearest = False
+    return False
 
 
 def table_of(columns: dict[int, Paths]) -> pa.Table | None:

@@ -11,8 +11,10 @@ import pyarrow as pa
 from tamis.core.stats.json_paths.document_template import Block, Template
 from tamis.core.stats.json_paths.json_numbers import Flags, Ints
 from tamis.core.stats.json_paths.path_rows import INCOMPLETE, LIST, MAP, ROOT, STRANGE, Paths, PathStatistics, combined
+from tamis.core.stats.json_paths.path_selection import PathSelection
 from tamis.core.stats.json_paths.text_paths import DECODER, Strange, nothing
 from tamis.core.stats.json_paths.text_paths import paths_of as parsed_paths_of
+from tamis.sizes import SIZES
 
 BYTES, LEAST, FEW, TEMPLATES = 2**17, 256, 16, 8
 """Limits of template matching.
@@ -22,11 +24,16 @@ documents below which templates do not pay off, and the number of templates.
 """
 
 
+ENOUGH = SIZES.template_documents
+"""Documents of a block from which templates are tried at all: finding one costs as much as parsing hundreds."""
+
+
 class Documents:
     """Reads the texts of one column and remembers the shapes found so far."""
 
-    def __init__(self) -> None:
+    def __init__(self, selection: PathSelection | None = None) -> None:
         self._templates: list[Template] = []
+        self._selection = selection or PathSelection()
 
     def paths_of(self, texts: pa.Array) -> Paths:
         """Return the paths of a block's documents.
@@ -45,15 +52,16 @@ class Documents:
         found, count = Paths(), max(LEAST, len(texts) * BYTES // max(texts.nbytes, 1))
         for start in range(0, len(texts) or 1, count):
             block = texts.slice(start, count)
-            left = self._read(block, tallies) if len(block) >= FEW else np.arange(len(block))
+            left = self._read(block, tallies) if len(texts) >= ENOUGH and len(block) >= FEW else np.arange(len(block))
             if len(left) or not len(block):
-                now = parsed_paths_of(block if len(left) == len(block) else block.take(pa.array(left)))
+                rest = block if len(left) == len(block) else block.take(pa.array(left))
+                now = parsed_paths_of(rest, self._selection)
                 if now[ROOT].kinds & STRANGE:
                     raise Strange
-                found = combined(found, now) if found else now
+                found = self._selection.folded(combined(found, now) if found else now)
         for template, tally in tallies.items():
             now = template.paths(tally.documents, tally.scalars)
-            found = combined(found, now) if found else now
+            found = self._selection.folded(combined(found, now) if found else now)
         return found
 
     def _read(self, texts: pa.Array, tallies: dict[Template, _Tally]) -> Ints:

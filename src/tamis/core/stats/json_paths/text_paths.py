@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
+from collections import Counter
 from itertools import chain
 from typing import Any
 
@@ -31,16 +33,18 @@ from tamis.core.stats.json_paths.path_rows import (
     ROOT,
     STRANGE,
     STRING,
+    TRIMMED,
     TRUE,
     Paths,
     PathStatistics,
     combined,
 )
+from tamis.core.stats.json_paths.path_selection import MOST_PATHS, PathSelection
 from tamis.sizes import SIZES
 from tamis.world import new_id
 
-MOST_PATHS = SIZES.document_paths
 DEEPEST = 12
+_DEEPEST_SKIPPED = 64
 SAMPLE = SIZES.document_sample
 AT_ONCE = SIZES.document_batch
 """Documents parsed together, few enough to stay in the processor's cache (measured)."""
@@ -49,6 +53,8 @@ _LONG_DOCUMENT = 1000
 DECODER = json.JSONDecoder(parse_constant=STRICT.parse_constant)
 """Does not detect duplicate keys, which are found by counting (see ``_Walk``)."""
 _INT64 = range(-(2**63), 2**63)
+_HUGE = re.compile(r"\d{309}")
+"""Matches whole numbers beyond double."""
 
 
 class Strange(ValueError):
@@ -62,34 +68,39 @@ def looks_like_objects(texts: pa.Array) -> bool:
         return False
     step = max(1, len(present) // SAMPLE)
     sample = present.take(pa.array(range(0, len(present), step)[:SAMPLE]))
+    data = sample.cast(pa.binary())
+    if 10 * pc.sum(pc.match_substring_regex(data, rb"^\s*\{")).as_py() < 9 * len(sample):
+        return False
+    with contextlib.suppress(Strange, Malformed, ValueError, RecursionError):  # else they are parsed one by one
+        return 10 * sum(isinstance(document, dict) for document in _parsed(sample.to_pylist())) >= 9 * len(sample)
     objects = 0
-    for data in sample.cast(pa.binary()).to_pylist():
-        if data[:64].lstrip()[:1] == b"{":
-            with contextlib.suppress(Malformed, UnicodeDecodeError):
-                objects += isinstance(plain_document(data.decode()), dict)
+    for document in data.to_pylist():
+        with contextlib.suppress(Malformed, UnicodeDecodeError):
+            objects += isinstance(plain_document(document.decode()), dict)
     return 10 * objects >= 9 * len(sample)
 
 
-def paths_of(texts: pa.Array) -> Paths:
-    """Return the paths of documents.
+def paths_of(texts: pa.Array, selection: PathSelection | None = None) -> Paths:
+    """Return the paths of documents that ``selection`` takes.
 
     One strange document makes the root STRANGE, and no other path is given.
     """
+    selection = selection or PathSelection()
     found: Paths = {}
     for start in range(0, len(texts) or 1, AT_ONCE):
-        now = _paths_of(texts.slice(start, AT_ONCE))
+        now = _paths_of(texts.slice(start, AT_ONCE), selection)
         if now[ROOT].kinds & STRANGE:
             return now
-        found = combined(found, now) if found else now
+        found = selection.folded(combined(found, now) if found else now)
     return found
 
 
-def _paths_of(texts: pa.Array) -> Paths:
+def _paths_of(texts: pa.Array, selection: PathSelection) -> Paths:
     try:
         documents, invalid, colons = _documents(texts.drop_null())
-        walk = _Walk(_long_numbers(texts))
+        walk = _Walk(_long_numbers(texts), selection)
         found = walk.of(documents, invalid)
-        same = walk.colons == colons  # also false if there were too many paths to walk
+        same = walk.colons == colons
     except (Strange, Malformed, RecursionError, ValueError, ArithmeticError):  # ArithmeticError: integers beyond double
         return nothing()
     return found if same else nothing()
@@ -164,8 +175,9 @@ class _Walk:
     ``colons`` counts those found in strings or after keys; fewer than in the text mean a duplicate key.
     """
 
-    def __init__(self, long_numbers: bool) -> None:
+    def __init__(self, long_numbers: bool, selection: PathSelection) -> None:
         self._exact = 0 if long_numbers else LO_EXACT | HI_EXACT
+        self._selection = selection
         self._found: Paths = {}
         self.colons = 0
 
@@ -219,26 +231,54 @@ class _Walk:
 
     def _lists(self, here: PathStatistics, values: list[list[Any]], steps: Steps) -> None:
         here.kinds |= LIST
-        if self._room(here, steps):
-            items = list(chain.from_iterable(values))
-            self._walk(items, (*steps, ELEMENT))
+        if len(steps) >= DEEPEST:
+            self._skip(here, values)
+        else:
+            self._walk(list(chain.from_iterable(values)), (*steps, ELEMENT))
 
     def _maps(self, here: PathStatistics, values: list[dict[str, Any]], steps: Steps) -> None:
         here.kinds |= MAP
-        keys = values[0].keys() if len(values) == 1 else set().union(*values)
-        for key in keys:
-            if not self._room(here, steps) or len(key) > _LONG_DOCUMENT:
-                here.kinds |= INCOMPLETE
-                return
-            inner = [v[key] for v in values if key in v]
-            self.colons += (1 + key.count(":")) * len(inner)
-            self._walk(inner, (*steps, key))
+        if len(steps) >= DEEPEST:
+            self._skip(here, values)
+            return
+        keys: set[str] = set().union(*values)
+        taken = self._taken(keys, values, steps)
+        if not keys <= taken:
+            self._skip(here, [{key: inner for key, inner in v.items() if key not in taken} for v in values])
+        for key in sorted(taken):
+            below = [v[key] for v in values if key in v]
+            self.colons += (1 + key.count(":")) * len(below)
+            self._walk(below, (*steps, key))
 
-    def _room(self, here: PathStatistics, steps: Steps) -> bool:
-        if len(steps) < DEEPEST and len(self._found) < MOST_PATHS:
-            return True
-        here.kinds |= INCOMPLETE
-        return False
+    def _taken(self, keys: set[str], values: list[dict[str, Any]], steps: Steps) -> set[str]:
+        """Return the keys to walk."""
+        path = stored(steps)
+        counts = Counter(chain.from_iterable(values)) if len(keys) > MOST_PATHS else dict.fromkeys(keys, 1)
+        taken = self._selection.keys_below(path, counts, len(values))
+        return {key for key in (keys if taken is None else taken) if len(key) <= _LONG_DOCUMENT}
+
+    def _skip(self, here: PathStatistics, values: list[Any]) -> None:
+        """Leave values out of the statistics, but judge them as all others, so that no strange one is missed."""
+        here.kinds |= INCOMPLETE | TRIMMED
+        text = json.dumps(values, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        text.encode()  # as for strings
+        self.colons += text.count(":")
+        if _HUGE.search(text) or _deeper_than(_DEEPEST_SKIPPED, values):
+            raise Strange
+
+
+def _deeper_than(levels: int, values: list[Any]) -> bool:
+    """Return whether objects and lists are nested deeper than this, beyond which readers differ."""
+    for _ in range(levels):
+        values = [
+            inner
+            for value in values
+            if isinstance(value, dict | list)
+            for inner in (value.values() if isinstance(value, dict) else value)
+        ]
+        if not values:
+            return False
+    return True
 
 
 _SAY: dict[type, Any] = {

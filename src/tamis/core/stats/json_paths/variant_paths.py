@@ -27,12 +27,14 @@ from tamis.core.stats.json_paths.path_rows import (
     ROOT,
     STRANGE,
     STRING,
+    TRIMMED,
     TRUE,
     Paths,
     PathStatistics,
     combined,
 )
-from tamis.core.stats.json_paths.text_paths import DEEPEST, MOST_PATHS
+from tamis.core.stats.json_paths.path_selection import PathSelection
+from tamis.core.stats.json_paths.text_paths import DEEPEST
 from tamis.sizes import SIZES
 
 LEAST, AT_ONCE = SIZES.variant_values, 2**20
@@ -43,24 +45,29 @@ _FIFTEEN = 10**15
 _POWERS = np.array([10.0**scale for scale in range(23)])
 
 
-def paths_of(column: pa.StructArray) -> dict[str, PathStatistics]:
-    """Return the paths of a block's values; undecodable values make them unknown, never an error."""
+def paths_of(column: pa.StructArray, selection: PathSelection | None = None) -> Paths:
+    """Return the paths of a block's values that ``selection`` takes.
+
+    Undecodable values make all paths unknown, and raise no error.
+    """
+    selection = selection or PathSelection()
     found: Paths = {}
     count = max(LEAST, len(column) * AT_ONCE // max(column.nbytes, 1))
     try:
         for start in range(0, len(column) or 1, count):
-            now = _Walk().of(v.nodes(column.slice(start, count)))
-            found = combined(found, now) if found else now
+            now = _Walk(selection).of(v.nodes(column.slice(start, count)))
+            found = selection.folded(combined(found, now) if found else now)
     except (LookupError, ValueError, ArithmeticError, MemoryError, pa.ArrowException):
         return {ROOT: PathStatistics(STRANGE | INCOMPLETE, 0, None)}
     return found
 
 
 class _Walk:
-    def __init__(self) -> None:
-        self._found: dict[str, PathStatistics] = {}
+    def __init__(self, selection: PathSelection) -> None:
+        self._found: Paths = {}
+        self._selection = selection
 
-    def of(self, nodes: v.Nodes) -> dict[str, PathStatistics]:
+    def of(self, nodes: v.Nodes) -> Paths:
         self._walk(nodes if not (nodes.at < 0).any() else nodes.take(nodes.at >= 0), ())
         return self._found
 
@@ -93,31 +100,44 @@ class _Walk:
             rows, at = v.elements(nodes)
             self._walk(v.Nodes(nodes.data, at, nodes.shape[rows], nodes.names), (*steps, ELEMENT))
             return
-        listed: dict[str, list[tuple[Any, Any]]] = {}
         layouts = list(v.members(nodes))
+        taken = self._taken(here, layouts, len(nodes), stored(steps))
         layouts_with = Counter(chain.from_iterable(keys for keys, _, _ in layouts))
+        listed: dict[str, list[tuple[Any, Any]]] = {key: [] for key in sorted(taken or ())}
         for keys, rows, at in layouts:
-            own = [line for line, key in enumerate(keys) if layouts_with[key] == 1]
-            if at.shape[1] >= MANY and len(self._found) + len(own) < MOST_PATHS:
+            mine = [line for line, key in enumerate(keys) if taken is None or key in taken]
+            own = [line for line in mine if layouts_with[keys[line]] == 1] if at.shape[1] >= MANY else []
+            if own:
                 self._together(
                     nodes, [keys[line] for line in own], rows, at if len(own) == len(keys) else at[own], steps
                 )
-                own_keys = {keys[line] for line in own}
-            else:
-                own_keys = set()
-            for key, one in zip(keys, at, strict=True):
-                if key not in own_keys:
-                    listed.setdefault(key, []).append((rows, one))
+            own_keys = {keys[line] for line in own}
+            for line in mine:
+                if keys[line] not in own_keys:
+                    listed.setdefault(keys[line], []).append((rows, at[line]))
+                else:
+                    listed.pop(keys[line], None)
         for key, groups in listed.items():
-            if len(self._found) >= MOST_PATHS:
-                here.kinds |= INCOMPLETE
-                return
+            if not groups:  # a folded object is walked for this key, and no value of the block has it
+                self._found[stored((*steps, key))] = PathStatistics()
+                continue
             rows = groups[0][0] if len(groups) == 1 else np.concatenate([rows for rows, _ in groups])
             at = groups[0][1] if len(groups) == 1 else np.concatenate([at for _, at in groups])
             if len(groups) > 1:  # readers of texts expect ascending positions
                 order = np.argsort(at)
                 rows, at = rows[order], at[order]
             self._walk(nodes.child(rows, at), (*steps, key))
+
+    def _taken(self, here: PathStatistics, layouts: list[Any], objects: int, path: str) -> frozenset[str] | None:
+        """Return the keys to walk of the objects at a path, or None for all."""
+        counts: Counter[str] = Counter()
+        for keys, rows, _ in layouts:
+            for key in keys:
+                counts[key] += len(rows)
+        taken = self._selection.keys_below(path, counts, objects)
+        if taken is not None and not counts.keys() <= taken:
+            here.kinds |= INCOMPLETE | TRIMMED
+        return taken
 
     def _together(self, nodes: v.Nodes, keys: list[str], rows: Any, at: Any, steps: Steps) -> None:
         """Record fields that occur in one layout only, reading fields of uniform kind together.

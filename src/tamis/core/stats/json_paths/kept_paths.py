@@ -1,0 +1,32 @@
+"""Paths of one column of JSON documents that are to be kept, with the paths above and below them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from tamis.core.stats.json_paths.path_rows import ancestors_of, last_key, parent_of
+
+
+class KeptPaths:
+    """A set of paths. A lookup takes time that grows with the depth of a path, not with the number of paths."""
+
+    def __init__(self, paths: Iterable[str] = ()) -> None:
+        self._named = frozenset(paths)
+        self._above = frozenset(above for path in self._named for above in ancestors_of(path))
+        self._keys: dict[str, set[str]] = {}
+        for path in self._named | self._above:
+            above, key = parent_of(path), last_key(path)
+            if above is not None and key is not None:
+                self._keys.setdefault(above, set()).add(key)
+
+    def concerns(self, path: str) -> bool:
+        """Return whether the path is kept, or is above or below one that is: evidence needs all of them."""
+        return self.leads_to_kept(path) or any(above in self._named for above in ancestors_of(path))
+
+    def leads_to_kept(self, path: str) -> bool:
+        """Return whether the path is kept, or is above one that is."""
+        return path in self._named or path in self._above
+
+    def keys_below(self, path: str) -> Collection[str]:
+        """Return the keys one step below the path that are kept, or lead to a kept path."""
+        return self._keys.get(path, ())

@@ -1,0 +1,97 @@
+"""Chooses the paths to collect where documents have too many.
+
+An object with more keys than a part may have paths is folded: rare keys below it become unknown, and so do
+others if there is still no room. Its siblings and ancestors, and all paths that are to be kept, stay. The
+object with the most keys is folded first, at any depth; ties are broken by depth and name, so that parts of
+similar documents are folded alike.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Collection, Mapping
+
+from tamis.core.stats.json_paths.kept_paths import KeptPaths
+from tamis.core.stats.json_paths.path_rows import (
+    INCOMPLETE,
+    TRIMMED,
+    Paths,
+    PathStatistics,
+    child_path,
+    last_key,
+    parent_of,
+)
+from tamis.sizes import SIZES
+
+MOST_PATHS = SIZES.document_paths
+_RARE = 8
+"""A key is rare if fewer than one in this many values of the object have it."""
+
+
+class PathSelection:
+    """The paths of one column that are collected; it remembers which objects were folded."""
+
+    def __init__(self, kept: Collection[str] = ()) -> None:
+        self._kept = KeptPaths(kept)
+        self._listed: dict[str, frozenset[str]] = {}
+        """The keys that are still collected of each folded object, by its path."""
+
+    def keys_below(self, path: str, counts: Mapping[str, int], objects: int) -> frozenset[str] | None:
+        """Return the keys to collect of the objects at ``path``, or None for all.
+
+        ``counts`` tells how many of the ``objects`` objects have each key.
+        """
+        if path not in self._listed and len(counts) > MOST_PATHS:
+            frequent = [key for key, count in counts.items() if count * _RARE >= objects]
+            first = sorted(frequent, key=lambda key: (-counts[key], key))[:MOST_PATHS]
+            self._listed[path] = frozenset([*first, *self._kept.keys_below(path)])
+        return self._listed.get(path)
+
+    def folded(self, paths: Paths) -> Paths:
+        """Fold objects until there are at most ``MOST_PATHS`` paths besides kept ones; changes ``paths``."""
+        if len(paths) <= MOST_PATHS:
+            return paths
+        children: dict[str, list[str]] = {}
+        for path in paths:
+            above = parent_of(path)
+            if above is not None and not self._kept.leads_to_kept(path):
+                children.setdefault(above, []).append(path)
+        heap = [_priority(path, len(below)) for path, below in children.items()]
+        heapq.heapify(heap)
+        while len(paths) > MOST_PATHS and heap:
+            path = heapq.heappop(heap)[-1]
+            if path in paths:
+                self._fold(paths, path, children)
+                if children[path]:
+                    heapq.heappush(heap, _priority(path, len(children[path])))
+        return paths
+
+    def _fold(self, paths: Paths, path: str, children: dict[str, list[str]]) -> None:
+        """Drop the rare children of an object; if there is none, drop others until the paths fit."""
+        below = sorted(children[path], key=lambda child: (-paths[child].present, child))
+        rare = [child for child in below if paths[child].present * _RARE < paths[path].present]
+        for child in rare or below[::-1]:
+            if not rare and len(paths) <= MOST_PATHS:
+                break
+            _drop(paths, child, children)
+        children[path] = [child for child in below if child in paths]
+        kept = self._kept.keys_below(path)
+        if not paths[path].kinds & INCOMPLETE:
+            for key in kept:  # absent so far, and still collected from later documents
+                paths.setdefault(child_path(path, key), PathStatistics())
+        paths[path].kinds |= INCOMPLETE | TRIMMED
+        left = (last_key(child) for child in children[path])
+        self._listed[path] = frozenset([*kept, *(key for key in left if key is not None)])
+
+
+def _priority(path: str, children: int) -> tuple[int, int, str]:
+    return -children, -(path.count(".") + path.count("[")), path
+
+
+def _drop(paths: Paths, path: str, children: Mapping[str, list[str]]) -> None:
+    """Drop a path and all below it."""
+    pending = [path]
+    while pending:
+        gone = pending.pop()
+        if paths.pop(gone, None) is not None:
+            pending += children.get(gone, ())
