@@ -93,7 +93,9 @@ def sieve(
         skip = decision.none
         tally.count(decision, parts_per_segment)
     audited = options.audit_percent > 0
-    parts = snapshot.parts(~skip if skip.any() and not audited else None, ids | measured)
+    # Without statistics, no later stage (limit, order, aggregates, estimates) can decide anything by them.
+    asked = ids | measured if options.stats_filter else frozenset()
+    parts = snapshot.parts(~skip if skip.any() and not audited else None, asked)
     none, every = np.zeros(len(parts), dtype=np.bool_), np.full(len(parts), not conjuncts)
     if active and len(parts):
         decision = _decide(active, lambda: (parts, part_paths(snapshot, parts, documents)), schemas, now, len(parts))

@@ -34,7 +34,7 @@ class Options:
     stats_budget_bytes: int | None = None
     """Bytes of statistics per part, for each 65,536 rows begun; 64 KiB if not set."""
     stats_keep: tuple[str, ...] = ()
-    """Columns and JSON paths whose statistics are trimmed last."""
+    """Columns and JSON paths whose statistics are never trimmed."""
     audit_percent: float = 0.0
     """Percentage of the parts of a filtered scan that are read to check the pruning decisions."""
     audit_max_bytes: int = 256 * 2**20

@@ -194,7 +194,7 @@ With more keys nearly every block holds one of them, and Spark's reader is faste
 def few(plan: Plan, snapshot: Snapshot, column: Field, keys: int) -> bool:
     """Whether this number of keys is likely to exclude most rows, judging by the bounds of the column."""
     rows = int(plan.parts.live_rows.sum())
-    ends = _ends(snapshot, column)
+    ends = _ends(plan, snapshot, column)
     return keys <= MOST_SHARE * min(rows, rows // 10 if ends is None else ends[1] - ends[0] + 1)
 
 
@@ -208,14 +208,19 @@ def worth(plan: Plan, snapshot: Snapshot, column: Field, keys: int, other: Snaps
     True if they are few, if bounds are unknown, or if they cover at most ``MOST_COVERED`` of the column's
     range.
     """
-    mine, given = _ends(snapshot, column), _ends(other, theirs)
+    mine, given = _ends(plan, snapshot, column), _ends(plan, other, theirs)
     if mine is None or given is None or few(plan, snapshot, column, keys):
         return True
     return min(mine[1], given[1]) - max(mine[0], given[0]) + 1 <= MOST_COVERED * (mine[1] - mine[0] + 1)
 
 
-def _ends(snapshot: Snapshot, column: Field) -> tuple[int, int] | None:
-    """The bounds of an integral or DATE column, whose difference limits the number of values; else None."""
+def _ends(plan: Plan, snapshot: Snapshot, column: Field) -> tuple[int, int] | None:
+    """Return the bounds of an integral or DATE column, whose difference limits the number of values, or None.
+
+    None also if the scan must not use statistics.
+    """
+    if not plan.options.stats_filter:
+        return None
     table = snapshot.segment_evidence(frozenset({column.id}))
     found = TableEvidence(table, {schema.schema_id: schema for schema in snapshot.head.schemas}).column((column.id,))
     if found is None or column.type not in {*INTEGRAL, DATE} or not len(table):
