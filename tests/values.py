@@ -122,7 +122,7 @@ def values(data_type: DataType) -> st.SearchStrategy[Any]:
             return st.sampled_from([0, 1, DAY - 1]) | st.integers(0, DAY - 1)
         case DayTimeInterval():
             return _integers(64, [2**53 + 1])
-    return {
+    by_type: dict[DataType, st.SearchStrategy[Any]] = {
         BOOLEAN: st.booleans(),
         BYTE: _integers(8),
         SHORT: _integers(16),
@@ -134,7 +134,8 @@ def values(data_type: DataType) -> st.SearchStrategy[Any]:
         DATE: st.sampled_from(DAYS) | st.integers(-719_162, 2_932_896),
         TIMESTAMP: st.sampled_from(MICROS) | st.integers(MICROS[4], MICROS[5]),
         TIMESTAMP_NTZ: st.sampled_from(MICROS) | st.integers(MICROS[4], MICROS[5]),
-    }[data_type]
+    }
+    return by_type[data_type]
 
 
 ATOMIC: list[DataType] = [

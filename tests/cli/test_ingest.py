@@ -14,6 +14,7 @@ from tests.cli.conftest import Run
 
 import tamis
 from tamis.cli import ingest
+from tamis.cli.ingest_files import load
 from tamis.cli.session import spark_session
 
 pytestmark = pytest.mark.spark
@@ -118,7 +119,7 @@ def test_two_calls_at_once_take_no_file_twice(
         csv(inbox, "0.csv", "0,x")
         ingest.run(str(table), str(inbox))
     csv(inbox, "a.csv", "1,x")
-    load, between = ingest.load, []
+    between: list[bool] = []
 
     def slow(*arguments: Any) -> Any:
         df = load(*arguments)

@@ -15,7 +15,7 @@ def test_a_missing_package_is_named(
 ) -> None:
     for name in [m for m in sys.modules if m.startswith("tamis.cli.") or m.partition(".")[0] == package]:
         monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, package, None)  # type: ignore[arg-type]
+    monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(SystemExit) as ended:
         main()
     assert ended.value.code == 1

@@ -129,7 +129,7 @@ def test_what_is_decided_holds(text: str, ansi: bool) -> None:
 
 def test_must_skip() -> None:
     """Filters, and how many of four pieces are skipped."""
-    rows = [[[1, 2]], [[], [3]], [[10, 11, 12], [13]], [None, []]]
+    rows: list[list[list[int] | None]] = [[[1, 2]], [[], [3]], [[10, 11, 12], [13]], [None, []]]
     pieces = [
         pa.Table.from_pylist([{"arr": a, "mp": [("k", 1)] if a else []} for a in p], schema=to_arrow_schema(SCHEMA))
         for p in rows

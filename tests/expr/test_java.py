@@ -15,7 +15,7 @@ from tamis.core.pruning import decide
 from tamis.core.types import DOUBLE, Field, Schema
 from tests.expr.documents import SCHEMA as DOCUMENTS
 from tests.pruning.evidence_of import RowsEvidence
-from tests.stats.test_paths import batch
+from tests.stats.document_paths import batch
 
 TEXTS = [
     '{"a": 2E23}',
@@ -34,10 +34,12 @@ def test_rows_are_left_to_spark(text: str) -> None:
     one = batch(TEXTS)
     columns = {f.id: one.column(i) for i, f in enumerate(DOCUMENTS.fields)}
     keep, failed, _ = expr.filter_mask(expr.conjuncts(expr.parse(text, DOCUMENTS)), columns, len(TEXTS))
-    assert (keep.tolist(), failed.any()) == ([True, *[False] * 5], False), "nobody is asked after us: the shortest text"
+    assert (keep.tolist(), bool(failed.any())) == ([True, *[False] * 5], False), (
+        "nobody is asked after us: the shortest text"
+    )
     with spark_decides():
         keep, failed, _ = expr.filter_mask(expr.conjuncts(expr.parse(text, DOCUMENTS)), columns, len(TEXTS))
-    assert (keep.any(), failed.tolist()) == (False, LEFT)
+    assert (bool(keep.any()), failed.tolist()) == (False, LEFT)
 
 
 @pytest.mark.parametrize("how", ["cast", "try_cast"])

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
 import tamis
 from tamis.engine import operations
-from tamis.engine.operations.layout.compact import Work, discard, rewrite_locally
+from tamis.engine.operations.layout.compact import Compacted, Work, rewrite_locally
 from tamis.engine.operations.layout.compaction_candidates import Group
+from tamis.engine.operations.rows.append import discard
 from tamis.engine.scan import Options
 from tamis.errors import StoreUnavailable
 from tamis.storage.commit_log import Operation, Proposal, commit, load
@@ -104,6 +106,7 @@ def test_limits_bound_a_call_and_the_next_goes_on() -> None:
     of = filled(40, write__part_bytes="20k")
     before, total = held(of), sum(p["bytes"] for p in parts(of))
     done = of.compact(max_bytes=total // 4)
+    assert isinstance(done, Compacted)
     assert 0 < done.bytes_read <= total // 4
     assert done.later > 0
     steps = 1
@@ -280,7 +283,7 @@ def test_along_a_curve(curve: str, small_blocks: None) -> None:
         ({"row_filter": "nobody = 1"}, "COLUMN_NOT_FOUND"),
     ],
 )
-def test_what_cannot_be_is_refused_by_name(arguments: dict[str, object], code: str) -> None:
+def test_what_cannot_be_is_refused_by_name(arguments: dict[str, Any], code: str) -> None:
     of = filled(2)
     with pytest.raises(tamis.errors.TamisError) as caught:
         of.compact(**arguments)

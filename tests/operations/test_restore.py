@@ -105,7 +105,8 @@ def test_a_dropped_column_is_named() -> None:
 
 def test_what_comes_between_is_taken_back_too(monkeypatch: pytest.MonkeyPatch) -> None:
     of = filled(2)
-    other, met = tamis.open(of.path), []
+    other = tamis.open(of.path)
+    met: list[Any] = []
     live = operations.restore.__globals__["live_rows"]
 
     def meddle(found: object) -> int:

@@ -10,6 +10,7 @@ import pytest
 
 import tamis
 from tamis.engine.operations.layout import index_operations as index_verbs
+from tamis.engine.secondary_index.index_upkeep import entry
 from tamis.errors import Conflict, InvalidInput, NotFound, StoreUnavailable
 from tamis.storage.commit_log import Operation, Proposal, commit, load, transaction
 from tamis.storage.object_store import Store
@@ -150,7 +151,7 @@ def test_an_index_build_that_outlives_the_retention_gives_way(monkeypatch: pytes
     """What it built may be gone. (Found by the simulation, seed 2004.)"""
     of = filled(3)
     of.create_index("by_user", ["user"], build="deferred")
-    true = index_verbs.entry
+    true = entry
 
     def slow(*arguments: Any) -> Any:
         made = true(*arguments)

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from tests.expr.documents import DOCUMENTS
 from tests.spark.oracle_cases import ARRAYS, SHAPES, VALUES
-from tests.stats.test_paths import variants
+from tests.stats.document_paths import variants
 
 DAY0, INSTANT0 = dt.date(2024, 1, 1), dt.datetime(2024, 1, 1)
 HOUR = dt.timedelta(hours=1)

@@ -14,6 +14,7 @@ from tamis.core.types.arrow import to_arrow_schema
 from tamis.engine.part_reader import ReadCounters, ReadSpec, read_part
 from tamis.engine.part_reader.lazy_choice import Gate
 from tamis.errors import InvalidInput
+from tamis.storage.files.protocol import PartRef
 from tamis.storage.object_store import open_store
 from tests.files.parts import write_part
 
@@ -25,7 +26,7 @@ RANDOM[::SIZE] = -1_000  # no block's bounds exclude what the filters look for
 RANDOM[5 * SIZE + 17] = -1
 
 
-def make_part() -> tuple[ReadSpec, object]:
+def make_part() -> tuple[ReadSpec, PartRef]:
     arrow = to_arrow_schema(SCHEMA)
     n = np.arange(BLOCKS * SIZE)
     text = np.char.mod("%012x", RANDOM)
@@ -39,10 +40,10 @@ def make_part() -> tuple[ReadSpec, object]:
 SPEC, REF = make_part()
 
 
-def run(text: str | tuple[Expr, ...], **changes: object) -> tuple[int, ReadCounters]:
+def run(text: str | tuple[Expr, ...], **changes: Any) -> tuple[int, ReadCounters]:
     counters = ReadCounters()
     wanted = conjuncts(parse(text, SCHEMA)) if isinstance(text, str) else text
-    rows = sum(len(b) for b in read_part(REF, replace(SPEC, conjuncts=wanted, **changes), counters))  # type: ignore[arg-type]
+    rows = sum(b.num_rows for b in read_part(REF, replace(SPEC, conjuncts=wanted, **changes), counters))
     return rows, counters
 
 

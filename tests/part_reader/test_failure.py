@@ -1,5 +1,7 @@
 """A row on which the filter fails: the error names the conjunct, and what helps."""
 
+from pathlib import Path
+
 import pyarrow as pa
 import pytest
 
@@ -21,7 +23,7 @@ ROWS = pa.table({"n": pa.array([1, 0, 7], pa.int64()), "t": ["1", "x", "3"]})
         ("negative(try_subtract(-9223372036854775807, if(n > 5, 1, 2))) > 0", "try_subtract", []),
     ],
 )
-def test_the_conjunct_is_named(tmp_path, verb, text, name, tries):
+def test_the_conjunct_is_named(tmp_path: Path, verb: str, text: str, name: str, tries: list[str]) -> None:
     table = tamis.create(tmp_path)
     table.append(ROWS)
     with pytest.raises(InvalidInput) as caught:

@@ -1,6 +1,7 @@
 """Paths of documents kept beside them: filters give what they give over the documents, and read little."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,7 @@ def document(chance: np.random.Generator) -> str | None:
     return json.dumps(pick() if chance.random() < 0.1 else whole, ensure_ascii=False)
 
 
-def table_of(texts: list[str | None], start: int = 0) -> pa.Table:
+def table_of(texts: Sequence[str | None], start: int = 0) -> pa.Table:
     pairs = [None if t is None else encode(t) for t in texts]
     children = [pa.array([b"" if p is None else p[k] for p in pairs], pa.binary()) for k in (0, 1)]
     documents = pa.StructArray.from_arrays(

@@ -34,18 +34,19 @@ from tamis.core.pruning import (
 from tamis.core.pruning import column_specs as column
 from tamis.core.pruning import decide as decide_of_pieces
 from tamis.core.stats import Collector, TableEvidence, collector
+from tamis.core.stats.columns.bounds import extremes
 from tamis.core.stats.json_paths import path_collector, text_paths, variant_paths
 from tamis.core.stats.json_paths.path_evidence import PathTable
-from tamis.core.stats.json_paths.path_rows import Paths, PathStatistics
+from tamis.core.stats.json_paths.path_rows import Paths, PathStatistics, combined
 from tamis.core.stats.statistics_decoding import Decoder
 from tamis.core.types import DATE, DOUBLE, INTEGER, LONG, STRING, VARIANT, Array, Field, Schema
 from tamis.core.types.arrow import to_arrow_schema
 from tests.pruning.evidence_of import RowsEvidence
-from tests.pruning.test_bug_classes import DAY, FAILS, FALSE, INF, NAN, ONE, decided, rows
+from tests.pruning.piece_decisions import DAY, FAILS, FALSE, INF, NAN, ONE, decided, rows
 from tests.pruning.trees import SCHEMA
-from tests.stats.test_paths import variants
+from tests.stats.document_paths import variants
 
-Plant = Callable[[pytest.MonkeyPatch], None]
+Plant = Callable[[pytest.MonkeyPatch], object]
 
 
 @dataclass(frozen=True)
@@ -149,7 +150,7 @@ def any_type(patch: pytest.MonkeyPatch) -> None:
 
 
 def through_floats(patch: pytest.MonkeyPatch) -> None:
-    real = collector.extremes
+    real = extremes
     patch.setattr(
         collector,
         "extremes",
@@ -285,7 +286,7 @@ FORMS = [("cast(get_json_object(s, '$.a') AS BIGINT)", "get_json_object(s, '$.a'
 
 def known_on_one_side(patch: pytest.MonkeyPatch) -> None:
     """A key that one batch lacks counts as if all its documents had it."""
-    real = path_collector.combined
+    real = combined
 
     def broken(mine: Paths, theirs: Paths) -> Paths:
         out = real(mine, theirs)
@@ -308,7 +309,8 @@ def as_floats(patch: pytest.MonkeyPatch) -> None:
         *more: Any,
         **named: Any,
     ) -> None:
-        real(self, kinds, present, nulls, tuple(None if v is None else int(float(v)) for v in long), *more, **named)
+        low, high = (None if v is None else int(float(v)) for v in long)
+        real(self, kinds, present, nulls, (low, high), *more, **named)
 
     patch.setattr(PathStatistics, "__init__", broken)
     walk = text_paths._Walk._integers

@@ -9,7 +9,7 @@ from tamis.core import expr
 from tamis.core.pruning import decide
 from tamis.core.pruning.evidence import ColumnEvidence
 from tests.pruning.evidence_of import RowsEvidence
-from tests.pruning.test_must_skip import PIECES, SCHEMA
+from tests.pruning.monthly_pieces import PIECES, SCHEMA
 
 REASONS = {
     "i > 300": "the bounds of i allow it",

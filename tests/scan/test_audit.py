@@ -8,6 +8,7 @@ import logging
 import sys
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -23,19 +24,14 @@ from tamis.engine.part_reader import lazy_reader
 from tamis.engine.scan import funnel, index_stage, metadata_aggregates
 from tamis.engine.scan.limit_pruning import Ranked
 from tamis.engine.scan.skip_audit import sample
+from tamis.engine.secondary_index import choose
 from tamis.errors import CorruptData, InvalidInput
-from tamis.world import World, use
+from tamis.world import use
+from tests.scan.planted_proofs import Production, all_match, planted, skip_all
 
 decide_module = importlib.import_module("tamis.core.pruning.decide")  # the package has a function of that name
 ROWS = 20_000  # two blocks
 ALWAYS = {"tamis.audit.percent": 100, "tamis.read.lazy": "on"}
-
-
-class Production(World):
-    """An environment in which a violation is reported, not raised."""
-
-    def environment(self) -> dict[str, str]:
-        return {}
 
 
 @pytest.fixture(scope="module")
@@ -57,26 +53,6 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> tamis.Table:
     return made
 
 
-def planted(monkeypatch: pytest.MonkeyPatch, module: Any, change: Any) -> None:
-    """Has ``module`` believe what ``change`` makes of each decision."""
-    real = module.decide
-
-    def wrong(*args: Any, **more: Any) -> Decision:
-        decision = real(*args, **more)
-        change(decision)
-        return decision  # type: ignore[no-any-return]
-
-    monkeypatch.setattr(module, "decide", wrong)
-
-
-def skip_all(decision: Decision) -> None:
-    decision.none[:], decision.skipped_by[:] = True, 0
-
-
-def all_match(decision: Decision) -> None:
-    decision.all[:] = True
-
-
 def whole_segments(decision: Decision) -> None:
     if len(decision.none) == 3:  # segments, not parts
         skip_all(decision)
@@ -93,7 +69,9 @@ RIGHT = {"n = 25000": [25_000], "n % 1000 = 1": list(range(1, 4 * ROWS, 1_000))}
 
 
 @pytest.mark.parametrize("kind", PLANTS)
-def test_a_wrong_proof_is_found_and_the_rows_are_right(table, monkeypatch, caplog, kind):
+def test_a_wrong_proof_is_found_and_the_rows_are_right(
+    table: tamis.Table, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, kind: str
+) -> None:
     module, change, text, problem = PLANTS[kind]
     assert len(table.scan().plan().parts) > 3
     planted(monkeypatch, module, change)
@@ -114,7 +92,9 @@ def test_a_wrong_proof_is_found_and_the_rows_are_right(table, monkeypatch, caplo
         table.scan(text, ["n"], options=ALWAYS).count()
 
 
-def test_two_wrong_proofs_at_once_are_one_error_and_no_noise(table, tmp_path: Path, monkeypatch):
+def test_two_wrong_proofs_at_once_are_one_error_and_no_noise(
+    table: tamis.Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The second part is given up while its rows come: its error has nobody to go to, and is not thrown at the collector. With a limit it is raised all the same."""
     noise: list[Any] = []
     monkeypatch.setattr(sys, "unraisablehook", noise.append)
@@ -138,7 +118,9 @@ def test_two_wrong_proofs_at_once_are_one_error_and_no_noise(table, tmp_path: Pa
     assert noise == []
 
 
-def test_what_an_index_skips_is_audited(tmp_path: Path, monkeypatch, caplog):
+def test_what_an_index_skips_is_audited(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     """Planted: the index says that a part has no candidates, or forgets one of its rows."""
     table = tamis.create(tmp_path / "t", pa.schema([("key", pa.int64()), ("n", pa.int64())]))
     for part in range(3):
@@ -152,7 +134,7 @@ def test_what_an_index_skips_is_audited(tmp_path: Path, monkeypatch, caplog):
     scan = table.scan("key IN (7, 8)", ["n"])
     assert scan.to_arrow()["n"].to_pylist() == right
     assert scan.report.parts["skipped_index"] == 1, "the index skips"
-    real = index_stage.choose
+    real = choose
 
     def plant(change: Any) -> None:
         def wrong(*args: Any, **more: Any) -> Any:
@@ -198,7 +180,9 @@ def nowhere(evidence: Any) -> Any:
     return replace(evidence, long_lo=zero, long_hi=zero)
 
 
-def test_what_clustering_tuples_and_paths_of_documents_skip_is_audited(sorted_documents, monkeypatch, caplog):
+def test_what_clustering_tuples_and_paths_of_documents_skip_is_audited(
+    sorted_documents: tamis.Table, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     real, outside = PathTable.at, decide_module.outside
     for text, module, name, wrong, count in (
         ("a = 1 AND b = 25", decide_module, "outside", lambda run, keys: np.ones_like(outside(run, keys)), 3),
@@ -222,7 +206,9 @@ def test_what_clustering_tuples_and_paths_of_documents_skip_is_audited(sorted_do
                 sorted_documents.scan(text, options=ALWAYS).to_arrow()
 
 
-def test_what_an_audit_makes_right_without_a_word(sorted_documents, monkeypatch):
+def test_what_an_audit_makes_right_without_a_word(
+    sorted_documents: tamis.Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Bounds of ORDER BY … LIMIT, and aggregates that metadata answers: parts of the sample are read instead, and nothing is compared. Without a filter nothing is audited."""
     wrong = {
         "topk": (
@@ -254,7 +240,9 @@ def test_what_an_audit_makes_right_without_a_word(sorted_documents, monkeypatch)
 
 
 @pytest.mark.parametrize("module", [funnel, lazy_reader])
-def test_a_hidden_error_is_found_and_raised(table, monkeypatch, module):
+def test_a_hidden_error_is_found_and_raised(
+    table: tamis.Table, monkeypatch: pytest.MonkeyPatch, module: ModuleType
+) -> None:
     text = "1 / (n - 25000) < 0 AND n > 30000"
     with pytest.raises(InvalidInput, match="DIVIDE"):
         table.scan(text).to_arrow()
@@ -272,7 +260,7 @@ def test_a_hidden_error_is_found_and_raised(table, monkeypatch, module):
 @pytest.mark.parametrize(
     "text", ["n = 25000", "n < 30000 AND even % 3 = 0", "n >= 10", "n < 0", "n + 0 > 5", "1 / n > 0 AND n > 5"]
 )
-def test_right_proofs_pass(table, text):
+def test_right_proofs_pass(table: tamis.Table, text: str) -> None:
     """``strict`` here: a violation would raise. What is checked is in the report, and the rows are the same."""
     scan, plain = table.scan(text, options=ALWAYS), table.scan(text)
     try:
@@ -290,7 +278,9 @@ def test_right_proofs_pass(table, text):
     )
 
 
-def test_a_skipped_part_that_cannot_be_read_costs_the_query_nothing(tmp_path: Path, caplog):
+def test_a_skipped_part_that_cannot_be_read_costs_the_query_nothing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     made = tamis.create(tmp_path / "t")
     for n in range(3):
         made.append(pa.table({"n": [n]}))
@@ -303,12 +293,12 @@ def test_a_skipped_part_that_cannot_be_read_costs_the_query_nothing(tmp_path: Pa
         made.scan("n >= 0", options=ALWAYS).to_arrow()
 
 
-def test_a_filterless_scan_has_nothing_to_check(table):
+def test_a_filterless_scan_has_nothing_to_check(table: tamis.Table) -> None:
     plan = table.scan(options=ALWAYS).plan()
     assert (len(plan.audit), plan.proofs) == (0, {})
 
 
-def test_filtering_off_is_off_for_blocks_too(table, monkeypatch):
+def test_filtering_off_is_off_for_blocks_too(table: tamis.Table, monkeypatch: pytest.MonkeyPatch) -> None:
     """The way back from a wrong rule: one switch turns all of its uses off."""
     for module in (funnel, lazy_reader):
         planted(monkeypatch, module, skip_all)
@@ -316,7 +306,9 @@ def test_filtering_off_is_off_for_blocks_too(table, monkeypatch):
 
 
 @given(st.lists(st.integers(1, 1_000), max_size=40), st.floats(0, 100), st.integers(0, 5_000))
-def test_the_sample_is_the_same_each_time_grows_with_the_percentage_and_fits(sizes, percent, budget):
+def test_the_sample_is_the_same_each_time_grows_with_the_percentage_and_fits(
+    sizes: list[int], percent: float, budget: int
+) -> None:
     ids, array = [f"part-{i}" for i in range(len(sizes))], np.array(sizes, dtype=np.int64)
     chosen = sample(ids, array, percent, budget)
     assert int(array[chosen].sum()) <= budget

@@ -11,7 +11,7 @@ from tamis.errors import InvalidInput
 
 
 @pytest.fixture(scope="module")
-def table(tmp_path_factory):
+def table(tmp_path_factory: pytest.TempPathFactory) -> tamis.Table:
     made = tamis.create(tmp_path_factory.mktemp("guard") / "t", cluster_by=["n"])
     for first in range(0, 100, 10):
         n = list(range(first, first + 10))
@@ -32,7 +32,9 @@ def table(tmp_path_factory):
         ("n = 5", {}, None),
     ],
 )  # fmt: skip
-def test_a_guard_names_what_did_not_skip(table, text, limits, said):
+def test_a_guard_names_what_did_not_skip(
+    table: tamis.Table, text: str | None, limits: dict[str, int], said: str | None
+) -> None:
     report = table.explain(text)
     if said is None:
         assert report.guard(**limits) is report
@@ -44,7 +46,7 @@ def test_a_guard_names_what_did_not_skip(table, text, limits, said):
     assert caught.value.name in (*(e.conjunct for e in (*report.not_skipped_because, *report.because)), report.table)
 
 
-def test_a_scan_over_its_limit_fails_before_it_reads(table, monkeypatch):
+def test_a_scan_over_its_limit_fails_before_it_reads(table: tamis.Table, monkeypatch: pytest.MonkeyPatch) -> None:
     from tamis.engine.scan import scan_execution
 
     monkeypatch.setattr(scan_execution, "read_shared", lambda *_: pytest.fail("something was read"))
@@ -57,7 +59,7 @@ def test_a_scan_over_its_limit_fails_before_it_reads(table, monkeypatch):
     assert scan.explain().parts.kept == 10
 
 
-def test_every_form_of_an_explanation_says_the_same(table):
+def test_every_form_of_an_explanation_says_the_same(table: tamis.Table) -> None:
     report = table.explain("n >= 50 AND user = 3")
     first, second = reasons(report)
     assert first == "n >= 50L: skipped 5 parts by statistics of n, not the rest because the bounds of n allow it"

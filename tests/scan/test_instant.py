@@ -24,18 +24,18 @@ NOON = 1_767_268_800_000_000  # 2026-01-01T12:00:00Z
         (datetime(1969, 12, 31, 23, 59, 59, 999999), "UTC", -1),
     ],
 )
-def test_micros(value, zone, expected):
+def test_micros(value: datetime | date | str, zone: str, expected: int) -> None:
     assert micros(value, zone) == expected
 
 
 @pytest.mark.parametrize("value", ["yesterday", 3, None, 3.5, "", (1, 2, 3)])
-def test_what_is_no_instant_is_refused(value):
+def test_what_is_no_instant_is_refused(value: object) -> None:
     with pytest.raises(InvalidInput) as caught:
         bounds(value, "UTC")
     assert caught.value.code == "BAD_TIMESTAMP"
 
 
-def test_a_pair_is_a_range_in_order():
+def test_a_pair_is_a_range_in_order() -> None:
     assert bounds(("2026-01-01T12:00:00", "2026-01-01T12:00:01"), "UTC") == (NOON, NOON + 1_000_000)
     assert bounds("2026-01-01T12:00:00", "UTC") == (NOON, NOON)
     with pytest.raises(InvalidInput):

@@ -17,7 +17,7 @@ from tamis.core.expr import Expr, Opaque, conjuncts, parse
 from tamis.core.types import BOOLEAN, LONG, Field, Schema, String
 from tamis.core.types.arrow import to_arrow_schema
 from tamis.engine.part_reader import ReadCounters, ReadSpec, read_part
-from tests.scan.test_lazy_scenarios import BLOCK, BLOCKS, ROWS, data_bytes, run, same, wide
+from tests.scan.wide_tables import BLOCK, BLOCKS, ROWS, data_bytes, run, same, wide
 from tests.spark.oracle_cases import ARRAYS, VALUES, Filters
 
 FORMATS = pytest.mark.parametrize("form", ["parquet", "vortex", "orc"])

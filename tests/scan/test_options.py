@@ -12,7 +12,7 @@ from tamis.engine.scan.scan_options import Options, check_properties
 from tamis.errors import InvalidInput
 
 
-def test_option_over_conf_over_property_over_default():
+def test_option_over_conf_over_property_over_default() -> None:
     name = "tamis.scan.max_bytes"
     assert Options.resolve().scan_max_bytes is None
     assert Options.resolve({}, {}, {name: "1"}).scan_max_bytes == 1
@@ -38,7 +38,7 @@ def test_option_over_conf_over_property_over_default():
         ("ansi", "false", "ansi", False),
     ],
 )
-def test_values(key, value, attribute, expected):
+def test_values(key: str, value: object, attribute: str, expected: object) -> None:
     assert getattr(Options.resolve({key: value}), attribute) == expected
 
 
@@ -59,7 +59,7 @@ def test_values(key, value, attribute, expected):
         ("timezone", "../etc"),
     ],
 )
-def test_a_bad_value_names_the_option(key, value):
+def test_a_bad_value_names_the_option(key: str, value: object) -> None:
     with pytest.raises(InvalidInput) as caught:
         Options.resolve({key: value})
     assert caught.value.code == "BAD_OPTION"
@@ -67,7 +67,7 @@ def test_a_bad_value_names_the_option(key, value):
     assert caught.value.remedy.startswith("Give ")
 
 
-def test_an_unknown_option_is_named_with_those_there_are():
+def test_an_unknown_option_is_named_with_those_there_are() -> None:
     with pytest.raises(InvalidInput) as caught:
         Options.resolve({"tamis.stats.fitler": "off"})
     assert (caught.value.code, caught.value.name) == ("UNKNOWN_OPTION", "tamis.stats.fitler")
@@ -76,14 +76,14 @@ def test_an_unknown_option_is_named_with_those_there_are():
         Options.resolve({}, {"tamis.nope": "1"})
 
 
-def test_what_is_not_ours_passes_where_it_may():
+def test_what_is_not_ours_passes_where_it_may() -> None:
     assert Options.resolve({"versionAsOf": "3", "tamis.stats.filter": "off"}, foreign=True).stats_filter is False
     assert Options.resolve({}, {"spark.sql.ansi.enabled": "true"}, {"owner": "me", "tamis.later": "1"}) == Options()
     with pytest.raises(InvalidInput):
         Options.resolve({"tamis.nope": "3"}, foreign=True)
 
 
-def test_properties_are_checked_before_they_are_stored():
+def test_properties_are_checked_before_they_are_stored() -> None:
     assert check_properties({"owner": "me", "tamis.stats.filter": False, "n": 3}) == {
         "owner": "me",
         "tamis.stats.filter": "false",
@@ -94,7 +94,7 @@ def test_properties_are_checked_before_they_are_stored():
             check_properties(bad)
 
 
-def test_as_dict_uses_the_public_names():
+def test_as_dict_uses_the_public_names() -> None:
     shown = Options(stats_filter=False).as_dict()
     assert shown["tamis.stats.filter"] is False
     assert Options.resolve({k: v for k, v in shown.items() if v is not None}) == Options(stats_filter=False)
@@ -127,14 +127,14 @@ def test_what_is_kept_are_columns_that_there_are(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("key", "remedy"), [("tamis.format", "when it is made"), ("tamis.timezone", "'timezone'"), ("tamis.ansi", "'ansi'")]
 )
-def test_what_is_said_elsewhere_is_no_property(key, remedy):
+def test_what_is_said_elsewhere_is_no_property(key: str, remedy: str) -> None:
     with pytest.raises(InvalidInput) as caught:
         check_properties({key: "x"})
     assert (caught.value.code, caught.value.name) == ("BAD_PROPERTY", key)
     assert remedy in caught.value.remedy
 
 
-def test_a_property_may_choose_the_format_of_a_new_table(tmp_path):
+def test_a_property_may_choose_the_format_of_a_new_table(tmp_path: Path) -> None:
     schema = pa.schema([("id", pa.int64())])
     made = tamis.create(tmp_path / "a", schema, properties={"tamis.format": "orc", "owner": "me"})
     assert (made.detail()["data_format"][0].as_py(), made.properties) == ("orc", {"owner": "me"})

@@ -1,6 +1,7 @@
 """Reading ahead: the same as one after another, whatever the threads do."""
 
 import threading
+from collections.abc import Callable, Generator, Iterable
 
 import pyarrow as pa
 import pytest
@@ -10,12 +11,12 @@ from hypothesis import strategies as st
 from tamis.engine.scan.parallel_reader import in_order
 
 
-def batch(value):
+def batch(value: int) -> pa.RecordBatch:
     return pa.record_batch({"v": [value]})
 
 
-def work(values, fail=None):
-    def run():
+def work(values: Iterable[int], fail: Exception | None = None) -> Callable[[], Generator[pa.RecordBatch]]:
+    def run() -> Generator[pa.RecordBatch]:
         for value in values:
             yield batch(value)
         if fail:
@@ -24,28 +25,28 @@ def work(values, fail=None):
     return run
 
 
-def values(batches):
+def values(batches: Iterable[pa.RecordBatch]) -> list[int]:
     return [b["v"][0].as_py() for b in batches]
 
 
 @given(st.lists(st.lists(st.integers(0, 9), max_size=6), max_size=12), st.integers(1, 5))
-def test_the_order_is_that_of_the_pieces(pieces, workers):
+def test_the_order_is_that_of_the_pieces(pieces: list[list[int]], workers: int) -> None:
     assert values(in_order((work(p) for p in pieces), workers)) == [v for p in pieces for v in p]
 
 
 @pytest.mark.parametrize("workers", [1, 3])
-def test_an_error_comes_in_its_turn(workers):
+def test_an_error_comes_in_its_turn(workers: int) -> None:
     stream = in_order(iter([work([1, 2]), work([3], ValueError("second")), work([4], ValueError("third"))]), workers)
     assert values([next(stream) for _ in range(3)]) == [1, 2, 3]
     with pytest.raises(ValueError, match="second"):
         next(stream)
 
 
-def test_a_consumer_that_stops_stops_the_readers_and_never_meets_a_later_error():
+def test_a_consumer_that_stops_stops_the_readers_and_never_meets_a_later_error() -> None:
     begun = []
 
-    def piece(i):
-        def run():
+    def piece(i: int) -> Callable[[], Generator[pa.RecordBatch]]:
+        def run() -> Generator[pa.RecordBatch]:
             begun.append(i)
             for _ in range(1000):
                 yield batch(i)
@@ -61,10 +62,10 @@ def test_a_consumer_that_stops_stops_the_readers_and_never_meets_a_later_error()
     assert threading.active_count() == before
 
 
-def test_readers_run_at_most_a_little_ahead():
+def test_readers_run_at_most_a_little_ahead() -> None:
     made = []
 
-    def run():
+    def run() -> Generator[pa.RecordBatch]:
         for i in range(100):
             made.append(i)
             yield batch(i)

@@ -1,5 +1,7 @@
 """Which columns a scan gives, and in which order."""
 
+from typing import Any
+
 import pytest
 
 from tamis.core.types import LONG, STRING, Array, Field, Schema, Struct
@@ -48,14 +50,14 @@ SCHEMA = Schema(
         ),
     ],
 )
-def test_select(names, expected):
+def test_select(names: tuple[str, ...], expected: str) -> None:
     chosen = select(SCHEMA, names)
     assert " | ".join(str(f) for f in chosen) == expected
     assert chosen.schema_id == 3
 
 
 @pytest.mark.parametrize("name", ["b", "s.q", "a.x", "list.element", "s.x.y", "", "s."])
-def test_an_unknown_column_is_named(name):
+def test_an_unknown_column_is_named(name: str) -> None:
     with pytest.raises(NotFound) as caught:
         select(SCHEMA, [name])
     assert caught.value.code == "COLUMN_NOT_FOUND"
@@ -63,12 +65,12 @@ def test_an_unknown_column_is_named(name):
 
 
 @pytest.mark.parametrize("names", [(), (3,), (None,)])
-def test_nothing_or_no_name_is_refused(names):
+def test_nothing_or_no_name_is_refused(names: tuple[Any, ...]) -> None:
     with pytest.raises(InvalidInput):
         select(SCHEMA, names)
 
 
-def test_split():
+def test_split() -> None:
     assert split_path("a.`b.c`.d") == ("a", "b.c", "d")
     assert split_path("`a``.b`.c") == ("a`.b", "c")
 
@@ -88,11 +90,11 @@ TWO = Schema(
         ("`x``y`", "x`y: bigint"),
     ],
 )
-def test_a_name_with_a_dot_and_a_field_are_told_apart(name, expected):
+def test_a_name_with_a_dot_and_a_field_are_told_apart(name: str, expected: str) -> None:
     assert " | ".join(str(f) for f in select(TWO, [name])) == expected
 
 
-def test_what_could_be_either_is_refused():
+def test_what_could_be_either_is_refused() -> None:
     with pytest.raises(InvalidInput) as caught:
         select(TWO, ["A.b"])
     assert caught.value.code == "AMBIGUOUS_COLUMN"

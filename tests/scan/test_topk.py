@@ -204,7 +204,8 @@ def test_enough_parts_for_a_limit() -> None:
         def __len__(self) -> int:
             return 4
 
-    chosen = {k: np.flatnonzero(limits.enough(Parts(), k)).tolist() for k in (0, 1, 2, 3, 41, 43, 44)}
+    parts: Any = Parts()
+    chosen = {k: np.flatnonzero(limits.enough(parts, k)).tolist() for k in (0, 1, 2, 3, 41, 43, 44)}
     assert chosen == {0: [], 1: [0], 2: [3], 3: [3], 41: [2, 3], 43: [0, 2, 3], 44: [0, 1, 2, 3]}
 
 

@@ -187,6 +187,7 @@ def test_one_of_two_registrations_wins_and_the_other_is_told() -> None:
     assert table.compare_and_evolve_schema(0, pa.schema([f("a"), f("b")])) == 1
     with pytest.raises(SchemaMismatch) as caught:
         other.compare_and_evolve_schema(0, pa.schema([f("a"), f("c")]))
+    assert isinstance(caught.value.schema, pa.Schema)
     assert (caught.value.current_id, caught.value.schema.names) == (1, ["a", "b"])
     assert other.compare_and_evolve_schema(0, pa.schema([f("a"), f("b")])) == 1
 

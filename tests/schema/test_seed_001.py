@@ -86,6 +86,7 @@ def test_a_non_empty_sequence_checks_the_rules_and_then_appends(table: Table) ->
     with pytest.raises(SchemaMismatch) as stale:
         table.compare_and_evolve_schema(0, pa.schema([f("a"), f("q")]))
     assert (stale.value.code, stale.value.current_id) == ("EXPECTED_MISMATCH", 1)
+    assert isinstance(stale.value.schema, pa.Schema)
     assert stale.value.schema.names == ["a", "b"]
 
 
@@ -383,7 +384,8 @@ def test_deleting_a_column_may_break_the_order_and_the_parts_say_so() -> None:
 
     table = new_table(f("a"), f("b"), f("c"), cluster_by=["a", "b", "c"])
     table.append(data(a=[1, 1], b=[1, 2], c=[9, 3]))
-    head = table.alter().drop_column("c").commit() and tamis.open(table.path).snapshot.head
+    table.alter().drop_column("c").commit()
+    head = tamis.open(table.path).snapshot.head
     assert head.cluster_by == ((1,), (2,))
     assert ordered_now(head, tamis.open(table.path).snapshot.parts()).to_pylist() == [True], (
         "the last column takes nothing from the order"

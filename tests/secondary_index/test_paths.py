@@ -16,7 +16,7 @@ from tamis.engine.secondary_index.index_definition import defined
 from tamis.engine.secondary_index.indexed_paths import split
 from tamis.errors import InvalidInput, NotFound
 from tests.secondary_index.tables import delete, failing, ids, info, same, table_a, used
-from tests.stats.test_paths import variants
+from tests.stats.document_paths import variants
 
 ODD = [
     None,
@@ -131,6 +131,7 @@ def test_texts_that_depend_on_java_are_not_sure(tmp_path: Path) -> None:
     table = tamis.create(tmp_path / "t")
     table.append(pa.table(held))
     head = table.snapshot.head
+    assert head.schema is not None
     for path, doubt in (
         ("s:a", [True, True, False, False, False]),
         ("v:a::string", [True, True, False, False, False]),

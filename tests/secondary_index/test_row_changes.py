@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
 import tamis
+from tamis.engine.secondary_index.index_upkeep import entry
 from tamis.errors import InvalidInput, StoreUnavailable
 from tests.secondary_index.tables import (
     SEGMENTS,
@@ -102,13 +105,13 @@ def test_a_segment_of_which_one_part_is_not_covered_is_missing(tmp_path: Path, m
     table.create_index("ik", "k", build="deferred")
     assert len(table.metadata("parts")) > 1
     monkeypatch.setattr(index_operations, "STEP_ROWS", 10)
-    real, calls = index_operations.entry, []
+    calls: list[int] = []
 
-    def stopped(*arguments: object) -> object:
+    def stopped(*arguments: Any) -> object:
         calls.append(1)
         if len(calls) == 2:
             raise StoreUnavailable("stopped", code="INDEX_BUILD_FAILED")
-        return real(*arguments)
+        return entry(*arguments)
 
     monkeypatch.setattr(index_operations, "entry", stopped)
     with pytest.raises(StoreUnavailable):
@@ -150,13 +153,14 @@ def test_59_writers_in_the_middle_of_a_repair(out_of_sync: tamis.Table, monkeypa
     """A load, a delete and a compaction are committed while a repair builds: its entry covers what is left of what it was built for, and nothing else."""
     from tamis.engine.operations.layout import index_operations
 
-    real, others = (
-        index_operations.entry,
-        [lambda t: t.append(rows_of(0)), lambda t: delete(t, "k < 20"), lambda t: t.compact()],
-    )
+    others: list[Callable[[tamis.Table], object]] = [
+        lambda t: t.append(rows_of(0)),
+        lambda t: delete(t, "k < 20"),
+        lambda t: t.compact(),
+    ]
 
-    def interrupted(*arguments: object) -> object:
-        made = real(*arguments)
+    def interrupted(*arguments: Any) -> object:
+        made = entry(*arguments)
         if others:
             others.pop(0)(tamis.open(out_of_sync.path))
         return made

@@ -11,9 +11,8 @@ import pyarrow as pa
 import pytest
 
 import tamis
-from tamis.engine.part_reader import ReadCounters
+from tamis.engine.part_reader import ReadCounters, read_part
 from tamis.engine.scan import Report
-from tamis.engine.secondary_index import shared_lookup as module
 from tests.secondary_index.tables import SEGMENTS, delete, ids, key_in, rows_of, same, table_a, used
 
 PLAN, LOOKUP = {"tamis.index.use": "plan"}, {"tamis.index.use": "lookup"}
@@ -44,7 +43,8 @@ def t(tmp_path_factory: pytest.TempPathFactory) -> tamis.Table:
     return table
 
 
-def base_bytes(report: Report) -> int:
+def base_bytes(report: Report | None) -> int:
+    assert report is not None
     return int(report.bytes.leader + report.bytes.follower)
 
 
@@ -113,7 +113,7 @@ def test_an_index_that_cannot_be_read_by_a_task_leaves_the_part_whole(tmp_path: 
         (shared,) = made.shared
         for path in (tmp_path / "t" / "index").iterdir():
             path.rename(path.with_suffix(".gone"))
-        found = [b for ref in made.parts for b in shared.batches(ref, made.spec, ReadCounters(), module.read_part)]
+        found = [b for ref in made.parts for b in shared.batches(ref, made.spec, ReadCounters(), read_part)]
         assert pa.Table.from_batches(found).num_rows == len(expected) > 0
         for path in (tmp_path / "t" / "index").iterdir():
             path.rename(path.with_suffix(".parquet"))

@@ -292,7 +292,7 @@ def audited(sim: Simulation, version: int) -> model.Rows:
 
 class Role(NamedTuple):
     act: Callable[[Simulation, Actor], None]
-    count: int = 1
+    copies: int = 1
     needs: str = "append"
     """The verb of ``Table`` that must be there."""
 
@@ -322,7 +322,7 @@ def cast() -> list[Actor]:
         Actor(f"{name} {i}", dated(role.act))
         for name, role in ACTORS.items()
         if hasattr(tamis.Table, role.needs)
-        for i in range(role.count)
+        for i in range(role.copies)
     ]
 
 

@@ -89,7 +89,7 @@ class Model:
         for number, told in self.done.items():
             landed = self.landed[number]
             assert landed <= 1, (
-                f"operation {number} ({[i.name for i in self.intents.values() if i and i.number == number]}) landed {landed} times"
+                f"operation {number} ({[i.name for i in self.intents.values() if i.number == number]}) landed {landed} times"
             )
             assert told is None or landed == told, (
                 f"operation {number}: its actor was told {told}, it landed {landed} times"

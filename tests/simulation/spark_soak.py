@@ -15,6 +15,7 @@ import traceback
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from random import Random  # noqa: TID251  # seeded: it asks the machine nothing
 from typing import Any
@@ -304,6 +305,10 @@ class Statements:
         )
 
 
+def has_key(key: int, row: Row) -> bool:
+    return row.key == key
+
+
 def embedded(story: Story, seed: int, over: threading.Event, failures: list[BaseException]) -> None:
     """A writer without Spark: appends, upserts, deletes, compacts, one after another."""
     dice = Random(seed)
@@ -316,10 +321,8 @@ def embedded(story: Story, seed: int, over: threading.Event, failures: list[Base
             verb = dice.choice(["append", "append", "append", "delete", "update", "compact"])
             intent = {
                 "append": model.adds(number, rows),
-                "delete": model.replaces(number, lambda r, key=key: r.key == key, []),
-                "update": model.updates(
-                    number, lambda r, key=key: r.key == key, lambda r: r._replace(value=r.value + 1)
-                ),
+                "delete": model.replaces(number, partial(has_key, key), []),
+                "update": model.updates(number, partial(has_key, key), lambda r: r._replace(value=r.value + 1)),
                 "compact": model.unchanged("compact"),
             }[verb]
             run: dict[str, Callable[[tamis.Table], object]] = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from itertools import combinations_with_replacement, pairwise
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from tests.expr.documents import DOCUMENTS
-from tests.stats.test_paths import variants
+from tests.stats.document_paths import variants
 
 from tamis.core.expr.json_codec.jackson_reader import Malformed
 from tamis.core.expr.json_codec.variant_encoding import encode
@@ -122,7 +122,7 @@ def repeated(rng: np.random.Generator, rows: int, others: list[str | None]) -> l
     return found
 
 
-def _nested(documents: list[str | None], arrays: list[Any]) -> dict[str, pa.Array]:
+def _nested(documents: Sequence[str | None], arrays: list[Any]) -> dict[str, pa.Array]:
     """Documents as text and, those that are any, as VARIANT."""
     return {
         "j": pa.array(documents, pa.string()),
@@ -274,7 +274,8 @@ def pairs(longest: int) -> list[pa.Table]:
     Bounds of one value cannot show what bounds of two do: NaN of either sign, −0.0 and 0.0, a cut text and its neighbour.
     """
     by_name = {name: list(combinations_with_replacement(values[:longest], 2)) for name, (_, values) in VALUES.items()}
-    texts, lists = (list(combinations_with_replacement(values[:longest], 2)) for values in (SOUND, ARRAYS))
+    texts = list(combinations_with_replacement(SOUND[:longest], 2))
+    lists = list(combinations_with_replacement(ARRAYS[:longest], 2))
     parts = []
     for number in range(max(map(len, [*by_name.values(), texts, lists]))):
         columns = {"rid": pa.array([3 * number, 3 * number + 1, 3 * number + 2], pa.int64())}
@@ -304,13 +305,13 @@ def comparisons() -> Iterator[str]:
             f"coalesce({name}, {texts[0]}) = {texts[-1]}",
             f"{name} <=> NULL",
         )
-    for kind, texts in (("BIGINT", _WHOLE), ("DOUBLE", _REALS), ("DECIMAL(38, 10)", _REALS), ("STRING", _TEXTS)):
+    for kind, spelled in (("BIGINT", _WHOLE), ("DOUBLE", _REALS), ("DECIMAL(38, 10)", _REALS), ("STRING", _TEXTS)):
         for place in (
             f"try_variant_get(v, '$.a', '{kind}')",
             f"try_cast(get_json_object(j, '$.a') AS {kind})",
             f"from_json(j, 'a {kind}').a",
         ):
-            yield from (f"{place} {op} {text}" for op in OPS for text in texts)
+            yield from (f"{place} {op} {text}" for op in OPS for text in spelled)
             yield f"{place} IS NULL"
     yield from (
         f"{place} {op} {text}"

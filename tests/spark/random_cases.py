@@ -12,8 +12,8 @@ from pathlib import Path
 
 import numpy as np
 from pyspark.sql import SparkSession
+from tests.spark.loaded_tables import BUDGETS, PARTS, Loaded, interpreted, load
 from tests.spark.oracle_cases import Filters, random_parts
-from tests.spark.test_oracle import BUDGETS, PARTS, Loaded, interpreted, load
 
 import tamis
 from tamis.world import world

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.scan.test_audit import Production, all_match, planted, skip_all
+from tests.scan.planted_proofs import Production, all_match, planted, skip_all
 from tests.spark.conftest import Lake
 
 import tamis

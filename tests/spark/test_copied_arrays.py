@@ -86,7 +86,7 @@ INTS = pa.list_(pa.int64())
 def test_which_leaves_are_copied(kind: pa.DataType, leaves: list[str], tmp_path: Path) -> None:
     schema = pa.schema([pa.field("a", kind, metadata={"PARQUET:field_id": "3"})])
     assert list(copied_leaves(schema)) == leaves
-    rows = [None, None] if not pa.types.is_nested(kind) else [None, {} if pa.types.is_struct(kind) else []]
+    rows: list[Any] = [None, None] if not pa.types.is_nested(kind) else [None, {} if pa.types.is_struct(kind) else []]
     pq.write_table(pa.table({"a": pa.array(rows, kind)}).cast(schema), tmp_path / "f.parquet")
     footer = pq.read_metadata(tmp_path / "f.parquet")
     assert copies_safely(footer, frozenset({3})) is not bool(leaves)

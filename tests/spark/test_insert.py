@@ -214,7 +214,7 @@ def test_retried_tasks_leave_no_rows(lake: Any) -> None:
     lake.sql("CREATE TABLE lake.db.t (id BIGINT) USING tamis")
     from tamis.spark.executors import write_task
     from tamis.spark.jvm_bridge.adapter import bridge
-    from tamis.spark.write.insert import switches
+    from tamis.spark.write.session_frames import switches
     from tamis.spark.write.spark_write import commit_rows, write_rows
 
     table = tamis.open(lake.folder / "db" / "t")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
@@ -85,7 +85,7 @@ def keyed(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 @pytest.fixture
-def new(keyed: Any) -> Iterator[Callable[[], list[Report]]]:
+def new(keyed: Any) -> Callable[[], list[Report]]:
     """The reports on ``t`` and ``whole`` since the test began, oldest first."""
     seen = {id(report) for report in tamis.reports(1_000)}
     return lambda: [
@@ -259,9 +259,12 @@ def test_row_changes_read_all(keyed: Any, monkeypatch: pytest.MonkeyPatch) -> No
 
     changes: list[RowChange] = []
     original = RowChange.newScanBuilder
-    monkeypatch.setattr(
-        RowChange, "newScanBuilder", lambda self, options: original(changes.append(self) or self, options)
-    )
+
+    def watched(self: RowChange, options: Any) -> Any:
+        changes.append(self)
+        return original(self, options)
+
+    monkeypatch.setattr(RowChange, "newScanBuilder", watched)
     keyed.sql("CREATE TABLE keyed.db.changing (big BIGINT, word STRING) USING tamis")
     keyed.sql("INSERT INTO keyed.db.changing SELECT big, word FROM keyed_dim WHERE sel = 0")
     keyed.sql(

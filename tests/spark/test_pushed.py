@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from random import Random  # noqa: TID251  # seeded: it asks the machine nothing
 from typing import Any, NamedTuple
 
@@ -244,7 +244,7 @@ def ordered(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.fixture
-def report(spark: Any, ordered: str) -> Iterator[Callable[[str], tuple[list[Any], Report]]]:
+def report(spark: Any, ordered: str) -> Callable[[str], tuple[list[Any], Report]]:
     """Rows and the one report of a query."""
 
     def run(text: str) -> tuple[list[Any], Report]:

@@ -9,6 +9,7 @@ import pytest
 from tests.spark.conftest import Lake
 
 import tamis
+from tamis.engine.operations.layout.index_operations import commit_indexed
 from tamis.engine.operations.rows import row_change
 from tamis.storage.commit_log import load
 
@@ -146,12 +147,12 @@ def test_positions_are_where_the_rows_stand(made: Lake) -> None:
 
 def _meanwhile(lake: Lake, monkeypatch: pytest.MonkeyPatch, other: Callable[[tamis.Table], object]) -> None:
     """``other`` lands after the next statement has read, and before it commits."""
-    plain, waiting = row_change.commit_indexed, [other]
+    waiting = [other]
 
     def commit(*given: Any) -> Any:
         if waiting:
             waiting.pop()(tamis.open(lake.folder / "db" / "t"))
-        return plain(*given)
+        return commit_indexed(*given)
 
     monkeypatch.setattr(row_change, "commit_indexed", commit)
 

@@ -2,6 +2,7 @@
 
 import math
 from itertools import product
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -28,7 +29,7 @@ def collect(batches: list[pa.Array], data_type: DataType) -> pa.Table:
     return collector.finish().append_column("rows", pa.array([rows]))
 
 
-def key(value: object) -> object:
+def key(value: Any) -> Any:
     """The raw value, in an order that Python has."""
     return value.encode("utf-8", "surrogatepass") if isinstance(value, str) else value
 

@@ -24,7 +24,7 @@ def evidence(data_type: DataType, columns: dict[str, object]) -> TableEvidence:
     return TableEvidence(pa.table({"rows": [10], **columns}), Schema((Field("c", data_type, id=7),)))
 
 
-BAD = {
+BAD: dict[str, tuple[DataType, dict[str, object]]] = {
     "wrong type": (LONG, {"7|long|lo": ["a"], "7|long|hi": [True], "7|nulls": ["x"]}),
     "another type's bounds": (LONG, {"7|string|lo": ["a"], "7|string|hi": ["b"]}),
     "inverted": (LONG, {"7|long|lo": [5], "7|long|hi": [4]}),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +16,7 @@ from tamis.core.stats.json_paths.path_rows import HI_EXACT, LO_EXACT, STRANGE, P
 from tamis.core.stats.json_paths.similar_documents import Documents
 from tests.expr.documents import DOCUMENTS
 from tests.spark.oracle_cases import SOUND, repeated
-from tests.stats.test_paths import variants
+from tests.stats.document_paths import variants
 
 NUMBERS = ["0", "-0", "7", "-7", "10", "12345678", "123456789", "999999999999999999", "-999999999999999999", "9223372036854775807", "9223372036854775808", "0.5", "-0.25", "99.99", "1.50", "0.1", "12345678.1234567", "123456789012345.5", "1e5", "1.5E-3", "true", "false", "null"]  # fmt: skip
 NO_NUMBERS = ["01", "-01", "00", "1.", ".5", "-", "", "+1", "1 2", "0x10", "tru", "nul", "truee", "NaN", "Infinity", "1.2.3", "--1", "1-1", "00.5", "1/2", "1:2", "{}", "[]", "1,2", "1}", "é", "\x7f"]  # fmt: skip
@@ -101,10 +102,20 @@ def test_random_documents(texts: list[str], more: list[str], times: int) -> None
     check(texts * times + more)
 
 
-def test_documents_of_one_shape_are_not_parsed_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    parsed = []
+def watch_parsing(parsed: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Collects the texts that are parsed one by one from here on."""
     slow = text_paths._parsed
-    monkeypatch.setattr(text_paths, "_parsed", lambda texts: parsed.extend(texts) or slow(texts))
+
+    def watched(texts: list[str]) -> Any:
+        parsed.extend(texts)
+        return slow(texts)
+
+    monkeypatch.setattr(text_paths, "_parsed", watched)
+
+
+def test_documents_of_one_shape_are_not_parsed_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed: list[str] = []
+    watch_parsing(parsed, monkeypatch)
     texts = [json.dumps({"id": i, "name": f"n{i}", "user": {"price": i / 4, "on": i % 2 == 0}}) for i in range(1000)]
     found = Documents().paths_of(pa.array(texts))
     assert len(parsed) == 1
@@ -114,8 +125,7 @@ def test_documents_of_one_shape_are_not_parsed_one_by_one(monkeypatch: pytest.Mo
 @pytest.mark.parametrize("seed", range(8))
 def test_the_larger_parts_of_the_oracle_are_read_by_templates(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     parsed: list[str] = []
-    slow = text_paths._parsed
-    monkeypatch.setattr(text_paths, "_parsed", lambda texts: parsed.extend(texts) or slow(texts))
+    watch_parsing(parsed, monkeypatch)
     texts = repeated(np.random.default_rng(seed), 300, SOUND)
     assert not Documents().paths_of(pa.array(texts, pa.string()))["$"].kinds & STRANGE
     assert len(parsed) < 0.5 * len(texts)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from functools import cache
 
 import numpy as np
 import pyarrow as pa
@@ -13,20 +12,16 @@ from hypothesis import strategies as st
 
 import tamis
 from tamis.core import expr
-from tamis.core.expr import conjuncts
-from tamis.core.expr.json_codec.jackson_reader import Malformed
-from tamis.core.expr.json_codec.variant_encoding import encode
-from tamis.core.pruning import Decision, decide
+from tamis.core.pruning import decide
 from tamis.core.stats import Collector, TableEvidence
 from tamis.core.stats.json_paths import text_paths
-from tamis.core.stats.json_paths.packed_paths import PACKED, PATHS, UNION, packed, unpacked
+from tamis.core.stats.json_paths.packed_paths import PACKED
 from tamis.core.stats.json_paths.path_evidence import PathTable
 from tamis.core.stats.json_paths.path_rows import LONG, ROOT, STRANGE, PathStatistics, table_of
 from tamis.core.stats.json_paths.path_union import union_of
-from tamis.core.types import VARIANT
-from tamis.core.types.arrow import to_arrow_schema, to_arrow_type
 from tamis.errors import InvalidInput
 from tests.expr.documents import DOCUMENTS, SCHEMA
+from tests.stats.document_paths import batch, check, decided, manifest, tree
 
 SCALARS = st.sampled_from(
     [None, True, False, 0, 1, 5, -7, 2**40, 2**63 - 1, 2**63, 12345678901234567890123, 0.5, 1.5, -2.25, 1e300, 0.1, 99.99, "", "a", "b", "5", "1.5", "z" * 80, "2024-01-01", "NaN", "true", "é"]
@@ -59,91 +54,6 @@ FILTERS = [
     *(f"try_variant_get(v, '$.{p}', '{t}') IS NULL" for p in ("a", "b[1]") for t in TYPES), *(f"from_json(s, 'a {t}').a IS NULL" for t in ("int", "double", "boolean", "string")),
     "v:a::bigint + 1 > 3", "coalesce(get_json_object(s, '$.a'), 'q') = 'q'", "get_json_object(s, '$[0]') IS NOT NULL",
 ]  # fmt: skip
-
-
-def variants(texts: list[str | None]) -> pa.Array:
-    pairs: list[tuple[bytes, bytes] | None] = []
-    for text in texts:
-        try:
-            pairs.append(None if text is None else encode(text))
-        except Malformed:
-            pairs.append(None)
-    parts = [pa.array([b"" if p is None else p[k] for p in pairs], pa.binary()) for k in (0, 1)]
-    return pa.StructArray.from_arrays(
-        parts, fields=list(to_arrow_type(VARIANT)), mask=pa.array([p is None for p in pairs])
-    )
-
-
-def batch(texts: list[str | None]) -> pa.RecordBatch:
-    return pa.record_batch(
-        [variants(texts), pa.array(texts, pa.string()), pa.array(range(len(texts)), pa.int64())],
-        schema=to_arrow_schema(SCHEMA),
-    )
-
-
-def manifest(part: int, batches: list[pa.RecordBatch]) -> pa.Table:
-    collector = Collector(SCHEMA)
-    for one in batches:
-        collector.update(one)
-    found, stats = collector.paths(), collector.finish()
-    row = {"part_id": pa.array([str(part)]), "segment": pa.array([0], pa.int32()), "part": pa.array([part], pa.int32()), "rows": pa.array([sum(map(len, batches))], pa.int64())}  # fmt: skip
-    row |= dict(zip(stats.column_names, stats.columns, strict=True)) | (
-        {} if found is None else {PACKED: pa.array([packed(found)])}
-    )
-    return pa.table(row)
-
-
-@cache
-def tree(text: str) -> list[expr.Expr]:
-    return conjuncts(expr.parse(text, SCHEMA))
-
-
-def decided(text: str, rows: pa.Table) -> Decision:
-    """As the funnel decides about parts."""
-    table, tables = unpacked(rows)
-    found = tables.get(PATHS)
-    paths = (
-        None
-        if found is None
-        else PathTable.of_parts(found.append_column("segment", pa.array([0] * len(found), pa.int32())), table)
-    )
-    return decide(tree(text), TableEvidence(table, SCHEMA, paths), strict=True)
-
-
-def united(text: str, rows: pa.Table) -> Decision | None:
-    """As the funnel decides about their segment."""
-    table, tables = unpacked(rows)
-    if UNION not in tables:
-        return None
-    whole = pa.table({"rows": pa.array([sum(table["rows"].to_pylist())], pa.int64())})
-    found = tables[UNION].append_column("segment", pa.array([0] * len(tables[UNION]), pa.int32()))
-    return decide(tree(text), TableEvidence(whole, SCHEMA, PathTable.of_segments(found, 1)), strict=True)
-
-
-def outcome(text: str, one: pa.RecordBatch) -> tuple[bool, bool, bool]:
-    """Whether some row passes, some fails, all pass."""
-    columns = {f.id: one.column(i) for i, f in enumerate(SCHEMA.fields)}
-    keep, failed, _ = expr.filter_mask(tree(text), columns, len(one))
-    return bool(keep.any()), bool(failed.any()), bool(keep.all())
-
-
-def check(parts: list[list[str | None]], texts: list[str]) -> None:
-    """Statistics are collected once for all filters: that is what takes the time."""
-    batches = [batch(rows) for rows in parts]
-    rows = pa.concat_tables([manifest(i, [one]) for i, one in enumerate(batches)], promote_options="default")
-    whole = manifest(0, batches)  # the same documents as blocks of one part
-    for text in texts:
-        outcomes = [outcome(text, one) for one in batches]
-        decision = decided(text, rows)
-        for (some, fails, every), none, all_ in zip(
-            outcomes, decision.none.tolist(), decision.all.tolist(), strict=True
-        ):
-            assert not (none and (some or fails)), text
-            assert not (all_ and not every), text
-        for joint in (united(text, rows), decided(text, whole)):
-            if joint is not None:
-                assert not (joint.none[0] and any(some or fails for some, fails, _ in outcomes)), text
-                assert not (joint.all[0] and not all(every for *_, every in outcomes)), text
 
 
 @given(PARTS, st.lists(st.sampled_from(FILTERS), min_size=3, max_size=3))

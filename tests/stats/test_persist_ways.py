@@ -22,7 +22,8 @@ from tamis.core.stats import TableEvidence
 from tamis.core.stats.json_paths.packed_paths import PATHS, unpacked
 from tamis.core.stats.json_paths.path_evidence import PathTable
 from tamis.core.stats.json_paths.path_rows import INCOMPLETE, MAP, PathStatistics, combined
-from tests.stats.test_paths import SCHEMA, batch, check, decided, manifest, united
+from tests.expr.documents import SCHEMA
+from tests.stats.document_paths import batch, check, decided, manifest, united
 
 
 def one_part(*documents: Any) -> pa.Table:
@@ -85,7 +86,7 @@ def test_b14_text_that_parses_inside() -> None:
 
 def test_nulls_of_both_kinds_and_missing_are_told_apart() -> None:
     """Planted: JSON's null counts as present."""
-    for some, text, none in [
+    cases: list[tuple[list[Any], str, bool]] = [
         ([{"a": None}], "v:a IS NULL", True),
         ([{"a": None}], "is_variant_null(v:a)", False),
         ([{}], "v:a IS NOT NULL", True),
@@ -93,7 +94,8 @@ def test_nulls_of_both_kinds_and_missing_are_told_apart() -> None:
         ([{"a": 1}], "get_json_object(s, '$.a') IS NULL", True),
         ([{"a": 1}, {"a": None}], "get_json_object(s, '$.a') IS NULL", False),
         ([{"a": 1}, {}], "try_variant_get(v, '$.a', 'int') IS NULL", False),
-    ]:
+    ]
+    for some, text, none in cases:
         assert decided(text, one_part(*some)).none[0] == none, (some, text)
 
 

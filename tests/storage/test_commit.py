@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -132,7 +133,7 @@ def test_removing_parts_and_segments(store: Store) -> None:
         ({"head": replace(HEAD, table_id="another")}, "WRONG_TABLE", ""),
     ],
 )
-def test_what_is_not_there_cannot_be_changed(store: Store, change: dict[str, object], code: str, name: str) -> None:
+def test_what_is_not_there_cannot_be_changed(store: Store, change: dict[str, Any], code: str, name: str) -> None:
     append(store, load(store), manifest(1, ids=["a0"]))
     with pytest.raises(InvalidInput) as caught:
         commit(store, replace(Proposal(Operation("x"), 1), **change))

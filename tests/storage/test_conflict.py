@@ -184,7 +184,8 @@ def test_a_filter_is_meant_in_its_own_zone_and_rules(store: Store) -> None:
     )
     with pytest.raises(Conflict):  # under ANSI the cast may fail on the new rows before ts is looked at
         commit(store, odd)
-    assert commit(store, replace(odd, reads=replace(odd.reads, ansi=False))).version == 4  # type: ignore[arg-type]
+    assert odd.reads is not None
+    assert commit(store, replace(odd, reads=replace(odd.reads, ansi=False))).version == 4
 
 
 def test_a_bound_filter_is_judged_rather_than_its_text(store: Store) -> None:

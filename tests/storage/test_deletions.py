@@ -21,9 +21,13 @@ from tests.storage.making import append, copy, forget, manifest, memory, new_tab
 Rows = dict[str, set[int]]
 
 
-def delete(store: Store, snapshot: Snapshot, operation_id: str = "", **rows: list[int]) -> Snapshot:
+def deletion(snapshot: Snapshot, rows: dict[str, list[int]], operation_id: str = "") -> Proposal:
     gone = {part: vector(np.array(ids)) for part, ids in rows.items()}
-    return commit(store, Proposal(Operation("delete"), snapshot.version, delete_rows=gone, operation_id=operation_id))
+    return Proposal(Operation("delete"), snapshot.version, delete_rows=gone, operation_id=operation_id)
+
+
+def delete(store: Store, snapshot: Snapshot, **rows: list[int]) -> Snapshot:
+    return commit(store, deletion(snapshot, rows))
 
 
 def deleted(snapshot: Snapshot) -> Rows:
@@ -139,7 +143,7 @@ def test_every_fault_at_every_call(store: Store) -> None:
         faulty = FaultyStore(twin, plan)
         forget()
         with contextlib.suppress(OSError):
-            delete(faulty, load(twin), "mine", a=[1, 2])
+            commit(faulty, deletion(load(twin), {"a": [1, 2]}, "mine"))
         plan.settle()
         return twin
 

@@ -18,7 +18,7 @@ PLACE = "s3://bucket/lake/with space/ü'%20/t"
 
 @pytest.fixture
 def s3() -> Iterator[tuple[dict[str, Any], type[FakeS3]]]:
-    with serve() as server:
+    with serve(FakeS3) as server:
         yield server
 
 

@@ -107,8 +107,8 @@ def test_a_damaged_manifest(store: Store, damage: str) -> None:
     (path,) = [e.path for e in store.list("_tamis/manifest")]
     whole = load(store).parts(ids={1})
     data = bytearray(store.get(path))
-    column = load(store, 2).commit.segment.tables["parts"]  # type: ignore[union-attr]
-    offset = column._end(store).chunks["1|long|lo" if damage == "statistics" else "rows"][0][0]  # type: ignore[attr-defined]
+    column = load(store, 2).commit.segment.tables["parts"]
+    offset = column._end(store).chunks["1|long|lo" if damage == "statistics" else "rows"][0][0]
     data[offset + 20] ^= 255
     if damage == "delete":
         store.delete(path)

@@ -21,7 +21,7 @@ NAMES = ["plain", "with space", 'it\'s "quoted"', "ünïcödé 表", "%20", "a#b
 
 @pytest.fixture(params=["local", "memory", "memory-below"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
-    places = {
+    places: dict[str, str | Path] = {
         "local": tmp_path / "table",
         "memory": f"memory://{new_id()}",
         "memory-below": f"memory://{new_id()}/a b/c",

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+from collections.abc import Sequence
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from hypothesis import strategies as st
+
+Rows = list[dict[str, Any]]
+Segments = list[Rows]
 
 SCHEMA = pa.schema(
     [
@@ -31,7 +36,7 @@ INSTANTS = [
 ]
 
 
-def _maybe(values):
+def _maybe(values: Sequence[object]) -> st.SearchStrategy[object]:
     return st.one_of(st.none(), st.sampled_from(values))
 
 
@@ -49,11 +54,11 @@ ROWS = st.fixed_dictionaries(
 SEGMENTS = st.lists(st.lists(ROWS, min_size=1, max_size=6), min_size=1, max_size=5)
 
 
-def segment(rows) -> pa.Table:
+def segment(rows: Rows) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=SCHEMA)
 
 
-def literal(value) -> str:
+def literal(value: object) -> str:
     match value:
         case bool():
             return str(value).lower()
@@ -70,7 +75,15 @@ def literal(value) -> str:
     raise AssertionError(value)
 
 
-VALUES = {"i": INTEGERS, "f": FLOATS, "s": STRINGS, "d": DATES, "t": INSTANTS, "r.x": [-1, 0, 7], "r.y": STRINGS}
+VALUES: dict[str, list[Any]] = {
+    "i": INTEGERS,
+    "f": FLOATS,
+    "s": STRINGS,
+    "d": DATES,
+    "t": INSTANTS,
+    "r.x": [-1, 0, 7],
+    "r.y": STRINGS,
+}
 COMPARISONS = {
     "<": pc.less,
     "<=": pc.less_equal,
@@ -82,11 +95,11 @@ COMPARISONS = {
 
 
 @st.composite
-def simple(draw) -> tuple[str, object]:
+def simple(draw: st.DrawFn) -> tuple[str, object]:
     """A filter, and a function that gives pyarrow's own mask for it. No floats: pyarrow orders NaN otherwise."""
     column = draw(st.sampled_from([c for c in VALUES if c != "f"]))
 
-    def array(table):
+    def array(table: pa.Table) -> pa.ChunkedArray:
         top, _, below = column.partition(".")
         return pc.struct_field(table[top], below) if below else table[top]
 
@@ -106,7 +119,7 @@ def simple(draw) -> tuple[str, object]:
 
 
 @st.composite
-def comparisons(draw) -> str:
+def comparisons(draw: st.DrawFn) -> str:
     column = draw(st.sampled_from(list(VALUES)))
     value = draw(st.sampled_from(VALUES[column]))
     op = draw(st.sampled_from([*COMPARISONS, "<=>"]))

@@ -1,6 +1,9 @@
 """Append and overwrite: what may be given, what comes back, what is answered."""
 
 import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import polars as pl
@@ -14,7 +17,7 @@ from tamis.errors import Conflict, InvalidInput
 TABLE = pa.table({"id": pa.array([3, 1, 2], pa.int64()), "name": ["c", "a", None]})
 
 
-def forms():
+def forms() -> Iterator[tuple[str, Any]]:
     yield "table", TABLE
     yield "batch", TABLE.to_batches()[0]
     yield "reader", TABLE.to_reader()
@@ -28,7 +31,7 @@ def forms():
 
 
 @pytest.mark.parametrize("case", [name for name, _ in forms()])
-def test_any_arrow_stream_can_be_appended(tmp_path, case):
+def test_any_arrow_stream_can_be_appended(tmp_path: Path, case: str) -> None:
     table = tamis.create(tmp_path)
     result = table.append(dict(forms())[case])
     assert (result.version, result.rows_inserted, result.parts_added) == (1, 3, 1)
@@ -37,7 +40,7 @@ def test_any_arrow_stream_can_be_appended(tmp_path, case):
     assert table.scan().to_arrow().to_pylist() == TABLE.to_pylist()
 
 
-def frame(*ids):
+def frame(*ids: int) -> pl.DataFrame:
     """A Polars frame of every kind that it holds in a way of its own: views, and dictionaries of views."""
     names = [f"n{i}" for i in ids]
     plainly = pl.DataFrame(
@@ -67,14 +70,14 @@ VERBS = {
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_every_verb_takes_a_polars_frame(tmp_path, verb):
+def test_every_verb_takes_a_polars_frame(tmp_path: Path, verb: str) -> None:
     table = tamis.create(tmp_path)
     table.append(frame(1, 2))
     VERBS[verb](table)
     assert table.scan(order_by="id", limit=9).to_arrow().to_pylist() == frame(1, 2, 3, 4).to_dicts()
 
 
-def test_runs_are_values_like_others(tmp_path):
+def test_runs_are_values_like_others(tmp_path: Path) -> None:
     table = tamis.create(tmp_path)
     runs = pa.RunEndEncodedArray.from_arrays(pa.array([2, 3], pa.int32()), ["a", "b"])
     table.append(pa.table({"id": [1, 2, 3], "s": runs}))
@@ -82,14 +85,14 @@ def test_runs_are_values_like_others(tmp_path):
     assert table.scan().to_arrow()["s"].to_pylist() == ["a", "a", "a", "a", "b"]
 
 
-def test_a_scan_can_be_appended_to_another_table(tmp_path):
+def test_a_scan_can_be_appended_to_another_table(tmp_path: Path) -> None:
     one, two = tamis.create(tmp_path / "1"), tamis.create(tmp_path / "2")
     one.append(TABLE)
     two.append(one.scan("id > 1"))
     assert two.scan().to_arrow().to_pylist() == [{"id": 3, "name": "c"}, {"id": 2, "name": None}]
 
 
-def test_the_first_append_brings_the_schema_and_pending_clustering(tmp_path):
+def test_the_first_append_brings_the_schema_and_pending_clustering(tmp_path: Path) -> None:
     table = tamis.create(tmp_path, cluster_by=["id"], properties={"owner": "me"})
     assert (table.schema_id, table.schema.names, table.scan().count(), table.properties) == (
         None,
@@ -104,19 +107,19 @@ def test_the_first_append_brings_the_schema_and_pending_clustering(tmp_path):
     assert tamis.open(tmp_path).detail()["clustering_columns"].to_pylist() == [["id"]]
 
 
-def test_names_match_without_case_and_order(tmp_path):
+def test_names_match_without_case_and_order(tmp_path: Path) -> None:
     table = tamis.create(tmp_path, TABLE.schema)
     table.append(pa.table({"NAME": ["x"], "ID": pa.array([9], pa.int32())}))
     assert table.scan().to_arrow().to_pylist() == [{"id": 9, "name": "x"}]
 
 
-def test_no_rows_make_no_version(tmp_path):
+def test_no_rows_make_no_version(tmp_path: Path) -> None:
     table = tamis.create(tmp_path, TABLE.schema)
     assert table.append(TABLE.slice(0, 0)).version == 0
     assert table.history().num_rows == 1
 
 
-def test_clustering_skips(tmp_path):
+def test_clustering_skips(tmp_path: Path) -> None:
     table = tamis.create(tmp_path, cluster_by=["id"], properties={"tamis.write.part_bytes": "4096"})
     rows = 120_000
     shuffled = pc.bit_wise_and(pc.multiply(pa.array(range(rows), pa.int64()), 7919), 16383)
@@ -127,7 +130,7 @@ def test_clustering_skips(tmp_path):
     assert scan.report.parts.kept < scan.report.parts.total / 2
 
 
-def test_append_and_read_back_after_reopening(tmp_path):
+def test_append_and_read_back_after_reopening(tmp_path: Path) -> None:
     tamis.create(tmp_path, TABLE.schema)
     for _ in range(3):
         tamis.open(tmp_path).append(TABLE)
@@ -136,7 +139,7 @@ def test_append_and_read_back_after_reopening(tmp_path):
     assert again.history()["version"].to_pylist() == [3, 2, 1, 0]
 
 
-def test_overwrite_all(tmp_path):
+def test_overwrite_all(tmp_path: Path) -> None:
     table = tamis.create(tmp_path)
     table.append(TABLE)
     table.append(TABLE)
@@ -146,7 +149,7 @@ def test_overwrite_all(tmp_path):
     assert tamis.open(tmp_path, version=result.version - 1).scan().count() == 6
 
 
-def test_overwrite_where_touches_only_what_it_must(tmp_path):
+def test_overwrite_where_touches_only_what_it_must(tmp_path: Path) -> None:
     table = tamis.create(tmp_path)
     for ids in ([1, 2], [10, 11], [20, 21]):
         table.append(pa.table({"id": pa.array(ids, pa.int64())}))
@@ -171,7 +174,7 @@ def test_overwrite_where_touches_only_what_it_must(tmp_path):
     assert len(set(after) & set(before)) == 1
 
 
-def test_overwrite_keeps_rows_for_which_the_filter_is_null(tmp_path):
+def test_overwrite_keeps_rows_for_which_the_filter_is_null(tmp_path: Path) -> None:
     table = tamis.create(tmp_path)
     table.append(TABLE)
     assert table.overwrite(TABLE.slice(0, 0), "name > 'a'").rows_deleted == 1
@@ -179,13 +182,16 @@ def test_overwrite_keeps_rows_for_which_the_filter_is_null(tmp_path):
 
 
 @pytest.mark.parametrize(("theirs", "fits"), [(TABLE, True), (TABLE.select(["name"]), False)])
-def test_two_first_appends_at_once(tmp_path, monkeypatch, theirs, fits):
+def test_two_first_appends_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, theirs: pa.Table, fits: bool
+) -> None:
     from tamis.engine.operations import append as module
 
     ours, other = tamis.create(tmp_path), tamis.open(tmp_path)
-    real, raced = sys.modules[module.__module__].write, []
+    real = sys.modules[module.__module__].write
+    raced: list[bool] = []
 
-    def racing(*arguments):
+    def racing(*arguments: Any) -> Any:
         if not raced:
             raced.append(True)
             other.append(theirs)
@@ -201,7 +207,7 @@ def test_two_first_appends_at_once(tmp_path, monkeypatch, theirs, fits):
         assert tamis.open(tmp_path).scan().count() == 3
 
 
-def test_an_overwrite_conflicts_with_what_it_did_not_see(tmp_path, monkeypatch):
+def test_an_overwrite_conflicts_with_what_it_did_not_see(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from tamis.engine.operations import overwrite as function
 
     module = sys.modules[function.__module__]
@@ -209,7 +215,7 @@ def test_an_overwrite_conflicts_with_what_it_did_not_see(tmp_path, monkeypatch):
     table.append(TABLE)
     real = module.commit_indexed
 
-    def racing(*arguments):
+    def racing(*arguments: Any) -> Any:
         monkeypatch.setattr(module, "commit_indexed", real)
         tamis.open(tmp_path).append(TABLE)
         return real(*arguments)
@@ -221,7 +227,7 @@ def test_an_overwrite_conflicts_with_what_it_did_not_see(tmp_path, monkeypatch):
     assert table.overwrite(TABLE.slice(0, 1), "id = 3").rows_deleted == 2
 
 
-def test_rows_outside_the_filter_are_refused(tmp_path):
+def test_rows_outside_the_filter_are_refused(tmp_path: Path) -> None:
     """Else the next overwrite by the same filter would leave them behind."""
     table = tamis.create(tmp_path)
     table.append(TABLE)
@@ -243,7 +249,7 @@ def test_rows_outside_the_filter_are_refused(tmp_path):
     assert allowing.overwrite(TABLE, "id = 3", allow_outside=True).rows_inserted == 3
 
 
-def test_an_overwrite_that_changes_nothing_makes_no_version(tmp_path):
+def test_an_overwrite_that_changes_nothing_makes_no_version(tmp_path: Path) -> None:
     table = tamis.create(tmp_path)
     table.append(TABLE)
     for text in ("id > 100", "id > 0 AND name = 'no'"):

@@ -1,6 +1,9 @@
 """Bad input of any kind: the right error, its code, the name of the thing, and a remedy; the table is as it was."""
 
+from collections.abc import Callable
 from datetime import timedelta
+from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -14,13 +17,13 @@ ROWS = pa.table({"id": [1, 2], "name": ["a", "b"], "tags": [[], None]}, schema=S
 
 
 @pytest.fixture
-def table(tmp_path):
+def table(tmp_path: Path) -> tamis.Table:
     made = tamis.create(tmp_path / "t", SCHEMA)
     made.append(ROWS)
     return made
 
 
-SCANS = {
+SCANS: dict[str, tuple[dict[str, Any], type[TamisError], str | None, str | None]] = {
     "unknown column in the filter": ({"row_filter": "nope = 1"}, NotFound, "COLUMN_NOT_FOUND", "nope"),
     "unknown nested column": ({"row_filter": "id.x = 1"}, TamisError, None, None),
     "text that does not parse": ({"row_filter": "id ="}, InvalidInput, "PARSE_ERROR", None),
@@ -62,14 +65,14 @@ SCANS = {
 
 
 @pytest.mark.parametrize("case", SCANS)
-def test_scan(table, case):
+def test_scan(table: tamis.Table, case: str) -> None:
     arguments, kind, code, name = SCANS[case]
     with pytest.raises(kind) as caught:
         table.scan(**arguments)
     good(caught.value, code, name)
 
 
-def good(error, code, name):
+def good(error: BaseException, code: str | None, name: str | None) -> None:
     assert isinstance(error, TamisError)
     assert code is None or error.code == code, error
     assert name is None or error.name == name, error
@@ -77,40 +80,40 @@ def good(error, code, name):
     assert "Traceback" not in str(error)
 
 
-def test_the_message_for_half_a_filter_is_for_people(table):
+def test_the_message_for_half_a_filter_is_for_people(table: tamis.Table) -> None:
     with pytest.raises(InvalidInput, match="Something is missing") as caught:
         table.scan("id >")
     assert "column 5" in str(caught.value)
 
 
-def test_many_alternatives_are_not_deep(table):
+def test_many_alternatives_are_not_deep(table: tamis.Table) -> None:
     assert table.scan(" OR ".join(f"id = {i}" for i in range(500))).count() == 2
 
 
-def test_a_limit_beyond_any_table(table):
+def test_a_limit_beyond_any_table(table: tamis.Table) -> None:
     assert table.scan(limit=10**30).to_arrow().num_rows == 2
 
 
-def test_a_spark_session_that_is_none(table):
+def test_a_spark_session_that_is_none(table: tamis.Table) -> None:
     with pytest.raises(InvalidInput) as caught:
         table.scan().to_spark(None)
     good(caught.value, "BAD_SESSION", "spark")
 
 
-def test_a_history_limit_that_is_no_number(table):
+def test_a_history_limit_that_is_no_number(table: tamis.Table) -> None:
     with pytest.raises(InvalidInput) as caught:
-        table.history("x")
+        table.history("x")  # type: ignore[arg-type]
     good(caught.value, "BAD_LIMIT", "limit")
 
 
-def test_the_remedy_names_what_there_is(tmp_path, table):
+def test_the_remedy_names_what_there_is(tmp_path: Path, table: tamis.Table) -> None:
     with pytest.raises(NotFound, match="'id' is bigint, which has no fields"):
         table.scan(None, ["id.x"])
     with pytest.raises(NotFound, match="no columns yet"):
         tamis.create(tmp_path / "bare").scan("x = 1")
 
 
-def test_rows_are_read_at_one_instant(table):
+def test_rows_are_read_at_one_instant(table: tamis.Table) -> None:
     scan = table.scan("id = 1", now=("2026-01-01", "2026-01-02"))
     assert scan.explain().filter == "id = 1"
     with pytest.raises(InvalidInput) as caught:
@@ -118,7 +121,7 @@ def test_rows_are_read_at_one_instant(table):
     good(caught.value, "NOW_IS_A_RANGE", "now")
 
 
-def test_an_unknown_function_can_be_explained_but_not_read(table):
+def test_an_unknown_function_can_be_explained_but_not_read(table: tamis.Table) -> None:
     scan = table.scan("my_udf(id) = 1")
     assert scan.explain().not_skipped_because
     for read in (scan.to_arrow, scan.count, scan.to_batches):
@@ -127,7 +130,7 @@ def test_an_unknown_function_can_be_explained_but_not_read(table):
         good(caught.value, "UNKNOWN_FUNCTION", None)
 
 
-CREATES = {
+CREATES: dict[str, tuple[dict[str, Any], type[TamisError], str | None, str | None]] = {
     "a schema that is none": ({"schema": {"id": "int"}}, InvalidInput, "BAD_SCHEMA", "schema"),
     "no columns": ({"schema": pa.schema([])}, InvalidInput, "BAD_SCHEMA", "schema"),
     "a column twice": (
@@ -206,7 +209,7 @@ CREATES = {
 
 
 @pytest.mark.parametrize("case", CREATES)
-def test_create(tmp_path, case):
+def test_create(tmp_path: Path, case: str) -> None:
     arguments, kind, code, name = CREATES[case]
     with pytest.raises(kind) as caught:
         tamis.create(tmp_path / "t", **arguments)
@@ -220,13 +223,13 @@ def test_create(tmp_path, case):
 
 
 @pytest.mark.parametrize("path", ["", "  ", 3, None, b"x"])
-def test_a_path_that_is_none(path):
+def test_a_path_that_is_none(path: Any) -> None:
     with pytest.raises(InvalidInput) as caught:
         tamis.create(path, SCHEMA)
     assert caught.value.code == "BAD_PATH"
 
 
-def test_paths(tmp_path, table):
+def test_paths(tmp_path: Path, table: tamis.Table) -> None:
     with pytest.raises(NotFound) as missing:
         tamis.open(tmp_path / "nowhere")
     good(missing.value, "TABLE_NOT_FOUND", None)
@@ -242,12 +245,12 @@ def test_paths(tmp_path, table):
 
 
 @pytest.mark.parametrize("name", ["with space", "quo'te\"s", "ünïcode", "a%20b", "semi;colon", "#hash", "a=b"])
-def test_paths_with_odd_names(tmp_path, name):
+def test_paths_with_odd_names(tmp_path: Path, name: str) -> None:
     tamis.create(tmp_path / name, SCHEMA).append(ROWS)
     assert tamis.open(tmp_path / name).scan("id = 2").to_arrow()["name"].to_pylist() == ["b"]
 
 
-def test_a_first_append_with_a_column_of_nulls_only(tmp_path):
+def test_a_first_append_with_a_column_of_nulls_only(tmp_path: Path) -> None:
     table = tamis.create(tmp_path / "t")
     with pytest.raises(InvalidInput, match="'m'") as caught:
         table.append(pa.table({"id": [1], "m": [None]}))
@@ -257,7 +260,7 @@ def test_a_first_append_with_a_column_of_nulls_only(tmp_path):
     assert table.scan("m IS NULL").count() == 2
 
 
-APPENDS = {
+APPENDS: dict[str, tuple[Any, type[TamisError], str | None]] = {
     "a missing type": (pa.table({"id": ["x"], "name": ["a"], "tags": [["t"]]}), SchemaMismatch, "id"),
     "an unknown column": (pa.table({"id": [1], "name": ["a"], "tags": [["t"]], "more": [1]}), SchemaMismatch, "more"),
     "no frame": ([{"id": 1}], InvalidInput, None),
@@ -268,7 +271,7 @@ APPENDS = {
 
 @pytest.mark.parametrize("verb", ["append", "overwrite"])
 @pytest.mark.parametrize("case", APPENDS)
-def test_rows_that_do_not_fit(table, case, verb):
+def test_rows_that_do_not_fit(table: tamis.Table, case: str, verb: str) -> None:
     data, kind, name = APPENDS[case]
     version = table.version
     with pytest.raises(kind) as caught:
@@ -279,7 +282,7 @@ def test_rows_that_do_not_fit(table, case, verb):
     assert table.scan().count() == 2
 
 
-def test_a_null_where_none_may_be(tmp_path):
+def test_a_null_where_none_may_be(tmp_path: Path) -> None:
     table = tamis.create(tmp_path / "n", pa.schema([pa.field("id", pa.int64(), nullable=False)]))
     with pytest.raises(SchemaMismatch) as caught:
         table.append(pa.table({"id": pa.array([1, None], pa.int64())}))
@@ -287,7 +290,7 @@ def test_a_null_where_none_may_be(tmp_path):
     assert table.scan().count() == 0
 
 
-def test_a_part_that_has_vanished_or_is_garbled(table):
+def test_a_part_that_has_vanished_or_is_garbled(table: tamis.Table) -> None:
     part = next((__import__("pathlib").Path(table.path.removeprefix("file://")) / "data").iterdir())
     content = part.read_bytes()
     for broken in (content[: len(content) // 2], b"", b"garbage" * 100, None):
@@ -305,13 +308,13 @@ def test_a_part_that_has_vanished_or_is_garbled(table):
     assert table.scan().count() == 2
 
 
-def test_an_unknown_metadata_table(table):
+def test_an_unknown_metadata_table(table: tamis.Table) -> None:
     with pytest.raises(NotFound) as caught:
         table.metadata("files")
     good(caught.value, "METADATA_NOT_FOUND", "files")
 
 
-def test_a_table_at_a_version_is_read_only(table):
+def test_a_table_at_a_version_is_read_only(table: tamis.Table) -> None:
     pinned = tamis.open(table.path, version=1)
     for write in (pinned.append, pinned.overwrite):
         with pytest.raises(InvalidInput) as caught:
@@ -319,7 +322,7 @@ def test_a_table_at_a_version_is_read_only(table):
         good(caught.value, "PINNED", None)
 
 
-def test_a_guarded_scan_fails_before_it_reads(table):
+def test_a_guarded_scan_fails_before_it_reads(table: tamis.Table) -> None:
     scan = table.scan("id + 0 > 0", options={"tamis.scan.max_bytes": 1})
     assert scan.plan().report.parts.kept == 1
     with pytest.raises(InvalidInput) as caught:
@@ -329,7 +332,7 @@ def test_a_guarded_scan_fails_before_it_reads(table):
     assert scan.report.bytes.leader == 0
 
 
-VERBS = {
+VERBS: dict[str, tuple[Callable[[Any], object], str, str | None]] = {
     "a column type that says NOT NULL": (
         lambda t: t.alter().add_column("n", "BIGINT NOT NULL"),
         "BAD_TYPE",
@@ -369,7 +372,11 @@ VERBS = {
     "compact by one name": (lambda t: t.compact(cluster_by="id"), "BAD_CLUSTERING", "id"),
     "a schema for a history": (lambda t: tamis.schema.check_migration(SCHEMA, SCHEMA), "BAD_SCHEMA", "schema"),
     "a reader that is none": (lambda t: tamis.schema.check_reader([SCHEMA], "id BIGINT"), "BAD_SCHEMA", "schema"),
-    "no history": (lambda t: tamis.schema.check_migration(None, SCHEMA), "BAD_SCHEMA", "history"),
+    "no history": (
+        lambda _: tamis.schema.check_migration(None, SCHEMA),  # type: ignore[arg-type]
+        "BAD_SCHEMA",
+        "history",
+    ),
     "a dry run or not, who knows": (lambda t: t.vacuum(timedelta(0), dry_run=None), "BAD_OPTION", "dry_run"),
     "a compaction that may be a dry run": (lambda t: t.compact(dry_run=0), "BAD_OPTION", "dry_run"),
     "an evolution that may be a dry run": (
@@ -410,7 +417,7 @@ VERBS = {
 
 
 @pytest.mark.parametrize("case", VERBS)
-def test_verbs(table, case):
+def test_verbs(table: tamis.Table, case: str) -> None:
     call, code, name = VERBS[case]
     with pytest.raises(InvalidInput) as caught:
         call(table)
@@ -418,13 +425,13 @@ def test_verbs(table, case):
     assert table.refresh().version == 1
 
 
-def test_a_number_stands_for_itself(table):
+def test_a_number_stands_for_itself(table: tamis.Table) -> None:
     table.alter().add_column("n", "INT", default=5).commit()
     table.merge(ROWS, "target.id = source.id").when_matched_update({"n": 7}, condition="source.id = 1").execute()
     assert table.scan(None, ["id", "n"]).to_arrow().to_pydict() == {"id": [2, 1], "n": [5, 7]}
 
 
-def test_a_named_target_keeps_its_value_over_the_default(table):
+def test_a_named_target_keeps_its_value_over_the_default(table: tamis.Table) -> None:
     table.alter().add_column("n", "INT", default=5).commit()
     table.merge(pa.table({"id": [9]}), "target.id = source.id").when_not_matched_insert(
         {"id": "source.id", "target.n": 7}
@@ -432,7 +439,7 @@ def test_a_named_target_keeps_its_value_over_the_default(table):
     assert table.scan("id = 9", ["n"]).to_arrow().to_pydict() == {"n": [7]}
 
 
-def test_an_index_with_a_name_is_a_column(tmp_path):
+def test_an_index_with_a_name_is_a_column(tmp_path: Path) -> None:
     """Its values would be NULL otherwise."""
     table = tamis.create(tmp_path, pa.schema([("id", pa.int64()), ("s", pa.string())]))
     table.append(pd.DataFrame({"s": ["a", "b"]}, index=pd.Index([1, 2], name="id")))
@@ -447,7 +454,7 @@ def test_an_index_with_a_name_is_a_column(tmp_path):
     assert "id" in caught.value.message
 
 
-def test_a_very_wide_table_says_little(tmp_path):
+def test_a_very_wide_table_says_little(tmp_path: Path) -> None:
     table = tamis.create(tmp_path, pa.schema([(f"c{i}", pa.int64()) for i in range(2_000)]))
     assert len(repr(table).splitlines()) < 120
     assert "1,900 more" in repr(table)
@@ -459,7 +466,7 @@ def test_a_very_wide_table_says_little(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["MAP<VARIANT, INT>", "MAP<STRUCT<x: VARIANT>, INT>", "ARRAY<MAP<VARIANT, INT>>"])
-def test_a_variant_is_no_key(tmp_path, kind):
+def test_a_variant_is_no_key(tmp_path: Path, kind: str) -> None:
     from tamis.core.expr.column_definitions import columns
 
     with pytest.raises(InvalidInput) as caught:

@@ -1,5 +1,6 @@
 """Damage that comes while this process remembers better is met by the next explicit ``open``."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -20,7 +21,7 @@ DAMAGE = {
 
 
 @pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
-def test_a_damaged_commit(tmp_path, damage):
+def test_a_damaged_commit(tmp_path: Path, damage: Callable[[Path], object]) -> None:
     table = tamis.create(tmp_path)
     for _ in range(4):
         table.append(ROWS)
@@ -34,7 +35,7 @@ def test_a_damaged_commit(tmp_path, damage):
 
 
 @pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
-def test_a_damaged_manifest(tmp_path, damage):
+def test_a_damaged_manifest(tmp_path: Path, damage: Callable[[Path], object]) -> None:
     store = open_store(tmp_path)
     append(store, new_table(store), manifest(1_500))
     (victim,) = (tmp_path / "_tamis" / "manifest").iterdir()

@@ -22,7 +22,7 @@ from tamis.errors import InvalidInput, NotFound
 from tamis.table.key_filters import parse_keys
 from tests.table.random_tables import DATES, FLOATS, INSTANTS, INTEGERS, SEGMENTS, STRINGS, segment
 
-KEYED = {"i": INTEGERS, "f": FLOATS, "s": STRINGS, "d": DATES, "t": INSTANTS, "b": [True, False]}
+KEYED: dict[str, list[Any]] = {"i": INTEGERS, "f": FLOATS, "s": STRINGS, "d": DATES, "t": INSTANTS, "b": [True, False]}
 
 
 @given(segments=SEGMENTS.map(lambda found: found[:2]), data=st.data())

@@ -38,7 +38,7 @@ def die_writing_table(path: str, verb: str, at: int, after: bool) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
         return result
 
-    Store._run = run_or_die  # type: ignore[method-assign]
+    Store._run = run_or_die  # type: ignore[method-assign, assignment]
     write(tamis.open(path), verb)
 
 

@@ -1,5 +1,7 @@
 """What a table says about itself."""
 
+from pathlib import Path
+
 import pyarrow as pa
 import pytest
 
@@ -8,7 +10,7 @@ from tamis.table.metadata_tables import TABLES
 
 
 @pytest.fixture
-def table(tmp_path):
+def table(tmp_path: Path) -> tamis.Table:
     made = tamis.create(tmp_path, cluster_by=["id"], properties={"owner": "<me>"})
     for i in range(3):
         made.append(
@@ -24,7 +26,7 @@ def table(tmp_path):
     return made
 
 
-def test_every_table_reads_and_an_empty_table_has_the_same_shape(table, tmp_path):
+def test_every_table_reads_and_an_empty_table_has_the_same_shape(table: tamis.Table, tmp_path: Path) -> None:
     table.create_index("by_id", "id")
     empty = tamis.create(tmp_path / "e", table.schema)
     for name in TABLES:
@@ -33,7 +35,7 @@ def test_every_table_reads_and_an_empty_table_has_the_same_shape(table, tmp_path
         assert empty.metadata(name).schema.equals(full.schema)
 
 
-def test_parts_have_readable_bounds(table):
+def test_parts_have_readable_bounds(table: tamis.Table) -> None:
     parts = table.metadata("parts")
     assert parts["rows"].to_pylist() == [2, 2, 2]
     assert parts["segment_id"].to_pylist() == table.metadata("segments")["segment_id"].to_pylist()
@@ -47,7 +49,7 @@ def test_parts_have_readable_bounds(table):
     ]
 
 
-def test_segments_have_the_union(table):
+def test_segments_have_the_union(table: tamis.Table) -> None:
     segments = table.metadata("segments").to_pylist()
     assert [s["rows"] for s in segments] == [2, 2, 2]
     assert [(s["statistics"]["id"]["lo"], s["statistics"]["id"]["hi"]) for s in segments] == [
@@ -57,7 +59,7 @@ def test_segments_have_the_union(table):
     ]
 
 
-def test_columns_have_the_bounds_of_the_table(table):
+def test_columns_have_the_bounds_of_the_table(table: tamis.Table) -> None:
     columns = {row["name"]: row for row in table.metadata("columns").to_pylist()}
     assert list(columns) == ["id", "s", "s.x", "s.y", "f", "l"]
     assert (columns["id"]["lo"], columns["id"]["hi"], columns["id"]["nulls"]) == ("0", "25", 0)
@@ -65,7 +67,7 @@ def test_columns_have_the_bounds_of_the_table(table):
     assert columns["l"]["lo"] is None
 
 
-def test_bounds_that_python_has_no_value_for(tmp_path):
+def test_bounds_that_python_has_no_value_for(tmp_path: Path) -> None:
     micros = pa.array([-(10**17), None, 4 * 10**17])
     days = pa.array([-800_000, None, 3_000_000], pa.int32()).cast(pa.date32())
     table = tamis.create(tmp_path / "t")
@@ -83,7 +85,7 @@ def test_bounds_that_python_has_no_value_for(tmp_path):
     assert found["ts"] == ("-1199-02-15 14:13:20.000000Z", "14645-06-30 15:06:40.000000Z", 1)
 
 
-def test_detail_and_history(table):
+def test_detail_and_history(table: tamis.Table) -> None:
     (detail,) = table.detail().to_pylist()
     assert (detail["num_parts"], detail["num_segments"], detail["num_rows"]) == (3, 3, 6)
     assert (detail["clustering_columns"], dict(detail["properties"]), detail["version"]) == (
@@ -97,14 +99,14 @@ def test_detail_and_history(table):
     assert table.history(2).num_rows == 2
 
 
-def test_the_card(table):
+def test_the_card(table: tamis.Table) -> None:
     for shown in (repr(table), table._repr_html_()):
         for expected in ("version", "3 parts", "id", "bigint", "clustered by", "array"):
             assert expected in shown
     assert "array&lt;bigint&gt;" in table._repr_html_()
 
 
-def test_a_past_version_knows_no_later_commits(table):
+def test_a_past_version_knows_no_later_commits(table: tamis.Table) -> None:
     past = tamis.open(table.path, version=1)
     for name in ("history", "snapshots"):
         assert past.metadata(name)["version"].to_pylist() == [1, 0]

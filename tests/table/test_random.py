@@ -2,6 +2,7 @@
 
 import itertools
 import tempfile
+from collections.abc import Callable, Iterator
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -10,28 +11,29 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tamis
+from tamis.engine.scan import Report, Scan
 from tamis.errors import TamisError
 
-from .random_tables import FILTERS, SEGMENTS, segment, simple
+from .random_tables import FILTERS, SEGMENTS, Segments, segment, simple
 
 OFF = {"tamis.stats.filter": "off", "tamis.read.lazy": "off"}
 NUMBERS = itertools.count()
 
 
 @pytest.fixture(scope="module")
-def folder():
+def folder() -> Iterator[str]:
     with tempfile.TemporaryDirectory() as path:
         yield path
 
 
-def table_of(folder, segments, cluster_by=()):
+def table_of(folder: str, segments: Segments, cluster_by: tuple[str, ...] = ()) -> tamis.Table:
     table = tamis.create(f"{folder}/{next(NUMBERS)}", segment([]).schema, cluster_by=cluster_by)
     for rows in segments:
         table.append(segment(rows))
     return table
 
 
-def answer(scan):
+def answer(scan: Scan) -> str:
     """The rows, or that the filter failed: which row fails first may differ with laziness, that one does may not."""
     try:
         return repr(scan.to_arrow().to_pylist())
@@ -40,7 +42,7 @@ def answer(scan):
 
 
 @given(SEGMENTS, FILTERS, st.sampled_from([(), ("i",), ("s", "i")]))
-def test_skipping_changes_nothing(folder, segments, text, cluster_by):
+def test_skipping_changes_nothing(folder: str, segments: Segments, text: str, cluster_by: tuple[str, ...]) -> None:
     table = table_of(folder, segments, cluster_by)
     expected = answer(table.scan(text, options=OFF))
     rows = len(table.scan(text, options=OFF).to_arrow()) if expected.startswith("[") else 0
@@ -65,7 +67,7 @@ def test_skipping_changes_nothing(folder, segments, text, cluster_by):
     st.lists(st.sampled_from(["i", "f", "s", "d", "t", "b", "r.x", "r.y"]), min_size=2, max_size=3, unique=True),
     st.integers(0, 4),
 )
-def test_indexes_change_nothing(folder, segments, text, indexed, late):
+def test_indexes_change_nothing(folder: str, segments: Segments, text: str, indexed: list[str], late: int) -> None:
     """Two indexes, of a column and of two; from the load ``late`` on, they lack segments."""
     table = table_of(folder, segments[: late + 1])
     table.create_index("one", indexed[0], build="deferred")
@@ -83,7 +85,9 @@ def test_indexes_change_nothing(folder, segments, text, indexed, late):
 
 
 @given(SEGMENTS, st.lists(simple(), min_size=1, max_size=3))
-def test_simple_filters_as_pyarrow_evaluates_them(folder, segments, filters):
+def test_simple_filters_as_pyarrow_evaluates_them(
+    folder: str, segments: Segments, filters: list[tuple[str, Callable[[pa.Table], pa.ChunkedArray]]]
+) -> None:
     table = table_of(folder, segments)
     whole = pa.concat_tables([segment(rows) for rows in segments])
     mask = pa.chunked_array([pa.array([True] * len(whole))])
@@ -94,7 +98,7 @@ def test_simple_filters_as_pyarrow_evaluates_them(folder, segments, filters):
 
 
 @given(SEGMENTS, FILTERS, st.integers(0, 12))
-def test_a_limit_gives_as_many_rows_as_there_are(folder, segments, text, limit):
+def test_a_limit_gives_as_many_rows_as_there_are(folder: str, segments: Segments, text: str, limit: int) -> None:
     """The first ones where there is no filter; else some of them, in their order: parts that match wholly are enough."""
     table = table_of(folder, segments)
     everything = answer(table.scan(text, options=OFF))
@@ -113,7 +117,7 @@ def test_a_limit_gives_as_many_rows_as_there_are(folder, segments, text, limit):
 
 
 @given(SEGMENTS, FILTERS)
-def test_overwrite_replaces_what_the_filter_matches(folder, segments, text):
+def test_overwrite_replaces_what_the_filter_matches(folder: str, segments: Segments, text: str) -> None:
     table = table_of(folder, segments)
     before = table.scan().to_arrow().to_pylist()
     if not answer(table.scan(text, options=OFF)).startswith("["):
@@ -134,7 +138,7 @@ def test_overwrite_replaces_what_the_filter_matches(folder, segments, text):
     assert sorted(after) == sorted(texts + [repr(row) for row in segment(new).to_pylist()])
 
 
-def identities(report):
+def identities(report: Report | None) -> None:
     s, p, b = report.segments, report.parts, report.bytes
     assert s.skipped == s.by_index + s.by_stats <= s.total
     assert p.total == sum(v for k, v in p.items() if k.startswith("skipped_")) + p.answered + p.kept

@@ -2,6 +2,8 @@
 
 import io
 import json
+from pathlib import Path
+from typing import Any, NoReturn
 
 import pyarrow as pa
 import pytest
@@ -20,14 +22,14 @@ INNER = {
 
 
 @pytest.fixture
-def table(tmp_path):
+def table(tmp_path: Path) -> tamis.Table:
     made = tamis.create(tmp_path, cluster_by=["id"])
     for i in range(4):
         made.append(pa.table({"id": pa.array(range(i * 10, i * 10 + 10), pa.int64()), "pad": ["x" * i] * 10}))
     return made
 
 
-def test_the_fields_are_those_of_the_design(table):
+def test_the_fields_are_those_of_the_design(table: tamis.Table) -> None:
     scan = table.scan("id = 15")
     scan.to_arrow()
     shown = scan.report.as_dict()
@@ -44,7 +46,7 @@ def test_the_fields_are_those_of_the_design(table):
     )
 
 
-def test_numbers_of_a_selective_scan(table):
+def test_numbers_of_a_selective_scan(table: tamis.Table) -> None:
     scan = table.scan("id = 15", ("pad",))
     scan.to_arrow()
     report = scan.report
@@ -59,7 +61,7 @@ def test_numbers_of_a_selective_scan(table):
     assert "id" in report.because[0].statistic
 
 
-def test_counts_and_whole_matches_are_answered_from_metadata(table):
+def test_counts_and_whole_matches_are_answered_from_metadata(table: tamis.Table) -> None:
     scan = table.scan()
     assert scan.count() == 40
     report = scan.report
@@ -71,7 +73,7 @@ def test_counts_and_whole_matches_are_answered_from_metadata(table):
     assert table.explain("id >= 15").parts.all_match == 2
 
 
-def test_what_did_not_skip_says_why(table):
+def test_what_did_not_skip_says_why(table: tamis.Table) -> None:
     (entry,) = table.explain("id >= 10 AND pad LIKE '%x%'").not_skipped_because
     assert "pad" in entry.conjunct
     assert entry.reason
@@ -80,8 +82,8 @@ def test_what_did_not_skip_says_why(table):
     assert table.explain("my_udf(id) = 3").not_skipped_because[0].reason
 
 
-def test_a_null_check_beside_another_test_of_the_column_is_no_reason(table):
-    def named(row_filter):
+def test_a_null_check_beside_another_test_of_the_column_is_no_reason(table: tamis.Table) -> None:
+    def named(row_filter: str) -> list[str]:
         return [entry.conjunct for entry in table.explain(row_filter).not_skipped_because]
 
     assert named("id >= 0 AND id IS NOT NULL") == ["id >= 0L"]
@@ -89,13 +91,13 @@ def test_a_null_check_beside_another_test_of_the_column_is_no_reason(table):
     assert named("id IS NOT NULL AND id IS NOT NULL") == ["NOT (id IS NULL)"] * 2
 
 
-def test_explain_says_when_reading_will_not_be_lazy(table):
+def test_explain_says_when_reading_will_not_be_lazy(table: tamis.Table) -> None:
     off = table.explain("id = 15", options={"tamis.read.lazy": "off"})
     assert (off.reader, off.reader_reason) == ("eager", "tamis.read.lazy is off")
     assert table.explain("id = 15").reader == "lazy"
 
 
-def test_an_executed_scan_says_that_the_switch_is_off(table):
+def test_an_executed_scan_says_that_the_switch_is_off(table: tamis.Table) -> None:
     scan = table.scan("id > 3", options={"tamis.read.lazy": "off"})
     scan.to_arrow()
     assert (scan.report.reader, scan.report.reader_reason) == ("eager", "tamis.read.lazy is off")
@@ -104,7 +106,7 @@ def test_an_executed_scan_says_that_the_switch_is_off(table):
     assert plain.report.reader_reason == "there is no filter"
 
 
-def test_one_report_per_execution_and_none_for_explain(table):
+def test_one_report_per_execution_and_none_for_explain(table: tamis.Table) -> None:
     before = len(tamis.reports(1_000))
     scan = table.scan("id = 15")
     scan.explain()
@@ -120,21 +122,21 @@ def test_one_report_per_execution_and_none_for_explain(table):
     assert tamis.reports(0) == []
 
 
-def test_a_failed_scan_has_a_report_too(table):
+def test_a_failed_scan_has_a_report_too(table: tamis.Table) -> None:
     scan = table.scan("1 / (id - 15) > 0")
     with pytest.raises(tamis.TamisError):
         scan.to_arrow()
     assert tamis.reports()[0] is scan.report
 
 
-def test_an_audit_is_counted(table):
+def test_an_audit_is_counted(table: tamis.Table) -> None:
     scan = table.scan("id = 15", options={"tamis.audit.percent": 100})
     assert scan.to_arrow()["id"].to_pylist() == [15]
     assert (scan.report.parts.audited, scan.report.parts.kept, scan.report.violations) == (3, 1, [])
 
 
-def test_the_sample_of_an_audit_is_the_same_each_time_and_within_its_budget(table):
-    def audited(**options):
+def test_the_sample_of_an_audit_is_the_same_each_time_and_within_its_budget(table: tamis.Table) -> None:
+    def audited(**options: object) -> list[str]:
         plan = table.scan("id = 15", options={f"tamis.audit.{k}": v for k, v in options.items()}).plan()
         return [ref.part_id for ref in plan.audit]
 
@@ -143,10 +145,10 @@ def test_the_sample_of_an_audit_is_the_same_each_time_and_within_its_budget(tabl
     assert len(audited(percent=100)) == 3
 
 
-def test_broken_statistics_are_unknown(table, monkeypatch):
+def test_broken_statistics_are_unknown(table: tamis.Table, monkeypatch: pytest.MonkeyPatch) -> None:
     from tamis.engine.scan import funnel
 
-    def broken(*_, **__):
+    def broken(*_: object, **__: object) -> NoReturn:
         raise ArithmeticError("planted")
 
     monkeypatch.setattr(funnel, "decide", broken)
@@ -157,7 +159,7 @@ def test_broken_statistics_are_unknown(table, monkeypatch):
     assert "planted" in scan.report.not_skipped_because[0].reason
 
 
-def test_the_funnel_is_shown(table):
+def test_the_funnel_is_shown(table: tamis.Table) -> None:
     scan = table.scan("id = 15")
     explained = scan.explain()
     scan.to_arrow()
@@ -173,13 +175,13 @@ def test_the_funnel_is_shown(table):
     assert "id = 15" in console.export_text()
 
 
-def test_a_filter_cannot_inject_markup(table):
+def test_a_filter_cannot_inject_markup(table: tamis.Table) -> None:
     report = table.explain("pad = '<b>[bold]x[/bold]</b>'")
     assert "<b>" not in report._repr_html_()
     assert "[bold]" in repr(report)
 
 
-def test_plan_is_a_lazy_sequence(table):
+def test_plan_is_a_lazy_sequence(table: tamis.Table) -> None:
     plan = table.scan("id >= 15").plan()
     assert len(plan.parts) == 3
     assert [p.part_id for p in plan.parts] == [plan.parts[i].part_id for i in range(3)]
@@ -192,7 +194,7 @@ def test_plan_is_a_lazy_sequence(table):
     assert table.scan("id > 1000").plan().tasks(1) == []
 
 
-def test_a_report_told_late_takes_its_place_and_the_oldest_goes(table):
+def test_a_report_told_late_takes_its_place_and_the_oldest_goes(table: tamis.Table) -> None:
     scan = table.scan("id = 15")
     scan.to_arrow()
     late = scan.report.fresh()
@@ -206,7 +208,7 @@ def test_a_report_told_late_takes_its_place_and_the_oldest_goes(table):
 
 
 @pytest.mark.parametrize("n", ["a", 1.0, True, None])
-def test_a_number_of_reports_is_a_whole_number(n):
+def test_a_number_of_reports_is_a_whole_number(n: Any) -> None:
     with pytest.raises(tamis.InvalidInput) as bad:
         tamis.reports(n)
     assert (bad.value.code, bad.value.name) == ("BAD_LIMIT", "n")

@@ -1,6 +1,7 @@
 """Every way of reading a scan, fields in the order asked for, rows in theirs."""
 
 import threading
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -18,28 +19,28 @@ SEGMENTS = [
 
 
 @pytest.fixture(scope="module")
-def table(tmp_path_factory):
+def table(tmp_path_factory: pytest.TempPathFactory) -> tamis.Table:
     made = tamis.create(tmp_path_factory.mktemp("t"))
     for rows in SEGMENTS:
         made.append(rows)
     return made
 
 
-def test_rows_come_in_segment_part_row_order(table):
+def test_rows_come_in_segment_part_row_order(table: tamis.Table) -> None:
     assert table.scan().to_arrow()["id"].to_pylist() == [5, 3, 4, None]
 
 
-def test_fields_in_the_order_asked_for(table):
+def test_fields_in_the_order_asked_for(table: tamis.Table) -> None:
     assert table.scan(selected_fields=("v", "id")).to_arrow().column_names == ["v", "id"]
     nested = table.scan("id > 3", ("s.y", "ID")).to_arrow()
     assert nested.to_pylist() == [{"s": {"y": "a"}, "id": 5}, {"s": {"y": None}, "id": 4}]
 
 
-def test_the_filter_may_name_columns_that_are_not_selected(table):
+def test_the_filter_may_name_columns_that_are_not_selected(table: tamis.Table) -> None:
     assert table.scan("s.x = 2", ["v"]).to_arrow().to_pylist() == [{"v": 1.5}]
 
 
-def test_every_way_out_gives_the_same_rows(table):
+def test_every_way_out_gives_the_same_rows(table: tamis.Table) -> None:
     scan = table.scan("id >= 4", ("id", "v"))
     rows = [{"id": 5, "v": 0.5}, {"id": 4, "v": 1.5}]
     assert scan.to_arrow().to_pylist() == rows
@@ -54,7 +55,7 @@ def test_every_way_out_gives_the_same_rows(table):
     assert scan.to_arrow().schema.equals(scan.schema, check_metadata=True)
 
 
-def test_polars_and_duckdb_take_the_scan_itself(table):
+def test_polars_and_duckdb_take_the_scan_itself(table: tamis.Table) -> None:
     import duckdb
     import polars as pl
 
@@ -63,15 +64,15 @@ def test_polars_and_duckdb_take_the_scan_itself(table):
     assert duckdb.sql("SELECT sum(id) FROM scan").fetchall() == [(9,)]
 
 
-def test_a_scan_is_a_value(table):
+def test_a_scan_is_a_value(table: tamis.Table) -> None:
     scan = table.scan("id > 1")
     with pytest.raises(AttributeError):
-        scan.limit = 3
+        scan.limit = 3  # type: ignore[misc]
     assert scan.report is None
     assert scan.to_arrow().equals(scan.to_arrow())
 
 
-def test_limit_stops_reading(table):
+def test_limit_stops_reading(table: tamis.Table) -> None:
     scan = table.scan(limit=1)
     assert scan.to_arrow()["id"].to_pylist() == [5]
     assert (scan.report.parts.kept, scan.report.parts.skipped_limit) == (1, 1)
@@ -80,7 +81,7 @@ def test_limit_stops_reading(table):
     assert table.scan(limit=9).to_arrow().num_rows == 4
 
 
-def test_limit_stops_reading_where_no_part_matches_wholly(tmp_path):
+def test_limit_stops_reading_where_no_part_matches_wholly(tmp_path: Path) -> None:
     """As many parts are begun as are read at once, and no more."""
     table = tamis.create(tmp_path)
     for first in range(0, 40 * 4, 4):
@@ -95,7 +96,7 @@ def test_limit_stops_reading_where_no_part_matches_wholly(tmp_path):
     assert few.report.parts.kept == 3, "the fewest that can suffice"
 
 
-def test_an_error_is_raised_in_written_order_and_only_when_met(table):
+def test_an_error_is_raised_in_written_order_and_only_when_met(table: tamis.Table) -> None:
     assert table.scan("id <> 3 AND 10 / (id - 3) > 4", ("id",)).to_arrow()["id"].to_pylist() == [5, 4]
     with pytest.raises(InvalidInput):
         table.scan("10 / (id - 3) > 4").to_arrow()
@@ -104,7 +105,7 @@ def test_an_error_is_raised_in_written_order_and_only_when_met(table):
     assert table.scan("10 / (id - 3) > 4", ("id",), options={"ansi": "false"}).to_arrow()["id"].to_pylist() == [5, 4]
 
 
-def test_now_is_one_instant(tmp_path):
+def test_now_is_one_instant(tmp_path: Path) -> None:
     table = tamis.create(tmp_path)
     table.append(pa.table({"t": pa.array([1_000_000, 3_000_000], pa.timestamp("us", tz="UTC"))}))
     assert table.scan("t < current_timestamp()", now="1970-01-01T00:00:02Z").count() == 1
@@ -112,7 +113,7 @@ def test_now_is_one_instant(tmp_path):
     assert table.explain("t > current_timestamp()", now=("2020-01-01", "2030-01-01")).parts.skipped_stats == 1
 
 
-def test_a_stream_dropped_early_leaves_no_threads_and_finishes_its_report(tmp_path):
+def test_a_stream_dropped_early_leaves_no_threads_and_finishes_its_report(tmp_path: Path) -> None:
     table = tamis.create(tmp_path)
     for i in range(6):
         table.append(pa.table({"id": pa.array([i] * 10, pa.int64())}))

@@ -1,10 +1,13 @@
 """What errors say to people."""
 
+from pathlib import Path
+from typing import Any
+
 import pyarrow as pa
 import pytest
 
 import tamis
-from tamis.core.expr import check_readable, conjuncts, parse
+from tamis.core.expr import Expr, check_readable, conjuncts, parse
 from tamis.core.expr.column_definitions import columns
 from tamis.core.types import DOUBLE
 from tamis.core.types.arrow import from_arrow_schema
@@ -18,7 +21,7 @@ from tamis.storage.object_store.store_backends import translate
 ROW = pa.schema([("a", pa.int64())])
 
 
-def test_a_file_name_that_is_too_long(tmp_path):
+def test_a_file_name_that_is_too_long(tmp_path: Path) -> None:
     for call in (tamis.open, lambda path: tamis.create(path, ROW)):
         with pytest.raises(InvalidInput) as caught:
             call(tmp_path / ("x" * 300))
@@ -26,7 +29,7 @@ def test_a_file_name_that_is_too_long(tmp_path):
         assert "x" * 300 in caught.value.name
 
 
-def test_no_rows_at_all(tmp_path):
+def test_no_rows_at_all(tmp_path: Path) -> None:
     table = tamis.create(tmp_path)
     with pytest.raises(InvalidInput, match="None is not a table of rows"):
         table.append(None)
@@ -34,13 +37,13 @@ def test_no_rows_at_all(tmp_path):
         table.append(3)
 
 
-def test_the_name_of_a_format_is_text(tmp_path):
+def test_the_name_of_a_format_is_text(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput) as caught:
-        tamis.create(tmp_path, ROW, format=["x"])
+        tamis.create(tmp_path, ROW, format=["x"])  # type: ignore[arg-type]
     assert (caught.value.code, caught.value.name) == ("UNKNOWN_FORMAT", "['x']")
 
 
-def test_what_the_system_says_ends_before_the_remedy():
+def test_what_the_system_says_ends_before_the_remedy() -> None:
     assert "(os error 2). Check" in str(
         translate(FileNotFoundError("No such file or directory (os error 2)"), "write", "x")
     )
@@ -92,7 +95,7 @@ FILTERS = [
 
 
 @pytest.mark.parametrize(("text", "code", "words"), FILTERS, ids=[text for text, _, _ in FILTERS])
-def test_what_is_wrong_with_a_filter(text, code, words):
+def test_what_is_wrong_with_a_filter(text: str, code: str, words: str) -> None:
     with pytest.raises((InvalidInput, NotFound)) as caught:
         check_readable(conjuncts(parse(text, SCHEMA)), 0)
     assert (caught.value.code, words in str(caught.value)) == (code, True), str(caught.value)
@@ -128,11 +131,11 @@ OTHERS = {
 }
 
 
-def column_of(name):
+def column_of(name: str) -> Expr:
     return parse(f"{name} IS NULL", SCHEMA).children[0]
 
 
-def merged(values, source):
+def merged(values: dict[str, Any] | None, source: pa.Schema) -> object:
     return merge_plan(
         SCHEMA,
         source,
@@ -144,14 +147,14 @@ def merged(values, source):
 
 
 @pytest.mark.parametrize("case", OTHERS)
-def test_what_is_wrong_with_other_text(case):
+def test_what_is_wrong_with_other_text(case: str) -> None:
     call, words = OTHERS[case]
     with pytest.raises((InvalidInput, NotFound, SchemaMismatch)) as caught:
         call()
     assert words in str(caught.value), str(caught.value)
 
 
-def test_what_cannot_be_read_can_be_explained(tmp_path):
+def test_what_cannot_be_read_can_be_explained(tmp_path: Path) -> None:
     scan = tamis.create(tmp_path, ROW).scan("a > my_udf(a) AND a = (SELECT 1) AND a > DATE'2026-01-01'")
     assert len(scan.explain().not_skipped_because) <= 3
     assert not hasattr(scan, "filter")

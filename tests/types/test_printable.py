@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -42,7 +43,7 @@ def test_representations(tmp_path: object, what: str) -> None:
     table = tamis.create(f"{tmp_path}/t", pa.schema([(EVIL, pa.string()), ("a", pa.int64())]))
     table.append(pa.table({EVIL: [EVIL], "a": [1]}))
     scan = table.scan(f"`{EVIL}` <> '{EVIL}x' AND a > 0")
-    shown = {"table": table, "scan": scan, "plan": scan.plan(), "report": scan.plan().report}[what]
+    shown: Any = {"table": table, "scan": scan, "plan": scan.plan(), "report": scan.plan().report}[what]
     assert not (OBEYED - {"\n"}) & set(repr(shown))
     assert not (OBEYED - {"\n"}) & set(shown._repr_html_())
     assert "owned" in shown._repr_html_()

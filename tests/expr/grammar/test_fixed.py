@@ -13,6 +13,7 @@ from tamis.core import expr
 from tamis.core.expr import Call, Column, Moving
 from tamis.core.expr.syntax import SyntaxProblem
 from tamis.core.expr.syntax import expression as read
+from tamis.core.expr.syntax.nodes import Name, walk
 from tamis.core.types import BOOLEAN, DATE, INTEGER, STRING, Field, Schema
 from tests.expr.grammar import shapes
 
@@ -206,9 +207,7 @@ def test_a_filter_over_any_name_is_written_so_that_it_is_read_again(word: str) -
         assert expr.parse(expr.to_sql(tree), schema) == tree, expr.to_sql(tree)
 
 
-def _names(text: str) -> list[object]:
-    from tamis.core.expr.syntax.nodes import Name, walk
-
+def _names(text: str) -> list[Name]:
     return [n for n in walk(read(text)) if isinstance(n, Name)]
 
 
