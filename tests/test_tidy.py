@@ -23,6 +23,9 @@ EMPTY_NAMES = {"utils", "util", "helpers", "helper", "common", "misc", "manager"
 MACHINE = {"time", "random", "secrets", "uuid"}
 """Modules that ask the machine; only ``world`` imports them."""
 
+PROVENANCE = re.compile(r":test_(?:[a-z]?\d+_)|_(?:issue|review|round\d+|scenarios?|seed_\d+)(?:_|$)")
+"""A number in front of a test's name, or a word for where it came from."""
+
 ADDRESSES = re.compile(
     r"/(?:root|home|work|Users)/\w|/opt/\w+/simple|\b(?:test\.)?pypi\.org/simple|files\.pythonhosted\.org|(?:extra-)?index-url\s*=|find-links\s*="
 )
@@ -68,6 +71,12 @@ def test_functions_fit_a_screen() -> None:
 
 def test_names_say_something() -> None:
     assert not [short(p) for p in [*MODULES, *TESTS] if EMPTY_NAMES & set(p.with_suffix("").parts[len(ROOT.parts) :])]
+
+
+def test_names_of_tests_say_the_law() -> None:
+    """Not where a test came from: no numbers of scenarios or lists, no issues, reviews or rounds."""
+    names = [f"{short(path)}:{name}" for path in TESTS for name in (path.stem, *(f.name for f in functions(path)))]
+    assert not [name for name in names if PROVENANCE.search(name)]
 
 
 def test_inits_only_re_export() -> None:

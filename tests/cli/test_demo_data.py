@@ -20,7 +20,7 @@ def test_every_flight_has_its_instant_and_week() -> None:
     assert weeks[52] < 1_000 < min(count for week, count in weeks.items() if week < 52)  # the last one is a single day
 
 
-def test_queries_ask_what_the_issue_asks() -> None:
+def test_the_queries_show_lists_ranges_functions_and_a_join() -> None:
     assert len(QUERIES) >= 5
     assert any(" IN (" in q.where for q in QUERIES)
     assert any("BETWEEN" in q.where for q in QUERIES)

@@ -148,7 +148,7 @@ def test_a_write_that_outlives_the_retention_gives_way_instead_of_losing_rows() 
 
 
 def test_an_index_build_that_outlives_the_retention_gives_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What it built may be gone. (Found by the simulation, seed 2004.)"""
+    """What it built may be gone."""
     of = filled(3)
     of.create_index("by_user", ["user"], build="deferred")
     true = entry
@@ -204,7 +204,7 @@ def test_restore_gives_way_to_a_vacuum() -> None:
 
 
 def test_restore_believes_the_log() -> None:
-    """A vacuum that has committed and not yet written its marker is at work: what it lets go cannot be taken up again. (Found by the simulation, seed 1007.)"""
+    """A vacuum that has committed and not yet written its marker is at work: what it lets go cannot be taken up again."""
     of = filled(3)
     of.overwrite(rows(900, 5))
     of.store.list()

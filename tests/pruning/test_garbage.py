@@ -82,7 +82,7 @@ def test_nonsense_does_not_skip(evidence: Any) -> None:
 
 @pytest.mark.parametrize("bounds", [(float("nan"), 5.0), (1.0, float("nan")), (float("nan"), float("nan")), (9.0, 1.0)])
 def test_nan_in_bounds_is_unknown(bounds: tuple[float, float]) -> None:
-    """B5, B6, B7: inverted, or only NaN."""
+    """Inverted, or only NaN."""
     far = expr.call("gt", field(DOUBLE), Literal(DOUBLE, 100.0))
     assert not decide([far], One(stats(DOUBLE, *bounds))).none.any()
 
@@ -100,14 +100,14 @@ def test_nan_in_bounds_is_unknown(bounds: tuple[float, float]) -> None:
     ],
 )
 def test_contradictory_counts_are_unknown(counts: dict[str, Any]) -> None:
-    """B15, C3: no statement about NULLs unless the counts agree with each other and with the rows."""
+    """No statement about NULLs unless the counts agree with each other and with the rows."""
     evidence = One(stats(INTEGER, 1, 5, **counts))
     assert not decide([IS_NULL], evidence).none.any()
     assert not decide([expr.call("is_not_null", field(INTEGER))], evidence).none.any()
 
 
 def test_an_absent_count_is_not_zero() -> None:
-    """B15: neither the piece's rows nor the column's count is known; zero NULLs then do not mean that there are no values."""
+    """Neither the piece's rows nor the column's count is known; zero NULLs then do not mean that there are no values."""
     evidence = One(stats(INTEGER, 1, 5, count=None), physical=None)
     assert not decide([expr.call("is_not_null", field(INTEGER))], evidence).none.any()
     assert not decide([expr.call("lt", field(INTEGER), Literal(INTEGER, 4))], evidence).none.any()
@@ -115,7 +115,7 @@ def test_an_absent_count_is_not_zero() -> None:
 
 @pytest.mark.parametrize("other", [LONG, DOUBLE, STRING, DATE, TIMESTAMP, Decimal(10, 2), BOOLEAN])
 def test_bounds_of_another_type_are_unknown(other: DataType) -> None:
-    """B17: bounds of each type offered to a column of another."""
+    """Bounds of each type offered to a column of another."""
     values: dict[Any, tuple[Any, Any]] = {STRING: ("a", "b"), BOOLEAN: (False, True), DOUBLE: (1.0, 2.0)}
     lo, hi = values.get(other, (1, 2))
     assert not decide([FAR], One(stats(other, lo, hi))).none.any()

@@ -1,4 +1,4 @@
-"""Acceptance scenarios of lazy reading whose base form (``test_lazy_scenarios``) leaves a question open, each by its number."""
+"""Lazy reading where ``test_lazy_reading`` leaves a question open: several segments, awkward values, zones, nested types, and what a report counts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def t(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return wide(tmp_path_factory.mktemp("wide"), 10)
 
 
-def test_65_in_one_segment_only(tmp_path: Path) -> None:
+def test_a_segment_without_the_row_costs_its_leaders_alone(tmp_path: Path) -> None:
     """Two segments whose bounds both leave room: the one without the row costs leaders alone, the other a block at most."""
     table = wide(tmp_path, 10)
     first = table.scan().to_arrow()
@@ -55,7 +55,7 @@ def part_of(table: Any, wanted: tuple[Expr, ...]) -> tuple[int, ReadCounters]:
     return sum(len(b) for ref in plan.parts for b in read_part(replace(ref, all_match=False), spec, counters)), counters
 
 
-def test_79_an_or_with_a_leg_that_cannot_be_run_here(t: Any) -> None:
+def test_an_or_with_a_leg_that_cannot_be_run_here_drops_nothing(t: Any) -> None:
     """The whole OR is unknown: it drops no row and saves nothing, not even where its other leg is false everywhere. A conjunct before it drops rows as ever."""
     schema = t.scan("k > 0").plan().spec.schema
     (hit,), (few,) = conjuncts(parse("hit = 1", schema)), conjuncts(parse("few = 3", schema))
@@ -88,7 +88,7 @@ def awkward(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return table
 
 
-def test_74_random_filters_never_read_more(awkward: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_random_filters_never_read_more(awkward: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Those of the random oracle that ask of these columns. The slack: 2%; what lies between leaders and would come along may be asked for again, and is not counted."""
     monkeypatch.setattr("tamis.storage.object_store.store.GAP_LOCAL", 0)
     filters, tried, lazily = Filters(np.random.default_rng(3)), 0, 0
@@ -109,7 +109,7 @@ def test_74_random_filters_never_read_more(awkward: Any, monkeypatch: pytest.Mon
 
 
 @FORMATS
-def test_83_char_and_varchar(tmp_path: Path, form: str) -> None:
+def test_char_is_padded_and_varchar_is_not(tmp_path: Path, form: str) -> None:
     """CHAR is stored padded and compared padded; of VARCHAR a trailing blank counts."""
     schema = Schema(
         (Field("c", String("char", 4), id=1), Field("v", String("varchar", 4), id=2), Field("n", LONG, id=3))
@@ -175,14 +175,14 @@ def old(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 
 
 @pytest.mark.parametrize(("zone", "text", "expected"), ZONED)
-def test_85_times_with_and_without_a_zone(old: Any, zone: str, text: str, expected: list[int]) -> None:
+def test_times_without_a_zone_are_read_in_the_readers_own(old: Any, zone: str, text: str, expected: list[int]) -> None:
     """What was written has no zone of a session in it: each reader's own counts. Old days and instants are as the proleptic calendar has them."""
     same(old, text, options={"timezone": zone})
     assert old.scan(text, ("n",), options={"timezone": zone}).to_arrow()["n"].to_pylist() == expected * 2
 
 
 @FORMATS
-def test_88_lists_and_maps_beside_scattered_survivors(tmp_path: Path, form: str) -> None:
+def test_lists_and_maps_beside_scattered_survivors_are_whole(tmp_path: Path, form: str) -> None:
     """40,000 rows in blocks of thousands: values come row by row as they went in, of every kind and length."""
     rng, count = np.random.default_rng(9), 40_000
     kinds = {
@@ -217,7 +217,7 @@ def test_88_lists_and_maps_beside_scattered_survivors(tmp_path: Path, form: str)
         assert run(table, text, lazy="off")[0].equals(found)
 
 
-def test_97_an_index_that_lacks_a_segment_and_what_cannot_be_run(tmp_path: Path) -> None:
+def test_explain_names_a_missing_segment_and_what_cannot_be_run(tmp_path: Path) -> None:
     data = pa.table({"k": [*range(0, 6_000, 2)], "hit": [1] * 3_000})
     table = tamis.create(tmp_path, data.schema)
     table.append(data)
@@ -234,7 +234,7 @@ def test_97_an_index_that_lacks_a_segment_and_what_cannot_be_run(tmp_path: Path)
     assert "ik" in told
 
 
-def test_98_by_index_and_by_base_and_skipped_are_all(tmp_path: Path) -> None:
+def test_parts_are_skipped_or_read_and_counted_once(tmp_path: Path) -> None:
     """A part is skipped (by its segment, its statistics, the index) or read; one that is read was looked up in an index, or is missing there. Nothing is counted twice."""
     data = [pa.table({"k": np.arange(i, 15_000, 5), "day": [i] * 3_000}) for i in range(5)]
     table = tamis.create(tmp_path, data[0].schema)

@@ -1,4 +1,4 @@
-"""Every rule of the seed's "DataType migration rules", at every nesting, legal and illegal."""
+"""Every rule of migration at every nesting, with changes that it allows and changes that it refuses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tables of the scenarios."""
+"""Tables with an index that covers all, and with one that lacks segments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of the scenarios (``fixture A``), smaller: five loads, a unique shuffled key, few groups, NULLs; and what every scenario checks."""
+"""The table of these tests: five loads, a unique shuffled key, few groups, NULLs; and the check that an index changes no row."""
 
 from __future__ import annotations
 

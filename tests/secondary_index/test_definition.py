@@ -1,4 +1,4 @@
-"""Scenarios 53 to 58 and 60 to 62: columns and indexes that come, go and change, and versions before and after."""
+"""Columns and indexes that come, go and change, and versions before and after."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tamis.storage.commit_log import Operation, Proposal, commit
 from tests.secondary_index.tables import SEGMENTS, empty_table, ids, info, key_in, missing, rows_of, same, table_a, used
 
 
-def test_53_drop_of_a_column(tmp_path: Path) -> None:
+def test_an_indexed_column_is_not_dropped(tmp_path: Path) -> None:
     table = table_a(tmp_path / "t", ("ik", "k"), ("io", "o.a"))
     for column, index in (("k", "ik"), ("o", "io")):
         with pytest.raises(InvalidInput, match=index) as error:
@@ -27,7 +27,7 @@ def test_53_drop_of_a_column(tmp_path: Path) -> None:
     table.alter().drop_column("o").commit()
 
 
-def test_54_rename_of_a_column(tmp_path: Path) -> None:
+def test_an_index_follows_a_renamed_column(tmp_path: Path) -> None:
     table = table_a(tmp_path / "t", ("ik", "k"))
     table.alter().rename_column("k", "k2").commit()
     table.append(rows_of(0, segments=SEGMENTS + 1).rename_columns(["k2", "g", "n", "s", "f", "o", "w"]).slice(0, 1))
@@ -37,7 +37,7 @@ def test_54_rename_of_a_column(tmp_path: Path) -> None:
     assert info(table).columns == ("k2",)
 
 
-def test_55_widening(tmp_path: Path) -> None:
+def test_an_index_answers_for_a_widened_column(tmp_path: Path) -> None:
     table = tamis.create(tmp_path / "t")
     for segment in range(3):
         rows = rows_of(segment)
@@ -60,7 +60,7 @@ def test_55_widening(tmp_path: Path) -> None:
     )
 
 
-def test_56_a_column_with_a_default(tmp_path: Path) -> None:
+def test_the_default_of_an_added_column_is_indexed(tmp_path: Path) -> None:
     table = table_a(tmp_path / "t", ("ik", "k"))
     table.alter().add_column("c", pa.int32(), default="7").commit()
     table.create_index("ic", "c")
@@ -73,7 +73,7 @@ def test_56_a_column_with_a_default(tmp_path: Path) -> None:
     assert table.scan("c IS NULL").count() == 1
 
 
-def test_58_restore(tmp_path: Path) -> None:
+def test_a_restore_brings_its_index_back(tmp_path: Path) -> None:
     table = table_a(tmp_path / "t", ("ik", "k"))
     version = table.version
     table.update({"s": "'new'"}, f"k = {key_in(1)}")
@@ -89,7 +89,7 @@ def test_58_restore(tmp_path: Path) -> None:
     assert table.scan("s = 'new'").count() == 0
 
 
-def test_57_time_travel(tmp_path: Path) -> None:
+def test_a_past_version_uses_the_index_that_it_had(tmp_path: Path) -> None:
     table = table_a(tmp_path / "t", segments=2)
     before = table.version
     table.create_index("ik", "k")
@@ -102,7 +102,7 @@ def test_57_time_travel(tmp_path: Path) -> None:
     assert used(same(table, f"k = {key_in(2)}")) == {"ik": (3, 0)}
 
 
-def test_60_a_drop_under_a_query(tmp_path: Path) -> None:
+def test_a_query_goes_on_with_an_index_that_is_dropped(tmp_path: Path) -> None:
     row_filter = " OR ".join(f"k = {key_in(segment)}" for segment in range(SEGMENTS))
     for use, planned in (("lookup", True), ("plan", True), ("lookup", False)):
         table = table_a(tmp_path / f"{use}{planned}", ("ik", "k"))
@@ -118,7 +118,7 @@ def test_60_a_drop_under_a_query(tmp_path: Path) -> None:
         assert used(same(table, row_filter)) == {}
 
 
-def test_61_names(tmp_path: Path) -> None:
+def test_names_of_indexes_are_unique_without_case(tmp_path: Path) -> None:
     table = table_a(tmp_path / "t", ("ik", "k"), segments=1)
     with pytest.raises(AlreadyExists):
         table.create_index("IK", "g")
@@ -128,7 +128,7 @@ def test_61_names(tmp_path: Path) -> None:
         table.drop_index("other")
 
 
-def test_62_parts_of_a_writer_that_builds_no_index(tmp_path: Path) -> None:
+def test_parts_of_a_writer_that_builds_no_index_are_missing(tmp_path: Path) -> None:
     """As an import is, or a load by a program that knows no indexes: read by statistics, and listed, until it is repaired."""
     table = table_a(tmp_path / "t", ("ik", "k"), segments=2)
     stranger = empty_table(tmp_path / "other")
@@ -157,7 +157,7 @@ def test_62_parts_of_a_writer_that_builds_no_index(tmp_path: Path) -> None:
     assert used(same(table, f"k = {key_in(2)}")) == {"ik": (3, 0)}
 
 
-def test_62_deferred_builds(tmp_path: Path) -> None:
+def test_deferred_builds_are_missing_until_repaired(tmp_path: Path) -> None:
     table = table_a(tmp_path / "t", segments=2)
     table.create_index("ik", "k", build="deferred")
     table.append(rows_of(2))
@@ -167,7 +167,7 @@ def test_62_deferred_builds(tmp_path: Path) -> None:
     assert missing(table) == []
 
 
-def test_62_deferred_by_a_property(tmp_path: Path) -> None:
+def test_a_property_defers_the_builds_of_loads(tmp_path: Path) -> None:
     """The table's property leaves the builds of loads for later, whatever the index says of itself."""
     table = table_a(tmp_path / "t", ("ik", "k"), segments=1, properties={"tamis.index.build": "deferred"})
     assert missing(table) == [], "an index is built when it is made"

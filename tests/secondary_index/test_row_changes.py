@@ -1,4 +1,4 @@
-"""Scenarios 43 to 52, 59 and 63: what changes rows or moves them leaves no row hidden and no stale position."""
+"""What changes rows or moves them hides no row and leaves no stale position in an index."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tests.secondary_index.tables import (
 )
 
 
-def test_46_50_all_rows_of_a_segment_deleted(tmp_path: Path) -> None:
+def test_a_segment_whose_rows_are_all_deleted_leaves_the_index(tmp_path: Path) -> None:
     table = table_a(tmp_path / "t", ("ik", "k"), segments=3)
     lows, gone = rows_of(1)["k"].to_pylist(), ids(table)[1]
     assert delete(table, f"k IN ({', '.join(map(str, lows))})") == 2_000
@@ -50,7 +50,7 @@ def test_rows_written_anew_by_an_overwrite(tmp_path: Path) -> None:
     assert (same(table, f"k = {old}").rows.matched, same(table, f"k = {new}").rows.matched) == (0, 1)
 
 
-def test_43_44_compaction(tmp_path: Path, out_of_sync: tamis.Table) -> None:
+def test_compaction_covers_what_it_writes(tmp_path: Path, out_of_sync: tamis.Table) -> None:
     for table in (table_a(tmp_path / "c", ("ik", "k")), out_of_sync):
         table.compact()
         assert missing(table) == []
@@ -60,7 +60,7 @@ def test_43_44_compaction(tmp_path: Path, out_of_sync: tamis.Table) -> None:
             assert (report.rows.matched, used(report)["ik"][1]) == (1, 0)
 
 
-def test_45_compaction_whose_index_fails(tmp_path: Path) -> None:
+def test_compaction_whose_index_fails_leaves_its_segments_missing(tmp_path: Path) -> None:
     table = table_a(tmp_path / "t", ("ik", "k"))
     with failing():
         table.compact()
@@ -68,7 +68,7 @@ def test_45_compaction_whose_index_fails(tmp_path: Path) -> None:
     assert same(table, f"k = {key_in(0)}").rows.matched == 1
 
 
-def test_47_48_update(tmp_path: Path) -> None:
+def test_an_update_moves_its_rows_in_the_index(tmp_path: Path) -> None:
     table = table_a(tmp_path / "t", ("ik", "k"), segments=3)
     old, other = key_in(1), key_in(2)
     assert table.update({"k": "k + 1000000"}, row_filter=f"k = {old}").rows_updated == 1
@@ -78,7 +78,7 @@ def test_47_48_update(tmp_path: Path) -> None:
     assert table.scan(f"k = {other}", ["g"]).to_arrow()["g"].to_pylist() == [77]
 
 
-def test_49_merge(tmp_path: Path) -> None:
+def test_a_merge_keeps_the_index_right(tmp_path: Path) -> None:
     table = tamis.create(tmp_path / "t")
     for segment in range(3):
         table.append(rows_of(segment))
@@ -123,7 +123,7 @@ def test_a_segment_of_which_one_part_is_not_covered_is_missing(tmp_path: Path, m
     assert (missing(table), used(same(table, "k = 5"))) == ([], {"ik": (1, 0)})
 
 
-def test_51_overwrite(tmp_path: Path) -> None:
+def test_an_overwrite_leaves_no_old_row_in_the_index(tmp_path: Path) -> None:
     table = table_a(tmp_path / "t", ("ik", "k"), segments=3)
     table.overwrite(rows_of(4))
     assert (missing(table), len(info(table).covered)) == ([], 1)
@@ -131,7 +131,7 @@ def test_51_overwrite(tmp_path: Path) -> None:
     assert used(same(table, f"k = {key_in(4)}")) == {"ik": (1, 0)}
 
 
-def test_52_overwrite_of_a_part_leaves_the_others(tmp_path: Path) -> None:
+def test_overwrite_of_a_part_leaves_the_others(tmp_path: Path) -> None:
     table = table_a(tmp_path / "t", ("ik", "k"), segments=3)
     parts = dict(zip(*(table.metadata("parts")[c].to_pylist() for c in ("part_id", "segment_id")), strict=True))
     others = {part for part, segment in parts.items() if segment != ids(table)[0]}
@@ -149,7 +149,9 @@ def test_52_overwrite_of_a_part_leaves_the_others(tmp_path: Path) -> None:
     assert report.rows.matched == 10
 
 
-def test_59_writers_in_the_middle_of_a_repair(out_of_sync: tamis.Table, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_repair_covers_what_writers_have_left_of_its_parts(
+    out_of_sync: tamis.Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A load, a delete and a compaction are committed while a repair builds: its entry covers what is left of what it was built for, and nothing else."""
     from tamis.engine.operations.layout import index_operations
 
@@ -181,7 +183,7 @@ def test_59_writers_in_the_middle_of_a_repair(out_of_sync: tamis.Table, monkeypa
     assert same(out_of_sync, "k = 30").rows.matched == 0
 
 
-def test_59_loads_beside_a_repair(out_of_sync: tamis.Table) -> None:
+def test_a_repair_covers_loads_beside_it(out_of_sync: tamis.Table) -> None:
     other = tamis.open(out_of_sync.path)
     other.append(rows_of(0))
     held = tamis.open(out_of_sync.path, version=out_of_sync.version)
@@ -203,7 +205,7 @@ def test_errors_are_not_hidden(tmp_path: Path) -> None:
         table.scan("k = 7 AND CAST(t AS INT) > 0").to_arrow()
 
 
-def test_63_rows_along_a_curve(tmp_path: Path) -> None:
+def test_rows_along_a_curve_are_indexed_anew(tmp_path: Path) -> None:
     table = table_a(tmp_path / "t", ("ik", "k"))
     before = set(table.metadata("parts")["part_id"].to_pylist())
     table.compact(cluster_by=["w", "s"])

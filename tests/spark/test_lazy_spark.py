@@ -62,7 +62,7 @@ def asked(spark: Any, table: str) -> Callable[[str], tuple[list[Any], Report]]:
     return run
 
 
-def test_78_79_a_function_registered_in_spark(spark: Any, table: str, asked: Any) -> None:
+def test_a_function_registered_in_spark_is_left_to_spark(spark: Any, table: str, asked: Any) -> None:
     """Beside a filter that is read it is asked of the survivors alone, and laziness stays; in an OR it is asked of every row, and all columns are read."""
     calls = spark.sparkContext.accumulator(0)
 
@@ -88,7 +88,7 @@ def test_78_79_a_function_registered_in_spark(spark: Any, table: str, asked: Any
     assert report.reader_reason
 
 
-def test_94_the_switch_of_a_session(spark: Any, table: str, asked: Any) -> None:
+def test_a_session_switches_lazy_reading_off(spark: Any, table: str, asked: Any) -> None:
     """It chooses the reader, a query's own option goes before it, and it changes no row."""
     query = f"SELECT n, f0 FROM {table}{{}} WHERE k = {7919 * 77 % PRIME}"
     found = {}
@@ -112,7 +112,7 @@ def test_94_the_switch_of_a_session(spark: Any, table: str, asked: Any) -> None:
 
 
 @pytest.mark.parametrize("zone", ["America/New_York", "Pacific/Apia"])
-def test_85_a_session_of_another_zone_than_the_writers(spark: Any, table: str, zone: str) -> None:
+def test_a_session_of_another_zone_than_the_writers(spark: Any, table: str, zone: str) -> None:
     spark.conf.set("spark.sql.session.timeZone", zone)
     try:
         for condition in (

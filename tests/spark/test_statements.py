@@ -29,7 +29,7 @@ def operations(lake: Any) -> list[str]:
     return [row[0] for row in lake.rows("SELECT operation FROM lake.db.t.history ORDER BY version DESC")]
 
 
-def test_what_users_of_delta_type(filled: Any) -> None:
+def test_statements_of_upkeep_do_what_their_procedures_do(filled: Any) -> None:
     before = filled.rows("SELECT * FROM lake.db.t ORDER BY a")
     assert (
         filled.sql("DESCRIBE HISTORY lake.db.t").collect() == filled.sql("CALL lake.system.history('db.t')").collect()

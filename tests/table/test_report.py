@@ -29,7 +29,7 @@ def table(tmp_path: Path) -> tamis.Table:
     return made
 
 
-def test_the_fields_are_those_of_the_design(table: tamis.Table) -> None:
+def test_the_fields_of_a_report_are_stable(table: tamis.Table) -> None:
     scan = table.scan("id = 15")
     scan.to_arrow()
     shown = scan.report.as_dict()

@@ -1,4 +1,4 @@
-"""The acceptance scenarios of lazy reading (orc_carbon.md §4.4 to 4.6), each a test that bears its number. The base run is the same query with ``tamis.read.lazy = off``."""
+"""Lazy reading gives the rows of the same query with ``tamis.read.lazy = off``, and reads less or hardly more."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ def t(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return wide(tmp_path_factory.mktemp("wide"))
 
 
-def test_64_a_value_that_is_nowhere_costs_no_follower(t: Any) -> None:
+def test_a_value_that_is_nowhere_costs_no_follower(t: Any) -> None:
     found, report = run(t, "k = 3")
     assert (len(found), report.bytes["follower"]) == (0, 0)
     assert report.bytes["leader"] > 0
 
 
-def test_65_one_row_costs_its_block_at_most(t: Any) -> None:
+def test_one_row_costs_its_block_at_most(t: Any) -> None:
     followers = run(t, "hit = 1", lazy="off")[1].bytes["follower"]
     found, report = run(t, f"k = {t.scan('n = 20000').to_arrow()['k'][0]}")
     assert len(found) == 1
@@ -36,15 +36,15 @@ def test_65_one_row_costs_its_block_at_most(t: Any) -> None:
 
 
 @pytest.mark.parametrize("form", ["parquet", "orc"])
-def test_66_hits_in_two_of_seven_blocks(tmp_path: Path, form: str) -> None:
-    """The seed's picture: the others of the stripe stay unread. Vortex has segments larger than these blocks, and promises it for rows of few segments only."""
+def test_two_hits_read_the_followers_of_two_blocks(tmp_path: Path, form: str) -> None:
+    """The other blocks stay unread. Vortex has segments larger than these blocks, and promises it only for rows of few segments."""
     found, report = run(wide(tmp_path, form=form), "hit = 1")
     assert len(found) == 2
     assert (report.blocks["read"], report.blocks["skipped_filter"] + report.blocks["skipped_stats"]) == (2, BLOCKS - 2)
     assert 0 < report.bytes["follower"] < 0.6 * report.bytes["table"]
 
 
-def test_67_one_hit_in_the_last_block(t: Any) -> None:
+def test_a_hit_in_the_last_block_reads_its_followers_only(t: Any) -> None:
     followers = run(t, "last = 5", lazy="off")[1].bytes["follower"]
     found, report = run(t, "last = 5")
     assert len(found) == 1
@@ -52,7 +52,7 @@ def test_67_one_hit_in_the_last_block(t: Any) -> None:
 
 
 @pytest.mark.parametrize("text", ["k >= 0", "k % 2 = 0"])
-def test_68_a_filter_that_keeps_everything(t: Any, text: str) -> None:
+def test_a_filter_that_keeps_everything_costs_no_more_than_eager_reading(t: Any, text: str) -> None:
     base, report = run(t, text, lazy="off")[1], run(t, text)[1]
     assert data_bytes(report) <= 1.02 * data_bytes(base)
     assert report.requests <= 2 * base.requests  # a block of each window is looked at before it is known
@@ -60,7 +60,7 @@ def test_68_a_filter_that_keeps_everything(t: Any, text: str) -> None:
     assert report.rows["matched"] == ROWS
 
 
-def test_68_in_a_large_part_looking_first_is_next_to_nothing(tmp_path: Path) -> None:
+def test_in_a_large_part_looking_first_is_next_to_nothing(tmp_path: Path) -> None:
     count = 2_000_000
     data = pa.table({name: pa.array(np.arange(count) * 2 % 126, pa.int8()) for name in ("k", "f")})
     table = tamis.create(tmp_path, data.schema)
@@ -77,7 +77,7 @@ def test_68_in_a_large_part_looking_first_is_next_to_nothing(tmp_path: Path) -> 
     )
 
 
-def test_69_few_rows_by_three_columns(tmp_path: Path) -> None:
+def test_few_rows_by_three_columns_save_most_bytes(tmp_path: Path) -> None:
     table = wide(tmp_path, 104)
     for fields, bound in ((("k", "hit", "last", *(f"f{i}" for i in range(13))), 0.55), (("*",), 0.30)):
         text = "k = 3 OR hit = 1 OR last = 5"
@@ -87,20 +87,20 @@ def test_69_few_rows_by_three_columns(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("fields", [("k", "hit"), ()])
-def test_70_leaders_alone_cost_no_follower(t: Any, fields: tuple[str, ...]) -> None:
+def test_leaders_alone_cost_no_follower(t: Any, fields: tuple[str, ...]) -> None:
     scan = t.scan("hit = 1 AND k > 0", fields or ("k",))
     assert (len(scan.to_arrow()) if fields else scan.count()) == 2
     assert scan.report.bytes["follower"] == 0
 
 
-def test_71_segments_removed_by_bounds_are_not_read(tmp_path: Path) -> None:
+def test_segments_removed_by_bounds_are_not_read(tmp_path: Path) -> None:
     table = wide(tmp_path, 8, segments=5)
     _, report = run(table, f"n BETWEEN {2 * ROWS} AND {3 * ROWS - 1} AND hit = 1")
     assert (report.segments["total"], report.segments["skipped"]) == (5, 4)
     assert report.bytes["leader"] + report.bytes["follower"] < sum(p.bytes for p in table.scan().plan().parts) / 5
 
 
-def test_72_leaders_that_are_most_of_the_bytes(t: Any) -> None:
+def test_leaders_that_are_most_of_the_bytes_cost_little_more(t: Any) -> None:
     base, report = (
         run(t, "k + few + hit + last + f0 > 0", ("k", "f1"), "off")[1],
         run(t, "k + few + hit + last + f0 > 0", ("k", "f1"))[1],
@@ -108,7 +108,7 @@ def test_72_leaders_that_are_most_of_the_bytes(t: Any) -> None:
     assert data_bytes(report) <= 1.05 * data_bytes(base)
 
 
-def test_73_survivors_in_every_block(t: Any) -> None:
+def test_survivors_in_every_block_cost_little_more(t: Any) -> None:
     base, report = run(t, "few = 17", lazy="off"), run(t, "few = 17")
     assert report[0].equals(base[0])
     assert data_bytes(report[1]) <= 1.02 * data_bytes(base[1])
@@ -125,7 +125,7 @@ def test_73_survivors_in_every_block(t: Any) -> None:
         "last <> 7",
     ],
 )
-def test_74_lazy_never_reads_more(t: Any, text: str) -> None:
+def test_lazy_reading_reads_hardly_more_than_eager(t: Any, text: str) -> None:
     base, report = run(t, text, lazy="off"), run(t, text)
     assert report[0].equals(base[0])
     assert data_bytes(report[1]) <= 1.02 * data_bytes(base[1])
@@ -145,16 +145,16 @@ NULLS = {
 
 
 @pytest.mark.parametrize("text", NULLS)
-def test_76_nulls(odd: Any, text: str) -> None:
+def test_a_null_row_passes_no_comparison(odd: Any, text: str) -> None:
     same(odd, text, NULLS[text])
 
 
-def test_77_null_in_a_list(odd: Any) -> None:
+def test_null_in_a_list_is_never_equal(odd: Any) -> None:
     same(odd, "n NOT IN (1, NULL)", [])
     same(odd, "n IN (1, NULL)", [0, 4])
 
 
-def test_78_79_what_cannot_be_run_here(t: Any) -> None:
+def test_what_cannot_be_run_here_drops_nothing_behind_it(t: Any) -> None:
     """Its conjunct is left to Spark; those before it drop rows here. Those behind it may not: its error on a dropped row would be lost. An OR is one conjunct."""
     from tamis.core.expr import Opaque, conjuncts
     from tamis.core.types import BOOLEAN
@@ -171,21 +171,21 @@ def test_78_79_what_cannot_be_run_here(t: Any) -> None:
         assert (counters.bytes_follower < sum(ref.bytes for ref in plan.parts) / 10) == (rows == 2)
 
 
-def test_80_an_or_of_ands_keeps_its_shape(t: Any) -> None:
+def test_an_or_of_ands_keeps_its_shape(t: Any) -> None:
     legs = " OR ".join(f"(few IN ({i}, {i + 1}, 7) AND last IN (7, {i}))" for i in range(8))
     tree = parse(legs, from_arrow_schema(t.scan().to_arrow().schema))
     assert sum(1 for _ in tree.walk()) <= 2 * (16 * 4 + 16 + 16)
     assert run(t, legs)[0].equals(run(t, legs, lazy="off")[0])
 
 
-def test_81_a_thousand_values_on_three_columns(t: Any) -> None:
+def test_a_thousand_values_on_three_columns_give_the_same_rows(t: Any) -> None:
     values = ", ".join(str(3 + 2 * i) for i in range(1000))
     text = f"k IN ({values}) OR f0 IN ({values}) OR hit IN (1, {values})"
     assert run(t, text)[0].equals(run(t, text, lazy="off")[0])
     assert len(run(t, text)[0]) == 2 + BLOCKS  # the threes of each block
 
 
-def test_82_doubles(odd: Any) -> None:
+def test_doubles_compare_as_in_spark(odd: Any) -> None:
     for text, rows in {
         "x = double('NaN')": [0], "x IN (double('NaN'), 0D)": [0, 2, 3], "x < 0": [4], "x > 1": [0, 1], "NOT (x > 1)": [2, 3, 4],
         "x BETWEEN -0.0D AND 0.0D": [2, 3], "x = -0.0D": [2, 3], "x > double('Infinity')": [0],
@@ -193,12 +193,12 @@ def test_82_doubles(odd: Any) -> None:
         same(odd, text, rows)
 
 
-def test_83_trailing_blanks(odd: Any) -> None:
+def test_trailing_blanks_of_text_count(odd: Any) -> None:
     same(odd, "c = 'ab'", [0])
     same(odd, "c IN ('ab ', 'b')", [1, 5])
 
 
-def test_84_decimals_of_other_scale(odd: Any) -> None:
+def test_decimals_of_another_scale_compare_by_value(odd: Any) -> None:
     for text, rows in {
         "d = 1.1000": [0],
         "d < 1.2499999": [0, 3, 4],
@@ -209,20 +209,20 @@ def test_84_decimals_of_other_scale(odd: Any) -> None:
         same(odd, text, rows)
 
 
-def test_85_old_times_and_zones(odd: Any) -> None:
+def test_old_instants_compare_in_the_zone_of_the_session(odd: Any) -> None:
     same(odd, "at < timestamp'1582-10-15 00:00:00'", [0])
     same(odd, "at >= timestamp'1850-01-01' AND at < timestamp'1970-01-01 00:00:01'", [1, 3])
     same(odd, "cast(at AS date) = date'2024-03-31'", options={"timezone": "America/New_York"})
     same(odd, "at > timestamp'2024-03-31 03:00:00'", options={"timezone": "Europe/Berlin"})
 
 
-def test_86_88_fields_of_structs_and_lists_beside_them(odd: Any) -> None:
+def test_fields_of_structs_are_filtered_with_lists_beside_them(odd: Any) -> None:
     same(odd, "s.a = 1", [0, 5])
     same(odd, "s.a IS NULL", [1, 2])
     same(odd, "s.a >= 2 OR n = 2", [1, 3, 4], ("l", "m", "s"))
 
 
-def test_89_90_columns_that_came_and_went(tmp_path: Path) -> None:
+def test_columns_that_a_part_lacks_have_their_defaults(tmp_path: Path) -> None:
     from tamis.engine.part_reader import ReadCounters, ReadSpec, read_part
 
     table = tamis.create(tmp_path, pa.schema([("a", pa.int64()), ("c", pa.int64())]))
@@ -245,7 +245,7 @@ def test_89_90_columns_that_came_and_went(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("form", ["parquet", "vortex", "orc"])
-def test_75_an_index_and_laziness_together(tmp_path: Path, form: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_index_leaves_lazy_reading_one_block(tmp_path: Path, form: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The index leaves one block of which even the leaders are read."""
     monkeypatch.setattr("tamis.storage.object_store.store.GAP_LOCAL", 0)  # what lies between two pages would come along
     table = wide(tmp_path, form=form)
@@ -263,7 +263,7 @@ def test_75_an_index_and_laziness_together(tmp_path: Path, form: str, monkeypatc
     )  # its segments are larger than these blocks
 
 
-def test_86_fields_beside_the_one_that_is_filtered_are_followers(tmp_path: Path) -> None:
+def test_fields_beside_the_one_that_is_filtered_are_followers(tmp_path: Path) -> None:
     random = np.random.default_rng(7)
     texts = pa.array([random.bytes(20).hex() for _ in range(40_000)])
     mask = pa.array(np.arange(40_000) % 5 == 0)
@@ -278,7 +278,7 @@ def test_86_fields_beside_the_one_that_is_filtered_are_followers(tmp_path: Path)
     assert found["s"].to_pylist() == [v for v in struct.to_pylist() if v is not None and v["a"] == 50]
 
 
-def test_87_below_arrays_and_maps(odd: Any) -> None:
+def test_filters_look_below_arrays_and_maps(odd: Any) -> None:
     same(odd, "try_element_at(l, 1) = 1 AND n = 1", [0])
     same(odd, "size(l) = 3 OR m['a'] = 2", [3, 4])
     same(odd, "m['k'] = 1", [0])
@@ -286,7 +286,7 @@ def test_87_below_arrays_and_maps(odd: Any) -> None:
     same(odd, "array_contains(l, 3) AND x < 0", [4], ("m", "n"))
 
 
-def test_91_deleted_rows_are_neither_leaders_nor_followers(tmp_path: Path) -> None:
+def test_deleted_rows_are_neither_leaders_nor_followers(tmp_path: Path) -> None:
     table = wide(tmp_path, 8, segments=2)
     assert table.delete(f"hit = 1 AND n < {ROWS}").rows_deleted == 2
     found, report = run(table, "hit = 1")
@@ -297,7 +297,7 @@ def test_91_deleted_rows_are_neither_leaders_nor_followers(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("form", ["parquet", "vortex", "orc"])
-def test_92_rows_deep_behind_rejected_ones_are_changed(tmp_path: Path, form: str) -> None:
+def test_rows_deep_behind_rejected_ones_are_changed(tmp_path: Path, form: str) -> None:
     table = wide(tmp_path, 8, form=form)
     before = table.scan().to_arrow()
     assert table.update({"few": "CAST(-1 AS BIGINT)"}, "last = 5").rows_updated == 1
@@ -309,7 +309,7 @@ def test_92_rows_deep_behind_rejected_ones_are_changed(tmp_path: Path, form: str
     assert table.scan().to_arrow().sort_by("n").equals(expected.combine_chunks())
 
 
-def test_93_the_clustering_column_or_another(tmp_path: Path) -> None:
+def test_an_or_of_the_clustering_column_and_another_loses_no_row(tmp_path: Path) -> None:
     data = pa.table({"day": np.arange(4_000) // 1_000, "k": np.arange(4_000) * 7919 % 4_001, "v": np.arange(4_000)})
     table = tamis.create(tmp_path, data.schema, cluster_by=["day"])
     for day in range(4):
@@ -323,7 +323,7 @@ def test_93_the_clustering_column_or_another(tmp_path: Path) -> None:
         assert table.scan(text).to_arrow().sort_by("v").to_pylist() == [r for r in data.to_pylist() if keep(r)]
 
 
-def test_94_off_is_off_for_a_scan_and_for_a_table(t: Any, tmp_path: Path) -> None:
+def test_off_is_off_for_a_scan_and_for_a_table(t: Any, tmp_path: Path) -> None:
     assert run(t, "hit = 1", lazy="off")[1].reader == "eager"
     assert run(t, "hit = 1")[1].reader == "lazy"
     table = tamis.create(tmp_path, ODD.schema, properties={"tamis.read.lazy": "off"})
@@ -335,7 +335,7 @@ def test_94_off_is_off_for_a_scan_and_for_a_table(t: Any, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("form", ["parquet", "vortex", "orc"])
-def test_95_keys_of_a_join_that_come_late(tmp_path: Path, form: str) -> None:
+def test_keys_that_a_join_adds_read_less_and_keep_the_rows(tmp_path: Path, form: str) -> None:
     """What a join learns becomes one more conjunct behind those that the plan had: fewer rows, the same ones. (Through Spark: tests/spark.)"""
     table = wide(tmp_path, 8, form=form)
     keys = table.scan("n IN (20000, 90000)").to_arrow()["k"].to_pylist()
@@ -348,13 +348,13 @@ def test_95_keys_of_a_join_that_come_late(tmp_path: Path, form: str) -> None:
     )  # both blocks of this size have a hit, which costs the others as much as all
 
 
-def test_96_a_limit_costs_no_more(t: Any) -> None:
+def test_a_limit_costs_no_more(t: Any) -> None:
     limited = t.scan("few = 17", limit=1)
     assert len(limited.to_arrow()) == 1
     assert data_bytes(limited.report) <= data_bytes(run(t, "few = 17")[1])
 
 
-def test_98_99_bytes_add_up_and_belong_to_one_run(t: Any) -> None:
+def test_bytes_add_up_and_belong_to_one_run(t: Any) -> None:
     first, second = run(t, "hit = 1")[1], run(t, "hit = 1")[1]
     for report in (first, second):
         assert report.bytes["read"] == sum(report.bytes[k] for k in ("metadata", "index", "leader", "follower"))
@@ -363,7 +363,7 @@ def test_98_99_bytes_add_up_and_belong_to_one_run(t: Any) -> None:
     assert first.bytes["follower"] == second.bytes["follower"]
 
 
-def test_97_explain_names_index_leaders_and_what_could_not_be_used(tmp_path: Path) -> None:
+def test_explain_names_index_leaders_and_what_could_not_be_used(tmp_path: Path) -> None:
     table = wide(tmp_path, 8)
     table.create_index("ik", "k")
     table.append(pa.table({name: np.arange(3) for name in table.schema.names}))
@@ -374,7 +374,7 @@ def test_97_explain_names_index_leaders_and_what_could_not_be_used(tmp_path: Pat
     assert [(i["name"], i["segments"], i["missing"]) for i in report.indexes] == [("ik", 2, 0)]
 
 
-def test_100_explain_counts_and_reads_no_data(t: Any) -> None:
+def test_explain_counts_and_reads_no_data(t: Any) -> None:
     report = t.explain("hit = 1")
     assert data_bytes(report) == 0
     assert report.rows["total"] == ROWS

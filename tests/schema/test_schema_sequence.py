@@ -1,4 +1,4 @@
-"""Every sentence of the seed's "Solution Proposal", as a test; the sentence is the docstring."""
+"""The sequence of a table's schemas: which migrations are allowed, what readers of each schema read, and when they are fenced."""
 
 from __future__ import annotations
 
@@ -33,15 +33,14 @@ def data(**columns: list[Any]) -> pa.Table:
 
 
 def test_schemas_map_rows_at_the_edges_and_arrow_types_are_used_within(table: Table) -> None:
-    """Persist uses schema implementations like this to map inputs and outputs to and from its columnar representation at the edges, but otherwise works internally in
-    terms of the underlying Arrow datatypes."""
+    """Rows come in and go out as the table's schema has them; between, they are Arrow arrays of its data types."""
     table.append(pa.table({"b": pa.array(["z"]).dictionary_encode(), "a": pa.array([3], INT)}))
     assert rows(table)[2] == {"a": 3, "b": "z"}
     assert table.scan().to_arrow().schema.types == [BIG, TEXT]
 
 
 def test_requirements_are_enforced_while_relations_vary(table: Table) -> None:
-    """This allows Persist to strongly enforce its internal requirements around data ordering and encoding, while allowing relations and their encoding to vary over time."""
+    """What a table stores is checked against its own schema, whatever the frame that was given looks like."""
     table.alter().add_column("c", BIG).commit()
     for wrong in (data(a=[None], b=["x"]), data(a=["x"], b=["x"])):
         with pytest.raises(SchemaMismatch):
@@ -49,8 +48,8 @@ def test_requirements_are_enforced_while_relations_vary(table: Table) -> None:
     assert len(rows(table)) == 2
 
 
-def test_an_ordered_sequence_of_schemas(table: Table) -> None:
-    """A Persist shard maintains an ordered sequence of schemas."""
+def test_schemas_form_an_ordered_sequence(table: Table) -> None:
+    """A table keeps every schema that it has had, in order."""
     table.alter().add_column("c", BIG).commit()
     table.alter().drop_column("b").commit()
     assert [r["columns"] for r in table.metadata("schemas").to_pylist()] == [
@@ -60,14 +59,14 @@ def test_an_ordered_sequence_of_schemas(table: Table) -> None:
     ]
 
 
-def test_appended_to_with_compare_and_evolve_schema(table: Table) -> None:
-    """This sequence is appended to with the PersistClient::compare_and_evolve_schema method."""
+def test_compare_and_evolve_schema_appends_to_the_sequence(table: Table) -> None:
+    """A schema that is accepted becomes the last of the sequence."""
     assert table.compare_and_evolve_schema(0, pa.schema([*table.schema, f("c")])) == 1
     assert [s.schema_id for s in table.snapshot.head.schemas] == [0, 1]
 
 
 def test_an_empty_sequence_gets_the_initial_schema() -> None:
-    """If the sequence is empty, this sets the initial schema of the shard."""
+    """An empty sequence takes any schema as its first."""
     empty = new_table()
     with pytest.raises(SchemaMismatch) as caught:
         empty.compare_and_evolve_schema(0, pa.schema([f("a")]))
@@ -77,8 +76,7 @@ def test_an_empty_sequence_gets_the_initial_schema() -> None:
 
 
 def test_a_non_empty_sequence_checks_the_rules_and_then_appends(table: Table) -> None:
-    """If the sequence is non-empty, this will check that the schema obeys the schema-migration rules; if it does, it will add the given schema as the latest schema of
-    the shard."""
+    """A schema is checked against the migration rules before it is appended; one that breaks them changes nothing."""
     with pytest.raises(IncompatibleSchema) as refused:
         table.compare_and_evolve_schema(0, pa.schema([f("a", TEXT), f("b", TEXT)]))
     assert (refused.value.code, refused.value.name) == ("MIGRATION_TYPE_CHANGE", "a")
@@ -90,8 +88,8 @@ def test_a_non_empty_sequence_checks_the_rules_and_then_appends(table: Table) ->
     assert stale.value.schema.names == ["a", "b"]
 
 
-def test_a_monotonically_increasing_id(table: Table) -> None:
-    """A monotonically-increasing SchemaId identifies a particular schema in this sequence."""
+def test_schema_ids_increase(table: Table) -> None:
+    """Ids count up, and each names one schema of the sequence for good."""
     ids = [table.compare_and_evolve_schema(at, pa.schema([*table.schema, f(f"c{at}")])) for at in range(4)]
     assert ids == [1, 2, 3, 4]
     assert table.compare_and_evolve_schema(4, table.schema) == 4, "the same schema again is no new one"
@@ -101,7 +99,7 @@ def test_a_monotonically_increasing_id(table: Table) -> None:
 
 
 def test_a_required_field_becomes_nullable_and_data_stays_unchanged(table: Table) -> None:
-    """Making a non-nullable field nullable. (We migrate by marking the field nullable, and leaving the data unchanged.)"""
+    """Dropping NOT NULL is metadata alone: no file is rewritten."""
     before = table.metadata("parts")["part_id"]
     table.alter().drop_not_null("a").commit()
     table.append(data(a=pa.array([None], BIG), b=["n"]))
@@ -110,13 +108,13 @@ def test_a_required_field_becomes_nullable_and_data_stays_unchanged(table: Table
 
 
 def test_a_field_is_deleted(table: Table) -> None:
-    """Deleting a field. (We migrate by dropping the corresponding field from the array.)"""
+    """A deleted field is dropped from what old parts hold when they are read."""
     table.alter().drop_column("b").commit()
     assert rows(table) == [{"a": 1}, {"a": 2}]
 
 
 def test_a_nullable_field_is_added(table: Table) -> None:
-    """Adding a nullable field that has not previously been deleted. (We migrate by filling in nulls for old data.)"""
+    """A nullable field that no earlier schema had is NULL in the rows of old parts."""
     table.alter().add_column("c", BIG).commit()
     table.append(data(a=[3], b=["z"], c=[7]))
     assert [r["c"] for r in rows(table)] == [None, None, 7]
@@ -124,7 +122,7 @@ def test_a_nullable_field_is_added(table: Table) -> None:
 
 @pytest.mark.parametrize("data_format", sorted(FORMATS))
 def test_nested_types_migrate_as_their_insides_do(data_format: str) -> None:
-    """For all "nested" types, like a struct or list array, performing a valid migration on any of those nested types."""
+    """A migration is allowed inside a struct, a list or a map exactly where it is allowed at the top."""
     inner = pa.struct([f("x", INT), f("gone", TEXT)])
     nested = new_table(f("s", inner), f("l", pa.list_(inner)), f("m", pa.map_(TEXT, inner)), format=data_format)
     one = {"x": 1, "gone": "g"}
@@ -148,7 +146,7 @@ def test_nested_types_migrate_as_their_insides_do(data_format: str) -> None:
     ],
 )
 def test_all_other_migrations_are_against_the_rules(table: Table, new: list[pa.Field], rule: str) -> None:
-    """All other migrations are against the rules."""
+    """Any other change is refused, and the error names the field."""
     with pytest.raises(IncompatibleSchema) as caught:
         table.compare_and_evolve_schema(0, pa.schema(new))
     assert caught.value.code == f"MIGRATION_{rule}"
@@ -156,7 +154,7 @@ def test_all_other_migrations_are_against_the_rules(table: Table, new: list[pa.F
 
 
 def test_no_reordering_and_no_re_creation(table: Table) -> None:
-    """This includes reordering fields, or re-creating previously-deleted fields."""
+    """Fields are neither reordered nor created again under the id of a deleted one."""
     assert table.compare_and_evolve_schema(0, pa.schema([f("a", nullable=False)])) == 1
     table.compare_and_evolve_schema(1, pa.schema([f("a", nullable=False), f("c")]))
     for again in (f("b", TEXT), f("b", TEXT).with_metadata({"PARQUET:field_id": "2"})):
@@ -166,7 +164,7 @@ def test_no_reordering_and_no_re_creation(table: Table) -> None:
 
 
 def test_types_widen_where_that_is_asked_for() -> None:
-    """We may decide to add more forward-compatible migrations, like widening integer types, in the future."""
+    """Widening is allowed where the caller asks for it, and refused otherwise."""
     old, new = pa.schema([f("a", INT)]), pa.schema([f("a", BIG)])
     with pytest.raises(IncompatibleSchema):
         check_migration([old], new)
@@ -178,7 +176,7 @@ def test_types_widen_where_that_is_asked_for() -> None:
 
 
 def test_names_are_used_again_by_column_ids(table: Table) -> None:
-    """For example, we support re-using the names of deleted columns in RelationDesc by using the column id as our struct field name and ensuring column ids are not reused."""
+    """A name may be used again: fields are told apart by their ids, which are never used again."""
     table.alter().drop_column("b").add_column("b", BIG).commit()
     table.append(data(a=[3], b=[9]))
     assert rows(table) == [{"a": 1, "b": None}, {"a": 2, "b": None}, {"a": 3, "b": 9}]
@@ -191,8 +189,7 @@ def test_names_are_used_again_by_column_ids(table: Table) -> None:
 
 
 def test_the_current_type_alone_is_not_enough() -> None:
-    """To check whether it's allowed to migrate a shard to a particular datatype, it's not enough just to check the current datatype: we need to ensure that any added fields
-    have never been used before in any of the previous schemas."""
+    """Whether a field may be added depends on every earlier schema, since a deleted field may not come back."""
     first, second = pa.schema([f("a"), f("b")]), pa.schema([f("a")])
     check_migration([second], first)
     with pytest.raises(IncompatibleSchema):
@@ -200,8 +197,7 @@ def test_the_current_type_alone_is_not_enough() -> None:
 
 
 def test_a_migration_type_tracks_deleted_fields(table: Table) -> None:
-    """Internally, we define a new "migration type" that does track deleted fields: identical to an arrow datatype, but where struct fields include whether or not a field
-    has been deleted."""
+    """A migration type is a data type whose structs also remember the fields that were deleted."""
     table.alter().add_column("s", pa.struct([f("x"), f("y")])).commit()
     table.alter().drop_column("s.x").drop_column("b").commit()
     head = tamis.open(table.path).snapshot.head
@@ -211,7 +207,7 @@ def test_a_migration_type_tracks_deleted_fields(table: Table) -> None:
 
 
 def test_the_current_type_is_what_is_not_deleted(table: Table) -> None:
-    """We can recover the current datatype by filtering out the deleted fields."""
+    """Without its deleted fields, a migration type is the current data type."""
     table.alter().drop_column("b").commit()
     head = table.snapshot.head
     assert head.schema is not None
@@ -222,7 +218,7 @@ def test_the_current_type_is_what_is_not_deleted(table: Table) -> None:
 
 
 def test_readers_of_any_valid_schema_read_what_any_previous_schema_wrote(table: Table) -> None:
-    """Backward compatibility mean that readers using any valid schema should be able to read data that was written using any previous schema."""
+    """Backward compatibility: a reader of any schema of the sequence reads parts of all schemas before it."""
     readers = [tamis.open(table.path)]
     for at in range(3):
         table.alter().add_column(f"c{at}", BIG, default=str(at)).commit()
@@ -235,7 +231,7 @@ def test_readers_of_any_valid_schema_read_what_any_previous_schema_wrote(table: 
 
 
 def test_a_schema_change_may_invalidate_existing_readers(table: Table) -> None:
-    """However, we do not enforce forward compatibility… so we may apply a schema change that invalidates existing readers."""
+    """Forward compatibility is not promised: a change may leave a running reader without what it reads."""
     table.alter().drop_column("b").commit()
     table.alter().set_properties({"tamis.schema.policy": "forward"}).commit()
     with pytest.raises(IncompatibleSchema) as caught:
@@ -245,7 +241,7 @@ def test_a_schema_change_may_invalidate_existing_readers(table: Table) -> None:
 
 
 def test_a_fenced_reader_stops_with_an_error(table: Table) -> None:
-    """In that case, the reader should be "fenced": exit with an error instead of passing along data with an unexpected shape."""
+    """Such a reader ends with ``SchemaFenced``, before it hands out rows of another shape."""
     held = tamis.open(table.path)
     table.alter().drop_column("b").add_column("b", TEXT).commit()
     for read in (held.scan, held.explain, lambda: held.scan("b = 'x'", ["a"])):
@@ -258,7 +254,7 @@ def test_a_fenced_reader_stops_with_an_error(table: Table) -> None:
 
 
 def test_forward_compatible_changes_fence_nobody(table: Table) -> None:
-    """However, it's possible that any individual schema change is forward-compatible, and if it is, existing readers should not be fenced."""
+    """A change that an old reader can follow does not fence it."""
     held = tamis.open(table.path)
     change = (
         table.alter()
@@ -273,7 +269,7 @@ def test_forward_compatible_changes_fence_nobody(table: Table) -> None:
 
 
 def test_a_snapshot_is_checked_against_the_schemas_of_its_own_version(table: Table) -> None:
-    """The reader should check that the reader schema is a valid migration for the schemas in that specific version of state; if not, it should raise an error."""
+    """A reader is checked against the schemas that the version it reads had, not against later ones."""
     version = table.version
     held, open_scan = tamis.open(table.path), table.scan()
     table.alter().drop_column("b").commit()
@@ -284,7 +280,7 @@ def test_a_snapshot_is_checked_against_the_schemas_of_its_own_version(table: Tab
 
 
 def test_repeated_reads_are_validated_again_whenever_the_schema_is_evolved(table: Table) -> None:
-    """Listens can be made to work in a similar way, though they will need to re-validate the schema whenever the schema is evolved."""
+    """A reader that follows a table is checked again after every evolution."""
     held = tamis.open(table.path)
     table.append(data(a=[3], b=["z"]))
     assert held.scan().count() == 3
@@ -296,8 +292,7 @@ def test_repeated_reads_are_validated_again_whenever_the_schema_is_evolved(table
 
 
 def test_errors_are_no_rows_and_the_same_at_each_attempt(table: Table) -> None:
-    """The errors raised by this read-time schema validation should not be passed along in the data stream, since that may make the results of any particular read
-    nondeterministic."""
+    """Fencing is an error of the read, never a row; a second attempt ends in the same way."""
     held = tamis.open(table.path)
     table.alter().drop_column("b").commit()
     told = []
@@ -309,24 +304,22 @@ def test_errors_are_no_rows_and_the_same_at_each_attempt(table: Table) -> None:
     assert len(set(told)) == 1
 
 
-def test_consequence_1_the_latest_schema_is_never_fenced(table: Table) -> None:
-    """If a reader is using the latest schema, migrating from the shard's schemas to the reader's schema is a noop, and the reader will not be fenced."""
+def test_the_latest_schema_is_never_fenced(table: Table) -> None:
+    """Migrating to the latest schema changes nothing, so its readers are not fenced."""
     table.alter().drop_column("b").commit()
     assert tamis.open(table.path).scan().count() == 2
     check_reader([pa.schema([f("a"), f("b")]), pa.schema([f("a")])], pa.schema([f("a")]))
 
 
-def test_consequence_2_a_projection_is_never_fenced(table: Table) -> None:
-    """If a reader is using a "projection" of the current schema, migrating will also always succeed, since it's always backwards compatible to delete a field. If a reader
-    has projected away a column, any migrations to that column will not fence out the reader."""
+def test_a_projection_is_never_fenced(table: Table) -> None:
+    """A reader of some columns of the current schema is not fenced, whatever happens to the columns that it leaves out."""
     held = tamis.open(table.path)
     table.alter().drop_column("b").commit()
     assert held.scan("a > 1", ["a"]).to_arrow().to_pylist() == [{"a": 2}]
 
 
-def test_consequence_3_a_required_column_that_becomes_nullable_fences(table: Table) -> None:
-    """If a reader includes a particular non-nullable column in its schema, and that column is made nullable, it will be fenced - migrating from a nullable to a
-    non-nullable column is not allowed."""
+def test_a_required_column_that_becomes_nullable_fences(table: Table) -> None:
+    """A reader that was promised no NULLs in a column is fenced once the column may hold them."""
     held = tamis.open(table.path)
     table.alter().drop_not_null("a").commit()
     with pytest.raises(SchemaFenced) as caught:
@@ -335,8 +328,8 @@ def test_consequence_3_a_required_column_that_becomes_nullable_fences(table: Tab
     assert held.scan(None, ["b"]).count() == 2
 
 
-def test_consequence_4_a_deleted_column_fences(table: Table) -> None:
-    """If a reader includes a particular column, and that column is deleted, the reader will be fenced: re-creating a deleted column is not allowed."""
+def test_a_deleted_column_fences(table: Table) -> None:
+    """A reader of a deleted column is fenced: a deleted column does not come back."""
     held = tamis.open(table.path)
     table.alter().drop_column("b").commit()
     with pytest.raises(SchemaFenced) as caught:
@@ -348,7 +341,7 @@ def test_consequence_4_a_deleted_column_fences(table: Table) -> None:
 
 
 def test_compaction_brings_parts_of_many_schemas_to_one(table: Table) -> None:
-    """Compaction requires consolidation: taking a bunch of runs of data — which may have different datatypes — and converting them to a new run with a single datatype."""
+    """Parts of different schemas are merged into parts of one."""
     table.alter().add_column("c", BIG, default="5").commit()
     table.append(data(a=[3], b=["z"], c=[7]))
     table.alter().drop_column("b").commit()
@@ -362,8 +355,7 @@ def test_compaction_brings_parts_of_many_schemas_to_one(table: Table) -> None:
 
 
 def test_compaction_migrates_to_the_latest_schema_and_may_lose_what_is_deleted(table: Table) -> None:
-    """Compaction always migrates the data in the compaction to the datatype defined by the latest schema in state at the time the compaction was requested. This may be a
-    lossy process if columns are deleted, but that is acceptable: any reader that observes the compaction output will also have observed that schema."""
+    """Compaction writes the schema that was the latest when it began. Values of deleted columns are lost; no reader that sees its parts could have read them."""
     held, version = tamis.open(table.path), table.version
     table.append(data(a=[3], b=["z"]))
     table.append(data(a=[4], b=["w"]))
@@ -378,8 +370,7 @@ def test_compaction_migrates_to_the_latest_schema_and_may_lose_what_is_deleted(t
 
 
 def test_deleting_a_column_may_break_the_order_and_the_parts_say_so() -> None:
-    """Deleting fields anywhere but the end of the struct may not preserve the order of the input data. Compaction can be made robust to order changes by eg. detecting when
-    it's generating out-of-order data and tagging it as unordered in the metadata. (… we'll schedule followup runs of compaction to put it back in order.)"""
+    """Parts that were sorted by a deleted column, and by others behind it, are no longer in order; they say so, and compaction sorts them again."""
     from tamis.storage.commit_log import ordered_now
 
     table = new_table(f("a"), f("b"), f("c"), cluster_by=["a", "b", "c"])
@@ -405,7 +396,7 @@ def test_deleting_a_column_may_break_the_order_and_the_parts_say_so() -> None:
 
 
 def test_the_schema_history_says_whether_data_was_ever_reordered(table: Table) -> None:
-    """If we know the schema history, we can check whether data has ever been reordered and thus might not be consolidatable in a single pass."""
+    """The history of schemas tells which parts may have lost their order."""
     head = table.snapshot.head
     assert head.ordered_since == 0
     clustered = new_table(f("a"), f("b"), cluster_by=["a", "b"])
@@ -443,7 +434,7 @@ def test_an_alteration_tells_what_it_did_in_a_line(table: Table) -> None:
 
 
 def test_the_arrow_schema_tells_ids(table: Table) -> None:
-    """(beside the seed) Fields are matched by the ids in their metadata where given: a rename by id is a rename."""
+    """Fields are matched by the ids in their metadata where given: a rename by id is a rename."""
     fields = [table.schema.field(0), table.schema.field(1).with_name("called")]
     assert table.compare_and_evolve_schema(0, pa.schema(fields)) == 1
     assert rows(table) == [{"a": 1, "called": "x"}, {"a": 2, "called": "y"}]

@@ -1,4 +1,4 @@
-"""Scenarios 19 to 42, by number: segments that are missing from an index are read by their statistics, the others by the index, as listed."""
+"""Segments that an index lacks are read by their statistics, the others by the index; its report lists what is missing."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ from tests.secondary_index.tables import (
 )
 
 
-def test_19_index_where_it_covers_statistics_where_not(out_of_sync: tamis.Table) -> None:
+def test_index_where_it_covers_statistics_where_not(out_of_sync: tamis.Table) -> None:
     report = same(out_of_sync, "k IN (1, 2000, 4000, 6000, 8000, 9000)")
     assert used(report) == {"ik": (3, 2)}
     assert missing(out_of_sync) == [1, 4]
 
 
-def test_20_a_row_of_a_missing_segment(out_of_sync: tamis.Table) -> None:
+def test_a_row_of_a_missing_segment_is_found(out_of_sync: tamis.Table) -> None:
     report = same(out_of_sync, f"k = {key_in(1)}")
     assert (report.rows.matched, report.parts.skipped_index, report.parts.kept) == (1, 3, 2)
 
 
-def test_21_statistics_prune_missing_segments(tmp_path: Path) -> None:
+def test_statistics_prune_missing_segments(tmp_path: Path) -> None:
     table = empty_table(tmp_path / "t")
     for low in (0, 5_000):
         table.append(
@@ -55,7 +55,7 @@ def test_21_statistics_prune_missing_segments(tmp_path: Path) -> None:
     assert (report.segments.by_stats, used(report)) == (1, {"ik": (1, 0)})
 
 
-def test_22_23_repair_of_one_and_of_all(out_of_sync: tamis.Table, just_ik: tamis.Table) -> None:
+def test_a_repair_covers_one_segment_or_all(out_of_sync: tamis.Table, just_ik: tamis.Table) -> None:
     every = ids(out_of_sync)
     before = same(out_of_sync, f"k = {key_in(2)}").bytes.read
     out_of_sync.repair_index("ik", [every[1]])
@@ -73,8 +73,8 @@ def test_22_23_repair_of_one_and_of_all(out_of_sync: tamis.Table, just_ik: tamis
     )
 
 
-def test_24_missing_segments_do_not_leak(tmp_path: Path, out_of_sync: tamis.Table) -> None:
-    """The original kept one set of missing segments for all tables and queries of a process."""
+def test_missing_segments_are_those_of_their_own_table(tmp_path: Path, out_of_sync: tamis.Table) -> None:
+    """Neither another table nor an earlier query of the process has a say in it."""
     other = table_a(tmp_path / "other", ("ik", "k"))
     same(out_of_sync, f"k = {key_in(0)}")
     report = same(other, f"k = {key_in(1)}")
@@ -93,14 +93,14 @@ def two_out_of_sync(tmp_path: Path) -> tamis.Table:
     return table
 
 
-def test_25_27_and_of_two(two_out_of_sync: tamis.Table) -> None:
+def test_an_and_reads_the_segment_that_neither_index_covers(two_out_of_sync: tamis.Table) -> None:
     report = same(two_out_of_sync, f"k = {key_in(2)} AND s = '{rows_of(2)['s'][5].as_py()}'")
     assert report.rows.matched == 1
     assert report.parts.kept == 2, "the segment that holds the row, and the one that neither index covers"
     assert set(used(report)) == {"ik", "is"}
 
 
-def test_26_or_of_two(two_out_of_sync: tamis.Table) -> None:
+def test_an_or_reads_the_segments_that_either_index_misses(two_out_of_sync: tamis.Table) -> None:
     for segment in range(SEGMENTS):
         report = same(two_out_of_sync, f"k = {key_in(segment)} OR s = '{rows_of(4)['s'][7].as_py()}'")
         assert report.rows.matched == 2
@@ -120,7 +120,7 @@ def left(table: tamis.Table, row_filter: str) -> dict[int, int | None]:
     return {load: None if rows is None else len(BitMap.deserialize(rows)) for load, rows in found.items()}
 
 
-def test_25_27_each_index_prunes_what_it_has(two_out_of_sync: tamis.Table) -> None:
+def test_each_index_prunes_what_it_has(two_out_of_sync: tamis.Table) -> None:
     """ik has the loads 2, 3, 4, is has 1, 2; nobody has 0."""
 
     def key(load: int) -> str:
@@ -148,7 +148,7 @@ def test_or_of_an_index_and_statistics(tmp_path: Path) -> None:
     assert left(table, f"k = {key_in(1)} OR day = 2") == {1: 1, 2: None, 3: None}
 
 
-def test_28_all_index_segments_dropped(just_ik: tamis.Table, tmp_path: Path) -> None:
+def test_an_index_that_covers_nothing_is_not_used(just_ik: tamis.Table, tmp_path: Path) -> None:
     table = table_a(tmp_path / "t", ("ik", "k"))
     table.drop_index_segments("ik", ids(table))
     report = same(table, f"k = {key_in(0)}")
@@ -157,7 +157,7 @@ def test_28_all_index_segments_dropped(just_ik: tamis.Table, tmp_path: Path) -> 
     assert missing(table) == [0, 1, 2, 3, 4]
 
 
-def test_29_an_index_on_nothing(tmp_path: Path) -> None:
+def test_an_index_of_an_empty_table_covers_its_first_load(tmp_path: Path) -> None:
     table = empty_table(tmp_path / "t")
     table.create_index("ik", "k")
     assert same(table, "k = 5").rows.matched == 0
@@ -165,7 +165,7 @@ def test_29_an_index_on_nothing(tmp_path: Path) -> None:
     assert (missing(table), used(same(table, f"k = {key_in(0)}"))) == ([], {"ik": (1, 0)})
 
 
-def test_30_31_a_build_that_fails_with_a_load(tmp_path: Path) -> None:
+def test_a_build_that_fails_does_not_fail_the_load(tmp_path: Path) -> None:
     table = table_a(tmp_path / "t", ("ik", "k"), ("ig", "g"), segments=2)
     with failing("ik"):
         assert table.append(rows_of(2)).rows_inserted == 2_000
@@ -189,7 +189,7 @@ def test_a_load_and_its_index_are_one_commit(tmp_path: Path) -> None:
         assert used(same(held, f"k = {key_in(segment)}")) == {"ik": (segment + 1, 0)}
 
 
-def test_30_a_store_that_refuses_the_index(tmp_path: Path) -> None:
+def test_a_store_that_refuses_index_files_does_not_fail_the_load(tmp_path: Path) -> None:
     """Not told to fail: no file can be written under index/."""
     table = table_a(tmp_path / "t", ("ik", "k"), segments=1)
     (tmp_path / "t" / "index").rename(tmp_path / "t" / "index.away")
@@ -209,7 +209,7 @@ def test_30_a_store_that_refuses_the_index(tmp_path: Path) -> None:
     assert used(same(table, f"k = {key_in(1)}")) == {"ik": (2, 0)}
 
 
-def test_32_a_build_that_fails_at_creation(tmp_path: Path) -> None:
+def test_a_build_that_fails_at_creation_covers_nothing(tmp_path: Path) -> None:
     table = table_a(tmp_path / "t", segments=2)
     with failing(), pytest.raises(StoreUnavailable, match="could not be built"):
         table.create_index("ik", "k")
@@ -220,8 +220,8 @@ def test_32_a_build_that_fails_at_creation(tmp_path: Path) -> None:
     assert missing(table) == []
 
 
-def test_33_a_delete_validates_nothing(tmp_path: Path) -> None:
-    """The original's row delete marked index segments as valid that had never been built."""
+def test_a_delete_validates_nothing(tmp_path: Path) -> None:
+    """Deleting rows does not make a segment covered whose index was never built."""
     table = table_a(tmp_path / "t", segments=2)
     with failing(), pytest.raises(StoreUnavailable):
         table.create_index("ik", "k")
@@ -231,14 +231,14 @@ def test_33_a_delete_validates_nothing(tmp_path: Path) -> None:
     assert same(table, f"k = {key_in(0, 8)}").rows.matched == 0
 
 
-def test_34_a_delete_changes_no_coverage(out_of_sync: tamis.Table) -> None:
+def test_a_delete_changes_no_coverage(out_of_sync: tamis.Table) -> None:
     assert delete(out_of_sync, f"k IN ({key_in(1)}, {key_in(2)})") == 2
     assert missing(out_of_sync) == [1, 4]
     for segment in range(SEGMENTS):
         assert same(out_of_sync, f"k = {key_in(segment)}").rows.matched == (segment not in (1, 2))
 
 
-def test_35_a_repair_that_fails_says_so(out_of_sync: tamis.Table) -> None:
+def test_a_repair_that_fails_says_so(out_of_sync: tamis.Table) -> None:
     version = out_of_sync.version
     with failing(), pytest.raises(StoreUnavailable) as caught:
         out_of_sync.repair_index("ik")
@@ -246,7 +246,7 @@ def test_35_a_repair_that_fails_says_so(out_of_sync: tamis.Table) -> None:
     assert (out_of_sync.refresh().version, missing(out_of_sync)) == (version, [1, 4])
 
 
-def test_36_unknown_names(just_ik: tamis.Table) -> None:
+def test_a_repair_refuses_unknown_names(just_ik: tamis.Table) -> None:
     version = just_ik.refresh().version
     with pytest.raises(NotFound, match="ik"):
         just_ik.repair_index("nothing")
@@ -256,7 +256,7 @@ def test_36_unknown_names(just_ik: tamis.Table) -> None:
     assert just_ik.refresh().version == version
 
 
-def test_37_a_repair_of_nothing(out_of_sync: tamis.Table) -> None:
+def test_a_repair_of_what_is_covered_reads_and_commits_nothing(out_of_sync: tamis.Table) -> None:
     assert out_of_sync.repair_index("ik").parts_added > 0
     version = out_of_sync.refresh().version
     for folder in ("data", "index"):
@@ -267,13 +267,13 @@ def test_37_a_repair_of_nothing(out_of_sync: tamis.Table) -> None:
     )
 
 
-def test_38_39_opened_again(out_of_sync: tamis.Table) -> None:
+def test_coverage_is_the_same_when_opened_again(out_of_sync: tamis.Table) -> None:
     again = tamis.open(out_of_sync.path)
     assert missing(again) == [1, 4]
     assert used(same(again, f"k = {key_in(0)}")) == used(same(out_of_sync, f"k = {key_in(0)}")) == {"ik": (3, 2)}
 
 
-def test_38_another_process_finds_the_same_coverage(out_of_sync: tamis.Table) -> None:
+def test_another_process_finds_the_same_coverage(out_of_sync: tamis.Table) -> None:
     program = f"""
 import tamis
 table = tamis.open({out_of_sync.path!r})
@@ -287,14 +287,14 @@ print([sorted(i.missing) for i in table.indexes()], rows, [dict(used) for used i
     assert told == f"{lacking} 1 {[dict(entry) for entry in here.indexes]} {here.parts.skipped_index}"
 
 
-def test_40_limits(out_of_sync: tamis.Table) -> None:
+def test_a_limit_is_filled_across_missing_segments(out_of_sync: tamis.Table) -> None:
     keys = ", ".join(str(k) for s in range(5) for k in rows_of(s)["k"].to_pylist()[:50])
     assert out_of_sync.scan(f"k IN ({keys})", limit=10).to_arrow().num_rows == 10
 
 
 @pytest.mark.parametrize("use", ["auto", "lookup", "plan"])
-def test_41_the_least_rows_are_deleted(tmp_path: Path, use: str) -> None:
-    """The original's order by an index forgot deleted rows."""
+def test_the_least_rows_are_deleted(tmp_path: Path, use: str) -> None:
+    """The order by an indexed column leaves deleted rows out, in covered segments and in missing ones."""
     table = table_a(tmp_path / "t", ("ik", "k"))
     table.drop_index_segments("ik", [ids(table)[2]])
     assert delete(table, "k < 5") == 5
@@ -306,7 +306,7 @@ def test_41_the_least_rows_are_deleted(tmp_path: Path, use: str) -> None:
     assert table.scan("k < 5", ["k"], order_by="k", limit=5, options={"tamis.index.use": use}).to_arrow().num_rows == 0
 
 
-def test_42_a_limit_over_deletes_in_every_segment(tmp_path: Path) -> None:
+def test_a_limit_over_deletes_in_every_segment(tmp_path: Path) -> None:
     table = table_a(tmp_path / "t", ("ik", "k"))
     gone = [key for segment in range(SEGMENTS) for key in sorted(rows_of(segment)["k"].to_pylist())[:2]]
     assert delete(table, f"k IN ({', '.join(map(str, gone))})") == 2 * SEGMENTS
@@ -321,7 +321,7 @@ def test_42_a_limit_over_deletes_in_every_segment(tmp_path: Path) -> None:
             assert (len(set(found)), set(found) & set(gone)) == (10, set())
 
 
-def test_41_42_deletes_and_order(tmp_path: Path) -> None:
+def test_deleted_rows_do_not_come_back_through_the_index(tmp_path: Path) -> None:
     table = table_a(tmp_path / "t", ("ik", "k"))
     assert delete(table, "k < 5") == 5
     found = table.scan("k < 10", ["k"]).to_arrow()["k"].to_pylist()

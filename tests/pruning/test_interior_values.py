@@ -1,7 +1,4 @@
-"""The ways in which others skipped wrongly after shipping, numbered.
-
-Each test has an interior value outside what the endpoints say, and fails when that very bug is planted.
-"""
+"""Pieces with a value in the middle that lies outside what their ends say: no rule may conclude from the ends alone."""
 
 from __future__ import annotations
 
@@ -32,11 +29,11 @@ from tests.pruning.trees import SCHEMA
         (f"{TRUE} AND {FAILS}", "some"),
     ],
 )
-def test_b1_an_error_is_not_absorbed(text: str, expected: str) -> None:
+def test_an_error_is_not_absorbed(text: str, expected: str) -> None:
     assert decided(text, ONE) == expected
 
 
-def test_b3_failure_inside_a_range_whose_ends_succeed() -> None:
+def test_a_range_whose_ends_succeed_may_fail_inside() -> None:
     assert decided("cast(string0 AS INT) > 100", rows(string0=["10", "1x", "20"])) == "some"
     assert decided("integer0 % integer1 = 7", rows(integer0=[1, 1, 1], integer1=[-1, 0, 1])) == "some"
     assert decided("1 / integer1 > 5", rows(integer1=[-1, 0, 1])) == "some"
@@ -47,11 +44,11 @@ def test_b3_failure_inside_a_range_whose_ends_succeed() -> None:
     ([-1.0, 0.0, 1.0], [INF, INF, INF], "isnan(double0 * double1)"),
     ([1.0, INF, 2.0], [1.0, INF, 2.0], "isnan(double0 - double1)"),
 ])  # fmt: skip
-def test_b4_nan_as_a_result(a: list[float], b: list[float], text: str) -> None:
+def test_a_result_inside_a_range_may_be_nan(a: list[float], b: list[float], text: str) -> None:
     assert decided(text, rows(double0=a, double1=b)) == "some"
 
 
-def test_b5_b6_nan_in_data_is_above_all_numbers() -> None:
+def test_nan_in_data_is_above_all_numbers() -> None:
     piece = rows(double0=[NAN, 0.0, -5.0])
     assert decided("double0 = 0.0", piece) == "some"
     assert decided("double0 > 100", piece) == "some"
@@ -74,7 +71,7 @@ def test_nan_is_false_below_and_true_above(text: str, expected: str) -> None:
     assert decided(text, rows(double0=[NAN, 1.0])) == expected
 
 
-def test_b8_month_arithmetic_keeps_the_time_of_day() -> None:
+def test_month_arithmetic_keeps_the_time_of_day() -> None:
     """2024-01-30 23:00 + 1 month is 02-29 23:00, later than 2024-01-31 01:00 + 1 month."""
     hour = 3_600_000_000
     micros = [((DAY + 29) * 24 + 22) * hour, ((DAY + 29) * 24 + 23) * hour, ((DAY + 30) * 24 + 1) * hour]
@@ -84,12 +81,12 @@ def test_b8_month_arithmetic_keeps_the_time_of_day() -> None:
     assert decided("timestamp0 + INTERVAL 1 MONTH > TIMESTAMP'2024-03-01 00:00:00'", piece) == "none"
 
 
-def test_b10_fields_fall_back_at_the_year() -> None:
+def test_fields_of_a_date_fall_back_at_the_year() -> None:
     assert decided("month(date0) = 12", rows(date0=[DAY - 200, DAY - 1, DAY + 200])) == "some"
     assert decided("dayofweek(date0) = 7", rows(date0=[DAY, DAY + 5, DAY + 8])) == "some"
 
 
-def test_b11_signs_flip() -> None:
+def test_a_negative_factor_turns_the_order_round() -> None:
     piece = rows(integer0=[-3, 2], integer1=[-5, 4])
     assert decided("integer0 * integer1 > 14", piece) == "some"
     assert decided("integer0 * integer1 > 15", piece) == "none"
@@ -98,7 +95,7 @@ def test_b11_signs_flip() -> None:
 
 
 @pytest.mark.parametrize("zone", ["America/St_Johns", "Europe/Berlin", "Australia/Lord_Howe"])
-def test_b12_an_hour_that_comes_twice(zone: str) -> None:
+def test_an_hour_that_comes_twice_is_not_monotone(zone: str) -> None:
     """Two orders for one type: local times go back where the clock does."""
     from tamis.core.expr.time_zones import zone as of
 
@@ -129,7 +126,7 @@ def test_b12_an_hour_that_comes_twice(zone: str) -> None:
     assert not found.none[0], text
 
 
-def test_b13_a_join_admits_what_either_side_admits() -> None:
+def test_a_join_admits_what_either_side_admits() -> None:
     rng = np.random.default_rng(1)
     for _ in range(300):
         a, b = (sampled(rng) for _ in range(2))
@@ -153,12 +150,12 @@ def admits(spec: Spec, value: int | None) -> bool:
     return bool(spec.value) and (lo is None or lo <= value) and (hi is None or value <= hi)
 
 
-def test_b14_both_ends_null_says_nothing() -> None:
+def test_nulls_at_both_ends_say_nothing_of_the_middle() -> None:
     assert decided("try_cast(string0 AS INT) = 15", rows(string0=["1x", "15", "1y"])) == "some"
     assert decided("try_cast(bigint0 AS TINYINT) = 5", rows(bigint0=[-1000, 5, 1000])) == "some"
 
 
-def test_b18_bounds_around_two_to_the_53() -> None:
+def test_bounds_around_two_to_the_53_are_exact() -> None:
     piece = rows(bigint0=[2**53, 2**53 + 1, 2**53 + 2])
     assert decided(f"bigint0 = {2**53 + 1}", piece) == "some"
     assert decided(f"bigint0 IN ({2**53 + 1}, 0)", piece) == "some"
@@ -166,7 +163,7 @@ def test_b18_bounds_around_two_to_the_53() -> None:
     assert decided("cast(bigint0 AS DOUBLE) = 9007199254740992D", piece) == "some"
 
 
-def test_b18_lists_around_two_to_the_53() -> None:
+def test_lists_around_two_to_the_53_are_exact() -> None:
     """As floats these neighbours are one: then one of them listed would seem to be all there is. Found by the oracle of pairs."""
     least, most, big = -(2**63), 2**63 - 1, 2**53
     piece = rows(bigint0=[big, big + 1])
@@ -177,19 +174,19 @@ def test_b18_lists_around_two_to_the_53() -> None:
     assert decided(f"bigint0 IN ({least}, 0, {most})", rows(bigint0=[least, most])) == "some"
 
 
-def test_b20_zeros_are_equal_but_two() -> None:
+def test_the_zeros_are_equal_and_print_differently() -> None:
     zero = constant(DOUBLE, pa.scalar(0.0))
     assert not one_value(zero).any()
     assert decided("double0 IN (-0.0D, 5D)", rows(double0=[0.0, 0.0])) == "all"
     assert decided("double0 = 0.0D", rows(double0=[-0.0, 0.0])) == "all"
 
 
-def test_c7_wide_filters_stay_linear() -> None:
+def test_wide_filters_stay_linear() -> None:
     wide = expr.parse(" OR ".join(f"integer0 = {i}" for i in range(400)), SCHEMA)
     assert decide([wide], RowsEvidence(SCHEMA, [rows(integer0=[1000, 1001])]), strict=True).none.all()
 
 
-def test_c11_what_may_fail_blocks_only_what_comes_after() -> None:
+def test_what_may_fail_blocks_only_what_comes_after() -> None:
     piece = rows(integer0=[1, 2], string0=["a", "b"])
     assert decided("integer0 > 100 AND cast(string0 AS INT) = 1", piece) == "none"
     assert decided("cast(string0 AS INT) = 1 AND integer0 > 100", piece) == "some"

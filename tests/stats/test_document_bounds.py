@@ -1,7 +1,4 @@
-"""Ways in which a careful team skipped wrongly after shipping, as far as they concern statistics of documents, cutting and decoding: each has a test that fails when that very bug is planted.
-
-The plants that were tried are named beside each; numbers are those of the list that the issue names.
-"""
+"""Statistics of documents, and cutting and decoding them, never prove too much. Each test fails when the bug named in its docstring is planted."""
 
 from __future__ import annotations
 
@@ -30,7 +27,7 @@ def one_part(*documents: Any) -> pa.Table:
     return manifest(0, [batch([d if isinstance(d, str) else json.dumps(d) for d in documents])])
 
 
-def test_b13_a_key_known_on_one_side_only() -> None:
+def test_a_key_that_some_documents_lack_is_not_bounded() -> None:
     """Planted: ``combined`` keeps a path that the other side may hide."""
     mine = {"$": PathStatistics(MAP | INCOMPLETE, 1, 0)}
     theirs = {"$": PathStatistics(MAP, 1, 0), "$.a": PathStatistics(4, 1, 0, long=(1, 1))}
@@ -49,7 +46,7 @@ def test_b13_a_key_known_on_one_side_only() -> None:
         "4.999999999999999999999",
     ],
 )
-def test_b18_numbers_beyond_doubles(number: str) -> None:
+def test_numbers_beyond_doubles_keep_sound_bounds(number: str) -> None:
     """Planted: bounds of other numbers are taken for exact."""
     for form in (
         "variant_get(v, '$.a', 'decimal(38,18)')",
@@ -68,7 +65,7 @@ def test_b18_numbers_beyond_doubles(number: str) -> None:
                 check([[f'{{"a":{number}}}']], [text])
 
 
-def test_b19_empty_objects_and_lists_are_seen() -> None:
+def test_empty_objects_and_lists_are_seen() -> None:
     """Planted: objects without keys leave no kind."""
     rows = one_part({"a": {}}, {"a": 5})
     assert not decided("v:a::int > 7", rows).none[0]  # casting {} fails
@@ -78,7 +75,7 @@ def test_b19_empty_objects_and_lists_are_seen() -> None:
     assert not decided("get_json_object(s, '$.a') = '{}'", rows).none[0]
 
 
-def test_b14_text_that_parses_inside() -> None:
+def test_texts_between_bounds_may_parse() -> None:
     """Planted: a cast of text by its bounds alone. ``5`` lies between ``!`` and ``x``, neither of which is a number."""
     rows = one_part({"a": "!"}, {"a": "5"}, {"a": "x"})
     assert not decided("try_variant_get(v, '$.a', 'int') = 5", rows).none[0]
@@ -158,7 +155,7 @@ JUNK = st.sampled_from(["null", "negative", "huge", "type", "inverted", "twice",
 
 @given(st.integers(0, 2**32 - 1), st.lists(JUNK, min_size=1, max_size=3))
 def test_garbage_never_raises_and_never_proves(seed: int, kinds: list[str]) -> None:
-    """C2, C3, C6: whatever stands in the rows, no error; and what contradicts itself proves nothing."""
+    """Whatever the rows hold, no error is raised; and what contradicts itself proves nothing."""
     rng = np.random.default_rng(seed)
     table, tables = unpacked(one_part({"a": 5}, {"a": 6}))
     rows = tables[PATHS].append_column("segment", pa.array([0] * len(tables[PATHS]), pa.int32()))

@@ -1,4 +1,4 @@
-"""What the makers of the seed shipped, and how it went wrong, each with a test."""
+"""Evolving a schema: ids, answers, lost answers, running readers and writers, compaction, and two writers at once."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from tamis.storage.commit_log.commit_landing import Landing
 from tests.schema.making import BIG, INT, TEXT, f, new_table, rows
 
 
-def test_e1_ids_count_from_0_and_nothing_is_removed() -> None:
+def test_ids_count_from_0_and_nothing_is_removed() -> None:
     table = new_table(f("a"), f("b"))
     table.alter().drop_column("b").commit()
     assert [s.schema_id for s in tamis.open(table.path).snapshot.head.schemas] == [0, 1]
 
 
-def test_e2_e3_the_answers_of_the_registry() -> None:
+def test_evolving_answers_with_an_id_or_the_current_one() -> None:
     table = new_table(f("a"))
     assert table.compare_and_evolve_schema(0, pa.schema([f("a")])) == 0
     assert table.compare_and_evolve_schema(0, pa.schema([f("a"), f("b")])) == 1
@@ -31,7 +31,7 @@ def test_e2_e3_the_answers_of_the_registry() -> None:
     assert caught.value.current_id == 1
 
 
-def test_e4_the_whole_history_counts_not_only_the_latest() -> None:
+def test_the_whole_history_counts_not_only_the_latest() -> None:
     table = new_table(f("a"), f("b"))
     assert table.compare_and_evolve_schema(0, pa.schema([f("a")])) == 1
     assert table.compare_and_evolve_schema(1, pa.schema([f("a"), f("c")])) == 2
@@ -39,7 +39,7 @@ def test_e4_the_whole_history_counts_not_only_the_latest() -> None:
         table.compare_and_evolve_schema(2, pa.schema([f("a"), f("c"), f("b")]))
 
 
-def test_e6_v3_the_physical_type_is_stored() -> None:
+def test_the_physical_type_is_stored() -> None:
     item = pa.field("item", INT, nullable=False)
     table = new_table(f("l", pa.list_(item)), rows=[{"l": [1]}])
     assert tamis.open(table.path).schema.field("l").type.value_field.nullable is False
@@ -48,12 +48,12 @@ def test_e6_v3_the_physical_type_is_stored() -> None:
     assert rows(table) == [{"l": [1]}]
 
 
-def test_e8_relaxing_a_struct_and_changing_inside_it_combine() -> None:
+def test_relaxing_a_struct_and_changing_inside_it_combine() -> None:
     old = pa.schema([pa.field("s", pa.struct([f("x"), f("y")]), nullable=False)])
     check_migration([old], pa.schema([f("s", pa.struct([f("y"), f("z")]))]))
 
 
-def test_e12_a_part_of_a_schema_that_is_not_there_is_damage_not_rows() -> None:
+def test_a_part_of_a_schema_that_is_not_there_is_damage_not_rows() -> None:
     table = new_table(f("a"), rows=[{"a": 1}])
     scan = table.scan()
     made = scan.plan()
@@ -67,7 +67,7 @@ def test_e12_a_part_of_a_schema_that_is_not_there_is_damage_not_rows() -> None:
         list(read_part(made.parts[0], replace(spec, part_schemas={}), ReadCounters()))
 
 
-def test_e13_a_running_reader_meets_parts_of_a_newer_schema() -> None:
+def test_a_running_reader_meets_parts_of_a_newer_schema() -> None:
     table = new_table(f("a"), rows=[{"a": 1}])
     held = tamis.open(table.path)
     table.alter().add_column("b", BIG).commit()
@@ -75,7 +75,7 @@ def test_e13_a_running_reader_meets_parts_of_a_newer_schema() -> None:
     assert held.scan().to_arrow().to_pylist() == [{"a": 1}, {"a": 2}]
 
 
-def test_e14_writers_on_the_old_schema_may_continue() -> None:
+def test_writers_on_the_old_schema_may_continue() -> None:
     table = new_table(f("a"), rows=[{"a": 1}])
     held = tamis.open(table.path)
     table.alter().add_column("b", BIG).commit()
@@ -83,7 +83,7 @@ def test_e14_writers_on_the_old_schema_may_continue() -> None:
     assert rows(table, "b IS NULL") == [{"a": 1, "b": None}, {"a": 2, "b": None}]
 
 
-def test_e15_v2_compaction_does_not_de_evolve() -> None:
+def test_compaction_does_not_undo_an_evolution() -> None:
     table = new_table(f("a"), rows=[{"a": 1}])
     old = tamis.open(table.path)
     table.alter().add_column("b", BIG).commit()
@@ -95,7 +95,7 @@ def test_e15_v2_compaction_does_not_de_evolve() -> None:
     assert {p["schema_id"] for p in table.metadata("parts").to_pylist()} == {1}
 
 
-def test_v1_a_lost_answer_is_given_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lost_answer_is_given_again(monkeypatch: pytest.MonkeyPatch) -> None:
     table = new_table(f("a"))
     new = pa.schema([f("a"), f("b")])
     put = Landing.put
@@ -118,7 +118,7 @@ def test_v1_a_lost_answer_is_given_again(monkeypatch: pytest.MonkeyPatch) -> Non
     assert tamis.open(table.path).version == 2
 
 
-def test_v4_names_that_are_numbers() -> None:
+def test_columns_may_be_named_by_numbers() -> None:
     table = new_table(*(f(str(at)) for at in range(12)), rows=[{str(at): at for at in range(12)}])
     table.alter().drop_column("2").commit()
     assert rows(table) == [{str(at): at for at in range(12) if at != 2}]
@@ -126,7 +126,7 @@ def test_v4_names_that_are_numbers() -> None:
 
 
 @pytest.mark.parametrize("at", range(4))
-def test_v5_an_addition_at_each_place(at: int) -> None:
+def test_a_field_is_added_at_any_place(at: int) -> None:
     table = new_table(f("a"), f("b"), f("c"), rows=[{"a": 1, "b": 2, "c": 3}])
     fields = list(table.schema)
     fields.insert(at, f("new", TEXT))
@@ -134,7 +134,7 @@ def test_v5_an_addition_at_each_place(at: int) -> None:
     assert rows(table) == [{name: {"a": 1, "b": 2, "c": 3}.get(name) for name in pa.schema(fields).names}]
 
 
-def test_v8_parts_of_another_order_are_not_taken_for_ordered() -> None:
+def test_parts_of_another_order_are_not_taken_for_ordered() -> None:
     table = new_table(f("a"), f("b"), f("c"), cluster_by=["a", "b", "c"])
     table.append(pa.table({"a": [1, 1, 1], "b": [1, 2, 3], "c": [9, 1, 5]}))
     table.alter().drop_column("b").commit()
