@@ -5,7 +5,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-quick test-spark-4.2 lint types format docs bench nightly random oracle mutants tpcds soak soak-spark clean
+.PHONY: help setup demo test test-all test-quick test-spark-4.2 lint types format docs bench nightly random oracle mutants tpcds soak soak-spark clean
 
 help:  ## what can be made
 	@sed -n 's/^\([a-z0-9.-]*\):.*## /  \1: /p' $(MAKEFILE_LIST)
@@ -24,9 +24,16 @@ demo: setup  ## the main job on real data, checked row for row: under 3 minutes,
 	@.ci/machine check
 	$(BIN)/tamis demo --path ./demo-lake
 
-test: setup  ## all tests, in two processes; the tests of a file stay together
+# Two processes; the tests of a file stay together.
+PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --durations=40 --durations-min=5
+
+test: setup  ## what every push runs: all layers, Spark, a minute of the oracle; 10 minutes on two cores
 	@.ci/machine check
-	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --durations=40 --durations-min=5
+	HYPOTHESIS_PROFILE=push $(PYTEST) -m "not merge"
+
+test-all: setup  ## what every merge runs: all tests, with three times the random cases
+	@.ci/machine check
+	HYPOTHESIS_PROFILE=merge $(PYTEST)
 
 test-quick: setup  ## the tests that need no JVM, in seconds
 	$(BIN)/python -m pytest -q -m "not spark and not slow"

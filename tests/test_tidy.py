@@ -79,6 +79,16 @@ def test_names_of_tests_say_the_law() -> None:
     assert not [name for name in names if PROVENANCE.search(name)]
 
 
+def test_no_module_of_tests_waits_for_a_merge() -> None:
+    """The tier ``merge`` is for single tests and cases: every push runs some of every module."""
+    marked = {short(path): path.read_text() for path in TESTS}
+    assert not [name for name, text in marked.items() if re.search(r"^pytestmark\b.*\bmerge\b", text, re.MULTILINE)]
+    for path in TESTS:
+        tests = [f for f in functions(path) if f.name.startswith("test")]
+        waiting = [f for f in tests if any(ast.unparse(d) == "pytest.mark.merge" for d in f.decorator_list)]
+        assert not tests or len(waiting) < len(tests), f"{short(path)}: every push must run one of its tests"
+
+
 def test_inits_only_re_export() -> None:
     """Imports, names, and the two hooks by which heavy names are fetched when first used."""
     more = []

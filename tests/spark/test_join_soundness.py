@@ -22,7 +22,7 @@ pytestmark = pytest.mark.spark
 
 EXAMPLES = settings().max_examples
 ROUNDS = max(EXAMPLES // 75, 1)
-"""Tables: 2 in CI, 40 in the nightly profile."""
+"""Tables: 1 at a push, 2 at a merge, 40 in the nightly profile."""
 JOINS = 7
 SEED = 11 if settings().derandomize else int(np.random.SeedSequence().generate_state(1)[0])
 TYPES = ("JOIN", "JOIN", "LEFT SEMI JOIN", "LEFT JOIN", "RIGHT JOIN", "LEFT ANTI JOIN", "FULL JOIN")

@@ -31,7 +31,7 @@ pytestmark = pytest.mark.spark
 LEAST_SKIPPED = 0.3
 EXAMPLES = settings().max_examples
 FILTERS = EXAMPLES if EXAMPLES < 1_000 else 3 * EXAMPLES
-"""Per setting; each is a case at every budget: 1,800 in CI, 108,000 in the nightly profile, those of pairs beside them."""
+"""Per setting; each is a case at every budget: 600 at a push, 1,800 at a merge, 108,000 in the nightly profile, those of pairs beside them."""
 READ, SPARK = max(FILTERS // 12, 4), max(FILTERS // 60, 2)
 """Of these: how many are read by embedded scans, and through Spark."""
 SEED = 7 if settings().derandomize else int(np.random.SeedSequence().generate_state(1)[0])
