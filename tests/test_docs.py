@@ -15,6 +15,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from _pytest.mark import ParameterSet
 
 import tamis
 from tamis.world import world
@@ -22,8 +23,21 @@ from tests.conftest import IN_CI, java_problem
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+EVERY_PUSH = {"README.md", "quick-start.md"}
+"""Pages with a Spark session that every push runs. Each such page starts a JVM of its own, so the others wait for a merge."""
 RUNNABLE = [page for page in PAGES if re.search("^```(python|sql|console)$", page.read_text(), re.MULTILINE)]
 LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
+
+
+def pages_to_run() -> list[ParameterSet]:
+    """The pages with examples, each with its tier."""
+    waiting = [
+        p for p in RUNNABLE if re.search("SparkSession|tamis ingest", p.read_text()) and p.name not in EVERY_PUSH
+    ]
+    return [
+        pytest.param(p, id=str(p.relative_to(ROOT)), marks=[pytest.mark.merge] if p in waiting else [])
+        for p in RUNNABLE
+    ]
 
 
 @pytest.fixture
@@ -46,7 +60,7 @@ def outputs_of(page: Path) -> list[str]:
 
 @pytest.mark.spark
 @pytest.mark.slow
-@pytest.mark.parametrize("page", RUNNABLE, ids=lambda p: str(p.relative_to(ROOT)))
+@pytest.mark.parametrize("page", pages_to_run())
 def test_examples_print_what_the_page_says(docs: ModuleType, page: Path) -> None:
     problems = docs.output_problems(docs.page_examples(page.read_text()), outputs_of(page))
     assert not problems, (

@@ -59,7 +59,14 @@ OLD, NEW = list(range(1_000)), list(range(100_000, 200_000))
 
 @pytest.mark.spark
 @pytest.mark.slow
-@pytest.mark.parametrize(("moment", "rows"), [("task", OLD), ("before", OLD), ("after", OLD + NEW)])
+@pytest.mark.parametrize(
+    ("moment", "rows"),
+    [
+        pytest.param("task", OLD, marks=pytest.mark.merge),
+        pytest.param("before", OLD, marks=pytest.mark.merge),
+        ("after", OLD + NEW),
+    ],
+)
 def test_a_killed_application_leaves_the_rows_of_before_or_after(moment: str, rows: list[int], tmp_path: Path) -> None:
     import pyarrow as pa
 
