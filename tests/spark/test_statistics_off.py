@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ import pytest
 from tests.spark.conftest import Lake
 
 import tamis
-from tamis.core.stats.statistics_budget import Trimmed
+from tamis.core.stats.statistics_budget import Trimmed, trim
 from tamis.core.stats.statistics_columns import COUNTS, parse_name
 from tamis.engine.part_writer import write_part
 
@@ -65,10 +65,10 @@ def planted(trimmed: Callable[..., Trimmed]) -> Callable[..., Trimmed]:
 
 
 @pytest.fixture
-def lying(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lake]:
+def lying(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> Lake:
     """A clustered table of four parts whose statistics are all wrong; the audit would find that."""
     monkeypatch.setenv("TAMIS_AUDIT", "off")
-    monkeypatch.setattr(write_part, "trim", planted(write_part.trim))
+    monkeypatch.setattr(write_part, "trim", planted(trim))
     monkeypatch.setattr(
         write_part,
         "ends",

@@ -27,7 +27,7 @@ from tamis.core.stats.json_paths.path_rows import (
     parent_of,
 )
 from tamis.core.types import STRING, VARIANT
-from tests.stats.test_paths import variants
+from tests.stats.document_paths import variants
 
 LIMIT = path_selection.MOST_PATHS
 

@@ -95,8 +95,13 @@ def test_the_size_is_what_is_left() -> None:
 
 
 def test_the_work_is_linear_in_the_number_of_statistics(monkeypatch: pytest.MonkeyPatch) -> None:
-    measured = []
-    monkeypatch.setattr(statistics_budget, "_width", lambda value: measured.append(value) or 8)
+    measured: list[object] = []
+
+    def width(value: object) -> int:
+        measured.append(value)
+        return 8
+
+    monkeypatch.setattr(statistics_budget, "_width", width)
     for count in (100, 1000):
         measured.clear()
         figures = [
