@@ -9,7 +9,7 @@ from tests.storage.making import append, forget, memory, new_table
 
 
 def test_it_never_holds_more_than_its_limit() -> None:
-    cache: LruCache[int] = LruCache(100, 0.25)
+    cache: LruCache[str] = LruCache(100, 0.25)
     for key in range(50):
         cache.put(key, str(key), 20)
         assert cache.bytes <= 100
@@ -27,14 +27,14 @@ def test_what_was_used_stays() -> None:
 
 
 def test_what_is_put_again_counts_once() -> None:
-    cache: LruCache[str] = LruCache(100, 0.25)
+    cache: LruCache[int] = LruCache(100, 0.25)
     cache.put("a", 1, 20)
     cache.put("a", 2, 10)
     assert (cache.get("a"), cache.bytes) == (2, 10)
 
 
 def test_a_value_too_large_replaces_nothing_but_its_own_key() -> None:
-    cache: LruCache[str] = LruCache(100)
+    cache: LruCache[int] = LruCache(100)
     cache.put("a", 1, 60)
     cache.put("b", 1, 101)
     assert (cache.get("a"), cache.get("b"), cache.bytes) == (1, None, 60)
@@ -43,7 +43,7 @@ def test_a_value_too_large_replaces_nothing_but_its_own_key() -> None:
 
 
 def test_nothing_large_pushes_all_else_out() -> None:
-    cache: LruCache[str] = LruCache(100, 0.25)
+    cache: LruCache[int] = LruCache(100, 0.25)
     cache.put("small", 1, 10)
     cache.put("large", 1, 26)
     assert (cache.get("large"), cache.get("small")) == (None, 1)
