@@ -30,7 +30,7 @@ class Options:
     stats_collect: bool = True
     """Whether writes collect statistics."""
     stats_filter: bool = True
-    """Whether reads prune segments, parts and blocks by statistics."""
+    """Whether reads use statistics, to prune, to answer aggregates and to estimate costs."""
     stats_budget_bytes: int | None = None
     """Bytes of statistics per part, for each 65,536 rows begun; 64 KiB if not set."""
     stats_keep: tuple[str, ...] = ()
