@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tamis.core.expr import Expr, columns, conjuncts, parse, parse_value, short_sql, to_sql
@@ -23,33 +23,39 @@ from tamis.storage.object_store import Store
 from tamis.table.key_filters import parse_keys
 
 
+@dataclass(frozen=True, slots=True)
+class ScanArguments:
+    """The arguments of ``Table.scan`` as the user gave them."""
+
+    row_filter: str | Expr | None
+    selected_fields: Sequence[str] | str
+    now: Any = None
+    limit: int | None = None
+    order_by: Any = None
+    keys: Mapping[str, Any] | None = None
+
+
 def make_scan(
     store: Store,
     snapshot: Snapshot,
     schema: Schema | None,
-    row_filter: str | Expr | None,
-    selected_fields: Sequence[str] | str,
-    *,
+    given: ScanArguments,
     options: Options,
-    now: Any = None,
-    limit: int | None = None,
-    order_by: Any = None,
-    keys: Mapping[str, Any] | None = None,
-    opened: tuple[int, int, float] = (0, 0, 0.0),
+    opened: tuple[int, int, float],
 ) -> Scan:
     """Build the scan of ``snapshot`` under ``schema`` (None: no columns and no rows).
 
     ``opened`` is the cost of opening (bytes, requests, seconds), for the report.
     """
     full = schema if schema is not None else Schema(())
-    filters, text = parse_filter(row_filter, full, options)
-    if among := parse_keys(keys, full):
+    filters, text = parse_filter(given.row_filter, full, options)
+    if among := parse_keys(given.keys, full):
         filters = (*filters, *among)
         text = " AND ".join([f"({text})" if text else "TRUE", *map(short_sql, among)]).removeprefix("TRUE AND ")
-    names = names_of(selected_fields, "selected_fields")
+    names = names_of(given.selected_fields, "selected_fields")
     selected = full if not full.fields and names == ("*",) else select(full, names)
-    order = () if order_by is None else parse_order(order_by, full)
-    if order and limit is None:
+    order = () if given.order_by is None else parse_order(given.order_by, full)
+    if order and given.limit is None:
         raise InvalidInput(
             "order_by needs a limit.",
             code="BAD_ORDER",
@@ -66,9 +72,9 @@ def make_scan(
         selected=selected,
         columns=selected.names if names == ("*",) else names,
         options=options,
-        limit=checked_limit(limit),
+        limit=checked_limit(given.limit),
         order=order,
-        now=None if now is None else bounds(now, options.timezone),
+        now=None if given.now is None else bounds(given.now, options.timezone),
         _last=Last(opened=opened),
     )
 

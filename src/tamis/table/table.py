@@ -253,19 +253,8 @@ class Table(Evolving, Indexing, Tending):
         seconds = world().monotonic() - start
         chosen = Options.resolve(options, None, snapshot.head.properties)
         check_told(options or {}, chosen, snapshot.head)
-        scan = scan_request.make_scan(
-            self._store,
-            snapshot,
-            schema,
-            row_filter,
-            selected_fields,
-            options=chosen,
-            now=now,
-            limit=limit,
-            order_by=order_by,
-            keys=keys,
-            opened=(*cost, seconds),
-        )
+        given = scan_request.ScanArguments(row_filter, selected_fields, now, limit, order_by, keys)
+        scan = scan_request.make_scan(self._store, snapshot, schema, given, chosen, (*cost, seconds))
         scan_request.check_fence(
             snapshot, scan.reader, scan.selected, [*scan.conjuncts, *(by.column for by in scan.order)]
         )

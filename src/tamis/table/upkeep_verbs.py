@@ -70,10 +70,11 @@ class Tending:
             conjuncts,
             options,
             layout=layout,
-            max_bytes=max_bytes,
-            max_seconds=max_seconds,
+            limits=operations.Limits(max_bytes, max_seconds),
+            workers=None
+            if spark is None
+            else importlib.import_module("tamis.spark.write.spark_compact").by_executors(spark),
             progress=progress,
-            **({} if spark is None else importlib.import_module("tamis.spark.write.spark_compact").by_executors(spark)),
         )[1]
 
     def vacuum(

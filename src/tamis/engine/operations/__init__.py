@@ -1,6 +1,6 @@
 """The verbs that change a table's rows, one commit each, and the maintenance verbs."""
 
-from tamis.engine.operations.layout.compact import Compacted, CompactionPlan, compact, plan_compaction
+from tamis.engine.operations.layout.compact import Compacted, CompactionPlan, Limits, compact, plan_compaction
 from tamis.engine.operations.result import Progress, Result
 from tamis.engine.operations.retry import repeated
 from tamis.engine.operations.rows.append import append
@@ -19,6 +19,7 @@ __all__ = [
     "Changes",
     "Compacted",
     "CompactionPlan",
+    "Limits",
     "Progress",
     "Result",
     "Vacuumed",

@@ -3,13 +3,14 @@
 from tamis.engine.scan.report.scan_report import Counts, Report, reports
 from tamis.engine.scan.scan import Scan
 from tamis.engine.scan.scan_options import Options, check_places, check_properties
-from tamis.engine.scan.scan_plan import PartRefs, Plan, plan
+from tamis.engine.scan.scan_plan import PartRefs, Plan, PlanRequest, plan
 
 __all__ = [
     "Counts",
     "Options",
     "PartRefs",
     "Plan",
+    "PlanRequest",
     "Report",
     "Scan",
     "check_places",

@@ -19,7 +19,7 @@ from tamis.engine.scan.report.scan_report import LAZY_IS_OFF, Report
 from tamis.engine.scan.scan_execution import Execution
 from tamis.engine.scan.scan_options import Options
 from tamis.engine.scan.scan_order import Order
-from tamis.engine.scan.scan_plan import Plan, plan
+from tamis.engine.scan.scan_plan import Plan, PlanRequest, plan
 from tamis.errors import InvalidInput
 from tamis.storage.commit_log import Snapshot
 from tamis.storage.object_store import Store
@@ -166,21 +166,19 @@ class Scan:
         return (self.report or self.explain())._repr_html_()
 
     def _plan(self, now: tuple[int, int] | None, order: Order, asked: Aggregation | None = None) -> Plan:
-        made = plan(
-            self.snapshot,
-            self.store,
-            self.reader,
-            self.conjuncts,
-            self.selected if asked is None else asked.columns,
-            self.options,
+        request = PlanRequest(
+            conjuncts=self.conjuncts,
+            selected=self.selected if asked is None else asked.columns,
+            options=self.options,
             now=now,
-            filter_text=self.row_filter,
-            table=self.table,
             limit=self.limit,
             order=order,
             measured=frozenset(f.id for f in asked.columns) if asked else frozenset(),
+            table=self.table,
+            filter_text=self.row_filter,
             columns=self.columns,
         )
+        made = plan(self.snapshot, self.store, request)
         opened, self._last.opened = self._last.opened, (0, 0, 0.0)
         made.report.planned(*opened[:2])
         made.report.seconds = type(made.report.seconds)(open=opened[2], **made.report.seconds)

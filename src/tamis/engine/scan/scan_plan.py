@@ -173,38 +173,41 @@ class Plan:
         return self.report._repr_html_()
 
 
-def plan(
-    snapshot: Snapshot,
-    store: Store,
-    schema: Schema,  # noqa: ARG001  # part of the contract
-    conjuncts: Sequence[Expr],
-    selected: Schema,
-    options: Options,
-    *,
-    now: tuple[int, int] | None = None,
-    filter_text: str | None = None,
-    table: str | None = None,
-    limit: int | None = None,
-    order: Order = (),
-    measured: frozenset[int] = frozenset(),
-    columns: tuple[str, ...] | None = None,
-    errors: str = "raise",
-) -> Plan:
-    """Run the funnel.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanRequest:
+    """What a plan is made for: the rows and columns wanted of a snapshot, and how to name them in the report."""
 
-    ``schema`` is the reader's full schema, ``selected`` the requested columns, ``now`` the inclusive range of
-    the query's instant (microseconds), ``measured`` the ids of columns whose statistics will be needed later.
-    """
+    conjuncts: Sequence[Expr]
+    selected: Schema
+    options: Options
+    now: tuple[int, int] | None = None
+    """The inclusive range of the query's instant, in microseconds; None: the present."""
+    limit: int | None = None
+    order: Order = ()
+    measured: frozenset[int] = frozenset()
+    """Ids of columns whose statistics will be needed after planning."""
+    errors: str = "raise"
+    """As in ``ReadSpec``."""
+    table: str | None = None
+    filter_text: str | None = None
+    columns: tuple[str, ...] | None = None
+    """The columns as the report names them; None: the names of ``selected``."""
+
+
+def plan(snapshot: Snapshot, store: Store, request: PlanRequest) -> Plan:
+    """Run the funnel."""
     start = world().monotonic()
-    lo, hi = now or (instant := world().now_micros(), instant)
+    lo, hi = request.now or (instant := world().now_micros(), instant)
+    conjuncts, selected, options = request.conjuncts, request.selected, request.options
+    limit, order = request.limit, request.order
     before = snapshot.io.bytes, snapshot.io.requests
-    sieved = sieve(snapshot, conjuncts, options, (lo, hi), measured.union(*(by.column.ids for by in order)))
+    sieved = sieve(snapshot, conjuncts, options, (lo, hi), request.measured.union(*(by.column.ids for by in order)))
     looked = look_up(snapshot, store, conjuncts, selected, sieved, options, (lo, hi))
     report = Report(
-        table or store.url,
+        request.table or store.url,
         snapshot.version,
-        filter_text,
-        columns if columns is not None else selected.names,
+        request.filter_text,
+        request.columns if request.columns is not None else selected.names,
         options.read_lazy,
     )
     audit, proofs = _audit(sieved, options, filtered=bool(conjuncts))
@@ -223,7 +226,7 @@ def plan(
         part_schemas={s.schema_id: s for s in snapshot.head.schemas},
         schema=selected,
         conjuncts=tuple(conjuncts),
-        errors=errors,
+        errors=request.errors,
         lazy=options.read_lazy if options.read_lazy in {"on", "off"} else "auto",
         block_statistics=options.stats_filter,
         now_micros=hi,

@@ -35,7 +35,7 @@ from tamis.spark.scan.pushdown import (
     order_of,
     output,
 )
-from tamis.spark.scan.scan_source import Source
+from tamis.spark.scan.scan_source import ScanRequest, Source
 from tamis.spark.scan.spark_scan import Scan
 
 BUILDER = (
@@ -204,12 +204,14 @@ class Builder:
             self._owner,
             self._source,
             options,
-            self._filters,
-            selected,
-            required,
             Sizes.of(settings),
-            placed=self._placed,
-            pushed=pushed,
-            changes_rows=self._placed or self._built is not None,
-            cost_based=settings["spark.sql.cbo.enabled"] == "true",
+            ScanRequest(
+                self._filters,
+                selected,
+                required,
+                pushed,
+                placed=self._placed,
+                changes_rows=self._placed or self._built is not None,
+                cost_based=settings["spark.sql.cbo.enabled"] == "true",
+            ),
         )

@@ -1,10 +1,13 @@
-"""The source of a Spark scan: one snapshot under one schema."""
+"""What a Spark scan reads: one snapshot under one schema, and what Spark asked of it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from tamis.core.types import Schema
+from tamis.spark.jvm_bridge.catalyst import Translation
+from tamis.spark.scan.pushdown import NOTHING, Pushed
 from tamis.spark.scan.scan_metrics import Opening
 from tamis.storage.commit_log import Snapshot
 from tamis.storage.object_store import Store
@@ -19,3 +22,21 @@ class Source:
     snapshot: Snapshot
     schema: Schema
     opening: Opening = field(default_factory=Opening)
+
+
+@dataclass(frozen=True, slots=True)
+class ScanRequest:
+    """What Spark pushed down to a scan: ``required`` is Spark's type of the rows, ``selected`` ours."""
+
+    filters: Translation
+    selected: Schema
+    required: Any
+    pushed: Pushed = NOTHING
+    placed: bool = False
+    """Whether rows come with their positions."""
+    changes_rows: bool = False
+    """Whether this is the target of an UPDATE, MERGE or DELETE, which needs every part of the plan."""
+    keyed: bool = False
+    """Whether few join keys will narrow the scan, so that Spark's own reader would read too much."""
+    cost_based: bool = False
+    """Whether Spark's cost-based optimizer wants column statistics."""

@@ -59,8 +59,8 @@ def made_reader(scan: Scan, pages: bool) -> Any:
         return scan._owner.helper("Partitions").parquet(native.requested(spec.schema), told, pages)
     if scan.pushed.aggregation is not None:
         fold = Fold(scan.id, spec, scan._ledger.accumulator, scan.pushed.aggregation, scan.answer, strict=strict())
-        return python_reader(scan._owner, fold, scan._required)
-    return python_reader(scan._owner, Read(scan.id, spec, scan._ledger.accumulator, strict=strict()), scan._required)
+        return python_reader(scan._owner, fold, scan.required)
+    return python_reader(scan._owner, Read(scan.id, spec, scan._ledger.accumulator, strict=strict()), scan.required)
 
 
 def native_rows(scan: Scan, reader: Any, ref: PartRef) -> int:

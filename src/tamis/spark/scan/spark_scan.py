@@ -29,10 +29,10 @@ from tamis.spark.scan.file_checks import check_files, copy_obstacle
 from tamis.spark.scan.filter_contract import FilterContract, contract_of
 from tamis.spark.scan.join_keys import INTERFACE, Handover, Narrowed, execution, few, key_columns, key_conjuncts, worth
 from tamis.spark.scan.native_audit import audit_native
-from tamis.spark.scan.pushdown import NOTHING, Pushed, foremost, pays
+from tamis.spark.scan.pushdown import NOTHING, foremost, pays
 from tamis.spark.scan.scan_estimates import column_statistics, read_share, share, told
 from tamis.spark.scan.scan_metrics import Ledger, Planned, ledger, scan_id
-from tamis.spark.scan.scan_source import Source
+from tamis.spark.scan.scan_source import ScanRequest, Source
 from tamis.spark.scan.spark_batch import Batch, made_reader, native_rows, packed
 from tamis.spark.streaming.stream_read import INTERFACES as STREAM_INTERFACES
 from tamis.spark.streaming.stream_read import MicroBatchStream
@@ -66,30 +66,19 @@ class Scan:
         owner: Bridge,
         source: Source,
         options: Options,
-        filters: Translation,
-        selected: Schema,
-        required: Any,
         sizes: Sizes,
-        *,
-        placed: bool = False,
-        pushed: Pushed = NOTHING,
-        changes_rows: bool = False,
-        keyed: bool = False,
-        cost_based: bool = False,
+        request: ScanRequest,
         plan: Plan | None = None,
     ) -> None:
         self._owner = owner
-        self._required = required
+        self.required = request.required
         self._ledger: Ledger = ledger(owner)
-        self.source, self.options, self.selected, self.placed = source, options, selected, placed
-        self.pushed = pushed
-        self.changes_rows = changes_rows
-        """Whether this is the target of an UPDATE, MERGE or DELETE, which needs every part of the plan."""
-        self.keyed = keyed
-        """Whether few join keys will narrow the scan, so that Spark's own reader would read too much."""
+        self.source, self.options, self.selected, self.placed = source, options, request.selected, request.placed
+        self.pushed = request.pushed
+        self.changes_rows = request.changes_rows
+        self.keyed = request.keyed
         self._sizes = sizes
-        self._cost_based = cost_based and not (changes_rows or pushed.aggregation)
-        """Whether to read column statistics for Spark's cost-based optimizer."""
+        self._cost_based = request.cost_based and not (self.changes_rows or self.pushed.aggregation)
         self._join_keys: tuple[Expr, ...] = ()
         self.java_key = ""
         self._looked = False
@@ -98,7 +87,7 @@ class Scan:
         """The options of the query as given, including those of a stream."""
         self._handover = Handover()
         self._twins: dict[tuple[str, int], Any] = {}
-        self._prepare(filters, plan)
+        self._prepare(request.filters, plan)
 
     def java(self) -> Any:
         """Make a new Java object for the scan. Executions are identified by its key."""
@@ -166,20 +155,18 @@ class Scan:
             if self._cost_based
             else frozenset()
         )
-        return funnel.plan(
-            source.snapshot,
-            source.store,
-            source.schema,
-            conjuncts,
-            self.selected,
-            options,
-            filter_text=self.filter_text,
-            table=source.name,
+        request = funnel.PlanRequest(
+            conjuncts=conjuncts,
+            selected=self.selected,
+            options=options,
             limit=self.pushed.limit,
             order=self.pushed.order,
             measured=asked,
             errors="raise" if self.pushed.owned else "keep",
+            table=source.name,
+            filter_text=self.filter_text,
         )
+        return funnel.plan(source.snapshot, source.store, request)
 
     def _shaped(self, plan: Plan) -> Plan:
         """``plan`` for rows with positions, or for partial aggregates, some answered by metadata."""
@@ -309,7 +296,7 @@ class Scan:
     # --- Scan, SupportsReportStatistics ---
 
     def readSchema(self) -> Any:  # noqa: N802
-        return self._required
+        return self.required
 
     def description(self) -> str:
         reader = "Spark's Parquet reader" if self.native else f"Python ({self.obstacle})"
@@ -363,17 +350,8 @@ class Scan:
         report = self.plan.report.fresh()
         report.reader, report.reader_reason = "eager", "nothing was read"
         known = replace(self.plan, report=report)
-        made = Scan(
-            self._owner,
-            self.source,
-            self.options,
-            self.filters,
-            self.selected,
-            self._required,
-            self._sizes,
-            keyed=True,
-            plan=known,
-        )
+        request = ScanRequest(self.filters, self.selected, self.required, keyed=True)
+        made = Scan(self._owner, self.source, self.options, self._sizes, request, known)
         made.told = self.told
         return made.java()
 

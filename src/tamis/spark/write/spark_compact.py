@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from tamis.core.types import Schema
 from tamis.core.types.arrow import to_arrow_schema
-from tamis.engine.operations.layout.compact import Rewrite, Work
+from tamis.engine.operations.layout.compact import Rewrite, Work, Workers
 from tamis.engine.operations.layout.compaction_candidates import Group
 from tamis.engine.operations.layout.curve_clustering import KEY, stretches, with_keys
 from tamis.engine.operations.rows.append import discard, write_spec
@@ -29,9 +29,9 @@ from tamis.spark.write.spark_write import arranged, map_rows
 from tamis.storage.files import PartRef
 
 
-def by_executors(spark: Any) -> dict[str, Any]:
-    """Arguments for ``layout.compact`` that make executors rewrite groups and build their index segments."""
-    return {"rewrite": rewriter(spark), "run": by_spark(spark)}
+def by_executors(spark: Any) -> Workers:
+    """The executors of ``spark`` as workers of ``layout.compact``."""
+    return Workers(rewriter(spark), by_spark(spark))
 
 
 def rewriter(spark: Any) -> Rewrite:

@@ -65,6 +65,25 @@ Rewrite = Callable[[Work, Group], list[pa.Table]]
 
 
 @dataclass(frozen=True, slots=True)
+class Workers:
+    """Who rewrites groups and who builds the index segments of new parts."""
+
+    rewrite: Rewrite
+    run: Run = run_here
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The limits of one call: it reads at most ``max_bytes``, and starts no group that would end later."""
+
+    max_bytes: int | None = None
+    max_seconds: float | None = None
+
+
+UNLIMITED = Limits()
+
+
+@dataclass(frozen=True, slots=True)
 class CompactionPlan:
     """What a call would do: ``groups``, youngest rows first, and ``later``, deferred by its limits."""
 
@@ -136,17 +155,16 @@ def compact(
     options: Options,
     *,
     layout: Layout | None = None,
-    max_bytes: int | None = None,
-    max_seconds: float | None = None,
-    rewrite: Rewrite | None = None,
-    run: Run = run_here,
+    limits: Limits = UNLIMITED,
+    workers: Workers | None = None,
     progress: Progress | None = None,
 ) -> tuple[Snapshot, Compacted]:
-    """Rewrite eligible groups of parts, within the limits.
+    """Rewrite eligible groups of parts, within the limits; without ``workers``, in this process.
 
-    Reads parts of at most ``max_bytes``, and starts no group expected to end after ``max_seconds``. ``run``
-    builds the index segments of new parts. Raises errors of reads and writes; groups committed before stay.
+    Raises errors of reads and writes; groups committed before stay.
     """
+    workers = workers or Workers(rewrite_locally, run_here)
+    max_bytes, max_seconds = limits.max_bytes, limits.max_seconds
     start = world().monotonic()
     done = Compacted(snapshot.version)
     todo = plan_compaction(store, snapshot, conjuncts, options, layout=layout, max_bytes=max_bytes)
@@ -162,7 +180,7 @@ def compact(
             ):
                 todo = replace(todo, later=(*todo.groups[at:], *todo.later))
                 break
-            after, outcome = _group(work, group, rewrite or rewrite_locally, run)
+            after, outcome = _group(work, group, workers)
             done = _add(done, group, outcome)
             met = met or outcome is None
             snapshot = after or snapshot
@@ -198,9 +216,9 @@ def rewrite_locally(work: Work, group: Group) -> list[pa.Table]:
     return manifests
 
 
-def _group(work: Work, group: Group, rewrite: Rewrite, run: Run) -> tuple[Snapshot | None, Result | None]:
+def _group(work: Work, group: Group, workers: Workers) -> tuple[Snapshot | None, Result | None]:
     """Rewrite one group and commit it; return nothing if another operation conflicted."""
-    manifests = [_aged(m, group, work.layout) for m in rewrite(work, group)]
+    manifests = [_aged(m, group, work.layout) for m in workers.rewrite(work, group)]
     rows, parts, size = written(manifests)
     if rows != group.rows:
         discard(work.store, manifests)
@@ -230,7 +248,7 @@ def _group(work: Work, group: Group, rewrite: Rewrite, run: Run) -> tuple[Snapsh
         operation_id=new_id(),
         table_id=work.head.table_id,
     )
-    proposal = indexed(work.store, work.head, proposal, work.options.index_build, run)
+    proposal = indexed(work.store, work.head, proposal, work.options.index_build, workers.run)
     try:
         after = _surely(work.store, proposal)
     except Conflict:

@@ -20,11 +20,10 @@ from tamis.core.expr import Expr
 from tamis.core.stats import TableEvidence
 from tamis.core.types import Schema
 from tamis.engine.operations.layout.clustering_quality import Clustering, Intervals, clustering, depth, intervals
-from tamis.engine.scan import Options, PartRefs, plan
+from tamis.engine.scan import Options, PartRefs, PlanRequest, plan
 from tamis.sizes import SIZES
 from tamis.storage.commit_log import Snapshot, ordered_now
 from tamis.storage.object_store import Store
-from tamis.world import world
 
 DELETED_SHARE = 0.1
 """Share of deleted rows from which a part is rewritten."""
@@ -137,9 +136,8 @@ def candidates(
     ids = frozenset(snapshot.head.cluster_by[0]) if snapshot.head.cluster_by else frozenset()
     table = with_age(snapshot, snapshot.parts(None, ids))
     if conjuncts:
-        kept = plan(snapshot, store, schema, conjuncts, schema, options, now=(world().now_micros(),) * 2).parts.table[
-            "part_id"
-        ]
+        request = PlanRequest(conjuncts=conjuncts, selected=schema, options=options)
+        kept = plan(snapshot, store, request).parts.table["part_id"]
         table = table.filter(pc.is_in(table["part_id"], value_set=kept.combine_chunks()))
     table = table.take(
         pc.sort_indices(table, [("since_micros", "ascending"), ("segment", "ascending"), ("part", "ascending")])

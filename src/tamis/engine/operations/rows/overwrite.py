@@ -21,7 +21,7 @@ from tamis.engine.operations.rows.replace_filter import within
 from tamis.engine.operations.tracked_read import Looking
 from tamis.engine.part_reader import ReadCounters, ReadSpec, failure, read_part
 from tamis.engine.part_writer import conform
-from tamis.engine.scan import Options, PartRefs, Plan, plan
+from tamis.engine.scan import Options, PartRefs, Plan, PlanRequest, plan
 from tamis.engine.secondary_index import Run, run_here
 from tamis.storage.commit_log import Head, Operation, Proposal, ReadSet, Snapshot
 from tamis.storage.files import PartRef
@@ -150,7 +150,10 @@ def find(store: Store, snapshot: Snapshot, schema: Schema, conjuncts: Sequence[E
     now = world().now_micros()
     text = " AND ".join(short_sql(c) for c in conjuncts) or None
     name = snapshot.head.name or store.url
-    return plan(snapshot, store, schema, conjuncts, schema, options, now=(now, now), filter_text=text, table=name)
+    request = PlanRequest(
+        conjuncts=conjuncts, selected=schema, options=options, now=(now, now), table=name, filter_text=text
+    )
+    return plan(snapshot, store, request)
 
 
 Read = Callable[[PartRef, ReadSpec], Iterator[pa.RecordBatch]]
