@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import tamis
@@ -27,7 +27,7 @@ def watch() -> None:
         setattr(scan.plan.report, NOTE, kind_of(scan))
         _original(scan, key)
 
-    Scan.register = register  # type: ignore[method-assign]
+    setattr(Scan, "register", register)  # noqa: B010  # mypy takes an assignment for an error
     narrowed = Scan._narrowed
 
     def narrow(scan: Scan, keys: Any) -> Any:
@@ -36,7 +36,7 @@ def watch() -> None:
             setattr(made.plan.report, NOTE, kind_of(scan))
         return made
 
-    Scan._narrowed = narrow  # type: ignore[method-assign]
+    setattr(Scan, "_narrowed", narrow)  # noqa: B010
 
 
 def kind_of(scan: Scan) -> str:
@@ -70,12 +70,15 @@ class Coverage:
         self.cells: Counter[tuple[str, str, str]] = Counter()
         self.shapes: Counter[tuple[str, str]] = Counter()
         self.formats: Counter[tuple[str, str]] = Counter()
+        self.features: Counter[str] = Counter()
+        """Questions about tables with something unusual, and outcomes of damage."""
         self.queries = 0
         self._seen: list[Report] = []
 
-    def take(self, shape: str, formats: set[str]) -> None:
+    def take(self, shape: str, formats: set[str], features: Collection[str] = ()) -> None:
         """Takes the reports that have come since the last call."""
         self.queries += 1
+        self.features.update(features)
         fresh = []
         for report in tamis.reports(12):
             if any(report is seen for seen in self._seen):
@@ -104,6 +107,7 @@ class Coverage:
             "reader_owned_level": {" × ".join(cell): count for cell, count in sorted(self.cells.items())},
             "shape_owned": {" × ".join(cell): count for cell, count in sorted(self.shapes.items())},
             "format_reader": {" × ".join(cell): count for cell, count in sorted(self.formats.items())},
+            "features": dict(sorted(self.features.items())),
             "gaps": self.gaps(),
         }
 
@@ -121,5 +125,6 @@ class Coverage:
         last = [
             f"{name:20}" + "".join(f"{self.formats[name, reader] or '·':>10}" for reader in READERS) for name in formats
         ]
+        unusual = ["", *(f"{name:30}{count:>10}" for name, count in sorted(self.features.items()))]
         gaps = ["", "gaps: " + (", ".join(self.gaps()) or "none")]
-        return "\n".join([*first, *body, *second, *more, *third, *last, *gaps])
+        return "\n".join([*first, *body, *second, *more, *third, *last, *unusual, *gaps])

@@ -50,13 +50,21 @@ WAYS = ("rows", "rows", "count", "count", "exists", "limit", "limited count")
 
 
 def misread(
-    table: Any, predicate: str, wanted: Counter[Any], options: dict[str, Any], limit: int, ways: Sequence[str] = WAYS
+    table: Any,
+    predicate: str,
+    wanted: Counter[Any],
+    options: dict[str, Any],
+    limit: int,
+    ways: Sequence[str] = WAYS,
+    through: tuple[type[Exception], ...] = (),
 ) -> str | None:
-    """What is wrong with a filter, asked in these ways; None where nothing is, or where the embedded scan cannot say it."""
+    """What is wrong with a filter, asked in these ways; None where nothing is, or where the embedded scan cannot say it. Errors of ``through`` are the caller's."""
     try:
         return next(
             (problem for way in ways if (problem := _misread(table, predicate, wanted, options, limit, way))), None
         )
+    except through:
+        raise
     except tamis.InvalidInput as error:
         return None if error.code in NOT_SAID else f"raises {error.code}: {str(error)[:200]}"
     except Exception as error:

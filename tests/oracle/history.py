@@ -19,10 +19,11 @@ class Create:
 
 @dataclass(frozen=True)
 class Append:
-    """``how``: ``embedded`` or ``sql``."""
+    """``how``: ``embedded`` or ``sql``. ``loose``: where not 0, statistics are wider than the rows, drawn from this seed."""
 
     values: dict[str, list[Any]]
     how: str = "embedded"
+    loose: int = 0
 
 
 @dataclass(frozen=True)
@@ -134,8 +135,23 @@ class Properties:
     values: dict[str, str]
 
 
-Step = Create | Append | Delete | Update | Overwrite | Merge | Rename | Drop | Add | Widen | Restore | Compact | Index | Repair | DamageIndex | ForgetSegments | Properties  # fmt: skip
+@dataclass(frozen=True)
+class Format:
+    """The format of files that are written from now on."""
+
+    format: str
+
+
+Step = Create | Append | Delete | Update | Overwrite | Merge | Rename | Drop | Add | Widen | Restore | Compact | Index | Repair | DamageIndex | ForgetSegments | Properties | Format  # fmt: skip
 History = tuple[Step, ...]
+
+
+def features_of(history: History) -> set[str]:
+    """What is unusual about a table; the coverage counts questions about each."""
+    found = {"several formats"} if any(isinstance(step, Format) for step in history) else set[str]()
+    found |= {"loose statistics"} if any(isinstance(step, Append) and step.loose for step in history) else set()
+    found |= {"damaged index"} if any(isinstance(step, DamageIndex) for step in history) else set()
+    return found | ({"intervals"} if "interval" in columns_of(history)[-1].values() else set())
 
 
 def columns_after(columns: Columns, step: Step, known: list[Columns]) -> Columns:

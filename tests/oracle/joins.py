@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tests.oracle.kinds import PLAIN
+from tests.oracle.kinds import KINDS, PLAIN
 from tests.oracle.predicates import Predicates
 from tests.oracle.query import Query
 
@@ -19,7 +19,8 @@ def _pair(q: Any) -> tuple[str, str]:
         for y, b in q.u.columns.items()
         if a == b and a in PLAIN and a != "boolean"
     ]
-    return rng.choice([("k", "k"), rng.choice(pairs)])
+    found: tuple[str, str] = rng.choice([("k", "k"), rng.choice(pairs)])
+    return found
 
 
 def join(q: Any) -> Query:
@@ -76,9 +77,11 @@ def key_join(q: Any) -> Query:
 def narrow_join(q: Any) -> Query:
     """A few rows of one side, chosen by a filter, against a key of the other: at run time their keys narrow the other side."""
     rng, (x, y) = q.rng, _pair(q)
+    there = [KINDS[q.t.columns[x]].literal(row[x]) for row in q.t.rows if row.get(x) is not None]
+    asked = Predicates(rng, q.u.columns, samples=q.u.samples)
     members = [
-        Predicates(rng, q.u.columns, samples=q.u.samples).literal(y, q.u.columns[y])
-        for _ in range(rng.choice((1, 2, 3)))
+        rng.choice(there) if there and rng.random() < 0.6 else asked.literal(y, q.u.columns[y])
+        for _ in range(rng.choice((1, 1, 2, 3)))
     ]
     keys = rng.choice((f"{y} IN ({', '.join(members)})", q.where("", q.u)))
     few = f"(SELECT {y} AS key FROM {q.u.name} WHERE {keys})"

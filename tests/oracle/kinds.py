@@ -122,6 +122,12 @@ def some_literal(rng: Random, kind: str) -> str:
     return known.literal(known.value(rng.randrange(-2, SPAN + 5)) if rng.random() < 0.75 else rng.choice(known.pool))
 
 
+def rank(value: Any) -> tuple[bool, Any]:
+    """By which Spark orders values: NaN is the greatest of all numbers."""
+    nan = isinstance(value, float) and math.isnan(value)
+    return nan, 0 if nan else value
+
+
 CHARACTERS = ("constant", "few", "few_then_many", "few_then_many", "blocks", "many_then_few", "nulls_first", "nulls_last", "nulls", "sorted", "reversed",
               "sorted_but_one", "constant_but_last", "blocks", "pool", "awkward_last", "random", "few_random", "narrow", "narrow")  # fmt: skip
 
@@ -155,7 +161,7 @@ def column_values(rng: Random, kind: str, rows: int, long: float = 0.2) -> list[
 
 def _long(rng: Random, values: list[Any]) -> list[Any]:
     """The values, or some of them, behind one long beginning: bounds of them are cut, and above some there is none."""
-    length, share = rng.choice((7, 15, 31, 64, 64, 70)), rng.choice((1, 1, 0.3, 0.05))
+    length, share = rng.choice((7, 31, 64, 64, 70, 100)), rng.choice((1, 1, 0.3, 0.3, 0.1, 0.05))
     letter = rng.choice(("a", "é", "\U0010ffff", "\U0010ffff"))
     start, data = letter * length, rng.choice((b"a", b"\xff")) * length
     long = [v if v is None else data + v if isinstance(v, bytes) else start + v for v in values]

@@ -18,6 +18,7 @@ import tamis
 from tests.oracle import history as h
 from tests.oracle.kinds import KINDS, embedded_array
 from tests.oracle.model import CardinalityError, Model
+from tests.oracle.planted import append_loosely, write_as
 
 CATALOG = "oracle"
 STATIC = {
@@ -59,7 +60,11 @@ class Built:
     def format(self) -> str:
         first = self.history[0]
         assert isinstance(first, h.Create)
-        return first.format
+        return "several" if "several formats" in self.features else first.format
+
+    @property
+    def features(self) -> set[str]:
+        return h.features_of(self.history)
 
     def open(self) -> Any:
         return tamis.open(str(self.folder))
@@ -214,7 +219,10 @@ def change_embedded(path: Path, step: h.Step, columns: h.Columns, versions: list
     table = tamis.open(str(path))
     match step:
         case h.Append(values):
-            table.append(arrow(values, columns))
+            data = arrow(values, columns)
+            append_loosely(table, data, step.loose) if step.loose else table.append(data)
+        case h.Format(name):
+            write_as(table, name)
         case h.Delete(predicate):
             table.delete(predicate)
         case h.Update(sets, predicate):

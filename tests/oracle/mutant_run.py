@@ -51,7 +51,7 @@ def looked_for(mutant: Mutant, seconds: float, seed: int) -> dict[str, Any]:
             "--seed",
             str(seed),
             "--switches",
-            str(3 if mutant.path.startswith("spark/") else 0.8 * seconds),
+            str(3 if mutant.spark else 0.8 * seconds),
             "--stop",
             "--no-reduce",
         ]

@@ -16,10 +16,12 @@ class Mutant:
     path: str
     old: str
     new: str
+    spark: bool = False
+    """Only queries through Spark can tell."""
 
 
-def _mutants(path: str, *changes: tuple[str, str, str]) -> list[Mutant]:
-    return [Mutant(name, path, old, new) for name, old, new in changes]
+def _mutants(path: str, *changes: tuple[str, str, str], spark: bool = False) -> list[Mutant]:
+    return [Mutant(name, path, old, new, spark or path.startswith("spark/")) for name, old, new in changes]
 
 
 MUTANTS: tuple[Mutant, ...] = (
@@ -124,7 +126,11 @@ MUTANTS: tuple[Mutant, ...] = (
         ("followers start anew with each piece", "            done += size\n", "            done += 0\n"),
         ("waiting survivors are dropped", "                yield from self._followed(waiting, starts)\n                waiting = []", "                waiting = []"),
         ("sure blocks are those that may match", "return decision.none, decision.all & ~decision.none", "return decision.none, ~decision.none"),
+    ),
+    *_mutants(
+        "engine/part_reader/lazy_reader.py",
         ("a row that fails is dropped before Spark sees it", "            keep |= failed\n", "            keep &= ~failed\n"),
+        spark=True,
     ),
     *_mutants(
         "engine/part_reader/live_rows.py",

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable, Mapping, Sequence
 from random import Random  # noqa: TID251  # seeded by the caller
 from typing import Any
 
-from tests.oracle.kinds import KINDS, NUMBERS, PLAIN, SPAN, WHOLE, some_literal
+from tests.oracle.kinds import KINDS, NUMBERS, PLAIN, SPAN, WHOLE, rank, some_literal
 
 COMPARE = ("=", "<>", "<", "<=", ">", ">=", "<=>")
 LIKES = ("k0%", "k00%", "%1", "_", "k_1%", "%", "", "a\\\\%%", "a%")
 UNITS = ("DAY", "WEEK", "MONTH", "HOUR", "YEAR")
 Samples = Mapping[str, list[Any]]
 """Values of columns."""
+LARGEST = {"tinyint": 127, "smallint": 32_767, "int": 2**31 - 1, "bigint": 2**63 - 1}
 PATHS = ("$.a", "$.a.b", "$.k", "$.a[1]", "$.a.c[0]", "$", "$.nowhere")
 
 
@@ -29,6 +31,7 @@ class Predicates:
         rows: Sequence[Mapping[str, Any]] = (),
     ) -> None:
         self.rng, self.columns, self.prefix, self.samples = rng, dict(columns), prefix, samples or {}
+        self._extremes: dict[str, tuple[Any, Any]] = {}
         self.focus, self.rows = [name for name in focus if name in self.columns], list(rows)
 
     def named(self, *kinds: str) -> str | None:
@@ -46,13 +49,17 @@ class Predicates:
         return self.sql(name), self.columns.get(name, "bigint")
 
     def literal(self, x: str, kind: str) -> str:
-        """A literal for a comparison with the column ``x``: often one of its values."""
-        known = self.samples.get(x[len(self.prefix) :])
-        return (
-            KINDS[kind].literal(self.rng.choice(known))
-            if known and self.rng.random() < 0.5
-            else some_literal(self.rng, kind)
-        )
+        """A literal for a comparison with the column ``x``: often one of its values, or its least or greatest."""
+        name, draw = x[len(self.prefix) :], self.rng.random()
+        known = self.samples.get(name)
+        if not known or draw < 0.5:
+            return some_literal(self.rng, kind)
+        return KINDS[kind].literal(self.rng.choice(known if draw < 0.85 else self._ends(name, known)))
+
+    def _ends(self, name: str, known: Sequence[Any]) -> tuple[Any, Any]:
+        if name not in self._extremes:
+            self._extremes[name] = min(known, key=rank), max(known, key=rank)
+        return self._extremes[name]
 
     def predicate(self, depth: int = 0) -> str:
         draw = self.rng.random()
@@ -106,7 +113,7 @@ class Predicates:
         if draw < 0.26:
             return f"({x} IS {rng.choice(('', 'NOT '))}NULL)"
         if draw < 0.4:
-            members = [self.literal(x, kind) for _ in range(rng.choice((1, 2, 3, 5, 12)))]
+            members = self._run(x, kind) or [self.literal(x, kind) for _ in range(rng.choice((1, 2, 3, 5, 12)))]
             return f"({x} {rng.choice(('', '', 'NOT '))}IN ({', '.join(members + ['NULL'] * (rng.random() < 0.15))}))"
         if draw < 0.5 and (s := self.named("string")):
             return f"({self.sql(s)} {rng.choice(('', 'NOT '))}LIKE '{rng.choice(LIKES)}')"
@@ -120,6 +127,35 @@ class Predicates:
         if draw > 0.88:
             sides.reverse()
         return f"({sides[0]} {rng.choice(COMPARE)} {sides[1]})"
+
+    def span(self) -> str:
+        """A range of row numbers or of another column, from within one part to within another, as of a time axis."""
+        rng = self.rng
+        name = "k" if "k" in self.columns and rng.random() < 0.7 else (self.named(*PLAIN) or "k")
+        ends = [row[name] for row in (rng.sample(self.rows, min(len(self.rows), 2))) if row.get(name) is not None]
+        known, x = KINDS[self.columns.get(name, "bigint")], self.sql(name)
+        if len(ends) < 2:
+            return self.simple()
+        texts = [known.literal(v) for v in sorted(ends, key=rank)]
+        return rng.choice(
+            (
+                f"({x} BETWEEN {texts[0]} AND {texts[1]})",
+                f"({x} >= {texts[0]} AND {x} < {texts[1]})",
+                f"({x} >= {texts[0]})",
+                f"({x} < {texts[1]})",
+            )
+        )
+
+    def _run(self, x: str, kind: str) -> list[str]:
+        """Neighbouring values, most often with a gap or two; none for kinds whose values have no neighbours."""
+        rng, known = self.rng, self.samples.get(x[len(self.prefix) :])
+        if kind not in {*WHOLE, "date"} or not known or rng.random() < 0.5:
+            return []
+        step, middle = dt.timedelta(days=1) if kind == "date" else 1, rng.choice(known)
+        run = list(range(-rng.choice((0, 1, 2, 4)), rng.choice((2, 3, 5, 8))))
+        gaps = {rng.choice(run) for _ in range(rng.choice((0, 1, 1, 2)))}
+        values = [middle + n * step for n in run if n not in gaps]
+        return [KINDS[kind].literal(v) for v in values if kind == "date" or abs(v) <= LARGEST[kind]]
 
     def _wide(self, x: str, kind: str) -> str:
         """What is likely to hold on every row of many parts: such filters are answered without being tested."""

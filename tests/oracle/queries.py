@@ -36,7 +36,15 @@ class Queries:
         table = table or self.t
         asked = Predicates(self.rng, table.columns, prefix, table.samples, table.focus, table.rows)
         return self.rng.choice(
-            (asked.simple, asked.simple, asked.selective, asked.everything, asked.predicate, asked.predicate)
+            (
+                asked.simple,
+                asked.simple,
+                asked.span,
+                asked.selective,
+                asked.everything,
+                asked.predicate,
+                asked.predicate,
+            )
         )()
 
     def maybe(self) -> str:
@@ -76,6 +84,10 @@ class Queries:
 
     def n(self) -> int:
         return self.rng.choice((0, 1, 2, 5, 16, 50, 1000))
+
+    def few(self) -> int:
+        """A limit that is often as small as those of people who look at a table."""
+        return self.rng.choice((1, 3, 10, 20)) if self.rng.random() < 0.5 else self.n()
 
     # --- one table ---
 
@@ -118,7 +130,7 @@ class Queries:
         shown = self.rng.sample(keys, self.rng.randrange(1, len(keys) + 1))
         offset = f" OFFSET {self.rng.choice((1, 4))}" if self.rng.random() < 0.15 else ""
         return Query(
-            f"SELECT {', '.join(shown)} FROM {self.t.name}{self.maybe()} ORDER BY {self.order(keys)} LIMIT {self.n()}{offset}",
+            f"SELECT {', '.join(shown)} FROM {self.t.name}{self.maybe()} ORDER BY {self.order(keys)} LIMIT {self.few()}{offset}",
             ORDERED if shown == keys else EXACT,
         )
 

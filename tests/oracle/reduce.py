@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import sqlglot
@@ -135,7 +136,20 @@ def _smaller_sql(text: str) -> list[str]:
     return sorted((smaller for smaller in found if len(smaller) < len(text) + 8 and smaller != text), key=len)
 
 
-def _changes(node: exp.Expression) -> list[Callable[[Any], Any]]:
+def _one_less(node: Any) -> list[Callable[[Any], Any]]:
+    """Ways to leave out one of a node's expressions."""
+    return [partial(_without_one, at=at) for at in range(len(node.expressions))]
+
+
+def _without_one(node: Any, at: int) -> None:
+    node.set("expressions", [e for i, e in enumerate(node.expressions) if i != at])
+
+
+def _without(node: Any, part: str) -> None:
+    node.set(part, None)
+
+
+def _changes(node: Any) -> list[Callable[[Any], Any]]:
     """Ways to make a node smaller."""
     match node:
         case exp.And() | exp.Or():
@@ -143,26 +157,17 @@ def _changes(node: exp.Expression) -> list[Callable[[Any], Any]]:
         case exp.Not() | exp.Paren() if not isinstance(node.this, exp.Query):
             return [lambda n: n.replace(n.this.copy())]
         case exp.In() if len(node.expressions) > 1:
-            return [
-                lambda n, i=i: n.set("expressions", [e for j, e in enumerate(n.expressions) if j != i])
-                for i in range(len(node.expressions))
-            ]
+            return _one_less(node)
         case exp.Select():
             parts = [
                 k for k in ("where", "having", "distinct", "order", "limit", "offset", "joins") if node.args.get(k)
             ]
-            made: list[Callable[[Any], Any]] = [lambda n, k=k: n.set(k, None) for k in parts]
+            made: list[Callable[[Any], Any]] = [partial(_without, part=part) for part in parts]
             if len(node.expressions) > 1:
-                made += [
-                    lambda n, i=i: n.set("expressions", [e for j, e in enumerate(n.expressions) if j != i])
-                    for i in range(len(node.expressions))
-                ]
+                made += _one_less(node)
             return made
         case exp.Group() | exp.Order() if len(node.expressions) > 1:
-            return [
-                lambda n, i=i: n.set("expressions", [e for j, e in enumerate(n.expressions) if j != i])
-                for i in range(len(node.expressions))
-            ]
+            return _one_less(node)
         case exp.SetOperation():
             return [lambda n: n.replace(n.left.copy()), lambda n: n.replace(n.right.copy())]
         case exp.Subquery() if isinstance(node.this, exp.Select) and node.this.args.get("from_"):

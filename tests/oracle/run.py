@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -49,7 +49,7 @@ class Progress:
     found: list[Found] = field(default_factory=list)
     coverage: Coverage = field(default_factory=Coverage)
 
-    seconds: Counter[str] = field(default_factory=Counter)
+    seconds: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     """Spent on tables, filters, and queries on either side."""
 
     @contextmanager
@@ -129,7 +129,7 @@ class Oracle:
                 self._found(Case((history,)), str(failed), where)
                 return None
             problem = contents(self.lab, built)
-        self.progress.coverage.take("whole table", {built.format})
+        self.progress.coverage.take("whole table", {built.format}, built.features)
         if problem is not None:
             self._found(Case((history,)), problem, where)
             self.lab.forget(built)
@@ -154,7 +154,7 @@ class Oracle:
                 self._found(
                     Case((built.history,), settings, predicate=predicate, options=options, limit=limit), problem, where
                 )
-        self.progress.coverage.take("embedded", {built.format})
+        self.progress.coverage.take("embedded", {built.format}, built.features)
 
     def _queries(self, rng: Random, tables: list[Built], settings: Settings, where: str) -> None:
         asked = [asked_of(f"oracle_t{i}", built) for i, built in enumerate(tables)]
@@ -191,9 +191,9 @@ class Oracle:
         self.progress.queries += 1
         self.progress.raised += plain.rows is None
         with self.progress.timed("reports"):
-            self.progress.coverage.take(
-                query.shape, {built.format for i, built in enumerate(tables) if f"oracle_t{i}" in query.text}
-            )
+            met = [built for i, built in enumerate(tables) if f"oracle_t{i}" in query.text]
+            features = set[str]().union(*(built.features for built in met))
+            self.progress.coverage.take(query.shape, {built.format for built in met}, features)
         if problem is not None:
             histories = tuple(built.history for built in tables)
             self._found(Case(histories, settings, query), f"{query.text}: {problem}", where)

@@ -74,8 +74,9 @@ def switches(home: Path, seed: int, first: int, seconds: float, *, stop: bool) -
     while world().monotonic() - began < seconds and not (stop and progress.found):
         rng, path = table_rng(seed, number), home / f"switches{number}"
         with progress.timed("switches"):
-            count, wrong = wrong_filters(rng, path)
-        progress.filters += count
+            trial, wrong = wrong_filters(rng, path)
+        progress.filters += trial.asked
+        progress.coverage.features.update(trial.features)
         progress.tables += 1
         for case, problem in wrong:
             where = f"seed {seed}, table {number}"

@@ -20,14 +20,15 @@ from tests.oracle.embedded import NOT_SAID, WAYS, misread, some_limit, some_opti
 from tests.oracle.kinds import PLAIN, embedded_array
 from tests.oracle.lab import change_embedded
 from tests.oracle.mirror import Mirror, Refused
+from tests.oracle.planted import damage_data
 from tests.oracle.predicates import Predicates
 from tests.oracle.query import Query
 from tests.oracle.settings import SPARK
 from tests.oracle.tables import Tables
 from tests.oracle.told import aggregated, ordered, plain_rows
 
-FILTERS, FILTERS_BETWEEN = 30, 3
-"""Of a whole history, and after each step."""
+FILTERS, FILTERS_BETWEEN, DAMAGED = 45, 3, 8
+"""Of a whole history, after each step, and of a table with a damaged file."""
 OFF = {
     "tamis.stats.filter": "off",
     "tamis.index.use": "off",
@@ -45,10 +46,14 @@ class Trial:
     rng: Random
     path: Path
     asked: int = 0
+    features: Counter[str] = field(default_factory=Counter)
+    """Questions about what is unusual."""
     found: list[tuple[Case, str]] = field(default_factory=list)
     steps: list[h.Step] = field(default_factory=list)
     versions: list[int] = field(default_factory=list)
     mirror: Mirror = field(default_factory=Mirror)
+    damaged: str = ""
+    """How a data file was damaged: from then on ``CorruptData`` is right too, and nothing but the rows else."""
 
     def run(self) -> None:
         """Takes each step here and in memory, and asks on the way; ends at the first thing that is wrong."""
@@ -62,6 +67,9 @@ class Trial:
             if not self._step(step, before) or self.found:
                 return
             self._ask(columns[at], FILTERS if at == len(history) - 1 else FILTERS_BETWEEN)
+        if not self.found and self.rng.random() < 0.3:
+            self.damaged = damage_data(self.path, self.rng)
+            self._ask(columns[-1], DAMAGED)
 
     @property
     def history(self) -> h.History:
@@ -87,7 +95,12 @@ class Trial:
         if error is not None or refused:
             if (error is None) == refused:
                 self._wrong(f"{step!r:.200}: expected {'an error' if refused else 'none'}, got {error}")
-            return False
+            if self.found or not isinstance(step, h.Merge):
+                return False
+            self.mirror.states.append(self.mirror.rows)
+            self.versions.append(self.versions[-1])
+            self._contents(tamis.open(str(self.path)))
+            return True
         table = tamis.open(str(self.path))
         self.versions.append(table.version)
         schema = table.snapshot.head.schema
@@ -120,9 +133,15 @@ class Trial:
         plain = [name for name, kind in columns.items() if kind in PLAIN]
         for _ in range(count):
             self.asked += 1
-            way = rng.choice((self._rows, self._rows, self._columns, self._aggregates, self._order))
-            special = {"apart": asked.everything, "indexed": asked.selective}.get(self.theme, asked.simple)
-            predicate = rng.choice((special, special, special, asked.everything, asked.simple, asked.predicate))()
+            self.features.update(h.features_of(self.history))
+            ways = (self._rows, self._rows, self._columns, self._aggregates, self._order)
+            way = rng.choice((*ways, self._aggregates, self._aggregates) if self.theme == "trimmed" else ways)
+            special = {"apart": asked.everything, "trimmed": asked.everything, "indexed": asked.selective}.get(
+                self.theme, asked.simple
+            )
+            predicate = rng.choice(
+                (special, special, special, asked.everything, asked.simple, asked.span, asked.predicate)
+            )()
             options: dict[str, Any] = {"timezone": "UTC", "ansi": True}
             if rng.random() < 0.2:
                 options = {"timezone": rng.choice(ZONES), "ansi": rng.random() < 0.5}
@@ -137,6 +156,11 @@ class Trial:
                 options["tamis.index.use"] = rng.choice(("lookup", "plan"))
             try:
                 way(table, predicate, rows, options, plain)
+                self.features.update([f"damaged data, {self.damaged}: right"] * bool(self.damaged))
+            except tamis.CorruptData as error:
+                self.features[f"damaged data, {self.damaged}: refused"] += 1
+                if not self.damaged:
+                    self._wrong(f"{predicate} raises {error.code}", predicate=predicate, options=options)
             except tamis.InvalidInput as error:
                 if error.code not in NOT_SAID:
                     self._wrong(
@@ -160,6 +184,7 @@ class Trial:
             options,
             limit,
             (self.rng.choice((*WAYS, "limit", "limited count")),),
+            (tamis.CorruptData,) if self.damaged else (),
         )
         if problem is not None:
             self._wrong(f"{predicate} with {options}: {problem}", predicate=predicate, options=options, limit=limit)
@@ -174,7 +199,8 @@ class Trial:
     ) -> None:
         rng = self.rng
         groups = rng.sample(plain, min(len(plain), rng.choice((0, 0, 1, 2))))
-        x, y = rng.choice(plain), rng.choice(plain)
+        focus = [c for c in self.focus if c in plain]
+        x, y = rng.choice(focus if focus and rng.random() < 0.5 else plain), rng.choice(plain)
         measures = rng.sample(
             list(dict.fromkeys(("count(*)", f"count({x})", f"min({x})", f"max({x})", f"max({y})"))),
             rng.choice((1, 2, 3)),
@@ -222,14 +248,14 @@ def create(step: h.Create, path: Path) -> None:
     tamis.create(str(path), schema, cluster_by=step.cluster_by, format=step.format, properties=step.properties)
 
 
-def wrong_filters(rng: Random, path: Path) -> tuple[int, list[tuple[Case, str]]]:
-    """How many questions were asked of one random table, and what was wrong."""
+def wrong_filters(rng: Random, path: Path) -> tuple[Trial, list[tuple[Case, str]]]:
+    """One random table that was asked questions, and what was wrong."""
     trial = Trial(rng, path)
     try:
         trial.run()
     finally:
         shutil.rmtree(path, ignore_errors=True)
-    return trial.asked, [(case, f"without Spark: {problem}") for case, problem in trial.found]
+    return trial, [(case, f"without Spark: {problem}") for case, problem in trial.found]
 
 
 def main(arguments: list[str]) -> int:

@@ -8,7 +8,7 @@ from random import Random  # noqa: TID251  # seeded by the caller
 from typing import Any
 
 from tests.oracle import history as h
-from tests.oracle.kinds import KINDS, PLAIN, WIDER, apart_values, column_values, some_literal
+from tests.oracle.kinds import KINDS, PLAIN, WIDER, apart_values, column_values, rank, some_literal
 from tests.oracle.predicates import Predicates
 
 BASE = {"a": "int", "s": "string"}
@@ -23,7 +23,7 @@ UNFIT = {"orc": {"variant", "interval", "ntz"}, "vortex": {"variant", "interval"
 BIG = (1024, 1030, 160)
 """Rows of 64 blocks, after which statistics fold what they have gathered; or of a few."""
 
-THEMES = ("any", "any", "indexed", "indexed", "apart", "long")
+THEMES = ("any", "any", "indexed", "indexed", "apart", "long", "trimmed", "trimmed")
 
 
 class Tables:
@@ -36,6 +36,8 @@ class Tables:
         """What questions about the table are best about, one of ``THEMES``."""
         self._apart: set[str] = set()
         """Columns whose values differ from part to part."""
+        self._trimmed: list[str] = []
+        """Columns whose least or greatest values were deleted."""
 
     def history(self, *, plain: bool = False, merged: bool = False) -> h.History:
         """``plain``: Parquet that is only appended to, as most tables are; every reader may read it. ``merged``: statements of SQL come last, a MERGE among them."""
@@ -60,9 +62,13 @@ class Tables:
         wanted = rng.choice((1, 2, 3, 5) if plain else (0, 1, 1, 1, 2, 2, 3, 3, 5))
         for _ in range(wanted):
             steps.append(self._append(columns, rng.choice((1, 5, 17, 40, 90))))
+            if not plain and rng.random() < 0.06:
+                steps += self._reformat(steps, columns)
+            if self.theme == "indexed" and rng.random() < 0.4:
+                steps.append(rng.choice((h.Repair(), h.ForgetSegments())))
         if rng.random() < 0.15 and "tamis.write.part_bytes" not in properties:
             steps.append(self._append(columns, rng.choice(BIG)))
-        if not plain and rng.random() < 0.4:
+        for _ in range(0 if plain else rng.choice((1, 2)) if self.theme == "trimmed" else rng.random() < 0.4):
             steps += self._delete(steps, columns)
         for _ in range(0 if plain else rng.choice((0, 0, 1)) if merged else rng.choice((1, 2, 3))):
             steps += self._change(steps)
@@ -85,7 +91,7 @@ class Tables:
         plain = [c for c, kind in first.columns.items() if kind in PLAIN]
         if self.theme == "long":
             found += [c for c, kind in first.columns.items() if kind in {"string", "binary"}]
-        found += [*sorted(self._apart), *(step.name for step in history if isinstance(step, h.Add))]
+        found += [*sorted(self._apart), *self._trimmed, *(step.name for step in history if isinstance(step, h.Add))]
         return list(dict.fromkeys(found + rng.sample(plain, min(len(plain), 2))))
 
     def _columns(self, data_format: str) -> h.Columns:
@@ -120,6 +126,8 @@ class Tables:
         return column_values(self.rng, kind, rows, 0.7 if self.theme == "long" else 0.2)
 
     def _append(self, columns: h.Columns, rows: int) -> h.Append:
+        if self.rng.random() < 0.08:
+            return h.Append(self.values(columns, rows), "embedded", self.rng.randrange(1, 10**6))
         return h.Append(self.values(columns, rows), self.rng.choice(("embedded", "embedded", "sql")))
 
     def _index(self, columns: h.Columns, name: str) -> h.Index:
@@ -135,6 +143,8 @@ class Tables:
             self._update,
             self._overwrite,
             self._merge,
+            self._merge,
+            self._merge,
             self._more,
         ]
         others = [
@@ -148,6 +158,7 @@ class Tables:
             self._indexes,
             self._indexes,
             self._limits,
+            self._reformat,
         ]
         makers = of_rows if self.rng.random() < 0.5 else others
         return self.rng.choice(makers)(steps, columns)
@@ -167,11 +178,24 @@ class Tables:
         return found
 
     def _delete(self, steps: list[h.Step], columns: h.Columns) -> list[h.Step]:
-        return [h.Delete(self._some_rows(columns), self.rng.choice(("sql", "embedded")))]
+        return [h.Delete(self._some_rows(steps, columns), self.rng.choice(("sql", "embedded")))]
 
-    def _some_rows(self, columns: h.Columns) -> str:
-        """A predicate of a change: of many rows, of rows that came together, or of any."""
+    def _ends(self, steps: list[h.Step], columns: h.Columns) -> str | None:
+        """A predicate of the least or the greatest values of a column, as retention deletes them; None without values."""
+        known = {c: v for c, v in h.samples_of(tuple(steps)).items() if columns[c] in PLAIN and c != "k"}
+        if not known:
+            return None
+        name = self.rng.choice(list(known))
+        self._trimmed.append(name)
+        values, op = sorted(known[name], key=rank), self.rng.choice(("<=", "<", ">=", ">"))
+        near = min(self.rng.choice((0, 1, len(values) // 8)), len(values) - 1)
+        return f"{name} {op} {KINDS[columns[name]].literal(values[near if '<' in op else -1 - near])}"
+
+    def _some_rows(self, steps: list[h.Step], columns: h.Columns) -> str:
+        """A predicate of a change: of many rows, of rows that came together, of a column's ends, or of any."""
         rng, last = self.rng, max(self._next, 1)
+        if rng.random() < (0.7 if self.theme == "trimmed" else 0.1) and (ends := self._ends(steps, columns)):
+            return ends
         first = rng.randrange(last)
         few = rng.choice(
             (
@@ -182,7 +206,7 @@ class Tables:
         return few if rng.random() < 0.5 else self._predicate(columns)
 
     def _update(self, steps: list[h.Step], columns: h.Columns) -> list[h.Step]:
-        return [h.Update(self._sets(columns), self._some_rows(columns), self.rng.choice(("sql", "embedded")))]
+        return [h.Update(self._sets(columns), self._some_rows(steps, columns), self.rng.choice(("sql", "embedded")))]
 
     def _overwrite(self, steps: list[h.Step], columns: h.Columns) -> list[h.Step]:
         return [h.Overwrite(self.values(columns, self.rng.choice((0, 3, 20))), Predicates(self.rng, columns).simple(), self.rng.choice(("sql", "embedded")))]  # fmt: skip
@@ -192,8 +216,9 @@ class Tables:
         rows, span = rng.choice(sizes), max(self._next, 1)
         values = self.values(columns, rows)
         self._next -= rows
-        unique = rng.random() < 0.8
-        keys = rng.sample(range(span + rows), rows) if unique else [rng.randrange(span + rows) for _ in range(rows)]
+        keys = rng.sample(range(span + rows), rows)
+        if rng.random() < 0.25:  # a statement that must be refused, if such a key is met
+            keys = [rng.choice(keys) if rng.random() < 0.3 else key for key in keys]
         values["k"] = [None if rng.random() < 0.05 else key for key in keys]
         on, how = "(target.k = source.k)", rng.choice(("sql", "sql", "embedded"))
         whens = ["matched", "matched", "not_matched"] if rng.random() < 0.6 else ["matched", "not_matched", "by_source"]
@@ -267,6 +292,11 @@ class Tables:
 
     def _tend(self, steps: list[h.Step], columns: h.Columns) -> list[h.Step]:
         return [h.Compact(self.rng.choice(("embedded", "sql")))]
+
+    def _reformat(self, steps: list[h.Step], columns: h.Columns) -> list[h.Step]:
+        kinds = set(columns.values())
+        fits = [name for name in dict.fromkeys(FORMATS) if not kinds & UNFIT.get(name, set())]
+        return [h.Format(self.rng.choice(fits)), self._append(columns, self.rng.choice((5, 20, 40)))]
 
     def _more(self, steps: list[h.Step], columns: h.Columns) -> list[h.Step]:
         return [self._append(columns, self.rng.choice((1, 20))) for _ in range(self.rng.choice((1, 3)))]

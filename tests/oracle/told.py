@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from tests.oracle.judges import plain_value
+from tests.oracle.kinds import rank
 
 Row = tuple[Any, ...]
 
@@ -40,7 +40,7 @@ def ordered(rows: pa.Table, keys: Sequence[tuple[str, bool, bool]], limit: int) 
         values = rows[name].to_pylist()
         nulls = [at for at in places if values[at] is None]
         there = sorted(
-            (at for at in places if values[at] is not None), key=lambda at: _rank(values[at]), reverse=descending
+            (at for at in places if values[at] is not None), key=lambda at: rank(values[at]), reverse=descending
         )
         places = nulls + there if nulls_first else there + nulls
     return plain_rows(rows.select([name for name, _, _ in keys]).take(pa.array(places[:limit], pa.int64())))
@@ -59,10 +59,4 @@ def _measured(measure: str, values: dict[str, list[Any]], places: list[int]) -> 
         return len(there)
     if not there:
         return None
-    return plain_value((min if measure.startswith("min") else max)(there, key=_rank))
-
-
-def _rank(value: Any) -> tuple[bool, Any]:
-    """NaN is the greatest of all numbers."""
-    nan = isinstance(value, float) and math.isnan(value)
-    return nan, 0 if nan else value
+    return plain_value((min if measure.startswith("min") else max)(there, key=rank))
