@@ -144,6 +144,18 @@ def test_an_audit_changes_no_answer(both: Both) -> None:
         both.spark.conf.unset("tamis.audit.percent")
 
 
+@pytest.mark.parametrize("measures", ["count(*), min(x), max(day)", "count(x)", "min(ts)"])
+def test_an_audit_adds_no_row_to_an_aggregate_of_nothing(spark: Any, ordered: str, measures: str) -> None:
+    """The tasks that read the sample return partial aggregates too, so Spark must add them up."""
+    query = f"SELECT {measures} FROM {{t}} WHERE ts > 5000"
+    expected = spark.sql(query.format(t=f"(SELECT * FROM {ordered} SORT BY ts)")).collect()
+    spark.conf.set("tamis.audit.percent", "100")
+    try:
+        assert spark.sql(query.format(t=ordered)).collect() == expected
+    finally:
+        spark.conf.unset("tamis.audit.percent")
+
+
 def test_a_limit_gives_as_many_rows_as_plain_spark(both: Both) -> None:
     rng = Random(SEED + 2)
     for _ in range(max(QUERIES // 2, 4)):

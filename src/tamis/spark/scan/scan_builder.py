@@ -161,8 +161,12 @@ class Builder:
         return True
 
     def supportCompletePushDown(self, asked: Any) -> bool:  # noqa: N802
+        """Whether Spark need not aggregate the scan's rows: metadata answers, and no task reads a part.
+
+        Each task that reads returns partial aggregates, also one that reads audited parts alone.
+        """
         made = self._aggregated(asked)
-        return made is not None and not len(made.plan.parts)
+        return made is not None and not len(made.cut)
 
     def pushAggregation(self, asked: Any) -> bool:  # noqa: N802
         self._answer = self._aggregated(asked)
