@@ -199,6 +199,10 @@ MUTANTS: tuple[Mutant, ...] = (
         ("a merge reads for too few keys", "return None if found.num_rows > MOST_FETCHED_KEYS else found", "return found.slice(0, MOST_FETCHED_KEYS)"),
     ),
     *_mutants(
+        "spark/jvm_bridge/java/RowLevel.java",
+        ("a source that differs is computed twice", "if (!repeatable(source)) {", "if (false) {"),
+    ),
+    *_mutants(
         "engine/operations/rows/delete.py",
         ("a delete takes whole parts for half", "partial = found.parts.where(~found.parts.all_match)\n    looking = Looking(found, progress, partial)", "partial = found.parts.where(~found.parts.all_match).take(np.arange(0))\n    looking = Looking(found, progress, partial)"),
         ("a deletion vector forgets its last batch", "        rows |= BitMap(", "        rows = BitMap("),

@@ -234,7 +234,7 @@ class Queries:
         x, y = self.some()[0], self.some()[0]
         return Query(
             f"SELECT min({x}), max({x}), count({y}), count(*) FROM {self.t.name}"
-            + (f" WHERE {self.where()}" if self.rng.random() < 0.3 else "")
+            + (f" WHERE {self.where()}" if self.rng.random() < 0.6 else "")
         )
 
     def _either(self) -> Query:

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from random import Random  # noqa: TID251  # seeded by the caller
 
 from tamis.world import world
+from tests.oracle import differing, tour
 from tests.oracle import history as h
-from tests.oracle import tour
 from tests.oracle.case import Case, contents
 from tests.oracle.coverage import Coverage
 from tests.oracle.embedded import WAYS, misread, some_limit, some_options, truths
@@ -110,6 +110,8 @@ class Oracle:
                 if not self._time():
                     break
                 self._queries(rng, tables, some_settings(rng), where)
+            if number % 2 and self._time():
+                self._differing(rng, tables, where)
         finally:
             for built in tables:
                 self.lab.forget(built)
@@ -135,6 +137,18 @@ class Oracle:
             self.lab.forget(built)
             return None
         return built
+
+    def _differing(self, rng: Random, tables: list[Built], where: str) -> None:
+        """Last, because the model cannot know what became of the table."""
+        for built in [built for built in tables if differing.fits(built)][:1]:
+            with settled(self.lab.spark, USUAL), self.progress.timed("differing merge"):
+                try:
+                    problem = differing.wrong_merge(self.lab, built, rng)
+                except Exception as error:
+                    problem = f"{differing.FEATURE} raises {type(error).__name__}: {str(error)[:300]}"
+            self.progress.coverage.features[differing.FEATURE] += 1
+            if problem is not None:
+                self._found(Case((built.history,)), problem, where)
 
     def _filters(self, rng: Random, built: Built, where: str) -> None:
         asked = Predicates(rng, built.columns, samples=h.samples_of(built.history))

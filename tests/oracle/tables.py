@@ -59,7 +59,7 @@ class Tables:
         self._next = 0
         if self.theme == "indexed" or (not plain and rng.random() < 0.2):
             steps += [self._index(columns, name) for name in rng.choice((("i0",), ("i0", "i1")))]
-        wanted = rng.choice((1, 2, 3, 5) if plain else (0, 1, 1, 1, 2, 2, 3, 3, 5))
+        wanted = rng.choice((1, 2, 3, 5, 5) if plain else (2, 3, 5) if merged else (0, 1, 1, 1, 2, 2, 3, 3, 5))
         for _ in range(wanted):
             steps.append(self._append(columns, rng.choice((1, 5, 17, 40, 90))))
             if not plain and rng.random() < 0.06:
@@ -221,7 +221,7 @@ class Tables:
             keys = [rng.choice(keys) if rng.random() < 0.3 else key for key in keys]
         values["k"] = [None if rng.random() < 0.05 else key for key in keys]
         on, how = "(target.k = source.k)", rng.choice(("sql", "sql", "embedded"))
-        whens = ["matched", "matched", "not_matched"] if rng.random() < 0.6 else ["matched", "not_matched", "by_source"]
+        whens = ["matched", "matched", "not_matched"] if rng.random() < 0.7 else ["matched", "not_matched", "by_source"]
         clauses = [
             self._clause(when, columns, last=i == len(whens) - 1 or whens[i + 1] != when)
             for i, when in enumerate(whens)
