@@ -63,6 +63,7 @@ def test_no_flipped_bit_gives_other_rows(lake: Any) -> None:
     assert all("verify" in said or "FAILED_READ_FILE" in said for said in refused)
 
 
+@pytest.mark.merge
 def test_no_flipped_bit_behind_the_pages_gives_other_rows(lake: Any) -> None:
     """Bits of page indexes and of the footer: right rows, or the part's name. Every byte's are flipped in tests/files/test_faults.py."""
     lake.sql("CREATE TABLE lake.db.t (x BIGINT, s STRING) USING tamis TBLPROPERTIES ('tamis.read.lazy' = 'native')")
@@ -90,6 +91,7 @@ def test_no_flipped_bit_behind_the_pages_gives_other_rows(lake: Any) -> None:
     assert all("[CHECKSUM] Part" in said or "[PART_" in said for said in refused)
 
 
+@pytest.mark.merge
 def test_no_flipped_bit_in_the_page_header_of_an_array_gives_other_rows(lake: Any) -> None:
     """Page headers have no checksum: skipping pages by one with a wrong number of values gave the arrays of other rows."""
     lake.sql(

@@ -16,7 +16,7 @@ from tamis import TamisError
 
 pytestmark = pytest.mark.spark
 
-COUNT = max(150, settings().max_examples)
+COUNT = settings().max_examples
 SEED = 11 if settings().derandomize else int(np.random.SeedSequence().generate_state(1)[0])
 NAMES = ("p", "q", "set", "current_date")
 OPERATORS = ("=", "==", "<>", "!=", "<", "<=", ">", ">=", "!<", "!>", "<=>", "AND", "OR")

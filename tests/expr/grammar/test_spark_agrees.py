@@ -16,7 +16,7 @@ from tests.expr.grammar.texts import Texts
 
 pytestmark = pytest.mark.spark
 
-COUNT = max(3_000, settings().max_examples * 20)
+COUNT = max(1_000, settings().max_examples * 20)
 SEED = 7 if settings().derandomize else int(np.random.SeedSequence().generate_state(1)[0])
 
 
