@@ -15,7 +15,8 @@ import tamis
 from tamis.core.expr import Call, Column, Literal, Literals, conjuncts, parse
 from tamis.core.types import BOOLEAN, DATE, DOUBLE, INTEGER, LONG, STRING, TIMESTAMP, Field, Schema, String
 from tamis.core.types import Decimal as DecimalType
-from tamis.spark.scan.parquet_filter import END, MOST_VALUES, advice, told_whole
+from tamis.spark.jvm_bridge.wire_format import NUL
+from tamis.spark.scan.parquet_filter import MOST_VALUES, advice, told_whole
 
 ROWS = 20_000
 COLUMNS = Schema(
@@ -100,13 +101,13 @@ def test_constants_without_a_plain_text_are_not_told() -> None:
     n, s = (Column(kind, (COLUMNS.find(name)[0].id,), name) for kind, name in ((LONG, "n"), (STRING, "s")))
     many = Call(BOOLEAN, "in", (n, Literals(LONG, pa.array(range(MOST_VALUES + 1)))))
     assert advice([many], [COLUMNS]) == ""
-    assert advice([Call(BOOLEAN, "eq", (s, Literal(STRING, "a" + END + "b")))], [COLUMNS]) == ""
+    assert advice([Call(BOOLEAN, "eq", (s, Literal(STRING, "a" + NUL + "b")))], [COLUMNS]) == ""
     other = String(collation="UNICODE")
     assert (
         advice([Call(BOOLEAN, "eq", (Column(other, (COLUMNS.find("u")[0].id,), "u"), Literal(other, "a")))], [COLUMNS])
         == ""
     )
-    assert advice([Call(BOOLEAN, "eq", (s, Literal(STRING, "")))], [COLUMNS]) == END.join(["eq", "s", "string", ""])
+    assert advice([Call(BOOLEAN, "eq", (s, Literal(STRING, "")))], [COLUMNS]) == NUL.join(["eq", "s", "string", ""])
 
 
 pages = pytest.mark.spark

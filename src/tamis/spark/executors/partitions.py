@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import pickle
-import struct
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
@@ -25,10 +24,8 @@ from tamis.engine.part_reader import windows
 from tamis.engine.scan import PartRefs, Plan
 from tamis.engine.scan.scan_options import size_of
 from tamis.spark.executors.read_task import Task
+from tamis.spark.jvm_bridge.wire_format import JAVA_INT, JAVA_LONGS
 from tamis.storage.files import PartRef
-
-_INT = struct.Struct(">i")
-_LONG = struct.Struct(">q")
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,14 +165,14 @@ def even(
 def pack(tasks: list[Task]) -> bytes:
     """Pack the tasks for ``Partitions.python``."""
     payloads = [pickle.dumps(task, pickle.HIGHEST_PROTOCOL) for task in tasks]
-    return b"".join([_INT.pack(len(payloads)), *(piece for p in payloads for piece in (_INT.pack(len(p)), p))])
+    return b"".join([JAVA_INT.pack(len(payloads)), *(piece for p in payloads for piece in (JAVA_INT.pack(len(p)), p))])
 
 
 def pack_files(tasks: list[Task], url: Callable[[str], str]) -> bytes:
     """Pack the tasks' files for ``Partitions.files``; ``url`` turns a part's path into a URL."""
-    out = [_INT.pack(len(tasks))]
+    out = [JAVA_INT.pack(len(tasks))]
     for task in tasks:
-        out.append(_INT.pack(len(task.refs)))
+        out.append(JAVA_INT.pack(len(task.refs)))
         out.extend(_files(task, url))
     return b"".join(out)
 
@@ -190,7 +187,7 @@ def _files(task: Task, url: Callable[[str], str]) -> Iterable[bytes]:
         name = url(ref.path).encode()
         start = 0 if at else int(ref.bytes * task.span[0])
         end = int(ref.bytes * task.span[1]) if at == last else ref.bytes
-        yield _INT.pack(len(name)) + name + _LONG.pack(ref.bytes) + _LONG.pack(start) + _LONG.pack(end - start)
+        yield JAVA_INT.pack(len(name)) + name + JAVA_LONGS.pack(ref.bytes, start, end - start)
 
 
 def local_url(root: str) -> Callable[[str], str]:

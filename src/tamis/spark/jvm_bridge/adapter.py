@@ -34,6 +34,7 @@ from importlib import resources
 from typing import Any, ClassVar
 
 from tamis.spark.jvm_bridge.java_callback import Callback, methods_of
+from tamis.spark.jvm_bridge.wire_format import NUL, items, listed
 
 _CATALOG = "org.apache.spark.sql.connector.catalog."
 _SOURCE = "tamis.DefaultSource"
@@ -137,11 +138,11 @@ class Bridge:
         """
         return self._tools.array(element, self.list(items))
 
-    def list(self, items: Iterable[Any]) -> Any:
+    def list(self, values: Iterable[Any]) -> Any:
         """A ``java.util.ArrayList``. A list of strings takes one call, whatever its length."""
-        values = list(items)
-        if values and all(isinstance(v, str) and "\0" not in v for v in values):
-            return self._tools.strings("\0" + "\0".join(values))
+        values = list(values)
+        if values and all(isinstance(v, str) and NUL not in v for v in values):
+            return self._tools.strings(listed(values))
         out = self.new("java.util.ArrayList")
         for value in values:
             out.add(self.to_java(value))
@@ -177,17 +178,15 @@ class Bridge:
 
     def identifier(self, java_identifier: Any) -> tuple[str, ...]:
         """The namespace parts and the name of a catalog identifier, read in one call."""
-        return tuple(self._tools.identifier(java_identifier)[1:].split("\0"))
+        return tuple(items(self._tools.identifier(java_identifier)))
 
     def texts(self, java_strings: Any) -> tuple[str, ...]:
         """The strings of a Java array or collection, read in one call."""
-        joined = self._tools.joined(java_strings)
-        return tuple(joined[1:].split("\0")) if joined else ()
+        return tuple(items(self._tools.joined(java_strings)))
 
     def dict(self, java_map: Any, prefix: str = "") -> dict[str, str]:
         """The entries of a Java map of strings whose keys start with ``prefix``, read in one call."""
-        joined = self._tools.entries(java_map, prefix)
-        words = joined[1:].split("\0") if joined else []
+        words = items(self._tools.entries(java_map, prefix))
         return dict(zip(words[::2], words[1::2], strict=True))
 
     def struct_type(self, json_text: str) -> Any:

@@ -40,6 +40,7 @@ from tamis.spark.executors.read_task import Task
 from tamis.spark.jvm_bridge.adapter import Bridge
 from tamis.spark.jvm_bridge.catalyst import known, translate
 from tamis.spark.jvm_bridge.catalyst_literals import Strange, array, data_type, same_values
+from tamis.spark.jvm_bridge.wire_format import NUL, words
 from tamis.storage.commit_log import Snapshot
 
 _FUNCTION = ("java.util.function.BiFunction",)
@@ -56,7 +57,7 @@ def key_columns(owner: Bridge, schema: Schema) -> Any:
     if not owner.pinned:
         return []
     names = [f.name for f in schema if _has_order(f.type)]
-    return owner.helper("JoinKeys").columns("\0".join(names)) if names else []
+    return owner.helper("JoinKeys").columns(words(names)) if names else []
 
 
 def _has_order(kind: DataType) -> bool:
@@ -89,9 +90,9 @@ def _numbers(packed: bytes, schema: Schema) -> tuple[tuple[Expr, ...], bool]:
     Keys are sorted and distinct. A predicate without values has no type and becomes an empty IN list.
     """
     at = 4 + int.from_bytes(packed[:4], "little")
-    others, *words = packed[4:at].decode().split("\0")
+    others, *header = packed[4:at].decode().split(NUL)
     out = []
-    for name, kind, count in zip(words[::3], words[1::3], words[2::3], strict=True):
+    for name, kind, count in zip(header[::3], header[1::3], header[2::3], strict=True):
         values = np.frombuffer(packed, "<i8", int(count), at)
         at += values.nbytes
         try:
@@ -145,7 +146,7 @@ class Worth:
         self._owner = owner
 
     def apply(self, key: str, asked: str) -> str:
-        column, other, theirs = asked.split("\0")
+        column, other, theirs = asked.split(NUL)
         scan, keys = self._owner.target_of_key(key), self._owner.target_of_key(other)
         return str(scan is None or keys is None or scan.worth(column, keys, theirs)).lower()
 

@@ -21,13 +21,13 @@ from tamis.core.expr import Call, Column, Expr, Literal, Literals
 from tamis.core.types import BINARY_COLLATION, DATE, INTEGRAL, TIMESTAMP, DataType, Decimal, Schema, String
 from tamis.engine.part_reader import can_fail
 from tamis.sizes import SIZES
+from tamis.spark.jvm_bridge.wire_format import NUL, words
 
 _TURNED = {"eq": "eq", "lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 """Names that no Spark release quotes in filters."""
 MOST_VALUES = SIZES.pushed_list_values
 """Maximum length of an IN list. A longer one burdens every task and overlaps the bounds of most blocks."""
-END = "\0"
 
 
 def advice(conjuncts: Sequence[Expr], written: Iterable[Schema | None]) -> str:
@@ -41,9 +41,9 @@ def advice(conjuncts: Sequence[Expr], written: Iterable[Schema | None]) -> str:
     for conjunct in conjuncts:
         if can_fail(conjunct):
             break
-        if (words := columns.say(conjunct)) is not None:
-            said.append(words)
-    return END.join(word for words in said for word in words)
+        if (told := columns.say(conjunct)) is not None:
+            said.append(told)
+    return words(word for told in said for word in told)
 
 
 def told_whole(conjuncts: Sequence[Expr], written: Iterable[Schema | None]) -> bool:
@@ -140,7 +140,7 @@ def _texts(kind: DataType, given: Any) -> list[str] | None:
         for value in given
     ]
     if any(
-        value is None or END in text or (isinstance(value, Number) and Number(text) != value)
+        value is None or NUL in text or (isinstance(value, Number) and Number(text) != value)
         for value, text in zip(given, texts, strict=True)
     ):
         return None

@@ -27,11 +27,11 @@ from tamis.engine.scan.scan_plan import tell_order
 from tamis.engine.scan.top_k import PLACE, POSITION, Found, TopK
 from tamis.errors import TamisError
 from tamis.sizes import SIZES
+from tamis.spark.jvm_bridge.wire_format import items
 
 READ = "org.apache.spark.sql.connector.read."
 LIMITS = (READ + "SupportsPushDownLimit", READ + "SupportsPushDownTopN")
 AGGREGATES = READ + "SupportsPushDownAggregates"
-MARK = "tamis.internal.under"
 """Option that ``Pushed.java`` sets on a relation under a limit or an aggregate that a scan can answer."""
 AGGREGATE = "aggregate"
 """Value of the option under such an aggregate."""
@@ -99,7 +99,7 @@ def _exact(node: Expr) -> bool:
 
 def order_of(text: str | None, schema: Schema) -> Order:
     """The order described by ``Pushed.orders``; empty if it cannot be used."""
-    words = text[1:].split("\0") if text else []
+    words = items(text)
     try:
         return tuple(
             key(schema, name, descending=direction == "DESCENDING", nulls_first=nulls == "NULLS_FIRST")
@@ -114,7 +114,7 @@ def aggregation_of(text: str | None, schema: Schema) -> Aggregation | None:
 
     None also without groups and measures: the single result row would have no column.
     """
-    words = text[1:].split("\0") if text else []
+    words = items(text)
     if len(words) < 2:
         return None
     groups, rest = words[1 : 1 + int(words[0])], words[1 + int(words[0]) :]

@@ -23,11 +23,11 @@ from tamis.spark.executors.read_task import PART, POSITION
 from tamis.spark.jvm_bridge.adapter import Bridge
 from tamis.spark.jvm_bridge.catalyst import Translation, known, translate, unknown
 from tamis.spark.jvm_bridge.spark_types import pruned, to_spark
+from tamis.spark.jvm_bridge.wire_format import PUSHED_MARK
 from tamis.spark.scan.pushdown import (
     AGGREGATE,
     AGGREGATES,
     LIMITS,
-    MARK,
     NOTHING,
     Pushed,
     aggregation_of,
@@ -54,7 +54,7 @@ def scan_builder(owner: Bridge, table: LoadedTable, options: Any, built: list[Sc
     source = Source(table.name(), table.store, table.snapshot, table.logical_schema, table.opening)
     told = owner.dict(options.asCaseSensitiveMap())
     # Spark translates every aggregate above a source that takes them, and fails on some: see Pushed.java.
-    interfaces = (*BUILDER, AGGREGATES) if told.get(MARK) == AGGREGATE else BUILDER
+    interfaces = (*BUILDER, AGGREGATES) if told.get(PUSHED_MARK) == AGGREGATE else BUILDER
     return owner.implement(interfaces, Builder(owner, source, told, built, table.captured), "builder")
 
 
@@ -99,7 +99,7 @@ class Builder:
         flat = self._owner.texts(self._owner.helper("Partitions").settings("tamis."))
         settings = dict(zip(flat[::2], flat[1::2], strict=True))
         conf = {k: v for k, v in settings.items() if k.lower().startswith("tamis.")}
-        told = {k: v for k, v in self._options.items() if k != MARK}
+        told = {k: v for k, v in self._options.items() if k != PUSHED_MARK}
         return Options.resolve(told, conf, self._source.snapshot.head.properties, foreign=True), settings
 
     def pushFilters(self, filters: Any) -> Any:  # noqa: N802
@@ -112,7 +112,7 @@ class Builder:
         self._filters = self._translated(self._source.schema)
         owned = (
             not self._moved
-            and MARK in self._options
+            and PUSHED_MARK in self._options
             and self._built is None
             and self._switches[0].read_lazy != "native"
             and exact(self._filters.conjuncts)

@@ -35,6 +35,7 @@ from tamis.core.types import (
 )
 from tamis.engine.part_reader import MOST_ROWS, evidence_of
 from tamis.engine.scan import Plan
+from tamis.spark.jvm_bridge.wire_format import words
 
 _ROW = 8
 """Bytes that Spark adds for each row."""
@@ -107,7 +108,7 @@ def column_statistics(plan: Plan, selected: Schema) -> str:
     """
     found = evidence_of(plan.parts.table, plan.spec.part_schemas)
     rows, live = plan.parts.column("rows"), plan.parts.live_rows
-    words: list[str] = []
+    found_words: list[str] = []
     for f in selected:
         code = _code(f.type)
         column = found.column((f.id,)) if code is not None and live.any() else None
@@ -118,8 +119,8 @@ def column_statistics(plan: Plan, selected: Schema) -> str:
             and not column.nulls.null_count
         ):
             nulls = int((column.nulls.to_numpy() * live // np.maximum(rows, 1)).sum())
-            words += [f.name, code, *map(str, ends), str(nulls), _distinct(f.type, ends, int(live.sum()) - nulls)]
-    return "\0".join(words)
+            found_words += [f.name, code, *map(str, ends), str(nulls), _distinct(f.type, ends, int(live.sum()) - nulls)]
+    return words(found_words)
 
 
 def _code(kind: DataType) -> str | None:

@@ -59,6 +59,7 @@ public final class DefaultSource implements TableProvider, CreatableRelationProv
 
         public String name() { return "tamis"; }
 
+        @SuppressWarnings("deprecation")
         public StructType schema() { return schema; }
 
         public Set capabilities() { return new HashSet(); }
@@ -76,6 +77,7 @@ public final class DefaultSource implements TableProvider, CreatableRelationProv
 
         public SQLContext sqlContext() { return context; }
 
+        @SuppressWarnings("deprecation")
         public StructType schema() { return schema; }
     }
 }

@@ -169,6 +169,7 @@ public final class Handler implements InvocationHandler {
 
         public String getMessage() { return text; }
         public String getCondition() { return code; }
+        @SuppressWarnings("deprecation")
         public String getErrorClass() { return code; }
         public String getSqlState() { return null; }
         public boolean isInternalError() { return false; }

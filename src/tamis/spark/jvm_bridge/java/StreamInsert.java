@@ -23,6 +23,7 @@ import scala.jdk.javaapi.CollectionConverters;
  */
 public final class StreamInsert {
     /** Plans micro-batches into our sinks. All other plans are left to Spark. */
+    @SuppressWarnings("deprecation")  // the plan that Spark makes
     public static final class Strategy extends SparkStrategy {
         public Seq apply(LogicalPlan plan) {
             List found = new ArrayList();
@@ -60,7 +61,7 @@ public final class StreamInsert {
             return list(one);
         }
 
-        public TreeNode withNewChildrenInternal(scala.collection.immutable.IndexedSeq children) {
+        public SparkPlan withNewChildrenInternal(scala.collection.immutable.IndexedSeq children) {
             return new Insert((SparkPlan) children.apply(0), sink);
         }
 

@@ -1,0 +1,53 @@
+"""The forms in which Python and the Java sources in ``jvm_bridge/java`` exchange data.
+
+A Py4J call costs more than most of its content, so lists, trees and tasks cross in one text or byte array each.
+``tests/spark/test_wire_format.py`` checks both sides against this page.
+
+1. *List*: each item after a NUL, so that the empty text is the empty list (``listed``, ``items``). Java:
+   ``Tools.strings``, ``joined``, ``entries`` (key, value, key …) and ``identifier`` (namespace, then name).
+   ``Pushed.orders``: column, direction, null ordering of each order. ``Pushed.aggregation``: number of groups, their
+   columns, then function and column ("" for ``count(*)``) of each measure.
+2. *Words*: separated by NUL (``words``). ``JoinKeys.columns``: names. ``Partitions.estimate``: six for each column
+   (``scan_estimates``). ``Partitions.filters``: filters in prefix order (``parquet_filter``). ``JoinPlanning`` asks
+   whether keys are selective with column, the other scan's key and its column, and for a scan that reads by keys
+   with the number of keys, a space and the column.
+3. *Packed tasks*, big-endian as Java's ``DataInputStream`` reads them (``JAVA_INT``, ``JAVA_LONGS``).
+   ``Partitions.python``: number of tasks; length and bytes of each. ``Partitions.files``: number of tasks; for each the
+   number of files; for each file length and bytes of its URL, file size, start and length of the range.
+4. *Packed keys*, little-endian as NumPy reads them, in Base64. ``JoinKeys.numbers``: length of the header; the header
+   as words (number of other predicates; column, type and count of each predicate); the values as longs.
+5. *Lines*: ``Executions.drain`` gives one per scan, of ``EXECUTION_FIELDS`` separated by spaces.
+6. *Trees*: JSON, described in ``TreeText.java``, read by ``catalyst``.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable
+
+NUL = "\0"
+JAVA_INT = struct.Struct(">i")
+JAVA_LONGS = struct.Struct(">qqq")
+PUSHED_MARK = "tamis.internal.under"
+"""The option of a relation by which ``Pushed`` tells what is above it."""
+EXECUTION_FIELDS = ("execution", "key", "rows", "direct", "nanos", "millis", "keyed", "begun")
+FILTER_WORDS = frozenset({"and", "or", "is_null", "is_not_null", "in", "eq", "lt", "le", "gt", "ge", "starts_with"})
+CONSTANT_WORDS = frozenset({"string", "decimal", "long", "integer", "short", "byte", "date", "timestamp"})
+"""Operators and types of constants in ``Partitions.filters``."""
+NUMBER_WORDS = frozenset({"byte", "short", "integer", "long", "date", "timestamp", "timestamp_ntz"})
+"""Types of keys that ``JoinKeys.numbers`` packs."""
+
+
+def listed(texts: Iterable[str]) -> str:
+    """Return a list in form 1; no item may contain NUL."""
+    return "".join(NUL + text for text in texts)
+
+
+def items(text: str | None) -> list[str]:
+    """Return the items of a list in form 1; None is empty."""
+    return text[1:].split(NUL) if text else []
+
+
+def words(texts: Iterable[str]) -> str:
+    """Return words in form 2."""
+    return NUL.join(texts)
