@@ -347,7 +347,7 @@ def updating(text: str) -> Run:
 
 def upserting(*keys: int) -> Run:
     def run(t: tamis.Table, at: Snapshot) -> Any:
-        clauses = operations.Asked("matched", "update"), operations.Asked("not matched", "insert")
+        clauses = operations.MergeClause("matched", "update"), operations.MergeClause("not matched", "insert")
         condition = "target.id = source.id"
         return operations.merge_once(t.store, at, rows(*keys, v=-1), condition, clauses, Options())
 

@@ -204,7 +204,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     *_mutants(
         "engine/operations/rows/delete.py",
-        ("a delete takes whole parts for half", "partial = found.parts.where(~found.parts.all_match)\n    looking = Looking(found, progress, partial)", "partial = found.parts.where(~found.parts.all_match).take(np.arange(0))\n    looking = Looking(found, progress, partial)"),
+        ("a delete takes whole parts for half", "partial = found.parts.where(~found.parts.all_match)\n    tracked = TrackedRead(found, progress, partial)", "partial = found.parts.where(~found.parts.all_match).take(np.arange(0))\n    tracked = TrackedRead(found, progress, partial)"),
         ("a deletion vector forgets its last batch", "        rows |= BitMap(", "        rows = BitMap("),
     ),
     *_mutants(

@@ -16,7 +16,7 @@ from tamis.core.types.arrow import to_arrow_schema
 from tamis.engine.scan import scan_execution
 from tamis.engine.secondary_index.index_build import PAGE_ROWS
 from tamis.engine.secondary_index.index_pages import WHOLE_ROWS
-from tamis.engine.secondary_index.lookup_cost import Estimate, Worth
+from tamis.engine.secondary_index.lookup_cost import Estimate, LookupBudget
 from tamis.storage.files.parquet.parquet_part import ParquetPart
 from tamis.storage.object_store.lru_cache import LruCache
 from tests.secondary_index.tables import same, used
@@ -137,15 +137,15 @@ def test_the_note_of_pages() -> None:
 
 
 def test_what_a_look_up_is_worth() -> None:
-    worth = Worth(rows=10_000_000, leaders=40_000_000)
-    assert worth.refusal(Estimate(4_000, 1_000_000), covering=False) is None
-    assert "to save" in str(worth.refusal(Estimate(0, 41_000_000), covering=True))
-    assert "finds 6,000,000 rows" in str(worth.refusal(Estimate(6_000_000, 45_000_000), covering=False))
-    assert worth.most(1_000_000) > 4_000 > 1_024 == worth.most(50_000_000)
-    assert worth.refusal(Estimate(6_000_000, 9_000_000), covering=True) is None
+    budget = LookupBudget(rows=10_000_000, leaders=40_000_000)
+    assert budget.refusal(Estimate(4_000, 1_000_000), covering=False) is None
+    assert "to save" in str(budget.refusal(Estimate(0, 41_000_000), covering=True))
+    assert "finds 6,000,000 rows" in str(budget.refusal(Estimate(6_000_000, 45_000_000), covering=False))
+    assert budget.most(1_000_000) > 4_000 > 1_024 == budget.most(50_000_000)
+    assert budget.refusal(Estimate(6_000_000, 9_000_000), covering=True) is None
     thousand = Estimate(1_000, 4_700_000)
-    assert worth.refusal(thousand, covering=False) is None, "a tenth of the index"
-    assert Worth(2_000_000, 8_000_000).refusal(thousand, covering=False) is not None, "half of it"
+    assert budget.refusal(thousand, covering=False) is None, "a tenth of the index"
+    assert LookupBudget(2_000_000, 8_000_000).refusal(thousand, covering=False) is not None, "half of it"
 
 
 def test_few_values_of_many_rows_each_are_looked_up(tmp_path: Path) -> None:

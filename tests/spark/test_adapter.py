@@ -221,8 +221,3 @@ def test_probing_tells_versions_apart(spark: Any) -> None:
     owner = bridge(spark)
     assert owner.has_class(CATALOG)
     assert not owner.has_class(CATALOG + "OfTheFuture")
-    assert owner.has_method(CATALOG, "loadTable")
-    assert not owner.has_method(CATALOG, "loadTableOfTheFuture")
-    assert owner.has_method(CATALOG, "tableStateOptionKeys") == (
-        tuple(map(int, spark.version.split(".")[:2])) >= (4, 3)
-    )

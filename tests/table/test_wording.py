@@ -11,7 +11,7 @@ from tamis.core.expr import Expr, check_readable, conjuncts, parse
 from tamis.core.expr.column_definitions import columns
 from tamis.core.types import DOUBLE
 from tamis.core.types.arrow import from_arrow_schema
-from tamis.engine.operations.rows.merge_plan import MATCHED, Asked, merge_plan
+from tamis.engine.operations.rows.merge_plan import MATCHED, MergeClause, merge_plan
 from tamis.engine.operations.rows.store_assignment import assignable, assigned
 from tamis.engine.part_writer.column_defaults import default_scalar
 from tamis.engine.scan import Options
@@ -140,7 +140,7 @@ def merged(values: dict[str, Any] | None, source: pa.Schema) -> object:
         SCHEMA,
         source,
         "target.id = source.id",
-        [Asked(MATCHED, "update", None, values)],
+        [MergeClause(MATCHED, "update", None, values)],
         SCHEMA.highest_id(),
         Options(),
     )

@@ -8,7 +8,7 @@ from typing import Any
 
 from tamis.core.types import Schema, String
 from tamis.core.types.identifiers import backquote
-from tamis.engine.operations import Asked, Progress, Result
+from tamis.engine.operations import MergeClause, Progress, Result
 from tamis.engine.operations.rows.merge_plan import BY_SOURCE, MATCHED, NOT_MATCHED
 from tamis.errors import InvalidInput
 from tamis.table.scan_request import check_once, parse_texts
@@ -28,7 +28,7 @@ class Merge:
 
     on: str
     run: Callable[[Merge, Progress | None], Result]
-    clauses: tuple[Asked, ...] = ()
+    clauses: tuple[MergeClause, ...] = ()
 
     def when_matched_update(self, values: Values | None = None, *, condition: str | None = None) -> Merge:
         """Update the target rows that match a source row."""
@@ -82,7 +82,10 @@ class Merge:
             )
         return replace(
             self,
-            clauses=(*self.clauses, Asked(kind, action, condition, None if values is None else parse_texts(values))),
+            clauses=(
+                *self.clauses,
+                MergeClause(kind, action, condition, None if values is None else parse_texts(values)),
+            ),
         )
 
 
@@ -96,14 +99,14 @@ def _check_condition(given: Any, name: str) -> None:
         )
 
 
-def upsert_clauses(columns: list[str]) -> tuple[Asked, ...]:
+def upsert_clauses(columns: list[str]) -> tuple[MergeClause, ...]:
     """Return clauses that update matches and insert the rest, in the given columns.
 
     Raises ``InvalidInput`` (``DUPLICATE_COLUMN``).
     """
     check_once(columns)
     values = {name: f"source.{backquote(name)}" for name in columns}
-    return Asked(MATCHED, "update", None, values), Asked(NOT_MATCHED, "insert", None, values)
+    return MergeClause(MATCHED, "update", None, values), MergeClause(NOT_MATCHED, "insert", None, values)
 
 
 def upsert_condition(on: Any, target: Schema | None) -> str:

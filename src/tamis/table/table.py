@@ -19,7 +19,7 @@ from tamis.core.types.arrow import to_arrow_schema
 from tamis.engine import operations
 from tamis.engine.operations import Result
 from tamis.engine.scan import Options, Report, Scan
-from tamis.engine.scan.index_stage import check_told
+from tamis.engine.scan.index_stage import check_index_options
 from tamis.engine.scan.scan_options import items
 from tamis.errors import InvalidInput, SchemaFenced
 from tamis.storage.commit_log import Head, Operation, Snapshot, load
@@ -252,7 +252,7 @@ class Table(Evolving, Indexing, Tending):
         snapshot, schema, cost = self._at(at)
         seconds = world().monotonic() - start
         chosen = Options.resolve(options, None, snapshot.head.properties)
-        check_told(options or {}, chosen, snapshot.head)
+        check_index_options(options or {}, chosen, snapshot.head)
         given = scan_request.ScanArguments(row_filter, selected_fields, now, limit, order_by, keys)
         scan = scan_request.make_scan(self._store, snapshot, schema, given, chosen, (*cost, seconds))
         scan_request.check_fence(
@@ -347,7 +347,9 @@ class Table(Evolving, Indexing, Tending):
         self._snapshot, result = operations.repeated(self._latest, run)
         return result
 
-    def _merged(self, rows: pa.RecordBatchReader, on: str, clauses: Sequence[operations.Asked], **more: Any) -> Result:
+    def _merged(
+        self, rows: pa.RecordBatchReader, on: str, clauses: Sequence[operations.MergeClause], **more: Any
+    ) -> Result:
         self._writable()
         options = self._options(self._latest().head)
         self._snapshot, result = operations.merge_rows(self._store, self._settled, rows, on, clauses, options, **more)

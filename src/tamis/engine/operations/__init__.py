@@ -7,7 +7,7 @@ from tamis.engine.operations.rows.append import append
 from tamis.engine.operations.rows.change_feed import Changes, changes
 from tamis.engine.operations.rows.delete import delete
 from tamis.engine.operations.rows.merge_and_upsert import merge_once, merge_rows
-from tamis.engine.operations.rows.merge_plan import Asked
+from tamis.engine.operations.rows.merge_plan import MergeClause
 from tamis.engine.operations.rows.overwrite import overwrite
 from tamis.engine.operations.rows.restore import restore
 from tamis.engine.operations.rows.update import update
@@ -15,11 +15,11 @@ from tamis.engine.operations.upkeep.vacuum import Vacuumed, retention_of, vacuum
 from tamis.engine.operations.upkeep.verify import Verification, verify
 
 __all__ = [
-    "Asked",
     "Changes",
     "Compacted",
     "CompactionPlan",
     "Limits",
+    "MergeClause",
     "Progress",
     "Result",
     "Vacuumed",

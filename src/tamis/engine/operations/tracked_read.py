@@ -14,7 +14,7 @@ from tamis.storage.files import PartRef
 from tamis.world import world
 
 
-class Looking:
+class TrackedRead:
     """One pass over the parts of the plan ``found``; its report is added to ``tamis.reports()``.
 
     ``progress`` receives all bytes of the table's parts: immediately for parts that need no read, otherwise

@@ -155,7 +155,7 @@ class _Reader:
 
     def _few(self, chunk: Sequence[int]) -> bool:
         """Whether an index left so few rows that one read of all columns is cheaper than two reads."""
-        return self._spec.lazy == "auto" and self._live.few(chunk)
+        return self._spec.lazy == "auto" and self._live.has_few_candidates(chunk)
 
     def _judged(self, ref: PartRef, count: int) -> tuple[Mask, Mask]:
         """Return masks of blocks where no row survives, and where all do, by the file's own statistics.

@@ -79,7 +79,7 @@ class LiveRows:
         """Count the rows of these blocks that are not deleted."""
         return int(self._starts[end] - self._starts[first] - self._lost[first:end].sum())
 
-    def few(self, blocks: Sequence[int]) -> bool:
+    def has_few_candidates(self, blocks: Sequence[int]) -> bool:
         """Whether an index left at most ``FEW`` rows in these blocks."""
         return self._chosen is not None and int(self._candidates[list(blocks)].sum()) <= FEW
 

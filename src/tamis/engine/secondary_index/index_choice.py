@@ -26,7 +26,7 @@ from tamis.engine.secondary_index.index_coverage import Coverage, coverage
 from tamis.engine.secondary_index.index_lookup import Lookup, TooMany
 from tamis.engine.secondary_index.index_segments import entries
 from tamis.engine.secondary_index.indexed_paths import UNSURE, keyed
-from tamis.engine.secondary_index.lookup_cost import FEW_HITS, Worth
+from tamis.engine.secondary_index.lookup_cost import FEW_HITS, LookupBudget
 from tamis.engine.secondary_index.shared_lookup import SharedLookup
 from tamis.errors import TamisError
 from tamis.sizes import SIZES
@@ -203,7 +203,7 @@ class _Choice:
             return inf
         named = {path for conjunct in mine for path in columns(conjunct)} - {(UNSURE,)}
         try:
-            return self._worth(lookup, self._conjuncts).cost(lookup.estimate) / answered / len(named)
+            return self._budget(lookup, self._conjuncts).cost(lookup.estimate) / answered / len(named)
         except TamisError:  # reported when it is used
             return inf
 
@@ -293,15 +293,15 @@ class _Choice:
         asked_here, columns, shared, found = alone is None, None, None, None
         if alone and (held := self._covering(index, lookup)) is not None and not any(self._fails):
             columns = held
-        worth = self._worth(lookup, mine)
+        budget = self._budget(lookup, mine)
         try:
             limit = None
             if not self._forced:
-                if (why := worth.refusal(lookup.estimate, covering=columns is not None)) is not None:
+                if (why := budget.refusal(lookup.estimate, covering=columns is not None)) is not None:
                     self._why.append(f"{index.name} would not pay: {why}")
                     return None
-                limit = worth.most(lookup.estimate.bytes)
-            large = self._large(lookup, worth, covering=columns is not None)
+                limit = budget.most(lookup.estimate.bytes)
+            large = self._large(lookup, budget, covering=columns is not None)
             if not asked_here and (columns is not None or large):
                 shared = lookup.shared(columns)
             if shared is None or not large:
@@ -328,21 +328,21 @@ class _Choice:
             index.name, max(answered, before.segments if before else 0), max(left, before.missing if before else 0)
         )
 
-    def _large(self, lookup: Lookup, worth: Worth, *, covering: bool) -> bool:
+    def _large(self, lookup: Lookup, budget: LookupBudget, *, covering: bool) -> bool:
         """Whether the part readers should do the lookup: for a large result, or if ``plan`` forces it.
 
         The threshold is lower for a covering lookup, because it reads values and prunes nothing.
         """
         if self._use == "plan" or self._forced:
             return self._use == "plan"
-        return lookup.estimate.hits > (worth.most(lookup.estimate.bytes) if covering else DRIVER_HITS)
+        return lookup.estimate.hits > (budget.most(lookup.estimate.bytes) if covering else DRIVER_HITS)
 
-    def _worth(self, lookup: Lookup, mine: tuple[Expr, ...]) -> Worth:
+    def _budget(self, lookup: Lookup, mine: tuple[Expr, ...]) -> LookupBudget:
         """Return the rows, and bytes of the filter's columns, in the parts that the lookup covers."""
         head, asked = self._snapshot.head, lookup.asked
         leading = {path[0] for conjunct in mine for path in columns(conjunct)} - {UNSURE}
         share = len(leading) / max(len(head.schema.fields) if head.schema else 0, 1)
-        return Worth(
+        return LookupBudget(
             int(self._parts["rows"].to_numpy()[asked].sum()), int(self._parts["bytes"].to_numpy()[asked].sum() * share)
         )
 

@@ -31,7 +31,7 @@ class Estimate:
 
 
 @dataclass(frozen=True, slots=True)
-class Worth:
+class LookupBudget:
     """The rows, and bytes of the filter's columns, in the parts that a lookup covers."""
 
     rows: int

@@ -56,7 +56,7 @@ class Bridge:
         """
         self._targets: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()
         self._keys = itertools.count()
-        self._probed: dict[tuple[str, ...], bool] = {}
+        self._probed: dict[str, bool] = {}
         context = self.jvm.java.lang.Thread.currentThread().getContextClassLoader()
         self._loader = self._compile(_source("Handler"), context).getClassLoader()
         self._helpers: dict[str, Any] = {}
@@ -215,25 +215,18 @@ class Bridge:
 
     def has_class(self, name: str) -> bool:
         """Whether Spark's class loaders find the class. Used instead of comparing Spark versions."""
-        return self._probe((name,))
+        if name not in self._probed:
+            self._probed[name] = self._find_class(name)
+        return self._probed[name]
 
-    def has_method(self, name: str, method: str) -> bool:
-        """Whether the class has a public method of that name."""
-        return self._probe((name, method))
-
-    def _probe(self, asked: tuple[str, ...]) -> bool:
-        if asked not in self._probed:
-            self._probed[asked] = self._ask(*asked)
-        return self._probed[asked]
-
-    def _ask(self, name: str, method: str | None = None) -> bool:
+    def _find_class(self, name: str) -> bool:
         from py4j.protocol import Py4JJavaError
 
         try:
-            found = self.jvm.org.apache.spark.util.Utils.classForName(name, False, True)
+            self.jvm.org.apache.spark.util.Utils.classForName(name, False, True)
         except Py4JJavaError:
             return False
-        return method is None or any(m.getName() == method for m in found.getMethods())
+        return True
 
     # --- sessions ---
 
@@ -274,7 +267,7 @@ class Bridge:
             text = self._tools.delegateSource(package, class_name, ",".join(interfaces))
             code = self._compile(text, self._loader).getBytecodes()
             self._tools.define(_CATALOG + "CatalogPlugin", code.get(self.catalog_class))
-            self._probed[self.catalog_class,] = True
+            self._probed[self.catalog_class] = True
         self.cls(self.catalog_class).delegates.put(name, catalog)
         return self.catalog_class
 
@@ -298,7 +291,7 @@ class Bridge:
                 )
             except Py4JJavaError:
                 return False
-            self._probed[_SOURCE,] = True
+            self._probed[_SOURCE] = True
         self.cls(_SOURCE).delegates.put("tamis", source)
         return True
 

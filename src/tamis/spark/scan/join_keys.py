@@ -139,7 +139,7 @@ def light(keys: tuple[Expr, ...]) -> tuple[Expr, ...]:
     return tuple(c for at, c in enumerate(keys) if at in taken)
 
 
-class Worth:
+class KeySelectivity:
     """Java ``BiFunction`` that tells ``JoinPlanning`` whether one scan's values can prune another."""
 
     def __init__(self, owner: Bridge) -> None:
@@ -148,11 +148,11 @@ class Worth:
     def apply(self, key: str, asked: str) -> str:
         column, other, theirs = asked.split(NUL)
         scan, keys = self._owner.target_of_key(key), self._owner.target_of_key(other)
-        return str(scan is None or keys is None or scan.worth(column, keys, theirs)).lower()
+        return str(scan is None or keys is None or scan.keys_are_selective(column, keys, theirs)).lower()
 
 
-class Twins:
-    """Java ``BiFunction`` that gives ``JoinPlanning`` the twin of a scan, which reads by keys, or None."""
+class RuntimeFilteredScans:
+    """Java ``BiFunction`` that gives ``JoinPlanning`` the runtime-filtered scan of a scan, or None."""
 
     def __init__(self, owner: Bridge) -> None:
         self._owner = owner
@@ -160,7 +160,7 @@ class Twins:
     def apply(self, key: str, asked: str) -> Any:
         rows, _, column = asked.partition(" ")
         scan = self._owner.target_of_key(key)
-        return None if scan is None else scan.twin(column, int(rows))
+        return None if scan is None else scan.runtime_filtered(column, int(rows))
 
 
 _planning: weakref.WeakKeyDictionary[Bridge, tuple[Any, Any] | None] = weakref.WeakKeyDictionary()
@@ -177,8 +177,8 @@ def plan_with_keys(owner: Bridge) -> None:
     try:
         if owner not in _planning:
             helper = owner.helper("JoinPlanning")
-            rule = helper.rule(owner.implement(_FUNCTION, Worth(owner)))
-            _planning[owner] = helper.strategy(owner.implement(_FUNCTION, Twins(owner))), rule
+            rule = helper.rule(owner.implement(_FUNCTION, KeySelectivity(owner)))
+            _planning[owner] = helper.strategy(owner.implement(_FUNCTION, RuntimeFilteredScans(owner))), rule
         if (planning := _planning[owner]) is not None:
             owner.plan_with(*planning)
     except Py4JError:
@@ -192,7 +192,7 @@ With more keys nearly every block holds one of them, and Spark's reader is faste
 """
 
 
-def few(plan: Plan, snapshot: Snapshot, column: Field, keys: int) -> bool:
+def is_selective(plan: Plan, snapshot: Snapshot, column: Field, keys: int) -> bool:
     """Whether this number of keys is likely to exclude most rows, judging by the bounds of the column."""
     rows = int(plan.parts.live_rows.sum())
     ends = _ends(plan, snapshot, column)
@@ -203,14 +203,16 @@ MOST_COVERED = COSTS.join_covered_share
 """Maximum share of a column's value range that many keys may cover and still be likely to prune a part."""
 
 
-def worth(plan: Plan, snapshot: Snapshot, column: Field, keys: int, other: Snapshot, theirs: Field) -> bool:
+def range_is_selective(
+    plan: Plan, snapshot: Snapshot, column: Field, keys: int, other: Snapshot, theirs: Field
+) -> bool:
     """Whether all values of ``theirs`` in ``other``, at most ``keys``, are likely to prune ``column``.
 
     True if they are few, if bounds are unknown, or if they cover at most ``MOST_COVERED`` of the column's
     range.
     """
     mine, given = _ends(plan, snapshot, column), _ends(plan, other, theirs)
-    if mine is None or given is None or few(plan, snapshot, column, keys):
+    if mine is None or given is None or is_selective(plan, snapshot, column, keys):
         return True
     return min(mine[1], given[1]) - max(mine[0], given[0]) + 1 <= MOST_COVERED * (mine[1] - mine[0] + 1)
 

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 from tamis.core.types import Schema
 from tamis.engine.scan import Options
-from tamis.engine.scan.index_stage import check_told
+from tamis.engine.scan.index_stage import check_index_options
 from tamis.spark.catalog.analyzed_schema import captured
 from tamis.spark.catalog.loaded_table import LoadedTable
 from tamis.spark.executors.partitions import Sizes
@@ -189,7 +189,7 @@ class Builder:
     def build(self) -> Any:
         if self._required is None:
             self._required = self._owner.struct_type(to_spark(self._source.schema))
-        check_told(self._options, self._switches[0], self._source.snapshot.head)
+        check_index_options(self._options, self._switches[0], self._source.snapshot.head)
         made = self._answer or self._scan(self._pushed, self._selected, self._required)
         made.told = self._options
         java = made.java()

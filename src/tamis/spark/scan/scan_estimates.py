@@ -93,7 +93,7 @@ Spark compares no bounds of other types, and fails on statistics of TIMESTAMP_NT
 _NULLS_ONLY = ""
 
 
-def told(schema: Schema) -> frozenset[int]:
+def estimated_columns(schema: Schema) -> frozenset[int]:
     """Ids of the columns that may have statistics for the cost-based optimizer."""
     return frozenset(f.id for f in schema if _code(f.type) is not None)
 

@@ -27,10 +27,19 @@ from tamis.spark.jvm_bridge.catalyst import Translation
 from tamis.spark.scan import native_reader as native
 from tamis.spark.scan.file_checks import check_files, copy_obstacle
 from tamis.spark.scan.filter_contract import FilterContract, contract_of
-from tamis.spark.scan.join_keys import INTERFACE, Handover, Narrowed, execution, few, key_columns, key_conjuncts, worth
+from tamis.spark.scan.join_keys import (
+    INTERFACE,
+    Handover,
+    Narrowed,
+    execution,
+    is_selective,
+    key_columns,
+    key_conjuncts,
+    range_is_selective,
+)
 from tamis.spark.scan.native_audit import audit_native
 from tamis.spark.scan.pushdown import NOTHING, foremost, pays
-from tamis.spark.scan.scan_estimates import column_statistics, read_share, share, told
+from tamis.spark.scan.scan_estimates import column_statistics, estimated_columns, read_share, share
 from tamis.spark.scan.scan_metrics import Ledger, Planned, ledger, scan_id
 from tamis.spark.scan.scan_source import ScanRequest, Source
 from tamis.spark.scan.spark_batch import Batch, made_reader, native_rows, packed
@@ -86,7 +95,7 @@ class Scan:
         self.told: Mapping[str, str] = {}
         """The options of the query as given, including those of a stream."""
         self._handover = Handover()
-        self._twins: dict[tuple[str, int], Any] = {}
+        self._runtime_filtered: dict[tuple[str, int], Any] = {}
         self._prepare(request.filters, plan)
 
     def java(self) -> Any:
@@ -151,7 +160,7 @@ class Scan:
         asked = (
             frozenset(f.id for f in self.selected)
             if self.pushed.aggregation
-            else told(self.selected)
+            else estimated_columns(self.selected)
             if self._cost_based
             else frozenset()
         )
@@ -327,25 +336,29 @@ class Scan:
         """Take the join keys of one execution. The next batch reads only what can hold them."""
         self._handover.put(self._narrowed(key_conjuncts(self._owner, predicates, self.source.schema)))
 
-    def twin(self, column: str, keys: int) -> Any:
+    def runtime_filtered(self, column: str, keys: int) -> Any:
         """A Java scan of the same rows that reads by keys, made once; None to use this scan.
 
         There is one if ``keys`` keys for ``column`` are likely to exclude most rows.
         """
-        if (column, keys) not in self._twins:
-            self._twins[column, keys] = self._twin(column, keys)
-        return self._twins[column, keys]
+        if (column, keys) not in self._runtime_filtered:
+            self._runtime_filtered[column, keys] = self._make_runtime_filtered(column, keys)
+        return self._runtime_filtered[column, keys]
 
-    def worth(self, column: str, keys: Scan, theirs: str) -> bool:
+    def keys_are_selective(self, column: str, keys: Scan, theirs: str) -> bool:
         """Whether all values of the column ``theirs`` of the scan ``keys`` are likely to prune this scan."""
         mine, other = self.source.schema.find(column)[0], keys.source.schema.find(theirs)[0]
-        return worth(
+        return range_is_selective(
             self.plan, self.source.snapshot, mine, int(keys.plan.parts.live_rows.sum()), keys.source.snapshot, other
         )
 
-    def _twin(self, column: str, keys: int) -> Any:
+    def _make_runtime_filtered(self, column: str, keys: int) -> Any:
         f = self.source.schema.find(column)[0]
-        if not self.native or self.options.read_lazy == "native" or not few(self.plan, self.source.snapshot, f, keys):
+        if (
+            not self.native
+            or self.options.read_lazy == "native"
+            or not is_selective(self.plan, self.source.snapshot, f, keys)
+        ):
             return None
         report = self.plan.report.fresh()
         report.reader, report.reader_reason = "eager", "nothing was read"

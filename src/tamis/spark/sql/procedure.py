@@ -81,7 +81,7 @@ def row_filter(arguments: dict[str, Any]) -> str | None:
     return found[0] if found else None
 
 
-def held(catalog: Any, arguments: dict[str, Any]) -> Any:
+def named_table(catalog: Any, arguments: dict[str, Any]) -> Any:
     """The ``Table`` that the argument ``table`` names."""
     return Table(*opened(catalog, arguments))
 

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from tamis.core.expr import Expr, to_sql
 from tamis.core.types.identifiers import backquote
-from tamis.engine.operations import Asked, Result, repeated
+from tamis.engine.operations import MergeClause, Result, repeated
 from tamis.engine.operations.rows.merge_plan import BY_SOURCE, MATCHED, NOT_MATCHED
 from tamis.errors import InvalidInput
 from tamis.spark.catalog.catalog import INTERFACES
@@ -28,7 +28,7 @@ _WHEN = {MATCHED: "WHEN MATCHED", NOT_MATCHED: "WHEN NOT MATCHED", BY_SOURCE: "W
 _numbers = itertools.count()
 
 
-class Held:
+class StatementCatalog:
     """The catalog of the tables in use, by the names that the statements give them."""
 
     java_arity: ClassVar = {"loadTable": (1, 2)}
@@ -60,7 +60,7 @@ def update(table: Any, spark: Any, values: Mapping[str, str], row_filter: str | 
     return _run(table, spark, lambda name: f"UPDATE {name} SET {_assignments(values)}{_where(row_filter)}")
 
 
-def merge(table: Any, df: Any, on: str, clauses: Sequence[Asked]) -> Result:
+def merge(table: Any, df: Any, on: str, clauses: Sequence[MergeClause]) -> Result:
     """``table.merge(df, on)…execute()``."""
     if is_connect(df):
         raise InvalidInput(
@@ -107,7 +107,7 @@ def _in_hand(spark: Any, table: Any, snapshot: Snapshot) -> Any:
     java = bridge(spark)
     held = java.registered_catalog(CATALOG)
     if held is None:
-        held = Held(java)
+        held = StatementCatalog(java)
         java.register_catalog(CATALOG, java.implement(INTERFACES, held), INTERFACES)
     spark.conf.set(f"spark.sql.catalog.{CATALOG}", java.catalog_class)
     name = f"t{next(_numbers)}"
@@ -129,13 +129,13 @@ def _assignments(values: Mapping[str, str]) -> str:
     return ", ".join(f"{backquote(name)} = {text}" for name, text in values.items())
 
 
-def when(clauses: Sequence[Asked]) -> str:
+def when(clauses: Sequence[MergeClause]) -> str:
     """The clauses as SQL, ordered by kind as Spark's grammar requires, and otherwise as given."""
     kinds = list(_WHEN)
     return " ".join(_clause(c) for c in sorted(clauses, key=lambda c: kinds.index(c.kind)))
 
 
-def _clause(asked: Asked) -> str:
+def _clause(asked: MergeClause) -> str:
     head = _WHEN[asked.kind] + (f" AND ({asked.condition})" if asked.condition is not None else "") + " THEN "
     if asked.action == "delete":
         return head + "DELETE"

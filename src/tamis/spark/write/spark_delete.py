@@ -13,7 +13,7 @@ from typing import Any
 from tamis.core.expr import Expr, supported
 from tamis.engine.operations.result import Result
 from tamis.engine.operations.rows.delete import delete_found, matching, rows_of
-from tamis.engine.operations.tracked_read import Looking
+from tamis.engine.operations.tracked_read import TrackedRead
 from tamis.engine.part_reader import ReadCounters, ReadSpec, read_part
 from tamis.engine.scan import PartRefs
 from tamis.errors import TamisError
@@ -49,12 +49,12 @@ def delete_where(table: LoadedTable, predicates: Any, given: dict[str, str]) -> 
             table.result = Result(table.snapshot.version)
             return
         partial = found.parts.where(~found.parts.all_match)
-        looking = Looking(found)
+        tracked = TrackedRead(found)
         if len(partial) <= LOCAL_PARTS:
-            gone = {ref.part_id: rows_of(looking.rows(ref)) for ref in partial}
+            gone = {ref.part_id: rows_of(tracked.rows(ref)) for ref in partial}
         else:
-            gone = _by_executors(session, partial, looking)
-        table.result = delete_found(table.store, table.snapshot, conjuncts, options, looking, gone)[1]
+            gone = _by_executors(session, partial, tracked)
+        table.result = delete_found(table.store, table.snapshot, conjuncts, options, tracked, gone)[1]
     except TamisError as error:
         table.failure = error
         raise
@@ -64,13 +64,13 @@ def _conjuncts(table: LoadedTable, predicates: Any) -> tuple[Expr, ...]:
     return tuple(c for p in predicates for c in predicate(table, p))
 
 
-def _by_executors(session: Any, parts: PartRefs, looking: Looking) -> dict[str, Any]:
+def _by_executors(session: Any, parts: PartRefs, tracked: TrackedRead) -> dict[str, Any]:
     context = session.sparkContext
     count = min(len(parts), max(context.defaultParallelism, len(parts) // 4))
     work = [pickle.dumps([parts[i] for i in range(at, len(parts), count)]) for at in range(count)]
-    done = context.parallelize(work, count).flatMap(functools.partial(_look, spec=looking.found.spec)).collect()
+    done = context.parallelize(work, count).flatMap(functools.partial(_look, spec=tracked.found.spec)).collect()
     for part, _, counters in done:
-        looking.take(part, counters)
+        tracked.take(part, counters)
     return {part: bitmap(rows, part) for part, rows, _ in done if rows is not None}
 
 

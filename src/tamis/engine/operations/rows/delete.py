@@ -17,7 +17,7 @@ from tamis.core.expr import Expr
 from tamis.engine.operations.result import Progress, Result
 from tamis.engine.operations.rows.overwrite import find
 from tamis.engine.operations.rows.row_change import RowChange, read_set
-from tamis.engine.operations.tracked_read import Looking
+from tamis.engine.operations.tracked_read import TrackedRead
 from tamis.engine.scan import Options, Plan
 from tamis.storage.commit_log import Snapshot
 from tamis.storage.object_store import Store
@@ -35,9 +35,9 @@ def delete(
     if found is None:
         return snapshot, Result(snapshot.version)
     partial = found.parts.where(~found.parts.all_match)
-    looking = Looking(found, progress, partial)
-    gone = {ref.part_id: rows_of(looking.rows(ref)) for ref in partial}
-    return delete_found(store, snapshot, conjuncts, options, looking, gone)
+    tracked = TrackedRead(found, progress, partial)
+    gone = {ref.part_id: rows_of(tracked.rows(ref)) for ref in partial}
+    return delete_found(store, snapshot, conjuncts, options, tracked, gone)
 
 
 def delete_found(
@@ -45,20 +45,20 @@ def delete_found(
     snapshot: Snapshot,
     conjuncts: Sequence[Expr],
     options: Options,
-    looking: Looking,
+    tracked: TrackedRead,
     gone: dict[str, Any],
 ) -> tuple[Snapshot, Result]:
     """Commit a delete; ``gone`` holds the rows by part, for parts that match only partly."""
-    found = looking.found
+    found = tracked.found
     doomed = found.parts.where(found.parts.all_match)
-    looking.answered(doomed)
+    tracked.answered(doomed)
     change = RowChange("delete", read_set(conjuncts, options), conjuncts, exact=True)
     change.parameters = {} if change.reads.filter is None else {"filter": change.reads.filter}
     change.gone = {part: rows for part, rows in gone.items() if rows}
     change.whole = doomed.table["part_id"].to_pylist()
     change.deleted = int(doomed.live_rows.sum()) + sum(len(rows) for rows in gone.values())
     change.read = len(found.parts) - len(doomed)
-    change.bytes_read = looking.finish()
+    change.bytes_read = tracked.finish()
     return change.land(store, snapshot)
 
 

@@ -19,12 +19,12 @@ from tamis.core.types import Schema
 from tamis.core.types.arrow import to_arrow_type
 from tamis.engine.operations.result import Progress, Result
 from tamis.engine.operations.rows.append import write
-from tamis.engine.operations.rows.merge_keys import SourceKeys, equality_bits, taken
+from tamis.engine.operations.rows.merge_keys import SourceKeys, equality_bits, rows_of_source
 from tamis.engine.operations.rows.merge_plan import BY_SOURCE, MATCHED, NOT_MATCHED, Clause, MergePlan
 from tamis.engine.operations.rows.overwrite import find
 from tamis.engine.operations.rows.row_change import RowChange, read_set
 from tamis.engine.operations.rows.store_assignment import computed
-from tamis.engine.operations.tracked_read import Looking
+from tamis.engine.operations.tracked_read import TrackedRead
 from tamis.engine.part_reader import failure
 from tamis.engine.scan import Options
 from tamis.errors import InvalidInput
@@ -61,10 +61,10 @@ def merge(
     conjuncts = () if plan.of(BY_SOURCE) else keys.filter()
     found = find(store, snapshot, plan.target, conjuncts, options)
     change = RowChange("merge" if each_once is None else "upsert", read_set(conjuncts, options), conjuncts or None)
-    run = _Run(plan, source, keys, Looking(found, progress), change)
+    run = _Run(plan, source, keys, TrackedRead(found, progress), change)
     change.manifests = list(write(store, snapshot.head, run.rows(), options))
     change.exact = run.seen == sum(len(rows) for rows in change.gone.values())
-    change.read, change.bytes_read = len(found.parts), run.looking.finish()
+    change.read, change.bytes_read = len(found.parts), run.tracked.finish()
     return change.land(store, snapshot)
 
 
@@ -75,7 +75,7 @@ class _Run:
     plan: MergePlan
     source: pa.Table
     keys: SourceKeys
-    looking: Looking
+    tracked: TrackedRead
     change: RowChange
     seen: int = 0
     """Target rows that were read."""
@@ -94,7 +94,7 @@ class _Run:
         left = np.flatnonzero(~self.met)
         for start in range(0, len(left) if clauses else 0, GROUP_ROWS):
             rows = left[start : start + GROUP_ROWS]
-            arrays = taken(self.source, rows, [f.id for f in self.plan.source])
+            arrays = rows_of_source(self.source, rows, [f.id for f in self.plan.source])
             for clause, chosen in self._chosen(clauses, arrays, len(rows)):
                 self.change.inserted += len(chosen)
                 yield self._made(clause, _some(arrays, chosen), len(chosen), {})
@@ -104,7 +104,7 @@ class _Run:
         self.seen += count
         t, s = self.keys.pairs(arrays, count)
         if self.plan.checks and len(t):
-            both = {**_some(arrays, t), **taken(self.source, s, [f.id for f in self.plan.source])}
+            both = {**_some(arrays, t), **rows_of_source(self.source, s, [f.id for f in self.plan.source])}
             keep = self._mask(self.plan.checks, both, len(t))
             t, s = t[keep], s[keep]
         if self.plan.unique and len(t) > 1 and (t[1:] == t[:-1]).any():
@@ -119,7 +119,7 @@ class _Run:
             # only an unconditional delete may match a row twice
             first = np.concatenate([[True], t[1:] != t[:-1]])
             t, s = t[first], s[first]
-            both = {**_some(arrays, t), **taken(self.source, s, [f.id for f in self.plan.source])}
+            both = {**_some(arrays, t), **rows_of_source(self.source, s, [f.id for f in self.plan.source])}
             yield from self._changed(MATCHED, both, t, parts, positions)
         if self.plan.of(BY_SOURCE):
             alone = np.ones(count, dtype=np.bool_)
@@ -151,7 +151,7 @@ class _Run:
             left = left[~keep]
 
     def _mask(self, conditions: Sequence[Expr], arrays: Arrays, length: int) -> Mask:
-        now = self.looking.found.spec.now_micros
+        now = self.tracked.found.spec.now_micros
         keep, failed, error = filter_mask(conditions, arrays, length, now_micros=now)
         if failed.any():
             raise failure(conditions, arrays, length, error, now_micros=now, where=" of the merge")
@@ -162,7 +162,7 @@ class _Run:
         for f in self.plan.target:
             if f.id in clause.values:
                 columns.append(
-                    computed(clause.values[f.id], arrays, length, self.looking.found.spec.now_micros, f.name)
+                    computed(clause.values[f.id], arrays, length, self.tracked.found.spec.now_micros, f.name)
                 )
             elif f.id in old:
                 columns.append(arrays[f.id])
@@ -181,12 +181,12 @@ class _Run:
 
     def _groups(self, schema: Schema) -> Iterator[tuple[list[tuple[str, int]], pa.RecordBatch]]:
         """Yield the target's candidate rows in large groups, with the parts they come from."""
-        spec = replace(self.looking.found.spec, schema=schema, positions=True)
+        spec = replace(self.tracked.found.spec, schema=schema, positions=True)
         held: list[pa.RecordBatch] = []
         parts: list[tuple[str, int]] = []
         count = 0
-        for ref in self.looking.found.parts:
-            for batch in self.looking.rows(ref, spec):
+        for ref in self.tracked.found.parts:
+            for batch in self.tracked.rows(ref, spec):
                 held.append(batch)
                 count += len(batch)
                 parts = [*(p for p in parts if p[0] != ref.part_id), (ref.part_id, count)]

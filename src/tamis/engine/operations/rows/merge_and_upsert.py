@@ -9,7 +9,7 @@ import pyarrow as pa
 from tamis.engine.operations.result import Progress, Result
 from tamis.engine.operations.retry import repeated
 from tamis.engine.operations.rows.merge import merge
-from tamis.engine.operations.rows.merge_plan import Asked, merge_plan
+from tamis.engine.operations.rows.merge_plan import MergeClause, merge_plan
 from tamis.engine.part_writer.stream_spool import spooled
 from tamis.engine.scan import Options
 from tamis.errors import InvalidInput
@@ -22,7 +22,7 @@ def merge_rows(
     latest: Callable[[], Snapshot],
     data: pa.RecordBatchReader,
     on: str,
-    clauses: Sequence[Asked],
+    clauses: Sequence[MergeClause],
     options: Options,
     *,
     keys: Sequence[str] | None = None,
@@ -46,7 +46,7 @@ def merge_once(
     snapshot: Snapshot,
     source: pa.Table,
     on: str,
-    clauses: Sequence[Asked],
+    clauses: Sequence[MergeClause],
     options: Options,
     each_once: Sequence[str] | None = None,
     progress: Progress | None = None,

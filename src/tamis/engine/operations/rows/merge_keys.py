@@ -54,7 +54,7 @@ class SourceKeys:
         return t[order], s[order]
 
 
-def taken(source: pa.Table, rows: Indices, ids: Sequence[int]) -> dict[int, pa.Array]:
+def rows_of_source(source: pa.Table, rows: Indices, ids: Sequence[int]) -> dict[int, pa.Array]:
     """Return the source's columns at these rows, by id."""
     return {i: source.column(at).take(pa.array(rows)).combine_chunks() for at, i in enumerate(ids)}
 

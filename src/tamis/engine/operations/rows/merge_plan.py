@@ -28,7 +28,7 @@ MATCHED, NOT_MATCHED, BY_SOURCE = "matched", "not matched", "not matched by sour
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class MergeClause:
     """A clause as the user wrote it.
 
     ``values`` is SQL text by column; None means all columns of the source (of an update or insert).
@@ -91,7 +91,7 @@ class MergePlan:
 
 
 def merge_plan(
-    target: Schema, source: pa.Schema, on: str, clauses: Sequence[Asked], highest_id: int, options: Options
+    target: Schema, source: pa.Schema, on: str, clauses: Sequence[MergeClause], highest_id: int, options: Options
 ) -> MergePlan:
     """Bind a merge.
 
@@ -175,7 +175,7 @@ class _Binder:
             return left, right
         return (right, left) if self.sides(left) == {"source"} and self.sides(right) == {"target"} else None
 
-    def clause(self, asked: Asked) -> Clause:
+    def clause(self, asked: MergeClause) -> Clause:
         conditions = () if asked.condition is None else conjuncts(self.predicate(asked.condition))
         visible = {MATCHED: {"target", "source"}, NOT_MATCHED: {"source"}, BY_SOURCE: {"target"}}[asked.kind]
         values = {} if asked.action == "delete" else self.values(asked)
@@ -189,7 +189,7 @@ class _Binder:
                 )
         return Clause(asked.kind, asked.action, conditions, values)
 
-    def values(self, asked: Asked) -> dict[int, Expr]:
+    def values(self, asked: MergeClause) -> dict[int, Expr]:
         if asked.values is None:
             texts = {f.name: "source." + backquote(self.of_source(f.name, asked).name) for f in self.target}
         else:
@@ -220,7 +220,7 @@ class _Binder:
             remedy = f"Cast column {value.name!r} of the data to {column.type}."
             raise SchemaMismatch(error.message, code=error.code, name=error.name, remedy=remedy) from None
 
-    def of_source(self, name: str, asked: Asked) -> Field:
+    def of_source(self, name: str, asked: MergeClause) -> Field:
         """Return the source column for a target column of a clause without values. Raises ``NotFound``."""
         try:
             return self.source.find(name)[0]

@@ -18,7 +18,7 @@ from tamis.engine.operations.layout.index_operations import commit_indexed
 from tamis.engine.operations.result import Result, written
 from tamis.engine.operations.rows.append import discard, write
 from tamis.engine.operations.rows.replace_filter import within
-from tamis.engine.operations.tracked_read import Looking
+from tamis.engine.operations.tracked_read import TrackedRead
 from tamis.engine.part_reader import ReadCounters, ReadSpec, failure, read_part
 from tamis.engine.part_writer import conform
 from tamis.engine.scan import Options, PartRefs, Plan, PlanRequest, plan
@@ -52,12 +52,12 @@ def overwrite(
         return commit_overwrite(store, snapshot, head, Replacement(None, snapshot_parts(snapshot), manifests), options)
     found = find(store, snapshot, head.schema, conjuncts, options)
     partial = found.parts.where(~found.parts.all_match)
-    looking = Looking(found)
-    looking.answered(found.parts.where(found.parts.all_match))
+    tracked = TrackedRead(found)
+    tracked.answered(found.parts.where(found.parts.all_match))
     survivors = list(
-        write(store, head, survivors_of(partial, found.spec, head.schema, conjuncts, looking.rows), options)
+        write(store, head, survivors_of(partial, found.spec, head.schema, conjuncts, tracked.rows), options)
     )
-    size_read = looking.finish()
+    size_read = tracked.finish()
     return commit_overwrite(
         store,
         snapshot,

@@ -16,7 +16,7 @@ from tamis.engine.operations.rows.append import write
 from tamis.engine.operations.rows.overwrite import find
 from tamis.engine.operations.rows.row_change import RowChange, read_set
 from tamis.engine.operations.rows.store_assignment import assigned, check_known, computed
-from tamis.engine.operations.tracked_read import Looking
+from tamis.engine.operations.tracked_read import TrackedRead
 from tamis.engine.scan import Options
 from tamis.storage.commit_log import Snapshot
 from tamis.storage.object_store import Store
@@ -44,24 +44,24 @@ def update(
         for f in schema.find(name)
     }
     found = find(store, snapshot, schema, conjuncts, options)
-    looking = Looking(found, progress)
+    tracked = TrackedRead(found, progress)
     change = RowChange("update", read_set(conjuncts, options), conjuncts, exact=True)
     change.parameters = {"columns": ", ".join(values)} | (
         {} if change.reads.filter is None else {"filter": change.reads.filter}
     )
-    change.manifests = list(write(store, snapshot.head, _updated(looking, schema, wanted, change), options))
+    change.manifests = list(write(store, snapshot.head, _updated(tracked, schema, wanted, change), options))
     change.updated = sum(len(rows) for rows in change.gone.values())
-    change.read, change.bytes_read = len(found.parts), looking.finish()
+    change.read, change.bytes_read = len(found.parts), tracked.finish()
     return change.land(store, snapshot)
 
 
 def _updated(
-    looking: Looking, schema: Schema, wanted: Mapping[int, Expr], change: RowChange
+    tracked: TrackedRead, schema: Schema, wanted: Mapping[int, Expr], change: RowChange
 ) -> Iterator[pa.RecordBatch]:
     """Yield the matching rows with their new values; record their positions in ``change``."""
-    spec = replace(looking.found.spec, schema=schema, positions=True)
-    for ref in looking.found.parts:
-        for batch in looking.rows(ref, spec):
+    spec = replace(tracked.found.spec, schema=schema, positions=True)
+    for ref in tracked.found.parts:
+        for batch in tracked.rows(ref, spec):
             arrays = {f.id: batch.column(at) for at, f in enumerate(schema)}
             rows = BitMap(np.ascontiguousarray(batch.column(len(arrays)).to_numpy(), dtype=np.uint32))
             change.gone[ref.part_id] = change.gone.get(ref.part_id, BitMap()) | rows

@@ -42,24 +42,24 @@ import scala.jdk.javaapi.CollectionConverters;
  *
  * MoreKeys, an optimizer rule, takes equi-joins with a broadcast side and puts a DynamicPruningSubquery
  * filter above the scan (DataSourceV2ScanRelation) of the other side. Lazily, a planning strategy, takes
- * projections and filters over such a scan and plans them over the scan's twin, which reads by keys, where
+ * projections and filters over such a scan and plans them over the runtime-filtered scan of the same rows, where
  * few keys come. Installed by spark/scan/join_keys.py (plan_with_keys).
  */
 public final class JoinPlanning {
     private static final PartitionPruning$ SPARK = PartitionPruning$.MODULE$;
 
     /**
-     * Returns the rule. "worth" is called with a scan's key and "column NUL other scan's key NUL other
+     * Returns the rule. "selective" is called with a scan's key and "column NUL other scan's key NUL other
      * column"; it answers "true" if all the values that the other scan has in its column are likely to prune
      * this scan.
      */
-    public Rule rule(BiFunction worth) { return new MoreKeys(worth); }
+    public Rule rule(BiFunction selective) { return new MoreKeys(selective); }
 
     /**
-     * Returns the strategy. "twins" is called with a scan's key and "keys column"; it answers the scan's twin
+     * Returns the strategy. "filteredScans" is called with a scan's key and "keys column"; it answers the runtime-filtered scan
      * or null.
      */
-    public SparkStrategy strategy(BiFunction twins) { return new Lazily(twins); }
+    public SparkStrategy strategy(BiFunction filteredScans) { return new Lazily(filteredScans); }
 
     /**
      * Requests the join keys of a side that is broadcast anyway; Spark's own rule requires a selective
@@ -68,24 +68,24 @@ public final class JoinPlanning {
      * through joins that keep it valid.
      */
     public static final class MoreKeys extends Rule {
-        private final BiFunction worth;
+        private final BiFunction selective;
 
-        MoreKeys(BiFunction worth) { this.worth = worth; }
+        MoreKeys(BiFunction selective) { this.selective = selective; }
 
         public TreeNode apply(TreeNode plan) {
             SQLConf conf = conf();
             boolean off = !conf.dynamicPartitionPruningEnabled() || !conf.exchangeReuseEnabled();
-            return off || (plan instanceof Subquery && ((Subquery) plan).correlated()) ? plan : plan.transformUp(new EachJoin(conf, worth));
+            return off || (plan instanceof Subquery && ((Subquery) plan).correlated()) ? plan : plan.transformUp(new EachJoin(conf, selective));
         }
     }
 
     private static final class EachJoin extends scala.runtime.AbstractPartialFunction {
         private final SQLConf conf;
-        private final BiFunction worth;
+        private final BiFunction selective;
 
-        EachJoin(SQLConf conf, BiFunction worth) {
+        EachJoin(SQLConf conf, BiFunction selective) {
             this.conf = conf;
-            this.worth = worth;
+            this.selective = selective;
         }
 
         public boolean isDefinedAt(Object node) { return node instanceof Join; }
@@ -132,7 +132,7 @@ public final class JoinPlanning {
                 String ours = Handler.keyOf(((DataSourceV2ScanRelation) plan).scan());
                 if (ours == null || !SPARK.getFilterableTableScan(key, plan).isDefined()) return null;
                 String whole = keys.apply(at) instanceof Attribute ? whole(other, (Attribute) keys.apply(at), key) : null;
-                if (whole != null && !"true".equals(worth.apply(ours, key.name() + '\u0000' + whole))) return null;
+                if (whole != null && !"true".equals(selective.apply(ours, key.name() + '\u0000' + whole))) return null;
                 return new Filter(asking(key, other, keys, at), plan);
             }
             if (plan instanceof Filter) {
@@ -236,15 +236,15 @@ public final class JoinPlanning {
     }
 
     /**
-     * Replaces a scan by its twin where few join keys come. Their number is known when adaptive execution
+     * Replaces a scan by its runtime-filtered scan where few join keys come. Their number is known when adaptive execution
      * plans again after the other side has run. All other plans are left to Spark.
      */
     public static final class Lazily extends SparkStrategy {
-        private final BiFunction twins;
+        private final BiFunction filteredScans;
         private final Map known = new Latest(1000);
         private final Map none = new Latest(1000);
 
-        Lazily(BiFunction twins) { this.twins = twins; }
+        Lazily(BiFunction filteredScans) { this.filteredScans = filteredScans; }
 
         public Seq apply(LogicalPlan plan) {
             try {
@@ -252,7 +252,7 @@ public final class JoinPlanning {
                     note(((Join) plan).left(), ((Join) plan).right());
                     note(((Join) plan).right(), ((Join) plan).left());
                 } else if (plan instanceof Project || plan instanceof Filter) {
-                    LogicalPlan other = twin(plan);
+                    LogicalPlan other = runtimeFiltered(plan);
                     if (other != null) return new DataSourceV2Strategy((SparkSession) SparkSession.active()).apply(other);
                 }
             } catch (RuntimeException strangePlan) {
@@ -279,7 +279,7 @@ public final class JoinPlanning {
             for (int i = 0; i < plan.children().size(); i++) filters((LogicalPlan) plan.children().apply(i), out);
         }
 
-        private synchronized LogicalPlan twin(LogicalPlan plan) {
+        private synchronized LogicalPlan runtimeFiltered(LogicalPlan plan) {
             scala.Option found = PhysicalOperation$.MODULE$.unapply(plan);
             if (found.isEmpty()) return null;
             scala.Tuple3 parts = (scala.Tuple3) found.get();
@@ -291,19 +291,19 @@ public final class JoinPlanning {
                 DynamicPruningSubquery asked = (DynamicPruningSubquery) filters.apply(i);
                 Object rows = known.get(asked.exprId());
                 if (rows == null || !(asked.pruningKey() instanceof Attribute)) continue;
-                Object scan = twin(key, rows + " " + ((Attribute) asked.pruningKey()).name());
+                Object scan = runtimeFiltered(key, rows + " " + ((Attribute) asked.pruningKey()).name());
                 if (scan instanceof Scan) return replaced(plan, (Scan) scan);
             }
             return null;
         }
 
         /**
-         * Returns the twin or null. Remembers null answers, because adaptive execution plans the same query
+         * Returns the runtime-filtered scan or null. Remembers null answers, because adaptive execution plans the same query
          * many times.
          */
-        private Object twin(String key, String asked) {
+        private Object runtimeFiltered(String key, String asked) {
             if (none.containsKey(key + " " + asked)) return null;
-            Object found = twins.apply(key, asked);
+            Object found = filteredScans.apply(key, asked);
             if (found == null) none.put(key + " " + asked, null);
             return found;
         }

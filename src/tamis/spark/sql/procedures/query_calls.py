@@ -13,7 +13,7 @@ from tamis.spark.sql.procedure import (
     TABLE,
     Parameter,
     Procedure,
-    held,
+    named_table,
     opened,
     row_filter,
     session_options,
@@ -33,7 +33,7 @@ def _detail(catalog: Any, arguments: dict[str, Any]) -> pa.Table:
 
 def _explain(catalog: Any, arguments: dict[str, Any]) -> pa.Table:
     """Explain a filter under the session's time zone, ANSI mode and ``tamis`` settings, as in a query."""
-    table = held(catalog, arguments)
+    table = named_table(catalog, arguments)
     report = table.explain(row_filter(arguments), options=session_options(catalog.bridge))
     report.guard(arguments["max_parts"], arguments["max_bytes"])
     return pa.Table.from_pylist(lines(report), schema=_EXPLAINED)

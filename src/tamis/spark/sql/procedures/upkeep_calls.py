@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from tamis.engine.operations import CompactionPlan
 from tamis.errors import InvalidInput
-from tamis.spark.sql.procedure import FILTER, ROW_FILTER, TABLE, Parameter, Procedure, held, row_filter
+from tamis.spark.sql.procedure import FILTER, ROW_FILTER, TABLE, Parameter, Procedure, named_table, row_filter
 
 _GROUP = pa.schema(
     [
@@ -22,7 +22,7 @@ _GROUP = pa.schema(
 
 def _compact(catalog: Any, arguments: dict[str, Any]) -> pa.Table:
     names = [name.strip() for name in (arguments["cluster_by"] or "").split(",") if name.strip()]
-    found = held(catalog, arguments).compact(
+    found = named_table(catalog, arguments).compact(
         row_filter(arguments),
         max_bytes=arguments["max_bytes"],
         max_seconds=arguments["max_seconds"],
@@ -49,24 +49,26 @@ def _vacuum(catalog: Any, arguments: dict[str, Any]) -> pa.Table:
             remedy="Give retention or retention_hours.",
         )
     keep = timedelta(hours=hours) if hours is not None else told or timedelta(days=7)
-    found = held(catalog, arguments).vacuum(keep, dry_run=arguments["dry_run"])
+    found = named_table(catalog, arguments).vacuum(keep, dry_run=arguments["dry_run"])
     return found.objects if arguments["dry_run"] and len(found.objects) else numbers(found.as_dict())
 
 
 def _restore(catalog: Any, arguments: dict[str, Any]) -> pa.Table:
-    table = held(catalog, arguments)
+    table = named_table(catalog, arguments)
     return numbers(
         table.restore(arguments["version"], allow_dropped_columns=arguments["allow_dropped_columns"]).as_dict()
     )
 
 
 def _verify(catalog: Any, arguments: dict[str, Any]) -> pa.Table:
-    found = held(catalog, arguments).verify(data=arguments["data"])
+    found = named_table(catalog, arguments).verify(data=arguments["data"])
     return numbers(found.as_dict()) if found.ok else found.problems
 
 
 def _changes(catalog: Any, arguments: dict[str, Any]) -> pa.Table:
-    found: pa.Table = held(catalog, arguments).changes(arguments["from_version"], arguments["to_version"]).to_arrow()
+    found: pa.Table = (
+        named_table(catalog, arguments).changes(arguments["from_version"], arguments["to_version"]).to_arrow()
+    )
     return found
 
 
