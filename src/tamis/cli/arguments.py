@@ -27,33 +27,33 @@ Select = Annotated[
         "-s",
         metavar="COLUMNS",
         help=(
-            "Columns to read, separated by commas; all unless told. "
+            "Columns to read, separated by commas; by default all. "
             "a.b is the field b of a, `a.b` a column of that name."
         ),
     ),
 ]
-Limit = Annotated[int | None, typer.Option("--limit", "-n", min=0, metavar="N", help="At most so many rows.")]
+Limit = Annotated[int | None, typer.Option("--limit", "-n", min=0, metavar="N", help="The maximum number of rows.")]
 OrderBy = Annotated[
     str | None,
     typer.Option(
         "--order-by",
         metavar="COLUMNS",
-        help='The first rows in this order, e.g. "ts DESC NULLS LAST, id"; needs --limit.',
+        help='Return the first rows in this order, e.g. "ts DESC NULLS LAST, id"; needs --limit.',
     ),
 ]
-Version = Annotated[int | None, typer.Option("--version", min=0, metavar="N", help="The table as of this version.")]
+Version = Annotated[int | None, typer.Option("--version", min=0, metavar="N", help="Read this version.")]
 Timestamp = Annotated[
     str | None,
-    typer.Option("--timestamp", metavar="TIME", help="The table as of this time, e.g. 2026-01-31T12:00:00+00:00."),
+    typer.Option("--timestamp", metavar="TIME", help="Read the version at a time, e.g. 2026-01-31T12:00:00+00:00."),
 ]
 Settings = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="A switch for this scan, e.g. tamis.read.lazy=off."),
+    typer.Option("--set", metavar="KEY=VALUE", help="An option of this scan, e.g. tamis.read.lazy=off."),
 ]
 Stored = Annotated[
     list[str] | None, typer.Option("--storage-option", metavar="KEY=VALUE", help="An option of the object store.")
 ]
-Json = Annotated[bool, typer.Option("--json", help="JSON for programs instead of tables for people.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 Place = Annotated[str, typer.Argument(metavar="TABLE", help="The table's folder or URL.")]
 
 

@@ -21,7 +21,8 @@ def create(
     schema: Annotated[
         str | None,
         typer.Option(
-            metavar="DDL", help='Columns, e.g. "ts TIMESTAMP NOT NULL, user BIGINT"; else the first append brings them.'
+            metavar="DDL",
+            help='Columns, e.g. "ts TIMESTAMP NOT NULL, user BIGINT"; by default those of the first append.',
         ),
     ] = None,
     cluster_by: Cluster = None,
@@ -30,7 +31,7 @@ def create(
     storage_option: Stored = None,
     json: Json = False,
 ) -> None:
-    """Make an empty table."""
+    """Create an empty table."""
     import tamis
     from tamis.core.expr.column_definitions import columns
 
@@ -49,23 +50,22 @@ def create(
 
 def ingest(
     table: Place,
-    folder: Annotated[str, typer.Argument(help="The folder whose new files are read, subfolders included.")],
+    folder: Annotated[str, typer.Argument(help="The folder whose new files are ingested, including subfolders.")],
     format: Annotated[  # noqa: A002  # the option's name
-        str | None, typer.Option("--format", help="parquet, csv or json; found from the files' names unless told.")
+        str | None, typer.Option("--format", help="parquet, csv or json; by default from the files' names.")
     ] = None,
     cluster_by: Cluster = None,
     read_option: Annotated[
         list[str] | None, typer.Option(metavar="KEY=VALUE", help="An option of Spark's reader, e.g. header=false.")
     ] = None,
-    batch_bytes: Annotated[
-        int, typer.Option(min=1, metavar="B", help="Files are committed together up to this size.")
-    ] = 1 << 30,
+    batch_bytes: Annotated[int, typer.Option(min=1, metavar="B", help="The most bytes of files in one commit.")] = 1
+    << 30,
     storage_option: Stored = None,
     json: Json = False,
 ) -> None:
-    """Append the files of a folder that are not in the table yet, by Spark; makes the table if there is none.
+    """Append the new files of a folder with Spark, and create the table if it does not exist.
 
-    A file is known by its path: each is ingested once, however often the command is called or killed.
+    A file is identified by its path, and ingested exactly once, even if the command is repeated or killed.
     """
     from tamis.cli.ingest import run
 

@@ -20,19 +20,19 @@ def compact(
     ] = None,
     curve: Annotated[str, typer.Option(help="The curve of --cluster-by: hilbert or zorder.")] = "hilbert",
     max_bytes: Annotated[
-        str | None, typer.Option(metavar="B", help="Read at most about so much: a number of bytes, or 1GB.")
+        str | None, typer.Option(metavar="B", help="The most bytes to read, such as 1000000 or 1GB.")
     ] = None,
     max_seconds: Annotated[
-        float | None, typer.Option(min=0, metavar="S", help="Begin nothing that would end later.")
+        float | None, typer.Option(min=0, metavar="S", help="Start no work that would end after so many seconds.")
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and why.")] = False,
-    spark: Annotated[bool, typer.Option("--spark", help="Let a local Spark do the work.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be done, and why.")] = False,
+    spark: Annotated[bool, typer.Option("--spark", help="Do the work with a local Spark.")] = False,
     storage_option: Stored = None,
     json: Json = False,
 ) -> None:
-    """Merge small parts into few, sort them, drop deleted rows; the table's rows stay the same.
+    """Merge small parts into fewer, sort them, and drop deleted rows. The table's rows do not change.
 
-    Bounded by its limits, and safe to stop: the next call goes on. Readers and writers never notice.
+    Safe to interrupt: the next call continues. Does not disturb readers and writers.
     """
     import tamis
     from tamis.engine.scan.report.report_text import counted

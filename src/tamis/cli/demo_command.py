@@ -13,13 +13,11 @@ from tamis.cli.output import fail, print_json
 def demo(
     path: Annotated[
         str,
-        typer.Option(
-            metavar="FOLDER", help="Where the demonstration's tables go; an earlier demonstration there is replaced."
-        ),
+        typer.Option(metavar="FOLDER", help="The folder of the demo's tables. An earlier demo there is replaced."),
     ] = "./demo-lake",
     json: Json = False,
 ) -> None:
-    """Fill a table with a year of real flights by Spark, query it, and check every answer against plain Spark."""
+    """Load a year of real flights into a table with Spark, query it, and compare every answer with plain Spark."""
     from tamis.cli.demo import run
 
     outcome = run(path)

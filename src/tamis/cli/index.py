@@ -25,12 +25,12 @@ def create(
         ),
     ],
     build: Annotated[
-        str, typer.Option(help="with_write: with every load. deferred: when it is repaired.")
+        str, typer.Option(help="with_write: built by every write. deferred: built by repair.")
     ] = "with_write",
     storage_option: Stored = None,
     json: Json = False,
 ) -> None:
-    """Make a secondary index, and build it for what is there."""
+    """Create a secondary index, and build it for the existing rows."""
     from tamis.engine.secondary_index.indexed_paths import split
 
     held = _open(table, storage_option)
@@ -46,14 +46,14 @@ def drop(table: Place, index: Name, storage_option: Stored = None, json: Json = 
 
 def repair(
     table: Place,
-    index: Annotated[str | None, typer.Argument(metavar="[INDEX]", help="One index only.")] = None,
+    index: Annotated[str | None, typer.Argument(metavar="[INDEX]", help="Only this index.")] = None,
     segments: Annotated[
-        str | None, typer.Option(metavar="IDS", help="These segments only, separated by commas.")
+        str | None, typer.Option(metavar="IDS", help="Only these segments, separated by commas.")
     ] = None,
     storage_option: Stored = None,
     json: Json = False,
 ) -> None:
-    """Build what is missing; safe to stop, the next call goes on."""
+    """Build the missing segments of indexes. Safe to interrupt: the next call continues."""
     held = _open(table, storage_option)
     with over_table(f"Repairing {index or 'all indexes'}", held, 1 if index else len(held.indexes())) as advance:
         done = held.repair_index(index, list(names(segments)) if segments else None, progress=advance)
@@ -75,7 +75,7 @@ def drop_segments(
     storage_option: Stored = None,
     json: Json = False,
 ) -> None:
-    """Forget what an index has of some segments: queries read them by their statistics, until they are repaired."""
+    """Drop an index's entries for some segments. Queries prune these by statistics alone until a repair."""
     held = _open(table, storage_option)
     before = held.version
     done = held.drop_index_segments(index, list(names(segments)))
@@ -87,7 +87,7 @@ def drop_segments(
 
 
 def list_(table: Place, storage_option: Stored = None, json: Json = False) -> None:
-    """Show indexes: columns, size, how many segments are covered, and why others are not."""
+    """List the indexes with their columns, size and covered segments, and why others are not covered."""
     found = _open(table, storage_option).indexes()
     if json:
         print_json([entry.as_dict() for entry in found])

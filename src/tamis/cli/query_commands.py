@@ -43,7 +43,7 @@ def query(
     report: Annotated[bool, typer.Option("--report", help="Print what was read, and why, on stderr.")] = False,
     json: Json = False,
 ) -> None:
-    """Print the rows that a filter matches, read by the embedded scan (no Spark)."""
+    """Print the rows that match a filter. Reads without Spark."""
     import tamis
     from tamis.engine.scan.report.report_text import counted
 
@@ -83,11 +83,11 @@ def explain(
         int | None, typer.Option(min=0, metavar="N", help="Exit with 1 if more parts would be read.")
     ] = None,
     max_bytes: Annotated[
-        str | None, typer.Option(metavar="B", help="Exit with 1 if more bytes, or 64MB, could be read.")
+        str | None, typer.Option(metavar="B", help="Exit with 1 if more bytes would be read; a number or 64MB.")
     ] = None,
     json: Json = False,
 ) -> None:
-    """Show what a query would read, and why not less; reads metadata only."""
+    """Show what a query would read and why it cannot read less. Reads metadata only."""
     import tamis
 
     held = tamis.open(table, storage_options=pairs(storage_option, "--storage-option"))
@@ -106,7 +106,7 @@ def describe(
     storage_option: Stored = None,
     json: Json = False,
 ) -> None:
-    """Show what a table is: version, size, clustering, columns with their bounds, properties."""
+    """Show a table's version, size, clustering, columns with their bounds, and properties."""
     import tamis
 
     held = tamis.open(table, storage_options=pairs(storage_option, "--storage-option"), **point(version, timestamp))
@@ -124,7 +124,7 @@ def describe(
 
 
 def history(table: Place, limit: Limit = None, storage_option: Stored = None, json: Json = False) -> None:
-    """List the commits, newest first; --json tells more of each."""
+    """List the commits, newest first. --json gives more details of each."""
     import tamis
 
     held = tamis.open(table, storage_options=pairs(storage_option, "--storage-option"))

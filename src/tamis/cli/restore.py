@@ -16,17 +16,17 @@ SHOWN = 20
 
 def restore(
     table: Place,
-    version: Annotated[int, typer.Argument(min=0, metavar="VERSION", help="The version whose rows come back.")],
+    version: Annotated[int, typer.Argument(min=0, metavar="VERSION", help="The version to restore.")],
     allow_dropped_columns: Annotated[
         bool,
         typer.Option(
-            "--allow-dropped-columns", help="Go on where a column has been dropped since: its values stay away."
+            "--allow-dropped-columns", help="Restore even if a column has been dropped since; its values are lost."
         ),
     ] = False,
     storage_option: Stored = None,
     json: Json = False,
 ) -> None:
-    """Bring back the rows of a version, under the schema of now, by one commit; no file is copied."""
+    """Restore the rows of an earlier version under the current schema, in one commit. Copies no file."""
     import tamis
     from tamis.engine.scan.report.report_text import counted
 
@@ -43,9 +43,9 @@ def restore(
 
 def changes(
     table: Place,
-    after: Annotated[int, typer.Argument(min=0, metavar="A", help="What came after this version …")],
+    after: Annotated[int, typer.Argument(min=0, metavar="A", help="The first version to compare.")],
     until: Annotated[
-        int | None, typer.Argument(min=0, metavar="[B]", help="… up to this one; the newest unless told.")
+        int | None, typer.Argument(min=0, metavar="[B]", help="The last version to compare; by default the newest.")
     ] = None,
     limit: Limit = None,
     storage_option: Stored = None,

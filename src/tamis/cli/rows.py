@@ -10,19 +10,17 @@ from tamis.cli.arguments import Json, Place, Stored, Where, names, pairs
 from tamis.cli.output import print_json, tell
 from tamis.cli.progress import over_table
 
-All = Annotated[bool, typer.Option("--all", help="Every row; said aloud, because no --where was given.")]
+All = Annotated[bool, typer.Option("--all", help="Change every row; needed if there is no --where.")]
 Source = Annotated[
     str, typer.Argument(metavar="FILE", help="The file with the new rows: parquet, csv (with a header) or json lines.")
 ]
-Format = Annotated[
-    str | None, typer.Option("--format", help="parquet, csv or json; known by the file's name unless told.")
-]
+Format = Annotated[str | None, typer.Option("--format", help="parquet, csv or json; by default from the file's name.")]
 
 
 def delete(
     table: Place, where: Where = None, every: All = False, storage_option: Stored = None, json: Json = False
 ) -> None:
-    """Delete the rows that a filter matches; parts of which all or none match are not read."""
+    """Delete the rows that match a filter. Parts that match entirely or not at all are not read."""
     held, chosen = _open(table, storage_option), _chosen(where, every)
     with over_table("Deleting", held) as advance:
         done = held.delete(chosen, progress=advance)
@@ -39,7 +37,7 @@ def update(
     storage_option: Stored = None,
     json: Json = False,
 ) -> None:
-    """Give columns new values in the rows that a filter matches."""
+    """Set columns to new values in the rows that match a filter."""
     held, chosen = _open(table, storage_option), _chosen(where, every)
     with over_table("Updating", held) as advance:
         done = held.update(pairs(values, "--set"), chosen, progress=advance)
@@ -54,7 +52,7 @@ def upsert(
     storage_option: Stored = None,
     json: Json = False,
 ) -> None:
-    """Update the rows whose keys a file has, and add the others of the file."""
+    """Update the rows whose keys are in a file, and insert the file's other rows."""
     from tamis.cli.row_file import rows_of
 
     held = _open(table, storage_option)
@@ -66,7 +64,7 @@ def upsert(
 def merge(
     table: Place,
     source: Source,
-    on: Annotated[str, typer.Option(metavar="SQL", help='Which rows match, e.g. "target.id = source.id".')],
+    on: Annotated[str, typer.Option(metavar="SQL", help='The condition for a match, e.g. "target.id = source.id".')],
     when: Annotated[
         list[str],
         typer.Option(
@@ -81,7 +79,7 @@ def merge(
     storage_option: Stored = None,
     json: Json = False,
 ) -> None:
-    """Update, delete and insert by the rows of a file, as the clauses of a MERGE say."""
+    """Update, delete and insert rows by the rows of a file, with the clauses of a MERGE."""
     from tamis.cli.merge_clauses import clauses
     from tamis.cli.row_file import rows_of
 

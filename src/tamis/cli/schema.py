@@ -11,16 +11,14 @@ from tamis.cli.output import print_json, print_rows, say
 
 New = Annotated[
     str,
-    typer.Argument(
-        metavar="DDL", help='All columns that the table is to have, e.g. "ts TIMESTAMP NOT NULL, user BIGINT".'
-    ),
+    typer.Argument(metavar="DDL", help='All columns of the new schema, e.g. "ts TIMESTAMP NOT NULL, user BIGINT".'),
 ]
 
 program = typer.Typer(name="schema", help="Show a table's schemas; check and make the next one.", no_args_is_help=True)
 
 
 def show(table: Place, storage_option: Stored = None, json: Json = False) -> None:
-    """List the table's schemas, what each changed, and how many parts still carry it."""
+    """List the table's schemas, what each one changed, and how many parts still have it."""
     import tamis
 
     held = tamis.open(table, storage_options=pairs(storage_option, "--storage-option"))
@@ -32,7 +30,7 @@ def show(table: Place, storage_option: Stored = None, json: Json = False) -> Non
 
 
 def check(table: Place, schema: New, storage_option: Stored = None, json: Json = False) -> None:
-    """Say whether the table may have this schema next, and whom that would fence; exits with 1 if it may not."""
+    """Check whether the table may change to this schema, and which readers that fences. Exits with 1 if not."""
     _evolve(table, schema, storage_option, json, dry_run=True)
 
 
@@ -40,12 +38,12 @@ def evolve(
     table: Place,
     schema: New,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say what would change, and whom it would fence.")
+        bool, typer.Option("--dry-run", help="Show what would change and which readers it would fence, and do nothing.")
     ] = False,
     storage_option: Stored = None,
     json: Json = False,
 ) -> None:
-    """Make this the table's schema, by metadata alone: columns match by name, others are dropped or added."""
+    """Change the table to this schema without rewriting data. Columns match by name; others are dropped or added."""
     _evolve(table, schema, storage_option, json, dry_run=dry_run)
 
 

@@ -31,14 +31,15 @@ def length(text: str) -> timedelta:
 def vacuum(
     table: Place,
     retention: Annotated[
-        str, typer.Option(metavar="TIME", help="How far back versions stay readable: 7d, 36h, 90m.")
+        str, typer.Option(metavar="TIME", help="How long old versions stay readable: 7d, 36h, 90m.")
     ] = "7d",
-    yes: Annotated[bool, typer.Option("--yes", help="Remove; without it, only say what would be removed.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Remove the files; without it, only list them.")] = False,
     storage_option: Stored = None,
     json: Json = False,
 ) -> None:
-    """Remove files that no version within the retention needs, and what failed writes left. Only says what it
-    would do, unless told --yes.
+    """Remove files that no version within the retention needs, and those left by failed writes.
+
+    Only lists them unless --yes is given.
     """
     import tamis
     from tamis.engine.scan.report.report_text import counted, size

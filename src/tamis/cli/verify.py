@@ -13,11 +13,11 @@ from tamis.cli.progress import over_table, progress
 
 def verify(
     table: Place,
-    quick: Annotated[bool, typer.Option("--quick", help="Metadata and sizes only: read no data file.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Check only metadata and sizes; read no data file.")] = False,
     storage_option: Stored = None,
     json: Json = False,
 ) -> None:
-    """Compare log, manifests, checksums and data files with each other; exits with 1 if anything is wrong."""
+    """Check the log, manifests, checksums and data files against each other. Exits with 1 if anything is wrong."""
     import tamis
     from tamis.engine.scan.report.report_text import counted
 
