@@ -11,6 +11,7 @@ from typing import Any
 
 from tests.oracle.lab import Built, Lab
 from tests.oracle.query import ORDERED, SOME, Query, named
+from tests.oracle.settings import COMPILED, settled
 
 Rows = list[tuple[Any, ...]]
 CONDITION = re.compile(r"\[([A-Z][A-Z_]+(?:\.[A-Z_]+)?)\]")
@@ -99,6 +100,20 @@ class Judge:
         self.asked += 1
         plain, unlimited = self.answers(query, tables, ours=False)
         ours, _ = self.answers(query, tables, ours=True)
+        return self.judged(query, tables, ours, plain, unlimited)
+
+    def judged(
+        self, query: Query, tables: list[Built], ours: Answer, plain: Answer, unlimited: Answer | None
+    ) -> str | None:
+        """What is wrong with ``ours``. Where plain Spark alone fails, it is asked once more with compiled filters.
+
+        Of ``a AND b`` with NULL for ``a``, Spark's interpreter evaluates ``b``, which may fail; its compiled filters do not.
+        """
+        problem = compare(query, ours, plain, unlimited)
+        if problem is None or ours.rows is None or plain.rows is not None:
+            return problem
+        with settled(self.lab.spark, COMPILED):
+            plain, unlimited = self.answers(query, tables, ours=False)
         return compare(query, ours, plain, unlimited)
 
 

@@ -14,7 +14,7 @@ from tests.oracle import history as h
 from tests.oracle.case import Case, contents
 from tests.oracle.coverage import Coverage
 from tests.oracle.embedded import WAYS, misread, some_limit, some_options, truths
-from tests.oracle.judges import Answers, Judge, compare
+from tests.oracle.judges import Answers, Judge
 from tests.oracle.lab import Built, Lab, StepFailed
 from tests.oracle.predicates import Predicates
 from tests.oracle.queries import CORE_SHAPES, RARE_SHAPES, Queries
@@ -201,7 +201,7 @@ class Oracle:
             known[query] = plain, unlimited
         with self.progress.timed("tamis"):
             ours, _ = self.judge.answers(query, tables, ours=True)
-        problem = compare(query, ours, plain, unlimited)
+        problem = self.judge.judged(query, tables, ours, plain, unlimited)
         self.progress.queries += 1
         self.progress.raised += plain.rows is None
         with self.progress.timed("reports"):

@@ -57,6 +57,7 @@ USUAL: Settings = {
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
 """What makes small queries fast, unless a draw says otherwise."""
+COMPILED: Settings = {"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMode": "FALLBACK"}
 
 
 def some_settings(rng: Random) -> Settings:
