@@ -106,6 +106,10 @@ class InternalSizes:
     """Maximum number of parts for which a DELETE finds rows without a Spark job."""
     compact_run_parts: int = 16
 
+    # Streams.
+    stream_run_versions: int = 256
+    """Number of versions of which a stream looks at one snapshot."""
+
     # Spark.
     smallest_batch_rows: int = 4_096
     """Smaller batches are combined before they are passed to the JVM."""

@@ -56,6 +56,9 @@ class Planned:
     """Approximate bytes of the selected columns in the kept parts."""
     rows: int
     native: bool
+    stream: bool = False
+    """Whether it reads a micro-batch, which has a report even if nothing runs its tasks."""
+    reported: bool = False
 
 
 class Ledger:
@@ -123,6 +126,9 @@ class Ledger:
 
     def _close(self, key: tuple[str, str], ended_micros: int | None = None) -> None:
         report = self._open.pop(key)
+        planned = next((p for p in self._planned.values() if p.scan == key[0]), None)
+        if planned is not None:
+            planned.reported = True
         for task in [k for k in self._attempts if k[:2] == key]:
             del self._attempts[task]
             self._bytes.pop(task, None)
@@ -148,6 +154,9 @@ class Ledger:
                 planned = self._ran(key, execution, keyed == "1")
                 if planned is None:
                     continue
+                if planned.stream:
+                    self._batch_ended(planned, execution, int(nanos), int(millis) * 1_000)
+                    continue
                 in_plan = direct == "1"
                 if (
                     int(rows)
@@ -157,6 +166,17 @@ class Ledger:
                     self._ended(planned, execution, int(rows), int(nanos), int(millis) * 1_000)
             for open_key in [k for k in self._open if k[1].startswith("stage ") or self._complete(k)]:
                 self._close(open_key)
+
+    def _batch_ended(self, planned: Planned, execution: str, nanos: int, ended_micros: int) -> None:
+        """Close the reports of a micro-batch, each of one execution of its tasks; at least one.
+
+        A consumer may run the tasks several times, in executions of its own, or never.
+        """
+        opened = [key for key in self._open if key[0] == planned.scan]
+        for key in opened:
+            self._close(key)
+        if not opened and not planned.reported:
+            self._ended(planned, execution, 0, nanos, ended_micros)
 
     def _ran(self, key: str, execution: str, keyed: bool) -> Planned | None:
         """What was planned for a scan in an execution: its plan under join keys, if it got some.

@@ -1,10 +1,10 @@
 """Reading a table as a stream: ``spark.readStream.table("lake.db.t")``.
 
 Invariant: a query returns the rows of its starting version, then the rows that each commit adds, each once.
-Spark's checkpoint stores the position; ``stream_source.Follower`` lists the parts between two positions.
-Before a micro-batch is planned, the reader's schema is checked against the table's. A schema that is no
-longer valid fails the query with ``SchemaFenced``, at every attempt, until it is started under the new
-schema.
+Spark's checkpoint stores the position; ``stream_source.Follower`` lists the parts between two positions, and
+``micro_batch`` prunes them. Before a micro-batch is planned, the reader's schema is checked against the
+table's. A schema that is no longer valid fails the query with ``SchemaFenced``, at every attempt, until it is
+started under the new schema.
 """
 
 from __future__ import annotations
@@ -13,27 +13,27 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from tamis.core.schema import check_table_reader
-from tamis.engine.operations.streaming.stream_source import Follower, Position
+import numpy as np
+
+from tamis.core.expr import Expr
+from tamis.core.types import Schema
+from tamis.engine.operations.streaming.range_plan import kept, plan_ranges
+from tamis.engine.operations.streaming.stream_source import Bools, Follower, Position
 from tamis.engine.scan.query_instants import micros
 from tamis.engine.scan.scan_options import size_of
 from tamis.errors import InvalidInput
-from tamis.spark.executors.partitions import Cut, pack
-from tamis.spark.executors.read_task import Read
-from tamis.spark.scan.python_source import python_reader
-from tamis.storage.commit_log import load
+from tamis.spark.streaming.micro_batch import STREAM, MicroBatch, plan_with_filters, request_of
+from tamis.storage.commit_log.part_range import PartRange
 
 if TYPE_CHECKING:
     from tamis.spark.scan.spark_scan import Scan
 
-_STREAM = "org.apache.spark.sql.connector.read.streaming."
-INTERFACES = (_STREAM + "MicroBatchStream", _STREAM + "SupportsTriggerAvailableNow")
 OPTIONS = {"startingversion", "startingtimestamp", "maxfilespertrigger", "maxbytespertrigger", "skipchangecommits"}
 """Options of a stream, in lower case; users may write them in any case."""
 
 
 class MicroBatchStream:
-    """Spark's ``MicroBatchStream`` over a scan without filters."""
+    """Spark's ``MicroBatchStream``: the positions of a stream. Rows are read by ``MicroBatch``."""
 
     java_arity: ClassVar = {"latestOffset": (0, 2)}
 
@@ -46,6 +46,10 @@ class MicroBatchStream:
         self._max_parts = _number(self._told, "maxfilespertrigger")
         self._max_bytes = _size(self._told, "maxbytespertrigger")
         self._until: Position | None = None
+        self._seen: tuple[str, list[tuple[Expr, ...]]] = ("", [()])
+        """The end of the last micro-batch, and the filters that it had, one for each scan of the stream."""
+        self._unfiltered: MicroBatch | None = None
+        plan_with_filters(self._owner)
 
     # --- positions ---
 
@@ -72,13 +76,14 @@ class MicroBatchStream:
         here = Position.from_json(start.json())
         everything = limit is not None and limit.getClass().getSimpleName() == "ReadAllAvailable"
         parts, size = (None, None) if everything else (self._max_parts, self._max_bytes)
-        return self._offset(self._follower.advance(here, max_parts=parts, max_bytes=size, until=self._until))
+        after = self._follower.advance(here, max_parts=parts, max_bytes=size, until=self._until, wanted=self._wanted)
+        return self._offset(after)
 
     def reportLatestOffset(self) -> Any:  # noqa: N802
         return self._offset(self._follower.end())
 
     def getDefaultReadLimit(self) -> Any:  # noqa: N802
-        limits = self._owner.cls(_STREAM + "ReadLimit")
+        limits = self._owner.cls(STREAM + "ReadLimit")
         return limits.allAvailable() if self._max_parts is None else limits.maxFiles(self._max_parts)
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
@@ -95,22 +100,51 @@ class MicroBatchStream:
 
     # --- rows ---
 
+    @property
+    def schema(self) -> Schema:
+        """The columns that the stream was analysed with."""
+        return self._scan.source.schema
+
+    def batch(self, end: str, conjuncts: tuple[Expr, ...], selected: Schema) -> MicroBatch:
+        """Return the stream as the micro-batch up to the offset ``end`` reads it under ``conjuncts``."""
+        if self._seen[0] != end:
+            self._seen = end, []
+        if conjuncts not in self._seen[1]:
+            self._seen[1].append(conjuncts)
+        return MicroBatch(self, self._scan, self._follower, conjuncts, selected)
+
+    def _wanted(self, part_range: PartRange) -> Bools:
+        """Select the parts that the filters of the last micro-batch let through.
+
+        A limit of a micro-batch counts only them. The next one may have other filters, or another instant in
+        them. It is planned under its own, so it may only become larger or smaller than intended.
+        """
+        scan, options = self._scan, replace(self._scan.options, audit_percent=0.0)
+        found = np.full(len(part_range.parts()), () in self._seen[1])
+        for conjuncts in filter(None, self._seen[1] if not found.all() else []):
+            request = request_of(scan, conjuncts, self.schema, options)
+            plan = plan_ranges([part_range], scan.source.store, request)
+            found |= kept(part_range, plan)
+        return found
+
     def planInputPartitions(self, start: Any, end: Any) -> Any:  # noqa: N802
-        self._check_schema()
-        parts = self._follower.parts(Position.from_json(start.json()), Position.from_json(end.json()))
-        cut = Cut(replace(self._scan.plan, parts=parts, audit=parts[:0], proofs={}), self._scan.cut.sizes)
-        return self._owner.helper("Partitions").python(pack(cut.tasks()))
+        """Plan all parts between two offsets, for a session that does not pass filters."""
+        self._unfiltered = MicroBatch(self, self._scan, self._follower, (), self.schema)
+        self._unfiltered.java()
+        return self._unfiltered.planInputPartitions(start, end)
 
     def createReaderFactory(self) -> Any:  # noqa: N802
-        head = load(self._scan.source.store).head
-        spec = replace(self._scan.plan.spec, part_schemas={s.schema_id: s for s in head.schemas})
-        return python_reader(self._owner, Read(self._scan.id, spec, None), self._scan.readSchema())
-
-    def _check_schema(self) -> None:
-        check_table_reader(load(self._scan.source.store).head.schemas, self._scan.plan.spec.schema)
+        assert self._unfiltered is not None
+        return self._unfiltered.createReaderFactory()
 
     def _offset(self, position: Position) -> Any:
         return self._owner.helper("Offsets").make(position.to_json())
+
+    def __eq__(self, other: object) -> bool:
+        return other is self or (isinstance(other, MicroBatch) and other.origin is self)
+
+    def __hash__(self) -> int:
+        return id(self)
 
     def __str__(self) -> str:
         return f"tamis stream of {self._scan.source.name}"

@@ -3,23 +3,29 @@
 Invariant: the range between two positions always contains the same parts, and consecutive ranges neither omit
 nor repeat rows. A commit that removes rows cannot be expressed as added rows: it raises an error naming it,
 or is skipped on request.
+
+Positions never depend on a filter. A filter decides which parts of a range are read, and which of them count
+when a micro-batch is limited.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
-import pyarrow.compute as pc
 
+from tamis.core.types import Schema
 from tamis.engine.scan import PartRefs
 from tamis.errors import InvalidInput, NotFound, SchemaFenced
+from tamis.sizes import SIZES
 from tamis.storage.commit_log import Snapshot, load
 from tamis.storage.commit_log.commit_objects import read_commits
 from tamis.storage.commit_log.commit_record import Commit
+from tamis.storage.commit_log.part_range import PartRange
 from tamis.storage.commit_log.vacuum_marker import check_readable, oldest_readable
 from tamis.storage.object_store import Store
 from tamis.storage.object_store.metadata_union import stack
@@ -55,6 +61,57 @@ class Position:
         return self.version, self.index
 
 
+RUN_VERSIONS = SIZES.stream_run_versions
+"""Number of versions of which a stream looks at one snapshot. Runs end at its multiples."""
+
+Bools = np.ndarray[Any, np.dtype[np.bool_]]
+Wanted = Callable[[PartRange], Bools]
+"""Returns a mask over the parts of a range: those that are likely to be read."""
+
+
+class Run:
+    """The parts that a stream returns of consecutive versions, all of which are in one snapshot.
+
+    ``added`` are the versions that added them, in order; None: all parts of the snapshot.
+    """
+
+    def __init__(self, snapshot: Snapshot, schemas: tuple[Schema, ...], added: list[int] | None) -> None:
+        self._snapshot, self._schemas = snapshot, schemas
+        self._table_id = snapshot.head.table_id
+        self._added = None if added is None else np.array(added, dtype=np.int64)
+
+    @cached_property
+    def _starts(self) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """The ordinal in the snapshot of the first part of each version, then the end."""
+        ends = np.cumsum(self._snapshot.segments["parts"].to_numpy())
+        starts = np.concatenate([[0], ends]).astype(np.int64)
+        if self._added is None:
+            return starts[[0, -1]]
+        held = self._snapshot.segments["version"].to_numpy()[-len(self._added) :]
+        if not np.array_equal(held, self._added):
+            raise AssertionError(f"Version {self._snapshot.version} does not end with the segments of a stream.")
+        return starts[-len(self._added) - 1 :]
+
+    def ordinal(self, at: Position) -> int:
+        """Return the ordinal in the snapshot of the part at a position, or of the nearest one in this run."""
+        if self._added is None:
+            return at.index if at.whole else int(self._starts[-1])
+        row = int(np.searchsorted(self._added, at.version))
+        inside = row < len(self._added) and self._added[row] == at.version
+        return int(self._starts[row]) + (at.index if inside else 0)
+
+    def position(self, ordinal: int) -> Position:
+        """Inverse of ``ordinal``, for a part of this run."""
+        if self._added is None:
+            return Position(self._table_id, self._snapshot.version, ordinal, whole=True)
+        row = int(np.searchsorted(self._starts, ordinal, side="right")) - 1
+        return Position(self._table_id, int(self._added[row]), ordinal - int(self._starts[row]))
+
+    def between(self, first: int, end: int | None = None) -> PartRange:
+        """Return the parts from one ordinal to another, or to the end of the run."""
+        return PartRange(self._snapshot, first, int(self._starts[-1]) if end is None else end, self._schemas)
+
+
 class Follower:
     """Follows the table at ``store``.
 
@@ -64,7 +121,6 @@ class Follower:
     def __init__(self, store: Store, *, skip_changes: bool = False) -> None:
         self._store = store
         self._skip_changes = skip_changes
-        self._known: dict[tuple[int, bool], PartRefs] = {}
 
     def begin(self, version: int | None = None, timestamp_micros: int | None = None) -> Position:
         """Return a start: all rows of the newest version, or additions from ``version`` or a time on."""
@@ -100,68 +156,93 @@ class Follower:
         max_parts: int | None = None,
         max_bytes: int | None = None,
         until: Position | None = None,
+        wanted: Wanted | None = None,
     ) -> Position:
         """Return the position after the next parts, at most ``until``.
 
-        ``max_parts`` and ``max_bytes`` limit the range, but it contains at least one part if there is any.
+        ``max_parts`` and ``max_bytes`` limit the range, but it contains at least one part if there is any. Only
+        the parts that ``wanted`` selects count, so a range also contains all parts before the next wanted one.
         """
-        at, parts, size = start, 0, 0
         last = self.end() if until is None else until
-        while at.version < last.version:
-            sizes = self._parts_at(at).column("bytes")
-            for index in range(at.index, len(sizes)):
-                over = (max_parts is not None and parts >= max_parts) or (
-                    max_bytes is not None and size + sizes[index] > max_bytes
-                )
-                if over and parts:
-                    return replace(at, index=index)
-                parts, size = parts + 1, size + int(sizes[index])
-            at = Position(at.table_id, at.version + 1)
-        return at if at.order >= start.order else start
+        if start.version >= last.version:
+            return start
+        parts, size = 0, 0
+        for run in self._runs(start, last.version):
+            if max_parts is None and max_bytes is None:
+                continue
+            first = run.ordinal(start)
+            left = run.between(first)
+            sizes = left.parts()["bytes"].to_numpy()
+            counted = np.arange(len(sizes)) if wanted is None else np.flatnonzero(wanted(left))
+            total = size + np.cumsum(sizes[counted])
+            over = np.zeros(len(counted), dtype=np.bool_)
+            if max_parts is not None:
+                over |= parts + np.arange(1, len(counted) + 1) > max_parts
+            if max_bytes is not None:
+                over |= total > max_bytes
+            over[: 1 if parts == 0 else 0] = False
+            if over.any():
+                return run.position(first + int(counted[np.argmax(over)]))
+            parts, size = parts + len(counted), int(total[-1]) if len(total) else size
+        return Position(start.table_id, last.version)
 
     def parts(self, start: Position, end: Position) -> PartRefs:
         """Return the parts from ``start`` (inclusive) to ``end`` (exclusive)."""
-        at, pieces = start, []
-        while at.version < end.version:
-            pieces.append(self._parts_at(at)[at.index :])
-            at = Position(at.table_id, at.version + 1)
-        if end.index > at.index:
-            pieces.append(self._parts_at(replace(at, whole=end.whole))[at.index : end.index])
-        return _joined(pieces) if pieces else _refs(load(self._store), None)[:0]
+        table = stack([piece.parts() for piece in self.ranges(start, end)])
+        return PartRefs(table, np.zeros(len(table), dtype=np.bool_))
 
-    def _parts_at(self, at: Position) -> PartRefs:
-        """Return all parts that the position's version adds (or, with ``whole``, holds)."""
-        key = at.version, at.whole
-        if key not in self._known:
-            if len(self._known) > 64:
-                self._known.clear()
-            self._known[key] = self._read(at)
-        return self._known[key]
+    def ranges(self, start: Position, end: Position) -> list[PartRange]:
+        """Return the parts from ``start`` (inclusive) to ``end`` (exclusive), in few ranges; at least one."""
+        stop = end.version + (1 if end.index else 0)
+        found = [run.between(run.ordinal(start), run.ordinal(end)) for run in self._runs(start, stop)]
+        return found or [PartRange(load(self._store), 0, 0)]
 
-    def _read(self, at: Position) -> PartRefs:
-        check_readable(self._store, at.table_id, at.version)
-        commit = read_commits(self._store, [at.version], None)[0]
-        if commit.table_id != at.table_id:
-            raise SchemaFenced(
-                f"Another table lies at {self._store.url} now: the one that was followed is gone.",
-                code="TABLE_REPLACED",
-                name=self._store.url,
-                remedy="Start the stream anew, with a checkpoint of its own.",
-            )
-        snapshot = Snapshot.at(self._store, commit)
-        if at.whole:
-            return _refs(snapshot, None)
-        adds = commit.segment is not None and commit.data_change
-        if adds and takes_rows(commit):
-            if not self._skip_changes:
-                raise _changed(self._store, commit)
-            adds = False
-        elif commit.data_change and takes_rows(commit) and not self._skip_changes:
-            raise _changed(self._store, commit)
-        mine = np.zeros(len(snapshot.segments), dtype=np.bool_)
-        if adds and commit.segment is not None:
-            mine |= pc.equal(snapshot.segments["segment_id"], commit.segment.segment_id).to_numpy().astype(np.bool_)
-        return _refs(snapshot, mine)
+    def _runs(self, start: Position, stop: int) -> Iterator[Run]:
+        """Yield what the versions from ``start`` on add, up to ``stop`` (exclusive).
+
+        A commit that removes or moves rows ends a run, since later snapshots may lack what was added before.
+        It is an error only once the run before it has been yielded.
+        """
+        newest = load(self._store)
+        if newest.head.table_id != start.table_id:
+            raise _replaced(self._store)
+        check_readable(self._store, start.table_id, start.version)
+        schemas, first = newest.head.schemas, start.version
+        if start.whole and start.version < stop:
+            yield Run(Snapshot.at(self._store, self._commits(start, start.version, first + 1)[0]), schemas, None)
+            first += 1
+        while first < stop:
+            after = min(stop, (first // RUN_VERSIONS + 1) * RUN_VERSIONS)
+            adding: list[Commit] = []
+            for commit in self._commits(start, first, after):
+                if takes_rows(commit):
+                    yield from self._run(adding, schemas)
+                    adding = []
+                    if commit.data_change and not self._skip_changes:
+                        raise _changed(self._store, commit)
+                elif commit.segment is not None and not commit.data_change:
+                    yield from self._run(adding, schemas)
+                    adding = []
+                elif commit.segment is not None:
+                    adding.append(commit)
+            yield from self._run(adding, schemas)
+            first = after
+
+    def _commits(self, start: Position, first: int, stop: int) -> list[Commit]:
+        return read_commits(self._store, range(first, stop), start.table_id)
+
+    def _run(self, adding: list[Commit], schemas: tuple[Schema, ...]) -> Iterator[Run]:
+        if adding:
+            yield Run(Snapshot.at(self._store, adding[-1]), schemas, [commit.version for commit in adding])
+
+
+def _replaced(store: Store) -> SchemaFenced:
+    return SchemaFenced(
+        f"Another table lies at {store.url} now: the one that was followed is gone.",
+        code="TABLE_REPLACED",
+        name=store.url,
+        remedy="Start the stream anew, with a checkpoint of its own.",
+    )
 
 
 def takes_rows(commit: Commit) -> bool:
@@ -177,12 +258,3 @@ def _changed(store: Store, commit: Commit) -> InvalidInput:
         name=str(commit.version),
         remedy="Set the option skipChangeCommits, or read table.changes(a, b).",
     )
-
-
-def _refs(snapshot: Snapshot, mask: np.ndarray[Any, np.dtype[np.bool_]] | None) -> PartRefs:
-    table = snapshot.parts(mask)
-    return PartRefs(table, np.zeros(len(table), dtype=np.bool_))
-
-
-def _joined(pieces: Sequence[PartRefs]) -> PartRefs:
-    return PartRefs(stack([p.table for p in pieces]), np.concatenate([p.all_match for p in pieces]))

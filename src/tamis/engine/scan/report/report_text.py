@@ -134,7 +134,9 @@ def _record(level: str, item: str | None, read: int | None, total: int | None, n
 
 
 def title(report: Report) -> str:
-    return f"{report.table} at version {report.version}, {report.filter or 'no filter'}"
+    stream = report.stream
+    batch = "" if stream is None else f", micro-batch {stream['batch']} of stream {stream['query']}"
+    return f"{report.table} at version {report.version}, {report.filter or 'no filter'}{batch}"
 
 
 def notes(report: Report) -> str:

@@ -77,6 +77,8 @@ class Report:
         self.not_skipped_because: list[Counts] = []
         self.violations: list[Counts] = []
         """Wrong proofs found by audits. Any entry is a defect."""
+        self.stream: Counts | None = None
+        """Of a streaming query's micro-batch: ``query`` (the id), ``batch`` (the number), ``start`` and ``end``."""
         self.finished = False
         self.ended_micros = 0
         """Microseconds since 1970; ``tamis.reports()`` sorts by it."""
@@ -124,6 +126,38 @@ class Report:
         self.seconds = Counts(
             {**without.seconds, "plan": without.seconds.get("plan", 0.0) + self.seconds.get("plan", 0.0)}
         )
+
+    def including(self, other: Report) -> Report:
+        """Add what planning found and read in other parts of the table, under the same filter. Returns this report."""
+        for mine, theirs in zip(self._counts(), other._counts(), strict=True):
+            for name, count in theirs.items():
+                mine[name] = mine.get(name, 0) + count
+        self.version = max(self.version, other.version)
+        self._planned_requests += other._planned_requests
+        self._planned_index += other._planned_index
+        known = {entry["conjunct"]: entry for entry in self.because}
+        for entry in other.because:
+            mine = known.setdefault(entry["conjunct"], entry)
+            if mine is not entry:
+                mine.update(
+                    parts_skipped=mine["parts_skipped"] + entry["parts_skipped"], rest=mine["rest"] or entry["rest"]
+                )
+        self.because = list(known.values())
+        open_ = {e["conjunct"]: e for e in (*other.not_skipped_because, *self.not_skipped_because)}
+        self.not_skipped_because = [entry for name, entry in open_.items() if name not in known]
+        used = {entry["name"]: entry for entry in self.indexes}
+        for entry in other.indexes:
+            mine = used.setdefault(entry["name"], entry)
+            if mine is not entry:
+                mine.update(segments=mine["segments"] + entry["segments"], missing=mine["missing"] + entry["missing"])
+        self.indexes = list(used.values())
+        if other.indexes:
+            self.index_reason = other.index_reason
+        self._total()
+        return self
+
+    def _counts(self) -> tuple[Counts, ...]:
+        return self.segments, self.parts, self.blocks, self.rows, self.bytes, self.seconds
 
     def unread(self, parts: int, all_match: int, blocks: int, size: int, why: str = "skipped_limit") -> None:
         """Subtract parts that were planned but never read.
@@ -234,6 +268,7 @@ def _reader(sums: ReadCounters, filter_text: str | None, lazy: str) -> tuple[str
 _FIELDS = (
     *("table", "version", "filter", "columns", "seconds", "requests", "segments", "parts", "blocks", "rows", "bytes"),
     *("reader", "reader_reason", "indexes", "index_reason", "because", "not_skipped_because", "violations"),
+    "stream",
 )
 
 _reports: deque[Report] = deque(maxlen=_KEPT_REPORTS)

@@ -23,6 +23,7 @@ import org.apache.spark.sql.execution.adaptive.QueryStageExec;
 import org.apache.spark.sql.execution.columnar.InMemoryTableScanExec;
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanExecBase;
+import org.apache.spark.sql.execution.datasources.v2.MicroBatchScanExec;
 import org.apache.spark.sql.execution.exchange.ReusedExchangeExec;
 import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd;
 import org.apache.spark.util.AccumulatorV2;
@@ -30,7 +31,7 @@ import org.apache.spark.util.AccumulatorV2;
 /**
  * SparkListener that records which Tamis scans each successful SQL execution had in its plan.
  *
- * Takes the executed physical plans (BatchScanExec, also below adaptive stages, caches and subqueries). Gives
+ * Takes the executed physical plans (BatchScanExec and MicroBatchScanExec, also below adaptive stages, caches and subqueries). Gives
  * one line per scan, through drain(), to spark/scan/scan_metrics.py, which turns them into scan reports. A
  * line holds, separated by spaces: the execution id; the scan's key; the rows that it returned in this
  * execution; 1 if the scan is in the plan itself, 0 if below a cache; the execution's duration in
@@ -119,6 +120,8 @@ public final class Executions extends SparkListener {
             walk(((InMemoryTableScanExec) plan).relation().cachedPlan(), end, sums, read, false, seen);
         } else if (plan instanceof BatchScanExec) {
             scan(plan, end, sums, read, direct);
+        } else if (plan instanceof MicroBatchScanExec) {
+            batch((MicroBatchScanExec) plan, end);
         }
         scala.collection.Iterator children = plan.children().iterator();
         while (children.hasNext()) walk((SparkPlan) children.next(), end, sums, read, direct, seen);
@@ -143,6 +146,15 @@ public final class Executions extends SparkListener {
         add(end.executionId() + " " + key + " " + (given == null ? "0" : given.toString()) + " " + (direct ? 1 : 0)
             + " " + end.duration() + " " + end.time() + " " + (keyed((BatchScanExec) plan) ? 1 : 0)
             + " " + (begun((BatchScanExec) plan, read) ? 1 : 0));
+    }
+
+    /**
+     * Records the scan of a micro-batch, whose key is that of its stream. Its tasks usually belong to an
+     * execution inside of this one, so nothing else is known of it here.
+     */
+    private void batch(MicroBatchScanExec plan, SparkListenerSQLExecutionEnd end) {
+        String key = Handler.keyOf(plan.stream());
+        if (key != null) add(end.executionId() + " " + key + " 0 1 " + end.duration() + " " + end.time() + " 0 0");
     }
 
     /**

@@ -1,0 +1,166 @@
+"""One micro-batch of a stream: the parts between two positions, pruned by the filters above them.
+
+Invariants: Spark's own filter stays above the relation and tests every row again. A micro-batch is planned
+under its own filters, in which Spark has replaced ``current_timestamp()`` by the batch's instant. Filters never
+move a position.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import TYPE_CHECKING, Any
+
+from tamis.core.expr import Expr, short_sql
+from tamis.core.schema import check_table_reader
+from tamis.core.types import Schema
+from tamis.engine.operations.streaming.range_plan import plan_ranges
+from tamis.engine.operations.streaming.stream_source import Follower, Position
+from tamis.engine.scan import Counts, Options, Plan, PlanRequest
+from tamis.engine.scan.skip_audit import strict
+from tamis.spark.executors.partitions import Cut, pack
+from tamis.spark.executors.read_task import Read
+from tamis.spark.jvm_bridge.adapter import Bridge
+from tamis.spark.jvm_bridge.catalyst import known, translate, unknown
+from tamis.spark.jvm_bridge.spark_types import to_spark
+from tamis.spark.scan.python_source import python_reader
+from tamis.spark.scan.scan_metrics import Planned, ledger, scan_id
+from tamis.storage.commit_log import load
+
+if TYPE_CHECKING:
+    from tamis.spark.scan.spark_scan import Scan
+
+STREAM = "org.apache.spark.sql.connector.read.streaming."
+INTERFACES = (STREAM + "MicroBatchStream", STREAM + "SupportsTriggerAvailableNow")
+_FUNCTION = ("java.util.function.BiFunction",)
+
+
+class MicroBatch:
+    """Spark's ``MicroBatchStream`` as a single micro-batch reads it.
+
+    It equals the ``origin``, the stream that Spark knows, because Spark counts the rows of a source by it. Of two
+    micro-batches only those with the same columns are equal: Spark takes scans for the same if their streams are
+    equal, and then compares filters and projections by the positions of columns.
+    """
+
+    def __init__(self, origin: object, scan: Scan, follower: Follower, conjuncts: tuple[Expr, ...], selected: Schema):
+        self._scan, self._owner, self._follower = scan, scan._owner, follower
+        self.origin = origin
+        self._conjuncts, self._selected = conjuncts, selected
+        self._name = scan_id()
+        self._plan: Plan | None = None
+        self.java_key = self._name
+
+    def java(self) -> Any:
+        """Make the Java object. Executions are reported under its key."""
+        made = self._owner.implement(INTERFACES, self)
+        self.java_key = self._owner._tools.keyOf(made)
+        return made
+
+    def planInputPartitions(self, start: Any, end: Any) -> Any:  # noqa: N802  # Spark's name
+        """Plan the parts between two offsets.
+
+        Raises ``SchemaFenced``, and ``InvalidInput`` (``SCAN_TOO_LARGE``).
+        """
+        scan, source = self._scan, self._scan.source
+        check_table_reader(load(source.store).head.schemas, scan.plan.spec.schema)
+        here, there = Position.from_json(start.json()), Position.from_json(end.json())
+        ranges = self._follower.ranges(here, there)
+        request = request_of(scan, self._conjuncts, self._selected, scan.options)
+        plan = self._plan = plan_ranges(ranges, source.store, request)
+        plan.report.stream = Counts(
+            query=_local("sql.streaming.queryId"), batch=_number(_local("streaming.sql.batchId")),
+            start=here.to_json(), end=there.to_json(),
+        )  # fmt: skip
+        cut = Cut(plan, scan.cut.sizes)
+        planned = Planned(
+            self._name, plan.report, len(cut), plan.parts.bytes, int(plan.parts.live_rows.sum()), False, True
+        )
+        ledger(self._owner).plan(self.java_key, planned)
+        plan.guard()
+        return self._owner.helper("Partitions").python(pack(cut.tasks()))
+
+    def createReaderFactory(self) -> Any:  # noqa: N802  # Spark's name
+        """Return the reader. Spark calls this after ``planInputPartitions``."""
+        assert self._plan is not None
+        read = Read(self._name, self._plan.spec, ledger(self._owner).accumulator, strict=strict())
+        return python_reader(self._owner, read, self._owner.struct_type(to_spark(self._selected)))
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, MicroBatch):
+            return other.origin is self.origin and other._selected == self._selected
+        return other is self.origin
+
+    def __hash__(self) -> int:
+        return id(self.origin)
+
+    def __str__(self) -> str:
+        return f"tamis stream of {self._scan.source.name}, filter: [{' AND '.join(map(short_sql, self._conjuncts))}]"
+
+
+def request_of(scan: Scan, conjuncts: tuple[Expr, ...], selected: Schema, options: Options) -> PlanRequest:
+    """What to plan for. Rows on which a conjunct fails are kept, since Spark tests all of them again."""
+    text = " AND ".join(short_sql(c) for c in conjuncts) or None
+    name = scan.source.name
+    return PlanRequest(
+        conjuncts=conjuncts, selected=selected, options=options, errors="keep", table=name, filter_text=text
+    )
+
+
+class Batches:
+    """Java ``BiFunction`` that gives ``StreamFilters`` the stream of one micro-batch."""
+
+    def __init__(self, owner: Bridge) -> None:
+        self._owner = owner
+
+    def apply(self, key: str, asked: Any) -> Any:
+        stream = self._owner.target_of_key(key)
+        if stream is None or not hasattr(stream, "batch"):
+            return None
+        schema = stream.schema
+        columns = frozenset(self._owner.texts(asked.columns()))
+        selected = Schema(tuple(f for f in schema if f.name in columns), schema.schema_id)
+        if len(selected) != len(columns):
+            return None
+        return stream.batch(asked.end(), filters(self._owner, asked.filters(), schema), selected).java()
+
+
+def filters(owner: Bridge, trees: Any, schema: Schema) -> tuple[Expr, ...]:
+    """Translate the filters above a streaming relation (a Scala Seq) to conjuncts on ``schema``."""
+    from py4j.protocol import Py4JError
+
+    try:
+        text = owner.helper("TreeText").render(trees, known())
+    except Py4JError:  # a tree nested too deeply for Java to walk: it may mean anything
+        return unknown(schema, "a filter that could not be read").conjuncts
+    return translate(text, schema).conjuncts
+
+
+_strategies: weakref.WeakKeyDictionary[Bridge, Any] = weakref.WeakKeyDictionary()
+
+
+def plan_with_filters(owner: Bridge) -> None:
+    """Install ``StreamFilters`` in the active session, that of a streaming query.
+
+    If a later Spark does not allow it, a stream reads all parts.
+    """
+    from py4j.protocol import Py4JError
+
+    try:
+        if owner not in _strategies:
+            _strategies[owner] = owner.helper("StreamFilters").strategy(owner.implement(_FUNCTION, Batches(owner)))
+        if _strategies[owner] is not None:
+            owner.plan_with(_strategies[owner])
+    except Py4JError:
+        _strategies[owner] = None
+
+
+def _local(name: str) -> str | None:
+    """A local property of the thread that runs the micro-batch."""
+    from pyspark import SparkContext
+
+    context = SparkContext._active_spark_context
+    return None if context is None else context.getLocalProperty(name)
+
+
+def _number(text: str | None) -> int | None:
+    return None if text is None else int(text)

@@ -1,0 +1,244 @@
+"""Filters above a stream prune its micro-batches: the rows are the same, what is read is little, and positions move on whatever is skipped."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from tests.scan.planted_proofs import Production, planted, skip_all
+from tests.spark.conftest import Lake
+
+import tamis
+from tamis.engine.scan import Report, funnel
+from tamis.world import use, world
+
+SCHEMA = pa.schema(
+    [("id", pa.int64()), ("at", pa.timestamp("us", tz="UTC")), ("body", pa.string()), ("other", pa.int64())]
+)
+RECENT = "at > current_timestamp() - INTERVAL 5 DAYS"
+
+
+def now() -> datetime:
+    return datetime.fromtimestamp(world().now_micros() / 1e6, UTC)
+
+
+def some(first: int, at: datetime, size: int = 2) -> pa.Table:
+    ids = range(first, first + size)
+    return pa.table(
+        {"id": ids, "at": [at] * size, "body": ["x" * 50] * size, "other": [i + 1_000 for i in ids]}, schema=SCHEMA
+    )
+
+
+def daily(lake: Lake, days: int) -> tamis.Table:
+    """One part of two rows for each of the last ``days`` days."""
+    made = tamis.create(lake.folder / "db" / "t", SCHEMA)
+    for day in range(days):
+        made.append(some(2 * day, now() - timedelta(days=days - day - 0.5)))
+    return made
+
+
+def drain(
+    lake: Lake,
+    checkpoint: Path,
+    shape: Callable[[Any], Any],
+    **options: Any,
+) -> list[list[int]]:
+    """The ids of each micro-batch of ``shape`` over the stream, until nothing is left."""
+    batches: list[list[int]] = []
+
+    def take(df: Any, epoch: int) -> None:
+        batches.append(sorted(row["id"] for row in df.collect()))
+
+    reader = lake.spark.readStream
+    for key, value in options.items():
+        reader = reader.option(key.replace("__", "."), value)
+    stream = shape(reader.table(f"{lake.name}.db.t")).writeStream.foreachBatch(take)
+    stream.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True).start().awaitTermination()
+    return batches
+
+
+def where(condition: str) -> Callable[[Any], Any]:
+    return lambda frame: frame.where(condition).select("id")
+
+
+def batches_of(lake: Lake) -> list[Report]:
+    """The reports of the micro-batches over this catalog's table, newest first."""
+    return [r for r in tamis.reports(100) if r.table == f"{lake.name}.db.t" and r.stream is not None]
+
+
+def ended(checkpoint: Path) -> dict[str, Any]:
+    """The position at which the last micro-batch ended."""
+    last = max((p for p in (checkpoint / "offsets").iterdir() if p.name.isdigit()), key=lambda p: int(p.name))
+    found: dict[str, Any] = json.loads(last.read_text().splitlines()[-1])
+    return found
+
+
+def test_the_last_days_are_read_and_nothing_else(lake: Lake, tmp_path: Path) -> None:
+    """By a new consumer, by one from the first version in small steps, and after a restart under another filter."""
+    table = daily(lake, 12)
+    recent = list(range(14, 24))
+    assert drain(lake, tmp_path / "a", where(RECENT)) == [recent]
+    (report,) = batches_of(lake)
+    assert (report.parts["total"], report.parts["kept"], report.rows["total"]) == (12, 5, 24)
+    assert set(report.columns) == {"id", "at"}
+    assert report.stream is not None
+    assert report.stream["batch"] == 0
+    assert json.loads(report.stream["start"])["version"] == json.loads(report.stream["end"])["version"] - 1 == 12
+    assert report.stream["query"] in repr(report)
+
+    found = drain(lake, tmp_path / "b", where(RECENT), startingVersion="0", maxFilesPerTrigger="2")
+    assert [row for batch in found for row in batch] == recent
+    assert len(found) == 4, "the filter is known after the first batch; after that, only parts that it keeps count"
+    assert sum(r.parts["kept"] for r in batches_of(lake)[:4]) == 5
+
+    table.append(some(24, now() - timedelta(days=30)))
+    assert drain(lake, tmp_path / "a", where("at < current_timestamp() - INTERVAL 20 DAYS")) == [[24, 25]]
+
+
+def test_a_batch_of_which_all_is_skipped_moves_on_and_is_reported(lake: Lake, tmp_path: Path) -> None:
+    table = daily(lake, 6)
+    assert drain(lake, tmp_path / "a", where("id < 0"), maxFilesPerTrigger="1") == [[], []]
+    assert [r.parts["kept"] for r in batches_of(lake)] == [0, 0]
+    assert [r.stream["batch"] for r in batches_of(lake) if r.stream is not None] == [1, 0]
+    assert ended(tmp_path / "a")["version"] == 7
+    assert drain(lake, tmp_path / "a", where("id < 0"), maxFilesPerTrigger="1") == [], "nothing is left"
+    table.append(some(90, now()))
+    assert drain(lake, tmp_path / "a", where("id >= 90")) == [[90, 91]]
+
+
+def test_the_instant_is_that_of_the_batch(lake: Lake, tmp_path: Path) -> None:
+    """A part that is newer than the first batch's instant, and older than the second's."""
+    table = daily(lake, 2)
+    seen: list[int] = []
+
+    def take(df: Any, epoch: int) -> None:
+        seen.extend(row["id"] for row in df.collect())
+        if epoch == 0:
+            table.append(some(50, now()))
+
+    stream = lake.spark.readStream.table(f"{lake.name}.db.t").where("at <= current_timestamp()").select("id")
+    query = stream.writeStream.foreachBatch(take).option("checkpointLocation", str(tmp_path / "c"))
+    running = query.trigger(processingTime="0 seconds").start()
+    try:
+        while (
+            running.isActive
+            and 50 not in seen
+            and max((r.stream["batch"] for r in batches_of(lake) if r.stream), default=0) < 1
+        ):
+            running.processAllAvailable()
+    finally:
+        running.stop()
+    assert sorted(seen) == [0, 1, 2, 3, 50, 51]
+
+
+def test_pruning_changes_no_row(lake: Lake, tmp_path: Path) -> None:
+    """While rows come, parts are compacted and rows are deleted, in small steps and over a restart."""
+    daily(lake, 8)
+    text, told = "id % 3 = 1 AND at > current_timestamp() - INTERVAL 4 DAYS AND body IS NOT NULL", {}
+    plain = {"startingVersion": "0", "maxFilesPerTrigger": "2", "skipChangeCommits": "true"}
+    held = tamis.open(lake.folder / "db" / "t")
+    off = {"tamis__stats__filter": "off", "tamis__index__use": "off", "tamis__read__lazy": "off"}
+    for name, options in (("on", plain), ("off", plain | off)):
+        told[name] = [i for batch in drain(lake, tmp_path / name, where(text), **options) for i in batch]
+    held.append(some(100, now(), 6))
+    held.compact()
+    held.append(some(200, now() - timedelta(days=9), 6))
+    held.append(some(300, now(), 6))
+    held.delete("id = 301")
+    held.append(some(400, now(), 6))
+    for name, options in (("on", plain), ("off", plain | off)):
+        told[name] += [i for batch in drain(lake, tmp_path / name, where(text), **options) for i in batch]
+    assert told["on"] == told["off"] == [10, 13, 100, 103, 301, 304, 400, 403]
+    reports = batches_of(lake)
+    assert any(r.parts["kept"] < r.parts["total"] for r in reports)
+
+
+def test_two_filters_over_one_stream(lake: Lake, tmp_path: Path) -> None:
+    daily(lake, 6)
+    both = drain(lake, tmp_path / "a", lambda s: s.where("id < 2").select("id").union(s.where("id >= 10").select("id")))
+    assert both == [[0, 1, 10, 11]]
+    assert sorted(r.filter or "" for r in batches_of(lake)) == [
+        "(id < 2L) AND (id IS NOT NULL)",
+        "(id >= 10L) AND (id IS NOT NULL)",
+    ]
+    assert [r.parts["kept"] for r in batches_of(lake)] == [1, 1]
+
+
+def test_different_columns_of_one_stream_stay_apart(lake: Lake, tmp_path: Path) -> None:
+    """Spark compares scans by their streams alone, and columns by their positions: a shuffle must not be used again."""
+    daily(lake, 3)
+
+    def shape(stream: Any) -> Any:
+        return stream.select("id").repartition(2).union(stream.select("other").repartition(2))
+
+    assert drain(lake, tmp_path / "a", shape) == [[*range(6), *range(1_000, 1_006)]]
+
+
+def test_rows_that_move_a_watermark_are_read(lake: Lake, tmp_path: Path) -> None:
+    """Spark keeps a filter on the time above its watermark, and the watermark needs the rows below."""
+    daily(lake, 4)
+    frame = lambda s: s.withWatermark("at", "1 hour").where("at < current_timestamp() - INTERVAL 3 DAYS").select("id")  # noqa: E731
+    assert drain(lake, tmp_path / "a", frame)[0] == [0, 1]
+    first = batches_of(lake)[-1]
+    assert (first.filter, first.parts["kept"]) == (None, 4)
+
+
+def test_a_micro_batch_obeys_the_guard(lake: Lake, tmp_path: Path) -> None:
+    daily(lake, 6)
+    size = max(tamis.open(lake.folder / "db" / "t").metadata("parts")["bytes"].to_pylist())
+    assert drain(lake, tmp_path / "a", where("id < 2"), tamis__scan__max_bytes=str(size)) == [[0, 1]]
+    with pytest.raises(Exception, match="SCAN_TOO_LARGE"):
+        drain(lake, tmp_path / "b", where("id < 8"), tamis__scan__max_bytes=str(size))
+
+
+def test_a_micro_batch_is_audited(lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    daily(lake, 4)
+    assert drain(lake, tmp_path / "a", where("id = 3"), tamis__audit__percent="100") == [[3]]
+    (report,) = batches_of(lake)
+    assert (report.parts["kept"], report.parts["audited"], report.violations) == (1, 3, [])
+    planted(monkeypatch, funnel, skip_all)
+    assert drain(lake, tmp_path / "b", where("id = 3")) == [[]], "the plant shows"
+    with use(Production()):
+        assert drain(lake, tmp_path / "c", where("id = 3"), tamis__audit__percent="100") == [[3]]
+    assert "1 rows match" in batches_of(lake)[0].violations[0].problem
+    with pytest.raises(Exception, match="AUDIT_FAILED"):
+        drain(lake, tmp_path / "d", where("id = 3"), tamis__audit__percent="100")
+
+
+def test_views_pass_their_filter_on(lake: Lake, tmp_path: Path) -> None:
+    """A view of the session's catalog in batch, which is all that Spark allows of those, and one of a stream."""
+    daily(lake, 8)
+    name = f"recent_{lake.name}"
+    lake.sql(
+        f"CREATE VIEW spark_catalog.default.{name} AS SELECT id, at FROM lake.db.t WHERE at > now() - INTERVAL 5 DAYS"
+    )
+    try:
+        assert sorted(lake.rows(f"SELECT id FROM spark_catalog.default.{name}")) == [(i,) for i in range(6, 16)]
+        assert tamis.reports(1)[0].parts["kept"] == 5
+    finally:
+        lake.sql(f"DROP VIEW spark_catalog.default.{name}")
+    lake.sql(f"CREATE TEMPORARY VIEW {name} AS SELECT id, at FROM STREAM lake.db.t WHERE at > now() - INTERVAL 5 DAYS")
+    found: list[int] = []
+    stream = lake.spark.table(name).writeStream.foreachBatch(
+        lambda df, epoch: found.extend(r["id"] for r in df.collect())
+    )
+    stream.option("checkpointLocation", str(tmp_path / "v")).trigger(availableNow=True).start().awaitTermination()
+    assert sorted(found) == list(range(6, 16))
+    assert batches_of(lake)[0].parts["kept"] == 5
+    lake.sql(f"DROP VIEW {name}")
+
+
+def test_a_stream_into_a_table_is_pruned_and_reported(lake: Lake, tmp_path: Path) -> None:
+    daily(lake, 6)
+    stream = lake.spark.readStream.table(f"{lake.name}.db.t").where("id >= 8")
+    writer = stream.writeStream.option("checkpointLocation", str(tmp_path / "w")).trigger(availableNow=True)
+    running = writer.toTable(f"{lake.name}.db.copied")
+    running.awaitTermination()
+    assert sorted(lake.rows("SELECT id FROM lake.db.copied")) == [(8,), (9,), (10,), (11,)]
+    assert [(r.parts["kept"], r.rows["total"]) for r in batches_of(lake)] == [(2, 12)]
+    assert running.recentProgress[0]["numInputRows"] == 4
