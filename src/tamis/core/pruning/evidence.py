@@ -11,7 +11,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from tamis.core.expr.arrow_values import Mask
+from tamis.core.expr.arrow_values import Mask, Numbers
 from tamis.core.types import DataType
 
 
@@ -69,6 +69,11 @@ class DocumentEvidence:
     """Scalars that JSON lacks."""
     invalid: Mask
     """Invalid JSON text instead of a document, in which no step finds anything."""
+    time_form: Numbers | int = 0
+    """The form of all texts, or of all scalars that JSON lacks, as dates or times (``iso_times``); 0 if unknown."""
+    time_lo: pa.Array | None = None
+    time_hi: pa.Array | None = None
+    """Bounds of these times in microseconds."""
 
 
 class Evidence(Protocol):

@@ -6,22 +6,37 @@ value and JSON's null are NULL; objects and lists become text or no value at all
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from tamis.core.expr import registry
-from tamis.core.expr.arrow_values import Datum, Mask
-from tamis.core.expr.calls import call
+from tamis.core.expr.arrow_values import Mask
 from tamis.core.expr.functions.json.json_text import known_steps
+from tamis.core.expr.json_codec.iso_times import INSTANT_TEXT, LOCAL_TEXT, form_of_pattern
 from tamis.core.expr.json_codec.json_path import Steps
-from tamis.core.expr.tree import Call, Column, Expr, Mode, Opaque
+from tamis.core.expr.tree import Call, Column, Expr, Literal, Mode
 from tamis.core.pruning.cast_rules import cast_rule
 from tamis.core.pruning.evidence import DocumentEvidence
+from tamis.core.pruning.json_kinds import (
+    boolean_kind,
+    cast_kind,
+    instant_kind,
+    joined_kinds,
+    kind_spec,
+    long_kind,
+    nested_text,
+    no_value,
+    number_text,
+    real_kind,
+    without_digits,
+    word_text,
+)
+from tamis.core.pruning.json_times import TIME_TYPES, text_times, typed_times
+from tamis.core.pruning.time_zone_rules import local_rule
 from tamis.core.pruning.value_spec import (
     NO,
     UNKNOWN_TRUTH,
@@ -29,8 +44,7 @@ from tamis.core.pruning.value_spec import (
     Abstract,
     Spec,
     Truth,
-    at_most,
-    join,
+    choose,
     no_bound,
     reached,
     spec_of,
@@ -38,7 +52,7 @@ from tamis.core.pruning.value_spec import (
     unknown,
     where,
 )
-from tamis.core.types import BOOLEAN, DOUBLE, FLOAT, INTEGRAL, LONG, STRING, TIMESTAMP, VARIANT, DataType, Decimal
+from tamis.core.types import BOOLEAN, DOUBLE, FLOAT, INTEGRAL, STRING, TIMESTAMP, VARIANT, DataType, Decimal
 
 _FUNCTIONS = frozenset({"get_json_object", "from_json", "variant_get", "is_variant_null", "parse_json"})
 
@@ -57,17 +71,26 @@ def document_places(conjuncts: Sequence[Expr]) -> list[tuple[int, Steps]]:
 
 def transfer(run: Any, call: Call) -> Abstract:
     """Return the possible results of ``call``."""
-    found = _found(run, call)
+    found = evidence_at(run, call)
     if found is None:
         return _anything(run, call)
     evidence, fails = found
-    known = evidence.known
-    if _may_fail(call):
-        fails = fails | ~known  # an unknown value may have no cast
-    out = _of(call, evidence)
-    if call.function == "is_variant_null" and isinstance(out, Truth):  # never NULL itself
-        return Truth(out.true | ~known, out.false | ~known, NO, out.fail | fails)
-    return _with_unknown(out, known, fails)
+    if call.function == "is_variant_null":  # never NULL itself
+        out = _of(call, evidence)
+        assert isinstance(out, Truth)
+        unknown_ = ~evidence.known
+        return Truth(out.true | unknown_, out.false | unknown_, NO, out.fail | _failing(call, evidence, fails))
+    return _or_unknown(_of(call, evidence), evidence.known, _failing(call, evidence, fails))
+
+
+def text_at(call: Call, evidence: DocumentEvidence, fails: Mask) -> Spec:
+    """Return the spec of a call that gives a text, from this evidence of its path."""
+    return spec_of(_or_unknown(_of(call, evidence), evidence.known, _failing(call, evidence, fails)))
+
+
+def _failing(call: Call, evidence: DocumentEvidence, fails: Mask) -> Mask:
+    """Return where the call may fail; an unknown value may have no cast."""
+    return fails | ~evidence.known if _may_fail(call) else fails
 
 
 def _may_fail(call: Call) -> bool:
@@ -75,7 +98,7 @@ def _may_fail(call: Call) -> bool:
     return registry.function(call.function).partial(call) is not registry.Partial.NEVER
 
 
-def _found(run: Any, call: Call) -> tuple[DocumentEvidence, Mask] | None:
+def evidence_at(run: Any, call: Call) -> tuple[DocumentEvidence, Mask] | None:
     """Return the evidence of the path that ``call`` reads and where reaching it may fail, or None."""
     place = _place(call)
     if place is None:
@@ -115,7 +138,7 @@ def _anything(run: Any, call: Call) -> Abstract:
     return truth_of(spec) if call.type == BOOLEAN else spec
 
 
-def _with_unknown(out: Abstract, known: Mask, fails: Mask) -> Abstract:
+def _or_unknown(out: Abstract, known: Mask, fails: Mask) -> Abstract:
     """Return ``out`` where the path is known, and unknown elsewhere."""
     spec = spec_of(out)
     nothing = no_bound(spec.type)
@@ -152,126 +175,38 @@ def _of(call: Call, e: DocumentEvidence) -> Abstract:
 
 def _documents_of(e: DocumentEvidence) -> Spec:
     """A VARIANT spec, in which JSON's null is a value."""
-    return replace(_value(VARIANT, _any(e) | e.null), null=e.missing | e.invalid)
+    return replace(kind_spec(VARIANT, _any(e) | e.null), null=e.missing | e.invalid)
 
 
 def _any(e: DocumentEvidence) -> Mask:
     return e.false | e.true | e.long | e.real | e.string | e.list | e.map | e.other
 
 
-def _value(data_type: DataType, mask: Mask, lo: Datum | None = None, hi: Datum | None = None) -> Spec:
-    """A spec of values within bounds, where the mask holds."""
-    nothing = no_bound(data_type)
-    return Spec(data_type, nothing if lo is None else lo, nothing if hi is None else hi, mask, NO, NO, NO)
-
-
-def _joined(data_type: DataType, specs: Sequence[Spec], null: Mask) -> Abstract:
-    out = Spec(data_type, no_bound(data_type), no_bound(data_type), NO, null, NO, NO)
-    for spec in specs:
-        out = join(out, spec)
-    return truth_of(out) if data_type == BOOLEAN else out
-
-
-def _cast(spec: Spec, mask: Mask, target: DataType, mode: Mode, zone: str | None) -> Spec:
-    """Cast one kind of value by the rule of the cast, where the mask holds."""
-    if spec.type == target:
-        return spec
-    tree = call("cast", Column(spec.type, (0,), "value"), mode=mode, zone=zone, type=target)
-    if isinstance(tree, Opaque) or not isinstance(tree, Call):
-        out = replace(unknown(target), fail=NO if mode is Mode.TRY else YES)
-    else:
-        out = spec_of(cast_rule(tree, [spec]))
-    return _spec(reached(out, mask))
-
-
-def _spec(abstract: Abstract) -> Spec:
-    return spec_of(abstract)
-
-
-def _no_value(mask: Mask, target: DataType, mode: Mode) -> Spec:
-    """The spec of a cast that has no result: NULL, or a failure in ANSI mode."""
-    nothing = no_bound(target)
-    trying = mode is not Mode.ANSI
-    return Spec(target, nothing, nothing, NO, mask if trying else NO, NO if trying else mask, NO)
-
-
-def _booleans(e: DocumentEvidence) -> Spec:
-    return spec_of(Truth(e.true, e.false, NO, NO))
-
-
-def _longs(e: DocumentEvidence) -> Spec:
-    return _value(LONG, e.long, e.long_lo, e.long_hi)
-
-
-def _reals(e: DocumentEvidence, exactly: bool) -> Spec:
-    """All other numbers as doubles.
-
-    With ``exactly``, the bounds contain the exact number, not only the double nearest to it.
-    """
-    lo, hi = e.real_lo, e.real_hi
-    if exactly:
-        lo, hi = _beyond(lo, e.real_exact, -np.inf), _beyond(hi, e.real_exact, np.inf)
-    return _value(DOUBLE, e.real, lo, hi)
-
-
-def _beyond(bound: pa.Array, exact: Mask, towards: float) -> pa.Array:
-    """Move a bound to the next double outward where it is not exact."""
-    values = np.asarray(pc.fill_null(bound, 0.0))
-    moved = pa.array(np.nextafter(values, towards), mask=np.asarray(bound.is_null()))
-    return where(exact, bound, moved)
-
-
-def _number_text(mask: Mask) -> Spec:
-    return _value(STRING, mask, pa.scalar("-"), pa.scalar(":"))
-
-
-def _nested_text(e: DocumentEvidence) -> Iterator[Spec]:
-    yield _value(STRING, e.list, pa.scalar("["), pa.scalar("\\"))
-    yield _value(STRING, e.map, pa.scalar("{"), pa.scalar("|"))
-
-
-def _words(e: DocumentEvidence) -> Iterator[Spec]:
-    yield _value(STRING, e.false, pa.scalar("false"), pa.scalar("false"))
-    yield _value(STRING, e.true, pa.scalar("true"), pa.scalar("true"))
-
-
 def _variant(e: DocumentEvidence, call: Call) -> Abstract:
     target, mode, zone = call.type, call.mode, call.zone
-    strings = _cast(_value(STRING, e.string, e.string_lo, e.string_hi), e.string, target, mode, zone)
-    other = reached(replace(unknown(target), fail=NO if mode is Mode.TRY else YES), e.other)
+    strings = cast_kind(kind_spec(STRING, e.string, e.string_lo, e.string_hi), e.string, target, mode, zone)
+    strings = choose(without_digits(e, target), no_value(e.string, target, mode), strings)
+    other = spec_of(reached(replace(unknown(target), fail=NO if mode is Mode.TRY else YES), e.other))
+    if target in TIME_TYPES:
+        strings, other = text_times(e, call, strings), typed_times(e, call, other)
     null = e.missing | e.null | e.invalid
     if target == STRING:
-        return _joined(
-            target, [strings, _number_text(e.long | e.real), *_words(e), *_nested_text(e), spec_of(other)], null
+        return joined_kinds(
+            target, [strings, number_text(e.long | e.real), *word_text(e), *nested_text(e), other], null
         )
     specs = [
         strings,
-        _instants(_longs(e), call) if target == TIMESTAMP else _cast(_longs(e), e.long, target, mode, zone),
-        _instants(_reals(e, True), call)
+        instant_kind(long_kind(e), call)
         if target == TIMESTAMP
-        else _cast(_reals(e, target not in (FLOAT, DOUBLE)), e.real, target, mode, zone),
-        _cast(_booleans(e), e.true | e.false, target, mode, zone),
-        _no_value(e.list | e.map, target, mode),
-        spec_of(other),
+        else cast_kind(long_kind(e), e.long, target, mode, zone),
+        instant_kind(real_kind(e, True), call)
+        if target == TIMESTAMP
+        else cast_kind(real_kind(e, target not in (FLOAT, DOUBLE)), e.real, target, mode, zone),
+        cast_kind(boolean_kind(e), e.true | e.false, target, mode, zone),
+        no_value(e.list | e.map, target, mode),
+        other,
     ]
-    return _joined(target, specs, null)
-
-
-_FAR = 9 * 10**12
-"""Seconds from the epoch that are certainly a valid instant."""
-
-
-def _instants(spec: Spec, call: Call) -> Spec:
-    """Cast seconds to instants, strictly: seconds too far from the epoch have no instant."""
-    mask, target = spec.value, call.type
-    out, limit = (
-        _cast(spec, mask, target, call.mode, call.zone),
-        pa.scalar(_FAR if spec.type == LONG else float(_FAR), spec.lo.type),
-    )
-    safe = at_most(pc.negate(limit), spec.lo) & at_most(spec.hi, limit)
-    far, trying = mask & ~safe, call.mode is Mode.TRY
-    lo, hi = (where(safe, bound, no_bound(target)) for bound in (out.lo, out.hi))
-    return Spec(target, lo, hi, out.value, out.null | (far if trying else NO), out.fail | (NO if trying else far), NO)
+    return joined_kinds(target, specs, null)
 
 
 def _text(e: DocumentEvidence, steps: Steps) -> Abstract:
@@ -279,11 +214,11 @@ def _text(e: DocumentEvidence, steps: Steps) -> Abstract:
 
     JSON's null is NULL under a key, but text as an element or as the whole document.
     """
-    strings = _value(STRING, e.string, e.string_lo, e.string_hi)
-    specs = [strings, _number_text(e.long | e.real), *_words(e), *_nested_text(e)]
+    strings = kind_spec(STRING, e.string, e.string_lo, e.string_hi)
+    specs = [strings, number_text(e.long | e.real), *word_text(e), *nested_text(e)]
     if not steps or isinstance(steps[-1], int):
-        specs.append(_value(STRING, e.null, pa.scalar("null"), pa.scalar("null")))
-    out = spec_of(_joined(STRING, specs, e.missing | e.null | e.invalid))
+        specs.append(kind_spec(STRING, e.null, pa.scalar("null"), pa.scalar("null")))
+    out = spec_of(joined_kinds(STRING, specs, e.missing | e.null | e.invalid))
     return (
         out
         if steps
@@ -298,28 +233,63 @@ def _text(e: DocumentEvidence, steps: Steps) -> Abstract:
 
 def cast_of_text(run: Any, call: Call, text: Call) -> Abstract:
     """Bound ``cast(get_json_object(…) AS type)``, where numbers are parsed from their own text."""
-    found = _found(run, text)
+    found = evidence_at(run, text)
     target, mode = call.type, call.mode
+    if found is not None and target in TIME_TYPES:
+        return _time_of_text(found[0], call)
     if found is None or not (target in (*INTEGRAL, FLOAT, DOUBLE) or isinstance(target, Decimal)):
         given = spec_of(transfer(run, text))
         return cast_rule(replace(call, args=(Column(STRING, (0,), "value"),)), [given])
     e, _ = found
     trying = Mode.TRY if mode is not Mode.ANSI else Mode.ANSI  # without ANSI, text that cannot be cast is NULL
-    strings = _cast(_value(STRING, e.string, e.string_lo, e.string_hi), e.string, target, mode, call.zone)
-    longs = _cast(_longs(e), e.long, target, trying, None)
+    strings = cast_kind(kind_spec(STRING, e.string, e.string_lo, e.string_hi), e.string, target, mode, call.zone)
+    strings = choose(without_digits(e, target), no_value(e.string, target, trying), strings)
+    longs = cast_kind(long_kind(e), e.long, target, trying, None)
     if target not in INTEGRAL:
-        reals = _cast(
-            _reals(e, isinstance(target, Decimal)), e.real, target, trying, None
+        reals = cast_kind(
+            real_kind(e, isinstance(target, Decimal)), e.real, target, trying, None
         )  # long integers keep their digits
     elif mode is Mode.LEGACY:
         reals = spec_of(reached(replace(unknown(target), fail=NO), e.real))
     else:
-        reals = _no_value(e.real, target, mode)  # its text has a decimal point
+        reals = no_value(e.real, target, mode)  # its text has a decimal point
     rest = e.false | e.true | e.list | e.map | e.null
     null = e.missing | e.null | e.invalid
-    out = _joined(target, [strings, longs, reals, _no_value(rest, target, trying)], null)
+    out = joined_kinds(target, [strings, longs, reals, no_value(rest, target, trying)], null)
     may_fail = ~e.known if mode is Mode.ANSI else NO
-    return _with_unknown(out, e.known, may_fail)
+    return _or_unknown(out, e.known, may_fail)
+
+
+def _time_of_text(e: DocumentEvidence, call: Call) -> Abstract:
+    """Bound ``cast(get_json_object(…) AS type)`` for a date or time."""
+    target, mode = call.type, call.mode
+    trying = Mode.TRY if mode is not Mode.ANSI else Mode.ANSI
+    text = cast_kind(kind_spec(STRING, e.string, e.string_lo, e.string_hi), e.string, target, mode, call.zone)
+    # The text of a number may be a year.
+    numbers = spec_of(reached(replace(unknown(target), fail=NO if trying is Mode.TRY else YES), e.long | e.real))
+    rest = no_value(e.false | e.true | e.list | e.map | e.null, target, trying)
+    null = e.missing | e.null | e.invalid
+    out = joined_kinds(target, [text_times(e, call, text), numbers, rest], null)
+    return _or_unknown(out, e.known, ~e.known if mode is Mode.ANSI else NO)
+
+
+def timestamp_of_text(run: Any, call: Call) -> Spec:
+    """Bound a conversion by a pattern; no text fails where all texts of a path are exactly what it reads."""
+    otherwise = spec_of(local_rule(call, [spec_of(run(arg)) for arg in call.args]))
+    text, pattern = call.args
+    if not isinstance(text, Call) or text.function != "get_json_object" or not isinstance(pattern, Literal):
+        return otherwise
+    form, found = form_of_pattern(pattern.value), evidence_at(run, text)
+    if form is None or found is None:
+        return otherwise
+    e, _ = found
+    fits = np.asarray(e.time_form == form) & e.known & ~(e.false | e.true | e.long | e.real | e.list | e.map | e.null)
+    if not fits.any():
+        return otherwise
+    if form & INSTANT_TEXT:  # a pattern with a literal Z reads the local time as written
+        e = replace(e, time_form=np.where(fits, LOCAL_TEXT, 0))
+    spec = replace(text_times(e, call, unknown(TIMESTAMP)), null=e.missing | e.invalid)
+    return choose(fits, spec, otherwise)
 
 
 def _from_json(e: DocumentEvidence, target: DataType) -> Abstract:
@@ -327,13 +297,13 @@ def _from_json(e: DocumentEvidence, target: DataType) -> Abstract:
     null = e.missing | e.null | e.invalid
     if target == STRING:
         return spec_of(
-            _joined(
+            joined_kinds(
                 STRING,
                 [
-                    _value(STRING, e.string, e.string_lo, e.string_hi),
-                    _number_text(e.long | e.real),
-                    *_words(e),
-                    *_nested_text(e),
+                    kind_spec(STRING, e.string, e.string_lo, e.string_hi),
+                    number_text(e.long | e.real),
+                    *word_text(e),
+                    *nested_text(e),
                 ],
                 null,
             )
@@ -341,11 +311,11 @@ def _from_json(e: DocumentEvidence, target: DataType) -> Abstract:
     if target == BOOLEAN:
         return Truth(e.true, e.false, null | e.long | e.real | e.string | e.list | e.map, NO)
     if target in INTEGRAL:
-        longs = _cast(_longs(e), e.long, target, Mode.TRY, None)
-        return _joined(target, [longs], null | e.false | e.true | e.real | e.string | e.list | e.map)
+        longs = cast_kind(long_kind(e), e.long, target, Mode.TRY, None)
+        return joined_kinds(target, [longs], null | e.false | e.true | e.real | e.string | e.list | e.map)
     numbers = [
-        _cast(_longs(e), e.long, target, Mode.TRY, None),
-        _cast(_reals(e, exactly=False), e.real, target, Mode.TRY, None),
+        cast_kind(long_kind(e), e.long, target, Mode.TRY, None),
+        cast_kind(real_kind(e, exactly=False), e.real, target, Mode.TRY, None),
     ]
-    named = replace(_value(target, e.string), nan=e.string)  # the texts NaN and Infinity are numbers
-    return _joined(target, [*numbers, named], null | e.false | e.true | e.string | e.list | e.map)
+    named = replace(kind_spec(target, e.string), nan=e.string)  # the texts NaN and Infinity are numbers
+    return joined_kinds(target, [*numbers, named], null | e.false | e.true | e.string | e.list | e.map)

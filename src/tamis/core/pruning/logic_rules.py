@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,14 +15,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.core.expr import registry
-from tamis.core.expr.arrow_values import Evaluated, Mask, scalar
-from tamis.core.expr.evaluate import apply
+from tamis.core.expr.arrow_values import Mask, scalar
 from tamis.core.expr.functions.datetime.calendar import FAR_YEAR
-from tamis.core.expr.functions.text.text_order import like_prefix
-from tamis.core.expr.tree import Call, Expr, Literal, Literals
-from tamis.core.pruning import approximate_rules, json_rules, nested_rules, text_rules
-from tamis.core.pruning.bound_comparison import compared, member, null_safe
+from tamis.core.expr.tree import Call, Expr, Literal
+from tamis.core.pruning import approximate_rules, json_rules, membership_rules, nested_rules, text_rules
+from tamis.core.pruning.bound_comparison import compared, null_safe
 from tamis.core.pruning.cast_rules import cast_rule
+from tamis.core.pruning.json_number_text import equal_to_text
 from tamis.core.pruning.monotone_rules import monotone
 from tamis.core.pruning.time_zone_rules import (
     from_unixtime,
@@ -43,7 +43,6 @@ from tamis.core.pruning.value_spec import (
     join,
     join_any,
     known,
-    one_value,
     reached,
     some,
     spec_of,
@@ -72,6 +71,11 @@ def as_truth(abstract: Abstract) -> Truth:
 
 
 def _compare(run: Interpret, call: Call) -> Abstract:
+    for arg, other in (call.args, call.args[::-1]) if call.function in {"eq", "ne"} else ():
+        if isinstance(other, Literal) and isinstance(other.value, str):
+            found = equal_to_text(run, arg, [other.value], partial(compared, "eq", b=spec_of(run(other))))
+            if found is not None:
+                return found if call.function == "eq" else _not_truth(found)
     a, b = _specs(run, call)
     return compared(call.function, a, b)
 
@@ -136,90 +140,6 @@ def _is_null(run: Interpret, call: Call) -> Abstract:
 def _is_nan(run: Interpret, call: Call) -> Abstract:
     a = spec_of(run(call.args[0]))
     return Truth(a.nan, a.value | a.null, NO, a.fail)
-
-
-def _in(run: Interpret, call: Call) -> Abstract:
-    a = spec_of(run(call.args[0]))
-    if isinstance(call.args[1], Literals):
-        return member(a, call.args[1].array)
-    out: Truth | None = None
-    for option in call.args[1:]:
-        now = compared("eq", a, spec_of(run(option)))
-        if out is not None:  # OR: true stops
-            on = out.false | out.null
-            now = Truth(
-                out.true | (on & now.true),
-                out.false & now.false,
-                (out.null & (now.false | now.null)) | (out.false & now.null),
-                out.fail | (on & now.fail),
-            )
-        out = now
-    assert out is not None
-    return out
-
-
-def successor(prefix: str) -> str | None:
-    """Return the least text greater than every text with this prefix, or None."""
-    for end in range(len(prefix), 0, -1):
-        code = ord(prefix[end - 1])
-        if code < 0x10FFFF:
-            following = 0xE000 if code == 0xD7FF else code + 1
-            return prefix[: end - 1] + chr(following)
-    return None
-
-
-def _begins(a: Spec, prefix: str) -> tuple[Mask, Mask]:
-    """Return where a value may begin with ``prefix``, and where every value does."""
-    start, end = pa.scalar(prefix), successor(prefix)
-    may = ~below(a.hi, start)
-    all_ = at_most(start, a.lo)
-    if end is not None:
-        after = pa.scalar(end)
-        may = may & ~at_most(after, a.lo)
-        all_ = all_ & below(a.hi, after)
-    return a.value & may, all_
-
-
-def _starts_with(run: Interpret, call: Call) -> Abstract:
-    pattern = call.args[1]
-    if not (isinstance(pattern, Literal) and isinstance(pattern.value, str)):
-        return _monotone(run, call)
-    a = spec_of(run(call.args[0]))
-    may, all_ = _begins(a, pattern.value)
-    return Truth(may, a.value & ~all_, a.null, a.fail)
-
-
-def _like(run: Interpret, call: Call) -> Abstract:
-    """Bound LIKE by the text before the first wildcard.
-
-    This is a prefix test, exact for ``prefix%``, and an equality if there is no wildcard.
-    """
-    pattern, escape = call.args[1], call.args[2]
-    assert isinstance(pattern, Literal)
-    assert isinstance(escape, Literal)
-    found = like_prefix(pattern.value, escape.value)
-    a = spec_of(run(call.args[0]))
-    assert found is not None
-    prefix, only = found
-    may, all_ = _begins(a, prefix)
-    out = Truth(may, a.value & ~(all_ & only), a.null, a.fail)
-    return _exactly(run, call, out)
-
-
-def _exactly(run: Interpret, call: Call, out: Truth) -> Truth:
-    """Use the predicate's own result where every argument is a single value."""
-    args = _specs(run, call)
-    exact = every([one_value(a) for a in args])
-    if not exact.any():
-        return out
-    values = apply(call, [Evaluated(a.lo) for a in args]).values
-    true = known(values)
-    return Truth(
-        out.true & (~exact | true),
-        out.false & (~exact | ~true),
-        out.null,
-        out.fail,
-    )
 
 
 def _coalesce(run: Interpret, call: Call) -> Abstract:
@@ -357,14 +277,15 @@ RULES: dict[str, Rule] = {
     "is_null": _is_null,
     "is_not_null": _is_null,
     "is_nan": _is_nan,
-    "in": _in,
-    "starts_with": _starts_with,
-    "like": _like,
+    "in": membership_rules.member_of_list,
+    "starts_with": membership_rules.starts_with,
+    "like": membership_rules.like_pattern,
     "coalesce": _coalesce,
     "case": _case,
     "text": text_rules.transfer,
     "extreme": _extreme,
     "cast": _cast,
+    "timestamp_of_text": json_rules.timestamp_of_text,
     "json": json_rules.transfer,
     "make_date": _make_date,
     "size": nested_rules.size,

@@ -261,4 +261,5 @@ def _width(value: Any) -> int:
 
 def _path_size(path: str, found: PathStatistics) -> int:
     texts = sum(len(text.encode()) for text in (path, *found.string) if text)
-    return texts + _PATH_BYTES + 16 * bool(found.kinds & LONG) + 16 * bool(found.kinds & REAL)
+    times = 20 if found.times is not None and found.times.lo is not None else 0
+    return texts + times + _PATH_BYTES + 16 * bool(found.kinds & LONG) + 16 * bool(found.kinds & REAL)

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tamis.core.expr.json_codec.iso_times import NO_TIMES, looks_like_time, times_of_texts
 from tamis.core.stats.json_paths.json_numbers import Data, Ints, Words, words
 from tamis.core.stats.json_paths.path_rows import STRING, PathStatistics
 
@@ -37,14 +38,23 @@ def lines_of_texts(data: Data, begins: Ints, ends: Ints) -> list[PathStatistics]
         return int(head).to_bytes(8).rstrip(b"\0").decode()
 
     lines, count = range(len(heads)), heads.shape[1]
-    return [PathStatistics(STRING, count, 0, string=(extreme(line, "min"), extreme(line, "max"))) for line in lines]
+    return [
+        _statistics(data, begins[line], ends[line], count, extreme(line, "min"), extreme(line, "max")) for line in lines
+    ]
 
 
 def texts(data: Data, begins: Ints, ends: Ints) -> PathStatistics:
     """Return the statistics of the strings between these positions, which ascend."""
     heads = _heads(data, begins, ends)
     low, high = (_extreme(data, begins, ends, heads, which) for which in ("min", "max"))
-    return PathStatistics(STRING, len(begins), 0, string=(low, high))
+    return _statistics(data, begins, ends, len(begins), low, high)
+
+
+def _statistics(data: Data, begins: Ints, ends: Ints, count: int, low: str, high: str) -> PathStatistics:
+    times = NO_TIMES
+    if looks_like_time(low) and looks_like_time(high):
+        times = times_of_texts(_between(data, begins, ends).cast(pa.string()))
+    return PathStatistics(STRING, count, 0, string=(low, high), times=times)
 
 
 def plain(data: Data, begins: Ints, ends: Ints) -> bool:
@@ -91,9 +101,14 @@ def _heads(data: Data, at: Ints, ends: Ints) -> Words:
 
 
 def _compared(data: Data, begins: Ints, ends: Ints, which: str) -> str:
-    """Compare whole strings; every second range between the positions is a string."""
+    """Compare whole strings."""
+    found: bytes = pc.min_max(_between(data, begins, ends))[which].as_py()
+    return found.decode()
+
+
+def _between(data: Data, begins: Ints, ends: Ints) -> pa.BinaryArray:
+    """Return the strings between these positions; every second range between the positions is a string."""
     offsets = np.empty(2 * len(begins), np.int32)
     offsets[::2], offsets[1::2] = begins, ends
     stretches = pa.Array.from_buffers(pa.binary(), len(offsets) - 1, [None, pa.py_buffer(offsets), pa.py_buffer(data)])
-    found: bytes = pc.min_max(stretches.take(pa.array(np.arange(0, len(offsets) - 1, 2))))[which].as_py()
-    return found.decode()
+    return stretches.take(pa.array(np.arange(0, len(offsets) - 1, 2)))

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tamis.core.expr.json_codec.iso_times import KINDS, NO_TIME
 from tamis.core.expr.json_codec.json_path import Steps, stored
 from tamis.core.pruning.evidence import DocumentEvidence
 from tamis.core.stats.json_paths import path_rows as rows
@@ -58,8 +59,9 @@ class PathTable:
     def _columns_of(self, column_id: int) -> dict[str, pa.Array] | None:
         if column_id not in self._columns:
             found = {kind: self._column(rows.name(column_id, kind), arrow) for kind, arrow in rows.COLUMNS.items()}
-            if found["walk"] is None:  # written by an earlier version
-                found["walk"] = pa.nulls(len(self._table), rows.COLUMNS["walk"])
+            for kind in rows.LATER_COLUMNS:  # absent if an earlier version wrote them
+                if found[kind] is None:
+                    found[kind] = pa.nulls(len(self._table), rows.COLUMNS[kind])
             whole = {kind: array for kind, array in found.items() if array is not None}
             self._columns[column_id] = whole if len(whole) == len(found) else None
         return self._columns[column_id]
@@ -143,7 +145,16 @@ def _evidence(
     return DocumentEvidence(
         known, ~known & trimmed, missing, null, has(rows.FALSE), has(rows.TRUE), has(rows.LONG), *long, has(rows.REAL),
         *real, exact, has(rows.STRING), *string, has(rows.LIST), has(rows.MAP), has(rows.OTHER), invalid,
+        *_times(columns, leaf),
     )  # fmt: skip
+
+
+def _times(columns: dict[str, pa.Array], leaf: Ints) -> tuple[Ints, pa.Array, pa.Array]:
+    """Return the form of times, 0 unless all are of one kind, and their bounds."""
+    form = np.asarray(pc.fill_null(_take(columns["time.form"], leaf), 0)).astype(np.int64)
+    one_kind = np.isin(form & KINDS, [1 << bit for bit in range(KINDS.bit_length()) if KINDS & 1 << bit & ~NO_TIME])
+    lo, hi = _bounds(columns, "time", leaf)
+    return np.where(one_kind, form, 0), lo, hi
 
 
 def _absent(columns: dict[str, pa.Array], places: list[Ints]) -> tuple[Bools, Bools]:

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
+from tamis.core.expr.json_codec.iso_times import NO_TIMES, NOTHING, Times
 from tamis.core.expr.json_codec.json_path import stored_step
 
 FALSE, TRUE, LONG, REAL, STRING, LIST, MAP, OTHER = (1 << i for i in range(8))
@@ -58,8 +59,13 @@ COLUMNS = {
     "string.lo": pa.string(),
     "string.hi": pa.string(),
     "walk": pa.int8(),
+    "time.form": pa.int32(),
+    "time.lo": pa.int64(),
+    "time.hi": pa.int64(),
 }
 """The suffixes of column names after the column id and a bar, with their types."""
+LATER_COLUMNS = frozenset({"walk", "time.form", "time.lo", "time.hi"})
+"""Columns that earlier writers did not have; NULL if absent."""
 
 
 @dataclass(slots=True)
@@ -76,6 +82,14 @@ class PathStatistics:
     real: tuple[float | None, float | None] = (None, None)
     string: tuple[str | None, str | None] = (None, None)
     walk: int = WALK
+    times: Times | None = None
+    """The form and bounds of dates and times (``iso_times``), or None if they were not determined."""
+
+    def known_times(self) -> Times:
+        """Return ``times``; texts and other scalars whose times were not determined are no times."""
+        if self.times is not None:
+            return self.times
+        return NO_TIMES if self.kinds & (STRING | OTHER) else NOTHING
 
     def add(self, other: PathStatistics) -> None:
         """Widen by the statistics of other documents at the path."""
@@ -83,6 +97,7 @@ class PathStatistics:
         self.long = _both(self.long, other.long, self.kinds & LONG, other.kinds & LONG)
         self.real = _both(self.real, other.real, self.kinds & REAL, other.kinds & REAL)
         self.string = _both(self.string, other.string, self.kinds & STRING, other.kinds & STRING)
+        self.times = self.known_times().joined(other.known_times())
         self.kinds = ((self.kinds | other.kinds) & ~(LO_EXACT | HI_EXACT)) | lo | hi
         self.walk = min(self.walk, other.walk)
         self.present += other.present
@@ -124,8 +139,8 @@ def parent_of(path: str) -> str | None:
         return None
     if path.endswith("[*]"):
         return path[:-3]
-    # A quote inside a quoted key is escaped, so that the last "['" opens the last step.
-    return path[: path.rindex("['")] if path.endswith("']") else path[: path.rindex(".")]
+    # A quote inside a quoted key is escaped, so that the last "['" before the closing quote opens the last step.
+    return path[: path.rindex("['", 0, -2)] if path.endswith("']") else path[: path.rindex(".")]
 
 
 def last_key(path: str) -> str | None:
@@ -209,5 +224,8 @@ def _rows(identifier: int, by_path: Paths) -> pa.Table:
         "string.lo": [s.string[0] for s in found],
         "string.hi": [s.string[1] for s in found],
         "walk": [s.walk for s in found],
+        "time.form": [s.known_times().form for s in found],
+        "time.lo": [s.known_times().lo for s in found],
+        "time.hi": [s.known_times().hi for s in found],
     }
     return pa.table({name(identifier, kind): pa.array(values[kind], arrow) for kind, arrow in COLUMNS.items()})

@@ -9,6 +9,7 @@ from functools import reduce
 
 import pyarrow as pa
 
+from tamis.core.expr.json_codec.iso_times import Times
 from tamis.core.stats.json_paths.path_rows import COLUMNS, ROOT, Paths, PathStatistics, combined, name, table_of
 
 MOST_ROWS = 200_000
@@ -45,6 +46,7 @@ def _united(table: pa.Table, identifier: int, parts: int) -> Paths:
             (v["real.lo"], v["real.hi"]),
             (v["string.lo"], v["string.hi"]),
             walks[at] or 0,
+            Times(v["time.form"], v["time.lo"], v["time.hi"]) if v.get("time.form") is not None else None,
         )
     if len(by_part) < parts or any(ROOT not in paths for paths in by_part.values()):
         return {}

@@ -18,6 +18,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tamis.core.expr.json_codec.iso_times import NO_TIMES, looks_like_time, times_of_texts
 from tamis.core.expr.json_codec.jackson_reader import STRICT, Malformed, plain_document
 from tamis.core.expr.json_codec.json_path import ELEMENT, Steps, stored
 from tamis.core.stats.json_paths.path_rows import (
@@ -228,6 +229,7 @@ class _Walk:
         joined.encode()  # unpaired surrogates raise ``UnicodeEncodeError``, a ``ValueError``
         here.kinds |= STRING
         here.string = (low, high)
+        here.times = times_of_texts(pa.array(values)) if looks_like_time(low) and looks_like_time(high) else NO_TIMES
 
     def _lists(self, here: PathStatistics, values: list[list[Any]], steps: Steps) -> None:
         here.kinds |= LIST

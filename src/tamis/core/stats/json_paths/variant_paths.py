@@ -11,6 +11,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.core.expr.json_codec import variant_columns as v
+from tamis.core.expr.json_codec.iso_times import (
+    DATE_VALUE,
+    DAY,
+    INSTANT_VALUE,
+    LOCAL_VALUE,
+    NO_TIMES,
+    Times,
+    looks_like_time,
+    times_of_texts,
+)
 from tamis.core.expr.json_codec.json_path import ELEMENT, Steps, stored
 from tamis.core.expr.json_codec.variant_bytes import decimals_at, longs_at, places_at, slices
 from tamis.core.stats.json_paths.json_strings import lines_of_texts, plain, texts
@@ -42,6 +52,12 @@ LEAST, AT_ONCE = SIZES.variant_values, 2**20
 MANY = SIZES.variant_layout
 """Number of objects of one layout from which reading their fields together pays off."""
 _FIFTEEN = 10**15
+_TYPED_TIMES = {
+    v.DATE: (DATE_VALUE, "<i4", DAY),
+    v.TIMESTAMP: (INSTANT_VALUE, "<i8", 1),
+    v.TIMESTAMP_NTZ: (LOCAL_VALUE, "<i8", 1),
+}
+"""By kind of value: its form, its stored type, and microseconds per unit."""
 _POWERS = np.array([10.0**scale for scale in range(23)])
 
 
@@ -208,6 +224,11 @@ def _leaf(nodes: v.Nodes, kind: int) -> PathStatistics:
         return _strings(nodes)
     if kind in (v.DOUBLE, v.DECIMAL):
         return _reals(nodes, kind)
+    if kind in _TYPED_TIMES:
+        form, width, scale = _TYPED_TIMES[kind]
+        moments = v.fixed(nodes, width).astype(np.int64)
+        times = Times(form, int(moments.min()) * scale, int(moments.max()) * scale)
+        return PathStatistics(OTHER, count, 0, times=times)
     plain = {v.TRUE: TRUE, v.FALSE: FALSE, v.OBJECT: MAP, v.ARRAY: LIST}.get(kind, OTHER)
     return PathStatistics(plain, count, 0)
 
@@ -220,7 +241,9 @@ def _strings(nodes: v.Nodes) -> PathStatistics:
     values = slices(nodes.data, starts, lengths)
     values.validate(full=True)
     both = pc.min_max(values)
-    return PathStatistics(STRING, len(nodes), 0, string=(both["min"].as_py(), both["max"].as_py()))
+    low, high = both["min"].as_py(), both["max"].as_py()
+    times = times_of_texts(values) if looks_like_time(low) and looks_like_time(high) else NO_TIMES
+    return PathStatistics(STRING, len(nodes), 0, string=(low, high), times=times)
 
 
 def _reals(nodes: v.Nodes, kind: int) -> PathStatistics:

@@ -345,6 +345,7 @@ declare(
         moded=lambda _args, _type: True,
         lenient=True,
         zoned=lambda _args, _type: True,
+        rule="timestamp_of_text",
         local=True,
         note="patterns that sort",
     )

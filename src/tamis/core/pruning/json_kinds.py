@@ -1,0 +1,132 @@
+"""Specs of each kind of value at a path of JSON documents, and their casts.
+
+Each kind is cast by the rule of its own type. A kind is admitted only where its mask holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tamis.core.expr.arrow_values import Datum, Mask
+from tamis.core.expr.calls import call
+from tamis.core.expr.tree import Call, Column, Mode, Opaque
+from tamis.core.pruning.cast_rules import cast_rule
+from tamis.core.pruning.evidence import DocumentEvidence
+from tamis.core.pruning.value_spec import (
+    NO,
+    YES,
+    Abstract,
+    Spec,
+    Truth,
+    at_most,
+    below,
+    join,
+    no_bound,
+    reached,
+    spec_of,
+    truth_of,
+    unknown,
+    where,
+)
+from tamis.core.types import BOOLEAN, DOUBLE, INTEGRAL, LONG, STRING, DataType, Decimal
+
+
+def kind_spec(data_type: DataType, mask: Mask, lo: Datum | None = None, hi: Datum | None = None) -> Spec:
+    """A spec of values within bounds, where the mask holds."""
+    nothing = no_bound(data_type)
+    return Spec(data_type, nothing if lo is None else lo, nothing if hi is None else hi, mask, NO, NO, NO)
+
+
+def joined_kinds(data_type: DataType, specs: Sequence[Spec], null: Mask) -> Abstract:
+    out = Spec(data_type, no_bound(data_type), no_bound(data_type), NO, null, NO, NO)
+    for spec in specs:
+        out = join(out, spec)
+    return truth_of(out) if data_type == BOOLEAN else out
+
+
+def cast_kind(spec: Spec, mask: Mask, target: DataType, mode: Mode, zone: str | None) -> Spec:
+    """Cast one kind of value by the rule of the cast, where the mask holds."""
+    if spec.type == target:
+        return spec
+    tree = call("cast", Column(spec.type, (0,), "value"), mode=mode, zone=zone, type=target)
+    if isinstance(tree, Opaque) or not isinstance(tree, Call):
+        out = replace(unknown(target), fail=NO if mode is Mode.TRY else YES)
+    else:
+        out = spec_of(cast_rule(tree, [spec]))
+    return spec_of(reached(out, mask))
+
+
+def no_value(mask: Mask, target: DataType, mode: Mode) -> Spec:
+    """The spec of a cast that has no result: NULL, or a failure in ANSI mode."""
+    nothing = no_bound(target)
+    trying = mode is not Mode.ANSI
+    return Spec(target, nothing, nothing, NO, mask if trying else NO, NO if trying else mask, NO)
+
+
+def boolean_kind(e: DocumentEvidence) -> Spec:
+    return spec_of(Truth(e.true, e.false, NO, NO))
+
+
+def long_kind(e: DocumentEvidence) -> Spec:
+    return kind_spec(LONG, e.long, e.long_lo, e.long_hi)
+
+
+def real_kind(e: DocumentEvidence, exactly: bool) -> Spec:
+    """All other numbers as doubles.
+
+    With ``exactly``, the bounds contain the exact number, not only the double nearest to it.
+    """
+    lo, hi = e.real_lo, e.real_hi
+    if exactly:
+        lo, hi = _beyond(lo, e.real_exact, -np.inf), _beyond(hi, e.real_exact, np.inf)
+    return kind_spec(DOUBLE, e.real, lo, hi)
+
+
+def _beyond(bound: pa.Array, exact: Mask, towards: float) -> pa.Array:
+    """Move a bound to the next double outward where it is not exact."""
+    values = np.asarray(pc.fill_null(bound, 0.0))
+    moved = pa.array(np.nextafter(values, towards), mask=np.asarray(bound.is_null()))
+    return where(exact, bound, moved)
+
+
+def number_text(mask: Mask) -> Spec:
+    return kind_spec(STRING, mask, pa.scalar("-"), pa.scalar(":"))
+
+
+def nested_text(e: DocumentEvidence) -> Iterator[Spec]:
+    yield kind_spec(STRING, e.list, pa.scalar("["), pa.scalar("\\"))
+    yield kind_spec(STRING, e.map, pa.scalar("{"), pa.scalar("|"))
+
+
+def word_text(e: DocumentEvidence) -> Iterator[Spec]:
+    yield kind_spec(STRING, e.false, pa.scalar("false"), pa.scalar("false"))
+    yield kind_spec(STRING, e.true, pa.scalar("true"), pa.scalar("true"))
+
+
+_FAR = 9 * 10**12
+"""Seconds from the epoch that are certainly a valid instant."""
+
+
+def instant_kind(spec: Spec, call: Call) -> Spec:
+    """Cast seconds to instants, strictly: seconds too far from the epoch have no instant."""
+    mask, target = spec.value, call.type
+    out, limit = (
+        cast_kind(spec, mask, target, call.mode, call.zone),
+        pa.scalar(_FAR if spec.type == LONG else float(_FAR), spec.lo.type),
+    )
+    safe = at_most(pc.negate(limit), spec.lo) & at_most(spec.hi, limit)
+    far, trying = mask & ~safe, call.mode is Mode.TRY
+    lo, hi = (where(safe, bound, no_bound(target)) for bound in (out.lo, out.hi))
+    return Spec(target, lo, hi, out.value, out.null | (far if trying else NO), out.fail | (NO if trying else far), NO)
+
+
+def without_digits(e: DocumentEvidence, target: DataType) -> Mask:
+    """Return where no text can be cast to ``target``, because all begin with a letter or a sign like one."""
+    if target not in INTEGRAL and not isinstance(target, Decimal):  # others have words such as NaN
+        return NO
+    return at_most(pa.scalar(":"), e.string_lo) & below(e.string_hi, pa.scalar("\x7f"))
