@@ -57,7 +57,13 @@ def _struct(i: int) -> dict[str, Any]:
 
 def _document(i: int) -> str:
     shape = SHAPES[i % 3 if i % 10 else i % len(SHAPES)]
-    return shape.format(x=i, y=i % 7, t=f"x{i % 20:02}")
+    body = shape.format(x=i, y=i % 7, t=f"x{i % 20:02}")
+    if not body.startswith('{"'):
+        return body
+    moment = (INSTANT0 + i * HOUR).isoformat()
+    # Nearly all times are of one form, so that many parts have bounds of times.
+    written = {0: moment[:10], 1: moment, 2: moment + "+02:00"}.get(i % 40, moment + "Z")
+    return f'{{"ts":"{written}",{body[1:]}'
 
 
 def _pool(name: str) -> tuple[Any, ...]:

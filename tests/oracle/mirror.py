@@ -17,8 +17,8 @@ from tamis.engine.operations.rows.merge_plan import (
     BY_SOURCE,
     MATCHED,
     NOT_MATCHED,
-    Asked,
     Clause,
+    MergeClause,
     MergePlan,
     merge_plan,
 )
@@ -121,7 +121,7 @@ class Mirror:
 
     def _merge(self, step: h.Merge, source: pa.Table) -> None:
         """Pairs of equal ``k`` that fulfil the rest of the condition; of the clauses of a kind the first whose condition is true takes a row."""
-        asked = [Asked(KIND[c.when], _action(c), c.condition, c.sets) for c in step.clauses]
+        asked = [MergeClause(KIND[c.when], _action(c), c.condition, c.sets) for c in step.clauses]
         plan = merge_plan(
             self.schema, source.schema, step.on, asked, self.schema.highest_id(), Options.resolve(None, None, {})
         )

@@ -282,6 +282,13 @@ class Predicates:
                         f"{x} IS NULL",
                     )
                 )
+            case "json" if rng.random() < 0.4:
+                source = f"get_json_object({x}, '$.ts')"
+                return rng.choice((self._time_in(f"try_cast({source} AS {{0}})"), self._time_in(f"CAST({source} AS {{0}})"),
+                                   f"try_to_timestamp({source}, \"yyyy-MM-dd'T'HH:mm:ss'Z'\") {op} {some_literal(rng, 'timestamp')}",
+                                   f"get_json_object({x}, '{path}') IN ('{n}', '{n + 7}', 'x0')", f"get_json_object({x}, '{path}') LIKE '{n}%'"))  # fmt: skip
+            case "variant" if rng.random() < 0.3:
+                return self._time_in(f"try_variant_get({x}, '$.ts', '{{0}}')")
             case "json":
                 return rng.choice((f"get_json_object({x}, '{path}') {op} '{n}'", f"try_cast(get_json_object({x}, '{path}') AS INT) {op} {n}",
                                    f"get_json_object({x}, '{path}') IS NULL", f"try_variant_get(try_parse_json({x}), '{path}', 'int') {op} {n}"))  # fmt: skip
@@ -294,6 +301,11 @@ class Predicates:
                 f"try_variant_get({x}, '{path}', '{kind}') IS NULL",
             )
         )
+
+    def _time_in(self, source: str) -> str:
+        """Of a date or time in a document, cast to one of the three types."""
+        kind = self.rng.choice(("date", "timestamp", "ntz"))
+        return f"{source.format(KINDS[kind].sql)} {self.rng.choice(COMPARE)} {some_literal(self.rng, kind)}"
 
     def _two(self) -> str | None:
         """Of two columns of one kind."""
