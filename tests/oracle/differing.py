@@ -12,8 +12,10 @@ from pyspark.sql.types import BooleanType
 
 from tests.oracle.lab import Built, Lab
 
+Values = dict[Any, Counter[Any]]
 FEATURE = "merge of a differing source"
-KEYS = (3, 12, 40)
+KEYS, MERGES = (1, 2, 3), 3
+"""Keys of rows that are there, and of new ones: so few that a merge prunes by those that it has seen."""
 
 
 def fits(built: Built) -> bool:
@@ -22,14 +24,23 @@ def fits(built: Built) -> bool:
 
 def wrong_merge(lab: Lab, built: Built, rng: Random) -> str | None:
     """Merges into the table, which is of no use for other questions then; returns what is wrong."""
-    spark = lab.spark
-    spark.udf.register("oracle_flip", udf(_flip, BooleanType()))
-    before = _values(spark, built.plain())
+    lab.spark.udf.register("oracle_flip", udf(_flip, BooleanType()))
+    before = _values(lab.spark, built.plain())
+    for first in range(1000, 1000 * (MERGES + 1), 1000):
+        after, problem = _merged(lab.spark, built, rng, before, first)
+        if problem is not None:
+            return problem
+        before = after
+    return None
+
+
+def _merged(spark: Any, built: Built, rng: Random, before: Values, first: int) -> tuple[Values, str | None]:
+    """What the table holds after a merge that gives each key a number from ``first`` on, and what is wrong."""
     known = sorted(key for key in before if key is not None)
     keys = sorted(
         {*rng.sample(known, min(len(known), rng.choice(KEYS))), *(10**6 + i for i in range(rng.choice(KEYS)))}
     )
-    given = {key: 1000 + i for i, key in enumerate(keys)}
+    given = {key: first + i for i, key in enumerate(keys)}
     spark.createDataFrame(list(given.items()), "k bigint, a int").createOrReplaceTempView("oracle_given")
     source = "(SELECT k, a FROM oracle_given WHERE oracle_flip(a)) AS source"  # not of k: Spark infers filters of keys for the target
     spark.sql(
@@ -41,13 +52,13 @@ def wrong_merge(lab: Lab, built: Built, rng: Random) -> str | None:
         old, new = before.get(key, Counter()), after.get(key, Counter())
         merged = Counter({given[key]: max(old.total(), 1)}) if key in given else old
         if new not in (old, merged):
-            return f"{FEATURE}: k = {key} had {dict(old)}, has {dict(new)}, and was given a = {given.get(key)}"
-    return None
+            return after, f"{FEATURE}: k = {key} had {dict(old)}, has {dict(new)}, and was given a = {given.get(key)}"
+    return after, None
 
 
-def _values(spark: Any, table: str) -> dict[Any, Counter[Any]]:
+def _values(spark: Any, table: str) -> Values:
     """How often each value of ``a`` comes with each key."""
-    found: dict[Any, Counter[Any]] = defaultdict(Counter)
+    found: Values = defaultdict(Counter)
     for key, value in spark.sql(f"SELECT k, a FROM {table}").collect():
         found[key][value] += 1
     return dict(found)
