@@ -197,7 +197,7 @@ def test_a_store_that_refuses_index_files_does_not_fail_the_load(tmp_path: Path)
     before = table.refresh().version
     table.append(rows_of(1))
     assert table.refresh().version == before + 1
-    assert missing(table) == [1]
+    assert missing(table) == [0, 1], "the index part of the first load is away, too"
     assert "its build failed" in info(table).missing[ids(table)[1]]
     with pytest.raises(TamisError, match="index"):
         table.repair_index()
@@ -256,14 +256,13 @@ def test_a_repair_refuses_unknown_names(just_ik: tamis.Table) -> None:
     assert just_ik.refresh().version == version
 
 
-def test_a_repair_of_what_is_covered_reads_and_commits_nothing(out_of_sync: tamis.Table) -> None:
+def test_a_repair_of_what_is_covered_reads_no_rows_and_commits_nothing(out_of_sync: tamis.Table) -> None:
     assert out_of_sync.repair_index("ik").parts_added > 0
     version = out_of_sync.refresh().version
-    for folder in ("data", "index"):
-        (Path(out_of_sync.path) / folder).rename(Path(out_of_sync.path) / f"{folder}.away")
+    (Path(out_of_sync.path) / "data").rename(Path(out_of_sync.path) / "data.away")
     again = out_of_sync.repair_index("ik")
     assert (again.parts_added, again.bytes_written, out_of_sync.refresh().version) == (0, 0, version), (
-        "it reads no file of either"
+        "it reads the index only"
     )
 
 

@@ -63,6 +63,8 @@ class ReadCounters:
     bytes_follower: int = 0
     bytes_index: int = 0
     """Bytes of index lookups made by the reader itself."""
+    parts_index_unread: int = 0
+    """Parts read whole because the index that covers them could not be read."""
     bytes_footer: int = 0
     """Included in leaders and followers."""
     requests: int = 0

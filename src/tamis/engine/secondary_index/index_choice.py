@@ -28,7 +28,6 @@ from tamis.engine.secondary_index.index_segments import entries
 from tamis.engine.secondary_index.indexed_paths import UNSURE, keyed
 from tamis.engine.secondary_index.lookup_cost import FEW_HITS, LookupBudget
 from tamis.engine.secondary_index.shared_lookup import SharedLookup
-from tamis.errors import TamisError
 from tamis.sizes import SIZES
 from tamis.storage.commit_log import IndexDefinition, Snapshot
 from tamis.storage.object_store import Store
@@ -130,6 +129,7 @@ class _Choice:
         for at, conjunct in enumerate(self._conjuncts):
             if self._splits(conjunct) and not any(self._fails[: at + 1]):
                 found = found & self._any_leg(conjunct)
+        self._why += [said for covered in self._covered.values() if (said := _unread(covered))]
         reason = "; ".join(dict.fromkeys(self._why))
         if self._used:
             reason = "; ".join(filter(None, ["used " + ", ".join(self._used), self._how(), reason]))
@@ -198,14 +198,11 @@ class _Choice:
         lookup = self._first[index.index_id] = Lookup(
             self._snapshot, self._store, self._coverage(index), mine, self._keep, self._now, self._counters
         )
+        if not lookup.opened():
+            return inf
         answered = int(lookup.asked.sum())
-        if not answered:
-            return inf
         named = {path for conjunct in mine for path in columns(conjunct)} - {(UNSURE,)}
-        try:
-            return self._budget(lookup, self._conjuncts).cost(lookup.estimate) / answered / len(named)
-        except TamisError:  # reported when it is used
-            return inf
+        return self._budget(lookup, self._conjuncts).cost(lookup.estimate) / answered / len(named)
 
     # --- AND ---
 
@@ -286,8 +283,8 @@ class _Choice:
         lookup = self._first.pop(index.index_id, None)
         if lookup is None or lookup.conjuncts != mine or not np.array_equal(lookup.wanted, wanted):
             lookup = Lookup(self._snapshot, self._store, covered, mine, wanted, self._now, self._counters)
-        if not lookup.asked.any():
-            if wanted.any():
+        if not lookup.opened():
+            if wanted.any() and not covered.unread:
                 self._why.append(f"{index.name} covers none of the segments")
             return None
         asked_here, columns, shared, found = alone is None, None, None, None
@@ -304,13 +301,15 @@ class _Choice:
             large = self._large(lookup, budget, covering=columns is not None)
             if not asked_here and (columns is not None or large):
                 shared = lookup.shared(columns)
-            if shared is None or not large:
-                found = lookup.run(limit) if shared is None else lookup.run_shared(shared)
+            if shared is None:
+                found = lookup.run(limit)
+            elif not large:
+                found = lookup.run_shared(shared)
+                shared = shared.of(covered.part_ids.filter(pa.array(lookup.asked)).to_pylist())
         except TooMany:
             self._why.append(f"{index.name} would not pay: it found more than {limit:,} rows")
             return None
-        except TamisError as error:
-            self._why.append(f"{index.name} cannot be read: {error.message}")
+        if not lookup.asked.any():  # nothing of it can be read
             return None
         if shared is not None:
             self._shared.append(shared)
@@ -362,6 +361,17 @@ class _Choice:
             if found.problem:
                 self._why.append(f"{index.name} cannot be read in part: {found.problem}")
         return self._covered[index.index_id]
+
+
+def _unread(covered: Coverage) -> str | None:
+    """Describe which part of an index could not be read, if any."""
+    if not covered.unread:
+        return None
+    count = covered.unread_segments
+    return (
+        f"{covered.index.name} cannot be read for {count:,} segment{'' if count == 1 else 's'}, read by statistics "
+        f"until repair_index rebuilds it: {next(iter(covered.unread.values()))}"
+    )
 
 
 def _legs(expr: Expr, function: str) -> list[Any]:

@@ -1,14 +1,14 @@
 """Coverage: which segments of a version an index answers for, and why not the others.
 
 Invariant: a segment is covered if and only if each of its live parts is in a built index segment whose schema
-still means the same columns. Coverage is computed from the live parts of the version read, never stored:
-compaction, deletes, overwrites, restores and time travel need no repair for correctness, and no query affects
-another.
+still means the same columns and whose objects could be read. Coverage is computed from the live parts of the
+version read, never stored: compaction, deletes, overwrites, restores and time travel need no repair for
+correctness, and no query affects another.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -37,6 +37,8 @@ class Coverage:
     index: IndexDefinition
     part_ids: pa.StringArray
     """The ids of the examined parts."""
+    segment: Ints
+    """Per part: its segment (row of ``Snapshot.segments``)."""
     built: list[IndexSegment]
     owner: Ints
     """Per part: the index in ``built`` of the index segment that covers it; -1 if its segment is uncovered.
@@ -52,16 +54,39 @@ class Coverage:
     reasons: list[IndexSegment] = field(default_factory=list)
     """Entries that record why something was not built, oldest first."""
     problem: str | None = None
-    """Why built entries could not be used."""
+    """Why built entries could not be used, if it is not known what they cover."""
+    damaged: list[tuple[IndexSegment, str]] = field(default_factory=list)
+    """Entries left out because an object of theirs is damaged, with the problem."""
+    unread: dict[int, str] = field(default_factory=dict)
+    """Entries (index in ``built``) that a lookup could not read, with the error."""
+    unread_segments: int = 0
+    """Segments that are not covered for this reason."""
+
+    def lose(self, at: int, error: TamisError) -> None:
+        """Uncover the segments of which ``built[at]`` covers a part, because it could not be read."""
+        if at in self.unread:
+            return
+        self.unread[at] = error.message
+        gone = np.zeros(len(self.segments), dtype=np.bool_)
+        gone[self.segment[self.owner == at]] = True
+        self.unread_segments += int(gone.sum())
+        self.owner = np.where(gone[self.segment], -1, self.owner)
+        self.segments, self.missing = self.segments & ~gone, self.missing | gone
 
 
 def coverage(
-    snapshot: Snapshot, index: IndexDefinition, parts: pa.Table, known: Sequence[IndexSegment] | None = None
+    snapshot: Snapshot,
+    index: IndexDefinition,
+    parts: pa.Table,
+    known: Sequence[IndexSegment] | None = None,
+    damage: Mapping[str, str] | None = None,
 ) -> Coverage:
     """Compute what ``index`` covers of ``parts``, which must be whole segments of ``snapshot``.
 
-    ``known``: the snapshot's entries, if already read.
+    ``known``: the snapshot's entries, if already read. ``damage``: problems of damaged index segments by id;
+    these cover nothing.
     """
+    damage = damage or {}
     usable = schemas_of(index, snapshot.head)
     current = snapshot.head.schema
     if current is None or current.schema_id not in usable:
@@ -69,6 +94,7 @@ def coverage(
     problem = None
     built: list[IndexSegment] = []
     reasons: list[IndexSegment] = []
+    damaged: list[tuple[IndexSegment, str]] = []
     ids: list[pa.Array] = []
     for entry in entries(snapshot) if known is None else known:
         if entry.index_id != index.index_id:
@@ -77,6 +103,8 @@ def coverage(
             reasons.append(entry)
         elif index.paths and entry.scheme < SCHEME:
             problem = OLDER
+        elif entry.segment_id in damage:
+            damaged.append((entry, damage[entry.segment_id]))
         elif entry.schema_id in usable:
             try:
                 ids.append(entry.covers(snapshot.store))
@@ -91,6 +119,7 @@ def coverage(
     return Coverage(
         index,
         parts["part_id"].combine_chunks(),
+        segment,
         built,
         np.where(covered[segment], owner, -1),
         ordinal,
@@ -99,6 +128,7 @@ def coverage(
         missing,
         reasons,
         problem,
+        damaged,
     )
 
 
@@ -122,11 +152,13 @@ def _owners(ids: list[pa.Array], parts: pa.Table) -> tuple[Ints, Ints]:
 def why_missing(snapshot: Snapshot, covered: Coverage, parts: pa.Table) -> dict[int, str]:
     """Return, for each uncovered segment (row of ``snapshot.segments``), the reason as far as known."""
     told: dict[str, str] = {}
-    for entry in covered.reasons:
+    unbuilt = [(entry, entry.reason or NOT_BUILT) for entry in covered.reasons]
+    unknown = covered.problem
+    for entry, why in [*unbuilt, *covered.damaged]:
         try:
-            told |= dict.fromkeys(entry.covers(snapshot.store).to_pylist(), entry.reason or NOT_BUILT)
-        except TamisError:
-            continue
+            told |= dict.fromkeys(entry.covers(snapshot.store).to_pylist(), why)
+        except TamisError:  # it is not known which segments it covers
+            unknown = why if entry.parts is not None else unknown
     versions = snapshot.segments["version"].to_pylist()
     usable = snapshot.head.schema is not None and snapshot.head.schema.schema_id in schemas_of(
         covered.index, snapshot.head
@@ -140,8 +172,6 @@ def why_missing(snapshot: Snapshot, covered: Coverage, parts: pa.Table) -> dict[
     for segment, reason in sorted(first.items()):
         younger = YOUNGER if versions[segment] <= covered.index.created_version else default
         out[segment] = (
-            "an indexed column is gone, or has a type without an order"
-            if not usable
-            else reason or covered.problem or younger
+            "an indexed column is gone, or has a type without an order" if not usable else reason or unknown or younger
         )
     return out

@@ -2,6 +2,8 @@
 
 It uses the same funnel as the table: statistics of index parts, then of their pages, then the filter itself.
 Positions in base parts that are dead, or that another index segment covers, are dropped.
+
+Invariant: an index segment that cannot be read answers for nothing (``Coverage.lose``); the others go on.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.core.expr import Call, Column, Expr
-from tamis.core.pruning import Decision, decide
+from tamis.core.pruning import decide
 from tamis.core.types import BOOLEAN, Schema
 from tamis.engine.part_reader import ReadCounters, ReadSpec, evidence_of, read_part
 from tamis.engine.secondary_index.candidate_rows import Bools, Candidates, Ints
@@ -27,6 +29,7 @@ from tamis.engine.secondary_index.index_upkeep import refs_of
 from tamis.engine.secondary_index.indexed_paths import UNSURE
 from tamis.engine.secondary_index.lookup_cost import Estimate
 from tamis.engine.secondary_index.shared_lookup import SharedLookup
+from tamis.errors import TamisError
 from tamis.sizes import SIZES
 from tamis.storage.commit_log import Snapshot
 from tamis.storage.files import PartRef
@@ -67,13 +70,13 @@ class Lookup:
     def schemas(self) -> Mapping[int, Schema]:
         return schemas_of(self.covered.index, self.snapshot.head)
 
-    @cached_property
+    @property
     def asked(self) -> Bools:
-        """The wanted parts that this lookup covers."""
+        """The wanted parts that this lookup covers, as far as its index segments could be read."""
         known: Bools = self.wanted & (self.covered.owner >= 0)
         return known
 
-    @cached_property
+    @property
     def _used(self) -> list[int]:
         return [int(at) for at in np.unique(self.covered.owner[self.asked])]
 
@@ -84,7 +87,7 @@ class Lookup:
             return True
         flagged = Column(BOOLEAN, (UNSURE,), "unsure", False)
         return bool(
-            decide((flagged,), evidence_of(self._manifest(), self.schemas), now=self.now, reasons=False).none.all()
+            decide((flagged,), evidence_of(self._manifest, self.schemas), now=self.now, reasons=False).none.all()
         )
 
     @cached_property
@@ -96,27 +99,44 @@ class Lookup:
         return frozenset((*(path[-1] for path in self.covered.index.columns), UNSURE))
 
     @cached_property
-    def _parts(self) -> tuple[list[PartRef], Ints, Decision]:
-        """The index parts that statistics keep, each one's index in ``covered.built``, and the decision."""
-        table = self._manifest()
+    def _kept(self) -> list[tuple[PartRef, int]]:
+        """The index parts that statistics keep, each with its index segment (index in ``covered.built``)."""
+        table = self._manifest
         decision = decide(self._flat, evidence_of(table, self.schemas), now=self.now, reasons=False)
         alive = ~decision.none
         every = (decision.all & alive)[alive]
         left = table.filter(pa.array(alive))
         refs = [replace(ref, all_match=bool(sure)) for ref, sure in zip(refs_of(left), every, strict=True)]
-        return refs, left["entry"].to_numpy(), decision
+        return list(zip(refs, left["entry"].to_pylist(), strict=True))
 
+    def _parts(self) -> list[tuple[PartRef, int]]:
+        """Return ``_kept`` without the index segments that turned out to be unreadable."""
+        return [(ref, at) for ref, at in self._kept if at not in self.covered.unread]
+
+    def opened(self) -> bool:
+        """Read the lists of index parts; whether the readable ones cover any wanted part."""
+        return bool(self.asked.any() and self._manifest.num_columns and self.asked.any())
+
+    @cached_property
     def _manifest(self) -> pa.Table:
-        """Return the parts of all used index segments: statistics, and their index in ``covered.built``."""
+        """The parts of all used index segments: statistics, and their index in ``covered.built``.
+
+        Without columns if no index segment can be read.
+        """
         key = (self.store.url, self._ids, *((at, self.covered.built[at].segment_id) for at in self._used))
         table = _manifests.get(key)
         if table is None:
             tables = []
             for at in self._used:
-                one = self.covered.built[at].manifest(self.snapshot.store, self._ids)
+                try:
+                    one = self.covered.built[at].manifest(self.snapshot.store, self._ids)
+                except TamisError as error:
+                    self.covered.lose(at, error)
+                    continue
                 tables.append(one.append_column("entry", pa.array(np.full(len(one), at, dtype=np.int64))))
-            table = stack(tables).combine_chunks()
-            _manifests.put(key, table, table.nbytes)
+            table = stack(tables).combine_chunks() if tables else pa.table({})
+            if not self.covered.unread:
+                _manifests.put(key, table, table.nbytes)
         return table
 
     @cached_property
@@ -125,15 +145,18 @@ class Lookup:
 
         Counts all entries of pages that match entirely, and one entry of each page that may match.
         """
-        refs, _, _ = self._parts
-        sure = [ref for ref in refs if ref.all_match]
+        parts = self._parts()
+        sure = [ref for ref, _ in parts if ref.all_match]
         hits, size = sum(ref.rows for ref in sure), sum(ref.bytes for ref in sure)
-        unsure = [ref for ref in refs if not ref.all_match]
-        if sum(ref.rows for ref in unsure) <= FEW_ROWS:
-            return Estimate(hits + len(unsure), size + sum(ref.bytes for ref in unsure))
+        unsure = [(ref, at) for ref, at in parts if not ref.all_match]
+        if sum(ref.rows for ref, _ in unsure) <= FEW_ROWS:
+            return Estimate(hits + len(unsure), size + sum(ref.bytes for ref, _ in unsure))
         looked = unsure[:: max(len(unsure) // SAMPLE, 1)][:SAMPLE]
-        for ref in looked:
-            self._narrowed[ref.part_id] = self._narrow(ref, self.counters)
+        for ref, at in looked:
+            try:
+                self._narrowed[ref.part_id] = self._narrow(ref, self.counters)
+            except TamisError as error:
+                self.covered.lose(at, error)
         scale = len(unsure) / max(len(looked), 1)
         found = self._narrowed.values()
         return Estimate(hits + int(scale * sum(f.hits for f in found)), size + int(scale * sum(f.bytes for f in found)))
@@ -145,47 +168,59 @@ class Lookup:
         return narrowed(self.store, ref, self.schemas, self._ids, self._flat, self.now, counters)
 
     def run(self, limit: int | None) -> Candidates:
-        """Return the candidates. Raises ``TooMany`` beyond ``limit`` hits, and read errors."""
-        refs, entries, _ = self._parts
+        """Return the candidates in the parts whose index segments can be read.
+
+        Raises ``TooMany`` beyond ``limit`` hits.
+        """
+        kept = self._parts()
         spec = replace(self.spec(), block_statistics=False)  # pages have been judged already
         places = {at: self._places(at) for at in self._used}
         found: list[tuple[Ints, Ints]] = []
         total = 0
 
-        def read(ref: PartRef, at: int) -> tuple[list[tuple[Ints, Ints]], ReadCounters]:
+        def read(ref: PartRef, at: int) -> tuple[list[tuple[Ints, Ints]], ReadCounters, TamisError | None]:
             counters, hits = ReadCounters(), 0
             out = []
-            left = (self._narrowed.get(ref.part_id) or self._narrow(ref, counters)).ref
-            for batch in () if left is None else read_part(left, spec, counters):
-                parts = places[at][batch.column(0).to_numpy()]
-                rows = batch.column(1).to_numpy().astype(np.int64)
-                live = parts >= 0
-                out.append((parts[live], rows[live]))
-                hits += len(out[-1][0])
-                if limit is not None and hits > limit:
-                    break
-            return out, counters
+            try:
+                left = (self._narrowed.get(ref.part_id) or self._narrow(ref, counters)).ref
+                for batch in () if left is None else read_part(left, spec, counters):
+                    parts = places[at][batch.column(0).to_numpy()]
+                    rows = batch.column(1).to_numpy().astype(np.int64)
+                    live = parts >= 0
+                    out.append((parts[live], rows[live]))
+                    hits += len(out[-1][0])
+                    if limit is not None and hits > limit:
+                        break
+            except TamisError as error:
+                return [], counters, error
+            return out, counters, None
 
-        for out, counters in _each(read, refs, [int(e) for e in entries]):
+        for (_, at), (out, counters, error) in zip(kept, _each(read, kept), strict=True):
             self.counters.merge(counters)
+            if error is not None:
+                self.covered.lose(at, error)
             found += out
             total += sum(len(parts) for parts, _ in out)
             if limit is not None and total > limit:
                 raise TooMany
-        empty = np.empty(0, dtype=np.int64)
-        return Candidates.of(
-            self.asked, np.concatenate([empty, *(p for p, _ in found)]), np.concatenate([empty, *(r for _, r in found)])
-        )
+        return self._candidates(found)
+
+    def _candidates(self, found: Sequence[tuple[Ints, Ints]]) -> Candidates:
+        """Return the hits in the parts that are covered now that the index segments have been read."""
+        empty, asked = np.empty(0, dtype=np.int64), self.asked
+        parts = np.concatenate([empty, *(parts for parts, _ in found)])
+        rows = np.concatenate([empty, *(rows for _, rows in found)])
+        return Candidates.of(asked, parts[asked[parts]], rows[asked[parts]])
 
     def shared(self, columns: Schema | None) -> SharedLookup:
         """Return the same lookup for use by the part readers.
 
         ``columns`` are the reader's, if the index has them all and covers the whole filter.
         """
-        refs, entries, _ = self._parts
         segments: dict[int, list[PartRef]] = {at: [] for at in self._used}
-        for ref, at in zip(refs, entries.tolist(), strict=True):
-            segments[at].append(ref)
+        for ref, at in self._parts():
+            if at in segments:
+                segments[at].append(ref)
         mine = np.flatnonzero(self.asked)
         ids = self.covered.part_ids.take(pa.array(mine)).to_pylist()
         places = zip(self.covered.owner[mine].tolist(), self.covered.ordinal[mine].tolist(), strict=True)
@@ -202,13 +237,14 @@ class Lookup:
         """Return the candidates by reading the entries that will also supply the rows."""
         found = []
         for at in self._used:
-            entries, places = shared.entries(at, self.counters), self._places(at)
-            parts = places[entries.parts]
+            try:
+                entries = shared.entries(at, self.counters)
+            except TamisError as error:
+                self.covered.lose(at, error)
+                continue
+            parts = self._places(at)[entries.parts]
             found.append((parts[parts >= 0], entries.rows[parts >= 0]))
-        empty = np.empty(0, dtype=np.int64)
-        return Candidates.of(
-            self.asked, np.concatenate([empty, *(p for p, _ in found)]), np.concatenate([empty, *(r for _, r in found)])
-        )
+        return self._candidates(found)
 
     def spec(self, columns: Schema | None = None) -> ReadSpec:
         """Return a spec to read entries that match or raise: these columns, then ordinal and row."""
@@ -240,13 +276,13 @@ def flat(expr: Expr) -> Expr:
     return replace(expr, args=tuple(flat(arg) for arg in expr.args)) if isinstance(expr, Call) else expr
 
 
-def _each(read: Any, refs: Sequence[PartRef], entries: Sequence[int]) -> Any:
+def _each(read: Any, parts: Sequence[tuple[PartRef, int]]) -> Any:
     """Yield ``read`` of each part, a few in parallel."""
-    if len(refs) < 2:
-        yield from (read(ref, at) for ref, at in zip(refs, entries, strict=True))
+    if len(parts) < 2:
+        yield from (read(ref, at) for ref, at in parts)
         return
-    with ThreadPoolExecutor(min(THREADS, len(refs)), thread_name_prefix="tamis-index") as pool:
-        futures = [pool.submit(read, ref, at) for ref, at in zip(refs, entries, strict=True)]
+    with ThreadPoolExecutor(min(THREADS, len(parts)), thread_name_prefix="tamis-index") as pool:
+        futures = [pool.submit(read, ref, at) for ref, at in parts]
         try:
             for future in futures:
                 yield future.result()

@@ -122,7 +122,7 @@ def merged(
         place[found.ordinal[mine]] = np.arange(len(covers), len(covers) + len(mine))
         sources.append((refs_of(segment.manifest(store, frozenset())), place))
         covers += ids.take(pa.array(mine)).to_pylist()
-    gone = tuple(e.segment_id for e in small)
+    gone = tuple(e.segment_id for e in found.built)
     if not covers:
         return Merged({}, gone)
     write = build_spec(store, snapshot.head, index).write
@@ -173,8 +173,10 @@ def settled(snapshot: Snapshot) -> tuple[str, ...]:
         found = indexes.get(e.index_id)
         try:
             covers = set(e.covers(snapshot.store).to_pylist()) & live
-        except TamisError:
-            covers = set()
+        except TamisError:  # it is not known what it covers: repair_index replaces it if it is damaged
+            if found is None:
+                out.append(e.segment_id)
+            continue
         if found is None or not covers:
             out.append(e.segment_id)
         elif e.parts is None:

@@ -5,7 +5,7 @@ visits these rows. If the index has every column that a query needs, rows are bu
 base is not read. Both leave out deleted rows and removed parts.
 
 Invariant: the output equals that of a lookup during planning. If an index cannot be read, the base part is
-read whole.
+read whole, and the counter ``parts_index_unread`` says so.
 """
 
 from __future__ import annotations
@@ -52,6 +52,8 @@ class Found:
 
 
 _found = LruCache[Found](KEPT_BYTES)
+_failed = LruCache[TamisError](2**20)
+"""Why an index segment could not be read, so that the lookup's other parts do not try again."""
 _asking: dict[tuple[str, int], threading.Lock] = {}
 _lock = threading.Lock()
 
@@ -87,6 +89,7 @@ class SharedLookup:
         try:
             rows, values = self.entries(at, counters).of(ordinal)
         except TamisError:  # the invariant above: read the part whole
+            counters.parts_index_unread += 1
             yield from read(ref, spec, counters)
             return
         if ref.deletion:
@@ -125,7 +128,13 @@ class SharedLookup:
         with asking:
             found = _found.get(key)
             if found is None:
-                found = self._read(at, counters)
+                if (failed := _failed.get(key)) is not None:
+                    raise failed
+                try:
+                    found = self._read(at, counters)
+                except TamisError as error:
+                    _failed.put(key, error.with_traceback(None), 1024)
+                    raise
                 _found.put(key, found, found.values.nbytes + found.rows.nbytes * 2)
         with _lock:
             _asking.pop(key, None)

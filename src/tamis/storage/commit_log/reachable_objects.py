@@ -2,7 +2,8 @@
 
 Invariant: an object that any version of the range needs is in ``reached``. Data files, stored tables,
 deletion vectors and index segments are found alike: by every value named ``path`` in the log, and by columns
-of that name in the tables that the log names.
+of that name in the tables that the log names. The one exception: index parts that a damaged list names are not
+found, because no reader can find them either.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from tamis.errors import CorruptData
 from tamis.storage.commit_log.commit_objects import ROOT, read_commits
 from tamis.storage.commit_log.commit_record import Commit, commit_to_json
 from tamis.storage.commit_log.snapshot import Snapshot
@@ -38,7 +40,10 @@ FOLDERS = ("data", "index", f"{ROOT}/manifest", DELETIONS, f"{ROOT}/index", f"{R
 def reached(store: Store, oldest: Snapshot, latest: Snapshot) -> set[str]:
     """Return the paths of all objects, except commits, named by versions ``oldest`` to ``latest``."""
     found = set(oldest.parts(None)["path"].to_pylist())
-    found |= set(paths_in(store, _entries(oldest)))
+    found |= set(paths_in(store, _tables(oldest)))
+    found |= set(
+        _index_paths(store, [json.loads(text) for text in oldest.index_segments["detail"].to_pylist() if text])
+    )
     between = read_commits(store, range(oldest.version + 1, latest.version + 1), latest.commit.table_id)
     for of_commit in gather(store, lambda commit: list(commit_paths(store, commit)), between):
         found |= set(of_commit)
@@ -48,7 +53,8 @@ def reached(store: Store, oldest: Snapshot, latest: Snapshot) -> set[str]:
 def commit_paths(store: Store, commit: Commit) -> Iterator[str]:
     """Yield the paths of the objects that a commit adds."""
     said = commit_to_json(commit)
-    yield from paths_in(store, [said.get("add"), said.get("add_index"), said.get("deletions")])
+    yield from paths_in(store, [said.get("add"), said.get("deletions")])
+    yield from _index_paths(store, said.get("add_index") or [])
 
 
 def deletion_paths(commit: Commit) -> Iterator[str]:
@@ -102,13 +108,21 @@ def paths_in(store: Store, value: Any, *, deep: bool = True) -> Iterator[str]:
         yield from paths_in(store, item, deep=deep)
 
 
-def _entries(snapshot: Snapshot) -> list[Any]:
-    """Return the log's entries for tables of live segments, deletion vectors in force and index segments.
+def _index_paths(store: Store, entries: Iterable[Any]) -> Iterator[str]:
+    """Yield the paths that entries of index segments name; of a damaged list, its own path only."""
+    for entry in entries:
+        try:
+            yield from list(paths_in(store, entry))
+        except CorruptData:
+            yield from paths_in(store, entry, deep=False)
+
+
+def _tables(snapshot: Snapshot) -> list[Any]:
+    """Return the log's entries for tables of live segments and deletion vectors in force.
 
     The paths of parts are read separately.
     """
-    tables = [_shallow(json.loads(text)) for text in snapshot.named_tables]
-    return [*tables, *(json.loads(text) for text in snapshot.index_segments["detail"].to_pylist() if text)]
+    return [_shallow(json.loads(text)) for text in snapshot.named_tables]
 
 
 def _shallow(value: Any) -> Any:

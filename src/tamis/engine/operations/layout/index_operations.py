@@ -3,13 +3,14 @@
 They change metadata and index parts, never rows.
 
 Invariants: listings match what queries use, because both are computed by ``secondary_index.coverage``. A
-repair that fails raises, and keeps what it had completed. Each step is a commit, so that an interrupted
-repair continues where it stopped.
+listing also leaves out index segments whose files are gone or have another size. A repair that fails raises,
+and keeps what it had completed. Each step is a commit, so that an interrupted repair continues where it
+stopped.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
@@ -20,20 +21,34 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.engine.operations.result import Progress, Result
-from tamis.engine.secondary_index import Run, coverage, defined, find, run_here, why_missing, with_index, without_index
+from tamis.engine.secondary_index import (
+    Coverage,
+    Run,
+    coverage,
+    defined,
+    find,
+    run_here,
+    why_missing,
+    with_index,
+    without_index,
+)
 from tamis.engine.secondary_index.index_build import build_failed
+from tamis.engine.secondary_index.index_damage import damaged, index_sizes, sentences
 from tamis.engine.secondary_index.index_definition import names
-from tamis.engine.secondary_index.index_segments import covers_json, entries, unbuilt
+from tamis.engine.secondary_index.index_segments import IndexSegment, covers_json, entries, unbuilt
 from tamis.engine.secondary_index.index_upkeep import MERGE_FROM, entry, for_load, merged, refs_of, settled
 from tamis.errors import InvalidInput, TamisError
 from tamis.storage.commit_log import Head, IndexDefinition, Operation, Proposal, Snapshot, commit, load
 from tamis.storage.commit_log.retry_policy import HEAD_CHANGES
 from tamis.storage.files import PartRef
+from tamis.storage.files.file_check import Problem
 from tamis.storage.object_store import Store
 from tamis.world import new_id
 
 STEP_ROWS = 50_000_000
 """Rows that a repair step covers before it commits."""
+DAMAGES_TOLD = 20
+"""Damaged objects that the commit of a repair names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +76,24 @@ class IndexInfo:
 
 
 def indexes(snapshot: Snapshot) -> list[IndexInfo]:
-    """List the indexes of a version in order of creation."""
+    """List the indexes of a version in order of creation.
+
+    Lists the stored index parts. Damage that leaves sizes alone is found by ``verify`` and ``repair_index``.
+    """
+    if not snapshot.head.indexes:
+        return []
     parts = snapshot.parts(None, frozenset())
     known = entries(snapshot)
-    return [_info(snapshot, index, parts, known) for index in snapshot.head.indexes]
+    listed = index_sizes(snapshot.store)
+    return [_info(snapshot, index, parts, known, listed) for index in snapshot.head.indexes]
 
 
-def _info(snapshot: Snapshot, index: IndexDefinition, parts: pa.Table, known: Sequence[Any]) -> IndexInfo:
-    found = coverage(snapshot, index, parts, known)
+def _info(
+    snapshot: Snapshot, index: IndexDefinition, parts: pa.Table, known: Sequence[IndexSegment], listed: dict[str, int]
+) -> IndexInfo:
+    mine = [entry for entry in known if entry.index_id == index.index_id]
+    bad = damaged(snapshot.store, snapshot, mine, listed, data=False)
+    found = coverage(snapshot, index, parts, mine, sentences(bad))
     ids = snapshot.segments["segment_id"].to_pylist()
     return IndexInfo(
         name=index.name,
@@ -158,8 +183,10 @@ def repair_index(
     run: Run = run_here,
     progress: Progress | None = None,
 ) -> tuple[Snapshot, Result]:
-    """Build what is missing of one index, or of all, optionally for some ``segments`` only.
+    """Build what is missing or damaged of one index, or of all, optionally for some ``segments`` only.
 
+    Reads the index parts for their checksums. Damaged index segments leave the log, with the reason in the
+    commit's operation.
     ``progress`` receives all bytes of the table's parts once per index: immediately for parts that need no
     read, otherwise as this process reads them. Raises ``NotFound`` (``INDEX_NOT_FOUND``), ``InvalidInput``
     (``UNKNOWN_SEGMENT``), and any build error: completed steps stay.
@@ -169,7 +196,10 @@ def repair_index(
     total = Result(snapshot.version)
     for index in chosen:
         parts = snapshot.parts(None, frozenset())
-        found = coverage(snapshot, index, parts)
+        known = [entry for entry in entries(snapshot) if entry.index_id == index.index_id]
+        checked = known if segments is None else _about(snapshot, index, parts, wanted)
+        bad = damaged(store, snapshot, checked, index_sizes(store) if checked else {}, data=True)
+        found = coverage(snapshot, index, parts, known, sentences(bad))
         todo = (found.holder < 0) & np.isin(parts["segment"].to_numpy(), wanted)
         refs = refs_of(parts.filter(pa.array(todo)))
         if progress is not None:
@@ -182,9 +212,41 @@ def repair_index(
             total = replace(
                 total, parts_added=total.parts_added + made["count"], bytes_written=total.bytes_written + made["bytes"]
             )
+        if bad:
+            snapshot = _forget(store, snapshot, index, found, bad, np.asarray(todo))
     if total.parts_added:
         snapshot = tidy(store, snapshot, run)
     return snapshot, replace(total, version=snapshot.version)
+
+
+def _about(snapshot: Snapshot, index: IndexDefinition, parts: pa.Table, wanted: Any) -> list[IndexSegment]:
+    """Return the index segments that cover parts of the ``wanted`` segments (row numbers)."""
+    found = coverage(snapshot, index, parts)
+    asked = found.holder[np.isin(parts["segment"].to_numpy(), wanted)]
+    return [found.built[at] for at in np.unique(asked[asked >= 0]).tolist()]
+
+
+def _forget(
+    store: Store,
+    snapshot: Snapshot,
+    index: IndexDefinition,
+    found: Coverage,
+    bad: Mapping[str, Sequence[Problem]],
+    rebuilt: Any,
+) -> Snapshot:
+    """Remove damaged index segments from the log; parts that were not ``rebuilt`` are listed with the reason."""
+    left = set(found.part_ids.filter(pa.array((found.holder < 0) & ~rebuilt)).to_pylist())
+    add = []
+    for segment, reason in found.damaged:
+        try:
+            mine = sorted(left.intersection(segment.covers(store).to_pylist()))
+        except TamisError:  # it is not known what it covered
+            continue
+        if mine:
+            add.append(unbuilt(store, index.index_id, mine, reason))
+    said = [f"{name}: {problem}" for problems in bad.values() for _, name, problem in problems]
+    operation = Operation("repair index", {"index": index.name, "damaged": said[:DAMAGES_TOLD]})
+    return _add(store, snapshot, operation, tuple(add), tuple(sorted(bad)))
 
 
 def _watched(run: Run, progress: Progress | None) -> Run:

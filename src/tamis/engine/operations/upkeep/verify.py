@@ -1,14 +1,14 @@
 """Verify: compare stored objects with the log, bypassing all caches. Changes nothing.
 
 Always checked: every commit (complete, in order, of this table), every stored table of the readable versions
-(checksums, sums), rollups against the commits they summarize, and the presence and size of each data file.
+(checksums, sums), rollups against the commits they summarize, and the presence and size of each data file and
+of each index part of the newest version (an older version does without an index part that is gone).
 With ``data``, also every live part (checksum, rows, statistics against values) and every part of an index
 (checksum, entries against the rows they describe).
 """
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -20,25 +20,23 @@ import pyarrow.compute as pc
 
 from tamis.engine.operations.layout.compact import Work
 from tamis.engine.operations.result import Progress
-from tamis.engine.operations.upkeep.verify_index import index_files, index_problems
+from tamis.engine.operations.upkeep.verify_index import index_problems
 from tamis.engine.operations.upkeep.verify_statistics import StatisticsCheck, paths_of_parts
 from tamis.engine.part_reader import ReadCounters, read_part
 from tamis.engine.scan import Options, PartRefs
 from tamis.errors import TamisError
-from tamis.storage.commit_log import PART_COLUMNS, IndexDefinition, Snapshot, load
+from tamis.storage.commit_log import PART_COLUMNS, Snapshot, load
 from tamis.storage.commit_log.commit_objects import commit_path, read_commit, versions
 from tamis.storage.commit_log.commit_record import Commit
 from tamis.storage.commit_log.reachable_objects import reached
 from tamis.storage.commit_log.vacuum_marker import oldest_readable
 from tamis.storage.files import PartRef
+from tamis.storage.files.file_check import Problem, checksum_problem, size_problem
 from tamis.storage.object_store import Store
 from tamis.storage.object_store.object_cache import CACHE
 
 PROBLEMS = pa.schema([("code", pa.string()), ("object", pa.string()), ("problem", pa.string())])
-CHUNK = 8 * 2**20
-"""Bytes of a file held at once while computing its checksum."""
 
-Problem = tuple[str, str, str]
 PartPaths = Mapping[tuple[int, int], Mapping[int, pa.Table]]
 """Stored rows of JSON paths by (segment, part) and column id."""
 
@@ -78,7 +76,7 @@ def verify(store: Store, *, data: bool = True, progress: Progress | None = None)
     if not problems:
         listed = {entry.path: entry.size for folder in ("data", "index") for entry in store.list(folder)}
         problems += _guarded("state", lambda: _state(store, snapshot, listed))
-    parts = 0
+    parts, indexes = 0, snapshot.head.indexes if not problems else ()
     if data and not problems:
         assert snapshot.head.schema is not None or not len(snapshot.segments)
         every = snapshot.parts(None, frozenset(i for schema in snapshot.head.schemas for i in schema.by_id))
@@ -90,8 +88,8 @@ def verify(store: Store, *, data: bool = True, progress: Progress | None = None)
             problems += _guarded(ref.path, look)
             if progress is not None:
                 progress(ref.bytes, ref.path)
-        for index in snapshot.head.indexes:
-            problems += _guarded(index.name, lambda index=index: _index(store, snapshot, index, listed))  # type: ignore[misc]
+    for index in indexes:
+        problems += _guarded(index.name, partial(index_problems, store, snapshot, index, listed, data=data))
     rows = [dict(zip(PROBLEMS.names, problem, strict=True)) for problem in problems]
     table = pa.Table.from_pylist(rows, schema=PROBLEMS)
     return Verification(snapshot.version, snapshot.version + 1, parts, len(listed), store.io.bytes, table)
@@ -137,7 +135,7 @@ def _state(store: Store, snapshot: Snapshot, listed: dict[str, int]) -> Iterator
     """Check stored tables, rollups and file sizes of all readable versions."""
     oldest = load(store, oldest_readable(store, snapshot.head.table_id))
     for path in sorted(reached(store, oldest, snapshot)):
-        if path.startswith(("data/", "index/")) and path not in listed:
+        if path.startswith("data/") and path not in listed:
             yield "MISSING_OBJECT", path, "The log names it, and it is not there."
     yield from _sums(snapshot)
     parts = snapshot.parts(None)
@@ -168,31 +166,13 @@ def _sums(snapshot: Snapshot) -> Iterator[Problem]:
         yield "PART_TWICE", "parts", "A part is live twice."
 
 
-def _index(store: Store, snapshot: Snapshot, index: IndexDefinition, listed: dict[str, int]) -> Iterator[Problem]:
-    """Check an index: its files, and their entries against the rows."""
-    damaged = [problem for ref in index_files(snapshot, index) for problem in _bytes(store, ref, listed)]
-    yield from damaged or index_problems(store, snapshot, index)
-
-
-def _bytes(store: Store, ref: PartRef, listed: dict[str, int]) -> Iterator[Problem]:
-    """Check a file's size and checksum."""
-    if listed.get(ref.path, ref.bytes) != ref.bytes:
-        yield "WRONG_SIZE", ref.path, f"It has {listed[ref.path]} bytes and should have {ref.bytes}."
-        return
-    crc = 0
-    for start in range(0, ref.bytes, CHUNK):
-        crc = zlib.crc32(store.get_range(ref.path, start, min(CHUNK, ref.bytes - start)), crc)
-    if ref.checksum is not None and crc != ref.checksum:
-        yield "BAD_CHECKSUM", ref.path, "Its bytes are not those that were written."
-
-
 def _part(
     store: Store, snapshot: Snapshot, ref: PartRef, manifest: pa.Table, listed: dict[str, int], paths: PartPaths
 ) -> Iterator[Problem]:
     """Check a data file: its bytes, rows and statistics."""
-    damaged = list(_bytes(store, ref, listed))
-    if damaged:
-        yield from damaged
+    damage = size_problem(ref, listed) or checksum_problem(store, ref)
+    if damage:
+        yield damage
         return
     schema = next(s for s in snapshot.head.schemas if s.schema_id == ref.schema_id)
     work = Work(store, snapshot, Options())

@@ -6,7 +6,7 @@ per part, and the order of entries does not matter.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -17,27 +17,40 @@ from tamis.engine.part_reader import ReadCounters, ReadSpec, read_part
 from tamis.engine.scan import PartRefs
 from tamis.engine.secondary_index import Coverage, coverage
 from tamis.engine.secondary_index.index_build import BuildSpec, build_spec, entries_of
+from tamis.engine.secondary_index.index_damage import damaged, sentences
 from tamis.engine.secondary_index.index_definition import schemas_of
+from tamis.engine.secondary_index.index_segments import entries
 from tamis.engine.secondary_index.index_upkeep import refs_of
 from tamis.storage.commit_log import IndexDefinition, Snapshot
-from tamis.storage.files import PartRef
+from tamis.storage.files.file_check import Problem
 from tamis.storage.object_store import Store
 
-Problem = tuple[str, str, str]
 Words = np.ndarray[Any, np.dtype[np.uint64]]
 _NULL = np.uint64(0x9E3779B97F4A7C15)
 
 
-def index_files(snapshot: Snapshot, index: IndexDefinition) -> list[PartRef]:
-    """Return the index's own parts that readers of the snapshot may open."""
-    covered = coverage(snapshot, index, snapshot.parts(None))
-    return [ref for entry in covered.built for ref in refs_of(entry.manifest(snapshot.store, frozenset()))]
+def index_problems(
+    store: Store, snapshot: Snapshot, index: IndexDefinition, listed: Mapping[str, int], *, data: bool
+) -> Iterator[Problem]:
+    """Yield the problems of ``index``: its objects, and, with ``data``, their entries against the rows.
+
+    Index segments with a damaged object are reported and left out; the others are checked. Raises read errors.
+    """
+    known = [entry for entry in entries(snapshot) if entry.index_id == index.index_id]
+    bad = damaged(store, snapshot, known, listed, data=data)
+    for problems in bad.values():
+        for code, name, problem in problems:
+            yield code, name, f"{problem} The index {index.name!r} needs it: call repair_index."
+    if data:
+        yield from _entries_against_rows(store, snapshot, index, sentences(bad))
 
 
-def index_problems(store: Store, snapshot: Snapshot, index: IndexDefinition) -> Iterator[Problem]:
-    """Yield the problems of the entries of ``index``. Raises read errors."""
+def _entries_against_rows(
+    store: Store, snapshot: Snapshot, index: IndexDefinition, bad: Mapping[str, str]
+) -> Iterator[Problem]:
+    """Yield the parts about which the index segments that are not ``bad`` say something wrong."""
     parts = snapshot.parts(None)
-    covered = coverage(snapshot, index, parts)
+    covered = coverage(snapshot, index, parts, damage=bad)
     if covered.problem is not None:
         yield "INDEX_UNREADABLE", index.name, covered.problem
     if not covered.built:

@@ -84,6 +84,7 @@ class Report:
         """Microseconds since 1970; ``tamis.reports()`` sorts by it."""
         self._planned_requests = 0
         self._planned_index = 0
+        self._planned_reason: str | None = None
         self._answered_rows = 0
         self._looked = ReadCounters()
         self._attempts: dict[Hashable, ReadCounters] = {}
@@ -238,8 +239,19 @@ class Report:
             )
             self.bytes["read"] = sum(self.bytes[level] for level in ("metadata", "index", "leader", "follower"))
             self.requests = self._planned_requests + sums.requests
+            if sums.parts_index_unread:
+                self._index_unread(sums.parts_index_unread)
             if sums.blocks_lazy or sums.blocks_eager:
                 self.reader, self.reader_reason = _reader(sums, self.filter, self._lazy)
+
+    def _index_unread(self, parts: int) -> None:
+        """Say in ``index_reason`` that readers could not read an index for some parts."""
+        if self._planned_reason is None:
+            self._planned_reason = self.index_reason
+        self.index_reason = (
+            f"{self._planned_reason}; an index cannot be read for {parts:,} parts, "
+            "which were read whole until repair_index rebuilds it"
+        )
 
     def __repr__(self) -> str:
         return to_text(self)
