@@ -94,6 +94,8 @@ def _leaves_out_no_match(steps: list[str], cuts: list[int], text: str, whole: bo
         assert plan.report.parts["total"] == sum(len(one.parts()) for one in ranges)
         assert plan.report.parts["kept"] == len(plan.parts)
         assert plan.report.bytes["table"] == sum(int(one.parts()["bytes"].to_numpy().sum()) for one in ranges)
+        audited = planned(of, ranges, text, audit_percent=100.0)
+        assert len(audited.parts) + len(audited.audit) == plan.report.parts["total"] == len(audited.proofs)
         at = after
     assert at == last
     assert matching(pruned, text) == matching(everything, text)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -158,6 +159,64 @@ def test_pruning_changes_no_row(lake: Lake, tmp_path: Path) -> None:
     assert any(r.parts["kept"] < r.parts["total"] for r in reports)
 
 
+KINDS = [
+    "id IN (1, 6, 40)",
+    "id % 4 = 1 OR at > current_timestamp() - INTERVAL 2 DAYS",
+    "date_trunc('DAY', at) >= date_trunc('DAY', now() - INTERVAL 3 DAYS)",
+    "date(at) < current_date() - 4",
+    "at BETWEEN now() - INTERVAL 4 DAYS AND now() - INTERVAL 2 DAYS",
+    "NOT (id > 3) AND upper(body) LIKE 'X%'",
+    "coalesce(at > now() - INTERVAL 1 DAY, false) OR other = 1003",
+    "ID <= 2",
+]
+
+
+def test_streams_keep_the_rows_that_queries_keep(lake: Lake, tmp_path: Path) -> None:
+    """Many filters, as branches of one stream over which rows are told apart by their numbers."""
+    daily(lake, 8)
+
+    def shape(stream: Any) -> Any:
+        branches = [stream.where(kind).selectExpr(f"id + {10_000 * at} AS id") for at, kind in enumerate(KINDS)]
+        return reduce(lambda a, b: a.union(b), branches)
+
+    plain = lake.spark.read.option("tamis.stats.filter", "off").table(f"{lake.name}.db.t")
+    assert drain(lake, tmp_path / "a", shape) == [sorted(row["id"] for row in shape(plain).collect())]
+    found = batches_of(lake)
+    assert len(found) == len(KINDS)
+    assert all(r.parts["kept"] < r.parts["total"] for r in found), [r.filter for r in found]
+
+
+def test_a_batch_that_is_repeated_reads_the_same(lake: Lake, tmp_path: Path) -> None:
+    """By path, and under the instant that the checkpoint holds."""
+    daily(lake, 6)
+    seen: list[list[int]] = []
+
+    def take(df: Any, epoch: int) -> None:
+        seen.append(sorted(row["id"] for row in df.collect()))
+        if len(seen) == 1:
+            raise ValueError("the consumer fails")
+
+    for attempt in range(2):
+        stream = lake.spark.readStream.format("tamis").load(str(lake.folder / "db" / "t")).where(RECENT).select("id")
+        query = stream.writeStream.foreachBatch(take).option("checkpointLocation", str(tmp_path / "r"))
+        running = query.trigger(availableNow=True).start()
+        if attempt:
+            running.awaitTermination()
+            continue
+        with pytest.raises(Exception, match="the consumer fails"):
+            running.awaitTermination()
+    assert seen == [list(range(2, 12))] * 2
+    found = [r for r in tamis.reports(10) if r.table == str(lake.folder / "db" / "t") and r.stream is not None]
+    assert {(r.filter, r.parts["kept"]) for r in found} == {(found[0].filter, 5)}
+
+
+def test_a_filter_that_fails_fails_the_stream(lake: Lake, tmp_path: Path) -> None:
+    """The part with the row that it fails on is not skipped, although no row of it can match."""
+    daily(lake, 4)
+    with pytest.raises(Exception, match="DIVIDE_BY_ZERO"):
+        drain(lake, tmp_path / "a", where("1 / (id - 3) < 0 AND id > 5"))
+
+
 def test_two_filters_over_one_stream(lake: Lake, tmp_path: Path) -> None:
     daily(lake, 6)
     both = drain(lake, tmp_path / "a", lambda s: s.where("id < 2").select("id").union(s.where("id >= 10").select("id")))
@@ -231,6 +290,26 @@ def test_views_pass_their_filter_on(lake: Lake, tmp_path: Path) -> None:
     assert sorted(found) == list(range(6, 16))
     assert batches_of(lake)[0].parts["kept"] == 5
     lake.sql(f"DROP VIEW {name}")
+
+
+def test_a_shuffle_after_nothing_is_reported(lake: Lake, tmp_path: Path) -> None:
+    daily(lake, 3)
+    assert drain(lake, tmp_path / "a", lambda s: s.where("id < 0").select("id").repartition(2)) == [[]]
+    assert [r.parts["kept"] for r in batches_of(lake)] == [0]
+    assert drain(lake, tmp_path / "b", lambda s: s.where("id < 2").select("id").repartition(2)) == [[0, 1]]
+    assert [r.parts["kept"] for r in batches_of(lake)] == [1, 0]
+
+
+def test_a_count_needs_no_column(lake: Lake, tmp_path: Path) -> None:
+    daily(lake, 3)
+    found: list[int] = []
+    counted = lake.spark.readStream.table(f"{lake.name}.db.t").groupBy().count()
+    query = counted.writeStream.outputMode("complete").foreachBatch(
+        lambda df, epoch: found.extend(row["count"] for row in df.collect())
+    )
+    query.option("checkpointLocation", str(tmp_path / "n")).trigger(availableNow=True).start().awaitTermination()
+    assert found == [6]
+    assert (batches_of(lake)[0].columns, batches_of(lake)[0].parts["kept"]) == ([], 3)
 
 
 def test_a_stream_into_a_table_is_pruned_and_reported(lake: Lake, tmp_path: Path) -> None:

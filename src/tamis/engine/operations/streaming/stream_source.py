@@ -209,7 +209,7 @@ class Follower:
         check_readable(self._store, start.table_id, start.version)
         schemas, first = newest.head.schemas, start.version
         if start.whole and start.version < stop:
-            yield Run(Snapshot.at(self._store, self._commits(start, start.version, first + 1)[0]), schemas, None)
+            yield Run(Snapshot.at(self._store.fresh(), self._commits(start, first, first + 1)[0]), schemas, None)
             first += 1
         while first < stop:
             after = min(stop, (first // RUN_VERSIONS + 1) * RUN_VERSIONS)
@@ -233,7 +233,7 @@ class Follower:
 
     def _run(self, adding: list[Commit], schemas: tuple[Schema, ...]) -> Iterator[Run]:
         if adding:
-            yield Run(Snapshot.at(self._store, adding[-1]), schemas, [commit.version for commit in adding])
+            yield Run(Snapshot.at(self._store.fresh(), adding[-1]), schemas, [commit.version for commit in adding])
 
 
 def _replaced(store: Store) -> SchemaFenced:
