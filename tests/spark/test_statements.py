@@ -1,4 +1,4 @@
-"""OPTIMIZE, VACUUM, RESTORE, DESCRIBE HISTORY and DESCRIBE DETAIL: what users of Delta type does what they mean, of tables of ours alone."""
+"""Statements that Spark's parser lacks (OPTIMIZE, VACUUM, REINDEX …): they do what users mean, for tables of ours alone."""
 
 from __future__ import annotations
 
@@ -53,6 +53,24 @@ def test_statements_of_upkeep_do_what_their_procedures_do(filled: Any) -> None:
     assert operations(filled)[0] == "vacuum"
 
 
+def test_statements_about_indexes_do_what_their_procedures_do(filled: Any) -> None:
+    table = tamis.open(filled.folder / "db" / "t")
+    for statement in (
+        "REINDEX lake.db.t",
+        "reindex index `by b` ON TABLE lake.db.t",
+        "REFRESH INDEX `BY B` ON lake.db.t",
+    ):
+        filled.sql("CREATE INDEX `by b` ON lake.db.t (b) OPTIONS (build = 'deferred')")
+        assert [len(row["missing"]) for row in filled.sql("SHOW INDEXES FROM lake.db.t").collect()] == [4]
+        assert filled.sql(statement).collect()[0]["parts_added"] == 1
+        assert table.indexes()[0].missing == {}
+        filled.sql("DROP INDEX `by b` ON lake.db.t")
+    assert filled.rows("SHOW INDEXES IN TABLE lake.db.t") == []
+    filled.refused("REINDEX INDEX nothing ON lake.db.t", "INDEX_NOT_FOUND")
+    filled.refused("REINDEX lake.db.nope", "TABLE_OR_VIEW_NOT_FOUND")
+    filled.refused("SHOW INDEXES FROM default.t", "INVALID_STATEMENT_OR_CLAUSE")
+
+
 def test_the_names_are_those_of_the_session_and_of_later_ones(filled: Any) -> None:
     filled.spark.sql(f"USE {filled.name}.db")
     assert filled.sql("DESCRIBE DETAIL t").collect()[0]["num_rows"] == 4
@@ -97,6 +115,15 @@ class Known:
         ("VACUUM lake.db.t DRY RUN RETAIN 168 HOURS", ["vacuum", "retention_hours", 168.0, "dry_run", True]),
         ("RESTORE lake.db.t VERSION AS OF '3'", ["restore", "version", 3]),
         ("DESC HISTORY lake.db.t LIMIT 5", ["history", "limit", 5]),
+        ("REINDEX lake.db.t", ["repair_index"]),
+        ("REINDEX TABLE lake.db.t;", ["repair_index"]),
+        ("REINDEX INDEX ik ON TABLE lake.db.t", ["repair_index", "index", "ik"]),
+        ("REFRESH INDEX `on` ON lake.db.t", ["repair_index", "index", "on"]),
+        ("SHOW INDEXES ON lake.db.t", ["list_indexes"]),
+        ("SHOW INDEXES IN TABLE lake.db.t", ["list_indexes"]),
+        ("REINDEX lake.db.t ik", "REINDEX"),
+        ("REFRESH INDEX ik ON lake.db.t WHERE a = 1", "REFRESH INDEX"),
+        ("SHOW INDEXES FROM lake.db.t LIKE 'a'", "SHOW INDEXES"),
         ("RESTORE lake.db.t VERSION AS OF ٣", "RESTORE"),
         ("RESTORE lake.db.t VERSION AS OF 9223372036854775808", "RESTORE"),
         ("DESCRIBE HISTORY lake.db.t LIMIT ٣", "DESCRIBE HISTORY"),

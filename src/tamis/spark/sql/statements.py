@@ -1,4 +1,7 @@
-"""OPTIMIZE, VACUUM, RESTORE, DESCRIBE HISTORY and DESCRIBE DETAIL, as in Delta Lake, planned as CALL.
+"""Statements that Spark's parser lacks, planned as CALL.
+
+OPTIMIZE, VACUUM, RESTORE, DESCRIBE HISTORY and DESCRIBE DETAIL are those of Delta Lake; REINDEX, REFRESH INDEX
+and SHOW INDEXES are about secondary indexes.
 
 Invariant: only statements about a table of a Tamis catalog are taken. Every other text is left to Spark,
 including its errors. A statement about a Tamis table that cannot be parsed is rejected with its grammar.
@@ -28,7 +31,11 @@ GRAMMAR = {
     "RESTORE": "RESTORE [TABLE] table [TO] VERSION AS OF number, or TIMESTAMP AS OF 'time'",
     "DESCRIBE HISTORY": "DESCRIBE HISTORY table [LIMIT number]",
     "DESCRIBE DETAIL": "DESCRIBE DETAIL table",
+    "REINDEX": "REINDEX [TABLE] table, or REINDEX INDEX name ON [TABLE] table",
+    "REFRESH INDEX": "REFRESH INDEX name ON [TABLE] table",
+    "SHOW INDEXES": "SHOW INDEXES FROM | IN | ON [TABLE] table",
 }
+_TWO_WORDS = {"DESCRIBE", "REFRESH", "SHOW"}
 
 
 class Words:
@@ -89,10 +96,13 @@ class Statements:
         words = Words(text)
         verb = _BEGIN.get(words.peek(), words.peek())
         words.take()
-        if verb == "DESCRIBE":
+        if verb in _TWO_WORDS:
             verb = f"{verb} {words.take().upper()}"
         if verb == "RESTORE" and words.peek(1) not in {".", "TO", "VERSION", "TIMESTAMP"}:
             words.skip("TABLE")
+        index = _index(verb, words)
+        if index is None:
+            return None
         names = _names(words)
         found = self._ours(names, there=verb.startswith("DESCRIBE")) if names else None
         if found is None:
@@ -101,7 +111,7 @@ class Statements:
         procedure, arguments = _READ[verb](catalog, inside, words)
         if not words.done:
             raise _unread(verb, words.rest())
-        named: dict[str, Value] = {"table": backquote_path(inside), **arguments}
+        named: dict[str, Value] = {"table": backquote_path(inside), **index, **arguments}
         return [catalog.name(), procedure, *(word for pair in named.items() for word in pair)]
 
     def _ours(self, names: tuple[str, ...], *, there: bool) -> tuple[Any, tuple[str, ...]] | None:
@@ -145,6 +155,24 @@ def _names(words: Words) -> tuple[str, ...]:
         if not words.skip("."):
             return tuple(parts)
     return ()
+
+
+def _index(verb: str, words: Words) -> dict[str, Value] | None:
+    """Take what stands before the table in a statement about indexes; None if it is not ours."""
+    given: dict[str, Value] = {}
+    if verb == "REFRESH INDEX" or (verb == "REINDEX" and words.peek(2) == "ON" and words.skip("INDEX")):
+        name = _names(words)
+        if len(name) != 1 or not words.skip("ON"):
+            return None
+        given["index"] = name[0]
+    elif verb == "SHOW INDEXES":
+        if not any(words.skip(word) for word in ("FROM", "IN", "ON")):
+            return None
+    elif verb != "REINDEX":
+        return given
+    if words.peek(1) not in {"", "."}:
+        words.skip("TABLE")
+    return given
 
 
 Inside = tuple[str, ...]
@@ -219,6 +247,9 @@ _READ: dict[str, Callable[[Any, Inside, Words], Said]] = {
     "RESTORE": _restore,
     "DESCRIBE HISTORY": _history,
     "DESCRIBE DETAIL": lambda _, __, ___: ("detail", {}),
+    "REINDEX": lambda _, __, ___: ("repair_index", {}),
+    "REFRESH INDEX": lambda _, __, ___: ("repair_index", {}),
+    "SHOW INDEXES": lambda _, __, ___: ("list_indexes", {}),
 }
 
 

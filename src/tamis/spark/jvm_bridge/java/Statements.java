@@ -25,7 +25,7 @@ import scala.jdk.javaapi.CollectionConverters;
 
 /**
  * Parses the statements that Spark's parser lacks (OPTIMIZE, VACUUM, RESTORE, DESCRIBE HISTORY, DESCRIBE
- * DETAIL).
+ * DETAIL, REINDEX, REFRESH INDEX, SHOW INDEXES).
  *
  * Wraps the session's ParserInterface. Text that starts with these words is passed to Python
  * (spark/sql/statements.py); for a table of ours Python answers procedure and arguments, which become the
@@ -117,9 +117,11 @@ public final class Statements {
     public static boolean ours(String text) {
         int at = start(text);
         String first = word(text, at);
-        if (first.equals("OPTIMIZE") || first.equals("VACUUM") || first.equals("RESTORE")) return true;
-        if (!first.equals("DESCRIBE") && !first.equals("DESC")) return false;
+        if (first.equals("OPTIMIZE") || first.equals("VACUUM") || first.equals("RESTORE") || first.equals("REINDEX")) return true;
+        if (!first.equals("DESCRIBE") && !first.equals("DESC") && !first.equals("REFRESH") && !first.equals("SHOW")) return false;
         String second = word(text, at + first.length() + start(text.substring(at + first.length())));
+        if (first.equals("REFRESH")) return second.equals("INDEX");
+        if (first.equals("SHOW")) return second.equals("INDEXES");
         return second.equals("HISTORY") || second.equals("DETAIL");
     }
 
