@@ -155,14 +155,15 @@ def test_null_in_a_list_is_never_equal(odd: Any) -> None:
 
 
 def test_what_cannot_be_run_here_drops_nothing_behind_it(t: Any) -> None:
-    """Its conjunct is left to Spark; those before it drop rows here. Those behind it may not: its error on a dropped row would be lost. An OR is one conjunct."""
+    """Its conjunct is left to Spark; those before it drop rows here. Those behind it may not: its error on a dropped row would be lost. What cannot fail hides nothing. An OR is one conjunct."""
     from tamis.core.expr import Opaque, conjuncts
     from tamis.core.types import BOOLEAN
     from tamis.engine.part_reader import ReadCounters, ReadSpec, read_part
 
     plan = t.scan("k > 0").plan()
     runnable, unknown = conjuncts(parse("hit = 1", plan.spec.schema)), Opaque(BOOLEAN, "udf(k)", ())
-    for wanted, rows in (((*runnable, unknown), 2), ((unknown, *runnable), ROWS)):
+    harmless = Opaque(BOOLEAN, "hash(k) > 0", (), total=True)
+    for wanted, rows in (((*runnable, unknown), 2), ((unknown, *runnable), ROWS), ((harmless, *runnable), 2)):
         counters = ReadCounters()
         spec = ReadSpec(plan.spec.url, plan.spec.schema, plan.spec.part_schemas, conjuncts=wanted, errors="keep")
         assert (

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from tests.spark.conftest import Lake
 from tests.spark.frames import rows_of
 
 import tamis
@@ -310,3 +311,31 @@ def test_an_empty_table_gives_no_rows(spark: Any, events: str) -> None:
     spark.sql("CREATE TABLE scans.db.empty (id BIGINT, name STRING) USING tamis")
     assert spark.sql("SELECT * FROM scans.db.empty WHERE id > 3").collect() == []
     assert spark.sql("SELECT count(*) n FROM scans.db.empty").first().n == 0
+
+
+def test_a_python_function_hides_no_conjunct(lake: Lake) -> None:
+    """Spark runs the other conjuncts below the function, so they prune in whatever order they were said."""
+    from pyspark.sql.functions import col, udf
+
+    lake.sql("CREATE TABLE lake.db.t (seq INT, name STRING)")
+    for start in (0, 100, 200):
+        lake.sql(f"INSERT INTO lake.db.t SELECT CAST(id AS INT), CAST(id AS STRING) FROM range({start}, {start + 100})")
+    seen = lake.spark.sparkContext.accumulator(0)
+
+    def even(value: int) -> bool:
+        seen.add(1)
+        return 1 // abs(200 - value) >= 0 and value % 2 == 0  # fails on 200
+
+    function = udf(even, "boolean", useArrow=False)
+    table = lake.spark.table(f"{lake.name}.db.t")
+    for frame in (
+        table.where(function(col("seq"))).where("seq < 100"),
+        table.where("seq < 100").where(function(col("seq"))),
+        table.where(function(col("seq")) & (col("seq") < 100)),
+    ):
+        seen.value = 0
+        assert sorted(row.seq for row in frame.collect()) == list(range(0, 100, 2))
+        parts = tamis.reports(1)[0].parts
+        assert 3 * parts["kept"] == parts["total"]
+        assert seen.value == 100
+    assert table.where(function(col("seq"))).where("seq < 300").select("seq").where("seq >= 250").count() == 25

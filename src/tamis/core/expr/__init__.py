@@ -27,7 +27,7 @@ from tamis.core.expr.tree import (
 )
 from tamis.core.expr.tree import columns as fields
 from tamis.core.expr.unsupported_filters import check_readable
-from tamis.core.expr.unsupported_rows import check_supported, refused, supported
+from tamis.core.expr.unsupported_rows import can_fail, check_supported, refused, supported
 
 __all__ = [
     "FALSE",
@@ -46,6 +46,7 @@ __all__ = [
     "Opaque",
     "bound",
     "call",
+    "can_fail",
     "catalyst_name",
     "check_readable",
     "check_supported",

@@ -36,6 +36,7 @@ class Cause(Enum):
     SUBQUERY = "subquery"
     PARAMETER = "parameter"
     STAR = "star"
+    PYTHON = "Python function"
 
 
 @dataclass(frozen=True, slots=True)

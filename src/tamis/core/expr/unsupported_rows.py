@@ -6,7 +6,7 @@ import re
 
 from tamis.core.expr import registry
 from tamis.core.expr.to_sql import short_sql
-from tamis.core.expr.tree import Call, Cause, Expr, Literal, Opaque
+from tamis.core.expr.tree import Call, Cause, Expr, Literal, Mode, Opaque
 from tamis.errors import InvalidInput
 
 _THROUGH_SPARK = "run this through Spark"
@@ -23,6 +23,7 @@ _NO_PLACE: dict[Cause, tuple[str, str]] = {
     ),
     Cause.SUBQUERY: ("holds a query, which is not run here", f"Write its values as constants, or {_THROUGH_SPARK}."),
     Cause.PARAMETER: ("is a parameter, which nothing fills in here", "Write the value itself into the text."),
+    Cause.PYTHON: ("is a Python function, which only Spark runs", "Run this through Spark."),
     Cause.STAR: ("stands for all columns, which has no place here", "Name one column."),
 }
 
@@ -35,6 +36,19 @@ def approximate(node: Expr) -> bool:
 def supported(expr: Expr) -> bool:
     """Return whether rows can be evaluated here: no part is opaque or approximate."""
     return not any(_stands_in_the_way(node) for node in expr.walk())
+
+
+def can_fail(expr: Expr) -> bool:
+    """Return whether evaluating the expression can raise an error for some row."""
+    return any(_can_fail_by_itself(node) for node in expr.walk())
+
+
+def _can_fail_by_itself(node: Expr) -> bool:
+    if isinstance(node, Call):
+        return (
+            node.mode is not Mode.TRY and registry.function(node.function).partial(node) is not registry.Partial.NEVER
+        )
+    return isinstance(node, Opaque) and not node.total
 
 
 def check_supported(expr: Expr) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tamis.core.expr import Expr, check_supported, supported
+from tamis.core.expr import Expr, can_fail, check_supported, supported
 from tamis.core.expr.java_doubles import spark_decides
 from tamis.core.pruning import decide
 from tamis.core.pruning.selectivity import expected
@@ -82,17 +82,21 @@ def _apart(part: PartFile, first: Sequence[int], second: Sequence[int]) -> bool:
 
 
 def runnable(spec: ReadSpec) -> tuple[Expr, ...]:
-    """Return the conjuncts that the reader evaluates: those before the first unsupported one.
+    """Return the conjuncts that the reader evaluates: those before the first unsupported one that can fail.
 
-    Conjuncts after an unsupported one must not drop rows: the unsupported conjunct might raise an error for
-    them. Raises ``InvalidInput`` (``UNKNOWN_FUNCTION``) under ``errors="raise"``.
+    Conjuncts after such a one must not drop rows: it might raise an error for them. Unsupported conjuncts
+    that cannot fail are left to Spark. Raises ``InvalidInput`` (``UNKNOWN_FUNCTION``) under
+    ``errors="raise"``.
     """
-    for at, conjunct in enumerate(spec.conjuncts):
-        if not supported(conjunct):
-            if spec.errors == "keep":
-                return spec.conjuncts[:at]
+    evaluated: list[Expr] = []
+    for conjunct in spec.conjuncts:
+        if supported(conjunct):
+            evaluated.append(conjunct)
+        elif spec.errors != "keep":
             check_supported(conjunct)
-    return spec.conjuncts
+        elif can_fail(conjunct):
+            break
+    return tuple(evaluated)
 
 
 def _schema_of(ref: PartRef, spec: ReadSpec) -> Schema:

@@ -3,7 +3,8 @@
 Invariant: translation never loses a possible result. Whatever is not known exactly (a function, a type, a
 constant, the mode of a cast) becomes ``Opaque``, which may be any value, NULL or an error. No tree raises.
 
-Conjuncts are returned in the order in which Spark's own filter operator evaluates them. Tests ``x IS NOT
+Conjuncts are returned in the order in which Spark's own operators evaluate them: those with Python functions
+last, because Spark runs these functions above a filter of the other conjuncts. Tests ``x IS NOT
 NULL`` go last, because Spark infers and moves them freely: such a test must never hide an error of another
 conjunct.
 """
@@ -20,7 +21,7 @@ from tamis.core import types as t
 from tamis.core.expr.coerce import is_text
 from tamis.core.expr.functions.nested.nested_fields import field_of
 from tamis.core.expr.registry import TOTAL_CLASSES, Partial
-from tamis.core.expr.tree import Call, Column, Element, Expr, Literal, Mode, Opaque, conjuncts
+from tamis.core.expr.tree import Call, Cause, Column, Element, Expr, Literal, Mode, Opaque, conjuncts
 from tamis.core.types import Schema
 from tamis.spark.jvm_bridge import catalyst_json as documents
 from tamis.spark.jvm_bridge.catalyst_literals import Strange, data_type, literal, literals, same_values
@@ -47,13 +48,23 @@ def translate(text: str, schema: Schema) -> Translation:
         found = [_settled(c) for tree in content["trees"] for c in conjuncts(reader.expression(tree))]
     except RecursionError:
         return unknown(schema, "a filter nested too deeply")
-    return Translation(tuple(sorted(found, key=_is_null_check)))  # sorting is stable
+    return Translation(tuple(sorted(found, key=_place)))  # sorting is stable
 
 
 def unknown(schema: Schema, text: str) -> Translation:
     """An opaque conjunct over all columns, for a filter that could not be read at all."""
     every = tuple(expr.bound(schema, (f.id,)) for f in schema)
     return Translation((Opaque(t.BOOLEAN, text, every),))
+
+
+def _place(tree: Expr) -> int:
+    """Return 0, 1 for a null check, or 2 for a conjunct with a Python function.
+
+    Spark evaluates conjuncts without Python functions below those with them.
+    """
+    if any(isinstance(node, Opaque) and node.cause is Cause.PYTHON for node in tree.walk()):
+        return 2
+    return int(_is_null_check(tree))
 
 
 def _is_null_check(tree: Expr) -> bool:
@@ -167,6 +178,9 @@ class _Reader:
         if mode is None and isinstance(made, Call) and expr.function(made.function).moded(made.args, made.type):
             raise Strange("whether it can fail is not known")
         return made
+
+    def python_function(self, node: Node, args: Args) -> Expr:
+        return Opaque(self.any_type(node), node.get("s") or "a Python function", args, cause=Cause.PYTHON)
 
     def column(self, node: Node, _: Args) -> Expr:
         found = self.schema.find(node["p"]["name"])[0]
@@ -321,6 +335,7 @@ def _mode(settings: Mapping[str, Any]) -> Mode | None:
 
 _SPECIAL: dict[str, Callable[[_Reader, Node, Args], Expr]] = {
     "AttributeReference": _Reader.column,
+    "PythonUDF": _Reader.python_function,
     "GetArrayStructFields": _Reader.array_field,
     "ArrayTransform": _Reader.transformed,
     "GetStructField": _Reader.field,
@@ -344,6 +359,10 @@ def known() -> str:
     """The class names that are understood, comma-separated. Only other nodes need their SQL text."""
     return ",".join(
         sorted(
-            {*_SPECIAL.keys() - {"StaticInvoke"}, *_TRANSPARENT, *(name for f in expr.entries() for name in f.catalyst)}
+            {
+                *_SPECIAL.keys() - {"StaticInvoke", "PythonUDF"},
+                *_TRANSPARENT,
+                *(name for f in expr.entries() for name in f.catalyst),
+            }
         )
     )
