@@ -52,7 +52,7 @@ This page is generated from the code by `docs/generate.py`.
 """
 
 FUNCTIONS = [("table/table.py", "create"), ("table/table.py", "open"), ("spark/session.py", "attach")]
-REPORTS = ("engine/scan/report/scan_report.py", "reports")
+REPORTS = [("engine/scan/report/scan_report.py", "reports"), ("engine/scan/report/report_hooks.py", "on_report")]
 CLASSES: list[tuple[str, list[tuple[str, str]]]] = [
     (
         "Table",
@@ -65,6 +65,7 @@ CLASSES: list[tuple[str, list[tuple[str, str]]]] = [
     ),
     ("Scan", [("engine/scan/scan.py", "Scan")]),
     ("Report", [("engine/scan/report/scan_report.py", "Report")]),
+    ("CommitReport", [("engine/scan/report/report_hooks.py", "CommitReport")]),
     ("Merge", [("table/merge_builder.py", "Merge")]),
     ("Alter", [("table/alter_builder.py", "Alter")]),
     ("Result", [("engine/operations/result.py", "Result")]),
@@ -72,13 +73,25 @@ CLASSES: list[tuple[str, list[tuple[str, str]]]] = [
 ]
 """Public classes, each with the classes in the source that make it."""
 
-FIELDS = {"Plan", "Result"}
+FIELDS = {"CommitReport", "Plan", "Result"}
 """Classes whose fields are public."""
 
 INTERNAL = {
     "Table": {"snapshot", "store", "merge_columns", "write_snapshot"},
     "Scan": {"ready"},
-    "Report": {"planned", "looked_up", "answer", "looked", "joined", "unread", "add", "violate", "finish", "fresh"},
+    "Report": {
+        "planned",
+        "looked_up",
+        "answer",
+        "looked",
+        "joined",
+        "unread",
+        "add",
+        "violate",
+        "close",
+        "finish",
+        "fresh",
+    },
     "Result": {"metrics"},
 }
 """Methods without an underscore that other layers call and users do not. ``page`` refuses a name that is not there."""
@@ -86,7 +99,7 @@ INTERNAL = {
 
 def page() -> str:
     sections = [_HEAD, "## Functions", ""]
-    for path, name in [*FUNCTIONS, REPORTS]:
+    for path, name in [*FUNCTIONS, *REPORTS]:
         sections += _callable(f"tamis.{name}", _named(path, name), method=False)
     for name, sources in CLASSES:
         sections += _class(name, [_named(path, class_name) for path, class_name in sources])

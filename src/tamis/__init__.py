@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tamis.core import schema as schema
+    from tamis.engine.scan import CommitReport as CommitReport
     from tamis.engine.scan import Plan as Plan
     from tamis.engine.scan import Report as Report
     from tamis.engine.scan import Scan as Scan
+    from tamis.engine.scan import on_report as on_report
     from tamis.engine.scan import reports as reports
     from tamis.errors import *  # noqa: F403  # the error names are re-exported for type checkers
     from tamis.spark import attach as attach
@@ -27,6 +29,8 @@ _HOME = {
     "Scan": "tamis.engine.scan",
     "Plan": "tamis.engine.scan",
     "Report": "tamis.engine.scan",
+    "CommitReport": "tamis.engine.scan",
+    "on_report": "tamis.engine.scan",
     "reports": "tamis.engine.scan",
     "attach": "tamis.spark",
     "TamisError": "tamis.errors",

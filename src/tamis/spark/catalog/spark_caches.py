@@ -19,7 +19,7 @@ def keep_caches_true(bridge: Bridge) -> None:
 
 
 def _watched(bridge: Bridge) -> bool:
-    watch_commits(lambda store: _recache(bridge, store))
+    watch_commits(lambda store, _: _recache(bridge, store))
     return True
 
 

@@ -12,10 +12,12 @@ import threading
 import weakref
 from collections import OrderedDict, deque
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from tamis.engine.part_reader import ReadCounters
+from tamis.engine.scan.report.report_hooks import deliver, when_hooked
 from tamis.engine.scan.report.scan_report import Counts, Report, before_reading
 from tamis.engine.scan.skip_audit import tell, violation
 from tamis.spark.executors.read_task import Outcome
@@ -80,6 +82,11 @@ class Ledger:
         self.accumulator = context.accumulator(_Inbox(self), _Param())
         context._jsc.sc().addSparkListener(self._jvm_executions)
         before_reading(self.settle)
+        self._closed: deque[Report] = deque()
+        """Reports that no hook has got yet: callbacks run without the lock, which ending tasks need."""
+        self._delivering = threading.RLock()
+        self._owner = owner
+        when_hooked(self._listen)
 
     def plan(self, key: str, planned: Planned) -> None:
         """Remember a scan by the key of its Java object. Drops the oldest."""
@@ -133,7 +140,8 @@ class Ledger:
             del self._attempts[task]
             self._bytes.pop(task, None)
         heard = self._heard.pop(key, None)
-        report.finish(heard if ended_micros is None else ended_micros)
+        if report.close(heard if ended_micros is None else ended_micros):
+            self._closed.append(report)
 
     def bytes_of(self, scan: str) -> int:
         """Bytes of data files read by the tasks of a scan that is not settled yet."""
@@ -149,23 +157,48 @@ class Ledger:
         """
         text = self._ended_since() if self._context() is _running() else ""
         with self._lock:
-            for line in text.splitlines():
-                execution, key, rows, direct, nanos, millis, keyed, begun = line.split(" ")
-                planned = self._ran(key, execution, keyed == "1")
-                if planned is None:
-                    continue
-                if planned.stream:
-                    self._batch_ended(planned, execution, int(nanos), int(millis) * 1_000)
-                    continue
-                in_plan = direct == "1"
-                if (
-                    int(rows)
-                    or (in_plan and (begun == "1" or planned.tasks == 0))
-                    or (planned.scan, execution) in self._open
-                ):
-                    self._ended(planned, execution, int(rows), int(nanos), int(millis) * 1_000)
+            self._take_ended(text)
             for open_key in [k for k in self._open if k[1].startswith("stage ") or self._complete(k)]:
                 self._close(open_key)
+        self._deliver()
+
+    def _take_ended(self, lines: str) -> None:
+        """Finish the reports of the scans in ``lines``, from ``Executions.drain``."""
+        for line in lines.splitlines():
+            execution, key, rows, direct, nanos, millis, keyed, begun = line.split(" ")
+            planned = self._ran(key, execution, keyed == "1")
+            if planned is None:
+                continue
+            if planned.stream:
+                self._batch_ended(planned, execution, int(nanos), int(millis) * 1_000)
+                continue
+            in_plan = direct == "1"
+            if (
+                int(rows)
+                or (in_plan and (begun == "1" or planned.tasks == 0))
+                or (planned.scan, execution) in self._open
+            ):
+                self._ended(planned, execution, int(rows), int(nanos), int(millis) * 1_000)
+
+    def _deliver(self) -> None:
+        """Deliver closed reports to the hooks, in the order in which they were closed."""
+        while self._closed:
+            with suppress(IndexError):  # another thread was faster
+                deliver(self._closed.popleft())
+
+    def _listen(self) -> None:
+        """From now on, finish reports when their executions end, not only when reports are requested."""
+        if self._context() is _running():
+            ended = self._owner.implement(("java.lang.Runnable",), _Ended(weakref.ref(self)))
+            self._jvm_executions.afterwards(ended)
+
+    def hear(self) -> None:
+        """Finish and deliver the reports of executions that have ended, without waiting for the others."""
+        with self._delivering:
+            with self._lock, suppress(Exception):  # Spark may be stopping
+                # Drained in the lock, so that ``settle`` finds the lines or their reports.
+                self._take_ended(str(self._jvm_executions.drain()))
+            self._deliver()
 
     def _batch_ended(self, planned: Planned, execution: str, nanos: int, ended_micros: int) -> None:
         """Close the reports of a micro-batch, each of one execution of its tasks; at least one.
@@ -225,6 +258,18 @@ def _native(planned: Planned, rows: int) -> ReadCounters:
     counters.blocks_read = planned.report.blocks["total"]
     counters.bytes_follower = planned.bytes * min(rows, planned.rows) // max(planned.rows, 1)
     return counters
+
+
+class _Ended:
+    """Java's ``Runnable`` that is called by Spark's listener bus, which must not wait: it starts a thread."""
+
+    def __init__(self, owner: weakref.ref[Ledger]) -> None:
+        self._ledger = owner
+
+    def run(self) -> None:
+        found = self._ledger()
+        if found is not None:
+            threading.Thread(target=found.hear, name="tamis-reports", daemon=True).start()
 
 
 class _Inbox:

@@ -62,6 +62,11 @@ class Landing:
         self._open = None
         return there if there.operation_id == self.operation_id else None
 
+    @property
+    def doubted(self) -> bool:
+        """Whether an attempt of this operation may have written a commit that its caller has not seen."""
+        return self._doubts > 0
+
     def sure(self, call: Callable[[], T]) -> T:
         """Return ``call()``; raise ``COMMIT_UNKNOWN`` if it fails while a commit's outcome is unknown."""
         try:
@@ -97,17 +102,22 @@ def landed(store: Store, commit: Commit, head: Head) -> Snapshot:
     """
     write_hint(store, commit.version)
     complete(store, commit)
-    for watcher in _watchers:
-        watcher(store)
+    tell_watchers(store, commit)
     return Snapshot(store, commit, head)
 
 
-_watchers: list[Callable[[Store], None]] = []
+_watchers: list[Callable[[Store, Commit], None]] = []
 
 
-def watch_commits(watcher: Callable[[Store], None]) -> None:
-    """Register ``watcher``, called with the store of every table to which this process commits.
+def watch_commits(watcher: Callable[[Store, Commit], None]) -> None:
+    """Register ``watcher``, called with every commit of this process and the store of its table.
 
     It must not raise.
     """
     _watchers.append(watcher)
+
+
+def tell_watchers(store: Store, commit: Commit) -> None:
+    """Call the watchers with a commit that this process has made."""
+    for watcher in tuple(_watchers):
+        watcher(store, commit)

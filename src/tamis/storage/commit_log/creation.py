@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from tamis.storage.commit_log.commit_landing import Landing, landed
+from tamis.storage.commit_log.commit_landing import Landing, landed, tell_watchers
 from tamis.storage.commit_log.commit_objects import find_latest, read_commits
 from tamis.storage.commit_log.commit_record import Commit
 from tamis.storage.commit_log.features import check_writer
@@ -40,7 +40,7 @@ def create(
     first = None
     for _ in range(ATTEMPTS):
         if (latest := landing.sure(lambda: find_latest(store))) is not None:
-            return _existing(store, latest, operation_id)
+            return _existing(store, latest, landing)
         if first is None:
             check_free(store)
             check_store(store)
@@ -65,9 +65,11 @@ def create(
     raise already(store)
 
 
-def _existing(store: Store, latest: Commit, operation_id: str) -> Snapshot:
+def _existing(store: Store, latest: Commit, landing: Landing) -> Snapshot:
     """Return the version 0 that an earlier call of the same operation made, else raise ``AlreadyExists``."""
     first = read_commits(store, [0], latest.table_id)[0]
-    if first.operation_id != operation_id:
+    if first.operation_id != landing.operation_id:
         raise already(store)
+    if landing.doubted:  # made by this call, whose response was lost
+        tell_watchers(store, first)
     return Snapshot.at(store, first)

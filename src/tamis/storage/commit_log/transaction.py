@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from tamis.core.schema import rows_fit
 from tamis.core.stats.json_paths.packed_paths import DROPPED, EXCESS
 from tamis.errors import Conflict, InvalidInput, StoreUnavailable
-from tamis.storage.commit_log.commit_landing import Landing, landed
+from tamis.storage.commit_log.commit_landing import Landing, landed, tell_watchers
 from tamis.storage.commit_log.commit_objects import find_latest, head_commit, read_commits
 from tamis.storage.commit_log.commit_record import Commit, Segment
 from tamis.storage.commit_log.conflict import StillValid, check_commit, check_rows, check_vacuum
@@ -121,6 +121,8 @@ class _Transaction:
             self._checked = latest.version if nothing_to_find else proposal.read_version
         for theirs in read_commits(self._store, range(self._checked + 1, latest.version + 1), latest.table_id):
             if theirs.operation_id == self._landing.operation_id:
+                if self._landing.doubted:  # made by this call, whose response was lost
+                    tell_watchers(self._store, theirs)
                 return Snapshot.at(self._store, theirs)
             check_vacuum(self._store, proposal, theirs)
             if theirs.vacuum is not None:

@@ -18,6 +18,7 @@ from itertools import takewhile
 from typing import Any
 
 from tamis.engine.part_reader import ReadCounters
+from tamis.engine.scan.report.report_hooks import deliver
 from tamis.engine.scan.report.report_text import to_html, to_rich, to_text
 from tamis.engine.scan.scan_guards import check_pruning
 from tamis.engine.secondary_index import NO_INDEX
@@ -195,18 +196,27 @@ class Report:
         return self
 
     def finish(self, ended_micros: int | None = None) -> Report:
-        """Close the report and add it to ``tamis.reports()``; further calls are no-ops.
+        """Close the report and deliver it to the hooks of ``tamis.on_report``; further calls are no-ops.
+
+        ``ended_micros``: as for ``close``.
+        """
+        if self.close(ended_micros):
+            deliver(self)
+        return self
+
+    def close(self, ended_micros: int | None = None) -> bool:
+        """Close the report and add it to ``tamis.reports()``. Return False if it was closed before.
 
         ``ended_micros``: the end of the scan in microseconds since 1970, if that was before now.
         """
         with self._lock:
             if self.finished:
-                return self
+                return False
             self.finished = True
             self.ended_micros = world().now_micros() if ended_micros is None else ended_micros
         self._total()
         _register(self)
-        return self
+        return True
 
     def fresh(self) -> Report:
         """Return a report for another execution of the plan: what planning found, without the reads."""

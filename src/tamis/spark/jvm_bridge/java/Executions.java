@@ -54,6 +54,9 @@ public final class Executions extends SparkListener {
      * submitted.
      */
     private final Map begun = new HashMap();
+    /** Called after each execution that had a scan; null if nobody listens. */
+    private volatile Runnable after = null;
+    private boolean recorded = false;
 
     public void onStageSubmitted(SparkListenerStageSubmitted event) {
         String execution = event.properties() == null ? null : event.properties().getProperty("spark.sql.execution.id");
@@ -94,6 +97,22 @@ public final class Executions extends SparkListener {
             }
         } catch (Throwable strangePlan) {
             return; // a missing report is better than a failed query
+        } finally {
+            tell();
+        }
+    }
+
+    /** Calls the Runnable after each execution that had a scan. It must not wait for Spark's listeners. */
+    public void afterwards(Runnable listener) { after = listener; }
+
+    private void tell() {
+        Runnable listener = after;
+        if (listener == null || !recorded) return;
+        recorded = false;
+        try {
+            listener.run();
+        } catch (Throwable pythonIsGone) {
+            after = null;
         }
     }
 
@@ -106,6 +125,7 @@ public final class Executions extends SparkListener {
 
     private synchronized void add(String line) {
         ended.addLast(line);
+        recorded = true;
         if (ended.size() > MOST) ended.removeFirst();
     }
 

@@ -1,0 +1,70 @@
+"""``tamis.on_report`` in Spark: scans are delivered when their queries end, without a call of ``tamis.reports()``."""
+
+from __future__ import annotations
+
+import queue
+from typing import Any
+
+import pytest
+from tests.spark.conftest import Lake
+
+import tamis
+
+pytestmark = pytest.mark.spark
+
+PATIENCE_SECONDS = 60
+
+
+def scans(got: queue.Queue[Any], count: int) -> list[Any]:
+    """The next reports of scans; waits for them."""
+    found: list[Any] = []
+    while len(found) < count:
+        report = got.get(timeout=PATIENCE_SECONDS)
+        if isinstance(report, tamis.Report):
+            found.append(report)
+    return found
+
+
+@pytest.fixture
+def filled(lake: Lake) -> Lake:
+    lake.sql("CREATE TABLE lake.db.t (id BIGINT, s STRING) USING tamis")
+    lake.sql("INSERT INTO lake.db.t SELECT id, cast(id AS string) FROM range(100)")
+    return lake
+
+
+def test_queries_are_delivered_when_they_end(filled: Lake) -> None:
+    got: queue.Queue[Any] = queue.Queue()
+    with tamis.on_report(got.put):
+        assert len(filled.rows("SELECT * FROM lake.db.t WHERE id < 5 AND s <> 'x'")) == 5
+        assert len(filled.rows("SELECT * FROM lake.db.t WHERE id > 1000")) == 0
+        first, second = scans(got, 2)
+    assert first.rows.matched == 5
+    assert (second.parts.kept, second.parts.total > 0) == (0, True)
+    assert first.finished
+    assert [first, second] == tamis.reports(2)[::-1]
+    assert got.empty()
+
+
+def test_commits_are_delivered_when_the_statement_returns(filled: Lake) -> None:
+    got: list[Any] = []
+    with tamis.on_report(got.append):
+        filled.sql("INSERT INTO lake.db.t VALUES (1000, 'a')")
+        filled.sql("UPDATE lake.db.t SET s = 'b' WHERE id = 7")
+        commits = [report for report in got if isinstance(report, tamis.CommitReport)]
+    assert [(c.operation, c.version) for c in commits] == [("append", 2), ("update", 3)]
+    assert commits[0].metrics["rows_inserted"] == 1
+    assert commits[1].metrics["rows_updated"] == 1
+
+
+def test_an_error_of_a_callback_does_not_stop_the_next_reports(filled: Lake, caplog: pytest.LogCaptureFixture) -> None:
+    got: queue.Queue[Any] = queue.Queue()
+
+    def broken(report: Any) -> None:
+        got.put(report)
+        raise ValueError(report.table)
+
+    with tamis.on_report(broken):
+        for _ in range(2):
+            assert len(filled.rows("SELECT * FROM lake.db.t WHERE id < 5")) == 5
+            scans(got, 1)
+    assert {record.levelname for record in caplog.records if record.name == "tamis"} == {"WARNING"}
