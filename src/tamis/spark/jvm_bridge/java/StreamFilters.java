@@ -79,7 +79,7 @@ public final class StreamFilters {
             StreamingDataSourceV2ScanRelation relation = (StreamingDataSourceV2ScanRelation) parts._3();
             String key = Handler.keyOf(relation.stream());
             if (key == null || relation.startOffset().isEmpty() || relation.endOffset().isEmpty()) return null;
-            Seq filters = DataSourceStrategy$.MODULE$.normalizeExprs((Seq) parts._2(), relation.output());
+            Seq filters = DataSourceStrategy$.MODULE$.normalizeExprs((Seq) parts._2(), (Seq) relation.output());
             List folded = new ArrayList();
             for (int i = 0; i < filters.size(); i++) folded.add(folded((Expression) filters.apply(i), relation));
             List columns = needed((Seq) parts._1(), (Seq) parts._2(), relation.output());
