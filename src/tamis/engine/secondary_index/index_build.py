@@ -53,6 +53,11 @@ class Work(Protocol):
         """An upper bound of the number of entries."""
         ...
 
+    @property
+    def url(self) -> str:
+        """The table's location."""
+        ...
+
     def manifests(self, done: Done | None = None) -> list[pa.Table]:
         """Run in this process in bounded memory; return manifest rows.
 
@@ -151,6 +156,10 @@ class Build:
     @property
     def rows(self) -> int:
         return sum(ref.rows for _, ref in self.parts)
+
+    @property
+    def url(self) -> str:
+        return self.spec.write.url
 
     def manifests(self, done: Done | None = None) -> list[pa.Table]:
         return in_order(entries_of(self.parts, self.spec, done), self.spec.write)

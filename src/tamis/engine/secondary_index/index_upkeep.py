@@ -147,6 +147,10 @@ class Merge:
     def rows(self) -> int:
         return sum(ref.rows for refs, _ in self.sources for ref in refs)
 
+    @property
+    def url(self) -> str:
+        return self.write.url
+
     def manifests(self, done: Done | None = None) -> list[pa.Table]:  # noqa: ARG002  # no base part is read
         return in_order(self._entries(), self.write)
 

@@ -24,6 +24,7 @@ from tamis.spark.executors.read_task import shaped, spark_schema
 from tamis.spark.jvm_bridge.session_checks import check_classic
 from tamis.spark.jvm_bridge.spark_types import to_spark
 from tamis.spark.scan.scan_frame import ordered_tasks
+from tamis.spark.write.job_description import described
 from tamis.spark.write.spark_index import by_spark
 from tamis.spark.write.spark_write import arranged, map_rows
 from tamis.storage.files import PartRef
@@ -41,6 +42,11 @@ def rewriter(spark: Any) -> Rewrite:
 
 
 def _rewrite(spark: Any, work: Work, group: Group) -> list[pa.Table]:
+    with described(spark, "compact", work.store.url):
+        return _rewritten(spark, work, group)
+
+
+def _rewritten(spark: Any, work: Work, group: Group) -> list[pa.Table]:
     head, options = work.head, work.write_options(group)
     assert head.schema is not None
     spec, read = write_spec(work.store, head, head.schema, options), work.read_spec()

@@ -17,6 +17,7 @@ from tamis.sizes import SIZES
 from tamis.spark.executors.write_task import from_ipc, to_ipc
 from tamis.spark.jvm_bridge import spark_errors
 from tamis.spark.jvm_bridge.java_callback import JavaThrow
+from tamis.spark.write.job_description import described
 
 FEW_ROWS = SIZES.index_driver_rows
 """Maximum number of rows that the driver indexes itself: a Spark job would cost as much."""
@@ -34,9 +35,9 @@ def by_spark(spark: Any) -> Run:
         pieces = [
             pickle.dumps(piece) for piece in work.cut(max(context.defaultParallelism, -(-work.rows // TASK_ROWS)))
         ]
-        return [
-            from_ipc(m) for done in context.parallelize(pieces, len(pieces)).map(done_by_task).collect() for m in done
-        ]
+        with described(spark, "build an index of", work.url):
+            done = context.parallelize(pieces, len(pieces)).map(done_by_task).collect()
+        return [from_ipc(m) for of_task in done for m in of_task]
 
     return run
 

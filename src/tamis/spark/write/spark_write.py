@@ -23,6 +23,7 @@ from tamis.engine.operations.rows.overwrite import Replacement, commit_overwrite
 from tamis.engine.scan import Options
 from tamis.engine.secondary_index import run_here
 from tamis.spark.executors import write_task as task
+from tamis.spark.write.job_description import described
 from tamis.spark.write.spark_index import by_spark
 from tamis.storage.commit_log import Head, Operation, Proposal, Snapshot
 from tamis.storage.object_store import Store
@@ -47,7 +48,8 @@ def write_rows(
     spec = write_spec(store, head, head.schema, options)
     asked = conjuncts if conjuncts and options.write_outside == "refuse" else ()
     run = functools.partial(task.write_rows, spec=spec, conjuncts=asked, now_micros=world().now_micros())
-    told = [bytes(row[0]) for row in map_rows(arranged(df, head, options), run, task.RESULT).collect()]
+    with described(df.sparkSession, "write rows to", store.url):
+        told = [bytes(row[0]) for row in map_rows(arranged(df, head, options), run, task.RESULT).collect()]
     refused = next((error for data in told if (error := task.refusal(data)) is not None), None)
     manifests = [task.from_ipc(data) for data in told if task.refusal(data) is None]
     if refused is not None:
@@ -152,7 +154,9 @@ def _rewrite(
     work = [
         task.rewriting([parts[i] for i in range(at, len(parts), count)], read, conjuncts, spec) for at in range(count)
     ]
-    return [task.from_ipc(m) for done in context.parallelize(work, count).map(task.rewrite).collect() for m in done]
+    with described(spark, "rewrite partly replaced parts of", store.url):
+        done = context.parallelize(work, count).map(task.rewrite).collect()
+    return [task.from_ipc(m) for of_task in done for m in of_task]
 
 
 def _partitions(df: Any, part_bytes: int) -> int:
