@@ -57,3 +57,17 @@ def test_verify_fails_where_something_is_wrong(run: Run, place: str) -> None:
 @pytest.mark.parametrize("text", ["7", "a week", "-3d"])
 def test_a_retention_has_a_unit(run: Run, place: str, text: str) -> None:
     assert run("vacuum", place, f"--retention={text}").code == 2
+
+
+def test_a_table_is_clustered_anew(run: Run, tmp_path: Path) -> None:
+    table = tamis.create(tmp_path / "t", pa.schema([("a", pa.int64()), ("b.c", pa.int64())]), cluster_by=["a"])
+    planned = run("schema", "cluster", table.path, "`b.c`,a", "--dry-run", "--json").json
+    assert (planned["changes"], planned["dry_run"], planned["version"]) == (["clustered by `b.c`, `a`"], True, None)
+    assert table.detail()["clustering_columns"].to_pylist() == [["a"]]
+    done = run("schema", "cluster", table.path, "`b.c`,a")
+    assert (done.code, "is at schema 1" in done.err) == (0, True)
+    assert table.detail()["clustering_columns"].to_pylist() == [["b.c", "a"]]
+    assert run("schema", "cluster", table.path, "--none", "--json").json["changes"] == ["no longer clustered"]
+    assert table.detail()["clustering_columns"].to_pylist() == [[]]
+    for arguments in ((), ("a", "--none")):
+        assert run("schema", "cluster", table.path, *arguments).code == 2

@@ -24,7 +24,9 @@ REFUSED = {
     "ADD COLUMN A INT": "lready exists",
     "ALTER COLUMN b TYPE INT": "NOT_SUPPORTED_CHANGE_COLUMN",
     "ALTER COLUMN a TYPE SMALLINT": "NOT_SUPPORTED_CHANGE_COLUMN",
-    "CLUSTER BY (a)": "ClusterBy",
+    "CLUSTER BY (l)": "BAD_CLUSTERING",
+    "CLUSTER BY (a, a)": "`a` already exists|twice",
+    "CLUSTER BY (nosuch)": "nosuch",
     "REPLACE COLUMNS (x INT)": "REPLACE COLUMNS",
     "SET TBLPROPERTIES ('tamis.schema.policy' = 'sideways')": "tamis.schema.policy",
 }
@@ -178,3 +180,51 @@ def test_writes_that_bring_columns(spark: Any, lake: str) -> None:
     spark.sql(f"ALTER TABLE {t} ADD COLUMN more INT")
     held.append(spark.sql("SELECT 3 AS a, 'text' AS more"))  # rows of the schema that it holds: that column is gone
     assert collected(spark, f"SELECT a, more FROM {t} ORDER BY a") == [(1, None), (2, None), (3, None)]
+
+
+@pytest.mark.spark
+def test_a_table_is_clustered_anew(spark: Any, lake: str) -> None:
+    """ALTER TABLE … CLUSTER BY, and rows as in a plain Spark table before, between and after; also by parts of both orders."""
+    t = "evolving.db.clustered"
+    spark.sql(f"CREATE TABLE {t} (a INT, b INT, s STRUCT<x: INT>) USING tamis CLUSTER BY (a, b)")
+    rows = "SELECT CAST(id % 20 AS INT) AS a, CAST(id DIV 20 AS INT) AS b, named_struct('x', CAST(id AS INT)) AS s FROM range({})"
+    spark.sql(rows.format(400)).repartition(4).createOrReplaceTempView("clustered_rows")
+    filters = ["a = 3 AND b = 12", "b = 3 AND a = 12", "a <= 3 AND b >= 12", "b <= 3 AND a >= 12", "s.x = 77 AND b < 9"]
+
+    def same(plain: str) -> None:
+        for condition in filters:
+            found, wanted = (
+                sorted(collected(spark, f"SELECT a, b, s.x FROM {source} WHERE {condition}")) for source in (t, plain)
+            )
+            assert found == wanted, condition
+
+    def ordered() -> set[bool]:
+        return {row[0] for row in collected(spark, f"SELECT ordered FROM {t}.parts")}
+
+    def clustering() -> list[str]:
+        found: list[str] = tamis.open(f"{lake}/db/clustered").detail()["clustering_columns"][0].as_py()
+        return found
+
+    spark.sql(f"INSERT INTO {t} SELECT * FROM clustered_rows")
+    same("clustered_rows")
+    assert ordered() == {True}
+    spark.sql(f"ALTER TABLE {t} CLUSTER BY (b, s.x)")
+    assert (clustering(), ordered()) == (["b", "s.x"], {False})
+    assert "cluster_by(b, s.x)" in collected(spark, f"SHOW CREATE TABLE {t}")[0][0].lower()
+    same("clustered_rows")
+    spark.sql(f"INSERT INTO {t} SELECT * FROM clustered_rows WHERE a < 10")
+    spark.sql(
+        "CREATE OR REPLACE TEMP VIEW clustered_twice AS SELECT * FROM clustered_rows UNION ALL SELECT * FROM clustered_rows WHERE a < 10"
+    )
+    assert ordered() == {False, True}
+    same("clustered_twice")
+    spark.sql(f"OPTIMIZE {t}")
+    assert ordered() == {True}
+    same("clustered_twice")
+    spark.sql(f"ALTER TABLE {t} CLUSTER BY NONE")
+    assert (clustering(), ordered()) == ([], {False})
+    spark.sql(f"INSERT INTO {t} SELECT * FROM clustered_rows WHERE a >= 10")
+    spark.sql(
+        "CREATE OR REPLACE TEMP VIEW clustered_thrice AS SELECT * FROM clustered_rows UNION ALL SELECT * FROM clustered_rows"
+    )
+    same("clustered_thrice")

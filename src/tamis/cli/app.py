@@ -117,6 +117,6 @@ for _name, _verb in (
     _index.command(_name)(_failing(_verb))
 program.add_typer(_index, name="index")
 
-for _step in (schema.show, schema.check, schema.evolve):
+for _step in (schema.show, schema.check, schema.evolve, schema.cluster):
     schema.program.command()(_failing(_step))
 program.add_typer(schema.program)

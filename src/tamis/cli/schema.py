@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from tamis.cli.arguments import Json, Place, Stored, pairs
+from tamis.cli.arguments import Json, Place, Stored, names, pairs
 from tamis.cli.output import print_json, print_rows, say
 
 New = Annotated[
@@ -45,6 +45,31 @@ def evolve(
 ) -> None:
     """Change the table to this schema without rewriting data. Columns match by name; others are dropped or added."""
     _evolve(table, schema, storage_option, json, dry_run=dry_run)
+
+
+def cluster(
+    table: Place,
+    columns: Annotated[
+        str | None, typer.Argument(metavar="[COLUMNS]", help="Columns to sort by, separated by commas.")
+    ] = None,
+    none: Annotated[bool, typer.Option("--none", help="Sort by no columns any more.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would change, and do nothing.")] = False,
+    storage_option: Stored = None,
+    json: Json = False,
+) -> None:
+    """Change the columns that later writes sort by. Existing parts are sorted when they are compacted."""
+    import tamis
+
+    chosen = names(columns)
+    if bool(chosen) == none:
+        raise typer.BadParameter("Give columns, or --none.", param_hint="COLUMNS")
+    change = tamis.open(table, storage_options=pairs(storage_option, "--storage-option")).alter().cluster_by(chosen)
+    done = change.dry_run() if dry_run else change.commit()
+    if json:
+        print_json({**done.as_dict(), "dry_run": dry_run})
+        return
+    print_rows(["change"], [[words] for words in done.changes])
+    say(f"The table {'would be' if dry_run else 'is'} at schema {done.schema_id}.")
 
 
 def _evolve(table: str, schema: str, storage_option: list[str] | None, json: bool, *, dry_run: bool) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -20,6 +20,7 @@ from tamis.engine.operations.rows.store_assignment import assigned
 from tamis.engine.operations.schema.alter import Alteration
 from tamis.engine.operations.schema.evolve import outcome
 from tamis.engine.part_writer.column_defaults import default_scalar
+from tamis.engine.scan.column_selection import names_of
 from tamis.errors import InvalidInput, NotFound, SchemaMismatch
 from tamis.storage.commit_log import Snapshot
 from tamis.table.scan_request import sql_text
@@ -113,6 +114,14 @@ class Alter:
                 remedy="Give one of them.",
             )
         self._alteration.move(self._path(name), Place(after))
+        return self
+
+    def cluster_by(self, names: Sequence[Name]) -> Alter:
+        """Sort the rows of later writes by these columns; ``[]``: by none.
+
+        Existing parts stay as they are, and are not in order until they are compacted.
+        """
+        self._alteration.cluster_by([self._path(name) for name in names_of(names, "cluster_by")])
         return self
 
     def set_properties(self, properties: Mapping[str, Any]) -> Alter:

@@ -22,7 +22,7 @@ from tamis.engine.operations.layout.clustering_quality import Clustering
 from tamis.engine.operations.layout.compaction_candidates import figures
 from tamis.engine.operations.layout.index_operations import indexes as list_indexes
 from tamis.errors import NotFound
-from tamis.storage.commit_log import Snapshot, history
+from tamis.storage.commit_log import Snapshot, history, ordered_now
 from tamis.storage.object_store import Store
 from tamis.table.table_definition import PENDING
 
@@ -48,7 +48,8 @@ def parts(_: Store, snapshot: Snapshot) -> pa.Table:
     """One row per live part, in reading order, with ``statistics.<column>.{lo, hi, nulls, nans}``."""
     leaves = _leaves(snapshot)
     found = snapshot.parts(None, frozenset(i for ids, _, _ in leaves for i in ids))
-    out = found.select(["part_id", "path", "format", "schema_id", "rows", "bytes", "run_id", "ordered"])
+    out = found.select(["part_id", "path", "format", "schema_id", "rows", "bytes", "run_id"])
+    out = out.append_column("ordered", ordered_now(snapshot.head, found))
     segment_ids = snapshot.segments["segment_id"].combine_chunks().take(found["segment"].combine_chunks())
     out = out.add_column(1, "segment_id", segment_ids)
     out = out.set_column(out.column_names.index("rows"), "rows", pc.subtract(found["rows"], found["deleted"]))

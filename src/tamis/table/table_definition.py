@@ -9,7 +9,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from tamis.core.types import NO_ID, NULL, VARIANT, Array, DataType, Decimal, Field, Map, Schema, String, Struct
+from tamis.core.schema.clustering_key import clustering_key, named_twice
+from tamis.core.types import NO_ID, NULL, VARIANT, DataType, Decimal, Field, Map, Schema, String, Struct
 from tamis.core.types.arrow import from_arrow_field
 from tamis.core.types.logical import with_children
 from tamis.engine.scan import check_places, check_properties
@@ -80,7 +81,7 @@ def with_columns(head: Head, schema: Schema) -> Head:
     properties = dict(head.properties)
     names = json.loads(properties.pop(PENDING, "[]"))
     keys = tuple(clustering_column(logical, name) for name in names)
-    return replace(next_schema(head, logical), cluster_by=keys, properties=properties)
+    return replace(next_schema(head, logical, keys), properties=properties)
 
 
 def logical_schema(schema: pa.Schema) -> Schema:
@@ -167,22 +168,6 @@ def clustering_column(schema: Schema, name: str) -> tuple[int, ...]:
     return clustering_key(found, name)
 
 
-def clustering_key(found: Sequence[Field], name: str) -> tuple[int, ...]:
-    """Return the id path of the clustering column ``name``, given its fields from the top down.
-
-    Raises ``InvalidInput`` for a type without an order.
-    """
-    kind: DataType = found[-1].type
-    if isinstance(kind, Array | Map | Struct) or kind == VARIANT:
-        raise InvalidInput(
-            f"Column {name!r} is {kind}, by which rows cannot be clustered.",
-            code="BAD_CLUSTERING",
-            name=name,
-            remedy="Choose a column of a plain type.",
-        )
-    return tuple(f.id for f in found)
-
-
 def _pending(names: tuple[str, ...]) -> dict[str, str]:
     if not all(isinstance(name, str) for name in names):
         raise InvalidInput(
@@ -193,9 +178,7 @@ def _pending(names: tuple[str, ...]) -> dict[str, str]:
         )
     for at, name in enumerate(names):
         if name.lower() in (other.lower() for other in names[:at]):
-            raise InvalidInput(
-                f"cluster_by names {name!r} twice.", code="BAD_CLUSTERING", name=name, remedy="Name each column once."
-            )
+            raise named_twice(name)
     return {PENDING: json.dumps(names)} if names else {}
 
 

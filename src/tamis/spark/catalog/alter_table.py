@@ -87,6 +87,10 @@ def _default(bridge: Bridge, found: Alteration, change: Any) -> None:
     found.set_default(bridge.texts(change.fieldNames()), change.newDefaultValue() or None)
 
 
+def _cluster(bridge: Bridge, found: Alteration, change: Any) -> None:
+    found.cluster_by([bridge.texts(bridge.call(column, "fieldNames")) for column in change.clusteringColumns()])
+
+
 def _set(_: Bridge, found: Alteration, change: Any) -> None:
     if change.property() == "comment":
         found.set_comment(change.value())
@@ -113,6 +117,7 @@ _STEPS: dict[str, Callable[[Bridge, Alteration, Any], None]] = {
     "UpdateColumnComment": _comment,
     "UpdateColumnPosition": _move,
     "UpdateColumnDefaultValue": _default,
+    "ClusterBy": _cluster,
     "SetProperty": _set,
     "RemoveProperty": _unset,
 }

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from tamis.core.schema.clustering_key import clustering_keys
 from tamis.core.types import Schema
 from tamis.engine.scan import check_places, check_properties
 from tamis.errors import InvalidInput
@@ -14,7 +15,7 @@ from tamis.spark.jvm_bridge.spark_errors import unsupported
 from tamis.spark.jvm_bridge.spark_types import from_spark
 from tamis.storage.commit_log import Head, next_schema
 from tamis.storage.files.formats import check_format, format_named
-from tamis.table.table_definition import FORMAT, checked_columns, clustering_key
+from tamis.table.table_definition import FORMAT, checked_columns
 from tamis.world import new_id, world
 
 _GIVEN_BY_US = frozenset(
@@ -124,8 +125,8 @@ def new_head(asked: Definition, names: Sequence[str], before: Head | None = None
                 "A table needs a column.", code="BAD_SCHEMA", name=".".join(names), remedy="Name its columns."
             )
         return head
-    after = next_schema(head, asked.schema.assign_ids(head.highest_column_id))
+    schema = asked.schema.assign_ids(head.highest_column_id)
+    after = next_schema(head, schema, clustering_keys(schema, asked.cluster_by))
     check_format(asked.format, after.schemas[-1])
     check_places(asked.properties, after.schemas)
-    keys = (clustering_key(after.schemas[-1].find(path), ".".join(path)) for path in asked.cluster_by)
-    return replace(after, cluster_by=tuple(keys))
+    return after

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -16,13 +18,15 @@ RESERVED = "_tamis_"
 """Prefix of the metadata columns that give a row's position; Spark finds them beside the table's own."""
 
 
-def next_schema(head: Head, schema: Schema) -> Head:
-    """Return ``head`` with ``schema`` (all ids given) as its latest schema.
+def next_schema(head: Head, schema: Schema, cluster_by: Sequence[tuple[int, ...]] | None = None) -> Head:
+    """Return ``head`` with ``schema`` (all ids given) as its latest schema, clustered by ``cluster_by``.
 
     The schema's id is its position; the fields it lacks are remembered as dropped; earlier schemas do not
-    change. A dropped clustering column is removed from ``cluster_by``. Rows sorted by (a, b, c) are sorted by
-    (a, b) but not by (a, c), so unless only trailing columns were dropped, existing parts count as unordered
-    (``ordered_now``) until they are compacted.
+    change. Without ``cluster_by`` (id paths), the clustering stays. A dropped column is removed from either.
+
+    Rows sorted by (a, b, c) are sorted by (a, b) but not by (a, c). So unless the new clustering columns are
+    the first of the old ones, existing parts count as unordered (``ordered_now``) until they are compacted.
+    A writer that still has the old clustering writes parts of an earlier schema, which count as unordered, too.
 
     Raises ``InvalidInput`` (``RESERVED_NAME``) for a new column with the prefix of metadata columns.
     """
@@ -38,7 +42,8 @@ def next_schema(head: Head, schema: Schema) -> Head:
     given = replace(schema, schema_id=len(head.schemas))
     dropped = dropped_between(head.schema, given) if head.schema else ()
     live = (*(gone for gone in head.dropped if gone.parent == 0 or gone.parent in given.by_id), *dropped)
-    kept = tuple(path for path in head.cluster_by if given.paths.get(path[-1]) == path)
+    asked = head.cluster_by if cluster_by is None else cluster_by
+    kept = tuple(path for path in asked if given.paths.get(path[-1]) == path)
     broken = kept != head.cluster_by[: len(kept)]
     return replace(
         head,
@@ -53,8 +58,10 @@ def next_schema(head: Head, schema: Schema) -> Head:
 def ordered_now(head: Head, parts: pa.Table) -> pa.BooleanArray:
     """Return which of ``parts`` (columns ``ordered``, ``schema_id``) are in the current clustering order.
 
-    Code that relies on order must use this, never ``ordered`` alone.
+    None are if the table is not clustered. Code that relies on order must use this, never ``ordered`` alone.
     """
+    if not head.cluster_by:
+        return pa.array(np.zeros(len(parts), np.bool_))
     said = pc.fill_null(parts["ordered"], False)
     found = pc.and_(said, pc.fill_null(pc.greater_equal(parts["schema_id"], head.ordered_since), False))
     return found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found

@@ -6,10 +6,11 @@ refer to another column since the change was requested, nothing happens, and ``C
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tamis.core.schema import schema_edits as edit
+from tamis.core.schema.clustering_key import clustering_keys
 from tamis.core.schema.schema_edits import Path, Place
 from tamis.core.schema.schema_sequence import Evolution, check_next
 from tamis.core.types import DataType, Field, Schema
@@ -32,6 +33,8 @@ class Draft:
     targets: list[int] = field(default_factory=list)
     said: dict[str, str] = field(default_factory=dict)
     """The properties set by the steps."""
+    cluster_by: tuple[tuple[int, ...], ...] | None = None
+    """The clustering set by the steps as id paths; None if they leave it."""
 
     def set(self, properties: Mapping[str, str]) -> None:
         self.properties.update(properties)
@@ -47,6 +50,10 @@ class Draft:
         given = edit.with_ids(column, self.highest_id)
         self.highest_id = Schema((given,)).highest_id()
         self.schema = edit.add(self.schema, path, given, place)
+
+    def cluster(self, paths: Sequence[Path]) -> None:
+        self.cluster_by = clustering_keys(self.schema, paths)
+        self.targets.extend(key[-1] for key in self.cluster_by)
 
 
 Step = Callable[[Draft], None]
@@ -93,6 +100,16 @@ class Alteration:
 
     def move(self, path: Path, place: Place) -> None:
         self._steps.append(lambda draft: draft.edit(lambda s, p: edit.move(s, p, place), path))
+
+    def cluster_by(self, paths: Sequence[Path]) -> None:
+        """Sort new parts by these columns; by none if there are none. Existing parts stay as they are."""
+
+        def step(draft: Draft) -> None:
+            if not draft.schema.fields:
+                raise self._no_schema()
+            draft.cluster(paths)
+
+        self._steps.append(step)
 
     def set_properties(self, properties: Mapping[str, object]) -> None:
         checked = check_properties(properties)
@@ -157,24 +174,27 @@ class Alteration:
         draft = Draft(before, head.highest_column_id, dict(head.properties), head.comment)
         for step in self._steps:
             step(draft)
-        if draft.schema.fields == before.fields:
+        if draft.schema.fields == before.fields and draft.cluster_by in (None, head.cluster_by):
             after = head
         elif head.schema is None:
-            raise InvalidInput(
-                "The table has no columns yet.",
-                code="NO_SCHEMA",
-                name=self._store.url,
-                remedy="Append rows, or give it a schema, first.",
-            )
+            raise self._no_schema()
         else:
             check_next(before, head.dropped, draft.schema, widen=True, presented=False)
-            after = next_schema(head, draft.schema)
+            after = next_schema(head, draft.schema, draft.cluster_by)
         if after.schema is not None:
             check_places(draft.said, after.schemas)
         old = draft.targets
         return replace(after, properties=draft.properties, comment=draft.comment), [
             i for i in old if i <= head.highest_column_id
         ]
+
+    def _no_schema(self) -> InvalidInput:
+        return InvalidInput(
+            "The table has no columns yet.",
+            code="NO_SCHEMA",
+            name=self._store.url,
+            remedy="Append rows, or give it a schema, first.",
+        )
 
 
 def _missing(schema: Schema, path: Path) -> bool:

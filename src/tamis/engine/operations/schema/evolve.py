@@ -8,7 +8,9 @@ instead of reinterpreted.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
+from tamis.core.schema.difference import shown
 from tamis.core.schema.schema_sequence import Evolution, check_forward, evolution
 from tamis.engine.scan import Options
 from tamis.engine.secondary_index.index_definition import check_drop
@@ -81,7 +83,19 @@ def outcome(before: Head, after: Head) -> Evolution:
     assert after.schema is not None
     if before.schema == after.schema:
         return Evolution(after.schema.schema_id, after.schema, (), ())
-    return evolution(before.schemas, before.dropped, after.schema)
+    found = evolution(before.schemas, before.dropped, after.schema)
+    return replace(found, changes=(*found.changes, *_clustering(before, after)))
+
+
+def _clustering(before: Head, after: Head) -> tuple[str, ...]:
+    """Return a phrase if the clustering was changed, other than by dropping its columns."""
+    schema = after.schema
+    if before.schema is None or schema is None:
+        return ()
+    if after.cluster_by == tuple(ids for ids in before.cluster_by if schema.paths.get(ids[-1]) == ids):
+        return ()
+    names = [shown(schema, schema.by_id[ids[-1]]) for ids in after.cluster_by]
+    return (f"clustered by {', '.join(names)}",) if names else ("no longer clustered",)
 
 
 def described(before: Head, after: Head) -> tuple[str, dict[str, object]]:
