@@ -17,6 +17,7 @@ from tamis.engine.operations.streaming import stream_source
 from tamis.engine.operations.streaming.range_plan import kept, plan_ranges
 from tamis.engine.operations.streaming.stream_source import Bools, Follower, Position
 from tamis.engine.part_reader import ReadCounters, read_part
+from tamis.engine.part_writer import write_part
 from tamis.engine.scan import Options, Plan, PlanRequest
 from tamis.storage.commit_log.part_range import PartRange
 from tests.operations.making import filled, rows, table
@@ -61,15 +62,18 @@ def matching(found: list[tuple[Any, ...]], text: str) -> list[tuple[Any, ...]]:
 )
 def test_a_filter_leaves_out_no_match(steps: list[str], cuts: list[int], text: str, whole: bool, width: int) -> None:
     """With appends, compaction, deletes that are skipped, and in ranges cut anywhere."""
-    before, stream_source.RUN_VERSIONS = stream_source.RUN_VERSIONS, width
-    try:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(stream_source, "RUN_VERSIONS", width)
+        patch.setattr(write_part, "BLOCK_ROWS", (4, 4))
         _leaves_out_no_match(steps, cuts, text, whole)
-    finally:
-        stream_source.RUN_VERSIONS = before
 
 
 def _leaves_out_no_match(steps: list[str], cuts: list[int], text: str, whole: bool) -> None:
-    of = filled(2, size=10)
+    of = filled(2, size=10, write__part_bytes=1)
+    assert len(of.snapshot.parts()) == 6, "a segment has several parts, so that cuts go through segments"
+    if whole:
+        of.delete("ts IN (1, 7, 12) OR ts >= 15")
+    told = [row for row in range(20) if not whole or row not in {1, 7, 12, 15, 16, 17, 18, 19}]
     follower = Follower(of.store, skip_changes=True)
     at = Follower(of.store).begin() if whole else follower.begin(0)
     for number, step in enumerate(steps):
@@ -81,7 +85,9 @@ def _leaves_out_no_match(steps: list[str], cuts: list[int], text: str, whole: bo
         elif step == "properties":
             of.alter().set_properties({"said": str(number)}).commit()
         else:
-            of.append(rows(start, 10 if step == "append" else 20))
+            size = 10 if step == "append" else 20
+            of.append(rows(start, size))
+            told += range(start, start + size)
         of = of.refresh()
     last = follower.end()
     everything, pruned = [], []
@@ -94,10 +100,14 @@ def _leaves_out_no_match(steps: list[str], cuts: list[int], text: str, whole: bo
         assert plan.report.parts["total"] == sum(len(one.parts()) for one in ranges)
         assert plan.report.parts["kept"] == len(plan.parts)
         assert plan.report.bytes["table"] == sum(int(one.parts()["bytes"].to_numpy().sum()) for one in ranges)
+        held = [one.parts() for one in ranges]
+        live = sum(int(t["rows"].to_numpy().sum() - t["deleted"].to_numpy().sum()) for t in held)
+        assert plan.report.rows["total"] == live
         audited = planned(of, ranges, text, audit_percent=100.0)
         assert len(audited.parts) + len(audited.audit) == plan.report.parts["total"] == len(audited.proofs)
         at = after
     assert at == last
+    assert [row[0] for row in everything] == told
     assert matching(pruned, text) == matching(everything, text)
 
 
