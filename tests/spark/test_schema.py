@@ -228,3 +228,38 @@ def test_a_table_is_clustered_anew(spark: Any, lake: str) -> None:
         "CREATE OR REPLACE TEMP VIEW clustered_thrice AS SELECT * FROM clustered_rows UNION ALL SELECT * FROM clustered_rows"
     )
     same("clustered_thrice")
+
+
+@pytest.mark.spark
+def test_merging_schemas_widens(spark: Any, lake: str, tmp_path: Any) -> None:
+    """By path and by a table object: rows as in a plain union of what was written."""
+    path = str(tmp_path / "t")
+    narrow = spark.sql(
+        "SELECT CAST(id AS INT) AS a, CAST(id AS DECIMAL(5,2)) AS d, CAST(id / 4 AS FLOAT) AS f, DATE'2020-01-01' AS t FROM range(5)"
+    )
+    wide = spark.sql(
+        "SELECT id + 5000000000 AS a, CAST(id + 0.1234 AS DECIMAL(12,4)) AS d, id / 3 AS f, TIMESTAMP_NTZ'2021-01-01 05:00:00' AS t, 'n' AS n FROM range(5)"
+    )
+    narrow.write.format("tamis").save(path)
+    with pytest.raises(Exception, match=r"(?s)DATA_MISMATCH|EXTRA|CAST_OVERFLOW|INCOMPATIBLE_DATA"):
+        wide.drop("n").write.format("tamis").mode("append").save(path)
+    wide.write.format("tamis").mode("append").option("mergeSchema", "true").save(path)
+    tamis.open(path).append(narrow, merge_schema=True)
+    table = spark.read.format("tamis").load(path)
+    assert table.schema.simpleString() == "struct<a:bigint,d:decimal(12,4),f:double,t:timestamp_ntz,n:string>"
+    narrow.unionByName(wide, allowMissingColumns=True).unionByName(
+        narrow, allowMissingColumns=True
+    ).createOrReplaceTempView("widened_plain")
+    table.createOrReplaceTempView("widened")
+    for condition in (
+        "true",
+        "a >= 3 AND d < 4.2",
+        "f > 0.7D",
+        "t > TIMESTAMP_NTZ'2020-06-01 00:00:00'",
+        "n IS NULL AND a = 2",
+    ):
+        found, wanted = (
+            sorted(collected(spark, f"SELECT a, d, f, t FROM {source} WHERE {condition}"))
+            for source in ("widened", "widened_plain")
+        )
+        assert found == wanted, condition

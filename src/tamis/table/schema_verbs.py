@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from tamis.core.schema import fence, rows_fit
-from tamis.core.schema.additions import additions
 from tamis.core.schema.schema_sequence import Evolution, check_next, identical, resolved
 from tamis.core.types import Field, Schema
 from tamis.core.types.arrow import to_arrow_schema
-from tamis.engine.operations.schema.alter import Alteration
+from tamis.engine.operations.schema.alter import Alteration, merge_schema
 from tamis.engine.operations.schema.evolve import evolve, outcome
 from tamis.engine.part_writer import conform
 from tamis.engine.part_writer.conformed_batches import migrated
@@ -93,14 +92,10 @@ class Evolving:
         self._schema = snapshot.head.schema
 
     def merge_columns(self, brought: Schema) -> None:
-        """Add the columns of ``brought`` that the table lacks."""
+        """Add the columns of ``brought`` that the table lacks, and widen those that it has with a wider type."""
         snapshot = self._newest()
-        if snapshot.schema is None:
-            return
-        alteration = Alteration(self._store, snapshot)
-        for path, f in additions(snapshot.schema, brought):
-            alteration.add(path, f)
-        self._adopt(alteration.commit() if len(alteration) else snapshot)
+        if snapshot.schema is not None:
+            self._adopt(merge_schema(self._store, snapshot, brought))
 
     def write_snapshot(self, names: list[str]) -> Snapshot:
         """Return the version from which a Spark write of the columns ``names`` starts.

@@ -127,7 +127,8 @@ class Table(Evolving, Indexing, Tending):
         Arrow streams are written locally in bounded memory, DataFrames by the executors. Rows are interpreted
         under the schema that this object holds: columns that the table has dropped since are dropped from
         them, and columns added since get their default. With ``merge_schema``, columns that ``data`` has and
-        the table lacks are added first. Raises ``SchemaMismatch`` for data that does not fit.
+        the table lacks are added first, and columns that have a wider type in ``data`` are widened by the
+        rules of ``alter().widen``. Raises ``SchemaMismatch`` for data that does not fit.
         """
         if is_spark(data):
             return self._by_spark("append", data, merge_schema=merge_schema)

@@ -1,4 +1,4 @@
-"""The columns and fields that an append adds to a table's schema, if it is asked to."""
+"""The columns and fields that an append adds to a table's schema or widens in it, if it is asked to."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from tamis.core.schema.schema_edits import Path
+from tamis.core.schema.widening import widens
 from tamis.core.types import NULL, Array, DataType, Field, Map, Schema, Struct
 from tamis.core.types.logical import with_children
 
@@ -16,6 +17,34 @@ def additions(current: Schema, data: Schema) -> Iterator[tuple[Path, Field]]:
     All of them are nullable. Names match case-insensitively.
     """
     yield from _fields(current.fields, data.fields, ())
+
+
+def widenings(current: Schema, data: Schema) -> Iterator[tuple[Path, DataType]]:
+    """Yield the fields of ``current`` whose type widens to that of ``data``, at every depth, with the new types.
+
+    Map keys never change. A type that does not widen is left to the append, which converts or refuses it.
+    """
+    yield from _wider_fields(current.fields, data.fields, ())
+
+
+def _wider_fields(current: tuple[Field, ...], data: tuple[Field, ...], path: Path) -> Iterator[tuple[Path, DataType]]:
+    known = {f.name.lower(): f for f in current}
+    for f in data:
+        old = known.get(f.name.lower())
+        if old is not None:
+            yield from _wider(old.type, f.type, (*path, old.name))
+
+
+def _wider(current: DataType, data: DataType, path: Path) -> Iterator[tuple[Path, DataType]]:
+    match current, data:
+        case Struct(old), Struct(new):
+            yield from _wider_fields(old, new, path)
+        case Array(old), Array(new):
+            yield from _wider(old.type, new.type, (*path, "element"))
+        case Map(_, old), Map(_, new):
+            yield from _wider(old.type, new.type, (*path, "value"))
+        case _ if not current.children and current != data and widens(current, data):
+            yield path, data
 
 
 def _fields(current: tuple[Field, ...], data: tuple[Field, ...], path: Path) -> Iterator[tuple[Path, Field]]:

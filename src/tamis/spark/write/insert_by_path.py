@@ -20,7 +20,8 @@ from tamis.table.scan_request import parse_filter
 def append(table: Any, df: Any, operation: Operation | None = None, *, merge_schema: bool = False) -> Result:
     """``table.append(df)``: columns by name, cast as INSERT does it.
 
-    ``operation`` is what the commit says about itself. ``merge_schema`` first adds the columns that ``df`` brings.
+    ``operation`` is what the commit says about itself. ``merge_schema`` first adds the columns that
+    ``df`` brings, and widens those that have a wider type there.
     Raises ``SchemaMismatch`` naming the column, with Spark's reason.
     """
     if merge_schema:

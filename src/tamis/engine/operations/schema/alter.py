@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tamis.core.schema import schema_edits as edit
+from tamis.core.schema.additions import additions, widenings
 from tamis.core.schema.clustering_key import clustering_keys
 from tamis.core.schema.schema_edits import Path, Place
 from tamis.core.schema.schema_sequence import Evolution, check_next
@@ -144,6 +145,10 @@ class Alteration:
             )
         return after
 
+    def applied(self, head: Head) -> Head:
+        """Return the head after all steps, whatever the names referred to before. Raises the steps' errors."""
+        return self._apply(head)[0]
+
     def commit(self) -> Snapshot:
         """Commit the steps; raises the errors of ``plan`` and ``schema.evolve.evolve``.
 
@@ -195,6 +200,27 @@ class Alteration:
             name=self._store.url,
             remedy="Append rows, or give it a schema, first.",
         )
+
+
+def merge_schema(store: Store, snapshot: Snapshot, brought: Schema) -> Snapshot:
+    """Add the columns of ``brought`` that the table lacks, and widen those that it has with a wider type.
+
+    This is one commit, and none if there is nothing to change. If another commit changes the schema first, what
+    is left to add and to widen is found again, so that two appends may bring the same change. Raises as
+    ``Alteration.commit`` does, except ``Conflict`` for a changed column.
+    """
+
+    def plan(head: Head) -> Head:
+        current, change = head.schema, Alteration(store, snapshot)
+        if current is None:
+            return head
+        for path, column in additions(current, brought):
+            change.add(path, column)
+        for path, wider in widenings(current, brought):
+            change.widen(path, wider)
+        return change.applied(head) if len(change) else head
+
+    return evolve(store, snapshot, plan, operation_id=new_id())
 
 
 def _missing(schema: Schema, path: Path) -> bool:
