@@ -114,7 +114,12 @@ def describe(
     if json:
         print_json({**detail, "columns": columns})
         return
-    shown = [(name, value) for name, value in detail.items() if value not in (None, [], "") and name != "clustering"]
+    trimmed = {"statistics_dropped", "statistics_excess_bytes"}  # 0 in most tables
+    shown = [
+        (name, value)
+        for name, value in detail.items()
+        if value not in (None, [], "") and name != "clustering" and (value or name not in trimmed)
+    ]
     print_rows(["", ""], shown)
     print_clustering(detail["clustering"])
     print_rows(
