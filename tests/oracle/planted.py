@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from tamis.core.stats.statistics_columns import VALUES, parse_name
-from tamis.engine.operations.layout.index_operations import commit_indexed
+from tamis.engine.operations.layout.index_commits import commit_indexed
 from tamis.engine.operations.rows.append import write
 from tamis.engine.operations.schema.evolve import evolve
 from tamis.engine.part_writer import conform

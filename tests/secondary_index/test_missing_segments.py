@@ -174,9 +174,67 @@ def test_a_build_that_fails_does_not_fail_the_load(tmp_path: Path) -> None:
     assert "told to fail" in reason
     assert same(table, f"k = {key_in(2)}").rows.matched == 1
     table.append(rows_of(3))
-    assert missing(table) == [2], "what failed stays listed until it is repaired"
-    table.repair_index()
-    assert missing(table) == []
+    assert missing(table) == [], "the next load builds it, too"
+    assert used(same(table, f"k = {key_in(2)}")) == {"ik": (4, 0)}
+
+
+def failed_loads(table: tamis.Table, count: int, name: str | None = None) -> None:
+    with failing(name):
+        for segment in range(count):
+            table.append(rows_of(segment))
+
+
+@pytest.mark.parametrize(("most", "left"), [(None, [1, 2]), ("0", [0, 1, 2]), ("1", [1, 2]), ("1GB", [])])
+def test_a_load_catches_up_within_its_limit(tmp_path: Path, most: str | None, left: list[int]) -> None:
+    """By default as many bytes as it loads, and always a part; the rest waits for the next load."""
+    table = empty_table(tmp_path / "t", properties={} if most is None else {"tamis.index.catch_up": most})
+    table.create_index("ik", "k")
+    failed_loads(table, 3)
+    before = table.refresh().version
+    assert table.append(rows_of(3)).version == before + 1
+    assert missing(table) == left
+    assert "its build failed" in str(info(table).missing) or not left
+    for segment in range(4):
+        assert same(table, f"k = {key_in(segment)}").rows.matched == 1
+    if most is None:
+        table.append(rows_of(4))
+        table.append(rows_of(4))
+        assert missing(table) == []
+        version = table.refresh().version
+        table.append(rows_of(4))
+        assert table.refresh().version == version + 1, "nothing is left to catch up on"
+
+
+def test_a_load_does_not_fail_because_it_catches_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = empty_table(tmp_path / "t")
+    table.create_index("ik", "k")
+    table.create_index("ig", "g")
+    failed_loads(table, 1, "ik")
+    assert table.append(rows_of(1)).rows_inserted == ROWS
+    assert (missing(table), missing(table, "ig")) == ([], [])
+    failed_loads(table, 1)
+    (part,) = [at for at in (tmp_path / "t" / "data").iterdir() if at.name in lost_parts(table)]
+    part.rename(tmp_path / "away")
+    version = table.refresh().version
+    assert table.append(rows_of(3)).rows_inserted == ROWS
+    assert (missing(table), table.refresh().version) == ([2], version + 1)
+    (tmp_path / "away").rename(part)
+    with failing("ik"):
+        table.append(rows_of(4))
+    assert (missing(table), missing(table, "ig")) == ([2, 4], []), "an index whose build fails now is not tried again"
+
+
+def lost_parts(table: tamis.Table) -> list[str]:
+    """The file names of the parts of the newest load."""
+    return [Path(str(table.metadata("parts")["path"][-1])).name]
+
+
+def test_a_load_leaves_what_was_dropped_or_deferred(tmp_path: Path) -> None:
+    table = table_a(tmp_path / "t", ("ik", "k"), segments=2)
+    table.create_index("ig", "g", build="deferred")
+    table.drop_index_segments("ik", [ids(table)[0]])
+    table.append(rows_of(2))
+    assert (missing(table), missing(table, "ig")) == ([0], [0, 1, 2])
 
 
 def test_a_load_and_its_index_are_one_commit(tmp_path: Path) -> None:

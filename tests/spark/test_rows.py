@@ -9,7 +9,7 @@ import pytest
 from tests.spark.conftest import Lake
 
 import tamis
-from tamis.engine.operations.layout.index_operations import commit_indexed
+from tamis.engine.operations.layout.index_commits import commit_indexed
 from tamis.engine.operations.rows import row_change
 from tamis.storage.commit_log import load
 

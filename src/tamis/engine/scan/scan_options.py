@@ -47,6 +47,8 @@ class Options:
     """Which secondary indexes a scan uses, and where look-ups run."""
     index_build: str = "with_write"
     """When a write builds its indexes; ``fail`` makes each build fail, for tests."""
+    index_catch_up: int | None = None
+    """Bytes of older parts, per index, that a load also indexes after a failed build; unset: as many as it adds."""
     scan_limits: bool = True
     """Whether a limit prunes parts."""
     scan_topk: bool = True
@@ -294,6 +296,7 @@ _SWITCHES: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "tamis.read.native_bytes": ("read_native_bytes", _size),
     "tamis.index.use": ("index_use", _word),
     "tamis.index.build": ("index_build", _one_of("with_write", "deferred", "fail")),
+    "tamis.index.catch_up": ("index_catch_up", _size),
     "tamis.scan.limits": ("scan_limits", _flag),
     "tamis.scan.topk": ("scan_topk", _flag),
     "tamis.scan.aggregates": ("scan_aggregates", _flag),

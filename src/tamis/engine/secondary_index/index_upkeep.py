@@ -1,17 +1,19 @@
 """Index maintenance: entries for commits, repairs, and merging of small index segments.
 
-Invariants: an index build failure never fails the load that triggers it, and an index never claims to cover
-what it does not. Merging keeps coverage.
+Invariants: an index build failure never fails the load that triggers it, nor one that catches up on it, and an
+index never claims to cover what it does not. Merging keeps coverage.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tamis.engine.part_reader import ReadCounters, ReadSpec, read_part
 from tamis.engine.part_writer import WriteSpec
@@ -35,6 +37,8 @@ from tamis.storage.object_store import Store
 
 MERGE_FROM = SIZES.index_merge_segments
 """The number of small index segments from which they are merged."""
+FAILED = "its build failed: "
+"""How the reason of a failed build begins."""
 SMALL_ROWS = 4_000_000
 """Index segments with more entries are not merged."""
 
@@ -67,7 +71,36 @@ def _attempt(
         return entry(store, head, index, refs, told, run)
     except Exception as error:  # noqa: BLE001  # a failed build must not fail the load
         reason = error.message if isinstance(error, TamisError) else f"{type(error).__name__}: {error}"
-        return unbuilt(store, index.index_id, [ref.part_id for ref in refs], f"its build failed: {reason[:500]}")
+        return unbuilt(store, index.index_id, [ref.part_id for ref in refs], f"{FAILED}{reason[:500]}")
+
+
+def caught_up(
+    store: Store, snapshot: Snapshot, most_bytes: int, broken: Collection[str], told: str = "", run: Run = run_here
+) -> tuple[list[dict[str, Any]], list[str]]:
+    """Build what earlier loads failed to build: per index, parts of up to ``most_bytes``, and at least one part.
+
+    ``broken``: ids of indexes whose builds fail now; these are not tried. Returns the entries to add, and the
+    ids of the recorded failures that are settled. A build that fails again changes nothing.
+    """
+    known = entries(snapshot)
+    failures = [e for e in known if e.parts is None and (e.reason or "").startswith(FAILED)]
+    indexes = {e.index_id for e in failures} - set(broken)
+    add, remove = list[dict[str, Any]](), list[str]()
+    if not indexes:
+        return add, remove
+    parts = snapshot.parts(None, frozenset())
+    ids, sizes = parts["part_id"].combine_chunks(), parts["bytes"].to_numpy()
+    for index in (i for i in snapshot.head.indexes if i.index_id in indexes):
+        with suppress(Exception):  # the failures stay recorded, and the next load tries again
+            mine = [(e.segment_id, e.covers(store)) for e in failures if e.index_id == index.index_id]
+            failed = pc.is_in(ids, value_set=pa.concat_arrays([covers for _, covers in mine]))
+            todo = np.flatnonzero((coverage(snapshot, index, parts, known).holder < 0) & failed.to_numpy(False))
+            now = max(int(np.searchsorted(np.cumsum(sizes[todo]), most_bytes, side="right")), 1)
+            if len(todo):
+                add.append(entry(store, snapshot.head, index, refs_of(parts.take(pa.array(todo[:now]))), told, run))
+            left = ids.take(pa.array(todo[now:]))
+            remove += [at for at, covers in mine if not pc.any(pc.is_in(covers, value_set=left)).as_py()]
+    return add, remove
 
 
 def entry(

@@ -16,7 +16,7 @@ import pyarrow as pa
 from tamis.core.expr import Expr
 from tamis.core.types import Schema
 from tamis.core.types.identifiers import backquote_path
-from tamis.engine.operations.layout.index_operations import commit_indexed
+from tamis.engine.operations.layout.index_commits import commit_indexed
 from tamis.engine.operations.result import Result, written
 from tamis.engine.operations.rows.append import discard, write_spec
 from tamis.engine.operations.rows.overwrite import Replacement, commit_overwrite, find, snapshot_parts
@@ -112,8 +112,9 @@ def commit_rows(
         add=manifests,
         operation_id=new_id(),
     )
-    build = options.index_build if options else ""
-    after = commit_indexed(store, head, proposal, build, run_here if spark is None else by_spark(spark))
+    build, catch_up = (options.index_build, options.index_catch_up) if options else ("", None)
+    run = run_here if spark is None else by_spark(spark)
+    after = commit_indexed(store, head, proposal, build, run, catch_up=catch_up)
     return replace(result, version=after.version)
 
 

@@ -18,7 +18,7 @@ from tamis.core.expr import Expr
 from tamis.core.types import Schema
 from tamis.engine.operations.layout.compaction_candidates import Group, choose
 from tamis.engine.operations.layout.curve_clustering import Layout, along
-from tamis.engine.operations.layout.index_operations import indexed
+from tamis.engine.operations.layout.index_commits import indexed
 from tamis.engine.operations.result import Progress, Result, written
 from tamis.engine.operations.rows.append import discard, write
 from tamis.engine.part_reader import ReadCounters, ReadSpec, read_part

@@ -20,6 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tamis.engine.operations.layout.index_commits import add_entries, same_rows, tidy
 from tamis.engine.operations.result import Progress, Result
 from tamis.engine.secondary_index import (
     Coverage,
@@ -36,9 +37,9 @@ from tamis.engine.secondary_index.index_build import build_failed
 from tamis.engine.secondary_index.index_damage import damaged, index_sizes, sentences
 from tamis.engine.secondary_index.index_definition import names
 from tamis.engine.secondary_index.index_segments import IndexSegment, covers_json, entries, unbuilt
-from tamis.engine.secondary_index.index_upkeep import MERGE_FROM, entry, for_load, merged, refs_of, settled
+from tamis.engine.secondary_index.index_upkeep import entry, refs_of
 from tamis.errors import InvalidInput, TamisError
-from tamis.storage.commit_log import Head, IndexDefinition, Operation, Proposal, Snapshot, commit, load
+from tamis.storage.commit_log import Head, IndexDefinition, Operation, Snapshot, commit, load
 from tamis.storage.commit_log.retry_policy import HEAD_CHANGES
 from tamis.storage.files import PartRef
 from tamis.storage.files.file_check import Problem
@@ -168,7 +169,7 @@ def _change_head(
     def attempt(before: int) -> Snapshot:
         latest = load(store) if before else snapshot
         head, remove = change(latest)
-        return commit(store, _proposal(latest, operation, head=head, remove_index=remove))
+        return commit(store, same_rows(latest, operation, head=head, remove_index=remove))
 
     return HEAD_CHANGES.run(attempt)
 
@@ -208,7 +209,7 @@ def repair_index(
             )
         for step in _steps(refs):
             made = entry(store, snapshot.head, index, step, told, _watched(run, progress))
-            snapshot = _add(store, snapshot, Operation("repair index", {"index": index.name}), (made,), ())
+            snapshot = add_entries(store, snapshot, Operation("repair index", {"index": index.name}), (made,), ())
             total = replace(
                 total, parts_added=total.parts_added + made["count"], bytes_written=total.bytes_written + made["bytes"]
             )
@@ -246,7 +247,7 @@ def _forget(
             add.append(unbuilt(store, index.index_id, mine, reason))
     said = [f"{name}: {problem}" for problems in bad.values() for _, name, problem in problems]
     operation = Operation("repair index", {"index": index.name, "damaged": said[:DAMAGES_TOLD]})
-    return _add(store, snapshot, operation, tuple(add), tuple(sorted(bad)))
+    return add_entries(store, snapshot, operation, tuple(add), tuple(sorted(bad)))
 
 
 def _watched(run: Run, progress: Progress | None) -> Run:
@@ -305,7 +306,7 @@ def drop_index_segments(
     if not remove:
         return snapshot, Result(snapshot.version)
     operation = Operation("drop index segments", {"index": index.name, "segments": list(segments)})
-    after = _add(store, snapshot, operation, tuple(add), tuple(remove))
+    after = add_entries(store, snapshot, operation, tuple(add), tuple(remove))
     return after, Result(after.version)
 
 
@@ -328,60 +329,3 @@ def _without(store: Store, e: Any, covers: Sequence[str], gone: set[str]) -> dic
         "manifest": e.parts.to_json(),
         "covers": covers_json(store, segment_id, ["" if part in gone else part for part in covers]),
     }
-
-
-def tidy(store: Store, snapshot: Snapshot, run: Run = run_here) -> Snapshot:
-    """Merge small index segments and remove obsolete entries. Best effort: raises nothing, keeps coverage."""
-    try:
-        add, remove = [], set(settled(snapshot))
-        for index in snapshot.head.indexes:
-            if (one := merged(snapshot, store, index, run=run)) is not None:
-                add += [one.add] if one.add else []
-                remove |= set(one.remove)
-        if not add and not remove:
-            return snapshot
-        return _add(store, snapshot, Operation("tidy index"), tuple(add), tuple(sorted(remove)))
-    except Exception:  # noqa: BLE001  # best effort: untidied segments only cost speed
-        return snapshot
-
-
-def indexed(store: Store, head: Head, proposal: Proposal, told: str = "", run: Run = run_here) -> Proposal:
-    """Add to ``proposal`` index segments for its added parts, or reasons why there are none.
-
-    Raises nothing.
-    """
-    if not head.indexes or not proposal.add:
-        return proposal
-    return replace(proposal, add_index=(*proposal.add_index, *for_load(store, head, proposal.add, told, run)))
-
-
-def commit_indexed(store: Store, head: Head, proposal: Proposal, told: str = "", run: Run = run_here) -> Snapshot:
-    """Commit ``proposal`` with index segments for its added parts; return the new version.
-
-    Every verb that adds parts commits through here. ``told`` is the write's option ``tamis.index.build``.
-    Raises like ``state.commit``; a failed build becomes an entry with the reason. Every sixteenth version
-    tidies.
-    """
-    after = commit(store, indexed(store, head, proposal, told, run))
-    if after.head.indexes and (after.version + 1) % MERGE_FROM == 0:
-        tidy(store, after, run)
-    return after
-
-
-def _add(
-    store: Store, snapshot: Snapshot, operation: Operation, add: tuple[dict[str, Any], ...], remove: tuple[str, ...]
-) -> Snapshot:
-    """Commit index entries. Concurrent commits cannot invalidate them: they reference base parts by id."""
-    return commit(store, _proposal(snapshot, operation, add_index=add, remove_index=remove))
-
-
-def _proposal(snapshot: Snapshot, operation: Operation, **changes: Any) -> Proposal:
-    """Build a proposal that changes no rows."""
-    return Proposal(
-        operation=operation,
-        read_version=snapshot.version,
-        table_id=snapshot.head.table_id,
-        data_change=False,
-        operation_id=new_id(),
-        **changes,
-    )

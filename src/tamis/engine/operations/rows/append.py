@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from tamis.core.stats import kept_statistics
 from tamis.core.types import Schema
-from tamis.engine.operations.layout.index_operations import commit_indexed
+from tamis.engine.operations.layout.index_commits import commit_indexed
 from tamis.engine.operations.result import Result, written
 from tamis.engine.part_writer import WriteSpec, conform, sorted_batches, write_parts
 from tamis.engine.scan import Options
@@ -48,7 +48,7 @@ def append(
         operation_id=new_id(),
     )
     try:
-        after = commit_indexed(store, head, proposal, options.index_build)
+        after = commit_indexed(store, head, proposal, options.index_build, catch_up=options.index_catch_up)
     except Conflict:
         after = _commit_second(store, proposal, head)
     return after, replace(result, version=after.version)

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from tamis.core.expr import Expr, check_supported, columns, filter_mask, short_sql, to_sql
 from tamis.core.types import Schema
-from tamis.engine.operations.layout.index_operations import commit_indexed
+from tamis.engine.operations.layout.index_commits import commit_indexed
 from tamis.engine.operations.result import Result, written
 from tamis.engine.operations.rows.append import discard, write
 from tamis.engine.operations.rows.replace_filter import within
@@ -122,7 +122,7 @@ def commit_overwrite(
         replace_all=conjuncts is None,
         operation_id=new_id(),
     )
-    after = commit_indexed(store, head, proposal, options.index_build, run)
+    after = commit_indexed(store, head, proposal, options.index_build, run, catch_up=options.index_catch_up)
     return after, replace(result, version=after.version)
 
 

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from tamis.core.stats.json_paths.packed_paths import PACKED, PATHS, packed
 from tamis.engine.operations.layout.compaction_candidates import with_age
-from tamis.engine.operations.layout.index_operations import indexed
+from tamis.engine.operations.layout.index_commits import indexed
 from tamis.engine.operations.result import Result
 from tamis.errors import InvalidInput
 from tamis.storage.commit_log import Operation, Proposal, ReadSet, Snapshot, commit, load

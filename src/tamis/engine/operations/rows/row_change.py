@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.core.expr import Expr, Literals, columns, short_sql, to_sql
-from tamis.engine.operations.layout.index_operations import commit_indexed
+from tamis.engine.operations.layout.index_commits import commit_indexed
 from tamis.engine.operations.result import Result, written
 from tamis.engine.scan import Options
 from tamis.engine.secondary_index import Run, run_here
@@ -80,8 +80,8 @@ class RowChange:
             delete_rows=thinned,
             operation_id=new_id(),
         )
-        told = Options.resolve(None, None, snapshot.head.properties).index_build
-        after = commit_indexed(store, snapshot.head, proposal, told, run)
+        told = Options.resolve(None, None, snapshot.head.properties)
+        after = commit_indexed(store, snapshot.head, proposal, told.index_build, run, catch_up=told.index_catch_up)
         return after, replace(result, version=after.version)
 
 

@@ -1,0 +1,97 @@
+"""Commits of index segments: with a load, after it, and when a repair has built them.
+
+Invariant: a problem with an index never fails the load that is committed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from tamis.engine.secondary_index import Run, run_here
+from tamis.engine.secondary_index.index_upkeep import MERGE_FROM, caught_up, for_load, merged, settled
+from tamis.storage.commit_log import Head, Operation, Proposal, Snapshot, commit
+from tamis.storage.object_store import Store
+from tamis.world import new_id
+
+
+def tidy(store: Store, snapshot: Snapshot, run: Run = run_here) -> Snapshot:
+    """Merge small index segments and remove obsolete entries. Best effort: raises nothing, keeps coverage."""
+    try:
+        add, remove = [], set(settled(snapshot))
+        for index in snapshot.head.indexes:
+            if (one := merged(snapshot, store, index, run=run)) is not None:
+                add += [one.add] if one.add else []
+                remove |= set(one.remove)
+        if not add and not remove:
+            return snapshot
+        return add_entries(store, snapshot, Operation("tidy index"), tuple(add), tuple(sorted(remove)))
+    except Exception:  # noqa: BLE001  # best effort: untidied segments only cost speed
+        return snapshot
+
+
+def indexed(store: Store, head: Head, proposal: Proposal, told: str = "", run: Run = run_here) -> Proposal:
+    """Add to ``proposal`` index segments for its added parts, or reasons why there are none.
+
+    Raises nothing.
+    """
+    if not head.indexes or not proposal.add:
+        return proposal
+    return replace(proposal, add_index=(*proposal.add_index, *for_load(store, head, proposal.add, told, run)))
+
+
+def commit_indexed(
+    store: Store,
+    head: Head,
+    proposal: Proposal,
+    told: str = "",
+    run: Run = run_here,
+    *,
+    catch_up: int | None = None,
+) -> Snapshot:
+    """Commit ``proposal`` with index segments for its added parts; return the new version.
+
+    Every verb that adds parts commits through here. ``told`` and ``catch_up`` are the write's options
+    ``tamis.index.build`` and ``tamis.index.catch_up``. Raises like ``state.commit``; a failed build becomes an
+    entry with the reason. Another commit adds what earlier loads failed to build. Every sixteenth version tidies.
+    """
+    made = indexed(store, head, proposal, told, run)
+    after = commit(store, made)
+    if after.head.indexes and proposal.add and told != "deferred":
+        worth = sum(int(size) for one in proposal.add for size in one["bytes"].to_pylist())
+        _catch_up(store, after, made, worth if catch_up is None else catch_up, told, run)
+    if after.head.indexes and (after.version + 1) % MERGE_FROM == 0:
+        tidy(store, after, run)
+    return after
+
+
+def _catch_up(store: Store, snapshot: Snapshot, load: Proposal, most: int, told: str, run: Run) -> None:
+    """Commit index segments that loads before ``load`` failed to build. Best effort: raises nothing."""
+    if not most:
+        return
+    try:
+        broken = {entry["index_id"] for entry in load.add_index if entry.get("reason")}
+        add, remove = caught_up(store, snapshot, most, broken, told, run)
+        if add or remove:
+            add_entries(store, snapshot, Operation("catch up index"), tuple(add), tuple(remove))
+    except Exception:  # noqa: BLE001  # the load is committed: what is missing stays listed
+        return
+
+
+def add_entries(
+    store: Store, snapshot: Snapshot, operation: Operation, add: tuple[dict[str, Any], ...], remove: tuple[str, ...]
+) -> Snapshot:
+    """Commit index entries. Concurrent commits cannot invalidate them: they reference base parts by id."""
+    return commit(store, same_rows(snapshot, operation, add_index=add, remove_index=remove))
+
+
+def same_rows(snapshot: Snapshot, operation: Operation, **changes: Any) -> Proposal:
+    """Build a proposal that changes no rows."""
+    return Proposal(
+        operation=operation,
+        read_version=snapshot.version,
+        table_id=snapshot.head.table_id,
+        data_change=False,
+        operation_id=new_id(),
+        **changes,
+    )
