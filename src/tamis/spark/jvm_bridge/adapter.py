@@ -271,6 +271,16 @@ class Bridge:
         self.cls(self.catalog_class).delegates.put(name, catalog)
         return self.catalog_class
 
+    def define_beside(self, neighbour: str, name: str) -> None:
+        """Define the class ``name`` from ``java/<its last name>.java`` in the package of a Spark class, once.
+
+        Every session's class loader finds it there, and so do Spark's own listeners.
+        """
+        if not self.has_class(name):
+            code = self._compile(_source(name.rpartition(".")[2]), self._loader).getBytecodes()
+            self._tools.define(neighbour, code.get(name))
+            self._probed[name] = True
+
     def registered_catalog(self, name: str) -> Any:
         """The Python object registered under ``name``, or None."""
         if not self.has_class(self.catalog_class):

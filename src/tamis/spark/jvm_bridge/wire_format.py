@@ -8,8 +8,9 @@ A Py4J call costs more than most of its content, so lists, trees and tasks cross
    ``Pushed.orders``: column, direction, null ordering of each order. ``Pushed.aggregation``: number of groups, their
    columns, then function and column ("" for ``count(*)``) of each measure.
 2. *Words*: separated by NUL (``words``). ``JoinKeys.columns``: names. ``Partitions.estimate``: six for each column
-   (``scan_estimates``). ``Partitions.filters``: filters in prefix order (``parquet_filter``). ``JoinPlanning`` asks
-   whether keys are selective with column, the other scan's key and its column, and for a scan that reads by keys
+   (``scan_estimates``). ``TamisBytes.made``: kind, name, description and value of each
+   metric. ``Partitions.filters``: filters in prefix order (``parquet_filter``). ``JoinPlanning``
+   asks whether keys are selective with column, the other scan's key and its column, and for a scan that reads by keys
    with the number of keys, a space and the column.
 3. *Packed tasks*, big-endian as Java's ``DataInputStream`` reads them (``JAVA_INT``, ``JAVA_LONGS``).
    ``Partitions.python``: number of tasks; length and bytes of each. ``Partitions.files``: number of tasks; for each the

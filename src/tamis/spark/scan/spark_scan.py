@@ -38,6 +38,7 @@ from tamis.spark.scan.join_keys import (
     range_is_selective,
 )
 from tamis.spark.scan.native_audit import audit_native
+from tamis.spark.scan.node_metrics import NodeMetrics
 from tamis.spark.scan.pushdown import NOTHING, foremost, pays
 from tamis.spark.scan.scan_estimates import column_statistics, estimated_columns, read_share, share
 from tamis.spark.scan.scan_metrics import Ledger, Planned, ledger, scan_id
@@ -62,6 +63,7 @@ class Scan:
         "columnarSupportMode": "",
         "description": "",
         "estimateStatistics": "",
+        "supportedCustomMetrics": "",
         "filterAttributes": "",
         "toBatch": "filter",
     }
@@ -95,6 +97,7 @@ class Scan:
         self.told: Mapping[str, str] = {}
         """The options of the query as given, including those of a stream."""
         self._handover = Handover()
+        self._metrics = NodeMetrics(owner)
         self._runtime_filtered: dict[tuple[str, int], Any] = {}
         self._prepare(request.filters, plan)
 
@@ -318,6 +321,12 @@ class Scan:
         columns = column_statistics(self.plan, self.selected) if self._cost_based else ""
         return self._owner.helper("Partitions").estimate(max(self.bytes, 1), self.rows, columns)
 
+    def supportedCustomMetrics(self) -> Any:  # noqa: N802
+        return self._metrics.declared()
+
+    def reportDriverMetrics(self) -> Any:  # noqa: N802
+        return self._metrics.of(execution(), self.plan.report)
+
     def columnarSupportMode(self) -> Any:  # noqa: N802
         return self._owner.enum(
             _READ + "Scan$ColumnarSupportMode", "PARTITION_DEFINED" if self.native else "UNSUPPORTED"
@@ -379,10 +388,12 @@ class Scan:
         self._tell_reader(plan)
         made = Narrowed(scan_id(), keys, plan, self._cut(plan))
         size, rows = self._sizes_of(plan)
+        self._metrics.narrow(execution(), plan.report)
         self._ledger.narrow(
             self.java_key, execution(), Planned(made.name, plan.report, len(made.cut), size, rows, self.native)
         )
         return made
 
     def toMicroBatchStream(self, checkpoint: str) -> Any:  # noqa: N802, ARG002  # Spark keeps the offsets there itself
+        self._metrics.streams = True
         return self._owner.implement(STREAM_INTERFACES, MicroBatchStream(self, self.told))

@@ -14,6 +14,7 @@ from tamis.spark.jvm_bridge.adapter import Bridge
 from tamis.spark.jvm_bridge.catalyst import translate
 from tamis.spark.jvm_bridge.spark_errors import offending_column, unsupported
 from tamis.spark.write import spark_write as write
+from tamis.spark.write.node_metrics import NodeMetrics
 from tamis.spark.write.session_frames import dataframe, switches
 
 _WRITE = "org.apache.spark.sql.connector.write."
@@ -32,6 +33,9 @@ class WriteBuilder:
     table: LoadedTable
     options: dict[str, str] = field(default_factory=dict)
     replaced: Filter = None
+
+    def __post_init__(self) -> None:
+        self.metrics = NodeMetrics(self.table.bridge)
 
     def java(self) -> Any:
         return self.table.bridge.implement([_WRITE + "SupportsOverwriteV2"], self)
@@ -75,6 +79,12 @@ class V1Write:
     def description(self) -> str:
         return str(self.builder)
 
+    def supportedCustomMetrics(self) -> Any:  # noqa: N802  # Spark's name
+        return self.builder.metrics.declared()
+
+    def reportDriverMetrics(self) -> Any:  # noqa: N802  # Spark's name
+        return self.builder.metrics.values()
+
     def __str__(self) -> str:
         return str(self.builder)
 
@@ -88,7 +98,7 @@ class Insert:
         df = dataframe(java_df)
         options = switches(df.sparkSession, table.bridge, self.builder.options, table.head.properties)
         try:
-            table.result = self.write(df, table, options)
+            table.result = self.builder.metrics.result = self.write(df, table, options)
         except TamisError as error:
             table.failure = error
             raise

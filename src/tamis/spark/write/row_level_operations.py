@@ -16,6 +16,7 @@ from tamis.spark.executors.read_task import PART, POSITION
 from tamis.spark.jvm_bridge.adapter import Bridge
 from tamis.spark.scan.scan_builder import scan_builder
 from tamis.spark.write.merge_pruning import narrow
+from tamis.spark.write.node_metrics import NodeMetrics
 from tamis.spark.write.row_change_job import change_rows
 from tamis.spark.write.session_frames import dataframe, switches
 
@@ -109,6 +110,9 @@ class ChangeWriteBuilder:
     change: RowChange
     options: dict[str, str]
 
+    def __post_init__(self) -> None:
+        self.metrics = NodeMetrics(self.change.table.bridge)
+
     def build(self) -> Any:
         return self.change.table.bridge.implement(
             [_WRITE + "DeltaWrite", _WRITE + "V1Write"], ChangeWrite(self.change, self.options)
@@ -123,6 +127,12 @@ class ChangeWrite(ChangeWriteBuilder):
     def description(self) -> str:
         return self.change.description()
 
+    def supportedCustomMetrics(self) -> Any:  # noqa: N802  # Spark's name
+        return self.metrics.declared()
+
+    def reportDriverMetrics(self) -> Any:  # noqa: N802  # Spark's name
+        return self.metrics.values()
+
     def insert(self, java_df: Any, overwrite: bool) -> None:  # noqa: ARG002  # Spark's signature
         table = self.change.table
         df = dataframe(java_df)
@@ -130,7 +140,9 @@ class ChangeWrite(ChangeWriteBuilder):
         try:
             if self.change.verb == "merge" and len(self.change.scans) == 1:
                 df = narrow(df, table, self.change.scans[0])
-            table.result = change_rows(df, table, self.change.verb, self.change.scans, options, exact=self._local(df))
+            table.result = self.metrics.result = change_rows(
+                df, table, self.change.verb, self.change.scans, options, exact=self._local(df)
+            )
         except TamisError as error:
             table.failure = error
             raise

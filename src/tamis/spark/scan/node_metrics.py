@@ -1,0 +1,72 @@
+"""The SQL metrics of a scan node: what planning skipped, by reason, and what is left to read."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+from tamis.engine.scan import Report
+from tamis.engine.scan.report.scan_report import SKIPPED
+from tamis.spark.jvm_bridge.adapter import Bridge
+from tamis.spark.jvm_bridge.sql_metrics import Metric, declared, valued
+
+_WHY = {
+    "skipped_segment": "in skipped segments",
+    "skipped_stats": "by statistics",
+    "skipped_index": "by an index",
+    "skipped_join": "by join keys",
+    "skipped_limit": "by the limit",
+    "skipped_topk": "by top-k",
+}
+METRICS = (
+    Metric("count", "tamisVersion", "table version"),
+    Metric("count", "tamisSegments", "segments in the table"),
+    Metric("count", "tamisSegmentsSkipped", "segments skipped"),
+    Metric("count", "tamisParts", "parts in the table"),
+    Metric("count", "tamisPartsKept", "parts to read"),
+    Metric("count", "tamisPartsAnswered", "parts answered from metadata"),
+    *(Metric("count", f"tamis_{name}", f"parts skipped {_WHY[name]}") for name in SKIPPED),
+    Metric("bytes", "tamisTableBytes", "size of the table"),
+    Metric("bytes", "tamisBytesKept", "size of the parts to read"),
+    Metric("bytes", "tamisMetadataBytes", "metadata read"),
+)
+"""All metrics. Spark shows 0 for one without a value."""
+
+
+def values(report: Report) -> dict[str, int]:
+    """The values of the metrics after planning, by name."""
+    segments, parts, sizes = report.segments, report.parts, report.bytes
+    return {
+        "tamisVersion": report.version,
+        "tamisSegments": segments["total"],
+        "tamisSegmentsSkipped": segments["skipped"],
+        "tamisParts": parts["total"],
+        "tamisPartsKept": parts["kept"],
+        "tamisTableBytes": sizes["table"],
+        "tamisBytesKept": sizes["table"] - sizes["skipped"],
+        "tamisMetadataBytes": sizes["metadata"],
+        "tamisPartsAnswered": parts["answered"],
+        **{f"tamis_{name}": parts[name] for name in SKIPPED},
+    }
+
+
+class NodeMetrics:
+    """The metrics of a scan node. Reports of plans that join keys narrowed are kept by execution."""
+
+    def __init__(self, owner: Bridge) -> None:
+        self._owner = owner
+        self.streams = False
+        """Whether the node reads a stream. It has no metrics: the scan's plan is not that of a micro-batch."""
+        self._narrowed: deque[tuple[str, Report]] = deque(maxlen=16)
+
+    def declared(self) -> Any:
+        return declared(self._owner, () if self.streams else METRICS)
+
+    def narrow(self, execution: str, report: Report) -> None:
+        """Remember the report of the plan that an execution runs instead of the scan's own."""
+        self._narrowed.append((execution, report))
+
+    def of(self, execution: str, planned: Report) -> Any:
+        """The values for an execution; ``planned`` is the report of the plan without join keys."""
+        report = next((report for ran, report in reversed(self._narrowed) if ran == execution), planned)
+        return valued(self._owner, METRICS, {} if self.streams else values(report))

@@ -1,0 +1,77 @@
+"""Scan and write nodes have SQL metrics in Spark's status store, from which the Spark UI and its API read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.spark.conftest import Lake
+
+pytestmark = pytest.mark.spark
+
+
+def shown(spark: Any, node: str) -> dict[str, str]:
+    """The metrics, by description, of the latest execution that has a node of this name."""
+    spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty(30_000)
+    store = spark._jsparkSession.sharedState().statusStore()
+    executions = store.executionsList()
+    for at in reversed(range(executions.size())):
+        found = executions.apply(at).executionId()
+        values = store.executionMetrics(found)
+        nodes = store.planGraph(found).allNodes()
+        for i in range(nodes.size()):
+            if nodes.apply(i).name().startswith(node):
+                metrics = nodes.apply(i).metrics()
+                asked = [metrics.apply(m) for m in range(metrics.size())]
+                told = {m.name(): values.get(m.accumulatorId()) for m in asked}
+                return {name: str(value.get()) for name, value in told.items() if value.isDefined()}
+    raise AssertionError(f"No execution has a node {node}.")
+
+
+@pytest.fixture
+def filled(lake: Lake) -> Lake:
+    lake.sql("CREATE TABLE lake.db.t (id BIGINT, s STRING) USING tamis")
+    for first in (0, 100, 200):
+        lake.sql(f"INSERT INTO lake.db.t SELECT /*+ COALESCE(1) */ id, 'x' FROM range({first}, {first + 100})")
+    return lake
+
+
+@pytest.mark.parametrize("reader", ["off", "native"])
+def test_a_scan_shows_what_was_skipped(filled: Lake, reader: str) -> None:
+    rows = filled.rows(f"SELECT * FROM lake.db.t WITH ('tamis.read.lazy' = '{reader}') WHERE id = 150")
+    assert rows == [(150, "x")]
+    metrics = shown(filled.spark, "BatchScan")
+    assert metrics["parts in the table"] == "3"
+    assert metrics["parts to read"] == "1"
+    assert metrics["segments skipped"] == "2"
+    assert metrics["parts skipped in skipped segments"] == "2"
+    assert metrics["table version"] == "3"
+    assert metrics["parts skipped by an index"] == "0"
+    assert metrics["number of output rows"]
+    assert metrics["size of the table"].endswith(("B", "KiB"))
+
+
+def test_a_write_shows_its_commit(filled: Lake) -> None:
+    metrics = shown(filled.spark, "AppendData")
+    assert (metrics["committed version"], metrics["rows inserted"], metrics["parts added"]) == ("3", "100", "1")
+    assert metrics["rows deleted"] == "0"
+    assert metrics["bytes written"].endswith(("B", "KiB"))
+
+
+def test_an_update_and_a_join_show_their_metrics(filled: Lake) -> None:
+    filled.sql("UPDATE lake.db.t SET s = 'y' WHERE id = 150 OR id = 250")
+    assert shown(filled.spark, "AppendData")["rows updated"] == "2"
+    filled.sql("CREATE TABLE lake.db.k (id BIGINT, name STRING) USING tamis")
+    filled.sql("INSERT INTO lake.db.k VALUES (250, 'a'), (1, 'b')")
+    filled.sql("SELECT t.* FROM lake.db.t JOIN lake.db.k ON t.id = k.id WHERE k.name = 'a'").collect()
+    assert "parts to read" in shown(filled.spark, "BatchScan")
+
+
+def test_a_micro_batch_does_not_show_the_plan_of_the_whole_table(filled: Lake, tmp_path: Path) -> None:
+    rows = filled.spark.readStream.table(f"{filled.name}.db.t").where("id = 150")
+    query = rows.writeStream.format("noop").option("checkpointLocation", str(tmp_path / "checkpoint"))
+    query.trigger(availableNow=True).start().awaitTermination(60)
+    metrics = shown(filled.spark, "MicroBatchScan")
+    assert "number of output rows" in metrics
+    assert "parts to read" not in metrics
