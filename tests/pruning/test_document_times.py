@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
+import struct
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
@@ -24,7 +25,8 @@ from tamis.core.expr.json_codec.iso_times import (
     form_of_pattern,
     times_of_texts,
 )
-from tamis.core.types.arrow import to_arrow_schema
+from tamis.core.types import VARIANT
+from tamis.core.types.arrow import to_arrow_schema, to_arrow_type
 from tests.expr.documents import SCHEMA
 from tests.stats.document_paths import batch, check
 
@@ -101,7 +103,7 @@ EACH: list[Any] = [
     "abc", "7", "12", "-7", "1.5", "", "2026", "\x7f12", 7, 12, 100, -7, 1.5, 2.5, 2**63, 2**64, -(2**63), None, True, [7], {"k": 7},
 ]  # fmt: skip
 TIMES_NEAR = ["2026-02-28 10:00:00", "2026-02-28 23:59:00", "2026-03-01 00:00:00", "2026-03-01 21:30:00", "2026-03-01 23:30:00", "2026-03-02 00:00:00", "2026-03-02 00:30:00", "2026-03-02 12:00:00"]  # fmt: skip
-NUMBERS_NEAR = ["7", "-7", "12", "1.5", "100", "10", "1", "-", "9223372036854775808", "007", "abc", ""]
+NUMBERS_NEAR = ["7", "-7", "-9", "-922", "12", "1.5", "100", "10", "1", "-", "9223372036854775808", "007", "abc", ""]
 
 
 def test_no_row_of_neighbours_is_lost() -> None:
@@ -214,3 +216,43 @@ def test_a_pattern_reads_every_text_of_its_form(pattern: str) -> None:
 )
 def test_other_patterns_have_no_form(pattern: str) -> None:
     assert form_of_pattern(pattern) is None
+
+
+def test_typed_values_inside_of_variants_are_left_to_spark() -> None:
+    """Spark has a text for a date in an object, so no row of one may be dropped here."""
+    array_of_a_date = b"\x03\x01\x00\x05\x2c" + struct.pack("<i", 18262)
+    column = pa.StructArray.from_arrays(
+        [pa.array([one], pa.binary()) for one in (array_of_a_date, b"\x01\x00\x00")],
+        fields=list(to_arrow_type(VARIANT)),
+    )
+    one = pa.record_batch([column, pa.array(["{}"]), pa.array([1])], schema=to_arrow_schema(SCHEMA))
+    made = tamis.create("memory://typed-inside", to_arrow_schema(SCHEMA))
+    made.append(pa.Table.from_batches([one]))
+    for options in ({"tamis.stats.filter": "off"}, {}):
+        with pytest.raises(tamis.errors.InvalidInput, match="LEFT_TO_SPARK"):
+            made.scan("try_variant_get(v, '$', 'string') LIKE 'x%'", options=options).count()
+
+
+@pytest.mark.parametrize("days", [200_000_000, -200_000_000])
+def test_dates_beyond_microseconds_are_appended(days: int) -> None:
+    column = pa.StructArray.from_arrays(
+        [pa.array([one], pa.binary()) for one in (b"\x2c" + struct.pack("<i", days), b"\x01\x00\x00")],
+        fields=list(to_arrow_type(VARIANT)),
+    )
+    one = pa.record_batch([column, pa.array(["{}"]), pa.array([1])], schema=to_arrow_schema(SCHEMA))
+    made = tamis.create(f"memory://far-{days}", to_arrow_schema(SCHEMA))
+    made.append(pa.Table.from_batches([one]))
+    assert made.scan("v IS NOT NULL").count() == 1
+
+
+def test_a_fraction_may_have_fewer_digits_than_its_pattern() -> None:
+    """Spark reads them, and then a text does not sort like its time where something follows the fraction."""
+    texts = ["2024-02-28 22:38:48.59Z", "2024-02-28 22:38:48.5Z"]
+    made = tamis.create("memory://fractions", pa.schema([("s", pa.string())]))
+    made.append(pa.table({"s": texts}))
+    found = "try_to_timestamp(s, \"yyyy-MM-dd HH:mm:ss.SSS'Z'\")"
+    for options in ({}, {"tamis.stats.filter": "off"}):
+        at = {**options, "timezone": "UTC"}
+        assert made.scan(f"{found} IS NOT NULL", options=at).count() == 2
+        assert made.scan(f"{found} = TIMESTAMP'2024-02-28 22:38:48.5'", options=at).count() == 1
+        assert made.scan(f"{found} > TIMESTAMP'2024-02-28 22:38:48.55'", options=at).count() == 1

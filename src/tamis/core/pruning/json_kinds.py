@@ -90,7 +90,8 @@ def real_kind(e: DocumentEvidence, exactly: bool) -> Spec:
 def _beyond(bound: pa.Array, exact: Mask, towards: float) -> pa.Array:
     """Move a bound to the next double outward where it is not exact."""
     values = np.asarray(pc.fill_null(bound, 0.0))
-    moved = pa.array(np.nextafter(values, towards), mask=np.asarray(bound.is_null()))
+    with np.errstate(over="ignore"):  # beyond the greatest double lies infinity
+        moved = pa.array(np.nextafter(values, towards), mask=np.asarray(bound.is_null()))
     return where(exact, bound, moved)
 
 

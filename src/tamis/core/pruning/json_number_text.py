@@ -56,10 +56,11 @@ def begins_with_text(run: Any, arg: Expr, prefix: str, rest: Callable[[Spec], Tr
             return np.asarray(lo < 0)
         if not digits.isdecimal() or not digits.isascii() or len(digits) > _DIGITS or prefix.startswith("--"):
             return NO
+        farthest = 2**63 - (sign > 0)
         may: Mask = np.zeros(len(lo), bool)
         for more in range(_DIGITS - len(digits) + 1):
             first, last = int(digits) * 10**more, (int(digits) + 1) * 10**more - 1
-            ends = sorted((sign * min(first, 2**63 - 1), sign * min(last, 2**63 - 1)))
+            ends = sorted((sign * min(first, farthest), sign * min(last, farthest)))
             may |= (lo <= ends[1]) & (hi >= ends[0])
         return may
 

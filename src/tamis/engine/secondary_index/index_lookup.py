@@ -110,8 +110,9 @@ class Lookup:
         return list(zip(refs, left["entry"].to_pylist(), strict=True))
 
     def _parts(self) -> list[tuple[PartRef, int]]:
-        """Return ``_kept`` without the index segments that turned out to be unreadable."""
-        return [(ref, at) for ref, at in self._kept if at not in self.covered.unread]
+        """Return ``_kept`` without the index segments that turned out to be unreadable, or cover nothing now."""
+        used = set(self._used)
+        return [(ref, at) for ref, at in self._kept if at in used and at not in self.covered.unread]
 
     def opened(self) -> bool:
         """Read the lists of index parts; whether the readable ones cover any wanted part."""

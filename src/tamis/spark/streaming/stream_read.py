@@ -32,6 +32,10 @@ OPTIONS = {"startingversion", "startingtimestamp", "maxfilespertrigger", "maxbyt
 """Options of a stream, in lower case; users may write them in any case."""
 
 
+_MOST_FILES = 2**31 - 1
+"""Stands for "limited" where only bytes are: Spark passes the limit back, and ``latestOffset`` applies both."""
+
+
 class MicroBatchStream:
     """Spark's ``MicroBatchStream``: the positions of a stream. Rows are read by ``MicroBatch``."""
 
@@ -84,7 +88,9 @@ class MicroBatchStream:
 
     def getDefaultReadLimit(self) -> Any:  # noqa: N802
         limits = self._owner.cls(STREAM + "ReadLimit")
-        return limits.allAvailable() if self._max_parts is None else limits.maxFiles(self._max_parts)
+        if self._max_parts is None and self._max_bytes is None:
+            return limits.allAvailable()
+        return limits.maxFiles(_MOST_FILES if self._max_parts is None else self._max_parts)
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
         self._until = self._follower.end()

@@ -182,6 +182,8 @@ def java_double(value: float) -> str:
     value = abs(value)
     if value == 0:
         return sign + "0.0"
+    if value == 5e-324:  # Java prints two digits at least
+        return sign + "4.9E-324"
     digits, _, power = repr(value).partition("e")
     whole, _, fraction = digits.partition(".")
     number = (whole + fraction).strip("0")

@@ -29,7 +29,7 @@ def number(value: decimal.Decimal | float) -> str:
 def texts(found: v.Nodes) -> tuple[list[str | None], Mask]:
     """Return each value as JSON, and a mask of those left to Spark.
 
-    The text is None for a value that is damaged or has no JSON form.
+    The text is None for a value that is damaged.
     """
     out, left = list[str | None](), none_of(len(found))
     for row, (at, shape) in enumerate(zip(found.at.tolist(), found.shape.tolist(), strict=True)):
@@ -66,10 +66,10 @@ def _text(data: Bytes, at: int, names: tuple[str, ...], depth: int) -> str:
     if kind == v.STRING:
         start, length = (at + 1, header >> 2) if header & 3 == 1 else (at + 5, _int(data, at + 1, 4))
         return _quoted(data[start : start + length].tobytes().decode())
-    if kind not in {v.OBJECT, v.ARRAY} or depth > DEEPEST:
-        raise Malformed(str(kind))
-    if depth > _DEEPEST_HERE:
-        raise Unsure
+    if depth > DEEPEST:
+        raise Malformed("depth")
+    if kind not in {v.OBJECT, v.ARRAY} or depth > _DEEPEST_HERE:
+        raise Unsure  # Spark has a text for dates, times, floats and binary inside of objects
     return _nested(data, at, names, kind == v.OBJECT, depth)
 
 

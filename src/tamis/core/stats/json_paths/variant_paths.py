@@ -227,7 +227,8 @@ def _leaf(nodes: v.Nodes, kind: int) -> PathStatistics:
     if kind in _TYPED_TIMES:
         form, width, scale = _TYPED_TIMES[kind]
         moments = v.fixed(nodes, width).astype(np.int64)
-        times = Times(form, int(moments.min()) * scale, int(moments.max()) * scale)
+        lo, hi = int(moments.min()) * scale, int(moments.max()) * scale
+        times = Times(form, lo, hi) if max(-lo, hi) < 2**63 else NO_TIMES
         return PathStatistics(OTHER, count, 0, times=times)
     plain = {v.TRUE: TRUE, v.FALSE: FALSE, v.OBJECT: MAP, v.ARRAY: LIST}.get(kind, OTHER)
     return PathStatistics(plain, count, 0)

@@ -278,7 +278,10 @@ def _regex(pattern: str) -> str | None:
         if name not in ("yyyy", "MM", "dd", "HH", "mm", "ss", "f") or name in seen or len(text) > 6:
             return None
         seen.add(name)
-        out += r"(?P<yyyy>-?\d{4}|[+-]\d{5,6})" if name == "yyyy" else rf"(?P<{name}>\d{{{len(text)}}})"
+        if name == "yyyy":
+            out += r"(?P<yyyy>-?\d{4}|[+-]\d{5,6})"
+        else:  # Spark reads fractions of fewer digits, too
+            out += rf"(?P<{name}>\d{{{'1,' * (name == 'f')}{len(text)}}})"
     return f"^{out}$" if "yyyy" in seen else None
 
 
@@ -318,9 +321,10 @@ def _parsed(call_: Call, args: list[Datum]) -> Evaluated:
     index = np.where(good, (year - 1970) * 12 + month - 1, 0)
     first = month_days(index)
     good &= day <= month_days(index + 1) - first
-    micros = _number(parts, "f", 0)
+    micros = np.zeros(len(parts), np.int64)
     if parts.type.get_field_index("f") >= 0:
-        micros = micros * 10 ** (6 - next(len(t) for t, kind in tokens(pattern) or () if kind == "fraction"))
+        digits = pc.utf8_rpad(pc.struct_field(parts, "f").fill_null("0"), 6, "0")
+        micros = np.asarray(digits.cast(pa.int64()).to_numpy(zero_copy_only=False))
     local = np.where(good, (first + day - 1) * DAY + hour * HOUR + minute * MINUTE + second * SECOND + micros, 0)
     bad = (bad | ~good) if null is None else (bad | ~good) & ~null
     out = zone(call_.zone or "UTC").instants(local)
@@ -329,8 +333,13 @@ def _parsed(call_: Call, args: list[Datum]) -> Evaluated:
 
 
 def _digits_first(call_: Call, bounds: Bounds) -> Mask:
-    """Return where the pattern sorts and no text can begin with the sign of a five-digit year."""
-    return np.asarray(sorts(_pattern(call_)) & is_true(compare("ge", bounds[0][0], pa.scalar("0"))))
+    """Return where the pattern sorts and no text can begin with the sign of a five-digit year.
+
+    A fraction must come last: it has one digit or more, so that ``.5Z`` sorts after ``.59Z``.
+    """
+    found: list[Token] = list(tokens(_pattern(call_)) or ())
+    sorting = sorts(_pattern(call_)) and all(kind != "fraction" for _, kind in found[:-1])
+    return np.asarray(sorting & is_true(compare("ge", bounds[0][0], pa.scalar("0"))))
 
 
 declare(

@@ -163,6 +163,8 @@ def _of_kind(call_: Call, found: v.Nodes, kind: int) -> tuple[Any, Mask, Mask]:
         out = pa.array(texts, pa.string())
         out = pc.utf8_trim(out, '"') if kind == v.DOUBLE else out
         return out, np.asarray(out.is_null()), left
+    if kind not in (*_SOURCE, v.DECIMAL, v.OBJECT, v.ARRAY):  # binary, and kinds of later versions
+        return pa.nulls(len(found), to_arrow_type(call_.type)), none_of(len(found)), np.ones(len(found), bool)
     left = (
         unsure(v.fixed(found, "<f8"), call_.type.scale)
         if kind == v.DOUBLE and isinstance(call_.type, Decimal)
