@@ -9,6 +9,9 @@ import pytest
 from tests.spark.conftest import Lake
 
 import tamis
+from tamis.engine.scan.report import report_hooks
+from tamis.spark.jvm_bridge.adapter import bridge
+from tamis.spark.scan.scan_metrics import ledger
 
 pytestmark = pytest.mark.spark
 
@@ -43,6 +46,19 @@ def test_queries_are_delivered_when_they_end(filled: Lake) -> None:
     assert first.finished
     assert [first, second] == tamis.reports(2)[::-1]
     assert got.empty()
+
+
+def test_queries_that_ended_before_are_not_delivered(filled: Lake, monkeypatch: pytest.MonkeyPatch, spark: Any) -> None:
+    tamis.reports()
+    ledger(bridge(spark))._jvm_executions.afterwards(None)  # as in a process without a hook until now
+    monkeypatch.setattr(report_hooks, "_watching", False)
+    monkeypatch.setattr(report_hooks, "watch_commits", lambda watcher: None)
+    assert len(filled.rows("SELECT * FROM lake.db.t WHERE id < 5 AND s <> 'x'")) == 5
+    got: queue.Queue[Any] = queue.Queue()
+    with tamis.on_report(got.put):
+        assert len(filled.rows("SELECT * FROM lake.db.t WHERE id < 7 AND s <> 'x'")) == 7
+        (report,) = scans(got, 1)
+    assert report.rows.matched == 7
 
 
 def test_commits_are_delivered_when_the_statement_returns(filled: Lake) -> None:

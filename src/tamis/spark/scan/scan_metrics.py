@@ -191,6 +191,8 @@ class Ledger:
         if self._context() is _running():
             ended = self._owner.implement(("java.lang.Runnable",), _Ended(weakref.ref(self)))
             self._jvm_executions.afterwards(ended)
+            if self._planned:
+                self.settle()
 
     def hear(self) -> None:
         """Finish and deliver the reports of executions that have ended, without waiting for the others."""

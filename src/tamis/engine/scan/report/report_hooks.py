@@ -89,13 +89,14 @@ def on_report(callback: Callable[[Report | CommitReport], object]) -> Hook:
         )
     hook = Hook(callback)
     with _lock:
-        _hooks.append(hook)
         first, _watching = not _watching, True
         starting = tuple(_started) if first else ()
     if first:
         watch_commits(_committed)
-    for start in starting:
+    for start in starting:  # before there is a hook: scans that have already ended are not for it
         start()
+    with _lock:
+        _hooks.append(hook)
     return hook
 
 
