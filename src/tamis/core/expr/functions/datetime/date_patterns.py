@@ -38,19 +38,9 @@ Token = tuple[str, str]
 """A field as written (``MM``) and its kind, or a text and ``""``."""
 
 _MONTHS = [
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-]
+    "January", "February", "March", "April", "May", "June", "July",
+    "August", "September", "October", "November", "December",
+]  # fmt: skip
 _DAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
 _FIELDS = {
     "yyyy": "year", "yy": "short year", "y": "year", "MM": "month", "M": "month", "MMM": "month name",
