@@ -84,3 +84,13 @@ def test_an_error_of_a_callback_does_not_stop_the_next_reports(filled: Lake, cap
             assert len(filled.rows("SELECT * FROM lake.db.t WHERE id < 5")) == 5
             scans(got, 1)
     assert {record.levelname for record in caplog.records if record.name == "tamis"} == {"WARNING"}
+
+
+def test_a_hook_takes_no_bytes_from_the_result_of_a_merge(lake: Lake) -> None:
+    """A hook closes reports as soon as executions end, and the merge asks for the bytes of its scans afterwards."""
+    lake.sql("CREATE TABLE lake.db.t AS SELECT id, CAST(id AS STRING) AS s FROM range(1000)")
+    table = tamis.open(lake.folder / "db" / "t")
+    with tamis.on_report(lambda _: None):
+        for key in range(3):
+            source = lake.spark.sql(f"SELECT CAST({key} AS BIGINT) AS id, 'u' AS s")
+            assert table.upsert(source, on=["id"]).bytes_read > 0

@@ -149,10 +149,10 @@ def _meanwhile(lake: Lake, monkeypatch: pytest.MonkeyPatch, other: Callable[[tam
     """``other`` lands after the next statement has read, and before it commits."""
     waiting = [other]
 
-    def commit(*given: Any) -> Any:
+    def commit(*given: Any, **named: Any) -> Any:
         if waiting:
             waiting.pop()(tamis.open(lake.folder / "db" / "t"))
-        return commit_indexed(*given)
+        return commit_indexed(*given, **named)
 
     monkeypatch.setattr(row_change, "commit_indexed", commit)
 

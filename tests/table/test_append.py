@@ -215,10 +215,10 @@ def test_an_overwrite_conflicts_with_what_it_did_not_see(tmp_path: Path, monkeyp
     table.append(TABLE)
     real = module.commit_indexed
 
-    def racing(*arguments: Any) -> Any:
+    def racing(*arguments: Any, **named: Any) -> Any:
         monkeypatch.setattr(module, "commit_indexed", real)
         tamis.open(tmp_path).append(TABLE)
-        return real(*arguments)
+        return real(*arguments, **named)
 
     monkeypatch.setattr(module, "commit_indexed", racing)
     with pytest.raises(Conflict):

@@ -27,6 +27,8 @@ from tamis.world import new_id, world
 _KEPT = 1_000
 _KEPT_KEYS = 16
 """Number of key sets remembered per scan."""
+_MOST_SETTLED = 256
+"""Number of scans whose bytes are remembered after their reports are closed."""
 _PATIENCE_MILLIS = 5_000
 """How long to wait for Spark's listener events about executions that have ended."""
 
@@ -85,6 +87,8 @@ class Ledger:
         self._closed: deque[Report] = deque()
         """Reports that no hook has got yet: callbacks run without the lock, which ending tasks need."""
         self._delivering = threading.RLock()
+        self._settled: OrderedDict[str, int] = OrderedDict()
+        """Bytes of data files read by scans whose report is closed: a hook closes it while they are asked for."""
         self._owner = owner
         when_hooked(self._listen)
 
@@ -138,15 +142,17 @@ class Ledger:
             planned.reported = True
         for task in [k for k in self._attempts if k[:2] == key]:
             del self._attempts[task]
-            self._bytes.pop(task, None)
+            self._settled[key[0]] = self._settled.pop(key[0], 0) + self._bytes.pop(task, 0)
+        while len(self._settled) > _MOST_SETTLED:
+            self._settled.popitem(last=False)
         heard = self._heard.pop(key, None)
         if report.close(heard if ended_micros is None else ended_micros):
             self._closed.append(report)
 
     def bytes_of(self, scan: str) -> int:
-        """Bytes of data files read by the tasks of a scan that is not settled yet."""
+        """Bytes of data files read by the tasks of a scan whose execution has just ended."""
         with self._lock:
-            return sum(size for key, size in self._bytes.items() if key[0] == scan)
+            return self._settled.get(scan, 0) + sum(size for key, size in self._bytes.items() if key[0] == scan)
 
     def settle(self) -> None:
         """Finish the reports of all executions that have ended.
