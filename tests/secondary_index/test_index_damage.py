@@ -8,11 +8,14 @@ from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
 import tamis
 from tamis.cli.app import program
+from tamis.engine.operations.layout import index_operations
 from tamis.engine.operations.upkeep.verify import verify
 from tamis.engine.scan import Report
 from tamis.engine.secondary_index import index_damage, index_lookup, index_segments
@@ -23,6 +26,7 @@ from tamis.storage.object_store.object_cache import CACHE
 from tests.secondary_index.tables import empty_table, ids, info, key_in, missing, rows_of, same, table_a, used
 
 LOADS = 4
+LONG_SCHEMA = pa.schema([("u", pa.int64()), ("v", pa.int64())])
 WAYS = ("cut", "flipped", "gone", "foreign")
 SIZE_SHOWS = {"cut", "gone"}
 """Damage that a listing shows; a foreign object may have the size that is expected."""
@@ -173,3 +177,32 @@ def test_a_store_that_does_not_answer_is_no_damage(tmp_path: Path, monkeypatch: 
         with pytest.raises(StoreUnavailable, match="does not answer"):
             table.repair_index()
     assert (table.refresh().version, missing(table)) == (version, [])
+
+
+@pytest.mark.parametrize("use", ["lookup", "auto"])
+def test_index_segments_that_share_a_load_are_lost_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, use: str
+) -> None:
+    """A build in steps gives one load several index segments. One that cannot be read takes the load with it, and nothing else."""
+    table = tamis.create(tmp_path / "t", LONG_SCHEMA, properties={"tamis.write.part_bytes": "100KB"})
+    noise = np.random.default_rng(1)
+    for _ in range(2):
+        columns = {"u": noise.integers(0, 5_000, 200_000), "v": noise.integers(0, 2**60, 200_000)}
+        table.append(pa.table(columns, schema=LONG_SCHEMA))
+    parts = table.refresh().snapshot.parts(None)
+    assert len(parts) > 4
+    wanted = "u IN (3, 77, 450)"
+    rows = table.scan(wanted, options={"tamis.index.use": "off", "tamis.stats.filter": "off"}).count()
+    monkeypatch.setattr(index_operations, "STEP_ROWS", parts["rows"][0].as_py())
+    with all_as_files(monkeypatch):
+        table.refresh().create_index("i", ["u"])
+    for path in ("index/*", "_tamis/manifest/*.index.parts.*"):
+        whole = shutil.copytree(tmp_path / "t", tmp_path / path.replace("/", "-"))
+        min(whole.glob(path)).unlink()
+        forget()
+        scan = tamis.open(whole).scan(wanted, options={"tamis.index.use": use})
+        assert scan.to_arrow().num_rows == rows > 0
+        assert "could not be used" not in (scan.report.index_reason or ""), scan.report.index_reason
+        assert tamis.open(whole).repair_index() is not None
+        forget()
+        assert tamis.open(whole).scan(wanted, options={"tamis.index.use": use}).count() == rows
