@@ -164,7 +164,10 @@ class Large:
         query = Query(text, SOME if unlimited and "LIMIT 30" in text else EXACT)
         settings: Settings = {k: v for k, v in some_settings(rng).items() if k.startswith("tamis.") and "lazy" not in k}
         with settled(self.lab.spark, settings):
+            # Parquet's own pushdown loses rows with NaN: bounds in footers leave NaN out.
+            self.lab.spark.conf.set("spark.sql.parquet.filterPushdown", "false")
             plain = ask(self.lab.spark, text.replace("oracle_t0", view), {})
+            self.lab.spark.conf.set("spark.sql.parquet.filterPushdown", "true")
             here = ask(self.lab.spark, text.replace("oracle_t0", ours), {})
         self.queries += 1
         problem = compare(query, here, plain, None)
