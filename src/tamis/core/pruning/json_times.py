@@ -12,13 +12,13 @@ import pyarrow.compute as pc
 from tamis.core.expr.json_codec.iso_times import (
     DATE_TEXT,
     DATE_VALUE,
-    DAY,
     FARTHEST_OFFSET,
     INSTANT_TEXT,
     INSTANT_VALUE,
     LOCAL_TEXT,
     LOCAL_VALUE,
 )
+from tamis.core.expr.time_zones import DAY
 from tamis.core.expr.tree import Call
 from tamis.core.pruning.evidence import DocumentEvidence
 from tamis.core.pruning.json_kinds import cast_kind, kind_spec

@@ -71,18 +71,29 @@ def as_truth(abstract: Abstract) -> Truth:
 
 
 def _compare(run: Interpret, call: Call) -> Abstract:
-    for arg, other in (call.args, call.args[::-1]) if call.function in {"eq", "ne"} else ():
-        if isinstance(other, Literal) and isinstance(other.value, str):
-            found = equal_to_text(run, arg, [other.value], partial(compared, "eq", b=spec_of(run(other))))
-            if found is not None:
-                return found if call.function == "eq" else _not_truth(found)
+    found = _with_constant_text(run, call, partial(compared, "eq")) if call.function in {"eq", "ne"} else None
+    if found is not None:
+        return found if call.function == "eq" else _not_truth(found)
     a, b = _specs(run, call)
     return compared(call.function, a, b)
 
 
 def _null_safe(run: Interpret, call: Call) -> Abstract:
+    found = _with_constant_text(run, call, null_safe)
+    if found is not None:
+        return found
     a, b = _specs(run, call)
     return null_safe(a, b)
+
+
+def _with_constant_text(run: Interpret, call: Call, equal: Callable[..., Truth]) -> Truth | None:
+    """Bound the equality of a constant text and a text that may be the digits of numbers; None for others."""
+    for arg, other in (call.args, call.args[::-1]):
+        if isinstance(other, Literal) and isinstance(other.value, str):
+            found = equal_to_text(run, arg, [other.value], partial(equal, b=spec_of(run(other))))
+            if found is not None:
+                return found
+    return None
 
 
 def _and(run: Interpret, call: Call) -> Abstract:

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from tamis.core.expr.arrow_values import Evaluated, Mask
 from tamis.core.expr.evaluate import apply
-from tamis.core.expr.functions.text.text_order import like_prefix
+from tamis.core.expr.functions.text.text_order import like_prefix, next_text
 from tamis.core.expr.tree import Call, Expr, Literal, Literals
 from tamis.core.pruning.bound_comparison import compared, member
 from tamis.core.pruning.json_number_text import begins_with_text, equal_to_text
@@ -65,19 +65,9 @@ def _in_list(run: Any, call: Call, a: Spec) -> Truth:
     return out
 
 
-def successor(prefix: str) -> str | None:
-    """Return the least text greater than every text with this prefix, or None."""
-    for end in range(len(prefix), 0, -1):
-        code = ord(prefix[end - 1])
-        if code < 0x10FFFF:
-            following = 0xE000 if code == 0xD7FF else code + 1
-            return prefix[: end - 1] + chr(following)
-    return None
-
-
 def _begins(a: Spec, prefix: str) -> tuple[Mask, Mask]:
     """Return where a value may begin with ``prefix``, and where every value does."""
-    start, end = pa.scalar(prefix), successor(prefix)
+    start, end = pa.scalar(prefix), next_text(prefix)
     may = ~below(a.hi, start)
     all_ = at_most(start, a.lo)
     if end is not None:

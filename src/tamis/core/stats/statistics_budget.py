@@ -18,8 +18,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from tamis.core.expr.functions.text.text_order import next_text
 from tamis.core.stats.collector import Figure
-from tamis.core.stats.columns.bounds import next_bytes, next_text
+from tamis.core.stats.columns.bounds import next_bytes
 from tamis.core.stats.json_paths.kept_paths import KeptPaths
 from tamis.core.stats.json_paths.path_rows import (
     INCOMPLETE,

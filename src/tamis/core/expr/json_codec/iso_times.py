@@ -11,6 +11,8 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tamis.core.expr.time_zones import SECOND
+
 DATE_TEXT, LOCAL_TEXT, INSTANT_TEXT = 1, 2, 4
 """The kinds of text: ``2026-01-31``; with a time of day; with a time of day and a zone."""
 BEFORE_TIME = {"T": 8, " ": 16}
@@ -22,9 +24,8 @@ DATE_VALUE, INSTANT_VALUE, LOCAL_VALUE = 1 << 20, 1 << 21, 1 << 22
 NO_TIME = 1 << 30
 """Some text or value is no such time."""
 KINDS = DATE_TEXT | LOCAL_TEXT | INSTANT_TEXT | DATE_VALUE | INSTANT_VALUE | LOCAL_VALUE | NO_TIME
-FARTHEST_OFFSET = 18 * 3600 * 10**6
+FARTHEST_OFFSET = 18 * 3600 * SECOND
 """Microseconds by which a local time differs from its instant at most."""
-DAY = 86_400 * 10**6
 
 _DATE = r"(?:000[1-9]|00[1-9]\d|0[1-9]\d\d|[1-9]\d{3})-\d\d-\d\d"
 _CLOCK = r"(?P<separator>[T ])\d\d:\d\d:\d\d(?P<fraction>\.\d{1,9})?"

@@ -7,11 +7,10 @@ is the wider of the two.
 
 from __future__ import annotations
 
-import sys
-
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tamis.core.expr.functions.text.text_order import next_text
 from tamis.core.types.arrow import orderable
 
 LIMIT = 64
@@ -79,19 +78,6 @@ def _text(data: bytes) -> tuple[str, bool]:
         return data.decode(), True
     except UnicodeDecodeError as error:
         return data[: error.start].decode(), False
-
-
-def next_text(prefix: str) -> str | None:
-    """Return the least text, in UTF-8 byte order, above all texts that begin with ``prefix``, or None.
-
-    The last character that has a successor is incremented and the rest dropped. U+D7FF is followed by U+E000,
-    because surrogates are not valid text.
-    """
-    for at in range(len(prefix) - 1, -1, -1):
-        point = ord(prefix[at])
-        if point < sys.maxunicode:
-            return prefix[:at] + chr(0xE000 if point == 0xD7FF else point + 1)
-    return None
 
 
 def next_bytes(prefix: bytes) -> bytes | None:

@@ -13,7 +13,6 @@ import pyarrow.compute as pc
 from tamis.core.expr.json_codec import variant_columns as v
 from tamis.core.expr.json_codec.iso_times import (
     DATE_VALUE,
-    DAY,
     INSTANT_VALUE,
     LOCAL_VALUE,
     NO_TIMES,
@@ -23,6 +22,7 @@ from tamis.core.expr.json_codec.iso_times import (
 )
 from tamis.core.expr.json_codec.json_path import ELEMENT, Steps, stored
 from tamis.core.expr.json_codec.variant_bytes import decimals_at, longs_at, places_at, slices
+from tamis.core.expr.time_zones import DAY
 from tamis.core.stats.json_paths.json_strings import lines_of_texts, plain, texts
 from tamis.core.stats.json_paths.path_rows import (
     FALSE,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable
 
 import numpy as np
@@ -17,6 +18,19 @@ from tamis.core.expr.tree import Call, Expr, Literal, Mode
 from tamis.core.types import BINARY, BOOLEAN, INTEGER, STRING, DataType
 
 Resolve = Callable[[tuple[Expr, ...], Mode, str | None], Signature | None]
+
+
+def next_text(prefix: str) -> str | None:
+    """Return the least text, in UTF-8 byte order, above all texts that begin with ``prefix``, or None.
+
+    The last character that has a successor is incremented and the rest dropped. U+D7FF is followed by U+E000,
+    because surrogates are not valid text.
+    """
+    for at in range(len(prefix) - 1, -1, -1):
+        point = ord(prefix[at])
+        if point < sys.maxunicode:
+            return prefix[:at] + chr(0xE000 if point == 0xD7FF else point + 1)
+    return None
 
 
 def as_text(arg: Expr, mode: Mode, zone: str | None) -> Expr | None:
