@@ -14,6 +14,7 @@ from itertools import product
 from typing import Any
 
 import pyarrow as pa
+import spark_functions
 
 import tamis
 from tamis.core import expr
@@ -189,7 +190,33 @@ def page() -> str:
             for text, why in NOT.items()
             if _read(table, text) == MONTHS
         ]
+        lines += ["", *_spark_functions(table)]
     return "\n".join(lines) + "\n"
+
+
+def _spark_functions(table: tamis.Table) -> list[str]:
+    """Return the part about every function of Spark: the names that stand for others, and those without a rule."""
+    return [
+        "## Every function of Spark SQL",
+        "",
+        "`SHOW FUNCTIONS` of Spark 4.3 lists 591 names. Each has a line in one of the tables above, or stands here. These are read as other functions:",
+        "",
+        "| function | example | parts read |",
+        "| --- | --- | --- |",
+        *(
+            f"| `{name}` | `{_cell(text)}` | {_read(table, text)} |"
+            for name, text in sorted(spark_functions.OTHER_NAMES.items())
+        ),
+        "",
+        "These have no rule. A filter with one of them may be anything, so it skips nothing by itself; the conjuncts before it do:",
+        "",
+        "| functions | why |",
+        "| --- | --- |",
+        *(
+            f"| {', '.join(f'`{_cell(name)}`' for name in sorted(names.split()))} | {reason} |"
+            for reason, names in spark_functions.REASONS.items()
+        ),
+    ]
 
 
 def _table(path: str) -> tamis.Table:

@@ -45,7 +45,7 @@ _OPERATORS = {
     "+": "add", "-": "subtract", "*": "multiply", "/": "divide", "DIV": "div", "%": "remainder", "||": "concat",
 }  # fmt: skip
 _TESTS = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "null_safe_eq"})
-_TRIES = {
+TRIED = {
     "try_add": "add",
     "try_subtract": "subtract",
     "try_multiply": "multiply",
@@ -140,8 +140,8 @@ class Binder(BinderOfNames, BinderOfPredicates):
         if name == "transform":
             return self._each_field(node)
         found = sql_name(name)
-        if found is None and name in _TRIES:
-            found, mode = _TRIES[name], Mode.TRY
+        if found is None and name in TRIED:
+            found, mode = TRIED[name], Mode.TRY
         if found in {"exists", "forall"}:
             return self._tested(found, node)
         if found is None or found in {"and", "or", "cast"} or any(isinstance(a, Lambda) for a in node.args):
