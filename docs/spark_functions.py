@@ -62,7 +62,6 @@ REASONS = {
     "Spark computes it by a formula that loses digits (`log(x + sqrt(x * x ± 1))`), so its results do not follow their order. Compare the argument.": "acosh asinh",
     "Defined for 0 to 20 only, and NULL elsewhere: compare the argument.": "factorial",
     "Reads more than one number, of either sign, and neither rises nor falls with each over a whole part.": "atan2 hypot width_bucket",
-    "Works on bits, but no rule has been proved yet.": "& << >> >>> ^ bit_count bit_get getbit shiftleft shiftright shiftrightunsigned | ~",
     "Rises or falls, but no rule has been proved yet.": """
         acos asin atan atanh cbrt cosh degrees expm1 log1p nanvl radians rint sinh tanh ascii hex make_dt_interval convert_timezone""",
     "Depends on all letters of its texts. Bounds tell how texts begin.": """

@@ -64,6 +64,7 @@ TITLES = {
     "conditional": "Branches and NULL",
     "arithmetic": "Arithmetic",
     "whole_numbers": "Signs and whole numbers",
+    "bits": "Bits",
     "casts": "Casts",
     "days": "Dates",
     "date_fields": "Parts of dates and times",
@@ -127,6 +128,8 @@ EXAMPLES = {
     "reverse": "reverse(level) = 'OFNI'", "repeat": "repeat(level, 2) = 'INFOINFO'", "instr": "instr(level, 'F') > 0", "lpad": "lpad(level, 5, '-') = '-INFO'", "rpad": "rpad(level, 5, '-') = 'INFO-'",
     "pmod": "pmod(i, 5000) > 1150", "months_between": "months_between('2025-01-01', day) < 1",
     "replace": "replace(s, 'b', 'z') = 'z050'", "split": "split(code, '-')[1] = '0550'", "split_part": "split_part(s, '0', 1) = 'b'",
+    "bits_and": "i & 1024 = 1024", "bits_or": "i | 1023 > 1023", "bits_xor": "i ^ 1024 > 2040", "bits_not": "~i > -50", "bit_count": "bit_count(i) > 10", "bit_get": "bit_get(i, 10) = 1",
+    "shift_left": "i << 1 > 2200", "shift_right": "i >> 4 = 3", "shift_right_unsigned": "i >>> 4 = 3",
     "upper": "upper(s) = 'C000'", "length": "length(u) > 3", "contains": "contains(s, '9')", "ends_with": "endswith(s, '9')",
 }  # fmt: skip
 

@@ -3,6 +3,25 @@
 from __future__ import annotations
 
 PHRASES = """
+integer0 & integer1
+integer0 & 12
+bigint0 | integer0
+tinyint0 | 5Y
+tinyint0 ^ smallint1
+bigint0 ^ -8
+~ tinyint0
+~ bigint0
+integer0 << 3
+shiftleft(tinyint0, 40)
+bigint0 << integer0
+integer0 >> 2
+bigint0 >> tinyint0
+integer0 >>> 3
+bigint0 >>> 60
+bit_count(bigint0)
+bit_count(tinyint0)
+bit_get(integer0, 3)
+getbit(tinyint0, 7)
 integer0 = integer1
 double0 < double1
 double0 <= float0

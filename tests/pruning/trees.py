@@ -199,6 +199,9 @@ def built(rng: np.random.Generator, name: str, mode: Mode, zone: str, arguments:
     elif name == "like":
         patterns = ["a%", "ab", "%b", "a_c", "", "a\\%%", "é%", "_"]
         out = expr.call(name, arguments(STRING), Literal(STRING, patterns[rng.integers(len(patterns))]), mode=mode)
+    elif name == "bit_get":
+        at = Literal(INTEGER, int(rng.integers(0, 8)))
+        out = expr.call(name, arguments([BYTE, SHORT, INTEGER, LONG][rng.integers(4)]), at, mode=mode)
     elif name == "substring":
         out = expr.call(name, arguments(STRING), *(Literal(INTEGER, int(v)) for v in rng.integers(-2, 4, 2)), mode=mode)
     elif name == "in" and rng.random() < 0.7:
@@ -245,6 +248,8 @@ def _natural(rng: np.random.Generator, name: str, position: int = 0) -> DataType
         return ([TIMESTAMP, DATE, TIMESTAMP_NTZ] if position == 0 else [INTEGER, INTERVAL, DATE])[rng.integers(3)]
     if name.startswith(("interval", "timestamp_")):
         return INTERVAL if name.startswith("interval") else LONG
+    if name.startswith(("bits_", "bit_count", "shift_")):
+        return [BYTE, SHORT, INTEGER, LONG][rng.integers(4)]
     if name in {"starts_with", "ends_with", "contains", "concat", "upper", "lower", "trim", "length"}:
         return STRING
     return None

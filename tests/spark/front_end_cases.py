@@ -52,6 +52,15 @@ DDL = (
 
 TABLE = """
 cast | cast(x AS INT) > 12
+bits_and | i & 64 = 64
+bits_or | i | 64 < 80
+bits_xor | i ^ 64 > 100
+bits_not | ~ i < -60
+bit_count | bit_count(c) = 2
+bit_get | bit_get(i, 6) = 1
+shift_left | i << 2 > 200
+shift_right | i >> 3 > 7
+shift_right_unsigned | i >>> 3 > 7
 add | i + 1 > 45
 subtract | i - 1 > 45
 multiply | i * 2 > 90

@@ -34,6 +34,7 @@ from tamis.core.types.identifiers import backquote
 _INFIX = {
     "eq": "=", "ne": "<>", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "null_safe_eq": "<=>",
     "and": "AND", "or": "OR",
+    "bits_and": "&", "bits_or": "|", "bits_xor": "^",
     "add": "+", "subtract": "-", "multiply": "*", "divide": "/", "div": "div", "remainder": "%",
     "timestamp_add": "+", "subtract_timestamps": "-", "subtract_dates": "-",
     "interval_add": "+", "interval_subtract": "-", "months_add": "+", "months_subtract": "-",
@@ -42,6 +43,9 @@ _NAMES = {
     "round_floor": "floor",
     "round_ceil": "ceil",
     "is_nan": "isnan",
+    "shift_left": "shiftleft",
+    "shift_right": "shiftright",
+    "shift_right_unsigned": "shiftrightunsigned",
     "timestamp_of_text": "to_timestamp",
     "starts_with": "startswith",
     "ends_with": "endswith",
@@ -50,7 +54,8 @@ _NAMES = {
 _FORMS = {
     "raised": "power({0}, {1})", "matches": "({0} RLIKE {1})",
     "not": "(NOT {0})", "is_null": "({0} IS NULL)", "is_not_null": "({0} IS NOT NULL)", "in": "({0} IN ({rest}))",
-    "like": "({0} LIKE {1} ESCAPE {2})", "negate": "(- {0})", "interval_negate": "(- {0})", "months_of": "{0}",
+    "like": "({0} LIKE {1} ESCAPE {2})", "negate": "(- {0})", "bits_not": "(~ {0})",
+    "interval_negate": "(- {0})", "months_of": "{0}",
     "trim": "trim(BOTH {1} FROM {0})", "ltrim": "trim(LEADING {1} FROM {0})", "rtrim": "trim(TRAILING {1} FROM {0})",
     "element": "{0}[{1}]", "map_value": "{0}[{1}]", "array_size": "array_size({0})",
     "yearofweek": "extract(YEAROFWEEK FROM {0})", "second_with_fraction": "extract(SECOND FROM {0})",

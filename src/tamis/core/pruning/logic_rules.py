@@ -18,7 +18,7 @@ from tamis.core.expr import registry
 from tamis.core.expr.arrow_values import Mask, scalar
 from tamis.core.expr.functions.datetime.calendar import FAR_YEAR
 from tamis.core.expr.tree import Call, Expr, Literal
-from tamis.core.pruning import approximate_rules, json_rules, membership_rules, nested_rules, text_rules
+from tamis.core.pruning import approximate_rules, bit_rules, json_rules, membership_rules, nested_rules, text_rules
 from tamis.core.pruning.bound_comparison import compared, null_safe
 from tamis.core.pruning.cast_rules import cast_rule
 from tamis.core.pruning.json_number_text import equal_to_text
@@ -294,6 +294,7 @@ RULES: dict[str, Rule] = {
     "coalesce": _coalesce,
     "case": _case,
     "text": text_rules.transfer,
+    "bits": bit_rules.transfer,
     "extreme": _extreme,
     "cast": _cast,
     "timestamp_of_text": json_rules.timestamp_of_text,

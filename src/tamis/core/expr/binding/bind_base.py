@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from tamis.core.expr.binding.char_padding import padded
-from tamis.core.expr.binding.unsupported_syntax import cause_of, names_in, operands
+from tamis.core.expr.binding.unsupported_syntax import cause_of, known_type, names_in, operands
 from tamis.core.expr.calls import call
 from tamis.core.expr.coerce import beyond_longs
 from tamis.core.expr.syntax.nodes import Cast, Node
@@ -42,7 +42,8 @@ class BinderBase:
         """
         inner = operands(node)
         args = tuple(self.bind(n) for n in (names_in(node) if inner is None else inner))
-        return Opaque(NULL, self.shown(node), args, inner is not None, cause or cause_of(node))
+        kind = NULL if inner is None else known_type(node)
+        return Opaque(kind, self.shown(node), args, inner is not None, cause or cause_of(node))
 
     def predicate(self, expr: Expr) -> Expr:
         """Return ``expr`` as a boolean if its type is unknown."""

@@ -43,6 +43,8 @@ from tamis.core.types import BOOLEAN, NULL, STRING, YEAR_MONTH, Array, DayTimeIn
 _OPERATORS = {
     "=": "eq", "<>": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge", "<=>": "null_safe_eq",
     "+": "add", "-": "subtract", "*": "multiply", "/": "divide", "DIV": "div", "%": "remainder", "||": "concat",
+    "&": "bits_and", "|": "bits_or", "^": "bits_xor", "<<": "shift_left",
+    ">>": "shift_right", ">>>": "shift_right_unsigned",
 }  # fmt: skip
 _TESTS = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "null_safe_eq"})
 TRIED = {
@@ -99,6 +101,8 @@ class Binder(BinderOfNames, BinderOfPredicates):
             return self.negated(self.bind(node.operand))
         if node.operator == "-":
             return self.call("negate", self.bind(node.operand))
+        if node.operator == "~":
+            return self.call("bits_not", self.bind(node.operand))
         if node.operator == "+":
             inner = self.bind(node.operand)
             plain = is_numeric(inner.type) or isinstance(inner.type, DayTimeInterval) or inner.type == YEAR_MONTH

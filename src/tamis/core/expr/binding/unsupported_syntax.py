@@ -5,7 +5,6 @@ from __future__ import annotations
 from tamis.core.expr.registry import TOTAL
 from tamis.core.expr.syntax.nodes import (
     Alias,
-    Binary,
     Function,
     Lambda,
     Name,
@@ -16,10 +15,10 @@ from tamis.core.expr.syntax.nodes import (
     Query,
     Row,
     Star,
-    Unary,
     walk,
 )
 from tamis.core.expr.tree import Cause
+from tamis.core.types import NULL, DataType
 
 _AGGREGATES = frozenset(
     [
@@ -104,6 +103,11 @@ def names_in(node: Node) -> list[Name]:
     return [n for n in nodes if isinstance(n, Name) and n.parts[0].lower() not in local]
 
 
+def known_type(node: Node) -> DataType:
+    """Return the type of a call of a function that never fails; NULL if it is not known."""
+    return TOTAL.get(node.name[-1].lower(), NULL) if isinstance(node, Function) else NULL
+
+
 def operands(node: Node) -> tuple[Node, ...] | None:
     """Return the operands of a construct that never fails itself; None for one that may fail."""
     match node:
@@ -111,10 +115,6 @@ def operands(node: Node) -> tuple[Node, ...] | None:
             isinstance(a, _NO_VALUES) for a in args
         ):
             return args
-        case Binary(operator="&" | "|" | "^", left=left, right=right):
-            return left, right
-        case Unary(operator="~", operand=inner):
-            return (inner,)
     return None
 
 

@@ -1,0 +1,61 @@
+"""Rules of functions that would skip wrongly if a condition of theirs were left out: each check holds, and fails once the bug is planted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+
+from tamis.core.expr import registry
+from tamis.core.pruning import bit_rules
+from tests.pruning.piece_decisions import decided, rows
+
+Plant = Callable[[pytest.MonkeyPatch], object]
+
+
+@dataclass(frozen=True)
+class Way:
+    """``text`` is true for some rows of a piece and false for others; with the bug planted, it is decided."""
+
+    text: str
+    columns: dict[str, list[Any]]
+    plant: Plant
+
+    def decided(self) -> str:
+        return decided(self.text, rows(**self.columns))
+
+
+def entry(name: str, **changes: Any) -> Plant:
+    """The function's entry with another claim."""
+    return lambda patch: patch.setitem(registry._BY_NAME, name, replace(registry.function(name), **changes))
+
+
+WAYS = {
+    "a bit that neither bound has": Way(
+        "integer0 & 4 = 4",
+        {"integer0": [1, 4, 8]},
+        lambda patch: patch.setattr(bit_rules, "_smeared", lambda differ: differ),
+    ),
+    "the bit of the sign": Way(
+        "integer0 & -1 < 0",
+        {"integer0": [-5, 5]},
+        lambda patch: patch.setattr(bit_rules, "_range", lambda set_, possible: (set_, possible)),
+    ),
+    "bits lost by a shift": Way("integer0 << 30 > 5", {"integer0": [0, 1, 4]}, entry("shift_left", guard=None)),
+    "a shift that loses the sign": Way(
+        "integer0 >>> 31 = 0", {"integer0": [-5, 0, 5]}, entry("shift_right_unsigned", guard=None)
+    ),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_rule_decides_nothing_there(way: str) -> None:
+    assert WAYS[way].decided() == "some"
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_bug_would_be_seen(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    WAYS[way].plant(monkeypatch)
+    assert WAYS[way].decided() != "some"
