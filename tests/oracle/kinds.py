@@ -63,7 +63,8 @@ def _document(i: int) -> str:
     moment = (INSTANT0 + i * HOUR).isoformat()
     # Nearly all times are of one form, so that many parts have bounds of times.
     written = {0: moment[:10], 1: moment, 2: moment + "+02:00"}.get(i % 40, moment + "Z")
-    return f'{{"ts":"{written}",{body[1:]}'
+    elements = (str(i), f'"x{i % 20:02}"', f'{{"x":{i}}}', f"[{i + 1},{i}]", *["null"] * 5, str(i + 2))
+    return f'{{"ts":"{written}","p":[{",".join(elements[: 3 + i % 8])}],{body[1:]}'
 
 
 def _pool(name: str) -> tuple[Any, ...]:

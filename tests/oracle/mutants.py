@@ -88,6 +88,10 @@ MUTANTS: tuple[Mutant, ...] = (
         ("NOT keeps what is true", "return Truth(t.false, t.true, t.null, t.fail)", "return Truth(t.false, t.true & ~t.null, t.null, t.fail)"),
     ),
     *_mutants(
+        "core/stats/json_paths/text_paths.py",
+        ("elements of lists stand one position later", "yield position, elements", "yield position + 1, elements"),
+    ),
+    *_mutants(
         "core/stats/collector.py",
         ("the last batch widens no bound", "self._lows, self._highs = [self._least()], [self._greatest()]", "self._lows, self._highs = [self._lows[0]], [self._highs[0]]"),
         ("NULLs are not counted", "self.nulls += array.null_count", "self.nulls += 0"),

@@ -15,7 +15,20 @@ UNITS = ("DAY", "WEEK", "MONTH", "HOUR", "YEAR")
 Samples = Mapping[str, list[Any]]
 """Values of columns."""
 LARGEST = {"tinyint": 127, "smallint": 32_767, "int": 2**31 - 1, "bigint": 2**63 - 1}
-PATHS = ("$.a", "$.a.b", "$.k", "$.a[1]", "$.a.c[0]", "$", "$.nowhere")
+PATHS = (
+    "$.a",
+    "$.a.b",
+    "$.k",
+    "$.a[1]",
+    "$.a.c[0]",
+    "$",
+    "$.nowhere",
+    "$.p[0]",
+    "$.p[1]",
+    "$.p[2].x",
+    "$.p[3][0]",
+    "$.p[9]",
+)
 
 
 class Predicates:

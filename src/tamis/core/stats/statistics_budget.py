@@ -1,10 +1,10 @@
 """Limits a part's statistics to a number of bytes that grows with its rows.
 
 Invariant: no bound ever moves inward; what is dropped is unknown. Value sets are dropped first; then texts
-are shortened; then paths of JSON documents are dropped, the deepest and most mixed first; then bounds of
-columns, the longest first; then counts. Statistics that recent filters used are dropped after all others, and
-those that ``tamis.stats.keep`` names are never dropped. A dropped path is noted in the row above it, so that
-it is not taken for absent.
+are shortened; then paths of JSON documents are dropped, positions of lists first, then the deepest and most
+mixed; then bounds of columns, the longest first; then counts. Statistics that recent filters used are dropped
+after all others, and those that ``tamis.stats.keep`` names are never dropped. A dropped path is noted in the
+row above it, so that it is not taken for absent.
 
 The cost is linear in the number of statistics: sizes are kept incrementally, and Arrow arrays are built once,
 from what is left.
@@ -31,6 +31,7 @@ from tamis.core.stats.json_paths.path_rows import (
     TRIMMED,
     Paths,
     PathStatistics,
+    list_of_position,
     nearest_ancestor,
 )
 from tamis.core.stats.statistics_columns import BOUNDS, HI_EXACT, LO_EXACT, NO_ROOM, VALUES
@@ -231,13 +232,14 @@ def _paths_by_column(places: Places) -> dict[int, KeptPaths]:
     return {identifier: KeptPaths(paths) for identifier, paths in by_column.items()}
 
 
-def _usefulness(item: tuple[int, str, PathStatistics]) -> tuple[int, int, int]:
-    """Order paths as they are dropped: deep ones first, then those of many kinds, then the longest.
+def _usefulness(item: tuple[int, str, PathStatistics]) -> tuple[bool, int, int, int]:
+    """Order paths as they are dropped: positions, then deep ones, then those of many kinds, then the longest.
 
     A path that is not kept has no kept path below it, so that the paths below it are dropped before it.
     """
     _, path, found = item
-    return -(path.count(".") + path.count("[")), -(found.kinds & 0xFF).bit_count(), -_path_size(path, found)
+    depth = path.count(".") + path.count("[")
+    return list_of_position(path) is None, -depth, -(found.kinds & 0xFF).bit_count(), -_path_size(path, found)
 
 
 def _longest_bounds(ledger: _Ledger, columns: list[int]) -> list[int]:

@@ -14,7 +14,12 @@ Step = str | int
 Steps = tuple[Step, ...]
 
 ELEMENT = -1
-"""The step to any element of a list in statistics, which do not distinguish positions."""
+"""The step to any element of a list, in statistics."""
+POSITIONS, PLACED = 8, 2
+"""Elements of a list with statistics of their own, and how often on one path.
+
+Both are part of the table format: readers take a position without a row for absent.
+"""
 
 _STEP = re.compile(
     r"""\.(?P<name>[^\s.\[\]'"*?][^.\[\]'"*?]*)
@@ -59,14 +64,32 @@ def text_of(steps: Steps) -> str | None:
 
 
 def stored(steps: Steps) -> str:
-    """Return the text by which statistics are found: unique for each path, with positions as ``[*]``."""
-    return "$" + "".join(map(stored_step, steps))
+    """Return the text by which the most specific statistics are found (see ``placed_steps``)."""
+    return "$" + "".join(map(stored_step, placed_steps(steps)))
+
+
+def placed_steps(steps: Steps, placed: int = PLACED) -> Steps:
+    """Return ``steps`` with at most ``placed`` positions that have statistics; the other positions are ``ELEMENT``.
+
+    After an ``ELEMENT`` no position is distinguished.
+    """
+    out = list[Step]()
+    for step in steps:
+        if not isinstance(step, int):
+            out.append(step)
+        elif placed and 0 <= step < POSITIONS:
+            out.append(step)
+            placed -= 1
+        else:
+            out.append(ELEMENT)
+            placed = 0
+    return tuple(out)
 
 
 def stored_step(step: Step) -> str:
     """Return the text of one step in a stored path."""
     if isinstance(step, int):
-        return "[*]"
+        return "[*]" if step == ELEMENT else f"[{step}]"
     if _PLAIN.fullmatch(step):
         return f".{step}"
     return "['" + step.replace("\\", "\\\\").replace("'", "\\'") + "']"

@@ -306,15 +306,16 @@ def members(found: Nodes) -> Iterator[tuple[list[str], Ints, Ints]]:
                 yield [names[identifier]], rows[hit // keyed.shape[1]], children.ravel()[hit][None]
 
 
-def elements(found: Nodes) -> tuple[Ints, Ints]:
-    """Return the rows and positions of the elements of all arrays."""
-    out_rows, out_at = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+def elements(found: Nodes) -> tuple[Ints, Ints, Ints]:
+    """Return the elements of all arrays: their rows, their places in the data, and their positions in the array."""
+    out_rows, out_at, out_nth = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     for some, count, start, size, first in _arrays(found, np.flatnonzero(found.kinds() == ARRAY)):
         owner = np.repeat(np.arange(len(some)), count)
         nth = np.arange(len(owner)) - np.repeat(np.cumsum(count) - count, count)
         out_rows.append(some[owner])
         out_at.append(first[owner] + little(found.data, start[owner] + nth * size, size))
-    return np.concatenate(out_rows), np.concatenate(out_at)
+        out_nth.append(nth)
+    return np.concatenate(out_rows), np.concatenate(out_at), np.concatenate(out_nth)
 
 
 def _arrays(found: Nodes, rows: Ints) -> Iterator[tuple[Ints, Ints, Ints, int, Ints]]:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tamis.core.expr.json_codec.json_path import ELEMENT, Steps, stored
+from tamis.core.expr.json_codec.json_path import ELEMENT, PLACED, Steps, placed_steps, stored
 from tamis.core.stats.json_paths.json_numbers import (
     Data,
     Flags,
@@ -214,9 +214,11 @@ def _nodes(value: Any, steps: Steps) -> Iterator[tuple[Steps, Any]]:
         for key, inner in value.items():
             yield from _nodes(inner, (*steps, key))
     elif isinstance(value, list):
-        for inner in value:
-            yield from _nodes(inner, (*steps, ELEMENT))
+        for position, inner in enumerate(value):
+            yield from _nodes(inner, (*steps, position))
 
 
 def _add(paths: Paths, steps: Steps, found: PathStatistics) -> None:
-    paths.setdefault(stored(steps), PathStatistics()).add(found)
+    """Add the statistics of a place to its paths: by position, and together with the other elements."""
+    for path in {stored(placed_steps(steps, placed)) for placed in range(PLACED + 1)}:
+        paths.setdefault(path, PathStatistics()).add(found)

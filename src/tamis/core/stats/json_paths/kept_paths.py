@@ -13,11 +13,11 @@ class KeptPaths:
     def __init__(self, paths: Iterable[str] = ()) -> None:
         self._named = frozenset(paths)
         self._above = frozenset(above for path in self._named for above in ancestors_of(path))
-        self._keys: dict[str, set[str]] = {}
+        self._below: dict[str, set[str]] = {}
         for path in self._named | self._above:
-            above, key = parent_of(path), last_key(path)
-            if above is not None and key is not None:
-                self._keys.setdefault(above, set()).add(key)
+            above = parent_of(path)
+            if above is not None:
+                self._below.setdefault(above, set()).add(path)
 
     def concerns(self, path: str) -> bool:
         """Return whether the path is kept, or is above or below one that is: evidence needs all of them."""
@@ -29,4 +29,8 @@ class KeptPaths:
 
     def keys_below(self, path: str) -> Collection[str]:
         """Return the keys one step below the path that are kept, or lead to a kept path."""
-        return self._keys.get(path, ())
+        return {key for below in self.paths_below(path) if (key := last_key(below)) is not None}
+
+    def paths_below(self, path: str) -> Collection[str]:
+        """Return the paths one step below the path that are kept, or lead to a kept path."""
+        return self._below.get(path, ())

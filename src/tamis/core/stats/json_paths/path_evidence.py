@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.core.expr.json_codec.iso_times import KINDS, NO_TIME
-from tamis.core.expr.json_codec.json_path import Steps, stored
+from tamis.core.expr.json_codec.json_path import ELEMENT, PLACED, Steps, placed_steps, stored_step
 from tamis.core.pruning.evidence import DocumentEvidence
 from tamis.core.stats.json_paths import path_rows as rows
 
@@ -52,9 +52,28 @@ class PathTable:
         columns = self._columns_of(column_id)
         if columns is None:
             return None
-        places = [self._rows_at(columns, stored(steps[:depth])) for depth in range(len(steps) + 1)]
+        places, repeated = self._places(columns, steps)
         partial = _partial(columns, places) if variant else np.zeros(self._pieces, bool)
-        return _evidence(columns, places, physical, bool(any(isinstance(step, int) for step in steps)), partial)
+        return _evidence(columns, places, physical, repeated, partial)
+
+    def _places(self, columns: dict[str, pa.Array], steps: Steps) -> tuple[list[Ints], Bools]:
+        """Return the rows of each piece at each step, and where the last describes elements of any position.
+
+        A piece without a usable row by position has the row of all elements.
+        """
+        forms = list(dict.fromkeys(placed_steps(steps, placed) for placed in range(PLACED + 1)))
+        by_path: dict[str, Ints] = {}
+        chosen, repeated = list[Ints](), np.zeros(self._pieces, bool)
+        for form in forms:
+            paths = ["$" + "".join(map(stored_step, form[:depth])) for depth in range(len(form) + 1)]
+            for path in paths:
+                if path not in by_path:
+                    by_path[path] = self._rows_at(columns, path)
+            mine = [by_path[path] for path in paths]
+            usable = _usable(columns, form, mine) if chosen else np.ones(self._pieces, bool)
+            chosen = [np.where(usable, a, b) for a, b in zip(mine, chosen or mine, strict=True)]
+            repeated = np.where(usable, ELEMENT in form, repeated)
+        return chosen, repeated
 
     def _columns_of(self, column_id: int) -> dict[str, pa.Array] | None:
         if column_id not in self._columns:
@@ -86,6 +105,16 @@ class PathTable:
         return out
 
 
+def _usable(columns: dict[str, pa.Array], form: Steps, places: list[Ints]) -> Bools:
+    """Return where the rows by position say something: a row, or that the position is absent."""
+    usable: Bools = (places[-1] >= 0) | ((places[-1] == -1) & _absent(columns, places)[0])
+    for step, place in zip(form, places, strict=False):
+        if isinstance(step, int) and step != ELEMENT:
+            walk = np.asarray(pc.fill_null(_take(columns["walk"], place), 0))
+            usable &= (place >= 0) & (walk >= rows.PLACED_ELEMENTS)
+    return usable
+
+
 def _key(table: pa.Table) -> Ints:
     return np.asarray(table["segment"]).astype(np.int64) << 32 | np.asarray(table["part"]).astype(np.int64)
 
@@ -107,12 +136,12 @@ def _partial(columns: dict[str, pa.Array], places: list[Ints]) -> Bools:
     """
     walk = np.asarray(pc.fill_null(_take(columns["walk"], places[-1]), 0))
     above = [(place >= 0) & ((_kinds(columns, place) & rows.INCOMPLETE) != 0) for place in places[:-1]]
-    partial: Bools = (walk < rows.WALK) & np.logical_or.reduce([np.zeros(len(walk), bool), *above])
+    partial: Bools = (walk < rows.WHOLE) & np.logical_or.reduce([np.zeros(len(walk), bool), *above])
     return partial
 
 
 def _evidence(
-    columns: dict[str, pa.Array], places: list[Ints], physical: pa.Int64Array, repeated: bool, partial: Bools
+    columns: dict[str, pa.Array], places: list[Ints], physical: pa.Int64Array, repeated: Bools, partial: Bools
 ) -> DocumentEvidence:
     leaf = places[-1]
     root = _kinds(columns, places[0])
@@ -127,12 +156,11 @@ def _evidence(
     nulls, told = _count(_take(columns["nulls"], leaf))
     all_rows, sized = _count(physical)
     sane = there & counted & (kinds >= 0) & (kinds <= rows.KNOWN) & ((present > 0) == ((kinds & _VALUES) != 0))
-    if not repeated:
-        sane &= ~sized | (present + np.where(told, nulls, 0) <= all_rows)
+    sane &= repeated | ~sized | (present + np.where(told, nulls, 0) <= all_rows)
     known = good & (sane | (~there & absent))
     kinds = np.where(there & known, kinds, 0)
-    full = sized & ~np.asarray(repeated) & there & (present + np.where(told, nulls, 0) == all_rows)
-    all_values = sized & ~np.asarray(repeated) & there & (present == all_rows)
+    full = sized & ~repeated & there & (present + np.where(told, nulls, 0) == all_rows)
+    all_values = sized & ~repeated & there & (present == all_rows)
     invalid = known & ((root & rows.INVALID) != 0)
     missing = known & ~full & ~all_values
     null = known & there & ~all_values & np.where(told, nulls > 0, True)

@@ -39,12 +39,18 @@ KNOWN = (1 << 14) - 1
 
 ROOT = "$"
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+_QUOTED, _POSITION = re.compile(r"\['(?:[^'\\]|\\.)*'\]", re.DOTALL), re.compile(r"\[\d\]")
 
-WALK = 1
-"""How a document's paths were walked, as stored in ``walk``: 1 means each path once, from all its values.
+WHOLE, PLACED_ELEMENTS = 1, 2
+WALK = PLACED_ELEMENTS
+"""How a document's paths were walked, as stored in ``walk``: from 1 on each path from all its values.
 
 Earlier writers (0, or no such column) walked the layouts of VARIANT objects one after another. If a limit
 ended that walk, rows below an INCOMPLETE object may cover only some of its layouts.
+
+From 2 on, the first elements of lists have rows by position (``json_path.POSITIONS``) besides the row of all
+elements. Only below a row with 2 are such rows believed, and is a position without a row absent if the row is
+not INCOMPLETE: what wrote 1 knew no positions, and joined rows as if a position were a key.
 """
 
 COLUMNS = {
@@ -137,7 +143,7 @@ def parent_of(path: str) -> str | None:
     """Return the stored text of the path one step above, or None for the root."""
     if path == ROOT:
         return None
-    if path.endswith("[*]"):
+    if _of_element(path):
         return path[:-3]
     # A quote inside a quoted key is escaped, so that the last "['" before the closing quote opens the last step.
     return path[: path.rindex("['", 0, -2)] if path.endswith("']") else path[: path.rindex(".")]
@@ -146,10 +152,22 @@ def parent_of(path: str) -> str | None:
 def last_key(path: str) -> str | None:
     """Return the key of the path's last step, or None for the root and for elements of an array."""
     above = parent_of(path)
-    if above is None or path.endswith("[*]"):
+    if above is None or _of_element(path):
         return None
     step = path[len(above) :]
     return step[1:] if step.startswith(".") else _ESCAPED.sub(r"\1", step[2:-2])
+
+
+def _of_element(path: str) -> bool:
+    """Return whether the last step is to an element of a list: ``[*]``, or a position of one digit."""
+    return path.endswith("]") and not path.endswith("']")
+
+
+def list_of_position(path: str) -> str | None:
+    """Return the path of the innermost list of which ``path`` names a position, or None."""
+    plain = _QUOTED.sub(lambda key: "_" * len(key[0]), path) if "['" in path else path
+    places = [step.start() for step in _POSITION.finditer(plain)]
+    return path[: places[-1]] if places else None
 
 
 def ancestors_of(path: str) -> Iterator[str]:
@@ -187,16 +205,24 @@ def _hidden(path: str, paths: Paths) -> bool:
     """Return whether a path that is not listed may occur all the same.
 
     The nearest row above it says whether all keys are listed. For rows of earlier writers (see ``WALK``),
-    every row above it must say so.
+    every row above it must say so. A list's row of a writer without positions lists none.
     """
-    nearest = True
+    nearest, below = True, path
     for above in ancestors_of(path):
         found = paths.get(above)
         if found is not None:
-            if (nearest or found.walk < WALK) and found.kinds & (INCOMPLETE | STRANGE):
+            if (nearest or found.walk < WHOLE) and found.kinds & (INCOMPLETE | STRANGE):
+                return True
+            if nearest and found.walk < PLACED_ELEMENTS and found.kinds & LIST and _at_position(below):
                 return True
             nearest = False
+        below = above
     return False
+
+
+def _at_position(path: str) -> bool:
+    """Return whether the last step is a position."""
+    return _of_element(path) and not path.endswith("[*]")
 
 
 def table_of(columns: dict[int, Paths]) -> pa.Table | None:

@@ -11,14 +11,15 @@ from __future__ import annotations
 import heapq
 from collections.abc import Collection, Mapping
 
+from tamis.core.expr.json_codec.json_path import ELEMENT, POSITIONS, Steps, placed_steps, stored
 from tamis.core.stats.json_paths.kept_paths import KeptPaths
 from tamis.core.stats.json_paths.path_rows import (
     INCOMPLETE,
     TRIMMED,
     Paths,
     PathStatistics,
-    child_path,
     last_key,
+    list_of_position,
     parent_of,
 )
 from tamis.sizes import SIZES
@@ -35,6 +36,17 @@ class PathSelection:
         self._kept = KeptPaths(kept)
         self._listed: dict[str, frozenset[str]] = {}
         """The keys that are still collected of each folded object, by its path."""
+        self._unplaced: set[str] = set()
+        """The lists whose elements are no longer collected by position."""
+
+    def positions_below(self, here: PathStatistics, steps: Steps) -> int:
+        """Return how many elements of the list at ``steps`` to collect by position; note in ``here`` if given up."""
+        if placed_steps((*steps, 0))[-1] == ELEMENT:
+            return 0
+        if stored(steps) in self._unplaced:
+            here.kinds |= INCOMPLETE | TRIMMED
+            return 0
+        return POSITIONS
 
     def keys_below(self, path: str, counts: Mapping[str, int], objects: int) -> frozenset[str] | None:
         """Return the keys to collect of the objects at ``path``, or None for all.
@@ -48,7 +60,12 @@ class PathSelection:
         return self._listed.get(path)
 
     def folded(self, paths: Paths) -> Paths:
-        """Fold objects until there are at most ``MOST_PATHS`` paths besides kept ones; changes ``paths``."""
+        """Fold objects until there are at most ``MOST_PATHS`` paths besides kept ones; changes ``paths``.
+
+        Positions of lists are given up first, because the row of all elements is true of them, too.
+        """
+        if len(paths) > MOST_PATHS:
+            self._give_up_positions(paths)
         if len(paths) <= MOST_PATHS:
             return paths
         children: dict[str, list[str]] = {}
@@ -66,6 +83,26 @@ class PathSelection:
                     heapq.heappush(heap, _priority(path, len(children[path])))
         return paths
 
+    def _give_up_positions(self, paths: Paths) -> None:
+        """Drop the rows by position, list by list, nested lists and those with the most rows first.
+
+        A list of which a position is kept is left alone.
+        """
+        placed: dict[str, list[str]] = {}
+        for path in paths:
+            owner = list_of_position(path)
+            if owner is not None:
+                placed.setdefault(owner, []).append(path)
+        kept = {owner for owner, below in placed.items() if any(map(self._kept.leads_to_kept, below))}
+        for owner in sorted(placed.keys() - kept, key=lambda o: (list_of_position(o) is None, -len(placed[o]), o)):
+            if len(paths) <= MOST_PATHS:
+                break
+            self._unplaced.add(owner)
+            for path in placed[owner]:
+                del paths[path]
+            if owner in paths:
+                paths[owner].kinds |= INCOMPLETE | TRIMMED
+
     def _fold(self, paths: Paths, path: str, children: dict[str, list[str]]) -> None:
         """Drop the rare children of an object; if there is none, drop others until the paths fit."""
         below = sorted(children[path], key=lambda child: (-paths[child].present, child))
@@ -77,8 +114,8 @@ class PathSelection:
         children[path] = [child for child in below if child in paths]
         kept = self._kept.keys_below(path)
         if not paths[path].kinds & INCOMPLETE:
-            for key in kept:  # absent so far, and still collected from later documents
-                paths.setdefault(child_path(path, key), PathStatistics())
+            for child in self._kept.paths_below(path):  # absent so far, and still collected from later documents
+                paths.setdefault(child, PathStatistics())
         paths[path].kinds |= INCOMPLETE | TRIMMED
         left = (last_key(child) for child in children[path])
         self._listed[path] = frozenset([*kept, *(key for key in left if key is not None)])

@@ -12,6 +12,7 @@ import contextlib
 import json
 import re
 from collections import Counter
+from collections.abc import Iterator
 from itertools import chain
 from typing import Any
 
@@ -21,6 +22,7 @@ import pyarrow.compute as pc
 from tamis.core.expr.json_codec.iso_times import NO_TIMES, looks_like_time, times_of_texts
 from tamis.core.expr.json_codec.jackson_reader import STRICT, Malformed, plain_document
 from tamis.core.expr.json_codec.json_path import ELEMENT, Steps, stored
+from tamis.core.stats.json_paths.element_paths import paths_of_elements
 from tamis.core.stats.json_paths.path_rows import (
     FALSE,
     HI_EXACT,
@@ -236,7 +238,15 @@ class _Walk:
         if len(steps) >= DEEPEST:
             self._skip(here, values)
         else:
-            self._walk(list(chain.from_iterable(values)), (*steps, ELEMENT))
+            groups = _by_position(values, self._selection.positions_below(here, steps))
+            self._found |= paths_of_elements(steps, groups, self._apart)
+
+    def _apart(self, values: list[Any], steps: Steps) -> Paths:
+        """Return the paths at and below ``steps``, without adding them to the others."""
+        others, self._found = self._found, {}
+        self._walk(values, steps)
+        found, self._found = self._found, others
+        return found
 
     def _maps(self, here: PathStatistics, values: list[dict[str, Any]], steps: Steps) -> None:
         here.kinds |= MAP
@@ -267,6 +277,17 @@ class _Walk:
         self.colons += text.count(":")
         if _HUGE.search(text) or _deeper_than(_DEEPEST_SKIPPED, values):
             raise Strange
+
+
+def _by_position(lists: list[list[Any]], placed: int) -> Iterator[tuple[int, list[Any]]]:
+    """Yield the elements of the first ``placed`` positions that occur, and then all others."""
+    for position in range(placed):
+        elements = [values[position] for values in lists if len(values) > position]
+        if not elements:
+            break
+        yield position, elements
+    rest = [values[placed:] for values in lists if len(values) > placed] if placed else lists
+    yield ELEMENT, list(chain.from_iterable(rest))
 
 
 def _deeper_than(levels: int, values: list[Any]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from itertools import chain
 from typing import Any
 
@@ -23,6 +24,7 @@ from tamis.core.expr.json_codec.iso_times import (
 from tamis.core.expr.json_codec.json_path import ELEMENT, Steps, stored
 from tamis.core.expr.json_codec.variant_bytes import decimals_at, longs_at, places_at, slices
 from tamis.core.expr.time_zones import DAY
+from tamis.core.stats.json_paths.element_paths import paths_of_elements
 from tamis.core.stats.json_paths.json_strings import lines_of_texts, plain, texts
 from tamis.core.stats.json_paths.path_rows import (
     FALSE,
@@ -113,8 +115,8 @@ class _Walk:
             here.kinds |= INCOMPLETE
             return
         if kind == v.ARRAY:
-            rows, at = v.elements(nodes)
-            self._walk(v.Nodes(nodes.data, at, nodes.shape[rows], nodes.names), (*steps, ELEMENT))
+            elements = _by_position(nodes, self._selection.positions_below(here, steps))
+            self._found |= paths_of_elements(steps, elements, self._apart)
             return
         layouts = list(v.members(nodes))
         taken = self._taken(here, layouts, len(nodes), stored(steps))
@@ -143,6 +145,13 @@ class _Walk:
                 order = np.argsort(at)
                 rows, at = rows[order], at[order]
             self._walk(nodes.child(rows, at), (*steps, key))
+
+    def _apart(self, nodes: v.Nodes, steps: Steps) -> Paths:
+        """Return the paths at and below ``steps``, without adding them to the others."""
+        others, self._found = self._found, {}
+        self._walk(nodes, steps)
+        found, self._found = self._found, others
+        return found
 
     def _taken(self, here: PathStatistics, layouts: list[Any], objects: int, path: str) -> frozenset[str] | None:
         """Return the keys to walk of the objects at a path, or None for all."""
@@ -176,6 +185,15 @@ class _Walk:
                 self._found[stored((*steps, key))] = told[line]
             else:
                 self._walk(nodes.child(rows, at[line]), (*steps, key))
+
+
+def _by_position(nodes: v.Nodes, placed: int) -> Iterator[tuple[int, v.Nodes]]:
+    """Yield the elements of the first ``placed`` positions that occur, and then all others."""
+    rows, at, nth = v.elements(nodes)
+    every = v.Nodes(nodes.data, at, nodes.shape[rows], nodes.names)
+    for position in range(min(placed, int(nth.max()) + 1 if len(nth) else 0)):
+        yield position, every.take(nth == position)
+    yield ELEMENT, every.take(nth >= placed) if placed else every
 
 
 def _longs(data: Any, at: Any, headers: Any) -> list[PathStatistics | None]:
