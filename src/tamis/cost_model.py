@@ -48,9 +48,6 @@ class CostModel:
 
     excerpt_page_share: float = 0.5
     """Share of a chunk's pages from which the chunk is read whole, because an excerpt is a copy. ``lazy``."""
-    vortex_together_share: float = 0.9
-    """Share of a Vortex file's segments from which all columns are scanned together. ``lazy``."""
-
     task_remainder_share: float = 0.1
     """Share of a part that is too little for a Spark task of its own. ``scan``."""
 

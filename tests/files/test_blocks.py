@@ -64,7 +64,7 @@ def test_a_column_that_the_file_lacks_is_left_out(form: str) -> None:
 
 
 def test_only_what_is_asked_for_is_fetched() -> None:
-    wide = part_of((50_000,))
+    wide = part_of((50_000,) * 10)  # its first block does not come with the footer
     part = open_part(STORE, wide, SCHEMA)
     before = part.io.bytes
     list(part.read([1], [0]))
@@ -77,7 +77,7 @@ def test_many_small_blocks_come_in_few_pieces() -> None:
     before = part.io.requests
     pieces = list(part.read([1, 2], range(40)))
     assert len(pieces) == 1
-    assert part.io.requests - before == 1
+    assert part.io.requests - before <= 1  # none if all of it came with the footer
 
 
 def test_unknown_format_is_named() -> None:

@@ -44,9 +44,7 @@ def test_windows_are_the_part(form: str, text: str | None, count: int, gone: set
     spec = ReadSpec(URL, SCHEMA, {0: SCHEMA}, conjuncts=wanted, lazy=lazy)
     whole, pieces = ReadCounters(), ReadCounters()
     expected = [n for b in read_part(ref, spec, whole) for n in b.column(0).to_pylist()]
-    cut = [
-        replace(w, format=form) for w in windows(replace(ref, format="parquet"), count)
-    ]  # Vortex has none of parts as small
+    cut = windows(ref, count)
     assert [n for w in cut for b in read_part(w, spec, pieces) for n in b.column(0).to_pylist()] == expected
     assert len(cut) == min(count, len(cut))
     for name in ("rows_total", "rows_matched", "blocks_total"):
@@ -61,8 +59,4 @@ def test_windows_cover_every_block_once() -> None:
         assert [a for a, _ in cut] == [0, *(z for _, z in cut[:-1])]
         assert cut[-1][1] == 10
         assert len(cut) == min(count, 10)
-    assert windows(replace(ref, format="vortex"), 4) == [
-        replace(ref, format="vortex")
-    ]  # not worth what both would fetch
-    assert len(windows(replace(ref, format="vortex", rows=2**21), 9)) == 4
     assert windows(replace(ref, blocks=(100,)), 4) == [replace(ref, blocks=(100,))]

@@ -258,10 +258,9 @@ def test_an_index_leaves_lazy_reading_one_block(tmp_path: Path, form: str, monke
     assert len(found) == 1
     assert [i["name"] for i in both.indexes] == ["ik"]
     assert (both.blocks["skipped_index"], both.blocks["read"]) == (BLOCKS - 1, 1)
-    assert both.bytes["follower"] <= lazily.bytes["follower"]
-    assert (
-        form == "vortex" or both.bytes["leader"] < lazily.bytes["leader"]
-    )  # its segments are larger than these blocks
+    assert data_bytes(both) < data_bytes(lazily)
+    assert both.bytes["follower"] <= 1.05 * lazily.bytes["follower"]  # Vortex splits a common read by an estimate
+    assert both.bytes["leader"] < lazily.bytes["leader"]
 
 
 def test_fields_beside_the_one_that_is_filtered_are_followers(tmp_path: Path) -> None:

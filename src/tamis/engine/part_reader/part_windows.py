@@ -12,17 +12,13 @@ from itertools import pairwise
 import numpy as np
 
 from tamis.storage.files import PartRef
-from tamis.storage.files.formats import format_named
 
 
 def windows(ref: PartRef, count: int) -> list[PartRef]:
     """Split the part into at most ``count`` runs of blocks with about equally many rows.
 
-    Returns the part itself if it has fewer than two blocks, is already a window, or if its format would fetch
-    too much data twice.
+    Returns the part itself if it has fewer than two blocks or is already a window.
     """
-    least = format_named(ref.format).window_rows
-    count = min(count, ref.rows // least) if least else count
     if count < 2 or len(ref.blocks) < 2 or ref.window is not None:
         return [ref]
     ends = np.cumsum(np.array(ref.blocks, dtype=np.int64))

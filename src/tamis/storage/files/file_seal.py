@@ -39,7 +39,8 @@ class Seal:
     """The data appended to a sealed file.
 
     ``size`` is the size of the file proper in bytes. ``spans`` are the ends of the blocks in it if blocks are
-    contiguous, else empty.
+    contiguous, else empty. ``tails`` are copies of the ends of the files, one per block, of which the file proper
+    is made; empty if it is one file.
     """
 
     part_id: str
@@ -52,6 +53,7 @@ class Seal:
     statistics: pa.Table = field(repr=False)
     leaves: str = ""
     """The document paths that the file stores as leaves (``files.shredded_leaves``)."""
+    tails: tuple[bytes, ...] = field(default=(), repr=False)
 
     def pack(self) -> bytes:
         head = json.dumps(
@@ -63,12 +65,14 @@ class Seal:
                 "spans": self.spans,
                 "weights": {str(i): n for i, n in self.weights.items()},
                 **({"leaves": self.leaves} if self.leaves else {}),
+                **({"tails": [len(tail) for tail in self.tails]} if self.tails else {}),
             }
         ).encode()
         stream = io.BytesIO()
         with pa.ipc.new_stream(stream, self.statistics.schema) as writer:
             writer.write_table(self.statistics)
-        body = len(head).to_bytes(4, "little") + head + self.crcs.astype("<u4").tobytes() + stream.getvalue()
+        checks = self.crcs.astype("<u4").tobytes()
+        body = b"".join((len(head).to_bytes(4, "little"), head, checks, *self.tails, stream.getvalue()))
         packed = pa.Codec("zstd", _ZSTD).compress(body, asbytes=True)
         return bytes(packed) + len(body).to_bytes(4, "little") + len(packed).to_bytes(4, "little") + MAGIC
 
@@ -89,7 +93,13 @@ class Seal:
             raise ValueError(f"checksums of {head['chunk']} bytes")
         count = -(-bounded(head["size"], CHUNK * len(body), "the size of the file") // CHUNK)
         crcs = np.frombuffer(body, "<u4", count, start)
-        statistics = read_stream(body[start + 4 * count :])
+        tails, at = list[bytes](), start + 4 * count
+        for size in head.get("tails", ()):
+            tails.append(body[at : at + bounded(size, len(body), "the size of a tail")])
+            at += size
+        if len(tails) not in {0, len(head["blocks"])}:
+            raise ValueError(f"{len(tails)} tails for {len(head['blocks'])} blocks")
+        statistics = read_stream(body[at:])
         weights = {int(i): int(n) for i, n in head["weights"].items()}
         return Seal(
             head["part"],
@@ -100,6 +110,7 @@ class Seal:
             crcs,
             statistics,
             str(head.get("leaves", "")),
+            tuple(tails),
         )
 
 
@@ -149,7 +160,14 @@ class SealingSink:
         """Only mark the file closed: libraries close it on errors as well, so ``seal`` makes it visible."""
         self.closed = True
 
-    def seal(self, summary: Summary, options: WriteOptions, spans: Sequence[int], leaves: str = "") -> WrittenFile:
+    def seal(
+        self,
+        summary: Summary,
+        options: WriteOptions,
+        spans: Sequence[int],
+        leaves: str = "",
+        tails: Sequence[bytes] = (),
+    ) -> WrittenFile:
         """Write the seal and make the file visible."""
         crcs = [*self._crcs, self._crc] if self._filled else self._crcs
         found = Seal(
@@ -161,6 +179,7 @@ class SealingSink:
             np.array(crcs, dtype=np.uint32),
             summary.statistics(),
             leaves,
+            tuple(tails),
         )
         packed = found.pack()
         self._sink.write(packed)

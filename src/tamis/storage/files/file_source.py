@@ -9,6 +9,7 @@ here, since the network can be at fault, before the part is reported corrupt.
 from __future__ import annotations
 
 import io
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import PurePosixPath
@@ -19,7 +20,9 @@ import pyarrow as pa
 from tamis.errors import CorruptData, NotFound, StoreUnavailable, TamisError
 from tamis.storage.files.corrupt_parts import corrupt
 from tamis.storage.files.protocol import IoCounters, PartRef
+from tamis.storage.files.recent_bytes import RecentBytes
 from tamis.storage.object_store.relative_paths import is_inside
+from tamis.storage.object_store.store import merged
 
 T = TypeVar("T")
 
@@ -27,13 +30,14 @@ _FINAL = {"PART_MISSING", "TRUNCATED"}
 """Errors that another read does not fix, because they were already retried."""
 
 
-def twice(read: Callable[[], T]) -> T:
-    """Return ``read()``, retried once if it finds bytes that differ from what was committed."""
+def twice(read: Callable[[], T], source: PartSource) -> T:
+    """Return ``read()``, retried once from the store if it finds bytes that differ from what was committed."""
     try:
         return read()
     except CorruptData as error:
         if error.code in _FINAL:
             raise
+        source.forget()
         return read()
 
 
@@ -44,6 +48,7 @@ class PartSource:
         if not is_inside(ref.path):
             raise corrupt(ref, "lies outside of its table's folder", "PATH_OUTSIDE")
         self._store, self.ref = store.fresh(), ref
+        self._recent, self._lock = RecentBytes(), threading.Lock()
         self.key = (store.url, ref.path, ref.bytes, ref.checksum, ref.footer_checksum)
         """Cache key of everything remembered about the file."""
 
@@ -65,7 +70,7 @@ class PartSource:
         return {self.ref.part_id, PurePosixPath(self.ref.path).stem}
 
     def get(self, ranges: Sequence[tuple[int, int]]) -> list[memoryview]:
-        """Read these (offset, length) ranges, merging nearby ones.
+        """Read these (offset, length) ranges, merging nearby ones. Bytes that were fetched recently are not again.
 
         Raises ``CorruptData`` or ``StoreUnavailable`` naming the part.
         """
@@ -86,10 +91,28 @@ class PartSource:
             ) from error
 
     def _get(self, ranges: Sequence[tuple[int, int]]) -> list[memoryview]:
+        spans = merged([r for r in ranges if r[1] > 0], self._store.gap)
+        with self._lock:
+            kept, fetched = self._recent, RecentBytes(sum(length for _, length in spans))
+            missing = kept.missing(spans)
+        for (offset, _), data in zip(missing, self._views(missing), strict=True):
+            fetched.add(offset, data)
+        with self._lock:
+            views = [kept.joined(offset, length, fetched) for offset, length in ranges]
+            for offset, length in kept.missing(missing):  # another thread may have fetched some of it
+                kept.add(offset, fetched.joined(offset, length, fetched))
+        return views
+
+    def _views(self, ranges: Sequence[tuple[int, int]]) -> list[memoryview]:
         try:
-            return list(self._store.views(self.ref.path, ranges))
+            return list(self._store.views(self.ref.path, ranges, gap=0))
         except CorruptData:  # a short response, or a short object
-            return list(self._store.views(self.ref.path, ranges))
+            return list(self._store.views(self.ref.path, ranges, gap=0))
+
+    def forget(self) -> None:
+        """Ask the store for every byte again from now on."""
+        with self._lock:
+            self._recent = RecentBytes()
 
     def tail(self, length: int) -> bytes:
         """Return the last ``length`` bytes, or all bytes of a smaller file."""

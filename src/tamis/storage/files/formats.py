@@ -14,7 +14,7 @@ from tamis.errors import InvalidInput
 from tamis.storage.files.orc import OrcPartWriter, open_orc
 from tamis.storage.files.parquet import ParquetPartWriter, open_parquet
 from tamis.storage.files.protocol import PartFile, PartRef, PartWriter, WriteOptions
-from tamis.storage.files.vortex import WINDOW_ROWS, VortexPartWriter, check_vortex, open_vortex
+from tamis.storage.files.vortex import VortexPartWriter, check_vortex, open_vortex
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +27,6 @@ class Format:
     open: Callable[[Any, PartRef, Schema], PartFile]
     check: Callable[[pa.Schema], None] = lambda _: None
     """Raises ``InvalidInput`` naming the column whose type the format cannot hold."""
-    window_rows: int = 0
-    """Minimum rows of a window of a part.
-
-    In some formats the unit that two readers would both fetch is larger than a block.
-    """
 
 
 def _without_empty_structs(name: str, column: str, data_type: pa.DataType) -> None:
@@ -58,7 +53,7 @@ def _with_fields(name: str) -> Callable[[pa.Schema], None]:
 
 FORMATS: dict[str, Format] = {
     "parquet": Format("parquet", ParquetPartWriter, open_parquet, _with_fields("Parquet")),
-    "vortex": Format("vortex", VortexPartWriter, open_vortex, check_vortex, WINDOW_ROWS),
+    "vortex": Format("vortex", VortexPartWriter, open_vortex, check_vortex),
     "orc": Format("orc", OrcPartWriter, open_orc, _with_fields("ORC")),
 }
 

@@ -63,8 +63,11 @@ class NamedColumns:
 
     def together(self, fields: Sequence[Field]) -> int:
         """Return how many rows of these columns to decode at once."""
-        width = sum(self.seal.weights.get(f.id, 0) for f in fields) / max(int(self.starts[-1]), 1)
-        return max(1, min(PIECE_ROWS, int(PIECE_BYTES / max(width, 1.0))))
+        return max(1, min(PIECE_ROWS, int(PIECE_BYTES / max(self.width(fields), 1.0))))
+
+    def width(self, fields: Sequence[Field]) -> float:
+        """Return the average bytes of a row of these columns, as Arrow data."""
+        return sum(self.seal.weights.get(f.id, 0) for f in fields) / max(int(self.starts[-1]), 1)
 
     def runs(self, fields: Sequence[Field], blocks: Sequence[int]) -> list[list[int]]:
         """Group adjacent blocks, as far as memory allows."""

@@ -32,7 +32,7 @@ def open_sealed(store: Any, ref: PartRef) -> Sealed:
     source = PartSource(store, ref)
     seal = _seals.get(source.key)
     if seal is None:
-        seal, size = twice(lambda: _read(source))
+        seal, size = twice(lambda: _read(source), source)
         _seals.put(source.key, seal, size)
     if seal.part_id and seal.part_id not in source.names:
         raise corrupt(ref, f"was replaced: the file there is part {seal.part_id}", "PART_REPLACED")
@@ -103,7 +103,7 @@ class Sealed:
             self._held = []
 
     def _load(self, spans: list[tuple[int, int]]) -> list[tuple[int, memoryview]]:
-        return twice(lambda: self._load_once(spans))
+        return twice(lambda: self._load_once(spans), self._source)
 
     def _load_once(self, spans: list[tuple[int, int]]) -> list[tuple[int, memoryview]]:
         found = [(start, data) for (start, _), data in zip(spans, self._source.get(spans), strict=True)]

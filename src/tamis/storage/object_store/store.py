@@ -133,10 +133,13 @@ class Store:
         """Return the bytes of each (offset, length) in the given order, merging nearby ranges."""
         return [bytes(view) for view in self.views(path, ranges)]
 
-    def views(self, path: str, ranges: Sequence[tuple[int, int]]) -> list[memoryview]:
-        """Return the ranges as ``get_ranges`` does, but as views into the fetched spans, without copying."""
+    def views(self, path: str, ranges: Sequence[tuple[int, int]], gap: int | None = None) -> list[memoryview]:
+        """Return the ranges as ``get_ranges`` does, but as views into the fetched spans, without copying.
+
+        Ranges at most ``gap`` bytes apart are merged; by default, as many as the store finds cheap.
+        """
         wanted = [r for r in ranges if r[1] > 0]
-        spans = _merge(wanted, self.gap)
+        spans = merged(wanted, self.gap if gap is None else gap)
         chunks: list[memoryview] = []
         if spans:
             chunks = self._run("read", path, lambda store, key: self._fetched(store, key, spans))
@@ -275,7 +278,7 @@ def open_store(place: str | os.PathLike[str], storage_options: Mapping[str, Any]
     return Store(locate(place), storage_options or {})
 
 
-def _merge(ranges: Sequence[tuple[int, int]], gap: int) -> list[tuple[int, int]]:
+def merged(ranges: Sequence[tuple[int, int]], gap: int) -> list[tuple[int, int]]:
     """Return sorted spans (offset, length) that cover all ``ranges``, merging nearby ones."""
     spans: list[tuple[int, int]] = []
     for offset, length in sorted(ranges):

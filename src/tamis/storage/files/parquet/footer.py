@@ -38,7 +38,7 @@ def footer_of(source: PartSource) -> Footer:
     """Return the checked footer of a part. Raises ``CorruptData``."""
     found = _cache.get(source.key)
     if found is None:
-        footer = twice(lambda: _read(source))
+        footer = twice(lambda: _read(source), source)
         _cache.put(source.key, (footer, source.ref), footer.serialized_size)
         return footer
     footer, known = found
@@ -57,7 +57,7 @@ def check_end(source: PartSource) -> bool:
     wanted = source.ref.footer_checksum
     footer = _footer_bytes(source)
     if wanted is None or zlib.crc32(footer) != wanted:
-        twice(lambda: _read(source))
+        twice(lambda: _read(source), source)
         return False
     found = index_checksum(footer)
     if found is None or found.length + len(footer) > source.ref.bytes:

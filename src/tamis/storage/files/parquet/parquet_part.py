@@ -174,7 +174,7 @@ class ParquetPart:
         )
         if plan is None:
             return self._decode(leaves, blocks, taken)
-        arrays = twice(lambda: self._excerpt(plan, blocks))
+        arrays = twice(lambda: self._excerpt(plan, blocks), self._source)
         found = {i: self._typed(i, a) for i, a in zip(self._layout.tops(plan.leaves), arrays, strict=True)}
         rest = [at for at in leaves if at not in plan.leaves]
         if rest:
@@ -193,7 +193,7 @@ class ParquetPart:
         length = int(self._rows[blocks].sum())
         if not leaves:
             return _no_columns(length if taken is None else len(taken))
-        table = twice(lambda: self._chunked(leaves, blocks, length))
+        table = twice(lambda: self._chunked(leaves, blocks, length), self._source)
         indices = None if taken is None else pa.array(taken)
         tops = self._layout.tops(leaves)
         with self._stream.decoding(f"blocks {blocks}"):

@@ -1,9 +1,8 @@
-"""Reads Vortex: chosen rows × columns, decoded by the library, one column at a time.
+"""Reads Vortex: chosen rows × columns, decoded by the library.
 
-A scan of several columns also fetches the bytes between them; a scan of each column by itself fetches only
-that column's segments and takes a few hundred microseconds (docs/design/0014). Columns are therefore scanned
-together only for rows in nearly every segment, which leave nothing between them unread. Segments are cached
-while the part is open, up to ``CACHE_BYTES``, because neighbouring blocks share them.
+A part is a Vortex file per block, or (parts of earlier releases) one file. A scan of several columns also fetches
+the bytes between them, and every scan takes a few hundred microseconds (docs/design/0014). Columns are therefore
+scanned together if they are neighbours in the file, so that nothing lies between them.
 """
 
 from __future__ import annotations
@@ -16,10 +15,9 @@ import pyarrow as pa
 
 from tamis.core.types import Field, Schema
 from tamis.core.types.arrow import to_arrow_type
-from tamis.cost_model import COSTS
 from tamis.storage.files.corrupt_parts import corrupt
 from tamis.storage.files.file_source import Stream
-from tamis.storage.files.named_columns import PIECE_ROWS, Ordinals, SealedPart
+from tamis.storage.files.named_columns import Ordinals, SealedPart
 from tamis.storage.files.protocol import PartRef, Piece
 from tamis.storage.files.sealed_reader import Sealed, open_sealed
 from tamis.storage.files.stored_values import stored_type
@@ -27,14 +25,13 @@ from tamis.storage.files.vortex.vortex_library import keep, vortex
 from tamis.storage.object_store.lru_cache import LruCache
 
 CACHE_BYTES = 64 * 2**20
-SEGMENT_ROWS = 131_072
-"""Rows of an integer segment, and about those of others; the library fixes this number."""
-WINDOW_ROWS = 4 * SEGMENT_ROWS
-_TOGETHER = COSTS.vortex_together_share
-"""Share of the segments above which all columns are scanned together."""
-_STRIDE = 8 * PIECE_ROWS
-_FOOTERS = 256
+"""Segments that the library keeps of a file with several blocks, because neighbouring blocks share them."""
+_FOOTERS = 32 * 2**20
+_UNKNOWN_TAIL = 64 * 2**10
+_JOINED_WIDTH = 64
+"""Bytes of a row, as Arrow data, up to which the blocks of several files are joined."""
 _footers = LruCache[Any](_FOOTERS)
+"""Parsed footers, by their size in the file."""
 
 
 def open_vortex(store: Any, ref: PartRef, schema: Schema) -> VortexPart:
@@ -47,56 +44,137 @@ def open_vortex(store: Any, ref: PartRef, schema: Schema) -> VortexPart:
 
 
 class VortexPart(SealedPart):
-    """One open Vortex file (see ``PartFile``). Not thread-safe."""
+    """One open part (see ``PartFile``). Not thread-safe."""
 
     def __init__(self, source: Sealed, schema: Schema) -> None:
         super().__init__(source, schema)
-        self._stream = Stream(source.ref, source.seal.size, source.read)
-        ref, module = source.ref, vortex()
-        key = (ref.path, ref.bytes, ref.checksum, source.seal.crcs[-1:].tobytes())
-        with self._stream.decoding("its footer"):
-            cache = module.SegmentCache(CACHE_BYTES) if hasattr(module, "SegmentCache") else None
-            shared = {"segment_cache": cache, "cache_key": ref.part_id or ref.path} if cache is not None else {}
-            self._file = module.open_readable(self._stream, footer=_footers.get(key), **shared)
-            _footers.put(key, self._file.footer, 1)
-        if self._columns.fields and len(self._file) != ref.rows:
-            raise corrupt(ref, f"has {len(self._file)} rows instead of {ref.rows}")
-
-    @property
-    def stride(self) -> int:
-        return _STRIDE
+        seal, starts = source.seal, self._columns.starts
+        if seal.tails and len(seal.tails) != len(seal.spans):
+            raise corrupt(source.ref, f"has {len(seal.tails)} tails of {len(seal.spans)} files")
+        if seal.tails:
+            begins = (0, *seal.spans[:-1])
+            files = zip(begins, seal.spans, starts[:-1], starts[1:], seal.tails, strict=True)
+        else:
+            files = zip((0,), (seal.size,), starts[:1], starts[-1:], (b"",), strict=True)
+        self._files = [_File(source, *one) for one in files] if self._columns.fields and seal.size else []
+        self._places = {f.id: at for at, f in enumerate(self._columns.fields)}
+        self._bounds = np.array([0, *(f.end for f in self._files)], dtype=np.int64)
 
     def read(self, columns: Sequence[int], blocks: Sequence[int], rows: Ordinals | None = None) -> Iterator[Piece]:
         fields, starts = self._columns.wanted(columns), self._columns.starts
         if rows is None:
-            for run in self._columns.runs(fields, blocks):
+            for run in self._runs(fields, blocks):
                 first, end = int(starts[run[0]]), int(starts[run[-1] + 1])
-                arrays = [self._range(f, first, end) for f in fields]
-                yield Piece(run[0], np.arange(first, end), self._columns.batch(fields, arrays, end - first))
+                yield Piece(run[0], np.arange(first, end), self._decode(fields, first, end))
             return
         block_of = np.searchsorted(starts, rows, side="right") - 1
         taken = rows[np.isin(block_of, np.asarray(blocks, dtype=np.int64))]
-        everywhere, most = self._everywhere(taken), self._columns.together(fields)
-        for part in (taken[at : at + most] for at in range(0, len(taken), most)):
+        for part in self._pieces(fields, taken):
             first_block = int(np.searchsorted(starts, part[0], side="right")) - 1
-            arrays = self._rows(fields, part) if everywhere else [a for f in fields for a in self._rows([f], part)]
-            yield Piece(first_block, part, self._columns.batch(fields, arrays, len(part)))
+            yield Piece(first_block, part, self._decode(fields, int(part[0]), int(part[-1]) + 1, part))
 
-    def _everywhere(self, rows: Ordinals) -> bool:
-        """Whether nearly every segment holds one of these rows."""
-        return len(np.unique(rows // SEGMENT_ROWS)) >= _TOGETHER * -(-self._source.ref.rows // SEGMENT_ROWS)
+    def _runs(self, fields: Sequence[Field], blocks: Sequence[int]) -> list[list[int]]:
+        """Group adjacent blocks to decode together; wide blocks of several files stay alone, since joining copies."""
+        if len(self._files) > 1 and self._columns.width(fields) > _JOINED_WIDTH:
+            return [[block] for block in blocks]
+        return self._columns.runs(fields, blocks)
 
-    def _range(self, field: Field, first: int, end: int) -> pa.Array:
-        with self._stream.decoding(f"rows {first} to {end}"):
-            scan = self._file.to_repeated_scan([field.name])
-            return self._arrays([field], scan.execute(row_range=(first, end)), end - first)[0]
+    def _pieces(self, fields: Sequence[Field], rows: Ordinals) -> Iterator[Ordinals]:
+        """Cut the rows into pieces to decode together, between files if there are several."""
+        most = self._columns.together(fields)
+        whole = len(self._files) > 1
+        at = 0
+        while at < len(rows):
+            end = min(at + most, len(rows))
+            if whole and end < len(rows):
+                bound = self._bounds[np.searchsorted(self._bounds, rows[end], side="right") - 1]
+                end = max(int(np.searchsorted(rows, bound)), at)
+                if end == at:  # one file holds more
+                    end = int(np.searchsorted(rows, self._file_end(int(rows[at]))))
+            yield rows[at:end]
+            at = end
 
-    def _rows(self, fields: Sequence[Field], rows: Ordinals) -> list[pa.Array]:
+    def _file_end(self, row: int) -> int:
+        return int(self._bounds[np.searchsorted(self._bounds, row, side="right")])
+
+    def _decode(self, fields: list[Field], first: int, end: int, rows: Ordinals | None = None) -> pa.RecordBatch:
+        """Decode the rows from ``first`` to ``end``, or only those of them that are in ``rows``."""
+        length = end - first if rows is None else len(rows)
         if not fields:
-            return []
-        with self._stream.decoding(f"{len(rows)} rows from {rows[0]}"):
-            indices = vortex().array(pa.array(rows.astype(np.uint64)))
-            return self._arrays(fields, self._file.scan([f.name for f in fields], indices=indices), len(rows))
+            return self._columns.batch([], [], length)
+        asked = self._neighbours(fields)
+        low = int(np.searchsorted(self._bounds, first, side="right")) - 1
+        high = int(np.searchsorted(self._bounds, end))
+        found: list[list[pa.Array]] = []
+        for file in self._files[low:high]:
+            if rows is None:
+                span = max(first, file.first), min(end, file.end)
+                found.append([a for some in asked for a in file.read(some, span, None)])
+                continue
+            mine = rows[np.searchsorted(rows, file.first) : np.searchsorted(rows, file.end)]
+            if len(mine):
+                found.append([a for some in asked for a in file.read(some, (file.first, file.end), mine)])
+        arrays = [pa.concat_arrays(parts) if len(parts) > 1 else parts[0] for parts in zip(*found, strict=True)]
+        return self._columns.batch(fields, arrays, length)
+
+    def _neighbours(self, fields: Sequence[Field]) -> list[list[Field]]:
+        """Group columns that stand beside each other in the files, so that no other column lies between them."""
+        groups: list[list[Field]] = []
+        last = -2
+        for f in fields:
+            place = self._places[f.id]
+            if place == last + 1:
+                groups[-1].append(f)
+            else:
+                groups.append([f])
+            last = place
+        return groups
+
+
+class _File:
+    """One Vortex file in a part: the rows from ``first`` to ``end``. Opened when it is first read."""
+
+    def __init__(self, source: Sealed, begin: int, stop: int, first: int, end: int, tail: bytes) -> None:
+        self.first, self.end = int(first), int(end)
+        self._source, self._begin, self._size, self._tail = source, begin, stop - begin, tail
+        self._stream = Stream(source.ref, self._size, self._bytes)
+        self._opened: Any = None
+
+    def _bytes(self, offset: int, length: int) -> memoryview:
+        behind = offset - (self._size - len(self._tail))
+        if behind >= 0 and self._tail:
+            return memoryview(self._tail)[behind : behind + length]
+        return self._source.read(self._begin + offset, min(length, self._size - offset))
+
+    @property
+    def _file(self) -> Any:
+        if self._opened is None:
+            self._opened = self._open()
+        return self._opened
+
+    def _open(self) -> Any:
+        ref, module = self._source.ref, vortex()
+        key = (ref.path, ref.bytes, ref.checksum, self._source.seal.crcs[-1:].tobytes(), self._begin)
+        shared: dict[str, Any] = {}
+        if not self._tail and hasattr(module, "SegmentCache"):
+            shared = {"segment_cache": module.SegmentCache(CACHE_BYTES), "cache_key": ref.part_id or ref.path}
+        with self._stream.decoding("its footer"):
+            file = module.open_readable(self._stream, footer=_footers.get(key), **shared)
+            _footers.put(key, file.footer, len(self._tail) or _UNKNOWN_TAIL)
+        if len(file) != self.end - self.first:
+            raise corrupt(ref, f"has {len(file)} rows instead of {self.end - self.first} from row {self.first}")
+        return file
+
+    def read(self, fields: Sequence[Field], span: tuple[int, int], rows: Ordinals | None) -> list[pa.Array]:
+        """Return these columns of the rows of ``span``, or of ``rows``, with one scan."""
+        names, file = [f.name for f in fields], self._file
+        with self._stream.decoding(f"rows {span[0]} to {span[1]}"):
+            if rows is None:
+                scan = file.to_repeated_scan(names)
+                found = scan.execute(row_range=(span[0] - self.first, span[1] - self.first))
+                return self._arrays(fields, found, span[1] - span[0])
+            indices = vortex().array(pa.array((rows - self.first).astype(np.uint64)))
+            return self._arrays(fields, file.scan(names, indices=indices), len(rows))
 
     def _arrays(self, fields: Sequence[Field], found: Any, length: int) -> list[pa.Array]:
         kinds = [pa.field(f.name, stored_type(to_arrow_type(f.type), keep)) for f in fields]

@@ -1,7 +1,8 @@
-"""Writes sealed Vortex files.
+"""Writes sealed Vortex files: one Vortex file per block, one after the other.
 
-The library pulls batches from one iterator and writes to a path. It therefore runs in its own thread and is
-fed block by block; the complete file is then copied to the store.
+The library makes segments of some 100,000 rows in each file and takes no other number, so that a single row of a
+single file per part would cost a large piece of every column. The seal holds a copy of each file's tail, so that a
+reader needs no request to open one. The library writes to a path and runs in its own thread, fed block by block.
 """
 
 from __future__ import annotations
@@ -22,16 +23,13 @@ from tamis.storage.files.file_seal import SealingSink, Summary
 from tamis.storage.files.protocol import WriteOptions, WrittenFile
 from tamis.storage.files.shredded_leaves import LEAVES
 from tamis.storage.files.stored_values import as_stored, stored_schema
+from tamis.storage.files.vortex.file_tail import tail_length
 from tamis.storage.files.vortex.vortex_library import keep, vortex
 
 _WAITING = 2
 """Blocks that may wait for the library."""
-_COPY = 2**20
 _LEAST = 0.2
-"""Assumed minimum size of the file relative to Arrow's bytes.
-
-Used while the library still buffers most of them.
-"""
+"""Assumed size of blocks that wait for the library, relative to Arrow's bytes."""
 
 
 class VortexPartWriter:
@@ -46,36 +44,34 @@ class VortexPartWriter:
         self._folder = Path(tempfile.mkdtemp(prefix="tamis-vortex-"))
         self._feed = _Feed()
         self._error: BaseException | None = None
-        self._fed = 0
+        self._fed = self._done = 0
+        self._ends: list[int] = []
+        self._tails: list[bytes] = []
         self._thread = threading.Thread(target=self._write, name="tamis-vortex", daemon=True)
         self._thread.start()
 
     @property
     def size(self) -> int:
-        return max(self._path.stat().st_size if self._path.exists() else 0, int(self._fed * _LEAST))
+        return self._sink.size + int((self._fed - self._done) * _LEAST)
 
     def write(self, batch: pa.RecordBatch) -> None:
         if not len(batch):
             return
         columns = [as_stored(batch.column(at), f.type) for at, f in zip(self._kept, self._schema, strict=True)]
-        self._fed += batch.nbytes
         self._summary.add(batch)
         self._summary.end()
         if columns:
+            self._fed += batch.nbytes
             self._feed.put(pa.RecordBatch.from_arrays(columns, schema=self._schema))
             self._check()
 
     def close(self, notes: Mapping[str, str] | None = None) -> WrittenFile:
         self._feed.end()
         self._thread.join()
-        try:
-            self._check()
-            with self._path.open("rb") as file:
-                while piece := file.read(_COPY):
-                    self._sink.write(piece)
-        finally:
-            shutil.rmtree(self._folder, ignore_errors=True)
-        return self._sink.seal(self._summary, self._options, (), (notes or {}).get(LEAVES, ""))
+        shutil.rmtree(self._folder, ignore_errors=True)
+        self._check()
+        leaves = (notes or {}).get(LEAVES, "")
+        return self._sink.seal(self._summary, self._options, self._ends, leaves, self._tails)
 
     def abort(self) -> None:
         self._feed.end()
@@ -83,14 +79,16 @@ class VortexPartWriter:
         shutil.rmtree(self._folder, ignore_errors=True)
         self._sink.abort()
 
-    @property
-    def _path(self) -> Path:
-        return self._folder / "part.vortex"
-
     def _write(self) -> None:
-        schema = self._schema if len(self._schema) else pa.schema([pa.field("", pa.bool_())])
+        path = self._folder / "block.vortex"
         try:
-            vortex().io.write(pa.RecordBatchReader.from_batches(schema, iter(self._feed)), str(self._path))
+            for batch in self._feed:
+                vortex().io.write(pa.RecordBatchReader.from_batches(self._schema, [batch]), str(path))
+                file = path.read_bytes()
+                self._sink.write(file)
+                self._ends.append(self._sink.size)
+                self._tails.append(file[len(file) - tail_length(file) :])
+                self._done += batch.nbytes
         except BaseException as error:  # noqa: BLE001  # raised by the next write or close
             self._error = error
         finally:
