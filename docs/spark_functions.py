@@ -10,7 +10,9 @@ from tamis.core.expr.binding.binder import TRIED
 from tamis.core.expr.registry import entries, sql_name
 
 OTHER_NAMES = {
-    "!": "! late", "between": "i BETWEEN 100 AND 250", "bigint": "bigint(i) > 1150", "binary": "binary(s) < X'62'", "boolean": "boolean(late)",
+    "!": "! late", "array": "array(i, l)[0] > 1150", "array_max": "array_max(array(i, 500)) > 1150", "array_min": "array_min(array(i, 500)) < 50",
+    "array_position": "array_position(array(i, 7), 1150) = 1", "arrays_overlap": "arrays_overlap(tags, array('t3', 't4'))",
+    "named_struct": "named_struct('a', i, 'b', user).a > 1150", "struct": "struct(i, user) = struct(550, 50L)", "between": "i BETWEEN 100 AND 250", "bigint": "bigint(i) > 1150", "binary": "binary(s) < X'62'", "boolean": "boolean(late)",
     "cardinality": "cardinality(tags) > 1", "case": "CASE WHEN i < 600 THEN 1 ELSE 2 END = 1", "cast": "CAST(ts AS DATE) = '2024-03-05'",
     "curdate": "day > curdate()", "current_date": "day = current_date()", "current_timestamp": "ts > current_timestamp()", "date": "date(ts) = '2024-03-05'",
     "date_part": "date_part('MONTH', ts) = 2", "dateadd": "dateadd(DAY, 30, ts) > '2025-01-15'", "datepart": "datepart('MONTH', ts) = 2", "double": "double(i) > 1150",
@@ -87,12 +89,12 @@ REASONS = {
         make_time time time_diff time_from_micros time_from_millis time_from_seconds time_to_micros time_to_millis time_to_seconds time_trunc to_time try_to_time""",
     "A cast whose type has arguments: write `CAST(x AS DECIMAL(p, s))`, which has a rule.": "decimal",
     "Stands for CASE in Spark's plans; write `CASE WHEN`, which has a rule.": "when",
-    "Makes an array, a map or a struct; no rule has been proved yet.": "array map named_struct struct",
+    "Makes a map of what the filter says; `CASE` says the same, and has a rule.": "map",
     "Makes another array or map. Statistics describe the stored one, not what is computed from it.": """
         array_append array_compact array_distinct array_except array_insert array_intersect array_prepend array_remove array_repeat array_sort array_union
         arrays_zip filter flatten map_concat map_entries map_filter map_from_arrays map_from_entries map_keys map_values map_zip_with sequence slice sort_array
         str_to_map transform transform_keys transform_values zip_with""",
-    "Looks for a value or an extreme among elements; no rule has been proved yet.": "array_max array_min array_position arrays_overlap map_contains_key",
+    "Looks for a key, for which `element_at(map, key) IS NOT NULL` has a rule.": "map_contains_key",
     "Joins elements to a text, of which statistics know neither the order nor the number.": "array_join",
     "Folds elements by any function.": "aggregate reduce",
     "Multiplies and adds up vectors, whose elements share one range.": "vector_cosine_similarity vector_inner_product vector_l2_distance vector_norm vector_normalize",

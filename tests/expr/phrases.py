@@ -3,6 +3,39 @@
 from __future__ import annotations
 
 PHRASES = """
+(integer0, string0) IN ((1, 'a'), (12, 'b'), (-1, ''))
+(integer0, string0) NOT IN ((1, 'a'), (12, 'b'), (-1, ''))
+(integer0, integer1) = (integer1, integer0)
+(integer0, double0) = (integer1, double1)
+(double0, string0) < (double1, string1)
+(double0, string0) <= (1.5D, 'ab')
+struct(string0, date0) > struct('a', DATE'2024-01-31')
+struct(integer0) >= struct(1)
+(integer0, string0) <=> (12, 'a')
+(integer0, string0) <> (12, 'a')
+st = (1L, 'a')
+st <> (1L, 'a')
+st < (1L, 'a')
+st >= named_struct('x', -7L, 'y', 'ab')
+st IN ((1L, 'a'), (-7L, 'ab'))
+NOT st IN ((1L, 'a'), (-7L, 'ab'))
+named_struct('a', integer0, 'b', string0).a
+struct(integer0 AS q, string0).q
+array(integer0, integer1)[1]
+get(array(integer0, integer1), 0)
+element_at(array(string0, string1), -1)
+try_element_at(array(double0, double1), 1)
+array_contains(array(integer0, integer1), 12)
+array_contains(array(double0, double1), double('NaN'))
+array_contains(array(1, 12, NULL), integer0)
+arrays_overlap(array(integer0, integer1), array(1, 12))
+arrays_overlap(array(string0, 'a'), array(string1))
+array_position(array(integer0, integer1), 12)
+array_max(array(double0, double1))
+array_min(array(double0, double1, 1.5D))
+exists(array(integer0, integer1), e -> e > 5)
+forall(array(integer0, integer1), e -> e + 1 > 5)
+size(array(integer0, integer1))
 integer0 & integer1
 integer0 & 12
 bigint0 | integer0

@@ -53,6 +53,11 @@ l = '5000'|11|0
 x > 10.5|10|1
 x IN (0.5, 11.5)|10|0
 isnan(x)|12|0
+x = double('NaN')|12|0
+double('NaN') > x|0|12
+x > float('NaN')|12|0
+x IN (double('NaN'), 10.719D)|11|0
+x BETWEEN 10.5 AND double('NaN')|10|1
 NOT isnan(x)|0|12
 floor(x) = 3|11|1
 x > 5 AND x < 4|12|0
@@ -102,6 +107,22 @@ i >> 4 = 3|11|0
 i >>> 4 = 3|11|0
 bit_get(i, 10) = 1|10|1
 bit_count(i) > 10|11|0
+(i, s) IN ((571, 'a000'), (550, 'g000'))|12|0
+(i, l) IN ((500, 5000L), (550, 5500L))|11|0
+(i, s) < (50, 'z')|11|0
+(i, s) > (1100, 'a')|11|0
+struct(i, l) = struct(500, 5000L)|11|0
+named_struct('a', i, 'b', l).b > 11500|11|0
+st = struct(4L)|11|0
+array(i, l)[0] > 1100|11|0
+element_at(array(i, 5), 1) > 1100|11|0
+array_contains(array(l, 5L), 11710)|11|0
+array_contains(array(5, 750, 1150), i)|9|0
+arrays_overlap(array(i), array(5, 750, 1150))|9|0
+array_max(array(i, 500)) > 1100|11|0
+array_min(array(l, 100)) < 100|11|0
+array_position(array(i, 7), 1150) = 1|11|0
+exists(array(i, i), e -> e > 1100)|11|0
 round(x) = 3|10|0
 round(x, 1) > 10.5|10|1
 round(i, -2) = 600|10|0

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from tamis.core.expr import registry
+from tamis.core.expr import Expr, call, registry
+from tamis.core.expr.functions.nested import constructed
 from tamis.core.pruning import bit_rules
 from tests.pruning.piece_decisions import decided, rows
 
@@ -32,7 +33,22 @@ def entry(name: str, **changes: Any) -> Plant:
     return lambda patch: patch.setitem(registry._BY_NAME, name, replace(registry.function(name), **changes))
 
 
+def plainly(pairs: list[tuple[Expr, Expr]]) -> Expr:
+    """Compare fields by ``=``, which is NULL of NULL."""
+    return call("and", *(call("eq", x, y) for x, y in pairs))
+
+
 WAYS = {
+    "NULL inside of structs": Way(
+        "(integer0, integer1) = (integer1, integer0)",
+        {"integer0": [None, 1], "integer1": [None, 2]},
+        lambda patch: patch.setitem(constructed._TESTS, "eq", plainly),
+    ),
+    "an item that fails beside the one that is read": Way(
+        "element_at(array(integer0, 1 div integer1), 1) > 5",
+        {"integer0": [1, 2], "integer1": [1, 0]},
+        lambda patch: patch.setattr(constructed, "_unsure", lambda *_: False),
+    ),
     "a bit that neither bound has": Way(
         "integer0 & 4 = 4",
         {"integer0": [1, 4, 8]},

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from tamis.core import expr
 from tamis.core.expr import Call, Column, Expr, Literal, Literals, Mode
+from tamis.core.expr.functions.nested.constructed import struct_of
 from tamis.core.types import (
     BINARY,
     BOOLEAN,
@@ -257,6 +258,8 @@ def _natural(rng: np.random.Generator, name: str, position: int = 0) -> DataType
 
 def predicate(rng: np.random.Generator, mode: Mode, zone: str, arguments: Any) -> Expr:
     """A comparison (or a boolean column) over ``arguments``."""
+    if rng.random() < 0.1 and (made := _of_items(rng, mode, zone, arguments)) is not None:
+        return made
     for _ in range(20):
         name = ["eq", "ne", "lt", "le", "gt", "ge", "null_safe_eq", "is_null", "is_not_null", "in"][rng.integers(10)]
         a = arguments(None)
@@ -266,6 +269,27 @@ def predicate(rng: np.random.Generator, mode: Mode, zone: str, arguments: Any) -
         if isinstance(out, Call) and expr.supported(out):
             return out
     return expr.bound(SCHEMA, (1,))
+
+
+def _of_items(rng: np.random.Generator, mode: Mode, zone: str, arguments: Any) -> Expr | None:
+    """A comparison of structs, or a test of an array, that the filter makes; None if it is left to Spark."""
+    first, second = (arguments(None) for _ in range(2))
+    if rng.random() < 0.5:
+        sides = [struct_of(("a", "b"), (x, leaf(rng, second.type)), "a struct") for x in (first, leaf(rng, first.type))]
+        name = ["eq", "ne", "lt", "le", "gt", "ge", "in", "null_safe_eq"][rng.integers(8)]
+        out = expr.call(name, *sides, mode=mode, zone=zone)
+    else:
+        array = expr.call("array", first, leaf(rng, first.type), mode=mode, zone=zone)
+        name = ["array_contains", "arrays_overlap", "array_max", "element_at"][rng.integers(4)]
+        wanted = leaf(rng, first.type)
+        others = {
+            "array_contains": (wanted,),
+            "arrays_overlap": (expr.call("array", wanted),),
+            "element_at": (Literal(INTEGER, 1),),
+        }
+        out = expr.call(name, array, *others.get(name, ()), mode=mode, zone=zone)
+        out = out if out.type == BOOLEAN else expr.call("ge", out, wanted, mode=mode, zone=zone)
+    return out if isinstance(out, Call) and expr.supported(out) else None
 
 
 def tree(

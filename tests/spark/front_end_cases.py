@@ -52,6 +52,22 @@ DDL = (
 
 TABLE = """
 cast | cast(x AS INT) > 12
+null_safe_eq | (c, s) IN ((1, 'k1-0x'), (3, 'k3-0x'))
+null_safe_eq | (c, l) IN ((1, 0L), (1, 1L), (1, 2L), (1, 3L), (1, 4L), (1, 5L), (1, 6L), (1, 7L), (1, 8L), (1, 9L), (2, 10L), (2, 20000L))
+null_safe_eq | NOT (dt, b) IN ((DATE'2024-01-31', true)) AND c < 5
+null_safe_eq | struct(c, x) = struct(7, double('NaN'))
+null_safe_eq | st = struct(30, 'k3')
+lt | (c, s) < (2, 'a')
+lt | (c, d) > (5, CAST(50.5 AS DECIMAL(10,2)))
+gt | named_struct('p', i, 'q', c).p > 55
+gt | element_at(array(i, c), 1) > 55
+gt | array_max(array(i, c)) > 55
+in | array_contains(array(c, i), 61) AND c > 2
+in | array_contains(array(40, 41, 60), i)
+array_contains | arrays_overlap(a, array(71, 72))
+eq | arrays_overlap(array(i, 500), array(71, 72))
+gt | array_position(array(c, i), 71) > 0
+gt | exists(array(c, i), e -> e > 65)
 bits_and | i & 64 = 64
 bits_or | i | 64 < 80
 bits_xor | i ^ 64 > 100

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tamis.core.expr.registry import Signature, entry_of, overloads, rewriting, special_cast
+from tamis.core.expr.registry import Signature, entry_of, overloads, rewriting, special_cast, taken_apart
 from tamis.core.expr.to_sql import attempted
-from tamis.core.expr.tree import Call, Cause, Expr, Literal, Mode, Opaque
+from tamis.core.expr.tree import Call, Cause, Constructed, Expr, Literal, Mode, Opaque
 from tamis.core.types import BINARY_COLLATION, NULL, DataType, String
 
 
@@ -18,6 +18,8 @@ def call(name: str, *args: Expr, mode: Mode = Mode.ANSI, zone: str | None = None
     if rewrite is not None:
         built = rewrite(args, mode, zone)
         return built if built is not None else opaque(name, args, type)
+    if any(isinstance(a, Constructed) for a in args):
+        return taken_apart(name, args, mode, zone) or opaque(name, args, type)
     entry = entry_of(name)
     if entry is None or (not entry.collated and any(_collated(a) for a in args)):
         return opaque(name, args, type)

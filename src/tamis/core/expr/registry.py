@@ -155,6 +155,7 @@ _BY_SQL: dict[str, str] = {}
 _BY_CATALYST: dict[str, str] = {}
 _OVERLOADS: dict[str, list[Callable[[tuple[Expr, ...], Mode, str | None], Expr | None]]] = {}
 _SUGAR: dict[str, Callable[[tuple[Expr, ...], Mode, str | None], Expr | None]] = {}
+_TAKEN_APART: dict[str, Callable[[tuple[Expr, ...], Mode, str | None], Expr | None]] = {}
 _CASTS_FROM: dict[DataType, Callable[[Expr, DataType, Mode, str | None], Expr | None]] = {}
 
 
@@ -195,6 +196,15 @@ def overload(name: str) -> Callable[[Callable[[tuple[Expr, ...], Mode, str | Non
     return enter
 
 
+def simplify(name: str) -> Callable[[Callable[[tuple[Expr, ...], Mode, str | None], Expr | None]], None]:
+    """Register what a declared name means for structs and arrays that the filter makes (``Constructed``)."""
+
+    def enter(build: Callable[[tuple[Expr, ...], Mode, str | None], Expr | None]) -> None:
+        _TAKEN_APART[name] = build
+
+    return enter
+
+
 def cast_from(source: DataType) -> Callable[[Callable[[Expr, DataType, Mode, str | None], Expr | None]], None]:
     """Register how values of ``source`` are cast, if not by a call of ``cast``."""
 
@@ -217,6 +227,12 @@ def rewriting(name: str) -> Callable[[tuple[Expr, ...], Mode, str | None], Expr 
 def overloads(name: str) -> Sequence[Callable[[tuple[Expr, ...], Mode, str | None], Expr | None]]:
     """Return the overloads of a name, tried in order when its own signature does not fit."""
     return _OVERLOADS.get(name, ())
+
+
+def taken_apart(name: str, args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Expr | None:
+    """Return a call with an argument that the filter makes, without that argument; None if it cannot be done."""
+    build = _TAKEN_APART.get(name)
+    return build(args, mode, zone) if build is not None else None
 
 
 def special_cast(source: DataType) -> Callable[[Expr, DataType, Mode, str | None], Expr | None] | None:

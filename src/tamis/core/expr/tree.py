@@ -157,6 +157,11 @@ class Opaque(Expr):
         return self.args
 
 
+@dataclass(frozen=True, slots=True)
+class Constructed(Opaque):
+    """A struct or an array that the filter makes of ``args``, until it is taken apart again."""
+
+
 TRUE = Literal(BOOLEAN, True)
 FALSE = Literal(BOOLEAN, False)
 

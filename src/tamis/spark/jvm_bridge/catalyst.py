@@ -19,9 +19,10 @@ from typing import Any
 from tamis.core import expr
 from tamis.core import types as t
 from tamis.core.expr.coerce import is_text
+from tamis.core.expr.functions.nested.constructed import each_item, item_of
 from tamis.core.expr.functions.nested.nested_fields import field_of
 from tamis.core.expr.registry import TOTAL_CLASSES, Partial
-from tamis.core.expr.tree import Call, Cause, Column, Element, Expr, Literal, Mode, Opaque, conjuncts
+from tamis.core.expr.tree import Call, Cause, Column, Constructed, Element, Expr, Literal, Mode, Opaque, conjuncts
 from tamis.core.types import Schema
 from tamis.spark.jvm_bridge import catalyst_json as documents
 from tamis.spark.jvm_bridge.catalyst_literals import Strange, data_type, literal, literals, same_values
@@ -93,7 +94,7 @@ class _Reader:
     def __init__(self, schema: Schema, types: list[Any]) -> None:
         self.schema = schema
         self.types = types
-        self.variables: dict[str, Element] = {}
+        self.variables: dict[str, Expr] = {}
 
     def expression(self, node: Node) -> Expr:
         """The node as an expression; ``Opaque`` with its columns if anything about it is unknown."""
@@ -119,6 +120,8 @@ class _Reader:
         try:
             source, function = self.expression(node["k"][0]), node["k"][1]
             body, *variables = function["k"]
+            if isinstance(source, Constructed):
+                return self.tested_items(node, source, body, variables)
             plain = (
                 isinstance(source, Column)
                 and isinstance(source.type, t.Array)
@@ -142,6 +145,19 @@ class _Reader:
             return found if isinstance(found, Call) else None
         except (LookupError, TypeError, AttributeError, Strange):
             return None
+
+    def tested_items(self, node: Node, source: Constructed, body: Node, variables: list[Node]) -> Expr | None:
+        """A test of each item of an array that the filter makes."""
+        if len(variables) != 1 or self.variables or node["p"].get("followThreeValuedLogic") is False:
+            return None
+        name, tests = variables[0]["p"]["name"], []
+        for item in source.args:
+            self.variables[name] = item
+            try:
+                tests.append(self.expression(body))
+            finally:
+                self.variables.clear()
+        return each_item(_function(node["c"]), source, tests)
 
     def variable(self, node: Node, _: Args) -> Expr:
         found = self.variables[node["p"]["name"]]
@@ -195,6 +211,8 @@ class _Reader:
             name = self._field_name(node)
             inner = next(f for f in parent.type.fields if f.name == name)
             return Element(inner.type, (*parent.ids, inner.id), f"{parent.name}.{inner.name}")
+        if isinstance(parent, Constructed):
+            return self._checked(item_of(parent, self._field_name(node)), node)
         inside = documents.json_field(parent, self._field_name(node), self.type(node))
         if inside is not None:
             return inside
@@ -226,6 +244,13 @@ class _Reader:
             raise Strange("a computed array")
         return self._checked(field_of(self.expression(source), self._field_name(body)), node)
 
+    def struct_made(self, node: Node, args: Args) -> Expr:
+        """A struct of names and values, one after the other."""
+        return Constructed(self.type(node), node.get("s") or "a struct", args[1::2], total=True)
+
+    def array_made(self, node: Node, args: Args) -> Expr:
+        return Constructed(self.type(node), node.get("s") or "an array", args, total=True)
+
     def _checked(self, found: Expr | None, node: Node) -> Expr:
         if found is None or not same_values(found.type, self.type(node)):
             raise Strange("a field of something else")
@@ -255,6 +280,9 @@ class _Reader:
         return self.call("in", node, args)
 
     def in_set(self, node: Node, args: Args) -> Expr:
+        kind = self.type(node["k"][0])
+        if isinstance(kind, t.Struct):
+            return self.call("in", node, (args[0], *(literal(kind, value) for value in node["p"]["hset"])))
         return self.call("in", node, (args[0], literals(self.type(node["k"][0]), node["p"]["hset"])))
 
     def like(self, node: Node, args: Args) -> Expr:
@@ -339,6 +367,8 @@ _SPECIAL: dict[str, Callable[[_Reader, Node, Args], Expr]] = {
     "GetArrayStructFields": _Reader.array_field,
     "ArrayTransform": _Reader.transformed,
     "GetStructField": _Reader.field,
+    "CreateNamedStruct": _Reader.struct_made,
+    "CreateArray": _Reader.array_made,
     "Literal": _Reader.literal,
     "In": _Reader.in_list,
     "InSet": _Reader.in_set,

@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from tamis.core import types as t
-from tamis.core.expr.tree import Expr, Literal, Literals
+from tamis.core.expr.tree import Constructed, Expr, Literal, Literals
 from tamis.core.types.arrow import to_arrow_type
 from tamis.core.types.logical import type_from_json
 from tamis.errors import InvalidInput
@@ -102,8 +102,19 @@ def literal(kind: t.DataType, value: Any) -> Expr:
     if value is None:
         return Literal(kind, None)
     if isinstance(value, dict):
-        raise Strange(str(value.get("strange")))
+        return _made(kind, value)
     return Literal(kind, _reader(kind)(value))
+
+
+def _made(kind: t.DataType, value: dict[str, Any]) -> Constructed:
+    """The items of a constant struct or array."""
+    if isinstance(kind, t.Struct) and len(value.get("row", ())) == len(kind.fields) > 0:
+        items = tuple(literal(f.type, v) for f, v in zip(kind.fields, value["row"], strict=True))
+    elif isinstance(kind, t.Array) and value.get("items"):
+        items = tuple(literal(kind.element.type, v) for v in value["items"])
+    else:
+        raise Strange(str(value.get("strange")))
+    return Constructed(kind, str(kind), items, total=True)
 
 
 def literals(kind: t.DataType, values: list[Any]) -> Expr:

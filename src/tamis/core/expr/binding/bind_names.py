@@ -5,10 +5,11 @@ from __future__ import annotations
 from tamis.core.expr.binding import bind_json as documents
 from tamis.core.expr.binding.bind_base import BinderBase
 from tamis.core.expr.bound_column import bound
+from tamis.core.expr.functions.nested.constructed import item_of
 from tamis.core.expr.functions.nested.nested_fields import field_of
 from tamis.core.expr.registry import sql_name
 from tamis.core.expr.syntax.nodes import Dot, Name, Path, Subscript
-from tamis.core.expr.tree import Cause, Element, Expr, Literal, Opaque
+from tamis.core.expr.tree import Cause, Constructed, Element, Expr, Literal, Opaque
 from tamis.core.types import NULL, STRING, Array, Map, Struct
 from tamis.errors import NotFound
 
@@ -106,7 +107,9 @@ class BinderOfNames(BinderBase):
         """Bind a field of a value that is not a column."""
         if (found := documents.from_json_field(node, self.bind)) is not None:
             return found
-        return field_of(self.bind(node.value), node.field) or self.unknown(node)
+        value = self.bind(node.value)
+        inner = item_of(value, node.field) if isinstance(value, Constructed) else field_of(value, node.field)
+        return inner or self.unknown(node)
 
     def path(self, node: Path) -> Expr:
         """Bind ``v:a.b[0]``, steps into a VARIANT."""

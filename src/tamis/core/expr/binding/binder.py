@@ -10,6 +10,7 @@ from tamis.core.expr.binding.bind_names import BinderOfNames
 from tamis.core.expr.binding.bind_predicates import BinderOfPredicates
 from tamis.core.expr.calls import call
 from tamis.core.expr.coerce import folded, is_numeric
+from tamis.core.expr.functions.nested.constructed import each_item, struct_of
 from tamis.core.expr.functions.nested.nested_fields import field_of
 from tamis.core.expr.literals import interval, number, time_of_day, typed
 from tamis.core.expr.registry import sql_name
@@ -31,13 +32,16 @@ from tamis.core.expr.syntax.nodes import (
     Number,
     Path,
     Predicate,
+    Query,
+    Row,
+    Star,
     Subscript,
     Text,
     Trim,
     Typed,
     Unary,
 )
-from tamis.core.expr.tree import Cause, Column, Element, Expr, Literal, Mode, Opaque
+from tamis.core.expr.tree import Call, Cause, Column, Constructed, Element, Expr, Literal, Mode, Opaque
 from tamis.core.types import BOOLEAN, NULL, STRING, YEAR_MONTH, Array, DayTimeInterval, Time
 
 _OPERATORS = {
@@ -139,6 +143,8 @@ class Binder(BinderOfNames, BinderOfPredicates):
     def function(self, node: Function) -> Expr:
         """Bind a function by the name as written."""
         name, mode = node.name[-1].lower(), self.mode
+        if name == "struct" and len(node.name) == 1 and not node.beside:
+            return self._struct(node, node.args)
         if len(node.name) > 1 or node.beside or any(isinstance(a, Named | Alias) for a in node.args):
             return self.unknown(node)
         if name == "transform":
@@ -151,6 +157,28 @@ class Binder(BinderOfNames, BinderOfPredicates):
         if found is None or found in {"and", "or", "cast"} or any(isinstance(a, Lambda) for a in node.args):
             return self.unknown(node)
         return self._called(found, node, mode)
+
+    def row(self, node: Row) -> Expr:
+        return self._struct(node, node.items)
+
+    def _struct(self, node: Node, items: tuple[Node, ...]) -> Expr:
+        """Bind ``struct(a, b AS c)`` or ``(a, b)``; a field has the name of its column or alias."""
+        if not items or any(isinstance(item, _NO_FIELDS) for item in items):
+            return self.unknown(node)
+        names, args = [], []
+        for position, item in enumerate(items, 1):
+            value = item.value if isinstance(item, Alias) else item
+            names.append(
+                item.names[0]
+                if isinstance(item, Alias)
+                else item.parts[-1]
+                if isinstance(item, Name)
+                else f"col{position}"
+            )
+            args.append(self.bind(value))
+        if any(arg.type == NULL for arg in args):
+            return self.unknown(node)
+        return struct_of(tuple(names), tuple(args), self.shown(node))
 
     def _called(self, found: str, node: Function, mode: Mode) -> Expr:
         args = [self.bind(a) for a in node.args]
@@ -165,6 +193,8 @@ class Binder(BinderOfNames, BinderOfPredicates):
                 else args
             )
         out = call(found, *args, mode=mode, zone=self.zone)
+        if isinstance(out, Call) and out.function == "cast":  # ``double('NaN')``
+            return folded(out)
         return replace(out, text=self.shown(node)) if isinstance(out, Opaque) else out
 
     def _tested(self, name: str, node: Function) -> Expr:
@@ -173,6 +203,10 @@ class Binder(BinderOfNames, BinderOfPredicates):
         if not isinstance(test, Lambda) or len(test.names) != 1 or self.variables:
             return self.unknown(node)
         source = self.bind(node.args[0])
+        if isinstance(source, Constructed):
+            variable = test.names[0].lower()
+            tests = [replace(self, variables={variable: item}).bind(test.body) for item in source.args]
+            return each_item(name, source, [self.predicate(one) for one in tests]) or self.unknown(node)
         if not isinstance(source, Column) or not isinstance(source.type, Array):
             return self.unknown(node)
         variable, inner = test.names[0], source.type.element
@@ -199,10 +233,12 @@ class Binder(BinderOfNames, BinderOfPredicates):
         return self.call(name, self.bind(node.source), *taken)
 
 
+_NO_FIELDS = (Named, Lambda, Query, Star)
 _HANDLERS: dict[type[Node], Callable[[Binder, Any], Expr]] = {
     Name: Binder.name,
     Dot: Binder.dot,
     Path: Binder.path,
+    Row: Binder.row,
     Subscript: Binder.subscript,
     Text: lambda _b, n: Literal(STRING, n.value),
     Number: lambda _b, n: number(n),

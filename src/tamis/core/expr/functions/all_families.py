@@ -13,7 +13,7 @@ from tamis.core.expr.functions.datetime import (
 )
 from tamis.core.expr.functions.json import json_text, variant_values
 from tamis.core.expr.functions.logic import boolean_logic, comparisons, conditional
-from tamis.core.expr.functions.nested import collections, nested_fields
+from tamis.core.expr.functions.nested import collections, constructed, nested_fields
 from tamis.core.expr.functions.numeric import arithmetic, bits, powers, rounding, whole_numbers
 from tamis.core.expr.functions.text import digests, regular_expressions, text_kernels, text_order
 
@@ -26,6 +26,7 @@ __all__ = [
     "collections",
     "comparisons",
     "conditional",
+    "constructed",
     "date_fields",
     "date_patterns",
     "days",

@@ -9,8 +9,10 @@ import java.util.LinkedHashMap;
 import java.util.Set;
 import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.Or;
+import org.apache.spark.sql.catalyst.util.GenericArrayData;
 import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.Decimal;
@@ -24,7 +26,7 @@ import org.apache.spark.unsafe.types.UTF8String;
  *
  * Takes a Scala Seq of Expression; gives {"trees": [nodes], "types": [types]}. A node is {"c": class, "t":
  * index into "types", "k": [children], "p": {constructor arguments that are not expressions}}; a literal has
- * "v" instead of "k" and "p". Unlike Spark's toJSON this includes evalMode, nested argument objects and the
+ * "v" instead of "k" and "p"; a constant struct is {"row": [values]}, a constant array {"items": [values]}. Unlike Spark's toJSON this includes evalMode, nested argument objects and the
  * values of an InSet. Classes outside the given set of names also carry "s", their SQL text, for people. Read
  * by spark/jvm_bridge/catalyst.py.
  */
@@ -141,7 +143,7 @@ public final class TreeText {
             return !it.hasNext() || plain(it.next());
         }
         return x == null || x instanceof scala.collection.Map || x instanceof Boolean || x instanceof Number || x instanceof Character || x instanceof String
-            || x instanceof UTF8String || x instanceof Decimal || x instanceof byte[] || x instanceof DataType || x instanceof Class
+            || x instanceof UTF8String || x instanceof Decimal || x instanceof byte[] || x instanceof GenericInternalRow || x instanceof DataType || x instanceof Class
             || x instanceof scala.Enumeration.Value || x.getClass().getSimpleName().equals("NumericEvalContext");
     }
 
@@ -169,6 +171,10 @@ public final class TreeText {
             quote(((Class) x).getName());
         } else if (x instanceof scala.collection.immutable.Seq || x instanceof scala.collection.immutable.Set) {
             values((scala.collection.Iterable) x);
+        } else if (x instanceof GenericInternalRow) {
+            items("row", ((GenericInternalRow) x).values());
+        } else if (x instanceof GenericArrayData) {
+            items("items", ((GenericArrayData) x).array());
         } else if (x instanceof String || x instanceof Character || x instanceof scala.Enumeration.Value) {
             quote(x.toString());
         } else if (x instanceof scala.Product && x.getClass().getSimpleName().equals("NumericEvalContext")) {
@@ -180,6 +186,16 @@ public final class TreeText {
             quote(x.getClass().getName());
             out.append('}');
         }
+    }
+
+    /** Writes the fields of a constant struct, or the elements of a constant array. */
+    private void items(String name, Object[] values) {
+        out.append("{\"").append(name).append("\":[");
+        for (int i = 0; i < values.length; i++) {
+            if (i > 0) out.append(',');
+            value(values[i]);
+        }
+        out.append("]}");
     }
 
     private void values(scala.collection.Iterable items) {
