@@ -17,7 +17,7 @@ from tamis.core.stats import Collector, TableEvidence
 from tamis.core.stats.json_paths import text_paths
 from tamis.core.stats.json_paths.packed_paths import PACKED
 from tamis.core.stats.json_paths.path_evidence import PathTable
-from tamis.core.stats.json_paths.path_rows import LONG, ROOT, STRANGE, PathStatistics, table_of
+from tamis.core.stats.json_paths.path_rows import LONG, MAP, ROOT, STRANGE, PathStatistics, table_of
 from tamis.core.stats.json_paths.path_union import union_of
 from tamis.errors import InvalidInput
 from tests.expr.documents import DOCUMENTS, SCHEMA
@@ -182,3 +182,19 @@ def test_a_document_nested_too_deeply_for_python_is_left_to_spark() -> None:
     table.append(pa.table({"j": ['{"a":' * 900 + "1" + "}" * 900]}))
     with pytest.raises(InvalidInput):
         table.scan("get_json_object(j, '$.a') IS NULL").count()
+
+
+def test_rows_of_many_columns_stand_side_by_side() -> None:
+    """One below the other, a table of many columns of documents had as many values as the square of that."""
+    one = {"$": PathStatistics(MAP, 3, 0), "$.a": PathStatistics(LONG, 3, 0, (1, 2))}
+    few, many = (table_of({i: dict(one) for i in range(count)}) for count in (10, 100))
+    assert few is not None
+    assert many is not None
+    assert len(few) == len(many) == 2
+    uneven = table_of({1: dict(one), 2: {"$": PathStatistics(MAP, 3, 0)}, 3: {}})
+    assert uneven is not None
+    assert uneven["2|path"].to_pylist() == ["$", None]
+    assert "3|path" not in uneven.column_names
+    joined = union_of(uneven.append_column("part", pa.array([0, 0], pa.int32())), 1)
+    assert joined is not None
+    assert joined.sort_by("1|path").equals(uneven)

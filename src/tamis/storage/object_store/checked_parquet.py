@@ -61,8 +61,8 @@ class Footer:
 class Encoder:
     """Write a file incrementally; only the compressed bytes and one row group are held in memory.
 
-    Each row group is encoded twice: alone, to learn its columns' lengths and checksums, and into the file,
-    where its bytes are the same.
+    Only the encoded bytes tell the checksums that belong into the footer. So the file's end is written again
+    when they are known.
     """
 
     def __init__(self, schema: pa.Schema) -> None:
@@ -71,7 +71,6 @@ class Encoder:
         self._writer = _writer(self._sink, schema)
         self._held: list[pa.Table] = []
         self._rows = 0
-        self._chunks: dict[str, list[Chunk]] = {name: [] for name in schema.names}
 
     def add(self, table: pa.Table) -> None:
         """Append rows that have the encoder's schema."""
@@ -82,31 +81,36 @@ class Encoder:
     def finish(self) -> tuple[bytes, int, int]:
         """Return the file's bytes, the length of its end, and the number of rows."""
         self._flush()
-        self._writer.add_key_value_metadata({CHECKSUMS: json.dumps(self._chunks, separators=(",", ":"))})
         self._writer.close()
-        data = self._sink.getvalue().to_pybytes()
-        places = [
-            (start, length) for name, start, length in _places(pq.read_metadata(pa.BufferReader(data)), self._schema)
-        ]
-        assert sorted(places) == sorted(
-            (start, length) for chunks in self._chunks.values() for start, length, _ in chunks
-        )
-        return data, int.from_bytes(data[-TAIL:-4], "little") + TAIL, self._rows
+        encoded = self._sink.getvalue()
+        metadata = pq.read_metadata(pa.BufferReader(encoded))
+        chunks: dict[str, list[Chunk]] = {name: [] for name in self._schema.names}
+        data = memoryview(encoded)
+        for name, start, length in _places(metadata, self._schema):
+            chunks[name].append((start, length, zlib.crc32(data[start : start + length])))
+        end = self._end(chunks, metadata)
+        old = int.from_bytes(data[-TAIL:-4], "little") + TAIL
+        return b"".join((data[:-old], end)), len(end), self._rows
+
+    def _end(self, chunks: Mapping[str, list[Chunk]], metadata: pq.FileMetaData) -> bytes:
+        """Return the file's last bytes: ``metadata`` with the list of checksums."""
+        empty = pa.BufferOutputStream()
+        with _writer(empty, self._schema) as writer:
+            writer.add_key_value_metadata({CHECKSUMS: json.dumps(chunks, separators=(",", ":"))})
+        whole = pq.read_metadata(pa.BufferReader(empty.getvalue()))
+        if metadata.num_row_groups:
+            whole.append_row_groups(metadata)
+        sink = pa.BufferOutputStream()
+        whole.write_metadata_file(sink)
+        return sink.getvalue().to_pybytes()[_MAGIC:]
 
     def _flush(self) -> None:
         table = pa.concat_tables(self._held or [self._schema.empty_table()]).combine_chunks()
         self._held = []
         if not len(table):
             return
-        shift = max(self._sink.tell(), _MAGIC) - _MAGIC
         self._writer.write_table(table, row_group_size=len(table))
         self._rows += len(table)
-        alone = pa.BufferOutputStream()
-        with _writer(alone, self._schema) as writer:
-            writer.write_table(table, row_group_size=len(table))
-        data = alone.getvalue()
-        for name, start, length in _places(pq.read_metadata(pa.BufferReader(data)), self._schema):
-            self._chunks[name].append((start + shift, length, zlib.crc32(data[start : start + length])))
 
 
 def footer(tail: bytes) -> Footer:
@@ -142,9 +146,10 @@ def _places(metadata: pq.FileMetaData, schema: pa.Schema) -> list[tuple[str, int
     """List the (column, offset, length) of each column chunk."""
     owners = [field.name for field in schema for _ in range(_leaves(field.type))]
     out = []
-    for group in range(metadata.num_row_groups):
+    for number in range(metadata.num_row_groups):
+        group = metadata.row_group(number)
         for at, owner in enumerate(owners):
-            chunk = metadata.row_group(group).column(at)
+            chunk = group.column(at)
             out.append((owner, chunk.dictionary_page_offset or chunk.data_page_offset, chunk.total_compressed_size))
     return out
 

@@ -21,7 +21,9 @@ class KeptPaths:
 
     def concerns(self, path: str) -> bool:
         """Return whether the path is kept, or is above or below one that is: evidence needs all of them."""
-        return self.leads_to_kept(path) or any(above in self._named for above in ancestors_of(path))
+        return bool(self._named) and (
+            self.leads_to_kept(path) or any(above in self._named for above in ancestors_of(path))
+        )
 
     def leads_to_kept(self, path: str) -> bool:
         """Return whether the path is kept, or is above one that is."""

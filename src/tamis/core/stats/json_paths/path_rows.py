@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Container, Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pyarrow as pa
 
@@ -226,19 +227,26 @@ def _at_position(path: str) -> bool:
 
 
 def table_of(columns: dict[int, Paths]) -> pa.Table | None:
-    """Return the rows of one part, or None if there are none."""
-    tables = [_rows(identifier, paths) for identifier, paths in columns.items() if paths]
-    return pa.concat_tables(tables, promote_options="default").combine_chunks() if tables else None
+    """Return the rows of one part, or None if there are none.
+
+    Columns stand side by side: a row has one path of each, or NULL. One below the other, the values would be
+    as many as columns times paths of all columns.
+    """
+    most = max(map(len, columns.values()), default=0)
+    values = [found for identifier, paths in columns.items() if paths for found in _values(identifier, paths, most)]
+    return pa.table(dict(values)) if values else None
 
 
 def name(column_id: int, kind: str) -> str:
     return f"{column_id}|{kind}"
 
 
-def _rows(identifier: int, by_path: Paths) -> pa.Table:
+def _values(identifier: int, by_path: Paths, rows: int) -> Iterator[tuple[str, pa.Array]]:
+    """Yield the names and values of one column's paths, filled up with NULL to this many rows."""
     paths = sorted(by_path)
-    found = [by_path[p] for p in paths]
-    values = {
+    found = [by_path[path] for path in paths]
+    times = [s.known_times() for s in found]
+    values: dict[str, list[Any]] = {
         "path": paths,
         "kinds": [s.kinds for s in found],
         "present": [s.present for s in found],
@@ -250,8 +258,10 @@ def _rows(identifier: int, by_path: Paths) -> pa.Table:
         "string.lo": [s.string[0] for s in found],
         "string.hi": [s.string[1] for s in found],
         "walk": [s.walk for s in found],
-        "time.form": [s.known_times().form for s in found],
-        "time.lo": [s.known_times().lo for s in found],
-        "time.hi": [s.known_times().hi for s in found],
+        "time.form": [t.form for t in times],
+        "time.lo": [t.lo for t in times],
+        "time.hi": [t.hi for t in times],
     }
-    return pa.table({name(identifier, kind): pa.array(values[kind], arrow) for kind, arrow in COLUMNS.items()})
+    nothing = [None] * (rows - len(paths))
+    for kind, arrow in COLUMNS.items():
+        yield name(identifier, kind), pa.array(values[kind] + nothing, arrow)

@@ -13,7 +13,7 @@ from tamis.core.expr.json_codec.iso_times import Times
 from tamis.core.stats.json_paths.path_rows import COLUMNS, ROOT, Paths, PathStatistics, combined, name, table_of
 
 MOST_ROWS = 200_000
-"""Rows beyond which no union is built; the parts are then judged one by one."""
+"""Paths of all columns beyond which no union is built; the parts are then judged one by one."""
 
 
 def union_of(table: pa.Table, parts: int) -> pa.Table | None:
@@ -21,19 +21,18 @@ def union_of(table: pa.Table, parts: int) -> pa.Table | None:
 
     ``table`` has the rows of ``paths`` with ``part``.
     """
-    if len(table) > MOST_ROWS:
+    paths = [n for n in table.column_names if n.endswith("|path")]
+    if sum(len(table) - table[n].null_count for n in paths) > MOST_ROWS:
         return None
-    ids = sorted({int(n.partition("|")[0]) for n in table.column_names if n.endswith("|path")})
+    ids = sorted({int(n.partition("|")[0]) for n in paths})
     return table_of({identifier: _united(table, identifier, parts) for identifier in ids})
 
 
 def _united(table: pa.Table, identifier: int, parts: int) -> Paths:
-    rows = table.filter(table[name(identifier, "path")].is_valid())
-    values = {
-        kind: rows[name(identifier, kind)].to_pylist()
-        for kind in COLUMNS
-        if name(identifier, kind) in rows.column_names
-    }
+    places = {kind: table.schema.get_field_index(name(identifier, kind)) for kind in COLUMNS}
+    mine = table.select([table.schema.get_field_index("part"), *(at for at in places.values() if at >= 0)])
+    rows = mine.filter(mine[name(identifier, "path")].is_valid())
+    values = {kind: rows[name(identifier, kind)].to_pylist() for kind, at in places.items() if at >= 0}
     walks = values.get("walk", [None] * len(rows))
     by_part: dict[int, Paths] = {}
     for at, part in enumerate(rows["part"].to_pylist()):

@@ -56,6 +56,7 @@ _LONG_DOCUMENT = 1000
 DECODER = json.JSONDecoder(parse_constant=STRICT.parse_constant)
 """Does not detect duplicate keys, which are found by counting (see ``_Walk``)."""
 _INT64 = range(-(2**63), 2**63)
+_OPENED = re.compile(rb"[ \t\r\n\f]*\{")
 _HUGE = re.compile(r"\d{309}")
 """Matches whole numbers beyond double."""
 
@@ -70,14 +71,14 @@ def looks_like_objects(texts: pa.Array) -> bool:
     if not len(present):
         return False
     step = max(1, len(present) // SAMPLE)
-    sample = present.take(pa.array(range(0, len(present), step)[:SAMPLE]))
-    data = sample.cast(pa.binary())
-    if 10 * pc.sum(pc.match_substring_regex(data, rb"^\s*\{")).as_py() < 9 * len(sample):
+    sample = present.slice(0, SAMPLE) if step == 1 else present.take(pa.array(range(0, len(present), step)[:SAMPLE]))
+    data = sample.cast(pa.binary()).to_pylist()
+    if 10 * sum(_OPENED.match(document) is not None for document in data) < 9 * len(data):
         return False
     with contextlib.suppress(Strange, Malformed, ValueError, RecursionError):  # else they are parsed one by one
         return 10 * sum(isinstance(document, dict) for document in _parsed(sample.to_pylist())) >= 9 * len(sample)
     objects = 0
-    for document in data.to_pylist():
+    for document in data:
         with contextlib.suppress(Malformed, UnicodeDecodeError):
             objects += isinstance(plain_document(document.decode()), dict)
     return 10 * objects >= 9 * len(sample)

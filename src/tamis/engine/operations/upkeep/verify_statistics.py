@@ -110,9 +110,12 @@ def paths_of_parts(snapshot: Snapshot) -> dict[tuple[int, int], dict[int, pa.Tab
     except TamisError:
         return {}
     found: dict[tuple[int, int], dict[int, pa.Table]] = {}
+    names = frozenset(table.column_names)
     identifiers = sorted({int(n.partition("|")[0]) for n in table.column_names if n.endswith("|path")})
     for identifier in identifiers:
-        rows = table.filter(table[name(identifier, "path")].is_valid())
+        kinds = [name(identifier, kind) for kind in COLUMNS if name(identifier, kind) in names]
+        mine = table.select(["segment", "part", *kinds])
+        rows = mine.filter(mine[name(identifier, "path")].is_valid())
         keys = np.stack([np.asarray(rows["segment"]), np.asarray(rows["part"])], axis=1).astype(np.int64)
         for segment, part in np.unique(keys, axis=0).tolist():
             mine = rows.filter(pa.array((keys == (segment, part)).all(axis=1)))
