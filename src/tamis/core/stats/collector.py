@@ -8,11 +8,13 @@ arrays and maps are those of their sizes.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tamis.core.stats.collection_limits import CollectionLimits
 from tamis.core.stats.columns.bounds import count_nans, cut_high, cut_low, extremes
 from tamis.core.stats.columns.value_sets import ValueSetCollector, listable
 from tamis.core.stats.json_paths.path_collector import PathCollector, collects
@@ -33,19 +35,33 @@ class Collector:
     """Collects one row of statistics columns from the batches of one part.
 
     With ``sets``, it also collects the value sets of columns that have few values. ``keep`` are paths of JSON
-    documents, by column id, that are collected however many others there are.
+    documents, by column id, that are collected however many others there are. Of columns beyond ``limits``
+    nothing is collected.
     """
 
-    def __init__(self, schema: Schema, *, sets: bool = True, keep: Iterable[tuple[int, str]] = ()) -> None:
+    def __init__(
+        self,
+        schema: Schema,
+        *,
+        sets: bool = True,
+        keep: Iterable[tuple[int, str]] = (),
+        limits: CollectionLimits | None = None,
+    ) -> None:
         kept: dict[int, list[str]] = {}
         for identifier, path in keep:
             kept.setdefault(identifier, []).append(path)
-        self._nodes = [_Node(f, repeated=False, sets=sets, kept=kept) for f in schema.fields]
+        self._places = [at for at, field in enumerate(schema.fields) if limits is None or field.id in limits.fields]
+        self._nodes = [_Node(schema.fields[at], repeated=False, sets=sets, kept=kept) for at in self._places]
+        self.left_out = len(schema.fields) - len(self._places)
+        """The number of columns of which nothing is collected."""
+        for node in (node for top in self._nodes for node in top.walk() if limits is not None):
+            if node.paths is not None and limits is not None:
+                node.paths.limited(partial(limits.admits_documents, node.id))
 
     def update(self, batch: pa.RecordBatch) -> None:
         """Add a batch whose columns are those of the schema, in order, in their Arrow types."""
-        for node, column in zip(self._nodes, batch.columns, strict=True):
-            node.update(column)
+        for at, node in zip(self._places, self._nodes, strict=True):
+            node.update(batch.column(at))
 
     def finish(self) -> pa.Table:
         """Return one row; bounds are NULL if there are no values or no usable bound."""

@@ -243,9 +243,11 @@ def _usefulness(item: tuple[int, str, PathStatistics]) -> tuple[bool, int, int, 
 
 
 def _longest_bounds(ledger: _Ledger, columns: list[int]) -> list[int]:
-    """Return the columns with bounds, longest bounds first."""
+    """Return the columns with bounds, longest bounds first; of equals, the last column first."""
     sizes = {i: sum(ledger.columns[i].sizes.get(kind, 0) for kind in BOUNDS) for i in columns}
-    return sorted((i for i in columns if any(k in ledger.columns[i].figures for k in BOUNDS)), key=lambda i: -sizes[i])
+    return sorted(
+        (i for i in reversed(columns) if any(k in ledger.columns[i].figures for k in BOUNDS)), key=lambda i: -sizes[i]
+    )
 
 
 def _width(value: Any) -> int:

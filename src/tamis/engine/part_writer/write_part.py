@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from tamis.core.stats import Collector
+from tamis.core.stats.collection_limits import limits_within
 from tamis.core.stats.columns.clustering_tuples import ends
 from tamis.core.stats.columns.page_statistics import NOTE, PageStatistics
 from tamis.core.stats.json_paths.packed_paths import DROPPED, EXCESS, PACKED, packed
@@ -138,6 +139,19 @@ def _cut(held: list[pa.RecordBatch], rows: int) -> tuple[list[pa.RecordBatch], l
     return whole, rest
 
 
+def _collector_for(spec: WriteSpec, first: pa.RecordBatch) -> Collector:
+    """Return a collector for the part that begins with the block ``first``.
+
+    A block of fewer rows than blocks have is the last, so that the part's rows and its budget are known.
+    """
+    kept = (*spec.keep, *spec.recent)
+    if len(first) >= (spec.block_rows or BLOCK_ROWS[0]):
+        return Collector(spec.schema, keep=kept)
+    named = {identifier for identifier, _ in kept} | {i for path in spec.cluster_by for i in path}
+    limits = limits_within(spec.schema, budget(spec.stats_bytes, len(first)), named)
+    return Collector(spec.schema, keep=kept, limits=limits)
+
+
 class _Part:
     """A part being written."""
 
@@ -147,7 +161,7 @@ class _Part:
         options = WriteOptions(self._id, schema_json(spec.schema), spec.page_rows)
         self._shredder = Shredder(spec.schema, spec.shred)
         self._writer: PartWriter = create_part(store, self._path, spec.format, self._shredder.schema, options)
-        self._collector = Collector(spec.schema, keep=(*spec.keep, *spec.recent)) if spec.collect else None
+        self._collector: Collector | None = None
         self._order = Order(spec.schema, spec.cluster_by) if spec.cluster_by else None
         paged = replace(spec.schema, fields=spec.schema.fields[: spec.by_page])
         self._pages = PageStatistics(paged, spec.page_rows) if spec.by_page else None
@@ -162,6 +176,8 @@ class _Part:
 
     def write(self, block: pa.RecordBatch) -> None:
         self._writer.write(self._shredder.add(block))
+        if not self._rows and self._spec.collect:
+            self._collector = _collector_for(self._spec, block)
         self._rows += len(block)
         if self._collector is not None:
             self._collector.update(block)
@@ -205,7 +221,7 @@ class _Part:
         priorities = Priorities(frozenset(self._spec.keep), frozenset(self._spec.recent))
         left = trim(self._collector.figures(), self._collector.documents(), room, priorities)
         found = left.statistics
-        for name, value in ((DROPPED, left.dropped), (EXCESS, left.excess)):
+        for name, value in ((DROPPED, left.dropped + self._collector.left_out), (EXCESS, left.excess)):
             if value:
                 found[name] = pa.array([value], pa.int32())
         rows = table_of(left.documents)

@@ -43,6 +43,11 @@ class PathCollector:
         self._state: Paths | GaveUp = {}
         """The paths so far, or ``GAVE_UP`` after a document without usable paths."""
         self._wanted: bool | None = True if data_type == VARIANT else None  # None: no string was seen yet
+        self._admitted: Callable[[], bool] | None = None
+
+    def limited(self, admitted: Callable[[], bool]) -> None:
+        """Collect only if ``admitted`` says so, which is asked when documents are seen first."""
+        self._admitted = admitted
 
     def update(self, array: pa.Array) -> None:
         """Add the documents of one batch.
@@ -51,6 +56,8 @@ class PathCollector:
         """
         if self._wanted is None and array.null_count < len(array):
             self._wanted = text_paths.looks_like_objects(array)
+        if self._wanted and self._admitted is not None:
+            self._wanted, self._admitted = self._admitted(), None
         if not self._wanted or isinstance(self._state, GaveUp):
             return
         found = self._read(array)
