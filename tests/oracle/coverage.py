@@ -15,7 +15,7 @@ LEVELS = ("segment", "part", "block", "index", "keys", "limit", "topk", "answere
 OWNED = ("owned", "tested")
 """Whether the scan owns its filter, or Spark tests it again; ``free`` where there is none, ``embedded`` without Spark."""
 KINDS = (*OWNED, "free", "embedded")
-NOTE = "oracle_kind"
+NOTE, TASKS = "oracle_kind", "oracle_tasks"
 
 _original: Callable[..., Any] = Scan.register
 
@@ -25,6 +25,7 @@ def watch() -> None:
 
     def register(scan: Scan, key: str) -> None:
         setattr(scan.plan.report, NOTE, kind_of(scan))
+        setattr(scan.plan.report, TASKS, len(scan.cut))
         _original(scan, key)
 
     setattr(Scan, "register", register)  # noqa: B010  # mypy takes an assignment for an error
@@ -88,6 +89,7 @@ class Coverage:
         for report in fresh:
             kind = getattr(report, NOTE, "embedded")
             reader = report.reader if report.parts.kept else "metadata"
+            self.features["several tasks"] += getattr(report, TASKS, 0) > 1
             for level in levels(report):
                 self.cells[reader, kind, level] += 1
             self.shapes[shape, kind] += 1

@@ -15,6 +15,7 @@ from tests.oracle.settings import COMPILED, settled
 
 Rows = list[tuple[Any, ...]]
 CONDITION = re.compile(r"\[([A-Z][A-Z_]+(?:\.[A-Z_]+)?)\]")
+LARGEST = "spark.sql.files.maxPartitionBytes"
 UNJUDGED = ("FAILED_READ_FILE", "INTERNAL_ERROR")
 """Conditions with which plain Spark fails on a defect of its own."""
 
@@ -83,6 +84,9 @@ class Judge:
             return named(text, lambda n, step: tables[n].ours(step) if ours else tables[n].plain(step))
 
         spark.conf.set("spark.sql.parquet.filterPushdown", str(ours).lower())
+        largest = spark.conf.get(LARGEST)
+        if not ours:
+            spark.conf.set(LARGEST, "1g")  # Spark would read Parquet with a task per range of bytes
         try:
             for statement in query.before:
                 spark.sql(here(statement)).collect()
@@ -91,6 +95,7 @@ class Judge:
         except Exception as error:
             return Answer(None, error=(known := condition(error))[0], detail=known[1]), None
         finally:
+            spark.conf.set(LARGEST, largest)
             for statement in query.after:
                 with suppress(Exception):  # what failed before was never made
                     spark.sql(here(statement)).collect()

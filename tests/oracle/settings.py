@@ -66,8 +66,9 @@ def some_settings(rng: Random) -> Settings:
     for key, values in SPARK.items():
         if rng.random() < 0.12:
             found[key] = rng.choice(values)
-    if rng.random() < 0.5:
-        found["spark.sql.files.openCostInBytes"] = "1"  # small tables have several tasks
+    if rng.random() < 0.4:  # small tables have several tasks, down to one per block
+        found["spark.sql.files.openCostInBytes"] = "1"
+        found["spark.sql.files.maxPartitionBytes"] = rng.choice(("1b", "300b", "3000b", "3000b"))
     if rng.random() < 0.05:
         return found | ALL_OFF
     return found | {key: rng.choice(values) for key, values in TAMIS.items() if rng.random() < 0.5}

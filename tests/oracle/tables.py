@@ -23,7 +23,8 @@ UNFIT = {"orc": {"variant", "interval", "ntz"}, "vortex": {"variant", "interval"
 BIG = (1024, 1030, 160)
 """Rows of 64 blocks, after which statistics fold what they have gathered; or of a few."""
 
-THEMES = ("any", "any", "indexed", "indexed", "apart", "long", "trimmed", "trimmed")
+THEMES = ("any", "any", "indexed", "indexed", "apart", "long", "trimmed", "trimmed", "scant")
+"""``scant``: some parts of a commit have bounds of a column and others have none, as the budget ends at one and not at the next."""
 
 
 class Tables:
@@ -34,6 +35,8 @@ class Tables:
         self._next = 0
         self.theme = ""
         """What questions about the table are best about, one of ``THEMES``."""
+        self._loads: list[tuple[int, int]] = []
+        """The first and last ``k`` of the rows that came together."""
         self._apart: set[str] = set()
         """Columns whose values differ from part to part."""
         self._trimmed: list[str] = []
@@ -53,10 +56,12 @@ class Tables:
         ordered = [name for name, kind in columns.items() if kind in PLAIN and kind != "interval"]
         cluster = tuple(rng.sample(ordered, rng.choice((0, 0, 1, 1, 2))))
         properties = self._properties(columns)
-        if self.theme == "long":
+        if self.theme in {"long", "scant"}:
             properties["tamis.write.part_bytes"] = rng.choice(("1", "300"))
+        if self.theme == "scant":
+            properties["tamis.stats.budget_bytes"] = rng.choice(("100", "200", "400"))
         steps: list[h.Step] = [h.Create(columns, made, cluster, properties)]
-        self._next = 0
+        self._next, self._loads = 0, []
         if self.theme == "indexed" or (not plain and rng.random() < 0.2):
             steps += [self._index(columns, name) for name in rng.choice((("i0",), ("i0", "i1")))]
         wanted = rng.choice((1, 2, 3, 5, 5) if plain else (2, 3, 5) if merged else (0, 1, 1, 1, 2, 2, 3, 3, 5))
@@ -89,7 +94,7 @@ class Tables:
         assert isinstance(first, h.Create)
         found = [*first.cluster_by, *(c for step in history if isinstance(step, h.Index) for c in step.columns)]
         plain = [c for c, kind in first.columns.items() if kind in PLAIN]
-        if self.theme == "long":
+        if self.theme in {"long", "scant"}:
             found += [c for c, kind in first.columns.items() if kind in {"string", "binary"}]
         found += [*sorted(self._apart), *self._trimmed, *(step.name for step in history if isinstance(step, h.Add))]
         return list(dict.fromkeys(found + rng.sample(plain, min(len(plain), 2))))
@@ -118,11 +123,15 @@ class Tables:
     def values(self, columns: h.Columns, rows: int) -> dict[str, list[Any]]:
         made = {name: self._made(name, kind, rows) for name, kind in columns.items() if name != "k"}
         first, self._next = self._next, self._next + rows
+        self._loads.append((first, self._next - 1))
         return {"k": list(range(first, self._next)), **made}
 
     def _made(self, name: str, kind: str, rows: int) -> list[Any]:
         if name in self._apart:
             return apart_values(self.rng, kind, rows)
+        if self.theme == "scant" and kind in {"string", "binary"}:  # short in one half of the parts, long in the other
+            halves = [column_values(self.rng, kind, rows // 2, 0), column_values(self.rng, kind, rows - rows // 2, 1)]
+            return [v for half in self.rng.sample(halves, 2) for v in half]
         return column_values(self.rng, kind, rows, 0.7 if self.theme == "long" else 0.2)
 
     def _append(self, columns: h.Columns, rows: int) -> h.Append:
@@ -196,6 +205,8 @@ class Tables:
         rng, last = self.rng, max(self._next, 1)
         if rng.random() < (0.7 if self.theme == "trimmed" else 0.1) and (ends := self._ends(steps, columns)):
             return ends
+        if self._loads and rng.random() < 0.15:  # whole parts, whose index entries stay
+            return "k BETWEEN {} AND {}".format(*rng.choice(self._loads))
         first = rng.randrange(last)
         few = rng.choice(
             (

@@ -23,8 +23,12 @@ HISTORY: h.History = (
         for rows in (range(at * ROWS, at * ROWS + ROWS) for at in range(3))
     ),
 )
-FILTERS = ("a >= 0", "a >= 37", "b = 3", "a = 40 AND b > 2", "a > 1000")
-"""True of every row, of whole blocks and more, of some rows of each block, of few, of none."""
+FILTERS = ("a >= 0", "a >= 37", "b = 3", "a = 40 AND b > 2", "k BETWEEN 60 AND 140", "a > 1000")
+"""True of every row, of whole blocks and more, of some rows of each block, of few, of one part and some rows of its neighbours, of none."""
+RISKY = ("100 / b > 30", "CAST(s AS INT) = 10", "CAST(a * 10 AS TINYINT) > 5")
+"""Filters that fail on some rows in ANSI mode."""
+TASKS = {"spark.sql.files.openCostInBytes": "1", "spark.sql.files.maxPartitionBytes": "1b"}
+"""One task per part, or per block."""
 
 
 def steps() -> Iterator[tuple[Settings, Query]]:
@@ -36,3 +40,6 @@ def steps() -> Iterator[tuple[Settings, Query]]:
             yield settings, Query(unlimited, EXACT, "tour")
             yield settings, Query(f"SELECT DISTINCT s FROM oracle_t0 WHERE {text}", EXACT, "tour")
             yield settings, Query(f"{unlimited} LIMIT 150", SOME, "tour", unlimited)
+            yield settings | TASKS, Query(f"SELECT count(*), min(k), max(b) FROM oracle_t0 WHERE {text}", EXACT, "tour")
+        for text in RISKY:
+            yield settings, Query(f"SELECT s FROM oracle_t0 WHERE {text}", EXACT, "tour")
