@@ -19,6 +19,7 @@ OTHER_NAMES = {
     "e": "x > e()", "extract": "extract(MONTH FROM ts) = 2", "float": "float(i) > 1150", "get": "get(tags, 0) = 't3'",
     "if": "if(i < 600, 1, 2) = 1", "ilike": "s ILIKE 'C%'", "int": "int(x) = 5", "left": "left(s, 1) = 'b'", "localtimestamp": "at > localtimestamp()",
     "locate": "locate('F', level) > 0", "log": "log(x) > 2.4", "now": "ts > now()", "nullif": "nullif(i, 0) > 1150", "nullifzero": "nullifzero(i) > 1150",
+    "nanvl": "nanvl(x, 0) > 11.5", "substring_index": "substring_index(s, '0', 1) = 'b'",
     "nvl2": "nvl2(u, i, 0) > 1050", "overlay": "overlay(level PLACING 'X' FROM 1) = 'XNFO'", "pi": "x < pi()", "position": "position('F' IN level) > 0",
     "positive": "positive(i) > 1150", "pow": "pow(x, 2) > 130", "power": "power(x, 2) > 130", "regexp": "level REGEXP '^[IJ].*O$'",
     "regexp_like": "regexp_like(level, '^[IJ].*O$')", "right": "right(level, 1) = 'O'", "rlike": "level RLIKE '^[IJ].*O$'", "size": "size(tags) > 1",
@@ -64,8 +65,7 @@ REASONS = {
     "Spark computes it by a formula that loses digits (`log(x + sqrt(x * x ± 1))`), so its results do not follow their order. Compare the argument.": "acosh asinh",
     "Defined for 0 to 20 only, and NULL elsewhere: compare the argument.": "factorial",
     "Reads more than one number, of either sign, and neither rises nor falls with each over a whole part.": "atan2 hypot width_bucket",
-    "Rises or falls, but no rule has been proved yet.": """
-        acos asin atan atanh cbrt cosh degrees expm1 log1p nanvl radians rint sinh tanh ascii hex make_dt_interval convert_timezone""",
+    "Rises with each part, but no rule has been proved yet; `timestampadd` and `ts + INTERVAL` have one.": "make_dt_interval",
     "Depends on all letters of its texts. Bounds tell how texts begin.": """
         jaro_winkler_similarity levenshtein luhn_check soundex is_valid_utf8 make_valid_utf8 try_validate_utf8 validate_utf8""",
     "Finds or counts what lies inside a text. Bounds tell how texts begin.": """
@@ -78,7 +78,7 @@ REASONS = {
     "Encodes bytes by an alphabet that is not in the order of bytes.": "base64 to_base32 url_encode",
     "Decodes a text by an alphabet that is not in the order of characters, or fails on texts between two good ones.": """
         decode from_base32 to_binary try_to_binary try_url_decode unbase64 unhex url_decode""",
-    "Changes how a text begins in a way for which no rule has been proved yet.": "collate concat_ws elt encode initcap quote substring_index translate",
+    "Changes how a text begins in a way for which no rule has been proved yet.": "collate concat_ws elt encode initcap quote",
     "Takes a part of an address from its middle. Bounds tell how texts begin.": "parse_url try_parse_url",
     "Names of days and months are not in the order of time: write `dayofweek` and `month`.": "dayname monthname",
     "An interval of months, days and seconds has no order, so Spark compares it with nothing.": "make_interval try_make_interval",

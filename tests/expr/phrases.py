@@ -3,6 +3,29 @@
 from __future__ import annotations
 
 PHRASES = """
+rint(double0)
+nanvl(double0, 1.5D)
+nanvl(float0, float1)
+nanvl(float0, double1)
+nanvl(integer0, 1)
+hex(string0)
+hex(binary0)
+hex(integer0)
+hex(bigint0)
+ascii(string0)
+ascii(integer0)
+translate(string0, 'ab', 'BA')
+translate(string0, 'abaé', 'xy')
+substring_index(string0, 'b', 1)
+substring_index(string0, 'ab', 1)
+interval0 * 2
+-3 * interval0
+interval0 * integer0
+interval0 / 3
+interval0 / 2L
+convert_timezone('Europe/Berlin', 'America/St_Johns', timestamp_ntz0)
+convert_timezone('Pacific/Apia', 'UTC', timestamp_ntz0)
+convert_timezone('Australia/Lord_Howe', timestamp_ntz0)
 (integer0, string0) IN ((1, 'a'), (12, 'b'), (-1, ''))
 (integer0, string0) NOT IN ((1, 'a'), (12, 'b'), (-1, ''))
 (integer0, integer1) = (integer1, integer0)

@@ -123,6 +123,16 @@ array_max(array(i, 500)) > 1100|11|0
 array_min(array(l, 100)) < 100|11|0
 array_position(array(i, 7), 1150) = 1|11|0
 exists(array(i, i), e -> e > 1100)|11|0
+rint(x) = 3|10|0
+nanvl(x, 0) > 10.5|10|1
+hex(s) >= '6C'|11|1
+ascii(s) = 98|11|1
+translate(s, 'abc', 'xyz') = 'z000'|11|0
+substring_index(s, '-', 1) >= 'l'|11|1
+atan(x) > 1.48|11|1
+cbrt(i) > 10.4|11|0
+cosh(x) > 30000|11|0
+log1p(i) > 7.01|11|0
 round(x) = 3|10|0
 round(x, 1) > 10.5|10|1
 round(i, -2) = 600|10|0

@@ -10,7 +10,8 @@ import pytest
 
 from tamis.core.expr import Expr, call, registry
 from tamis.core.expr.functions.nested import constructed
-from tamis.core.pruning import bit_rules
+from tamis.core.expr.registry import Claim
+from tamis.core.pruning import bit_rules, text_rules
 from tests.pruning.piece_decisions import decided, rows
 
 Plant = Callable[[pytest.MonkeyPatch], object]
@@ -38,7 +39,32 @@ def plainly(pairs: list[tuple[Expr, Expr]]) -> Expr:
     return call("and", *(call("eq", x, y) for x, y in pairs))
 
 
+DAY = 86_400_000_000
+TURN = 1_729_990_800_000_000
+"""2024-10-27 01:00 UTC, when clocks in Berlin go back from 03:00 to 02:00."""
+MINUTE = 60_000_000
 WAYS = {
+    "clocks go back": Way(
+        "convert_timezone('UTC', 'Europe/Berlin', timestamp_ntz0) < TIMESTAMP_NTZ'2024-10-27 02:30:00'",
+        {"timestamp_ntz0": [TURN - 20 * MINUTE, TURN + 20 * MINUTE]},
+        entry("convert_timezone", rule=None, claims=lambda _: (Claim.FIXED, Claim.FIXED, Claim.UP)),
+    ),
+    "a curve that turns at zero": Way("cosh(double0) < 1.5", {"double0": [-5.0, 0.5, 5.0]}, entry("cosh", guard=None)),
+    "an interval below zero times a number below zero": Way(
+        "interval0 * integer0 > INTERVAL '10' DAY",
+        {"interval0": [-5 * DAY, DAY], "integer0": [-5, 1]},
+        entry("interval_multiply", claims=lambda _: (Claim.UP, Claim.UP)),
+    ),
+    "digits of numbers do not sort": Way(
+        "hex(bigint0) = 'A'",
+        {"bigint0": [9, 10, 256]},
+        entry("hex", claims=lambda _: (Claim.UP,)),
+    ),
+    "what follows the beginning that is shared": Way(
+        "translate(string0, 'a', 'b') = 'bz'",
+        {"string0": ["ab", "az"]},
+        lambda patch: patch.setattr(text_rules, "beyond", lambda prefix: prefix),
+    ),
     "NULL inside of structs": Way(
         "(integer0, integer1) = (integer1, integer0)",
         {"integer0": [None, 1], "integer1": [None, 2]},

@@ -200,6 +200,15 @@ def built(rng: np.random.Generator, name: str, mode: Mode, zone: str, arguments:
     elif name == "like":
         patterns = ["a%", "ab", "%b", "a_c", "", "a\\%%", "é%", "_"]
         out = expr.call(name, arguments(STRING), Literal(STRING, patterns[rng.integers(len(patterns))]), mode=mode)
+    elif name == "convert_timezone":
+        names = [Literal(STRING, ZONES[rng.integers(len(ZONES))]) for _ in range(2)]
+        out = expr.call(name, *names, arguments(TIMESTAMP_NTZ), mode=mode, zone=zone)
+    elif name in {"interval_multiply", "interval_divide"}:
+        other = Literal(LONG, int(rng.integers(1, 5))) if name == "interval_divide" else arguments(INTEGER)
+        out = expr.call(name, arguments(INTERVAL), other, mode=mode, zone=zone)
+    elif name == "translate":
+        letters = [Literal(STRING, text) for text in ("abé", "ba")]
+        out = expr.call(name, arguments(STRING), *letters, mode=mode, zone=zone)
     elif name == "bit_get":
         at = Literal(INTEGER, int(rng.integers(0, 8)))
         out = expr.call(name, arguments([BYTE, SHORT, INTEGER, LONG][rng.integers(4)]), at, mode=mode)

@@ -68,6 +68,27 @@ array_contains | arrays_overlap(a, array(71, 72))
 eq | arrays_overlap(array(i, 500), array(71, 72))
 gt | array_position(array(c, i), 71) > 0
 gt | exists(array(c, i), e -> e > 65)
+rint | rint(x) > 15
+case | nanvl(x, 0) > 14.5 AND c <> 7
+acos | acos(c / 10.0D) < 1
+asin | asin(c / 10.0D) > 0.5
+atan | atan(c) > 1.3
+atanh | atanh(c / 10.0D) > 0.5
+cbrt | cbrt(i) > 4
+cosh | cosh(c) > 100
+degrees | degrees(c) > 300
+expm1 | expm1(c) > 100
+log1p | log1p(i) > 4
+radians | radians(i) > 1
+sinh | sinh(c) > 100
+tanh | tanh(c) < 0.5
+hex | hex(s) > hex('k5')
+ascii | ascii(n) = 51
+translate | translate(s, 'k', 'x') > 'x5'
+split_part | substring_index(s, '-', 1) = 'k5'
+interval_multiply | iv * 2 > INTERVAL '10' DAY
+interval_divide | iv / 2 > INTERVAL '3' DAY
+convert_timezone | convert_timezone('Asia/Tokyo', 'UTC', tn) > TIMESTAMP_NTZ'2024-06-01 00:00:00'
 bits_and | i & 64 = 64
 bits_or | i | 64 < 80
 bits_xor | i ^ 64 > 100

@@ -136,8 +136,6 @@ TOTAL: dict[str, DataType] = {
     "typeof": STRING,
     "initcap": STRING,
     "base64": STRING,
-    "ascii": INTEGER,
-    "hex": STRING,
 }
 """SQL functions about which only one more thing than the type is known: they never raise.
 

@@ -37,6 +37,7 @@ _INFIX = {
     "bits_and": "&", "bits_or": "|", "bits_xor": "^",
     "add": "+", "subtract": "-", "multiply": "*", "divide": "/", "div": "div", "remainder": "%",
     "timestamp_add": "+", "subtract_timestamps": "-", "subtract_dates": "-",
+    "interval_multiply": "*", "interval_divide": "/",
     "interval_add": "+", "interval_subtract": "-", "months_add": "+", "months_subtract": "-",
 }  # fmt: skip
 _NAMES = {

@@ -228,6 +228,13 @@ def _concatenated(_call: Call, args: list[Spec], ends: Ends) -> Ends:
     return lo, hi
 
 
+def _translated(call: Call, args: list[Spec], ends: Ends) -> Ends:
+    """Bound TRANSLATE, which changes characters one by one, by the changed prefix."""
+    prefix, _, _ = shared(*ends)
+    made = apply(call, [Evaluated(prefix), *(Evaluated(a.lo) for a in args[1:])]).values
+    return made, beyond(made)
+
+
 _RULES: dict[str, Callable[[Call, list[Spec], Ends], Ends]] = {
     "lower": _cased,
     "upper": _cased,
@@ -235,6 +242,7 @@ _RULES: dict[str, Callable[[Call, list[Spec], Ends], Ends]] = {
     "ltrim": _trimmed,
     "rtrim": _trimmed,
     "replace": _replaced,
+    "translate": _translated,
     "concat": _concatenated,
 }
 

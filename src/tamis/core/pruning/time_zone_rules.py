@@ -96,7 +96,12 @@ def timestamp_add(call: Call, args: list[Spec]) -> Spec:
 
 
 def moved_zone(call: Call, args: list[Spec]) -> Spec:
-    """Bound ``from_utc_timestamp`` and its inverse, which use a named zone instead of the session's."""
+    """Bound ``from_utc_timestamp``, its inverse, and their sequence: they use named zones, not the session's."""
+    if call.function == "convert_timezone":
+        source, target = (named_zone(a) for a in call.args[:2])
+        assert source is not None
+        assert target is not None
+        return _exactly(call, args, to_local(to_instants(args[2], source), target))
     z = named_zone(call.args[1])
     assert z is not None
     out = to_local(args[0], z) if call.function == "from_utc_timestamp" else to_instants(args[0], z)

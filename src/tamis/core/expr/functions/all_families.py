@@ -8,14 +8,15 @@ from tamis.core.expr.functions.datetime import (
     days,
     epoch,
     instants,
+    interval_products,
     timestamp_parts,
     truncate,
 )
 from tamis.core.expr.functions.json import json_text, variant_values
 from tamis.core.expr.functions.logic import boolean_logic, comparisons, conditional
 from tamis.core.expr.functions.nested import collections, constructed, nested_fields
-from tamis.core.expr.functions.numeric import arithmetic, bits, powers, rounding, whole_numbers
-from tamis.core.expr.functions.text import digests, regular_expressions, text_kernels, text_order
+from tamis.core.expr.functions.numeric import arithmetic, bits, curves, powers, rounding, whole_numbers
+from tamis.core.expr.functions.text import digests, encodings, regular_expressions, text_kernels, text_order
 
 __all__ = [
     "arithmetic",
@@ -27,12 +28,15 @@ __all__ = [
     "comparisons",
     "conditional",
     "constructed",
+    "curves",
     "date_fields",
     "date_patterns",
     "days",
     "digests",
+    "encodings",
     "epoch",
     "instants",
+    "interval_products",
     "json_text",
     "nested_fields",
     "powers",

@@ -13,7 +13,17 @@ from tamis.core.expr.functions.datetime.time_units import checked, made, numbers
 from tamis.core.expr.registry import Claim, Function, Partial, Signature, declare, overload, sugar
 from tamis.core.expr.time_zones import DAY, SECOND, Zone, zone
 from tamis.core.expr.tree import Call, Expr, Literal, Mode
-from tamis.core.types import DATE, INTEGER, INTEGRAL, LONG, TIMESTAMP, YEAR_MONTH, DayTimeInterval
+from tamis.core.types import (
+    DATE,
+    INTEGER,
+    INTEGRAL,
+    LONG,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    YEAR_MONTH,
+    DayTimeInterval,
+)
 from tamis.errors import InvalidInput
 
 FAR_YEAR = 5_800_000
@@ -202,6 +212,34 @@ for _name, _catalyst in (("from_utc_timestamp", ("FromUTCTimestamp",)), ("to_utc
             _name, _to_zone, _moved, sql=(_name,), catalyst=_catalyst, rule="utc", note="through the zone's envelope"
         )
     )
+
+
+def _between_zones(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Signature | None:  # noqa: ARG001
+    """Resolve CONVERT_TIMEZONE of a local time; without a first zone, it is in the session's."""
+    given = args if len(args) == 3 else (Literal(STRING, zone_name or "UTC"), *args)
+    if len(given) != 3 or given[2].type != TIMESTAMP_NTZ or any(named_zone(a) is None for a in given[:2]):
+        return None
+    return Signature(given, TIMESTAMP_NTZ)
+
+
+def _converted(call_: Call, args: list[Datum]) -> Evaluated:
+    source, target = (named_zone(a) for a in call_.args[:2])
+    assert source is not None
+    assert target is not None
+    return Evaluated(made(target.local(source.instants(numbers(args[2]))), args, TIMESTAMP_NTZ))
+
+
+declare(
+    Function(
+        "convert_timezone",
+        _between_zones,
+        _converted,
+        sql=("convert_timezone",),
+        catalyst=("ConvertTimezone",),
+        rule="utc",
+        note="of local times, through the envelopes of both zones",
+    )
+)
 
 
 # Intervals of years and months, in months

@@ -128,7 +128,7 @@ def _whole(call: Call, a: Numbers, b: Numbers) -> tuple[Numbers, Mask | None]:
         bad = (wide < least) | (wide > greatest)
         if least == np.iinfo(np.int64).min:
             near = np.abs(x.astype(np.float64) * y.astype(np.float64)) >= 2.0**62
-            bad = near & _product_overflows(x, y)
+            bad = near & product_overflows(x, y)
         return wide.astype(a.dtype), bad
     wide = x + y if name == "add" else x - y
     wrapped = ((x ^ wide) & ((y if name == "add" else ~y) ^ wide)) < 0
@@ -142,7 +142,7 @@ def _truncated(x: Numbers, divisor: Numbers) -> Numbers:
     return np.asarray(floor + ((floor * divisor != x) & (floor < 0)).astype(np.int64))
 
 
-def _product_overflows(x: Numbers, y: Numbers) -> Mask:
+def product_overflows(x: Numbers, y: Numbers) -> Mask:
     product = x * y
     safe = np.where(y == 0, 1, y)
     back = _truncated(product, safe)

@@ -1,0 +1,81 @@
+"""Day-time intervals multiplied by integers, and divided by constant ones."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tamis.core.expr.arrow_values import Datum, Evaluated
+from tamis.core.expr.calls import call
+from tamis.core.expr.coerce import brought
+from tamis.core.expr.functions.datetime.time_units import checked, made, numbers
+from tamis.core.expr.functions.numeric.arithmetic import product_overflows
+from tamis.core.expr.registry import Claim, Function, Partial, Signature, declare, overload
+from tamis.core.expr.tree import Call, Expr, Literal, Mode
+from tamis.core.types import INTEGRAL, LONG, DayTimeInterval
+
+
+def _by_an_integer(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature | None:
+    if len(args) != 2 or not isinstance(args[0].type, DayTimeInterval) or args[1].type not in INTEGRAL:
+        return None
+    return Signature((args[0], brought(args[1], LONG, mode, zone)), DayTimeInterval())
+
+
+def _by_a_constant(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature | None:
+    """Resolve a division by a constant above zero; others are left to Spark."""
+    divisor = args[1] if len(args) == 2 else None
+    if not isinstance(divisor, Literal) or divisor.type not in INTEGRAL or (divisor.value or 0) <= 0:
+        return None
+    return _by_an_integer(args, mode, zone)
+
+
+def _multiplied(call_: Call, args: list[Datum]) -> Evaluated:
+    a, b = np.broadcast_arrays(numbers(args[0]), numbers(args[1]))
+    with np.errstate(all="ignore"):
+        out = a * b
+        near = np.abs(a.astype(np.float64) * b.astype(np.float64)) >= 2.0**62
+    return checked(out, near & product_overflows(a, b), args, call_.type)
+
+
+def _divided(call_: Call, args: list[Datum]) -> Evaluated:
+    """Divide to the nearest microsecond, halves away from zero."""
+    a, b = np.broadcast_arrays(numbers(args[0]), numbers(args[1]))
+    quotient, rest = a // b, a % b
+    up = (rest > b - rest) | ((rest == b - rest) & (a > 0))
+    return Evaluated(made(quotient + up, args, call_.type))
+
+
+declare(
+    Function(
+        "interval_multiply",
+        _by_an_integer,
+        _multiplied,
+        catalyst=("MultiplyDTInterval",),
+        claims=lambda _: (Claim.EITHER, Claim.EITHER),
+        partial=lambda _: Partial.OUTSIDE,
+    )
+)
+declare(
+    Function(
+        "interval_divide",
+        _by_a_constant,
+        _divided,
+        catalyst=("DivideDTInterval",),
+        claims=lambda _: (Claim.UP, Claim.FIXED),
+    )
+)
+
+
+@overload("multiply")
+def _product(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Expr | None:
+    """Build a product in either order; ``try_multiply`` is left to Spark."""
+    if len(args) != 2 or mode is Mode.TRY:
+        return None
+    a, b = args if isinstance(args[0].type, DayTimeInterval) else args[::-1]
+    fits = isinstance(a.type, DayTimeInterval) and b.type in INTEGRAL
+    return call("interval_multiply", a, b, mode=mode, zone=zone) if fits else None
+
+
+@overload("divide")
+def _quotient(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Expr | None:
+    fits = mode is not Mode.TRY and _by_a_constant(args, mode, zone) is not None
+    return call("interval_divide", *args, mode=mode, zone=zone) if fits else None
