@@ -66,8 +66,9 @@ def plant_path(of: tamis.Table) -> None:
     """A part whose JSON path has bounds that leave out a value."""
     documents = pa.table({"body": ['{"a": 1}', '{"a": 7}'] * 40})
     with pytest.MonkeyPatch.context() as patch:
+        true = path_rows._values
         patch.setattr(
-            path_rows, "_rows", lambda identifier, paths, true=path_rows._rows: true(identifier, narrowed_paths(paths))
+            path_rows, "_values", lambda identifier, paths, rows: true(identifier, narrowed_paths(paths), rows)
         )
         of.append(documents, merge_schema=True)
 

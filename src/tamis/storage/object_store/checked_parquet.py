@@ -102,7 +102,7 @@ class Encoder:
             whole.append_row_groups(metadata)
         sink = pa.BufferOutputStream()
         whole.write_metadata_file(sink)
-        return sink.getvalue().to_pybytes()[_MAGIC:]
+        return bytes(sink.getvalue())[_MAGIC:]
 
     def _flush(self) -> None:
         table = pa.concat_tables(self._held or [self._schema.empty_table()]).combine_chunks()
