@@ -158,7 +158,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *_mutants(
         "engine/secondary_index/index_lookup.py",
         ("an index answers for parts that it does not cover", "known: Bools = self.wanted & (self.covered.owner >= 0)", "known: Bools = self.wanted.copy()"),
-        ("entries of dead parts hit others", "                live = parts >= 0\n", "                live = parts >= -1\n"),
+        ("entries of dead parts shift others", "out.append((parts[live], rows[live]))", "out.append((parts[live], rows[: int(live.sum())]))"),
         ("index parts that may match are skipped", "        alive = ~decision.none\n        every", "        alive = decision.all\n        every"),
     ),
     *_mutants(
