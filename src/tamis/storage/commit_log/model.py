@@ -110,6 +110,8 @@ class ReadSet:
     """The session time zone of ``filter``."""
     ansi: bool = True
     """Whether ``filter`` follows ANSI rules."""
+    by_statistics: bool = True
+    """Whether statistics may show that no row matches ``filter``. Not stored: it is the committer's own choice."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,6 +49,7 @@ class PartSource:
             raise corrupt(ref, "lies outside of its table's folder", "PATH_OUTSIDE")
         self._store, self.ref = store.fresh(), ref
         self._recent, self._lock = RecentBytes(), threading.Lock()
+        self._mark: tuple[int, bytes] | None = None
         self.key = (store.url, ref.path, ref.bytes, ref.checksum, ref.footer_checksum)
         """Cache key of everything remembered about the file."""
 
@@ -79,6 +80,8 @@ class PartSource:
         except NotFound as error:
             raise corrupt(self.ref, "is missing", "PART_MISSING") from error
         except CorruptData as error:
+            if error.code == "PART_REPLACED":
+                raise
             raise corrupt(
                 self.ref, f"is shorter than the {self.ref.bytes} bytes that were committed", "TRUNCATED"
             ) from error
@@ -90,7 +93,21 @@ class PartSource:
                 remedy=error.remedy,
             ) from error
 
+    def expect(self, offset: int, mark: bytes) -> None:
+        """Let the next read also read ``mark``, by which the file is recognized, and fail if it is not there."""
+        self._mark = (offset, mark)
+
     def _get(self, ranges: Sequence[tuple[int, int]]) -> list[memoryview]:
+        if self._mark is None:
+            return self._joined(ranges)
+        offset, mark = self._mark
+        *views, found = self._joined([*ranges, (offset, len(mark))])
+        if found != mark:
+            raise corrupt(self.ref, "was replaced since this process read it first", "PART_REPLACED")
+        self._mark = None
+        return views
+
+    def _joined(self, ranges: Sequence[tuple[int, int]]) -> list[memoryview]:
         spans = merged([r for r in ranges if r[1] > 0], self._store.gap)
         with self._lock:
             kept, fetched = self._recent, RecentBytes(sum(length for _, length in spans))

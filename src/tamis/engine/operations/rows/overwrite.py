@@ -129,7 +129,7 @@ def commit_overwrite(
 def _read_set(text: str | None, conjuncts: Sequence[Expr] | None, options: Options) -> ReadSet:
     """Return the read set of an overwrite: the rows of its filter, or all."""
     named = None if conjuncts is None else tuple(dict.fromkeys(path for c in conjuncts for path in columns(c)))
-    return ReadSet(filter=text, columns=named, zone=options.timezone, ansi=options.ansi)
+    return ReadSet(text, named, options.timezone, options.ansi, options.stats_filter)
 
 
 def snapshot_parts(snapshot: Snapshot) -> PartRefs:

@@ -102,7 +102,8 @@ def read_set(conjuncts: Sequence[Expr], options: Options) -> ReadSet:
     if not conjuncts:
         return ReadSet(zone=options.timezone, ansi=options.ansi)
     named = tuple(dict.fromkeys(path for c in conjuncts for path in columns(c)))
-    return ReadSet(" AND ".join(f"({_told(c)})" for c in conjuncts), named, options.timezone, options.ansi)
+    text = " AND ".join(f"({_told(c)})" for c in conjuncts)
+    return ReadSet(text, named, options.timezone, options.ansi, options.stats_filter)
 
 
 def _told(conjunct: Expr) -> str:

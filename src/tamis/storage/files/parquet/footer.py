@@ -9,6 +9,7 @@ returns all of it is also checked by its own checksum.
 from __future__ import annotations
 
 import zlib
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import pyarrow as pa
@@ -30,19 +31,32 @@ _MAGIC = b"PAR1"
 Footer: TypeAlias = pq.FileMetaData
 
 
-_cache = LruCache[tuple[Footer, PartRef]](CACHE_BYTES)
-"""Footers, each with the part against which it was checked."""
+@dataclass(frozen=True, slots=True)
+class _Remembered:
+    """A footer, the part against which it was checked, and bytes by which its file is recognized."""
+
+    footer: Footer
+    ref: PartRef
+    mark: tuple[int, bytes]
+    """An offset and what stands there: the part's id in the footer, which no other part's file has there."""
+
+
+_cache = LruCache[_Remembered](CACHE_BYTES)
 
 
 def footer_of(source: PartSource) -> Footer:
-    """Return the checked footer of a part. Raises ``CorruptData``."""
+    """Return the checked footer of a part. Raises ``CorruptData``.
+
+    If the footer is remembered, the next read of the file also reads the few bytes by which it is recognized, and
+    raises ``CorruptData`` (``PART_REPLACED``) if they differ: another file has taken its place.
+    """
     found = _cache.get(source.key)
     if found is None:
-        footer = twice(lambda: _read(source), source)
-        _cache.put(source.key, (footer, source.ref), footer.serialized_size)
+        footer, mark = twice(lambda: _read(source), source)
+        _cache.put(source.key, _Remembered(footer, source.ref, mark), footer.serialized_size)
         return footer
-    footer, known = found
-    ref = source.ref
+    source.expect(*found.mark)
+    footer, known, ref = found.footer, found.ref, source.ref
     if (ref.part_id, ref.rows, ref.blocks) != (known.part_id, known.rows, known.blocks):
         _check(footer, source)
     return footer
@@ -75,7 +89,7 @@ def _footer_bytes(source: PartSource) -> bytes:
     return tail[max(len(tail) - length, 0) :]
 
 
-def _read(source: PartSource) -> Footer:
+def _read(source: PartSource) -> tuple[Footer, tuple[int, bytes]]:
     ref = source.ref
     tail = source.tail(TAIL)
     if len(tail) < 12 or tail[-4:] != _MAGIC:
@@ -94,7 +108,15 @@ def _read(source: PartSource) -> Footer:
     _check(footer, source)  # before the checksum, because it gives a more specific error
     if ref.footer_checksum is not None and zlib.crc32(tail[len(tail) - length :]) != ref.footer_checksum:
         raise corrupt(ref, "does not have the footer that was committed", "CHECKSUM")
-    return footer
+    return footer, _mark(tail[len(tail) - length :], footer, ref)
+
+
+def _mark(raw: bytes, footer: Footer, ref: PartRef) -> tuple[int, bytes]:
+    """Return where the part's id stands in the file, and the id; of a file without one, the end of the footer."""
+    said = (footer.metadata or {}).get(PART_ID.encode(), b"")
+    at = raw.find(said, raw.find(PART_ID.encode()) + len(PART_ID)) if said else -1
+    mark = said if at >= 0 else raw[-TAIL:]
+    return ref.bytes - len(raw) + (at if at >= 0 else len(raw) - len(mark)), bytes(mark)
 
 
 def _check(footer: Footer, source: PartSource) -> None:
