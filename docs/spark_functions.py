@@ -57,14 +57,15 @@ REASONS = {
     "Reads the session. Spark puts a constant in its place before it plans, so comparisons with it skip; there is no session to ask in an embedded scan.": """
         current_catalog current_database current_path current_schema current_time current_timezone current_user localtime session_user user version""",
     "Follows from the type alone: Spark puts a constant in its place.": "collation typeof",
+    "Takes constants only: Spark puts its result in its place.": "schema_of_avro schema_of_csv schema_of_json schema_of_xml",
     "Raises an error for the rows that it is meant for. A part with an error must be read.": "assert_true raise_error",
     "Runs any Java method, which may return anything or fail.": "java_method reflect try_reflect",
     "Scatters its argument: values that lie together have results that lie anywhere.": "hash hmac xxhash64",
     "Encrypts or decrypts: neighbouring values have unrelated results, and a wrong key or text fails.": "aes_decrypt aes_encrypt try_aes_decrypt",
     "Periodic: a range of more than one turn has all results, and Spark's last digits depend on the release of Java.": "cos cot csc sec sin tan",
-    "Spark computes it by a formula that loses digits (`log(x + sqrt(x * x ± 1))`), so its results do not follow their order. Compare the argument.": "acosh asinh",
+    "Rises with its argument, but that has not been proved of every release of Spark: compare the argument.": "acosh asinh width_bucket",
     "Defined for 0 to 20 only, and NULL elsewhere: compare the argument.": "factorial",
-    "Reads more than one number, of either sign, and neither rises nor falls with each over a whole part.": "atan2 hypot width_bucket",
+    "Reads two numbers of either sign, and turns where one of them is zero; no rule has been proved yet.": "atan2 hypot",
     "Rises with each part, but no rule has been proved yet; `timestampadd` and `ts + INTERVAL` have one.": "make_dt_interval",
     "Depends on all letters of its texts. Bounds tell how texts begin.": """
         jaro_winkler_similarity levenshtein luhn_check soundex is_valid_utf8 make_valid_utf8 try_validate_utf8 validate_utf8""",
@@ -75,20 +76,21 @@ REASONS = {
     "Keeps of each character only its class, so that nearly all texts of a part give the same.": "mask",
     "Makes one character of a number modulo 256.": "char chr",
     "Makes a text of blanks from its length: compare the number.": "space",
-    "Encodes bytes by an alphabet that is not in the order of bytes.": "base64 to_base32 url_encode",
+    "Encodes bytes by an alphabet that is not in their order. Of the beginning that all share, no rule has been proved yet.": "base64 to_base32 url_encode",
     "Decodes a text by an alphabet that is not in the order of characters, or fails on texts between two good ones.": """
         decode from_base32 to_binary try_to_binary try_url_decode unbase64 unhex url_decode""",
     "Changes how a text begins in a way for which no rule has been proved yet.": "collate concat_ws elt encode initcap quote",
     "Takes a part of an address from its middle. Bounds tell how texts begin.": "parse_url try_parse_url",
     "Names of days and months are not in the order of time: write `dayofweek` and `month`.": "dayname monthname",
     "An interval of months, days and seconds has no order, so Spark compares it with nothing.": "make_interval try_make_interval",
-    "Makes a time from its parts; no rule has been proved yet.": """
-        make_timestamp_ntz to_timestamp_ltz to_timestamp_ntz try_make_timestamp try_make_timestamp_ltz try_make_timestamp_ntz time_bucket""",
+    "Makes a time from its parts, or cuts it to buckets; no rule has been proved yet.": """
+        make_timestamp_ntz try_make_timestamp try_make_timestamp_ltz try_make_timestamp_ntz time_bucket""",
     "Nanoseconds: columns have microseconds, and Spark converts to a type that no table has.": "timestamp_nanos unix_nanos",
     "A time of day: only comparisons and casts of the type are read.": """
         make_time time time_diff time_from_micros time_from_millis time_from_seconds time_to_micros time_to_millis time_to_seconds time_trunc to_time try_to_time""",
-    "A cast whose type has arguments: write `CAST(x AS DECIMAL(p, s))`, which has a rule.": "decimal",
-    "Stands for CASE in Spark's plans; write `CASE WHEN`, which has a rule.": "when",
+    "Spark plans `CAST(x AS DECIMAL(10, 0))`, which has a rule; an embedded filter has to say so.": "decimal",
+    "Spark plans `CASE WHEN`, which has a rule; an embedded filter has to say so.": "when",
+    "Without a pattern, Spark plans a cast, which has a rule; an embedded filter has to say so.": "to_timestamp_ltz to_timestamp_ntz",
     "Makes a map of what the filter says; `CASE` says the same, and has a rule.": "map",
     "Makes another array or map. Statistics describe the stored one, not what is computed from it.": """
         array_append array_compact array_distinct array_except array_insert array_intersect array_prepend array_remove array_repeat array_sort array_union
@@ -99,9 +101,9 @@ REASONS = {
     "Folds elements by any function.": "aggregate reduce",
     "Multiplies and adds up vectors, whose elements share one range.": "vector_cosine_similarity vector_inner_product vector_l2_distance vector_norm vector_normalize",
     "Reads a document of which no statistics are kept in this form. Use `get_json_object`, `from_json` or VARIANT.": """
-        from_csv from_xml json_array_length json_object_keys schema_of_csv schema_of_json schema_of_xml xpath xpath_boolean xpath_double xpath_float xpath_int
+        from_csv from_xml json_array_length json_object_keys xpath xpath_boolean xpath_double xpath_float xpath_int
         xpath_long xpath_number xpath_short xpath_string""",
-    "Reads bytes of a format of which no statistics are kept.": "from_avro from_protobuf schema_of_avro",
+    "Reads bytes of a format of which no statistics are kept.": "from_avro from_protobuf",
     "Writes a document, whose text is compared with nothing but itself.": "to_avro to_csv to_json to_protobuf to_xml",
     "Makes another VARIANT, which nothing compares; or tells its form, of which no statistics are kept.": """
         is_valid_variant schema_of_variant to_variant_object try_variant_array_append try_variant_insert try_variant_set variant_array_append variant_delete

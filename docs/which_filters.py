@@ -218,7 +218,7 @@ def _spark_functions(table: tamis.Table) -> list[str]:
             for name, text in sorted(spark_functions.OTHER_NAMES.items())
         ),
         "",
-        "These have no rule. A filter with one of them may be anything, so it skips nothing by itself; the conjuncts before it do:",
+        "These have no rule. A conjunct that holds one may be anything, so it skips nothing by itself; other conjuncts do. What Spark plans as a constant, or as another function, skips through Spark:",
         "",
         "| functions | why |",
         "| --- | --- |",
