@@ -12,7 +12,7 @@ SMALL = {
     "sort_step_rows": 7,
     "set_values": 3,
     "set_sample_rows": 6,
-    "document_paths": 6,
+    "document_paths": 20,
     "template_documents": 16,
     "document_sample": 4,
     "document_batch": 4,
