@@ -1,6 +1,7 @@
 """The lazy reader on the seed's own shape: 120 columns, three of them searched for 1,000 values each, joined by OR, about one row in 45,000 out.
 
-``python -m bench.lazy [grid | spark]``: the embedded search with its peers (default), the grid of selectivity × columns, or the same search through Spark.
+``python -m bench.lazy [grid | bytes | spark]``: the embedded search with its peers (default), the grid of selectivity × columns, the bytes of every format and mode over that grid, or the same search
+through Spark.
 CPU seconds are those of this process, so that other work on the machine counts little; bytes are the report's. Through Spark, the peers' schemas are known before the
 clock runs, and planning (the text with its 3,000 literals is parsed, analysed and planned, nothing read) is timed by itself, too.
 """
@@ -73,7 +74,7 @@ def main() -> None:
     data = table_of(count)
     with tempfile.TemporaryDirectory() as home:
         folder = Path(home)
-        for name, run in {"search": embedded, "grid": grid, "spark": through_spark}.items():
+        for name, run in {"search": embedded, "grid": grid, "bytes": bytes_read, "spark": through_spark}.items():
             if name in chosen:
                 figures, detail = run(folder, data)
                 record(
@@ -205,6 +206,37 @@ def grid(folder: Path, data: pa.Table) -> tuple[list[Figure], dict[str, Any]]:
         Figure("grid: CPU, worst cell, auto / eager", max(times), "×", 1.15),
         Figure("grid: bytes, worst cell, auto / eager", max(cell["bytes"] for cell in cells.values()), "×", 1.02),
     ], {"cells": cells}
+
+
+def bytes_read(folder: Path, data: pa.Table) -> tuple[list[Figure], dict[str, Any]]:
+    """Bytes of lazy modes / bytes of eager reading: formats × selectivity × columns, and the search. What is remembered of footers is warm in all of them."""
+    _, text = search()
+    names = list(data.column_names)
+    cases = {"search × 16": (text, [*SEARCHED, *names[4:17]]), "search × all": (text, names)}
+    for share in (0.0001, *SELECTIVITIES):
+        for width in WIDTHS:
+            columns = ["pick", *[n for n in names if n != "pick"][: width - 1]]
+            cases[f"{share} × {width}"] = (f"pick < {share}D", columns)
+    cells: dict[str, Any] = {}
+    figures: list[Figure] = []
+    for form in FORMATS:
+        table = tamis.create(folder / f"bytes-{form}", data.schema, format=form)
+        table.append(data)
+        for label, (asked, columns) in cases.items():
+            scanned(table, asked, columns, "off")
+            cost = {lazy: scanned(table, asked, columns, lazy)["bytes"] for lazy in ("off", "on", "auto")}
+            cells[f"{form}: {label}"] = {
+                "eager": cost["off"],
+                "on": cost["on"] / cost["off"],
+                "auto": cost["auto"] / cost["off"],
+            }
+        mine = [cell for name, cell in cells.items() if name.startswith(f"{form}:")]
+        worst = max(max(cell["on"], cell["auto"]) for cell in mine)
+        figures.append(Figure(f"{form}: bytes, worst cell, lazy / eager", worst, "×", 1.0))
+        goal = 0.1 if form == "orc" else None
+        found = cells[f"{form}: search × all"]["auto"]
+        figures.append(Figure(f"{form}: bytes, SELECT all of the seed's shape, auto / eager", found, "×", goal))
+    return figures, {"cells": cells}
 
 
 def timed(table: Any, text: str, columns: list[str], lazy: str) -> tuple[float, int]:
