@@ -29,6 +29,7 @@ ORDER = (
     "table",
     "spark",
     "cli",
+    "otel",
 )
 
 WINGS = ("core", "storage", "engine")

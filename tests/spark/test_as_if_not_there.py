@@ -117,7 +117,14 @@ def test_most_of_these_statements_fail(pair: tuple[Any, Any]) -> None:
 
 
 @pytest.mark.parametrize(("method", "texts"), PARSED, ids=[m for m, _ in PARSED])
-def test_every_method_of_the_parser(pair: tuple[Any, Any], method: str, texts: list[str]) -> None:
+def test_every_method_of_the_parser(pair: tuple[Any, Any], spark: Any, method: str, texts: list[str]) -> None:
+    try:
+        _same_from_both(pair, method, texts)
+    finally:  # later tests of this process expect their own session
+        spark._jvm.SparkSession.setActiveSession(spark._jsparkSession)
+
+
+def _same_from_both(pair: tuple[Any, Any], method: str, texts: list[str]) -> None:
     for text in texts:
         said = []
         for session in pair:

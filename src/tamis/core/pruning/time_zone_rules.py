@@ -96,16 +96,25 @@ def timestamp_add(call: Call, args: list[Spec]) -> Spec:
 
 
 def moved_zone(call: Call, args: list[Spec]) -> Spec:
-    """Bound ``from_utc_timestamp``, its inverse, and their sequence: they use named zones, not the session's."""
+    """Bound ``from_utc_timestamp``, its inverse, and their sequence: they use named zones, not the session's.
+
+    They fail, in every mode, where the result is beyond 64 bits.
+    """
     if call.function == "convert_timezone":
         source, target = (named_zone(a) for a in call.args[:2])
         assert source is not None
         assert target is not None
-        return _exactly(call, args, to_local(to_instants(args[2], source), target))
+        return _exactly(call, args, _may_overflow(args[2], to_local(to_instants(args[2], source), target)))
     z = named_zone(call.args[1])
     assert z is not None
     out = to_local(args[0], z) if call.function == "from_utc_timestamp" else to_instants(args[0], z)
-    return _exactly(call, args, replace(out, null=args[0].null | args[1].null))
+    return _exactly(call, args, _may_overflow(args[0], replace(out, null=args[0].null | args[1].null)))
+
+
+def _may_overflow(before: Spec, out: Spec) -> Spec:
+    """Mark where times may be so near the ends of 64 bits that a zone's offset leaves them."""
+    unknown = _missing(out.lo) | _missing(out.hi)
+    return replace(out, fail=out.fail | (before.value & unknown))
 
 
 def from_unixtime(call: Call, args: list[Spec]) -> Spec:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.core.expr.arrow_values import Datum, Evaluated, Numbers, either, nulls, outcome, rows
+from tamis.core.expr.arrow_values import Datum, Evaluated, Mask, Numbers, either, nulls, outcome, rows
 from tamis.core.expr.calls import call
 from tamis.core.expr.coerce import brought, is_instant, is_text
 from tamis.core.expr.functions.cast.cast_kernels import LIMITS
@@ -201,15 +201,27 @@ def named_zone(arg: Expr) -> Zone | None:
 def _moved(call_: Call, args: list[Datum]) -> Evaluated:
     z, values = named_zone(call_.args[1]), numbers(args[0])
     assert z is not None
-    return Evaluated(
-        made(z.local(values) if call_.function == "from_utc_timestamp" else z.instants(values), args[:1], TIMESTAMP)
-    )
+    found = z.local(values) if call_.function == "from_utc_timestamp" else z.instants(values)
+    return checked(found, _wrapped(values, found), args[:1], TIMESTAMP)
+
+
+def _wrapped(before: Numbers, after: Numbers) -> Mask:
+    """Return where a shift by a zone's offset left the range of 64 bits."""
+    far: Mask = (np.abs(before.astype(np.float64)) > 2.0**62) & ((before < 0) != (after < 0))
+    return far
 
 
 for _name, _catalyst in (("from_utc_timestamp", ("FromUTCTimestamp",)), ("to_utc_timestamp", ("ToUTCTimestamp",))):
     declare(
         Function(
-            _name, _to_zone, _moved, sql=(_name,), catalyst=_catalyst, rule="utc", note="through the zone's envelope"
+            _name,
+            _to_zone,
+            _moved,
+            sql=(_name,),
+            catalyst=_catalyst,
+            partial=lambda _: Partial.OUTSIDE,
+            rule="utc",
+            note="through the zone's envelope",
         )
     )
 
@@ -226,7 +238,10 @@ def _converted(call_: Call, args: list[Datum]) -> Evaluated:
     source, target = (named_zone(a) for a in call_.args[:2])
     assert source is not None
     assert target is not None
-    return Evaluated(made(target.local(source.instants(numbers(args[2]))), args, TIMESTAMP_NTZ))
+    local = numbers(args[2])
+    instants = source.instants(local)
+    found = target.local(instants)
+    return checked(found, _wrapped(local, instants) | _wrapped(instants, found), args, TIMESTAMP_NTZ)
 
 
 declare(
@@ -236,6 +251,7 @@ declare(
         _converted,
         sql=("convert_timezone",),
         catalyst=("ConvertTimezone",),
+        partial=lambda _: Partial.OUTSIDE,
         rule="utc",
         note="of local times, through the envelopes of both zones",
     )

@@ -157,8 +157,12 @@ def _in(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Expr | None:  #
 
 
 def each_item(name: str, source: Constructed, tests: list[Expr]) -> Expr | None:
-    """Build EXISTS or FORALL over an array that the filter makes, from the test of each item."""
-    if _elements(source) is None or not tests:
+    """Build EXISTS or FORALL over an array that the filter makes, from the test of each item.
+
+    FORALL needs tests that cannot fail: conjuncts after one that is NULL are not evaluated, but Spark evaluates
+    the tests after one that is NULL.
+    """
+    if _elements(source) is None or not tests or (name == "forall" and _unsure(*tests)):
         return None
     return _any(tests) if name == "exists" else _all(tests)
 
