@@ -200,7 +200,7 @@ class Predicates:
         return rng.choice((x, f"try_add({x}, {some_literal(rng, kind)})", f"try_multiply({x}, 2)", f"coalesce({x}, {some_literal(rng, kind)})",
                            f"greatest({x}, {y})", f"CASE WHEN {self._plain()} THEN {x} ELSE {some_literal(rng, kind)} END", f"try_mod({x}, 7)",
                            f"try_cast({x} AS {rng.choice(('INT', 'BIGINT', 'DOUBLE', 'DECIMAL(12,3)'))})", f"try_divide({x}, {y})", f"abs(try_cast({x} AS DOUBLE))",
-                           f"nullif({x}, {some_literal(rng, kind)})", f"if({self._plain()}, {x}, NULL)"))  # fmt: skip
+                           f"exp(try_mod({x}, 5))", f"nullif({x}, {some_literal(rng, kind)})", f"if({self._plain()}, {x}, NULL)"))  # fmt: skip
 
     def whole(self) -> str:
         """A number whose sums do not depend on their order, and stay small."""
@@ -221,6 +221,7 @@ class Predicates:
                 f"concat('a', {x})",
                 f"trim({x})",
                 f"reverse({x})",
+                f"soundex({x})",
                 f"left({x}, 3)",
             )
         )
