@@ -6,8 +6,12 @@ import pyarrow as pa
 import pytest
 
 from tamis.core import expr
-from tamis.core.types import INTEGER, LONG, Field, Schema, String
+from tamis.core.expr.tree import Constructed
+from tamis.core.pruning import decide
+from tamis.core.types import INTEGER, LONG, STRING, Field, Schema, String
+from tests.expr.coercions import DECIMALS, FLOATS, ROWS, SCHEMA, found
 from tests.expr.oracle import bound
+from tests.pruning.evidence_of import RowsEvidence
 
 
 @pytest.mark.parametrize(
@@ -80,3 +84,39 @@ def test_integers_beside_constants_beyond_them(text: str, rows: list[int]) -> No
         [expr.parse(text, schema)], {1: pa.array([1, None, 5], pa.int32()), 2: pa.array([1, None, 5])}, 3
     )
     assert keep.nonzero()[0].tolist() == rows
+
+
+@pytest.mark.parametrize("text", DECIMALS)
+@pytest.mark.parametrize("ansi", [True, False])
+def test_an_integer_beside_a_decimal_has_the_digits_of_its_type(text: str, ansi: bool) -> None:
+    """Except in comparisons and arithmetic, where a literal has its own digits."""
+    assert found(text, ansi) == DECIMALS[text]
+
+
+@pytest.mark.parametrize("text", FLOATS)
+def test_a_float_beside_an_integer_is_a_double_in_ansi_mode_only(text: str) -> None:
+    assert found(text, True) == FLOATS[text][0]
+    assert found(text, False) in (FLOATS[text][1], None if text.startswith("try_") else FLOATS[text][1])
+
+
+@pytest.mark.parametrize(
+    ("text", "may_fail"),
+    [
+        ("initcap(t) = 1", True),
+        ("soundex(t) < DATE'2024-01-01'", True),
+        ("coalesce(initcap(t), 1) = 1", True),
+        ("hash(t) = 1L", False),
+        ("hash(t) = 0.5", False),
+        ("initcap(t) = 'a'", False),
+    ],
+)
+def test_an_implicit_cast_of_a_total_function_may_fail(text: str, may_fail: bool) -> None:
+    """The error that Spark raises is not hidden by another conjunct."""
+    tree = expr.parse(f"{text} AND id < 0", SCHEMA, ansi=True)
+    decision = decide(expr.conjuncts(tree), RowsEvidence(SCHEMA, [ROWS]), strict=True)
+    assert bool(decision.none[0]) is not may_fail
+
+
+def test_a_struct_in_an_array_keeps_its_type() -> None:
+    tree = expr.parse("array(struct(k), 'a')[0] = 'x'", SCHEMA, ansi=False)
+    assert not any(isinstance(node, Constructed) and node.type == STRING for node in tree.walk())

@@ -10,6 +10,7 @@ import pytest
 
 from tamis.core import expr
 from tamis.core.expr import Mode
+from tests.expr import coercions
 from tests.expr.oracle import bound, differences, fails, numbered
 from tests.expr.phrases import PHRASES
 from tests.pruning.trees import SCHEMA, ZONES, piece, tree
@@ -70,3 +71,19 @@ def test_what_fails_here_fails_in_spark(spark: Any) -> None:
         ):
             missing.append(f"{phrase}: {out.error} {table.slice(int(out.failed.argmax()), 1).to_pylist()}")
     assert "\n".join(missing) == ""
+
+
+@pytest.mark.parametrize("ansi", [True, False])
+def test_operands_are_coerced_as_spark_does(spark: Any, ansi: bool) -> None:
+    """The rows listed for each filter in ``coercions`` are those that Spark finds."""
+    session = spark.newSession()
+    session.conf.set("spark.sql.ansi.enabled", str(ansi).lower())
+    session.createDataFrame(coercions.ROWS).createOrReplaceTempView("coerced")
+    listed = {**coercions.DECIMALS, **{text: rows[not ansi] for text, rows in coercions.FLOATS.items()}}
+    columns = ", ".join(f"({text}) AS c{i}" for i, text in enumerate(listed))
+    truth = session.sql(f"SELECT {columns} FROM coerced ORDER BY id").toArrow().columns
+    spark_finds = {
+        text: [i for i, true in enumerate(column.to_pylist()) if true]
+        for text, column in zip(listed, truth, strict=True)
+    }
+    assert spark_finds == listed

@@ -11,7 +11,7 @@ from dataclasses import replace
 from tamis.core.expr.calls import call
 from tamis.core.expr.evaluate import cast_values, constant
 from tamis.core.expr.to_sql import to_sql
-from tamis.core.expr.tree import Cause, Expr, Literal, Literals, Mode, Opaque
+from tamis.core.expr.tree import Cause, Constructed, Expr, Literal, Literals, Mode, Opaque
 from tamis.core.types import (
     BINARY,
     BOOLEAN,
@@ -79,8 +79,11 @@ def wider_decimal(a: Decimal, b: Decimal) -> Decimal:
     return Decimal(MAX_PRECISION, max(0, MAX_PRECISION - whole) if whole < MAX_PRECISION else 0)
 
 
-def wider_numeric(a: DataType, b: DataType) -> DataType | None:
-    """Return the common type of two numeric types."""
+def wider_numeric(a: DataType, b: DataType, mode: Mode) -> DataType | None:
+    """Return the common type of two numeric types.
+
+    FLOAT beside an integer type is DOUBLE with ANSI on, and FLOAT with ANSI off.
+    """
     if a in INTEGRAL and b in INTEGRAL:
         return max(a, b, key=INTEGRAL.index)
     if isinstance(a, Decimal) or isinstance(b, Decimal):
@@ -90,7 +93,7 @@ def wider_numeric(a: DataType, b: DataType) -> DataType | None:
         return wider_decimal(first, second) if first and second else None
     if {a, b} == {FLOAT}:
         return FLOAT
-    return DOUBLE
+    return FLOAT if mode is Mode.LEGACY and DOUBLE not in {a, b} else DOUBLE
 
 
 def wider(a: DataType, b: DataType, mode: Mode = Mode.ANSI, *, sides: bool = False) -> DataType | None:
@@ -103,7 +106,7 @@ def wider(a: DataType, b: DataType, mode: Mode = Mode.ANSI, *, sides: bool = Fal
     if NULL in {a, b}:
         return b if a == NULL else a
     if is_numeric(a) and is_numeric(b):
-        return wider_numeric(a, b)
+        return wider_numeric(a, b, mode)
     if is_instant(a) and is_instant(b):
         return TIMESTAMP if TIMESTAMP in {a, b} else TIMESTAMP_NTZ
     if is_text(a) and is_text(b):
@@ -163,9 +166,9 @@ def beyond_longs(name: str, a: Expr, b: Expr) -> Literal | None:
 
 
 def narrowest(expr: Expr) -> DataType:
-    """Return the type of ``expr`` as an operand of decimal arithmetic.
+    """Return the type of ``expr`` as an operand of a comparison or of arithmetic with a decimal.
 
-    An integer literal has the precision of its own digits.
+    An integer literal has the precision of its own digits there. Elsewhere (COALESCE, CASE, IN …) it has its type's.
     """
     if isinstance(expr, Literal) and expr.type in INTEGRAL and expr.value is not None:
         return Decimal(max(1, len(str(abs(expr.value)))), 0)
@@ -173,11 +176,14 @@ def narrowest(expr: Expr) -> DataType:
 
 
 def brought(expr: Expr, data_type: DataType, mode: Mode, zone: str | None) -> Expr:
-    """Cast ``expr`` to ``data_type`` implicitly if its type differs. Constants are converted at once."""
+    """Cast ``expr`` to ``data_type`` implicitly if its type differs. Constants are converted at once.
+
+    An opaque expression of unknown type takes the type, and may fail: Spark may have to cast it.
+    """
     if expr.type == data_type:
         return expr
-    if isinstance(expr, Opaque):
-        return replace(expr, type=data_type)
+    if isinstance(expr, Opaque) and expr.type == NULL and not isinstance(expr, Constructed):
+        return replace(expr, type=data_type, total=False)
     if isinstance(expr, Literal) and expr.value is None:
         return Literal(data_type, None)
     if is_text(data_type) and is_text(expr.type) and not isinstance(expr, Literals):
@@ -207,9 +213,12 @@ def _bring_literals(expr: Literals, data_type: DataType, mode: Mode, zone: str |
 def common(
     args: tuple[Expr, ...], mode: Mode, zone: str | None, *, sides: bool = False
 ) -> tuple[tuple[Expr, ...], DataType] | None:
-    """Cast all arguments to one type; None if no ordered type fits all. See ``wider``."""
+    """Cast all arguments to one type; None if no ordered type fits all. See ``wider``.
+
+    Only the sides of a comparison narrow an integer literal beside a decimal.
+    """
     types: list[DataType] = [a.type for a in args]
-    if any(isinstance(t, Decimal) for t in types):
+    if sides and any(isinstance(t, Decimal) for t in types):
         types = [narrowest(a) for a in args]
     target = types[0] if len(set(types)) == 1 else widest(types, mode, sides=sides)
     if target is None:

@@ -28,6 +28,7 @@ from tamis.core.types import (
     TIMESTAMP,
     TIMESTAMP_NTZ,
     YEAR_MONTH,
+    DataType,
     DayTimeInterval,
     Decimal,
     Time,
@@ -201,9 +202,7 @@ def list_of(value: Expr, options: list[Expr], mode: Mode, zone: str | None) -> L
     if not all(isinstance(o, Literal) for o in options):
         return None
     kinds = {o.type for o in options}
-    decimals = any(isinstance(t, Decimal) for t in (value.type, *kinds))
-    types = {value.type, *({narrowest(o) for o in options} if decimals else kinds)}
-    target = widest(list(types), mode)
+    target = _list_type(value, options, mode)
     if target is None or not orders(target):
         return None
     if len(kinds) == 1 and orders(source := kinds.pop()):
@@ -213,6 +212,19 @@ def list_of(value: Expr, options: list[Expr], mode: Mode, zone: str | None) -> L
     members = [o if o.type == target else brought(o, target, mode, zone) for o in options]
     constants = [m.value for m in members if isinstance(m, Literal)]
     return Literals(target, pa.array(constants, to_arrow_type(target))) if len(constants) == len(members) else None
+
+
+def _list_type(value: Expr, options: list[Expr], mode: Mode) -> DataType | None:
+    """Return the common type of a value and its options.
+
+    Beside a decimal, integer literals have the digits of their type, which can round the value. They have only their
+    own digits if the scale stays the same: no outcome differs, and the value's own type is often wide enough.
+    """
+    target = widest([value.type, *{o.type for o in options}], mode)
+    if not isinstance(target, Decimal):
+        return target
+    narrow = widest([value.type, *{narrowest(o) for o in options}], mode)
+    return narrow if isinstance(narrow, Decimal) and narrow.scale == target.scale else target
 
 
 def array_of(value: Expr, constants: Constants, mode: Mode, zone: str | None) -> Literals | None:

@@ -9,7 +9,7 @@ from typing import Any
 from tamis.core.expr.binding.bind_names import BinderOfNames
 from tamis.core.expr.binding.bind_predicates import BinderOfPredicates
 from tamis.core.expr.calls import call
-from tamis.core.expr.coerce import folded, is_numeric
+from tamis.core.expr.coerce import folded, is_numeric, is_text
 from tamis.core.expr.functions.nested.constructed import each_item, struct_of
 from tamis.core.expr.functions.nested.nested_fields import field_of
 from tamis.core.expr.literals import interval, number, time_of_day, typed
@@ -42,7 +42,7 @@ from tamis.core.expr.syntax.nodes import (
     Unary,
 )
 from tamis.core.expr.tree import Call, Cause, Column, Constructed, Element, Expr, Literal, Mode, Opaque
-from tamis.core.types import BOOLEAN, NULL, STRING, YEAR_MONTH, Array, DayTimeInterval, Time
+from tamis.core.types import BOOLEAN, FLOAT, NULL, STRING, YEAR_MONTH, Array, DayTimeInterval, Time
 
 _OPERATORS = {
     "=": "eq", "<>": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge", "<=>": "null_safe_eq",
@@ -59,6 +59,13 @@ TRIED = {
     "try_mod": "remainder",
     "try_element_at": "element_at",
 }
+
+
+def _coerced_by_mode(args: list[Expr]) -> bool:
+    """Return whether a common type of these operands depends on ANSI mode, which the mode of ``try_add`` replaces."""
+    kinds = {a.type for a in args}
+    plain = all(is_numeric(k) or is_text(k) for k in kinds)
+    return plain and len(kinds) > 1 and any(k == FLOAT or is_text(k) for k in kinds)
 
 
 class Binder(BinderOfNames, BinderOfPredicates):
@@ -182,6 +189,8 @@ class Binder(BinderOfNames, BinderOfPredicates):
 
     def _called(self, found: str, node: Function, mode: Mode) -> Expr:
         args = [self.bind(a) for a in node.args]
+        if mode is Mode.TRY and self.mode is Mode.LEGACY and _coerced_by_mode(args):
+            return self.unknown(node)
         if node.unit:
             args.insert(0, Literal(STRING, node.unit))
         if found in {"ltrim", "rtrim"}:

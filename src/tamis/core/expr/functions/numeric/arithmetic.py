@@ -50,14 +50,13 @@ def _operands(name: str) -> Callable[[tuple[Expr, ...], Mode, str | None], Signa
             and b.type not in _FLOATS
         ):
             return decimals.operands(name, a, b, mode, zone)
-        target = wider_numeric(a.type, b.type)
-        if name == "divide":
-            target = DOUBLE
+        target = DOUBLE if name == "divide" else wider_numeric(a.type, b.type, mode)
         if name == "div":
-            if target in _FLOATS:
+            if a.type in _FLOATS or b.type in _FLOATS:
                 return None
             target = LONG
-        assert target is not None
+        if target is None:
+            return None
         return Signature((brought(a, target, mode, zone), brought(b, target, mode, zone)), target)
 
     return resolve

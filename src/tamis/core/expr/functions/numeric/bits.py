@@ -17,7 +17,7 @@ WIDTHS = {BYTE: 8, SHORT: 16, INTEGER: 32, LONG: 64}
 def _two(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature | None:
     if len(args) != 2 or any(a.type not in INTEGRAL for a in args):
         return None
-    target = wider_numeric(args[0].type, args[1].type)
+    target = wider_numeric(args[0].type, args[1].type, mode)
     return Signature(tuple(brought(a, target, mode, zone) for a in args), target) if target is not None else None
 
 
