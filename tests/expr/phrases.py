@@ -57,7 +57,7 @@ array_position(array(integer0, integer1), 12)
 array_max(array(double0, double1))
 array_min(array(double0, double1, 1.5D))
 exists(array(integer0, integer1), e -> e > 5)
-forall(array(integer0, integer1), e -> e + 1 > 5)
+forall(array(integer0, integer1), e -> try_add(e, 1) > 5)
 size(array(integer0, integer1))
 integer0 & integer1
 integer0 & 12
