@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -32,6 +33,33 @@ def test_every_byte_is_fetched_once_and_is_the_right_one(requests: list[list[tup
     for ranges in map(clipped, requests):
         source.get(ranges)
     assert source.io.bytes == before
+
+
+@given(st.integers(1, 200), st.data())
+def test_bytes_that_others_drop_meanwhile_are_right(limit: int, data: st.DataObject) -> None:
+    """While a read fetches what is missing, another thread's read drops what it found kept."""
+    source = PartSource(STORE, REF)
+    source._recent = RecentBytes(limit)
+    fetch, ranges = source._views, st.tuples(st.integers(0, 400), st.integers(1, 300))
+
+    def fetch_beside_another(missing: list[tuple[int, int]]) -> list[memoryview]:
+        source._views = fetch  # type: ignore[method-assign]
+        offset = data.draw(st.integers(0, 50_000))
+        assert bytes(source.get([(offset, limit)])[0]) == DATA[offset : offset + limit]
+        return fetch(missing)
+
+    for _ in range(4):
+        source._views = fetch_beside_another  # type: ignore[assignment, method-assign]
+        wanted = data.draw(st.lists(ranges, min_size=1, max_size=3))
+        assert [bytes(view) for view in source.get(wanted)] == [DATA[o : o + n] for o, n in wanted]
+
+
+def test_a_range_that_is_not_kept_is_refused() -> None:
+    recent = RecentBytes()
+    recent.add(0, memoryview(DATA)[:10])
+    recent.add(12, memoryview(DATA)[12:20])
+    with pytest.raises(LookupError, match="20 bytes from 0"):
+        recent.joined(0, 20)
 
 
 def test_a_source_that_forgot_asks_the_store_again() -> None:

@@ -163,7 +163,7 @@ def test_an_unclustered_column_is_bounded_by_what_was_found(ordered: tamis.Table
     assert scan.explain().parts.skipped_topk == 0
     assert scan.to_arrow().equals(best.combine_chunks())
     assert scan.report.parts.skipped_topk >= 12
-    assert scan.report.bytes.follower < scan.report.bytes.table / 10
+    assert scan.report.bytes.follower < scan.report.bytes.table / 6  # of parts this small a read takes in the gaps
 
 
 def test_a_filter_that_may_fail_is_run_everywhere(ordered: tamis.Table) -> None:

@@ -170,7 +170,7 @@ def narrowest(expr: Expr) -> DataType:
 
     An integer literal has the precision of its own digits there. Elsewhere (COALESCE, CASE, IN …) it has its type's.
     """
-    if isinstance(expr, Literal) and expr.type in INTEGRAL and expr.value is not None:
+    if isinstance(expr, Literal) and expr.narrows and expr.type in INTEGRAL and expr.value is not None:
         return Decimal(max(1, len(str(abs(expr.value)))), 0)
     return expr.type
 
@@ -201,7 +201,8 @@ def folded(expr: Expr) -> Expr:
     """Fold a cast of a constant, unless it fails: then it must fail at run time."""
     if not expr.children or not isinstance(expr.children[0], Literal):
         return expr
-    return constant(expr) or expr
+    value = constant(expr)
+    return replace(value, narrows=False) if value else expr
 
 
 def _bring_literals(expr: Literals, data_type: DataType, mode: Mode, zone: str | None) -> Expr:

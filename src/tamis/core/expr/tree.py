@@ -7,7 +7,7 @@ statistics) start here. Names of functions are those of the catalogue (``tamis.c
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
@@ -95,6 +95,11 @@ class Literal(Expr):
     """
 
     value: Any
+    narrows: bool = field(default=True, compare=False, repr=False)
+    """Whether coercion beside a decimal takes the digits of a whole number for its precision.
+
+    False for the result of a cast, which has the precision of its type.
+    """
 
 
 @dataclass(frozen=True, slots=True)

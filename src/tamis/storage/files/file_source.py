@@ -110,15 +110,14 @@ class PartSource:
     def _joined(self, ranges: Sequence[tuple[int, int]]) -> list[memoryview]:
         spans = merged([r for r in ranges if r[1] > 0], self._store.gap)
         with self._lock:
-            kept, fetched = self._recent, RecentBytes(sum(length for _, length in spans))
-            missing = kept.missing(spans)
+            recent = self._recent
+            found, missing = recent.overlapping(spans), recent.missing(spans)
         for (offset, _), data in zip(missing, self._views(missing), strict=True):
-            fetched.add(offset, data)
+            found.add(offset, data)
         with self._lock:
-            views = [kept.joined(offset, length, fetched) for offset, length in ranges]
-            for offset, length in kept.missing(missing):  # another thread may have fetched some of it
-                kept.add(offset, fetched.joined(offset, length, fetched))
-        return views
+            for offset, length in recent.missing(missing):  # another thread may have fetched some of it
+                recent.add(offset, found.joined(offset, length))
+        return [found.joined(offset, length) for offset, length in ranges]
 
     def _views(self, ranges: Sequence[tuple[int, int]]) -> list[memoryview]:
         try:

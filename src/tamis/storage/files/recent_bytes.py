@@ -7,6 +7,7 @@ fetched twice, and lazy reading would read more bytes than eager reading. Not th
 
 from __future__ import annotations
 
+import sys
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Sequence
@@ -51,18 +52,33 @@ class RecentBytes:
                 found.append((start, stop))
         return found
 
-    def joined(self, offset: int, length: int, fetched: RecentBytes) -> memoryview:
-        """Return one range, put together from what is kept here and what was ``fetched``."""
-        whole = fetched._view(offset, length) or self._view(offset, length)
+    def overlapping(self, spans: Sequence[Range]) -> RecentBytes:
+        """Return what is kept of these spans, not copied and without a limit.
+
+        A reader holds it while it fetches the rest, since other threads may drop spans from here meanwhile.
+        """
+        out = RecentBytes(sys.maxsize)
+        for offset, length in spans:
+            for start, stop in self._within(offset, offset + length):
+                low, high = max(start, offset), min(stop, offset + length)
+                view = self._view(low, high - low)
+                assert view is not None
+                out.add(low, view)
+        return out
+
+    def joined(self, offset: int, length: int) -> memoryview:
+        """Return one range, put together from the spans that are kept. Raises ``LookupError`` if a byte is not."""
+        whole = self._view(offset, length)
         if whole is not None:
             return whole
+        if self.missing([(offset, length)]):
+            raise LookupError(f"{length} bytes from {offset} are not kept as a whole")
         data = bytearray(length)
-        for source in (self, fetched):
-            for start, stop in source._within(offset, offset + length):
-                low, high = max(start, offset), min(stop, offset + length)
-                found = source._view(low, high - low)
-                assert found is not None
-                data[low - offset : high - offset] = found
+        for start, stop in self._within(offset, offset + length):
+            low, high = max(start, offset), min(stop, offset + length)
+            view = self._view(low, high - low)
+            assert view is not None
+            data[low - offset : high - offset] = view
         return memoryview(data)
 
     def _view(self, offset: int, length: int) -> memoryview | None:
@@ -73,7 +89,7 @@ class RecentBytes:
         return self._spans[at][start : start + length] if start + length <= len(self._spans[at]) else None
 
     def add(self, offset: int, data: memoryview) -> None:
-        """Keep a span that ``missing`` named."""
+        """Keep a span of which nothing is kept yet, as ``missing`` returns them."""
         if not len(data) or len(data) > self._limit:
             return
         at = bisect_right(self._starts, offset)
@@ -88,8 +104,3 @@ class RecentBytes:
         at = bisect_right(self._starts, offset) - 1
         self._size -= len(self._spans[at])
         del self._starts[at], self._spans[at]
-
-    def clear(self) -> None:
-        """Drop everything, so that a read that found wrong bytes asks the store again."""
-        self._starts, self._spans, self._size = [], [], 0
-        self._order.clear()

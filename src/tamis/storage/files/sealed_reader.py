@@ -67,7 +67,7 @@ class Sealed:
     """The file proper, without its seal, as its decoder reads it; ``read`` is thread-safe."""
 
     def __init__(self, source: PartSource, seal: Seal) -> None:
-        self._source, self.ref, self.seal = source, source.ref, seal
+        self._source, self.ref, self.seal, self.key = source, source.ref, seal, source.key
         self._held: list[tuple[int, memoryview]] = []
         self._lock = threading.Lock()
 

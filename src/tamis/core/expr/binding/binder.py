@@ -117,6 +117,8 @@ class Binder(BinderOfNames, BinderOfPredicates):
         if node.operator == "+":
             inner = self.bind(node.operand)
             plain = is_numeric(inner.type) or isinstance(inner.type, DayTimeInterval) or inner.type == YEAR_MONTH
+            if isinstance(inner, Literal):
+                inner = replace(inner, narrows=False)  # Spark sees an expression, not a literal
             return inner if plain else self.unknown(node)
         return self.unknown(node)
 

@@ -114,12 +114,12 @@ def paths_of_parts(snapshot: Snapshot) -> dict[tuple[int, int], dict[int, pa.Tab
     identifiers = sorted({int(n.partition("|")[0]) for n in table.column_names if n.endswith("|path")})
     for identifier in identifiers:
         kinds = [name(identifier, kind) for kind in COLUMNS if name(identifier, kind) in names]
-        mine = table.select(["segment", "part", *kinds])
-        rows = mine.filter(mine[name(identifier, "path")].is_valid())
+        of_column = table.select(["segment", "part", *kinds])
+        rows = of_column.filter(of_column[name(identifier, "path")].is_valid())
         keys = np.stack([np.asarray(rows["segment"]), np.asarray(rows["part"])], axis=1).astype(np.int64)
         for segment, part in np.unique(keys, axis=0).tolist():
-            mine = rows.filter(pa.array((keys == (segment, part)).all(axis=1)))
-            found.setdefault((segment, part), {})[identifier] = mine
+            of_part = rows.filter(pa.array((keys == (segment, part)).all(axis=1)))
+            found.setdefault((segment, part), {})[identifier] = of_part
     return found
 
 

@@ -1,10 +1,12 @@
 package tamis;
 
+import java.lang.reflect.Proxy;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import org.apache.spark.sql.catalyst.expressions.Alias;
+import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression;
@@ -15,9 +17,11 @@ import org.apache.spark.sql.catalyst.plans.logical.LocalLimit;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.plans.logical.Sort;
+import org.apache.spark.sql.catalyst.plans.logical.WriteDelta;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.connector.catalog.SupportsDeleteV2;
 import org.apache.spark.sql.connector.expressions.Expression;
 import org.apache.spark.sql.connector.expressions.NamedReference;
 import org.apache.spark.sql.connector.expressions.SortOrder;
@@ -28,6 +32,7 @@ import org.apache.spark.sql.connector.expressions.aggregate.CountStar;
 import org.apache.spark.sql.connector.expressions.aggregate.Max;
 import org.apache.spark.sql.connector.expressions.aggregate.Min;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Strategy$;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
@@ -40,7 +45,8 @@ import scala.jdk.javaapi.CollectionConverters;
  * option (MARK) of the DataSourceV2Relation. The rule takes GlobalLimit, LocalLimit or Aggregate over
  * filters, projections and sorts over a relation of ours. Only relations marked AGGREGATE accept aggregates:
  * Spark translates every aggregate above a source that accepts them and fails with an internal error on some
- * (V2ExpressionBuilder asserts that a condition is a predicate).
+ * (V2ExpressionBuilder asserts that a condition is a predicate). For the same reason the rule hides
+ * SupportsDeleteV2 from a DELETE whose condition Spark fails to translate.
  *
  * Enabled by spark/catalog/catalog.py and path_source.py; spark/scan/scan_builder.py reads the mark and the
  * texts.
@@ -80,7 +86,51 @@ public final class Pushed {
             } else if (plan instanceof Aggregate && answerable((Aggregate) plan)) {
                 marked = marked(child(plan), AGGREGATE, false);
             }
-            return marked == null ? plan.mapChildren(this) : over(plan, marked);
+            if (marked != null) return over(plan, marked);
+            return plan instanceof WriteDelta ? translatable((WriteDelta) plan.mapChildren(this)) : plan.mapChildren(this);
+        }
+
+        /**
+         * Returns a DELETE that Spark's OptimizeMetadataOnlyDeleteFromTable leaves alone where that rule would
+         * fail to translate the condition: its table is replaced by one that cannot delete by filter.
+         */
+        private static LogicalPlan translatable(WriteDelta plan) {
+            LogicalPlan original = (LogicalPlan) plan.originalTable();
+            if (!(original instanceof DataSourceV2Relation)) return plan;
+            Object table = original.productElement(0);
+            if (Handler.keyOf(table) == null || !(table instanceof SupportsDeleteV2) || translates(plan.condition())) return plan;
+            Object rowLevel = withElement(original, table, withoutMetadataDelete(table));
+            return (LogicalPlan) withElement(plan, original, rowLevel);
+        }
+
+        private static boolean translates(org.apache.spark.sql.catalyst.expressions.Expression condition) {
+            if (condition instanceof And) {
+                return translates((org.apache.spark.sql.catalyst.expressions.Expression) condition.children().apply(0))
+                    && translates((org.apache.spark.sql.catalyst.expressions.Expression) condition.children().apply(1));
+            }
+            try {
+                DataSourceV2Strategy$.MODULE$.translateFilterV2(condition);
+                return true;
+            } catch (AssertionError error) {
+                return false;
+            } catch (RuntimeException error) {
+                return false;
+            }
+        }
+
+        private static Object withoutMetadataDelete(Object table) {
+            List kept = new ArrayList();
+            Class[] all = table.getClass().getInterfaces();
+            for (int i = 0; i < all.length; i++) if (!SupportsDeleteV2.class.isAssignableFrom(all[i])) kept.add(all[i]);
+            Class[] interfaces = (Class[]) kept.toArray(new Class[0]);
+            return Proxy.newProxyInstance(table.getClass().getClassLoader(), interfaces, Proxy.getInvocationHandler(table));
+        }
+
+        /** Returns a copy of the plan with one of its constructor's arguments, found by identity, replaced. */
+        private static TreeNode withElement(LogicalPlan plan, Object old, Object made) {
+            Object[] values = new Object[plan.productArity()];
+            for (int i = 0; i < values.length; i++) values[i] = plan.productElement(i) == old ? made : plan.productElement(i);
+            return plan.makeCopy(values);
         }
 
         private static LogicalPlan child(LogicalPlan plan) { return (LogicalPlan) plan.children().apply(0); }

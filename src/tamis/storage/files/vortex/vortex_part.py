@@ -154,7 +154,7 @@ class _File:
 
     def _open(self) -> Any:
         ref, module = self._source.ref, vortex()
-        key = (ref.path, ref.bytes, ref.checksum, self._source.seal.crcs[-1:].tobytes(), self._begin)
+        key = (*self._source.key, self._source.seal.crcs[-1:].tobytes(), self._begin)
         shared: dict[str, Any] = {}
         if not self._tail and hasattr(module, "SegmentCache"):
             shared = {"segment_cache": module.SegmentCache(CACHE_BYTES), "cache_key": ref.part_id or ref.path}
