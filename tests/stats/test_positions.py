@@ -138,12 +138,13 @@ def paths_of(texts: list[str | None]) -> dict[int, Paths]:
     return collector.documents()
 
 
-def proved_none(text: str, paths: dict[int, Paths], rows: int) -> bool:
+def proved_none(text: str, paths: dict[int, Paths], rows: int, *, joined: bool = False) -> bool:
     table = table_of(paths)
     if table is None:
         return False
     found = table.append_column("segment", pa.array(np.zeros(len(table), np.int32)))
-    evidence = TableEvidence(pa.table({"rows": [rows]}), SCHEMA, PathTable.of_segments(found, 1))
+    stored_paths = PathTable(found, np.zeros(len(found), np.int64), 1, joined=joined)
+    evidence = TableEvidence(pa.table({"rows": [rows]}), SCHEMA, stored_paths)
     return bool(decide(tree(text), evidence, strict=True).none[0])
 
 
@@ -183,7 +184,32 @@ def test_rows_of_earlier_writers_hold_for_every_position(parts: list[list[str | 
     for text in filters:
         some, fails, _ = outcome(text, rows)
         for how, joined in everything.items():
-            assert not (proved_none(text, joined, len(rows)) and (some or fails)), (text, how)
+            assert not (proved_none(text, joined, len(rows), joined=True) and (some or fails)), (text, how)
+
+
+def parent_by_keys(path: str) -> str | None:
+    """``parent_of`` as writers before positions had it: a position is part of the key before it."""
+    if path == path_rows.ROOT:
+        return None
+    if path.endswith("[*]"):
+        return path[:-3]
+    if path.endswith("']"):
+        return path[: path.rindex("['", 0, -2)]
+    return path[: path.rindex(".")] if "." in path else path_rows.ROOT
+
+
+def test_a_position_that_one_part_gave_up_says_nothing_after_an_earlier_writer() -> None:
+    low, high = (paths_of([json.dumps({"p": [n]})]) for n in (1, 1_000))
+    for paths in high.values():
+        paths.pop("$.p[0]")
+        paths["$.p"].kinds |= INCOMPLETE
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(path_rows, "parent_of", parent_by_keys)
+        joined = {i: combined(low[i], high[i]) for i in low}
+    assert all("$.p[0]" in paths for paths in joined.values())
+    for text in ("v:p[0]::int = 1000", "get_json_object(s, '$.p[0]') = '1000'"):
+        assert not proved_none(text, joined, 2, joined=True)
+    assert proved_none("v:p[0]::int = 1001", joined, 2, joined=True), "all elements together still exclude"
 
 
 def test_elements_of_earlier_writers_still_exclude() -> None:

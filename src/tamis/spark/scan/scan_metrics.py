@@ -150,7 +150,7 @@ class Ledger:
             self._closed.append(report)
 
     def bytes_of(self, scan: str) -> int:
-        """Bytes of data files read by the tasks of a scan whose execution has just ended."""
+        """Bytes of data files read so far by the tasks of a scan, over all of its executions."""
         with self._lock:
             return self._settled.get(scan, 0) + sum(size for key, size in self._bytes.items() if key[0] == scan)
 

@@ -25,8 +25,8 @@ _VALUES = rows.FALSE | rows.TRUE | rows.LONG | rows.REAL | rows.STRING | rows.LI
 class PathTable:
     """The rows of ``table`` by piece: ``piece[i]`` is the piece that row ``i`` describes, or -1."""
 
-    def __init__(self, table: pa.Table, piece: Ints, pieces: int) -> None:
-        self._table, self._piece, self._pieces = table, piece, pieces
+    def __init__(self, table: pa.Table, piece: Ints, pieces: int, *, joined: bool = False) -> None:
+        self._table, self._piece, self._pieces, self._joined = table, piece, pieces, joined
         self._columns: dict[int, dict[str, pa.Array] | None] = {}
 
     @staticmethod
@@ -41,7 +41,7 @@ class PathTable:
     @staticmethod
     def of_segments(table: pa.Table, segments: int) -> PathTable:
         """Match rows with ``segment``, which describe the union of its parts."""
-        return PathTable(table, np.asarray(table["segment"]).astype(np.int64), segments)
+        return PathTable(table, np.asarray(table["segment"]).astype(np.int64), segments, joined=True)
 
     def at(self, column_id: int, steps: Steps, physical: pa.Int64Array, *, variant: bool) -> DocumentEvidence | None:
         """Return the evidence of a path, or None if the table has nothing about the column.
@@ -70,7 +70,7 @@ class PathTable:
                 if path not in by_path:
                     by_path[path] = self._rows_at(columns, path)
             mine = [by_path[path] for path in paths]
-            usable = _usable(columns, form, mine) if chosen else np.ones(self._pieces, bool)
+            usable = self._usable(columns, form, mine) if chosen else np.ones(self._pieces, bool)
             chosen = [np.where(usable, a, b) for a, b in zip(mine, chosen or mine, strict=True)]
             repeated = np.where(usable, ELEMENT in form, repeated)
         return chosen, repeated
@@ -104,15 +104,20 @@ class PathTable:
         out[np.bincount(self._piece[here], minlength=self._pieces) > 1] = -2
         return out
 
+    def _usable(self, columns: dict[str, pa.Array], form: Steps, places: list[Ints]) -> Bools:
+        """Return where the rows by position say something: a row, or that the position is absent.
 
-def _usable(columns: dict[str, pa.Array], form: Steps, places: list[Ints]) -> Bools:
-    """Return where the rows by position say something: a row, or that the position is absent."""
-    usable: Bools = (places[-1] >= 0) | ((places[-1] == -1) & _absent(columns, places)[0])
-    for step, place in zip(form, places, strict=False):
-        if isinstance(step, int) and step != ELEMENT:
-            walk = np.asarray(pc.fill_null(_take(columns["walk"], place), 0))
-            usable &= (place >= 0) & (walk >= rows.PLACED_ELEMENTS)
-    return usable
+        In a union they say nothing below an INCOMPLETE list. Writers that knew no positions joined the rows of
+        two parts as if a position were a key of the object above, and kept one that a part does not describe.
+        """
+        usable: Bools = (places[-1] >= 0) | ((places[-1] == -1) & _absent(columns, places)[0])
+        for step, place in zip(form, places, strict=False):
+            if isinstance(step, int) and step != ELEMENT:
+                walk = np.asarray(pc.fill_null(_take(columns["walk"], place), 0))
+                usable &= (place >= 0) & (walk >= rows.PLACED_ELEMENTS)
+                if self._joined:
+                    usable &= (_kinds(columns, place) & rows.INCOMPLETE) == 0
+        return usable
 
 
 def _key(table: pa.Table) -> Ints:

@@ -51,7 +51,8 @@ ended that walk, rows below an INCOMPLETE object may cover only some of its layo
 
 From 2 on, the first elements of lists have rows by position (``json_path.POSITIONS``) besides the row of all
 elements. Only below a row with 2 are such rows believed, and is a position without a row absent if the row is
-not INCOMPLETE: what wrote 1 knew no positions, and joined rows as if a position were a key.
+not INCOMPLETE: what wrote 1 knew no positions, and joined rows as if a position were a key. Therefore they are
+not believed below an INCOMPLETE row of a union either.
 """
 
 COLUMNS = {
