@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from tests.expr.documents import DOCUMENTS
+from tests.oracle.typed_variants import POOL, staged_sql, typed_array, typed_values
 from tests.spark.oracle_cases import ARRAYS, SHAPES, VALUES
 from tests.stats.document_paths import variants
 
@@ -95,6 +96,7 @@ KINDS: dict[str, Kind] = {
                   lambda v: "array(" + ", ".join("NULL" if x is None else str(x) for x in v) + ")", ordered=False),
     "map": Kind("MAP<STRING, INT>", pa.map_(pa.string(), pa.int32()), lambda i: [(f"k{i % 4}", i)], ([], [("a", None)]), str, ordered=False),
     "json": Kind("STRING", pa.string(), _document, tuple(d for d in DOCUMENTS if d is not None), _text, ordered=False),
+    "typed": Kind("VARIANT", pa.null(), typed_values, POOL, _text, ordered=False, staged=staged_sql()),
     "variant": Kind("VARIANT", pa.null(), _document, tuple(d for d in DOCUMENTS if d is not None), _text, ordered=False, staged="try_parse_json({0})"),
 }  # fmt: skip
 PLAIN = tuple(name for name, kind in KINDS.items() if kind.ordered)
@@ -110,13 +112,15 @@ def embedded_array(kind: str, values: list[Any]) -> pa.Array:
     return (
         (variants(values) if values else variants([None])[:0])
         if kind == "variant"
+        else typed_array(values)
+        if kind == "typed"
         else pa.array(values, KINDS[kind].arrow)
     )
 
 
 def staged_array(kind: str, values: list[Any]) -> pa.Array:
     """The values as plain Parquet holds them; ``Kind.staged`` makes SQL's value of that."""
-    if kind == "variant":
+    if kind in {"variant", "typed"}:
         return pa.array(values, pa.string())
     array = pa.array(values, KINDS[kind].arrow)
     return array.cast(pa.int64()) if kind == "interval" else array

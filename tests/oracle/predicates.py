@@ -8,6 +8,7 @@ from random import Random  # noqa: TID251  # seeded by the caller
 from typing import Any
 
 from tests.oracle.kinds import KINDS, NUMBERS, PLAIN, SPAN, WHOLE, rank, some_literal
+from tests.oracle.typed_variants import typed_predicate
 
 COMPARE = ("=", "<>", "<", "<=", ">", ">=", "<=>")
 LIKES = ("k0%", "k00%", "%1", "_", "k_1%", "%", "", "a\\\\%%", "a%")
@@ -28,6 +29,8 @@ PATHS = (
     "$.p[2].x",
     "$.p[3][0]",
     "$.p[9]",
+    '$["a"]',
+    "$[\\'a\\']",
 )
 
 
@@ -200,7 +203,7 @@ class Predicates:
         return rng.choice((x, f"try_add({x}, {some_literal(rng, kind)})", f"try_multiply({x}, 2)", f"coalesce({x}, {some_literal(rng, kind)})",
                            f"greatest({x}, {y})", f"CASE WHEN {self._plain()} THEN {x} ELSE {some_literal(rng, kind)} END", f"try_mod({x}, 7)",
                            f"try_cast({x} AS {rng.choice(('INT', 'BIGINT', 'DOUBLE', 'DECIMAL(12,3)'))})", f"try_divide({x}, {y})", f"abs(try_cast({x} AS DOUBLE))",
-                           f"exp(try_mod({x}, 5))", f"nullif({x}, {some_literal(rng, kind)})", f"if({self._plain()}, {x}, NULL)"))  # fmt: skip
+                           f"exp(try_mod({x}, 5))", f"CAST({x} AS FLOAT)", f"try_cast({x} AS DECIMAL(38,12))", f"nullif({x}, {some_literal(rng, kind)})", f"if({self._plain()}, {x}, NULL)"))  # fmt: skip
 
     def whole(self) -> str:
         """A number whose sums do not depend on their order, and stay small."""
@@ -235,6 +238,9 @@ class Predicates:
                 "0",
                 "-1",
                 "1e0",
+                f"'{rng.randrange(SPAN)}'",
+                "CAST(7 AS INT)",
+                "CAST(7 AS BIGINT)",
                 some_literal(rng, rng.choice(("int", "double", "decimal"))),
             )
         )
@@ -262,7 +268,7 @@ class Predicates:
         return f"{self.text()} {rng.choice(COMPARE)} {some_literal(rng, 'string')}"
 
     def _nested(self) -> str | None:
-        rng, name = self.rng, self.named("struct", "array", "map", "json", "variant")
+        rng, name = self.rng, self.named("struct", "array", "map", "json", "variant", "typed")
         if name is None:
             return None
         x, path, op, n = self.sql(name), rng.choice(PATHS), rng.choice(COMPARE), rng.randrange(SPAN)
@@ -296,6 +302,10 @@ class Predicates:
                         f"{x} IS NULL",
                     )
                 )
+            case "typed":
+                return typed_predicate(rng, x, op, lambda kind: some_literal(rng, kind))
+            case "json" if rng.random() < 0.2:
+                return self._parsed(x, op, n)
             case "json" if rng.random() < 0.4:
                 source = f"get_json_object({x}, '$.ts')"
                 return rng.choice((self._time_in(f"try_cast({source} AS {{0}})"), self._time_in(f"CAST({source} AS {{0}})"),
@@ -313,6 +323,19 @@ class Predicates:
                 f"try_variant_get({x}, '{path}', '{kind}') {op} {value}",
                 f"{x} IS NULL",
                 f"try_variant_get({x}, '{path}', '{kind}') IS NULL",
+            )
+        )
+
+    def _parsed(self, x: str, op: str, n: int) -> str:
+        """Of a document that ``from_json`` parses, with the column for corrupt records at times."""
+        field, kind = self.rng.choice((("a", "INT"), ("a", "STRING"), ("k", "INT"), ("k", "DOUBLE"), ("ts", "STRING")))
+        schema = f"{field} {kind}" + self.rng.choice(("", "", ", _corrupt_record STRING"))
+        value = f"'{n}'" if kind == "STRING" else str(n)
+        return self.rng.choice(
+            (
+                f"from_json({x}, '{schema}').{field} {op} {value}",
+                f"from_json({x}, '{schema}').{field} IS NULL",
+                f"from_json({x}, '{field} {kind}, _corrupt_record STRING')._corrupt_record IS NOT NULL",
             )
         )
 

@@ -15,9 +15,9 @@ BASE = {"a": "int", "s": "string"}
 MAYBE = {"b": "bigint", "d": "double", "x": "binary"}
 """In every other table."""
 OTHERS = ("tinyint", "smallint", "double", "double", "float", "decimal", "decimal38", "boolean", "binary", "date", "timestamp", "ntz", "interval",
-          "struct", "array", "map", "json", "variant")  # fmt: skip
+          "struct", "array", "map", "json", "variant", "typed")  # fmt: skip
 FORMATS = ("parquet", "parquet", "parquet", "orc", "vortex")
-UNFIT = {"orc": {"variant", "interval", "ntz"}, "vortex": {"variant", "interval", "map"}}
+UNFIT = {"orc": {"variant", "typed", "interval", "ntz"}, "vortex": {"variant", "typed", "interval", "map"}}
 """Kinds that a format cannot hold."""
 
 BIG = (1024, 1030, 160)
@@ -115,7 +115,7 @@ class Tables:
             found["tamis.stats.budget_bytes"] = str(rng.choice((0, 100, 400, 1000)))
         if rng.random() < 0.08:
             found["tamis.stats.collect"] = "off"
-        documents = [name for name, kind in columns.items() if kind in {"json", "variant"}]
+        documents = [name for name, kind in columns.items() if kind in {"json", "variant", "typed"}]
         if documents and rng.random() < 0.3:
             found["tamis.write.shred"] = f"{documents[0]}.a"
         return found
@@ -279,7 +279,11 @@ class Tables:
 
     def _drop_and_add(self, steps: list[h.Step], columns: h.Columns) -> list[h.Step]:
         rng, name = self.rng, self._free(steps, columns)
-        if name in self._bound(steps) or columns[name] in {"json", "variant"}:  # the property that shreds may name it
+        if name in self._bound(steps) or columns[name] in {
+            "json",
+            "variant",
+            "typed",
+        }:  # the property that shreds may name it
             return []
         kind = rng.choice(("int", "string", "date", "bigint"))
         back = name if rng.random() < 0.6 else f"n{len(steps)}"
