@@ -26,6 +26,11 @@ def _instant(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature 
     return Signature((brought(args[0], TIMESTAMP, mode, zone),), LONG)
 
 
+def _instant_or_local(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature | None:
+    """Take a local time as it is: ``unix_timestamp`` counts its seconds as if it were of UTC."""
+    return Signature(args, LONG) if [a.type for a in args] == [TIMESTAMP_NTZ] else _instant(args, mode, zone)
+
+
 def _since(call_: Call, args: list[Datum]) -> Evaluated:
     """Round down, except ``unix_timestamp``, which rounds towards the epoch."""
     values, unit = numbers(args[0]), _PER[call_.function]
@@ -35,13 +40,13 @@ def _since(call_: Call, args: list[Datum]) -> Evaluated:
     return Evaluated(made(whole, args, LONG))
 
 
-for _name, _sql, _catalyst in (
-    ("unix_seconds", ("unix_seconds",), ("UnixSeconds",)),
-    ("unix_millis", ("unix_millis",), ("UnixMillis",)),
-    ("unix_micros", ("unix_micros",), ("UnixMicros",)),
-    ("unix_timestamp", ("unix_timestamp", "to_unix_timestamp"), ("UnixTimestamp", "ToUnixTimestamp")),
+for _name, _resolve, _sql, _catalyst in (
+    ("unix_seconds", _instant, ("unix_seconds",), ("UnixSeconds",)),
+    ("unix_millis", _instant, ("unix_millis",), ("UnixMillis",)),
+    ("unix_micros", _instant, ("unix_micros",), ("UnixMicros",)),
+    ("unix_timestamp", _instant_or_local, ("unix_timestamp", "to_unix_timestamp"), ("UnixTimestamp", "ToUnixTimestamp")),
 ):
-    declare(Function(_name, _instant, _since, sql=_sql, catalyst=_catalyst, claims=lambda _: (Claim.UP,)))
+    declare(Function(_name, _resolve, _since, sql=_sql, catalyst=_catalyst, claims=lambda _: (Claim.UP,)))
 
 
 def _count(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature | None:
