@@ -40,12 +40,13 @@ def _since(call_: Call, args: list[Datum]) -> Evaluated:
     return Evaluated(made(whole, args, LONG))
 
 
-for _name, _resolve, _sql, _catalyst in (
-    ("unix_seconds", _instant, ("unix_seconds",), ("UnixSeconds",)),
-    ("unix_millis", _instant, ("unix_millis",), ("UnixMillis",)),
-    ("unix_micros", _instant, ("unix_micros",), ("UnixMicros",)),
-    ("unix_timestamp", _instant_or_local, ("unix_timestamp", "to_unix_timestamp"), ("UnixTimestamp", "ToUnixTimestamp")),
+for _name, _sql, _catalyst in (
+    ("unix_seconds", ("unix_seconds",), ("UnixSeconds",)),
+    ("unix_millis", ("unix_millis",), ("UnixMillis",)),
+    ("unix_micros", ("unix_micros",), ("UnixMicros",)),
+    ("unix_timestamp", ("unix_timestamp", "to_unix_timestamp"), ("UnixTimestamp", "ToUnixTimestamp")),
 ):
+    _resolve = _instant_or_local if _name == "unix_timestamp" else _instant
     declare(Function(_name, _resolve, _since, sql=_sql, catalyst=_catalyst, claims=lambda _: (Claim.UP,)))
 
 
