@@ -30,3 +30,30 @@ PHRASES = [
     "cast(get_json_object(s, '$.a') AS INT)", "try_cast(get_json_object(s, '$.a') AS DOUBLE)", "try_cast(get_json_object(s, '$.a') AS DECIMAL(10,2))", "try_cast(get_json_object(s, '$.a') AS BIGINT)",
     "try_parse_json(s):a::string", "try_variant_get(parse_json(s), '$.a', 'double')", "try_variant_get(try_parse_json(s), '$.a', 'int')", "try_parse_json(s) IS NULL", "is_variant_null(try_parse_json(s):a)",
 ]  # fmt: skip
+
+TYPED = [
+    "true", "false", "5Y", "-1Y", "300", "70000", "3000000000", "CAST(NULL AS INT)", "1.5", "CAST(-0.4 AS DECIMAL(5, 2))", "99999999999999999999999999999999999999", "12345678901234567890.123456789",
+    "FLOAT(1.5)", "FLOAT(0.1)", "FLOAT('NaN')", "FLOAT('-Infinity')", "FLOAT(1e20)", "-0.0F", "1.5D", "1e20D", "DOUBLE('NaN')", "DOUBLE('Infinity')", "-0.0D", "1e-7D", "'5'", "'1.5'", "'abc'", "'true'", "'2020-01-01'", "''", "'NaN'",
+    "DATE'1970-01-06'", "DATE'0001-01-01'", "TIMESTAMP'1970-01-01 00:00:05'", "TIMESTAMP'1969-12-31 23:59:59.5'", "TIMESTAMP'2020-02-29 12:34:56.789'", "TIMESTAMP'9999-12-31 23:59:59'", "TIMESTAMP_NTZ'1970-01-01 00:00:05'", "TIMESTAMP_NTZ'1970-01-06'",
+    "X''", "X'35'", "X'00000005'", "ARRAY(1)", "NAMED_STRUCT('x', 1)",
+]  # fmt: skip
+"""Values that a VARIANT holds with their type, which text has not."""
+TARGETS = ("boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "decimal(10,2)", "decimal(38,18)", "decimal(3,3)", "decimal(38,0)", "string", "date", "timestamp", "timestamp_ntz")  # fmt: skip
+
+PATHS = [
+    "$", "$ ", " $", "$.a", "$ .a", "$. a", "$.a ", "$.a .b", "$.a. b", '$["a"]', "$['a']", "$.['a']", "$.a['b']", "$.a.['b']", '$.a["b"]', '$["a"].b', "$[ 0 ]", "$[0]", "$[0 ]", "$[ 0]", "$.*", "$['*']", "$[*]", "$['a','b']", "$..a", "$.", "$.a.",
+    "$['']", '$[""]', "$[-1]", "$a", "a", "", "$[a]", "$[0][1]", "$.a[0]", "$.a[0].b", "$.a[*].b", "$.a[*]", "$[00]", "$[01]", "$[1]", "$[\u0660]", "$[\u0661]", "$.a?", "$[?(@.a)]", "$.a]", "$.a]b", "$['a]']", "$['a.b']", "$['a,b']", "$[' a']", "$[ 'a']", "$['a ']",
+    "$['a' ]", '$."a"', "$.'a'", "$['\"a\"']", "$.a'b", "$.a-b", "$.\u00e9", "$.$", "$.@", "$.0", "$['0']", "$._a", "$.A", "$[0].", "$[0]a", "$.a[0]b", "$$", "$.a$", "$[99999999999]", "$[999999999]", "$.\ta", "$.a\n", "$.a\u00a0", "$.\u00a0a", "$.a b", "$..", "$[]", "$.a..b",
+    "$.a.*", "$[0:1]", "$[0,1]", "$.a[ 0]", "$.a [0]", "$[0] [1]",
+]  # fmt: skip
+"""Paths in the two grammars of Spark, and beside them."""
+PATH_DOCUMENTS = [
+    '{"a":1,"b":2}', '{"a":{"b":1}}', '{"a":[{"b":1},{"b":2}]}', "[5,6]", "[[1,2],3]", '{"":7}', '{" a":8}', '{"a ":9}', '{"*":3}', '{"a]":4}', '{"\\"a\\"":4}', '{"a.b":5}', '{"a,b":1}', '{"0":1}', '{"a":{"":1}}', '{"a\'b":1}', '{"a":[[1,2],[3]]}', '{"A":3}',
+    '{"\u00e9":5,"_a":3,"$":4,"a-b":6,"@":1}', '{"a]b":1,"a b":2,"a\u00a0":3,"a$":4}',
+]  # fmt: skip
+
+NUMBER_WORDS = [
+    text.format(word)
+    for word in ("INF", "+INF", "-INF", "Infinity", "+Infinity", "-Infinity", "NaN", "inf", "nan", "-inf", "+NaN", "-NaN", "infinity", "1.5", "", "1e5", " NaN", "1f", "+1")
+    for text in ('{{"a":"{}"}}', '{{"a":{}}}', '{{"a":[{}]}}')
+]  # fmt: skip

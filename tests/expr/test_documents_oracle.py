@@ -18,7 +18,7 @@ from tamis.core.types import VARIANT
 from tamis.core.types.arrow import to_arrow_type
 from tamis.spark.jvm_bridge.adapter import bridge
 from tamis.spark.jvm_bridge.catalyst import known, translate
-from tests.expr.documents import DOCUMENTS, PHRASES, SCHEMA
+from tests.expr.documents import DOCUMENTS, NUMBER_WORDS, PATH_DOCUMENTS, PATHS, PHRASES, SCHEMA
 from tests.expr.oracle import plain
 
 pytestmark = pytest.mark.spark
@@ -54,9 +54,9 @@ def bound(text: str) -> Expr:
     return Binder(SCHEMA, "UTC", Mode.ANSI, text).bind(expression(text))
 
 
-def ours(tree: Expr, columns: dict[int, pa.Array]) -> tuple[list[Any], list[bool]]:
-    out = expr.evaluate(tree, columns, len(DOCUMENTS))
-    return plain(out.values), [False] * len(DOCUMENTS) if out.failed is None else out.failed.tolist()
+def ours(tree: Expr, columns: dict[int, pa.Array], length: int = len(DOCUMENTS)) -> tuple[list[Any], list[bool]]:
+    out = expr.evaluate(tree, columns, length)
+    return plain(out.values), [False] * length if out.failed is None else out.failed.tolist()
 
 
 def theirs(spark: Any, wanted: list[tuple[str, list[int]]]) -> list[Any]:
@@ -145,3 +145,45 @@ def test_options_are_not_understood(spark: Any, frame: Any) -> None:
         plan = plan.child()
     found = translate(owner.helper("TreeText").render(owner.seq([plan.condition()]), known()), SCHEMA).conjuncts
     assert any(isinstance(n, Opaque) for c in found for n in c.walk())
+
+
+def as_sql(text: str) -> str:
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def test_paths_of_both_grammars(spark: Any) -> None:
+    """A path that is understood gives what Spark gives; all others are left to Spark."""
+    rows = spark.createDataFrame(list(enumerate(PATH_DOCUMENTS)), "n bigint, s string").coalesce(1).cache()
+    texts, wrong = pa.array(PATH_DOCUMENTS), []
+    for text in (f"{call}, {as_sql(p)}{rest}" for p in PATHS for call, rest in (("get_json_object(s", ")"), ("try_variant_get(try_parse_json(s)", ", 'string')"))):  # fmt: skip
+        tree = bound(text)
+        if any(isinstance(n, Opaque) for n in tree.walk()):
+            continue
+        try:
+            found = [r.c for r in rows.selectExpr("n", f"{text} c").orderBy("n").collect()]
+        except Exception as error:
+            wrong.append(f"{text} raises {str(error)[:100]}")
+            continue
+        values, failed = ours(tree, {2: texts}, len(PATH_DOCUMENTS))
+        if any(failed) or values != found:
+            wrong.append(f"{text}: ours {values}, Spark {found}")
+    rows.unpersist()
+    assert "\n".join(wrong) == ""
+
+
+def test_words_for_numbers(spark: Any) -> None:
+    """NaN and infinities, quoted and bare, as FROM_JSON and the others read them."""
+    rows = spark.createDataFrame(list(enumerate(NUMBER_WORDS)), "n bigint, s string").coalesce(1)
+    asked = [
+        *(f"from_json(s, 'a {kind}').a" for kind in ("DOUBLE", "FLOAT", "STRING", "INT", "BOOLEAN")),
+        "get_json_object(s, '$.a')", "get_json_object(s, '$.a[0]')", "try_cast(get_json_object(s, '$.a') AS DOUBLE)", "try_cast(get_json_object(s, '$.a') AS FLOAT)",
+        "try_variant_get(try_parse_json(s), '$.a', 'double')", "try_variant_get(try_parse_json(s), '$.a', 'float')",
+    ]  # fmt: skip
+    found = rows.selectExpr("n", *(f"{text} c{i}" for i, text in enumerate(asked))).orderBy("n").toArrow()
+    wrong = []
+    for i, text in enumerate(asked):
+        values, failed = ours(bound(text), {2: pa.array(NUMBER_WORDS)}, len(NUMBER_WORDS))
+        for document, value, bad, want in zip(NUMBER_WORDS, values, failed, plain(found[f"c{i}"]), strict=True):
+            if bad or value != want:
+                wrong.append(f"{text} of {document}: ours {value!r}, Spark {want!r}")
+    assert "\n".join(wrong) == ""

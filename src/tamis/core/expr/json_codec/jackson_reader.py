@@ -21,7 +21,7 @@ DEEPEST = 1000
 LONGEST_NUMBER = 1000
 _NAMED_NUMBERS = (
     ("NaN", math.nan), ("Infinity", math.inf), ("-Infinity", -math.inf), ("+Infinity", math.inf),
-    ("INF", math.inf), ("+INF", math.inf), ("-INF", -math.inf),
+    ("+INF", math.inf), ("-INF", -math.inf),
 )  # fmt: skip
 _NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?")
 _BLANKS = " \t\r\n"

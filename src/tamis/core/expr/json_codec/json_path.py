@@ -1,8 +1,9 @@
 """Paths into a JSON document: ``$.user.ids[0]['a key']``.
 
 A path is a sequence of steps: a key (text) or the position of an element (int). Only what Spark's two
-grammars (``get_json_object``, ``variant_get``) read alike is accepted. Wildcards, and forms that they read
-differently (blanks beside separators), have no steps: unknown.
+grammars (``get_json_object``, ``variant_get``) read alike is accepted, and ``["a key"]``, which only
+``variant_get`` reads. Wildcards, and other forms that they read differently (blanks beside separators), have no
+steps: unknown.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _STEP = re.compile(
     r"""\.(?P<name>[^\s.\[\]'"*?][^.\[\]'"*?]*)
       | \['(?P<single>[^\s'"*?][^'*?]*)'\]
       | \["(?P<double>[^\s'"*?][^"*?]*)"\]
-      | \[(?P<index>\d{1,9})\]""",
+      | \[(?P<index>[0-9]{1,9})\]""",
     re.VERBOSE,
 )
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -33,14 +34,17 @@ _ASKED = re.compile(r"[^\s'\"*?][^'\"*?]*")
 
 
 @lru_cache(maxsize=4096)
-def steps_of(text: str) -> Steps | None:
-    """Parse a path into steps; None if it is not supported."""
+def steps_of(text: str, double_quotes: bool = True) -> Steps | None:
+    """Parse a path into steps; None if it is not supported.
+
+    ``double_quotes`` accepts ``["a key"]``. For ``get_json_object`` such a path is invalid, and the result NULL.
+    """
     if not text.startswith("$"):
         return None
     at, steps = 1, list[Step]()
     while at < len(text):
         match = _STEP.match(text, at)
-        if match is None:
+        if match is None or (match["double"] is not None and not double_quotes):
             return None
         index = match["index"]
         steps.append(int(index) if index is not None else match["name"] or match["single"] or match["double"])

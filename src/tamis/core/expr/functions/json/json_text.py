@@ -19,11 +19,11 @@ from tamis.core.types import BOOLEAN, BYTE, DOUBLE, FLOAT, INTEGER, LONG, SHORT,
 from tamis.core.types.arrow import to_arrow_type
 
 
-def path_of(args: tuple[Expr, ...]) -> Steps | None:
-    """Return the steps in the second argument, a constant; None if they are not supported."""
+def path_of(args: tuple[Expr, ...], *, double_quotes: bool = True) -> Steps | None:
+    """Return the steps in the second argument, a constant; None if they are not supported (see ``steps_of``)."""
     if len(args) < 2 or not isinstance(args[1], Literal) or not isinstance(args[1].value, str):
         return None
-    return steps_of(args[1].value)
+    return steps_of(args[1].value, double_quotes)
 
 
 def known_steps(call: Expr) -> Steps:
@@ -49,7 +49,7 @@ def asked_path(call: Expr) -> tuple[tuple[int, ...], str, DataType, str] | None:
 
 
 def _get(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature | None:  # noqa: ARG001
-    fits = len(args) == 2 and is_text(args[0].type) and path_of(args) is not None
+    fits = len(args) == 2 and is_text(args[0].type) and path_of(args, double_quotes=False) is not None
     return Signature(args, STRING) if fits else None
 
 
@@ -94,10 +94,10 @@ declare(
 _INTEGRAL = {BYTE: 8, SHORT: 16, INTEGER: 32, LONG: 64}
 _NAMED = {
     "NaN": math.nan,
-    **dict.fromkeys(("Infinity", "+Infinity", "INF", "+INF"), math.inf),
+    **dict.fromkeys(("Infinity", "+Infinity", "+INF"), math.inf),
     **dict.fromkeys(("-Infinity", "-INF"), -math.inf),
 }
-"""Texts that FROM_JSON reads as numbers."""
+"""Texts that FROM_JSON reads as numbers; INF without a sign is none of them."""
 
 
 def field_type(data_type: DataType) -> bool:
