@@ -18,7 +18,7 @@ from tamis.core.types import VARIANT
 from tamis.core.types.arrow import to_arrow_type
 from tamis.spark.jvm_bridge.adapter import bridge
 from tamis.spark.jvm_bridge.catalyst import known, translate
-from tests.expr.documents import DOCUMENTS, NUMBER_WORDS, PATH_DOCUMENTS, PATHS, PHRASES, SCHEMA
+from tests.expr.documents import DOCUMENTS, NUMBER_WORDS, PATH_DOCUMENTS, PATHS, PHRASES, SCHEMA, TARGETS, TYPED
 from tests.expr.oracle import plain
 
 pytestmark = pytest.mark.spark
@@ -145,6 +145,60 @@ def test_options_are_not_understood(spark: Any, frame: Any) -> None:
         plan = plan.child()
     found = translate(owner.helper("TreeText").render(owner.seq([plan.condition()]), known()), SCHEMA).conjuncts
     assert any(isinstance(n, Opaque) for c in found for n in c.walk())
+
+
+@pytest.fixture(scope="module")
+def typed(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Any, pa.Array]]:
+    """Typed values below the key a, as Spark's frame and as an Arrow column."""
+    settings = ("spark.sql.variant.pushVariantIntoScan", "spark.sql.variant.inferShreddingSchema")
+    for name in settings:
+        spark.conf.set(name, "false")
+    rows = " UNION ALL ".join(
+        f"SELECT {n} n, to_variant_object(named_struct('a', {value})) v" for n, value in enumerate(TYPED)
+    )
+    path = str(tmp_path_factory.mktemp("typed") / "rows")
+    spark.sql(rows).coalesce(1).write.parquet(path)
+    frame = spark.read.parquet(path)
+    stored = pq.read_table(frame.inputFiles()[0].removeprefix("file:")).sort_by("n")["v"].combine_chunks()
+    kind = to_arrow_type(VARIANT)
+    yield frame, pa.StructArray.from_arrays([stored.field(f.name) for f in kind], fields=list(kind))
+    for name in settings:
+        spark.conf.unset(name)
+
+
+def left_to_spark(value: str, target: str) -> bool:
+    """Whether a typed value is read as this type by Spark alone."""
+    narrow = target in {"tinyint", "smallint", "float"} or target.startswith("decimal")
+    return (value.startswith("TIMESTAMP'") and narrow) or (value.startswith("X'") and target == "string")
+
+
+def test_casts_of_typed_values(spark: Any, typed: tuple[Any, pa.Array]) -> None:
+    """Each kind of value as each type: what Spark gives, or left to Spark, but never NULL where Spark has a value."""
+    frame, column = typed
+    frame.createOrReplaceTempView("typed_values")
+    texts = [f"try_variant_get(v, '$.a', '{target}')" for target in TARGETS]
+    found = spark.sql(
+        f"SELECT {', '.join(f'{text} c{i}' for i, text in enumerate(texts))} FROM typed_values ORDER BY n"
+    )
+    wrong = []
+    for target, text, wanted in zip(TARGETS, texts, found.toArrow().columns, strict=True):
+        values, failed = ours(bound(text), {1: column}, len(TYPED))
+        strict_failed = ours(bound(text.removeprefix("try_")), {1: column}, len(TYPED))[1]
+        for n, (value, want) in enumerate(zip(TYPED, plain(wanted), strict=True)):
+            left = left_to_spark(value, target)
+            null = value == "CAST(NULL AS INT)"
+            if failed[n] != left or not (left or values[n] == want):
+                wrong.append(f"{value} as {target}: ours {'left' if failed[n] else values[n]!r}, Spark {want!r}")
+            if strict_failed[n] != (left or (want is None and not null)):
+                wrong.append(f"{value} as {target} must fail where Spark has no value")
+    assert "\n".join(wrong) == ""
+
+
+def test_rows_left_to_spark_say_so(typed: tuple[Any, pa.Array]) -> None:
+    """A cast that cannot fail never ends as a failed cast."""
+    for text in ("try_variant_get(v, '$.a', 'tinyint')", "try_variant_get(v, '$.a', 'string')"):
+        out = expr.evaluate(bound(text), {1: typed[1]}, len(TYPED))
+        assert (out.error or "").startswith("[LEFT_TO_SPARK]"), text
 
 
 def as_sql(text: str) -> str:

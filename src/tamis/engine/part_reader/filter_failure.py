@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa
 
 from tamis.core.expr import Call, Expr, Mode, filter_mask, to_sql
+from tamis.core.expr.java_doubles import LEFT_TO_SPARK
 from tamis.errors import InvalidInput
 
 _TRIES = {
@@ -57,6 +58,8 @@ def failure(
 
 
 def _remedy(conjunct: Expr, error: str) -> str:
+    if error == LEFT_TO_SPARK:
+        return "Run this filter through Spark, or exclude such rows by a condition before it."
     suspects: set[str] = next((names for start, names in _SUSPECTS.items() if error.startswith(start)), set())
     calls = {node.function for node in conjunct.walk() if isinstance(node, Call) and node.mode is Mode.ANSI}
     tries = sorted(_TRIES[name] for name in calls & suspects)

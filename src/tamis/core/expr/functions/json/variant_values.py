@@ -135,12 +135,16 @@ def _cast(call_: Call, found: v.Nodes) -> Evaluated:
     order = np.concatenate(places)
     index[order] = np.arange(len(order))
     out = pa.concat_arrays(pieces).take(pa.array(index, mask=index < 0))
-    failed_ = any_set(left if call_.mode is Mode.TRY else bad | left)
-    return Evaluated(
-        out,
-        failed_,
-        f"[INVALID_VARIANT_CAST] A VARIANT cannot be cast to {call_.type}." if failed_ is not None else None,
-    )
+    failed = left if call_.mode is Mode.TRY else bad | left
+    error = f"[INVALID_VARIANT_CAST] A VARIANT cannot be cast to {call_.type}."
+    return Evaluated(out, any_set(failed), _first_error(failed, left, error))
+
+
+def _first_error(failed: Mask, left: Mask, error: str) -> str | None:
+    """Return the message for the first row that fails: ``error``, or that the row is left to Spark."""
+    if not failed.any():
+        return None
+    return LEFT_TO_SPARK if left[failed.argmax()] else error
 
 
 _SOURCE: dict[int, tuple[DataType, Callable[[v.Nodes], Any]]] = {
@@ -163,17 +167,18 @@ def _of_kind(call_: Call, found: v.Nodes, kind: int) -> tuple[Any, Mask, Mask]:
         out = pa.array(texts, pa.string())
         out = pc.utf8_trim(out, '"') if kind == v.DOUBLE else out
         return out, np.asarray(out.is_null()), left
-    if kind not in (*_SOURCE, v.DECIMAL, v.OBJECT, v.ARRAY):  # binary, and kinds of later versions
-        return pa.nulls(len(found), to_arrow_type(call_.type)), none_of(len(found)), np.ones(len(found), bool)
-    left = (
-        unsure(v.fixed(found, "<f8"), call_.type.scale)
-        if kind == v.DOUBLE and isinstance(call_.type, Decimal)
-        else none_of(len(found))
-    )
-    return *_converted(call_, found, kind), left
+    nothing = pa.nulls(len(found), to_arrow_type(call_.type))
+    if kind in (v.OBJECT, v.ARRAY) or (kind == v.BINARY and not is_text(call_.type)):
+        return nothing, ~none_of(len(found)), none_of(len(found))
+    if kind not in (*_SOURCE, v.DECIMAL):  # the text of a binary, and kinds of later versions
+        return nothing, none_of(len(found)), ~none_of(len(found))
+    values, bad, left = _converted(call_, found, kind)
+    if kind == v.DOUBLE and isinstance(call_.type, Decimal):
+        left = left | unsure(v.fixed(found, "<f8"), call_.type.scale)
+    return values, bad, left
 
 
-def _converted(call_: Call, found: v.Nodes, kind: int) -> tuple[Any, Mask]:
+def _converted(call_: Call, found: v.Nodes, kind: int) -> tuple[Any, Mask, Mask]:
     """Cast values by the cast of their own type."""
     if kind == v.DECIMAL:
         return _decimals(call_, v.decimals(found))
@@ -181,52 +186,64 @@ def _converted(call_: Call, found: v.Nodes, kind: int) -> tuple[Any, Mask]:
         return _seconds([seconds * 1_000_000 for seconds in v.longs(found).tolist()])
     if call_.type == TIMESTAMP and kind == v.DOUBLE:
         return _seconds([int(x * 1e6) if abs(x) < 1e13 else 2**63 for x in v.fixed(found, "<f8").tolist()])
-    if kind not in _SOURCE:
-        return pa.nulls(len(found), to_arrow_type(call_.type)), np.ones(len(found), bool)
     source, read = _SOURCE[kind]
     return _by_cast(call_, read(found), source)
 
 
-def _seconds(micros: list[int]) -> tuple[Any, Mask]:
+def _seconds(micros: list[int]) -> tuple[Any, Mask, Mask]:
     """Return instants; one beyond 64 bits is invalid."""
     good = [m if -(2**63) <= m < 2**63 else None for m in micros]
-    return pa.array(good, pa.int64()).view(to_arrow_type(TIMESTAMP)), np.array([m is None for m in good], bool)
+    bad = np.array([m is None for m in good], bool)
+    return pa.array(good, pa.int64()).view(to_arrow_type(TIMESTAMP)), bad, none_of(len(micros))
 
 
-def _by_cast(call_: Call, values: Any, source: DataType) -> tuple[Any, Mask]:
-    if source == call_.type:
-        return values, none_of(len(values))
-    tree = call("cast", Column(source, (0,), "value"), mode=Mode.ANSI, zone=call_.zone, type=call_.type)
+def _by_cast(call_: Call, values: Any, source: DataType) -> tuple[Any, Mask, Mask]:
+    """Cast values of the type ``source``; a cast that is not computed here is left to Spark, unless it has none."""
+    target, none = call_.type, none_of(len(values))
+    if source == target:
+        return values, none, none
+    tree = call("cast", Column(source, (0,), "value"), mode=Mode.ANSI, zone=call_.zone, type=target)
     if isinstance(tree, Opaque):
-        return pa.nulls(len(values), to_arrow_type(call_.type)), np.ones(len(values), bool)
+        nothing = pa.nulls(len(values), to_arrow_type(target))
+        return (nothing, ~none, none) if _never_cast(source, target) else (nothing, none, ~none)
     out = evaluate(tree, {0: values}, len(values))
-    failed = none_of(len(values)) if out.failed is None else out.failed
-    return out.values, failed | np.asarray(out.values.is_null()) if isinstance(
-        call_.type, Decimal
-    ) else failed  # infinities
+    failed = none if out.failed is None else out.failed
+    if isinstance(target, Decimal):  # infinities
+        failed = failed | np.asarray(out.values.is_null())
+    return out.values, failed, none
 
 
-def _decimals(call_: Call, values: list[Any]) -> tuple[Any, Mask]:
+def _never_cast(source: DataType, target: DataType) -> bool:
+    """Return whether Spark casts no value of ``source`` in a VARIANT to ``target``."""
+    if source in (DATE, TIMESTAMP_NTZ):
+        return is_numeric(target) or target == BOOLEAN
+    if source == TIMESTAMP:
+        return target == BOOLEAN
+    return target in (DATE, TIMESTAMP_NTZ) or (source == BOOLEAN and target == TIMESTAMP)
+
+
+def _decimals(call_: Call, values: list[Any]) -> tuple[Any, Mask, Mask]:
     """Cast decimals of any scale, grouped by scale as decimals of 38 digits."""
+    none = none_of(len(values))
     if is_text(call_.type):
-        return pa.array([variant_text.number(value) for value in values], pa.string()), none_of(len(values))
+        return pa.array([variant_text.number(value) for value in values], pa.string()), none, none
     if call_.type in (DOUBLE, FLOAT):
-        return pa.array([float(value) for value in values], to_arrow_type(call_.type)), none_of(len(values))
+        return pa.array([float(value) for value in values], to_arrow_type(call_.type)), none, none
     if call_.type == TIMESTAMP:
         return _seconds([int(value * 1_000_000) for value in values])
     if call_.type == BOOLEAN:
-        return pa.array([value != 0 for value in values]), none_of(len(values))
+        return pa.array([value != 0 for value in values]), none, none
     scales = np.array([-value.as_tuple().exponent for value in values])
     out: list[Any] = [None] * len(values)
-    bad = none_of(len(values))
+    bad, left = none.copy(), none.copy()
     for scale in np.unique(scales).tolist():
         at = np.flatnonzero(scales == scale)
         source = Decimal(38, scale)
-        cast_, failed = _by_cast(call_, pa.array([values[i] for i in at.tolist()], to_arrow_type(source)), source)
-        bad[at] = failed
+        numbers = pa.array([values[i] for i in at.tolist()], to_arrow_type(source))
+        cast_, bad[at], left[at] = _by_cast(call_, numbers, source)
         for i, value in zip(at.tolist(), cast_, strict=True):
             out[i] = value
-    return pa.array(out, to_arrow_type(call_.type)), bad
+    return pa.array(out, to_arrow_type(call_.type)), bad, left
 
 
 declare(
@@ -284,9 +301,7 @@ def _parse_json(call_: Call, args: list[Datum]) -> Evaluated:
         parts, fields=list(to_arrow_type(VARIANT)), mask=pa.array([p is None for p in pairs], pa.bool_())
     )
     failed = left if call_.mode is Mode.TRY else bad | left
-    first = int(failed.argmax())
-    error = LEFT_TO_SPARK if left[first : first + 1].any() else _MALFORMED
-    return Evaluated(out, any_set(failed), error if failed.any() else None)
+    return Evaluated(out, any_set(failed), _first_error(failed, left, _MALFORMED))
 
 
 declare(
