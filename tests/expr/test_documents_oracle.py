@@ -241,3 +241,33 @@ def test_words_for_numbers(spark: Any) -> None:
             if bad or value != want:
                 wrong.append(f"{text} of {document}: ours {value!r}, Spark {want!r}")
     assert "\n".join(wrong) == ""
+
+
+def test_the_field_of_corrupt_records_is_not_understood(spark: Any, frame: Any) -> None:
+    """It has the text of a document that does not fit, under the name that the session gives it."""
+
+    def opaque(text: str) -> bool:
+        owner = bridge(spark)
+        plan = frame.where(text)._jdf.queryExecution().optimizedPlan()
+        while plan.getClass().getSimpleName() != "Filter":
+            plan = plan.child()
+        found = translate(owner.helper("TreeText").render(owner.seq([plan.condition()]), known()), SCHEMA).conjuncts
+        return any(isinstance(n, Opaque) for c in found for n in c.walk())
+
+    default = "from_json(s, 'a INT, _corrupt_record STRING')._corrupt_record IS NULL"
+    other = "from_json(s, 'a INT, bad STRING').bad IS NULL"
+    inner = "from_json(s, 'a STRUCT<_corrupt_record: STRING>').a._corrupt_record IS NULL"
+    assert isinstance(bound("from_json(s, 'a INT, _corrupt_record STRING')._corrupt_record"), Opaque)
+    assert not isinstance(bound("from_json(s, 'a STRUCT<_corrupt_record: STRING>').a._corrupt_record"), Opaque)
+    assert [opaque(text) for text in (default, other, inner)] == [True, False, False]
+    spark.conf.set("spark.sql.columnNameOfCorruptRecord", "bad")
+    try:
+        assert [opaque(text) for text in (default, other, inner)] == [False, True, False]
+    finally:
+        spark.conf.unset("spark.sql.columnNameOfCorruptRecord")
+    for name in ("spark.sql.json.enablePartialResults", "spark.sql.json.enableExactStringParsing"):
+        spark.conf.set(name, "false")
+        try:
+            assert opaque("from_json(s, 'a STRUCT<b: INT, c: INT>').a.b IS NULL"), name
+        finally:
+            spark.conf.unset(name)

@@ -13,6 +13,9 @@ from tamis.core.expr.tree import Expr, Mode
 from tamis.core.types import VARIANT, DataType, Field, Struct
 from tamis.errors import InvalidInput
 
+CORRUPT_RECORD = "_corrupt_record"
+"""The field in which Spark keeps the text of a document that does not fit; a session may name another."""
+
 
 def extract(value: Expr, steps: Steps, mode: Mode, zone: str) -> Expr | None:
     """Bind ``value:path``; None if it is not supported."""
@@ -35,6 +38,8 @@ def from_json_field(node: Dot, bind: Callable[[Node], Expr]) -> Expr | None:
         return None
     text, schema = below.args
     kind = struct_of(schema.value) if isinstance(schema, Text) else None
+    if isinstance(kind, Struct) and CORRUPT_RECORD in {f.name for f in kind.children}:
+        return None
     steps: list[str] = []
     for name in names:
         fields = [f for f in kind.children if f.name.lower() == name.lower()] if isinstance(kind, Struct) else []

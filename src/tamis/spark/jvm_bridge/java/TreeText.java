@@ -10,9 +10,11 @@ import java.util.Set;
 import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.catalyst.expressions.JsonToStructs;
 import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.Or;
 import org.apache.spark.sql.catalyst.util.GenericArrayData;
+import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.Decimal;
@@ -32,6 +34,8 @@ import org.apache.spark.unsafe.types.UTF8String;
  */
 public final class TreeText {
     private static final int LONGEST_SQL = 2000;
+    private static final String[] FROM_JSON = {
+        "spark.sql.columnNameOfCorruptRecord", "spark.sql.json.enablePartialResults", "spark.sql.json.enableExactStringParsing"};
 
     private final StringBuilder out = new StringBuilder();
     private final LinkedHashMap types = new LinkedHashMap();
@@ -116,10 +120,23 @@ public final class TreeText {
         return found.toArray();
     }
 
-    /** Writes the constructor arguments that are not expressions. Omits those without a plain form. */
+    /**
+     * Writes the constructor arguments that are not expressions. Omits those without a plain form. from_json
+     * also has the settings of the session that change its results, under "session".
+     */
     private void arguments(Expression e) {
         out.append(",\"p\":{");
         if (e instanceof scala.Product) product((scala.Product) e);
+        if (e instanceof JsonToStructs) {
+            out.append(",\"session\":{");
+            for (int i = 0; i < FROM_JSON.length; i++) {
+                out.append(i > 0 ? "," : "");
+                quote(FROM_JSON[i]);
+                out.append(':');
+                quote(SQLConf.get().getConfString(FROM_JSON[i]));
+            }
+            out.append('}');
+        }
         out.append('}');
     }
 
