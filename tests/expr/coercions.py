@@ -89,18 +89,71 @@ FLOATS: dict[str, tuple[list[int], list[int]]] = {
 """Filters over FLOAT beside integers, with the ids of the rows that Spark finds with ANSI on and with ANSI off."""
 
 
-def found(text: str, ansi: bool) -> list[int] | None:
+WIDE_KINDS = {"id": LONG, "w": Decimal(38, 0), "s": Decimal(38, 29), "q": Decimal(20, 0), "t": STRING}
+WIDE_SCHEMA = Schema(tuple(Field(name, kind, id=i) for i, (name, kind) in enumerate(WIDE_KINDS.items(), 1)))
+_MIDDLE, _ABOVE, _BELOW = (D(f"1.0000000596046447753906{end}") for end in ("25", "2500001", "2499999"))
+"""Half way between two floats, and the decimals beside it, for which the nearest double is the same."""
+WIDE_ROWS = pa.table(
+    {
+        "id": list(range(9)),
+        "w": [
+            D(n)
+            for n in (93 * 10**17, -93 * 10**17, 2**63 - 1, 2**63, 2**64, 10**38 - 1, 5, -(2**63) - 1)
+        ] + [None],
+        "s": [_ABOVE, _MIDDLE, _BELOW, _ABOVE.copy_negate(), D(1), D(0), D("1E-29"), D("999999999.9"), None],
+        "q": [D(2**53 + n) for n in range(8)] + [None],
+        "t": [str(_ABOVE), str(_MIDDLE), str(2**53 + 2), "3.4028235677973366e38", "1e400", "x", "4", str(2**53), None],
+    },
+    to_arrow_schema(WIDE_SCHEMA),
+)  # fmt: skip
+WIDE: dict[str, tuple[list[int], list[int]]] = {
+    "s::float > 1": ([0, 7], [0, 7]),
+    "s::float = 1": ([1, 2, 4], [1, 2, 4]),
+    "float(s) < -1": ([3], [3]),
+    "s::float >= 1.0000001F": ([0, 7], [0, 7]),
+    "s::double = 1.0000000596046448D": ([0, 1, 2], [0, 1, 2]),
+    "s::float = 999999999.9F": ([7], [7]),
+    "s::float = 1.00000005960464477539062500001F": ([0], [0]),
+    "s::float BETWEEN 1 AND 1.00000001D": ([1, 2, 4], [1, 2, 4]),
+    "s::float <> 1": ([0, 3, 5, 6, 7], [0, 3, 5, 6, 7]),
+    "try_cast(t AS FLOAT) > 1": ([0, 2, 3, 4, 6, 7], [0, 2, 3, 4, 6, 7]),
+    "try_cast(t AS FLOAT) = 1": ([1], [1]),
+    "try_cast(t AS FLOAT) = 3.4028234663852886e38D": ([3], [3]),
+    "w div 1 < 0": ([0, 3], [0, 3]),
+    "w div 1 > 0": ([1, 2, 5, 6, 7], [1, 2, 5, 6, 7]),
+    "w div 1 = 0": ([4], [4]),
+    "w div 1 = -9146744073709551616": ([0], [0]),
+    "w div -1 < 0": ([1, 2, 3, 5, 6, 7], [1, 2, 3, 5, 6, 7]),
+    "w div 3 < 0": ([1, 5, 7], [1, 5, 7]),
+    "w div q = 0": ([6], [6]),
+    "w div 1 BETWEEN -9146744073709551616 AND 5": ([0, 4, 6], [0, 4, 6]),
+    "w div 1 IS NULL": ([8], [8]),
+    "w div 1 <= 9223372036854775807": ([0, 1, 2, 3, 4, 5, 6, 7], [0, 1, 2, 3, 4, 5, 6, 7]),
+}
+"""Filters over long decimals, with the ids of the rows that Spark finds with ANSI on and with ANSI off."""
+
+
+def tables(ansi: bool) -> list[tuple[pa.Table, dict[str, list[int]]]]:
+    """Return each table with its filters and the ids of the rows that Spark finds."""
+    floats, wide = ({text: ids[not ansi] for text, ids in some.items()} for some in (FLOATS, WIDE))
+    return [(ROWS, {**DECIMALS, **floats}), (WIDE_ROWS, wide)]
+
+
+def found(text: str, ansi: bool, schema: Schema = SCHEMA, rows: pa.Table = ROWS) -> list[int] | None:
     """Return the ids that the filter finds; None if rows cannot be evaluated here.
 
     Raises ``AssertionError`` if a row is skipped, or taken without a test, against the evaluation.
     """
-    tree = expr.parse(text, SCHEMA, ansi=ansi)
+    tree = expr.parse(text, schema, ansi=ansi)
     if not expr.supported(tree):
         return None
-    keep, _, _ = expr.filter_mask([tree], {f.id: ROWS.column(f.name) for f in SCHEMA}, len(ROWS))
-    pieces = [ROWS.slice(i, 1) for i in range(len(ROWS))]
-    decision = decide(expr.conjuncts(tree), RowsEvidence(SCHEMA, pieces), strict=True)
-    assert not (decision.none & keep).any()
-    assert not (decision.all & ~keep).any()
+    keep, _, _ = expr.filter_mask([tree], {f.id: rows.column(f.name) for f in schema}, len(rows))
+    for size in (1, 2, len(rows)):
+        starts = range(0, len(rows), size)
+        evidence = RowsEvidence(schema, [rows.slice(start, size) for start in starts])
+        decision = decide(expr.conjuncts(tree), evidence, strict=True)
+        kept = [keep[start : start + size] for start in starts]
+        assert not any(none and some.any() for none, some in zip(decision.none, kept, strict=True)), size
+        assert all(some.all() for all_, some in zip(decision.all, kept, strict=True) if all_), size
     ids: list[int] = keep.nonzero()[0].tolist()
     return ids

@@ -17,6 +17,7 @@ DOCUMENTS: list[str | None] = [
     '{"a":[]}', '{"a":{}}', '{"a":[1,null,{"b":2}]}', '{"a":[[1,2],[3]]}', '{"a":{"b":1}}', '{"a":{"b":null}}', '{"a":{"b":"x","c":[true]}}', '{"a":{"b" : 1.10 , "c":"\\u00e9\\n"}}',
     '{"a":1,"a":2}', '{"a":null,"a":2}', '{"a":{},"a":{"b":1}}', '{"a":{"b":1,"b":2}}', '{"A":1}', '{"a.b":3,"a":{"b":4}}', '{"":1}', '{"a b":1}', "{'a':'q'}", '{"a":1 /*c*/}', '{a:1}',
     "  {\"a\":7}\n ", "\ufeff{\"a\":1}", '{"b":1,}', '{"a":1,}', '{"a":"x" "b":1}', '{"a":"' + "y" * 100 + '"}', '{"é":{"ü":1}}', '{"a":[0,' + "[" * 40 + "]" * 40 + "]}",
+    '{"a":1.00000005960464477539062500001}', '{"a":1.000000059604644775390625}', '{"a":1.0000000596046448}', '{"a":16777217.0000000001}', '{"a":18014399583223809}',
 ]  # fmt: skip
 
 PHRASES = [
@@ -27,7 +28,7 @@ PHRASES = [
     *(f"try_variant_get(v, '$.a', '{kind}')" for kind in ("int", "bigint", "double", "decimal(10,2)", "boolean", "string", "date")),
     "v:a::string", "v:a.b::string", "v:a[1]::string", "v:a[2].b::int", "v:['a.b']::int", "v:a.c[0]::boolean", "v::string", "v:a[1][0]::bigint", "v:`a b`::int",
     "v:a IS NULL", "v:a.b IS NOT NULL", "v IS NULL", "is_variant_null(v)", "is_variant_null(v:a)", "is_variant_null(v:a.b)", "try_cast(v:a AS INT)", "cast(v:a AS STRING)",
-    "cast(get_json_object(s, '$.a') AS INT)", "try_cast(get_json_object(s, '$.a') AS DOUBLE)", "try_cast(get_json_object(s, '$.a') AS DECIMAL(10,2))", "try_cast(get_json_object(s, '$.a') AS BIGINT)",
+    "cast(get_json_object(s, '$.a') AS INT)", "try_cast(get_json_object(s, '$.a') AS FLOAT)", "try_cast(get_json_object(s, '$.a') AS DOUBLE)", "try_cast(get_json_object(s, '$.a') AS DECIMAL(10,2))", "try_cast(get_json_object(s, '$.a') AS BIGINT)",
     "try_parse_json(s):a::string", "try_variant_get(parse_json(s), '$.a', 'double')", "try_variant_get(try_parse_json(s), '$.a', 'int')", "try_parse_json(s) IS NULL", "is_variant_null(try_parse_json(s):a)",
 ]  # fmt: skip
 

@@ -9,7 +9,7 @@ from tamis.core import expr
 from tamis.core.expr.tree import Constructed
 from tamis.core.pruning import decide
 from tamis.core.types import INTEGER, LONG, STRING, Field, Schema, String
-from tests.expr.coercions import DECIMALS, FLOATS, ROWS, SCHEMA, found
+from tests.expr.coercions import DECIMALS, FLOATS, ROWS, SCHEMA, WIDE, WIDE_ROWS, WIDE_SCHEMA, found
 from tests.expr.oracle import bound
 from tests.pruning.evidence_of import RowsEvidence
 
@@ -97,6 +97,20 @@ def test_an_integer_beside_a_decimal_has_the_digits_of_its_type(text: str, ansi:
 def test_a_float_beside_an_integer_is_a_double_in_ansi_mode_only(text: str) -> None:
     assert found(text, True) == FLOATS[text][0]
     assert found(text, False) in (FLOATS[text][1], None if text.startswith("try_") else FLOATS[text][1])
+
+
+@pytest.mark.parametrize("text", WIDE)
+@pytest.mark.parametrize("ansi", [True, False])
+def test_long_decimals_are_rounded_wrapped_and_compared_as_in_spark(text: str, ansi: bool) -> None:
+    assert found(text, ansi, WIDE_SCHEMA, WIDE_ROWS) == WIDE[text][not ansi]
+
+
+def test_only_a_division_by_zero_is_called_so() -> None:
+    for divisor, code in (("0", "DIVIDE_BY_ZERO"), ("0.0000001BD", "NUMERIC_VALUE_OUT_OF_RANGE")):
+        tree = expr.parse(f"w div {divisor} > 0", WIDE_SCHEMA, ansi=True)
+        _, failed, error = expr.filter_mask([tree], {f.id: WIDE_ROWS.column(f.name) for f in WIDE_SCHEMA}, 9)
+        assert failed.nonzero()[0].tolist() == ([*range(8)] if divisor == "0" else [5])
+        assert code in str(error)
 
 
 @pytest.mark.parametrize(

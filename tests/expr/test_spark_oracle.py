@@ -78,12 +78,12 @@ def test_operands_are_coerced_as_spark_does(spark: Any, ansi: bool) -> None:
     """The rows listed for each filter in ``coercions`` are those that Spark finds."""
     session = spark.newSession()
     session.conf.set("spark.sql.ansi.enabled", str(ansi).lower())
-    session.createDataFrame(coercions.ROWS).createOrReplaceTempView("coerced")
-    listed = {**coercions.DECIMALS, **{text: rows[not ansi] for text, rows in coercions.FLOATS.items()}}
-    columns = ", ".join(f"({text}) AS c{i}" for i, text in enumerate(listed))
-    truth = session.sql(f"SELECT {columns} FROM coerced ORDER BY id").toArrow().columns
-    spark_finds = {
-        text: [i for i, true in enumerate(column.to_pylist()) if true]
-        for text, column in zip(listed, truth, strict=True)
-    }
-    assert spark_finds == listed
+    for asked, (table, filters) in enumerate(coercions.tables(ansi)):
+        session.createDataFrame(table).createOrReplaceTempView(f"coerced{asked}")
+        columns = ", ".join(f"({text}) AS c{i}" for i, text in enumerate(filters))
+        truth = session.sql(f"SELECT {columns} FROM coerced{asked} ORDER BY id").toArrow().columns
+        spark_finds = {
+            text: [i for i, true in enumerate(column.to_pylist()) if true]
+            for text, column in zip(filters, truth, strict=True)
+        }
+        assert spark_finds == filters

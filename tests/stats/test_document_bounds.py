@@ -65,6 +65,20 @@ def test_numbers_beyond_doubles_keep_sound_bounds(number: str) -> None:
                 check([[f'{{"a":{number}}}']], [text])
 
 
+@pytest.mark.parametrize("number", ["1.00000005960464477539062500001", "1.0000000596046448", "16777217.0000000001"])
+def test_a_float_is_not_rounded_from_the_nearest_double(number: str) -> None:
+    """Planted: a FLOAT's bounds are cast from the nearest doubles."""
+    for form in (
+        "try_variant_get(v, '$.a', 'float')",
+        "try_cast(get_json_object(s, '$.a') AS FLOAT)",
+        "from_json(s, 'a FLOAT').a",
+    ):
+        rows, near = one_part(f'{{"a":{number}}}'), "1" if number < "1.1" else "16777216"
+        assert not decided(f"{form} > {near}", rows).none[0]
+        assert not decided(f"{form} = {near}", rows).all[0]
+        assert decided(f"{form} > 2e7", rows).none[0]
+
+
 def test_empty_objects_and_lists_are_seen() -> None:
     """Planted: objects without keys leave no kind."""
     rows = one_part({"a": {}}, {"a": 5})

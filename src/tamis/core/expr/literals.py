@@ -51,7 +51,7 @@ def number(node: Number) -> Literal:
             raise SyntaxProblem(f"{digits}{suffix} is not a {kind}", node.start)
         return Literal(kind, int(digits))
     if suffix in {"D", "F"} or (not suffix and "e" in digits.lower()):
-        value = pa.scalar(float(digits), pa.float64() if suffix != "F" else pa.float32()).as_py()
+        value = pa.scalar(digits).cast(pa.float64() if suffix != "F" else pa.float32()).as_py()
         if math.isinf(value):
             raise SyntaxProblem(f"{digits}{suffix} is beyond a {FLOAT if suffix == 'F' else DOUBLE}", node.start)
         return Literal(FLOAT if suffix == "F" else DOUBLE, value)

@@ -33,7 +33,7 @@ from tamis.core.pruning.value_spec import (
     unknown,
     where,
 )
-from tamis.core.types import BOOLEAN, DOUBLE, INTEGRAL, LONG, STRING, DataType, Decimal
+from tamis.core.types import BOOLEAN, DOUBLE, FLOAT, INTEGRAL, LONG, STRING, DataType, Decimal
 
 
 def kind_spec(data_type: DataType, mask: Mask, lo: Datum | None = None, hi: Datum | None = None) -> Spec:
@@ -76,14 +76,16 @@ def long_kind(e: DocumentEvidence) -> Spec:
     return kind_spec(LONG, e.long, e.long_lo, e.long_hi)
 
 
-def real_kind(e: DocumentEvidence, exactly: bool) -> Spec:
-    """All other numbers as doubles.
+def real_kind(e: DocumentEvidence, target: DataType) -> Spec:
+    """All other numbers as doubles, to be cast to ``target``.
 
-    With ``exactly``, the bounds contain the exact number, not only the double nearest to it.
+    The bounds are the nearest doubles for DOUBLE; else they contain the exact number. A FLOAT is rounded from all
+    digits, so for it even a bound that fits a double is moved.
     """
     lo, hi = e.real_lo, e.real_hi
-    if exactly:
-        lo, hi = _beyond(lo, e.real_exact, -np.inf), _beyond(hi, e.real_exact, np.inf)
+    if target != DOUBLE:
+        exact = NO if target == FLOAT else e.real_exact
+        lo, hi = _beyond(lo, exact, -np.inf), _beyond(hi, exact, np.inf)
     return kind_spec(DOUBLE, e.real, lo, hi)
 
 

@@ -199,9 +199,9 @@ def _variant(e: DocumentEvidence, call: Call) -> Abstract:
         instant_kind(long_kind(e), call)
         if target == TIMESTAMP
         else cast_kind(long_kind(e), e.long, target, mode, zone),
-        instant_kind(real_kind(e, True), call)
+        instant_kind(real_kind(e, target), call)
         if target == TIMESTAMP
-        else cast_kind(real_kind(e, target not in (FLOAT, DOUBLE)), e.real, target, mode, zone),
+        else cast_kind(real_kind(e, target), e.real, target, mode, zone),
         cast_kind(boolean_kind(e), e.true | e.false, target, mode, zone),
         no_value(e.list | e.map, target, mode),
         other,
@@ -246,9 +246,7 @@ def cast_of_text(run: Any, call: Call, text: Call) -> Abstract:
     strings = choose(without_digits(e, target), no_value(e.string, target, trying), strings)
     longs = cast_kind(long_kind(e), e.long, target, trying, None)
     if target not in INTEGRAL:
-        reals = cast_kind(
-            real_kind(e, isinstance(target, Decimal)), e.real, target, trying, None
-        )  # long integers keep their digits
+        reals = cast_kind(real_kind(e, target), e.real, target, trying, None)  # long integers keep their digits
     elif mode is Mode.LEGACY:
         reals = spec_of(reached(replace(unknown(target), fail=NO), e.real))
     else:
@@ -315,7 +313,7 @@ def _from_json(e: DocumentEvidence, target: DataType) -> Abstract:
         return joined_kinds(target, [longs], null | e.false | e.true | e.real | e.string | e.list | e.map)
     numbers = [
         cast_kind(long_kind(e), e.long, target, Mode.TRY, None),
-        cast_kind(real_kind(e, exactly=False), e.real, target, Mode.TRY, None),
+        cast_kind(real_kind(e, target), e.real, target, Mode.TRY, None),
     ]
     named = replace(kind_spec(target, e.string), nan=e.string)  # the texts NaN and Infinity are numbers
     return joined_kinds(target, [*numbers, named], null | e.false | e.true | e.string | e.list | e.map)

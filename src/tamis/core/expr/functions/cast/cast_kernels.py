@@ -192,22 +192,28 @@ def _from_decimal(call: Call, x: Datum) -> Evaluated:
     if target == BOOLEAN:
         return Evaluated(pc.not_equal(x, pa.scalar(decimal.Decimal(0), x.type)))
     if target in FLOATS:
-        values = np.array([float(v) if v is not None else 0.0 for v in x.to_pylist()], np.float64)
-        with np.errstate(over="ignore"):
-            return Evaluated(build(values.astype(to_arrow_type(target).to_pandas_dtype()), null, to_arrow_type(target)))
+        return Evaluated(nearest_float(x, target))
     whole = pc.trunc(wide_decimal(x)).cast(pa.decimal256(76, 0))
     least, greatest = (pa.scalar(decimal.Decimal(v), pa.decimal256(76, 0)) for v in LIMITS[target])  # type: ignore[index]
     outside = pc.or_(pc.less(whole, least), pc.greater(whole, greatest))
     bad = np.asarray(outside.fill_null(False).to_numpy(zero_copy_only=False))
     if call.mode is Mode.LEGACY and bad.any():
-        values = np.array([_wrap(int(v), target) if v is not None else 0 for v in whole.to_pylist()], np.int64)
+        values = np.array([wrap(int(v), target) if v is not None else 0 for v in whole.to_pylist()], np.int64)
         return Evaluated(build(values.astype(to_arrow_type(target).to_pandas_dtype()), null, to_arrow_type(target)))
     return outcome(
         blank(whole, bad).cast(pa.decimal128(20, 0)).cast(to_arrow_type(target)), bad, call.mode, _overflow(call)
     )
 
 
-def _wrap(value: int, target: DataType) -> int:
+def nearest_float(x: Datum, target: DataType) -> Datum:
+    """Return the floats nearest to decimals, rounded once.
+
+    By way of their text, because a FLOAT rounded from the nearest DOUBLE may be its neighbour.
+    """
+    return x.cast(pa.string()).cast(to_arrow_type(target))
+
+
+def wrap(value: int, target: DataType) -> int:
     """Wrap as Java's ``longValue().toInt`` does."""
     bits = {BYTE: 8, SHORT: 16, INTEGER: 32, LONG: 64}[target]  # type: ignore[index]
     half = 1 << (bits - 1)

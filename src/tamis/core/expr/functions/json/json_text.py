@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from tamis.core.expr.arrow_values import Datum, Evaluated, any_set, full, none_of, rows
@@ -142,7 +143,7 @@ def _converter(data_type: DataType) -> Callable[[Any], Any]:
     if data_type == BOOLEAN:
         return lambda v: v if isinstance(v, bool) else None
     if data_type in (FLOAT, DOUBLE):
-        return _floating
+        return _floating if data_type == DOUBLE else _single
     half = 1 << (_INTEGRAL[data_type] - 1)  # type: ignore[index]
     return lambda v: v if isinstance(v, int) and not isinstance(v, bool) and -half <= v < half else None
 
@@ -151,6 +152,21 @@ def _floating(value: Any) -> float | None:
     if isinstance(value, str):
         return _NAMED.get(value)
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _single(value: Any) -> float | None:
+    """Return a FLOAT, which Spark rounds from all digits. Raises ``Unsure`` where the nearest double does not tell."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return float(pa.scalar(str(value)).cast(pa.float32()).as_py())
+    number = _floating(value)
+    if number is None or not math.isfinite(number):
+        return number
+    with np.errstate(over="ignore"):
+        near = np.float32(number)
+        other = np.nextafter(near, np.float32(math.copysign(math.inf, number - float(near))))
+    if number != float(near) and number - float(near) == float(other) - number:
+        raise Unsure
+    return float(near)
 
 
 declare(

@@ -228,7 +228,8 @@ def _decimals(call_: Call, values: list[Any]) -> tuple[Any, Mask, Mask]:
     if is_text(call_.type):
         return pa.array([variant_text.number(value) for value in values], pa.string()), none, none
     if call_.type in (DOUBLE, FLOAT):
-        return pa.array([float(value) for value in values], to_arrow_type(call_.type)), none, none
+        texts = pa.array([str(value) for value in values], pa.string())  # rounded once, from all digits
+        return texts.cast(to_arrow_type(call_.type)), none, none
     if call_.type == TIMESTAMP:
         return _seconds([int(value * 1_000_000) for value in values])
     if call_.type == BOOLEAN:

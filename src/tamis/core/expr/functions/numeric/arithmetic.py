@@ -164,6 +164,22 @@ def _away_from_zero(call: Call, bounds: Bounds) -> Mask:  # noqa: ARG001
     return is_true(positive) | is_true(negative)
 
 
+_FITS_LONG = 9.2e18
+"""Less than the greatest BIGINT by more than doubles are off."""
+
+
+def _unwrapped(call: Call, bounds: Bounds) -> Mask:
+    """Return where the divisor keeps its sign and no quotient of decimals is beyond BIGINT, where it wraps."""
+    plain = _away_from_zero(call, bounds)
+    if call.function != "div" or not isinstance(call.args[0].type, Decimal):
+        return plain
+    (lo, hi), (least, greatest) = ([np.abs(raw(end.cast(pa.float64()))) for end in pair] for pair in bounds)
+    with np.errstate(all="ignore"):
+        small = np.fmax(lo, hi) < _FITS_LONG * np.fmin(least, greatest)
+    unknown = either(*(nulls(end) for pair in bounds for end in pair))
+    return plain & small if unknown is None else plain & small & ~unknown
+
+
 def _divisor(call: Call) -> int | float | None:
     """Return the constant divisor if it is not 0, else None."""
     by = call.args[1]
@@ -214,7 +230,7 @@ for _name, _sql, _catalyst in (("divide", ("/",), ("Divide",)), ("div", ("div",)
             catalyst=_catalyst,
             claims=lambda _: _EITHER + _EITHER,
             partial=lambda _: Partial.OUTSIDE,
-            guard=_away_from_zero,
+            guard=_unwrapped,
             backwards=True,
             nan=lambda _: NaN.SAME,
             moded=lambda _args, _type: True,

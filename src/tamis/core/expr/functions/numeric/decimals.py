@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from tamis.core.expr.arrow_values import Datum, Evaluated, fitted, full, outcome, rows, wide_decimal
 from tamis.core.expr.coerce import MAX_PRECISION, as_decimal, brought, narrowest
-from tamis.core.expr.functions.cast.cast_kernels import LIMITS
+from tamis.core.expr.functions.cast.cast_kernels import wrap
 from tamis.core.expr.registry import Signature
 from tamis.core.expr.tree import Call, Expr, Mode
 from tamis.core.types import LONG, DataType, Decimal
@@ -70,24 +70,27 @@ def compute(call: Call, args: list[Datum]) -> Evaluated:
 def _decimal_slowly(call: Call, a: list[Any], b: list[Any], mode: Mode) -> Evaluated:
     out: list[Any] = []
     bad = np.zeros(len(a), bool)
+    error = f"[NUMERIC_VALUE_OUT_OF_RANGE] A value does not fit {call.type}."
     with decimal.localcontext(decimal.Context(prec=200, rounding=decimal.ROUND_HALF_UP)):
         for row, (x, y) in enumerate(zip(a, b, strict=True)):
             zero = y == 0 and call.function not in {"add", "subtract", "multiply"}
             value = None if x is None or y is None or zero else _divided(call, x, y)
             bad[row] = value is None and x is not None and y is not None
+            if bad[row] and zero:
+                error = "[DIVIDE_BY_ZERO] Division by zero."
             out.append(value)
     return outcome(
         pa.array(out, to_arrow_type(call.type)),
         bad,
         mode,
-        "[DIVIDE_BY_ZERO] Division by zero, or a result that does not fit.",
+        error,
     )
 
 
 def _divided(call: Call, x: decimal.Decimal, y: decimal.Decimal) -> decimal.Decimal | int | None:
     if call.function == "div":
-        whole = int(x / y)
-        return whole if LIMITS[LONG][0] <= whole <= LIMITS[LONG][1] else None
+        whole = int(x / y)  # a decimal of 38 digits, whose low 64 bits count, in every mode
+        return wrap(whole, LONG) if abs(whole) < 10**MAX_PRECISION else None
     assert isinstance(call.type, Decimal)
     simple = {"add": operator.add, "subtract": operator.sub, "multiply": operator.mul, "divide": operator.truediv}
     value = simple.get(call.function, operator.mod)(x, y)
