@@ -9,7 +9,7 @@ from tamis.core import expr
 from tamis.core.expr.tree import Constructed
 from tamis.core.pruning import decide
 from tamis.core.types import INTEGER, LONG, STRING, Field, Schema, String
-from tests.expr.coercions import DECIMALS, FLOATS, ROWS, SCHEMA, WIDE, WIDE_ROWS, WIDE_SCHEMA, found
+from tests.expr.coercions import DECIMALS, FLOATS, ROWS, SCHEMA, WIDE, WIDE_LEGACY, WIDE_ROWS, WIDE_SCHEMA, found
 from tests.expr.oracle import bound
 from tests.pruning.evidence_of import RowsEvidence
 
@@ -40,8 +40,20 @@ def test_what_no_handler_asks_about_is_unknown(text: str) -> None:
         ("c <=> 'a'", [0]),
         ("c IS DISTINCT FROM 'a'", [1, 2, 3]),
         ("c IN ('a', 'b      ')", [0, 2]),
-        ("c IN ('a', NULL)", [0]),
-        ("c BETWEEN 'ab' AND 'ab'", [1]),
+        ("c IN ('a', NULL)", []),
+        ("c IN ('a', CAST(NULL AS STRING))", [0]),
+        ("c IN ('a', d)", []),
+        ("c IN (d)", [0, 1]),
+        ("c BETWEEN 'ab' AND 'ab'", []),
+        ("c BETWEEN 'a' AND 'ab'", [0]),
+        ("c NOT BETWEEN 'a' AND 'ab'", [1, 2]),
+        ("c >= 'a' AND c <= 'ab'", [0, 1]),
+        ("c = concat('a', '')", [0]),
+        ("exists(array('a'), e -> e = c)", []),
+        ("exists(array(c, d), e -> e IN ('a'))", []),
+        ("exists(array('b'), e -> c = 'ab')", [1]),
+        ("CAST(c AS STRING) = 'a'", []),
+        ("nullif(c, 'a') <> 'b'", [0, 1, 2]),
         ("CASE c WHEN 'a' THEN true END", [0]),
         ("c = d", [0, 1]),
         ("c = ''", []),
@@ -103,6 +115,21 @@ def test_a_float_beside_an_integer_is_a_double_in_ansi_mode_only(text: str) -> N
 @pytest.mark.parametrize("ansi", [True, False])
 def test_long_decimals_are_rounded_wrapped_and_compared_as_in_spark(text: str, ansi: bool) -> None:
     assert found(text, ansi, WIDE_SCHEMA, WIDE_ROWS) == WIDE[text][not ansi]
+
+
+@pytest.mark.parametrize("text", WIDE_LEGACY)
+def test_text_beside_a_decimal_without_places_takes_its_type_with_ansi_off(text: str) -> None:
+    assert found(text, False, WIDE_SCHEMA, WIDE_ROWS) == WIDE_LEGACY[text]
+
+
+@pytest.mark.parametrize("ansi", [True, False])
+@pytest.mark.parametrize(
+    "text", ["greatest(t, 5) > 1", "least(k, '5') = 5", "greatest(k, NULL, '5') > 1", "least(t, m) > 1"]
+)
+def test_text_beside_another_type_is_refused(text: str, ansi: bool) -> None:
+    """As by Spark: DATATYPE_MISMATCH."""
+    assert found(text, ansi) is None
+    assert found("least(t, '5', NULL) = '5' OR greatest(k, l, NULL) > 1", ansi) is not None
 
 
 def test_only_a_division_by_zero_is_called_so() -> None:

@@ -124,13 +124,9 @@ def _wider_than_text(other: DataType, mode: Mode, sides: bool) -> DataType | Non
     if mode is Mode.LEGACY and not sides:
         return None if other in {BOOLEAN, BINARY} else STRING
     if mode is Mode.LEGACY:
-        return (
-            DOUBLE
-            if isinstance(other, Decimal)
-            else other
-            if is_numeric(other) or is_instant(other) or other == BOOLEAN
-            else None
-        )
+        if isinstance(other, Decimal) and other.scale > 0:
+            return DOUBLE
+        return other if is_numeric(other) or is_instant(other) or other == BOOLEAN else None
     if other in INTEGRAL:
         return LONG
     if is_numeric(other):

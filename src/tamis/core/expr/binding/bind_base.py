@@ -9,7 +9,7 @@ from tamis.core.expr.binding.char_padding import padded
 from tamis.core.expr.binding.unsupported_syntax import cause_of, known_type, names_in, operands
 from tamis.core.expr.calls import call
 from tamis.core.expr.coerce import beyond_longs
-from tamis.core.expr.syntax.nodes import Cast, Node
+from tamis.core.expr.syntax.nodes import Cast, Name, Node
 from tamis.core.expr.tree import Cause, Expr, Literal, Mode, Opaque
 from tamis.core.types import BOOLEAN, NULL, DataType, Decimal, Schema
 
@@ -63,7 +63,13 @@ class BinderBase:
         a, b = self.bind(x), self.bind(y)
         constant = x if isinstance(a, Literal) and isinstance(a.type, Decimal) else y
         known = None if isinstance(constant, Cast) else beyond_longs(name, a, b)
-        return known or self.compared(name, a, b)
+        if known or self.varies(x, y):
+            return known or self.call(name, a, b, data_type=BOOLEAN)
+        return self.compared(name, a, b)
+
+    def varies(self, *nodes: Node) -> bool:
+        """Return whether a node is a lambda variable, which is not padded, whatever it stands for."""
+        return any(isinstance(node, Name) and node.parts[0].lower() in self.variables for node in nodes)
 
     def even(self, sides: list[Expr]) -> list[Expr]:
         """Pad CHAR columns and the values compared with them to one length."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tamis.core.expr.binding.bind_base import BinderBase
 from tamis.core.expr.binding.char_padding import is_char
 from tamis.core.expr.coerce import beyond_longs, folded
@@ -49,7 +51,7 @@ class BinderOfPredicates(BinderBase):
 
     def _between(self, node: Predicate) -> Expr:
         value, low, high = (self.bind(n) for n in (node.value, *node.others))
-        if is_char(value) or beyond_longs("ge", value, low) or beyond_longs("le", value, high):
+        if beyond_longs("ge", value, low) or beyond_longs("le", value, high):
             sides = (
                 self.ordered(name, node.value, other) for name, other in zip(("ge", "le"), node.others, strict=True)
             )
@@ -60,7 +62,9 @@ class BinderOfPredicates(BinderBase):
         value, first = self.bind(node.value), node.others[0]
         if isinstance(first, Values):
             return self._in_constants(value, first.constants)
-        value, *options = self.even([value, *(self.bind(o) for o in node.others)])
+        options = [self.bind(o) for o in node.others]
+        if not self.varies(node.value, *node.others):
+            value, *options = self._even_list(value, options)
         array = list_of(value, options, self.mode, self.zone)
         return self.call("in", value, *((array,) if array is not None else options), data_type=BOOLEAN)
 
@@ -69,9 +73,15 @@ class BinderOfPredicates(BinderBase):
         array = None if is_char(value) else array_of(value, constants, self.mode, self.zone)
         if array is not None:
             return self.call("in", value, array, data_type=BOOLEAN)
-        value, *options = self.even([value, *constants.literals()])
+        value, *options = self._even_list(value, constants.literals())
         array = list_of(value, options, self.mode, self.zone)
         return self.call("in", value, *((array,) if array is not None else options), data_type=BOOLEAN)
+
+    def _even_list(self, value: Expr, options: Sequence[Expr]) -> list[Expr]:
+        """Pad the list of IN, which must be all constants or all CHAR columns, beside a CHAR column."""
+        sides = [value, *options]
+        mixed = len({is_char(option) for option in options}) > 1
+        return sides if mixed or not is_char(value) else self.even(sides)
 
     def _like(self, node: Predicate, other: Node) -> Expr:
         escape = () if node.escape is None else (Literal(STRING, node.escape),)

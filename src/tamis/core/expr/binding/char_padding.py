@@ -1,6 +1,7 @@
 """Pads CHAR columns and the constants compared with them, as Spark does.
 
-All are padded to the longest of them; this applies to columns only, not to struct fields.
+All are padded to the longest of them. This applies to columns as they stand, not to struct fields, casts or lambda
+variables, and not to the bounds of BETWEEN.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from tamis.core.expr.evaluate import constant
 from tamis.core.expr.tree import Column, Expr, Literal
 from tamis.core.types import STRING, String
 
@@ -17,8 +19,11 @@ def padded(sides: list[Expr], concat: Callable[[Expr, Expr], Expr]) -> list[Expr
 
     They stay as they are if none is a CHAR column, or one has an unknown length.
     """
+    if not any(is_char(s) for s in sides):
+        return sides
+    sides = [side if is_char(side) or isinstance(side, Literal) else constant(side) or side for side in sides]
     lengths = [_length(s) for s in sides]
-    if not any(is_char(s) for s in sides) or any(n is None for n in lengths):
+    if any(n is None for n in lengths):
         return sides
     longest = max(n for n in lengths if n is not None)
     return [_grown(s, longest - (n or 0), concat) for s, n in zip(sides, lengths, strict=True)]
@@ -44,6 +49,6 @@ def _length(side: Expr) -> int | None:
     if is_char(side):
         assert isinstance(side.type, String)
         return side.type.length
-    if isinstance(side, Literal):
-        return len(side.value) if isinstance(side.value, str) else 0 if side.value is None else None
+    if isinstance(side, Literal) and isinstance(side.type, String):  # a NULL without a type prevents padding
+        return len(side.value) if isinstance(side.value, str) else 0
     return None

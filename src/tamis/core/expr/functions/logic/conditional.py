@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from tamis.core.expr.arrow_values import Datum, Evaluated, any_set, full, is_true, none_of, nulls, rows
 from tamis.core.expr.calls import call
-from tamis.core.expr.coerce import brought, common, orders
+from tamis.core.expr.coerce import brought, common, is_text, orders
 from tamis.core.expr.functions.logic.comparisons import compare
 from tamis.core.expr.registry import Claim, Function, Signature, declare, sugar
 from tamis.core.expr.tree import Call, Expr, Literal, Mode
@@ -125,6 +125,9 @@ def _extreme(call_: Call, args: list[Datum]) -> Evaluated:
 
 
 def _several(args: tuple[Expr, ...], mode: Mode, zone: str | None) -> Signature | None:
+    """Resolve GREATEST or LEAST, which take no text beside another type, in either mode."""
+    if len({is_text(a.type) for a in args if a.type != NULL}) > 1:
+        return None
     signature = _alike(args, mode, zone) if len(args) > 1 else None
     return signature if signature and signature.type != NULL else None
 
