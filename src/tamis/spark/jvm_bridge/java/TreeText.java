@@ -120,6 +120,15 @@ public final class TreeText {
         return found.toArray();
     }
 
+    /** Returns a setting of the session; "" if this Spark does not have it. */
+    private static String setting(String name) {
+        try {
+            return SQLConf.get().getConfString(name);
+        } catch (java.util.NoSuchElementException error) {
+            return "";
+        }
+    }
+
     /**
      * Writes the constructor arguments that are not expressions. Omits those without a plain form. from_json
      * also has the settings of the session that change its results, under "session".
@@ -133,7 +142,7 @@ public final class TreeText {
                 out.append(i > 0 ? "," : "");
                 quote(FROM_JSON[i]);
                 out.append(':');
-                quote(SQLConf.get().getConfString(FROM_JSON[i]));
+                quote(setting(FROM_JSON[i]));
             }
             out.append('}');
         }
