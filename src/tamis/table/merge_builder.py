@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tamis.core.types import Schema, String
+from tamis.core.types import DATE, DOUBLE, FLOAT, INTEGRAL, TIMESTAMP, TIMESTAMP_NTZ, DataType, Decimal, Schema, String
 from tamis.core.types.identifiers import backquote
 from tamis.engine.operations import MergeClause, Progress, Result
 from tamis.engine.operations.rows.merge_plan import BY_SOURCE, MATCHED, NOT_MATCHED
@@ -14,6 +14,8 @@ from tamis.errors import InvalidInput
 from tamis.table.scan_request import check_once, parse_texts
 
 Values = Mapping[str, Any]
+_CONVERTED = frozenset({*INTEGRAL, FLOAT, DOUBLE, DATE, TIMESTAMP, TIMESTAMP_NTZ})
+"""Types of columns that convert other types when they are stored, and may round; decimals do as well."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,22 +111,27 @@ def upsert_clauses(columns: list[str]) -> tuple[MergeClause, ...]:
     return MergeClause(MATCHED, "update", None, values), MergeClause(NOT_MATCHED, "insert", None, values)
 
 
-def upsert_condition(on: Any, target: Schema | None) -> str:
-    """Return the equality of the keys as SQL. Raises ``InvalidInput`` (``BAD_COLUMN``) for no keys.
+def stored_keys(on: Any, target: Schema | None) -> dict[str, str]:
+    """Return the source's keys by name, as SQL of the values that the target would store.
 
-    CHAR columns hold padded values, so the source's values are padded too.
+    CHAR columns hold padded values, and columns of numbers and times convert what they are given; keys that
+    become one when they are stored are one key. Raises ``InvalidInput`` (``BAD_COLUMN``) for no keys.
     """
     names = [on] if isinstance(on, str) else list(on or ())
     if not names or not all(isinstance(n, str) for n in names):
         raise InvalidInput(
             f"{on!r} names no key column.", code="BAD_COLUMN", name="on", remedy='Give names, such as on=["id"].'
         )
-    padded = {
-        f.name.lower(): f.type.length for f in target or () if isinstance(f.type, String) and f.type.kind == "char"
-    }
+    types = {f.name.lower(): f.type for f in target or ()}
+    return {name: _stored(f"source.{backquote(name)}", types.get(name.lower())) for name in names}
 
-    def of_source(name: str) -> str:
-        length = padded.get(name.lower())
-        return f"source.{backquote(name)}" if length is None else f"rpad(source.{backquote(name)}, {length}, ' ')"
 
-    return " AND ".join(f"target.{backquote(n)} = {of_source(n)}" for n in names)
+def _stored(key: str, column: DataType | None) -> str:
+    if isinstance(column, String) and column.kind == "char":
+        return f"rpad({key}, {column.length}, ' ')"
+    return f"CAST({key} AS {column})" if isinstance(column, Decimal) or column in _CONVERTED else key
+
+
+def upsert_condition(keys: Mapping[str, str]) -> str:
+    """Return the equality of the target's keys with these of the source as SQL."""
+    return " AND ".join(f"target.{backquote(name)} = {key}" for name, key in keys.items())

@@ -29,7 +29,7 @@ from tamis.storage.object_store import Store, open_store
 from tamis.table import metadata_tables as metadata
 from tamis.table import scan_request, table_card
 from tamis.table.index_verbs import Indexing
-from tamis.table.merge_builder import Merge, upsert_clauses, upsert_condition
+from tamis.table.merge_builder import Merge, stored_keys, upsert_clauses, upsert_condition
 from tamis.table.row_stream import arrow_stream, is_spark
 from tamis.table.schema_verbs import Evolving, check_names
 from tamis.table.spark_dispatch import run_on_spark
@@ -217,13 +217,18 @@ class Table(Evolving, Indexing, Tending):
     def upsert(self, data: Any, on: Sequence[str] | str, *, progress: operations.Progress | None = None) -> Result:
         """Update the rows whose key columns ``on`` match a row of ``data``, and insert its other rows.
 
+        Keys are compared as the table stores them: 1.5 is 1 in a column of whole numbers. A Spark DataFrame is
+        computed once more beforehand, to look for duplicate keys.
+
         Raises ``InvalidInput`` (``DUPLICATE_KEYS``).
         """
-        condition, keys = upsert_condition(on, self._schema), [on] if isinstance(on, str) else list(on)
+        keys = stored_keys(on, self._schema)
+        condition = upsert_condition(keys)
         if is_spark(data):
-            return self._by_spark("merge", data, on=condition, clauses=upsert_clauses(data.columns))
+            clauses = upsert_clauses(data.columns)
+            return self._by_spark("merge", data, on=condition, clauses=clauses, keys=keys)
         rows = arrow_stream(data)
-        return self._merged(rows, condition, upsert_clauses(rows.schema.names), keys=keys, progress=progress)
+        return self._merged(rows, condition, upsert_clauses(rows.schema.names), keys=list(keys), progress=progress)
 
     def scan(
         self,

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 from tamis.core.expr import Expr, to_sql
 from tamis.core.types.identifiers import backquote
 from tamis.engine.operations import MergeClause, Result, repeated
+from tamis.engine.operations.rows.merge import duplicate_keys
 from tamis.engine.operations.rows.merge_plan import BY_SOURCE, MATCHED, NOT_MATCHED
 from tamis.errors import InvalidInput
 from tamis.spark.catalog.catalog import INTERFACES
@@ -60,8 +61,13 @@ def update(table: Any, spark: Any, values: Mapping[str, str], row_filter: str | 
     return _run(table, spark, lambda name: f"UPDATE {name} SET {_assignments(values)}{_where(row_filter)}")
 
 
-def merge(table: Any, df: Any, on: str, clauses: Sequence[MergeClause]) -> Result:
-    """``table.merge(df, on)…execute()``."""
+def merge(
+    table: Any, df: Any, on: str, clauses: Sequence[MergeClause], keys: Mapping[str, str] | None = None
+) -> Result:
+    """``table.merge(df, on)…execute()``, or ``table.upsert(df, on)`` with the SQL of its keys by name.
+
+    Raises ``InvalidInput`` (``DUPLICATE_KEYS``) if two rows have the same ``keys``.
+    """
     if is_connect(df):
         raise InvalidInput(
             "A DataFrame of Spark Connect cannot be merged.",
@@ -72,6 +78,8 @@ def merge(table: Any, df: Any, on: str, clauses: Sequence[MergeClause]) -> Resul
     view = f"tamis_source_{next(_numbers)}"
     df.createTempView(view)
     try:
+        if keys is not None:
+            _check_unique(df.sparkSession, view, keys)
         return _run(
             table,
             df.sparkSession,
@@ -79,6 +87,14 @@ def merge(table: Any, df: Any, on: str, clauses: Sequence[MergeClause]) -> Resul
         )
     finally:
         df.sparkSession.catalog.dropTempView(view)
+
+
+def _check_unique(spark: Any, view: str, keys: Mapping[str, str]) -> None:
+    grouped = ", ".join(keys.values())
+    present = " AND ".join(f"{key} IS NOT NULL" for key in keys.values())
+    sql = f"SELECT 1 FROM {view} AS source WHERE {present} GROUP BY {grouped} HAVING count(*) > 1 LIMIT 1"
+    if spark.sql(sql).collect():
+        raise duplicate_keys(keys)
 
 
 def _run(table: Any, spark: Any, statement: Any) -> Result:

@@ -6,7 +6,7 @@ holds the source's keys and a group of target rows; new rows are written to part
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -219,12 +219,17 @@ def _check_unique(source: pa.Table, names: Sequence[str], plan: MergePlan, keys:
             there = there.append_column(f"as it is: {name}", equality_bits(source[name]))
     there = there.drop_null()
     if there.group_by(there.column_names).aggregate([]).num_rows < there.num_rows:
-        raise InvalidInput(
-            "The data has several rows of one key.",
-            code="DUPLICATE_KEYS",
-            name=", ".join(names),
-            remedy="Keep one row of each key.",
-        )
+        raise duplicate_keys(names)
+
+
+def duplicate_keys(names: Iterable[str]) -> InvalidInput:
+    """Return the error for an upsert whose data has several rows of one key."""
+    return InvalidInput(
+        "The data has several rows of one key.",
+        code="DUPLICATE_KEYS",
+        name=", ".join(names),
+        remedy="Keep one row of each key.",
+    )
 
 
 def _some(arrays: Arrays, rows: Indices) -> dict[int, pa.Array]:

@@ -1,0 +1,48 @@
+"""Keys of an upsert are compared as the table stores them."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import tamis
+from tamis.errors import InvalidInput, SchemaMismatch
+
+DAY, MORNING, EVENING = dt.date(2026, 1, 1), dt.datetime(2026, 1, 1, 10), dt.datetime(2026, 1, 1, 20)
+CONVERTED: dict[str, tuple[pa.DataType, list[Any], Any]] = {
+    "double as float": (pa.float32(), [0.1, 0.1 + 1e-12], 0.10000000149011612),
+    "bigint as float": (pa.float32(), [16_777_217, 16_777_216], 16_777_216.0),
+    "decimal of more places": (pa.decimal128(8, 2), [Decimal("3.001"), Decimal("3.002")], Decimal("3.00")),
+    "double as decimal": (pa.decimal128(8, 2), [1.5, 1.5001], Decimal("1.50")),
+    "double as bigint": (pa.int64(), [1.5, 1.25], 1),
+    "instant as date": (pa.date32(), [MORNING, EVENING], DAY),
+}
+"""Type of the column, two values that it stores alike, and what it stores."""
+
+
+@pytest.mark.parametrize("case", CONVERTED)
+def test_keys_that_are_stored_alike_are_one_key(tmp_path: Path, case: str) -> None:
+    column, (first, second), stored = CONVERTED[case]
+    table = tamis.create(tmp_path / "t", pa.schema({"k": column, "v": pa.string()}))
+    for key, value in ((first, "a"), (second, "b"), (first, "c")):
+        result = table.upsert(pa.table({"k": [key], "v": [value]}), "k")
+    assert (result.rows_updated, result.rows_inserted) == (1, 0)
+    assert table.scan().to_arrow().to_pylist() == [{"k": stored, "v": "c"}]
+    with pytest.raises(InvalidInput) as caught:
+        table.upsert(pa.table({"k": [first, second], "v": ["d", "e"]}), "k")
+    assert caught.value.code == "DUPLICATE_KEYS"
+    assert table.scan().count() == 1
+
+
+def test_times_finer_than_a_microsecond_are_refused_by_name(tmp_path: Path) -> None:
+    table = tamis.create(tmp_path / "t", pa.schema({"k": pa.int64(), "at": pa.timestamp("us", "UTC")}))
+    fine, coarse = (pa.array([n], pa.timestamp("ns", "UTC")) for n in (1_001, 1_000))
+    with pytest.raises(SchemaMismatch) as caught:
+        table.upsert(pa.table({"k": [1], "at": fine}), "k")
+    assert (caught.value.code, caught.value.name) == ("VALUE_MISMATCH", "at")
+    assert table.upsert(pa.table({"k": [1], "at": coarse}), "k").rows_inserted == 1

@@ -1,0 +1,36 @@
+"""``table.upsert`` of a DataFrame: keys are compared as the table stores them, and each may come once."""
+
+from __future__ import annotations
+
+import pytest
+from tests.spark.conftest import Lake
+
+import tamis
+from tamis.errors import InvalidInput
+
+KEYS = {
+    "FLOAT": ("0.1D", "0.1D + 1e-12"),
+    "DECIMAL(8, 2)": ("3.001BD", "3.002BD"),
+    "DATE": ("TIMESTAMP'2026-01-01 10:00:00'", "TIMESTAMP'2026-01-01 20:00:00'"),
+    "CHAR(4)": ("'n'", "'n  '"),
+}
+
+
+@pytest.mark.parametrize("kind", KEYS)
+def test_keys_that_are_stored_alike_are_one_key(lake: Lake, kind: str) -> None:
+    lake.sql(f"CREATE TABLE lake.db.t (k {kind}, v STRING) USING tamis")
+    table, (first, second) = tamis.open(lake.folder / "db" / "t"), KEYS[kind]
+    for key in (first, second, first):
+        result = table.upsert(lake.spark.sql(f"SELECT {key} AS k, 'x' AS v"), "k")
+    assert (result.rows_updated, result.rows_inserted) == (1, 0)
+    with pytest.raises(InvalidInput) as caught:
+        table.upsert(lake.spark.sql(f"SELECT {first} AS k, 'y' AS v UNION ALL SELECT {second}, 'z'"), "k")
+    assert caught.value.code == "DUPLICATE_KEYS"
+    assert lake.rows("SELECT count(*), max(v) FROM lake.db.t") == [(1, "x")]
+
+
+def test_rows_without_a_key_may_come_twice(lake: Lake) -> None:
+    lake.sql("CREATE TABLE lake.db.t (k INT, v STRING) USING tamis")
+    table = tamis.open(lake.folder / "db" / "t")
+    result = table.upsert(lake.spark.sql("SELECT CAST(NULL AS INT) AS k, 'x' AS v UNION ALL SELECT NULL, 'y'"), "k")
+    assert result.rows_inserted == 2
