@@ -5,7 +5,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all test-quick test-spark-4.2 lint types format docs bench nightly random oracle mutants tpcds soak soak-spark clean
+.PHONY: help setup demo test test-all test-quick test-spark lint types format docs bench nightly random oracle mutants tpcds soak soak-spark clean
 
 help:  ## what can be made
 	@sed -n 's/^\([a-z0-9.-]*\):.*## /  \1: /p' $(MAKEFILE_LIST)
@@ -38,18 +38,22 @@ test-all: setup  ## what every merge runs: all tests, with three times the rando
 test-quick: setup  ## the tests that need no JVM, in seconds
 	$(BIN)/python -m pytest -q -m "not spark and not slow"
 
-OLD := .venv-spark-4.2
+VERSION ?= 4.0
+OLD := .venv-spark-$(VERSION)
 
-$(OLD)/.ready: requirements/spark-4.2.txt $(READY)
+requirements/spark-%.txt:
+	@echo "VERSION is one of: $(patsubst requirements/spark-%.txt,%,$(wildcard requirements/spark-*.txt)). For the newest Spark: make test-all." >&2; exit 1
+
+$(OLD)/.ready: requirements/spark-$(VERSION).txt $(READY)
 	@test -x $(OLD)/bin/python || $(PYTHON) -m venv $(OLD)
 	$(OLD)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/build.txt
 	$(OLD)/bin/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --require-hashes -r requirements/test.txt
-	$(OLD)/bin/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --require-hashes -r requirements/spark-4.2.txt
+	$(OLD)/bin/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --require-hashes -r requirements/spark-$(VERSION).txt
 	$(OLD)/bin/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --editable .
 	@touch $@
 
-test-spark-4.2: $(OLD)/.ready  ## the tests that need Spark, on the oldest Spark that is supported
-	$(OLD)/bin/python -m pytest -m spark
+test-spark: $(OLD)/.ready  ## the tests that need Spark, on an older Spark: VERSION=4.0 (the oldest), 4.1 or 4.2; TESTS=… chooses files
+	$(OLD)/bin/python -m pytest -m spark $(TESTS)
 
 lint: setup  ## ruff: rules and format
 	$(BIN)/ruff check
@@ -73,8 +77,11 @@ $(DOCS)/.ready: requirements/docs.txt
 docs: $(DOCS)/.ready  ## the documentation as a site in build/site; a broken link or a page outside of the navigation fails
 	$(DOCS)/bin/properdocs build --strict --clean --config-file mkdocs.yml
 
-nightly: setup  ## all tests with many more random cases, an hour of the oracle, TPC-DS
+nightly: setup  ## all tests with many more random cases, the Spark tests on every older Spark, an hour of the oracle, TPC-DS
 	HYPOTHESIS_PROFILE=nightly $(BIN)/python -m pytest --timeout=3600
+	$(MAKE) test-spark VERSION=4.0
+	$(MAKE) test-spark VERSION=4.1
+	$(MAKE) test-spark VERSION=4.2
 	$(MAKE) oracle MINUTES=60 SEED=$$(date +%j)
 	$(MAKE) tpcds
 
@@ -114,4 +121,4 @@ bench: setup .venv/.bench  ## every figure, peers beside it; results in bench/re
 	$(BIN)/python -m bench $(BENCH)
 
 clean:  ## what the commands above leave behind
-	rm -rf .venv $(OLD) $(TPCDS) $(DOCS) demo-lake build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis spark-warehouse
+	rm -rf .venv .venv-spark-* $(TPCDS) $(DOCS) demo-lake build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis spark-warehouse

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tamis.errors import InvalidInput
+from tamis.spark.jvm_bridge.session_checks import check_version
 from tamis.world import world
 
 
@@ -18,7 +19,7 @@ from tamis.world import world
 def spark_session(conf: Mapping[str, str] | None = None) -> Iterator[Any]:
     """Provide the running session, or a local one that stops afterwards.
 
-    Raises ``InvalidInput`` (``MISSING_PACKAGE``, ``NO_JAVA``) if Spark cannot start.
+    Raises ``InvalidInput`` (``MISSING_PACKAGE``, ``UNSUPPORTED_SPARK``, ``NO_JAVA``) if Spark cannot start.
     """
     _check()
     warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas", category=FutureWarning)
@@ -55,11 +56,12 @@ def spark_session(conf: Mapping[str, str] | None = None) -> Iterator[Any]:
 
 def _check() -> None:
     try:
-        import pyspark  # noqa: F401
+        import pyspark
     except ImportError:
         raise InvalidInput(
             "PySpark is not installed.", code="MISSING_PACKAGE", name="pyspark", remedy="pip install 'tamis[spark]'"
         ) from None
+    check_version(pyspark.__version__)
     home = world().environment().get("JAVA_HOME")
     if shutil.which(str(Path(home) / "bin" / "java") if home else "java") is None:
         raise InvalidInput(

@@ -38,10 +38,10 @@ class Catalog(Namespaces, Procedures):
 
     java_arity: ClassVar = {
         "loadTable": (1, 2),
-        "createTable": (2,),
-        "stageCreate": (2,),
-        "stageReplace": (2,),
-        "stageCreateOrReplace": (2,),
+        "createTable": (2, 4),
+        "stageCreate": (2, 4),
+        "stageReplace": (2, 4),
+        "stageCreateOrReplace": (2, 4),
     }
     java_constant: ClassVar = {"name": ""}
 
@@ -114,8 +114,10 @@ class Catalog(Namespaces, Procedures):
 
     # --- create and replace ---
 
-    def createTable(self, identifier: Any, info: Any) -> Any:  # noqa: N802  # Spark's name
-        return self._created(self.bridge.identifier(identifier), definition(self.bridge, info))
+    # ``given`` is a TableInfo, or what Spark 4.0 passes: columns, partitioning and properties.
+
+    def createTable(self, identifier: Any, *given: Any) -> Any:  # noqa: N802  # Spark's name
+        return self._created(self.bridge.identifier(identifier), definition(self.bridge, *given))
 
     def createTableLike(self, identifier: Any, info: Any, source: Any) -> Any:  # noqa: N802  # Spark's name
         """Create a table like ``source``, whose columns and clustering are in ``info``.
@@ -132,17 +134,17 @@ class Catalog(Namespaces, Procedures):
         snapshot = self._unless_taken(names, lambda: create(store, head, Operation("create")))
         return SparkTable(self.bridge, store, snapshot, (self._name, *names)).java()
 
-    def stageCreate(self, identifier: Any, info: Any) -> Any:  # noqa: N802  # Spark's name
+    def stageCreate(self, identifier: Any, *given: Any) -> Any:  # noqa: N802  # Spark's name
         names = self.bridge.identifier(identifier)
-        return self._staged_new(names, definition(self.bridge, info)).java()
+        return self._staged_new(names, definition(self.bridge, *given)).java()
 
-    def stageReplace(self, identifier: Any, info: Any) -> Any:  # noqa: N802  # Spark's name
+    def stageReplace(self, identifier: Any, *given: Any) -> Any:  # noqa: N802  # Spark's name
         names = self.bridge.identifier(identifier)
-        return self._staged_replacement(names, definition(self.bridge, info)).java()
+        return self._staged_replacement(names, definition(self.bridge, *given)).java()
 
-    def stageCreateOrReplace(self, identifier: Any, info: Any) -> Any:  # noqa: N802  # Spark's name
+    def stageCreateOrReplace(self, identifier: Any, *given: Any) -> Any:  # noqa: N802  # Spark's name
         names = self.bridge.identifier(identifier)
-        asked = definition(self.bridge, info)
+        asked = definition(self.bridge, *given)
         staged = self._staged_replacement if self.warehouse.is_table(names) else self._staged_new
         return staged(names, asked).java()
 

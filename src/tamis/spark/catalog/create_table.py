@@ -18,6 +18,7 @@ from tamis.storage.files.formats import check_format, format_named
 from tamis.table.table_definition import FORMAT, checked_columns
 from tamis.world import new_id, world
 
+_CATALOG_UTILS = "org.apache.spark.sql.connector.catalog.CatalogV2Util"
 _GIVEN_BY_US = frozenset(
     {"provider", "location", "owner", "external", "is_managed_location", "table_type", "comment", FORMAT, "format"}
 )
@@ -34,9 +35,16 @@ class Definition:
     format: str
 
 
-def definition(bridge: Bridge, info: Any) -> Definition:
-    """Read a Java ``TableInfo``. Raises ``InvalidInput`` naming an unsupported type, clause or property."""
-    given = bridge.dict(info.properties())
+def definition(bridge: Bridge, *asked: Any) -> Definition:
+    """Read a Java ``TableInfo``; or the columns (or schema), partitioning and properties that Spark 4.0 passes.
+
+    Raises ``InvalidInput`` naming an unsupported type, clause or property.
+    """
+    if len(asked) == 1:
+        struct, transforms, properties = asked[0].schema(), asked[0].partitions(), asked[0].properties()
+    else:
+        struct, transforms, properties = asked
+    given = bridge.dict(properties)
     provider = given.get("provider", "tamis").lower()
     if provider != "tamis" and provider != _default_source(bridge):
         raise unsupported(f"USING {given['provider']}", "Write USING tamis, or leave it out.")
@@ -44,9 +52,14 @@ def definition(bridge: Bridge, info: Any) -> Definition:
         raise unsupported(
             "LOCATION", "A table lies in its catalog's folder: leave LOCATION out, or attach a catalog there."
         )
-    schema = checked_columns(from_spark(info.schema().json()))
+    if type(struct).__name__ == "JavaArray":  # of Column
+        struct = bridge.static(_CATALOG_UTILS, "v2ColumnsToStructType")(struct)
     return Definition(
-        schema, clustering(bridge, info.partitions()), user_properties(given), given.get("comment"), data_format(given)
+        checked_columns(from_spark(struct.json())),
+        clustering(bridge, transforms),
+        user_properties(given),
+        given.get("comment"),
+        data_format(given),
     )
 
 

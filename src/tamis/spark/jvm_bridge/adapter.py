@@ -34,6 +34,7 @@ from importlib import resources
 from typing import Any, ClassVar
 
 from tamis.spark.jvm_bridge.java_callback import Callback, methods_of
+from tamis.spark.jvm_bridge.session_checks import check_version
 from tamis.spark.jvm_bridge.wire_format import NUL, items, listed
 
 _CATALOG = "org.apache.spark.sql.connector.catalog."
@@ -228,6 +229,13 @@ class Bridge:
             return False
         return True
 
+    def offers(self, class_name: str, method: str, count: int) -> bool:
+        """Whether a class of this Spark has a public method (``new``: a constructor) with ``count`` parameters."""
+        name = f"{class_name}.{method}/{count}"
+        if name not in self._probed:
+            self._probed[name] = self.has_class(class_name) and bool(self._tools.offers(class_name, method, count))
+        return self._probed[name]
+
     # --- sessions ---
 
     def active_session(self, otherwise: Any = None) -> Any:
@@ -323,11 +331,12 @@ _making = threading.Lock()
 def bridge(spark: Any) -> Bridge:
     """The bridge to the JVM of ``spark`` (a classic SparkSession), shared by all sessions of the JVM.
 
-    Making it, at first use, takes about 0.5 s.
+    Making it, at first use, takes about 0.5 s. Raises ``InvalidInput`` (``UNSUPPORTED_SPARK``) before that.
     """
     gateway = spark.sparkContext._gateway
     with _making:
         if gateway not in _bridges:
+            check_version(str(spark.version))
             _bridges[gateway] = Bridge(gateway)
         return _bridges[gateway]
 

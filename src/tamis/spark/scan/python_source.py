@@ -22,8 +22,9 @@ def python_reader(owner: Bridge, read: Read, required: Any) -> Any:
     from pyspark.sql.types import StructType
 
     command = CloudPickleSerializer().dumps((read, StructType()))
-    none = owner.scala_object("scala.None")
-    return owner.new(_PYTHON + "PythonPartitionReaderFactory", _python_source(owner), command, required, none, none)
+    factory = _PYTHON + "PythonPartitionReaderFactory"
+    nones = [owner.scala_object("scala.None")] * (2 if owner.offers(factory, "new", 5) else 1)
+    return owner.new(factory, _python_source(owner), command, required, *nones)
 
 
 def _python_source(owner: Bridge) -> Any:

@@ -35,11 +35,12 @@ from tamis.spark.scan.pushdown import (
     order_of,
     output,
 )
+from tamis.spark.scan.pushed_filters import CATALYST_FILTERS, java_builder
 from tamis.spark.scan.scan_source import ScanRequest, Source
 from tamis.spark.scan.spark_scan import Scan
 
 BUILDER = (
-    "org.apache.spark.sql.internal.connector.SupportsPushDownCatalystFilters",
+    CATALYST_FILTERS,
     "org.apache.spark.sql.connector.read.SupportsPushDownRequiredColumns",
     *LIMITS,
 )
@@ -55,7 +56,7 @@ def scan_builder(owner: Bridge, table: LoadedTable, options: Any, built: list[Sc
     told = owner.dict(options.asCaseSensitiveMap())
     # Spark translates every aggregate above a source that takes them, and fails on some: see Pushed.java.
     interfaces = (*BUILDER, AGGREGATES) if told.get(PUSHED_MARK) == AGGREGATE else BUILDER
-    return owner.implement(interfaces, Builder(owner, source, told, built, table.captured), "builder")
+    return java_builder(owner, interfaces, Builder(owner, source, told, built, table.captured))
 
 
 class Builder:

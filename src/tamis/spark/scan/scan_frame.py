@@ -16,7 +16,7 @@ from tamis.errors import InvalidInput
 from tamis.spark.executors.partitions import Cut, Sizes
 from tamis.spark.executors.read_task import Read
 from tamis.spark.jvm_bridge.adapter import bridge
-from tamis.spark.jvm_bridge.session_checks import is_connect, no_session
+from tamis.spark.jvm_bridge.session_checks import check_version, is_connect, no_session
 from tamis.spark.jvm_bridge.spark_types import to_spark as spark_json
 from tamis.spark.scan.scan_metrics import Planned, ledger, scan_id
 
@@ -32,6 +32,8 @@ def to_spark(scan: Scan, spark: Any) -> Any:
 
     if not hasattr(spark, "createDataFrame"):
         raise no_session(spark)
+    if not is_connect(spark):
+        check_version(str(spark.version))
     if scan.order:
         raise InvalidInput(
             "Spark executors cannot run an ordered scan.",

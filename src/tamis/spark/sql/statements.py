@@ -18,6 +18,7 @@ from tamis.engine.scan.query_instants import micros
 from tamis.errors import InvalidInput, TamisError
 from tamis.spark.jvm_bridge.adapter import Bridge
 from tamis.spark.jvm_bridge.spark_errors import unsupported
+from tamis.spark.sql.newer_statements import NEWER, newer_statements, refuse
 from tamis.storage.commit_log import load
 
 _TOKEN = re.compile(
@@ -94,6 +95,9 @@ class Statements:
         Java builds the plan from these values, so no text is parsed again.
         """
         words = Words(text)
+        if f"{words.peek()} {words.peek(1)}" in NEWER:
+            self._refuse_newer(words)
+            return None
         verb = _BEGIN.get(words.peek(), words.peek())
         words.take()
         if verb in _TWO_WORDS:
@@ -114,17 +118,41 @@ class Statements:
         named: dict[str, Value] = {"table": backquote_path(inside), **index, **arguments}
         return [catalog.name(), procedure, *(word for pair in named.items() for word in pair)]
 
+    def _refuse_newer(self, words: Words) -> None:
+        """Raise ``InvalidInput`` for a statement about a Tamis table that this Spark lacks; leave others to Spark."""
+        begin = f"{words.take().upper()} {words.take().upper()}"
+        if begin == "CREATE TABLE":
+            words.skip("IF", "NOT", "EXISTS")
+            names, found = _names(words), words.peek() == "LIKE"
+        else:
+            found = words.skip("SCHEMA", "EVOLUTION") and (words.skip("INTO") or words.skip("OVERWRITE"))
+            if words.peek(1) not in {"", "."}:
+                words.skip("TABLE")
+            names = _names(words)
+        if found and names and self._catalog(names) is not None:
+            raise refuse(begin, str(self._bridge.active_session().version))
+
     def _ours(self, names: tuple[str, ...], *, there: bool) -> tuple[Any, tuple[str, ...]] | None:
         """The catalog and the table name within it, or None.
 
         ``there``: only for an existing table, because the statement may mean something else to Spark.
         """
-        session = self._bridge.active_session()
         if len(names) == 2 and names[0].lower() == "tamis" and "/" in names[1]:
             raise unsupported(
                 "This statement by a path",
                 f"Open it: tamis.open({names[1]!r}) has compact, vacuum, restore, history and detail.",
             )
+        found = self._catalog(names)
+        if found is None:
+            return None
+        catalog, inside = found
+        if not there:
+            catalog.open(inside)  # raises if missing: otherwise the procedure might resolve the name to another table
+        return (catalog, inside) if not there or _is_table(catalog, inside) else None
+
+    def _catalog(self, names: tuple[str, ...]) -> tuple[Any, tuple[str, ...]] | None:
+        """The Tamis catalog that a name leads to, and the name within it; None if it is another catalog."""
+        session = self._bridge.active_session()
         catalog = self._bridge.registered_catalog(names[0]) if len(names) > 1 else None
         if catalog is None:
             manager = session._jsparkSession.sessionState().catalogManager()
@@ -134,9 +162,7 @@ class Statements:
             inside = names[1:]
         if catalog is None or catalog.application != session.sparkContext.applicationId:
             return None
-        if not there:
-            catalog.open(inside)  # raises if missing: otherwise the procedure might resolve the name to another table
-        return (catalog, inside) if not there or _is_table(catalog, inside) else None
+        return catalog, inside
 
 
 def _is_table(catalog: Any, names: tuple[str, ...]) -> bool:
@@ -287,6 +313,7 @@ def teach(bridge: Bridge, spark: Any) -> None:
         asked = bridge.once(
             "statements", "asked", lambda: bridge.implement(("java.util.function.BiFunction",), Statements(bridge))
         )
-        bridge.helper("Statements").teach(spark._jsparkSession, asked)
+        newer = bridge.list(newer_statements(bridge))
+        bridge.helper("Statements").teach(spark._jsparkSession, asked, newer)
     except Py4JError:
         return

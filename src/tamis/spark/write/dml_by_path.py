@@ -21,7 +21,7 @@ from tamis.spark.catalog.catalog import INTERFACES
 from tamis.spark.catalog.spark_table import SparkTable
 from tamis.spark.jvm_bridge import spark_errors
 from tamis.spark.jvm_bridge.adapter import Bridge, bridge
-from tamis.spark.jvm_bridge.session_checks import is_connect, no_session
+from tamis.spark.jvm_bridge.session_checks import check_version, is_connect, no_session
 from tamis.storage.commit_log import Snapshot
 
 CATALOG = "tamis_held"
@@ -104,6 +104,7 @@ def _run(table: Any, spark: Any, statement: Any) -> Result:
     """
     if not hasattr(spark, "_jsparkSession"):
         raise no_session(spark)
+    check_version(str(spark.version))
 
     def run(snapshot: Snapshot) -> tuple[Snapshot, Result]:
         with _in_hand(spark, table, snapshot) as (name, target):

@@ -10,7 +10,7 @@ from tamis.engine.scan import Options
 from tamis.errors import InvalidInput
 from tamis.spark.catalog.spark_table import SparkTable
 from tamis.spark.jvm_bridge.adapter import bridge
-from tamis.spark.jvm_bridge.session_checks import is_connect
+from tamis.spark.jvm_bridge.session_checks import check_version, is_connect
 from tamis.spark.jvm_bridge.spark_types import from_spark
 from tamis.spark.write.insert import insert_rows
 from tamis.storage.commit_log import Operation
@@ -24,6 +24,7 @@ def append(table: Any, df: Any, operation: Operation | None = None, *, merge_sch
     ``df`` brings, and widens those that have a wider type there.
     Raises ``SchemaMismatch`` naming the column, with Spark's reason.
     """
+    _check_session(df)
     if merge_schema:
         table.merge_columns(from_spark(df._jdf.schema().json()))
     return _statement(table, df, None, operation)
@@ -34,6 +35,7 @@ def overwrite(table: Any, df: Any, row_filter: str | Expr | None = None, *, allo
 
     New rows that it does not match are refused unless allowed.
     """
+    _check_session(df)
     if row_filter is None:
         return _statement(table, df, (TRUE,))
     head = table.snapshot.head
@@ -49,6 +51,12 @@ def _statement(
     *,
     allow_outside: bool = False,
 ) -> Result:
+    handle = SparkTable.held(bridge(df.sparkSession), table.store, table.write_snapshot(df.columns), df)
+    handle.operation = operation or handle.operation
+    return insert_rows(handle, df, replaced, allow_outside=allow_outside)
+
+
+def _check_session(df: Any) -> None:
     if is_connect(df):
         raise InvalidInput(
             "A DataFrame of Spark Connect cannot be written.",
@@ -56,6 +64,4 @@ def _statement(
             name="data",
             remedy="Use df.toArrow(), or a classic session.",
         )
-    handle = SparkTable.held(bridge(df.sparkSession), table.store, table.write_snapshot(df.columns), df)
-    handle.operation = operation or handle.operation
-    return insert_rows(handle, df, replaced, allow_outside=allow_outside)
+    check_version(str(df.sparkSession.version))

@@ -36,13 +36,16 @@ public final class Statements {
     private static final String PACKAGE = "tamis";
     private static final String PARSER = "StatementParser";
     private final Set known = Collections.synchronizedSet(Collections.newSetFromMap(new WeakHashMap()));
+    private static volatile List newer = new ArrayList();
     private Constructor made;
 
     /**
      * Installs the parser in this session, by replacing a field, and in later sessions, by injectParser.
-     * Sessions of one application share their extensions.
+     * Sessions of one application share their extensions. "more" holds the first two words of further statements
+     * to pass to Python: those that this Spark lacks.
      */
-    public void teach(SparkSession session, BiFunction asked) throws Exception {
+    public void teach(SparkSession session, BiFunction asked, List more) throws Exception {
+        newer = more;
         if (made == null) made = compiled();
         SessionState state = session.sessionState();
         if (!made.getDeclaringClass().isInstance(state.sqlParser())) {
@@ -118,8 +121,11 @@ public final class Statements {
         int at = start(text);
         String first = word(text, at);
         if (first.equals("OPTIMIZE") || first.equals("VACUUM") || first.equals("RESTORE") || first.equals("REINDEX")) return true;
-        if (!first.equals("DESCRIBE") && !first.equals("DESC") && !first.equals("REFRESH") && !first.equals("SHOW")) return false;
+        boolean lacking = false;
+        for (int i = 0; i < newer.size(); i++) lacking |= ((String) newer.get(i)).startsWith(first + " ");
+        if (!lacking && !first.equals("DESCRIBE") && !first.equals("DESC") && !first.equals("REFRESH") && !first.equals("SHOW")) return false;
         String second = word(text, at + first.length() + start(text.substring(at + first.length())));
+        if (lacking) return newer.contains(first + " " + second);
         if (first.equals("REFRESH")) return second.equals("INDEX");
         if (first.equals("SHOW")) return second.equals("INDEXES");
         return second.equals("HISTORY") || second.equals("DETAIL");

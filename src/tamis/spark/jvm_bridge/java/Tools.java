@@ -2,6 +2,7 @@ package tamis;
 
 import java.lang.invoke.MethodHandles;
 import java.lang.reflect.Array;
+import java.lang.reflect.Executable;
 import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
 import java.util.*;
@@ -95,6 +96,15 @@ public final class Tools {
             }
         }
         throw new NoSuchMethodException(object.getClass().getName() + "." + name);
+    }
+
+    /** Whether a class has a public method of this name, or a constructor for "new", with this number of parameters. */
+    public boolean offers(String type, String name, int count) throws Exception {
+        Class known = Class.forName(type, false, loader);
+        Executable[] all = name.equals("new") ? (Executable[]) known.getConstructors() : (Executable[]) known.getMethods();
+        for (int i = 0; i < all.length; i++)
+            if ((name.equals("new") || all[i].getName().equals(name)) && all[i].getParameterCount() == count) return true;
+        return false;
     }
 
     public Object array(String type, List items) throws Exception {
