@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from tests.spark.capabilities import needs_filled_columns, needs_syntax
 
 import tamis
 from tamis.errors import InvalidInput, SchemaMismatch
@@ -30,6 +31,7 @@ def numbers(lake: Any) -> Any:
 
 
 def test_insert_into(numbers: Any) -> None:
+    needs_filled_columns(numbers.spark)
     numbers.sql("INSERT INTO lake.db.t (b, a) VALUES ('z', 4)")
     assert content(numbers) == [
         (1, "y", Decimal("3.50")),
@@ -178,6 +180,7 @@ def with_times(spark: Any) -> Iterator[None]:
 
 @pytest.mark.usefixtures("with_times")
 def test_every_type_comes_back(lake: Any) -> None:
+    needs_syntax(lake.spark, "SELECT TIME'10:00:00'")
     values = (
         "true, 1Y, 2S, 3, 4L, CAST('NaN' AS FLOAT), -0.0D, 1.25BD, '', 'ab', 'xyz', 'Q', X'00FF', DATE'0001-01-01', TIME'23:59:59.999999', "
         "TIMESTAMP'1500-02-28 12:00:00.000001', TIMESTAMP_NTZ'9999-12-31 23:59:59.999999', INTERVAL '-1 02:03:04.000005' DAY TO SECOND, "

@@ -1,0 +1,25 @@
+"""What the Spark of the tests lacks: ``needs_…`` skips the rest of a test there, with the reason."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tamis.spark.jvm_bridge.adapter import bridge
+
+
+def needs_syntax(spark: Any, text: str) -> None:
+    """Skip where Spark's own parser does not read ``text``."""
+    from pyspark.errors import ParseException
+
+    try:
+        spark._jsparkSession.sessionState().sqlParser().parsePlan(text)
+    except ParseException as error:
+        pytest.skip(f"Spark {spark.version} does not parse {text!r}: {error.getCondition()}")
+
+
+def needs_filled_columns(spark: Any) -> None:
+    """Skip where Spark fills no columns that an INSERT leaves out. It came with the class that tables are made of."""
+    if not bridge(spark).has_class("org.apache.spark.sql.connector.catalog.TableInfo"):
+        pytest.skip(f"Spark {spark.version} fills no columns that an INSERT leaves out")
