@@ -45,4 +45,8 @@ def test_times_finer_than_a_microsecond_are_refused_by_name(tmp_path: Path) -> N
     with pytest.raises(SchemaMismatch) as caught:
         table.upsert(pa.table({"k": [1], "at": fine}), "k")
     assert (caught.value.code, caught.value.name) == ("VALUE_MISMATCH", "at")
-    assert table.upsert(pa.table({"k": [1], "at": coarse}), "k").rows_inserted == 1
+    merge = table.merge(pa.table({"k": [1], "at": fine}), "target.k = source.k")
+    assert merge.when_not_matched_insert({"k": "source.k"}).execute().rows_inserted == 1, (
+        "what is not named may be finer"
+    )
+    assert table.upsert(pa.table({"k": [1], "at": coarse}), "k").rows_updated == 1

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 LIMIT = 32 * 2**20
 """Bytes that are kept of one open file; the oldest are dropped first."""
@@ -59,11 +59,8 @@ class RecentBytes:
         """
         out = RecentBytes(sys.maxsize)
         for offset, length in spans:
-            for start, stop in self._within(offset, offset + length):
-                low, high = max(start, offset), min(stop, offset + length)
-                view = self._view(low, high - low)
-                assert view is not None
-                out.add(low, view)
+            for start, view in self._pieces(offset, offset + length):
+                out.add(start, view)
         return out
 
     def joined(self, offset: int, length: int) -> memoryview:
@@ -74,12 +71,17 @@ class RecentBytes:
         if self.missing([(offset, length)]):
             raise LookupError(f"{length} bytes from {offset} are not kept as a whole")
         data = bytearray(length)
-        for start, stop in self._within(offset, offset + length):
-            low, high = max(start, offset), min(stop, offset + length)
+        for start, view in self._pieces(offset, offset + length):
+            data[start - offset : start - offset + len(view)] = view
+        return memoryview(data)
+
+    def _pieces(self, offset: int, end: int) -> Iterator[tuple[int, memoryview]]:
+        """Yield what is kept of these bytes, each piece with its start."""
+        for start, stop in self._within(offset, end):
+            low, high = max(start, offset), min(stop, end)
             view = self._view(low, high - low)
             assert view is not None
-            data[low - offset : high - offset] = view
-        return memoryview(data)
+            yield low, view
 
     def _view(self, offset: int, length: int) -> memoryview | None:
         at = bisect_right(self._starts, offset) - 1

@@ -63,9 +63,9 @@ class BinderBase:
         a, b = self.bind(x), self.bind(y)
         constant = x if isinstance(a, Literal) and isinstance(a.type, Decimal) else y
         known = None if isinstance(constant, Cast) else beyond_longs(name, a, b)
-        if known or self.varies(x, y):
-            return known or self.call(name, a, b, data_type=BOOLEAN)
-        return self.compared(name, a, b)
+        if known is not None:
+            return known
+        return self.call(name, a, b, data_type=BOOLEAN) if self.varies(x, y) else self.compared(name, a, b)
 
     def varies(self, *nodes: Node) -> bool:
         """Return whether a node is a lambda variable, which is not padded, whatever it stands for."""

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from pyroaring import BitMap
 
-from tamis.core.expr import Column, Expr, filter_mask
+from tamis.core.expr import Expr, filter_mask
 from tamis.core.types import Schema
 from tamis.core.types.arrow import to_arrow_type
 from tamis.engine.operations.result import Progress, Result
@@ -199,12 +199,7 @@ class _Run:
     def _needed(self) -> Schema:
         """Return the target columns used by keys, conditions or values, or kept by an update."""
         plan = self.plan
-        trees = [
-            *(t for t, _ in plan.keys),
-            *plan.checks,
-            *(c for clause in plan.clauses for c in (*clause.conditions, *clause.values.values())),
-        ]
-        named = {node.ids[0] for tree in trees for node in tree.walk() if isinstance(node, Column)}
+        named = set(plan.named)
         for clause in plan.clauses:
             if clause.action == "update":
                 named |= {f.id for f in plan.target if f.id not in clause.values}

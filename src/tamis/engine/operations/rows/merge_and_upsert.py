@@ -6,12 +6,11 @@ from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 
-from tamis.core.types import Schema
 from tamis.core.types.arrow import to_arrow_type
 from tamis.engine.operations.result import Progress, Result
 from tamis.engine.operations.retry import repeated
 from tamis.engine.operations.rows.merge import merge
-from tamis.engine.operations.rows.merge_plan import MergeClause, merge_plan
+from tamis.engine.operations.rows.merge_plan import MergeClause, MergePlan, merge_plan
 from tamis.engine.part_writer.arrow_casts import fit
 from tamis.engine.part_writer.stream_spool import spooled
 from tamis.engine.scan import Options
@@ -64,14 +63,18 @@ def merge_once(
             remedy="Append rows first: they bring the schema.",
         )
     plan = merge_plan(head.schema, source.schema, on, clauses, head.highest_column_id, options)
-    return merge(store, snapshot, _in_microseconds(source, plan.source), plan, options, each_once, progress)
+    return merge(store, snapshot, _in_microseconds(source, plan), plan, options, each_once, progress)
 
 
-def _in_microseconds(source: pa.Table, schema: Schema) -> pa.Table:
-    """Return the data with times in microseconds. Raises ``SchemaMismatch`` (``VALUE_MISMATCH``) if one is finer."""
-    for at, f in enumerate(schema):
+def _in_microseconds(source: pa.Table, plan: MergePlan) -> pa.Table:
+    """Return the data with the times that ``plan`` names in microseconds.
+
+    Raises ``SchemaMismatch`` (``VALUE_MISMATCH``) if one is finer.
+    """
+    named = plan.named
+    for at, f in enumerate(plan.source):
         column = source.column(at)
-        if pa.types.is_timestamp(column.type) and column.type.unit == "ns":
+        if f.id in named and pa.types.is_timestamp(column.type) and column.type.unit == "ns":
             chunks = [fit(chunk, f, f.name) for chunk in column.chunks]
             source = source.set_column(at, source.field(at).name, pa.chunked_array(chunks, to_arrow_type(f.type)))
     return source

@@ -81,6 +81,16 @@ class MergePlan:
         return (*self.narrowing, *self.rest) if self.of(BY_SOURCE) else self.rest
 
     @property
+    def named(self) -> frozenset[int]:
+        """Ids of the columns, of both sides, that keys, checks, conditions and values name."""
+        trees = (
+            *(side for pair in self.keys for side in pair),
+            *self.checks,
+            *(c for clause in self.clauses for c in (*clause.conditions, *clause.values.values())),
+        )
+        return frozenset(node.ids[0] for tree in trees for node in tree.walk() if isinstance(node, Column))
+
+    @property
     def unique(self) -> bool:
         """Whether a target row may match only one source row.
 
