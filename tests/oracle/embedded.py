@@ -22,6 +22,9 @@ NOT_SAID = {"UNKNOWN_FUNCTION", "BAD_FILTER", "UNSUPPORTED_FILTER"}
 LEFT_TO_SPARK = "[LEFT_TO_SPARK]"
 """How it says so of a single row, such as a TIMESTAMP in a VARIANT that is read as a DECIMAL."""
 
+LEFT_PATHS = "'get_json_object("
+"""How it begins to say so of a path that Spark reads by rules of its own, such as `$["a"]`."""
+
 
 def truths(spark: Any, built: Built, predicates: list[str]) -> list[Counter[Any]] | None:
     """Of each predicate, the numbers of the rows of which it is true; None where plain Spark raises."""
@@ -68,7 +71,8 @@ def misread(
     except through:
         raise
     except tamis.InvalidInput as error:
-        unsaid = error.code in NOT_SAID or LEFT_TO_SPARK in str(error)
+        left = error.code == "BAD_ARGUMENTS" and error.message.startswith(LEFT_PATHS)
+        unsaid = error.code in NOT_SAID or left or LEFT_TO_SPARK in str(error)
         return None if unsaid else f"raises {error.code}: {str(error)[:200]}"
     except Exception as error:
         return f"raises {type(error).__name__}: {str(error)[:200]}"

@@ -69,6 +69,14 @@ def test_spark_s_own_reader_is_audited_whether_it_owns_the_filter_or_not(
             filled.rows(query)
 
 
+@pytest.mark.parametrize("lazy", ["auto", "native"])
+def test_a_filter_that_only_spark_can_run_is_no_violation(filled: Lake, lazy: str) -> None:
+    """Bounds prove that no row matches; the reader cannot run ``exp``, so the rows that it yields prove nothing."""
+    assert filled.rows(f"SELECT n FROM {AUDITED.format(lazy=lazy)} WHERE exp(n) < 2 AND exp(n) > 0.5") == [(0,)]
+    report = latest(filled)
+    assert (report.parts.kept, report.parts.audited, report.violations) == (1, 3, [])
+
+
 @pytest.mark.parametrize("percent", [50, 100])
 def test_an_audit_changes_no_answer_of_metadata_and_no_row_change(filled: Lake, percent: int) -> None:
     """Parts that metadata has answered are not read too; row changes get the positions that they ask for."""

@@ -5,7 +5,7 @@ from tamis.engine.part_reader.evidence_cache import block_evidence, evidence_of,
 from tamis.engine.part_reader.filter_failure import failure
 from tamis.engine.part_reader.filter_order import can_fail
 from tamis.engine.part_reader.lazy_choice import MOST_ROWS
-from tamis.engine.part_reader.lazy_reader import read_part, runnable
+from tamis.engine.part_reader.lazy_reader import evaluates_all, read_part, runnable
 from tamis.engine.part_reader.part_windows import windows
 from tamis.engine.part_reader.read_spec import ReadCounters, ReadSpec
 
@@ -15,6 +15,7 @@ __all__ = [
     "ReadSpec",
     "block_evidence",
     "can_fail",
+    "evaluates_all",
     "evidence_of",
     "expected",
     "failure",

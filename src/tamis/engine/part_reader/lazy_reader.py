@@ -99,6 +99,11 @@ def runnable(spec: ReadSpec) -> tuple[Expr, ...]:
     return tuple(evaluated)
 
 
+def evaluates_all(spec: ReadSpec) -> bool:
+    """Return whether the reader evaluates every conjunct, so that the rows it yields are those that match."""
+    return all(supported(conjunct) for conjunct in spec.conjuncts)
+
+
 def _schema_of(ref: PartRef, spec: ReadSpec) -> Schema:
     if ref.schema_id not in spec.part_schemas:
         raise CorruptData(
