@@ -59,6 +59,10 @@ def test_what_no_handler_asks_about_is_unknown(text: str) -> None:
         ("c = ''", []),
         ("v = 'a '", []),
         ("c LIKE 'a'", []),
+        ("equal_null(c, d)", [0, 1]),
+        ("equal_null(c, 'a')", [0]),
+        ("c <=> CAST(NULL AS STRING)", [3]),
+        ("c = coalesce('a', 'b')", [0]),
     ],
 )
 def test_char_is_compared_as_in_spark(text: str, rows: list[int]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from tamis.core.expr.binding.char_padding import padded
+from tamis.core.expr.binding.char_padding import is_char, padded, unsure_padding
 from tamis.core.expr.binding.unsupported_syntax import cause_of, known_type, names_in, operands
 from tamis.core.expr.calls import call
 from tamis.core.expr.coerce import beyond_longs
@@ -65,6 +65,8 @@ class BinderBase:
         known = None if isinstance(constant, Cast) else beyond_longs(name, a, b)
         if known is not None:
             return known
+        if (is_char(a) and unsure_padding(y, b)) or (is_char(b) and unsure_padding(x, a)):
+            return Opaque(BOOLEAN, self.text[x.start : y.end], (a, b))
         return self.call(name, a, b, data_type=BOOLEAN) if self.varies(x, y) else self.compared(name, a, b)
 
     def varies(self, *nodes: Node) -> bool:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tamis.core.expr.binding.bind_base import BinderBase
-from tamis.core.expr.binding.char_padding import is_char
+from tamis.core.expr.binding.char_padding import is_char, unsure_padding
 from tamis.core.expr.coerce import beyond_longs, folded
 from tamis.core.expr.literal_lists import Constants
 from tamis.core.expr.literals import array_of, list_of
-from tamis.core.expr.syntax.nodes import Node, Predicate, Query, Values
+from tamis.core.expr.syntax.nodes import Cast, Node, Predicate, Query, Values
 from tamis.core.expr.tree import Expr, Literal
 from tamis.core.types import BOOLEAN, NULL, STRING
 
@@ -35,7 +35,7 @@ class BinderOfPredicates(BinderBase):
             case "DISTINCT" if node.negated:
                 return self.ordered("null_safe_eq", node.value, node.others[0])
             case "DISTINCT":
-                return self.negated(self.compared("null_safe_eq", self.bind(node.value), self.bind(node.others[0])))
+                return self.negated(self.ordered("null_safe_eq", node.value, node.others[0]))
             case _:
                 found = self._is(node)
         return self.negated(found) if node.negated else found
@@ -63,6 +63,8 @@ class BinderOfPredicates(BinderBase):
         if isinstance(first, Values):
             return self._in_constants(value, first.constants)
         options = [self.bind(o) for o in node.others]
+        if is_char(value) and _unsure_list(node.others, options):
+            return self.unknown(node)
         if not self.varies(node.value, *node.others):
             value, *options = self._even_list(value, options)
         array = list_of(value, options, self.mode, self.zone)
@@ -99,3 +101,14 @@ class BinderOfPredicates(BinderBase):
         if len(tried) == 1:
             return tried[0]
         return self.call("and" if node.quantifier == "ALL" else "or", *tried, data_type=BOOLEAN)
+
+
+def _unsure_list(nodes: Sequence[Node], options: Sequence[Expr]) -> bool:
+    """Return whether it is not known how Spark pads a list: it drops as many options at the end as there are NULLs."""
+    typed_null = False
+    for node, option in zip(nodes, options, strict=True):
+        null = isinstance(option, Literal) and option.value is None
+        if (typed_null and not null) or unsure_padding(node, option):
+            return True
+        typed_null |= null and isinstance(node, Cast)
+    return False

@@ -8,6 +8,7 @@ from typing import Any
 
 from tamis.core.expr.binding.bind_names import BinderOfNames
 from tamis.core.expr.binding.bind_predicates import BinderOfPredicates
+from tamis.core.expr.binding.char_padding import is_char, unsure_padding
 from tamis.core.expr.calls import call
 from tamis.core.expr.coerce import folded, is_numeric, is_text
 from tamis.core.expr.functions.nested.constructed import each_item, struct_of
@@ -144,6 +145,8 @@ class Binder(BinderOfNames, BinderOfPredicates):
         subject = self.bind(node.subject) if node.subject is not None else None
         for condition, result in node.branches:
             tested = self.bind(condition)
+            if subject is not None and is_char(subject) and unsure_padding(condition, tested):
+                return self.unknown(node)
             args.append(self.compared("eq", subject, tested) if subject is not None else self.predicate(tested))
             args.append(self.bind(result))
         args.append(self.bind(node.default) if node.default is not None else Literal(NULL, None))
@@ -190,6 +193,8 @@ class Binder(BinderOfNames, BinderOfPredicates):
         return struct_of(tuple(names), tuple(args), self.shown(node))
 
     def _called(self, found: str, node: Function, mode: Mode) -> Expr:
+        if found == "null_safe_eq" and len(node.args) == 2:  # equal_null
+            return self.ordered(found, *node.args)
         args = [self.bind(a) for a in node.args]
         if mode is Mode.TRY and self.mode is Mode.LEGACY and _coerced_by_mode(args):
             return self.unknown(node)

@@ -10,8 +10,26 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from tamis.core.expr.evaluate import constant
+from tamis.core.expr.syntax.nodes import Function, Node, Trim, walk
 from tamis.core.expr.tree import Column, Expr, Literal
 from tamis.core.types import STRING, String
+
+_FOLDED = {
+    *("array", "char", "coalesce", "concat", "format_string", "greatest", "if", "least", "lower", "lpad", "ltrim"),
+    *("named_struct", "reverse", "rpad", "rtrim", "struct", "substr", "substring", "substring_index", "trim", "upper"),
+}
+"""Functions whose constant results Spark pads. It does not pad those of functions that its optimizer replaces."""
+
+
+def unsure_padding(node: Node, bound: Expr) -> bool:
+    """Return whether ``node``, bound as ``bound``, is a constant of which it is not known that Spark pads it."""
+    if not isinstance(bound, Literal) and constant(bound) is None:
+        return False
+    return any(
+        (isinstance(inner, Function) and inner.name[-1].lower() not in _FOLDED)
+        or (isinstance(inner, Trim) and inner.characters is not None)
+        for inner in walk(node)
+    )
 
 
 def padded(sides: list[Expr], concat: Callable[[Expr, Expr], Expr]) -> list[Expr]:
