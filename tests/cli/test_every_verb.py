@@ -33,7 +33,7 @@ VERBS = [
     Verb("merge", "MERGE", ("merge", T, ROWS, *MATCHED), "Merging"),
     Verb("upsert", "MERGE", ("upsert", T, ROWS, "--on", "n"), "Upserting"),
     Verb("compact", "compact", ("compact", T), "Compacting"),
-    Verb("vacuum", "vacuum", ("vacuum", T, "--retention", "0s", "--yes"), "Removing"),
+    Verb("vacuum", "vacuum", ("vacuum", T, "--retention", "0s", "--below-retention", "--yes"), "Removing"),
     Verb("restore", "restore", ("restore", T, "2"), "Restoring"),
     Verb("verify", "verify", ("verify", T), "Verifying"),
     Verb("changes", "changes", ("changes", T, "1"), "Changes"),

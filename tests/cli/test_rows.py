@@ -36,12 +36,12 @@ def test_delete(run: Run, place: str) -> None:
     assert (done.json["rows_deleted"], done.json["parts_removed"], done.json["parts_read"]) == (15, 1, 1)
     assert "Deleting" in done.err
     assert sorted(rows(place)) == list(range(15, 30))
-    assert "15 rows deleted" in run("delete", place, "--all").out
+    assert "15 rows deleted" in run("delete", place, "--all-rows").out
     assert not rows(place)
 
 
 @pytest.mark.parametrize(
-    "arguments", [("delete",), ("delete", "--where", "id = 1", "--all"), ("update", "--set", "kind='x'")]
+    "arguments", [("delete",), ("delete", "--where", "id = 1", "--all-rows"), ("update", "--set", "kind='x'")]
 )
 def test_all_rows_must_be_asked_for(run: Run, place: str, arguments: tuple[str, ...]) -> None:
     assert run(arguments[0], place, *arguments[1:]).code == 2
@@ -52,7 +52,7 @@ def test_update(run: Run, place: str) -> None:
     done = run("update", place, "--set", "kind=concat(kind, '=new')", "--set", "day=NULL", "-w", "id >= 28")
     assert "2 rows updated" in done.out
     assert rows(place, "day IS NULL") == {28: "old=new", 29: "old=new"}
-    assert run("update", place, "--set", "kind", "--all").code == 2
+    assert run("update", place, "--set", "kind", "--all-rows").code == 2
 
 
 def write_parquet(path: Path, ids: list[int]) -> None:

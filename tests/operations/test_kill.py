@@ -54,7 +54,7 @@ VERBS: dict[str, Callable[[tamis.Table], object]] = {
     "create index": lambda of: (
         of.create_index("by_n", ["n"]) if not any(i.name == "by_n" for i in of.indexes()) else of.repair_index("by_n")
     ),
-    "vacuum": lambda of: of.vacuum(timedelta(0), dry_run=False),
+    "vacuum": lambda of: of.vacuum(timedelta(0), dry_run=False, below_retention=True),
 }
 
 
@@ -128,7 +128,7 @@ def test_killed_at_every_write(verb: str, grown: Store, monkeypatch: pytest.Monk
         if not outlived and at % 3:
             continue
         assert of.verify().ok, of.verify().problems.to_pylist()
-        of.vacuum(timedelta(0), dry_run=False)
+        of.vacuum(timedelta(0), dry_run=False, below_retention=True)
         left = set(load(open_store(of.path)).parts(None)["path"].to_pylist())
         assert {e.path for e in of.store.list("data")} == left, "an orphan outlived a vacuum, or a live part did not"
     assert len(landed) > 2  # more than the commit and its hint

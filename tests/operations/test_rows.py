@@ -61,7 +61,7 @@ def test_what_matches_wholly_goes_by_metadata(table: tamis.Table) -> None:
     assert table.snapshot.commit.remove_parts == ()  # whole segments
     assert table.scan().count() == 10
     assert table.delete("id > 100").version == result.version  # nothing to do, nothing committed
-    assert table.delete().rows_deleted == 10
+    assert table.delete(all_rows=True).rows_deleted == 10
     assert table.detail()["num_parts"].to_pylist() == [0]
 
 
@@ -132,20 +132,20 @@ def test_values_see_the_row_as_it_was(table: tamis.Table) -> None:
     assert (result.rows_updated, result.parts_thinned, result.parts_added) == (2, 2, 1)
     found = table.scan("id IN (3, 14)", ["id", "v", "s"]).to_arrow().to_pylist()
     assert found == [{"id": 3, "v": 4, "s": "s33"}, {"id": 14, "v": 15, "s": "s144"}]
-    assert table.update({"v": 7}).rows_updated == 30
+    assert table.update({"v": 7}, all_rows=True).rows_updated == 30
     assert set(table.scan().to_arrow()["v"].to_pylist()) == {7}
     assert tamis.open(table.path, version=3).scan("id = 3").to_arrow()["s"].to_pylist() == ["s3"]
 
 
 REFUSED: list[tuple[Callable[[tamis.Table], Any], type[TamisError], str]] = [
-    (lambda t: t.update({"nope": "1"}), NotFound, "COLUMN_NOT_FOUND"),
-    (lambda t: t.update({}), InvalidInput, "BAD_VALUES"),
-    (lambda t: t.update({"v": object()}), InvalidInput, "BAD_VALUES"),
-    (lambda t: t.update({"v": "s"}), SchemaMismatch, "UNSAFE_CAST"),
-    (lambda t: t.update({"v": "my_udf(s)"}), InvalidInput, "UNKNOWN_FUNCTION"),
-    (lambda t: t.update({"v": "sum(v)"}), InvalidInput, "NO_PLACE"),
-    (lambda t: t.update({"v": "id * 1000000000"}), InvalidInput, "VALUE_FAILED"),
-    (lambda t: t.update({"id": None}), SchemaMismatch, "NULL_IN_REQUIRED"),
+    (lambda t: t.update({"nope": "1"}, all_rows=True), NotFound, "COLUMN_NOT_FOUND"),
+    (lambda t: t.update({}, all_rows=True), InvalidInput, "BAD_VALUES"),
+    (lambda t: t.update({"v": object()}, all_rows=True), InvalidInput, "BAD_VALUES"),
+    (lambda t: t.update({"v": "s"}, all_rows=True), SchemaMismatch, "UNSAFE_CAST"),
+    (lambda t: t.update({"v": "my_udf(s)"}, all_rows=True), InvalidInput, "UNKNOWN_FUNCTION"),
+    (lambda t: t.update({"v": "sum(v)"}, all_rows=True), InvalidInput, "NO_PLACE"),
+    (lambda t: t.update({"v": "id * 1000000000"}, all_rows=True), InvalidInput, "VALUE_FAILED"),
+    (lambda t: t.update({"id": None}, all_rows=True), SchemaMismatch, "NULL_IN_REQUIRED"),
     (lambda t: t.delete("my_udf(s)"), InvalidInput, "UNKNOWN_FUNCTION"),
     (lambda t: t.delete("id +"), InvalidInput, "PARSE_ERROR"),
     (lambda t: t.upsert(rows(1, 1), on=["id"]), InvalidInput, "DUPLICATE_KEYS"),

@@ -88,7 +88,7 @@ def test_versions_that_are_gone_say_so() -> None:
     of.compact()
     of.store.list()
     world().sleep(DAY.total_seconds() + 1)
-    done = of.vacuum(DAY, dry_run=False)
+    done = of.vacuum(DAY, dry_run=False, below_retention=True)
     assert done.oldest_version == 5
     for ask in (lambda: tamis.open(of.path, version=2), lambda: of.scan(version=2).to_arrow(), lambda: of.restore(2)):
         with pytest.raises(NotFound, match="vacuum") as caught:
@@ -117,7 +117,7 @@ def test_orphans_of_failed_writes_go_and_running_ones_stay() -> None:
     world().sleep(DAY.total_seconds() + 1)
     young = f"data/{new_id()}.parquet"
     of.store.put(young, b"x")
-    done = of.vacuum(DAY, dry_run=False)
+    done = of.vacuum(DAY, dry_run=False, below_retention=True)
     assert sorted(done.objects["path"].to_pylist()) == sorted(old)
     assert set(done.objects["reason"].to_pylist()) == {"of no version: a write that failed or was given up"}
     there = {e.path for e in of.store.list()}
@@ -137,7 +137,7 @@ def test_a_write_that_outlives_the_retention_gives_way_instead_of_losing_rows() 
     of.store.put(f"data/{new_id()}.parquet", b"x")
     of.store.list()
     world().sleep(2 * HOUR.total_seconds())
-    of.vacuum(HOUR, dry_run=False)
+    of.vacuum(HOUR, dry_run=False, below_retention=True)
     with pytest.raises(Conflict) as caught:
         commit(
             other.store,
@@ -157,7 +157,7 @@ def test_an_index_build_that_outlives_the_retention_gives_way(monkeypatch: pytes
         made = true(*arguments)
         of.store.list()
         world().sleep(2 * HOUR.total_seconds())
-        tamis.open(of.path).vacuum(HOUR, dry_run=False)
+        tamis.open(of.path).vacuum(HOUR, dry_run=False, below_retention=True)
         return made
 
     with monkeypatch.context() as patched:
@@ -182,7 +182,10 @@ def test_deletion_vectors_are_there_however_long_their_delete_took(monkeypatch: 
             waited.append(path)
             assert path in {e.path for e in store.list()}
             world().sleep(2 * HOUR.total_seconds())
-            assert path in tamis.open(of.path).vacuum(HOUR, dry_run=False).objects["path"].to_pylist()
+            assert (
+                path
+                in tamis.open(of.path).vacuum(HOUR, dry_run=False, below_retention=True).objects["path"].to_pylist()
+            )
         return kept
 
     monkeypatch.setattr(transaction, "keep", slow)
@@ -197,7 +200,7 @@ def test_restore_gives_way_to_a_vacuum() -> None:
     base = load(of.store)
     of.store.list()
     world().sleep(2 * HOUR.total_seconds())
-    of.vacuum(HOUR, dry_run=False)
+    of.vacuum(HOUR, dry_run=False, below_retention=True)
     with pytest.raises(Conflict) as caught:
         commit(of.store, Proposal(Operation("restore"), base.version, restores=2, operation_id="x" * 32))
     assert caught.value.code == "CONFLICT_VACUUMED"
@@ -209,7 +212,7 @@ def test_restore_believes_the_log() -> None:
     of.overwrite(rows(900, 5))
     of.store.list()
     world().sleep(2 * HOUR.total_seconds())
-    of.vacuum(HOUR, dry_run=False)
+    of.vacuum(HOUR, dry_run=False, below_retention=True)
     of.store.delete("_tamis/vacuumed")
     with pytest.raises(NotFound, match="vacuum"):
         of.restore(2)
@@ -225,7 +228,7 @@ def test_a_marker_that_cannot_be_read_is_not_one_that_is_not_there(monkeypatch: 
         return getting(self, path)
 
     monkeypatch.setattr(Store, "get", get)
-    for ask in (lambda: of.vacuum(HOUR), lambda: tamis.open(of.path, version=0)):
+    for ask in (lambda: of.vacuum(HOUR, below_retention=True), lambda: tamis.open(of.path, version=0)):
         with pytest.raises(StoreUnavailable, match="planned"):
             ask()
 
@@ -279,7 +282,23 @@ def test_parts_of_indexes_stay() -> None:
     ],
 )
 def test_a_retention_may_be_text(text: str, length: timedelta) -> None:
-    assert filled(1).vacuum(text).retention == length
+    assert filled(1).vacuum(text, below_retention=True).retention == length
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_a_short_retention_must_be_asked_for(dry_run: bool) -> None:
+    """The dry run too: it shows what the same call would do."""
+    of = filled(3)
+    of.delete(all_rows=True)
+    world().sleep(60)
+    before = {e.path for e in of.store.list("")}
+    for short in ("0s", WEEK - timedelta(microseconds=1)):
+        with pytest.raises(InvalidInput) as caught:
+            of.vacuum(short, dry_run=dry_run)
+        assert (caught.value.code, caught.value.name) == ("BELOW_RETENTION", "retention")
+    assert {e.path for e in of.store.list("")} == before
+    assert of.vacuum("7d", dry_run=dry_run).objects.num_rows == 0
+    assert of.vacuum("0s", dry_run=dry_run, below_retention=True).objects.num_rows > 0
 
 
 @pytest.mark.parametrize("retention", [timedelta(seconds=-1), 7, None, "7", "a week", "-3d", "9" * 400 + "d"])

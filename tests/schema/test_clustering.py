@@ -117,7 +117,7 @@ def test_restored_parts_are_not_in_the_new_order() -> None:
     table = new_table(f("a"), f("b"), cluster_by=["a"])
     table.append(pa.table({"a": [1, 2], "b": [4, 3]}))
     before = table.version
-    table.delete()
+    table.delete(all_rows=True)
     table.alter().cluster_by(["b"]).commit()
     table.restore(before)
     assert (len(rows(table)), ordered(table)) == (2, [False])

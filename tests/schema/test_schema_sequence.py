@@ -413,12 +413,12 @@ def test_changes_of_rows_are_fenced_by_the_columns_that_they_name(table: Table) 
     table.alter().drop_column("renamed").add_column(names[0], "STRING").commit()
     for change in (
         lambda: held.delete(f"{names[0]} IS NULL"),
-        lambda: held.update({names[0]: "NULL"}),
-        lambda: held.update({names[1]: f"CAST({names[0]} AS INT)"}),
+        lambda: held.update({names[0]: "NULL"}, all_rows=True),
+        lambda: held.update({names[1]: f"CAST({names[0]} AS INT)"}, all_rows=True),
     ):
         with pytest.raises(SchemaFenced):
             change()
-    assert held.update({names[1]: names[1]}).rows_updated == table.scan().count()
+    assert held.update({names[1]: names[1]}, all_rows=True).rows_updated == table.scan().count()
 
 
 def test_an_alteration_tells_what_it_did_in_a_line(table: Table) -> None:

@@ -182,7 +182,7 @@ def index(sim: Simulation, actor: Actor) -> None:
 
 
 def vacuum(sim: Simulation, actor: Actor) -> None:
-    upkeep(sim, actor, lambda t: t.vacuum(RETENTION, dry_run=False))
+    upkeep(sim, actor, lambda t: t.vacuum(RETENTION, dry_run=False, below_retention=True))
 
 
 def upkeep(sim: Simulation, actor: Actor, run: Callable[[tamis.Table], object]) -> None:

@@ -257,7 +257,7 @@ class Statements:
         attempt(self.story, model.unchanged("compact"), lambda: self.sql("CALL lake.system.compact(table => 'db.t')"))
 
     def vacuum(self) -> None:
-        text = f"CALL lake.system.vacuum(table => 'db.t', retention => '{RETENTION}', dry_run => false)"
+        text = f"CALL lake.system.vacuum(table => 'db.t', retention => '{RETENTION}', below_retention => true, dry_run => false)"
         attempt(self.story, model.unchanged("vacuum"), lambda: self.sql(text))
 
     def restore(self) -> None:
@@ -356,7 +356,7 @@ def finish(story: Story) -> int:
         )
     checked = of.verify()
     assert checked.ok, checked.problems.to_pylist()
-    of.vacuum("0s", dry_run=False)
+    of.vacuum("0s", dry_run=False, below_retention=True)
     there = {entry.path for entry in of.store.list("data")}
     live = set(load(of.store, afresh=True).parts(None)["path"].to_pylist())
     assert there == live, f"orphans outlived a vacuum, or live parts did not: {sorted(there ^ live)[:5]}"

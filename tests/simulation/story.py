@@ -41,7 +41,7 @@ def finish(sim: Simulation) -> None:
     found = of.verify()
     assert found.ok, found.problems.to_pylist()
     world().sleep(3_600)
-    of.vacuum(timedelta(seconds=1), dry_run=False)
+    of.vacuum(timedelta(seconds=1), dry_run=False, below_retention=True)
     of.refresh()
     there = {entry.path for entry in sim.inner.list("data")}
     assert there == set(of.snapshot.parts(None)["path"].to_pylist()), (

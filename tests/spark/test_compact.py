@@ -65,7 +65,11 @@ def test_by_call(lake: Any) -> None:
     assert lake.rows("SELECT count(*), max(id) FROM lake.db.t") == [(400, 399)]
     assert lake.sql("CALL lake.system.verify(table => 'db.t')").collect()[0].asDict()["ok"]
     for given in ("retention => '90m'", "retention_hours => 1.5D"):
-        said = lake.sql(f"CALL lake.system.vacuum(table => 'db.t', {given})").collect()[0].asDict()
+        said = (
+            lake.sql(f"CALL lake.system.vacuum(table => 'db.t', below_retention => true, {given})")
+            .collect()[0]
+            .asDict()
+        )
         assert (said["retention_seconds"], said["dry_run"]) == (5400.0, True)
     assert lake.sql("CALL lake.system.vacuum(table => 'db.t')").collect()[0].asDict()["retention_seconds"] == 7 * 86400
     with pytest.raises(Exception, match="BAD_RETENTION"):
@@ -73,12 +77,9 @@ def test_by_call(lake: Any) -> None:
     assert lake.sql("CALL lake.system.vacuum(table => 'db.t')").collect()[0].asDict()["objects"] == 0, (
         "nothing to remove is a row of numbers"
     )
-    assert "path" in lake.sql("CALL lake.system.vacuum(table => 'db.t', retention_hours => 0)").collect()[0].asDict()
-    vacuumed = (
-        lake.sql("CALL lake.system.vacuum(table => 'db.t', retention_hours => 0, dry_run => false)")
-        .collect()[0]
-        .asDict()
-    )
+    call = "CALL lake.system.vacuum(table => 'db.t', retention_hours => 0, below_retention => true, dry_run => {})"
+    assert "path" in lake.sql(call.format("true")).collect()[0].asDict()
+    vacuumed = lake.sql(call.format("false")).collect()[0].asDict()
     assert vacuumed["objects"] > 0
     assert lake.rows("SELECT count(*), max(id) FROM lake.db.t") == [(400, 399)]
     lake.refused("SELECT * FROM lake.db.t VERSION AS OF 3", "VERSION_NOT_FOUND")

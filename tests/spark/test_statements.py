@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 import tamis
 from tamis.core.types.identifiers import backquote_path
+from tamis.engine.operations.upkeep import vacuum
 from tamis.errors import InvalidInput
 from tamis.spark.sql.procedure import table_name
 from tamis.spark.sql.statements import GRAMMAR, Statements
@@ -41,7 +43,8 @@ def test_statements_of_upkeep_do_what_their_procedures_do(filled: Any) -> None:
     assert filled.sql("OPTIMIZE lake.db.t ZORDER BY (a, b)").collect()[0]["parts_removed"] == 2
     assert filled.rows("SELECT * FROM lake.db.t ORDER BY a") == before
     assert operations(filled)[:2] == ["compact", "compact"]
-    assert len(filled.rows("VACUUM lake.db.t RETAIN 0 HOURS DRY RUN")) > 4, "the objects that would go"
+    below = "table => 'db.t', retention_hours => 0, below_retention => true"
+    assert len(filled.rows(f"CALL lake.system.vacuum({below})")) > 4, "the objects that would go"
     assert operations(filled)[0] == "compact"
     assert filled.sql("VACUUM lake.db.t").collect()[0]["objects"] == 0, "all is younger than a week"
     at = filled.rows("SELECT CAST(timestamp AS STRING) FROM lake.db.t.history WHERE version = 1")[0][0]
@@ -49,7 +52,11 @@ def test_statements_of_upkeep_do_what_their_procedures_do(filled: Any) -> None:
     assert filled.rows("SELECT count(*) FROM lake.db.t") == [(2,)]
     filled.sql(f"RESTORE lake.db.t TO TIMESTAMP AS OF '{at}'")
     assert filled.rows("SELECT count(*) FROM lake.db.t") == [(1,)]
-    assert filled.sql("VACUUM lake.db.t RETAIN 0 HOURS").collect()[0]["objects"] > 4
+    for dry in ("", " DRY RUN"):
+        filled.refused(f"VACUUM lake.db.t RETAIN 167.9 HOURS{dry}", "BELOW_RETENTION")
+    filled.refused("CALL lake.system.vacuum(table => 'db.t', retention => '1d', dry_run => false)", "BELOW_RETENTION")
+    assert operations(filled)[0] == "restore"
+    assert filled.sql(f"CALL lake.system.vacuum({below}, dry_run => false)").collect()[0]["objects"] > 4
     assert operations(filled)[0] == "vacuum"
 
 
@@ -176,7 +183,7 @@ EVERY_PUSH = {"a`b", "``", "a.b"}
 
 
 @pytest.mark.parametrize("name", [n if n in EVERY_PUSH else pytest.param(n, marks=pytest.mark.merge) for n in NAMES])
-def test_statements_act_on_the_table_that_is_named(lake: Any, name: str) -> None:
+def test_statements_act_on_the_table_that_is_named(lake: Any, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Others have the names that were hit when names were put into text: parts of it, and with other numbers of backquotes."""
     tables = {name, "a", "b", "s", name.replace("`", ""), name.replace("``", "`"), name.replace("`", "``")} - {""}
     for each in tables:
@@ -187,6 +194,7 @@ def test_statements_act_on_the_table_that_is_named(lake: Any, name: str) -> None
     assert lake.sql(f"DESCRIBE DETAIL {asked}").collect()[0]["num_rows"] == 2
     lake.sql(f"OPTIMIZE {asked} WHERE x > 0 ZORDER BY (x, y)")
     lake.sql(f"RESTORE {asked} TO VERSION AS OF 0")
+    monkeypatch.setattr(vacuum, "SAFE_RETENTION", timedelta(0))
     lake.sql(f"VACUUM {asked} RETAIN 0 HOURS")
     said = lake.rows(f"DESCRIBE HISTORY {asked}")
     assert [row[2] for row in said[:3]] == ["vacuum", "restore", "compact"], said

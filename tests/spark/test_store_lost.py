@@ -27,7 +27,7 @@ STATEMENTS = {
     "compact": "CALL lake.system.compact(table => 'db.t')",
     "restore": "CALL lake.system.restore(table => 'db.t', version => 2)",
     "create index": "CALL lake.system.create_index(table => 'db.t', index => 'by_n', columns => 'n')",
-    "vacuum": "CALL lake.system.vacuum(table => 'db.t', retention => '0s', dry_run => false)",
+    "vacuum": "CALL lake.system.vacuum(table => 'db.t', retention => '0s', below_retention => true, dry_run => false)",
 }
 UPKEEP = {"compact", "create index", "vacuum"}
 
@@ -112,7 +112,7 @@ def test_lost_at_every_write(verb: str, grown: Lake, monkeypatch: pytest.MonkeyP
             grown.sql(statement).collect()
             assert seen(grown) == done
         of = tamis.open(grown.folder / "db" / "t")
-        of.vacuum("0s", dry_run=False)
+        of.vacuum("0s", dry_run=False, below_retention=True)
         live = set(of.refresh().snapshot.parts(None)["path"].to_pylist())
         assert {e.path for e in of.store.list("data")} == live
         assert of.verify().ok

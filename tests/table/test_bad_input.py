@@ -377,7 +377,7 @@ VERBS: dict[str, tuple[Callable[[Any], object], str, str | None]] = {
         "BAD_SCHEMA",
         "history",
     ),
-    "a dry run or not, who knows": (lambda t: t.vacuum(timedelta(0), dry_run=None), "BAD_OPTION", "dry_run"),
+    "a dry run or not, who knows": (lambda t: t.vacuum(timedelta(7), dry_run=None), "BAD_OPTION", "dry_run"),
     "a compaction that may be a dry run": (lambda t: t.compact(dry_run=0), "BAD_OPTION", "dry_run"),
     "an evolution that may be a dry run": (
         lambda t: t.compare_and_evolve_schema(0, SCHEMA, dry_run="no"),
@@ -392,6 +392,20 @@ VERBS: dict[str, tuple[Callable[[Any], object], str, str | None]] = {
         lambda t: t.alter().add_column("n", "INT", comment=[1]),
         "BAD_COLUMN",
         "n",
+    ),
+    "a delete without a filter": (lambda t: t.delete(), "ALL_ROWS", "all_rows"),
+    "a delete by a filter and of all rows": (lambda t: t.delete("id = 1", all_rows=True), "ALL_ROWS", "all_rows"),
+    "a delete of all rows, who knows": (lambda t: t.delete(all_rows=1), "BAD_OPTION", "all_rows"),
+    "an update without a filter": (lambda t: t.update({"id": "1"}), "ALL_ROWS", "all_rows"),
+    "an update by a filter and of all rows": (
+        lambda t: t.update({"id": "1"}, "id = 1", all_rows=True),
+        "ALL_ROWS",
+        "all_rows",
+    ),
+    "a short retention, who knows": (
+        lambda t: t.vacuum(timedelta(0), below_retention="yes"),
+        "BAD_OPTION",
+        "below_retention",
     ),
     "an update of one column twice": (lambda t: t.update({"name": "'x'", "NAME": "'y'"}), "DUPLICATE_COLUMN", "NAME"),
     "an upsert of one column twice": (

@@ -10,7 +10,7 @@ from tamis.cli.arguments import Json, Place, Stored, Where, names, pairs
 from tamis.cli.output import print_json, tell
 from tamis.cli.progress import over_table
 
-All = Annotated[bool, typer.Option("--all", help="Change every row; needed if there is no --where.")]
+All = Annotated[bool, typer.Option("--all-rows", "--all", help="Change every row; needed if there is no --where.")]
 Source = Annotated[
     str, typer.Argument(metavar="FILE", help="The file with the new rows: parquet, csv (with a header) or json lines.")
 ]
@@ -23,7 +23,7 @@ def delete(
     """Delete the rows that match a filter. Parts that match entirely or not at all are not read."""
     held, chosen = _open(table, storage_option), _chosen(where, every)
     with over_table("Deleting", held) as advance:
-        done = held.delete(chosen, progress=advance)
+        done = held.delete(chosen, all_rows=every, progress=advance)
     _told(done, json)
 
 
@@ -40,7 +40,7 @@ def update(
     """Set columns to new values in the rows that match a filter."""
     held, chosen = _open(table, storage_option), _chosen(where, every)
     with over_table("Updating", held) as advance:
-        done = held.update(pairs(values, "--set"), chosen, progress=advance)
+        done = held.update(pairs(values, "--set"), chosen, all_rows=every, progress=advance)
     _told(done, json)
 
 
@@ -96,9 +96,9 @@ def _open(table: str, storage_option: list[str] | None) -> Any:
 
 
 def _chosen(where: str | None, every: bool) -> str | None:
-    """Return the filter. Exits with a usage error unless exactly one of it and ``--all`` is given."""
+    """Return the filter. Exits with a usage error unless exactly one of it and ``--all-rows`` is given."""
     if (where is None) != every:
-        raise typer.BadParameter("Say which rows: by a filter, or --all.", param_hint="--where / --all")
+        raise typer.BadParameter("Say which rows: by a filter, or --all-rows.", param_hint="--where / --all-rows")
     return where
 
 

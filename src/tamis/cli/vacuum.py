@@ -34,6 +34,12 @@ def vacuum(
         str, typer.Option(metavar="TIME", help="How long old versions stay readable: 7d, 36h, 90m.")
     ] = "7d",
     yes: Annotated[bool, typer.Option("--yes", help="Remove the files; without it, only list them.")] = False,
+    below_retention: Annotated[
+        bool,
+        typer.Option(
+            "--below-retention", help="Allow a retention of less than 7 days; no longer write or query may be running."
+        ),
+    ] = False,
     storage_option: Stored = None,
     json: Json = False,
 ) -> None:
@@ -45,10 +51,10 @@ def vacuum(
     from tamis.engine.scan.report.report_text import counted, size
 
     held, keep = tamis.open(table, storage_options=pairs(storage_option, "--storage-option")), length(retention)
-    done = held.vacuum(keep)
+    done = held.vacuum(keep, below_retention=below_retention)
     if yes:
         with progress(f"Removing {len(done.objects):,} objects", done.bytes) as advance:
-            done = held.vacuum(keep, dry_run=False, progress=advance)
+            done = held.vacuum(keep, dry_run=False, below_retention=below_retention, progress=advance)
     if json:
         print_json({**done.as_dict(), "paths": done.objects["path"].to_pylist()})
         return

@@ -28,6 +28,7 @@ from tamis.storage.commit_log import history as state_history
 from tamis.storage.object_store import Store, open_store
 from tamis.table import metadata_tables as metadata
 from tamis.table import scan_request, table_card
+from tamis.table.change_verbs import Changing
 from tamis.table.index_verbs import Indexing
 from tamis.table.merge_builder import Merge, stored_keys, upsert_clauses, upsert_condition
 from tamis.table.row_stream import arrow_stream, is_spark
@@ -74,7 +75,7 @@ def open(  # noqa: A001  # the public name
     return Table(store, load(store, at.get("version"), at.get("timestamp_micros"), afresh=True), pinned=bool(at))
 
 
-class Table(Evolving, Indexing, Tending):
+class Table(Changing, Evolving, Indexing, Tending):
     """A table at a path. ``repr`` summarizes its state."""
 
     def __init__(self, store: Store, snapshot: Snapshot, *, pinned: bool = False) -> None:
@@ -157,50 +158,6 @@ class Table(Evolving, Indexing, Tending):
             return operations.overwrite(self._store, snapshot, head, rows, conjuncts, options)
 
         return self._write(arrow_stream(data), run)
-
-    def delete(
-        self, row_filter: str | Expr | None = None, *, spark: Any = None, progress: operations.Progress | None = None
-    ) -> Result:
-        """Delete the rows that match ``row_filter`` (None: all), locally or on the executors of ``spark``.
-
-        The local path reads leader columns only. A row for which the filter is NULL stays. ``progress``
-        receives the bytes done so far (local runs only; Spark shows its own progress). Raises ``Conflict`` if
-        concurrent commits keep getting in the way.
-        """
-        if spark is not None:
-            return self._by_spark("delete", spark, row_filter=row_filter)
-
-        def run(snapshot: Snapshot) -> tuple[Snapshot, Result]:
-            options = self._options(snapshot.head)
-            conjuncts = () if row_filter is None else self._conjuncts(snapshot, row_filter, options)
-            return operations.delete(self._store, snapshot, conjuncts, options, progress)
-
-        return self._change(run)
-
-    def update(
-        self,
-        values: Mapping[str, Any],
-        row_filter: str | Expr | None = None,
-        *,
-        spark: Any = None,
-        progress: operations.Progress | None = None,
-    ) -> Result:
-        """Set columns to SQL expressions in the rows that match ``row_filter``; otherwise like ``delete``.
-
-        Numbers, booleans and None stand for themselves. Raises ``NotFound`` for an unknown column,
-        ``SchemaMismatch`` for a value that does not fit its column.
-        """
-        texts = scan_request.parse_texts(values)
-        if spark is not None:
-            return self._by_spark("update", spark, values=texts, row_filter=row_filter)
-
-        def run(snapshot: Snapshot) -> tuple[Snapshot, Result]:
-            options = self._options(snapshot.head)
-            conjuncts = () if row_filter is None else self._conjuncts(snapshot, row_filter, options)
-            meant = scan_request.meant_values(snapshot, self._schema, texts, options)
-            return operations.update(self._store, snapshot, meant, conjuncts, options, progress)
-
-        return self._change(run)
 
     def merge(self, data: Any, on: str) -> Merge:
         """Start a merge of ``data`` on the condition ``on``, such as ``target.id = source.id``.

@@ -82,17 +82,23 @@ class Tending:
         retention: timedelta | str = timedelta(days=7),
         *,
         dry_run: bool = True,
+        below_retention: bool = False,
         progress: operations.Progress | None = None,
     ) -> Vacuumed:
         """Remove (by default only list) files that no recent version and no running write can need.
 
         Versions older than ``retention`` become unreadable. Nothing younger than ``retention`` (a timedelta,
-        or text such as ``7d``) is removed: keep it longer than the longest write. Raises ``InvalidInput``
-        (``BAD_RETENTION``; ``BAD_OPTION`` if ``dry_run`` is not True or False).
+        or text such as ``7d``) is removed: keep it longer than the longest write. Less than 7 days needs
+        ``below_retention=True``: it takes the files from writes and queries that run longer than that. Raises
+        ``InvalidInput`` (``BAD_RETENTION``; ``BELOW_RETENTION``; ``BAD_OPTION`` if a flag is not True or False).
         """
         self._writable()
         return operations.vacuum(
-            self._store, operations.retention_of(retention), dry_run=checked_flag("dry_run", dry_run), progress=progress
+            self._store,
+            operations.retention_of(retention),
+            dry_run=checked_flag("dry_run", dry_run),
+            below_retention=checked_flag("below_retention", below_retention),
+            progress=progress,
         )
 
     def restore(self, version: int, *, allow_dropped_columns: bool = False) -> Result:

@@ -41,6 +41,9 @@ _KINDS = {"part": "data file", "table": "table of the log", "rollup": "table of 
 _LENGTH = re.compile(r"(\d+(?:\.\d+)?)\s*([smhdw])", re.IGNORECASE)
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
+SAFE_RETENTION = timedelta(days=7)
+"""The shortest retention that needs no ``below_retention``: longer than any usual write or query."""
+
 DEAD, ORPHAN = "removed by a version before those retained", "of no version: a write that failed or was given up"
 
 
@@ -96,13 +99,35 @@ def retention_of(given: object) -> timedelta:
     return length
 
 
-def vacuum(store: Store, retention: timedelta, *, dry_run: bool = True, progress: Progress | None = None) -> Vacuumed:
+def _check_length(retention: timedelta, below_retention: bool) -> None:
+    """Raise ``InvalidInput`` (``BELOW_RETENTION``) for a retention that running writes and queries may exceed."""
+    if retention < SAFE_RETENTION and not below_retention:
+        raise InvalidInput(
+            f"A retention of {retention} is below {SAFE_RETENTION.days} days: "
+            "writes and queries that run longer would lose their files.",
+            code="BELOW_RETENTION",
+            name="retention",
+            remedy="Keep 7 days or more. If nothing runs longer, pass below_retention=True "
+            "(in SQL CALL … (below_retention => true), on the command line --below-retention).",
+        )
+
+
+def vacuum(
+    store: Store,
+    retention: timedelta,
+    *,
+    dry_run: bool = True,
+    below_retention: bool = False,
+    progress: Progress | None = None,
+) -> Vacuumed:
     """Remove (with ``dry_run`` only list) what nothing within ``retention`` needs.
 
-    Raises ``InvalidInput`` for a negative retention, and ``CorruptData`` for a log that cannot be read in
-    full; then nothing is removed.
+    A retention below ``SAFE_RETENTION`` needs ``below_retention``, a dry run too: it shows what the same call
+    would do. Raises ``InvalidInput`` for a retention that is negative or too short, and ``CorruptData`` for a
+    log that cannot be read in full; then nothing is removed.
     """
     retention = retention_of(retention)
+    _check_length(retention, below_retention)
     now = world().now_micros()
     cutoff = now - int(retention.total_seconds() * 1e6)
     latest = load(store, afresh=True)

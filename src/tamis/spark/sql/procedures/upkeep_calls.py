@@ -49,7 +49,9 @@ def _vacuum(catalog: Any, arguments: dict[str, Any]) -> pa.Table:
             remedy="Give retention or retention_hours.",
         )
     keep = timedelta(hours=hours) if hours is not None else told or timedelta(days=7)
-    found = named_table(catalog, arguments).vacuum(keep, dry_run=arguments["dry_run"])
+    found = named_table(catalog, arguments).vacuum(
+        keep, dry_run=arguments["dry_run"], below_retention=arguments["below_retention"]
+    )
     return found.objects if arguments["dry_run"] and len(found.objects) else numbers(found.as_dict())
 
 
@@ -108,6 +110,7 @@ PROCEDURES = (
                 "Only list what would be removed, or say in one row of numbers that nothing would be",
             ),
             Parameter("retention", default="NULL", comment="The same as text: 7d, 36h, 90m"),
+            Parameter("below_retention", "boolean", "false", "Allow a retention of less than seven days"),
         ),
         _vacuum,
     ),
