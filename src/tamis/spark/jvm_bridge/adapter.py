@@ -33,6 +33,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import resources
 from typing import Any, ClassVar
 
+from tamis.spark.jvm_bridge.callback_server import require_token, start_callback_server
 from tamis.spark.jvm_bridge.java_callback import Callback, methods_of
 from tamis.spark.jvm_bridge.session_checks import check_version
 from tamis.spark.jvm_bridge.wire_format import NUL, items, listed
@@ -46,9 +47,7 @@ class Bridge:
     """One JVM: makes objects, finds classes, implements interfaces. Obtained by ``bridge(spark)``."""
 
     def __init__(self, gateway: Any) -> None:
-        from pyspark.java_gateway import ensure_callback_server_started
-
-        ensure_callback_server_started(gateway)
+        start_callback_server(gateway)
         self._gateway = weakref.proxy(gateway)
         self.pinned = type(gateway).__name__ == "ClientServer"
         """Whether each Java thread calls one Python thread (PySpark's default).
@@ -66,6 +65,7 @@ class Bridge:
         self._classes: dict[str, Any] = {}
         self._constants: dict[tuple[str, str], Any] = {}
         self._tools = self.helper("Tools")
+        require_token(gateway, self._tools)
 
     @property
     def jvm(self) -> Any:

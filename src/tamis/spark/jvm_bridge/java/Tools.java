@@ -3,14 +3,21 @@ package tamis;
 import java.lang.invoke.MethodHandles;
 import java.lang.reflect.Array;
 import java.lang.reflect.Executable;
+import java.lang.reflect.Field;
 import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
 import java.util.*;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
 import java.util.function.BiFunction;
+import javax.net.SocketFactory;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.execution.SparkStrategy;
+import py4j.CallbackClient;
+import py4j.Gateway;
+import py4j.GatewayServer;
+import py4j.PythonClient;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
@@ -69,6 +76,21 @@ public final class Tools {
         List all = new ArrayList(CollectionConverters.asJava(known));
         all.add(one);
         return CollectionConverters.asScala(all).toSeq();
+    }
+
+    /**
+     * Makes Java send this token with every connection that it opens to Python's callback server.
+     *
+     * The client of the server is replaced, because it cannot be given a token later.
+     */
+    public void sendToken(GatewayServer server, String token) throws Exception {
+        Gateway gateway = server.getGateway();
+        CallbackClient old = (CallbackClient) server.getCallbackClient();
+        Field client = Gateway.class.getDeclaredField("cbClient");
+        client.setAccessible(true);
+        client.set(gateway, new PythonClient(
+            gateway, null, old.getPort(), old.getAddress(), CallbackClient.DEFAULT_MIN_CONNECTION_TIME, TimeUnit.SECONDS,
+            SocketFactory.getDefault(), server, old.isMemoryManagementEnabled(), old.getReadTimeout(), token));
     }
 
     public String keyOf(Object object) { return Handler.keyOf(object); }
