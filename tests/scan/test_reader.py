@@ -1,5 +1,7 @@
 """Reading ahead: the same as one after another, whatever the threads do."""
 
+import gc
+import sys
 import threading
 from collections.abc import Callable, Generator, Iterable
 
@@ -75,3 +77,27 @@ def test_readers_run_at_most_a_little_ahead() -> None:
     threading.Event().wait(0.05)
     assert len(made) <= 5
     stream.close()
+
+
+def test_a_dropped_stream_may_be_collected_in_a_thread_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    unraisable: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", unraisable.append)
+    dropped = threading.Event()
+    threads = []
+
+    def piece() -> Generator[pa.RecordBatch]:
+        threads.append(threading.current_thread())
+        yield batch(1)
+        dropped.wait(10)
+        gc.collect()
+        yield batch(1)
+
+    rows = in_order([piece], 2)
+    next(rows)
+    circle: list[object] = [rows]
+    circle.append(circle)
+    del rows, circle
+    dropped.set()
+    threads[0].join(10)
+    assert not threads[0].is_alive()
+    assert unraisable == []

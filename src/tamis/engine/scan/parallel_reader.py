@@ -74,7 +74,10 @@ def in_order(work: Iterable[Work], workers: int) -> Generator[pa.RecordBatch]:
             yield from piece()
         return
     open_channels: deque[Channel] = deque()
-    pool = ThreadPoolExecutor(workers, thread_name_prefix="tamis-read")
+    readers: set[int] = set()
+    pool = ThreadPoolExecutor(
+        workers, thread_name_prefix="tamis-read", initializer=lambda: readers.add(threading.get_ident())
+    )
 
     def begin(piece: Work) -> None:
         channel = Channel()
@@ -92,7 +95,8 @@ def in_order(work: Iterable[Work], workers: int) -> Generator[pa.RecordBatch]:
     finally:
         for channel in open_channels:
             channel.close()
-        pool.shutdown(wait=True, cancel_futures=True)
+        # The garbage collector may close a dropped stream in one of these threads, which cannot wait for itself.
+        pool.shutdown(wait=threading.get_ident() not in readers, cancel_futures=True)
 
 
 def _produce(piece: Work, channel: Channel) -> None:
