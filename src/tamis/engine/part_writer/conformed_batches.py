@@ -7,7 +7,7 @@ from functools import cache
 
 import pyarrow as pa
 
-from tamis.core.types import Schema
+from tamis.core.types import Field, Schema
 from tamis.core.types.arrow import to_arrow_schema
 from tamis.engine.part_writer.arrow_casts import fit, match_fields
 from tamis.engine.part_writer.column_defaults import write_default
@@ -42,10 +42,15 @@ def _conformed(batches: Iterable[pa.RecordBatch], schema: Schema) -> Iterator[pa
             continue
         places = match_fields(batch.schema.names, schema.fields)
         columns = [
-            pa.repeat(absent(f), len(batch)) if at is None else fit(batch.column(at), f, f.name)
+            _repeated(absent(f), f, len(batch)) if at is None else fit(batch.column(at), f, f.name)
             for f, at in zip(schema.fields, places, strict=True)
         ]
         yield pa.RecordBatch.from_arrays(columns, schema=target)
+
+
+def _repeated(value: pa.Scalar, field: Field, length: int) -> pa.Array:
+    """Return a column of one value; one of NULLs has blank values in the required fields below them."""
+    return pa.repeat(value, length) if value.is_valid else fit(pa.nulls(length), field, field.name)
 
 
 def migrated(batches: Iterable[pa.RecordBatch], held: Schema, current: Schema) -> Iterator[pa.RecordBatch]:
@@ -57,7 +62,7 @@ def migrated(batches: Iterable[pa.RecordBatch], held: Schema, current: Schema) -
     places = {f.id: at for at, f in enumerate(held)}
     for batch in batches:
         columns = [
-            convert(batch.column(places[f.id]), f, names) if f.id in places else pa.repeat(absent(f), len(batch))
+            convert(batch.column(places[f.id]), f, names) if f.id in places else _repeated(absent(f), f, len(batch))
             for f in current.fields
         ]
         yield pa.RecordBatch.from_arrays(columns, schema=target)
