@@ -16,8 +16,8 @@ SOURCE = Path(__file__).parent.parent / "src" / "tamis"
 
 _HEAD = """# Python reference
 
-`import tamis` gives these names. Everything else below `tamis` is internal ([versions and compatibility](compatibility.md)). Filters and
-values are Spark SQL text. [Options](options.md) lists what `options=` and `properties=` take, [errors](errors.md) lists every code.
+`import tamis` gives these names. Everything else below `tamis` is internal ([versions and compatibility](compatibility.md)). Values
+are Spark SQL text. A filter (`RowFilter`) is Spark SQL text, or [a pyarrow or Polars expression](python.md#filters-of-pyarrow-and-polars). [Options](options.md) lists what `options=` and `properties=` take, [errors](errors.md) lists every code.
 
 This page is generated from the docstrings by `docs/generate.py`.
 """
@@ -51,13 +51,20 @@ This page is generated from the code by `docs/generate.py`.
 | --- | --- | --- | --- |
 """
 
-FUNCTIONS = [("table/table.py", "create"), ("table/table.py", "open"), ("spark/session.py", "attach")]
+FUNCTIONS = [
+    ("table/table.py", "create"),
+    ("table/table.py", "open"),
+    ("table/table.py", "scan_polars"),
+    ("spark/session.py", "attach"),
+]
 REPORTS = [("engine/scan/report/scan_report.py", "reports"), ("engine/scan/report/report_hooks.py", "on_report")]
 CLASSES: list[tuple[str, list[tuple[str, str]]]] = [
     (
         "Table",
         [
             ("table/table.py", "Table"),
+            ("table/change_verbs.py", "Changing"),
+            ("table/read_verbs.py", "Reading"),
             ("table/schema_verbs.py", "Evolving"),
             ("table/upkeep_verbs.py", "Tending"),
             ("table/index_verbs.py", "Indexing"),

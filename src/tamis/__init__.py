@@ -21,11 +21,13 @@ if TYPE_CHECKING:
     from tamis.table import Table as Table  # the public name, as in the design
     from tamis.table import create as create
     from tamis.table import open as open  # noqa: A004  # the public name, as in the design
+    from tamis.table import scan_polars as scan_polars
 
 _HOME = {
     "Table": "tamis.table",
     "create": "tamis.table",
     "open": "tamis.table",
+    "scan_polars": "tamis.table",
     "Scan": "tamis.engine.scan",
     "Plan": "tamis.engine.scan",
     "Report": "tamis.engine.scan",

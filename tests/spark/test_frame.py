@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import tamis
@@ -41,3 +43,25 @@ def test_an_error_of_the_filter_is_raised(spark: Any, tmp_path: Path) -> None:
         table.scan("cast(s AS INT) = 1").to_spark(spark).collect()
     with pytest.raises(tamis.InvalidInput, match=r"UNKNOWN_FUNCTION.*tamis\.attach\(spark"):
         table.scan("soundex(s) = 'x'").to_spark(spark)
+
+
+def test_a_table_takes_the_schema_of_a_frame(spark: Any, tmp_path: Path) -> None:
+    """Types that Arrow lacks, too; the rows come by ``append``."""
+    frame = spark.sql("SELECT 1L AS id, CAST('ab' AS CHAR(3)) AS c, parse_json('1') AS v, map('k', 1) AS m WHERE true")
+    table = tamis.create(tmp_path / "t", frame)
+    assert (table.schema.names, table.scan().count()) == (["id", "c", "v", "m"], 0)
+    said = {row["name"]: row["type"] for row in table.metadata("columns").select(["name", "type"]).to_pylist()}
+    assert (said["id"], said["v"]) == ("bigint", "variant")
+    assert table.append(frame).rows_inserted == 1
+    assert table.to_arrow()["id"].to_pylist() == [1]
+
+
+def test_expressions_of_other_libraries_filter_what_executors_change(spark: Any, tmp_path: Path) -> None:
+    table = tamis.create(tmp_path / "t", "id BIGINT, x DOUBLE")
+    table.append(pa.table({"id": list(range(10)), "x": [float("nan"), *map(float, range(9))]}))
+    assert table.scan(pc.field("x") > 6.5).to_spark(spark).count() == 2, "NaN is not greater in pyarrow"
+    assert table.delete(pc.field("x") > 6.5, spark=spark).rows_deleted == 2
+    assert table.update({"x": "0"}, pl.col("x") > 5.5, spark=spark).rows_updated == 2, "and it is in Polars"
+    frame = spark.createDataFrame([(1, 1.0)], "id BIGINT, x DOUBLE")
+    assert table.overwrite(frame, pc.field("id") == 1).rows_deleted == 1
+    assert table.scan().count() == 8

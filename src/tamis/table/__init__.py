@@ -1,6 +1,6 @@
 """The public ``Table`` object; it delegates all work to the engine."""
 
 from tamis.engine.operations import Result
-from tamis.table.table import Table, create, open  # noqa: A004  # the public name, as in the design
+from tamis.table.table import Table, create, open, scan_polars  # noqa: A004  # the public name, as in the design
 
-__all__ = ["Result", "Table", "create", "open"]
+__all__ = ["Result", "Table", "create", "open", "scan_polars"]

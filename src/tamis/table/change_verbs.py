@@ -13,7 +13,7 @@ from tamis.engine.scan import Options
 from tamis.errors import InvalidInput
 from tamis.storage.commit_log import Head, Snapshot
 from tamis.storage.object_store import Store
-from tamis.table.scan_request import checked_flag, meant_values, parse_texts
+from tamis.table.scan_request import RowFilter, checked_flag, meant_values, parse_texts, plain_filter
 
 
 class Changing:
@@ -26,13 +26,13 @@ class Changing:
 
         def _by_spark(self, verb: str, data: Any, **arguments: Any) -> Result: ...
         def _change(self, run: Callable[[Snapshot], tuple[Snapshot, Result]]) -> Result: ...
-        def _conjuncts(self, snapshot: Snapshot, row_filter: str | Expr, options: Options) -> tuple[Expr, ...]: ...
+        def _conjuncts(self, snapshot: Snapshot, row_filter: RowFilter, options: Options) -> tuple[Expr, ...]: ...
         @staticmethod
         def _options(head: Head) -> Options: ...
 
     def delete(
         self,
-        row_filter: str | Expr | None = None,
+        row_filter: RowFilter | None = None,
         *,
         all_rows: bool = False,
         spark: Any = None,
@@ -47,7 +47,7 @@ class Changing:
         """
         _check_filter("delete", row_filter, all_rows)
         if spark is not None:
-            return self._by_spark("delete", spark, row_filter=row_filter)
+            return self._by_spark("delete", spark, row_filter=plain_filter(row_filter, self._schema))
 
         def run(snapshot: Snapshot) -> tuple[Snapshot, Result]:
             options = self._options(snapshot.head)
@@ -59,7 +59,7 @@ class Changing:
     def update(
         self,
         values: Mapping[str, Any],
-        row_filter: str | Expr | None = None,
+        row_filter: RowFilter | None = None,
         *,
         all_rows: bool = False,
         spark: Any = None,
@@ -74,7 +74,7 @@ class Changing:
         texts = parse_texts(values)
         _check_filter("update", row_filter, all_rows)
         if spark is not None:
-            return self._by_spark("update", spark, values=texts, row_filter=row_filter)
+            return self._by_spark("update", spark, values=texts, row_filter=plain_filter(row_filter, self._schema))
 
         def run(snapshot: Snapshot) -> tuple[Snapshot, Result]:
             options = self._options(snapshot.head)
@@ -85,7 +85,7 @@ class Changing:
         return self._change(run)
 
 
-def _check_filter(verb: str, row_filter: str | Expr | None, all_rows: object) -> None:
+def _check_filter(verb: str, row_filter: RowFilter | None, all_rows: object) -> None:
     """Raise ``InvalidInput`` (``ALL_ROWS``) unless exactly one of a filter and ``all_rows`` is given.
 
     A filter that is missing by mistake must not change every row.

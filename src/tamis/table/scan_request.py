@@ -20,14 +20,18 @@ from tamis.errors import InvalidInput
 from tamis.storage.commit_log import Snapshot
 from tamis.storage.commit_log.version_points import check_one, checked_version
 from tamis.storage.object_store import Store
+from tamis.table.expression_filters import is_foreign, translated
 from tamis.table.key_filters import parse_keys
+
+RowFilter = Any
+"""A filter as users give it: Spark SQL text, or a pyarrow or Polars expression. Inside, also an ``Expr``."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScanArguments:
     """The arguments of ``Table.scan`` as the user gave them."""
 
-    row_filter: str | Expr | None
+    row_filter: RowFilter | None
     selected_fields: Sequence[str] | str
     now: Any = None
     limit: int | None = None
@@ -80,14 +84,16 @@ def make_scan(
 
 
 def parse_filter(
-    row_filter: str | Expr | None, schema: Schema | None, options: Options
+    row_filter: RowFilter | None, schema: Schema | None, options: Options
 ) -> tuple[tuple[Expr, ...], str | None]:
     """Return a filter's conjuncts and text.
 
-    Raises ``InvalidInput`` (``PARSE_ERROR``, ``BAD_FILTER``), ``NotFound`` (``COLUMN_NOT_FOUND``).
+    Raises ``InvalidInput`` (``PARSE_ERROR``, ``BAD_FILTER``, ``UNTRANSLATABLE_FILTER``), ``NotFound``
+    (``COLUMN_NOT_FOUND``).
     """
     if row_filter is None:
         return (), None
+    row_filter = plain_filter(row_filter, schema)
     if isinstance(row_filter, Expr):
         if row_filter.type != BOOLEAN:
             raise _bad_filter(f"The filter is {row_filter.type}, not boolean")
@@ -95,6 +101,14 @@ def parse_filter(
     if not isinstance(row_filter, str):
         raise _bad_filter(f"{row_filter!r:.100} is not a filter")
     return conjuncts(parse(row_filter, schema or Schema(()), zone=options.timezone, ansi=options.ansi)), row_filter
+
+
+def plain_filter(row_filter: RowFilter | None, schema: Schema | None) -> str | Expr | None:
+    """Return a filter as SQL text or ``Expr``. Raises the same errors as ``parse_filter``."""
+    if is_foreign(row_filter):
+        return translated(row_filter, schema or Schema(()))
+    plain: str | Expr | None = row_filter
+    return plain
 
 
 def parse_texts(values: Any) -> dict[str, str]:

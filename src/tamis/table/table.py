@@ -31,7 +31,11 @@ from tamis.table import scan_request, table_card
 from tamis.table.change_verbs import Changing
 from tamis.table.index_verbs import Indexing
 from tamis.table.merge_builder import Merge, stored_keys, upsert_clauses, upsert_condition
+from tamis.table.polars_source import lazy_frame
+from tamis.table.read_verbs import Reading
 from tamis.table.row_stream import arrow_stream, is_spark
+from tamis.table.scan_request import RowFilter
+from tamis.table.schema_source import schema_from
 from tamis.table.schema_verbs import Evolving, check_names
 from tamis.table.spark_dispatch import run_on_spark
 from tamis.table.table_definition import PENDING, logical_schema, new_head, with_schema
@@ -41,19 +45,23 @@ from tamis.world import world
 
 def create(
     path: str | os.PathLike[str],
-    schema: pa.Schema | None = None,
+    schema: Any = None,
     *,
     cluster_by: Sequence[str] = (),
     format: str = "parquet",  # noqa: A002  # the public name
     properties: Mapping[str, Any] | None = None,
     storage_options: Mapping[str, Any] | None = None,
 ) -> Table:
-    """Create a table at ``path``; without a schema, the first append brings it.
+    """Create an empty table at ``path``; without a schema, the first append brings it.
+
+    ``schema`` is DDL text (``id BIGINT NOT NULL, ts TIMESTAMP``), a ``pyarrow.Schema`` or any object with
+    ``__arrow_c_schema__``, or rows whose schema is taken: a DataFrame of pandas, Polars or Spark, or an Arrow
+    table. The rows themselves are not written; ``append`` them.
 
     Raises ``AlreadyExists`` if there is a table already, ``InvalidInput`` or ``NotFound`` for an invalid
     argument.
     """
-    head = new_head(schema, cluster_by, format, properties or {})
+    head = new_head(schema_from(schema), cluster_by, format, properties or {})
     store = open_store(scan_request.checked_path(path), dict(items(storage_options or {}, "storage_options")))
     return Table(store, create_state(store, head, Operation("create")))
 
@@ -75,7 +83,31 @@ def open(  # noqa: A001  # the public name
     return Table(store, load(store, at.get("version"), at.get("timestamp_micros"), afresh=True), pinned=bool(at))
 
 
-class Table(Changing, Evolving, Indexing, Tending):
+def scan_polars(
+    table: Table | str | os.PathLike[str],
+    version: int | None = None,
+    timestamp: Any = None,
+    *,
+    storage_options: Mapping[str, Any] | None = None,
+) -> Any:
+    """Return a Polars ``LazyFrame`` over a table, or over the table at a path.
+
+    A query reads only the columns that it needs, and skips parts and blocks by its filter. The version is that of
+    the call. Raises ``InvalidInput`` (``MISSING_PACKAGE``) without Polars, and the errors of ``open``.
+    """
+    if not isinstance(table, Table):
+        return lazy_frame(open(table, version, timestamp, storage_options=storage_options).scan())
+    if storage_options is not None:
+        raise InvalidInput(
+            "storage_options were given for a table that is open.",
+            code="BAD_OPTION",
+            name="storage_options",
+            remedy="Give them to tamis.open(…), or give a path here.",
+        )
+    return lazy_frame(table.scan(version=version, timestamp=timestamp))
+
+
+class Table(Changing, Evolving, Indexing, Reading, Tending):
     """A table at a path. ``repr`` summarizes its state."""
 
     def __init__(self, store: Store, snapshot: Snapshot, *, pinned: bool = False) -> None:
@@ -141,7 +173,7 @@ class Table(Changing, Evolving, Indexing, Tending):
             lambda snapshot, head, rows: operations.append(self._store, snapshot, head, rows, self._options(head)),
         )
 
-    def overwrite(self, data: Any, row_filter: str | Expr | None = None, *, allow_outside: bool = False) -> Result:
+    def overwrite(self, data: Any, row_filter: RowFilter | None = None, *, allow_outside: bool = False) -> Result:
         """Replace the rows that match ``row_filter`` (None: all) with those of ``data``, in one commit.
 
         Raises ``InvalidInput`` (``OUTSIDE_FILTER``) if a row of ``data`` does not match, unless
@@ -149,7 +181,8 @@ class Table(Changing, Evolving, Indexing, Tending):
         """
         allow = scan_request.checked_flag("allow_outside", allow_outside)
         if is_spark(data):
-            return self._by_spark("overwrite", data, row_filter=row_filter, allow_outside=allow)
+            plain = scan_request.plain_filter(row_filter, self._schema)
+            return self._by_spark("overwrite", data, row_filter=plain, allow_outside=allow)
 
         def run(snapshot: Snapshot, head: Head, rows: pa.RecordBatchReader) -> tuple[Snapshot, Result]:
             options = self._options(head)
@@ -189,7 +222,7 @@ class Table(Changing, Evolving, Indexing, Tending):
 
     def scan(
         self,
-        row_filter: str | Expr | None = None,
+        row_filter: RowFilter | None = None,
         selected_fields: Sequence[str] | str = ("*",),
         *,
         version: int | None = None,
@@ -202,10 +235,10 @@ class Table(Changing, Evolving, Indexing, Tending):
     ) -> Scan:
         """Return a lazy scan of the latest version (or of ``version`` or ``timestamp``).
 
-        ``row_filter`` is Spark SQL text. ``keys`` (``{"id": array}``) keeps only rows whose column is among
-        the values: an Arrow array or anything that Arrow can convert to one. ``order_by`` ("ts DESC NULLS
-        LAST, id", or a sequence) returns the first ``limit`` rows in that order; the order of ties is
-        unspecified.
+        ``row_filter`` is Spark SQL text, or a pyarrow or Polars expression that means the same there. ``keys``
+        (``{"id": array}``) keeps only rows whose column is among the values: an Arrow array or anything that
+        Arrow can convert to one. ``order_by`` ("ts DESC NULLS LAST, id", or a sequence) returns the first
+        ``limit`` rows in that order; the order of ties is unspecified.
 
         Raises ``NotFound`` and ``InvalidInput`` for invalid arguments, ``SchemaFenced`` if the table's schema
         has diverged from what this object's schema can read.
@@ -224,7 +257,7 @@ class Table(Changing, Evolving, Indexing, Tending):
         return scan
 
     def explain(
-        self, row_filter: str | Expr | None = None, selected_fields: Sequence[str] | str = ("*",), **scan: Any
+        self, row_filter: RowFilter | None = None, selected_fields: Sequence[str] | str = ("*",), **scan: Any
     ) -> Report:
         """Report what a scan with the same arguments would read, and why; reads metadata only."""
         return self.scan(row_filter, selected_fields, **scan).explain()
@@ -326,7 +359,7 @@ class Table(Changing, Evolving, Indexing, Tending):
         self.refresh() if self._schema is None else self._latest()
         return result
 
-    def _conjuncts(self, snapshot: Snapshot, row_filter: str | Expr, options: Options) -> tuple[Expr, ...]:
+    def _conjuncts(self, snapshot: Snapshot, row_filter: RowFilter, options: Options) -> tuple[Expr, ...]:
         """Resolve a filter under this object's schema.
 
         Raises ``SchemaFenced`` if a named column has been replaced.

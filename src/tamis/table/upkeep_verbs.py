@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from tamis.core.expr import Expr
 from tamis.engine import operations
 from tamis.engine.operations import Changes, Compacted, CompactionPlan, Result, Vacuumed, Verification
 from tamis.engine.operations.layout.curve_clustering import layout_of
@@ -17,7 +16,7 @@ from tamis.engine.scan.scan_options import check_bound
 from tamis.storage.commit_log import Head, Snapshot
 from tamis.storage.commit_log.version_points import checked_version
 from tamis.storage.object_store import Store
-from tamis.table.scan_request import checked_flag, parse_filter
+from tamis.table.scan_request import RowFilter, checked_flag, parse_filter
 
 
 class Tending:
@@ -34,7 +33,7 @@ class Tending:
 
     def compact(
         self,
-        row_filter: str | Expr | None = None,
+        row_filter: RowFilter | None = None,
         *,
         max_bytes: int | None = None,
         max_seconds: float | None = None,

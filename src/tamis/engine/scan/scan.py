@@ -100,15 +100,15 @@ class Scan:
         return pa.Table.from_batches(execution.batches(self.limit), schema=self.schema)
 
     def to_pandas(self) -> Any:
-        _need("pandas")
+        needed("pandas")
         return self.to_arrow().to_pandas()
 
     def to_polars(self) -> Any:
-        return _need("polars").from_arrow(self.to_arrow())
+        return needed("polars").from_arrow(self.to_arrow())
 
     def to_duckdb(self, connection: Any = None) -> Any:
         """Return a DuckDB relation over the rows, on ``connection`` or the default one."""
-        duckdb = _need("duckdb")
+        duckdb = needed("duckdb")
         return duckdb.from_arrow(self.to_arrow(), **({} if connection is None else {"connection": connection}))
 
     def to_spark(self, spark: Any) -> Any:
@@ -226,7 +226,8 @@ class Scan:
         return made
 
 
-def _need(module: str) -> Any:
+def needed(module: str) -> Any:
+    """Import an optional package. Raises ``InvalidInput`` (``MISSING_PACKAGE``) if it is not installed."""
     try:
         return importlib.import_module(module)
     except ImportError:

@@ -1,0 +1,70 @@
+"""Filters of other libraries as trees: what pyarrow and Polars expressions are decoded to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A top-level column."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A value that is not NULL.
+
+    ``kind`` is ``integer``, ``double``, ``string``, ``boolean``, ``date`` (days), ``instant`` or ``local time``
+    (microseconds since 1970).
+    """
+
+    kind: str
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """A function of the filter language (``eq``, ``and``, ``is_null`` …), or ``other`` with its own name.
+
+    ``values`` are the constants of an ``in``, as an Arrow array without NULLs.
+    """
+
+    function: str
+    args: tuple[Node, ...]
+    values: Any = field(default=None, compare=False)
+    text: str = ""
+    """What messages call it."""
+
+
+Node = Name | Constant | Operation
+
+
+def other(text: str, *args: Node) -> Operation:
+    """Return an operation that has no counterpart here."""
+    return Operation("other", args, text=text)
+
+
+def both(*args: Node) -> Operation:
+    return Operation("and", args)
+
+
+def names_in(node: Node) -> Iterator[str]:
+    """Yield the names of the columns in ``node``."""
+    if isinstance(node, Name):
+        yield node.name
+    elif isinstance(node, Operation):
+        for arg in node.args:
+            yield from names_in(arg)
+
+
+def parts_of(node: Node) -> Iterator[Node]:
+    """Yield the top-level conjuncts."""
+    if isinstance(node, Operation) and node.function == "and":
+        for arg in node.args:
+            yield from parts_of(arg)
+    else:
+        yield node

@@ -1,0 +1,47 @@
+"""A table version as a Polars ``LazyFrame``: columns, filters and limits reach the scan."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from tamis.engine.scan import Scan
+from tamis.engine.scan.scan import needed
+from tamis.table.expression_filters import implied
+from tamis.table.narrowed_scan import narrowed
+
+
+def lazy_frame(scan: Scan) -> Any:
+    """Return a lazy frame over ``scan``, which has no filter and no limit.
+
+    Each run of a query is one scan. Polars' predicate is applied to every batch by Polars itself; those of its
+    conjuncts that mean the same in Spark SQL skip parts and blocks before.
+    """
+    polars = needed("polars")
+    plugins = importlib.import_module("polars.io.plugins")
+
+    def rows(
+        with_columns: list[str] | None,
+        predicate: Any,
+        n_rows: int | None,
+        batch_size: int | None,  # noqa: ARG001  # a hint; a batch is what a block holds
+    ) -> Iterator[Any]:
+        names = scan.reader.names
+        wanted = set(names if with_columns is None else with_columns)
+        if predicate is not None:
+            wanted |= set(predicate.meta.root_names())
+        # Polars passes both only for a slice below the filter: the first rows are taken of all rows.
+        parts = () if predicate is None or n_rows is not None else implied(predicate, scan.reader)
+        read = narrowed(scan, [name for name in names if name in wanted], parts)
+        for batch in replace(read, limit=n_rows).to_batches():
+            frame = polars.from_arrow(batch)
+            if predicate is not None:
+                frame = frame.filter(predicate)
+            if with_columns:  # a frame without columns would have no rows
+                frame = frame.select(with_columns)
+            yield frame
+
+    schema = polars.from_arrow(scan.schema.empty_table()).schema
+    return plugins.register_io_source(rows, schema=schema)
