@@ -38,7 +38,6 @@ class Bare:
         pl.DataFrame(ROWS),
         pd.DataFrame(ROWS),
         pd.DataFrame(ROWS, index=pd.Index([7, 8])),
-        duckdb.from_arrow(pa.table(ROWS)),
     ],
     ids=lambda given: type(given).__name__,
 )
@@ -49,6 +48,12 @@ def test_a_schema_comes_in_many_forms(given: Any, tmp_path: Path) -> None:
     assert (table.version, table.scan().count()) == (0, 0)
     table.append(pa.table(ROWS))
     assert table.to_arrow().to_pylist() == pa.table(ROWS).to_pylist()
+
+
+def test_a_relation_gives_its_schema(tmp_path: Path) -> None:
+    with duckdb.connect() as connection:
+        table = tamis.create(tmp_path / "t", connection.from_arrow(pa.table(ROWS)))
+    assert table.schema.names == WANTED.names
 
 
 def test_ddl_has_the_types_of_spark(tmp_path: Path) -> None:
