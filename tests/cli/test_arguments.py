@@ -46,3 +46,10 @@ def test_a_point_in_time() -> None:
     assert point(None, "2026-01-01") == {"timestamp": "2026-01-01"}
     with pytest.raises(typer.BadParameter):
         point(1, "2026-01-01")
+
+
+def test_a_storage_option_is_not_printed() -> None:
+    """It may be a credential with the wrong separator."""
+    with pytest.raises(typer.BadParameter, match="KEY=VALUE") as caught:
+        pairs(["secret_access_key:pl4nted"], "--storage-option")
+    assert "pl4nted" not in str(caught.value)

@@ -20,6 +20,9 @@ GOOD = [
     ("/a:b/c", "file", "", "/a:b/c"),
     ("s3://bucket/a/b", "s3", "bucket", "a/b"),
     ("s3a://bucket//a/./b/", "s3", "bucket", "a/b"),
+    ("s3n://bucket/a", "s3", "bucket", "a"),
+    ("FILE:/data/t", "file", "", "/data/t"),
+    ("/data/s3:/t", "file", "", "/data/s3:/t"),
     ("S3://bucket", "s3", "bucket", ""),
     ("s3://bucket/with space/ü%20", "s3", "bucket", "with space/ü%20"),
     ("gcs://b/x", "gs", "b", "x"),
@@ -40,6 +43,20 @@ BAD = [
     ("\\\\host\\share\\t", "BAD_PATH"),
     ("ftp://host/x", "UNKNOWN_SCHEME"),
     ("http://host/x", "UNKNOWN_SCHEME"),
+    ("C:/data/t", "BAD_PATH"),
+    ("s3:/bucket/a", "BAD_PATH"),
+    ("s3a:bucket/a", "BAD_PATH"),
+    ("abfss:/c/a", "BAD_PATH"),
+    ("file:data/t", "BAD_PATH"),
+    ("dbfs:/data/t", "UNKNOWN_SCHEME"),
+    ("dbfs:///data/t", "UNKNOWN_SCHEME"),
+    ("DBFS:data/t", "UNKNOWN_SCHEME"),
+    ("hdfs:/data/t", "UNKNOWN_SCHEME"),
+    ("hdfs://name:8020/t", "UNKNOWN_SCHEME"),
+    ("viewfs:/t", "UNKNOWN_SCHEME"),
+    ("wasbs:/t", "UNKNOWN_SCHEME"),
+    ("wasbs://c@a.blob.core.windows.net/t", "UNKNOWN_SCHEME"),
+    ("oss:/bucket/t", "UNKNOWN_SCHEME"),
 ]
 
 
@@ -65,6 +82,7 @@ def test_what_cannot_be_a_path(text: str, code: str) -> None:
 
 def test_a_relative_path_is_made_absolute() -> None:
     assert locate("some/where").path == str(Path.cwd() / "some" / "where")
+    assert locate("a:b/c").path == str(Path.cwd() / "a:b" / "c"), "no scheme that anybody knows, and no slash"
     assert locate(Path("x")).path == str(Path.cwd() / "x")
 
 
@@ -78,6 +96,13 @@ def test_the_home_folder(monkeypatch: pytest.MonkeyPatch) -> None:
         "/x/~/y",
         str(Path.cwd() / "~lake"),
     ]
+
+
+def test_a_foreign_scheme_is_answered_with_what_to_write() -> None:
+    for text, says in {"dbfs:/t": "/dbfs/", "wasbs:/t": "abfss://", "s3:/b/t": "s3://", "file:t": "file://"}.items():
+        with pytest.raises(InvalidInput) as caught:
+            locate(text)
+        assert says in str(caught.value)
 
 
 def test_the_account_of_an_azure_url() -> None:

@@ -51,7 +51,8 @@ Settings = Annotated[
     typer.Option("--set", metavar="KEY=VALUE", help="An option of this scan, e.g. tamis.read.lazy=off."),
 ]
 Stored = Annotated[
-    list[str] | None, typer.Option("--storage-option", metavar="KEY=VALUE", help="An option of the object store.")
+    list[str] | None,
+    typer.Option("--storage-option", metavar="KEY=VALUE", help="An option of the object store, e.g. region=eu-west-1."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 Place = Annotated[str, typer.Argument(metavar="TABLE", help="The table's folder or URL.")]
@@ -63,7 +64,8 @@ def pairs(texts: Sequence[str] | None, option: str) -> dict[str, str]:
     for text in texts or ():
         key, equals, value = text.partition("=")
         if not equals or not key.strip():
-            raise typer.BadParameter(f"{text!r} is not KEY=VALUE.", param_hint=option)
+            shown = "The text" if option == "--storage-option" else repr(text)  # it may be a credential
+            raise typer.BadParameter(f"{shown} is not KEY=VALUE.", param_hint=option)
         found[key.strip()] = value
     return found
 

@@ -19,7 +19,7 @@ class ReadSpec:
     """The output columns in order; empty for a count."""
     part_schemas: Mapping[int, Schema]
     """The table's schemas by schema id, to resolve parts."""
-    storage_options: Mapping[str, Any] = field(default_factory=dict)
+    storage_options: Mapping[str, Any] = field(default_factory=dict, repr=False)
     conjuncts: tuple[Expr, ...] = ()
     """Every output row satisfies all of them (or, under ``errors="keep"``, could not be evaluated)."""
     errors: str = "raise"

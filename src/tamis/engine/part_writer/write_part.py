@@ -52,7 +52,7 @@ class WriteSpec:
 
     url: str
     schema: Schema
-    storage_options: Mapping[str, Any] = field(default_factory=dict)
+    storage_options: Mapping[str, Any] = field(default_factory=dict, repr=False)
     format: str = "parquet"
     part_bytes: int = PART_BYTES
     block_rows: int = 0

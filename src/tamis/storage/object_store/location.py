@@ -15,7 +15,8 @@ from urllib.parse import unquote
 from tamis.errors import InvalidInput
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(.*)", re.DOTALL)
-_WINDOWS = re.compile(r"[A-Za-z]:\\|\\\\")
+_ONE_SLASH = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(?!//)(/?)", re.DOTALL)
+_WINDOWS = re.compile(r"[A-Za-z]:[\\/]|\\\\")
 _FILE = re.compile(r"file:(?://(?:localhost)?)?(/.*)", re.DOTALL | re.IGNORECASE)
 _ALIASES = {
     "s3": "s3",
@@ -29,6 +30,14 @@ _ALIASES = {
     "abfss": "az",
     "memory": "memory",
 }
+_FOREIGN = {
+    "dbfs": "Copy it to an object store, or give its path on the local disk, such as /dbfs/….",
+    "hdfs": "Use an object store, or a local path if it is mounted.",
+    "viewfs": "Use an object store, or a local path if it is mounted.",
+    "wasb": "Write abfss://container@account.dfs.core.windows.net/….",
+    "wasbs": "Write abfss://container@account.dfs.core.windows.net/….",
+}
+"""Schemes that Spark users know and Tamis does not, and what to do instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +82,12 @@ def locate(place: str | os.PathLike[str]) -> Location:
         raise _bad(text, "is one of Windows, which this machine is not")
     if match := _SCHEME.fullmatch(text):
         return _remote(text, match[1].lower(), match[2])
+    if match := _ONE_SLASH.match(text):
+        scheme = match[1].lower()
+        if scheme in _ALIASES or scheme == "file":
+            raise _bad(text, f"has a scheme without two slashes; write {scheme}://")
+        if match[2] or scheme in _FOREIGN:
+            raise _unknown(text, scheme)
     return _local(text)
 
 
@@ -86,13 +101,16 @@ def _local(path: str) -> Location:
 
 def _remote(text: str, scheme: str, rest: str) -> Location:
     if scheme not in _ALIASES:
-        raise InvalidInput(
-            f"The scheme of {text!r} is not known.",
-            code="UNKNOWN_SCHEME",
-            name=text,
-            remedy="Use a local path, file://, s3://, gs://, az:// or memory://.",
-        )
+        raise _unknown(text, scheme)
     bucket, _, path = rest.partition("/")
+    if "@" in bucket and _ALIASES[scheme] != "az":  # as in s3n://key:secret@bucket: the text must not be shown
+        place = f"{scheme}://…@{bucket.rpartition('@')[2]}"
+        raise InvalidInput(
+            f"The URL {place} holds credentials.",
+            code="BAD_PATH",
+            name=place,
+            remedy="Give them as storage_options: access_key_id and secret_access_key.",
+        )
     segments = [segment for segment in path.split("/") if segment not in {"", "."}]
     if ".." in segments:
         raise _bad(text, "holds '..', which means nothing in an object store")
@@ -103,6 +121,15 @@ def _remote(text: str, scheme: str, rest: str) -> Location:
     if not bucket:
         raise _bad(text, "names no bucket or container")
     return Location(_ALIASES[scheme], bucket, "/".join(segments), account)
+
+
+def _unknown(text: str, scheme: str) -> InvalidInput:
+    return InvalidInput(
+        f"The scheme of {text!r} is not known.",
+        code="UNKNOWN_SCHEME",
+        name=text,
+        remedy=_FOREIGN.get(scheme, "Use a local path, file://, s3://, gs://, az:// or memory://."),
+    )
 
 
 def _bad(text: str, why: str) -> InvalidInput:

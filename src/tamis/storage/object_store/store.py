@@ -237,10 +237,11 @@ class Store:
         try:
             return call(self._connect(create), (self._prefix + path).rstrip("/"))
         except Exception as error:
-            ours = translate(error, action, self.name(path))
+            ours = translate(error, action, self.name(path), self.options)
             if ours is error:
                 raise
-            raise ours from error
+            # what a remote store says may hold addresses and credentials, so no traceback shows it
+            raise ours from (None if self.remote else error)
 
     def _connect(self, create: bool) -> Any:
         if self._connection is None:

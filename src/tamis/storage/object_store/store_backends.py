@@ -9,6 +9,7 @@ import os
 import re
 from collections.abc import Mapping
 from datetime import timedelta
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +26,7 @@ from obstore.exceptions import (
 
 from tamis.errors import CorruptData, InvalidInput, NotFound, StoreUnavailable, TamisError
 from tamis.storage.object_store.location import Location
-
-RETRY_OPTIONS = ("max_retries", "retry_timeout")
-"""Tamis's own options: the number of retries of a failed request, and their total time in seconds."""
+from tamis.storage.object_store.storage_options import BY_SCHEME, CLIENT, RETRIES, without_values
 
 _memory: dict[str, Any] = {}
 """The memory stores of this process, by name."""
@@ -64,22 +63,24 @@ def connect(location: Location, options: Mapping[str, Any], *, mkdir: bool = Fal
                 return obstore.store.AzureStore(location.bucket, prefix=prefix, **extra, **config)
     except UnknownConfigurationKeyError as error:
         named = re.search(r"key: '([^']*)'", str(error))
-        raise _unknown(named[1] if named else "?", location, "Check its spelling.") from error
+        raise _unknown(named[1] if named else "?", location, _nearest(named, location)) from None
     except (BaseError, TypeError, ValueError) as error:
+        said = re.sub('"[^"]*"', '"…"', without_values(first_line(error), options))
         raise InvalidInput(
-            f"The storage options for {location.url} cannot be used: {first_line(error)}",
+            f"The storage options for {location.url} cannot be used: {said}",
             code="BAD_OPTION",
             name=", ".join(sorted(options)) or location.url,
             remedy="Correct storage_options, or the environment that they come from.",
-        ) from error
+        ) from None  # the store's own message may quote a value
 
 
-def translate(error: Exception, action: str, name: str) -> Exception:
+def translate(error: Exception, action: str, name: str, options: Mapping[str, Any] | None = None) -> Exception:
     """Translate ``error``, raised by ``action`` on the object ``name``, into a ``TamisError``.
 
-    Returns the error unchanged if it already is one or does not come from the store.
+    Its text has no address and none of the values of ``options``. Returns the error unchanged if it already is one
+    or does not come from the store.
     """
-    text = first_line(error)
+    text = without_values(first_line(error), options or {})
     if isinstance(error, ValueError) and "parse path" in text:
         return InvalidInput(
             f"{name!r} cannot be a path: {text}", code="BAD_PATH", name=name, remedy="Choose another name."
@@ -106,6 +107,10 @@ def translate(error: Exception, action: str, name: str) -> Exception:
             name=name,
             remedy="Give the path of a folder.",
         )
+    return _unavailable(error, action, name, text)
+
+
+def _unavailable(error: Exception, action: str, name: str, text: str) -> StoreUnavailable:
     denied = isinstance(error, PermissionDeniedError | UnauthenticatedError | PermissionError)
     if denied or re.search(r"permission denied|status code: 40[13]\b", text, re.IGNORECASE):
         return StoreUnavailable(
@@ -188,19 +193,23 @@ def _split(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
                 name=str(key),
                 remedy="Options are text, numbers or true and false.",
             )
-        if key not in RETRY_OPTIONS:
+        name = str(key).lower()
+        if name not in RETRIES:
             config[key] = value if isinstance(value, str | bool) else str(value)
             continue
         try:
-            retry[key] = int(value) if key == "max_retries" else timedelta(seconds=float(value))
-        except ValueError as error:
+            retry[name] = int(value) if name == "max_retries" else timedelta(seconds=float(value))
+        except ValueError:
             raise InvalidInput(
-                f"The storage option {key} = {value!r} is not a number.",
-                code="BAD_OPTION",
-                name=key,
-                remedy="Give a number.",
-            ) from error
+                f"The storage option {key} is not a number.", code="BAD_OPTION", name=key, remedy="Give a number."
+            ) from None
     return config, retry
+
+
+def _nearest(named: re.Match[str] | None, location: Location) -> str:
+    names = sorted({*BY_SCHEME[location.scheme], *CLIENT, *RETRIES})
+    near = get_close_matches(named[1].lower(), names, n=1) if named else []
+    return f"Did you mean {near[0]}?" if near else f"Options are: {', '.join(names)}."
 
 
 def _unknown(key: object, location: Location, advice: str) -> InvalidInput:
