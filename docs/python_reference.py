@@ -11,6 +11,9 @@ from typing import Any
 
 from tamis.engine.scan import scan_options
 from tamis.engine.scan.scan_options import Options
+from tamis.spark.options import source_options
+from tamis.spark.options.foreign_options import FOREIGN
+from tamis.storage.object_store import storage_options
 
 SOURCE = Path(__file__).parent.parent / "src" / "tamis"
 
@@ -45,10 +48,45 @@ name and a value that an option cannot have are refused (`UNKNOWN_OPTION`, `BAD_
 properties; in Spark they are the session's. Options that disable skipping change no result, except which of several equally valid rows a
 LIMIT, or an order with ties, returns.
 
+[Readers and writers](#readers-and-writers) of Spark have options of their own; [object stores](#object-stores) have theirs.
+
 This page is generated from the code by `docs/generate.py`.
+
+## Queries and tables
 
 | option | values | default | effect |
 | --- | --- | --- | --- |
+"""
+
+_SOURCES_HEAD = """
+## Readers and writers
+
+These are options of `spark.read`, `spark.readStream`, `df.write` and `df.writeStream`, by path (`format("tamis")`) and by table. Their names may be written in any case. Every other option is an error: one that is unknown (`UNKNOWN_OPTION`), one that
+has no effect where it is given, and one of another format (both `BAD_OPTION`). A switch that is `false` passes everywhere. Spark's own options, such as `checkpointLocation` and `queryName`, pass, too.
+
+The `tamis.` options above are also options of reads and of writes into tables of a catalog. For writes by path and `df.writeStream`, set them in the session's conf. `versionAsOf` of `spark.readStream.table` is refused by Spark itself.
+
+| option | where | values | effect |
+| --- | --- | --- | --- |
+"""
+
+_FOREIGN_HEAD = """
+### Options of other formats
+
+These are refused by name.
+
+| option | known from | what to do |
+| --- | --- | --- |
+"""
+
+_STORES_HEAD = """
+## Object stores
+
+These are options of `storage_options=`, of `--storage-option`, and of reads, writes and streams by path. They have these names everywhere, in lower or upper case, with or without the prefix of the environment's variables: `access_key_id` and
+`AWS_ACCESS_KEY_ID` are the same. [Object stores and credentials](object-stores.md) says where else they come from. No plan, report or error shows a value.
+
+| store | option | meaning |
+| --- | --- | --- |
 """
 
 FUNCTIONS = [
@@ -128,7 +166,30 @@ def options_page() -> str:
             raise ValueError(f"Option {name} has no docstring: add one below Options.{attribute}.")
         cells = [f"`{name}`", _values(read), _default(default), _one_line(meanings[attribute])]
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
-    return _OPTIONS_HEAD + "\n".join(lines) + "\n"
+    return _OPTIONS_HEAD + "\n".join([*lines, *_source_options(), *_storage_options()]) + "\n"
+
+
+def _source_options() -> Iterator[str]:
+    yield _SOURCES_HEAD.rstrip("\n")
+    for option in source_options.OPTIONS:
+        names = ", ".join(f"`{name}`" for name in (option.name, *option.aliases))
+        uses = ", ".join(_use(use) for use in source_options.Use if use in option.uses)
+        yield f"| {names} | {uses} | {option.values} | {option.effect} |"
+    yield _FOREIGN_HEAD.rstrip("\n")
+    for foreign in FOREIGN.values():
+        yield f"| `{foreign.name}` | {foreign.source} | {foreign.remedy.replace('|', '/')} |"
+
+
+def _use(use: source_options.Use) -> str:
+    """A place in words, with its code marked."""
+    return re.sub(r"((?:spark|df)\.\S+|readChangeFeed)", r"`\1`", use)
+
+
+def _storage_options() -> Iterator[str]:
+    yield _STORES_HEAD.rstrip("\n")
+    stores = {"S3": storage_options.S3, "Google Cloud Storage": storage_options.GCS, "Azure": storage_options.AZURE}
+    for store, names in {**stores, "all": {**storage_options.CLIENT, **storage_options.RETRIES}}.items():
+        yield from (f"| {store} | `{name}` | {meaning} |" for name, meaning in names.items())
 
 
 def _values(read: Callable[[Any], Any]) -> str:

@@ -122,13 +122,13 @@ WRITES: dict[str, tuple[str | Call, Any]] = {
     ),
     "saveAsTable replaceWhere": (
         lambda k: k.save("t", mode="overwrite", replaceWhere="id = 1"),
-        Refused("UNSUPPORTED_STATEMENT", "replaceWhere"),
+        Refused("BAD_OPTION", "replaceWhere"),
     ),
     "insertInto": (lambda k: k.df.write.insertInto(k.name("t")), Ids([0, 1, 2, 7, 8])),
     "insertInto overwrite": (lambda k: k.df.write.insertInto(k.name("t"), overwrite=True), Ids([7, 8])),
     "insertInto replaceWhere": (
         lambda k: k.df.write.option("replaceWhere", "id = 1").insertInto(k.name("t"), overwrite=True),
-        Refused("UNSUPPORTED_STATEMENT", "replaceWhere"),
+        Refused("BAD_OPTION", "replaceWhere"),
     ),
     # --- DataFrameWriterV2 ---
     "writeTo create": (lambda k: k.to("new").create(), Ids([7, 8], "new")),

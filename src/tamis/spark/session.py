@@ -14,11 +14,14 @@ from tamis.spark.catalog.spark_caches import keep_caches_true
 from tamis.spark.catalog.warehouse_paths import Warehouse
 from tamis.spark.jvm_bridge.adapter import bridge
 from tamis.spark.jvm_bridge.session_checks import check_classic
+from tamis.spark.options.hadoop_options import session_store
 from tamis.spark.sql.statements import teach
-from tamis.storage.object_store import Store, open_store
+from tamis.storage.object_store import Store
+from tamis.storage.object_store.storage_options import REDACTED
 from tamis.world import world
 
 _KEY = "spark.sql.catalog."
+_REDACTED = "spark.sql.redaction.options.regex"
 
 
 def attach(spark: Any, name: str, warehouse: str | Path, *, storage_options: Mapping[str, Any] | None = None) -> None:
@@ -26,14 +29,15 @@ def attach(spark: Any, name: str, warehouse: str | Path, *, storage_options: Map
 
     Table ``db.t`` is stored at ``<warehouse>/db/t``. A second call with the same folder does nothing. Sessions
     created later (``newSession``, foreachBatch's) have the catalog too; in an existing one, call this again. Workers
-    run the driver's Python unless ``PYSPARK_PYTHON`` or ``spark.pyspark.python`` says otherwise.
+    run the driver's Python unless ``PYSPARK_PYTHON`` or ``spark.pyspark.python`` says otherwise. On S3, what
+    ``storage_options`` leave open is taken from the session's Hadoop keys ``fs.s3a.*``.
     Raises ``AlreadyExists`` if the name leads elsewhere, ``InvalidInput`` for a bad name, bad options, a warehouse
     that is a file, or a Spark Connect session.
     """
     check_classic(spark)
     _check_name(name)
     java = bridge(spark)
-    root = open_store(warehouse, storage_options)
+    root = session_store(java, spark, warehouse, storage_options)
     _check_folder(root)
     application = spark.sparkContext.applicationId
     known = java.registered_catalog(name)
@@ -52,7 +56,20 @@ def attach(spark: Any, name: str, warehouse: str | Path, *, storage_options: Map
     keep_caches_true(java)
     spark.conf.set(_KEY + name, class_name)
     spark._jsparkSession.sharedState().conf().set(_KEY + name, class_name)
+    _hide_storage_options(spark)
     use_drivers_python(spark.sparkContext)
+
+
+def _hide_storage_options(spark: Any) -> None:
+    """Add the names of storage options to those whose values Spark does not show in plans.
+
+    Spark hides secrets and tokens by itself, but neither the keys of Azure and GCS nor access keys and endpoints.
+    This holds for the session and for later ones, as the catalog does.
+    """
+    for conf in (spark.conf, spark._jsparkSession.sharedState().conf()):
+        hidden = conf.get(_REDACTED, "(?i)url")
+        if REDACTED not in hidden:
+            conf.set(_REDACTED, f"({hidden})|{REDACTED}")
 
 
 def _check_name(name: Any) -> None:
@@ -84,7 +101,7 @@ def _check_folder(root: Store) -> None:
 
 def _taken(name: str, where: str) -> AlreadyExists:
     return AlreadyExists(
-        f"Catalog {name!r} is already attached to {where}.",
+        f"Catalog {name!r} is already attached to {where}, or with other storage options.",
         code="CATALOG_EXISTS",
         name=name,
         remedy="Choose another name.",

@@ -9,10 +9,12 @@ from typing import Any
 from tamis.core.schema.clustering_key import clustering_keys
 from tamis.core.types import Schema
 from tamis.engine.scan import check_places, check_properties
+from tamis.engine.scan.scan_options import PREFIX
 from tamis.errors import InvalidInput
 from tamis.spark.jvm_bridge.adapter import Bridge
 from tamis.spark.jvm_bridge.spark_errors import unsupported
 from tamis.spark.jvm_bridge.spark_types import from_spark
+from tamis.spark.options.source_options import Use, read_options
 from tamis.storage.commit_log import Head, next_schema
 from tamis.storage.files.formats import check_format, format_named
 from tamis.table.table_definition import FORMAT, checked_columns
@@ -85,13 +87,34 @@ def _default_source(bridge: Bridge) -> str:
 
 
 def user_properties(given: Mapping[str, str]) -> dict[str, str]:
-    """The checked properties, without those that Spark or the format sets."""
+    """The checked properties, without those that Spark or the format sets, and without the options of a write.
+
+    Spark gives OPTIONS twice, as ``option.name`` and as ``name``; of them, only settings of Tamis are properties.
+    """
+    options = {k.removeprefix("option."): v for k, v in given.items() if k.startswith("option.")}
+    created_options(options)
+    written = {k for k in options if not k.lower().startswith(PREFIX)}
     kept = {
         k: v
         for k, v in given.items()
-        if k.lower() not in _GIVEN_BY_US and not (k.startswith("option.") and k[7:] in given)
+        if k.lower() not in _GIVEN_BY_US and k not in written and not (k.startswith("option.") and k[7:] in given)
     }
     return check_properties(kept)
+
+
+def created_options(given: Mapping[str, str]) -> None:
+    """Check the options of a write that creates or replaces a table.
+
+    Raises ``InvalidInput``, also for ``overwriteSchema=false``, because the columns are replaced.
+    """
+    found = read_options(given, {Use.CREATE_TABLE}, by_path=False)
+    if found.get("overwriteschema") is False:
+        raise InvalidInput(
+            "overwriteSchema cannot be off: this write replaces the columns.",
+            code="BAD_OPTION",
+            name="overwriteSchema",
+            remedy="Keep them by INSERT OVERWRITE, or df.writeTo(table).overwrite(condition).",
+        )
 
 
 def data_format(given: Mapping[str, str]) -> str:

@@ -89,6 +89,11 @@ class LoadedTable(Indexed):
     def logical_schema(self) -> Schema:
         return self.head.schema or Schema(())
 
+    @property
+    def by_path(self) -> bool:
+        """Whether this is no table of a catalog: its name is its path."""
+        return self.names == (self.store.url,)
+
     def java(self) -> Any:
         return self.bridge.implement([*INTERFACES, *self._evolving], self, self._alike)
 

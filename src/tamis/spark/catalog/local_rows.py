@@ -11,6 +11,7 @@ import pyarrow as pa
 from tamis.core.types.arrow import from_arrow_schema
 from tamis.spark.jvm_bridge.adapter import Bridge
 from tamis.spark.jvm_bridge.spark_types import to_spark
+from tamis.spark.options.source_options import Use, read_options
 
 _READ = "org.apache.spark.sql.connector.read."
 _CATALOG = "org.apache.spark.sql.connector.catalog."
@@ -53,7 +54,8 @@ class LocalTable:
     def properties(self) -> dict[str, str]:
         return {"provider": "tamis"}
 
-    def newScanBuilder(self, options: Any) -> Any:  # noqa: N802, ARG002  # Spark's name; a scan has no options
+    def newScanBuilder(self, options: Any) -> Any:  # noqa: N802  # Spark's name
+        read_options(self.bridge.dict(options.asCaseSensitiveMap()), {Use.READ}, by_path=False)
         return self.bridge.implement([_READ + "ScanBuilder"], LocalScanBuilder(self))
 
 

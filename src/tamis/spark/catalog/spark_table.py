@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tamis.spark.catalog.loaded_table import LoadedTable
+from tamis.spark.options.source_options import Use, read_options
 from tamis.spark.scan.scan_builder import scan_builder
 from tamis.spark.streaming.stream_sink import streaming_write
 from tamis.spark.write.insert import WriteBuilder
@@ -25,7 +26,9 @@ class SparkTable(LoadedTable):
         return can_delete(self, predicates)
 
     def deleteWhere(self, predicates: Any, options: Any = None) -> None:  # noqa: N802  # Spark's name
-        delete_where(self, predicates, {} if options is None else self.bridge.dict(options.asCaseSensitiveMap()))
+        given = {} if options is None else self.bridge.dict(options.asCaseSensitiveMap())
+        read_options(given, (), by_path=self.by_path)
+        delete_where(self, predicates, given)
 
     def truncateTable(self, options: Any = None) -> bool:  # noqa: N802  # Spark's name; later lines of Spark pass options
         self.deleteWhere([], options)
@@ -36,6 +39,7 @@ class SparkTable(LoadedTable):
 
     def newWriteBuilder(self, info: Any) -> Any:  # noqa: N802  # Spark's name
         options = self.bridge.dict(info.options().asCaseSensitiveMap())
+        read_options(options, {Use.WRITE_TABLE, Use.WRITE_STREAM}, by_path=self.by_path)
         replaced = self.pending_write.replaced if self.pending_write is not None else None
         return WriteBuilder(self, options, replaced).java()
 

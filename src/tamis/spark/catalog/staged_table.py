@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tamis.engine.operations.result import Result, written
 from tamis.engine.scan import Options
+from tamis.spark.catalog.create_table import created_options
 from tamis.spark.catalog.loaded_table import _CATALOG, INTERFACES, LoadedTable
 from tamis.spark.catalog.spark_table import SparkTable
 from tamis.spark.jvm_bridge.adapter import Bridge
@@ -17,6 +18,26 @@ from tamis.storage.object_store import Store
 from tamis.world import new_id
 
 Hook = Callable[[], None]
+
+
+def commit_replacement(store: Store, replaces: Snapshot, head: Head, manifests: Sequence[Any]) -> Snapshot:
+    """Replace rows, columns and properties of a table in one commit.
+
+    Raises ``Conflict`` if others have changed its rows meanwhile.
+    """
+    rows, parts, size = written(list(manifests))
+    proposal = Proposal(
+        operation=Operation("replace", metrics={"rows_inserted": rows, "parts_added": parts, "bytes_written": size}),
+        table_id=replaces.head.table_id,
+        read_version=replaces.version,
+        reads=ReadSet(),  # the rows may come from this table: rows that others add meanwhile must not be lost
+        blind_append=False,
+        head=head,
+        add=manifests,
+        replace_all=True,
+        operation_id=new_id(),
+    )
+    return commit(store, proposal)
 
 
 class StagedTable(SparkTable):
@@ -48,26 +69,17 @@ class StagedTable(SparkTable):
         return None
 
     def newWriteBuilder(self, info: Any) -> Any:  # noqa: N802  # Spark's name
-        return StagedWrite(self, self.bridge.dict(info.options().asCaseSensitiveMap())).java()
+        options = self.bridge.dict(info.options().asCaseSensitiveMap())
+        created_options(options)
+        return StagedWrite(self, options).java()
 
     def commitStagedChanges(self) -> None:  # noqa: N802  # Spark's name
-        rows, parts, size = written(self.manifests)
-        metrics = {"rows_inserted": rows, "parts_added": parts, "bytes_written": size}
         if self.replaces is None:
+            rows, parts, size = written(self.manifests)
+            metrics = {"rows_inserted": rows, "parts_added": parts, "bytes_written": size}
             create(self.store, self.head, Operation("create", metrics=metrics), add=self.manifests)
-            return
-        proposal = Proposal(
-            operation=Operation("replace", metrics=metrics),
-            table_id=self.replaces.head.table_id,
-            read_version=self.replaces.version,
-            reads=ReadSet(),  # the rows may come from this table: rows that others add meanwhile must not be lost
-            blind_append=False,
-            head=self.head,
-            add=self.manifests,
-            replace_all=True,
-            operation_id=new_id(),
-        )
-        commit(self.store, proposal)
+        else:
+            commit_replacement(self.store, self.replaces, self.head, self.manifests)
 
     def abortStagedChanges(self) -> None:  # noqa: N802  # Spark's name
         """Delete the written files that are known. Nothing was visible."""

@@ -162,7 +162,7 @@ def even(
     return places
 
 
-def pack(tasks: list[Task]) -> bytes:
+def pack(tasks: Iterable[object]) -> bytes:
     """Pack the tasks for ``Partitions.python``."""
     payloads = [pickle.dumps(task, pickle.HIGHEST_PROTOCOL) for task in tasks]
     return b"".join([JAVA_INT.pack(len(payloads)), *(piece for p in payloads for piece in (JAVA_INT.pack(len(p)), p))])

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from tamis.spark.executors.read_task import Read
+import pyarrow as pa
+
 from tamis.spark.jvm_bridge.adapter import Bridge
 
 _PYTHON = "org.apache.spark.sql.execution.datasources.v2.python."
@@ -13,7 +15,10 @@ _sources: weakref.WeakKeyDictionary[Any, tuple[object, Any]] = weakref.WeakKeyDi
 """By Spark application: the settings that start its workers, and the Java object made from them."""
 
 
-def python_reader(owner: Bridge, read: Read, required: Any) -> Any:
+ReadFunction = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+
+
+def python_reader(owner: Bridge, read: ReadFunction, required: Any) -> Any:
     """A Java ``PartitionReaderFactory`` that runs ``read`` in Python workers.
 
     ``required`` is the Java schema of its rows.

@@ -23,6 +23,11 @@ class Source:
     schema: Schema
     opening: Opening = field(default_factory=Opening)
 
+    @property
+    def by_path(self) -> bool:
+        """Whether the table was opened by its path, and not by a name in a catalog."""
+        return self.name == self.store.url
+
 
 @dataclass(frozen=True, slots=True)
 class ScanRequest:

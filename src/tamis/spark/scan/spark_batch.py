@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from tamis.engine.scan.skip_audit import strict
 from tamis.spark.executors.partitions import local_url, pack, pack_files
 from tamis.spark.executors.read_task import Fold, Read, Task
+from tamis.spark.options.source_options import Use, read_options
 from tamis.spark.scan import native_reader as native
 from tamis.spark.scan.join_keys import Narrowed
 from tamis.spark.scan.parquet_filter import advice
@@ -18,11 +19,15 @@ if TYPE_CHECKING:
 
 
 class Batch:
-    """Spark's ``Batch``. Batches are equal if their scans and the keys that narrow them are."""
+    """Spark's ``Batch``. Batches are equal if their scans and the keys that narrow them are.
+
+    Raises ``InvalidInput`` for options of streams, which a scan cannot know yet.
+    """
 
     java_constant: ClassVar = {"planInputPartitions": "", "createReaderFactory": ""}
 
     def __init__(self, scan: Scan, narrowed: Narrowed | None = None) -> None:
+        read_options(scan.told, {Use.READ}, by_path=scan.source.by_path)
         self._scan = scan
         self._narrowed = narrowed
         self._pages = False

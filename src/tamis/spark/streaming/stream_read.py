@@ -20,17 +20,13 @@ from tamis.core.types import Schema
 from tamis.engine.operations.streaming.range_plan import kept, plan_ranges
 from tamis.engine.operations.streaming.stream_source import Bools, Follower, Position
 from tamis.engine.scan.query_instants import micros
-from tamis.engine.scan.scan_options import size_of
 from tamis.errors import InvalidInput
+from tamis.spark.options.source_options import Use, read_options
 from tamis.spark.streaming.micro_batch import STREAM, MicroBatch, plan_with_filters, request_of
 from tamis.storage.commit_log.part_range import PartRange
 
 if TYPE_CHECKING:
     from tamis.spark.scan.spark_scan import Scan
-
-OPTIONS = {"startingversion", "startingtimestamp", "maxfilespertrigger", "maxbytespertrigger", "skipchangecommits"}
-"""Options of a stream, in lower case; users may write them in any case."""
-
 
 _MOST_FILES = 2**31 - 1
 """Stands for "limited" where only bytes are: Spark passes the limit back, and ``latestOffset`` applies both."""
@@ -44,11 +40,14 @@ class MicroBatchStream:
     def __init__(self, scan: Scan, options: Mapping[str, str]) -> None:
         self._scan = scan
         self._owner = scan._owner
-        self._told = {key.lower(): value for key, value in options.items() if key.lower() in OPTIONS}
-        skips = self._told.get("skipchangecommits", "false").lower() == "true"
-        self._follower = Follower(scan.source.store, skip_changes=skips)
-        self._max_parts = _number(self._told, "maxfilespertrigger")
-        self._max_bytes = _size(self._told, "maxbytespertrigger")
+        found = self._options = read_options(options, {Use.READ_STREAM}, by_path=scan.source.by_path)
+        self._follower = Follower(
+            scan.source.store,
+            skip_changes=found.get("skipchangecommits", False),
+            skip_deletes=found.get("ignoredeletes", False),
+        )
+        self._max_parts: int | None = found.get("maxfilespertrigger")
+        self._max_bytes: int | None = found.get("maxbytespertrigger")
         self._until: Position | None = None
         self._seen: tuple[str, list[tuple[Expr, ...]]] = ("", [()])
         """The end of the last micro-batch, and the filters that it had, one for each scan of the stream."""
@@ -61,18 +60,18 @@ class MicroBatchStream:
         return self._offset(self._begin())
 
     def _begin(self) -> Position:
-        version, timestamp = self._told.get("startingversion"), self._told.get("startingtimestamp")
+        version, timestamp = self._options.get("startingversion"), self._options.get("startingtimestamp")
         if version is not None and timestamp is not None:
-            raise _bad("startingVersion", "A version and a timestamp are given.", "Give one of them.")
+            raise InvalidInput(
+                "A version and a timestamp are given.",
+                code="BAD_OPTION",
+                name="startingVersion",
+                remedy="Give one of them.",
+            )
         if timestamp is not None:
-            return self._follower.begin(timestamp_micros=micros(timestamp))
-        if version is None:
-            return self._follower.begin()
-        if version.lower() == "latest":
-            return self._follower.end()
-        if not version.isdigit():
-            raise _bad("startingVersion", f"{version!r} is not a version.", "Give a number, or latest.")
-        return self._follower.begin(int(version))
+            zone = self._owner.active_session().conf.get("spark.sql.session.timeZone")
+            return self._follower.begin(timestamp_micros=micros(timestamp, zone, name="startingTimestamp"))
+        return self._follower.end() if version == "latest" else self._follower.begin(version)
 
     def latestOffset(self, start: Any = None, limit: Any = None) -> Any:  # noqa: N802
         if start is None:
@@ -154,26 +153,3 @@ class MicroBatchStream:
 
     def __str__(self) -> str:
         return f"tamis stream of {self._scan.source.name}"
-
-
-def _number(told: Mapping[str, str], name: str) -> int | None:
-    text = told.get(name)
-    if text is None:
-        return None
-    if not text.isdigit() or not int(text):
-        raise _bad(name, f"{text!r} is not a number of files.", "Give a whole number above 0.")
-    return int(text)
-
-
-def _size(told: Mapping[str, str], name: str) -> int | None:
-    text = told.get(name)
-    if text is None:
-        return None
-    try:
-        return size_of(text)
-    except ValueError:
-        raise _bad(name, f"{text!r} is not a size.", "Give a number of bytes, or a size such as 64MB.") from None
-
-
-def _bad(name: str, what: str, remedy: str) -> InvalidInput:
-    return InvalidInput(what, code="BAD_OPTION", name=name, remedy=remedy)

@@ -13,6 +13,7 @@ from tamis.spark.catalog.loaded_table import LoadedTable, PendingWrite
 from tamis.spark.jvm_bridge.adapter import Bridge
 from tamis.spark.jvm_bridge.catalyst import translate
 from tamis.spark.jvm_bridge.spark_errors import offending_column, unsupported
+from tamis.spark.options.source_options import Use, read_options, refuse_settings
 from tamis.spark.write import spark_write as write
 from tamis.spark.write.node_metrics import NodeMetrics
 from tamis.spark.write.session_frames import dataframe, switches
@@ -48,11 +49,6 @@ class WriteBuilder:
         return replace(self, replaced=found).java()
 
     def truncate(self) -> Any:
-        if "replacewhere" in map(str.lower, self.options):
-            raise unsupported(
-                "replaceWhere",
-                "Say which rows give way: df.writeTo(table).overwrite(condition), or INSERT … REPLACE WHERE.",
-            )
         return replace(self, replaced=(TRUE,)).java()
 
     def build(self) -> Any:
@@ -67,11 +63,14 @@ class V1Write:
     builder: WriteBuilder
 
     def toInsertableRelation(self) -> Any:  # noqa: N802  # Spark's name
+        read_options(self.builder.options, {Use.WRITE_TABLE}, by_path=self.builder.table.by_path)
         return self.builder.table.bridge.implement(
             ["org.apache.spark.sql.sources.InsertableRelation"], Insert(self.builder)
         )
 
     def toStreaming(self) -> Any:  # noqa: N802  # Spark's name
+        read_options(self.builder.options, {Use.WRITE_STREAM}, by_path=self.builder.table.by_path)
+        refuse_settings(self.builder.options, "A stream")
         if self.builder.replaced is not None:
             raise unsupported("Output mode Complete", "Append rows, or overwrite the table in foreachBatch.")
         return self.builder.table.streaming_write()

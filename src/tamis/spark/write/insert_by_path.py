@@ -30,12 +30,21 @@ def append(table: Any, df: Any, operation: Operation | None = None, *, merge_sch
     return _statement(table, df, None, operation)
 
 
-def overwrite(table: Any, df: Any, row_filter: str | Expr | None = None, *, allow_outside: bool = False) -> Result:
+def overwrite(
+    table: Any,
+    df: Any,
+    row_filter: str | Expr | None = None,
+    *,
+    allow_outside: bool = False,
+    merge_schema: bool = False,
+) -> Result:
     """``table.overwrite(df, row_filter)``: as ``append``, and the rows that the filter matches (None: all) go.
 
     New rows that it does not match are refused unless allowed.
     """
     _check_session(df)
+    if merge_schema:
+        table.merge_columns(from_spark(df._jdf.schema().json()))
     if row_filter is None:
         return _statement(table, df, (TRUE,))
     head = table.snapshot.head

@@ -14,6 +14,7 @@ from tamis.errors import TamisError
 from tamis.spark.catalog.loaded_table import LoadedTable
 from tamis.spark.executors.read_task import PART, POSITION
 from tamis.spark.jvm_bridge.adapter import Bridge
+from tamis.spark.options.source_options import read_options
 from tamis.spark.scan.scan_builder import scan_builder
 from tamis.spark.write.merge_pruning import narrow
 from tamis.spark.write.node_metrics import NodeMetrics
@@ -102,6 +103,7 @@ class RowChange:
 
     def newWriteBuilder(self, info: Any) -> Any:  # noqa: N802  # Spark's name
         options = self.table.bridge.dict(info.options().asCaseSensitiveMap())
+        read_options(options, (), by_path=self.table.by_path)
         return self.table.bridge.implement([_WRITE + "DeltaWriteBuilder"], ChangeWriteBuilder(self, options))
 
 

@@ -62,8 +62,7 @@ class Changes:
                 remedy="Give the older version first.",
             )
         self._store, self._first, self._last = store, first, last
-        self._table = last.schema or Schema(())
-        self.schema = pa.schema([*to_arrow_schema(self._table), *COLUMNS])
+        self.schema = feed_schema(last)
 
     def to_batches(self) -> pa.RecordBatchReader:
         """Stream the rows, oldest commit first, deletes before inserts within a commit."""
@@ -86,32 +85,42 @@ class Changes:
         return f"Changes({self._store.url!r}, {self._first.version} → {self._last.version})"
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
-        spec = ReadSpec(
-            self._store.url,
-            self._table,
-            {s.schema_id: s for s in self._last.head.schemas},
-            dict(self._store.options),
-            batch_rows=16_384,
-        )
-        commits = read_commits(
-            self._store, range(self._first.version + 1, self._last.version + 1), self._first.commit.table_id
-        )
-        for commit in commits:
-            if commit.data_change:
-                yield from self._of(change(self._store, commit), spec)
+        spec = feed_spec(self._store, self._last)
+        for found in changes_of(self._store, self._first.version + 1, self._last):
+            yield from change_batches(found, spec, self.schema)
 
-    def _of(self, found: Change, spec: ReadSpec) -> Iterator[pa.RecordBatch]:
-        gone, come = _rows(found.deleted, spec), _rows(found.inserted, spec)
-        if found.deleted and found.inserted:
-            gone, come = net(_whole(gone, self._table), _whole(come, self._table))
-        for kind, batches in ((DELETE, gone), (INSERT, come)):
-            for batch in batches:
-                yield self._told(batch, kind, found)
 
-    def _told(self, batch: pa.RecordBatch, kind: str, found: Change) -> pa.RecordBatch:
-        values = (kind, found.version, found.timestamp_micros)
-        told = [pa.repeat(pa.scalar(v, f.type), len(batch)) for v, f in zip(values, COLUMNS, strict=True)]
-        return pa.RecordBatch.from_arrays([*batch.columns, *told], schema=self.schema)
+def feed_spec(store: Store, last: Snapshot) -> ReadSpec:
+    """Return how the rows of a feed are read: under the schema of the version ``last``."""
+    schemas = {s.schema_id: s for s in last.head.schemas}
+    return ReadSpec(store.url, last.schema or Schema(()), schemas, dict(store.options), batch_rows=16_384)
+
+
+def feed_schema(last: Snapshot) -> pa.Schema:
+    """Return the columns of a feed that ends at the version ``last``."""
+    return pa.schema([*to_arrow_schema(last.schema or Schema(())), *COLUMNS])
+
+
+def changes_of(store: Store, first: int, last: Snapshot) -> Iterator[Change]:
+    """Yield what the commits from version ``first`` up to ``last`` changed, from metadata alone."""
+    for commit in read_commits(store, range(first, last.version + 1), last.commit.table_id):
+        if commit.data_change:
+            yield change(store, commit)
+
+
+def change_batches(found: Change, spec: ReadSpec, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of one commit, with the columns of ``schema``: deletes, then inserts.
+
+    A commit that both removes and adds parts is held in memory, to cancel the rows that it only copied.
+    """
+    gone, come = _rows(found.deleted, spec), _rows(found.inserted, spec)
+    if found.deleted and found.inserted:
+        gone, come = net(_whole(gone, spec.schema), _whole(come, spec.schema))
+    for kind, batches in ((DELETE, gone), (INSERT, come)):
+        for batch in batches:
+            values = (kind, found.version, found.timestamp_micros)
+            added = [pa.repeat(pa.scalar(v, f.type), len(batch)) for v, f in zip(values, COLUMNS, strict=True)]
+            yield pa.RecordBatch.from_arrays([*batch.columns, *added], schema=schema)
 
 
 def changes(store: Store, a: int, b: int | None = None) -> Changes:
@@ -125,6 +134,8 @@ def changes(store: Store, a: int, b: int | None = None) -> Changes:
 def change(store: Store, commit: Commit) -> Change:
     """Derive the changes of ``commit`` from metadata alone."""
     after = Snapshot.at(store, commit)
+    if commit.version == 0:
+        return Change(0, commit.timestamp_micros, _refs(after.parts(None)), ())
     if commit.blind_append and commit.segment is not None:
         mine = np.asarray(pc.equal(after.segments["segment_id"], commit.segment.segment_id).to_numpy(), dtype=np.bool_)
         return Change(commit.version, commit.timestamp_micros, _refs(after.parts(mine)), ())

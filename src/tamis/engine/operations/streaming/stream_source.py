@@ -115,12 +115,14 @@ class Run:
 class Follower:
     """Follows the table at ``store``.
 
-    ``skip_changes`` skips commits that remove rows, including what they add.
+    ``skip_changes`` skips commits that remove rows, including what they add; ``skip_deletes`` those that remove
+    rows and add none.
     """
 
-    def __init__(self, store: Store, *, skip_changes: bool = False) -> None:
+    def __init__(self, store: Store, *, skip_changes: bool = False, skip_deletes: bool = False) -> None:
         self._store = store
         self._skip_changes = skip_changes
+        self._skip_deletes = skip_deletes
 
     def begin(self, version: int | None = None, timestamp_micros: int | None = None) -> Position:
         """Return a start: all rows of the newest version, or additions from ``version`` or a time on."""
@@ -218,7 +220,8 @@ class Follower:
                 if takes_rows(commit):
                     yield from self._run(adding, schemas)
                     adding = []
-                    if commit.data_change and not self._skip_changes:
+                    skipped = self._skip_changes or (self._skip_deletes and commit.segment is None)
+                    if commit.data_change and not skipped:
                         raise _changed(self._store, commit)
                 elif commit.segment is not None and not commit.data_change:
                     yield from self._run(adding, schemas)
@@ -256,5 +259,5 @@ def _changed(store: Store, commit: Commit) -> InvalidInput:
         "a stream reads appended rows only.",
         code="CHANGED_SOURCE",
         name=str(commit.version),
-        remedy="Set the option skipChangeCommits, or read table.changes(a, b).",
+        remedy="Set the option skipChangeCommits (for deletions alone ignoreDeletes), or read table.changes(a, b).",
     )

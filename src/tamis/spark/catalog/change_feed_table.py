@@ -1,0 +1,167 @@
+"""The change feed of a table as a DataFrame: ``format("tamis")`` with ``readChangeFeed``.
+
+The driver reads the metadata of every version; for a commit that changes rows, that of the version before it, too.
+Executors read the rows. No filter and no choice of columns is pushed down.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any, ClassVar
+
+from tamis.core.types.arrow import from_arrow_schema
+from tamis.engine.operations.rows.change_feed import changes_of, feed_schema, feed_spec
+from tamis.engine.scan.query_instants import micros
+from tamis.errors import InvalidInput, NotFound
+from tamis.spark.executors.change_task import ChangeRead, change_tasks
+from tamis.spark.executors.partitions import Sizes, pack
+from tamis.spark.jvm_bridge.adapter import Bridge
+from tamis.spark.jvm_bridge.spark_types import to_spark
+from tamis.spark.scan.python_source import python_reader
+from tamis.storage.commit_log import Snapshot, load
+from tamis.storage.commit_log.vacuum_marker import check_readable
+from tamis.storage.object_store import Store
+
+_READ = "org.apache.spark.sql.connector.read."
+_CATALOG = "org.apache.spark.sql.connector.catalog."
+
+
+class ChangeFeedTable:
+    """The changes from version ``first`` up to the snapshot ``last``. Read only; compared by value."""
+
+    java_constant: ClassVar = dict.fromkeys(["name", "schema", "readSchema", "description"], "")
+
+    def __init__(self, bridge: Bridge, store: Store, first: int, last: Snapshot) -> None:
+        self.bridge, self.store, self.first, self.last = bridge, store, first, last
+
+    def java(self) -> Any:
+        return self.bridge.implement([_CATALOG + "SupportsRead"], self)
+
+    def _value(self) -> tuple[object, ...]:
+        return self.store, self.last.head.table_id, self.first, self.last.version
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ChangeFeedTable) and self._value() == other._value()
+
+    def __hash__(self) -> int:
+        return hash(self._value())
+
+    def __str__(self) -> str:
+        return self.name()
+
+    def name(self) -> str:
+        return f"{self.store.url} changes {self.first} to {self.last.version}"
+
+    @cached_property
+    def arrow_schema(self) -> Any:
+        return feed_schema(self.last)
+
+    def schema(self) -> Any:
+        return self.bridge.struct_type(to_spark(from_arrow_schema(self.arrow_schema)))
+
+    def capabilities(self) -> list[Any]:
+        names = ("BATCH_READ", "MICRO_BATCH_READ")  # the second for an error of ours
+        return [self.bridge.enum(_CATALOG + "TableCapability", name) for name in names]
+
+    def properties(self) -> dict[str, str]:
+        return {"provider": "tamis", "location": self.store.url}
+
+    def newScanBuilder(self, options: Any) -> Any:  # noqa: N802, ARG002  # Spark's name; checked with the path
+        return self.bridge.implement([_READ + "ScanBuilder"], ChangeFeedScan(self))
+
+
+class ChangeFeedScan:
+    """Spark's ``ScanBuilder``, ``Scan`` and ``Batch`` of a feed, which nothing is pushed into."""
+
+    java_constant: ClassVar = dict.fromkeys(["readSchema", "description", "planInputPartitions"], "")
+
+    def __init__(self, table: ChangeFeedTable) -> None:
+        self.table = table
+
+    def build(self) -> Any:
+        return self.table.bridge.implement([_READ + "Scan"], self)
+
+    def toBatch(self) -> Any:  # noqa: N802  # Spark's name
+        return self.table.bridge.implement([_READ + "Batch"], self)
+
+    def toMicroBatchStream(self, checkpoint: str) -> Any:  # noqa: N802, ARG002  # Spark's name
+        raise InvalidInput(
+            "There is no stream of changes.",
+            code="BAD_OPTION",
+            name="readChangeFeed",
+            remedy="Read the changes of a range of versions by spark.read, or leave it out to stream added rows.",
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ChangeFeedScan) and self.table == other.table
+
+    def __hash__(self) -> int:
+        return hash(self.table)
+
+    def __str__(self) -> str:
+        return self.description()
+
+    def readSchema(self) -> Any:  # noqa: N802  # Spark's name
+        return self.table.schema()
+
+    def description(self) -> str:
+        return f"tamis changes of versions {self.table.first} to {self.table.last.version}, reader: Python"
+
+    def planInputPartitions(self) -> Any:  # noqa: N802  # Spark's name
+        table = self.table
+        flat = table.bridge.texts(table.bridge.helper("Partitions").settings("tamis."))
+        sizes = Sizes.of(dict(zip(flat[::2], flat[1::2], strict=True)))
+        found = changes_of(table.store, table.first, table.last)
+        return table.bridge.helper("Partitions").python(pack(change_tasks(found, sizes.largest)))
+
+    def createReaderFactory(self) -> Any:  # noqa: N802  # Spark's name
+        read = ChangeRead(feed_spec(self.table.store, self.table.last), self.table.arrow_schema)
+        return python_reader(self.table.bridge, read, self.table.schema())
+
+
+def change_feed(bridge: Bridge, store: Store, given: Mapping[str, Any], zone: str) -> ChangeFeedTable:
+    """Return the feed that the options ``given`` describe; both ends are included.
+
+    Times without an offset are in ``zone``. Raises ``InvalidInput`` and ``NotFound``.
+    """
+    first, last = _first(store, given, zone), _last(store, given, zone)
+    if first > last.version:
+        raise _bad(
+            "startingVersion", f"Version {first} is after version {last.version}.", "Give the older version first."
+        )
+    check_readable(store, last.head.table_id, max(first - 1, 0))
+    return ChangeFeedTable(bridge, store, first, last)
+
+
+def _first(store: Store, given: Mapping[str, Any], zone: str) -> int:
+    version, instant = given.get("startingversion"), given.get("startingtimestamp")
+    if (version is None) == (instant is None):
+        raise _bad(
+            "startingVersion",
+            "A change feed begins at one version or time.",
+            "Give startingVersion or startingTimestamp.",
+        )
+    if version == "latest":
+        raise _bad("startingVersion", "A change feed cannot begin at latest.", "Give the number of a version.")
+    if version is not None:
+        return int(version)
+    try:
+        return load(store, timestamp_micros=micros(instant, zone, name="startingTimestamp") - 1).version + 1
+    except NotFound as error:
+        if error.code != "VERSION_NOT_FOUND":
+            raise
+        return 0
+
+
+def _last(store: Store, given: Mapping[str, Any], zone: str) -> Snapshot:
+    version, instant = given.get("endingversion"), given.get("endingtimestamp")
+    if version is not None and instant is not None:
+        raise _bad("endingVersion", "A version and a timestamp are given.", "Give one of them.")
+    if instant is not None:
+        return load(store, timestamp_micros=micros(instant, zone, name="endingTimestamp"))
+    return load(store, version)
+
+
+def _bad(name: str, what: str, remedy: str) -> InvalidInput:
+    return InvalidInput(what, code="BAD_OPTION", name=name, remedy=remedy)
