@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from tamis.errors import InvalidInput
+from tamis.spark.jvm_bridge.adapter import bridge
+from tamis.spark.options.hadoop_options import _set as is_set
 from tamis.spark.options.hadoop_options import hadoop_options
 
 KEYS = {"access.key": "a", "secret.key": "s", "session.token": "t"}
@@ -73,3 +75,13 @@ def test_an_unknown_provider_is_refused_by_name_unless_credentials_are_given() -
         options(keys)
     assert (caught.value.code, caught.value.name) == ("BAD_OPTION", "fs.s3a.aws.credentials.provider")
     assert options(keys, {"skip_signature": "false"}) == {}
+
+
+def test_defaults_of_hadoop_do_not_count(spark: Any) -> None:
+    conf = spark._jsparkSession.sessionState().newHadoopConf()
+    assert conf.get("fs.s3a.connection.ssl.enabled") == "true"
+    owner = bridge(spark)
+    assert is_set(owner, conf, "fs.s3a.connection.ssl.enabled") is None
+    assert is_set(owner, conf, "fs.s3a.no.such.key") is None
+    conf.set("fs.s3a.connection.ssl.enabled", "false")
+    assert is_set(owner, conf, "fs.s3a.connection.ssl.enabled") == "false"

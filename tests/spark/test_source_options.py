@@ -200,6 +200,8 @@ def test_an_unknown_option_is_an_error_everywhere(given: Given, place: str) -> N
         ("read table", {"readChangeFeed": "true", "startingVersion": "1"}, "CALL"),
         ("read table", {"startingVersion": "1"}, "startingVersion"),
         ("read table", {"maxFilesPerTrigger": "1"}, "maxFilesPerTrigger"),
+        ("read table", {"version": "0"}, "VERSION AS OF"),
+        ("read table", {"timestamp": "2020-01-01"}, "TIMESTAMP AS OF"),
         ("read path", {"startingVersion": "1"}, "startingVersion"),
         ("read path", {"ignoreDeletes": "true"}, "ignoreDeletes"),
         ("read path", {"mergeSchema": "true"}, "mergeSchema"),
@@ -225,6 +227,19 @@ def test_an_option_without_effect_is_refused(given: Given, place: str, options: 
     assert says in text
     assert "BAD_OPTION" in text
     assert tamis.open(given.path).version == 1
+
+
+def test_a_version_in_sql_options_is_applied_or_refused(given: Given) -> None:
+    """A Spark that does not look for it there would get the newest rows."""
+    from pyspark.errors import PySparkException
+
+    def answer() -> Any:
+        try:
+            return PLACES["sql"](given, {"versionAsOf": "0"})
+        except PySparkException as error:
+            return error.getCondition()
+
+    assert answer() in ([], "BAD_OPTION")
 
 
 def test_switches_that_are_off_and_options_of_creation_pass(given: Given) -> None:

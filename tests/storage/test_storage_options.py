@@ -85,6 +85,7 @@ def test_every_name_is_hidden_with_and_without_a_prefix() -> None:
         ({"timeout": SECRET}, "BAD_OPTION", "timeout", "Correct"),
         ({"max_retries": SECRET}, "BAD_OPTION", "max_retries", "number"),
         ({"access_key_id": [SECRET]}, "BAD_OPTION", "access_key_id", "text"),
+        ({1: SECRET}, "UNKNOWN_OPTION", "1", "Options are"),
         ({"region": "a", "secret_access_key": SECRET}, "BAD_OPTION", "region, secret_access_key", "Correct"),
     ],
 )

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from tamis.engine.scan.scan_options import items
 from tamis.errors import AlreadyExists, InvalidInput
 from tamis.spark.catalog.catalog import INTERFACES, Catalog
 from tamis.spark.catalog.path_source import register
@@ -37,7 +38,7 @@ def attach(spark: Any, name: str, warehouse: str | Path, *, storage_options: Map
     check_classic(spark)
     _check_name(name)
     java = bridge(spark)
-    root = session_store(java, spark, warehouse, storage_options)
+    root = session_store(java, spark, warehouse, dict(items(storage_options or {}, "storage_options")))
     _check_folder(root)
     application = spark.sparkContext.applicationId
     known = java.registered_catalog(name)

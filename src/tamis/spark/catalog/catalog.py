@@ -85,6 +85,7 @@ class Catalog(Namespaces, Procedures):
         store, snapshot = self.open(names, at)
         plan_with_keys(self.bridge)
         table = SparkTable(self.bridge, store, snapshot, (self._name, *names))
+        table.pinned = bool(_point(at))
         cost = store.io.bytes + snapshot.io.bytes, store.io.requests + snapshot.io.requests
         table.opening = Opening(*cost, world().monotonic() - start)
         return table.java()

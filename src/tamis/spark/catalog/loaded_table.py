@@ -74,6 +74,8 @@ class LoadedTable(Indexed):
         self.opening = Opening()
         self.captured: set[int] = set()
         self.pending_write: PendingWrite | None = None
+        self.pinned = False
+        """Whether a version or time was asked for."""
 
     @classmethod
     def held(cls, bridge: Bridge, store: Store, snapshot: Snapshot, df: Any) -> Self:

@@ -77,7 +77,9 @@ class PathSource:
             if point:
                 raise _bad("readChangeFeed", "A change feed has no single version.", "Leave versionAsOf out.")
             return change_feed(self._bridge, store, found, zone)
-        return SparkTable(self._bridge, store, load(store, **point), (store.url,))
+        table = SparkTable(self._bridge, store, load(store, **point), (store.url,))
+        table.pinned = bool(point)
+        return table
 
     def _store(self, given: Mapping[str, str], session: Any) -> Store:
         """The store at the path, with the storage options among ``given`` and those of the session."""

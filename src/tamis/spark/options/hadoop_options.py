@@ -86,7 +86,7 @@ def hadoop_options(get: Get, bucket: str, given: Mapping[str, Any]) -> dict[str,
         text = get(f"fs.s3a.bucket.{bucket}.{key}") or get(f"fs.s3a.{key}")
         return text.strip() if text and text.strip() else None
 
-    names = {canonical(name) for name in given}
+    names = {canonical(str(name)) for name in given}
     options: dict[str, Any] = {} if names & CREDENTIALS else _credentials(found)
     endpoint = found("endpoint")
     region = found("endpoint.region")

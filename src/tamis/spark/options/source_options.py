@@ -90,7 +90,7 @@ OPTIONS = (
         frozenset({Use.READ}),
         str,
         _VERSION,
-        "Reads this version.",
+        "Reads this version. The short name is for paths.",
         "A stream begins at startingVersion.",
         ("version",),
     ),
@@ -99,7 +99,7 @@ OPTIONS = (
         frozenset({Use.READ}),
         str,
         _INSTANT,
-        "Reads the version at this time, in the session's time zone.",
+        "Reads the version at this time, in the session's time zone. The short name is for paths.",
         "A stream begins at startingTimestamp.",
         ("timestamp",),
     ),
@@ -190,6 +190,10 @@ _SPARK = {name.lower() for name in (*SPARK, "paths")}
 _KNOWN = {name.lower(): (name, option) for option in OPTIONS for name in (option.name, *option.aliases)}
 
 
+POINTS = frozenset({"versionasof", "timestampasof"})
+"""The options that choose a version, as ``read_options`` names them. In a catalog, Spark applies them."""
+
+
 def read_options(given: Mapping[str, str], uses: Collection[Use], *, by_path: bool) -> dict[str, Any]:
     """Return the values of the options in the table, by the first of their names in lower case.
 
@@ -222,6 +226,16 @@ def read_options(given: Mapping[str, str], uses: Collection[Use], *, by_path: bo
         else:
             raise _unknown(key, uses)
     return found
+
+
+def unapplied_point(given: Mapping[str, str]) -> InvalidInput:
+    """Return the error for a version or time among ``given`` that Spark has not applied to the table."""
+    name = next(key for key in given if key.lower() in _KNOWN and _KNOWN[key.lower()][1].name.lower() in POINTS)
+    return _bad(
+        name,
+        f"The option {name} does not choose the version here.",
+        "Use VERSION AS OF or TIMESTAMP AS OF in SQL, or spark.read.option('versionAsOf', …).table(…).",
+    )
 
 
 def refuse_settings(given: Mapping[str, str], what: str) -> None:

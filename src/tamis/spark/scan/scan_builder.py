@@ -24,7 +24,7 @@ from tamis.spark.jvm_bridge.adapter import Bridge
 from tamis.spark.jvm_bridge.catalyst import Translation, known, translate, unknown
 from tamis.spark.jvm_bridge.spark_types import pruned, to_spark
 from tamis.spark.jvm_bridge.wire_format import PUSHED_MARK
-from tamis.spark.options.source_options import Use, read_options
+from tamis.spark.options.source_options import POINTS, Use, read_options, unapplied_point
 from tamis.spark.scan.pushdown import (
     AGGREGATE,
     AGGREGATES,
@@ -55,7 +55,9 @@ def scan_builder(owner: Bridge, table: LoadedTable, options: Any, built: list[Sc
     """
     source = Source(table.name(), table.store, table.snapshot, table.logical_schema, table.opening)
     told = owner.dict(options.asCaseSensitiveMap())
-    read_options(told, {Use.READ, Use.READ_STREAM}, by_path=table.by_path)
+    found = read_options(told, {Use.READ, Use.READ_STREAM}, by_path=table.by_path)
+    if not table.pinned and not found.keys().isdisjoint(POINTS):
+        raise unapplied_point(told)
     # Spark translates every aggregate above a source that takes them, and fails on some: see Pushed.java.
     interfaces = (*BUILDER, AGGREGATES) if told.get(PUSHED_MARK) == AGGREGATE else BUILDER
     return java_builder(owner, interfaces, Builder(owner, source, told, built, table.captured))

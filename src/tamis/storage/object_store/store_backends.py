@@ -69,7 +69,7 @@ def connect(location: Location, options: Mapping[str, Any], *, mkdir: bool = Fal
         raise InvalidInput(
             f"The storage options for {location.url} cannot be used: {said}",
             code="BAD_OPTION",
-            name=", ".join(sorted(options)) or location.url,
+            name=", ".join(sorted(map(str, options))) or location.url,
             remedy="Correct storage_options, or the environment that they come from.",
         ) from None  # the store's own message may quote a value
 
@@ -195,7 +195,7 @@ def _split(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
             )
         name = str(key).lower()
         if name not in RETRIES:
-            config[key] = value if isinstance(value, str | bool) else str(value)
+            config[str(key)] = value if isinstance(value, str | bool) else str(value)
             continue
         try:
             retry[name] = int(value) if name == "max_retries" else timedelta(seconds=float(value))
