@@ -41,14 +41,14 @@ def options(s3: tuple[dict[str, Any], type[FakeS3]], **more: str) -> dict[str, s
 
 
 @contextmanager
-def hadoop(spark: Any, keys: dict[str, str]) -> Iterator[None]:
+def hadoop(spark: Any, keys: dict[str, str], prefix: str = "fs.s3a.") -> Iterator[None]:
     for key, value in keys.items():
-        spark.conf.set(f"fs.s3a.{key}", value)
+        spark.conf.set(prefix + key, value)
     try:
         yield
     finally:
         for key in keys:
-            spark.conf.unset(f"fs.s3a.{key}")
+            spark.conf.unset(prefix + key)
 
 
 def shown(df: Any) -> str:
@@ -188,7 +188,7 @@ def test_the_sessions_hadoop_keys_reach_the_store(spark: Any, s3: tuple[dict[str
         "endpoint.region": given["region"],
         "path.style.access": "true",
     }
-    with hadoop(spark, keys):
+    with hadoop(spark, keys, "spark.hadoop.fs.s3a."):
         tamis.attach(spark, "keyed", "s3a://bucket/keyed")
         spark.sql("CREATE NAMESPACE keyed.db")
         spark.range(3).writeTo("keyed.db.t").create()

@@ -12,8 +12,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from obstore.store import AzureStore, GCSStore, S3Store
+from typer.testing import CliRunner
 
 import tamis
+from tamis.cli.app import program
 from tamis.core.types import Schema
 from tamis.engine.part_reader import ReadSpec
 from tamis.engine.part_writer.write_part import WriteSpec
@@ -101,6 +103,22 @@ def test_names_may_be_in_capitals_and_prefixed(s3: tuple[dict[str, Any], type[Fa
     given = {("AWS_" + key.upper() if key in S3 else key.upper()): value for key, value in s3[0].items()}
     assert {"AWS_ACCESS_KEY_ID", "MAX_RETRIES"} <= set(given)
     tamis.create(PLACE, pa.schema([("a", pa.int64())]), storage_options=given)
+
+
+@pytest.mark.parametrize("given", ["environment", "flags"])
+def test_the_command_line_reads_flags_and_the_environment(
+    s3: tuple[dict[str, Any], type[FakeS3]], given: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tamis.create(PLACE, pa.schema([("a", pa.int64())]), storage_options=s3[0]).append(pa.table({"a": [7]}))
+    command = ["query", PLACE, "--json"]
+    for key, value in s3[0].items():
+        if given == "flags":
+            command += ["--storage-option", f"{key}={str(value).lower()}"]
+        elif key in {**S3, **CLIENT}:
+            monkeypatch.setenv(f"AWS_{key.upper()}", str(value).lower())
+    done = CliRunner().invoke(program, command)
+    assert done.exit_code == 0, done.output
+    assert '"a": 7' in done.stdout
 
 
 def test_a_local_folder_takes_no_options(tmp_path: Path) -> None:

@@ -143,11 +143,12 @@ def _is(text: str | None, wanted: bool) -> bool:
 
 
 def _set(owner: Bridge, conf: Any, key: str) -> str | None:
-    """The value of a Hadoop key that somebody has set; None for a default of Hadoop's."""
+    """The value of a Hadoop key that somebody has set, also as ``spark.hadoop.`` in the session.
+
+    None for a default of Hadoop's.
+    """
     text = conf.get(key)
-    if text is None:
-        return None
-    sources = conf.getPropertySources(key)
-    if sources is not None and owner.texts(sources)[-1:] == ("core-default.xml",):
-        return None
-    return str(text)
+    sources = None if text is None else conf.getPropertySources(key)
+    if text is None or (sources is not None and owner.texts(sources)[-1:] == ("core-default.xml",)):
+        text = conf.get(f"spark.hadoop.{key}")
+    return None if text is None else str(text)
