@@ -5,7 +5,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all test-quick test-spark lint types format docs bench nightly random oracle mutants tpcds soak soak-spark clean
+.PHONY: help setup demo test test-all test-quick test-spark lint types format docs bench test-connect nightly random oracle mutants tpcds soak soak-spark clean
 
 help:  ## what can be made
 	@sed -n 's/^\([a-z0-9.-]*\):.*## /  \1: /p' $(MAKEFILE_LIST)
@@ -55,6 +55,16 @@ $(OLD)/.ready: requirements/spark-$(VERSION).txt $(READY)
 test-spark: $(OLD)/.ready  ## the tests that need Spark, on an older Spark: VERSION=4.0 (the oldest), 4.1 or 4.2; TESTS=… chooses files
 	$(OLD)/bin/python -m pytest -m spark $(TESTS)
 
+CONNECT := .venv-connect
+
+$(CONNECT)/.ready: requirements/connect.txt
+	@test -x $(CONNECT)/bin/python || $(PYTHON) -m venv $(CONNECT)
+	$(CONNECT)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/connect.txt
+	@touch $@
+
+test-connect: setup $(CONNECT)/.ready  ## the servers of tamis spark, with a Spark Connect client that has no JVM
+	HYPOTHESIS_PROFILE=nightly TAMIS_CONNECT_PYTHON=$(CURDIR)/$(CONNECT)/bin/python $(BIN)/python -m pytest tests/servers
+
 lint: setup  ## ruff: rules and format
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
@@ -82,6 +92,7 @@ nightly: setup  ## all tests with many more random cases, the Spark tests on eve
 	$(MAKE) test-spark VERSION=4.0
 	$(MAKE) test-spark VERSION=4.1
 	$(MAKE) test-spark VERSION=4.2
+	$(MAKE) test-connect
 	$(MAKE) oracle MINUTES=60 SEED=$$(date +%j)
 	$(MAKE) tpcds
 

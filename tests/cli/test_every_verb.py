@@ -66,7 +66,7 @@ def test_a_verb_is_there_in_every_way(verb: Verb, run: Run, tmp_path: Path) -> N
 def test_no_procedure_and_no_command_is_left_out() -> None:
     assert {v.sql for v in VERBS if not v.sql.isupper()} | NEEDS_AN_INDEX == set(PROCEDURES)
     commands = typer.main.get_command(program).commands  # type: ignore[attr-defined]
-    elsewhere = {"create", "ingest", "query", "schema", "demo"}
+    elsewhere = {"create", "ingest", "query", "schema", "demo", "spark"}
     assert {v.command[0] for v in VERBS} | elsewhere == set(commands)
 
 

@@ -16,9 +16,10 @@ from typing import Any
 import typer
 
 import tamis
-from tamis.cli import change, demo_command, index, query_commands, restore, rows, schema
+from tamis.cli import change, demo_command, index, query_commands, restore, rows, schema, spark_commands
 from tamis.cli.compact import compact
 from tamis.cli.output import fail, say
+from tamis.cli.spark_errors import first_line, is_spark_error
 from tamis.cli.vacuum import vacuum
 from tamis.cli.verify import verify
 from tamis.errors import TamisError
@@ -52,17 +53,11 @@ def _failing(command: Callable[..., None]) -> Callable[..., None]:
         except TamisError as error:
             fail(str(error))
         except Exception as error:
-            if not type(error).__module__.startswith(("pyspark.", "py4j.")):
+            if not is_spark_error(error):
                 raise  # a defect: show its traceback
-            fail(_first_line(error))
+            fail(first_line(error))
 
     return run
-
-
-def _first_line(error: Exception) -> str:
-    """Return the first line of a Spark error, which says what is wrong; the rest is plans and Java frames."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return f"[SPARK] {lines[0] if lines else type(error).__name__}"
 
 
 def _version(value: bool) -> None:
@@ -120,3 +115,10 @@ program.add_typer(_index, name="index")
 for _step in (schema.show, schema.check, schema.evolve, schema.cluster):
     schema.program.command()(_failing(_step))
 program.add_typer(schema.program)
+
+_OPTIONS_FIRST = {"ignore_unknown_options": False, "allow_interspersed_args": False}
+"""What follows a script's name belongs to the script."""
+for _start in (spark_commands.connect, spark_commands.thrift, spark_commands.sql):
+    spark_commands.program.command()(_failing(_start))
+spark_commands.program.command(context_settings=_OPTIONS_FIRST)(_failing(spark_commands.submit))
+program.add_typer(spark_commands.program)

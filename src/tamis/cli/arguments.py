@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tamis.core.types.identifiers import remove_backquotes
+from tamis.core.types.identifiers import remove_backquotes, split_list
 
 Where = Annotated[
     str | None,
@@ -93,20 +93,8 @@ def names(text: str | None, *, whole: bool = False) -> tuple[str, ...]:
     Names with a dot keep their backquotes, because without them they may be the path of a field; unless only
     ``whole`` columns are allowed.
     """
-    parts: list[str] = []
-    depth, word = False, ""
-    for character in text or "":
-        if character == "`":
-            depth = not depth
-        if character == "," and not depth:
-            parts.append(word)
-            word = ""
-        else:
-            word += character
-    parts.append(word)
-    stripped = (part.strip() for part in parts)
-    quoted = (p if "." in p and not whole else remove_backquotes(p) for p in stripped)
-    return tuple(filter(None, quoted))
+    items = split_list(text or "")
+    return tuple(filter(None, (item if "." in item and not whole else remove_backquotes(item) for item in items)))
 
 
 def point(version: int | None, timestamp: str | None) -> dict[str, Any]:

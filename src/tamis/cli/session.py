@@ -21,7 +21,7 @@ def spark_session(conf: Mapping[str, str] | None = None) -> Iterator[Any]:
 
     Raises ``InvalidInput`` (``MISSING_PACKAGE``, ``UNSUPPORTED_SPARK``, ``NO_JAVA``) if Spark cannot start.
     """
-    _check()
+    check_installed()
     warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas", category=FutureWarning)
     from pyspark.sql import SparkSession
 
@@ -54,7 +54,8 @@ def spark_session(conf: Mapping[str, str] | None = None) -> Iterator[Any]:
             session.stop()
 
 
-def _check() -> None:
+def check_installed() -> None:
+    """Raise ``InvalidInput`` (``MISSING_PACKAGE``, ``UNSUPPORTED_SPARK``, ``NO_JAVA``) if Spark cannot start."""
     try:
         import pyspark
     except ImportError:

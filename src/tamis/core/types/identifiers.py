@@ -61,3 +61,19 @@ def split_path(text: str) -> tuple[str, ...]:
         else:
             parts[-1] += mark
     return tuple(parts)
+
+
+def split_list(text: str) -> list[str]:
+    """Return the items of a list as a user writes it: split at commas outside backquotes, trimmed, without empty ones.
+
+    Items keep their backquotes.
+    """
+    items, quoted = [""], False
+    for mark in text:
+        if mark == "`":
+            quoted = not quoted
+        if mark == "," and not quoted:
+            items.append("")
+        else:
+            items[-1] += mark
+    return [item.strip() for item in items if item.strip()]

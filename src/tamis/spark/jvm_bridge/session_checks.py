@@ -25,7 +25,11 @@ def check_classic(spark: Any) -> None:
             "A session of Spark Connect has no JVM to attach a catalog to.",
             code="SPARK_CONNECT",
             name="spark",
-            remedy="Read by tamis.open(path).scan(filter).to_spark(spark), or attach in a classic session.",
+            remedy=(
+                "Start the server by `tamis spark connect --warehouse NAME=PLACE`. On another server that has tamis: "
+                "from tamis.spark.connect import TamisDataSource; spark.dataSource.register(TamisDataSource); "
+                'spark.read.format("tamis").load(PATH).'
+            ),
         )
     if not hasattr(spark, "_jsparkSession"):
         raise no_session(spark)

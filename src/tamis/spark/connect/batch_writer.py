@@ -1,0 +1,42 @@
+"""Batch writes of the Python data source: append and overwrite, each one commit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceArrowWriter
+
+from tamis.engine.operations.result import written
+from tamis.engine.operations.rows.overwrite import Replacement, commit_overwrite, snapshot_parts
+from tamis.spark.connect.write_target import PartsWritten, WriteTarget, manifests_of
+from tamis.spark.write.spark_write import commit_rows
+from tamis.storage.commit_log import Operation, create
+
+
+class BatchWriter(DataSourceArrowWriter):  # type: ignore[misc]  # PySpark ships no types for it
+    """Tasks write parts; ``commit``, in a worker of the driver, makes them visible."""
+
+    def __init__(self, target: WriteTarget, *, overwrite: bool) -> None:
+        self._target = target
+        self._overwrite = overwrite
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> PartsWritten:
+        return self._target.write_task(iterator)
+
+    def commit(self, messages: list[Any]) -> None:
+        target, manifests = self._target, manifests_of(messages)
+        store, head, options = target.options.store(), target.head, target.table_options
+        if target.version is None:
+            rows, parts, size = written(manifests)
+            metrics = {"rows_inserted": rows, "parts_added": parts, "bytes_written": size}
+            create(store, head, Operation("create", metrics=metrics), add=manifests)
+        elif self._overwrite:
+            snapshot = target.base()
+            commit_overwrite(store, snapshot, head, Replacement(None, snapshot_parts(snapshot), manifests), options)
+        else:
+            commit_rows(store, target.base(), head, manifests, {}, options=options)
+
+    def abort(self, messages: list[Any]) -> None:
+        """Leave the files to vacuum: a commit that seems to have failed may have landed, and need them."""

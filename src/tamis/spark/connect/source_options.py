@@ -1,0 +1,56 @@
+"""Options of the Python data source: the path, the version, the columns, and those of the object store."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from tamis.engine.scan.query_instants import micros
+from tamis.errors import InvalidInput
+from tamis.storage.commit_log import Snapshot, load
+from tamis.storage.commit_log.version_points import check_one, version_in
+from tamis.storage.object_store import Store, open_store
+
+_OWN = frozenset({"path", "columns", "filter", "versionasof", "timestampasof", "checkpointlocation"})
+
+
+@dataclass(frozen=True, slots=True)
+class SourceOptions:
+    """The options of one read or write. All others than those named here are for the object store."""
+
+    path: str
+    columns: str | None = None
+    row_filter: str | None = None
+    version: str | None = None
+    timestamp: str | None = None
+    checkpoint: str | None = None
+    storage: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    @staticmethod
+    def of(given: Mapping[str, str]) -> SourceOptions:
+        """Read the options; names ignore case. Raises ``InvalidInput`` (``BAD_OPTION``)."""
+        lower = {key.lower(): value for key, value in given.items()}
+        if "path" not in lower:
+            raise InvalidInput(
+                "No path is given.", code="BAD_OPTION", name="path", remedy="Name the table's folder: load(path)."
+            )
+        check_one(lower.get("versionasof"), lower.get("timestampasof"))
+        return SourceOptions(
+            lower["path"],
+            lower.get("columns"),
+            lower.get("filter"),
+            lower.get("versionasof"),
+            lower.get("timestampasof"),
+            lower.get("checkpointlocation"),
+            {key: value for key, value in given.items() if key.lower() not in _OWN},
+        )
+
+    def store(self) -> Store:
+        """Open the table's store. Raises ``InvalidInput`` naming an option that the store does not know."""
+        return open_store(self.path, dict(self.storage))
+
+    def snapshot(self) -> Snapshot:
+        """Load the version that the options name, or the latest. Raises ``NotFound``."""
+        if self.timestamp is not None:
+            return load(self.store(), timestamp_micros=micros(self.timestamp))
+        return load(self.store(), None if self.version is None else version_in(self.version))

@@ -1,0 +1,127 @@
+"""The table that a write of a Python data source goes to: its head, and the parts that tasks write for it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+from pyspark.sql.datasource import WriterCommitMessage
+
+from tamis.engine.operations.rows.append import write
+from tamis.engine.part_writer import conform
+from tamis.engine.part_writer.arrow_casts import match_fields
+from tamis.engine.scan import Options
+from tamis.errors import InvalidInput, NotFound, TamisError
+from tamis.spark.connect.source_options import SourceOptions
+from tamis.spark.executors.write_task import from_ipc, to_ipc
+from tamis.spark.jvm_bridge.spark_types import from_spark
+from tamis.storage.commit_log import Head, Operation, Snapshot, create, load
+from tamis.storage.object_store import Store, open_store
+from tamis.table.table_definition import new_head, with_columns
+
+
+@dataclass
+class PartsWritten(WriterCommitMessage):  # type: ignore[misc]  # PySpark ships no types for it
+    """What a task wrote: manifest rows as Arrow IPC."""
+
+    manifests: list[bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class WriteTarget:
+    """A table as a write found it. ``version`` is None if the write creates it."""
+
+    options: SourceOptions
+    head: Head
+    version: int | None
+
+    @staticmethod
+    def of(options: SourceOptions, struct_json: str) -> WriteTarget:
+        """Load the table, or define it by the columns of the DataFrame.
+
+        Raises ``InvalidInput`` for options of reads, ``SchemaMismatch`` for columns that are not the table's.
+        """
+        for name, value in {
+            "versionAsOf": options.version,
+            "timestampAsOf": options.timestamp,
+            "columns": options.columns,
+            "filter": options.row_filter,
+        }.items():
+            if value is not None:
+                raise InvalidInput(
+                    f"A write does not take the option {name}.",
+                    code="BAD_OPTION",
+                    name=name,
+                    remedy="Leave it out, or select and filter the DataFrame.",
+                )
+        columns = from_spark(struct_json)
+        try:
+            snapshot = load(options.store())
+        except NotFound as error:
+            if error.code != "TABLE_NOT_FOUND":
+                raise
+            return WriteTarget(options, with_columns(new_head(None, (), "parquet", {}), columns), None)
+        head = snapshot.head if snapshot.head.schema else with_columns(snapshot.head, columns)
+        assert head.schema is not None
+        match_fields(list(columns.names), head.schema.fields)
+        return WriteTarget(options, head, snapshot.version)
+
+    @property
+    def table_options(self) -> Options:
+        return Options.resolve(None, None, self.head.properties)
+
+    def write_task(self, batches: Iterator[pa.RecordBatch]) -> PartsWritten:
+        """Write the rows of one task, sorted by the clustering columns. Runs on executors."""
+        assert self.head.schema is not None
+        rows = conform(batches, self.head.schema)
+        return PartsWritten([to_ipc(m) for m in write(self.options.store(), self.head, rows, self.table_options)])
+
+    def base(self) -> Snapshot:
+        """Return the version that the parts are written for, under whose schema a commit is checked."""
+        assert self.version is not None
+        return load(self.options.store(), self.version)
+
+    def created(self) -> WriteTarget:
+        """Return this target after creating its table, if there was none, without rows."""
+        if self.version is not None:
+            return self
+        made = create(self.options.store(), self.head, Operation("create"))
+        return replace(self, head=made.head, version=made.version)
+
+
+def manifests_of(messages: list[PartsWritten | None]) -> list[pa.Table]:
+    """Return the manifest rows of the tasks that succeeded; those that failed sent None."""
+    return [from_ipc(data) for message in messages if message is not None for data in message.manifests]
+
+
+def query_id(options: SourceOptions) -> str:
+    """Return the id of a streaming query, which Spark keeps in its checkpoint.
+
+    Raises ``InvalidInput`` (``NO_QUERY``) if it cannot be read. Without it, a restarted query could append an epoch
+    twice.
+    """
+    problem = "No checkpointLocation is given"
+    if options.checkpoint is not None:
+        try:
+            found = json.loads(_checkpoint(options).get("metadata"))["id"]
+        except (TamisError, ValueError, KeyError, TypeError) as error:
+            problem = f"The checkpoint {options.checkpoint} cannot be read: {error}"
+        else:
+            return str(found)
+    raise InvalidInput(
+        f"{problem.rstrip('.')}.",
+        code="NO_QUERY",
+        name="checkpointLocation",
+        remedy='Set option("checkpointLocation", …) to a folder or URL that tamis can open, too.',
+    )
+
+
+def _checkpoint(options: SourceOptions) -> Store:
+    """Open the checkpoint, with the options of the table's store if both are of one kind."""
+    assert options.checkpoint is not None
+    try:
+        return open_store(options.checkpoint, dict(options.storage))
+    except InvalidInput:
+        return open_store(options.checkpoint, None)

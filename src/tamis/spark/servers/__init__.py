@@ -1,0 +1,1 @@
+"""Servers that an attached driver starts: Spark Connect and Thrift (JDBC)."""
