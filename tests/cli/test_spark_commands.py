@@ -11,7 +11,7 @@ from tests.cli.conftest import Run
 
 from tamis.cli.script_runner import run_python
 from tamis.errors import InvalidInput
-from tamis.spark.connect.source_options import SourceOptions
+from tamis.spark.connect.read_write_options import ReadWriteOptions
 from tamis.spark.connect.write_target import query_id
 from tamis.spark.servers.connect_server import PLUGIN, connect_conf
 from tamis.spark.servers.warehouses import attach_warehouses
@@ -100,8 +100,8 @@ def test_blank_statements_are_known() -> None:
 
 
 def test_a_stream_needs_the_id_of_its_query(tmp_path: Path) -> None:
-    def options(**more: str) -> SourceOptions:
-        return SourceOptions.of({"path": str(tmp_path / "t"), **more})
+    def options(**more: str) -> ReadWriteOptions:
+        return ReadWriteOptions.of({"path": str(tmp_path / "t"), **more})
 
     for bad in ({}, {"checkpointLocation": str(tmp_path)}, {"checkpointLocation": "hdfs://x/y"}):
         with pytest.raises(InvalidInput) as refused:

@@ -20,7 +20,7 @@ from tamis.core.types.identifiers import split_list
 from tamis.engine.scan import Options, Scan
 from tamis.errors import InvalidInput
 from tamis.spark.connect.batch_writer import BatchWriter
-from tamis.spark.connect.source_options import SourceOptions
+from tamis.spark.connect.read_write_options import ReadWriteOptions
 from tamis.spark.connect.write_target import WriteTarget, query_id
 from tamis.spark.executors.partitions import Cut, Sizes
 from tamis.spark.executors.read_task import Read
@@ -41,7 +41,7 @@ class TamisDataSource(DataSource):  # type: ignore[misc]  # PySpark ships no typ
 
     def __init__(self, options: MutableMapping[str, str]) -> None:
         super().__init__(options)
-        self._options = SourceOptions.of(dict(options))
+        self._options = ReadWriteOptions.of(dict(options))
         self._version: int | None = None
 
     @classmethod
@@ -81,7 +81,7 @@ class TableReader(DataSourceReader):  # type: ignore[misc]  # PySpark ships no t
     for all other queries of the same DataFrame, which would lose their rows. The option ``filter`` prunes.
     """
 
-    def __init__(self, options: SourceOptions, version: int | None, schema: StructType) -> None:
+    def __init__(self, options: ReadWriteOptions, version: int | None, schema: StructType) -> None:
         snapshot = options.snapshot() if version is None else load(options.store(), version)
         scan = _scan(options, snapshot)
         if schema.simpleString() != _struct(scan).simpleString():
@@ -120,7 +120,7 @@ def _struct(scan: Scan) -> StructType:
     return StructType.fromJson(json.loads(to_spark(scan.selected)))
 
 
-def _scan(options: SourceOptions, snapshot: Snapshot) -> Scan:
+def _scan(options: ReadWriteOptions, snapshot: Snapshot) -> Scan:
     columns = ("*",) if options.columns is None else split_list(options.columns)
     chosen = Options.resolve(None, None, snapshot.head.properties)
     arguments = ScanArguments(options.row_filter, columns)

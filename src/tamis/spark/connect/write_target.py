@@ -14,7 +14,7 @@ from tamis.engine.part_writer import conform
 from tamis.engine.part_writer.arrow_casts import match_fields
 from tamis.engine.scan import Options
 from tamis.errors import InvalidInput, NotFound, TamisError
-from tamis.spark.connect.source_options import SourceOptions
+from tamis.spark.connect.read_write_options import ReadWriteOptions
 from tamis.spark.executors.write_task import from_ipc, to_ipc
 from tamis.spark.jvm_bridge.spark_types import from_spark
 from tamis.storage.commit_log import Head, Operation, Snapshot, create, load
@@ -33,12 +33,12 @@ class PartsWritten(WriterCommitMessage):  # type: ignore[misc]  # PySpark ships 
 class WriteTarget:
     """A table as a write found it. ``version`` is None if the write creates it."""
 
-    options: SourceOptions
+    options: ReadWriteOptions
     head: Head
     version: int | None
 
     @staticmethod
-    def of(options: SourceOptions, struct_json: str) -> WriteTarget:
+    def of(options: ReadWriteOptions, struct_json: str) -> WriteTarget:
         """Load the table, or define it by the columns of the DataFrame.
 
         Raises ``InvalidInput`` for options of reads, ``SchemaMismatch`` for columns that are not the table's.
@@ -96,7 +96,7 @@ def manifests_of(messages: list[PartsWritten | None]) -> list[pa.Table]:
     return [from_ipc(data) for message in messages if message is not None for data in message.manifests]
 
 
-def query_id(options: SourceOptions) -> str:
+def query_id(options: ReadWriteOptions) -> str:
     """Return the id of a streaming query, which Spark keeps in its checkpoint.
 
     Raises ``InvalidInput`` (``NO_QUERY``) if it cannot be read. Without it, a restarted query could append an epoch
@@ -118,7 +118,7 @@ def query_id(options: SourceOptions) -> str:
     )
 
 
-def _checkpoint(options: SourceOptions) -> Store:
+def _checkpoint(options: ReadWriteOptions) -> Store:
     """Open the checkpoint, with the options of the table's store if both are of one kind."""
     assert options.checkpoint is not None
     try:

@@ -15,7 +15,7 @@ _OWN = frozenset({"path", "columns", "filter", "versionasof", "timestampasof", "
 
 
 @dataclass(frozen=True, slots=True)
-class SourceOptions:
+class ReadWriteOptions:
     """The options of one read or write. All others than those named here are for the object store."""
 
     path: str
@@ -27,7 +27,7 @@ class SourceOptions:
     storage: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @staticmethod
-    def of(given: Mapping[str, str]) -> SourceOptions:
+    def of(given: Mapping[str, str]) -> ReadWriteOptions:
         """Read the options; names ignore case. Raises ``InvalidInput`` (``BAD_OPTION``)."""
         lower = {key.lower(): value for key, value in given.items()}
         if "path" not in lower:
@@ -35,7 +35,7 @@ class SourceOptions:
                 "No path is given.", code="BAD_OPTION", name="path", remedy="Name the table's folder: load(path)."
             )
         check_one(lower.get("versionasof"), lower.get("timestampasof"))
-        return SourceOptions(
+        return ReadWriteOptions(
             lower["path"],
             lower.get("columns"),
             lower.get("filter"),
