@@ -26,6 +26,7 @@ from obstore.exceptions import (
 
 from tamis.errors import CorruptData, InvalidInput, NotFound, StoreUnavailable, TamisError
 from tamis.storage.object_store.location import Location
+from tamis.storage.object_store.server_refusals import refusal
 from tamis.storage.object_store.storage_options import BY_SCHEME, CLIENT, RETRIES, without_values
 
 _memory: dict[str, Any] = {}
@@ -107,10 +108,13 @@ def translate(error: Exception, action: str, name: str, options: Mapping[str, An
             name=name,
             remedy="Give the path of a folder.",
         )
+    if said := refusal(str(error), name):
+        return said
     return _unavailable(error, action, name, text)
 
 
 def _unavailable(error: Exception, action: str, name: str, text: str) -> StoreUnavailable:
+    """The error for a store that refused, cannot do what was asked, or did not answer."""
     denied = isinstance(error, PermissionDeniedError | UnauthenticatedError | PermissionError)
     if denied or re.search(r"permission denied|status code: 40[13]\b", text, re.IGNORECASE):
         return StoreUnavailable(
