@@ -94,4 +94,7 @@ def test_workers_run_the_drivers_python(lake: Any, monkeypatch: pytest.MonkeyPat
     assert context.pythonExec == "python-of-nobody"
     monkeypatch.delenv("PYSPARK_PYTHON")
     tamis.attach(lake.spark, lake.name, lake.folder)
+    assert context.pythonExec == "python-of-nobody"  # set by the user
+    context.pythonExec = "python3"  # what PySpark sets where it was told nothing
+    tamis.attach(lake.spark, lake.name, lake.folder)
     assert context.pythonExec == sys.executable

@@ -25,11 +25,8 @@ def spark_session(conf: Mapping[str, str] | None = None) -> Iterator[Any]:
     warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas", category=FutureWarning)
     from pyspark.sql import SparkSession
 
-    from tamis.spark.session import use_drivers_python
-
     running = SparkSession.getActiveSession()
     if running is not None:
-        use_drivers_python(running.sparkContext)
         yield running
         return
     with as_file(files("tamis.cli") / "quiet.properties") as log:
@@ -47,7 +44,6 @@ def spark_session(conf: Mapping[str, str] | None = None) -> Iterator[Any]:
         for key, value in (conf or {}).items():
             builder = builder.config(key, value)
         session = builder.getOrCreate()
-        use_drivers_python(session.sparkContext)
         try:
             yield session
         finally:

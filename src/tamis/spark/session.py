@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,13 +12,13 @@ from tamis.spark.catalog.catalog import INTERFACES, Catalog
 from tamis.spark.catalog.path_source import register
 from tamis.spark.catalog.spark_caches import keep_caches_true
 from tamis.spark.catalog.warehouse_paths import Warehouse
+from tamis.spark.executors.worker_python import choose_python
 from tamis.spark.jvm_bridge.adapter import bridge
 from tamis.spark.jvm_bridge.session_checks import check_classic
 from tamis.spark.options.hadoop_options import session_store
 from tamis.spark.sql.statements import teach
 from tamis.storage.object_store import Store
 from tamis.storage.object_store.storage_options import REDACTED
-from tamis.world import world
 
 _KEY = "spark.sql.catalog."
 _REDACTED = "spark.sql.redaction.options.regex"
@@ -30,8 +29,8 @@ def attach(spark: Any, name: str, warehouse: str | Path, *, storage_options: Map
 
     Table ``db.t`` is stored at ``<warehouse>/db/t``. A second call with the same folder does nothing. Sessions
     created later (``newSession``, foreachBatch's) have the catalog too; in an existing one, call this again. Workers
-    run the driver's Python unless ``PYSPARK_PYTHON`` or ``spark.pyspark.python`` says otherwise. On S3, what
-    ``storage_options`` leave open is taken from the session's Hadoop keys ``fs.s3a.*``.
+    run the Python of ``PYSPARK_PYTHON`` or ``spark.pyspark.python``, else the driver's if they are on its machine. On
+    S3, what ``storage_options`` leave open is taken from the session's Hadoop keys ``fs.s3a.*``.
     Raises ``AlreadyExists`` if the name leads elsewhere, ``InvalidInput`` for a bad name, bad options, a warehouse
     that is a file, or a Spark Connect session.
     """
@@ -58,7 +57,7 @@ def attach(spark: Any, name: str, warehouse: str | Path, *, storage_options: Map
     spark.conf.set(_KEY + name, class_name)
     spark._jsparkSession.sharedState().conf().set(_KEY + name, class_name)
     _hide_storage_options(spark)
-    use_drivers_python(spark.sparkContext)
+    choose_python(spark.sparkContext, wait=False)
 
 
 def _hide_storage_options(spark: Any) -> None:
@@ -107,13 +106,3 @@ def _taken(name: str, where: str) -> AlreadyExists:
         name=name,
         remedy="Choose another name.",
     )
-
-
-def use_drivers_python(context: Any) -> None:
-    """Has Python workers run the driver's interpreter, unless the user has chosen one.
-
-    Spark would start the first ``python3`` on PATH, which may lack pyarrow and tamis.
-    """
-    chosen = world().environment().get("PYSPARK_PYTHON") or context.getConf().get("spark.pyspark.python")
-    if not chosen:
-        context.pythonExec = sys.executable

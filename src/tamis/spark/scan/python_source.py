@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from tamis.spark.executors.shipped_function import ship_by
 from tamis.spark.jvm_bridge.adapter import Bridge
 
 _PYTHON = "org.apache.spark.sql.execution.datasources.v2.python."
@@ -23,25 +24,25 @@ def python_reader(owner: Bridge, read: ReadFunction, required: Any) -> Any:
 
     ``required`` is the Java schema of its rows.
     """
+    from pyspark import SparkContext
     from pyspark.serializers import CloudPickleSerializer
     from pyspark.sql.types import StructType
 
-    command = CloudPickleSerializer().dumps((read, StructType()))
+    context = SparkContext._active_spark_context
+    assert context is not None
+    command = CloudPickleSerializer().dumps((ship_by(owner, context, read), StructType()))
     factory = _PYTHON + "PythonPartitionReaderFactory"
     nones = [owner.scala_object("scala.None")] * (2 if owner.offers(factory, "new", 5) else 1)
-    return owner.new(factory, _python_source(owner), command, required, *nones)
+    return owner.new(factory, _python_source(owner, context), command, required, *nones)
 
 
-def _python_source(owner: Bridge) -> Any:
+def _python_source(owner: Bridge, context: Any) -> Any:
     """The Java ``UserDefinedPythonDataSource`` that holds interpreter, environment, files and accumulators.
 
     It is made again if interpreter, environment or files change. Spark never calls the function in it.
     """
-    from pyspark import SparkContext
     from pyspark.sql.udf import _wrap_function
 
-    context = SparkContext._active_spark_context
-    assert context is not None
     start = context.pythonExec, tuple(context.environment.items()), tuple(context._python_includes)
     known = _sources.get(context)
     if known is None or known[0] != start:

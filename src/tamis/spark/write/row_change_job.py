@@ -12,8 +12,8 @@ from tamis.engine.operations.rows.row_change import RowChange, read_set
 from tamis.engine.scan import Options
 from tamis.errors import InvalidInput
 from tamis.spark.executors import row_change_task as task
-from tamis.spark.write.job_description import described
 from tamis.spark.write.spark_index import by_spark
+from tamis.spark.write.spark_job import spark_job
 from tamis.spark.write.spark_write import arranged, map_rows
 
 _VERBS = {"delete": "delete rows of", "update": "update rows of", "merge": "merge rows into"}
@@ -30,7 +30,7 @@ def change_rows(df: Any, table: Any, verb: str, scans: list[Any], options: Optio
     spec = write_spec(table.store, head, head.schema, options)
     rows = arranged(df, head, options) if verb != "delete" else df
     job = map_rows(rows, functools.partial(task.change, spec=spec), task.RESULT)
-    with described(df.sparkSession, _VERBS.get(verb, verb), table.store.url):
+    with spark_job(df.sparkSession, _VERBS.get(verb, verb), table.store.url):
         told = job.collect()
     found = task.Changes.merged([pickle.loads(bytes(row[0])) for row in told])  # noqa: S301  # from our workers
     if found.doubled:

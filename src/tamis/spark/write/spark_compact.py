@@ -21,11 +21,12 @@ from tamis.engine.part_reader import ReadCounters, ReadSpec, read_part
 from tamis.engine.part_writer import write_parts
 from tamis.spark.executors import write_task as task
 from tamis.spark.executors.read_task import shaped, spark_schema
+from tamis.spark.executors.shipped_function import ship
 from tamis.spark.jvm_bridge.session_checks import check_classic
 from tamis.spark.jvm_bridge.spark_types import to_spark
 from tamis.spark.scan.scan_frame import ordered_tasks
-from tamis.spark.write.job_description import described
 from tamis.spark.write.spark_index import by_spark
+from tamis.spark.write.spark_job import spark_job
 from tamis.spark.write.spark_write import arranged, map_rows
 from tamis.storage.files import PartRef
 
@@ -42,7 +43,7 @@ def rewriter(spark: Any) -> Rewrite:
 
 
 def _rewrite(spark: Any, work: Work, group: Group) -> list[pa.Table]:
-    with described(spark, "compact", work.store.url):
+    with spark_job(spark, "compact", work.store.url):
         return _rewritten(spark, work, group)
 
 
@@ -56,7 +57,7 @@ def _rewritten(spark: Any, work: Work, group: Group) -> list[pa.Table]:
     try:
         if not sorts:
             tasks = [pickle.dumps((refs, read, spec)) for refs in bins]
-            done = spark.sparkContext.parallelize(tasks, len(tasks)).map(copy_parts).collect()
+            done = spark.sparkContext.parallelize(tasks, len(tasks)).map(ship(spark, copy_parts)).collect()
             manifests += (task.from_ipc(m) for of_task in done for m in of_task)
             return manifests
         cuts = (
@@ -65,8 +66,9 @@ def _rewritten(spark: Any, work: Work, group: Group) -> list[pa.Table]:
             else stretches(_rows([*group.parts], read), head.schema, work.layout, group.rows)
         )
         reader = _Reader(read, work.layout, cuts)
+        shipped = ship(spark, reader)
         frame = ordered_tasks(spark, [pickle.dumps(refs) for refs in bins]).mapInArrow(
-            reader, _spark_type(reader.schema)
+            shipped, _spark_type(reader.schema)
         )
         if work.layout is None:
             sorted_rows = arranged(frame, head, options)

@@ -19,9 +19,10 @@ from tamis.engine.scan import PartRefs
 from tamis.errors import TamisError
 from tamis.sizes import SIZES
 from tamis.spark.catalog.loaded_table import LoadedTable
+from tamis.spark.executors.shipped_function import ship
 from tamis.spark.write.insert import predicate
-from tamis.spark.write.job_description import described
 from tamis.spark.write.session_frames import switches
+from tamis.spark.write.spark_job import spark_job
 from tamis.storage.commit_log.deletion_vectors import bitmap, vector
 from tamis.storage.files import PartRef
 
@@ -70,8 +71,9 @@ def _by_executors(session: Any, parts: PartRefs, tracked: TrackedRead) -> dict[s
     count = min(len(parts), max(context.defaultParallelism, len(parts) // 4))
     work = [pickle.dumps([parts[i] for i in range(at, len(parts), count)]) for at in range(count)]
     spec = tracked.found.spec
-    with described(session, "find rows to delete in", spec.url):
-        done = context.parallelize(work, count).flatMap(functools.partial(_look, spec=spec)).collect()
+    with spark_job(session, "find rows to delete in", spec.url):
+        look = ship(session, functools.partial(_look, spec=spec))
+        done = context.parallelize(work, count).flatMap(look).collect()
     for part, _, counters in done:
         tracked.take(part, counters)
     return {part: bitmap(rows, part) for part, rows, _ in done if rows is not None}

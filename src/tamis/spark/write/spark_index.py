@@ -14,10 +14,11 @@ from tamis.engine.scan import Options
 from tamis.engine.secondary_index import Run, Work
 from tamis.errors import AlreadyExists, InvalidInput, NotFound
 from tamis.sizes import SIZES
+from tamis.spark.executors.shipped_function import ship
 from tamis.spark.executors.write_task import from_ipc, to_ipc
 from tamis.spark.jvm_bridge import spark_errors
 from tamis.spark.jvm_bridge.java_callback import JavaThrow
-from tamis.spark.write.job_description import described
+from tamis.spark.write.spark_job import spark_job
 
 FEW_ROWS = SIZES.index_driver_rows
 """Maximum number of rows that the driver indexes itself: a Spark job would cost as much."""
@@ -35,8 +36,8 @@ def by_spark(spark: Any) -> Run:
         pieces = [
             pickle.dumps(piece) for piece in work.cut(max(context.defaultParallelism, -(-work.rows // TASK_ROWS)))
         ]
-        with described(spark, "build an index of", work.url):
-            done = context.parallelize(pieces, len(pieces)).map(done_by_task).collect()
+        with spark_job(spark, "build an index of", work.url):
+            done = context.parallelize(pieces, len(pieces)).map(ship(spark, done_by_task)).collect()
         return [from_ipc(m) for of_task in done for m in of_task]
 
     return run

@@ -23,8 +23,9 @@ from tamis.engine.operations.rows.overwrite import Replacement, commit_overwrite
 from tamis.engine.scan import Options
 from tamis.engine.secondary_index import run_here
 from tamis.spark.executors import write_task as task
-from tamis.spark.write.job_description import described
+from tamis.spark.executors.shipped_function import ship
 from tamis.spark.write.spark_index import by_spark
+from tamis.spark.write.spark_job import spark_job
 from tamis.storage.commit_log import Head, Operation, Proposal, Snapshot
 from tamis.storage.object_store import Store
 from tamis.world import new_id, world
@@ -48,7 +49,7 @@ def write_rows(
     spec = write_spec(store, head, head.schema, options)
     asked = conjuncts if conjuncts and options.write_outside == "refuse" else ()
     run = functools.partial(task.write_rows, spec=spec, conjuncts=asked, now_micros=world().now_micros())
-    with described(df.sparkSession, "write rows to", store.url):
+    with spark_job(df.sparkSession, "write rows to", store.url):
         told = [bytes(row[0]) for row in map_rows(arranged(df, head, options), run, task.RESULT).collect()]
     refused = next((error for data in told if (error := task.refusal(data)) is not None), None)
     manifests = [task.from_ipc(data) for data in told if task.refusal(data) is None]
@@ -64,10 +65,9 @@ def map_rows(df: Any, function: Callable[[Any], Any], result: str) -> Any:
     PySpark takes a dot in a name for a path to a field, so such columns are renamed on the way.
     """
     if not any("." in name or "`" in name for name in df.columns):
-        return df.mapInArrow(function, result)
-    return df.toDF(*(f"c{i}" for i in range(len(df.columns)))).mapInArrow(
-        functools.partial(task.renamed, names=df.columns, function=function), result
-    )
+        return df.mapInArrow(ship(df.sparkSession, function), result)
+    named = functools.partial(task.renamed, names=df.columns, function=function)
+    return df.toDF(*(f"c{i}" for i in range(len(df.columns)))).mapInArrow(ship(df.sparkSession, named), result)
 
 
 def arranged(df: Any, head: Head, options: Options) -> Any:
@@ -155,8 +155,8 @@ def _rewrite(
     work = [
         task.rewriting([parts[i] for i in range(at, len(parts), count)], read, conjuncts, spec) for at in range(count)
     ]
-    with described(spark, "rewrite partly replaced parts of", store.url):
-        done = context.parallelize(work, count).map(task.rewrite).collect()
+    with spark_job(spark, "rewrite partly replaced parts of", store.url):
+        done = context.parallelize(work, count).map(ship(spark, task.rewrite)).collect()
     return [task.from_ipc(m) for of_task in done for m in of_task]
 
 
