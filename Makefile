@@ -3,9 +3,10 @@
 PYTHON := $(shell .ci/machine python)
 BIN := .venv/bin
 READY := .venv/.ready
+MOTO := .venv-moto
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all test-quick test-spark lint types format docs bench test-connect nightly random oracle mutants tpcds soak soak-spark clean
+.PHONY: help setup demo test test-all test-quick test-spark lint types format docs bench test-connect test-cluster nightly random oracle mutants tpcds soak soak-spark clean
 
 help:  ## what can be made
 	@sed -n 's/^\([a-z0-9.-]*\):.*## /  \1: /p' $(MAKEFILE_LIST)
@@ -27,16 +28,25 @@ demo: setup  ## the main job on real data, checked row for row: under 3 minutes,
 # Two processes; the tests of a file stay together.
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --durations=40 --durations-min=5
 
-test: setup  ## what every push runs: all layers, Spark, a minute of the oracle; about 25 minutes on two cores
+test: setup $(MOTO)/.ready  ## what every push runs: all layers, Spark, a minute of the oracle; about 25 minutes on two cores
 	@.ci/machine check
 	HYPOTHESIS_PROFILE=push $(PYTEST) -m "not merge"
 
-test-all: setup  ## what every merge runs: all tests, with three times the random cases
+test-all: setup $(MOTO)/.ready  ## what every merge runs: all tests, with three times the random cases
 	@.ci/machine check
 	HYPOTHESIS_PROFILE=merge $(PYTEST)
 
 test-quick: setup  ## the tests that need no JVM, in seconds
 	$(BIN)/python -m pytest -q -m "not spark and not slow"
+
+$(MOTO)/.ready: requirements/moto.txt
+	@test -x $(MOTO)/bin/python || $(PYTHON) -m venv $(MOTO)
+	$(MOTO)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/moto.txt
+	@touch $@
+
+test-cluster: setup $(MOTO)/.ready  ## a standalone cluster with its warehouse on an S3 server: every verb, killed executors, a late worker; 7 minutes
+	@.ci/machine check
+	HYPOTHESIS_PROFILE=nightly $(BIN)/python -m pytest tests/cluster tests/storage/test_moto.py
 
 VERSION ?= 4.0
 OLD := .venv-spark-$(VERSION)
@@ -87,7 +97,7 @@ $(DOCS)/.ready: requirements/docs.txt
 docs: $(DOCS)/.ready  ## the documentation as a site in build/site; a broken link or a page outside of the navigation fails
 	$(DOCS)/bin/properdocs build --strict --clean --config-file mkdocs.yml
 
-nightly: setup  ## all tests with many more random cases, the Spark tests on every older Spark, an hour of the oracle, TPC-DS
+nightly: setup $(MOTO)/.ready  ## all tests with many more random cases, the Spark tests on every older Spark, an hour of the oracle, TPC-DS
 	HYPOTHESIS_PROFILE=nightly $(BIN)/python -m pytest --timeout=3600
 	$(MAKE) test-spark VERSION=4.0
 	$(MAKE) test-spark VERSION=4.1
@@ -132,4 +142,4 @@ bench: setup .venv/.bench  ## every figure, peers beside it; results in bench/re
 	$(BIN)/python -m bench $(BENCH)
 
 clean:  ## what the commands above leave behind
-	rm -rf .venv .venv-spark-* $(TPCDS) $(DOCS) demo-lake build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis spark-warehouse
+	rm -rf .venv .venv-spark-* $(TPCDS) $(MOTO) $(DOCS) demo-lake build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis spark-warehouse
