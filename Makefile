@@ -142,4 +142,4 @@ bench: setup .venv/.bench  ## every figure, peers beside it; results in bench/re
 	$(BIN)/python -m bench $(BENCH)
 
 clean:  ## what the commands above leave behind
-	rm -rf .venv .venv-spark-* $(TPCDS) $(MOTO) $(DOCS) demo-lake build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis spark-warehouse
+	rm -rf .venv .venv-spark-* $(TPCDS) $(MOTO) $(CONNECT) $(DOCS) demo-lake build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis spark-warehouse
