@@ -50,9 +50,10 @@ def test_what_is_no_session_is_refused(tmp_path: Path) -> None:
 
 def test_spark_connect_is_told_the_way(tmp_path: Path) -> None:
     session = type("SparkSession", (), {"__module__": "pyspark.sql.connect.session"})()
-    with pytest.raises(InvalidInput, match="to_spark") as caught:
+    with pytest.raises(InvalidInput, match="tamis spark connect --warehouse") as caught:
         tamis.attach(session, "lake", tmp_path)
     assert caught.value.code == "SPARK_CONNECT"
+    assert "spark.dataSource.register(TamisDataSource)" in str(caught.value)
 
 
 def test_unknown_storage_option_is_refused_by_name(spark: Any, tmp_path: Path) -> None:
