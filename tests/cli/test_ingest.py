@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ from tests.cli.conftest import Run
 import tamis
 from tamis.cli import ingest
 from tamis.cli.ingest_files import load
-from tamis.cli.session import spark_session
 
 pytestmark = pytest.mark.spark
 
@@ -42,14 +40,6 @@ def test_each_file_once(spark: Any, run: Run, tmp_path: Path) -> None:
     assert (third["files"], third["rows"], third["known"]) == (1, 1, 2)
     assert rows(table) == [(1, "x"), (2, "y"), (3, None), (4, "z")]
     assert run("describe", table, "--json").json["clustering_columns"] == ["n"]
-
-
-def test_workers_run_the_drivers_python(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The program may lie in an environment that is not on PATH, where ``python3`` has no pyarrow."""
-    monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
-    monkeypatch.setattr(spark.sparkContext, "pythonExec", "python3")
-    with spark_session() as session:
-        assert session.sparkContext.pythonExec == sys.executable
 
 
 def test_batches_are_commits(spark: Any, run: Run, tmp_path: Path) -> None:

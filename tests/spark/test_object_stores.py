@@ -189,9 +189,9 @@ def test_the_sessions_hadoop_keys_reach_the_store(spark: Any, s3: tuple[dict[str
         "path.style.access": "true",
     }
     with hadoop(spark, keys, "spark.hadoop.fs.s3a."):
-        tamis.attach(spark, "keyed", "s3a://bucket/keyed")
-        spark.sql("CREATE NAMESPACE keyed.db")
-        spark.range(3).writeTo("keyed.db.t").create()
+        tamis.attach(spark, "hadoop_keyed", "s3a://bucket/keyed")
+        spark.sql("CREATE NAMESPACE hadoop_keyed.db")
+        spark.range(3).writeTo("hadoop_keyed.db.t").create()
         assert spark.read.format("tamis").load("s3a://bucket/keyed/db/t").count() == 3
         assert tamis.open("s3://bucket/keyed/db/t", storage_options=given).scan().count() == 3
         wrong = {"access_key_id": "wrong", "secret_access_key": "x"}
@@ -200,7 +200,7 @@ def test_the_sessions_hadoop_keys_reach_the_store(spark: Any, s3: tuple[dict[str
     with hadoop(spark, {**keys, "access.key": "wrong", "endpoint": "127.0.0.1:1"}):
         read = spark.read.format("tamis").options(**options(s3))
         assert read.load("s3://bucket/keyed/db/t").count() == 3, "explicit options win"
-    assert spark.table("keyed.db.t").count() == 3, "a catalog keeps what it was attached with"
+    assert spark.table("hadoop_keyed.db.t").count() == 3, "a catalog keeps what it was attached with"
 
 
 def test_storage_options_of_a_local_path_are_refused(lake: Any) -> None:
