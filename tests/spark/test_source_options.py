@@ -14,7 +14,7 @@ from tests.spark.conftest import Lake
 
 import tamis
 from tamis.errors import InvalidInput
-from tamis.spark.options.foreign_options import FOREIGN
+from tamis.spark.options.foreign_options import FOREIGN, ON_BY_DEFAULT
 from tamis.spark.options.source_options import OPTIONS, SPARK, Use, read_options, refuse_settings
 
 EVERYWHERE = frozenset(Use)
@@ -50,7 +50,11 @@ def test_a_name_like_no_other_gets_the_list() -> None:
 def test_options_of_other_formats_are_refused_with_what_does_the_same(name: str) -> None:
     error = refused({name: "7"}, by_path=True)
     assert (error.code, error.name) == ("BAD_OPTION", name)
-    assert read_options({name: "false"}, (), by_path=True) == {}, "it turns on nothing"
+    if name.lower() in ON_BY_DEFAULT:  # false asks for something
+        with pytest.raises(InvalidInput):
+            read_options({name: "false"}, (), by_path=True)
+    else:
+        assert read_options({name: "false"}, (), by_path=True) == {}, "it turns on nothing"
 
 
 @pytest.mark.parametrize("name", [*SPARK, "paths", "__partition_columns", "tamis.read.lazy"])
@@ -329,6 +333,8 @@ def test_a_feed_is_bounded_by_times_in_the_sessions_zone(given: Given) -> None:
         ({"startingVersion": "1", "endingVersion": "1", "endingTimestamp": "2999-01-01"}, "Give one of them"),
         ({"startingVersion": "1", "versionAsOf": "1"}, "versionAsOf"),
         ({"startingTimestamp": "yesterday"}, "BAD_TIMESTAMP"),
+        ({"startingVersion": "1", "skipChangeCommits": "true"}, "skipChangeCommits"),
+        ({"startingVersion": "1", "maxFilesPerTrigger": "1"}, "maxFilesPerTrigger"),
     ],
 )
 def test_a_feed_without_a_range_is_refused(given: Given, options: dict[str, str], says: str) -> None:

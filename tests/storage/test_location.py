@@ -116,3 +116,21 @@ def test_what_is_no_path_is_refused(place: object) -> None:
     with pytest.raises(InvalidInput) as caught:
         locate(place)  # type: ignore[arg-type]
     assert caught.value.code == "BAD_PATH"
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "https://acct.blob.core.windows.net/c/t?sv=1&sig=SECRET",
+        "https://user:SECRET@host/t",
+        "s3n://AKIA:SEC/SECRET@bucket/t",
+        "s3://AKIA:SECRET@bucket/t",
+        "s3://AKIA:SECRET@b\x01/x",
+        "abfss://c:SECRET@acct.dfs.core.windows.net/t",
+        "abfss://c:SECRET@acct.dfs.core.windows.net/t/../x",
+    ],
+)
+def test_no_secret_of_a_refused_url_is_shown(place: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        locate(place)
+    assert "SECRET" not in f"{caught.value} {caught.value.name} {caught.value!r}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -19,11 +20,15 @@ PROMPT, CONTINUED = "tamis> ", "     > "
 
 @contextmanager
 def quiet_log() -> Iterator[dict[str, str]]:
-    """Provide the configuration of a session that logs errors only, to stderr."""
+    """Provide the configuration of a session that logs errors only, to stderr.
+
+    PySpark's own logger is switched off: it prints each error of a statement with its Java frames.
+    """
+    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL + 1)
     with as_file(files("tamis.cli") / "quiet.properties") as log:
         yield {
             "spark.ui.showConsoleProgress": "false",
-            "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={log.as_uri()}",
+            "spark.driver.defaultJavaOptions": f"-Dlog4j2.configurationFile={log.as_uri()}",
             "spark.log.level": "ERROR",
         }
 
@@ -55,12 +60,24 @@ def interactive(session: Any) -> None:
             return
         lines.append(line)
         if line.rstrip().endswith(";"):
-            for statement in split_statements(session, "\n".join(lines)):
-                problem = _run(session, statement)
-                if problem is not None:
-                    say(problem)
-                    break
-            lines = []
+            lines = [] if _run_all(session, "\n".join(lines)) else lines
+
+
+def _run_all(session: Any, text: str) -> bool:
+    """Run the statements of ``text`` until one fails; return False if it ends inside of quotes or a comment."""
+    mark = "SELECT 'the end'"
+    statements = split_statements(session, f"{text}\n{mark}")
+    if statements[-1].strip() != mark:
+        return False
+    for statement in statements[:-1]:
+        try:
+            problem = _run(session, statement)
+        except KeyboardInterrupt:  # PySpark has cancelled the statement's jobs
+            problem = "[CANCELLED] The statement was cancelled."
+        if problem is not None:
+            say(problem)
+            break
+    return True
 
 
 def _run(session: Any, statement: str) -> str | None:

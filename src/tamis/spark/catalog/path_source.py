@@ -76,6 +76,7 @@ class PathSource:
         if found.get("readchangefeed"):
             if point:
                 raise _bad("readChangeFeed", "A change feed has no single version.", "Leave versionAsOf out.")
+            read_options(given, {Use.FEED}, by_path=True)  # what a feed ignores would be ignored in silence
             return change_feed(self._bridge, store, found, zone)
         table = SparkTable(self._bridge, store, load(store, **point), (store.url,))
         table.pinned = bool(point)

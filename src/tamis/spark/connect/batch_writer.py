@@ -10,7 +10,7 @@ from pyspark.sql.datasource import DataSourceArrowWriter
 
 from tamis.engine.operations.result import written
 from tamis.engine.operations.rows.overwrite import Replacement, commit_overwrite, snapshot_parts
-from tamis.spark.connect.write_target import PartsWritten, WriteTarget, manifests_of
+from tamis.spark.connect.write_target import PartsWritten, WriteTarget, manifests_of, target_of
 from tamis.spark.write.spark_write import commit_rows
 from tamis.storage.commit_log import Operation, create
 
@@ -26,7 +26,7 @@ class BatchWriter(DataSourceArrowWriter):  # type: ignore[misc]  # PySpark ships
         return self._target.write_task(iterator)
 
     def commit(self, messages: list[Any]) -> None:
-        target, manifests = self._target, manifests_of(messages)
+        target, manifests = target_of(messages, self._target), manifests_of(messages)
         store, head, options = target.options.store(), target.head, target.table_options
         if target.version is None:
             rows, parts, size = written(manifests)

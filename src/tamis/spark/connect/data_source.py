@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 import json
 import pickle
+import re
 from collections.abc import Iterator, MutableMapping, Sequence
 from typing import Any
 
@@ -20,16 +21,20 @@ from tamis.core.types.identifiers import split_list
 from tamis.engine.scan import Options, Scan
 from tamis.errors import InvalidInput
 from tamis.spark.connect.batch_writer import BatchWriter
-from tamis.spark.connect.read_write_options import ReadWriteOptions
+from tamis.spark.connect.read_write_options import ReadWriteOptions, replaced_table
 from tamis.spark.connect.write_target import WriteTarget, query_id
 from tamis.spark.executors.partitions import Cut, Sizes
 from tamis.spark.executors.read_task import Read
-from tamis.spark.jvm_bridge.spark_types import to_spark
+from tamis.spark.jvm_bridge.spark_types import CHAR_VARCHAR, to_spark
 from tamis.storage.commit_log import Snapshot, load
 from tamis.table.scan_request import ScanArguments, make_scan
 
 _SIZES = Sizes(largest=128 * 2**20, opening=4 * 2**20, parallelism=8)
 """Spark's defaults for partition sizes; a Python data source does not see the session's settings."""
+
+
+_TYPES = {"type", "elementType", "keyType", "valueType"}
+_WITH_LENGTH = re.compile(r"(var)?char\(\d+\)")
 
 
 class TamisDataSource(DataSource):  # type: ignore[misc]  # PySpark ships no types for it
@@ -42,7 +47,8 @@ class TamisDataSource(DataSource):  # type: ignore[misc]  # PySpark ships no typ
     def __init__(self, options: MutableMapping[str, str]) -> None:
         super().__init__(options)
         self._options = ReadWriteOptions.of(dict(options))
-        self._version: int | None = None
+        self._read_at: tuple[int, str] | None = None
+        """The version that ``schema`` found, and the table's id."""
 
     @classmethod
     def name(cls) -> str:
@@ -50,11 +56,11 @@ class TamisDataSource(DataSource):  # type: ignore[misc]  # PySpark ships no typ
 
     def schema(self) -> StructType:
         snapshot = self._options.snapshot()
-        self._version = snapshot.version
+        self._read_at = snapshot.version, snapshot.head.table_id
         return _struct(_scan(self._options, snapshot))
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        return TableReader(self._options, self._version, schema)
+        return TableReader(self._options, self._read_at, schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> Any:  # Spark's signature
         return BatchWriter(WriteTarget.of(self._options, schema.json()), overwrite=overwrite)
@@ -81,8 +87,10 @@ class TableReader(DataSourceReader):  # type: ignore[misc]  # PySpark ships no t
     for all other queries of the same DataFrame, which would lose their rows. The option ``filter`` prunes.
     """
 
-    def __init__(self, options: ReadWriteOptions, version: int | None, schema: StructType) -> None:
-        snapshot = options.snapshot() if version is None else load(options.store(), version)
+    def __init__(self, options: ReadWriteOptions, read_at: tuple[int, str] | None, schema: StructType) -> None:
+        snapshot = options.snapshot() if read_at is None else load(options.store(), read_at[0])
+        if read_at is not None and snapshot.head.table_id != read_at[1]:
+            raise replaced_table(options.path)
         scan = _scan(options, snapshot)
         if schema.simpleString() != _struct(scan).simpleString():
             raise InvalidInput(
@@ -117,7 +125,16 @@ class TableReader(DataSourceReader):  # type: ignore[misc]  # PySpark ships no t
 
 
 def _struct(scan: Scan) -> StructType:
-    return StructType.fromJson(json.loads(to_spark(scan.selected)))
+    """Return the schema as Spark knows it; text with a length is STRING, which Arrow batches of Python can hold."""
+
+    def plain(node: Any, key: str = "") -> Any:
+        if isinstance(node, list):
+            return [plain(item) for item in node]
+        if isinstance(node, dict):
+            return {k: plain(v, k) for k, v in node.items() if k != CHAR_VARCHAR}
+        return "string" if key in _TYPES and _WITH_LENGTH.fullmatch(str(node)) else node
+
+    return StructType.fromJson(plain(json.loads(to_spark(scan.selected))))
 
 
 def _scan(options: ReadWriteOptions, snapshot: Snapshot) -> Scan:

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from tamis.engine.scan.query_instants import micros
-from tamis.errors import InvalidInput
+from tamis.errors import InvalidInput, SchemaFenced
 from tamis.storage.commit_log import Snapshot, load
 from tamis.storage.commit_log.version_points import check_one, version_in
 from tamis.storage.object_store import Store, open_store
 
-_OWN = frozenset({"path", "columns", "filter", "versionasof", "timestampasof", "checkpointlocation"})
+_OWN = frozenset({"path", "columns", "filter", "versionasof", "timestampasof", "checkpointlocation", "queryname"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,3 +54,13 @@ class ReadWriteOptions:
         if self.timestamp is not None:
             return load(self.store(), timestamp_micros=micros(self.timestamp))
         return load(self.store(), None if self.version is None else version_in(self.version))
+
+
+def replaced_table(url: str) -> SchemaFenced:
+    """Return the error for a table that is not the one that was read before."""
+    return SchemaFenced(
+        f"Another table lies at {url} now.",
+        code="TABLE_REPLACED",
+        name=url,
+        remedy="Make the DataFrame again, or start the stream again, to go on with the table that is there now.",
+    )

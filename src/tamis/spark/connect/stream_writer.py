@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamArrowWriter
 
 from tamis.engine.operations import Result
-from tamis.spark.connect.write_target import PartsWritten, WriteTarget, manifests_of
+from tamis.spark.connect.write_target import PartsWritten, WriteTarget, manifests_of, target_of
 from tamis.spark.streaming.stream_sink import append_epoch
 from tamis.spark.write.spark_write import commit_rows
 from tamis.storage.commit_log import Operation, Snapshot
@@ -26,7 +26,7 @@ class StreamWriter(DataSourceStreamArrowWriter):  # type: ignore[misc]  # PySpar
         return self._target.write_task(iterator)
 
     def commit(self, messages: list[Any], batchId: int) -> None:  # noqa: N803  # Spark's name
-        target = self._target
+        target = target_of(messages, self._target)
 
         def append(_: Snapshot, operation: Operation) -> Result:
             return commit_rows(

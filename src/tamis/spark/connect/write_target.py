@@ -13,20 +13,13 @@ from tamis.engine.operations.rows.append import write
 from tamis.engine.part_writer import conform
 from tamis.engine.part_writer.arrow_casts import match_fields
 from tamis.engine.scan import Options
-from tamis.errors import InvalidInput, NotFound, TamisError
-from tamis.spark.connect.read_write_options import ReadWriteOptions
+from tamis.errors import Conflict, InvalidInput, NotFound, TamisError
+from tamis.spark.connect.read_write_options import ReadWriteOptions, replaced_table
 from tamis.spark.executors.write_task import from_ipc, to_ipc
 from tamis.spark.jvm_bridge.spark_types import from_spark
 from tamis.storage.commit_log import Head, Operation, Snapshot, create, load
 from tamis.storage.object_store import Store, open_store
 from tamis.table.table_definition import new_head, with_columns
-
-
-@dataclass
-class PartsWritten(WriterCommitMessage):  # type: ignore[misc]  # PySpark ships no types for it
-    """What a task wrote: manifest rows as Arrow IPC."""
-
-    manifests: list[bytes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +69,31 @@ class WriteTarget:
         """Write the rows of one task, sorted by the clustering columns. Runs on executors."""
         assert self.head.schema is not None
         rows = conform(batches, self.head.schema)
-        return PartsWritten([to_ipc(m) for m in write(self.options.store(), self.head, rows, self.table_options)])
+        written = write(self.options.store(), self.head, rows, self.table_options)
+        return PartsWritten([to_ipc(manifest) for manifest in written], self)
 
     def base(self) -> Snapshot:
-        """Return the version that the parts are written for, under whose schema a commit is checked."""
+        """Return the version that the parts are written for, against which a commit is checked.
+
+        Raises ``Conflict`` (``CONFLICT_VACUUMED``) if vacuum has removed it, ``SchemaFenced`` (``TABLE_REPLACED``).
+        """
         assert self.version is not None
-        return load(self.options.store(), self.version)
+        store = self.options.store()
+        try:
+            found = load(store, self.version)
+        except NotFound as error:
+            latest = load(store)
+            if error.code != "VERSION_NOT_FOUND" or latest.head.table_id != self.head.table_id:
+                raise replaced_table(store.url) from error
+            raise Conflict(
+                f"Version {self.version}, for which the rows were written, was vacuumed meanwhile.",
+                code="CONFLICT_VACUUMED",
+                name=store.url,
+                remedy="Write again; vacuum with a retention longer than any write takes.",
+            ) from error
+        if found.head.table_id != self.head.table_id:
+            raise replaced_table(store.url)
+        return found
 
     def created(self) -> WriteTarget:
         """Return this target after creating its table, if there was none, without rows."""
@@ -89,6 +101,23 @@ class WriteTarget:
             return self
         made = create(self.options.store(), self.head, Operation("create"))
         return replace(self, head=made.head, version=made.version)
+
+
+@dataclass
+class PartsWritten(WriterCommitMessage):  # type: ignore[misc]  # PySpark ships no types for it
+    """What a task wrote: manifest rows as Arrow IPC, and the table for which it wrote them."""
+
+    manifests: list[bytes]
+    target: WriteTarget
+
+
+def target_of(messages: list[PartsWritten | None], otherwise: WriteTarget) -> WriteTarget:
+    """Return the table for which tasks wrote; ``otherwise`` if none did.
+
+    Spark makes a stream's writer again before each commit, when the table may have changed. A commit must be checked
+    against the version that the tasks knew.
+    """
+    return next((message.target for message in messages if message is not None), otherwise)
 
 
 def manifests_of(messages: list[PartsWritten | None]) -> list[pa.Table]:

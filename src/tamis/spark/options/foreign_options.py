@@ -99,4 +99,6 @@ FOREIGN = {
     for source, options in (("Delta Lake", _DELTA), ("Iceberg", _ICEBERG))
     for name, remedy in options.items()
 }
-"""By name in lower case. A value of ``false`` passes: it turns on nothing."""
+"""By name in lower case. A value of ``false`` passes, as it turns on nothing, except of ``ON_BY_DEFAULT``."""
+ON_BY_DEFAULT = frozenset({"datachange", "failondataloss", "vectorization-enabled", "aggregate-push-down-enabled"})
+"""Options that are on where they come from: ``false`` asks for something."""

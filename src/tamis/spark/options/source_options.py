@@ -14,7 +14,7 @@ from typing import Any
 
 from tamis.engine.scan.scan_options import PREFIX, size_of
 from tamis.errors import InvalidInput
-from tamis.spark.options.foreign_options import FOREIGN
+from tamis.spark.options.foreign_options import FOREIGN, ON_BY_DEFAULT
 from tamis.storage.object_store.storage_options import NAMES, is_storage_option
 
 
@@ -220,7 +220,7 @@ def read_options(given: Mapping[str, str], uses: Collection[Use], *, by_path: bo
                     "Give storage options to tamis.attach.",
                 )
         elif name in FOREIGN:
-            if text.lower() != "false":
+            if text.lower() != "false" or name in ON_BY_DEFAULT:
                 foreign = FOREIGN[name]
                 raise _bad(foreign.name, f"The option {foreign.name} is not supported.", foreign.remedy)
         else:

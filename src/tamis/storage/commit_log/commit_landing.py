@@ -91,7 +91,7 @@ class Landing:
             f"The outcome of commit {self.operation_id} is unknown{said}",
             code="COMMIT_UNKNOWN",
             name=self.operation_id,
-            remedy="Repeat the same operation: it is recognised if it was made.",
+            remedy="Look at history() for this commit before you repeat the operation: it may have been made.",
         )
 
 

@@ -103,8 +103,10 @@ def _remote(text: str, scheme: str, rest: str) -> Location:
     if scheme not in _ALIASES:
         raise _unknown(text, scheme)
     bucket, _, path = rest.partition("/")
-    if "@" in bucket and _ALIASES[scheme] != "az":  # as in s3n://key:secret@bucket: the text must not be shown
-        place = f"{scheme}://…@{bucket.rpartition('@')[2]}"
+    container = bucket.partition("@")[0] if _ALIASES[scheme] == "az" else ""
+    named = rest if ":" in bucket else bucket  # a secret may hold slashes
+    if ("@" in named and _ALIASES[scheme] != "az") or ":" in container:  # s3n://key:secret@bucket must not be shown
+        place = _without_secrets(f"{scheme}://{named}")
         raise InvalidInput(
             f"The URL {place} holds credentials.",
             code="BAD_PATH",
@@ -124,15 +126,28 @@ def _remote(text: str, scheme: str, rest: str) -> Location:
 
 
 def _unknown(text: str, scheme: str) -> InvalidInput:
+    shown = _without_secrets(text)
     return InvalidInput(
-        f"The scheme of {text!r} is not known.",
+        f"The scheme of {shown!r} is not known.",
         code="UNKNOWN_SCHEME",
-        name=text,
+        name=shown,
         remedy=_FOREIGN.get(scheme, "Use a local path, file://, s3://, gs://, az:// or memory://."),
     )
 
 
 def _bad(text: str, why: str) -> InvalidInput:
+    shown = _without_secrets(text)
     return InvalidInput(
-        f"The path {text!r} {why}.", code="BAD_PATH", name=text, remedy="Give the path or URL of a table's folder."
+        f"The path {shown!r} {why}.", code="BAD_PATH", name=shown, remedy="Give the path or URL of a table's folder."
     )
+
+
+def _without_secrets(text: str) -> str:
+    """Return a URL without what may be a secret: text before an @, and a query, such as the signature of a SAS."""
+    scheme, separator, rest = text.partition("://")
+    if not separator:
+        return text
+    place = re.sub("[?#].*", "?…", rest, flags=re.DOTALL)
+    user, at, host = place.rpartition("@")
+    container = ":" not in user and scheme.lower() in {"abfs", "abfss", "az", "azure", "wasb", "wasbs"}
+    return f"{scheme}://{place if container or not at else f'…@{host}'}"

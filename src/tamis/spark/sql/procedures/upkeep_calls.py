@@ -48,7 +48,7 @@ def _vacuum(catalog: Any, arguments: dict[str, Any]) -> pa.Table:
             name="retention",
             remedy="Give retention or retention_hours.",
         )
-    keep = timedelta(hours=hours) if hours is not None else told or timedelta(days=7)
+    keep = timedelta(hours=hours) if hours is not None else timedelta(days=7) if told is None else told
     found = named_table(catalog, arguments).vacuum(
         keep, dry_run=arguments["dry_run"], below_retention=arguments["below_retention"]
     )

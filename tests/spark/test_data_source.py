@@ -1,0 +1,97 @@
+"""``TamisDataSource`` as Spark calls it, without a JVM: what changes between planning, writing and committing is noticed."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.cloudpickle import dumps, loads
+from pyspark.sql.types import LongType, StringType, StructField, StructType
+
+import tamis
+from tamis.errors import Conflict, SchemaFenced
+from tamis.spark.connect import TamisDataSource
+
+STRUCT = StructType([StructField("id", LongType()), StructField("s", StringType())])
+ROWS = pa.record_batch([pa.array([10, 11]), pa.array(["n", "m"])], ["id", "s"])
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> TamisDataSource:
+    """A table of one row, and a checkpoint."""
+    tamis.create(tmp_path / "t", "id BIGINT, s STRING").append(pa.table({"id": [1], "s": ["a"]}))
+    (tmp_path / "metadata").write_text('{"id": "q"}')
+    return TamisDataSource({"path": str(tmp_path / "t"), "checkpointLocation": str(tmp_path), "queryName": "q"})
+
+
+def replaced(tmp_path: Path, columns: str) -> tamis.Table:
+    shutil.rmtree(tmp_path / "t")
+    return tamis.create(tmp_path / "t", columns)
+
+
+def sent(message: Any) -> Any:
+    """The message as the committing process gets it."""
+    return loads(dumps(message))
+
+
+def test_an_epoch_is_committed_once_by_a_writer_made_anew(source: TamisDataSource, tmp_path: Path) -> None:
+    message = sent(source.streamWriter(STRUCT, False).write(iter([ROWS])))
+    for _ in range(2):
+        source.streamWriter(STRUCT, False).commit([message, None], 0)
+    assert tamis.open(tmp_path / "t").scan().to_arrow()["id"].to_pylist() == [1, 10, 11]
+    source.streamWriter(STRUCT, False).commit([None], 1)
+    assert tamis.open(tmp_path / "t").version == 3, "an epoch without rows is a commit, too"
+
+
+@pytest.mark.parametrize("kind", ["stream", "batch"])
+@pytest.mark.parametrize("columns", ["other BIGINT, s2 STRING", "s STRING, id BIGINT", "id BIGINT, s STRING"])
+def test_no_rows_go_into_another_table(source: TamisDataSource, tmp_path: Path, kind: str, columns: str) -> None:
+    def writer() -> Any:
+        return source.streamWriter(STRUCT, False) if kind == "stream" else source.writer(STRUCT, False)
+
+    first = writer()
+    message = sent(first.write(iter([ROWS])))
+    other = replaced(tmp_path, columns)
+    fits = {"id", "s"} == set(other.schema.names)
+    second = writer() if kind == "stream" and fits else sent(first)  # Spark makes a stream's writer anew
+    with pytest.raises(SchemaFenced) as caught:
+        second.commit([message], *([0] if kind == "stream" else []))
+    assert caught.value.code == "TABLE_REPLACED"
+    assert tamis.open(tmp_path / "t").scan().count() == 0
+
+
+@pytest.mark.parametrize("kind", ["stream", "batch"])
+def test_files_that_vacuum_removed_are_not_committed(source: TamisDataSource, tmp_path: Path, kind: str) -> None:
+    stream = kind == "stream"
+    writer = source.streamWriter(STRUCT, False) if stream else source.writer(STRUCT, False)
+    message = sent(writer.write(iter([ROWS])))
+    table = tamis.open(tmp_path / "t")
+    table.append(pa.table({"id": [2], "s": ["b"]}))
+    assert len(table.vacuum("0s", dry_run=False, below_retention=True).objects)
+    second = source.streamWriter(STRUCT, False) if stream else sent(writer)
+    with pytest.raises(Conflict) as caught:
+        second.commit([message], *([0] if stream else []))
+    assert caught.value.code == "CONFLICT_VACUUMED"
+    assert tamis.open(tmp_path / "t").scan().to_arrow()["id"].to_pylist() == [1, 2]
+
+
+def test_a_read_notices_another_table(source: TamisDataSource, tmp_path: Path) -> None:
+    schema = source.schema()
+    replaced(tmp_path, "id BIGINT, s STRING").append(pa.table({"id": [7], "s": ["x"]}))
+    with pytest.raises((SchemaFenced, tamis.NotFound)):
+        source.reader(schema)
+
+
+def test_text_with_a_length_is_read_as_text(tmp_path: Path) -> None:
+    tamis.create(tmp_path / "t", "c CHAR(3), st STRUCT<v: VARCHAR(5)>").append(
+        pa.table({"c": ["a"], "st": [{"v": "b"}]})
+    )
+    source = TamisDataSource({"path": str(tmp_path / "t")})
+    assert source.schema().simpleString() == "struct<c:string,st:struct<v:string>>"
+    reader = sent(source.reader(source.schema()))
+    planned = source.reader(source.schema()).partitions()
+    rows = [row for partition in planned for batch in reader.read(partition) for row in batch.to_pylist()]
+    assert rows == [{"c": "a  ", "st": {"v": "b"}}]

@@ -1,0 +1,35 @@
+"""The shell of ``tamis spark sql`` at a terminal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tamis.cli import sql_shell
+
+
+def test_a_statement_ends_at_a_semicolon_outside_of_quotes(
+    spark: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    typed = iter(["SELECT 'a;", "b' AS x;", "SELECT nothing; SELECT 'never';", "SELECT 1;", "quit"])
+    monkeypatch.setattr("builtins.input", lambda _: next(typed))
+    sql_shell.interactive(spark)
+    said = capsys.readouterr()
+    assert said.out == "a;\\nb\n1\n"
+    assert "[SPARK] [UNRESOLVED_COLUMN" in said.err
+    assert "never" not in said.err
+
+
+def test_ctrl_c_ends_the_statement_alone(
+    spark: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    typed = iter(["SELECT 1;", "exit;"])
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("builtins.input", lambda _: next(typed))
+    monkeypatch.setattr(sql_shell, "run_statement", interrupted)
+    sql_shell.interactive(spark)
+    assert capsys.readouterr().err == "[CANCELLED] The statement was cancelled.\n"
