@@ -24,7 +24,9 @@ Warehouses = Annotated[
 ]
 Master = Annotated[str | None, typer.Option(metavar="URL", help="Spark's master; by default the configured one.")]
 Conf = Annotated[list[str] | None, typer.Option("--conf", metavar="KEY=VALUE", help="A setting of Spark. Repeatable.")]
-Host = Annotated[str, typer.Option(metavar="ADDRESS", help="The address to listen on. Whoever reaches it may do all.")]
+Host = Annotated[
+    str, typer.Option(metavar="ADDRESS", help="The address to listen on. Anyone who can reach it acts as this user.")
+]
 
 program = typer.Typer(name="spark", help="Start Spark with catalogs attached.", no_args_is_help=True)
 

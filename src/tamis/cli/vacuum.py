@@ -37,7 +37,8 @@ def vacuum(
     below_retention: Annotated[
         bool,
         typer.Option(
-            "--below-retention", help="Allow a retention of less than 7 days; no longer write or query may be running."
+            "--below-retention",
+            help="Allow a retention of less than 7 days; no write or query may run for longer than it.",
         ),
     ] = False,
     storage_option: Stored = None,
