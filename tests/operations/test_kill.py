@@ -51,6 +51,7 @@ VERBS: dict[str, Callable[[tamis.Table], object]] = {
     "compact": lambda of: of.compact(),
     "restore": lambda of: of.restore(2),
     "migrate": lambda of: of.alter().add_column("more", "BIGINT", default="7").drop_column("s").commit(),
+    "constrain": lambda of: of.alter().drop_constraint("c", missing_ok=True).add_check("c", "n < 1000").commit(),
     "create index": lambda of: (
         of.create_index("by_n", ["n"]) if not any(i.name == "by_n" for i in of.indexes()) else of.repair_index("by_n")
     ),
@@ -107,7 +108,7 @@ def test_killed_at_every_write(verb: str, grown: Store, monkeypatch: pytest.Monk
     fine = tamis.open(copy(grown).url)
     run(fine)
     done = seen(tamis.open(fine.path))
-    assert (done == before) == (verb in {"compact", "create index", "vacuum"})
+    assert (done == before) == (verb in {"compact", "constrain", "create index", "vacuum"})
     landed: list[bool] = []
     outlived = False
     while not outlived:

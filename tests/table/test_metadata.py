@@ -28,6 +28,7 @@ def table(tmp_path: Path) -> tamis.Table:
 
 def test_every_table_reads_and_an_empty_table_has_the_same_shape(table: tamis.Table, tmp_path: Path) -> None:
     table.create_index("by_id", "id")
+    table.alter().add_unique("u", "id").commit()
     empty = tamis.create(tmp_path / "e", table.schema)
     for name in TABLES:
         full = table.metadata(name)

@@ -18,11 +18,13 @@ from tamis.core.types.defaults import initial_json
 from tamis.core.types.identifiers import split_path
 from tamis.engine.operations.rows.store_assignment import assigned
 from tamis.engine.operations.schema.alter import Alteration
+from tamis.engine.operations.schema.constraint_definitions import asked_check, asked_key
 from tamis.engine.operations.schema.evolve import outcome
 from tamis.engine.part_writer.column_defaults import default_scalar
 from tamis.engine.scan.column_selection import names_of
 from tamis.errors import InvalidInput, NotFound, SchemaMismatch
 from tamis.storage.commit_log import Snapshot
+from tamis.storage.commit_log.table_constraints import FOREIGN_KEY, PRIMARY_KEY, UNIQUE
 from tamis.table.scan_request import sql_text
 from tamis.table.table_definition import checked_field
 
@@ -124,6 +126,42 @@ class Alter:
         self._alteration.cluster_by([self._path(name) for name in names_of(names, "cluster_by")])
         return self
 
+    def add_check(self, name: str, expression: str, *, enforced: bool = True) -> Alter:
+        """Refuse rows for which ``expression``, a Spark SQL predicate, is false. NULL passes.
+
+        ``commit`` tests existing rows; it raises ``SchemaMismatch`` (``CHECK_VIOLATION``) with the first wrong one.
+        Without ``enforced``, the constraint is information, and nothing tests it.
+        """
+        self._alteration.add_constraint(asked_check(name, expression, enforced=enforced))
+        return self
+
+    def add_primary_key(self, name: str, columns: Sequence[Name] | Name) -> Alter:
+        """Note that ``columns`` identify a row. This is information: nothing enforces it."""
+        return self._key(PRIMARY_KEY, name, columns)
+
+    def add_unique(self, name: str, columns: Sequence[Name] | Name) -> Alter:
+        """Note that no two rows are equal in ``columns``. This is information: nothing enforces it."""
+        return self._key(UNIQUE, name, columns)
+
+    def add_foreign_key(
+        self, name: str, columns: Sequence[Name] | Name, references: str, referenced_columns: Sequence[str] | str
+    ) -> Alter:
+        """Note that ``columns`` refer to columns of the table ``references``. This is information, too."""
+        return self._key(FOREIGN_KEY, name, columns, (references, names_of(referenced_columns, "referenced_columns")))
+
+    def _key(
+        self, kind: str, name: str, columns: Sequence[Name] | Name, refers: tuple[str, tuple[str, ...]] = ("", ())
+    ) -> Alter:
+        one = isinstance(columns, str)
+        paths = [self._path(column) for column in ([columns] if one else columns)]
+        self._alteration.add_constraint(asked_key(kind, name, paths, refers=refers))
+        return self
+
+    def drop_constraint(self, name: str, *, missing_ok: bool = False) -> Alter:
+        """Drop the constraint called ``name``, ignoring case."""
+        self._alteration.drop_constraint(name, missing_ok=missing_ok)
+        return self
+
     def set_properties(self, properties: Mapping[str, Any]) -> Alter:
         self._alteration.set_properties(properties)
         return self
@@ -148,8 +186,8 @@ class Alter:
         """Apply all changes in one metadata commit; the table object adopts the result.
 
         A repeat after a lost answer returns the first result. Raises ``IncompatibleSchema``,
-        ``AlreadyExists``, ``NotFound``, ``InvalidInput`` naming the column, ``Conflict`` if a name now refers
-        to another column.
+        ``AlreadyExists``, ``NotFound``, ``InvalidInput`` naming the column, ``SchemaMismatch`` for a row that
+        violates a new CHECK, ``Conflict`` if a name now refers to another column.
         """
         after = self._alteration.commit()
         self._adopt(after)

@@ -24,6 +24,7 @@ from tamis.engine.operations.layout.index_operations import indexes as list_inde
 from tamis.errors import NotFound
 from tamis.storage.commit_log import Snapshot, history, ordered_now
 from tamis.storage.object_store import Store
+from tamis.table.constraint_table import constraints
 from tamis.table.table_definition import PENDING
 
 _UTC = pa.timestamp("us", tz="UTC")
@@ -197,6 +198,7 @@ TABLES: dict[str, Callable[[Store, Snapshot], pa.Table]] = {
     "columns": columns,
     "schemas": schemas,
     "indexes": lambda _, snapshot: indexes(snapshot),
+    "constraints": lambda _, snapshot: constraints(snapshot),
 }
 
 _COLUMNS = pa.schema(

@@ -18,6 +18,7 @@ from tamis.errors import InvalidInput, SchemaMismatch
 from tamis.storage.commit_log import Head, Snapshot, next_schema
 from tamis.storage.object_store import Store
 from tamis.table.alter_builder import Alter
+from tamis.table.constraint_table import constraints
 from tamis.table.scan_request import checked_flag
 from tamis.table.table_definition import checked_schema, logical_schema, with_schema
 from tamis.world import new_id
@@ -45,6 +46,10 @@ class Evolving:
         self._writable()
         snapshot = self._newest()
         return Alter(Alteration(self._store, snapshot, self._schema), snapshot, self._adopt)
+
+    def constraints(self) -> pa.Table:
+        """List the constraints: name, kind, columns, expression, whether it is enforced, and the definition as SQL."""
+        return constraints(self._newest())
 
     def compare_and_evolve_schema(
         self, expected_schema_id: int | None, new_schema: pa.Schema, *, dry_run: bool = False

@@ -273,7 +273,7 @@ class Table(Changing, Evolving, Indexing, Reading, Tending):
         return metadata.detail(self._store, self._latest())
 
     def metadata(self, name: str) -> pa.Table:
-        """Return a metadata table: ``history, snapshots, segments, parts, columns, schemas, indexes``."""
+        """Return a metadata table: ``history, snapshots, segments, parts, columns, schemas, indexes, constraints``."""
         return metadata.table(self._store, self._latest(), name)
 
     def __repr__(self) -> str:

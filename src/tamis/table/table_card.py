@@ -15,7 +15,7 @@ from tamis.table.metadata_tables import clustering
 
 def facts(url: str, snapshot: Snapshot) -> list[tuple[str, str]]:
     """Return the label and value pairs shown above the columns."""
-    segments = snapshot.segments
+    segments, schema = snapshot.segments, snapshot.schema or Schema(())
     parts, rows, total = (int(pc.sum(segments[name]).as_py() or 0) for name in ("parts", "rows", "bytes"))
     return [
         ("table", url),
@@ -23,6 +23,7 @@ def facts(url: str, snapshot: Snapshot) -> list[tuple[str, str]]:
         ("rows", f"{rows:,} in {counted(parts, 'part')}, {counted(len(segments), 'segment')}"),
         ("size", f"{size(total)} ({snapshot.head.format})"),
         ("clustered by", ", ".join(clustering(snapshot)) or "nothing"),
+        *(("constraint", f"{one.name}: {one.definition(schema)}") for one in snapshot.head.constraints),
     ]
 
 

@@ -24,7 +24,10 @@ from tamis.core.types import Schema
 from tamis.engine.part_writer.clustering_order import Order
 from tamis.engine.part_writer.conformed_batches import conform
 from tamis.engine.part_writer.document_shredding import Shredder
+from tamis.engine.part_writer.row_checks import tested
 from tamis.sizes import SIZES
+from tamis.storage.commit_log import Constraint
+from tamis.storage.commit_log.checked_parts import with_checked
 from tamis.storage.files import PAGE_ROWS, PartWriter, WriteOptions, create_part
 from tamis.storage.files.formats import format_named
 from tamis.storage.files.parquet.row_group_statistics import NANS
@@ -73,18 +76,21 @@ class WriteSpec:
     by_page: int = 0
     """The number of leading columns with statistics per page."""
     page_rows: int = PAGE_ROWS
+    checks: tuple[Constraint, ...] = ()
+    """The CHECK constraints by which every row is tested."""
 
 
 def write_parts(batches: Iterable[pa.RecordBatch], spec: WriteSpec) -> Iterator[pa.Table]:
     """Write all rows; yield a one-row manifest (``PART_COLUMNS`` and statistics) per part. No rows, no parts.
 
-    Batches are first conformed to the table's schema (see ``conform``). A part ends with the block that
-    reaches ``spec.part_bytes``.
+    Batches are first conformed to the table's schema (see ``conform``), and tested by ``spec.checks``. A part ends
+    with the block that reaches ``spec.part_bytes``.
     """
     store, part = open_store(spec.url, spec.storage_options), None
     format_named(spec.format)
     try:
-        for block in _blocks(conform(batches, spec.schema), spec.block_rows):
+        rows = tested(conform(batches, spec.schema), spec.schema, spec.checks)
+        for block in _blocks(rows, spec.block_rows):
             part = part or _Part(store, spec)
             part.write(block)
             if part.size >= spec.part_bytes:
@@ -208,7 +214,9 @@ class _Part:
             "ordered": pa.array([self._ordered]),
             "blocks": pa.array([done.blocks], pa.list_(pa.int32())),
         }
-        return pa.table(row | self._statistics() | self._ends())
+        made = pa.table(row | self._statistics() | self._ends())
+        checks = [check.constraint_id for check in self._spec.checks]
+        return with_checked(made, checks) if checks else made
 
     def _statistics(self) -> dict[str, pa.Array]:
         """Return statistics within the budget.

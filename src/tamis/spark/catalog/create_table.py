@@ -162,7 +162,7 @@ def new_head(asked: Definition, names: Sequence[str], before: Head | None = None
             )
         return head
     schema = asked.schema.assign_ids(head.highest_column_id)
-    after = next_schema(head, schema, clustering_keys(schema, asked.cluster_by))
+    after = next_schema(head, schema, clustering_keys(schema, asked.cluster_by), constraints=())
     check_format(asked.format, after.schemas[-1])
     check_places(asked.properties, after.schemas)
     return after

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from tamis.errors import InvalidInput
 
-METADATA_TABLES = ("history", "snapshots", "segments", "parts", "columns", "schemas", "indexes")
+METADATA_TABLES = ("history", "snapshots", "segments", "parts", "columns", "schemas", "indexes", "constraints")
 
 
 def relative_path(names: Sequence[str]) -> str:

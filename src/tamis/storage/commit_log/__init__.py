@@ -6,6 +6,7 @@ from tamis.storage.commit_log.head_schema import next_schema, ordered_now
 from tamis.storage.commit_log.model import PART_COLUMNS, Head, IndexDefinition, IndexPath, Operation, ReadSet
 from tamis.storage.commit_log.proposal import Proposal
 from tamis.storage.commit_log.snapshot import SEGMENT_COLUMNS, Snapshot
+from tamis.storage.commit_log.table_constraints import Constraint
 from tamis.storage.commit_log.transaction import commit
 from tamis.storage.commit_log.version_loading import HISTORY, history, load
 
@@ -13,6 +14,7 @@ __all__ = [
     "HISTORY",
     "PART_COLUMNS",
     "SEGMENT_COLUMNS",
+    "Constraint",
     "Head",
     "IndexDefinition",
     "IndexPath",

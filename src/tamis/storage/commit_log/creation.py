@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
+from tamis.storage.commit_log.checked_parts import check_checked
 from tamis.storage.commit_log.commit_landing import Landing, landed, tell_watchers
 from tamis.storage.commit_log.commit_objects import find_latest, read_commits
 from tamis.storage.commit_log.commit_record import Commit
@@ -33,6 +34,7 @@ def create(
     """
     store = store.fresh()
     check_writer(head.reader_features, head.writer_features, store.url)
+    check_checked(add, head)
     operation_id = operation_id or new_id()
     landing = Landing(store, operation_id)
     now = world().now_micros()

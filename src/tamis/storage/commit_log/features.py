@@ -14,10 +14,13 @@ from tamis.errors import InvalidInput
 DELETION_VECTORS = "deletion-vectors"
 """Rows of a part are deleted while its file stays: a reader without this feature would still see them."""
 
+CHECK_CONSTRAINTS = "check-constraints"
+"""New rows are tested by the CHECK constraints of the head: a writer without this feature would not test them."""
+
 READER_FEATURES: frozenset[str] = frozenset({DELETION_VECTORS})
 """Features that this version can read."""
 
-WRITER_FEATURES: frozenset[str] = frozenset({"indexes"})
+WRITER_FEATURES: frozenset[str] = frozenset({"indexes", CHECK_CONSTRAINTS})
 """Features that this version can write; a writer must know the reader features too."""
 
 

@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict
 from typing import Any
 
 from tamis.core.schema import Dropped, dropped_in
 from tamis.core.types import Schema
 from tamis.storage.commit_log.model import Head, IndexDefinition, IndexPath
+from tamis.storage.commit_log.table_constraints import (
+    Constraint,
+    constraint_from_json,
+    constraint_to_json,
+    enforced,
+    with_live_columns,
+)
+
+UNENFORCED = "tamis:constraints"
+"""The property that stores constraints that nobody enforces.
+
+Writers that do not know constraints change the head without losing them, because they keep every property.
+"""
 
 
 def head_to_json(head: Head) -> dict[str, Any]:
@@ -28,6 +42,10 @@ def head_to_json(head: Head) -> dict[str, Any]:
     }
     if head.indexes:
         value["indexes"] = [_index_to_json(index) for index in head.indexes]
+    if checks := enforced(head.constraints):
+        value["constraints"] = [constraint_to_json(one) for one in checks]
+    if told := [constraint_to_json(one) for one in head.constraints if one not in checks]:
+        value["properties"] = {**head.properties, UNENFORCED: json.dumps(told)}
     return value
 
 
@@ -37,7 +55,9 @@ def head_from_json(value: dict[str, Any]) -> Head:
     Unknown keys are ignored; what must not be ignored is a feature.
     """
     schemas = tuple(Schema.from_json(schema) for schema in value["schemas"])
+    properties = dict(value["properties"])
     told = value.get("dropped")  # absent in heads of earlier writers: derived from the schemas
+    constraints = _constraints(value, properties, schemas)
     return Head(
         table_id=value["table_id"],
         name=value["name"],
@@ -45,7 +65,7 @@ def head_from_json(value: dict[str, Any]) -> Head:
         highest_column_id=value["highest_column_id"],
         cluster_by=tuple(tuple(path) for path in value["cluster_by"]),
         format=value["format"],
-        properties=dict(value["properties"]),
+        properties=properties,
         comment=value["comment"],
         reader_features=tuple(value["reader_features"]),
         writer_features=tuple(value["writer_features"]),
@@ -53,7 +73,17 @@ def head_from_json(value: dict[str, Any]) -> Head:
         indexes=tuple(_index_from_json(index) for index in value.get("indexes", ())),
         dropped=dropped_in(schemas) if told is None else tuple(Dropped.from_json(gone) for gone in told),
         ordered_since=value.get("ordered_since", 0),
+        constraints=constraints,
     )
+
+
+def _constraints(
+    value: dict[str, Any], properties: dict[str, str], schemas: tuple[Schema, ...]
+) -> tuple[Constraint, ...]:
+    """Return the constraints; those that nobody enforces are taken out of ``properties``."""
+    checks = tuple(constraint_from_json(one) for one in value.get("constraints", ()))
+    told = [constraint_from_json(one) for one in json.loads(properties.pop(UNENFORCED, "[]"))]
+    return (*checks, *with_live_columns(told, schemas[-1] if schemas else None))
 
 
 def _index_to_json(index: IndexDefinition) -> dict[str, Any]:

@@ -12,13 +12,20 @@ import pyarrow.compute as pc
 from tamis.core.schema import dropped_between
 from tamis.core.types import Schema
 from tamis.errors import InvalidInput
+from tamis.storage.commit_log.constraint_columns import followed, with_constraints
 from tamis.storage.commit_log.model import Head
+from tamis.storage.commit_log.table_constraints import Constraint
 
 RESERVED = "_tamis_"
 """Prefix of the metadata columns that give a row's position; Spark finds them beside the table's own."""
 
 
-def next_schema(head: Head, schema: Schema, cluster_by: Sequence[tuple[int, ...]] | None = None) -> Head:
+def next_schema(
+    head: Head,
+    schema: Schema,
+    cluster_by: Sequence[tuple[int, ...]] | None = None,
+    constraints: Sequence[Constraint] | None = None,
+) -> Head:
     """Return ``head`` with ``schema`` (all ids given) as its latest schema, clustered by ``cluster_by``.
 
     The schema's id is its position; the fields it lacks are remembered as dropped; earlier schemas do not
@@ -28,7 +35,10 @@ def next_schema(head: Head, schema: Schema, cluster_by: Sequence[tuple[int, ...]
     the first of the old ones, existing parts count as unordered (``ordered_now``) until they are compacted.
     A writer that still has the old clustering writes parts of an earlier schema, which count as unordered, too.
 
-    Raises ``InvalidInput`` (``RESERVED_NAME``) for a new column with the prefix of metadata columns.
+    Without ``constraints`` (under the names of ``schema``), those of the head follow the change.
+
+    Raises ``InvalidInput``: ``RESERVED_NAME`` for a new column with the prefix of metadata columns,
+    ``CONSTRAINED_COLUMN`` for a change that a constraint forbids.
     """
     before = set(head.schema.names) if head.schema else set[str]()
     for name in schema.names:
@@ -44,9 +54,11 @@ def next_schema(head: Head, schema: Schema, cluster_by: Sequence[tuple[int, ...]
     live = (*(gone for gone in head.dropped if gone.parent == 0 or gone.parent in given.by_id), *dropped)
     asked = head.cluster_by if cluster_by is None else cluster_by
     kept = tuple(path for path in asked if given.paths.get(path[-1]) == path)
+    if constraints is None:
+        constraints = followed(head.constraints, head.schema or given, given)
     broken = kept != head.cluster_by[: len(kept)]
     return replace(
-        head,
+        with_constraints(head, constraints),
         schemas=(*head.schemas, given),
         highest_column_id=max(head.highest_column_id, given.highest_id()),
         dropped=live,

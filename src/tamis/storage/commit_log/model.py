@@ -7,6 +7,7 @@ from typing import Any
 
 from tamis.core.schema import Dropped
 from tamis.core.types import Schema
+from tamis.storage.commit_log.table_constraints import Constraint
 
 PART_COLUMNS = (
     "part_id",  # string: made at write, never reused
@@ -91,6 +92,7 @@ class Head:
     """Fields that the table once had; with the current schema they make the migration type of all schemas."""
     ordered_since: int = 0
     """Parts of schemas before this id are not in the current clustering order, regardless of ``ordered``."""
+    constraints: tuple[Constraint, ...] = ()
 
     @property
     def schema(self) -> Schema | None:

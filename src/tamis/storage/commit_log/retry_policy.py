@@ -50,12 +50,13 @@ def _conflict(*codes: str) -> Callable[[Exception], bool]:
     return lambda error: isinstance(error, Conflict) and error.code in codes
 
 
-ROW_CHANGES = RetryPolicy(8, _conflict("CONFLICT_READ", "CONFLICT_REMOVED", "CONFLICT_ROWS"))
+_ROWS = ("CONFLICT_READ", "CONFLICT_REMOVED", "CONFLICT_ROWS", "CONFLICT_CONSTRAINT")
+ROW_CHANGES = RetryPolicy(8, _conflict(*_ROWS))
 """Changes of rows whose only input is their filter: a later run equals having started later."""
-RESTORES = RetryPolicy(10, _conflict("CONFLICT_READ", "CONFLICT_REMOVED", "CONFLICT_ROWS", "CONFLICT_HEAD_CHANGED"))
+RESTORES = RetryPolicy(10, _conflict(*_ROWS, "CONFLICT_HEAD_CHANGED"))
 """Restores: planned again, but not after a vacuum of the version or after the table was replaced."""
-HEAD_CHANGES = RetryPolicy(100, _conflict("CONFLICT_HEAD_CHANGED"))
-"""Changes of a schema, of properties and of index definitions: planned again from the newest head."""
+HEAD_CHANGES = RetryPolicy(100, _conflict("CONFLICT_HEAD_CHANGED", "CONFLICT_READ"))
+"""Changes of a schema, of properties, constraints and index definitions: planned again from the newest head."""
 UNKNOWN_COMMITS = RetryPolicy(4, lambda error: isinstance(error, StoreUnavailable), 0.1)
 """Proposals with an operation id, whose outcome may be unknown."""
 COMMIT_RACES = RetryPolicy(1_000, lambda error: isinstance(error, LostRace), 0.005)

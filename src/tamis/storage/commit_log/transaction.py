@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from tamis.core.schema import rows_fit
 from tamis.core.stats.json_paths.packed_paths import DROPPED, EXCESS
 from tamis.errors import Conflict, InvalidInput, StoreUnavailable
+from tamis.storage.commit_log.checked_parts import check_checked
 from tamis.storage.commit_log.commit_landing import Landing, landed, tell_watchers
 from tamis.storage.commit_log.commit_objects import find_latest, head_commit, read_commits
 from tamis.storage.commit_log.commit_record import Commit, Segment
@@ -147,6 +148,8 @@ class _Transaction:
                 name=self._store.url,
                 remedy="Make it from the snapshot's.",
             )
+        if proposal.data_change:
+            check_checked(proposal.add, proposal.head or head)
         if proposal.head is None and latest.head_version > proposal.read_version:
             check_rows(self._store, proposal.add, self._base.head, head, self._still_valid)
 

@@ -197,6 +197,7 @@ def compact(
 def rewrite_locally(work: Work, group: Group) -> list[pa.Table]:
     """Rewrite a group in this process, in bounded memory: the sort spills."""
     assert work.head.schema is not None
+    head = replace(work.head, constraints=())  # the rows are not new
     spec = work.read_spec()
     options = work.write_options(group)
 
@@ -206,9 +207,9 @@ def rewrite_locally(work: Work, group: Group) -> list[pa.Table]:
     manifests: list[pa.Table] = []
     try:
         if work.layout is None:
-            parts = write(work.store, work.head, rows(), options)
+            parts = write(work.store, head, rows(), options)
         else:
-            parts = along(work.store, work.head, rows, options, work.layout, group.rows)
+            parts = along(work.store, head, rows, options, work.layout, group.rows)
         manifests.extend(parts)
     except BaseException:
         discard(work.store, manifests)

@@ -16,6 +16,7 @@ from tamis.engine.part_writer import WriteSpec, conform, sorted_batches, write_p
 from tamis.engine.scan import Options
 from tamis.errors import Conflict, TamisError
 from tamis.storage.commit_log import Head, Operation, Proposal, Snapshot, commit, load
+from tamis.storage.commit_log.table_constraints import enforced
 from tamis.storage.object_store import Store
 from tamis.world import new_id
 
@@ -101,4 +102,5 @@ def write_spec(store: Store, head: Head, schema: Schema, options: Options) -> Wr
         shred=kept_statistics.paths_named(options.write_shred, schema),
         cluster_by=head.cluster_by,
         run_id=new_id(),
+        checks=enforced(head.constraints),
     )

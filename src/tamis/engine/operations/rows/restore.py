@@ -19,10 +19,13 @@ from tamis.core.stats.json_paths.packed_paths import PACKED, PATHS, packed
 from tamis.engine.operations.layout.compaction_candidates import with_age
 from tamis.engine.operations.layout.index_commits import indexed
 from tamis.engine.operations.result import Result
+from tamis.engine.operations.schema.constraint_validation import check_rows
 from tamis.errors import InvalidInput
 from tamis.storage.commit_log import Operation, Proposal, ReadSet, Snapshot, commit, load
+from tamis.storage.commit_log.checked_parts import with_checked
 from tamis.storage.commit_log.commit_objects import read_commits
 from tamis.storage.commit_log.retry_policy import RESTORES
+from tamis.storage.commit_log.table_constraints import enforced
 from tamis.storage.commit_log.vacuum_marker import let_go
 from tamis.storage.object_store import Store
 from tamis.world import new_id
@@ -34,8 +37,9 @@ def restore(store: Store, version: int, *, allow_dropped_columns: bool = False) 
     """Restore the rows of ``version``; commits nothing if they are already there.
 
     Raises ``NotFound`` (``VERSION_NOT_FOUND``), also for a vacuumed version; ``InvalidInput``
-    (``COLUMN_DROPPED``) naming a column that has been dropped since, unless allowed; ``Conflict`` if other
-    commits keep getting in the way.
+    (``COLUMN_DROPPED``) naming a column that has been dropped since, unless allowed; ``SchemaMismatch``
+    (``CHECK_VIOLATION``) for a row that violates a constraint of today; ``Conflict`` if other commits keep getting
+    in the way.
     """
     then = load(store, version)
 
@@ -86,12 +90,16 @@ def _restore(store: Store, then: Snapshot, now: Snapshot) -> tuple[Snapshot, Res
     result = Result(
         -1, rows_inserted=live_rows(back), rows_deleted=live_rows(gone), parts_added=len(back), parts_removed=len(gone)
     )
+    checks = enforced(now.head.constraints)
+    if checks:
+        other = set(before["part_id"].to_pylist()) - set(back["part_id"].to_pylist())
+        check_rows(store, Snapshot(store, then.commit, now.head), checks, other)
     manifest, vectors = _again(back.append_column(PACKED, _paths(then, back, ids)))
     proposal = Proposal(
         operation=Operation("restore", {"version": then.version}, result.metrics()),
         read_version=now.version,
         reads=ReadSet(),
-        add=[manifest],
+        add=[with_checked(manifest, [check.constraint_id for check in checks])],
         add_deletions=vectors,
         remove_parts=gone["part_id"].to_pylist(),
         restores=then.version,

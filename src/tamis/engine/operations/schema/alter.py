@@ -15,10 +15,12 @@ from tamis.core.schema.clustering_key import clustering_keys
 from tamis.core.schema.schema_edits import Path, Place
 from tamis.core.schema.schema_sequence import Evolution, check_next
 from tamis.core.types import DataType, Field, Schema
+from tamis.engine.operations.schema.constraint_definitions import Asked, added, dropped
 from tamis.engine.operations.schema.evolve import check_policy, evolve, outcome
 from tamis.engine.scan import check_places, check_properties
 from tamis.errors import Conflict, InvalidInput, TamisError
-from tamis.storage.commit_log import Head, Snapshot, load, next_schema
+from tamis.storage.commit_log import Constraint, Head, Snapshot, load, next_schema
+from tamis.storage.commit_log.constraint_columns import followed, with_constraints
 from tamis.storage.object_store import Store
 from tamis.world import new_id
 
@@ -36,6 +38,10 @@ class Draft:
     """The properties set by the steps."""
     cluster_by: tuple[tuple[int, ...], ...] | None = None
     """The clustering set by the steps as id paths; None if they leave it."""
+    constraints: tuple[Constraint, ...] = ()
+    """The constraints under the names of ``schema``."""
+    follows: bool = True
+    """Whether constraints follow the changes; False to resolve the targets only."""
 
     def set(self, properties: Mapping[str, str]) -> None:
         self.properties.update(properties)
@@ -43,14 +49,23 @@ class Draft:
 
     def edit(self, change: Callable[[Schema, Path], Schema], path: Path) -> None:
         self.targets.append(self.schema.find(path)[-1].id)
-        self.schema = change(self.schema, path)
+        self._next(change(self.schema, path))
+
+    def _next(self, schema: Schema) -> None:
+        if self.follows:
+            self.constraints = followed(self.constraints, self.schema, schema)
+        self.schema = schema
+
+    def constrain(self, asked: Asked) -> None:
+        self.constraints = added(self.constraints, asked, self.schema)
+        self.targets.extend(ids[-1] for ids in self.constraints[-1].columns)
 
     def add(self, path: Path, column: Field, place: Place | None) -> None:
         if path[:-1]:
             self.targets.append(self.schema.find(path[:-1])[-1].id)
         given = edit.with_ids(column, self.highest_id)
         self.highest_id = Schema((given,)).highest_id()
-        self.schema = edit.add(self.schema, path, given, place)
+        self._next(edit.add(self.schema, path, given, place))
 
     def cluster(self, paths: Sequence[Path]) -> None:
         self.cluster_by = clustering_keys(self.schema, paths)
@@ -112,6 +127,22 @@ class Alteration:
 
         self._steps.append(step)
 
+    def add_constraint(self, asked: Asked) -> None:
+        """Add a constraint; existing rows are tested by a CHECK before the commit."""
+
+        def step(draft: Draft) -> None:
+            if not draft.schema.fields:
+                raise self._no_schema()
+            draft.constrain(asked)
+
+        self._steps.append(step)
+
+    def drop_constraint(self, name: str, *, missing_ok: bool = False) -> None:
+        def step(draft: Draft) -> None:
+            draft.constraints = dropped(draft.constraints, name, missing_ok=missing_ok)
+
+        self._steps.append(step)
+
     def set_properties(self, properties: Mapping[str, object]) -> None:
         checked = check_properties(properties)
         self._steps.append(lambda draft: draft.set(checked))
@@ -170,13 +201,14 @@ class Alteration:
         if held is None:
             return None
         try:
-            return self._apply(replace(head, schemas=(*head.schemas[: held.schema_id], held)))[1]
+            return self._apply(replace(head, schemas=(*head.schemas[: held.schema_id], held)), follows=False)[1]
         except TamisError:
             return None
 
-    def _apply(self, head: Head) -> tuple[Head, list[int]]:
+    def _apply(self, head: Head, *, follows: bool = True) -> tuple[Head, list[int]]:
         before = head.schema or Schema(())
         draft = Draft(before, head.highest_column_id, dict(head.properties), head.comment)
+        draft.constraints, draft.follows = head.constraints, follows
         for step in self._steps:
             step(draft)
         if draft.schema.fields == before.fields and draft.cluster_by in (None, head.cluster_by):
@@ -185,9 +217,11 @@ class Alteration:
             raise self._no_schema()
         else:
             check_next(before, head.dropped, draft.schema, widen=True, presented=False)
-            after = next_schema(head, draft.schema, draft.cluster_by)
+            after = next_schema(head, draft.schema, draft.cluster_by, draft.constraints)
         if after.schema is not None:
             check_places(draft.said, after.schemas)
+        if draft.constraints != after.constraints:
+            after = with_constraints(after, draft.constraints)
         old = draft.targets
         return replace(after, properties=draft.properties, comment=draft.comment), [
             i for i in old if i <= head.highest_column_id

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from tamis.core.schema.difference import shown
 from tamis.core.schema.schema_sequence import Evolution, check_forward, evolution
+from tamis.engine.operations.schema.constraint_validation import Validation
 from tamis.engine.scan import Options
 from tamis.engine.secondary_index.index_definition import check_drop
 from tamis.storage.commit_log import Head, Operation, Proposal, Snapshot, commit, load
@@ -36,9 +37,11 @@ def evolve(
     """Commit ``plan`` of the table's head; a no-op if that changes nothing.
 
     ``policy`` overrides the table's ``tamis.schema.policy``. A repeat with the same ``operation_id`` and
-    ``snapshot`` after a lost answer returns the first result. Raises ``IncompatibleSchema``
-    (``FORWARD_ONLY``) under that policy, ``Conflict``, and the errors of ``plan``.
+    ``snapshot`` after a lost answer returns the first result. Existing rows are tested by a new CHECK. Raises
+    ``IncompatibleSchema`` (``FORWARD_ONLY``) under that policy, ``SchemaMismatch`` (``CHECK_VIOLATION``),
+    ``Conflict``, and the errors of ``plan``.
     """
+    validation = Validation(store)
 
     def attempt(before: int) -> Snapshot:
         base = load(store) if before else snapshot
@@ -59,6 +62,7 @@ def evolve(
             head=head,
             operation_id=operation_id,
             table_id=snapshot.head.table_id,
+            **validation.run(base, head),
         )
         return commit(store, proposal)
 
@@ -81,10 +85,21 @@ def check_policy(before: Head, after: Head, policy: str | None = None) -> None:
 def outcome(before: Head, after: Head) -> Evolution:
     """Describe the change, for dry runs and callers."""
     assert after.schema is not None
+    constraints = _constraints(before, after)
     if before.schema == after.schema:
-        return Evolution(after.schema.schema_id, after.schema, (), ())
+        return Evolution(after.schema.schema_id, after.schema, constraints, ())
     found = evolution(before.schemas, before.dropped, after.schema)
-    return replace(found, changes=(*found.changes, *_clustering(before, after)))
+    return replace(found, changes=(*found.changes, *_clustering(before, after), *constraints))
+
+
+def _constraints(before: Head, after: Head) -> tuple[str, ...]:
+    """Return a phrase for each constraint that was added or dropped."""
+    if before.constraints == after.constraints or after.schema is None:
+        return ()
+    old, new = ({one.constraint_id: one for one in head.constraints} for head in (before, after))
+    gone = [f"constraint {old[i].name} dropped" for i in old if i not in new]
+    come = [f"constraint {new[i].name} added: {new[i].definition(after.schema)}" for i in new if i not in old]
+    return (*gone, *come)
 
 
 def _clustering(before: Head, after: Head) -> tuple[str, ...]:
@@ -100,7 +115,7 @@ def _clustering(before: Head, after: Head) -> tuple[str, ...]:
 
 def described(before: Head, after: Head) -> tuple[str, dict[str, object]]:
     """Return the operation's name and parameters, which describe the changes in words."""
-    words = [] if after.schema is None or after.schema == before.schema else list(outcome(before, after).changes)
+    words = [] if after.schema is None else list(outcome(before, after).changes)
     name = "schema" if words else "properties"
     old, new = before.properties, after.properties
     words += [f"set {key} to {new[key]}" for key in new if not key.startswith("tamis:") and old.get(key) != new[key]]
