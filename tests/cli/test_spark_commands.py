@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 from tests.cli.conftest import Run
+from tests.servers.running import free_port
 
 from tamis.cli.script_runner import run_python
 from tamis.errors import InvalidInput
 from tamis.spark.connect.read_write_options import ReadWriteOptions
 from tamis.spark.connect.write_target import query_id
-from tamis.spark.servers.connect_server import PLUGIN, connect_conf
 from tamis.spark.servers.warehouses import attach_warehouses
 from tamis.spark.sql.sql_script import is_blank
 
@@ -43,8 +43,14 @@ def test_a_bad_command_line_is_a_usage_error(run: Run, arguments: tuple[str, ...
     assert run("spark", *arguments).code == 2
 
 
-def test_other_plugins_stay() -> None:
-    assert connect_conf("::1", 1, f"a.B, {PLUGIN},c.D")["spark.plugins"] == f"{PLUGIN},a.B,c.D"
+@pytest.mark.parametrize(
+    ("server", "key"),
+    [("connect", "spark.connect.grpc.binding.port"), ("thrift", "spark.hadoop.hive.server2.thrift.port")],
+)
+def test_an_address_in_the_configuration_is_refused(run: Run, server: str, key: str, tmp_path: Path) -> None:
+    done = run("spark", server, "--warehouse", f"lake={tmp_path}", "--port", free_port(), "--conf", f"{key}=1")
+    assert done.code == 1
+    assert done.err.startswith(f"[BAD_OPTION] --conf {key}=1 contradicts ")
 
 
 class _Session:

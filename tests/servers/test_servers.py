@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -52,6 +53,29 @@ def test_a_connect_client_without_a_jvm_does_all(tmp_path: Path) -> None:
         "streamed": [[20, 90]],
         "skips": True,
     }
+
+
+@pytest.mark.merge
+def test_the_plugins_of_the_configuration_stay(tmp_path: Path) -> None:
+    """The server listens once it says so, beside a plugin that spark-defaults.conf names."""
+    conf = tmp_path / "conf"
+    conf.mkdir()
+    (conf / "spark-defaults.conf").write_text("spark.plugins org.example.Missing\n")
+    command = [*TAMIS, "spark", "connect", "--warehouse", f"lake={tmp_path / 'wh'}", "--port", str(free_port()), *LOCAL]
+    done = subprocess.run(
+        command,
+        env={**world().environment(), "SPARK_CONF_DIR": str(conf)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=280,
+    )
+    assert done.returncode == 1
+    assert "org.example.Missing" in done.stderr
+    port = free_port()
+    command = [*TAMIS, "spark", "connect", "--warehouse", f"lake={tmp_path / 'wh'}", "--port", str(port), *LOCAL]
+    with serving(command, tmp_path / "log"), socket.create_connection(("127.0.0.1", port), timeout=10) as client:
+        assert client.getpeername()[1] == port
 
 
 @client_only

@@ -21,6 +21,28 @@ def test_a_statement_ends_at_a_semicolon_outside_of_quotes(
     assert "never" not in said.err
 
 
+def test_a_compound_statement_ends_at_its_end(
+    spark: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    typed = iter(
+        [
+            "-- sums",
+            "BEGIN",
+            "  DECLARE x INT = 3;",
+            "  IF x = 3 THEN SET x = 4;",
+            "  END IF;",
+            "  SELECT x;",
+            "END;",
+            "quit",
+        ]
+    )
+    monkeypatch.setattr("builtins.input", lambda _: next(typed))
+    sql_shell.interactive(spark)
+    assert capsys.readouterr().out == "4\n"
+    sql_shell.run_script(spark, "SELECT 1; begin SELECT 2; SELECT 'END'; end; SELECT 3")
+    assert capsys.readouterr().out == "1\nEND\n3\n"
+
+
 def test_ctrl_c_ends_the_statement_alone(
     spark: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -43,15 +43,18 @@ def connect(
 
     With the environment's SPARK_CONNECT_AUTHENTICATE_TOKEN, clients must send that token.
     """
-    from tamis.spark.servers.connect_server import connect_conf
+    from tamis.spark.servers.connect_server import connect_conf, start_connect_server, stop_connect_server
     from tamis.spark.servers.server_port import check_port
 
     options = _options(warehouse, storage_option, conf, master)
     check_port(host, port)
-    settings = connect_conf(host, port, options.conf.get("spark.plugins", ""))
-    with stop_signal() as stopped, attached_session(options, settings, "tamis connect") as session:
+    with stop_signal() as stopped, attached_session(options, connect_conf(host, port), "tamis connect") as session:
+        start_connect_server(session)
         _ready(f"Spark Connect is ready: sc://{_authority(host, port)}")
-        serve(session, stopped)
+        try:
+            serve(session, stopped)
+        finally:
+            stop_connect_server(session)
 
 
 def thrift(

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tamis.cli.session import check_installed
-from tamis.errors import StoreUnavailable
+from tamis.errors import InvalidInput, StoreUnavailable
 
 LOOK_SECONDS = 1.0
 """How often a server looks whether its JVM is still there."""
@@ -35,9 +35,10 @@ def attached_session(options: DriverOptions, conf: Mapping[str, str], name: str)
     """Provide a session with the catalogs attached, and stop it afterwards.
 
     Its settings are those of spark-defaults.conf, then ``options.conf``, then ``conf``.
-    Raises ``InvalidInput`` (``MISSING_PACKAGE``, ``UNSUPPORTED_SPARK``, ``NO_JAVA``, ``NO_WAREHOUSE`` and what
-    ``attach`` raises).
+    Raises ``InvalidInput`` (``BAD_OPTION`` if ``options.conf`` contradicts ``conf``, ``MISSING_PACKAGE``,
+    ``UNSUPPORTED_SPARK``, ``NO_JAVA``, ``NO_WAREHOUSE`` and what ``attach`` raises).
     """
+    _check_settings(options.conf, conf)
     check_installed()
     from pyspark.sql import SparkSession
 
@@ -54,6 +55,17 @@ def attached_session(options: DriverOptions, conf: Mapping[str, str], name: str)
         yield session
     finally:
         session.stop()
+
+
+def _check_settings(given: Mapping[str, str], chosen: Mapping[str, str]) -> None:
+    for key, value in chosen.items():
+        if given.get(key, value) != value:
+            raise InvalidInput(
+                f"--conf {key}={given[key]} contradicts {value}, which this command sets.",
+                code="BAD_OPTION",
+                name=key,
+                remedy="Leave it out, and choose the address by --host and --port.",
+            )
 
 
 @contextmanager

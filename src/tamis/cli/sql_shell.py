@@ -64,7 +64,7 @@ def interactive(session: Any) -> None:
 
 
 def _run_all(session: Any, text: str) -> bool:
-    """Run the statements of ``text`` until one fails; return False if it ends inside of quotes or a comment."""
+    """Run the statements of ``text`` until one fails; return False if it ends inside of quotes, a comment or BEGIN."""
     mark = "SELECT 'the end'"
     statements = split_statements(session, f"{text}\n{mark}")
     if statements[-1].strip() != mark:

@@ -102,7 +102,7 @@ def _operation(name: str, args: list[Node], options: dict[str, Any]) -> Node:
 
 def _member(column: Name, values: pa.Array, nulls: int) -> Node:
     """Return ``is_in`` in the terms of SQL. It is never NULL: a NULL is in the set, or it is not."""
-    if nulls not in {_MATCH, _SKIP} or not pa.types.is_list(pa.list_(values.type)):
+    if nulls not in {_MATCH, _SKIP}:
         return other("is_in", column)
     there = Operation("in", (column,), values.drop_null(), "is_in")
     if nulls == _MATCH and values.null_count:

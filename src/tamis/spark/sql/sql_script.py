@@ -2,22 +2,52 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
+
+from pyspark.errors import ParseException
 
 from tamis.spark.jvm_bridge.adapter import Bridge, bridge
 
 _STRINGS = "org.apache.spark.sql.catalyst.util.StringUtils"
 _SPLITS = ("splitSemiColon", "splitSemiColonWithIndex")
 """The name of one function in Spark 4.3 and in releases before it."""
+_COMPOUND = re.compile(r"(\s|--[^\n]*\n|/\*.*?\*/)*BEGIN\b", re.IGNORECASE | re.DOTALL)
 
 
 def split_statements(spark: Any, text: str) -> list[str]:
-    """Split ``text`` at the semicolons outside of quotes, comments and ``BEGIN … END``, as ``spark-sql`` does."""
+    """Split ``text`` at the semicolons outside of quotes, comments and ``BEGIN … END``.
+
+    A compound statement that has no end is one statement up to the end of ``text``.
+    """
     java = bridge(spark)
     name = next(name for name in _SPLITS if java.offers(_STRINGS, name, 2))
-    found = getattr(java.cls(_STRINGS), name)(text, True)
-    return [statement for statement in java.texts(_collection(java, found)) if not is_blank(statement)]
+    found = java.texts(_collection(java, getattr(java.cls(_STRINGS), name)(text, True)))
+    parser = spark._jsparkSession.sessionState().sqlParser()
+    statements: list[str] = []
+    rest = [piece for piece in found if not is_blank(piece)]
+    while rest:
+        length = _compound_length(parser, rest) if _COMPOUND.match(rest[0]) else 1
+        statements.append(";".join(rest[:length]))
+        rest = rest[length:]
+    return statements
+
+
+def _compound_length(parser: Any, pieces: Sequence[str]) -> int:
+    """Return how many ``pieces`` make the compound statement that the first one begins: all if it has no end."""
+    for count in range(2, len(pieces) + 1):
+        if re.search(r"\bEND\b", pieces[count - 1], re.IGNORECASE) and _parses(parser, ";".join(pieces[:count])):
+            return count
+    return len(pieces)
+
+
+def _parses(parser: Any, statement: str) -> bool:
+    try:
+        parser.parsePlan(statement)
+    except ParseException:
+        return False
+    return True
 
 
 def is_blank(statement: str) -> bool:
