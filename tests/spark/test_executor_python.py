@@ -20,7 +20,7 @@ from tests.spark.conftest import Lake
 
 import tamis
 from tamis.errors import InvalidInput
-from tamis.spark.executors.shipped_function import Shipped, executor_error
+from tamis.spark.executors.executor_function import ExecutorFunction, executor_error
 from tamis.spark.executors.worker_python import choose_python, is_this_machine
 from tamis.world import World, use, world
 
@@ -151,17 +151,17 @@ def said_by(shipped: bytes) -> InvalidInput:
 
 
 def test_a_shipped_function_is_the_function() -> None:
-    assert Shipped(len)("abc") == 3
-    assert pickle.loads(cloudpickle.dumps(Shipped(len))) is len
+    assert ExecutorFunction(len)("abc") == 3
+    assert pickle.loads(cloudpickle.dumps(ExecutorFunction(len))) is len
     limit = 7
-    assert pickle.loads(cloudpickle.dumps(Shipped(lambda x: x + limit)))(1) == 8
+    assert pickle.loads(cloudpickle.dumps(ExecutorFunction(lambda x: x + limit)))(1) == 8
 
 
 @pytest.mark.parametrize("package", ["tamis", "pyroaring"])
 def test_a_missing_package_is_named(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from pyroaring import BitMap
 
-    shipped = cloudpickle.dumps(Shipped(BitMap))
+    shipped = cloudpickle.dumps(ExecutorFunction(BitMap))
     monkeypatch.setitem(sys.modules, package, None)
     error = said_by(shipped)
     assert (error.code, error.name) == ("MISSING_PACKAGE", package)
@@ -171,13 +171,13 @@ def test_a_missing_package_is_named(package: str, monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_folder_named_tamis_is_not_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    shipped = cloudpickle.dumps(Shipped(len))
+    shipped = cloudpickle.dumps(ExecutorFunction(len))
     monkeypatch.setitem(sys.modules, "tamis", types.ModuleType("tamis"))
     assert said_by(shipped).code == "MISSING_PACKAGE"
 
 
 def test_another_version_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    shipped = cloudpickle.dumps(Shipped(len))
+    shipped = cloudpickle.dumps(ExecutorFunction(len))
     ours = tamis.__version__
     other = types.ModuleType("tamis")
     monkeypatch.setattr(other, "__version__", "0.0.9", raising=False)
@@ -192,7 +192,7 @@ def test_other_failures_are_not_ours() -> None:
 
 
 def test_every_function_for_executors_is_shipped() -> None:
-    """``mapInArrow``, and ``map`` and ``flatMap`` of an RDD, take a shipped function, or one that ``ship`` returned."""
+    """``mapInArrow``, and ``map`` and ``flatMap`` of an RDD, take a shipped function, or one that ``executor_function`` returned."""
     loose = []
     for path in sorted(SPARK.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text())):
@@ -201,7 +201,7 @@ def test_every_function_for_executors_is_shipped() -> None:
             on_rdd = node.func.attr in {"map", "flatMap", "mapPartitions"} and "parallelize" in ast.unparse(node.func)
             if on_rdd or node.func.attr in {"mapInArrow", "mapInPandas"}:
                 given = ast.unparse(node.args[0])
-                shipped = given.startswith("ship(") or f"{given} = ship(" in path.read_text()
+                shipped = given.startswith("executor_function(") or f"{given} = executor_function(" in path.read_text()
                 loose += [] if shipped else [f"{path.name}: {given}"]
     assert loose == []
 

@@ -128,7 +128,7 @@ def test_the_reader_factory_gets_the_arguments_that_it_has(
 ) -> None:
     java: Any = Java(*offered)
     monkeypatch.setattr(python_source, "_python_source", lambda *_: "source")
-    monkeypatch.setattr(python_source, "ship_by", lambda _, __, function: function)
+    monkeypatch.setattr(python_source, "executor_function_by", lambda _, __, function: function)
     monkeypatch.setattr("pyspark.SparkContext._active_spark_context", object())
     python_source.python_reader(java, len, "schema")  # type: ignore[arg-type]  # any function pickles
     assert java.made == [("PythonPartitionReaderFactory", arguments)]

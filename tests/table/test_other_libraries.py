@@ -281,6 +281,19 @@ def test_a_table_without_a_schema(tmp_path: Path) -> None:
     assert pa.table(table).num_columns == 0
     assert tamis.scan_polars(table).collect().width == 0
     assert table.to_pyarrow_dataset().to_table().num_columns == 0
+    with pytest.raises(InvalidInput) as caught:
+        table.to_duckdb()
+    assert caught.value.code == "NO_COLUMNS"
+
+
+@pytest.mark.parametrize("columns", [["s.a"], ["s.a", "x"], ["p.q"], [".s.a"]])
+@pytest.mark.parametrize("condition", [None, pc.field("x") > 1, pc.field("s", "a") == 1])
+def test_dotted_paths_are_pyarrows(tmp_path: Path, columns: list[str], condition: pc.Expression | None) -> None:
+    rows = pa.table({"x": [1, 2, 3], "s": [{"a": 1, "b": 2}] * 3, "p.q": [7, 8, 9]})
+    table = tamis.create(tmp_path / "t", rows.schema)
+    table.append(rows)
+    expected = ds.dataset(rows).to_table(columns=columns, filter=condition)
+    assert table.to_pyarrow_dataset().to_table(columns=columns, filter=condition).equals(expected)
 
 
 def test_options_of_a_table_that_is_open(changed: tamis.Table) -> None:

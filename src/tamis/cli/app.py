@@ -18,7 +18,7 @@ import typer
 import tamis
 from tamis.cli import change, demo_command, index, query_commands, restore, rows, schema, spark_commands
 from tamis.cli.compact import compact
-from tamis.cli.output import fail, say
+from tamis.cli.output import fail, print_note
 from tamis.cli.spark_errors import first_line, is_spark_error
 from tamis.cli.vacuum import vacuum
 from tamis.cli.verify import verify
@@ -36,7 +36,7 @@ def main() -> None:
             sys.stdout.flush()
     except OSError as error:
         if error.errno != errno.EPIPE:  # the reader of a pipe has gone: no message is needed
-            say(f"[OUTPUT_FAILED] The output could not be written: {error.strerror or error}.")
+            print_note(f"[OUTPUT_FAILED] The output could not be written: {error.strerror or error}.")
         if sys.stdout is not None:
             # a flush of the remaining buffer would fail again
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from tamis.cli.arguments import Json, Place, Stored, names, pairs
-from tamis.cli.output import print_json, say
+from tamis.cli.output import print_json, print_note
 
 Cluster = Annotated[
     str | None,
@@ -36,7 +36,7 @@ def create(
     from tamis.core.expr.column_definitions import columns
 
     if schema is not None and not schema.strip():
-        raise typer.BadParameter("A schema has a column, or is left out.", param_hint="--schema")
+        raise typer.BadParameter("Name at least one column, or leave the option out.", param_hint="--schema")
     made = tamis.create(
         table,
         columns(schema) if schema else None,
@@ -45,7 +45,9 @@ def create(
         properties=pairs(properties, "--property"),
         storage_options=pairs(storage_option, "--storage-option"),
     )
-    print_json({"path": made.path, "version": made.version}) if json else say(f"Made an empty table at {made.path}.")
+    print_json({"path": made.path, "version": made.version}) if json else print_note(
+        f"Made an empty table at {made.path}."
+    )
 
 
 def ingest(
@@ -81,9 +83,9 @@ def ingest(
     if json:
         print_json(done)
     elif done["files"]:
-        say(
+        print_note(
             f"Ingested {done['files']:,} files, {done['rows']:,} rows in {done['commits']:,} commits; "
             f"{done['known']:,} files were in the table before."
         )
     else:
-        say(f"Nothing new: all {done['known']:,} files are in the table.")
+        print_note(f"Nothing new: all {done['known']:,} files are in the table.")

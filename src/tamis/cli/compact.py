@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from tamis.cli.arguments import Json, Place, Stored, Where, names, pairs, size_in
-from tamis.cli.output import console, print_clustering, print_json, print_rows, say, tell
+from tamis.cli.output import console, print_clustering, print_json, print_line, print_note, print_rows
 from tamis.cli.progress import progress
 
 
@@ -59,7 +59,7 @@ def compact(
     if json:
         print_json(done.as_dict())
         return
-    tell(
+    print_line(
         f"{counted(done.parts_removed, 'part')} became {done.parts_added:,} in {counted(done.commits, 'commit')}; "
         f"{counted(done.rows_dropped, 'deleted row')} gone; "
         f"gave way to other writers {counted(done.conflicts, 'time')}; "
@@ -79,4 +79,4 @@ def _show(plan: Any) -> None:
         ["parts", "rows", "deleted", "bytes", "because of"], rows, f"At version {plan.version}, one commit a line"
     )
     if plan.later:
-        say(f"{counted(len(plan.later), 'group')} more would be left to the next call.")
+        print_note(f"{counted(len(plan.later), 'group')} more would be left to the next call.")

@@ -16,7 +16,7 @@ import pyarrow as pa
 import tamis
 from tamis.cli import demo_data
 from tamis.cli.demo_queries import QUERIES, Query
-from tamis.cli.output import console, say
+from tamis.cli.output import console, print_note
 from tamis.cli.progress import progress
 from tamis.cli.session import spark_session
 from tamis.engine.scan import Report
@@ -64,7 +64,7 @@ def run(path: str, *, weeks: int = demo_data.WEEKS, show: bool = True) -> dict[s
     """
     start = world().monotonic()
     lake = _fresh(Path(path))
-    say("Starting Spark …")
+    print_note("Starting Spark …")
     conf = {
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": "2",

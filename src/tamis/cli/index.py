@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from tamis.cli.arguments import Json, Place, Stored, names, pairs
-from tamis.cli.output import print_json, print_rows, say
+from tamis.cli.output import print_json, print_note, print_rows
 from tamis.cli.progress import over_table
 
 Name = Annotated[str, typer.Argument(metavar="INDEX", help="The name of the index.")]
@@ -99,7 +99,7 @@ def list_(table: Place, storage_option: Stored = None, json: Json = False) -> No
     print_rows(("index", "columns", "build", "covered", "missing", "bytes"), rows)
     for entry in found:
         for segment, why in entry.missing.items():
-            say(f"{entry.name}: segment {segment} is not covered: {why}")
+            print_note(f"{entry.name}: segment {segment} is not covered: {why}")
 
 
 def _open(table: str, storage_option: list[str] | None) -> Any:
@@ -109,4 +109,4 @@ def _open(table: str, storage_option: list[str] | None) -> Any:
 
 
 def _told(done: Any, json: bool, text: str) -> None:
-    print_json(done.as_dict()) if json else say(text)
+    print_json(done.as_dict()) if json else print_note(text)

@@ -31,19 +31,19 @@ def console(*, stderr: bool = False) -> Any:
     return Console(stderr=stderr, width=None if stream.isatty() else WIDE, highlight=False)
 
 
-def say(message: str) -> None:
+def print_note(message: str) -> None:
     """Print a message for the user to stderr."""
     console(stderr=True).print(printable(message, keep="\n"), markup=False, soft_wrap=True)
 
 
-def tell(message: str) -> None:
+def print_line(message: str) -> None:
     """Print a line of the command's output to stdout."""
     console().print(printable(message, keep="\n"), markup=False, soft_wrap=True)
 
 
 def fail(message: str) -> NoReturn:
     """Print one line to stderr and exit with code 1."""
-    say(message.replace("\n", " "))
+    print_note(message.replace("\n", " "))
     raise typer.Exit(1)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol
 
-from tamis.cli.output import console, say
+from tamis.cli.output import console, print_note
 from tamis.core.types.printable import printable
 from tamis.world import world
 
@@ -32,9 +32,9 @@ def progress(title: str, total: int) -> Iterator[Advance]:
         done += amount
         if done >= total or world().monotonic() - last >= EVERY:
             last = world().monotonic()
-            say(f"{title}: {100 * done // max(total, 1)}% {message}".rstrip())
+            print_note(f"{title}: {100 * done // max(total, 1)}% {message}".rstrip())
 
-    say(f"{title} …")
+    print_note(f"{title} …")
     yield line
 
 

@@ -24,7 +24,7 @@ from tamis.cli.arguments import (
     point,
     size_in,
 )
-from tamis.cli.output import console, print_clustering, print_json, print_json_rows, print_rows, records, say
+from tamis.cli.output import console, print_clustering, print_json, print_json_rows, print_note, print_rows, records
 
 SHOWN = 20
 """Rows shown to a person by default."""
@@ -63,7 +63,7 @@ def query(
     if report:
         console(stderr=True).print(done)
     else:
-        say(
+        print_note(
             f"Read {done.parts.kept:,} of {counted(done.parts.total, 'part')}, "
             f"{_size(done.bytes.read - done.bytes.metadata)} of {_size(done.bytes.table)}."
         )
@@ -146,7 +146,7 @@ def history(table: Place, limit: Limit = None, storage_option: Stored = None, js
 def _show(columns: list[str], rows: list[list[Any]], *, cut: bool) -> None:
     print_rows(columns, rows[:SHOWN] if cut else rows)
     if cut and len(rows) > SHOWN:
-        say(f"The first {SHOWN} rows; --limit gives more.")
+        print_note(f"The first {SHOWN} rows; --limit gives more.")
 
 
 def _rows(table: Any) -> Iterator[list[Any]]:

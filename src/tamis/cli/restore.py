@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from tamis.cli.arguments import Json, Limit, Place, Stored, pairs
-from tamis.cli.output import print_json, print_json_rows, print_rows, records, say, tell
+from tamis.cli.output import print_json, print_json_rows, print_line, print_note, print_rows, records
 
 SHOWN = 20
 """Changed rows shown to a person by default."""
@@ -31,14 +31,16 @@ def restore(
     from tamis.engine.scan.report.report_text import counted
 
     held = tamis.open(table, storage_options=pairs(storage_option, "--storage-option"))
-    say(f"Restoring version {version} …")
+    print_note(f"Restoring version {version} …")
     done = held.restore(version, allow_dropped_columns=allow_dropped_columns)
     if json:
         print_json(done.as_dict())
     elif done.version == held.version:
-        tell(f"The rows of version {version} are there already.")
+        print_line(f"The rows of version {version} are there already.")
     else:
-        tell(f"{counted(done.rows_inserted, 'row')} came back, {done.rows_deleted:,} left. Version {done.version}.")
+        print_line(
+            f"{counted(done.rows_inserted, 'row')} came back, {done.rows_deleted:,} left. Version {done.version}."
+        )
 
 
 def changes(
@@ -56,7 +58,7 @@ def changes(
 
     held = tamis.open(table, storage_options=pairs(storage_option, "--storage-option"))
     found = held.changes(after, until)
-    say(f"Changes after version {after} …")
+    print_note(f"Changes after version {after} …")
     most = SHOWN if limit is None and not json else limit
     rows = islice((row for batch in found.to_batches() for row in records(batch)), most)
     if json:
@@ -65,4 +67,4 @@ def changes(
     shown = [list(row.values()) for row in rows]
     print_rows(found.schema.names, shown)
     if limit is None and len(shown) == SHOWN:
-        say(f"The first {SHOWN}; --limit gives more.")
+        print_note(f"The first {SHOWN}; --limit gives more.")

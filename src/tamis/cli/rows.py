@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from tamis.cli.arguments import Json, Place, Stored, Where, names, pairs
-from tamis.cli.output import print_json, tell
+from tamis.cli.output import print_json, print_line
 from tamis.cli.progress import over_table
 
 All = Annotated[bool, typer.Option("--all-rows", "--all", help="Change every row; needed if there is no --where.")]
@@ -109,7 +109,7 @@ def _told(done: Any, json: bool) -> None:
         print_json(done.as_dict())
         return
     changes = (f"{counted(getattr(done, f'rows_{how}'), 'row')} {how}" for how in ("inserted", "updated", "deleted"))
-    tell(
+    print_line(
         f"{', '.join(changes)}; {counted(done.parts_read, 'part')} read, "
         f"{done.parts_removed:,} removed, {done.parts_added:,} added. Version {done.version}."
     )

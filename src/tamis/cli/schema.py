@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from tamis.cli.arguments import Json, Place, Stored, names, pairs
-from tamis.cli.output import print_json, print_rows, say
+from tamis.cli.output import print_json, print_note, print_rows
 
 New = Annotated[
     str,
@@ -69,7 +69,7 @@ def cluster(
         print_json({**done.as_dict(), "dry_run": dry_run})
         return
     print_rows(["change"], [[words] for words in done.changes])
-    say(f"The table {'would be' if dry_run else 'is'} at schema {done.schema_id}.")
+    print_note(f"The table {'would be' if dry_run else 'is'} at schema {done.schema_id}.")
 
 
 def _evolve(table: str, schema: str, storage_option: list[str] | None, json: bool, *, dry_run: bool) -> None:
@@ -91,4 +91,4 @@ def _evolve(table: str, schema: str, storage_option: list[str] | None, json: boo
         ["fences readers of", "because it", "in schemas"],
         [[f.column, f.why, ", ".join(map(str, f.schema_ids))] for f in planned.fences],
     )
-    say(f"The table {'would be' if dry_run else 'is'} at schema {told['schema_id']}.")
+    print_note(f"The table {'would be' if dry_run else 'is'} at schema {told['schema_id']}.")

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from tamis.cli.arguments import Stored, pairs
-from tamis.cli.output import say, tell
+from tamis.cli.output import print_line, print_note
 from tamis.cli.spark_driver import DriverOptions, attached_session, serve, stop_signal
 
 Warehouses = Annotated[
@@ -144,9 +144,9 @@ def _authority(host: str, port: int) -> str:
 
 def _ready(message: str) -> None:
     """Print the line for which a caller waits; flushed, as it may go to a pipe."""
-    tell(message)
+    print_line(message)
     sys.stdout.flush()
-    say("Stop it by Ctrl-C or SIGTERM.")
+    print_note("Stop it by Ctrl-C or SIGTERM.")
 
 
 def _text(file: str) -> str:

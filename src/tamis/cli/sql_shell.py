@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from importlib.resources import as_file, files
 from typing import Any
 
-from tamis.cli.output import fail, say
+from tamis.cli.output import fail, print_note
 from tamis.cli.spark_errors import first_line, is_spark_error
 from tamis.core.types.printable import printable
 from tamis.errors import TamisError
@@ -75,7 +75,7 @@ def _run_all(session: Any, text: str) -> bool:
         except KeyboardInterrupt:  # PySpark has cancelled the statement's jobs
             problem = "[CANCELLED] The statement was cancelled."
         if problem is not None:
-            say(problem)
+            print_note(problem)
             break
     return True
 

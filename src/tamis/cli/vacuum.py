@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from tamis.cli.arguments import Json, Place, Stored, pairs
-from tamis.cli.output import print_json, print_rows, say, tell
+from tamis.cli.output import print_json, print_line, print_note, print_rows
 from tamis.cli.progress import progress
 
 SHOWN = 20
@@ -67,9 +67,9 @@ def vacuum(
         )
     verb = "Removed" if yes else "Would remove"
     failed = f" {counted(done.failed, 'object')} could not be removed." if done.failed else ""
-    tell(
+    print_line(
         f"{verb} {counted(len(done.objects), 'object')}, {size(done.bytes)}. "
         f"Versions from {done.oldest_version} on stay readable.{failed}"
     )
     if not yes and len(done.objects):
-        say("Nothing was removed: add --yes.")
+        print_note("Nothing was removed: add --yes.")

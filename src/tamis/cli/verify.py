@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from tamis.cli.arguments import Json, Place, Stored, pairs
-from tamis.cli.output import fail, print_json, print_rows, tell
+from tamis.cli.output import fail, print_json, print_line, print_rows
 from tamis.cli.progress import over_table, progress
 
 
@@ -31,7 +31,7 @@ def verify(
     if not found.ok:
         fail(f"[NOT_WELL] {counted(len(found.problems), 'problem')} found in {held.path}.")
     if not json:
-        tell(
+        print_line(
             f"All is well: {counted(found.commits, 'commit')}, {counted(found.objects, 'data file')}, "
             f"{counted(found.parts, 'part')} read."
         )

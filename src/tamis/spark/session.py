@@ -10,13 +10,13 @@ from tamis.engine.scan.scan_options import items
 from tamis.errors import AlreadyExists, InvalidInput
 from tamis.spark.catalog.catalog import INTERFACES, Catalog
 from tamis.spark.catalog.path_source import register
-from tamis.spark.catalog.spark_caches import keep_caches_true
+from tamis.spark.catalog.spark_caches import watch_spark_caches
 from tamis.spark.catalog.warehouse_paths import Warehouse
 from tamis.spark.executors.worker_python import choose_python
 from tamis.spark.jvm_bridge.adapter import bridge
 from tamis.spark.jvm_bridge.session_checks import check_classic
 from tamis.spark.options.hadoop_options import session_store
-from tamis.spark.sql.statements import teach
+from tamis.spark.sql.statements import extend_parser
 from tamis.storage.object_store import Store
 from tamis.storage.object_store.storage_options import REDACTED
 
@@ -52,8 +52,8 @@ def attach(spark: Any, name: str, warehouse: str | Path, *, storage_options: Map
         catalog = Catalog(java, name, Warehouse(root), application)
         class_name = java.register_catalog(name, java.implement(INTERFACES, catalog), INTERFACES)
     register(java)
-    teach(java, spark)
-    keep_caches_true(java)
+    extend_parser(java, spark)
+    watch_spark_caches(java)
     spark.conf.set(_KEY + name, class_name)
     spark._jsparkSession.sharedState().conf().set(_KEY + name, class_name)
     _hide_storage_options(spark)

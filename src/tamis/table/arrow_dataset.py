@@ -59,7 +59,8 @@ class TamisDataset(ds.FileSystemDataset):  # type: ignore[misc]  # pyarrow has n
         """Stream the columns that are needed, without rows that surely do not match."""
         needed = _needed(columns, condition)
         names = self._scan.reader.names
-        chosen = names if needed is None else [name for name in names if name in needed]
+        # pyarrow also takes dotted paths: which column they lead into is left to it.
+        chosen = names if needed is None or not needed.issubset(names) else [n for n in names if n in needed]
         parts = () if condition is None else implied(condition, self._scan.reader)
         return narrowed(self._scan, chosen, parts).to_batches()
 

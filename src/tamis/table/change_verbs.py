@@ -16,7 +16,7 @@ from tamis.storage.object_store import Store
 from tamis.table.scan_request import RowFilter, checked_flag, meant_values, parse_texts, plain_filter
 
 
-class Changing:
+class ChangeVerbs:
     """The part of ``Table`` that changes rows by a filter."""
 
     _store: Store

@@ -73,7 +73,7 @@ def translated(row_filter: Any, schema: Schema) -> Expr:
         return _Translation(schema, nan_is_greatest).predicate(tree)
     except Untranslatable as problem:
         raise InvalidInput(
-            f"The filter {row_filter!s:.100} is not taken, because {problem}.",
+            f"The filter {row_filter!s:.100} cannot be translated: {problem}.",
             code="UNTRANSLATABLE_FILTER",
             name="row_filter",
             remedy="Write it as Spark SQL text, such as \"a > 5 AND s IN ('x', 'y')\", "

@@ -13,7 +13,7 @@ from tamis.storage.commit_log import Head, Snapshot
 from tamis.storage.object_store import Store
 
 
-class Indexing:
+class IndexVerbs:
     """The index part of ``Table``."""
 
     _store: Store

@@ -8,15 +8,18 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from tamis.engine.scan import Scan
-from tamis.engine.scan.scan import needed
+from tamis.engine.scan.scan import duckdb_relation
 from tamis.table.arrow_dataset import TamisDataset
 
 
-class Reading:
+class ReadVerbs:
     """The part of ``Table`` that hands over its rows. To choose rows or columns, use ``scan``."""
 
     if TYPE_CHECKING:
         scan: Callable[..., Scan]
+
+        @property
+        def path(self) -> str: ...
 
         @property
         def schema(self) -> pa.Schema: ...
@@ -42,9 +45,7 @@ class Reading:
 
         DuckDB reads the table when the relation is run, and only the columns and parts that its query needs.
         """
-        duckdb = needed("duckdb")
-        given = {} if connection is None else {"connection": connection}
-        return duckdb.from_arrow(self.to_pyarrow_dataset(), **given)
+        return duckdb_relation(self.to_pyarrow_dataset(), connection, self.path)
 
     def to_pyarrow_dataset(self) -> TamisDataset:
         """Return the present version as a ``pyarrow.dataset.Dataset``.

@@ -24,7 +24,7 @@ from tamis.table.table_definition import checked_schema, logical_schema, with_sc
 from tamis.world import new_id
 
 
-class Evolving:
+class SchemaVerbs:
     """The schema part of ``Table``."""
 
     _store: Store
@@ -200,4 +200,4 @@ def _next(head: Head, expected: int | None, asked: Schema, given: pa.Schema) -> 
     return next_schema(head, new)
 
 
-__all__ = ["Evolving", "agree", "logical_schema"]
+__all__ = ["SchemaVerbs", "agree", "logical_schema"]

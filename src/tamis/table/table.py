@@ -28,18 +28,18 @@ from tamis.storage.commit_log import history as state_history
 from tamis.storage.object_store import Store, open_store
 from tamis.table import metadata_tables as metadata
 from tamis.table import scan_request, table_card
-from tamis.table.change_verbs import Changing
-from tamis.table.index_verbs import Indexing
+from tamis.table.change_verbs import ChangeVerbs
+from tamis.table.index_verbs import IndexVerbs
 from tamis.table.merge_builder import Merge, stored_keys, upsert_clauses, upsert_condition
 from tamis.table.polars_source import lazy_frame
-from tamis.table.read_verbs import Reading
+from tamis.table.read_verbs import ReadVerbs
 from tamis.table.row_stream import arrow_stream, is_spark
 from tamis.table.scan_request import RowFilter
 from tamis.table.schema_source import schema_from
-from tamis.table.schema_verbs import Evolving, check_names
+from tamis.table.schema_verbs import SchemaVerbs, check_names
 from tamis.table.spark_dispatch import run_on_spark
 from tamis.table.table_definition import PENDING, logical_schema, new_head, with_schema
-from tamis.table.upkeep_verbs import Tending
+from tamis.table.upkeep_verbs import UpkeepVerbs
 from tamis.world import world
 
 
@@ -107,7 +107,7 @@ def scan_polars(
     return lazy_frame(table.scan(version=version, timestamp=timestamp))
 
 
-class Table(Changing, Evolving, Indexing, Reading, Tending):
+class Table(ChangeVerbs, SchemaVerbs, IndexVerbs, ReadVerbs, UpkeepVerbs):
     """A table at a path. ``repr`` summarizes its state."""
 
     def __init__(self, store: Store, snapshot: Snapshot, *, pinned: bool = False) -> None:

@@ -19,7 +19,7 @@ from tamis.storage.object_store import Store
 from tamis.table.scan_request import RowFilter, checked_flag, parse_filter
 
 
-class Tending:
+class UpkeepVerbs:
     """The maintenance part of ``Table``; each verb works on the newest version under its current schema."""
 
     _store: Store

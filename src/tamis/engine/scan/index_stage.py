@@ -59,7 +59,7 @@ def check_index_options(told: Mapping[str, Any], options: Options, head: Head) -
         check_use(head, options.index_use)
 
 
-def tell(report: Report, found: Outcome) -> None:
+def report_lookup(report: Report, found: Outcome) -> None:
     """Record in the report what the indexes did, and the cost."""
     report.indexes = [Counts(name=used.name, segments=used.segments, missing=used.missing) for used in found.used]
     report.index_reason = found.reason

@@ -107,9 +107,11 @@ class Scan:
         return needed("polars").from_arrow(self.to_arrow())
 
     def to_duckdb(self, connection: Any = None) -> Any:
-        """Return a DuckDB relation over the rows, on ``connection`` or the default one."""
-        duckdb = needed("duckdb")
-        return duckdb.from_arrow(self.to_arrow(), **({} if connection is None else {"connection": connection}))
+        """Return a DuckDB relation over the rows, on ``connection`` or the default one.
+
+        Raises ``InvalidInput`` (``NO_COLUMNS``) for a table without columns, which DuckDB cannot hold.
+        """
+        return duckdb_relation(self.to_arrow(), connection, self.table)
 
     def to_spark(self, spark: Any) -> Any:
         """Return the rows as a DataFrame of the session ``spark``, read by its executors."""
@@ -224,6 +226,19 @@ class Scan:
         made = self._plan((lo, hi), order, asked)
         self._last.report = made.report
         return made
+
+
+def duckdb_relation(rows: Any, connection: Any, table: str) -> Any:
+    """Return a DuckDB relation over an Arrow table or dataset. Raises ``InvalidInput`` (``NO_COLUMNS``)."""
+    duckdb = needed("duckdb")
+    if not len(rows.schema):
+        raise InvalidInput(
+            f"The table {table!r} has no columns, and a DuckDB relation needs one.",
+            code="NO_COLUMNS",
+            name=table,
+            remedy="Add a column, or use to_arrow().",
+        )
+    return duckdb.from_arrow(rows, **({} if connection is None else {"connection": connection}))
 
 
 def needed(module: str) -> Any:

@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from tamis.engine.part_reader import ReadCounters, windows
 from tamis.engine.scan.parallel_reader import in_order, threads
-from tamis.engine.scan.scan_plan import Plan, tell_order
-from tamis.engine.scan.skip_audit import read_audited, strict, tell, violation
+from tamis.engine.scan.scan_plan import Plan, report_order
+from tamis.engine.scan.skip_audit import log_violation, read_audited, strict, violation
 from tamis.engine.scan.top_k import TopK
 from tamis.engine.secondary_index import read_shared
 from tamis.errors import TamisError
@@ -125,7 +125,7 @@ class Execution:
         self._wrong = violation(report.table, report.filter, part, problem)
         if strict():
             raise self._wrong
-        tell(self._wrong)
+        log_violation(self._wrong)
 
     def _finish(self, start: float) -> None:
         report = self._plan.report
@@ -134,7 +134,7 @@ class Execution:
         why = "skipped_topk" if self._plan.order else "skipped_limit"
         report.unread(len(unread), int(unread.all_match.sum()), unread.blocks, unread.bytes, why)
         if self._plan.order:
-            tell_order(report, self._plan.order, self._plan.limit)
+            report_order(report, self._plan.order, self._plan.limit)
         report.finish()
 
 

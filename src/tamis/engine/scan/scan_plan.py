@@ -17,7 +17,7 @@ from tamis.core.expr import Expr
 from tamis.core.types import Schema
 from tamis.engine.part_reader import ReadSpec
 from tamis.engine.scan.funnel import Bools, Sieved, sieve
-from tamis.engine.scan.index_stage import look_up, tell
+from tamis.engine.scan.index_stage import look_up, report_lookup
 from tamis.engine.scan.limit_pruning import Ranked, enough
 from tamis.engine.scan.report.scan_report import Counts, Report
 from tamis.engine.scan.scan_guards import check_size
@@ -216,8 +216,8 @@ def plan(snapshot: Snapshot, store: Store, request: PlanRequest) -> Plan:
     _fill(report, sieved, parts, needed, audit, order)
     parts = parts.where(needed)
     if order:
-        tell_order(report, order, limit)
-    tell(report, looked)
+        report_order(report, order, limit)
+    report_lookup(report, looked)
     report.planned(snapshot.io.bytes - before[0], snapshot.io.requests - before[1])
     report.seconds["plan"] = world().monotonic() - start
     spec = ReadSpec(
@@ -262,7 +262,7 @@ def _needed(
     return ~ranked.left_out(bound) | audited
 
 
-def tell_order(report: Report, order: Order, limit: int | None) -> None:
+def report_order(report: Report, order: Order, limit: int | None) -> None:
     """Record in the report what the order and limit have skipped so far."""
     said, skipped = text(order, limit), report.parts["skipped_topk"]
     report.because = [entry for entry in report.because if entry["conjunct"] != said]

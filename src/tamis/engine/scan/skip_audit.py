@@ -32,7 +32,7 @@ SWITCH = "TAMIS_AUDIT"
 """
 
 _LOG = logging.getLogger("tamis")
-_CLUES: dict[str, Any] = {"all_match": False, "candidates": None}
+_CLAIM_FIELDS: dict[str, Any] = {"all_match": False, "candidates": None}
 """The fields of a part reference that make claims about its rows, with the values that claim nothing."""
 
 
@@ -72,7 +72,7 @@ def read_audited(
     Raises the filter's errors. If a skipped part cannot be read at all, the query continues: it did not need
     that part.
     """
-    clues = {f.name: _CLUES[f.name] for f in fields(ref) if f.name in _CLUES}
+    clues = {f.name: _CLAIM_FIELDS[f.name] for f in fields(ref) if f.name in _CLAIM_FIELDS}
     rows, cost, checkable = 0, ReadCounters(), evaluates_all(spec)
     try:
         try:
@@ -146,6 +146,6 @@ def violation(table: str, filter_text: str | None, part: str, problem: str) -> T
     )
 
 
-def tell(error: TamisError) -> None:
+def log_violation(error: TamisError) -> None:
     """Log a violation."""
     _LOG.error("%s", error)

@@ -221,13 +221,13 @@ def _array(values: Any, data_type: pa.DataType) -> pa.Array:
     return array if array.type == data_type else array.cast(data_type)
 
 
-def check_not_told_to_fail(index: IndexDefinition, option: str = "") -> None:
+def raise_planned_failure(index: IndexDefinition, option: str = "") -> None:
     """Raise ``StoreUnavailable`` (``INDEX_BUILD_FAILED``) if a test requests it.
 
     By ``TAMIS_INDEX_BUILD``, or by ``tamis.index.build = fail``.
     """
-    told = world().environment().get(FAIL, "")
-    if "fail" in (told, option) or told.lower() == f"fail:{index.name}".lower():
+    setting = world().environment().get(FAIL, "")
+    if "fail" in (setting, option) or setting.lower() == f"fail:{index.name}".lower():
         raise build_failed(
             f"The index {index.name!r} was told to fail.", index.name, f"Unset {FAIL} and tamis.index.build."
         )

@@ -151,12 +151,12 @@ def _owners(ids: list[pa.Array], parts: pa.Table) -> tuple[Ints, Ints]:
 
 def why_missing(snapshot: Snapshot, covered: Coverage, parts: pa.Table) -> dict[int, str]:
     """Return, for each uncovered segment (row of ``snapshot.segments``), the reason as far as known."""
-    told: dict[str, str] = {}
+    reasons: dict[str, str] = {}
     unbuilt = [(entry, entry.reason or NOT_BUILT) for entry in covered.reasons]
     unknown = covered.problem
     for entry, why in [*unbuilt, *covered.damaged]:
         try:
-            told |= dict.fromkeys(entry.covers(snapshot.store).to_pylist(), why)
+            reasons |= dict.fromkeys(entry.covers(snapshot.store).to_pylist(), why)
         except TamisError:  # it is not known which segments it covers
             unknown = why if entry.parts is not None else unknown
     versions = snapshot.segments["version"].to_pylist()
@@ -166,7 +166,7 @@ def why_missing(snapshot: Snapshot, covered: Coverage, parts: pa.Table) -> dict[
     open_parts = parts.filter(pa.array(covered.holder < 0)).select(["segment", "part_id"])
     first: dict[int, str | None] = {}
     for segment, part in zip(open_parts["segment"].to_pylist(), open_parts["part_id"].to_pylist(), strict=True):
-        first[segment] = first.get(segment) or told.get(part)
+        first[segment] = first.get(segment) or reasons.get(part)
     default = DEFERRED if covered.index.build == "deferred" else NOT_BUILT
     out: dict[int, str] = {}
     for segment, reason in sorted(first.items()):

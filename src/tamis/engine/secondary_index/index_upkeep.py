@@ -22,8 +22,8 @@ from tamis.engine.secondary_index.index_build import (
     Done,
     Run,
     build_spec,
-    check_not_told_to_fail,
     in_order,
+    raise_planned_failure,
     run_here,
 )
 from tamis.engine.secondary_index.index_coverage import coverage
@@ -51,31 +51,36 @@ def refs_of(parts: pa.Table) -> list[PartRef]:
 
 
 def for_load(
-    store: Store, head: Head, manifests: Sequence[pa.Table], told: str = "", run: Run = run_here
+    store: Store, head: Head, manifests: Sequence[pa.Table], mode: str = "", run: Run = run_here
 ) -> list[dict[str, Any]]:
     """Build index entries for a commit that adds the parts in ``manifests``, one per index built with writes.
 
-    ``told`` is the option ``tamis.index.build`` of this write: ``deferred`` builds nothing. Raises nothing; a
+    ``mode`` is the option ``tamis.index.build`` of this write: ``deferred`` builds nothing. Raises nothing; a
     failed build becomes an entry with the reason.
     """
     refs = [ref for manifest in manifests if len(manifest) for ref in refs_of(manifest)]
-    if not refs or told == "deferred":
+    if not refs or mode == "deferred":
         return []
-    return [_attempt(store, head, index, refs, told, run) for index in head.indexes if index.build == "with_write"]
+    return [_attempt(store, head, index, refs, mode, run) for index in head.indexes if index.build == "with_write"]
 
 
 def _attempt(
-    store: Store, head: Head, index: IndexDefinition, refs: Sequence[PartRef], told: str, run: Run
+    store: Store, head: Head, index: IndexDefinition, refs: Sequence[PartRef], mode: str, run: Run
 ) -> dict[str, Any]:
     try:
-        return entry(store, head, index, refs, told, run)
+        return entry(store, head, index, refs, mode, run)
     except Exception as error:  # noqa: BLE001  # a failed build must not fail the load
         reason = error.message if isinstance(error, TamisError) else f"{type(error).__name__}: {error}"
         return unbuilt(store, index.index_id, [ref.part_id for ref in refs], f"{FAILED}{reason[:500]}")
 
 
 def caught_up(
-    store: Store, snapshot: Snapshot, most_bytes: int, broken: Collection[str], told: str = "", run: Run = run_here
+    store: Store,
+    snapshot: Snapshot,
+    most_bytes: int,
+    broken: Collection[str],
+    mode: str = "",
+    run: Run = run_here,
 ) -> tuple[list[dict[str, Any]], list[str]]:
     """Build what earlier loads failed to build: per index, parts of up to ``most_bytes``, and at least one part.
 
@@ -97,20 +102,20 @@ def caught_up(
             todo = np.flatnonzero((coverage(snapshot, index, parts, known).holder < 0) & failed.to_numpy(False))
             now = max(int(np.searchsorted(np.cumsum(sizes[todo]), most_bytes, side="right")), 1)
             if len(todo):
-                add.append(entry(store, snapshot.head, index, refs_of(parts.take(pa.array(todo[:now]))), told, run))
+                add.append(entry(store, snapshot.head, index, refs_of(parts.take(pa.array(todo[:now]))), mode, run))
             left = ids.take(pa.array(todo[now:]))
             remove += [at for at, covers in mine if not pc.any(pc.is_in(covers, value_set=left)).as_py()]
     return add, remove
 
 
 def entry(
-    store: Store, head: Head, index: IndexDefinition, refs: Sequence[PartRef], told: str = "", run: Run = run_here
+    store: Store, head: Head, index: IndexDefinition, refs: Sequence[PartRef], mode: str = "", run: Run = run_here
 ) -> dict[str, Any]:
     """Build an index segment that covers ``refs``; return its entry.
 
     Raises any error, recording no coverage.
     """
-    check_not_told_to_fail(index, told)
+    raise_planned_failure(index, mode)
     spec = build_spec(store, head, index)
     manifest = _stacked(run(Build(list(enumerate(refs)), spec)))
     return built(store, index.index_id, spec.write.schema.schema_id, manifest, [ref.part_id for ref in refs])

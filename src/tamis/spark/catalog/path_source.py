@@ -109,7 +109,7 @@ def _there(store: Store) -> Snapshot | None:
 def _path(given: Mapping[str, str]) -> str:
     paths = {key.lower(): value for key, value in given.items()}
     if "paths" in paths:
-        raise _bad("path", "Several paths are given.", "Load one table at a time, and unite the DataFrames.")
+        raise _bad("path", "Several paths are given.", "Load one table at a time, and join them by DataFrame.union.")
     if "path" not in paths:
         raise _bad(
             "path",

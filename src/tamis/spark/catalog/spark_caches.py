@@ -13,7 +13,7 @@ from tamis.storage.commit_log.commit_landing import watch_commits
 from tamis.storage.object_store import Store
 
 
-def keep_caches_true(bridge: Bridge) -> None:
+def watch_spark_caches(bridge: Bridge) -> None:
     """Invalidate Spark's caches after every commit of this process. Registers once per JVM."""
     bridge.once("caches", "watcher", lambda: _watched(bridge))
 

@@ -65,25 +65,17 @@ class TamisDataSource(DataSource):  # type: ignore[misc]  # PySpark ships no typ
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> Any:  # noqa: N802  # Spark's signature
         if not hasattr(datasource, "DataSourceStreamArrowWriter"):
-            raise _refused_write(
-                self._options.path,
-                "This Spark hands Python data sources no Arrow batches of a stream; Spark 4.1 and newer do.",
-                "Write the stream by foreachBatch, and each DataFrame in append mode.",
-            )
+            raise _no_stream_writer(self._options.path)
         if overwrite:
-            raise _refused_write(
-                self._options.path,
-                "A stream appends to a table; complete mode would replace it with each batch.",
-                'Use outputMode("append"), or foreachBatch with mode("overwrite").',
-            )
+            raise _no_complete_mode(self._options.path)
         stream_writer = importlib.import_module("tamis.spark.connect.stream_writer").StreamWriter
         return stream_writer(WriteTarget.of(self._options, schema.json()).created(), query_id(self._options))
 
     def streamReader(self, schema: StructType) -> Any:  # noqa: N802, ARG002  # Spark's signature
-        raise _refused_read(self._options.path)
+        raise _no_stream(self._options.path)
 
     def simpleStreamReader(self, schema: StructType) -> Any:  # noqa: N802, ARG002  # Spark's signature
-        raise _refused_read(self._options.path)
+        raise _no_stream(self._options.path)
 
 
 class TableReader(DataSourceReader):  # type: ignore[misc]  # PySpark ships no types for it
@@ -150,11 +142,28 @@ def _scan(options: ReadWriteOptions, snapshot: Snapshot) -> Scan:
     return make_scan(options.store(), snapshot, snapshot.head.schema, arguments, chosen, (0, 0, 0.0))
 
 
-def _refused_read(path: str) -> InvalidInput:
-    remedy = "Read the table in batches, or serve it by `tamis spark connect`, where readStream works."
-    message = "A registered TamisDataSource reads no streams."
-    return InvalidInput(message, code="UNSUPPORTED_READ", name=path, remedy=remedy)
+def _no_stream(path: str) -> InvalidInput:
+    return InvalidInput(
+        "A registered TamisDataSource reads no streams.",
+        code="UNSUPPORTED_READ",
+        name=path,
+        remedy="Read the table in batches, or serve it by `tamis spark connect`, where readStream works.",
+    )
 
 
-def _refused_write(path: str, message: str, remedy: str) -> InvalidInput:
-    return InvalidInput(message, code="UNSUPPORTED_WRITE", name=path, remedy=remedy)
+def _no_stream_writer(path: str) -> InvalidInput:
+    return InvalidInput(
+        "This Spark hands Python data sources no Arrow batches of a stream; Spark 4.1 and newer do.",
+        code="UNSUPPORTED_WRITE",
+        name=path,
+        remedy="Write the stream by foreachBatch, and each DataFrame in append mode.",
+    )
+
+
+def _no_complete_mode(path: str) -> InvalidInput:
+    return InvalidInput(
+        "A stream appends to a table; complete mode would replace it with each batch.",
+        code="UNSUPPORTED_WRITE",
+        name=path,
+        remedy='Use outputMode("append"), or foreachBatch with mode("overwrite").',
+    )

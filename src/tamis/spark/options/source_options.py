@@ -81,7 +81,7 @@ _STARTED = frozenset({Use.FEED, Use.READ_STREAM})
 _STREAMED = frozenset({Use.READ_STREAM})
 _OVERWRITTEN = frozenset({Use.WRITE_PATH})
 _EVOLVE = "Use INSERT WITH SCHEMA EVOLUTION, write by path, or table.append(df, merge_schema=True)."
-_FILTERED = "Say which rows give way: df.writeTo(table).overwrite(condition), or INSERT … REPLACE WHERE."
+_FILTERED = "Name the rows to replace: df.writeTo(table).overwrite(condition), or INSERT … REPLACE WHERE."
 _PROCEDURE = "Use CALL catalog.system.changes(…), or read the table by path."
 
 OPTIONS = (

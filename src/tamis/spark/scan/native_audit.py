@@ -14,7 +14,7 @@ from dataclasses import replace
 from tamis.core.types import Schema
 from tamis.engine.part_reader import ReadCounters, evaluates_all
 from tamis.engine.scan import Plan, Report
-from tamis.engine.scan.skip_audit import Proof, read_audited, strict, tell, violation
+from tamis.engine.scan.skip_audit import Proof, log_violation, read_audited, strict, violation
 from tamis.storage.files import PartRef
 
 
@@ -33,7 +33,7 @@ def audit_native(audited: Plan, report: Report, native_rows: Callable[[PartRef],
         error = violation(report.table, report.filter, part, problem)
         if strict():
             raise error
-        tell(error)
+        log_violation(error)
 
     spec = replace(audited.spec, schema=Schema(()))
     for ref in audited.audit:

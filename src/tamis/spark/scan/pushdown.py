@@ -23,7 +23,7 @@ from tamis.engine.part_reader import ReadCounters
 from tamis.engine.scan import PartRefs, Plan
 from tamis.engine.scan.partial_aggregates import Aggregation, Measure
 from tamis.engine.scan.scan_order import Order, key
-from tamis.engine.scan.scan_plan import tell_order
+from tamis.engine.scan.scan_plan import report_order
 from tamis.engine.scan.top_k import PLACE, POSITION, Found, TopK
 from tamis.errors import TamisError
 from tamis.sizes import SIZES
@@ -196,7 +196,7 @@ def _cut_down(plan: Plan, found: Found) -> Plan:
     gone = plan.parts.where(~np.isin(np.arange(len(plan.parts)), kept))
     plan.report.unread(len(gone), int(gone.all_match.sum()), gone.blocks, gone.bytes, "skipped_topk")
     plan.report.parts["all_match"] = int(sure.sum())
-    tell_order(plan.report, plan.order, plan.limit)
+    report_order(plan.report, plan.order, plan.limit)
     bounded = plan.spec.conjuncts if found.bound is None else (*plan.spec.conjuncts, found.bound)
     made = PartRefs(table.append_column("candidates", pa.array(chosen, pa.large_binary())), sure)
     return replace(plan, parts=made, spec=replace(plan.spec, conjuncts=bounded))

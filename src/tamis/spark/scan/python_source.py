@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from tamis.spark.executors.shipped_function import ship_by
+from tamis.spark.executors.executor_function import executor_function_by
 from tamis.spark.jvm_bridge.adapter import Bridge
 
 _PYTHON = "org.apache.spark.sql.execution.datasources.v2.python."
@@ -30,7 +30,7 @@ def python_reader(owner: Bridge, read: ReadFunction, required: Any) -> Any:
 
     context = SparkContext._active_spark_context
     assert context is not None
-    command = CloudPickleSerializer().dumps((ship_by(owner, context, read), StructType()))
+    command = CloudPickleSerializer().dumps((executor_function_by(owner, context, read), StructType()))
     factory = _PYTHON + "PythonPartitionReaderFactory"
     nones = [owner.scala_object("scala.None")] * (2 if owner.offers(factory, "new", 5) else 1)
     return owner.new(factory, _python_source(owner, context), command, required, *nones)

@@ -13,9 +13,9 @@ from typing import Any
 from tamis.engine.scan import Plan, Scan
 from tamis.engine.scan.skip_audit import strict
 from tamis.errors import InvalidInput
+from tamis.spark.executors.executor_function import executor_function
 from tamis.spark.executors.partitions import Cut, Sizes
 from tamis.spark.executors.read_task import Read
-from tamis.spark.executors.shipped_function import ship
 from tamis.spark.jvm_bridge.adapter import bridge
 from tamis.spark.jvm_bridge.session_checks import check_version, is_connect, no_session
 from tamis.spark.jvm_bridge.spark_types import to_spark as spark_json
@@ -45,7 +45,7 @@ def to_spark(scan: Scan, spark: Any) -> Any:
     plan = _ready(scan)
     tasks = Cut(plan, _sizes(spark)).tasks()
     schema = StructType.fromJson(json.loads(spark_json(plan.spec.schema)))
-    read = ship(spark, _reader(plan, spark, len(tasks)))
+    read = executor_function(spark, _reader(plan, spark, len(tasks)))
     frame = ordered_tasks(spark, [pickle.dumps(task, pickle.HIGHEST_PROTOCOL) for task in tasks])
     rows = frame.mapInArrow(read, schema)
     return rows if scan.limit is None else rows.limit(scan.limit)

@@ -19,7 +19,7 @@ from typing import Any
 from tamis.engine.part_reader import ReadCounters
 from tamis.engine.scan.report.report_hooks import deliver, when_hooked
 from tamis.engine.scan.report.scan_report import Counts, Report, before_reading
-from tamis.engine.scan.skip_audit import tell, violation
+from tamis.engine.scan.skip_audit import log_violation, violation
 from tamis.spark.executors.read_task import Outcome
 from tamis.spark.jvm_bridge.adapter import Bridge
 from tamis.world import new_id, world
@@ -122,7 +122,7 @@ class Ledger:
         report.add(("spark", task), outcome.counters)
         for part, problem in outcome.violations:
             report.violate(part, problem)
-            tell(violation(report.table, report.filter, part, problem))
+            log_violation(violation(report.table, report.filter, part, problem))
 
     def _report(self, scan: str, execution: str) -> Report | None:
         key = scan, execution

@@ -201,12 +201,12 @@ def _index(verb: str, words: Words) -> dict[str, Value] | None:
     return given
 
 
-Inside = tuple[str, ...]
+Namespace = tuple[str, ...]
 Value = str | int | float | bool
-Said = tuple[str, dict[str, Value]]
+CallPlan = tuple[str, dict[str, Value]]
 
 
-def _optimize(catalog: Any, _: Inside, words: Words) -> Said:
+def _optimize(catalog: Any, _: Namespace, words: Words) -> CallPlan:
     given: dict[str, Value] = {}
     words.skip("FULL")
     if words.skip("WHERE"):
@@ -218,7 +218,7 @@ def _optimize(catalog: Any, _: Inside, words: Words) -> Said:
     return "compact", given
 
 
-def _vacuum(_: Any, __: Inside, words: Words) -> Said:
+def _vacuum(_: Any, __: Namespace, words: Words) -> CallPlan:
     if words.peek() in {"LITE", "USING"}:
         raise unsupported(
             f"VACUUM … {words.peek()}", "Leave it out: the log says what is needed, a listing what is there."
@@ -234,7 +234,7 @@ def _vacuum(_: Any, __: Inside, words: Words) -> Said:
     return "vacuum", given | {"dry_run": dry}
 
 
-def _restore(catalog: Any, inside: Inside, words: Words) -> Said:
+def _restore(catalog: Any, inside: Namespace, words: Words) -> CallPlan:
     words.skip("TO")
     if words.skip("VERSION", "AS", "OF"):
         version = words.take().strip("'\"")
@@ -250,7 +250,7 @@ def _restore(catalog: Any, inside: Inside, words: Words) -> Said:
     return "restore", {"version": load(store, timestamp_micros=micros(given[1:-1], zone)).version}
 
 
-def _history(_: Any, __: Inside, words: Words) -> Said:
+def _history(_: Any, __: Namespace, words: Words) -> CallPlan:
     if not words.skip("LIMIT"):
         return "history", {}
     number = words.take()
@@ -267,7 +267,7 @@ def _number(verb: str, where: str, text: str) -> int:
     return int(text)
 
 
-_READ: dict[str, Callable[[Any, Inside, Words], Said]] = {
+_READ: dict[str, Callable[[Any, Namespace, Words], CallPlan]] = {
     "OPTIMIZE": _optimize,
     "VACUUM": _vacuum,
     "RESTORE": _restore,
@@ -302,7 +302,7 @@ def _unread(verb: str, rest: str) -> InvalidInput:
     )
 
 
-def teach(bridge: Bridge, spark: Any) -> None:
+def extend_parser(bridge: Bridge, spark: Any) -> None:
     """Install our statements in the parser of this session and of sessions made from it.
 
     If a later Spark or Java does not allow it, CALL remains.
@@ -314,6 +314,6 @@ def teach(bridge: Bridge, spark: Any) -> None:
             "statements", "asked", lambda: bridge.implement(("java.util.function.BiFunction",), Statements(bridge))
         )
         newer = bridge.list(newer_statements(bridge))
-        bridge.helper("Statements").teach(spark._jsparkSession, asked, newer)
+        bridge.helper("Statements").extend_parser(spark._jsparkSession, asked, newer)
     except Py4JError:
         return

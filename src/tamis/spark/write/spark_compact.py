@@ -21,8 +21,8 @@ from tamis.engine.operations.rows.append import discard, write_spec
 from tamis.engine.part_reader import ReadCounters, ReadSpec, read_part
 from tamis.engine.part_writer import write_parts
 from tamis.spark.executors import write_task as task
+from tamis.spark.executors.executor_function import executor_function
 from tamis.spark.executors.read_task import shaped, spark_schema
-from tamis.spark.executors.shipped_function import ship
 from tamis.spark.jvm_bridge.session_checks import check_classic
 from tamis.spark.jvm_bridge.spark_types import to_spark
 from tamis.spark.scan.scan_frame import ordered_tasks
@@ -59,7 +59,7 @@ def _rewritten(spark: Any, work: Work, group: Group) -> list[pa.Table]:
     try:
         if not sorts:
             tasks = [pickle.dumps((refs, read, spec)) for refs in bins]
-            done = spark.sparkContext.parallelize(tasks, len(tasks)).map(ship(spark, copy_parts)).collect()
+            done = spark.sparkContext.parallelize(tasks, len(tasks)).map(executor_function(spark, copy_parts)).collect()
             manifests += (task.from_ipc(m) for of_task in done for m in of_task)
             return manifests
         cuts = (
@@ -68,7 +68,7 @@ def _rewritten(spark: Any, work: Work, group: Group) -> list[pa.Table]:
             else stretches(_rows([*group.parts], read), head.schema, work.layout, group.rows)
         )
         reader = _Reader(read, work.layout, cuts)
-        shipped = ship(spark, reader)
+        shipped = executor_function(spark, reader)
         frame = ordered_tasks(spark, [pickle.dumps(refs) for refs in bins]).mapInArrow(
             shipped, _spark_type(reader.schema)
         )

@@ -19,7 +19,7 @@ from tamis.engine.scan import PartRefs
 from tamis.errors import TamisError
 from tamis.sizes import SIZES
 from tamis.spark.catalog.loaded_table import LoadedTable
-from tamis.spark.executors.shipped_function import ship
+from tamis.spark.executors.executor_function import executor_function
 from tamis.spark.write.insert import predicate
 from tamis.spark.write.session_frames import switches
 from tamis.spark.write.spark_job import spark_job
@@ -72,7 +72,7 @@ def _by_executors(session: Any, parts: PartRefs, tracked: TrackedRead) -> dict[s
     work = [pickle.dumps([parts[i] for i in range(at, len(parts), count)]) for at in range(count)]
     spec = tracked.found.spec
     with spark_job(session, "find rows to delete in", spec.url):
-        look = ship(session, functools.partial(_look, spec=spec))
+        look = executor_function(session, functools.partial(_look, spec=spec))
         done = context.parallelize(work, count).flatMap(look).collect()
     for part, _, counters in done:
         tracked.take(part, counters)

@@ -14,7 +14,7 @@ from tamis.engine.scan import Options
 from tamis.engine.secondary_index import Run, Work
 from tamis.errors import AlreadyExists, InvalidInput, NotFound
 from tamis.sizes import SIZES
-from tamis.spark.executors.shipped_function import ship
+from tamis.spark.executors.executor_function import executor_function
 from tamis.spark.executors.write_task import from_ipc, to_ipc
 from tamis.spark.jvm_bridge import spark_errors
 from tamis.spark.jvm_bridge.java_callback import JavaThrow
@@ -37,7 +37,7 @@ def by_spark(spark: Any) -> Run:
             pickle.dumps(piece) for piece in work.cut(max(context.defaultParallelism, -(-work.rows // TASK_ROWS)))
         ]
         with spark_job(spark, "build an index of", work.url):
-            done = context.parallelize(pieces, len(pieces)).map(ship(spark, done_by_task)).collect()
+            done = context.parallelize(pieces, len(pieces)).map(executor_function(spark, done_by_task)).collect()
         return [from_ipc(m) for of_task in done for m in of_task]
 
     return run

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from tamis.core.types.printable import printable
-from tamis.spark.executors.shipped_function import executor_error
+from tamis.spark.executors.executor_function import executor_error
 
 _DESCRIPTION = "spark.job.description"
 

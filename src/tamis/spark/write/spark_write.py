@@ -23,7 +23,7 @@ from tamis.engine.operations.rows.overwrite import Replacement, commit_overwrite
 from tamis.engine.scan import Options
 from tamis.engine.secondary_index import run_here
 from tamis.spark.executors import write_task as task
-from tamis.spark.executors.shipped_function import ship
+from tamis.spark.executors.executor_function import executor_function
 from tamis.spark.write.spark_index import by_spark
 from tamis.spark.write.spark_job import spark_job
 from tamis.storage.commit_log import Head, Operation, Proposal, Snapshot
@@ -65,9 +65,11 @@ def map_rows(df: Any, function: Callable[[Any], Any], result: str) -> Any:
     PySpark takes a dot in a name for a path to a field, so such columns are renamed on the way.
     """
     if not any("." in name or "`" in name for name in df.columns):
-        return df.mapInArrow(ship(df.sparkSession, function), result)
+        return df.mapInArrow(executor_function(df.sparkSession, function), result)
     named = functools.partial(task.renamed, names=df.columns, function=function)
-    return df.toDF(*(f"c{i}" for i in range(len(df.columns)))).mapInArrow(ship(df.sparkSession, named), result)
+    return df.toDF(*(f"c{i}" for i in range(len(df.columns)))).mapInArrow(
+        executor_function(df.sparkSession, named), result
+    )
 
 
 def arranged(df: Any, head: Head, options: Options) -> Any:
@@ -156,7 +158,7 @@ def _rewrite(
         task.rewriting([parts[i] for i in range(at, len(parts), count)], read, conjuncts, spec) for at in range(count)
     ]
     with spark_job(spark, "rewrite partly replaced parts of", store.url):
-        done = context.parallelize(work, count).map(ship(spark, task.rewrite)).collect()
+        done = context.parallelize(work, count).map(executor_function(spark, task.rewrite)).collect()
     return [task.from_ipc(m) for of_task in done for m in of_task]
 
 

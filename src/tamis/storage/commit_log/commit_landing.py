@@ -102,7 +102,7 @@ def landed(store: Store, commit: Commit, head: Head) -> Snapshot:
     """
     write_hint(store, commit.version)
     complete(store, commit)
-    tell_watchers(store, commit)
+    notify_watchers(store, commit)
     return Snapshot(store, commit, head)
 
 
@@ -117,7 +117,7 @@ def watch_commits(watcher: Callable[[Store, Commit], None]) -> None:
     _watchers.append(watcher)
 
 
-def tell_watchers(store: Store, commit: Commit) -> None:
+def notify_watchers(store: Store, commit: Commit) -> None:
     """Call the watchers with a commit that this process has made."""
     for watcher in tuple(_watchers):
         watcher(store, commit)

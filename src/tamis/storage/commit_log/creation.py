@@ -8,7 +8,7 @@ from dataclasses import replace
 import pyarrow as pa
 
 from tamis.storage.commit_log.checked_parts import check_checked
-from tamis.storage.commit_log.commit_landing import Landing, landed, tell_watchers
+from tamis.storage.commit_log.commit_landing import Landing, landed, notify_watchers
 from tamis.storage.commit_log.commit_objects import find_latest, read_commits
 from tamis.storage.commit_log.commit_record import Commit
 from tamis.storage.commit_log.features import check_writer
@@ -73,5 +73,5 @@ def _existing(store: Store, latest: Commit, landing: Landing) -> Snapshot:
     if first.operation_id != landing.operation_id:
         raise already(store)
     if landing.doubted:  # made by this call, whose response was lost
-        tell_watchers(store, first)
+        notify_watchers(store, first)
     return Snapshot.at(store, first)

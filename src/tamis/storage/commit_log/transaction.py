@@ -15,7 +15,7 @@ from tamis.core.schema import rows_fit
 from tamis.core.stats.json_paths.packed_paths import DROPPED, EXCESS
 from tamis.errors import Conflict, InvalidInput, StoreUnavailable
 from tamis.storage.commit_log.checked_parts import check_checked
-from tamis.storage.commit_log.commit_landing import Landing, landed, tell_watchers
+from tamis.storage.commit_log.commit_landing import Landing, landed, notify_watchers
 from tamis.storage.commit_log.commit_objects import find_latest, head_commit, read_commits
 from tamis.storage.commit_log.commit_record import Commit, Segment
 from tamis.storage.commit_log.conflict import StillValid, check_commit, check_rows, check_vacuum
@@ -123,7 +123,7 @@ class _Transaction:
         for theirs in read_commits(self._store, range(self._checked + 1, latest.version + 1), latest.table_id):
             if theirs.operation_id == self._landing.operation_id:
                 if self._landing.doubted:  # made by this call, whose response was lost
-                    tell_watchers(self._store, theirs)
+                    notify_watchers(self._store, theirs)
                 return Snapshot.at(self._store, theirs)
             check_vacuum(self._store, proposal, theirs)
             if theirs.vacuum is not None:
@@ -146,7 +146,7 @@ class _Transaction:
                 f"The head is that of another table ({proposal.head.table_id}).",
                 code="WRONG_TABLE",
                 name=self._store.url,
-                remedy="Make it from the snapshot's.",
+                remedy="Change a copy of the snapshot's head.",
             )
         if proposal.data_change:
             check_checked(proposal.add, proposal.head or head)

@@ -26,7 +26,7 @@ def oldest_readable(store: Store, table_id: str) -> int:
         return 0
 
 
-def tell(store: Store, table_id: str, oldest: int) -> None:
+def record_oldest(store: Store, table_id: str, oldest: int) -> None:
     """Record that versions before ``oldest`` can no longer be read.
 
     Raises ``StoreUnavailable``; then nothing may be removed.

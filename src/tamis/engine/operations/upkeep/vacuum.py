@@ -23,7 +23,7 @@ from tamis.errors import InvalidInput, NotFound, TamisError
 from tamis.storage.commit_log import Operation, Proposal, Snapshot, commit, load
 from tamis.storage.commit_log.commit_objects import read_commits
 from tamis.storage.commit_log.reachable_objects import DELETIONS, FOLDERS, OURS, deletion_paths, reached, rollup_paths
-from tamis.storage.commit_log.vacuum_marker import oldest_readable, tell
+from tamis.storage.commit_log.vacuum_marker import oldest_readable, record_oldest
 from tamis.storage.object_store import Entry, Store
 from tamis.world import made_micros, new_id, world
 
@@ -140,7 +140,7 @@ def vacuum(
     # The state as of this commit stays valid: restore yields to it, and other operations only add new
     # objects.
     after = _announce(store, latest, oldest, cutoff, retention)
-    tell(store, latest.head.table_id, oldest)
+    record_oldest(store, latest.head.table_id, oldest)
     doomed = _doomed(store, before, oldest, after, listed, now, cutoff)
     failed = 0
     for path, size in zip(doomed["path"].to_pylist(), doomed["bytes"].to_pylist(), strict=True):

@@ -10,7 +10,7 @@ import org.apache.spark.scheduler.TaskSetManager;
 /**
  * SparkListener that ends a job at its first task whose executor lacks a package, or has another version of Tamis.
  *
- * Spark would try the task spark.task.maxFailures times. The texts are those of spark/executors/shipped_function.py.
+ * Spark would try the task spark.task.maxFailures times. The texts are those of spark/executors/executor_function.py.
  */
 public final class ExecutorFailures {
     private SparkContext watched = null;

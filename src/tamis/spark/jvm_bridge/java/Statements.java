@@ -44,7 +44,7 @@ public final class Statements {
      * Sessions of one application share their extensions. "more" holds the first two words of further statements
      * to pass to Python: those that this Spark lacks.
      */
-    public void teach(SparkSession session, BiFunction asked, List more) throws Exception {
+    public void extend_parser(SparkSession session, BiFunction asked, List more) throws Exception {
         newer = more;
         if (made == null) made = compiled();
         SessionState state = session.sessionState();

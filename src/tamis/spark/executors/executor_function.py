@@ -1,9 +1,10 @@
 """The only way by which Python functions of Tamis reach executors.
 
-``ship`` has the executors run the right interpreter (``worker_python``), and wraps the function so that an executor
-checks its packages before it imports anything of Tamis. A package that is missing there, or another version of Tamis,
-is an error that names host, interpreter and remedy. The first such task ends its job (``ExecutorFailures.java``); a
-job of ours raises it as a ``TamisError`` (``spark_job``), a query of the user's as PySpark's ``PythonException``.
+``executor_function`` has the executors run the right interpreter (``worker_python``), and wraps the function so that
+an executor checks its packages before it imports anything of Tamis. A package that is missing there, or another version
+of Tamis, is an error that names host, interpreter and remedy. The first such task ends its job
+(``ExecutorFailures.java``). A job of ours raises it as a ``TamisError`` (``spark_job``), a query of the user's as
+PySpark's ``PythonException``.
 """
 
 from __future__ import annotations
@@ -26,22 +27,26 @@ _watched: weakref.WeakSet[Any] = weakref.WeakSet()
 """The Spark contexts whose jobs end at the first task that lacks a package."""
 
 
-def ship(spark: Any, function: Callable[..., Any]) -> Shipped:
+def executor_function(spark: Any, function: Callable[..., Any]) -> ExecutorFunction:
     """``function`` for the executors of the session ``spark``, which may be one of Spark Connect."""
-    return Shipped(function) if is_connect(spark) else ship_by(bridge(spark), spark.sparkContext, function)
+    return (
+        ExecutorFunction(function)
+        if is_connect(spark)
+        else executor_function_by(bridge(spark), spark.sparkContext, function)
+    )
 
 
-def ship_by(owner: Bridge, context: Any, function: Callable[..., Any]) -> Shipped:
+def executor_function_by(owner: Bridge, context: Any, function: Callable[..., Any]) -> ExecutorFunction:
     """``function`` for the executors of a ``SparkContext`` in the JVM of ``owner``."""
     choose_python(context, wait=True)
     tries_once = is_local(context.master) and "," not in context.master  # local[2,4] tries a task four times
     if not tries_once and context not in _watched:
         owner.helper("ExecutorFailures").watch(context._jsc.sc())
         _watched.add(context)
-    return Shipped(function)
+    return ExecutorFunction(function)
 
 
-class Shipped:
+class ExecutorFunction:
     """A function that is pickled with a check of the packages of the process that unpickles it."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
