@@ -71,7 +71,10 @@ REFUSED = [
     ("a INTERVAL", "Unknown type INTERVAL."),
     ("a STRUCT<b: FOO>", "Unknown type FOO"),
     ("a INT COMMENT 'x'", "Only NOT NULL"),
-    ("a INT DEFAULT 3", "from 'DEFAULT' on (column 7); beside a type stands NOT NULL or nothing"),
+    (
+        "a INT DEFAULT 3",
+        "from 'DEFAULT' on (column 7); beside a type stand NOT NULL, GENERATED ALWAYS AS (…), or nothing",
+    ),
     (");DROP", ""),
     ("c DATETIME", "Unknown type DATETIME."),
     ("c UUID", "Unknown type UUID."),

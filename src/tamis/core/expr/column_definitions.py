@@ -1,4 +1,7 @@
-"""Parses column definitions in Spark SQL (``ts TIMESTAMP NOT NULL, tags ARRAY<STRING>``) into a schema."""
+"""Parses column definitions in Spark SQL (``ts TIMESTAMP NOT NULL, tags ARRAY<STRING>``) into a schema.
+
+``day DATE GENERATED ALWAYS AS (CAST(ts AS DATE))`` is a generated column, in the time zone UTC and ANSI mode.
+"""
 
 from __future__ import annotations
 
@@ -19,11 +22,16 @@ def columns(text: str) -> pa.Schema:
     try:
         fields = syntax.columns(text)
     except syntax.SyntaxProblem as problem:
-        raise _bad(text, f"{problem.said(text)}; beside a type stands NOT NULL or nothing") from None
+        raise _bad(
+            text, f"{problem.said(text)}; beside a type stand NOT NULL, GENERATED ALWAYS AS (…), or nothing"
+        ) from None
     for field in fields:
         if field.comment is not None:
-            raise _bad(field.name, "Only NOT NULL can stand beside a type; the rest is for CREATE TABLE in SQL")
-    return to_arrow_schema(Schema(tuple(column_field(field, text) for field in fields)))
+            raise _bad(
+                field.name,
+                "Only NOT NULL and GENERATED ALWAYS AS (…) stand beside a type; the rest is for CREATE TABLE in SQL",
+            )
+    return to_arrow_schema(Schema(tuple(column_field(field, text) for field in fields)), generated=True)
 
 
 def _bad(name: str, why: str) -> InvalidInput:

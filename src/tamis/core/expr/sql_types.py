@@ -3,7 +3,19 @@
 from __future__ import annotations
 
 from tamis.core.expr.syntax.nodes import Type, TypeField
-from tamis.core.types import STRING, Array, DataType, DayTimeInterval, Decimal, Field, Map, String, Struct, Time
+from tamis.core.types import (
+    STRING,
+    Array,
+    DataType,
+    DayTimeInterval,
+    Decimal,
+    Field,
+    Generation,
+    Map,
+    String,
+    Struct,
+    Time,
+)
 from tamis.core.types.logical import type_from_json
 from tamis.errors import InvalidInput
 
@@ -89,7 +101,8 @@ def column_type(node: Type, text: str) -> DataType:
 
 def column_field(part: TypeField, text: str) -> Field:
     """Return a column, or a field of a struct."""
-    return Field(part.name, column_type(part.type, text), nullable=part.nullable)
+    how = None if part.generated is None else Generation(part.generated)
+    return Field(part.name, column_type(part.type, text), nullable=part.nullable, generated=how)
 
 
 def _sized(node: Type, text: str) -> DataType | None:

@@ -101,8 +101,14 @@ def _decided(
         all_ = all_ & ~(truth.false | truth.null | truth.fail)
         why.append(_why(run, conjunct, truth, ~none, strict) if reasons else None)
         statistics.append(run.used)
-        if keys or index + 1 < len(conjuncts):
+        if keys or run.facts.columns or index + 1 < len(conjuncts):
             _narrowed(run, conjunct, strict)
+        if run.facts.columns:
+            proved = _contradicted(run, conjunct, strict) & ~blocked
+            statistics[-1] = list(dict.fromkeys([*run.used, *run.facts.proved_by]))
+            skipped_by[proved & ~none] = index
+            none = none | proved
+            why[-1] = None if none.all() else why[-1]
         if keys and index:  # for the first conjunct alone, bounds prune as much
             proved = _beyond(run, keys, strict) & ~blocked
             if (proved & ~none).any():
@@ -149,6 +155,20 @@ def _narrowed(run: Interpreter, conjunct: Expr, strict: bool) -> None:
         if strict:
             raise
     run.notes, run.used = notes, used
+
+
+def _contradicted(run: Interpreter, conjunct: Expr, strict: bool) -> Mask:
+    """Return the pieces in which a generated column excludes every row that the conjuncts so far accept."""
+    notes, used, run.facts.proved_by = run.notes, run.used, []
+    run.start()  # columns are narrower now
+    try:
+        return run.facts.narrow(run, conjunct)
+    except Exception:
+        if strict:
+            raise
+        return NO
+    finally:
+        run.notes, run.used = notes, used
 
 
 def _beyond(run: Interpreter, keys: dict[Column, Ends], strict: bool) -> Mask:

@@ -6,12 +6,14 @@ row groups.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 import pyarrow as pa
 
 from tamis.core.expr.arrow_values import Mask, Numbers
+from tamis.core.expr.generated_columns import GeneratedColumn
 from tamis.core.types import DataType
 
 
@@ -107,4 +109,12 @@ class NestedEvidence(Evidence, Protocol):
 
     def sizes(self, ids: tuple[int, ...]) -> ColumnEvidence | None:
         """Return the statistics of the sizes of an array or map, as integers."""
+        ...
+
+
+class DerivedEvidence(Evidence, Protocol):
+    """Evidence that knows generated columns; without it, nothing follows from their expressions."""
+
+    def generated(self) -> Sequence[tuple[GeneratedColumn, Mask]]:
+        """Return the generated columns, each with the pieces in all of whose rows its expression holds."""
         ...

@@ -14,6 +14,7 @@ from tamis.core.expr.to_sql import short_sql
 from tamis.core.expr.tree import Call, Column, Element, Expr, Literal, Literals, Moving, Opaque
 from tamis.core.pruning.column_specs import column_spec, element_spec, size_spec
 from tamis.core.pruning.evidence import DocumentEvidence, Evidence
+from tamis.core.pruning.generated_facts import GeneratedFacts
 from tamis.core.pruning.logic_rules import transfer
 from tamis.core.pruning.value_spec import (
     NO,
@@ -43,8 +44,12 @@ class Interpreter:
     narrowed: dict[tuple[int, ...], Spec] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     used: list[str] = field(default_factory=list)
+    facts: GeneratedFacts = field(init=False)
     _columns: dict[tuple[int, ...], tuple[Spec, bool]] = field(default_factory=dict)
     _seen: dict[int, Abstract] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.facts = GeneratedFacts.of(self.evidence)
 
     def __call__(self, expr: Expr) -> Abstract:
         """Return the possible results of ``expr`` in each piece."""
@@ -132,7 +137,7 @@ class Interpreter:
     def _call(self, call: Call) -> Abstract:
         if id(call) in self._seen:
             return self._seen[id(call)]
-        out = self._seen[id(call)] = transfer(self, call)
+        out = self._seen[id(call)] = self.facts.stored(self, call, transfer(self, call))
         if out.fail.any() and not any(note.endswith("may fail") for note in self.notes):
             self.notes.append(f"{short_sql(call)} may fail")
         return out

@@ -119,7 +119,7 @@ def _cased(call: Call, args: list[Spec], ends: Ends) -> Ends:  # noqa: ARG001
     plain = pc.if_else(pa.array(ascii_), prefix, pa.scalar(None, pa.string()))
     changed = apply(call, [Evaluated(plain)]).values
     least, most = _extremes(call.function)
-    follows = ascii_ & (first >= 0) & (last >= 0) & (last < 126)
+    follows = ascii_ & (first >= 0) & (first < 126) & (last >= 0) & (last < 126)
     a, b = np.where(follows, first, 0), np.where(follows, last, 0)
     lo = pc.binary_join_element_wise(changed, _CHARACTERS.take(pa.array(least[a, b])), "")
     hi = pc.binary_join_element_wise(changed, _CHARACTERS.take(pa.array(most[a, b] + 1)), "")

@@ -178,9 +178,8 @@ def _resolve(
 
 def _kept(f: Field, old: Field) -> Field:
     """Keep the properties of a field that an Arrow schema does not carry."""
-    return replace(
-        f, id=old.id, comment=old.comment, initial_default=old.initial_default, write_default=old.write_default
-    )
+    kept = {"initial_default": old.initial_default, "write_default": old.write_default, "generated": old.generated}
+    return replace(f, id=old.id, comment=old.comment, **kept)
 
 
 def _identical(asked: Field, known: Field) -> bool:

@@ -15,6 +15,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tamis.core.expr.arrow_values import Mask
+from tamis.core.expr.generated_columns import GeneratedColumn, generated_columns
 from tamis.core.expr.json_codec.json_path import Steps
 from tamis.core.pruning.evidence import ColumnEvidence, DocumentEvidence
 from tamis.core.stats.columns.bounds import cut_high, cut_low
@@ -40,6 +42,7 @@ class TableEvidence:
             _schema_ids(table) if not isinstance(schema, Schema) or "schema_id" in table.column_names else None
         )
         self._known: dict[tuple[int, ...], ColumnEvidence | None] = {}
+        self._generated: list[tuple[GeneratedColumn, Mask]] | None = None
         self.specs: dict[Any, Any] = {}
         """Cache of the specs that the interpreter derived from columns."""
 
@@ -89,6 +92,23 @@ class TableEvidence:
         return _consistent(
             ColumnEvidence(INTEGER, container.count, b.lo, b.hi, b.lo_exact, b.hi_exact, container.nulls, nothing)
         )
+
+    def generated(self) -> list[tuple[GeneratedColumn, Mask]]:
+        """Return the generated columns, each with the pieces that were written under a schema that has it.
+
+        Other pieces show NULL, or a default, for the column.
+        """
+        if self._generated is not None:
+            return self._generated
+        found: dict[int, tuple[GeneratedColumn, Mask]] = {}
+        for schema_id in sorted(self._schemas, reverse=True):
+            schema = self._schemas[schema_id]
+            for generated in generated_columns(schema):
+                known, mask = found.get(generated.field.id, (generated, np.zeros(len(self), np.bool_)))
+                written = self._written_under(schema).to_numpy(zero_copy_only=False)
+                found[generated.field.id] = known, mask | written
+        self._generated = list(found.values())
+        return self._generated
 
     def values(self, ids: tuple[int, ...]) -> pa.ListArray | None:
         """Return the value set of a column, a list per piece, NULL where unknown; None if unknown everywhere.

@@ -7,6 +7,7 @@ PySpark.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -19,6 +20,8 @@ from tamis.errors import InvalidInput
 FIELD_ID = b"PARQUET:field_id"
 SPARK_TYPE = b"tamis:type"
 """Field metadata for what Arrow cannot express: ``char(5)``, a collation, the fields of an interval."""
+GENERATED = b"tamis:generated"
+"""Field metadata of a generated column, as JSON. Only definitions of tables have it: rows never do."""
 
 _ATOMIC = {
     t.BOOLEAN: pa.bool_(),
@@ -74,16 +77,26 @@ def to_arrow_field(f: t.Field) -> pa.Field:
     return pa.field(f.name, to_arrow_type(f.type), nullable=f.nullable, metadata=metadata or None)
 
 
-def to_arrow_schema(schema: Schema) -> pa.Schema:
-    """Return the Arrow schema of ``schema``, with column ids in the fields' metadata."""
-    return pa.schema([to_arrow_field(f) for f in schema.fields])
+def to_arrow_schema(schema: Schema, *, generated: bool = False) -> pa.Schema:
+    """Return the Arrow schema of ``schema``, with column ids in the fields' metadata.
+
+    ``generated``: also with how generated columns are computed, to define a table.
+    """
+    fields = [to_arrow_field(f) for f in schema.fields]
+    for at, f in enumerate(schema.fields if generated else ()):
+        if f.generated is not None:
+            told = {GENERATED: json.dumps(f.generated.to_json()).encode()}
+            fields[at] = fields[at].with_metadata({**(fields[at].metadata or {}), **told})
+    return pa.schema(fields)
 
 
 def from_arrow_field(f: pa.Field) -> t.Field:
     metadata = f.metadata or {}
     declared = metadata.get(SPARK_TYPE)
     data_type = t.type_from_json(declared.decode()) if declared else from_arrow_type(f.type)
-    return t.Field(f.name, data_type, f.nullable, int(metadata.get(FIELD_ID, t.NO_ID)))
+    how = metadata.get(GENERATED)
+    generated = None if how is None else t.Generation.from_json(json.loads(how))
+    return t.Field(f.name, data_type, f.nullable, int(metadata.get(FIELD_ID, t.NO_ID)), generated=generated)
 
 
 def from_arrow_schema(schema: pa.Schema) -> Schema:

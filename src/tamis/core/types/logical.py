@@ -136,12 +136,31 @@ class DayTimeInterval(DataType):
 
 
 @dataclass(frozen=True, slots=True)
+class Generation:
+    """How a generated column is computed: SQL over other columns, with the time zone and mode that it is read in."""
+
+    expression: str
+    zone: str = "UTC"
+    ansi: bool = True
+
+    def __str__(self) -> str:
+        return f"GENERATED ALWAYS AS ({self.expression})"
+
+    def to_json(self) -> dict[str, Any]:
+        return {"expression": self.expression, "zone": self.zone, "ansi": self.ansi}
+
+    @staticmethod
+    def from_json(value: dict[str, Any]) -> Generation:
+        return Generation(value["expression"], value["zone"], value["ansi"])
+
+
+@dataclass(frozen=True, slots=True)
 class Field:
     """A column, a struct field, or the element, key or value of an array or map.
 
     ``id`` is its identity and is never reused; ``name`` is only its current name. ``initial_default`` is the
     value (as JSON of its type) in parts older than the column; ``write_default`` is the SQL text used by
-    later writes.
+    later writes; ``generated`` computes the values of a generated column.
     """
 
     name: str
@@ -151,6 +170,7 @@ class Field:
     comment: str | None = None
     initial_default: Any = None
     write_default: str | None = None
+    generated: Generation | None = None
 
     def __str__(self) -> str:
         return f"{self.name}: {self.type}" + ("" if self.nullable else " not null")
@@ -160,6 +180,8 @@ class Field:
         for key in ("comment", "initial_default", "write_default"):
             if getattr(self, key) is not None:
                 out[key] = getattr(self, key)
+        if self.generated is not None:
+            out["generated"] = self.generated.to_json()
         return out
 
 
@@ -239,6 +261,7 @@ def field_from_json(value: dict[str, Any]) -> Field:
         comment=value.get("comment"),
         initial_default=value.get("initial_default"),
         write_default=value.get("write_default"),
+        generated=Generation.from_json(value["generated"]) if value.get("generated") else None,
     )
 
 

@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.core.expr import Expr, can_fail, check_supported, supported
+from tamis.core.expr.generated_columns import derived_ids
 from tamis.core.expr.java_doubles import spark_decides
 from tamis.core.pruning import decide
 from tamis.core.pruning.selectivity import expected
@@ -179,6 +180,7 @@ class _Reader:
         now = self._spec.now_micros
         try:
             ids = {i for conjunct in self._conjuncts for node in conjunct.walk() for i in getattr(node, "ids", ())}
+            ids |= derived_ids(self._spec.part_schemas[ref.schema_id], frozenset(ids))
             evidence = block_evidence(self._part, ref, self._spec.url, ids, self._spec.part_schemas)
             decision = decide(self._conjuncts, evidence, now=None if now is None else (now, now), reasons=False)
             if len(decision.none) != count:

@@ -1,8 +1,9 @@
-"""Conversion of Arrow data to batches of a table's Arrow schema."""
+"""Conversion of Arrow data to batches of a table's Arrow schema, with the values of generated columns."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from functools import cache
 
 import pyarrow as pa
@@ -11,20 +12,26 @@ from tamis.core.types import Field, Schema
 from tamis.core.types.arrow import to_arrow_schema
 from tamis.engine.part_writer.arrow_casts import fit, match_fields
 from tamis.engine.part_writer.column_defaults import write_default
+from tamis.engine.part_writer.generated_values import with_generated
 from tamis.storage.files.column_conversion import Names, convert
 
 
-def conform(data: pa.RecordBatch | pa.Table | Iterable[pa.RecordBatch], schema: Schema) -> Iterator[pa.RecordBatch]:
+def conform(
+    data: pa.RecordBatch | pa.Table | Iterable[pa.RecordBatch], schema: Schema, *, generate: bool = True
+) -> Iterator[pa.RecordBatch]:
     """Yield ``data`` with the columns, order and Arrow types of ``schema``, ids in the metadata.
 
     Columns match by name ignoring case; a missing one gets its default, or NULL if nullable. Names are
     checked immediately if ``data`` has a schema, values as they come. Batches that already have this schema
-    pass through. Raises ``SchemaMismatch`` naming the column, or ``InvalidInput`` (``TOO_LONG``).
+    pass through. Generated columns are computed, and checked where they are given, unless ``generate`` is off
+    because they have been. Raises ``SchemaMismatch`` naming the column, ``InvalidInput`` (``TOO_LONG``), and the
+    errors of ``with_generated``.
     """
     known = getattr(data, "schema", None)
     if known is not None:
         match_fields(known.names, schema.fields)
-    return _conformed(_batches(data), schema)
+    rows = _conformed(_batches(data), schema)
+    return with_generated(rows, schema) if generate else rows
 
 
 def _batches(data: pa.RecordBatch | pa.Table | Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
@@ -36,6 +43,7 @@ def _batches(data: pa.RecordBatch | pa.Table | Iterable[pa.RecordBatch]) -> Iter
 def _conformed(batches: Iterable[pa.RecordBatch], schema: Schema) -> Iterator[pa.RecordBatch]:
     target = to_arrow_schema(schema)
     absent = cache(write_default)
+    fields = tuple(replace(f, nullable=True) if f.generated is not None else f for f in schema.fields)
     for batch in batches:
         if batch.schema.equals(target, check_metadata=True):
             yield batch
@@ -43,7 +51,7 @@ def _conformed(batches: Iterable[pa.RecordBatch], schema: Schema) -> Iterator[pa
         places = match_fields(batch.schema.names, schema.fields)
         columns = [
             _repeated(absent(f), f, len(batch)) if at is None else fit(batch.column(at), f, f.name)
-            for f, at in zip(schema.fields, places, strict=True)
+            for f, at in zip(fields, places, strict=True)
         ]
         yield pa.RecordBatch.from_arrays(columns, schema=target)
 

@@ -78,6 +78,8 @@ class WriteSpec:
     page_rows: int = PAGE_ROWS
     checks: tuple[Constraint, ...] = ()
     """The CHECK constraints by which every row is tested."""
+    generate: bool = True
+    """Whether generated columns are computed and checked; off for rows in which they have been."""
 
 
 def write_parts(batches: Iterable[pa.RecordBatch], spec: WriteSpec) -> Iterator[pa.Table]:
@@ -89,7 +91,7 @@ def write_parts(batches: Iterable[pa.RecordBatch], spec: WriteSpec) -> Iterator[
     store, part = open_store(spec.url, spec.storage_options), None
     format_named(spec.format)
     try:
-        rows = tested(conform(batches, spec.schema), spec.schema, spec.checks)
+        rows = tested(conform(batches, spec.schema, generate=spec.generate), spec.schema, spec.checks)
         for block in _blocks(rows, spec.block_rows):
             part = part or _Part(store, spec)
             part.write(block)

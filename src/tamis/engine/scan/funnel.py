@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.core.expr import Call, Column, Expr, columns, evidence_ids, short_sql
+from tamis.core.expr.generated_columns import derived_ids
 from tamis.core.pruning import Decision, decide, document_columns, document_places
 from tamis.core.stats import TableEvidence
 from tamis.core.stats import kept_statistics as keep
@@ -69,7 +70,7 @@ def sieve(
     """
     segments = snapshot.segments
     active = conjuncts if options.stats_filter else ()
-    ids = frozenset(i for conjunct in active for i in evidence_ids(conjunct))
+    ids = _asked(snapshot.head.schema, active)
     tally = _Tally(conjuncts, options)
     schemas = {schema.schema_id: schema for schema in snapshot.head.schemas}
     parts_per_segment = _ints(segments, "parts")
@@ -115,6 +116,12 @@ def sieve(
         because=tally.because(),
         not_skipped_because=tally.not_skipped(bool(len(segments))),
     )
+
+
+def _asked(schema: Schema | None, conjuncts: Sequence[Expr]) -> frozenset[int]:
+    """Return the ids of the columns whose statistics say something about ``conjuncts``."""
+    ids = frozenset(i for conjunct in conjuncts for i in evidence_ids(conjunct))
+    return ids if schema is None else ids | derived_ids(schema, ids)
 
 
 def segment_paths(snapshot: Snapshot, ids: frozenset[int]) -> PathTable | None:
@@ -178,7 +185,7 @@ class _Tally:
         self._conjuncts = conjuncts
         self._off = not options.stats_filter
         self._parts = np.zeros(len(conjuncts), dtype=np.int64)
-        self._statistics = [""] * len(conjuncts)
+        self._statistics: list[list[str]] = [[] for _ in conjuncts]
         self._why: list[str | None] = [None] * len(conjuncts)
 
     def count(self, decision: Decision, weights: np.ndarray[Any, np.dtype[np.int64]]) -> None:
@@ -188,7 +195,7 @@ class _Tally:
             np.int64
         )
         self._statistics = [
-            ", ".join(new) or old for new, old in zip(decision.statistics, self._statistics, strict=True)
+            list(dict.fromkeys([*old, *new])) for new, old in zip(decision.statistics, self._statistics, strict=True)
         ]
         self._why = list(decision.why)
 
@@ -197,7 +204,7 @@ class _Tally:
         return [
             Counts(
                 conjunct=shown(conjunct),
-                statistic=self._statistics[i],
+                statistic=", ".join(self._statistics[i]),
                 parts_skipped=int(self._parts[i]),
                 rest=self._why[i],
             )

@@ -69,7 +69,7 @@ class WriteTarget:
         """Write the rows of one task, sorted by the clustering columns. Runs on executors."""
         assert self.head.schema is not None
         rows = conform(batches, self.head.schema)
-        written = write(self.options.store(), self.head, rows, self.table_options)
+        written = write(self.options.store(), self.head, rows, self.table_options, complete=True)
         return PartsWritten([to_ipc(manifest) for manifest in written], self)
 
     def base(self) -> Snapshot:

@@ -51,7 +51,9 @@ def _rewrite(spark: Any, work: Work, group: Group) -> list[pa.Table]:
 def _rewritten(spark: Any, work: Work, group: Group) -> list[pa.Table]:
     head, options = work.head, work.write_options(group)
     assert head.schema is not None
-    spec = replace(write_spec(work.store, head, head.schema, options), checks=())  # the rows are not new
+    spec = replace(
+        write_spec(work.store, head, head.schema, options), checks=(), generate=False
+    )  # the rows are not new
     read = work.read_spec()
     sorts = work.layout is not None or bool(head.cluster_by)
     bins = _bins(group, options.write_part_bytes, spark.sparkContext.defaultParallelism if sorts else 1)

@@ -151,7 +151,7 @@ def _rewrite(
     if not len(parts):
         return []
     assert head.schema is not None
-    spec = write_spec(store, head, head.schema, options)
+    spec = replace(write_spec(store, head, head.schema, options), generate=False)  # rows of the table
     context = spark.sparkContext
     count = min(len(parts), max(context.defaultParallelism, len(parts) // 4))
     work = [

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tamis.core.expr.generated_columns import FEATURE, check_generated
 from tamis.core.schema import dropped_between
 from tamis.core.types import Schema
 from tamis.errors import InvalidInput
@@ -38,7 +39,7 @@ def next_schema(
     Without ``constraints`` (under the names of ``schema``), those of the head follow the change.
 
     Raises ``InvalidInput``: ``RESERVED_NAME`` for a new column with the prefix of metadata columns,
-    ``CONSTRAINED_COLUMN`` for a change that a constraint forbids.
+    ``CONSTRAINED_COLUMN`` for a change that a constraint forbids; and the errors of ``check_generated``.
     """
     before = set(head.schema.names) if head.schema else set[str]()
     for name in schema.names:
@@ -50,6 +51,7 @@ def next_schema(
                 remedy="Choose another name.",
             )
     given = replace(schema, schema_id=len(head.schemas))
+    check_generated(head.schema, given)
     dropped = dropped_between(head.schema, given) if head.schema else ()
     live = (*(gone for gone in head.dropped if gone.parent == 0 or gone.parent in given.by_id), *dropped)
     asked = head.cluster_by if cluster_by is None else cluster_by
@@ -57,14 +59,22 @@ def next_schema(
     if constraints is None:
         constraints = followed(head.constraints, head.schema or given, given)
     broken = kept != head.cluster_by[: len(kept)]
+    constrained = with_constraints(head, constraints)
     return replace(
-        with_constraints(head, constraints),
+        constrained,
         schemas=(*head.schemas, given),
         highest_column_id=max(head.highest_column_id, given.highest_id()),
         dropped=live,
         cluster_by=kept,
         ordered_since=given.schema_id if broken else head.ordered_since,
+        writer_features=_writer_features(constrained, given),
     )
+
+
+def _writer_features(head: Head, schema: Schema) -> tuple[str, ...]:
+    """Return the features that writers must know under ``schema``."""
+    others = tuple(name for name in head.writer_features if name != FEATURE)
+    return (*others, FEATURE) if any(f.generated is not None for f in schema.fields) else others
 
 
 def ordered_now(head: Head, parts: pa.Table) -> pa.BooleanArray:

@@ -154,12 +154,14 @@ class Type:
 
 @dataclass(frozen=True, slots=True)
 class TypeField:
-    """A field of a struct, or a column: ``name type [NOT NULL] [COMMENT '…']``."""
+    """A field of a struct, or a column: ``name type [NOT NULL] [GENERATED ALWAYS AS (…)] [COMMENT '…']``."""
 
     name: str
     type: Type
     nullable: bool = True
     comment: str | None = None
+    generated: str | None = None
+    """The text between the parentheses of GENERATED ALWAYS AS."""
 
 
 @dataclass(frozen=True, slots=True)

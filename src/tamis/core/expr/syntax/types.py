@@ -70,6 +70,12 @@ class Types(Reader):
             if self.word(after) == "COMMENT" and self.tokens[after + 1].kind is Kind.TEXT:
                 yield after + 2, TypeField(self.name(at), kind, not required, str(self.tokens[after + 1].value))
             yield after, TypeField(self.name(at), kind, not required)
+            if not colon and self.word(after) == "GENERATED" and self.has(after + 1, "ALWAYS", "AS", "("):
+                for closing, _ in self.expression(after + 4):
+                    if self.has(closing, ")"):
+                        first, last = self.span(after + 4, closing)
+                        text = self.text[first:last]
+                        yield closing + 1, TypeField(self.name(at), kind, not required, generated=text)
 
     def _interval_of(self, at: int) -> Found[Type]:
         first = self.word(at + 1)

@@ -207,7 +207,7 @@ def rewrite_locally(work: Work, group: Group) -> list[pa.Table]:
     manifests: list[pa.Table] = []
     try:
         if work.layout is None:
-            parts = write(work.store, head, rows(), options)
+            parts = write(work.store, head, rows(), options, complete=True)
         else:
             parts = along(work.store, head, rows, options, work.layout, group.rows)
         manifests.extend(parts)

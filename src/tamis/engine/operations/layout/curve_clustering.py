@@ -70,7 +70,9 @@ def along(
     cuts = stretches(rows(), schema, layout, count)
     wide = replace(schema, fields=(*schema.fields, KEY))
     keyed = sorted_batches(with_keys(rows(), schema, layout, cuts), wide, [(KEY.id,)], SORT_MEMORY)
-    return write(store, head, (batch.select(range(len(schema))) for batch in keyed), options, ordered=True)
+    return write(
+        store, head, (batch.select(range(len(schema))) for batch in keyed), options, ordered=True, complete=True
+    )
 
 
 def stretches(rows: Iterable[pa.RecordBatch], schema: Schema, layout: Layout, count: int) -> list[pa.Array]:

@@ -33,7 +33,7 @@ def append(
     naming the column that does not fit.
     """
     assert head.schema is not None
-    manifests = list(write(store, head, conform(data, head.schema), options))
+    manifests = list(write(store, head, conform(data, head.schema), options, complete=True))
     rows, parts, size = written(manifests)
     changed = head != snapshot.head
     if not parts and not changed:
@@ -67,15 +67,22 @@ def _commit_second(store: Store, proposal: Proposal, head: Head) -> Snapshot:
 
 
 def write(
-    store: Store, head: Head, batches: Iterable[pa.RecordBatch], options: Options, *, ordered: bool = False
+    store: Store,
+    head: Head,
+    batches: Iterable[pa.RecordBatch],
+    options: Options,
+    *,
+    ordered: bool = False,
+    complete: bool = False,
 ) -> Iterable[pa.Table]:
     """Write ``batches`` (in the table's Arrow schema), sorted by the clustering columns unless ``ordered``.
 
-    Yields one manifest row per part.
+    ``complete``: generated columns have their values, as rows of the table do. Yields one manifest row per part.
     """
     schema = head.schema
     assert schema is not None
-    spec = write_spec(store, head, schema, options)
+    spec = replace(write_spec(store, head, schema, options), generate=False)
+    batches = batches if complete else conform(batches, schema)
     if head.cluster_by and not ordered:
         batches = sorted_batches(batches, schema, head.cluster_by, SORT_MEMORY)
     return write_parts(batches, spec)

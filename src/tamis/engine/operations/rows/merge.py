@@ -164,7 +164,7 @@ class _Run:
                 columns.append(
                     computed(clause.values[f.id], arrays, length, self.tracked.found.spec.now_micros, f.name)
                 )
-            elif f.id in old:
+            elif f.id in old and f.generated is None:  # a generated column is computed anew
                 columns.append(arrays[f.id])
             else:
                 columns.append(_default(f, length))
@@ -202,7 +202,7 @@ class _Run:
         named = set(plan.named)
         for clause in plan.clauses:
             if clause.action == "update":
-                named |= {f.id for f in plan.target if f.id not in clause.values}
+                named |= {f.id for f in plan.target if f.id not in clause.values and f.generated is None}
         return replace(plan.target, fields=tuple(f for f in plan.target if f.id in named))
 
 

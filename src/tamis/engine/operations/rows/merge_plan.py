@@ -201,7 +201,8 @@ class _Binder:
 
     def values(self, asked: MergeClause) -> dict[int, Expr]:
         if asked.values is None:
-            texts = {f.name: "source." + backquote(self.of_source(f.name, asked).name) for f in self.target}
+            given = (f for f in self.target if f.generated is None or self._has(f.name))
+            texts = {f.name: "source." + backquote(self.of_source(f.name, asked).name) for f in given}
         else:
             texts = dict(asked.values)
         if asked.action == "insert":
@@ -229,6 +230,9 @@ class _Binder:
                 raise
             remedy = f"Cast column {value.name!r} of the data to {column.type}."
             raise SchemaMismatch(error.message, code=error.code, name=error.name, remedy=remedy) from None
+
+    def _has(self, name: str) -> bool:
+        return any(f.name.lower() == name.lower() for f in self.source)
 
     def of_source(self, name: str, asked: MergeClause) -> Field:
         """Return the source column for a target column of a clause without values. Raises ``NotFound``."""

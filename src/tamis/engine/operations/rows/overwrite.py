@@ -47,16 +47,15 @@ def overwrite(
     rows = conform(data, head.schema)
     if conjuncts is not None and options.write_outside != "allow":
         rows = within(rows, head.schema, conjuncts, now_micros=world().now_micros())
-    manifests = list(write(store, head, rows, options))
+    manifests = list(write(store, head, rows, options, complete=True))
     if conjuncts is None:
         return commit_overwrite(store, snapshot, head, Replacement(None, snapshot_parts(snapshot), manifests), options)
     found = find(store, snapshot, head.schema, conjuncts, options)
     partial = found.parts.where(~found.parts.all_match)
     tracked = TrackedRead(found)
     tracked.answered(found.parts.where(found.parts.all_match))
-    survivors = list(
-        write(store, head, survivors_of(partial, found.spec, head.schema, conjuncts, tracked.rows), options)
-    )
+    kept = survivors_of(partial, found.spec, head.schema, conjuncts, tracked.rows)
+    survivors = list(write(store, head, kept, options, complete=True))
     size_read = tracked.finish()
     return commit_overwrite(
         store,

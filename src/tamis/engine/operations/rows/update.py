@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyroaring import BitMap
 
 from tamis.core.expr import Expr
-from tamis.core.types import Schema
+from tamis.core.types import Field, Schema
 from tamis.engine.operations.result import Progress, Result
 from tamis.engine.operations.rows.append import write
 from tamis.engine.operations.rows.overwrite import find
@@ -66,7 +66,14 @@ def _updated(
             rows = BitMap(np.ascontiguousarray(batch.column(len(arrays)).to_numpy(), dtype=np.uint32))
             change.gone[ref.part_id] = change.gone.get(ref.part_id, BitMap()) | rows
             columns = [
-                computed(wanted[f.id], arrays, len(batch), spec.now_micros, f.name) if f.id in wanted else arrays[f.id]
+                computed(wanted[f.id], arrays, len(batch), spec.now_micros, f.name)
+                if f.id in wanted
+                else _kept(f, arrays[f.id])
                 for f in schema
             ]
             yield pa.RecordBatch.from_arrays(columns, names=list(schema.names))
+
+
+def _kept(f: Field, values: pa.Array) -> pa.Array:
+    """Return the values of a column that is not assigned; none of a generated one, which is computed anew."""
+    return values if f.generated is None else pa.nulls(len(values), values.type)

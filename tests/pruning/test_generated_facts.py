@@ -1,0 +1,179 @@
+"""What pruning concludes from generated columns holds for the rows, and skips where nothing else would."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tamis.core import expr
+from tamis.core.expr.generated_columns import GeneratedColumn, generated_columns
+from tamis.core.pruning import decide
+from tamis.core.types import BOOLEAN, DATE, INTEGER, STRING, TIMESTAMP, Field, Generation, Schema
+from tamis.core.types.arrow import to_arrow_type
+from tamis.engine.part_writer import conform
+from tests.pruning.evidence_of import RowsEvidence
+from tests.pruning.trees import SCHEMA, leaf, piece, tree
+
+OWN = 900
+"""The column id of the generated column in random cases."""
+
+
+@dataclass
+class DerivedEvidence(RowsEvidence):
+    """Evidence that knows generated columns; the columns ``hidden`` have no statistics."""
+
+    columns: list[GeneratedColumn] = field(default_factory=list)
+    hidden: frozenset[int] = frozenset()
+    holds: Any = None
+
+    def column(self, ids: tuple[int, ...]) -> Any:
+        return None if ids[0] in self.hidden else super().column(ids)
+
+    def generated(self) -> list[Any]:
+        holds = np.ones(len(self), bool) if self.holds is None else self.holds
+        return [(column, holds) for column in self.columns]
+
+
+def _value(rng: np.random.Generator) -> Any:
+    """A random expression that can generate a column."""
+    for _ in range(50):
+        nodes = [
+            n
+            for n in tree(rng, int(rng.integers(1, 3))).walk()
+            if isinstance(n, expr.Call) and expr.columns(n) and not n.type.children
+        ]
+        plain = [n for n in nodes if not any(isinstance(m, expr.Moving | expr.Element) for m in n.walk())]
+        usable = [n for n in plain if expr.supported(n) and str(n.type) not in {"variant", "void"}]
+        if usable:
+            return usable[rng.integers(len(usable))]
+    return None
+
+
+def _with_value(rows: pa.Table, value: expr.Expr) -> pa.Table | None:
+    """``rows`` with the generated column; rows on which it fails are left out, as no writer stores them."""
+    by_id = {f.id: rows.column(i) for i, f in enumerate(SCHEMA.fields)}
+    out = expr.evaluate(value, by_id, rows.num_rows)
+    made = rows.append_column("own", pa.chunked_array([out.values.cast(to_arrow_type(value.type))]))
+    return made if out.failed is None else made.filter(pa.array(~out.failed))
+
+
+def _filters(rng: np.random.Generator, value: expr.Expr) -> list[expr.Expr]:
+    sources = [n for n in value.walk() if isinstance(n, expr.Column)]
+    out = []
+    for _ in range(rng.integers(1, 4)):
+        about = [value, sources[rng.integers(len(sources))]][rng.integers(2)]
+        name = ["eq", "lt", "le", "gt", "ge", "null_safe_eq", "is_null"][rng.integers(7)]
+        args = (about,) if name == "is_null" else (about, leaf(rng, about.type))
+        made = expr.call(name, *args, type=BOOLEAN)
+        out.append(made if rng.random() < 0.8 and expr.supported(made) else tree(rng, 2))
+    return out
+
+
+@given(st.integers(0, 2**63 - 1))
+def test_random_expressions_and_filters(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    value = _value(rng)
+    if value is None:
+        return
+    own = Field("own", value.type, True, OWN)
+    column = GeneratedColumn(own, expr.Column(own.type, (OWN,), "own"), value)
+    schema = Schema((*SCHEMA.fields, own))
+    with patch("tamis.core.expr.evaluate.approximate", return_value=False):
+        pieces = [made for _ in range(8) if (made := _with_value(piece(rng), value)) is not None and len(made)]
+        hidden = frozenset(n.ids[0] for n in value.walk() if isinstance(n, expr.Column) and rng.random() < 0.5)
+        conjuncts = [c for f in _filters(rng, value) for c in expr.conjuncts(f)]
+        evidence = DerivedEvidence(schema, pieces, columns=[column], hidden=hidden, listed=bool(rng.integers(2)))
+        decision = decide(conjuncts, evidence, strict=True)
+        for number, rows in enumerate(pieces):
+            batch = {f.id: rows.column(i) for i, f in enumerate(schema.fields)}
+            keep, failed, _ = expr.filter_mask(conjuncts, batch, rows.num_rows)
+            said = f"{[expr.to_sql(c) for c in conjuncts]}, own = {expr.to_sql(value)}"
+            if decision.none[number]:
+                assert not keep.any(), f"wrong skip: {said}\n{rows.slice(int(keep.argmax()), 1).to_pylist()}"
+                assert not failed.any(), f"hidden error: {said}"
+            if decision.all[number]:
+                assert keep.all(), f"wrong all: {said}"
+
+
+def _table(expression: str, kind: Any, source: Any, zone: str = "UTC") -> Schema:
+    how = Generation(expression, zone)
+    return Schema((Field("x", source, True, 1), Field("own", kind, True, 2, generated=how)))
+
+
+DAY = 86_400_000_000
+TS = ("CAST(x AS DATE)", DATE, TIMESTAMP, [k * DAY + DAY // 2 for k in range(6)])
+TEXT = ("substring(x, 1, 1)", STRING, STRING, ["apple", "berry", "cherry", "date", "elder", "fig"])
+NUMBER = ("x % 3", INTEGER, INTEGER, [0, 1, 2, 3, 4, 5])
+CASES = [
+    (TS, "x >= TIMESTAMP'1970-01-04 00:00:00Z'", 3),
+    (TS, "x < TIMESTAMP'1970-01-03 12:00:00Z'", 3),
+    (TS, "x = TIMESTAMP'1970-01-02 12:00:00Z'", 5),
+    (TS, "x IN (TIMESTAMP'1970-01-02 12:00:00Z', TIMESTAMP'1970-01-03 12:00:00Z')", 4),
+    (TS, "x BETWEEN TIMESTAMP'1970-01-02 12:00:00Z' AND TIMESTAMP'1970-01-03 12:00:00Z'", 4),
+    (TS, "CAST(x AS DATE) = DATE'1970-01-02'", 5),
+    (TS, "NOT (CAST(x AS DATE) <> DATE'1970-01-02')", 5),
+    (TS, "to_date(x) = DATE'1970-01-02' OR CAST(x AS DATE) = DATE'1970-01-05'", 4),
+    (TS, "year(x) = 1970", 0),
+    (TEXT, "x = 'cherry'", 5),
+    (TEXT, "x LIKE 'b%'", 0),
+    (TEXT, "substring(x, 1, 1) IN ('a', 'f')", 4),
+    (TEXT, "x <> 'apple'", 0),
+    (NUMBER, "x = 4", 4),
+    (NUMBER, "x > 4", 0),
+    (NUMBER, "x % 3 = 2", 4),
+    (NUMBER, "x = 4 AND 10 / x > 0", 4),
+    (NUMBER, "10 / (x - 4) > 0 AND x = 4", 0),
+]
+
+
+def _pieces(schema: Schema, values: list[Any]) -> list[pa.Table]:
+    kind = to_arrow_type(schema.fields[0].type)
+    out = []
+    for value in values:
+        rows = pa.table({"x": pa.array([value], pa.int64() if pa.types.is_timestamp(kind) else kind).cast(kind)})
+        out.append(pa.Table.from_batches(list(conform(rows, schema))))
+    return out
+
+
+@pytest.mark.parametrize(("case", "text", "skipped"), CASES)
+def test_a_filter_on_the_source_prunes_by_the_column(case: Any, text: str, skipped: int) -> None:
+    """The source has no statistics at all: what is skipped is skipped by the generated column."""
+    schema = _table(*case[:3])
+    columns = list(generated_columns(schema))
+    evidence = DerivedEvidence(schema, _pieces(schema, case[3]), columns=columns, hidden=frozenset({1}))
+    conjuncts = expr.conjuncts(expr.parse(text, schema))
+    decision = decide(conjuncts, evidence, strict=True)
+    assert decision.none.sum() == skipped
+    assert not skipped or ["own"] in decision.statistics
+    known_to_none = replace(evidence, holds=np.zeros(len(evidence), bool))
+    assert not decide(conjuncts, known_to_none, strict=True).none.any(), "a piece without the column was skipped"
+
+
+def test_the_session_of_the_query_does_not_stand_for_that_of_the_column() -> None:
+    """Eight in the evening in UTC is another day in Tokyo: the same words mean another expression there."""
+    schema = _table("CAST(x AS DATE)", DATE, TIMESTAMP, "Asia/Tokyo")
+    pieces = _pieces(schema, [k * DAY + 20 * DAY // 24 for k in range(6)])
+    evidence = DerivedEvidence(schema, pieces, columns=list(generated_columns(schema)), hidden=frozenset({1}))
+    assert pieces[0]["own"][0].as_py().isoformat() == "1970-01-02"
+    for zone, skipped in (("UTC", 0), ("Asia/Tokyo", 5)):
+        here = expr.parse("CAST(x AS DATE) = DATE'1970-01-02'", schema, zone=zone)
+        assert decide([here], evidence, strict=True).none.sum() == skipped
+    found = decide([expr.parse("x = TIMESTAMP'1970-01-01 20:00:00Z'", schema)], evidence, strict=True).none
+    assert found.tolist() == [False, True, True, True, True, True]
+
+
+def test_an_expression_that_case_tables_decide_is_not_taken_for_the_column() -> None:
+    """Releases of Java map some letters to other cases than the writer did."""
+    schema = _table("upper(x)", STRING, STRING)
+    assert not generated_columns(schema)[0].portable
+    pieces = _pieces(schema, ["a", "b"])
+    evidence = DerivedEvidence(schema, pieces, columns=list(generated_columns(schema)), hidden=frozenset({1}))
+    assert not decide([expr.parse("upper(x) = 'A'", schema)], evidence, strict=True).none.any()
+    assert decide([expr.parse("x = 'a'", schema)], evidence, strict=True).none.tolist() == [False, True]
