@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 from pathlib import Path
 from typing import Any
@@ -129,3 +130,31 @@ def test_the_clustering_of_a_table_stays(spark: Any, run: Run, tmp_path: Path) -
     run("ingest", table, inbox, "--cluster-by", "n")
     done = run("ingest", table, inbox, "--cluster-by", "word")
     assert (done.code, "CLUSTERING_DIFFERS" in done.err) == (1, True)
+
+
+@pytest.mark.parametrize("ending", ["csv", "json", "parquet"])
+def test_partition_folders_are_columns(spark: Any, run: Run, tmp_path: Path, ending: str) -> None:
+    inbox, table = tmp_path / "inbox", tmp_path / "t"
+
+    def write(folder: str, n: int) -> None:
+        place = inbox / folder
+        place.mkdir(parents=True)
+        if ending == "parquet":
+            pq.write_table(pa.table({"n": [n]}), place / "a.parquet")
+        else:
+            (place / f"a.{ending}").write_text(f"n\n{n}\n" if ending == "csv" else json.dumps({"n": n}) + "\n")
+
+    write("day=2026-01-05/code=a%2Fb", 1)
+    write("day=__HIVE_DEFAULT_PARTITION__/code=x", 2)
+    assert run("ingest", table, inbox).code == 0
+    write("day=2026-01-06/code=007", 3)
+    assert run("ingest", table, inbox).code == 0
+    day = dt.date
+    assert rows(table) == [(1, day(2026, 1, 5), "a/b"), (2, None, "x"), (3, day(2026, 1, 6), "007")]
+    write("day=tomorrow/code=y", 4)
+    refused = run("ingest", table, inbox)
+    assert refused.code == 1
+    assert "tomorrow" in refused.err
+    assert len(rows(table)) == 3
+    write("day=2026-01-07", 5)
+    assert run("ingest", table, inbox).err.startswith("[PARTITIONS_DIFFER] ")

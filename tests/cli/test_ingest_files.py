@@ -7,14 +7,15 @@ from pathlib import Path
 import pytest
 
 from tamis import InvalidInput, NotFound
-from tamis.cli.ingest_files import File, batches, found, kind
+from tamis.cli.ingest_files import batches, kind
+from tamis.cli.source_folders import File, list_files, partition_columns
 
 
 def make(folder: Path, *names: str) -> list[File]:
     for name in names:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text("x")
-    return found(folder)
+    return list_files(folder)
 
 
 def test_files_by_path_without_hidden_ones(tmp_path: Path) -> None:
@@ -31,7 +32,7 @@ def test_files_by_path_without_hidden_ones(tmp_path: Path) -> None:
         (["a.csv", "b.json"], "json", "json"),
     ],
 )
-def test_the_kind_is_found(tmp_path: Path, names: list[str], wanted: str | None, expected: str) -> None:
+def test_the_kind_is_list_files(tmp_path: Path, names: list[str], wanted: str | None, expected: str) -> None:
     chosen, files = kind(tmp_path, make(tmp_path, *names), wanted)
     assert chosen == expected
     assert all(f.name.lower() != "readme.md" for f in files)
@@ -55,7 +56,7 @@ def test_what_cannot_be_ingested_is_refused(tmp_path: Path, names: list[str], wa
 
 def test_a_missing_folder_is_named(tmp_path: Path) -> None:
     with pytest.raises(NotFound, match="nowhere"):
-        found(tmp_path / "nowhere")
+        list_files(tmp_path / "nowhere")
 
 
 @pytest.mark.parametrize(
@@ -67,3 +68,38 @@ def test_batches(sizes: list[int], most: int, expected: list[int]) -> None:
     cut = list(batches(files, most))
     assert [len(b) for b in cut] == expected
     assert [f for b in cut for f in b] == files
+
+
+@pytest.mark.parametrize(
+    ("log", "of"),
+    [
+        ("_delta_log/0.json", "Delta"),
+        ("metadata/v1.metadata.json", "Iceberg"),
+        (".hoodie/x", "Hudi"),
+        ("_tamis/l", "Tamis"),
+    ],
+)
+@pytest.mark.parametrize("below", ["", "day=1", "deep/er"])
+def test_a_table_is_refused(tmp_path: Path, log: str, of: str, below: str) -> None:
+    """Whether the folder is the table, holds it, or is one of its partitions."""
+    root = tmp_path / "root"
+    (root / "t" / log).parent.mkdir(parents=True)
+    (root / "t" / log).write_text("{}")
+    (root / "t" / below).mkdir(parents=True, exist_ok=True)
+    for folder in (root, root / "t", root / "t" / below):
+        with pytest.raises(InvalidInput, match=f"is a table of {of}") as caught:
+            list_files(folder)
+        assert (caught.value.code, caught.value.name) == ("TABLE_FOLDER", str(root / "t"))
+
+
+def test_a_folder_named_metadata_is_a_folder(tmp_path: Path) -> None:
+    assert [f.name for f in make(tmp_path, "metadata/a.json", "_day=1/b.json")] == ["_day=1/b.json", "metadata/a.json"]
+
+
+def test_partition_columns(tmp_path: Path) -> None:
+    assert partition_columns(tmp_path, make(tmp_path, "a.csv", "deep/b.csv")) == ()
+    below = tmp_path / "below"
+    assert partition_columns(below, make(below, "day=1/x/h%20r=2/a.csv", "day=2/h%20r=%3D/a.csv")) == ("day", "h r")
+    with pytest.raises(InvalidInput, match=r"day=1/c.csv has the partition columns day, .* has day, h r") as caught:
+        partition_columns(below, make(below, "day=1/c.csv"))
+    assert caught.value.code == "PARTITIONS_DIFFER"

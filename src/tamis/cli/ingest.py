@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import tamis
-from tamis.cli.ingest_files import File, batches, found, kind, load
+from tamis.cli.ingest_files import Batch, batches, kind, load
 from tamis.cli.progress import progress
 from tamis.cli.session import spark_session
+from tamis.cli.source_folders import File, list_files, partition_columns
 from tamis.errors import AlreadyExists, Conflict, InvalidInput, NotFound
 from tamis.storage.commit_log import Operation, history
 from tamis.table import Table
@@ -49,7 +50,8 @@ def run(
     that does not fit the table, ``InvalidInput`` for a clustering that differs from the table's.
     """
     source = Path(folder).expanduser().resolve()
-    chosen, files = kind(source, found(source), file_format)
+    chosen, files = kind(source, list_files(source), file_format)
+    partitions = partition_columns(source, files)
     table = _table(path, cluster_by, dict(storage_options or {}))
     query = f"ingest:{source}"
     new = _new(files, _ledger(table, query))
@@ -68,32 +70,25 @@ def run(
         progress(f"Ingesting {len(new):,} files by Spark", sum(f.size for f in new)) as advance,
     ):
         while new:
-            batch = next(batches(new, batch_bytes))
-            rows = _append(spark, table, query, source, chosen, batch, read_options or {})
+            batch = Batch(source, chosen, next(batches(new, batch_bytes)), partitions, read_options or {})
+            rows = _append(spark, table, query, batch)
             if rows is not None:
-                done["files"] += len(batch)
+                done["files"] += len(batch.files)
                 done["rows"] += rows
                 done["commits"] += 1
-                advance(sum(f.size for f in batch), f"{done['files']:,} files, {done['rows']:,} rows")
+                advance(sum(f.size for f in batch.files), f"{done['files']:,} files, {done['rows']:,} rows")
             new = _new(files, _ledger(table, query))
     return {**done, "version": table.version}
 
 
-def _append(
-    spark: Any,
-    table: Table,
-    query: str,
-    source: Path,
-    file_format: str,
-    batch: Sequence[File],
-    options: Mapping[str, str],
-) -> int | None:
+def _append(spark: Any, table: Table, query: str, batch: Batch) -> int | None:
     """Commit one batch; return its number of rows, or None if another call committed in its place."""
     from tamis.spark.write.insert_by_path import append
 
     epoch, mine = _ledger(table, query).epoch + 1, new_id()
-    parameters = {"source": str(source), "format": file_format, "files": [f.name for f in batch], "batch": mine}
-    rows = load(spark, table.refresh(), file_format, [str(source / f.name) for f in batch], options)
+    names = [f.name for f in batch.files]
+    parameters = {"source": str(batch.folder), "format": batch.file_format, "files": names, "batch": mine}
+    rows = load(spark, table.refresh(), batch)
     try:
         result = append(table, rows, Operation("append", parameters, stream=(query, epoch)))
     except Conflict:  # another call set the table's first schema

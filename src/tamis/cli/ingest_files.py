@@ -1,4 +1,4 @@
-"""Files of an ingested folder: discovery, kinds, and Spark's reader settings."""
+"""Files of an ingestion: their kinds, commits, and Spark's reader settings."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tamis.cli.source_folders import File
 from tamis.errors import InvalidInput, NotFound, SchemaMismatch
 
 if TYPE_CHECKING:
@@ -19,34 +20,6 @@ ENDINGS = {"parquet": (".parquet",), "csv": (".csv",), "json": (".json", ".jsonl
 PACKED = (".gz", ".bz2", ".zst", ".lz4", ".snappy", ".deflate")
 MOST_FILES = 1_000
 """The maximum number of files per commit."""
-
-
-@dataclass(frozen=True, slots=True)
-class File:
-    """A file: ``name`` is the path below the folder, with ``/``; ``size`` is in bytes."""
-
-    name: str
-    size: int
-
-
-def found(folder: Path) -> list[File]:
-    """Return the files below ``folder`` by name, without hidden files and Spark's markers (``_SUCCESS``).
-
-    Raises ``NotFound`` (``FOLDER_NOT_FOUND``).
-    """
-    if not folder.is_dir():
-        raise NotFound(
-            f"There is no folder {folder}.",
-            code="FOLDER_NOT_FOUND",
-            name=str(folder),
-            remedy="Give a folder with data files in it.",
-        )
-    paths = (
-        p
-        for p in folder.rglob("*")
-        if p.is_file() and not any(part.startswith((".", "_")) for part in p.relative_to(folder).parts)
-    )
-    return sorted((File(p.relative_to(folder).as_posix(), p.stat().st_size) for p in paths), key=lambda f: f.name)
 
 
 def kind(folder: Path, files: Sequence[File], wanted: str | None) -> tuple[str, list[File]]:
@@ -95,7 +68,25 @@ def batches(files: Sequence[File], most_bytes: int) -> Iterator[list[File]]:
         yield batch
 
 
-def load(spark: Any, table: Table, file_format: str, paths: list[str], options: Mapping[str, str]) -> Any:
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """The files of one commit, all of one format below ``folder``.
+
+    ``partitions`` are the columns that folders ``k=v`` hold; ``options`` are those of Spark's reader.
+    """
+
+    folder: Path
+    file_format: str
+    files: Sequence[File]
+    partitions: tuple[str, ...]
+    options: Mapping[str, str]
+
+    @property
+    def paths(self) -> list[str]:
+        return [str(self.folder / file.name) for file in self.files]
+
+
+def load(spark: Any, table: Table, batch: Batch) -> Any:
     """Return a DataFrame of the files' rows, typed by the table's columns if any; missing ones are NULL.
 
     A malformed record fails the batch instead of becoming NULLs. Raises ``SchemaMismatch`` naming a
@@ -105,12 +96,13 @@ def load(spark: Any, table: Table, file_format: str, paths: list[str], options: 
         "csv": {"header": "true", "mode": "FAILFAST"},
         "json": {"mode": "FAILFAST"},
         "parquet": {"mergeSchema": "true"},
-    }[file_format]
-    settings = {**defaults, **options}
-    reader = spark.read.format(file_format).options(**settings)
+    }[batch.file_format]
+    settings = {**defaults, "basePath": str(batch.folder), **batch.options}
+    reader = spark.read.format(batch.file_format).options(**settings)
     if not len(table.schema):
-        return (reader.options(**{"inferSchema": "true", **options}) if file_format == "csv" else reader).load(paths)
-    plain = reader.load(paths)
+        inferring = {"inferSchema": "true", **batch.options} if batch.file_format == "csv" else {}
+        return reader.options(**inferring).load(batch.paths)
+    plain = reader.load(batch.paths)
     columns = {name.lower(): name for name in plain.columns}
     known = {field.name.lower(): field for field in _spark_schema(table)}
     for lower, name in columns.items():
@@ -121,14 +113,17 @@ def load(spark: Any, table: Table, file_format: str, paths: list[str], options: 
                 name=name,
                 remedy="Add it to the table (ALTER TABLE … ADD COLUMN), or leave it out of the files.",
             )
-    if file_format == "parquet":
-        return _completed(plain, columns, known)
     from pyspark.sql.types import StructType
 
-    wanted = (
-        StructType([known[lower] for lower in columns]) if file_format == "csv" else StructType(list(known.values()))
-    )
-    return _completed(reader.schema(wanted).load(paths), {f.name.lower(): f.name for f in wanted}, known)
+    if batch.file_format == "parquet":
+        if batch.partitions:  # their text is read as the table's type: 007 stays text in a column of text
+            typed = {name.lower() for name in batch.partitions}
+            fields = [known[f.name.lower()] if f.name.lower() in typed else f for f in plain.schema]
+            plain = reader.schema(StructType(fields)).load(batch.paths)
+        return _completed(plain, columns, known)
+    by_header = batch.file_format == "csv"
+    wanted = StructType([known[lower] for lower in columns]) if by_header else StructType(list(known.values()))
+    return _completed(reader.schema(wanted).load(batch.paths), {f.name.lower(): f.name for f in wanted}, known)
 
 
 def _completed(df: Any, columns: Mapping[str, str], known: Mapping[str, Any]) -> Any:
