@@ -307,3 +307,19 @@ def test_a_retention_is_a_length_of_time(retention: object) -> None:
     with pytest.raises(InvalidInput) as caught:
         of.vacuum(retention)  # type: ignore[arg-type]
     assert caught.value.code == "BAD_RETENTION"
+
+
+def test_changes_of_versions_that_went_are_refused() -> None:
+    of = filled(5)
+    of.delete("ts = 3")
+    of.compact()
+    of.vacuum(WEEK)  # the store's clock begins with its first listing
+    world().sleep(WEEK.total_seconds() + 1)
+    of.append(rows(900, 5))
+    done = of.vacuum(WEEK, dry_run=False)
+    assert len(done.objects)
+    for asked in ({}, {"keys": ["ts"]}, {"net": True}):
+        with pytest.raises(NotFound, match="removed by vacuum") as error:
+            of.changes(1, **asked).to_arrow()
+        assert error.value.code == "VERSION_NOT_FOUND"
+    assert of.changes(done.oldest_version).to_arrow().num_rows == 5

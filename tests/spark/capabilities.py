@@ -23,3 +23,15 @@ def needs_filled_columns(spark: Any) -> None:
     """Skip where Spark fills no columns that an INSERT leaves out. It came with the class that tables are made of."""
     if not bridge(spark).has_class("org.apache.spark.sql.connector.catalog.TableInfo"):
         pytest.skip(f"Spark {spark.version} fills no columns that an INSERT leaves out")
+
+
+def needs_changes(spark: Any) -> None:
+    """Skip where Spark has no CHANGES FROM."""
+    if not bridge(spark).has_class("org.apache.spark.sql.connector.catalog.Changelog"):
+        pytest.skip(f"Spark {spark.version} has no CHANGES FROM")
+
+
+def needs_state_options(spark: Any) -> None:
+    """Skip where Spark does not tell the catalog the options of a table that is read."""
+    if not bridge(spark).offers("org.apache.spark.sql.connector.catalog.TableCatalog", "loadTable", 3):
+        pytest.skip(f"Spark {spark.version} does not tell a catalog the options of a table")

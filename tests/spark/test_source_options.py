@@ -201,7 +201,10 @@ def test_an_unknown_option_is_an_error_everywhere(given: Given, place: str) -> N
 @pytest.mark.parametrize(
     ("place", "options", "says"),
     [
-        ("read table", {"readChangeFeed": "true", "startingVersion": "1"}, "CALL"),
+        ("read metadata", {"readChangeFeed": "true"}, "CALL"),
+        ("insertInto", {"readChangeFeed": "true"}, "CALL"),
+        ("read table", {"readChangeData": "true", "startingVersion": "0", "mergeSchema": "true"}, "mergeSchema"),
+        ("read path", {"keyColumns": "id"}, "readChangeFeed"),
         ("read table", {"startingVersion": "1"}, "startingVersion"),
         ("read table", {"maxFilesPerTrigger": "1"}, "maxFilesPerTrigger"),
         ("read table", {"version": "0"}, "VERSION AS OF"),

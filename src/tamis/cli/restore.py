@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tamis.cli.arguments import Json, Limit, Place, Stored, pairs
+from tamis.cli.arguments import Json, Limit, Place, Stored, names, pairs
 from tamis.cli.output import print_json, print_json_rows, print_line, print_note, print_rows, records
 
 SHOWN = 20
@@ -49,15 +49,26 @@ def changes(
     until: Annotated[
         int | None, typer.Argument(min=0, metavar="[B]", help="The last version to compare; by default the newest.")
     ] = None,
+    keys: Annotated[
+        str | None,
+        typer.Option(
+            "--keys",
+            metavar="COLUMNS",
+            help="Columns that identify a row, separated by commas: tells an updated row as its two images.",
+        ),
+    ] = None,
+    net: Annotated[
+        bool, typer.Option("--net", help="Compare the two versions instead of each with the one before it.")
+    ] = False,
     limit: Limit = None,
     storage_option: Stored = None,
     json: Json = False,
 ) -> None:
-    """Print the rows that were inserted and deleted between two versions."""
+    """Print the rows that were inserted, deleted and updated between two versions."""
     import tamis
 
     held = tamis.open(table, storage_options=pairs(storage_option, "--storage-option"))
-    found = held.changes(after, until)
+    found = held.changes(after, until, keys=names(keys), net=net)
     print_note(f"Changes after version {after} …")
     most = SHOWN if limit is None and not json else limit
     rows = islice((row for batch in found.to_batches() for row in records(batch)), most)

@@ -17,6 +17,7 @@ from tamis.spark.jvm_bridge.adapter import bridge
 from tamis.spark.jvm_bridge.session_checks import check_classic
 from tamis.spark.options.hadoop_options import session_store
 from tamis.spark.sql.statements import extend_parser
+from tamis.spark.sql.table_changes import register_table_changes
 from tamis.storage.object_store import Store
 from tamis.storage.object_store.storage_options import REDACTED
 
@@ -54,6 +55,7 @@ def attach(spark: Any, name: str, warehouse: str | Path, *, storage_options: Map
     register(java)
     extend_parser(java, spark)
     watch_spark_caches(java)
+    register_table_changes(java, spark)
     spark.conf.set(_KEY + name, class_name)
     spark._jsparkSession.sharedState().conf().set(_KEY + name, class_name)
     _hide_storage_options(spark)

@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from tamis.engine import operations
-from tamis.engine.operations import Changes, Compacted, CompactionPlan, Result, Vacuumed, Verification
+from tamis.engine.operations import Changes, Compacted, CompactionPlan, FeedForm, Result, Vacuumed, Verification
 from tamis.engine.operations.layout.curve_clustering import layout_of
 from tamis.engine.scan import Options
 from tamis.engine.scan.column_selection import names_of
@@ -117,14 +117,19 @@ class UpkeepVerbs:
         """
         return operations.verify(self._store, data=data, progress=progress)
 
-    def changes(self, a: int, b: int | None = None) -> Changes:
-        """Return the rows inserted and deleted after version ``a`` up to version ``b`` (None: the newest).
+    def changes(self, a: int, b: int | None = None, *, keys: Sequence[str] | str = (), net: bool = False) -> Changes:
+        """Return the rows that changed after version ``a`` up to version ``b`` (None: the newest).
 
-        They carry ``_change_type`` (insert, delete), ``_commit_version`` and ``_commit_timestamp``.
-        Raises ``NotFound`` (``VERSION_NOT_FOUND``) for a version that does not exist (any more).
+        They carry ``_change_type`` (insert, delete), ``_commit_version`` and ``_commit_timestamp``. ``keys`` are
+        columns that identify a row: with them, an updated row is an update_preimage and an update_postimage.
+        ``net`` compares version ``a`` with ``b`` instead of each commit with the one before it.
+
+        Raises ``NotFound`` (``VERSION_NOT_FOUND``) for a version that does not exist (any more), and on reading
+        ``InvalidInput`` (``DUPLICATE_KEYS``) if keys do not tell which rows an update replaced.
         """
         self._newest()
-        return operations.changes(self._store, checked_version(a), None if b is None else checked_version(b))
+        form = FeedForm(names_of(keys, "keys"), checked_flag("net", net))
+        return operations.changes(self._store, checked_version(a), None if b is None else checked_version(b), form)
 
     def stream_writer(self, query: str | None = None) -> Any:
         """Return a ``writeStream.foreachBatch`` function that appends each micro-batch exactly once.

@@ -4,7 +4,7 @@ from tamis.engine.operations.layout.compact import Compacted, CompactionPlan, Li
 from tamis.engine.operations.result import Progress, Result
 from tamis.engine.operations.retry import repeated
 from tamis.engine.operations.rows.append import append
-from tamis.engine.operations.rows.change_feed import Changes, changes
+from tamis.engine.operations.rows.change_feed import Changes, FeedForm, changes
 from tamis.engine.operations.rows.delete import delete
 from tamis.engine.operations.rows.merge_and_upsert import merge_once, merge_rows
 from tamis.engine.operations.rows.merge_plan import MergeClause
@@ -18,6 +18,7 @@ __all__ = [
     "Changes",
     "Compacted",
     "CompactionPlan",
+    "FeedForm",
     "Limits",
     "MergeClause",
     "Progress",

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from tamis.errors import AlreadyExists, InvalidInput, NotFound
 from tamis.spark.catalog.alter_table import alteration
+from tamis.spark.catalog.change_feeds import ChangeFeeds
 from tamis.spark.catalog.create_table import Definition, definition, inherited, new_head
 from tamis.spark.catalog.local_rows import LocalTable
 from tamis.spark.catalog.namespaces import Namespaces
@@ -33,7 +34,7 @@ INTERFACES = tuple(_CATALOG + name for name in ("StagingTableCatalog", "Supports
 Names = tuple[str, ...]
 
 
-class Catalog(Namespaces, Procedures):
+class Catalog(Namespaces, Procedures, ChangeFeeds):
     """The catalog of one attached name in one Spark application, shared by all its sessions."""
 
     java_arity: ClassVar = {
@@ -72,12 +73,16 @@ class Catalog(Namespaces, Procedures):
         names = self.bridge.identifier(identifier)
         return self.warehouse.is_table(names) or self._is_metadata(names)
 
-    def loadTable(self, identifier: Any, at: Any = None) -> Any:  # noqa: N802  # Spark's name
+    def loadTable(self, identifier: Any, at: Any = None, options: Any = None) -> Any:  # noqa: N802  # Spark's name
         """Load a table.
 
-        ``at``: a version as text, an instant in microseconds, or write privileges (a Java set).
+        ``at``: a version as text, an instant in microseconds, or write privileges (a Java set). With ``options``,
+        among which is readChangeFeed, it is a ``TableContext``; None leaves the table to Spark's default.
         """
         names = self.bridge.identifier(identifier)
+        if options is not None:
+            feed = None if self._is_metadata(names) else self.feed(names, at, options)
+            return None if feed is None else feed.java()
         if self._is_metadata(names):
             return self._metadata_table(names[:-1], names[-1], at).java()
         self.bridge.helper("Pushed").enable()

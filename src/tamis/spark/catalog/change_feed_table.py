@@ -1,4 +1,4 @@
-"""The change feed of a table as a DataFrame: ``format("tamis")`` with ``readChangeFeed``.
+"""The change feed of a table as a DataFrame: for ``readChangeFeed``, ``table_changes`` and ``CHANGES FROM``.
 
 The driver reads the metadata of every version; for a commit that changes rows, that of the version before it, too.
 Executors read the rows. No filter and no choice of columns is pushed down.
@@ -10,14 +10,19 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, ClassVar
 
+from tamis.core.types import Schema
 from tamis.core.types.arrow import from_arrow_schema
+from tamis.core.types.identifiers import split_list
+from tamis.engine.operations import FeedForm
 from tamis.engine.operations.rows.change_feed import changes_of, feed_schema, feed_spec
+from tamis.engine.operations.rows.change_images import key_columns
 from tamis.engine.scan.query_instants import micros
 from tamis.errors import InvalidInput, NotFound
 from tamis.spark.executors.change_task import ChangeRead, change_tasks
 from tamis.spark.executors.partitions import Sizes, pack
 from tamis.spark.jvm_bridge.adapter import Bridge
 from tamis.spark.jvm_bridge.spark_types import to_spark
+from tamis.spark.options.source_options import Use, read_options
 from tamis.spark.scan.python_source import python_reader
 from tamis.storage.commit_log import Snapshot, load
 from tamis.storage.commit_log.vacuum_marker import check_readable
@@ -28,18 +33,24 @@ _CATALOG = "org.apache.spark.sql.connector.catalog."
 
 
 class ChangeFeedTable:
-    """The changes from version ``first`` up to the snapshot ``last``. Read only; compared by value."""
+    """The changes from version ``first`` up to the snapshot ``last``; none if ``first`` is after it.
+
+    Read only; compared by value.
+    """
 
     java_constant: ClassVar = dict.fromkeys(["name", "schema", "readSchema", "description"], "")
 
-    def __init__(self, bridge: Bridge, store: Store, first: int, last: Snapshot) -> None:
-        self.bridge, self.store, self.first, self.last = bridge, store, first, last
+    def __init__(self, bridge: Bridge, store: Store, first: int, last: Snapshot, form: FeedForm) -> None:
+        self.bridge, self.store, self.first, self.last, self.form = bridge, store, first, last, form
+        check_readable(store, last.head.table_id, max(first - 1, 0))
+        self.use, self.by_path = Use.FEED, False
+        key_columns(last.schema or Schema(()), form.keys)
 
     def java(self) -> Any:
         return self.bridge.implement([_CATALOG + "SupportsRead"], self)
 
     def _value(self) -> tuple[object, ...]:
-        return self.store, self.last.head.table_id, self.first, self.last.version
+        return self.store, self.last.head.table_id, self.first, self.last.version, self.form
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ChangeFeedTable) and self._value() == other._value()
@@ -67,7 +78,9 @@ class ChangeFeedTable:
     def properties(self) -> dict[str, str]:
         return {"provider": "tamis", "location": self.store.url}
 
-    def newScanBuilder(self, options: Any) -> Any:  # noqa: N802, ARG002  # Spark's name; checked with the path
+    def newScanBuilder(self, options: Any) -> Any:  # noqa: N802  # Spark's name
+        """Return a scan builder. A catalog is told only some of the options, so all are checked here."""
+        read_options(self.bridge.dict(options.asCaseSensitiveMap()), {self.use}, by_path=self.by_path)
         return self.bridge.implement([_READ + "ScanBuilder"], ChangeFeedScan(self))
 
 
@@ -112,11 +125,14 @@ class ChangeFeedScan:
         table = self.table
         flat = table.bridge.texts(table.bridge.helper("Partitions").settings("tamis."))
         sizes = Sizes.of(dict(zip(flat[::2], flat[1::2], strict=True)))
-        found = changes_of(table.store, table.first, table.last)
+        found = (
+            changes_of(table.store, table.first, table.last, table.form) if table.first <= table.last.version else ()
+        )
         return table.bridge.helper("Partitions").python(pack(change_tasks(found, sizes.largest)))
 
     def createReaderFactory(self) -> Any:  # noqa: N802  # Spark's name
-        read = ChangeRead(feed_spec(self.table.store, self.table.last), self.table.arrow_schema)
+        table = self.table
+        read = ChangeRead(feed_spec(table.store, table.last), table.arrow_schema, table.form.keys)
         return python_reader(self.table.bridge, read, self.table.schema())
 
 
@@ -130,8 +146,7 @@ def change_feed(bridge: Bridge, store: Store, given: Mapping[str, Any], zone: st
         raise _bad(
             "startingVersion", f"Version {first} is after version {last.version}.", "Give the older version first."
         )
-    check_readable(store, last.head.table_id, max(first - 1, 0))
-    return ChangeFeedTable(bridge, store, first, last)
+    return ChangeFeedTable(bridge, store, first, last, FeedForm(tuple(split_list(given.get("keycolumns", "")))))
 
 
 def _first(store: Store, given: Mapping[str, Any], zone: str) -> int:
@@ -146,8 +161,13 @@ def _first(store: Store, given: Mapping[str, Any], zone: str) -> int:
         raise _bad("startingVersion", "A change feed cannot begin at latest.", "Give the number of a version.")
     if version is not None:
         return int(version)
+    return first_after(store, micros(instant, zone, name="startingTimestamp") - 1)
+
+
+def first_after(store: Store, instant: int) -> int:
+    """Return the first version after ``instant`` (in microseconds), which need not exist yet."""
     try:
-        return load(store, timestamp_micros=micros(instant, zone, name="startingTimestamp") - 1).version + 1
+        return load(store, timestamp_micros=instant).version + 1
     except NotFound as error:
         if error.code != "VERSION_NOT_FOUND":
             raise

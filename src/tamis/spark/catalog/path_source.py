@@ -77,7 +77,9 @@ class PathSource:
             if point:
                 raise _bad("readChangeFeed", "A change feed has no single version.", "Leave versionAsOf out.")
             read_options(given, {Use.FEED}, by_path=True)  # what a feed ignores would be ignored in silence
-            return change_feed(self._bridge, store, found, zone)
+            feed = change_feed(self._bridge, store, found, zone)
+            feed.by_path = True
+            return feed
         table = SparkTable(self._bridge, store, load(store, **point), (store.url,))
         table.pinned = bool(point)
         return table

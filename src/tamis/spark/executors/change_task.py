@@ -44,9 +44,8 @@ def _pieces(found: Change) -> Iterator[Change]:
 class ChangeRead:
     """The read function of a change feed, pickled once for all its tasks."""
 
-    def __init__(self, spec: ReadSpec, schema: pa.Schema) -> None:
-        self.spec = spec
-        self.schema = schema
+    def __init__(self, spec: ReadSpec, schema: pa.Schema, keys: tuple[str, ...]) -> None:
+        self.spec, self.schema, self.keys = spec, schema, keys
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Return the rows of the tasks in the last column of ``batches``, in order."""
@@ -54,5 +53,5 @@ class ChangeRead:
         for batch in batches:
             for payload in batch.column(batch.num_columns - 1):
                 task: tuple[Change, ...] = pickle.loads(payload.as_py())  # noqa: S301  # made by our driver
-                rows = (rows for found in task for rows in change_batches(found, self.spec, self.schema))
+                rows = (rows for found in task for rows in change_batches(found, self.spec, self.schema, self.keys))
                 yield from (shaped(rows, target) for rows in joined(rows, SMALLEST_BATCH))

@@ -15,6 +15,8 @@ become arrays, sets, iterators or maps as the signature requires. A class may de
   The value names the method, if any, after which the same thread calls again.
 - ``java_when_refreshed``: methods called only while Spark refreshes the tables of a plan that was analysed
   earlier. Elsewhere, and if they return None, the interface's default runs.
+- ``java_when_option = {"loadTable": ("readChangeFeed",)}``: methods called, for numbers of arguments that
+  ``target`` does not implement, if the last one is a map of options with such a key; else as above.
 
 To throw a Spark exception, raise ``java_callback.JavaThrow``. A ``TamisError`` reaches the caller as a
 ``SparkRuntimeException`` with its text and its code (``getCondition()``). An exception that came from Java is

@@ -68,12 +68,13 @@ _told: weakref.WeakKeyDictionary[type, str] = weakref.WeakKeyDictionary()
 
 
 def methods_of(kind: type) -> str:
-    """The method list of a class for ``Tools.make``, with arities, constants and refresh-only methods."""
+    """The method list of a class for ``Tools.make``, with arities, constants, and those called only at times."""
     known = _told.get(kind)
     if known is None:
         arities: Mapping[str, Sequence[int]] = getattr(kind, "java_arity", {})
         refreshed: Sequence[str] = getattr(kind, "java_when_refreshed", ())
         constant: Mapping[str, str] = getattr(kind, "java_constant", {})
+        optional: Mapping[str, Sequence[str]] = getattr(kind, "java_when_option", {})
         special = {*arities, *refreshed, *constant}
         names = [
             name
@@ -82,5 +83,6 @@ def methods_of(kind: type) -> str:
         ]
         names += [f"{name}={until}" for name, until in constant.items()]
         names += [f"{name}/{count}" for name, counts in arities.items() for count in counts]
+        names += [f"{name}?{key}" for name, keys in optional.items() for key in keys]
         known = _told[kind] = ",".join([*names, *(f"{name}@" for name in refreshed)])
     return known

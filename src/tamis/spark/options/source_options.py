@@ -22,7 +22,8 @@ class Use(StrEnum):
     """Where options are given; the values are what messages and the documentation say."""
 
     READ = "spark.read"
-    FEED = "spark.read by path with readChangeFeed"
+    FEED = "spark.read with readChangeFeed"
+    CHANGES = "spark.read.changes and CHANGES FROM"
     READ_STREAM = "spark.readStream"
     WRITE_PATH = 'df.write.format("tamis").save(path)'
     WRITE_TABLE = "a write into a table of a catalog"
@@ -76,13 +77,16 @@ def _bytes(text: str) -> int:
 
 
 _VERSION, _INSTANT, _SWITCH = "a version: 0, 1, 2, …", "an instant such as 2026-01-31T12:00:00", "true or false"
-_BOUNDED = frozenset({Use.FEED})
-_STARTED = frozenset({Use.FEED, Use.READ_STREAM})
+_BOUNDED = frozenset({Use.FEED, Use.CHANGES})
+_STARTED = frozenset({Use.FEED, Use.READ_STREAM, Use.CHANGES})
+_CHANGES = frozenset({Use.CHANGES})
 _STREAMED = frozenset({Use.READ_STREAM})
 _OVERWRITTEN = frozenset({Use.WRITE_PATH})
 _EVOLVE = "Use INSERT WITH SCHEMA EVOLUTION, write by path, or table.append(df, merge_schema=True)."
 _FILTERED = "Name the rows to replace: df.writeTo(table).overwrite(condition), or INSERT … REPLACE WHERE."
-_PROCEDURE = "Use CALL catalog.system.changes(…), or read the table by path."
+_PROCEDURE = (
+    "Use table_changes(…), CALL catalog.system.changes(…), or read the table by path; by name it needs Spark 4.3."
+)
 
 OPTIONS = (
     SourceOption(
@@ -108,7 +112,7 @@ OPTIONS = (
         frozenset({Use.FEED}),
         _flag,
         _SWITCH,
-        "Reads the changes of rows instead of the rows.",
+        "Reads the changes of rows instead of the rows. For a table of a catalog, from Spark 4.3 on.",
         _PROCEDURE,
         ("readChangeData",),
     ),
@@ -122,6 +126,23 @@ OPTIONS = (
     SourceOption("startingTimestamp", _STARTED, str, _INSTANT, "Begins with the first version at or after this time."),
     SourceOption("endingVersion", _BOUNDED, _number, _VERSION, "Ends with what this version changed."),
     SourceOption("endingTimestamp", _BOUNDED, str, _INSTANT, "Ends with the last version at or before this time."),
+    SourceOption(
+        "keyColumns",
+        _BOUNDED,
+        str,
+        "columns that identify a row, separated by commas",
+        "Tells an updated row as update_preimage and update_postimage.",
+    ),
+    SourceOption("computeUpdates", _CHANGES, _flag, _SWITCH, "Asks for the images of updates; needs keyColumns."),
+    SourceOption(
+        "deduplicationMode",
+        _CHANGES,
+        str,
+        "none, dropCarryovers or netChanges",
+        "netChanges compares the first and the last version; rows that were only copied are never told.",
+    ),
+    SourceOption("startingBoundInclusive", _CHANGES, _flag, _SWITCH, "Whether the first version belongs to the range."),
+    SourceOption("endingBoundInclusive", _CHANGES, _flag, _SWITCH, "Whether the last version belongs to the range."),
     SourceOption(
         "maxFilesPerTrigger", _STREAMED, _count, "a whole number above 0", "The number of parts of a micro-batch."
     ),

@@ -18,6 +18,7 @@ from tamis.engine.scan.query_instants import micros
 from tamis.errors import InvalidInput, TamisError
 from tamis.spark.jvm_bridge.adapter import Bridge
 from tamis.spark.jvm_bridge.spark_errors import unsupported
+from tamis.spark.sql.catalog_lookup import tamis_catalog
 from tamis.spark.sql.newer_statements import NEWER, newer_statements, refuse
 from tamis.storage.commit_log import load
 
@@ -151,18 +152,7 @@ class Statements:
         return (catalog, inside) if not there or _is_table(catalog, inside) else None
 
     def _catalog(self, names: tuple[str, ...]) -> tuple[Any, tuple[str, ...]] | None:
-        """The Tamis catalog that a name leads to, and the name within it; None if it is another catalog."""
-        session = self._bridge.active_session()
-        catalog = self._bridge.registered_catalog(names[0]) if len(names) > 1 else None
-        if catalog is None:
-            manager = session._jsparkSession.sessionState().catalogManager()
-            catalog = self._bridge.registered_catalog(str(manager.currentCatalog().name()))
-            inside = names if len(names) > 1 else (*self._bridge.texts(manager.currentNamespace()), *names)
-        else:
-            inside = names[1:]
-        if catalog is None or catalog.application != session.sparkContext.applicationId:
-            return None
-        return catalog, inside
+        return tamis_catalog(self._bridge, names)
 
 
 def _is_table(catalog: Any, names: tuple[str, ...]) -> bool:

@@ -1,14 +1,14 @@
-"""Change feed: the rows that each commit between two versions inserted and deleted.
+"""Change feed: the rows that each commit between two versions inserted, deleted and updated.
 
-Invariant: the rows of version ``a``, minus deletes, plus inserts, are the rows of version ``b``. The feed is
-minimal: a row copied from one part to another is neither deleted nor inserted, and commits that keep the rows
-(compaction, vacuum) contribute nothing. An update is a delete and an insert. Rows have the schema of ``b``
-plus the customary column names of change feeds.
+Invariant: the rows of version ``a``, minus deletes and preimages, plus inserts and postimages, are the rows of
+version ``b``. The feed is minimal: a row copied from one part to another is not in it, and commits that keep the
+rows (compaction, vacuum) contribute nothing. Without keys, an update is a delete and an insert
+(``change_images``). Rows have the schema of ``b`` plus the customary column names of change feeds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,6 +19,8 @@ from pyroaring import BitMap
 
 from tamis.core.types import Schema
 from tamis.core.types.arrow import to_arrow_schema
+from tamis.engine.operations.rows.change_images import DELETE, INSERT, images, key_columns
+from tamis.engine.operations.rows.row_codes import occurrence, row_codes
 from tamis.engine.part_reader import ReadCounters, ReadSpec, read_part
 from tamis.engine.scan import PartRefs
 from tamis.errors import InvalidInput
@@ -29,7 +31,6 @@ from tamis.storage.commit_log.deletion_vectors import bitmap, vector
 from tamis.storage.files import PartRef
 from tamis.storage.object_store import Store
 
-INSERT, DELETE = "insert", "delete"
 COLUMNS = (
     pa.field("_change_type", pa.string(), nullable=False),
     pa.field("_commit_version", pa.int64(), nullable=False),
@@ -37,7 +38,16 @@ COLUMNS = (
 )
 """Column names shared with the change feeds of other formats and of Spark."""
 
-Ints = np.ndarray[Any, np.dtype[np.int64]]
+
+@dataclass(frozen=True, slots=True)
+class FeedForm:
+    """What a feed tells: images of updates if ``keys`` are given; of several commits only what is left, if ``net``."""
+
+    keys: tuple[str, ...] = ()
+    net: bool = False
+
+
+PLAIN = FeedForm()
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +63,7 @@ class Change:
 class Changes:
     """The changes after version ``first`` up to version ``last``, read lazily. An Arrow stream."""
 
-    def __init__(self, store: Store, first: Snapshot, last: Snapshot) -> None:
+    def __init__(self, store: Store, first: Snapshot, last: Snapshot, form: FeedForm = PLAIN) -> None:
         if last.version < first.version:
             raise InvalidInput(
                 f"Version {last.version} is before version {first.version}.",
@@ -61,11 +71,12 @@ class Changes:
                 name=f"{first.version}, {last.version}",
                 remedy="Give the older version first.",
             )
-        self._store, self._first, self._last = store, first, last
+        self._store, self._first, self._last, self._form = store, first, last, form
+        key_columns(last.schema or Schema(()), form.keys)
         self.schema = feed_schema(last)
 
     def to_batches(self) -> pa.RecordBatchReader:
-        """Stream the rows, oldest commit first, deletes before inserts within a commit."""
+        """Stream the rows, oldest commit first; within a commit deletes, images before and after, inserts."""
         return pa.RecordBatchReader.from_batches(self.schema, self._batches())
 
     def to_arrow(self) -> pa.Table:
@@ -86,8 +97,8 @@ class Changes:
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
         spec = feed_spec(self._store, self._last)
-        for found in changes_of(self._store, self._first.version + 1, self._last):
-            yield from change_batches(found, spec, self.schema)
+        for found in changes_of(self._store, self._first.version + 1, self._last, self._form):
+            yield from change_batches(found, spec, self.schema, self._form.keys)
 
 
 def feed_spec(store: Store, last: Snapshot) -> ReadSpec:
@@ -101,34 +112,56 @@ def feed_schema(last: Snapshot) -> pa.Schema:
     return pa.schema([*to_arrow_schema(last.schema or Schema(())), *COLUMNS])
 
 
-def changes_of(store: Store, first: int, last: Snapshot) -> Iterator[Change]:
-    """Yield what the commits from version ``first`` up to ``last`` changed, from metadata alone."""
+def changes_of(store: Store, first: int, last: Snapshot, form: FeedForm = PLAIN) -> Iterator[Change]:
+    """Yield what the commits from version ``first`` up to ``last`` changed, from metadata alone.
+
+    A net feed has one change, from the version before ``first`` to ``last``.
+    """
+    if form.net:
+        before = None if first == 0 else load(store, first - 1)
+        if before is None or before.version < last.version:
+            yield difference(before, last)
+        return
     for commit in read_commits(store, range(first, last.version + 1), last.commit.table_id):
         if commit.data_change:
             yield change(store, commit)
 
 
-def change_batches(found: Change, spec: ReadSpec, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of one commit, with the columns of ``schema``: deletes, then inserts.
+def change_batches(
+    found: Change, spec: ReadSpec, schema: pa.Schema, keys: Sequence[str] = ()
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of one commit, with the columns of ``schema``: deletes, images of updates, inserts.
 
     A commit that both removes and adds parts is held in memory, to cancel the rows that it only copied.
+    Raises ``InvalidInput`` (``DUPLICATE_KEYS``) if ``keys`` do not identify the rows that it updated.
     """
-    gone, come = _rows(found.deleted, spec), _rows(found.inserted, spec)
-    if found.deleted and found.inserted:
-        gone, come = net(_whole(gone, spec.schema), _whole(come, spec.schema))
-    for kind, batches in ((DELETE, gone), (INSERT, come)):
+    for kind, batches in _kinds(found, spec, keys):
         for batch in batches:
             values = (kind, found.version, found.timestamp_micros)
             added = [pa.repeat(pa.scalar(v, f.type), len(batch)) for v, f in zip(values, COLUMNS, strict=True)]
             yield pa.RecordBatch.from_arrays([*batch.columns, *added], schema=schema)
 
 
-def changes(store: Store, a: int, b: int | None = None) -> Changes:
+def _kinds(found: Change, spec: ReadSpec, keys: Sequence[str]) -> Iterator[tuple[str, Iterable[pa.RecordBatch]]]:
+    """Yield the kinds of changes of one commit in their order, with their rows."""
+    gone, come = _rows(found.deleted, spec), _rows(found.inserted, spec)
+    if not (found.deleted and found.inserted):
+        yield from ((DELETE, gone), (INSERT, come))
+        return
+    left, right = net(_whole(gone, spec.schema), _whole(come, spec.schema))
+    if not keys:
+        yield from ((DELETE, left.to_batches()), (INSERT, right.to_batches()))
+        return
+    for kind, rows in images(left, right, key_columns(spec.schema, keys), f"Version {found.version} of {spec.url}"):
+        yield kind, rows.combine_chunks().to_batches()
+
+
+def changes(store: Store, a: int, b: int | None = None, form: FeedForm = PLAIN) -> Changes:
     """Return the changes after version ``a`` up to version ``b`` (None: the newest).
 
-    Raises ``NotFound`` for versions that do not exist (any more).
+    Raises ``NotFound`` for versions that do not exist (any more), and for keys that are no columns.
     """
-    return Changes(store, load(store, a), load(store, b))
+    return Changes(store, load(store, a), load(store, b), form)
 
 
 def change(store: Store, commit: Commit) -> Change:
@@ -139,11 +172,18 @@ def change(store: Store, commit: Commit) -> Change:
     if commit.blind_append and commit.segment is not None:
         mine = np.asarray(pc.equal(after.segments["segment_id"], commit.segment.segment_id).to_numpy(), dtype=np.bool_)
         return Change(commit.version, commit.timestamp_micros, _refs(after.parts(mine)), ())
-    before = Snapshot.at(store, read_commits(store, [commit.version - 1], commit.table_id)[0]).parts(None)
-    now = after.parts(None)
+    return difference(Snapshot.at(store, read_commits(store, [commit.version - 1], commit.table_id)[0]), after)
+
+
+def difference(earlier: Snapshot | None, later: Snapshot) -> Change:
+    """Derive from metadata alone what differs between two versions of a table; None is a table without rows."""
+    version, instant, now = later.version, later.commit.timestamp_micros, later.parts(None)
+    if earlier is None:
+        return Change(version, instant, _refs(now), ())
+    before = earlier.parts(None)
     come = now.filter(pc.invert(pc.is_in(now["part_id"], value_set=before["part_id"].combine_chunks())))
     gone = before.filter(pc.invert(pc.is_in(before["part_id"], value_set=now["part_id"].combine_chunks())))
-    return Change(commit.version, commit.timestamp_micros, _refs(come), [*_refs(gone), *_thinned(before, now)])
+    return Change(version, instant, _refs(come), [*_refs(gone), *_thinned(before, now)])
 
 
 def _refs(parts: pa.Table) -> PartRefs:
@@ -175,46 +215,11 @@ def _whole(batches: Iterator[pa.RecordBatch], schema: Schema) -> pa.Table:
     return pa.Table.from_batches(batches, to_arrow_schema(schema))
 
 
-def net(gone: pa.Table, come: pa.Table) -> tuple[Iterator[pa.RecordBatch], Iterator[pa.RecordBatch]]:
+def net(gone: pa.Table, come: pa.Table) -> tuple[pa.Table, pa.Table]:
     """Cancel rows that are in both, by multiplicity: they were only copied."""
-    keys = _keys(pa.concat_tables([gone, come]))
+    keys = row_codes(pa.concat_tables([gone, come]))
     left, right = keys[: len(gone)], keys[len(gone) :]
     size = int(keys.max(initial=-1)) + 1
     both = np.minimum(np.bincount(left, minlength=size), np.bincount(right, minlength=size))
-    gone, come = (t.filter(pa.array(_occurrence(k) >= both[k])) for t, k in ((gone, left), (come, right)))
-    return iter(gone.to_batches()), iter(come.to_batches())
-
-
-def _keys(rows: pa.Table) -> Ints:
-    """Return an integer per row that is equal for equal rows."""
-    keys = np.zeros(len(rows), dtype=np.int64)
-    for codes in (c for column in rows.columns for c in _codes(column.combine_chunks())):
-        _, keys = np.unique(keys * (int(codes.max(initial=0)) + 1) + codes, return_inverse=True)
-    return keys
-
-
-def _codes(column: pa.Array | pa.ChunkedArray) -> Iterator[Ints]:
-    """Yield one or more arrays of integers that together distinguish a column's values."""
-    array = pa.concat_arrays(column.chunks) if isinstance(column, pa.ChunkedArray) else column
-    if pa.types.is_struct(array.type):
-        yield array.is_valid().to_numpy(zero_copy_only=False).astype(np.int64)
-        for child in array.flatten():
-            yield from _codes(child)
-        return
-    # lists and maps as text: slow, but only for commits that add and remove parts
-    if pa.types.is_nested(array.type):
-        array = pa.array([None if v is None else repr(v) for v in array.to_pylist()], pa.string())
-    if pa.types.is_null(array.type):
-        return
-    flat = array.view(pa.int64()) if pa.types.is_duration(array.type) else array
-    yield flat.dictionary_encode(null_encoding="encode").indices.to_numpy(zero_copy_only=False).astype(np.int64)
-
-
-def _occurrence(keys: Ints) -> Ints:
-    """Return, for each row, how many equal rows precede it."""
-    order = np.argsort(keys, kind="stable")
-    ordered = keys[order]
-    first = np.searchsorted(ordered, ordered, side="left")
-    out = np.empty(len(keys), dtype=np.int64)
-    out[order] = np.arange(len(keys)) - first
-    return out
+    gone, come = (t.filter(pa.array(occurrence(k) >= both[k])) for t, k in ((gone, left), (come, right)))
+    return gone, come

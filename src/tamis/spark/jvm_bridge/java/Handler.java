@@ -66,6 +66,10 @@ public final class Handler implements InvocationHandler {
             Object own = call(name, args);
             if (own != null) return coerce(method.getReturnType(), own);
         }
+        if (count > 1 && args[count - 1] instanceof Map && hasOption(name, (Map) args[count - 1])) {
+            Object own = call(name, args);
+            if (own != null) return coerce(method.getReturnType(), own);
+        }
         if (method.isDefault()) {
             try {
                 return InvocationHandler.invokeDefault(proxy, method, args);
@@ -74,6 +78,16 @@ public final class Handler implements InvocationHandler {
             }
         }
         throw new UnsupportedOperationException(method.getDeclaringClass().getName() + "." + name + " is not implemented by tamis");
+    }
+
+    /** Whether the options have a key that Python answers this method for. */
+    private boolean hasOption(String name, Map options) {
+        if (options.isEmpty()) return false;
+        for (Iterator it = methods.iterator(); it.hasNext();) {
+            String entry = (String) it.next();
+            if (entry.startsWith(name + "?") && options.containsKey(entry.substring(name.length() + 1))) return true;
+        }
+        return false;
     }
 
     /** Returns the cached answer, unless this thread has just called the method that changes it. */

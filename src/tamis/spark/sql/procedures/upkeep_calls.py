@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from tamis.core.types.identifiers import split_list
 from tamis.engine.operations import CompactionPlan
 from tamis.errors import InvalidInput
 from tamis.spark.sql.procedure import FILTER, ROW_FILTER, TABLE, Parameter, Procedure, named_table, row_filter
@@ -68,10 +69,14 @@ def _verify(catalog: Any, arguments: dict[str, Any]) -> pa.Table:
 
 
 def _changes(catalog: Any, arguments: dict[str, Any]) -> pa.Table:
-    found: pa.Table = (
-        named_table(catalog, arguments).changes(arguments["from_version"], arguments["to_version"]).to_arrow()
+    found = named_table(catalog, arguments).changes(
+        arguments["from_version"],
+        arguments["to_version"],
+        keys=split_list(arguments["keys"] or ""),
+        net=arguments["net"],
     )
-    return found
+    rows: pa.Table = found.to_arrow()
+    return rows
 
 
 def numbers(done: dict[str, Any]) -> pa.Table:
@@ -128,8 +133,14 @@ PROCEDURES = (
     ),
     Procedure(
         "changes",
-        "Rows inserted and deleted after one version up to another (the newest unless told)",
-        (TABLE, Parameter("from_version", "long"), Parameter("to_version", "long", "NULL")),
+        "Rows that changed after one version up to another (the newest unless told)",
+        (
+            TABLE,
+            Parameter("from_version", "long"),
+            Parameter("to_version", "long", "NULL"),
+            Parameter("keys", default="NULL", comment="Columns that identify a row, separated by commas"),
+            Parameter("net", "boolean", "false", "Compare the two versions, not each with the one before it"),
+        ),
         _changes,
     ),
 )
