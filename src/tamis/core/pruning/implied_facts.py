@@ -1,20 +1,25 @@
 """Narrows columns by the conjuncts that are already true: ``x > 5`` leaves ``x`` in (5, ∞) and not NULL.
 
 Only rows for which every earlier conjunct is true reach a later one, so its specs may be narrowed. Bounds are
-inclusive, so ``>`` narrows like ``>=``.
+inclusive, so ``>`` narrows like ``>=``, except for types whose next value is known.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from tamis.core.expr.arrow_values import Datum
 from tamis.core.expr.tree import Call, Column, Expr, Literals
 from tamis.core.pruning.bound_comparison import ordered
 from tamis.core.pruning.interpreter import Interpreter
 from tamis.core.pruning.value_spec import NO, Spec, meet, no_bound, spec_of
-from tamis.core.types import BOOLEAN, DOUBLE, FLOAT
+from tamis.core.types import BOOLEAN, DATE, DOUBLE, FLOAT, INTEGRAL, TIMESTAMP, TIMESTAMP_NTZ
 
+_WHOLE = frozenset({*INTEGRAL, DATE, TIMESTAMP, TIMESTAMP_NTZ})
+"""Types without a value between two neighbours, where ``<`` excludes the bound."""
 _MIRRORED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq"}
 
 
@@ -41,6 +46,8 @@ def _compared(run: Interpreter, column: Column, op: str, other: Spec) -> None:
     nothing = no_bound(column.type)
     lo = other.lo if op in {"gt", "ge", "eq"} else nothing
     hi = other.hi if op in {"lt", "le", "eq"} else nothing
+    if column.type in _WHOLE and op in {"lt", "gt"}:
+        lo, hi = _beside(lo, 1), _beside(hi, -1)
     if column.type in (FLOAT, DOUBLE):
         if other.nan.any():
             return
@@ -48,6 +55,16 @@ def _compared(run: Interpreter, column: Column, op: str, other: Spec) -> None:
     else:
         nan = NO
     _keep(run, column, replace(run.column(column), lo=lo, hi=hi, null=NO, nan=nan))
+
+
+def _beside(bound: Datum, step: int) -> Datum:
+    """Return the next (or previous) whole number, day or microsecond; the bound itself at the end of its type."""
+    kind = bound.type
+    plain = pa.int32() if pa.types.is_date32(kind) else kind if pa.types.is_integer(kind) else pa.int64()
+    try:
+        return pc.add_checked(bound.cast(plain), pa.scalar(step, plain)).cast(kind)
+    except pa.ArrowInvalid:
+        return bound
 
 
 def _listed(run: Interpreter, column: Column, array: Datum) -> None:

@@ -59,7 +59,8 @@ class Catalog(Namespaces, Procedures, ChangeFeeds):
         return f"tamis catalog {self._name} at {self.warehouse.root.url}"
 
     def capabilities(self) -> list[Any]:
-        return [self.bridge.enum(_CATALOG + "TableCatalogCapability", "SUPPORT_COLUMN_DEFAULT_VALUE")]
+        names = ("SUPPORT_COLUMN_DEFAULT_VALUE", "SUPPORTS_CREATE_TABLE_WITH_GENERATED_COLUMNS")
+        return [self.bridge.enum(_CATALOG + "TableCatalogCapability", name) for name in names]
 
     # --- list and load ---
 

@@ -11,9 +11,11 @@ from tamis.core.types import Schema
 from tamis.engine.scan import check_places, check_properties
 from tamis.engine.scan.scan_options import PREFIX
 from tamis.errors import InvalidInput
+from tamis.spark.catalog.generated_properties import PREFIX as GENERATED
+from tamis.spark.catalog.generated_properties import with_generated
 from tamis.spark.jvm_bridge.adapter import Bridge
 from tamis.spark.jvm_bridge.spark_errors import unsupported
-from tamis.spark.jvm_bridge.spark_types import from_spark
+from tamis.spark.jvm_bridge.spark_types import from_spark, generated_as
 from tamis.spark.options.source_options import Use, read_options
 from tamis.storage.commit_log import Head, next_schema
 from tamis.storage.files.formats import check_format, format_named
@@ -56,10 +58,12 @@ def definition(bridge: Bridge, *asked: Any) -> Definition:
         )
     if type(struct).__name__ == "JavaArray":  # of Column
         struct = bridge.static(_CATALOG_UTILS, "v2ColumnsToStructType")(struct)
+    text, conf = struct.json(), _conf(bridge)
+    schema = generated_as(text, from_spark(text), str(conf.sessionLocalTimeZone()), bool(conf.ansiEnabled()))
     return Definition(
-        checked_columns(from_spark(struct.json())),
+        checked_columns(with_generated(schema, given)),
         clustering(bridge, transforms),
-        user_properties(given),
+        user_properties({k: v for k, v in given.items() if not k.startswith(GENERATED)}),
         given.get("comment"),
         data_format(given),
     )
@@ -67,9 +71,15 @@ def definition(bridge: Bridge, *asked: Any) -> Definition:
 
 def inherited(asked: Definition, source: Head, given: Mapping[str, str]) -> Definition:
     """``asked`` by CREATE TABLE LIKE, completed from ``source``. ``given``: the statement's properties."""
+    known = {} if source.schema is None else {f.name: f for f in source.schema if f.generated is not None}
+    fields = tuple(
+        replace(f, generated=known[f.name].generated, nullable=known[f.name].nullable) if f.name in known else f
+        for f in asked.schema
+    )
     chosen = asked.format if given.get(FORMAT) or given.get("format") else source.format
     return replace(
         asked,
+        schema=replace(asked.schema, fields=fields),
         properties={**source.properties, **asked.properties},
         comment=asked.comment or source.comment,
         format=chosen,
@@ -82,8 +92,11 @@ def _default_source(bridge: Bridge) -> str:
     A DataFrame's writer names it if the user names none (``saveAsTable``, ``toTable``), so it says nothing
     about the user's choice.
     """
-    conf = bridge.cls("org.apache.spark.sql.classic.SparkSession").active().sessionState().conf()
-    return str(conf.defaultDataSourceName()).lower()
+    return str(_conf(bridge).defaultDataSourceName()).lower()
+
+
+def _conf(bridge: Bridge) -> Any:
+    return bridge.cls("org.apache.spark.sql.classic.SparkSession").active().sessionState().conf()
 
 
 def user_properties(given: Mapping[str, str]) -> dict[str, str]:

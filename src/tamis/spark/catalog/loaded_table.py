@@ -16,6 +16,7 @@ from tamis.core.expr import Expr
 from tamis.core.types import Schema
 from tamis.engine.operations import Result
 from tamis.errors import TamisError
+from tamis.spark.catalog.generated_properties import generated_properties
 from tamis.spark.jvm_bridge.adapter import Bridge
 from tamis.spark.jvm_bridge.spark_types import from_spark, to_spark
 from tamis.spark.scan.scan_metrics import Opening
@@ -179,7 +180,7 @@ class LoadedTable(Indexed):
             "location": self.store.url,
             "is_managed_location": "true",
             "tamis.format": self.head.format,
-        }
+        } | generated_properties(self.logical_schema)
         if self.head.comment is not None:
             shown["comment"] = self.head.comment
         return shown

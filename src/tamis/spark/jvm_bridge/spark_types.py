@@ -11,7 +11,7 @@ import json
 from dataclasses import replace
 from typing import Any
 
-from tamis.core.types import BINARY_COLLATION, NULL, Array, DataType, Field, Map, Schema, String, Struct
+from tamis.core.types import BINARY_COLLATION, NULL, Array, DataType, Field, Generation, Map, Schema, String, Struct
 from tamis.core.types.logical import type_from_json
 from tamis.errors import InvalidInput, TamisError
 
@@ -20,6 +20,7 @@ CURRENT_DEFAULT = "CURRENT_DEFAULT"
 EXISTS_DEFAULT = "EXISTS_DEFAULT"
 CHAR_VARCHAR = "__CHAR_VARCHAR_TYPE_STRING"
 COLLATIONS = "__COLLATIONS"
+GENERATION_EXPRESSION = "GENERATION_EXPRESSION"
 FIELD_ID = "__FIELD_ID"
 SCHEMA_ID = "tamis.schema"
 """Metadata key for the id of the schema under which a column was resolved.
@@ -43,6 +44,16 @@ def from_spark(struct_json: str) -> Schema:
                 f"Column {column['name']!r}: {error.message}", code=error.code, name=column["name"], remedy=error.remedy
             ) from None
     return Schema(tuple(fields))
+
+
+def generated_as(struct_json: str, schema: Schema, zone: str, ansi: bool) -> Schema:
+    """Return ``schema``, read from a statement's ``StructType``, with the generated columns of the statement.
+
+    Elsewhere the metadata says nothing: a DataFrame keeps it from the table that it was read from.
+    """
+    told = [(column.get("metadata") or {}).get(GENERATION_EXPRESSION) for column in json.loads(struct_json)["fields"]]
+    ways = [None if text is None else Generation(text, zone, ansi) for text in told]
+    return replace(schema, fields=tuple(replace(f, generated=w) for f, w in zip(schema.fields, ways, strict=True)))
 
 
 def to_spark(schema: Schema, *, ids: bool = False) -> str:
@@ -144,13 +155,16 @@ def _unsupported(name: str) -> InvalidInput:
 
 def _field_json(f: Field) -> dict[str, Any]:
     collations: dict[str, str] = {}
-    out = {"name": f.name, "type": _type_json(f.type, f.name, collations), "nullable": f.nullable}
+    nullable = f.nullable or f.generated is not None  # Spark hands over NULL for a value that is to be computed
+    out = {"name": f.name, "type": _type_json(f.type, f.name, collations), "nullable": nullable}
     metadata: dict[str, Any] = {COLLATIONS: collations} if collations else {}
     if f.comment is not None:
         metadata[COMMENT] = f.comment
     if f.write_default is not None:
         # Spark requires both. Our reader, never Spark, fills in the values for parts older than the column.
         metadata |= {CURRENT_DEFAULT: f.write_default, EXISTS_DEFAULT: f.write_default}
+    if f.generated is not None:
+        metadata[GENERATION_EXPRESSION] = f.generated.expression
     return {**out, "metadata": metadata}
 
 

@@ -12,6 +12,7 @@ from tamis.engine.operations.rows.row_change import RowChange, read_set
 from tamis.engine.scan import Options
 from tamis.errors import InvalidInput
 from tamis.spark.executors import row_change_task as task
+from tamis.spark.write.generated_rows import filled
 from tamis.spark.write.spark_index import by_spark
 from tamis.spark.write.spark_job import spark_job
 from tamis.spark.write.spark_write import arranged, map_rows
@@ -28,7 +29,7 @@ def change_rows(df: Any, table: Any, verb: str, scans: list[Any], options: Optio
     head, snapshot = table.head, table.snapshot
     assert head.schema is not None
     spec = write_spec(table.store, head, head.schema, options)
-    rows = arranged(df, head, options) if verb != "delete" else df
+    rows = arranged(filled(df, head), head, options) if verb != "delete" else df
     job = map_rows(rows, functools.partial(task.change, spec=spec), task.RESULT)
     with spark_job(df.sparkSession, _VERBS.get(verb, verb), table.store.url):
         told = job.collect()

@@ -16,6 +16,7 @@ from tamis.spark.executors.read_task import PART, POSITION
 from tamis.spark.jvm_bridge.adapter import Bridge
 from tamis.spark.options.source_options import read_options
 from tamis.spark.scan.scan_builder import scan_builder
+from tamis.spark.write.generated_rows import without_kept
 from tamis.spark.write.merge_pruning import narrow
 from tamis.spark.write.node_metrics import NodeMetrics
 from tamis.spark.write.row_change_job import change_rows
@@ -142,8 +143,11 @@ class ChangeWrite(ChangeWriteBuilder):
         try:
             if self.change.verb == "merge" and len(self.change.scans) == 1:
                 df = narrow(df, table, self.change.scans[0])
+            exact = self._local(df)
+            for scan in self.change.scans:
+                df = without_kept(df, table, scan.java_key)
             table.result = self.metrics.result = change_rows(
-                df, table, self.change.verb, self.change.scans, options, exact=self._local(df)
+                df, table, self.change.verb, self.change.scans, options, exact=exact
             )
         except TamisError as error:
             table.failure = error

@@ -24,6 +24,7 @@ from tamis.engine.scan import Options
 from tamis.engine.secondary_index import run_here
 from tamis.spark.executors import write_task as task
 from tamis.spark.executors.executor_function import executor_function
+from tamis.spark.write.generated_rows import filled
 from tamis.spark.write.spark_index import by_spark
 from tamis.spark.write.spark_job import spark_job
 from tamis.storage.commit_log import Head, Operation, Proposal, Snapshot
@@ -50,7 +51,9 @@ def write_rows(
     asked = conjuncts if conjuncts and options.write_outside == "refuse" else ()
     run = functools.partial(task.write_rows, spec=spec, conjuncts=asked, now_micros=world().now_micros())
     with spark_job(df.sparkSession, "write rows to", store.url):
-        told = [bytes(row[0]) for row in map_rows(arranged(df, head, options), run, task.RESULT).collect()]
+        told = [
+            bytes(row[0]) for row in map_rows(arranged(filled(df, head), head, options), run, task.RESULT).collect()
+        ]
     refused = next((error for data in told if (error := task.refusal(data)) is not None), None)
     manifests = [task.from_ipc(data) for data in told if task.refusal(data) is None]
     if refused is not None:

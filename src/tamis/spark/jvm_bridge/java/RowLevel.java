@@ -3,7 +3,10 @@ package tamis;
 import java.util.ArrayList;
 import java.util.List;
 import org.apache.spark.sql.catalyst.expressions.Alias;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.Literal$;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression$;
 import org.apache.spark.sql.catalyst.expressions.SubqueryExpression$;
 import org.apache.spark.sql.catalyst.expressions.UserDefinedExpression;
@@ -13,6 +16,7 @@ import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.Join;
 import org.apache.spark.sql.catalyst.plans.logical.LocalRelation;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.MergeRows;
 import org.apache.spark.sql.catalyst.plans.logical.OneRowRelation;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.plans.logical.Range;
@@ -150,6 +154,77 @@ public final class RowLevel {
             children.add(after);
         }
         return changed ? (LogicalPlan) plan.withNewChildren(seq(children)) : plan;
+    }
+
+    /**
+     * Returns the rows with NULL in the columns of the table named that a statement leaves as they are in the
+     * scan with this key. Spark hands over their old values, which would look like values that it assigns.
+     */
+    public org.apache.spark.sql.classic.Dataset withoutKept(org.apache.spark.sql.classic.Dataset rows, List names, String key) {
+        LogicalPlan plan = rows.queryExecution().optimizedPlan();
+        List kept = new ArrayList();
+        scanned(plan, names, key, kept);
+        LogicalPlan top = plan;
+        while (!(top instanceof MergeRows) && top.children().size() == 1) top = (LogicalPlan) top.children().apply(0);
+        if (!(top instanceof MergeRows)) top = plan;
+        LogicalPlan made = top instanceof MergeRows ? merged((MergeRows) top, names, kept) : projected(top, names, kept);
+        if (made == top) return rows;
+        return org.apache.spark.sql.classic.Dataset$.MODULE$.ofRows((SparkSession) rows.sparkSession(), replaced(plan, top, made));
+    }
+
+    private static LogicalPlan projected(LogicalPlan plan, List names, List kept) {
+        if (!(plan instanceof Project)) return plan;
+        Seq before = ((Project) plan).projectList();
+        List after = new ArrayList();
+        boolean changed = false;
+        for (int i = 0; i < before.size(); i++) {
+            Expression one = (Expression) before.apply(i);
+            boolean gone = isKept(one, plan.output().apply(i), names, kept);
+            changed |= gone;
+            after.add(gone ? new Alias(Literal$.MODULE$.create(null, one.dataType()), ((AttributeReference) one).name(), ((AttributeReference) one).exprId(), nothing(), scala.Option.empty(), nothing()) : one);
+        }
+        return changed ? new Project(seq(after), ((Project) plan).child()) : plan;
+    }
+
+    private static LogicalPlan merged(MergeRows plan, List names, List kept) {
+        return plan.copy(plan.isSourceRowPresent(), plan.isTargetRowPresent(), instructions(plan, plan.matchedInstructions(), names, kept),
+            plan.notMatchedInstructions(), instructions(plan, plan.notMatchedBySourceInstructions(), names, kept),
+            plan.checkCardinality(), plan.output(), plan.child());
+    }
+
+    private static Seq instructions(MergeRows plan, Seq given, List names, List kept) {
+        List out = new ArrayList();
+        for (int k = 0; k < given.size(); k++) {
+            Expression instruction = (Expression) given.apply(k);
+            Seq children = instruction.children();  // of Keep: the condition, then a value for each column
+            if (instruction.getClass().getSimpleName().equals("Keep") && children.size() == plan.output().size() + 1) {
+                List values = new ArrayList();
+                values.add(children.apply(0));
+                for (int i = 1; i < children.size(); i++) {
+                    Expression one = (Expression) children.apply(i);
+                    values.add(isKept(one, plan.output().apply(i - 1), names, kept) ? Literal$.MODULE$.create(null, one.dataType()) : one);
+                }
+                instruction = (Expression) instruction.withNewChildren(seq(values));
+            }
+            out.add(instruction);
+        }
+        return seq(out);
+    }
+
+    /** Whether an output column of this name is the scan's own column. */
+    private static boolean isKept(Expression value, Object column, List names, List kept) {
+        if (!(value instanceof AttributeReference) || !names.contains(((AttributeReference) value).name())) return false;
+        return ((AttributeReference) value).name().equals(((Attribute) column).name()) && kept.contains(((AttributeReference) value).exprId());
+    }
+
+    private static void scanned(LogicalPlan plan, List names, String key, List out) {
+        if (plan instanceof DataSourceV2ScanRelation && key.equals(Handler.keyOf(((DataSourceV2ScanRelation) plan).scan()))) {
+            Seq columns = plan.output();
+            for (int i = 0; i < columns.size(); i++)
+                if (names.contains(((Attribute) columns.apply(i)).name())) out.add(((Attribute) columns.apply(i)).exprId());
+        }
+        Seq children = plan.children();
+        for (int i = 0; i < children.size(); i++) scanned((LogicalPlan) children.apply(i), names, key, out);
     }
 
     /** Whether the change to each row of the scan with this key depends on that row alone. */
