@@ -287,3 +287,27 @@ def test_clustering_by_the_column_serves_the_source() -> None:
     assert report.parts["kept"] == 2
     audited = table.scan("ts >= '2026-01-07'", options={"tamis.audit.percent": "100"})
     assert audited.to_arrow().num_rows == 5
+
+
+@pytest.mark.parametrize(
+    ("text", "uses"),
+    [
+        ("ts >= '2026-01-07' AND ts < '2026-01-08'", True),
+        ("ts = '2026-01-07 12:00:00'", True),
+        ("CAST(ts AS DATE) IN ('2026-01-07')", True),
+        ("ts IS NOT NULL", False),
+        ("10 / (n - 5) > 1 AND ts = '2026-01-07 12:00:00'", False),  # the index would hide the error
+    ],
+)
+def test_an_index_on_the_column_serves_the_source(text: str, uses: bool) -> None:
+    table = made("n BIGINT, ts TIMESTAMP, day DATE GENERATED ALWAYS AS (CAST(ts AS DATE))")
+    for start in range(4):
+        days = [noon(1 + (start + 5 * k) % 28) for k in range(28)]
+        table.append(pa.table({"n": list(range(100, 128)), "ts": days}))
+    table.create_index("by_day", ["day"])
+    report = table.explain(text, options={"tamis.index.use": "by_day", "tamis.stats.filter": "off"})
+    assert bool(report.indexes) == uses
+    plain = table.scan(text, options={"tamis.index.use": "off"}).to_arrow().sort_by("ts")
+    found = table.scan(text, options={"tamis.index.use": "by_day"})
+    assert found.to_arrow().sort_by("ts").equals(plain)
+    assert not uses or len(plain) == 4

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from tamis.core import expr
 from tamis.core.expr.generated_columns import GeneratedColumn, generated_columns
 from tamis.core.pruning import decide
+from tamis.core.pruning.implied_conjuncts import implied_conjuncts
 from tamis.core.types import BOOLEAN, DATE, INTEGER, STRING, TIMESTAMP, Field, Generation, Schema
 from tamis.core.types.arrow import to_arrow_type
 from tamis.engine.part_writer import conform
@@ -100,6 +101,32 @@ def test_random_expressions_and_filters(seed: int) -> None:
                 assert not failed.any(), f"hidden error: {said}"
             if decision.all[number]:
                 assert keep.all(), f"wrong all: {said}"
+
+
+@given(st.integers(0, 2**63 - 1))
+def test_what_is_implied_is_true_of_every_row_that_matches(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    value = _value(rng)
+    if value is None:
+        return
+    own = Field("own", value.type, True, OWN)
+    column = GeneratedColumn(own, expr.Column(own.type, (OWN,), "own"), value)
+    schema = Schema((*SCHEMA.fields, own))
+    filters = [c for f in _filters(rng, value) for c in expr.conjuncts(f)]
+    with (
+        patch("tamis.core.expr.evaluate.approximate", return_value=False),
+        patch("tamis.core.pruning.implied_conjuncts.generated_columns", return_value=(column,)),
+    ):
+        implied = implied_conjuncts(filters, schema, (0, 2**60))
+        for rows in (made for _ in range(4) if (made := _with_value(piece(rng), value)) is not None and len(made)):
+            batch = {f.id: rows.column(i) for i, f in enumerate(schema.fields)}
+            for one in implied:
+                if not expr.supported(one.conjunct):
+                    continue
+                given, _, _ = expr.filter_mask(filters[: one.origin + 1], batch, rows.num_rows)
+                holds, _, _ = expr.filter_mask([one.conjunct], batch, rows.num_rows)
+                said = f"{[expr.to_sql(c) for c in filters]} implies {expr.to_sql(one.conjunct)}"
+                assert not (given & ~holds).any(), f"{said}, own = {expr.to_sql(value)}"
 
 
 def _table(expression: str, kind: Any, source: Any, zone: str = "UTC") -> Schema:

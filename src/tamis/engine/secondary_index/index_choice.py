@@ -19,6 +19,7 @@ import pyarrow as pa
 from tamis.core.expr import Call, Expr, Moving, columns, supported
 from tamis.core.pruning import decide
 from tamis.core.pruning.decide import may_fail
+from tamis.core.pruning.implied_conjuncts import implied_conjuncts
 from tamis.core.types import Schema
 from tamis.engine.part_reader import ReadCounters, evidence_of
 from tamis.engine.secondary_index.candidate_rows import Bools, Candidates
@@ -107,7 +108,8 @@ class _Choice:
         self._shared: list[SharedLookup] = []
         self._left = np.zeros(len(parts), dtype=np.bool_)
         """The parts covered by a shared lookup."""
-        self._snapshot, self._store, self._conjuncts, self._parts = snapshot, store, tuple(conjuncts), parts
+        self._snapshot, self._store, self._parts = snapshot, store, parts
+        self._conjuncts, self._given = _with_implied(conjuncts, snapshot.head.schema, now)
         self._keep, self._now, self._use = keep, now, use.lower()
         named = self._use not in {"auto", "lookup", "plan"}
         self._forced = self._use != "auto"
@@ -215,7 +217,7 @@ class _Choice:
         if found.hits > FEW_HITS or self._use == index.name.lower():
             open_parts = self._keep & ~found.empty & ~self._left
         more = self._ask(
-            index, tuple(self._conjuncts[at] for at in usable), open_parts, alone=len(usable) == len(self._conjuncts)
+            index, tuple(self._conjuncts[at] for at in usable), open_parts, alone=self._given <= set(usable)
         )
         return found if more is None else found & more
 
@@ -361,6 +363,19 @@ class _Choice:
             if found.problem:
                 self._why.append(f"{index.name} cannot be read in part: {found.problem}")
         return self._covered[index.index_id]
+
+
+def _with_implied(
+    conjuncts: Sequence[Expr], schema: Schema | None, now: tuple[int, int]
+) -> tuple[tuple[Expr, ...], frozenset[int]]:
+    """Return the filter with what it implies behind each conjunct, and the positions of its own conjuncts."""
+    implied = implied_conjuncts(conjuncts, schema, now)
+    out: list[Expr] = []
+    given: list[int] = []
+    for at, conjunct in enumerate(conjuncts):
+        given.append(len(out))
+        out += [conjunct, *(one.conjunct for one in implied if one.origin == at)]
+    return tuple(out), frozenset(given)
 
 
 def _unread(covered: Coverage) -> str | None:
