@@ -118,7 +118,7 @@ EXAMPLES = {
     "forall": "forall(tags, t -> t = 't3')",
     "is_not_null": "isnotnull(u)", "next_day": "next_day(day, 'MON') > '2024-12-15'", "yearofweek": "extract(YEAROFWEEK FROM day) = 2023", "second_with_fraction": "extract(SECOND FROM ts) = 3.5",
     "timestamp_millis": "timestamp_millis(l) < '1970-01-01 00:00:00.6'", "timestamp_micros": "timestamp_micros(l) < '1970-01-01 00:00:00.0006'",
-    "make_timestamp": "make_timestamp(2024, st.k + 1, 1, 0, 0, 0) = '2024-03-01'", "timestamp_of_text": "try_to_timestamp(stamp, 'yyyy-MM-dd HH:mm:ss') > '2024-12-15'",
+    "make_timestamp": "make_timestamp(2024, st.k + 1, 1, 0, 0, 0) = '2024-03-01'", "make_timestamp_ntz": "make_timestamp_ntz(2024, st.k + 1, 1, 0, 0, 0) = '2024-03-01'", "timestamp_of_text": "try_to_timestamp(stamp, 'yyyy-MM-dd HH:mm:ss') > '2024-12-15'",
     "months_of": "day + make_ym_interval(0, st.k) > '2025-11-15'", "months_add": "make_ym_interval(0, i) + INTERVAL '1' YEAR > INTERVAL '1111' MONTH", "months_subtract": "make_ym_interval(0, i) - INTERVAL '1' YEAR > INTERVAL '1100' MONTH",
     "interval_days": "extract(DAY FROM span) = 3", "interval_hours": "extract(HOUR FROM span) = 3", "interval_minutes": "extract(MINUTE FROM span) = 30", "interval_seconds": "extract(SECOND FROM span) > 30",
     "interval_add": "span + INTERVAL '1' DAY > INTERVAL '320' DAY", "interval_subtract": "span - INTERVAL '1' DAY > INTERVAL '320' DAY", "interval_negate": "-span > INTERVAL '-20' DAY",

@@ -187,7 +187,7 @@ def test_every_claimed_argument_has_a_grid() -> None:
 
 
 CONSTANT = {
-    *(("make_timestamp", at) for at in (0, 1, 3, 5)),
+    *((name, at) for name in ("make_timestamp", "make_timestamp_ntz") for at in (0, 1, 3, 5)),
     ("make_ym_interval", 0),
     ("date_add", 1),
     ("interval_subtract", 1),

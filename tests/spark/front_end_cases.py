@@ -230,6 +230,7 @@ abs | abs(i) > 55
 floor | floor(x) > 15
 ceil | ceil(x) > 15
 make_timestamp | make_timestamp(2000 + c, 1, 1, 0, 0, 0) > TIMESTAMP'2005-06-01 00:00:00'
+make_timestamp_ntz | make_timestamp_ntz(2000 + c, 1, 1, 0, 0, 0) > TIMESTAMP_NTZ'2005-06-01 00:00:00'
 months_between | months_between(dt, DATE'2024-01-31') > 5
 date_trunc | date_trunc('MONTH', ts) = TIMESTAMP'2024-03-01 00:00:00'
 trunc | trunc(dt, 'MM') = DATE'2024-05-01'

@@ -296,6 +296,10 @@ class _Reader:
             raise Strange("the size of something else")
         return made
 
+    def made_timestamp(self, node: Node, args: Args) -> Expr:
+        """``MakeTimestamp``, whose type says whether it makes an instant or a local time."""
+        return self.call("make_timestamp_ntz" if self.type(node) == t.TIMESTAMP_NTZ else "make_timestamp", node, args)
+
     def element_at(self, node: Node, args: Args) -> Expr:
         """``element_at``, or ``split_part``, which Spark plans as an element of its own split class."""
         if node["k"][0]["c"] == "StringSplitSQL":
@@ -374,6 +378,7 @@ _SPECIAL: dict[str, Callable[[_Reader, Node, Args], Expr]] = {
     "InSet": _Reader.in_set,
     "Like": _Reader.like,
     "ElementAt": _Reader.element_at,
+    "MakeTimestamp": _Reader.made_timestamp,
     "Size": _Reader.size,
     "TimestampDiff": _Reader.unit,
     "TimestampAdd": _Reader.unit,

@@ -59,6 +59,9 @@ TRIED = {
     "try_divide": "divide",
     "try_mod": "remainder",
     "try_element_at": "element_at",
+    "try_make_timestamp": "make_timestamp",
+    "try_make_timestamp_ltz": "make_timestamp",
+    "try_make_timestamp_ntz": "make_timestamp_ntz",
 }
 
 

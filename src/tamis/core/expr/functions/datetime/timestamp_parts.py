@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pyarrow as pa
 
@@ -12,7 +14,7 @@ from tamis.core.expr.functions.datetime.time_units import made, numbers
 from tamis.core.expr.registry import Claim, Function, Partial, Signature, declare
 from tamis.core.expr.time_zones import DAY, SECOND, Zone, zone
 from tamis.core.expr.tree import Call, Expr, Literal, Mode
-from tamis.core.types import BOOLEAN, DOUBLE, INTEGER, INTEGRAL, LONG, TIMESTAMP, Decimal
+from tamis.core.types import BOOLEAN, DOUBLE, INTEGER, INTEGRAL, LONG, TIMESTAMP, TIMESTAMP_NTZ, DataType, Decimal
 from tamis.core.types.arrow import to_arrow_type
 
 _SECONDS = Decimal(16, 6)
@@ -20,8 +22,11 @@ _NEAR = 290_000
 """Years whose microseconds fit in 64 bits."""
 
 
-def _six(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Signature | None:
-    """Resolve year, month, day, hour, minute, and seconds with six decimal places."""
+def _six(args: tuple[Expr, ...], mode: Mode, zone_name: str | None, made_type: DataType) -> Signature | None:
+    """Resolve year, month, day, hour, minute, and seconds with six decimal places.
+
+    TRY does not cover the cast of the seconds, so there it takes none that can overflow.
+    """
     if (
         len(args) != 6
         or any(a.type not in INTEGRAL or a.type == LONG for a in args[:5])
@@ -30,10 +35,18 @@ def _six(args: tuple[Expr, ...], mode: Mode, zone_name: str | None) -> Signature
         return None
     if not (args[5].type in INTEGRAL or isinstance(args[5].type, Decimal)):
         return None
+    if mode is Mode.TRY and not _fits_seconds(args[5].type):
+        return None
     return Signature(
         (*(brought(a, INTEGER, mode, zone_name) for a in args[:5]), brought(args[5], _SECONDS, mode, zone_name)),
-        TIMESTAMP,
+        made_type,
     )
+
+
+def _fits_seconds(data_type: DataType) -> bool:
+    if isinstance(data_type, Decimal):
+        return data_type.precision - data_type.scale <= _SECONDS.precision - _SECONDS.scale
+    return data_type != LONG
 
 
 def _micros(x: Datum) -> Numbers:
@@ -61,14 +74,14 @@ def _make_timestamp(call_: Call, args: list[Datum]) -> Evaluated:
     local = np.where(good, (first + day - 1) * DAY + hour * HOUR + minute * MINUTE + micros, 0)
     null = either(*(nulls(a) for a in args))
     bad = ~good if null is None else ~good & ~null
-    at = zone(call_.zone or "UTC").instants(local)
-    return outcome(made(at, args, TIMESTAMP), bad, call_.mode, "[DATETIME_FIELD_OUT_OF_BOUNDS] There is no such time.")
+    at = zone(call_.zone or "UTC").instants(local) if call_.type == TIMESTAMP else local
+    return outcome(made(at, args, call_.type), bad, call_.mode, "[DATETIME_FIELD_OUT_OF_BOUNDS] There is no such time.")
 
 
 declare(
     Function(
         "make_timestamp",
-        _six,
+        partial(_six, made_type=TIMESTAMP),
         _make_timestamp,
         sql=("make_timestamp", "make_timestamp_ltz"),
         catalyst=("MakeTimestamp",),
@@ -78,6 +91,18 @@ declare(
         lenient=True,
         zoned=lambda _args, _type: True,
         local=True,
+    )
+)
+declare(
+    Function(
+        "make_timestamp_ntz",
+        partial(_six, made_type=TIMESTAMP_NTZ),
+        _make_timestamp,
+        sql=("make_timestamp_ntz",),
+        claims=lambda _: (Claim.UP,) * 6,
+        partial=lambda _: Partial.ANYWHERE,
+        moded=lambda _args, _type: True,
+        lenient=True,
     )
 )
 
