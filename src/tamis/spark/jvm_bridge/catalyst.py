@@ -259,16 +259,10 @@ class _Reader:
     def _field_name(self, node: Node) -> str:
         return str(self.types[node["k"][0]["t"]]["fields"][node["p"]["ordinal"]]["name"])
 
-    def variant_get(self, node: Node, args: Args) -> Expr:
-        return documents.variant_get(self.type(node), node["p"], args)
-
     def static_invoke(self, node: Node, args: Args) -> Expr:
         if node["p"].get("functionName") == "readSidePadding":
             return self.padded(args)
         return documents.static_invoke(node["p"], args)
-
-    def json_to_structs(self, node: Node, args: Args) -> Expr:
-        return documents.json_to_structs(self.type(node), node["p"], args)
 
     def literal(self, node: Node, _: Args) -> Expr:
         return literal(self.type(node), node["v"])
@@ -384,9 +378,9 @@ _SPECIAL: dict[str, Callable[[_Reader, Node, Args], Expr]] = {
     "TimestampAdd": _Reader.unit,
     "NamedLambdaVariable": _Reader.variable,
     "AtLeastNNonNulls": _Reader.at_least,
-    "VariantGet": _Reader.variant_get,
+    "VariantGet": lambda read, node, args: documents.variant_get(read.type(node), node["p"], args),
     "StaticInvoke": _Reader.static_invoke,
-    "JsonToStructs": _Reader.json_to_structs,
+    "JsonToStructs": lambda read, node, args: documents.json_to_structs(read.type(node), node["p"], args),
 }
 
 
