@@ -43,9 +43,10 @@ VERBS = [
     Verb("create_index", "create_index", ("index", "create", T, "by_n", "n"), "Building by_n"),
     Verb("repair_index", "repair_index", ("index", "repair", T), "Repairing all indexes"),
     Verb("indexes", "list_indexes", ("index", "list", T)),
+    Verb("constraints", "constraints", ("constraint", "list", T)),
 ]
-NEEDS_AN_INDEX = {"drop_index_segments", "drop_index"}
-"""Procedures without a line above: `tamis index drop` and `drop-segments` are in test_index."""
+ELSEWHERE = {"drop_index_segments", "drop_index", "add_constraint", "drop_constraint"}
+"""Procedures without a line above: their commands are in test_index and test_constraint."""
 
 
 @pytest.mark.parametrize("verb", VERBS, ids=lambda v: v.method)
@@ -64,7 +65,7 @@ def test_a_verb_is_there_in_every_way(verb: Verb, run: Run, tmp_path: Path) -> N
 
 
 def test_no_procedure_and_no_command_is_left_out() -> None:
-    assert {v.sql for v in VERBS if not v.sql.isupper()} | NEEDS_AN_INDEX == set(PROCEDURES)
+    assert {v.sql for v in VERBS if not v.sql.isupper()} | ELSEWHERE == set(PROCEDURES)
     commands = typer.main.get_command(program).commands  # type: ignore[attr-defined]
     elsewhere = {"create", "ingest", "query", "schema", "demo", "spark"}
     assert {v.command[0] for v in VERBS} | elsewhere == set(commands)

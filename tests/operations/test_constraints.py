@@ -462,7 +462,7 @@ def test_names_are_one_ignoring_case() -> None:
 def test_keys_are_kept_and_enforce_nothing() -> None:
     of = empty()
     change = of.alter().add_primary_key("pk", ["id", "s.a"]).add_unique("u", "name")
-    change.add_foreign_key("fk", "n", "db.other", ["k"]).add_check("soft", "price > 0", enforced=False).commit()
+    change.add_foreign_key("fk", "n", "db.other", ["k"]).commit()
     assert of.detail()["writer_features"][0].as_py() == []
     of.append(rows(1, 1, price=-1.0))
     of.alter().rename_column("id", "key").commit()
@@ -470,7 +470,6 @@ def test_keys_are_kept_and_enforce_nothing() -> None:
         "PRIMARY KEY (key, s.a) NOT ENFORCED",
         "UNIQUE (name) NOT ENFORCED",
         "FOREIGN KEY (n) REFERENCES db.other (k) NOT ENFORCED",
-        "CHECK (price > 0) NOT ENFORCED",
     ]
     assert of.properties == {}
     with pytest.raises(NotFound):
@@ -507,9 +506,7 @@ def without_constraints(value: dict[str, Any]) -> dict[str, Any]:
 
 def test_the_head_keeps_constraints() -> None:
     of = table()
-    of.alter().add_primary_key("pk", "id").add_check("soft", "n > 0", enforced=False).set_properties(
-        {"x": "1"}
-    ).commit()
+    of.alter().add_primary_key("pk", "id").set_properties({"x": "1"}).commit()
     head = tamis.open(of.path).snapshot.head
     assert head_from_json(head_to_json(head)) == head
     assert head.properties == {"x": "1"}
@@ -588,3 +585,13 @@ def test_what_a_part_was_tested_by_is_not_stored() -> None:
     of.delete("id = 5")
     assert ids(of) == [1, 2, 3, 4]
     assert of.verify().ok
+
+
+def test_a_generated_column_is_tested_with_its_value() -> None:
+    of = tamis.create(f"memory://constraints-{next(_names)}", "id BIGINT, twice BIGINT GENERATED ALWAYS AS (id * 2)")
+    of.alter().add_check("c", "twice < 10").commit()
+    of.append(pa.table({"id": [4]}))
+    with pytest.raises(SchemaMismatch, match="twice = 10"):
+        of.append(pa.table({"id": [5]}))
+    with pytest.raises(SchemaMismatch, match="twice = 12"):
+        of.update({"id": "6"}, all_rows=True)

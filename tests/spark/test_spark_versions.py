@@ -171,7 +171,7 @@ def test_a_table_is_defined_by_a_table_info_or_by_its_parts() -> None:
     java: Any = Java()
     struct = SimpleNamespace(json=lambda: ADD)
     properties = {"provider": "tamis", "comment": "c", "owner": "me", "k": "v"}
-    info = SimpleNamespace(schema=lambda: struct, partitions=list, properties=lambda: properties)
+    info = SimpleNamespace(schema=lambda: struct, partitions=list, properties=lambda: properties, constraints=list)
     one = definition(java, info)
     assert (one.comment, one.properties, [f.name for f in one.schema.fields]) == ("c", {"k": "v"}, ["a"])
     assert definition(java, struct, [], properties) == one
@@ -190,6 +190,7 @@ def test_methods_and_constructors_are_probed_by_their_parameters(spark: Any) -> 
 
 
 NEWER_TEXTS = {
+    "ALTER TABLE": "alter table {0}.db.t ADD CONSTRAINT c CHECK (a > 0)",
     "CREATE TABLE": "CREATE TABLE IF NOT EXISTS {0}.db.u LIKE {0}.db.t",
     "INSERT WITH": "INSERT WITH SCHEMA EVOLUTION INTO {0}.db.t BY NAME SELECT 2 AS a, 3 AS b",
     "MERGE WITH": "merge with schema evolution into {0}.db.t USING (SELECT 1 AS a, 2 AS b) s ON {0}.db.t.a = s.a "
@@ -234,6 +235,8 @@ def test_statements_that_only_begin_alike_are_left_to_spark() -> None:
     asked = Statements(java)
     asked._catalog = lambda names: ("ours", names)  # type: ignore[method-assign]
     assert asked.apply("statement", "CREATE TABLE lake.db.like (a INT) USING tamis") is None
+    assert asked.apply("statement", "ALTER TABLE lake.db.t ADD COLUMN check INT") is None
+    assert asked.apply("statement", "ALTER TABLE lake.db.t RENAME TO lake.db.u") is None
     assert asked.apply("statement", "CREATE TABLE lake.db.u AS SELECT * FROM t WHERE s LIKE 'a%'") is None
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import typer
 
 import tamis
-from tamis.cli import change, demo_command, index, query_commands, restore, rows, schema, spark_commands
+from tamis.cli import change, constraint, demo_command, index, query_commands, restore, rows, schema, spark_commands
 from tamis.cli.compact import compact
 from tamis.cli.output import fail, print_note
 from tamis.cli.spark_errors import first_line, is_spark_error
@@ -115,6 +115,10 @@ program.add_typer(_index, name="index")
 for _step in (schema.show, schema.check, schema.evolve, schema.cluster):
     schema.program.command()(_failing(_step))
 program.add_typer(schema.program)
+
+for _name, _change in (("add", constraint.add), ("drop", constraint.drop), ("list", constraint.list_)):
+    constraint.program.command(_name)(_failing(_change))
+program.add_typer(constraint.program)
 
 _OPTIONS_FIRST = {"ignore_unknown_options": False, "allow_interspersed_args": False}
 """What follows a script's name belongs to the script."""

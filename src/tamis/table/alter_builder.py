@@ -126,13 +126,12 @@ class Alter:
         self._alteration.cluster_by([self._path(name) for name in names_of(names, "cluster_by")])
         return self
 
-    def add_check(self, name: str, expression: str, *, enforced: bool = True) -> Alter:
+    def add_check(self, name: str, expression: str) -> Alter:
         """Refuse rows for which ``expression``, a Spark SQL predicate, is false. NULL passes.
 
         ``commit`` tests existing rows; it raises ``SchemaMismatch`` (``CHECK_VIOLATION``) with the first wrong one.
-        Without ``enforced``, the constraint is information, and nothing tests it.
         """
-        self._alteration.add_constraint(asked_check(name, expression, enforced=enforced))
+        self._alteration.add_constraint(asked_check(name, expression))
         return self
 
     def add_primary_key(self, name: str, columns: Sequence[Name] | Name) -> Alter:

@@ -163,6 +163,7 @@ def detail(store: Store, snapshot: Snapshot) -> pa.Table:
         "size_in_bytes": totals["bytes"],
         **_trimmed_statistics(snapshot),
         "properties": [(k, v) for k, v in head.properties.items() if k != PENDING],
+        "constraints": [f"{row['name']}: {row['definition']}" for row in constraints(snapshot).to_pylist()],
         "reader_features": list(head.reader_features),
         "writer_features": list(head.writer_features),
     }
@@ -238,6 +239,7 @@ _DETAIL = pa.schema(
         *[(name, pa.int64()) for name in ("num_segments", "num_parts", "num_rows", "size_in_bytes")],
         *[(name, pa.int64()) for name in (DROPPED, EXCESS)],
         ("properties", pa.map_(pa.string(), pa.string())),
+        ("constraints", pa.list_(pa.string())),
         *[("reader_features", pa.list_(pa.string())), ("writer_features", pa.list_(pa.string()))],
     ]
 )

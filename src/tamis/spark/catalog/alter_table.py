@@ -16,6 +16,7 @@ from tamis.core.types.arrow import to_arrow_type
 from tamis.core.types.defaults import initial_json
 from tamis.engine.operations.schema.alter import Alteration
 from tamis.spark.catalog.create_table import user_properties
+from tamis.spark.catalog.spark_constraints import asked_constraint
 from tamis.spark.jvm_bridge.adapter import Bridge
 from tamis.spark.jvm_bridge.spark_errors import unsupported
 from tamis.spark.jvm_bridge.spark_types import from_spark
@@ -91,6 +92,14 @@ def _cluster(bridge: Bridge, found: Alteration, change: Any) -> None:
     found.cluster_by([bridge.texts(bridge.call(column, "fieldNames")) for column in change.clusteringColumns()])
 
 
+def _constrain(bridge: Bridge, found: Alteration, change: Any) -> None:
+    found.add_constraint(asked_constraint(bridge, change.constraint()))
+
+
+def _release(_: Bridge, found: Alteration, change: Any) -> None:
+    found.drop_constraint(change.name(), missing_ok=bool(change.ifExists()))
+
+
 def _set(_: Bridge, found: Alteration, change: Any) -> None:
     if change.property() == "comment":
         found.set_comment(change.value())
@@ -118,6 +127,8 @@ _STEPS: dict[str, Callable[[Bridge, Alteration, Any], None]] = {
     "UpdateColumnPosition": _move,
     "UpdateColumnDefaultValue": _default,
     "ClusterBy": _cluster,
+    "AddConstraint": _constrain,
+    "DropConstraint": _release,
     "SetProperty": _set,
     "RemoveProperty": _unset,
 }

@@ -12,6 +12,7 @@ from tamis.spark.catalog.change_feeds import ChangeFeeds
 from tamis.spark.catalog.create_table import Definition, definition, inherited, new_head
 from tamis.spark.catalog.local_rows import LocalTable
 from tamis.spark.catalog.namespaces import Namespaces
+from tamis.spark.catalog.spark_constraints import has_constraints
 from tamis.spark.catalog.spark_table import SparkTable
 from tamis.spark.catalog.staged_table import StagedTable
 from tamis.spark.catalog.table_names import METADATA_TABLES
@@ -59,7 +60,9 @@ class Catalog(Namespaces, Procedures, ChangeFeeds):
         return f"tamis catalog {self._name} at {self.warehouse.root.url}"
 
     def capabilities(self) -> list[Any]:
-        names = ("SUPPORT_COLUMN_DEFAULT_VALUE", "SUPPORTS_CREATE_TABLE_WITH_GENERATED_COLUMNS")
+        names = ["SUPPORT_COLUMN_DEFAULT_VALUE", "SUPPORTS_CREATE_TABLE_WITH_GENERATED_COLUMNS"]
+        if has_constraints(self.bridge):
+            names.append("SUPPORT_TABLE_CONSTRAINT")
         return [self.bridge.enum(_CATALOG + "TableCatalogCapability", name) for name in names]
 
     # --- list and load ---

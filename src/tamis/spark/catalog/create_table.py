@@ -8,16 +8,19 @@ from typing import Any
 
 from tamis.core.schema.clustering_key import clustering_keys
 from tamis.core.types import Schema
+from tamis.engine.operations.schema.constraint_definitions import Asked, added
 from tamis.engine.scan import check_places, check_properties
 from tamis.engine.scan.scan_options import PREFIX
 from tamis.errors import InvalidInput
 from tamis.spark.catalog.generated_properties import PREFIX as GENERATED
 from tamis.spark.catalog.generated_properties import with_generated
+from tamis.spark.catalog.spark_constraints import asked_constraint
 from tamis.spark.jvm_bridge.adapter import Bridge
 from tamis.spark.jvm_bridge.spark_errors import unsupported
 from tamis.spark.jvm_bridge.spark_types import from_spark, generated_as
 from tamis.spark.options.source_options import Use, read_options
-from tamis.storage.commit_log import Head, next_schema
+from tamis.storage.commit_log import Constraint, Head, next_schema
+from tamis.storage.commit_log.constraint_columns import with_constraints
 from tamis.storage.files.formats import check_format, format_named
 from tamis.table.table_definition import FORMAT, checked_columns
 from tamis.world import new_id, world
@@ -37,6 +40,7 @@ class Definition:
     properties: dict[str, str]
     comment: str | None
     format: str
+    constraints: tuple[Asked, ...] = ()
 
 
 def definition(bridge: Bridge, *asked: Any) -> Definition:
@@ -44,8 +48,10 @@ def definition(bridge: Bridge, *asked: Any) -> Definition:
 
     Raises ``InvalidInput`` naming an unsupported type, clause or property.
     """
+    constraints: tuple[Asked, ...] = ()
     if len(asked) == 1:
         struct, transforms, properties = asked[0].schema(), asked[0].partitions(), asked[0].properties()
+        constraints = tuple(asked_constraint(bridge, one) for one in asked[0].constraints())
     else:
         struct, transforms, properties = asked
     given = bridge.dict(properties)
@@ -66,6 +72,7 @@ def definition(bridge: Bridge, *asked: Any) -> Definition:
         user_properties({k: v for k, v in given.items() if not k.startswith(GENERATED)}),
         given.get("comment"),
         data_format(given),
+        constraints,
     )
 
 
@@ -178,4 +185,7 @@ def new_head(asked: Definition, names: Sequence[str], before: Head | None = None
     after = next_schema(head, schema, clustering_keys(schema, asked.cluster_by), constraints=())
     check_format(asked.format, after.schemas[-1])
     check_places(asked.properties, after.schemas)
-    return after
+    constraints: tuple[Constraint, ...] = ()
+    for one in asked.constraints:
+        constraints = added(constraints, one, schema)
+    return with_constraints(after, constraints)

@@ -17,6 +17,7 @@ from tamis.core.types import Schema
 from tamis.engine.operations import Result
 from tamis.errors import TamisError
 from tamis.spark.catalog.generated_properties import generated_properties
+from tamis.spark.catalog.spark_constraints import java_constraints
 from tamis.spark.jvm_bridge.adapter import Bridge
 from tamis.spark.jvm_bridge.spark_types import from_spark, to_spark
 from tamis.spark.scan.scan_metrics import Opening
@@ -58,7 +59,7 @@ class LoadedTable(Indexed):
     java_arity: ClassVar = {"deleteWhere": (1, 2)}
     java_when_refreshed: ClassVar = ("columns",)
     java_constant: ClassVar = dict.fromkeys(
-        ["name", "id", "version", "schema", "capabilities", "partitioning", "metadataColumns"], ""
+        ["name", "id", "version", "schema", "capabilities", "partitioning", "constraints", "metadataColumns"], ""
     )
 
     def __init__(
@@ -198,6 +199,10 @@ class LoadedTable(Indexed):
             if all(i in by_id for i in ids)
         ]
         return [clustering(self.bridge, columns)] if columns else []
+
+    def constraints(self) -> list[Any]:
+        """The constraints, as DESCRIBE and SHOW CREATE TABLE print them, and as Spark enforces them beside us."""
+        return java_constraints(self.bridge, self.head.constraints, self.logical_schema)
 
     def for_write(self, write: PendingWrite) -> Self:
         """Return a copy of this table for one write that replaces the rows in ``write``."""

@@ -9,6 +9,7 @@ from typing import Any
 
 from tamis.core.expr import Expr, conjuncts
 from tamis.engine.operations.result import written
+from tamis.engine.operations.schema.constraint_definitions import asked_again
 from tamis.engine.scan import Options
 from tamis.errors import InvalidInput, NotFound
 from tamis.spark.catalog.create_table import Definition, data_format, new_head
@@ -97,13 +98,16 @@ class PathWrite:
             by_id = before.schema.by_id
             names = tuple(tuple(by_id[i].name for i in path) for path in before.cluster_by)
             asked = replace(asked, cluster_by=names)
+        if before.schema is not None:
+            again = tuple(asked_again(one, before.schema) for one in before.constraints)
+            asked = replace(asked, constraints=again)
         try:
             head = replace(new_head(asked, (), before), name=before.name)
         except NotFound as error:
             raise _bad(
                 "overwriteSchema",
-                f"The table is clustered by a column that the new rows lack: {error.name}.",
-                "Name columns to cluster by: clusterBy(…).",
+                f"The table is clustered by a column that the new rows lack, or has a constraint on it: {error.name}.",
+                "Name columns to cluster by: clusterBy(…), or drop the constraint first.",
             ) from None
         commit_replacement(table.store, table.snapshot, head, self._rows(table.store, head))
 

@@ -13,8 +13,9 @@ import pyarrow.compute as pc
 from pyroaring import BitMap
 
 from tamis.engine.part_writer import WriteSpec, write_parts
+from tamis.errors import SchemaMismatch
 from tamis.spark.executors.read_task import PART, POSITION
-from tamis.spark.executors.write_task import from_ipc, to_ipc
+from tamis.spark.executors.write_task import from_ipc, refused, to_ipc
 
 DELETE, UPDATE, INSERT, REINSERT = 1, 2, 3, 4
 """Spark's codes of row changes (its ``RowDeltaUtils``)."""
@@ -85,7 +86,8 @@ class Changes:
 def change(batches: Iterator[pa.RecordBatch], spec: WriteSpec) -> Iterator[pa.RecordBatch]:
     """Run one partition of row changes, for ``mapInArrow``.
 
-    Operation, part id and position are columns found by name; the others are the table's columns in order.
+    Operation, part id and position are columns found by name; the others are the table's columns in order. A row that
+    violates a constraint does not fail the task, as in ``write_task.write_rows``.
     """
     found = _Positions()
 
@@ -97,9 +99,14 @@ def change(batches: Iterator[pa.RecordBatch], spec: WriteSpec) -> Iterator[pa.Re
                 data = [column for place, column in enumerate(batch.columns) if place not in at.values()]
                 yield pa.RecordBatch.from_arrays(data, names=list(spec.schema.names)).filter(pa.array(new))
 
-    manifests = [to_ipc(manifest) for manifest in write_parts(rows(), spec)]
-    outcome = found.changes(manifests)
-    yield pa.record_batch([pa.array([pickle.dumps(outcome)], pa.binary())], ["outcome"])
+    try:
+        manifests = [to_ipc(manifest) for manifest in write_parts(rows(), spec)]
+        outcome = pickle.dumps(found.changes(manifests))
+    except SchemaMismatch as error:
+        if not spec.checks:
+            raise
+        outcome = refused(error)
+    yield pa.record_batch([pa.array([outcome], pa.binary())], ["outcome"])
 
 
 def _serialized(rows: dict[str, Any]) -> Removed:

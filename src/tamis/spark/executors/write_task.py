@@ -11,7 +11,7 @@ import pyarrow as pa
 from tamis.engine.operations.rows.overwrite import survivors_of
 from tamis.engine.operations.rows.replace_filter import within
 from tamis.engine.part_writer import WriteSpec, conform, write_parts
-from tamis.errors import InvalidInput
+from tamis.errors import InvalidInput, SchemaMismatch, TamisError
 
 if TYPE_CHECKING:
     from tamis.core.expr import Expr
@@ -30,8 +30,8 @@ def write_rows(
 
     Only the results of successful tasks are committed.
 
-    A row that ``conjuncts`` do not match does not fail the task, because Spark would retry it. The task
-    yields the error as its last result instead.
+    A row that ``conjuncts`` do not match, or that violates a constraint, does not fail the task, because Spark would
+    retry it. The task yields the error as its last result instead.
     """
     rows = (
         within(conform(batches, spec.schema), spec.schema, conjuncts, now_micros=now_micros) if conjuncts else batches
@@ -39,10 +39,10 @@ def write_rows(
     try:
         for manifest in write_parts(rows, spec):
             yield _told(to_ipc(manifest))
-    except InvalidInput as error:
-        if not conjuncts:
+    except (InvalidInput, SchemaMismatch) as error:
+        if not (conjuncts or spec.checks):
             raise
-        yield _told(_REFUSED + pickle.dumps(error))
+        yield _told(refused(error))
 
 
 def _told(data: bytes) -> pa.RecordBatch:
@@ -52,12 +52,17 @@ def _told(data: bytes) -> pa.RecordBatch:
 _REFUSED = b"refused"
 
 
-def refusal(told: bytes) -> InvalidInput | None:
-    """The error that a task returned instead of a manifest, or None."""
+def refused(error: TamisError) -> bytes:
+    """Return what a task returns instead of a result, for an error that Spark must not try again."""
+    return _REFUSED + pickle.dumps(error)
+
+
+def refusal(told: bytes) -> TamisError | None:
+    """The error that a task returned instead of a result, or None."""
     if not told.startswith(_REFUSED):
         return None
     error = pickle.loads(told.removeprefix(_REFUSED))  # noqa: S301  # made by our own task
-    assert isinstance(error, InvalidInput)
+    assert isinstance(error, TamisError)
     return error
 
 

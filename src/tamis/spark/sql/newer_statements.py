@@ -32,7 +32,18 @@ def _has_evolution(bridge: Bridge) -> bool:
     return bridge.has_class(_CATALOG + "SupportsSchemaEvolution")
 
 
+def _has_constraints(bridge: Bridge) -> bool:
+    return bridge.has_class(_CATALOG + "constraints.Constraint")
+
+
 NEWER = {
+    "ALTER TABLE": NewerStatement(
+        "ALTER TABLE … ADD or DROP CONSTRAINT",
+        "4.1",
+        _has_constraints,
+        "Write CALL lake.system.add_constraint(table => 'db.t', name => 'c', check => 'a > 0'), or drop_constraint; "
+        "or tamis.open(path).alter().add_check('c', 'a > 0').commit().",
+    ),
     "CREATE TABLE": NewerStatement(
         "CREATE TABLE … LIKE",
         "4.2",

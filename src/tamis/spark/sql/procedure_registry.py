@@ -9,13 +9,13 @@ from tamis.spark.catalog.local_rows import LocalTable, local_scan
 from tamis.spark.jvm_bridge import spark_errors
 from tamis.spark.jvm_bridge.adapter import Bridge
 from tamis.spark.sql.procedure import READERS, Parameter, Procedure, argument
-from tamis.spark.sql.procedures import index_calls, query_calls, upkeep_calls
+from tamis.spark.sql.procedures import constraint_calls, index_calls, query_calls, upkeep_calls
 from tamis.world import new_id
 
 _PROCEDURES = "org.apache.spark.sql.connector.catalog.procedures."
 
 PROCEDURES: dict[str, Procedure] = {
-    p.name: p for p in (*query_calls.PROCEDURES, *upkeep_calls.PROCEDURES, *index_calls.PROCEDURES)
+    p.name: p for calls in (query_calls, upkeep_calls, index_calls, constraint_calls) for p in calls.PROCEDURES
 }
 
 

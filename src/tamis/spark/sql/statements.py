@@ -37,6 +37,7 @@ GRAMMAR = {
     "REFRESH INDEX": "REFRESH INDEX name ON [TABLE] table",
     "SHOW INDEXES": "SHOW INDEXES FROM | IN | ON [TABLE] table",
 }
+_CONSTRAINT_WORDS = {"CONSTRAINT", "CHECK", "PRIMARY", "UNIQUE", "FOREIGN"}
 _TWO_WORDS = {"DESCRIBE", "REFRESH", "SHOW"}
 
 
@@ -125,6 +126,9 @@ class Statements:
         if begin == "CREATE TABLE":
             words.skip("IF", "NOT", "EXISTS")
             names, found = _names(words), words.peek() == "LIKE"
+        elif begin == "ALTER TABLE":
+            names = _names(words)
+            found = words.peek() in {"ADD", "DROP"} and words.peek(1) in _CONSTRAINT_WORDS
         else:
             found = words.skip("SCHEMA", "EVOLUTION") and (words.skip("INTO") or words.skip("OVERWRITE"))
             if words.peek(1) not in {"", "."}:

@@ -7,11 +7,12 @@ import pickle
 from typing import Any
 
 from tamis.engine.operations.result import Result
-from tamis.engine.operations.rows.append import write_spec
+from tamis.engine.operations.rows.append import discard, write_spec
 from tamis.engine.operations.rows.row_change import RowChange, read_set
 from tamis.engine.scan import Options
 from tamis.errors import InvalidInput
 from tamis.spark.executors import row_change_task as task
+from tamis.spark.executors.write_task import refusal
 from tamis.spark.write.generated_rows import filled
 from tamis.spark.write.spark_index import by_spark
 from tamis.spark.write.spark_job import spark_job
@@ -32,8 +33,12 @@ def change_rows(df: Any, table: Any, verb: str, scans: list[Any], options: Optio
     rows = arranged(filled(df, head), head, options) if verb != "delete" else df
     job = map_rows(rows, functools.partial(task.change, spec=spec), task.RESULT)
     with spark_job(df.sparkSession, _VERBS.get(verb, verb), table.store.url):
-        told = job.collect()
-    found = task.Changes.merged([pickle.loads(bytes(row[0])) for row in told])  # noqa: S301  # from our workers
+        told = [bytes(row[0]) for row in job.collect()]
+    done = [data for data in told if refusal(data) is None]
+    found = task.Changes.merged([pickle.loads(data) for data in done])  # noqa: S301  # from our workers
+    if (refused := next((error for data in told if (error := refusal(data)) is not None), None)) is not None:
+        discard(table.store, found.tables)
+        raise refused
     if found.doubled:
         raise InvalidInput(
             f"A row of {table.name()} would change twice.",

@@ -32,10 +32,13 @@ class Asked:
     """The columns of a key, as paths of names."""
 
 
-def asked_check(name: str, expression: str, *, enforced: bool = True, rely: bool = False) -> Asked:
-    """Ask for a CHECK. Raises ``InvalidInput`` (``BAD_CONSTRAINT``) for what is no text."""
+def asked_check(name: str, expression: str, *, rely: bool = False) -> Asked:
+    """Ask for a CHECK, which is enforced: Spark has no other.
+
+    Raises ``InvalidInput`` (``BAD_CONSTRAINT``) for what is no text.
+    """
     _check_text(name, expression)
-    return Asked(Constraint(new_id(), name, CHECK, (), expression, enforced, rely))
+    return Asked(Constraint(new_id(), name, CHECK, (), expression, True, rely))
 
 
 def asked_key(
@@ -44,6 +47,12 @@ def asked_key(
     """Ask for a key (``kind`` of ``KINDS``). ``refers``: the table and the columns of a foreign key."""
     _check_text(name, *refers[:1], *refers[1])
     return Asked(Constraint(new_id(), name, kind, (), "", False, rely, *refers), tuple(keys))
+
+
+def asked_again(one: Constraint, schema: Schema) -> Asked:
+    """Ask for a constraint of a table with ``schema`` once more, for other columns of the same names."""
+    names = tuple(tuple(schema.by_id[i].name for i in ids) for ids in one.columns)
+    return Asked(replace(one, constraint_id=new_id(), columns=()), () if one.kind == CHECK else names)
 
 
 def added(constraints: Sequence[Constraint], asked: Asked, schema: Schema) -> tuple[Constraint, ...]:
@@ -153,4 +162,4 @@ def _bad(name: str, why: str, remedy: str) -> InvalidInput:
     )
 
 
-__all__ = ["KINDS", "Asked", "added", "asked_check", "asked_key", "dropped"]
+__all__ = ["KINDS", "Asked", "added", "asked_again", "asked_check", "asked_key", "dropped"]
