@@ -169,6 +169,9 @@ class JavaArray(SimpleNamespace):
 def test_a_table_is_defined_by_a_table_info_or_by_its_parts() -> None:
     """Spark 4.0 passes Column[] (or a StructType), partitioning and properties; later ones a TableInfo."""
     java: Any = Java()
+    conf = SimpleNamespace(sessionLocalTimeZone=lambda: "UTC", ansiEnabled=lambda: True)
+    session = SimpleNamespace(sessionState=lambda: SimpleNamespace(conf=lambda: conf))
+    java.cls = lambda _: SimpleNamespace(active=lambda: session)
     struct = SimpleNamespace(json=lambda: ADD)
     properties = {"provider": "tamis", "comment": "c", "owner": "me", "k": "v"}
     info = SimpleNamespace(schema=lambda: struct, partitions=list, properties=lambda: properties, constraints=list)

@@ -191,11 +191,11 @@ def test_two_first_appends_at_once(
     real = sys.modules[module.__module__].write
     raced: list[bool] = []
 
-    def racing(*arguments: Any) -> Any:
+    def racing(*arguments: Any, **named: Any) -> Any:
         if not raced:
             raced.append(True)
             other.append(theirs)
-        return real(*arguments)
+        return real(*arguments, **named)
 
     monkeypatch.setattr(sys.modules[module.__module__], "write", racing)
     if fits:
