@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from tamis.core.types import Schema
 from tamis.engine.part_writer import conform
-from tamis.spark.executors.read_task import PART, POSITION
 from tamis.spark.executors.row_change_task import DELETE, OPERATION
+from tamis.spark.executors.row_metadata import PART, POSITION
 
 
 def fill(batches: Iterator[pa.RecordBatch], schema: Schema) -> Iterator[pa.RecordBatch]:

@@ -20,10 +20,8 @@ from tamis.engine.scan.partial_aggregates import Aggregation, stream
 from tamis.engine.scan.skip_audit import Proof, read_audited, violation
 from tamis.engine.secondary_index import SharedLookup, read_shared
 from tamis.sizes import SIZES
+from tamis.spark.executors.row_metadata import METADATA, PART, POSITION, file_urls, metadata_array, metadata_type
 from tamis.storage.files import PartRef
-
-PART, POSITION = "_tamis_part", "_tamis_position"
-"""Metadata columns: a row's part id, and its ordinal in the part."""
 
 SMALLEST_BATCH = SIZES.smallest_batch_rows
 """Minimum rows of a batch sent to the JVM; smaller ones are concatenated.
@@ -69,12 +67,15 @@ class Outcome:
 class Read:
     """The read function of one scan, pickled once for all its tasks.
 
-    ``accumulator`` takes ``{key: Outcome}``, or is None to count nothing. ``strict``: an audit violation
-    fails the task.
+    ``accumulator`` takes ``{key: Outcome}``, or is None to count nothing. ``metadata``: fields of ``_metadata``
+    that rows come with, besides their positions. ``strict``: an audit violation fails the task.
     """
 
-    def __init__(self, scan: str, spec: ReadSpec, accumulator: Any, *, strict: bool = False) -> None:
+    def __init__(
+        self, scan: str, spec: ReadSpec, accumulator: Any, *, metadata: tuple[str, ...] = (), strict: bool = False
+    ) -> None:
         self.scan = scan
+        self.metadata = metadata
         self.spec = spec
         self.accumulator = accumulator
         self.strict = strict
@@ -98,12 +99,23 @@ class Read:
     def _rows(self, task: Task, outcome: Outcome) -> Iterator[pa.RecordBatch]:
         """The rows in Spark's types."""
         target = spark_schema(to_arrow_schema(self.spec.schema))
-        place = _placed if self.spec.positions else None
-        for part_id, batch in self._read(task, outcome):
-            yield shaped(batch, target) if place is None else place(batch, target, part_id)
+        for ref, batch in self._read(task, outcome):
+            yield self._placed(batch, target, ref) if self.spec.positions else shaped(batch, target)
 
-    def _read(self, task: Task, outcome: Outcome) -> Iterator[tuple[str, pa.RecordBatch]]:
-        """The rows as read, with the id of their part."""
+    def _placed(self, batch: pa.RecordBatch, target: pa.Schema, ref: PartRef) -> pa.RecordBatch:
+        """The batch with the part id and ordinal of each row, and with ``_metadata`` if it is asked for."""
+        columns = shaped(batch.select(range(len(target))), target).columns if target.names else []
+        ordinals = batch.column(len(target))
+        fields = [*target]
+        if self.metadata:
+            columns.append(metadata_array(self.metadata, ref, file_urls(self.spec.url)(ref.path), ordinals))
+            fields.append(pa.field(METADATA, pa.struct(metadata_type(self.metadata)), nullable=False))
+        columns += [pa.repeat(pa.scalar(ref.part_id), len(batch)), ordinals]
+        fields += [pa.field(PART, pa.string(), nullable=False), pa.field(POSITION, pa.int64(), nullable=False)]
+        return pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields))
+
+    def _read(self, task: Task, outcome: Outcome) -> Iterator[tuple[PartRef, pa.RecordBatch]]:
+        """The rows as read, with their part."""
         spec = replace(self.spec, conjuncts=(*self.spec.conjuncts, *task.keys)) if task.keys else self.spec
         counters = outcome.counters
 
@@ -120,7 +132,7 @@ class Read:
                 else read_audited(ref, proof, spec, counters, found)
             )
             for batch in batches:
-                yield ref.part_id, batch
+                yield ref, batch
 
 
 class Fold(Read):
@@ -157,16 +169,6 @@ def packed_rows(table: pa.Table) -> bytes:
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
     return bytes(sink.getvalue())
-
-
-def _placed(batch: pa.RecordBatch, target: pa.Schema, part_id: str) -> pa.RecordBatch:
-    """The batch with the part id and ordinal of each row."""
-    columns = shaped(batch.select(range(len(target))), target).columns if target.names else []
-    schema = pa.schema(
-        [*target, pa.field(PART, pa.string(), nullable=False), pa.field(POSITION, pa.int64(), nullable=False)]
-    )
-    part = pa.repeat(pa.scalar(part_id), len(batch))
-    return pa.RecordBatch.from_arrays([*columns, part, batch.column(len(target))], schema=schema)
 
 
 def _where(scan: str, index: int) -> tuple[tuple[str, str, int], tuple[int, int]]:

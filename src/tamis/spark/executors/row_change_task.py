@@ -14,7 +14,7 @@ from pyroaring import BitMap
 
 from tamis.engine.part_writer import WriteSpec, write_parts
 from tamis.errors import SchemaMismatch
-from tamis.spark.executors.read_task import PART, POSITION
+from tamis.spark.executors.row_metadata import PART, POSITION
 from tamis.spark.executors.write_task import from_ipc, refused, to_ipc
 
 DELETE, UPDATE, INSERT, REINSERT = 1, 2, 3, 4

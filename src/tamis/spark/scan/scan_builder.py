@@ -16,10 +16,11 @@ from typing import Any, ClassVar
 from tamis.core.types import Schema
 from tamis.engine.scan import Options
 from tamis.engine.scan.index_stage import check_index_options
+from tamis.errors import SchemaFenced
 from tamis.spark.catalog.analyzed_schema import captured
 from tamis.spark.catalog.loaded_table import LoadedTable
 from tamis.spark.executors.partitions import Sizes
-from tamis.spark.executors.read_task import PART, POSITION
+from tamis.spark.executors.row_metadata import METADATA, PART, POSITION
 from tamis.spark.jvm_bridge.adapter import Bridge
 from tamis.spark.jvm_bridge.catalyst import Translation, known, translate, unknown
 from tamis.spark.jvm_bridge.spark_types import pruned, to_spark
@@ -45,6 +46,10 @@ BUILDER = (
     "org.apache.spark.sql.connector.read.SupportsPushDownRequiredColumns",
     *LIMITS,
 )
+
+
+def has_column(schema: Schema, name: str) -> bool:
+    return any(f.name.lower() == name for f in schema)
 
 
 def scan_builder(owner: Bridge, table: LoadedTable, options: Any, built: list[Scan] | None = None) -> Any:
@@ -92,6 +97,7 @@ class Builder:
         self._selected = source.schema
         self._required: Any = None
         self._placed = False
+        self._metadata: tuple[str, ...] = ()
         self._built = built
         self._pushed = NOTHING
         self._asked: dict[str | None, Scan | None] = {}
@@ -130,8 +136,12 @@ class Builder:
 
     def pruneColumns(self, required: Any) -> None:  # noqa: N802
         wanted = json.loads(required.json())
-        columns = [f for f in wanted["fields"] if f["name"] not in {PART, POSITION}]
+        asked = any(f["name"] == METADATA for f in wanted["fields"]) and self._offers_metadata()
+        hidden = {PART, POSITION, METADATA} if asked else {PART, POSITION}
+        columns = [f for f in wanted["fields"] if f["name"] not in hidden]
         self._placed = len(columns) < len(wanted["fields"])
+        told = [f for f in wanted["fields"] if asked and f["name"] == METADATA]
+        self._metadata = tuple(inner["name"] for f in told for inner in f["type"]["fields"])
         schema = captured(self._source.snapshot.head, self._source.schema, wanted | {"fields": columns}, self._analysed)
         if schema is not self._source.schema:
             self._source = replace(self._source, schema=schema)
@@ -142,8 +152,27 @@ class Builder:
             {"name": POSITION, "type": "long", "nullable": False, "metadata": {}},
         ]
         self._required = (
-            self._owner.struct_type(json.dumps(wanted | {"fields": columns + places})) if self._placed else required
+            self._owner.struct_type(json.dumps(wanted | {"fields": columns + told + places}))
+            if self._placed
+            else required
         )
+
+    def _offers_metadata(self) -> bool:
+        """Whether ``_metadata`` is the metadata column, and not a column of the table, which hides it.
+
+        Raises ``SchemaFenced`` if the table has got such a column since the plan was analysed.
+        """
+        schemas = self._source.snapshot.head.schemas
+        taken = {has_column(schemas[i], METADATA) for i in self._analysed if i < len(schemas)}
+        own = has_column(self._source.schema, METADATA)
+        if taken | {own} == {True, False}:
+            raise SchemaFenced(
+                f"The table has or had a column {METADATA}, which hides the metadata of its rows.",
+                code="FENCED_METADATA",
+                name=METADATA,
+                remedy="Make the DataFrame again.",
+            )
+        return not own
 
     # --- SupportsPushDownLimit, SupportsPushDownTopN, SupportsPushDownAggregates ---
 
@@ -220,6 +249,7 @@ class Builder:
                 required,
                 pushed,
                 placed=self._placed,
+                metadata=self._metadata,
                 changes_rows=self._placed or self._built is not None,
                 cost_based=settings["spark.sql.cbo.enabled"] == "true",
             ),

@@ -39,6 +39,8 @@ class ScanRequest:
     pushed: Pushed = NOTHING
     placed: bool = False
     """Whether rows come with their positions."""
+    metadata: tuple[str, ...] = ()
+    """The fields of ``_metadata`` that rows come with."""
     changes_rows: bool = False
     """Whether this is the target of an UPDATE, MERGE or DELETE, which needs every part of the plan."""
     keyed: bool = False

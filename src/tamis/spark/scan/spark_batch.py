@@ -65,7 +65,11 @@ def made_reader(scan: Scan, pages: bool) -> Any:
     if scan.pushed.aggregation is not None:
         fold = Fold(scan.id, spec, scan._ledger.accumulator, scan.pushed.aggregation, scan.answer, strict=strict())
         return python_reader(scan._owner, fold, scan.required)
-    return python_reader(scan._owner, Read(scan.id, spec, scan._ledger.accumulator, strict=strict()), scan.required)
+    return python_reader(
+        scan._owner,
+        Read(scan.id, spec, scan._ledger.accumulator, metadata=scan.metadata, strict=strict()),
+        scan.required,
+    )
 
 
 def native_rows(scan: Scan, reader: Any, ref: PartRef) -> int:

@@ -85,7 +85,7 @@ class Scan:
         self.required = request.required
         self._ledger: Ledger = ledger(owner)
         self.source, self.options, self.selected, self.placed = source, options, request.selected, request.placed
-        self.pushed = request.pushed
+        self.pushed, self.metadata = request.pushed, request.metadata
         self.changes_rows = request.changes_rows
         self.keyed = request.keyed
         self._sizes = sizes
@@ -155,7 +155,7 @@ class Scan:
         self.__dict__.pop("partitions", None)
         self.bytes, self.rows = self._sizes_of(self.plan)
         table = source.store.url, source.snapshot.head.table_id, source.snapshot.version
-        self._key = (*table, selected, filters.conjuncts, options, self.placed, self.pushed, self.keyed)
+        self._key = (*table, selected, filters.conjuncts, options, self.placed, self.metadata, self.pushed, self.keyed)
         self._tell_reader(self.plan)
 
     def _planned(self, conjuncts: tuple[Expr, ...], options: Options) -> Plan:

@@ -17,8 +17,10 @@ from tamis.engine.operations.streaming.range_plan import plan_ranges
 from tamis.engine.operations.streaming.stream_source import Follower, Position
 from tamis.engine.scan import Counts, Options, Plan, PlanRequest
 from tamis.engine.scan.skip_audit import strict
+from tamis.errors import InvalidInput
 from tamis.spark.executors.partitions import Cut, pack
 from tamis.spark.executors.read_task import Read
+from tamis.spark.executors.row_metadata import METADATA, PART, POSITION
 from tamis.spark.jvm_bridge.adapter import Bridge
 from tamis.spark.jvm_bridge.catalyst import known, translate, unknown
 from tamis.spark.jvm_bridge.spark_types import to_spark
@@ -119,6 +121,13 @@ class Batches:
         schema = stream.schema
         columns = frozenset(self._owner.texts(asked.columns()))
         selected = Schema(tuple(f for f in schema if f.name in columns), schema.schema_id)
+        if hidden := (columns - {f.name for f in schema}) & {METADATA, PART, POSITION}:
+            raise InvalidInput(
+                f"A stream does not read the metadata column {min(hidden)}.",
+                code="UNSUPPORTED_READ",
+                name=min(hidden),
+                remedy="Read the table by spark.read, or leave it out.",
+            )
         if len(selected) != len(columns):
             return None
         return stream.batch(asked.end(), filters(self._owner, asked.filters(), schema), selected).java()

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from tamis.spark.executors.executor_function import executor_function
 from tamis.spark.executors.generated_task import fill
-from tamis.spark.executors.read_task import PART, POSITION
 from tamis.spark.executors.row_change_task import OPERATION
+from tamis.spark.executors.row_metadata import PART, POSITION
 from tamis.spark.write.session_frames import dataframe
 from tamis.storage.commit_log import Head
 

@@ -12,6 +12,7 @@ from tamis.engine.operations.rows.row_change import RowChange, read_set
 from tamis.engine.scan import Options
 from tamis.errors import InvalidInput
 from tamis.spark.executors import row_change_task as task
+from tamis.spark.executors.row_metadata import METADATA
 from tamis.spark.executors.write_task import refusal
 from tamis.spark.write.generated_rows import filled
 from tamis.spark.write.spark_index import by_spark
@@ -29,6 +30,8 @@ def change_rows(df: Any, table: Any, verb: str, scans: list[Any], options: Optio
     """
     head, snapshot = table.head, table.snapshot
     assert head.schema is not None
+    if METADATA in df.columns and METADATA not in head.schema.names:  # the statement's condition names it
+        df = df.drop(METADATA)
     spec = write_spec(table.store, head, head.schema, options)
     rows = arranged(filled(df, head), head, options) if verb != "delete" else df
     job = map_rows(rows, functools.partial(task.change, spec=spec), task.RESULT)

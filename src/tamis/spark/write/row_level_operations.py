@@ -6,13 +6,14 @@ their new versions in new parts.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, ClassVar
 
 from tamis.errors import TamisError
 from tamis.spark.catalog.loaded_table import LoadedTable
-from tamis.spark.executors.read_task import PART, POSITION
+from tamis.spark.executors.row_metadata import METADATA, PART, POSITION, metadata_struct
 from tamis.spark.jvm_bridge.adapter import Bridge
 from tamis.spark.options.source_options import read_options
 from tamis.spark.scan.scan_builder import scan_builder
@@ -25,19 +26,25 @@ from tamis.spark.write.session_frames import dataframe, switches
 _WRITE = "org.apache.spark.sql.connector.write."
 _CATALOG = "org.apache.spark.sql.connector.catalog."
 _TYPES = "org.apache.spark.sql.types."
+_COMMENTS = {
+    METADATA: "The file of the row, and its place in it",
+    PART: "The id of the row's part",
+    POSITION: "The row's ordinal in its part",
+}
 
 
 def metadata_columns(table: LoadedTable) -> list[Any]:
-    """The metadata columns: a row's part id, and its ordinal in the part."""
+    """The metadata columns: a row's part id, its ordinal in the part, and ``_metadata``."""
     bridge = table.bridge
-    return [
-        bridge.once("metadata column", name, partial(_metadata_column, bridge, name, kind))
-        for name, kind in ((PART, "StringType"), (POSITION, "LongType"))
-    ]
+    return [bridge.once("metadata column", name, partial(_metadata_column, bridge, name)) for name in _COMMENTS]
 
 
-def _metadata_column(bridge: Bridge, name: str, kind: str) -> Any:
-    return bridge.implement([_CATALOG + "MetadataColumn"], MetadataColumn(name, bridge.scala_object(_TYPES + kind)))
+def _metadata_column(bridge: Bridge, name: str) -> Any:
+    if name == METADATA:
+        kind = bridge.struct_type(json.dumps(metadata_struct()))
+    else:
+        kind = bridge.scala_object(_TYPES + ("StringType" if name == PART else "LongType"))
+    return bridge.implement([_CATALOG + "MetadataColumn"], MetadataColumn(name, kind))
 
 
 @dataclass(eq=False)
@@ -56,7 +63,7 @@ class MetadataColumn:
         return False
 
     def comment(self) -> str:
-        return "The id of the row's part" if self.column == PART else "The row's ordinal in its part"
+        return _COMMENTS[self.column]
 
 
 def operation_builder(table: LoadedTable, info: Any) -> Any:

@@ -64,6 +64,8 @@ public final class StreamFilters {
             LogicalPlan made = null;
             try {
                 made = over(plan);
+            } catch (Handler.Failure refused) {
+                if (refused.getCondition().equals("UNSUPPORTED_READ")) throw refused;
             } catch (RuntimeException strangePlan) {
                 made = null; // skipping is optional: a plan must not fail over it
             }
