@@ -14,7 +14,9 @@ import pytest
 from tests.spark.capabilities import needs_filled_columns, needs_syntax
 
 import tamis
+from tamis.engine.scan import Options
 from tamis.errors import InvalidInput, SchemaMismatch
+from tamis.spark.write.spark_write import arranged
 
 
 def content(lake: Any, name: str = "db.t") -> list[tuple[Any, ...]]:
@@ -115,6 +117,24 @@ def test_rows_are_clustered_without_adaptive_execution(lake: Any) -> None:
     other.conf.set("spark.sql.adaptive.enabled", "false")
     other.sql(f"INSERT INTO {lake.name}.db.t SELECT (id * 7919) % 10007 FROM range(0, 10007, 1, 4)")
     assert tamis.open(lake.folder / "db" / "t").scan().to_arrow()["k"].to_pylist() == list(range(10007))
+
+
+def test_partitions_without_adaptive_execution(lake: Any) -> None:
+    """Spark's estimates for a join and for an RDD are no reason for thousands of tasks."""
+    lake.sql("CREATE TABLE lake.db.t (k BIGINT) USING tamis CLUSTER BY (k)")
+    table = tamis.open(lake.folder / "db" / "t")
+    other = lake.spark.newSession()
+    other.conf.set("spark.sql.adaptive.enabled", "false")
+    other.conf.set("spark.sql.shuffle.partitions", "7")
+
+    def count(df: Any) -> int:
+        options = Options.resolve(None, {"tamis.write.part_bytes": "64KB"}, {})
+        found: int = arranged(df, table.snapshot.head, options)._jdf.queryExecution().toRdd().getNumPartitions()
+        return found
+
+    side = other.range(500).withColumnRenamed("id", "k")
+    assert count(side.crossJoin(other.range(500))) <= 2
+    assert count(other.createDataFrame(lake.spark.sparkContext.parallelize([(1,), (2,)]), "k BIGINT")) <= 7
 
 
 def test_append_of_a_dataframe_answers_with_numbers(lake: Any) -> None:

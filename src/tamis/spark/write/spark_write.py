@@ -32,10 +32,9 @@ from tamis.storage.object_store import Store
 from tamis.world import new_id, world
 
 MOST_PARTITIONS = 4_096
-"""Maximum partitions of a shuffle without adaptive execution.
-
-Spark's size estimate for a join may be wrong by any factor.
-"""
+"""Maximum partitions of a shuffle without adaptive execution."""
+_UNKNOWN_SIZE = 2**62
+"""Spark's estimate for rows of which it knows nothing, such as those of an RDD, is 2^63 − 1."""
 
 
 def write_rows(
@@ -168,11 +167,21 @@ def _rewrite(
 def _partitions(df: Any, part_bytes: int) -> int:
     """Number of range partitions for a shuffle without adaptive execution.
 
-    One per part of the target size, but enough to keep all cores busy.
+    One per part of the target size, but enough to keep all cores busy. The rows are taken to be no larger than all
+    that the plan reads: Spark's own estimate for a join is the product of both sides.
     """
-    size = int(str(df._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()))
+    plan = df._jdf.queryExecution().optimizedPlan()
+    leaves = plan.collectLeaves()
+    size = min(_size(plan), sum(_size(leaves.apply(at)) for at in range(leaves.size())))
+    if size >= _UNKNOWN_SIZE:
+        return int(df.sparkSession.conf.get("spark.sql.shuffle.partitions"))
     cores: int = df.sparkSession.sparkContext.defaultParallelism
     return max(1, min(-(-size // part_bytes), MOST_PARTITIONS), min(cores, -(-size // 2**23)))
+
+
+def _size(plan: Any) -> int:
+    """Return Spark's estimate of the bytes of a logical plan's rows."""
+    return int(str(plan.stats().sizeInBytes()))
 
 
 def _names(schema: Schema, ids: tuple[int, ...]) -> list[str]:
