@@ -1,6 +1,7 @@
 """Parses column definitions in Spark SQL (``ts TIMESTAMP NOT NULL, tags ARRAY<STRING>``) into a schema.
 
-``day DATE GENERATED ALWAYS AS (CAST(ts AS DATE))`` is a generated column, in the time zone UTC and ANSI mode.
+``day DATE GENERATED ALWAYS AS (CAST(ts AS DATE))`` is a generated column, in the time zone UTC and ANSI mode;
+``id BIGINT GENERATED ALWAYS AS IDENTITY`` an identity column.
 """
 
 from __future__ import annotations

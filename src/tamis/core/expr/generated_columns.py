@@ -171,6 +171,8 @@ def _check_new(field: Field, schema: Schema) -> None:
         raise error if error.code == "GENERATED_COLUMN" else _bad(name, error.message, error.remedy) from error
     generated = {f.id: f.name for f in schema.fields if f.generated is not None}
     for node in found.value.walk():
+        if isinstance(node, Column) and schema.by_id[node.ids[0]].identity is not None:
+            raise _bad(name, f"it reads {node.name}, which is numbered last", "Read plain columns only.")
         if isinstance(node, Column) and node.ids[0] in generated:
             raise _bad(name, f"it reads {node.name}, which is generated itself", "Read plain columns only.")
         if isinstance(node, Moving):

@@ -11,6 +11,7 @@ from tamis.core.types import (
     Decimal,
     Field,
     Generation,
+    Identity,
     Map,
     String,
     Struct,
@@ -102,7 +103,9 @@ def column_type(node: Type, text: str) -> DataType:
 def column_field(part: TypeField, text: str) -> Field:
     """Return a column, or a field of a struct."""
     how = None if part.generated is None else Generation(part.generated)
-    return Field(part.name, column_type(part.type, text), nullable=part.nullable, generated=how)
+    counted = None if part.identity is None else Identity(part.identity[1], part.identity[2], part.identity[0])
+    kind = column_type(part.type, text)
+    return Field(part.name, kind, nullable=part.nullable, generated=how, identity=counted)
 
 
 def _sized(node: Type, text: str) -> DataType | None:

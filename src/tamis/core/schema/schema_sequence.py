@@ -178,8 +178,7 @@ def _resolve(
 
 def _kept(f: Field, old: Field) -> Field:
     """Keep the properties of a field that an Arrow schema does not carry."""
-    kept = {"initial_default": old.initial_default, "write_default": old.write_default, "generated": old.generated}
-    return replace(f, id=old.id, comment=old.comment, **kept)
+    return replace(old, name=f.name, type=f.type, nullable=f.nullable)
 
 
 def _identical(asked: Field, known: Field) -> bool:

@@ -22,6 +22,8 @@ SPARK_TYPE = b"tamis:type"
 """Field metadata for what Arrow cannot express: ``char(5)``, a collation, the fields of an interval."""
 GENERATED = b"tamis:generated"
 """Field metadata of a generated column, as JSON. Only definitions of tables have it: rows never do."""
+IDENTITY = b"tamis:identity"
+"""The same of an identity column."""
 
 _ATOMIC = {
     t.BOOLEAN: pa.bool_(),
@@ -80,13 +82,14 @@ def to_arrow_field(f: t.Field) -> pa.Field:
 def to_arrow_schema(schema: Schema, *, generated: bool = False) -> pa.Schema:
     """Return the Arrow schema of ``schema``, with column ids in the fields' metadata.
 
-    ``generated``: also with how generated columns are computed, to define a table.
+    ``generated``: also with how generated and identity columns get their values, to define a table.
     """
     fields = [to_arrow_field(f) for f in schema.fields]
     for at, f in enumerate(schema.fields if generated else ()):
-        if f.generated is not None:
-            told = {GENERATED: json.dumps(f.generated.to_json()).encode()}
-            fields[at] = fields[at].with_metadata({**(fields[at].metadata or {}), **told})
+        for key, how in ((GENERATED, f.generated), (IDENTITY, f.identity)):
+            if how is not None:
+                told = {key: json.dumps(how.to_json()).encode()}
+                fields[at] = fields[at].with_metadata({**(fields[at].metadata or {}), **told})
     return pa.schema(fields)
 
 
@@ -96,7 +99,10 @@ def from_arrow_field(f: pa.Field) -> t.Field:
     data_type = t.type_from_json(declared.decode()) if declared else from_arrow_type(f.type)
     how = metadata.get(GENERATED)
     generated = None if how is None else t.Generation.from_json(json.loads(how))
-    return t.Field(f.name, data_type, f.nullable, int(metadata.get(FIELD_ID, t.NO_ID)), generated=generated)
+    counted = metadata.get(IDENTITY)
+    identity = None if counted is None else t.Identity.from_json(json.loads(counted))
+    identifier = int(metadata.get(FIELD_ID, t.NO_ID))
+    return t.Field(f.name, data_type, f.nullable, identifier, generated=generated, identity=identity)
 
 
 def from_arrow_schema(schema: pa.Schema) -> Schema:

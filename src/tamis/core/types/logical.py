@@ -155,12 +155,29 @@ class Generation:
 
 
 @dataclass(frozen=True, slots=True)
+class Identity:
+    """How an identity column is numbered: from ``start`` by ``step``; ``always``: rows may not give numbers."""
+
+    start: int = 1
+    step: int = 1
+    always: bool = True
+
+    def to_json(self) -> dict[str, Any]:
+        return {"start": self.start, "step": self.step, "always": self.always}
+
+    @staticmethod
+    def from_json(value: dict[str, Any]) -> Identity:
+        return Identity(value["start"], value["step"], value["always"])
+
+
+@dataclass(frozen=True, slots=True)
 class Field:
     """A column, a struct field, or the element, key or value of an array or map.
 
     ``id`` is its identity and is never reused; ``name`` is only its current name. ``initial_default`` is the
     value (as JSON of its type) in parts older than the column; ``write_default`` is the SQL text used by
-    later writes; ``generated`` computes the values of a generated column.
+    later writes; ``generated`` computes the values of a generated column, ``identity`` numbers those of an
+    identity column.
     """
 
     name: str
@@ -171,6 +188,12 @@ class Field:
     initial_default: Any = None
     write_default: str | None = None
     generated: Generation | None = None
+    identity: Identity | None = None
+
+    @property
+    def computed(self) -> bool:
+        """Whether writers give the column its values, so that rows may leave it out."""
+        return self.generated is not None or self.identity is not None
 
     def __str__(self) -> str:
         return f"{self.name}: {self.type}" + ("" if self.nullable else " not null")
@@ -182,6 +205,8 @@ class Field:
                 out[key] = getattr(self, key)
         if self.generated is not None:
             out["generated"] = self.generated.to_json()
+        if self.identity is not None:
+            out["identity"] = self.identity.to_json()
         return out
 
 
@@ -262,6 +287,7 @@ def field_from_json(value: dict[str, Any]) -> Field:
         initial_default=value.get("initial_default"),
         write_default=value.get("write_default"),
         generated=Generation.from_json(value["generated"]) if value.get("generated") else None,
+        identity=Identity.from_json(value["identity"]) if value.get("identity") else None,
     )
 
 

@@ -86,7 +86,7 @@ def match_fields(source: list[str], fields: tuple[Field, ...], path: str = "") -
                 f.name,
                 "Give every column one name.",
             )
-        if not chosen and not f.nullable and f.write_default is None and f.generated is None:
+        if not chosen and not f.nullable and f.write_default is None and not f.computed:
             raise _mismatch(
                 f"Column {path}{f.name!r} is required and is not in the data.",
                 "MISSING_COLUMN",

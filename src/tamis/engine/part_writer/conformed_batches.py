@@ -43,7 +43,7 @@ def _batches(data: pa.RecordBatch | pa.Table | Iterable[pa.RecordBatch]) -> Iter
 def _conformed(batches: Iterable[pa.RecordBatch], schema: Schema) -> Iterator[pa.RecordBatch]:
     target = to_arrow_schema(schema)
     absent = cache(write_default)
-    fields = tuple(replace(f, nullable=True) if f.generated is not None else f for f in schema.fields)
+    fields = tuple(replace(f, nullable=True) if f.computed else f for f in schema.fields)
     for batch in batches:
         if batch.schema.equals(target, check_metadata=True):
             yield batch

@@ -24,6 +24,7 @@ from tamis.core.types import Schema
 from tamis.engine.part_writer.clustering_order import Order
 from tamis.engine.part_writer.conformed_batches import conform
 from tamis.engine.part_writer.document_shredding import Shredder
+from tamis.engine.part_writer.identity_values import Numbering, numbered
 from tamis.engine.part_writer.row_checks import tested
 from tamis.sizes import SIZES
 from tamis.storage.commit_log import Constraint
@@ -80,6 +81,8 @@ class WriteSpec:
     """The CHECK constraints by which every row is tested."""
     generate: bool = True
     """Whether generated columns are computed and checked; off for rows in which they have been."""
+    numbering: Numbering | None = None
+    """How rows of a table with an identity column are numbered; None: they have numbers."""
 
 
 def write_parts(batches: Iterable[pa.RecordBatch], spec: WriteSpec) -> Iterator[pa.Table]:
@@ -91,7 +94,10 @@ def write_parts(batches: Iterable[pa.RecordBatch], spec: WriteSpec) -> Iterator[
     store, part = open_store(spec.url, spec.storage_options), None
     format_named(spec.format)
     try:
-        rows = tested(conform(batches, spec.schema, generate=spec.generate), spec.schema, spec.checks)
+        rows = conform(batches, spec.schema, generate=spec.generate)
+        if spec.numbering is not None:
+            rows = numbered(rows, spec.schema, store, spec.numbering)
+        rows = tested(rows, spec.schema, spec.checks)
         for block in _blocks(rows, spec.block_rows):
             part = part or _Part(store, spec)
             part.write(block)

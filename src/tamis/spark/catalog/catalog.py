@@ -60,7 +60,8 @@ class Catalog(Namespaces, Procedures, ChangeFeeds):
         return f"tamis catalog {self._name} at {self.warehouse.root.url}"
 
     def capabilities(self) -> list[Any]:
-        names = ["SUPPORT_COLUMN_DEFAULT_VALUE", "SUPPORTS_CREATE_TABLE_WITH_GENERATED_COLUMNS"]
+        with_table = ("GENERATED_COLUMNS", "IDENTITY_COLUMNS")
+        names = ["SUPPORT_COLUMN_DEFAULT_VALUE", *(f"SUPPORTS_CREATE_TABLE_WITH_{name}" for name in with_table)]
         if has_constraints(self.bridge):
             names.append("SUPPORT_TABLE_CONSTRAINT")
         return [self.bridge.enum(_CATALOG + "TableCatalogCapability", name) for name in names]

@@ -7,17 +7,16 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tamis.core.schema.clustering_key import clustering_keys
-from tamis.core.types import Schema
+from tamis.core.types import Field, Generation, Identity, Schema
 from tamis.engine.operations.schema.constraint_definitions import Asked, added
 from tamis.engine.scan import check_places, check_properties
 from tamis.engine.scan.scan_options import PREFIX
 from tamis.errors import InvalidInput
-from tamis.spark.catalog.generated_properties import PREFIX as GENERATED
-from tamis.spark.catalog.generated_properties import with_generated
+from tamis.spark.catalog.generated_properties import COMPUTED, with_generated
 from tamis.spark.catalog.spark_constraints import asked_constraint
 from tamis.spark.jvm_bridge.adapter import Bridge
 from tamis.spark.jvm_bridge.spark_errors import unsupported
-from tamis.spark.jvm_bridge.spark_types import from_spark, generated_as
+from tamis.spark.jvm_bridge.spark_types import from_spark
 from tamis.spark.options.source_options import Use, read_options
 from tamis.storage.commit_log import Constraint, Head, next_schema
 from tamis.storage.commit_log.constraint_columns import with_constraints
@@ -50,10 +49,10 @@ def definition(bridge: Bridge, *asked: Any) -> Definition:
     """
     constraints: tuple[Asked, ...] = ()
     if len(asked) == 1:
-        struct, transforms, properties = asked[0].schema(), asked[0].partitions(), asked[0].properties()
+        columns, transforms, properties = asked[0].columns(), asked[0].partitions(), asked[0].properties()
         constraints = tuple(asked_constraint(bridge, one) for one in asked[0].constraints())
     else:
-        struct, transforms, properties = asked
+        columns, transforms, properties = asked
     given = bridge.dict(properties)
     provider = given.get("provider", "tamis").lower()
     if provider != "tamis" and provider != _default_source(bridge):
@@ -62,26 +61,43 @@ def definition(bridge: Bridge, *asked: Any) -> Definition:
         raise unsupported(
             "LOCATION", "A table lies in its catalog's folder: leave LOCATION out, or attach a catalog there."
         )
-    if type(struct).__name__ == "JavaArray":  # of Column
-        struct = bridge.static(_CATALOG_UTILS, "v2ColumnsToStructType")(struct)
-    text, conf = struct.json(), _conf(bridge)
-    schema = generated_as(text, from_spark(text), str(conf.sessionLocalTimeZone()), bool(conf.ansiEnabled()))
     return Definition(
-        checked_columns(with_generated(schema, given)),
+        checked_columns(with_generated(_columns(bridge, columns), given)),
         clustering(bridge, transforms),
-        user_properties({k: v for k, v in given.items() if not k.startswith(GENERATED)}),
+        user_properties({k: v for k, v in given.items() if not k.startswith(COMPUTED)}),
         given.get("comment"),
         data_format(given),
         constraints,
     )
 
 
+def _columns(bridge: Bridge, columns: Any) -> Schema:
+    """Return the schema of a Java array of ``Column``, or of a ``StructType``, whose columns are all plain."""
+    if type(columns).__name__ != "JavaArray":
+        return from_spark(columns.json())
+    schema = from_spark(bridge.static(_CATALOG_UTILS, "v2ColumnsToStructType")(columns).json())
+    conf = _conf(bridge)
+    zone, ansi = str(conf.sessionLocalTimeZone()), bool(conf.ansiEnabled())
+    told = zip(schema.fields, columns, strict=True)
+    return replace(schema, fields=tuple(_computed(field, column, zone, ansi) for field, column in told))
+
+
+def _computed(field: Field, column: Any, zone: str, ansi: bool) -> Field:
+    """Return ``field`` with what the Java ``column`` says about its values."""
+    expression, numbers = column.generationExpression(), column.identityColumnSpec()
+    if expression is not None:
+        return replace(field, generated=Generation(expression, zone, ansi))
+    if numbers is None:
+        return field
+    always = not numbers.isAllowExplicitInsert()
+    return replace(field, identity=Identity(int(numbers.getStart()), int(numbers.getStep()), always))
+
+
 def inherited(asked: Definition, source: Head, given: Mapping[str, str]) -> Definition:
     """``asked`` by CREATE TABLE LIKE, completed from ``source``. ``given``: the statement's properties."""
-    known = {} if source.schema is None else {f.name: f for f in source.schema if f.generated is not None}
+    known = {} if source.schema is None else {f.name: f for f in source.schema if f.computed}
     fields = tuple(
-        replace(f, generated=known[f.name].generated, nullable=known[f.name].nullable) if f.name in known else f
-        for f in asked.schema
+        replace(known[f.name], id=f.id, type=f.type, comment=f.comment) if f.name in known else f for f in asked.schema
     )
     chosen = asked.format if given.get(FORMAT) or given.get("format") else source.format
     return replace(

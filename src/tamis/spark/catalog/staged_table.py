@@ -6,11 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tamis.engine.operations.result import Result, written
+from tamis.engine.part_writer.identity_values import identity_of
 from tamis.engine.scan import Options
 from tamis.spark.catalog.create_table import created_options
 from tamis.spark.catalog.loaded_table import _CATALOG, INTERFACES, LoadedTable
 from tamis.spark.catalog.spark_table import SparkTable
 from tamis.spark.jvm_bridge.adapter import Bridge
+from tamis.spark.jvm_bridge.spark_errors import unsupported
 from tamis.spark.write import spark_write as write
 from tamis.spark.write.insert import Insert, V1Write, WriteBuilder
 from tamis.storage.commit_log import Head, Operation, Proposal, ReadSet, Snapshot, commit, create
@@ -106,5 +108,9 @@ class StagedInsert(Insert):
 
     def write(self, df: Any, table: LoadedTable, options: Options) -> Result | None:
         assert isinstance(table, StagedTable)
+        if table.head.schema is not None and identity_of(table.head.schema) is not None:
+            raise unsupported(
+                "CREATE TABLE … AS SELECT with an identity column", "Create the table, then INSERT INTO it."
+            )
         table.manifests += write.write_rows(df, table.store, table.head, options)
         return None

@@ -9,8 +9,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 from pyspark.sql.datasource import WriterCommitMessage
 
-from tamis.engine.operations.rows.append import write
-from tamis.engine.part_writer import conform
+from tamis.engine.operations.rows.append import new_rows, write
 from tamis.engine.part_writer.arrow_casts import match_fields
 from tamis.engine.scan import Options
 from tamis.errors import Conflict, InvalidInput, NotFound, TamisError
@@ -68,8 +67,9 @@ class WriteTarget:
     def write_task(self, batches: Iterator[pa.RecordBatch]) -> PartsWritten:
         """Write the rows of one task, sorted by the clustering columns. Runs on executors."""
         assert self.head.schema is not None
-        rows = conform(batches, self.head.schema)
-        written = write(self.options.store(), self.head, rows, self.table_options, complete=True)
+        store = self.options.store()
+        rows = new_rows(store, self.head, batches)
+        written = write(store, self.head, rows, self.table_options, complete=True)
         return PartsWritten([to_ipc(manifest) for manifest in written], self)
 
     def base(self) -> Snapshot:

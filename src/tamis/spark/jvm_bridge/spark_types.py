@@ -11,7 +11,7 @@ import json
 from dataclasses import replace
 from typing import Any
 
-from tamis.core.types import BINARY_COLLATION, NULL, Array, DataType, Field, Generation, Map, Schema, String, Struct
+from tamis.core.types import BINARY_COLLATION, NULL, Array, DataType, Field, Map, Schema, String, Struct
 from tamis.core.types.logical import type_from_json
 from tamis.errors import InvalidInput, TamisError
 
@@ -44,16 +44,6 @@ def from_spark(struct_json: str) -> Schema:
                 f"Column {column['name']!r}: {error.message}", code=error.code, name=column["name"], remedy=error.remedy
             ) from None
     return Schema(tuple(fields))
-
-
-def generated_as(struct_json: str, schema: Schema, zone: str, ansi: bool) -> Schema:
-    """Return ``schema``, read from a statement's ``StructType``, with the generated columns of the statement.
-
-    Elsewhere the metadata says nothing: a DataFrame keeps it from the table that it was read from.
-    """
-    told = [(column.get("metadata") or {}).get(GENERATION_EXPRESSION) for column in json.loads(struct_json)["fields"]]
-    ways = [None if text is None else Generation(text, zone, ansi) for text in told]
-    return replace(schema, fields=tuple(replace(f, generated=w) for f, w in zip(schema.fields, ways, strict=True)))
 
 
 def to_spark(schema: Schema, *, ids: bool = False) -> str:
@@ -155,7 +145,7 @@ def _unsupported(name: str) -> InvalidInput:
 
 def _field_json(f: Field) -> dict[str, Any]:
     collations: dict[str, str] = {}
-    nullable = f.nullable or f.generated is not None  # Spark hands over NULL for a value that is to be computed
+    nullable = f.nullable or f.computed  # Spark hands over NULL for a value that is to be computed
     out = {"name": f.name, "type": _type_json(f.type, f.name, collations), "nullable": nullable}
     metadata: dict[str, Any] = {COLLATIONS: collations} if collations else {}
     if f.comment is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from tamis.engine.part_writer.identity_values import given_number, identity_of
 from tamis.spark.executors.executor_function import executor_function
 from tamis.spark.executors.generated_task import fill
 from tamis.spark.executors.row_change_task import OPERATION
@@ -25,6 +26,16 @@ def without_kept(df: Any, table: LoadedTable, scan_key: str) -> Any:
         return df
     helper = table.bridge.helper("RowLevel")
     return dataframe(helper.withoutKept(df._jdf, table.bridge.list(names), scan_key))
+
+
+def check_numbers(df: Any, table: LoadedTable, scan_keys: list[str]) -> None:
+    """Raise ``InvalidInput`` (``IDENTITY_VALUE``) if an UPDATE or MERGE gives a number that only Tamis gives."""
+    column = None if table.head.schema is None else identity_of(table.head.schema)
+    if column is None or column.identity is None or not column.identity.always:
+        return
+    java = table.bridge
+    if java.helper("RowLevel").assigns(df._jdf, column.name, java.list(scan_keys)):
+        raise given_number(column.name, "a value")
 
 
 def filled(df: Any, head: Head) -> Any:

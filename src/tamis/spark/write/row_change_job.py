@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import functools
 import pickle
+from dataclasses import replace
 from typing import Any
 
 from tamis.engine.operations.result import Result
 from tamis.engine.operations.rows.append import discard, write_spec
 from tamis.engine.operations.rows.row_change import RowChange, read_set
+from tamis.engine.part_writer.identity_values import Numbering
 from tamis.engine.scan import Options
 from tamis.errors import InvalidInput
 from tamis.spark.executors import row_change_task as task
@@ -32,7 +34,8 @@ def change_rows(df: Any, table: Any, verb: str, scans: list[Any], options: Optio
     assert head.schema is not None
     if METADATA in df.columns and METADATA not in head.schema.names:  # the statement's condition names it
         df = df.drop(METADATA)
-    spec = write_spec(table.store, head, head.schema, options)
+    numbering = Numbering(head.table_id, strict=False)
+    spec = replace(write_spec(table.store, head, head.schema, options), numbering=numbering)
     rows = arranged(filled(df, head), head, options) if verb != "delete" else df
     job = map_rows(rows, functools.partial(task.change, spec=spec), task.RESULT)
     with spark_job(df.sparkSession, _VERBS.get(verb, verb), table.store.url):

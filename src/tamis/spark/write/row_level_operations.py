@@ -17,7 +17,7 @@ from tamis.spark.executors.row_metadata import METADATA, PART, POSITION, metadat
 from tamis.spark.jvm_bridge.adapter import Bridge
 from tamis.spark.options.source_options import read_options
 from tamis.spark.scan.scan_builder import scan_builder
-from tamis.spark.write.generated_rows import without_kept
+from tamis.spark.write.generated_rows import check_numbers, without_kept
 from tamis.spark.write.merge_pruning import narrow
 from tamis.spark.write.node_metrics import NodeMetrics
 from tamis.spark.write.row_change_job import change_rows
@@ -151,6 +151,8 @@ class ChangeWrite(ChangeWriteBuilder):
             if self.change.verb == "merge" and len(self.change.scans) == 1:
                 df = narrow(df, table, self.change.scans[0])
             exact = self._local(df)
+            if self.change.verb != "delete":
+                check_numbers(df, table, [scan.java_key for scan in self.change.scans])
             for scan in self.change.scans:
                 df = without_kept(df, table, scan.java_key)
             table.result = self.metrics.result = change_rows(

@@ -20,6 +20,7 @@ from tamis.engine.operations.layout.index_commits import commit_indexed
 from tamis.engine.operations.result import Result, written
 from tamis.engine.operations.rows.append import discard, write_spec
 from tamis.engine.operations.rows.overwrite import Replacement, commit_overwrite, find, snapshot_parts
+from tamis.engine.part_writer.identity_values import Numbering
 from tamis.engine.scan import Options
 from tamis.engine.secondary_index import run_here
 from tamis.spark.executors import write_task as task
@@ -46,7 +47,8 @@ def write_rows(
     ``options.write_outside`` is ``refuse``.
     """
     assert head.schema is not None
-    spec = write_spec(store, head, head.schema, options)
+    numbering = Numbering(head.table_id, strict=True)
+    spec = replace(write_spec(store, head, head.schema, options), numbering=numbering)
     asked = conjuncts if conjuncts and options.write_outside == "refuse" else ()
     run = functools.partial(task.write_rows, spec=spec, conjuncts=asked, now_micros=world().now_micros())
     with spark_job(df.sparkSession, "write rows to", store.url):

@@ -20,7 +20,7 @@ CHECK_CONSTRAINTS = "check-constraints"
 READER_FEATURES: frozenset[str] = frozenset({DELETION_VECTORS})
 """Features that this version can read."""
 
-WRITER_FEATURES: frozenset[str] = frozenset({"generated-columns", "indexes", CHECK_CONSTRAINTS})
+WRITER_FEATURES: frozenset[str] = frozenset({"generated-columns", "identity-columns", "indexes", CHECK_CONSTRAINTS})
 """Features that this version can write; a writer must know the reader features too."""
 
 

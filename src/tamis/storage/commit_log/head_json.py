@@ -42,6 +42,8 @@ def head_to_json(head: Head) -> dict[str, Any]:
     }
     if head.indexes:
         value["indexes"] = [_index_to_json(index) for index in head.indexes]
+    if head.numbered:
+        value["numbered"] = {str(column): following for column, following in head.numbered.items()}
     if checks := enforced(head.constraints):
         value["constraints"] = [constraint_to_json(one) for one in checks]
     if told := [constraint_to_json(one) for one in head.constraints if one not in checks]:
@@ -73,6 +75,7 @@ def head_from_json(value: dict[str, Any]) -> Head:
         indexes=tuple(_index_from_json(index) for index in value.get("indexes", ())),
         dropped=dropped_in(schemas) if told is None else tuple(Dropped.from_json(gone) for gone in told),
         ordered_since=value.get("ordered_since", 0),
+        numbered={int(column): following for column, following in value.get("numbered", {}).items()},
         constraints=constraints,
     )
 

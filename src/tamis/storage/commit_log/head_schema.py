@@ -14,6 +14,7 @@ from tamis.core.schema import dropped_between
 from tamis.core.types import Schema
 from tamis.errors import InvalidInput
 from tamis.storage.commit_log.constraint_columns import followed, with_constraints
+from tamis.storage.commit_log.identity_columns import IDENTITY, check_identity
 from tamis.storage.commit_log.model import Head
 from tamis.storage.commit_log.table_constraints import Constraint
 
@@ -52,6 +53,7 @@ def next_schema(
             )
     given = replace(schema, schema_id=len(head.schemas))
     check_generated(head.schema, given)
+    check_identity(head.schema, given)
     dropped = dropped_between(head.schema, given) if head.schema else ()
     live = (*(gone for gone in head.dropped if gone.parent == 0 or gone.parent in given.by_id), *dropped)
     asked = head.cluster_by if cluster_by is None else cluster_by
@@ -73,8 +75,10 @@ def next_schema(
 
 def _writer_features(head: Head, schema: Schema) -> tuple[str, ...]:
     """Return the features that writers must know under ``schema``."""
-    others = tuple(name for name in head.writer_features if name != FEATURE)
-    return (*others, FEATURE) if any(f.generated is not None for f in schema.fields) else others
+    others = tuple(name for name in head.writer_features if name not in {FEATURE, IDENTITY})
+    generated = (FEATURE,) if any(f.generated is not None for f in schema.fields) else ()
+    counted = (IDENTITY,) if any(f.identity is not None for f in schema.fields) else ()
+    return (*others, *generated, *counted)
 
 
 def ordered_now(head: Head, parts: pa.Table) -> pa.BooleanArray:

@@ -93,6 +93,8 @@ class Head:
     ordered_since: int = 0
     """Parts of schemas before this id are not in the current clustering order, regardless of ``ordered``."""
     constraints: tuple[Constraint, ...] = ()
+    numbered: dict[int, int] = field(default_factory=dict)
+    """The next number of each identity column, by column id; it never goes back."""
 
     @property
     def schema(self) -> Schema | None:

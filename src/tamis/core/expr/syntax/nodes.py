@@ -162,6 +162,8 @@ class TypeField:
     comment: str | None = None
     generated: str | None = None
     """The text between the parentheses of GENERATED ALWAYS AS."""
+    identity: tuple[bool, int, int] | None = None
+    """Of GENERATED … AS IDENTITY: whether ALWAYS, the start and the increment."""
 
 
 @dataclass(frozen=True, slots=True)

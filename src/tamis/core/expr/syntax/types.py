@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import chain
 
 from tamis.core.expr.syntax.nodes import Type, TypeField
@@ -70,12 +71,32 @@ class Types(Reader):
             if self.word(after) == "COMMENT" and self.tokens[after + 1].kind is Kind.TEXT:
                 yield after + 2, TypeField(self.name(at), kind, not required, str(self.tokens[after + 1].value))
             yield after, TypeField(self.name(at), kind, not required)
+            if not colon:
+                yield from self._identity(after, TypeField(self.name(at), kind, not required))
             if not colon and self.word(after) == "GENERATED" and self.has(after + 1, "ALWAYS", "AS", "("):
                 for closing, _ in self.expression(after + 4):
                     if self.has(closing, ")"):
                         first, last = self.span(after + 4, closing)
                         text = self.text[first:last]
                         yield closing + 1, TypeField(self.name(at), kind, not required, generated=text)
+
+    def _identity(self, at: int, made: TypeField) -> Found[TypeField]:
+        """Yield the column with ``GENERATED { ALWAYS | BY DEFAULT } AS IDENTITY [(START WITH a INCREMENT BY b)]``."""
+        for words, always in ((("ALWAYS",), True), (("BY", "DEFAULT"), False)):
+            end = at + 1 + len(words) + 2
+            if not (self.word(at) == "GENERATED" and self.has(at + 1, *words, "AS", "IDENTITY")):
+                continue
+            if self.word(end) == "(":
+                numbers, place = {"START": 1, "INCREMENT": 1}, end + 1
+                for name, second in (("START", "WITH"), ("INCREMENT", "BY")):
+                    if self.word(place) == name and self.has(place + 1, second):
+                        sign = -1 if self.word(place + 2) == "-" else 1
+                        place += 2 + (sign < 0)
+                        for after, size in self._size(place):
+                            numbers[name], place = sign * size, after
+                if self.has(place, ")"):
+                    yield place + 1, replace(made, identity=(always, numbers["START"], numbers["INCREMENT"]))
+            yield end, replace(made, identity=(always, 1, 1))
 
     def _interval_of(self, at: int) -> Found[Type]:
         first = self.word(at + 1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -13,6 +13,7 @@ from tamis.core.types import Schema
 from tamis.engine.operations.layout.index_commits import commit_indexed
 from tamis.engine.operations.result import Result, written
 from tamis.engine.part_writer import WriteSpec, conform, sorted_batches, write_parts
+from tamis.engine.part_writer.identity_values import Numbering, numbered
 from tamis.engine.scan import Options
 from tamis.errors import Conflict, TamisError
 from tamis.storage.commit_log import Head, Operation, Proposal, Snapshot, commit, load
@@ -33,7 +34,7 @@ def append(
     naming the column that does not fit.
     """
     assert head.schema is not None
-    manifests = list(write(store, head, conform(data, head.schema), options, complete=True))
+    manifests = list(write(store, head, new_rows(store, head, data), options, complete=True))
     rows, parts, size = written(manifests)
     changed = head != snapshot.head
     if not parts and not changed:
@@ -77,15 +78,23 @@ def write(
 ) -> Iterable[pa.Table]:
     """Write ``batches`` (in the table's Arrow schema), sorted by the clustering columns unless ``ordered``.
 
-    ``complete``: generated columns have their values, as rows of the table do. Yields one manifest row per part.
+    ``complete``: generated and identity columns have their values, as rows of the table do. Yields one
+    manifest row per part.
     """
     schema = head.schema
     assert schema is not None
     spec = replace(write_spec(store, head, schema, options), generate=False)
-    batches = batches if complete else conform(batches, schema)
+    if not complete:
+        batches = numbered(conform(batches, schema), schema, store, Numbering(head.table_id, strict=False))
     if head.cluster_by and not ordered:
         batches = sorted_batches(batches, schema, head.cluster_by, SORT_MEMORY)
     return write_parts(batches, spec)
+
+
+def new_rows(store: Store, head: Head, data: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+    """Return ``data`` as rows of the table, with the values that it does not give. Raises as ``conform`` does."""
+    assert head.schema is not None
+    return numbered(conform(data, head.schema), head.schema, store, Numbering(head.table_id, strict=True))
 
 
 def discard(store: Store, manifests: Sequence[pa.Table]) -> None:

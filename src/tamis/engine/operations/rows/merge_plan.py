@@ -17,7 +17,7 @@ from tamis.core.types import DOUBLE, FLOAT, NO_ID, Field, Schema, String, Struct
 from tamis.core.types.arrow import from_arrow_schema
 from tamis.core.types.identifiers import backquote
 from tamis.core.types.logical import with_children
-from tamis.engine.operations.rows.store_assignment import assignable, assigned, check_known
+from tamis.engine.operations.rows.store_assignment import assignable, assigned, check_assigned, check_known
 from tamis.engine.scan import Options
 from tamis.errors import InvalidInput, NotFound, SchemaMismatch
 
@@ -201,7 +201,7 @@ class _Binder:
 
     def values(self, asked: MergeClause) -> dict[int, Expr]:
         if asked.values is None:
-            given = (f for f in self.target if f.generated is None or self._has(f.name))
+            given = (f for f in self.target if not f.computed or self._has(f.name))
             texts = {f.name: "source." + backquote(self.of_source(f.name, asked).name) for f in given}
         else:
             texts = dict(asked.values)
@@ -211,6 +211,7 @@ class _Binder:
         out = {}
         for name, text in texts.items():
             column = assignable(self.target, name.removeprefix("target."))
+            check_assigned(column)
             if column.id in out:
                 raise InvalidInput(
                     f"Duplicate column {column.name!r}.",

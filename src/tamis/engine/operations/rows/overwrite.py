@@ -16,11 +16,10 @@ from tamis.core.expr import Expr, check_supported, columns, filter_mask, short_s
 from tamis.core.types import Schema
 from tamis.engine.operations.layout.index_commits import commit_indexed
 from tamis.engine.operations.result import Result, written
-from tamis.engine.operations.rows.append import discard, write
+from tamis.engine.operations.rows.append import discard, new_rows, write
 from tamis.engine.operations.rows.replace_filter import within
 from tamis.engine.operations.tracked_read import TrackedRead
 from tamis.engine.part_reader import ReadCounters, ReadSpec, failure, read_part
-from tamis.engine.part_writer import conform
 from tamis.engine.scan import Options, PartRefs, Plan, PlanRequest, plan
 from tamis.engine.secondary_index import Run, run_here
 from tamis.storage.commit_log import Head, Operation, Proposal, ReadSet, Snapshot
@@ -44,7 +43,7 @@ def overwrite(
     that the filter does not match, unless ``options`` allow it.
     """
     assert head.schema is not None
-    rows = conform(data, head.schema)
+    rows = new_rows(store, head, data)
     if conjuncts is not None and options.write_outside != "allow":
         rows = within(rows, head.schema, conjuncts, now_micros=world().now_micros())
     manifests = list(write(store, head, rows, options, complete=True))

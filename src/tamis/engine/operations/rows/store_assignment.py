@@ -23,6 +23,7 @@ from tamis.core.types import (
     String,
 )
 from tamis.core.types.identifiers import split_path
+from tamis.engine.part_writer.identity_values import given_number
 from tamis.errors import InvalidInput, NotFound, SchemaMismatch
 
 Arrays = Mapping[int, pa.Array]
@@ -49,6 +50,12 @@ def assignable(schema: Schema, name: str) -> Field:
             name=name,
             remedy=f"Give the whole of {path[0]!r}: by upsert, or by UPDATE through Spark.",
         ) from None
+
+
+def check_assigned(column: Field) -> None:
+    """Raise ``InvalidInput`` (``IDENTITY_VALUE``) for a column whose numbers no statement gives."""
+    if column.identity is not None and column.identity.always:
+        raise given_number(column.name, "a value")
 
 
 def _there(schema: Schema, path: tuple[str, ...]) -> bool:

@@ -15,7 +15,7 @@ from tamis.engine.operations.result import Progress, Result
 from tamis.engine.operations.rows.append import write
 from tamis.engine.operations.rows.overwrite import find
 from tamis.engine.operations.rows.row_change import RowChange, read_set
-from tamis.engine.operations.rows.store_assignment import assigned, check_known, computed
+from tamis.engine.operations.rows.store_assignment import assignable, assigned, check_assigned, check_known, computed
 from tamis.engine.operations.tracked_read import TrackedRead
 from tamis.engine.scan import Options
 from tamis.storage.commit_log import Snapshot
@@ -38,6 +38,8 @@ def update(
     schema = snapshot.head.schema
     if schema is None:
         return snapshot, Result(snapshot.version)
+    for name in values:
+        check_assigned(assignable(schema, name))
     wanted = {
         f.id: check_known(assigned(value, f, options.timezone))
         for name, value in values.items()

@@ -6,6 +6,7 @@ import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.Literal$;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression$;
 import org.apache.spark.sql.catalyst.expressions.SubqueryExpression$;
@@ -170,6 +171,51 @@ public final class RowLevel {
         LogicalPlan made = top instanceof MergeRows ? merged((MergeRows) top, names, kept) : projected(top, names, kept);
         if (made == top) return rows;
         return org.apache.spark.sql.classic.Dataset$.MODULE$.ofRows((SparkSession) rows.sparkSession(), replaced(plan, top, made));
+    }
+
+    /** Whether the rows have, in this column of the table, another value than one of the scans has, or than none. */
+    public boolean assigns(org.apache.spark.sql.classic.Dataset rows, String name, List keys) {
+        LogicalPlan plan = rows.queryExecution().optimizedPlan();
+        List names = new ArrayList();
+        names.add(name);
+        List kept = new ArrayList();
+        for (int i = 0; i < keys.size(); i++) scanned(plan, names, (String) keys.get(i), kept);
+        LogicalPlan top = plan;
+        while (!(top instanceof MergeRows) && top.children().size() == 1) top = (LogicalPlan) top.children().apply(0);
+        if (top instanceof MergeRows) {
+            MergeRows merge = (MergeRows) top;
+            return given(merge, merge.matchedInstructions(), names, kept, false)
+                || given(merge, merge.notMatchedBySourceInstructions(), names, kept, false)
+                || given(merge, merge.notMatchedInstructions(), names, kept, true);
+        }
+        if (!(plan instanceof Project)) return !(plan instanceof LocalRelation);
+        Seq list = ((Project) plan).projectList();
+        for (int i = 0; i < list.size(); i++)
+            if (((Attribute) plan.output().apply(i)).name().equals(name)) return !isKept((Expression) list.apply(i), plan.output().apply(i), names, kept);
+        return true;
+    }
+
+    private static boolean given(MergeRows plan, Seq instructions, List names, List kept, boolean inserts) {
+        for (int k = 0; k < instructions.size(); k++) {
+            Expression instruction = (Expression) instructions.apply(k);
+            Seq children = instruction.children();
+            String kind = instruction.getClass().getSimpleName();
+            if (kind.startsWith("Discard")) continue;
+            if (!kind.equals("Keep") || children.size() != plan.output().size() + 1) return true;
+            for (int i = 1; i < children.size(); i++) {
+                Object column = plan.output().apply(i - 1);
+                Expression value = (Expression) children.apply(i);
+                if (!names.contains(((Attribute) column).name()) || isKept(value, column, names, kept)) continue;
+                if (!(value instanceof Literal) || ((Literal) value).value() != null || !inserts && !deletes(children)) return true;
+            }
+        }
+        return false;
+    }
+
+    /** Whether the values of an instruction are those of a row that is deleted, whose first value is the operation. */
+    private static boolean deletes(Seq children) {
+        Expression operation = (Expression) children.apply(1);
+        return operation instanceof Literal && Integer.valueOf(1).equals(((Literal) operation).value());
     }
 
     private static LogicalPlan projected(LogicalPlan plan, List names, List kept) {
