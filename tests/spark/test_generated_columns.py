@@ -143,8 +143,9 @@ def test_streams_and_the_data_source_compute_them(zoned: Any, tmp_path: Path) ->
 )
 def test_another_value_is_refused(zoned: Any, statement: str) -> None:
     zoned.sql("INSERT INTO lake.db.t VALUES (1, timestamp'2026-01-01 20:00:00', NULL)")
-    with pytest.raises(Exception, match=r"GENERATED_VALUE.*2026-01-02.*2026-01-01"):
-        zoned.sql(statement)
+    told = zoned.refused(statement, "GENERATED_VALUE")
+    assert "2026-01-02" in told
+    assert "2026-01-01" in told
     assert right(zoned) == 1
 
 

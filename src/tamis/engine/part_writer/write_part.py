@@ -84,6 +84,11 @@ class WriteSpec:
     numbering: Numbering | None = None
     """How rows of a table with an identity column are numbered; None: they have numbers."""
 
+    @property
+    def refuses(self) -> bool:
+        """Whether rows may be refused for their values, as often as they are written."""
+        return bool(self.checks) or any(f.computed for f in self.schema)
+
 
 def write_parts(batches: Iterable[pa.RecordBatch], spec: WriteSpec) -> Iterator[pa.Table]:
     """Write all rows; yield a one-row manifest (``PART_COLUMNS`` and statistics) per part. No rows, no parts.

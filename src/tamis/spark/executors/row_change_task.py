@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from pyroaring import BitMap
 
 from tamis.engine.part_writer import WriteSpec, write_parts
-from tamis.errors import SchemaMismatch
+from tamis.errors import InvalidInput, SchemaMismatch
 from tamis.spark.executors.row_metadata import PART, POSITION
 from tamis.spark.executors.write_task import from_ipc, refused, to_ipc
 
@@ -87,7 +87,7 @@ def change(batches: Iterator[pa.RecordBatch], spec: WriteSpec) -> Iterator[pa.Re
     """Run one partition of row changes, for ``mapInArrow``.
 
     Operation, part id and position are columns found by name; the others are the table's columns in order. A row that
-    violates a constraint does not fail the task, as in ``write_task.write_rows``.
+    is refused for its values does not fail the task, as in ``write_task.write_rows``.
     """
     found = _Positions()
 
@@ -102,8 +102,8 @@ def change(batches: Iterator[pa.RecordBatch], spec: WriteSpec) -> Iterator[pa.Re
     try:
         manifests = [to_ipc(manifest) for manifest in write_parts(rows(), spec)]
         outcome = pickle.dumps(found.changes(manifests))
-    except SchemaMismatch as error:
-        if not spec.checks:
+    except (InvalidInput, SchemaMismatch) as error:
+        if not spec.refuses:
             raise
         outcome = refused(error)
     yield pa.record_batch([pa.array([outcome], pa.binary())], ["outcome"])

@@ -30,8 +30,8 @@ def write_rows(
 
     Only the results of successful tasks are committed.
 
-    A row that ``conjuncts`` do not match, or that violates a constraint, does not fail the task, because Spark would
-    retry it. The task yields the error as its last result instead.
+    A row that ``conjuncts`` do not match, that violates a constraint or gives a value that is computed, does not fail
+    the task, because Spark would retry it. The task yields the error as its last result instead.
     """
     rows = (
         within(conform(batches, spec.schema), spec.schema, conjuncts, now_micros=now_micros) if conjuncts else batches
@@ -40,7 +40,7 @@ def write_rows(
         for manifest in write_parts(rows, spec):
             yield _told(to_ipc(manifest))
     except (InvalidInput, SchemaMismatch) as error:
-        if not (conjuncts or spec.checks):
+        if not (conjuncts or spec.refuses):
             raise
         yield _told(refused(error))
 
