@@ -16,7 +16,7 @@ from tamis.core import expr
 from tamis.core.expr.generated_columns import GeneratedColumn, generated_columns
 from tamis.core.pruning import decide
 from tamis.core.pruning.implied_conjuncts import implied_conjuncts
-from tamis.core.types import BOOLEAN, DATE, INTEGER, STRING, TIMESTAMP, Field, Generation, Schema
+from tamis.core.types import BOOLEAN, DATE, INTEGER, STRING, TIMESTAMP, Field, Generation, Schema, Struct
 from tamis.core.types.arrow import to_arrow_type
 from tamis.engine.part_writer import conform
 from tests.pruning.evidence_of import RowsEvidence
@@ -204,3 +204,45 @@ def test_an_expression_that_case_tables_decide_is_not_taken_for_the_column() -> 
     evidence = DerivedEvidence(schema, pieces, columns=list(generated_columns(schema)), hidden=frozenset({1}))
     assert not decide([expr.parse("upper(x) = 'A'", schema)], evidence, strict=True).none.any()
     assert decide([expr.parse("x = 'a'", schema)], evidence, strict=True).none.tolist() == [False, True]
+
+
+def test_what_may_be_null_is_not_implied_to_be_within_bounds() -> None:
+    """A month lies between 1 and 12, but that of NULL is NULL."""
+    schema = _table("month(x)", INTEGER, TIMESTAMP)
+    open_ = expr.parse("coalesce(x, TIMESTAMP'2026-01-01 00:00:00Z') IS NOT NULL", schema)
+    assert implied_conjuncts([open_], schema, (0, 0)) == ()
+    closed = expr.parse("x > TIMESTAMP'2026-01-01 00:00:00Z'", schema)
+    assert [expr.to_sql(one.conjunct) for one in implied_conjuncts([closed], schema, (0, 0))] == [
+        "(own >= 1)",
+        "(own <= 12)",
+    ]
+
+
+def test_another_field_of_the_same_struct_is_another_source() -> None:
+    how = Generation("st.a % 3")
+    inner = Struct((Field("a", INTEGER, True, 11), Field("b", INTEGER, True, 12)))
+    schema = Schema((Field("st", inner, True, 1), Field("own", INTEGER, True, 2, generated=how)))
+    rows = pa.table({"st": pa.array([{"a": 1, "b": 2}], to_arrow_type(inner))})
+    pieces = [pa.Table.from_batches(list(conform(rows, schema)))]
+    evidence = DerivedEvidence(schema, pieces, columns=list(generated_columns(schema)), hidden=frozenset({1}))
+    for text, skipped in (("st.a % 3 = 2", True), ("st.b % 3 = 2", False), ("st.a = 2", True), ("st.b = 2", False)):
+        assert decide([expr.parse(text, schema)], evidence, strict=True).none.tolist() == [skipped]
+
+
+@pytest.mark.parametrize(
+    ("text", "none"),
+    [
+        ("x > 5 AND x = 6", False),
+        ("x < 5 AND x = 4", False),
+        ("x > 5 AND x < 7 AND x = 6", False),
+        ("x > 5 AND x = 5", True),
+        ("x > 5 AND x < 6", True),
+        ("x > 2147483646 AND x = 2147483647", False),
+        ("x < -2147483647 AND x = -2147483648", False),
+    ],
+)
+def test_a_strict_comparison_excludes_its_bound_and_no_more(text: str, none: bool) -> None:
+    schema = Schema((Field("x", INTEGER, True, 1),))
+    evidence = DerivedEvidence(schema, [pa.table({"x": pa.array([6], pa.int32())})], hidden=frozenset({1}))
+    decision = decide(expr.conjuncts(expr.parse(text, schema)), evidence, strict=True)
+    assert decision.none.tolist() == [none]

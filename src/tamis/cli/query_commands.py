@@ -124,8 +124,12 @@ def describe(
     print_clustering(detail["clustering"])
     print_rows(
         ["column", "type", "nullable", "lo", "hi", "nulls"],
-        [[c[k] for k in ("name", "type", "nullable", "lo", "hi", "nulls")] for c in columns],
+        [[c["name"], _kind(c), *(c[k] for k in ("nullable", "lo", "hi", "nulls"))] for c in columns],
     )
+
+
+def _kind(column: dict[str, Any]) -> str:
+    return " ".join(filter(None, [column["type"], column["computed"]]))
 
 
 def history(table: Place, limit: Limit = None, storage_option: Stored = None, json: Json = False) -> None:

@@ -80,7 +80,8 @@ def columns(_: Store, snapshot: Snapshot) -> pa.Table:
     bounds = {ids: _bounds(evidence.column(ids)) for ids, _, _ in leaves}
     rows = []
     for ids, names, f in _walk(snapshot.head.schema):
-        column = (f.id, ".".join(names), str(f.type), f.nullable, f.comment, *bounds.get(ids, (None, None, None, None)))
+        found = bounds.get(ids, (None, None, None, None))
+        column = (f.id, ".".join(names), str(f.type), f.nullable, f.comment, *found, f.computed_as)
         rows.append(dict(zip(_COLUMNS.names, column, strict=True)))
     return pa.Table.from_pylist(rows, schema=_COLUMNS)
 
@@ -212,6 +213,7 @@ _COLUMNS = pa.schema(
             ("comment", pa.string()),
         ],
         *[("lo", pa.string()), ("hi", pa.string()), ("nulls", pa.int64()), ("nans", pa.int64())],
+        ("computed", pa.string()),
     ]
 )
 _CLUSTERING = pa.struct(

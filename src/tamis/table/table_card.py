@@ -6,7 +6,7 @@ import html
 
 import pyarrow.compute as pc
 
-from tamis.core.types import Schema
+from tamis.core.types import Field, Schema
 from tamis.core.types.printable import printable
 from tamis.engine.scan.report.report_text import counted, size
 from tamis.storage.commit_log import Snapshot
@@ -35,7 +35,12 @@ def columns(schema: Schema | None) -> list[tuple[str, str]]:
     """Return names and types of the first ``MOST`` columns, and a count of the rest."""
     fields = schema.fields if schema else ()
     more = [("…", f"{len(fields) - MOST:,} more")] if len(fields) > MOST else []
-    return [(f.name, str(f.type) + ("" if f.nullable else " not null")) for f in fields[:MOST]] + more
+    return [(f.name, _kind(f)) for f in fields[:MOST]] + more
+
+
+def _kind(f: Field) -> str:
+    computed = "" if f.computed_as is None else f" {f.computed_as}"
+    return str(f.type) + ("" if f.nullable else " not null") + computed
 
 
 def text(url: str, snapshot: Snapshot, schema: Schema | None) -> str:

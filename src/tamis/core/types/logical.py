@@ -144,7 +144,7 @@ class Generation:
     ansi: bool = True
 
     def __str__(self) -> str:
-        return f"GENERATED ALWAYS AS ({self.expression})"
+        return f"GENERATED ALWAYS AS ({self.expression}) in {self.zone}" + ("" if self.ansi else ", not ANSI")
 
     def to_json(self) -> dict[str, Any]:
         return {"expression": self.expression, "zone": self.zone, "ansi": self.ansi}
@@ -161,6 +161,10 @@ class Identity:
     start: int = 1
     step: int = 1
     always: bool = True
+
+    def __str__(self) -> str:
+        when = "ALWAYS" if self.always else "BY DEFAULT"
+        return f"GENERATED {when} AS IDENTITY (START WITH {self.start} INCREMENT BY {self.step})"
 
     def to_json(self) -> dict[str, Any]:
         return {"start": self.start, "step": self.step, "always": self.always}
@@ -193,7 +197,13 @@ class Field:
     @property
     def computed(self) -> bool:
         """Whether writers give the column its values, so that rows may leave it out."""
-        return self.generated is not None or self.identity is not None
+        return self.computed_as is not None
+
+    @property
+    def computed_as(self) -> str | None:
+        """How writers give the column its values, in words of SQL; None if they do not."""
+        how = self.generated or self.identity
+        return None if how is None else str(how)
 
     def __str__(self) -> str:
         return f"{self.name}: {self.type}" + ("" if self.nullable else " not null")
