@@ -13,15 +13,16 @@ from typing import Any
 
 import numpy as np
 
-from tamis.core.expr import Expr, call, to_sql
+from tamis.core.expr import Expr, call
 from tamis.core.expr import columns as columns_of
 from tamis.core.types import Schema
 from tamis.engine.operations.rows.overwrite import find
+from tamis.engine.operations.rows.row_change import read_set
 from tamis.engine.operations.tracked_read import TrackedRead
 from tamis.engine.part_writer.row_checks import failed, violated
 from tamis.engine.scan import Options
 from tamis.errors import InvalidInput
-from tamis.storage.commit_log import Constraint, Head, ReadSet, Snapshot
+from tamis.storage.commit_log import Constraint, Head, Snapshot
 from tamis.storage.commit_log.constraint_columns import check_tree
 from tamis.storage.commit_log.table_constraints import enforced
 from tamis.storage.object_store import Store
@@ -52,7 +53,7 @@ class Validation:
         check_rows(self.store, Snapshot(self.store, base.commit, head), checks, self._tested)
         self._tested |= set(base.parts()["part_id"].to_pylist())
         wrong = reduce(lambda a, b: call("or", a, b), [_false(one, head.schema) for one in checks])
-        reads = ReadSet(to_sql(wrong), columns_of(wrong))
+        reads = read_set((wrong,), _options(head))
         return {"reads": reads, "conjuncts": (wrong,), "exact": True}
 
 
@@ -62,7 +63,7 @@ def check_rows(
     """Test the rows of ``snapshot``, except those of the parts ``without``, by each of ``checks``."""
     schema = snapshot.schema
     assert schema is not None
-    options = Options.resolve(None, None, snapshot.head.properties)
+    options = _options(snapshot.head)
     for check in checks:
         tree = check_tree(check, schema)
         named = {ids[0] for ids in columns_of(tree)}
@@ -82,6 +83,10 @@ def check_rows(
             raise failed(check, tree, {}, None, error.message.rpartition(": ")[2]) from error
         finally:
             tracked.finish()
+
+
+def _options(head: Head) -> Options:
+    return Options.resolve(None, None, head.properties)
 
 
 def _false(check: Constraint, schema: Schema) -> Expr:
