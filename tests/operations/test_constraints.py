@@ -205,6 +205,16 @@ def test_rows_that_provably_fit_do_not_delay_the_commit(monkeypatch: pytest.Monk
     assert (len(calls), checks(of)) == (1, ["id < 9"])
 
 
+def test_statistics_that_are_not_to_be_used_prove_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    of = empty(properties={"tamis.stats.filter": "off"})
+    of.append(rows(1))
+    other = tamis.open(of.path)
+    calls = racing(monkeypatch, evolve, "commit", lambda: other.append(rows(2, 6)))
+    of.alter().add_check("low", "id < 9").commit()
+    assert (len(calls), checks(of)) == (2, ["id < 9"])
+    assert [r.parts["kept"] for r in tamis.reports(2)] == [1, 1]
+
+
 def test_two_constraints_at_once_both_hold(monkeypatch: pytest.MonkeyPatch) -> None:
     of = empty()
     of.append(rows(1))
@@ -485,6 +495,12 @@ def test_a_table_without_columns_has_no_constraints() -> None:
     with pytest.raises(InvalidInput) as caught:
         of.alter().add_check("c", "1 > 0").commit()
     assert caught.value.code == "NO_SCHEMA"
+
+
+def test_ddl_text_of_python_names_what_adds_constraints() -> None:
+    for text in ("price DOUBLE CHECK (price > 0)", "id BIGINT, primary key (id)"):
+        with pytest.raises(InvalidInput, match="add_check"):
+            tamis.create(f"memory://constraints-{next(_names)}", text)
 
 
 def test_a_dry_run_says_what_would_come() -> None:

@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pyarrow as pa
 
 from tamis.core.expr import syntax
@@ -35,10 +37,16 @@ def columns(text: str) -> pa.Schema:
     return to_arrow_schema(Schema(tuple(column_field(field, text) for field in fields)), generated=True)
 
 
+_CONSTRAINT = re.compile(r"\b(CHECK|PRIMARY|UNIQUE|FOREIGN|REFERENCES)\b", re.IGNORECASE)
+
+
 def _bad(name: str, why: str) -> InvalidInput:
+    then = (
+        ' Add constraints to the table: table.alter().add_check("c", "user > 0").' if _CONSTRAINT.search(name) else ""
+    )
     return InvalidInput(
         f"{name!r} is not a schema. {why}.",
         code="BAD_SCHEMA",
         name=name,
-        remedy='Write columns as "ts TIMESTAMP, user BIGINT NOT NULL".',
+        remedy=f'Write columns as "ts TIMESTAMP, user BIGINT NOT NULL".{then}',
     )
