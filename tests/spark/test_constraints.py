@@ -181,12 +181,19 @@ def test_rules_of_the_session_change_nothing(held: Any) -> None:
 
 def test_generated_columns_are_tested_with_their_values(lake: Any) -> None:
     """In Spark's plan they are NULL, or what they were before an update."""
-    made = tamis.create(lake.folder / "db" / "g", "id BIGINT, twice BIGINT GENERATED ALWAYS AS (id * 2)")
-    made.alter().add_check("c", "twice IS NOT NULL AND twice = id * 2 AND twice < 20").commit()
-    lake.sql("INSERT INTO lake.db.g (id, twice) VALUES (1, NULL)")
+    made = tamis.create(
+        lake.folder / "db" / "g",
+        "id BIGINT, twice BIGINT GENERATED ALWAYS AS (id * 2), n BIGINT GENERATED ALWAYS AS IDENTITY",
+    )
+    made.alter().add_check("c", "twice IS NOT NULL AND twice = id * 2 AND twice < 20").add_check(
+        "d", "n IS NOT NULL"
+    ).commit()
+    lake.spark.sql("SELECT 1L AS id, CAST(NULL AS BIGINT) AS twice, CAST(NULL AS BIGINT) AS n").writeTo(
+        f"{lake.name}.db.g"
+    ).append()
     lake.sql("UPDATE lake.db.g SET id = 5")
-    assert lake.rows("SELECT * FROM lake.db.g") == [(5, 10)]
-    for text in ("UPDATE lake.db.g SET id = 10", "INSERT INTO lake.db.g (id, twice) VALUES (10, NULL)"):
+    assert lake.rows("SELECT * FROM lake.db.g") == [(5, 10, 1)]
+    for text in ("UPDATE lake.db.g SET id = 10", "INSERT INTO lake.db.g VALUES (10, NULL, NULL)"):
         assert "twice = 20" in lake.refused(text, "CHECK_VIOLATION")
 
 
@@ -240,7 +247,7 @@ def test_create_table(lake: Any) -> None:
         "PRIMARY KEY (id) NOT ENFORCED",
     ]
     described = {row[0]: row[1] for row in lake.rows("DESCRIBE EXTENDED lake.db.t")}
-    assert described["low"] == "CHECK (id < 1000) ENFORCED NORELY"
+    assert described["low"].startswith("CHECK (id < 1000) ENFORCED")
     shown = lake.rows("SHOW CREATE TABLE lake.db.t")[0][0]
     lake.sql("DROP TABLE lake.db.t")
     lake.spark.sql(shown)

@@ -3,8 +3,8 @@
 Spark tests each CHECK that a table shows, in its own plan and by the session's rules. Whatever it tests, the part
 writer tests again, by rules that no session changes. A CHECK is always enforced: Spark's grammar has no other.
 
-Invariant: Spark sees no CHECK on a generated column. In its plan the column still has NULL, or the value of before
-an update, and it would refuse rows that are right.
+Invariant: Spark sees no CHECK on a generated or identity column. In its plan the column still has NULL, or the value
+of before an update, and it would refuse rows that are right.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _paths(bridge: Bridge, references: Any) -> list[tuple[str, ...]]:
 
 def java_constraints(bridge: Bridge, constraints: Iterable[Constraint], schema: Schema) -> list[Any]:
     """Return the constraints that Spark may test or show, as Java objects."""
-    late = {f.id for f in schema if f.generated is not None}
+    late = {f.id for f in schema if f.computed}
     shown = [one for one in constraints if one.kind != CHECK or late.isdisjoint(ids[0] for ids in one.columns)]
     return [_java(bridge, one, schema) for one in shown]
 
