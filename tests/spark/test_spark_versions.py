@@ -163,7 +163,10 @@ def test_filters_limits_and_aggregates_reach_the_scan(lake: Any) -> None:
 
 
 class JavaArray(SimpleNamespace):
-    """Py4J's class of this name."""
+    """Py4J's class of this name: an array of one plain column."""
+
+    def __iter__(self) -> Iterator[Any]:
+        yield SimpleNamespace(generationExpression=lambda: None, identityColumnSpec=lambda: None)
 
 
 def test_a_table_is_defined_by_a_table_info_or_by_its_parts() -> None:
@@ -174,11 +177,12 @@ def test_a_table_is_defined_by_a_table_info_or_by_its_parts() -> None:
     java.cls = lambda _: SimpleNamespace(active=lambda: session)
     struct = SimpleNamespace(json=lambda: ADD)
     properties = {"provider": "tamis", "comment": "c", "owner": "me", "k": "v"}
-    info = SimpleNamespace(schema=lambda: struct, partitions=list, properties=lambda: properties, constraints=list)
+    array = JavaArray(struct=struct)
+    info = SimpleNamespace(columns=lambda: array, partitions=list, properties=lambda: properties, constraints=list)
     one = definition(java, info)
     assert (one.comment, one.properties, [f.name for f in one.schema.fields]) == ("c", {"k": "v"}, ["a"])
     assert definition(java, struct, [], properties) == one
-    assert definition(java, JavaArray(struct=struct), [], properties) == one
+    assert definition(java, array, [], properties) == one
 
 
 @pytest.mark.spark
