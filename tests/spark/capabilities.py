@@ -35,3 +35,9 @@ def needs_state_options(spark: Any) -> None:
     """Skip where Spark does not tell the catalog the options of a table that is read."""
     if not bridge(spark).offers("org.apache.spark.sql.connector.catalog.TableCatalog", "loadTable", 3):
         pytest.skip(f"Spark {spark.version} does not tell a catalog the options of a table")
+
+
+def needs_views(spark: Any) -> None:
+    """Skip where Spark has no catalogs of tables and views."""
+    if not bridge(spark).has_class("org.apache.spark.sql.connector.catalog.RelationCatalog"):
+        pytest.skip(f"Spark {spark.version} has no permanent views of other catalogs than its own")

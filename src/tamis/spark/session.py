@@ -8,7 +8,7 @@ from typing import Any
 
 from tamis.engine.scan.scan_options import items
 from tamis.errors import AlreadyExists, InvalidInput
-from tamis.spark.catalog.catalog import INTERFACES, Catalog
+from tamis.spark.catalog.catalog import Catalog, interfaces
 from tamis.spark.catalog.path_source import register
 from tamis.spark.catalog.spark_caches import watch_spark_caches
 from tamis.spark.catalog.warehouse_paths import Warehouse
@@ -51,7 +51,7 @@ def attach(spark: Any, name: str, warehouse: str | Path, *, storage_options: Map
         if other is not None and other != java.catalog_class:
             raise _taken(name, other)
         catalog = Catalog(java, name, Warehouse(root), application)
-        class_name = java.register_catalog(name, java.implement(INTERFACES, catalog), INTERFACES)
+        class_name = java.register_catalog(name, java.implement(interfaces(java), catalog), interfaces(java))
     register(java)
     extend_parser(java, spark)
     watch_spark_caches(java)

@@ -16,6 +16,7 @@ from tamis.spark.catalog.spark_constraints import has_constraints
 from tamis.spark.catalog.spark_table import SparkTable
 from tamis.spark.catalog.staged_table import StagedTable
 from tamis.spark.catalog.table_names import METADATA_TABLES
+from tamis.spark.catalog.view_catalog import RELATIONS, Views
 from tamis.spark.catalog.warehouse_paths import Warehouse
 from tamis.spark.jvm_bridge import spark_errors
 from tamis.spark.jvm_bridge.adapter import Bridge
@@ -30,12 +31,17 @@ from tamis.table import metadata_tables
 from tamis.world import new_id, world
 
 _CATALOG = "org.apache.spark.sql.connector.catalog."
-INTERFACES = tuple(_CATALOG + name for name in ("StagingTableCatalog", "SupportsNamespaces", "ProcedureCatalog"))
+_INTERFACES = tuple(_CATALOG + name for name in ("StagingTableCatalog", "SupportsNamespaces", "ProcedureCatalog"))
 
 Names = tuple[str, ...]
 
 
-class Catalog(Namespaces, Procedures, ChangeFeeds):
+def interfaces(bridge: Bridge) -> tuple[str, ...]:
+    """The Java interfaces of every catalog of ours: with views, where this Spark has catalogs of both."""
+    return (*_INTERFACES, RELATIONS) if bridge.has_class(RELATIONS) else _INTERFACES
+
+
+class Catalog(Namespaces, Procedures, ChangeFeeds, Views):
     """The catalog of one attached name in one Spark application, shared by all its sessions."""
 
     java_arity: ClassVar = {
@@ -86,6 +92,7 @@ class Catalog(Namespaces, Procedures, ChangeFeeds):
         """
         names = self.bridge.identifier(identifier)
         if options is not None:
+            self._check_no_view(names)
             feed = None if self._is_metadata(names) else self.feed(names, at, options)
             return None if feed is None else feed.java()
         if self._is_metadata(names):
@@ -160,7 +167,7 @@ class Catalog(Namespaces, Procedures, ChangeFeeds):
         return staged(names, asked).java()
 
     def _new(self, names: Names, asked: Definition) -> tuple[Store, Head]:
-        if self.warehouse.is_table(names):
+        if self.warehouse.is_table(names) or self.warehouse.is_view(names):
             raise spark_errors.table_exists(self.bridge, (self._name, *names))
         if self._is_metadata(names):
             raise InvalidInput(
@@ -206,7 +213,7 @@ class Catalog(Namespaces, Procedures, ChangeFeeds):
         source, target = self.bridge.identifier(old), self._within(self.bridge.identifier(new))
         if not self.warehouse.is_table(source):
             raise spark_errors.no_such_table(self.bridge, (self._name, *source))
-        if self.warehouse.is_table(target):
+        if self.warehouse.is_table(target) or self.warehouse.is_view(target):
             raise spark_errors.table_exists(self.bridge, (self._name, *target))
         self._existing_names(target[:-1])
         self._stays(source[:-1])

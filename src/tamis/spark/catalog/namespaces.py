@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tamis.errors import AlreadyExists
 from tamis.spark.catalog.warehouse_paths import Warehouse
 from tamis.spark.jvm_bridge import spark_errors
 from tamis.spark.jvm_bridge.adapter import Bridge
@@ -33,6 +34,13 @@ class Namespaces:
             raise spark_errors.unsupported(
                 "LOCATION of a namespace", "A namespace lies in its catalog's folder: leave LOCATION out."
             )
+        if self.warehouse.is_view(names):
+            raise AlreadyExists(
+                f"{'.'.join(names)!r} is a view.",
+                code="VIEW_EXISTS",
+                name=".".join(names),
+                remedy="Choose another name for the namespace.",
+            )
         if self.warehouse.is_namespace(names) or not self.warehouse.create_namespace(names, given):
             raise spark_errors.namespace_exists(self.bridge, names)
 
@@ -48,7 +56,9 @@ class Namespaces:
 
     def dropNamespace(self, namespace: Any, cascade: bool) -> bool:  # noqa: N802  # Spark's name
         names = self._existing(namespace)
-        if not cascade and any(True for kind in ("table", "namespace") for _ in self.warehouse.children(names, kind)):
+        if not cascade and any(
+            True for kind in ("table", "view", "namespace") for _ in self.warehouse.children(names, kind)
+        ):
             raise spark_errors.namespace_not_empty(self.bridge, names)
         self.warehouse.drop_namespace(names)
         return True

@@ -1,7 +1,7 @@
 """The folders of a warehouse: finds, creates, renames and drops tables and namespaces.
 
-A table is a folder that contains ``_tamis/``. A namespace is a folder that contains the marker object or a
-table. Object stores have no folders, so an empty namespace consists of its marker.
+A table is a folder that contains ``_tamis/``, a view one that contains its definition. A namespace is a folder that
+contains the marker object or a table. Object stores have no folders, so an empty namespace consists of its marker.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from tamis.world import new_id
 
 MARKER = "_tamis_namespace.json"
 LOG = "_tamis"
+VIEW = "_tamis_view.json"
 
 Names = Sequence[str]
 
@@ -36,11 +37,14 @@ class Warehouse:
     def is_table(self, names: Names) -> bool:
         return self._kind(relative_path(names)) == "table"
 
+    def is_view(self, names: Names) -> bool:
+        return bool(names) and self._kind(relative_path(names)) == "view"
+
     def is_namespace(self, names: Names) -> bool:
         return not names or self._kind(relative_path(names)) == "namespace"
 
     def children(self, names: Names, kind: str) -> Iterator[str]:
-        """The names of the tables (or namespaces, by ``kind``) directly in a namespace."""
+        """The names of the tables (or views, or namespaces, by ``kind``) directly in a namespace."""
         for path in self.root.folder(relative_path(names))[0]:
             name = path.rstrip("/").rpartition("/")[2]
             if not name.startswith((".", "_")) and self._kind(path.rstrip("/")) == kind:
@@ -79,9 +83,12 @@ class Warehouse:
                 self.root.delete(entry.path)
 
     def drop_namespace(self, names: Names) -> None:
-        """Remove a namespace with its tables. Files that are not ours are kept."""
+        """Remove a namespace with its tables and views. Files that are not ours are kept."""
         for table in self.children(names, "table"):
             self.drop_table((*names, table))
+        for view in self.children(names, "view"):
+            self.root.delete(f"{relative_path((*names, view))}/{VIEW}")
+            self.tidy((*names, view))
         for inner in self.children(names, "namespace"):
             self.drop_namespace((*names, inner))
         self.root.delete(f"{relative_path(names)}/{MARKER}")
@@ -123,6 +130,8 @@ class Warehouse:
         below = {f.rstrip("/").rpartition("/")[2] for f in folders}
         if LOG in below:
             return "table"
+        if any(o.path.endswith(f"/{VIEW}") for o in objects):
+            return "view"
         if any(o.path.endswith(f"/{MARKER}") for o in objects):
             return "namespace"
         return "namespace" if any(LOG in self._folders(f) for f in folders) else None

@@ -22,6 +22,14 @@ def table_exists(bridge: Bridge, names: Sequence[str]) -> JavaThrow:
     return _thrown(bridge, "TableAlreadyExistsException", identifier(bridge, names))
 
 
+def no_such_view(bridge: Bridge, names: Sequence[str]) -> JavaThrow:
+    return _thrown(bridge, "NoSuchViewException", identifier(bridge, names))
+
+
+def view_exists(bridge: Bridge, names: Sequence[str]) -> JavaThrow:
+    return _thrown(bridge, "ViewAlreadyExistsException", identifier(bridge, names))
+
+
 def no_such_namespace(bridge: Bridge, names: Sequence[str]) -> JavaThrow:
     return _thrown(bridge, "NoSuchNamespaceException", bridge.array("java.lang.String", names))
 

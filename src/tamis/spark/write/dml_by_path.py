@@ -17,7 +17,7 @@ from tamis.engine.operations import MergeClause, Result, repeated
 from tamis.engine.operations.rows.merge import duplicate_keys
 from tamis.engine.operations.rows.merge_plan import BY_SOURCE, MATCHED, NOT_MATCHED
 from tamis.errors import InvalidInput
-from tamis.spark.catalog.catalog import INTERFACES
+from tamis.spark.catalog.catalog import interfaces
 from tamis.spark.catalog.spark_table import SparkTable
 from tamis.spark.jvm_bridge import spark_errors
 from tamis.spark.jvm_bridge.adapter import Bridge, bridge
@@ -46,6 +46,9 @@ class StatementCatalog:
         if names[-1] not in self.tables:
             raise spark_errors.no_such_table(self.bridge, (CATALOG, *names))
         return self.tables[names[-1]]
+
+    def loadRelation(self, identifier: Any) -> Any:  # noqa: N802  # Spark's name
+        return self.loadTable(identifier)
 
     def __str__(self) -> str:
         return CATALOG
@@ -125,7 +128,7 @@ def _in_hand(spark: Any, table: Any, snapshot: Snapshot) -> Any:
     held = java.registered_catalog(CATALOG)
     if held is None:
         held = StatementCatalog(java)
-        java.register_catalog(CATALOG, java.implement(INTERFACES, held), INTERFACES)
+        java.register_catalog(CATALOG, java.implement(interfaces(java), held), interfaces(java))
     spark.conf.set(f"spark.sql.catalog.{CATALOG}", java.catalog_class)
     name = f"t{next(_numbers)}"
     target = SparkTable(java, table.store, snapshot, (CATALOG, name))
