@@ -13,6 +13,7 @@ import pytest
 
 import tamis
 from tamis.cli.session import spark_session
+from tamis.core.types import Generation
 from tamis.errors import InvalidInput
 from tamis.spark.catalog.create_table import definition
 from tamis.spark.jvm_bridge.adapter import bridge
@@ -162,11 +163,12 @@ def test_filters_limits_and_aggregates_reach_the_scan(lake: Any) -> None:
         assert skipped in str(tamis.reports()[0]), text
 
 
-class JavaArray(SimpleNamespace):
-    """Py4J's class of this name: an array of one plain column."""
+class JavaArray(list[Any]):
+    """Py4J's class of this name, here of columns whose ``StructType`` is ``struct``."""
 
-    def __iter__(self) -> Iterator[Any]:
-        yield SimpleNamespace(generationExpression=lambda: None, identityColumnSpec=lambda: None)
+    def __init__(self, *columns: Any, struct: Any) -> None:
+        super().__init__(columns)
+        self.struct = struct
 
 
 def test_a_table_is_defined_by_a_table_info_or_by_its_parts() -> None:
@@ -177,12 +179,16 @@ def test_a_table_is_defined_by_a_table_info_or_by_its_parts() -> None:
     java.cls = lambda _: SimpleNamespace(active=lambda: session)
     struct = SimpleNamespace(json=lambda: ADD)
     properties = {"provider": "tamis", "comment": "c", "owner": "me", "k": "v"}
-    array = JavaArray(struct=struct)
-    info = SimpleNamespace(columns=lambda: array, partitions=list, properties=lambda: properties, constraints=list)
+    column = SimpleNamespace(generationExpression=lambda: None, identityColumnSpec=lambda: None)
+    columns = JavaArray(column, struct=struct)
+    info = SimpleNamespace(columns=lambda: columns, partitions=list, properties=lambda: properties, constraints=list)
     one = definition(java, info)
     assert (one.comment, one.properties, [f.name for f in one.schema.fields]) == ("c", {"k": "v"}, ["a"])
     assert definition(java, struct, [], properties) == one
-    assert definition(java, array, [], properties) == one
+    assert definition(java, columns, [], properties) == one
+    column.generationExpression = lambda: "b + 1"
+    generated = definition(java, columns, [], properties).schema.fields[0].generated
+    assert generated == Generation("b + 1", "UTC", ansi=True), "lost where columns are taken by their types alone"
 
 
 @pytest.mark.spark
