@@ -73,8 +73,8 @@ def generated_columns(schema: Schema) -> tuple[GeneratedColumn, ...]:
     if known is not None and known[0] is schema:
         return known[1]
     found = tuple(_bind(f, schema) for f in schema.fields if f.generated is not None)
-    while len(_bound) >= CACHED:
-        _bound.pop(next(iter(_bound)), None)
+    if len(_bound) >= CACHED:
+        _bound.clear()  # in one step, because scans run in threads
     _bound[id(schema)] = schema, found  # the schema is referenced, so that its id is not reused
     return found
 

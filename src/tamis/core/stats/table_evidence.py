@@ -101,7 +101,8 @@ class TableEvidence:
         if self._generated is not None:
             return self._generated
         found: dict[int, tuple[GeneratedColumn, Mask]] = {}
-        for schema_id in sorted(self._schemas, reverse=True):
+        written_under = set(self._schemas) if self._pieces is None else set(pc.unique(self._pieces).to_pylist())
+        for schema_id in sorted(written_under & self._schemas.keys(), reverse=True):
             schema = self._schemas[schema_id]
             for generated in generated_columns(schema):
                 known, mask = found.get(generated.field.id, (generated, np.zeros(len(self), np.bool_)))
