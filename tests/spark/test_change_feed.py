@@ -134,6 +134,17 @@ def test_changes_are_filtered_joined_and_counted(filled: Lake) -> None:
     ]
 
 
+def test_a_primary_key_says_which_rows_are_one(lake: Lake) -> None:
+    needs_changes(lake.spark)
+    fill(lake)
+    tamis.open(lake.folder / "db" / "t").alter().add_primary_key("pk", ["id"]).commit()
+    query = "SELECT * FROM lake.db.t CHANGES FROM VERSION 1 TO VERSION 6 WITH ('computeUpdates' = 'true')"
+    assert told(lake.sql(query)) == EVERY
+    assert told(lake.sql("SELECT * FROM lake.db.t CHANGES FROM VERSION 1")) == plain(EVERY), (
+        "images have to be asked for"
+    )
+
+
 def test_read_changes(filled: Lake) -> None:
     if not hasattr(filled.spark.read, "changes"):
         pytest.skip("Spark's reader has no changes")

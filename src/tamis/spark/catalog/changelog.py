@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from tamis.core.types import Schema
 from tamis.core.types.identifiers import split_list
 from tamis.engine.operations import FeedForm
 from tamis.errors import InvalidInput
 from tamis.spark.catalog.change_feed_table import ChangeFeedTable, first_after
 from tamis.spark.jvm_bridge.adapter import Bridge
 from tamis.spark.options.source_options import Use, read_options
-from tamis.storage.commit_log import Snapshot, load
+from tamis.storage.commit_log import Head, Snapshot, load
+from tamis.storage.commit_log.table_constraints import PRIMARY_KEY, column_names
 from tamis.storage.commit_log.version_points import version_in
 from tamis.storage.object_store import Store
 
@@ -66,16 +68,22 @@ def changelog(bridge: Bridge, store: Store, context: Any, options: Any) -> Chang
     """Return the changes that Spark's ``ChangelogContext`` describes. Raises ``InvalidInput`` and ``NotFound``."""
     given = read_options(bridge.dict(options.asCaseSensitiveMap()), {Use.CHANGES}, by_path=False)
     keys = tuple(split_list(given.get("keycolumns", "")))
-    if context.computeUpdates() and not keys:
+    first, last = _range(store, context.range())
+    if context.computeUpdates() and not keys and not (keys := _primary_key(last.head)):
         raise InvalidInput(
             "computeUpdates needs columns that identify a row.",
             code="BAD_OPTION",
             name="computeUpdates",
-            remedy="Name them: WITH ('computeUpdates' = 'true', 'keyColumns' = 'id').",
+            remedy="Name them: WITH ('computeUpdates' = 'true', 'keyColumns' = 'id'), or add a PRIMARY KEY.",
         )
-    first, last = _range(store, context.range())
     form = FeedForm(keys, str(context.deduplicationMode().toString()) == "NET_CHANGES")
     return Changelog(ChangeFeedTable(bridge, store, first, last, form))
+
+
+def _primary_key(head: Head) -> tuple[str, ...]:
+    """The columns of the primary key, which nothing enforces; reading checks that they tell updated rows apart."""
+    held = (one for one in head.constraints if one.kind == PRIMARY_KEY)
+    return tuple(name for one in held for name in column_names(one, head.schema or Schema(())))
 
 
 def _range(store: Store, asked: Any) -> tuple[int, Snapshot]:

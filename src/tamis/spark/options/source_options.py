@@ -133,7 +133,13 @@ OPTIONS = (
         "columns that identify a row, separated by commas",
         "Tells an updated row as update_preimage and update_postimage.",
     ),
-    SourceOption("computeUpdates", _CHANGES, _flag, _SWITCH, "Asks for the images of updates; needs keyColumns."),
+    SourceOption(
+        "computeUpdates",
+        _CHANGES,
+        _flag,
+        _SWITCH,
+        "Asks for the images of updates; needs keyColumns, or a primary key.",
+    ),
     SourceOption(
         "deduplicationMode",
         _CHANGES,
