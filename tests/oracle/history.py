@@ -11,10 +11,13 @@ Columns = dict[str, str]
 
 @dataclass(frozen=True)
 class Create:
+    """``generated``: the SQL expressions of the generated columns among ``columns``."""
+
     columns: Columns
     format: str = "parquet"
     cluster_by: tuple[str, ...] = ()
     properties: dict[str, str] = field(default_factory=dict)
+    generated: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -150,6 +153,7 @@ def features_of(history: History) -> set[str]:
     """What is unusual about a table; the coverage counts questions about each."""
     found = {"several formats"} if any(isinstance(step, Format) for step in history) else set[str]()
     found |= {"loose statistics"} if any(isinstance(step, Append) and step.loose for step in history) else set()
+    found |= {"generated columns"} if any(isinstance(step, Create) and step.generated for step in history) else set()
     found |= {"damaged index"} if any(isinstance(step, DamageIndex) for step in history) else set()
     return found | ({"intervals"} if "interval" in columns_of(history)[-1].values() else set())
 

@@ -155,7 +155,7 @@ class Lab:
                 change_embedded(built.folder, step, built.columns, built.versions)
 
     def _create(self, built: Built, step: h.Create) -> None:
-        listed = ", ".join(f"{name} {KINDS[kind].sql}" for name, kind in step.columns.items())
+        listed = ", ".join(definitions(step))
         options = {**step.properties, "tamis.format": step.format}
         told = ", ".join(f"'{key}' = '{value}'" for key, value in options.items())
         cluster = f" CLUSTER BY ({', '.join(step.cluster_by)})" if step.cluster_by else ""
@@ -191,6 +191,12 @@ def register(spark: Any) -> None:
 
 def _doubled(x: pd.Series) -> pd.Series:
     return x * 2
+
+
+def definitions(step: h.Create) -> list[str]:
+    """The columns of a table in SQL."""
+    rules = {name: f" GENERATED ALWAYS AS ({expression})" for name, expression in step.generated.items()}
+    return [f"{name} {KINDS[kind].sql}{rules.get(name, '')}" for name, kind in step.columns.items()]
 
 
 def arrow(values: dict[str, list[Any]], columns: h.Columns) -> pa.Table:

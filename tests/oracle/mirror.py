@@ -45,6 +45,7 @@ class Mirror:
     def __init__(self) -> None:
         self.rows = pa.table({})
         self.schema = Schema(())
+        self.generated: dict[str, str] = {}
         self.states: list[pa.Table] = []
 
     # --- expressions ---
@@ -63,7 +64,11 @@ class Mirror:
 
     def take(self, step: h.Step, columns: h.Columns) -> None:
         """Does what ``step`` says to rows of ``columns``. Raises ``Refused`` where the step must fail."""
+        if isinstance(step, h.Create):
+            self.generated = step.generated
         self._take(step, columns)
+        if isinstance(step, h.Append | h.Overwrite | h.Update | h.Merge):
+            self._generate()
         self.states.append(self.rows)
 
     def under(self, schema: Schema) -> None:
@@ -98,6 +103,15 @@ class Mirror:
                 self.rows = self.rows.append_column(name, _constant(default, kind, self.rows.num_rows))
             case h.Restore(at):
                 self.rows = self.states[at]
+
+    def _generate(self) -> None:
+        """Compute generated columns anew."""
+        arrays = self.arrays()
+        for name, text in self.generated.items():
+            (f,) = self.schema.find(name)
+            value = assigned(parse_value(text, self.schema, zone="UTC", ansi=True), f, "UTC")
+            made = _cast(_computed(value, arrays, self.rows.num_rows, f), self.rows.schema.field(name).type)
+            self.rows = self.rows.set_column(self.rows.column_names.index(name), name, made)
 
     def _add(self, new: pa.Table) -> None:
         target = self.rows.schema

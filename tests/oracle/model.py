@@ -40,6 +40,7 @@ class Model:
     def __init__(self, spark: Any, folder: Path, name: str) -> None:
         self.spark, self.folder, self.name = spark, folder, name
         self.columns: h.Columns = {}
+        self.generated: dict[str, str] = {}
         self.view = ""
         self.states: list[tuple[str, h.Columns]] = []
         """View and columns after each step."""
@@ -62,8 +63,8 @@ class Model:
 
     def _take(self, step: h.Step) -> None:
         match step:
-            case h.Create(columns):
-                self.columns = dict(columns)
+            case h.Create(columns, generated=generated):
+                self.columns, self.generated = dict(columns), generated
                 self._write(f"SELECT * FROM {self.stage({name: [] for name in columns}, columns)}")
             case h.Append(values):
                 self._write(f"SELECT * FROM {self.view} UNION ALL SELECT * FROM {self.stage(values, self.columns)}")
@@ -92,10 +93,11 @@ class Model:
                 self.view, self.columns = self.states[at]
 
     def _write(self, select: str) -> None:
-        """A new state: the rows of ``select``, in the order of the table's columns."""
+        """A new state: the rows of ``select``, generated columns computed anew, in the order of the table's columns."""
         name = f"{self.name}_m{next(_numbers)}"
         path = str(self.folder / name)
-        self.spark.sql(f"SELECT {', '.join(self.columns)} FROM ({select})").write.parquet(path)
+        made = (f"{self.generated[c]} AS {c}" if c in self.generated else c for c in self.columns)
+        self.spark.sql(f"SELECT {', '.join(made)} FROM ({select})").write.parquet(path)
         schema = ", ".join(f"{column} {KINDS[kind].sql}" for column, kind in self.columns.items())
         self.spark.read.schema(schema).parquet(path).createOrReplaceTempView(name)
         self.view = name

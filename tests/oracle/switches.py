@@ -18,7 +18,7 @@ from tests.oracle import history as h
 from tests.oracle.case import Case
 from tests.oracle.embedded import NOT_SAID, WAYS, misread, some_limit, some_options
 from tests.oracle.kinds import PLAIN, embedded_array
-from tests.oracle.lab import change_embedded
+from tests.oracle.lab import change_embedded, definitions
 from tests.oracle.mirror import Mirror, Refused
 from tests.oracle.planted import damage_data
 from tests.oracle.predicates import Predicates
@@ -244,7 +244,9 @@ class Trial:
 
 
 def create(step: h.Create, path: Path) -> None:
-    schema = pa.schema([(name, embedded_array(kind, []).type) for name, kind in step.columns.items()])
+    schema: Any = pa.schema([(name, embedded_array(kind, []).type) for name, kind in step.columns.items()])
+    if step.generated:
+        schema = ", ".join(definitions(step))
     tamis.create(str(path), schema, cluster_by=step.cluster_by, format=step.format, properties=step.properties)
 
 

@@ -23,6 +23,16 @@ UNFIT = {"orc": {"variant", "typed", "interval", "ntz"}, "vortex": {"variant", "
 BIG = (1024, 1030, 160)
 """Rows of 64 blocks, after which statistics fold what they have gathered; or of a few."""
 
+GENERATED = {
+    "int": (("int", "{} % 7"), ("bigint", "{} div 10"), ("int", "abs({} % 100)")),
+    "string": (("string", "substring({}, 1, 2)"), ("string", "upper({})"), ("int", "length({})")),
+    "timestamp": (("date", "CAST({} AS DATE)"), ("timestamp", "date_trunc('HOUR', {})")),
+    "ntz": (("date", "CAST({} AS DATE)"),),
+    "date": (("int", "year({})"), ("date", "trunc({}, 'MM')")),
+    "double": (("bigint", "floor({} % 1000)"),),
+}
+"""By the kind of a source: the kind of a generated column, and its expression."""
+
 THEMES = ("any", "any", "indexed", "indexed", "apart", "long", "trimmed", "trimmed", "scant")
 """``scant``: some parts of a commit have bounds of a column and others have none, as the budget ends at one and not at the next."""
 
@@ -39,6 +49,10 @@ class Tables:
         """The first and last ``k`` of the rows that came together."""
         self._apart: set[str] = set()
         """Columns whose values differ from part to part."""
+        self._generated: dict[str, str] = {}
+        """Expressions of generated columns."""
+        self._sources: set[str] = set()
+        """Columns that they read."""
         self._trimmed: list[str] = []
         """Columns whose least or greatest values were deleted."""
 
@@ -47,6 +61,9 @@ class Tables:
         rng = self.rng
         made = "parquet" if plain else rng.choice(FORMATS)
         columns = self._columns(made)
+        self._generated, self._sources = {}, set()
+        if not plain and rng.random() < 0.25:
+            self._generate(columns)
         self.theme = "plain" if plain else rng.choice(THEMES)
         self._apart = {
             c
@@ -60,7 +77,7 @@ class Tables:
             properties["tamis.write.part_bytes"] = rng.choice(("1", "300"))
         if self.theme == "scant":
             properties["tamis.stats.budget_bytes"] = rng.choice(("100", "200", "400"))
-        steps: list[h.Step] = [h.Create(columns, made, cluster, properties)]
+        steps: list[h.Step] = [h.Create(columns, made, cluster, properties, self._generated)]
         self._next, self._loads = 0, []
         if self.theme == "indexed" or (not plain and rng.random() < 0.2):
             steps += [self._index(columns, name) for name in rng.choice((("i0",), ("i0", "i1")))]
@@ -107,6 +124,15 @@ class Tables:
             columns[f"{kind[:2]}{len(columns)}"] = kind
         return columns
 
+    def _generate(self, columns: h.Columns) -> None:
+        """Add one or two generated columns."""
+        sources = [(c, kind) for c, kind in columns.items() if kind in GENERATED]
+        for source, kind in self.rng.sample(sources, min(len(sources), self.rng.choice((1, 1, 2)))):
+            made, expression = self.rng.choice(GENERATED[kind])
+            name = f"g{len(columns)}"
+            columns[name], self._generated[name] = made, expression.format(source)
+            self._sources.add(source)
+
     def _properties(self, columns: h.Columns) -> dict[str, str]:
         rng, found = self.rng, dict[str, str]()
         if rng.random() < 0.5:
@@ -127,6 +153,8 @@ class Tables:
         return {"k": list(range(first, self._next)), **made}
 
     def _made(self, name: str, kind: str, rows: int) -> list[Any]:
+        if name in self._generated:
+            return [None] * rows
         if name in self._apart:
             return apart_values(self.rng, kind, rows)
         if self.theme == "scant" and kind in {"string", "binary"}:  # short in one half of the parts, long in the other
@@ -178,7 +206,7 @@ class Tables:
 
     def _sets(self, columns: h.Columns, source: str | None = None) -> dict[str, str]:
         rng, found = self.rng, dict[str, str]()
-        fit = [c for c, kind in columns.items() if KINDS[kind].ordered and c != "k"]
+        fit = [c for c, kind in columns.items() if KINDS[kind].ordered and c != "k" and c not in self._generated]
         for name in rng.sample(fit, min(len(fit), rng.choice((1, 1, 2)))):
             literal = some_literal(rng, columns[name])
             found[name] = rng.choice(
@@ -259,7 +287,7 @@ class Tables:
 
     def _bound(self, steps: list[h.Step]) -> set[str]:
         """Columns that clustering or an index needs: they stay as they are."""
-        found: set[str] = {"k"}
+        found: set[str] = {"k", *self._generated, *self._sources}
         for step in steps:
             found |= (
                 set(step.cluster_by)
