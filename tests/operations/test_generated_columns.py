@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+from decimal import Decimal
 from itertools import count
 from typing import Any
 
@@ -347,3 +348,23 @@ def test_a_piece_of_another_schema_says_nothing() -> None:
     decision = decide([parse("x IS NULL OR x = 0", after)], evidence, strict=True)
     assert not decision.none[0]
     assert not decision.none[2]
+
+
+@pytest.mark.parametrize(
+    ("source", "wider", "generated", "value", "test"),
+    [
+        ("DATE", "TIMESTAMP_NTZ", "INT GENERATED ALWAYS AS (year(x))", dt.date(2024, 1, 1), "x >= TIMESTAMP_NTZ'2024-01-01 00:00:00'"),
+        ("DATE", "TIMESTAMP_NTZ", "STRING GENERATED ALWAYS AS (CAST(x AS STRING))", dt.date(2024, 1, 1), "CAST(x AS STRING) = '2024-01-01 00:00:00'"),
+        ("DECIMAL(5,2)", "DECIMAL(9,4)", "STRING GENERATED ALWAYS AS (CAST(x AS STRING))", Decimal("1.50"), "x = 1.5"),
+    ],
+)  # fmt: skip
+def test_a_dropped_column_says_nothing_of_a_wider_source(
+    source: str, wider: str, generated: str, value: Any, test: str
+) -> None:
+    """Parts, blocks and indexes that were written with the column have an expression of the old type."""
+    rows = 140_000  # several blocks
+    table = made(f"x {source}, p STRING, y {generated}")
+    table.append(pa.table({"x": pa.array([value] * rows), "p": [f"p{i}" for i in range(rows)]}))
+    table.alter().drop_column("y").commit()
+    table.alter().widen("x", wider).commit()
+    assert table.refresh().scan(f"{test} AND p <> 'p5'").count() == rows - 1

@@ -11,6 +11,7 @@ import pyarrow as pa
 import tamis
 from tamis.core.expr import conjuncts as conjuncts_of
 from tamis.core.expr import filter_mask, parse, parse_value
+from tamis.core.expr.java_doubles import LEFT_TO_SPARK
 from tamis.core.types import Schema
 from tamis.core.types.arrow import to_arrow_schema, to_arrow_type
 from tamis.engine.operations.rows.merge_plan import (
@@ -29,6 +30,10 @@ from tests.oracle.kinds import KINDS, embedded_array
 
 KIND = {"matched": MATCHED, "not_matched": NOT_MATCHED, "by_source": BY_SOURCE}
 Arrays = dict[int, pa.Array]
+
+
+ONLY_SPARK = "ONLY_SPARK"
+"""The code of a filter that cannot be computed here on some row: an index may show that the row does not matter."""
 
 
 class Refused(Exception):
@@ -99,6 +104,7 @@ class Mirror:
                 self.rows = self.rows.rename_columns([to if n == name else n for n in self.rows.column_names])
             case h.Drop(name):
                 self.rows = self.rows.drop_columns([name])
+                self.generated = {c: text for c, text in self.generated.items() if c != name}
             case h.Add(name, kind, default):
                 self.rows = self.rows.append_column(name, _constant(default, kind, self.rows.num_rows))
             case h.Restore(at):
@@ -195,8 +201,10 @@ def _constant(default: str | None, kind: str, rows: int) -> pa.Array:
 
 
 def _mask(conjuncts: Sequence[Any], arrays: Arrays, length: int) -> Any:
-    keep, failed, _ = filter_mask(conjuncts, arrays, length, now_micros=0)
+    keep, failed, error = filter_mask(conjuncts, arrays, length, now_micros=0)
     if failed.any():
+        if error == LEFT_TO_SPARK:
+            raise tamis.InvalidInput(error, code=ONLY_SPARK)
         raise Refused
     return keep
 

@@ -82,6 +82,7 @@ class Model:
                 self._write(f"SELECT * EXCEPT ({name}), {name} AS {to} FROM {self.view}")
             case h.Drop(name):
                 self.columns = h.columns_after(self.columns, step, [])
+                self.generated = {c: text for c, text in self.generated.items() if c != name}
                 self._write(f"SELECT * EXCEPT ({name}) FROM {self.view}")
             case h.Add(name, kind, default):
                 self.columns = h.columns_after(self.columns, step, [])

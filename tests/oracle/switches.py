@@ -19,7 +19,7 @@ from tests.oracle.case import Case
 from tests.oracle.embedded import NOT_SAID, WAYS, misread, some_limit, some_options
 from tests.oracle.kinds import PLAIN, embedded_array
 from tests.oracle.lab import change_embedded, definitions
-from tests.oracle.mirror import Mirror, Refused
+from tests.oracle.mirror import ONLY_SPARK, Mirror, Refused
 from tests.oracle.planted import damage_data
 from tests.oracle.predicates import Predicates
 from tests.oracle.query import Query
@@ -80,7 +80,11 @@ class Trial:
         refused, error = False, None
         try:
             self.mirror.take(step, columns)
-        except (Refused, tamis.TamisError):
+        except tamis.TamisError as failed:
+            if failed.code == ONLY_SPARK:
+                return False
+            refused = True
+        except Refused:
             refused = True
         try:
             if isinstance(step, h.Create):

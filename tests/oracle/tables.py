@@ -51,8 +51,8 @@ class Tables:
         """Columns whose values differ from part to part."""
         self._generated: dict[str, str] = {}
         """Expressions of generated columns."""
-        self._sources: set[str] = set()
-        """Columns that they read."""
+        self._sources: dict[str, str] = {}
+        """The column that each of them reads."""
         self._trimmed: list[str] = []
         """Columns whose least or greatest values were deleted."""
 
@@ -61,7 +61,7 @@ class Tables:
         rng = self.rng
         made = "parquet" if plain else rng.choice(FORMATS)
         columns = self._columns(made)
-        self._generated, self._sources = {}, set()
+        self._generated, self._sources = {}, {}
         if not plain and rng.random() < 0.25:
             self._generate(columns)
         self.theme = "plain" if plain else rng.choice(THEMES)
@@ -131,7 +131,7 @@ class Tables:
             made, expression = self.rng.choice(GENERATED[kind])
             name = f"g{len(columns)}"
             columns[name], self._generated[name] = made, expression.format(source)
-            self._sources.add(source)
+            self._sources[name] = source
 
     def _properties(self, columns: h.Columns) -> dict[str, str]:
         rng, found = self.rng, dict[str, str]()
@@ -190,6 +190,7 @@ class Tables:
             self._drop_and_add,
             self._widen,
             self._restore,
+            self._widen_source,
             self._tend,
             self._tend,
             self._indexes,
@@ -287,7 +288,8 @@ class Tables:
 
     def _bound(self, steps: list[h.Step]) -> set[str]:
         """Columns that clustering or an index needs: they stay as they are."""
-        found: set[str] = {"k", *self._generated, *self._sources}
+        gone = {step.name for step in steps if isinstance(step, h.Drop)}
+        found = {"k"} | {c for name, source in self._sources.items() if name not in gone for c in (name, source)}
         for step in steps:
             found |= (
                 set(step.cluster_by)
@@ -326,6 +328,20 @@ class Tables:
         name = self.rng.choice(fit)
         step = h.Widen(name, WIDER[columns[name]])
         return [step, *([self._append(h.columns_after(columns, step, []), 20)] if self.rng.random() < 0.7 else [])]
+
+    def _widen_source(self, steps: list[h.Step], columns: h.Columns) -> list[h.Step]:
+        """Drop the generated columns, and widen what one of them read."""
+        names = {name for name in self._sources if name in columns}
+        kept = {c for step in steps if isinstance(step, h.Create) for c in step.cluster_by}
+        kept |= {c for step in steps if isinstance(step, h.Index) for c in step.columns}
+        fit = {self._sources[name] for name in names if columns[self._sources[name]] in WIDER} - kept
+        if not fit or names & kept:
+            return []
+        name = self.rng.choice(sorted(fit))
+        after = {c: kind for c, kind in columns.items() if c not in names}
+        step = h.Widen(name, WIDER[after[name]])
+        more = [self._append(h.columns_after(after, step, []), 20)] if self.rng.random() < 0.5 else []
+        return [*(h.Drop(n) for n in sorted(names)), step, *more]
 
     def _restore(self, steps: list[h.Step], columns: h.Columns) -> list[h.Step]:
         changed = max(

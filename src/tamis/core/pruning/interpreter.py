@@ -45,7 +45,7 @@ class Interpreter:
     notes: list[str] = field(default_factory=list)
     used: list[str] = field(default_factory=list)
     facts: GeneratedFacts = field(init=False)
-    _columns: dict[tuple[int, ...], tuple[Spec, bool]] = field(default_factory=dict)
+    _columns: dict[tuple[tuple[int, ...], DataType], tuple[Spec, bool]] = field(default_factory=dict)
     _seen: dict[int, Abstract] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -72,9 +72,10 @@ class Interpreter:
 
     def column(self, column: Column) -> Spec:
         """Return the column's spec from its statistics, narrowed by earlier conjuncts."""
-        if column.ids not in self._columns:
-            self._columns[column.ids] = column_spec(column, self.evidence)
-        spec, found = self._columns[column.ids]
+        key = column.ids, column.type  # the expression of a dropped column may know another type
+        if key not in self._columns:
+            self._columns[key] = column_spec(column, self.evidence)
+        spec, found = self._columns[key]
         if not found:
             self.notes.append(f"no statistics for {column.name}")
         elif column.name not in self.used:

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from tamis.core.expr.arrow_values import Mask
 from tamis.core.expr.generated_columns import GeneratedColumn, generated_columns
 from tamis.core.expr.json_codec.json_path import Steps
+from tamis.core.expr.tree import Column
 from tamis.core.pruning.evidence import ColumnEvidence, DocumentEvidence
 from tamis.core.stats.columns.bounds import cut_high, cut_low
 from tamis.core.stats.columns.clustering_tuples import Edges, edges
@@ -96,7 +97,8 @@ class TableEvidence:
     def generated(self) -> list[tuple[GeneratedColumn, Mask]]:
         """Return the generated columns, each with the pieces that were written under a schema that has it.
 
-        Other pieces show NULL, or a default, for the column.
+        Other pieces show NULL, or a default, for the column. One that was dropped is left out if what it reads has
+        another type since: its expression is that of the old type.
         """
         if self._generated is not None:
             return self._generated
@@ -108,8 +110,13 @@ class TableEvidence:
                 known, mask = found.get(generated.field.id, (generated, np.zeros(len(self), np.bool_)))
                 written = self._written_under(schema).to_numpy(zero_copy_only=False)
                 found[generated.field.id] = known, mask | written
-        self._generated = list(found.values())
+        self._generated = [(g, mask) for g, mask in found.values() if self._has_types(g.column, *g.sources)]
         return self._generated
+
+    def _has_types(self, *columns: Column) -> bool:
+        """Return whether the columns have the types of their evidence."""
+        paths = ((column, self._path(column.ids)) for column in columns)
+        return all(path is not None and path[-1].type == column.type for column, path in paths)
 
     def values(self, ids: tuple[int, ...]) -> pa.ListArray | None:
         """Return the value set of a column, a list per piece, NULL where unknown; None if unknown everywhere.
