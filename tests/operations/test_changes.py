@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import tamis
 from tamis.engine.operations.rows.change_feed import net
-from tamis.errors import InvalidInput, NotFound
+from tamis.errors import InvalidInput, NotFound, SchemaFenced
 from tests.operations.making import SCHEMA, delete_rows, filled, rows, table
 
 
@@ -84,6 +84,47 @@ def test_what_cannot_be() -> None:
         "_commit_version",
         "_commit_timestamp",
     ]
+
+
+def test_a_column_added_under_the_name_of_a_dropped_one_ends_the_range() -> None:
+    of = table()
+    of.append(rows(0, 3))
+    of.alter().rename_column("name", "was").rename_column("user", "name").commit()
+    of.alter().rename_column("was", "user").commit()
+    assert of.changes(0).to_arrow()["user"].to_pylist() == ["n0", "n1", "n2"], "renamed columns keep their values"
+    of.alter().drop_column("user").commit()
+    assert of.changes(0).schema.names[:2] == ["ts", "name"], "a dropped column is missing"
+    of.append(pa.table({"ts": [9], "name": [9]}))
+    of.alter().add_column("USER", "STRING").commit()
+    of.append(pa.table({"ts": [10], "name": [9], "USER": ["new"]}))
+    of.alter().add_column("more", "STRING").commit()
+    for asked in ({}, {"net": True}, {"keys": ["ts"]}):
+        with pytest.raises(SchemaFenced, match=r"Version 6 .*'USER'.*changes\(6\)") as error:
+            of.changes(3, **asked)
+        assert error.value.code == "FENCED_READD_DELETED"
+    assert of.changes(4).to_arrow()["USER"].to_pylist() == [None, "new"], "from version 4 on there was no such column"
+    assert of.changes(6).to_arrow()["USER"].to_pylist() == ["new"]
+    assert of.changes(0, 5).to_arrow().num_rows == 4
+
+
+def test_a_field_added_under_the_name_of_a_dropped_one_ends_the_range() -> None:
+    of = tamis.create("memory://field-again", pa.schema([("s", pa.struct([("a", pa.int64()), ("b", pa.int64())]))]))
+    of.append(pa.table({"s": [{"a": 1, "b": 2}]}))
+    of.alter().drop_column("s.b").add_column("s.b", "BIGINT").commit()
+    with pytest.raises(SchemaFenced, match="Version 2") as error:
+        of.changes(0)
+    assert (error.value.code, error.value.name) == ("FENCED_READD_DELETED", "s.b")
+
+
+@pytest.mark.parametrize("name", ["_change_type", "_COMMIT_version", "_commit_timestamp"])
+def test_a_column_named_as_one_of_the_feed_is_refused(name: str) -> None:
+    of = tamis.create(f"memory://own{name}", pa.schema([("id", pa.int64()), (name, pa.string())]))
+    of.append(pa.table({"id": [1], name: ["mine"]}))
+    with pytest.raises(InvalidInput, match="Rename") as error:
+        of.changes(0)
+    assert (error.value.code, error.value.name) == ("RESERVED_NAME", name)
+    of.alter().rename_column(name, "kind").commit()
+    assert of.changes(0).to_arrow()["kind"].to_pylist() == ["mine"]
 
 
 KIND = pa.struct([("a", pa.float64()), ("b", pa.list_(pa.string()))])

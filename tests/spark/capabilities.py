@@ -25,9 +25,14 @@ def needs_filled_columns(spark: Any) -> None:
         pytest.skip(f"Spark {spark.version} fills no columns that an INSERT leaves out")
 
 
+def has_changes(spark: Any) -> bool:
+    """Whether Spark has CHANGES FROM."""
+    return bridge(spark).has_class("org.apache.spark.sql.connector.catalog.Changelog")
+
+
 def needs_changes(spark: Any) -> None:
     """Skip where Spark has no CHANGES FROM."""
-    if not bridge(spark).has_class("org.apache.spark.sql.connector.catalog.Changelog"):
+    if not has_changes(spark):
         pytest.skip(f"Spark {spark.version} has no CHANGES FROM")
 
 

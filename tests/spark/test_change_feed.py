@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.spark.capabilities import needs_changes, needs_state_options
+from tests.spark.capabilities import has_changes, needs_changes, needs_state_options
 from tests.spark.conftest import Lake
 
 import tamis
+from tamis.errors import SchemaFenced
 
 EVERY = [
     *[(1, "insert", n, "a") for n in (1, 2, 3)],
@@ -185,6 +186,66 @@ def test_keys_that_are_not_unique_are_named_by_the_query(lake: Lake) -> None:
 
     with pytest.raises(PySparkException, match=r"DUPLICATE_KEYS.*id = 9"):  # told by an executor
         filled.sql("SELECT * FROM lake.db.t CHANGES FROM VERSION 1 WITH ('keyColumns' = 'id')").collect()
+
+
+def test_a_replaced_table_has_a_feed_from_its_replacement_on(lake: Lake) -> None:
+    from pyspark.errors import PySparkException
+
+    fill(lake)
+    lake.sql("CREATE OR REPLACE TABLE lake.db.t (id BIGINT, what STRING) USING tamis")  # version 6
+    lake.sql("INSERT INTO lake.db.t VALUES (1, 'new')")
+    lake.sql("UPDATE lake.db.t SET what = 'newer'")
+    late = [(7, "insert", 1, "new"), (8, "update_postimage", 1, "newer"), (8, "update_preimage", 1, "new")]
+    path = str(lake.folder / "db" / "t")
+    for query in (
+        "SELECT * FROM table_changes('lake.db.t', {first}, NULL, 'id')",
+        "CALL lake.system.changes('db.t', {before}, keys => 'id')",
+        *(
+            ["SELECT * FROM lake.db.t CHANGES FROM VERSION {first} WITH ('keyColumns' = 'id')"]
+            * has_changes(lake.spark)
+        ),
+    ):
+        assert told(lake.sql(query.format(first=7, before=6))) == late
+        for first in (0, 5, 6):
+            text = lake.refused(query.format(first=first, before=max(first - 1, 0)), "TABLE_REPLACED")
+            assert "Version 6" in text
+            assert "startingVersion = 7" in text
+    read = lake.spark.read.format("tamis").options(readChangeFeed="true", keyColumns="id")
+    assert told(read.option("startingVersion", 7).load(path)) == late
+    assert told(read.options(startingVersion=1, endingVersion=5).load(path)) == EVERY, "before it was replaced"
+    with pytest.raises(PySparkException, match=r"TABLE_REPLACED.*Version 6"):
+        lake.spark.read.format("tamis").options(readChangeFeed="true", startingVersion="6").load(path)
+    of = tamis.open(path)
+    for net in (False, True):
+        with pytest.raises(SchemaFenced, match="Version 6") as error:
+            of.changes(3, net=net)
+        assert error.value.code == "TABLE_REPLACED"
+    assert of.changes(6).to_arrow().num_rows == 3
+
+
+@pytest.mark.parametrize("how", ["saveAsTable", "overwriteSchema"])
+def test_a_table_replaced_by_a_data_frame_has_no_feed_across(lake: Lake, how: str) -> None:
+    fill(lake)
+    path = str(lake.folder / "db" / "t")
+    df = lake.spark.range(2)
+    if how == "saveAsTable":
+        df.write.mode("overwrite").format("tamis").saveAsTable(f"{lake.name}.db.t")
+    else:
+        df.write.format("tamis").mode("overwrite").option("overwriteSchema", "true").save(path)
+    of = tamis.open(path)
+    with pytest.raises(SchemaFenced, match="Version 6"):
+        of.changes(0)
+    assert of.changes(6).to_arrow().num_rows == 0
+    assert of.changes(0, 5).to_arrow().num_rows == 9
+
+
+def test_a_column_named_as_one_of_the_feed_is_refused(lake: Lake) -> None:
+    lake.sql("CREATE TABLE lake.db.own (id BIGINT, _Commit_Version STRING) USING tamis")
+    lake.sql("INSERT INTO lake.db.own VALUES (1, 'mine')")
+    assert "Rename" in lake.refused("SELECT * FROM table_changes('lake.db.own', 0)", "RESERVED_NAME")
+    lake.refused("CALL lake.system.changes('db.own', 0)", "RESERVED_NAME")
+    needs_changes(lake.spark)
+    lake.refused("SELECT * FROM lake.db.own CHANGES FROM VERSION 0", "RESERVED_NAME")
 
 
 def test_a_stream_of_changes_is_refused(filled: Lake) -> None:

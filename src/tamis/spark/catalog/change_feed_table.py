@@ -7,15 +7,15 @@ Executors read the rows. No filter and no choice of columns is pushed down.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property
 from typing import Any, ClassVar
 
 from tamis.core.types import Schema
 from tamis.core.types.arrow import from_arrow_schema
 from tamis.core.types.identifiers import split_list
 from tamis.engine.operations import FeedForm
-from tamis.engine.operations.rows.change_feed import changes_of, feed_schema, feed_spec
+from tamis.engine.operations.rows.change_feed import changes_of, feed_spec
 from tamis.engine.operations.rows.change_images import key_columns
+from tamis.engine.operations.rows.feed_columns import feed_schema
 from tamis.engine.scan.query_instants import micros
 from tamis.errors import InvalidInput, NotFound
 from tamis.spark.executors.change_task import ChangeRead, change_tasks
@@ -42,7 +42,9 @@ class ChangeFeedTable:
 
     def __init__(self, bridge: Bridge, store: Store, first: int, last: Snapshot, form: FeedForm) -> None:
         self.bridge, self.store, self.first, self.last, self.form = bridge, store, first, last, form
-        check_readable(store, last.head.table_id, max(first - 1, 0))
+        before = max(first - 1, 0)
+        check_readable(store, last.head.table_id, before)
+        self.arrow_schema = feed_schema(store, before, last)
         self.use, self.by_path = Use.FEED, False
         key_columns(last.schema or Schema(()), form.keys)
 
@@ -63,10 +65,6 @@ class ChangeFeedTable:
 
     def name(self) -> str:
         return f"{self.store.url} changes {self.first} to {self.last.version}"
-
-    @cached_property
-    def arrow_schema(self) -> Any:
-        return feed_schema(self.last)
 
     def schema(self) -> Any:
         return self.bridge.struct_type(to_spark(from_arrow_schema(self.arrow_schema)))

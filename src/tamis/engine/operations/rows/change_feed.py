@@ -20,6 +20,7 @@ from pyroaring import BitMap
 from tamis.core.types import Schema
 from tamis.core.types.arrow import to_arrow_schema
 from tamis.engine.operations.rows.change_images import DELETE, INSERT, images, key_columns
+from tamis.engine.operations.rows.feed_columns import COLUMNS, feed_schema
 from tamis.engine.operations.rows.row_codes import occurrence, row_codes
 from tamis.engine.part_reader import ReadCounters, ReadSpec, read_part
 from tamis.engine.scan import PartRefs
@@ -30,13 +31,6 @@ from tamis.storage.commit_log.commit_record import Commit
 from tamis.storage.commit_log.deletion_vectors import bitmap, vector
 from tamis.storage.files import PartRef
 from tamis.storage.object_store import Store
-
-COLUMNS = (
-    pa.field("_change_type", pa.string(), nullable=False),
-    pa.field("_commit_version", pa.int64(), nullable=False),
-    pa.field("_commit_timestamp", pa.timestamp("us", tz="UTC"), nullable=False),
-)
-"""Column names shared with the change feeds of other formats and of Spark."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +66,8 @@ class Changes:
                 remedy="Give the older version first.",
             )
         self._store, self._first, self._last, self._form = store, first, last, form
+        self.schema = feed_schema(store, first.version, last)
         key_columns(last.schema or Schema(()), form.keys)
-        self.schema = feed_schema(last)
 
     def to_batches(self) -> pa.RecordBatchReader:
         """Stream the rows, oldest commit first; within a commit deletes, images before and after, inserts."""
@@ -105,11 +99,6 @@ def feed_spec(store: Store, last: Snapshot) -> ReadSpec:
     """Return how the rows of a feed are read: under the schema of the version ``last``."""
     schemas = {s.schema_id: s for s in last.head.schemas}
     return ReadSpec(store.url, last.schema or Schema(()), schemas, dict(store.options), batch_rows=16_384)
-
-
-def feed_schema(last: Snapshot) -> pa.Schema:
-    """Return the columns of a feed that ends at the version ``last``."""
-    return pa.schema([*to_arrow_schema(last.schema or Schema(())), *COLUMNS])
 
 
 def changes_of(store: Store, first: int, last: Snapshot, form: FeedForm = PLAIN) -> Iterator[Change]:
@@ -159,7 +148,8 @@ def _kinds(found: Change, spec: ReadSpec, keys: Sequence[str]) -> Iterator[tuple
 def changes(store: Store, a: int, b: int | None = None, form: FeedForm = PLAIN) -> Changes:
     """Return the changes after version ``a`` up to version ``b`` (None: the newest).
 
-    Raises ``NotFound`` for versions that do not exist (any more), and for keys that are no columns.
+    Raises ``NotFound`` for versions that do not exist (any more), and for keys that are no columns; and the errors of
+    ``feed_schema``.
     """
     return Changes(store, load(store, a), load(store, b), form)
 
