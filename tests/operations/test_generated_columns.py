@@ -140,7 +140,7 @@ def test_not_null_holds_for_the_computed_value() -> None:
         ("a INT, b INT GENERATED ALWAYS AS (c)", "no column 'c'"),
         ("a INT, b INT GENERATED ALWAYS AS (b + 1)", "generated itself"),
         ("a INT, b INT GENERATED ALWAYS AS (a + 1), c INT GENERATED ALWAYS AS (b + 1)", "generated itself"),
-        ("a INT, b DATE GENERATED ALWAYS AS (current_date())", "another at each moment"),
+        ("a INT, b DATE GENERATED ALWAYS AS (current_date())", "must be deterministic"),
         ("a INT, b DOUBLE GENERATED ALWAYS AS (rand())", "unknown here"),
         ("a DOUBLE, b DOUBLE GENERATED ALWAYS AS (sin(a))", "unknown here"),
         ("a DOUBLE, b DOUBLE GENERATED ALWAYS AS (exp(a))", "last digits"),
@@ -158,6 +158,28 @@ def test_an_expression_that_cannot_hold_is_refused(ddl: str, why: str) -> None:
     with pytest.raises(tamis.InvalidInput, match="GENERATED_COLUMN") as raised:
         made(ddl)
     assert why in str(raised.value)
+
+
+def test_it_gets_no_default() -> None:
+    table = made()
+    table.append(rows(1))
+    for name, default in (("day", "DATE'2026-01-01'"), ("day", "CAST(NULL AS DATE)")):
+        with pytest.raises(tamis.InvalidInput, match=r"GENERATED_COLUMN.*'day'.*default"):
+            table.alter().set_default(name, default).commit()
+    table.alter().set_default("ts", "TIMESTAMP'2026-01-05 12:00:00+00:00'").set_default("day", None).commit()
+    table.refresh().append(pa.table({"id": [7]}))
+    assert right(table) == 2
+
+
+@pytest.mark.parametrize("text", ["INT GENERATED ALWAYS AS (id)", "BIGINT GENERATED ALWAYS AS IDENTITY"])
+def test_a_new_column_of_a_table_is_not_computed(text: str) -> None:
+    table = made()
+    table.append(rows(1))
+    with pytest.raises(tamis.InvalidInput, match=r"(GENERATED|IDENTITY)_COLUMN.*'new'.*CREATE"):
+        table.alter().add_column("new", text).commit()
+    with pytest.raises(tamis.InvalidInput, match=r"(GENERATED|IDENTITY)_COLUMN.*'id'"):
+        table.alter().widen("id", text).commit()
+    assert "new" not in table.refresh().schema.names
 
 
 def test_widening_to_the_columns_type_is_exact() -> None:

@@ -101,6 +101,10 @@ def test_by_default_takes_numbers_and_gives_the_rest() -> None:
     assert numbers(table) == {1: 100, 20: 7, 3: 110, 4: 120, 30: 8}
     table.update({"id": "id + 1000"}, "id = 8")
     assert numbers(table)[30] == 1008
+    table.update({"id": "NULL"}, "x = 30")
+    found = numbers(table)
+    assert found.pop(30) > 120
+    assert found == {1: 100, 20: 7, 3: 110, 4: 120}
 
 
 def test_a_failed_write_leaves_a_gap() -> None:
@@ -143,9 +147,9 @@ def test_a_schema_change_and_a_reservation_do_not_lose_each_other() -> None:
     change = table.alter().add_column("note", "STRING")
     head = load(table.store).head
     assert head.schema is not None
-    assert reserve_numbers(table.store, head.table_id, head.schema.fields[0].id, 5) == 1
+    assert reserve_numbers(table.store, head.table_id, head.schema.fields[0].id, 5) == (1, 5)
     change.commit()
-    assert reserve_numbers(table.store, head.table_id, head.schema.fields[0].id, 5) == 6
+    assert reserve_numbers(table.store, head.table_id, head.schema.fields[0].id, 5) == (6, 5)
     table.refresh().append(rows(1))
     assert table.scan().to_arrow().to_pylist() == [{"id": 11, "x": 1, "note": None}]
     again = head_json.head_from_json(json.loads(json.dumps(head_json.head_to_json(load(table.store).head))))
@@ -155,12 +159,40 @@ def test_a_schema_change_and_a_reservation_do_not_lose_each_other() -> None:
 def test_numbers_that_are_used_up_are_an_error() -> None:
     table = made(f"id BIGINT GENERATED ALWAYS AS IDENTITY (START WITH {2**63 - 3}), x BIGINT")
     table.append(rows(1, 2))
-    with pytest.raises(tamis.InvalidInput, match="IDENTITY_OVERFLOW"):
+    with pytest.raises(tamis.InvalidInput, match=r"IDENTITY_OVERFLOW.* needs 2, and 1 are left"):
         table.append(rows(3, 4))
     table.append(rows(5))
     assert numbers(table)[5] == 2**63 - 1
-    with pytest.raises(tamis.InvalidInput, match="IDENTITY_OVERFLOW"):
+    with pytest.raises(tamis.InvalidInput, match=r"IDENTITY_OVERFLOW.* needs 1, and 0 are left"):
         table.append(rows(6))
+
+
+@pytest.mark.parametrize("step", [3, -3])
+def test_a_long_write_uses_the_last_numbers(step: int) -> None:
+    end = 2**63 - 1 if step > 0 else -(2**63)
+    table = made(f"id BIGINT GENERATED ALWAYS AS IDENTITY (START WITH {end - 29 * step} INCREMENT BY {step}), x BIGINT")
+
+    def stream(batches: int) -> pa.RecordBatchReader:
+        told = (pa.record_batch([list(range(10 * k, 10 * k + 10))], ["x"]) for k in range(batches))
+        return pa.RecordBatchReader.from_batches(pa.schema([("x", pa.int64())]), told)
+
+    table.append(stream(3))
+    assert sorted(numbers(table).values(), key=abs) == [end - k * step for k in range(29, -1, -1)]
+    again = made(f"id BIGINT GENERATED ALWAYS AS IDENTITY (START WITH {end - 28 * step} INCREMENT BY {step}), x BIGINT")
+    with pytest.raises(tamis.InvalidInput, match="IDENTITY_OVERFLOW"):
+        again.append(stream(3))
+
+
+@pytest.mark.parametrize(
+    ("ddl", "why"),
+    [
+        ("id BIGINT GENERATED ALWAYS AS IDENTITY (1, 1)", r"START WITH 1 INCREMENT BY 1"),
+        ("a INT, b INT GENERATED ALWAYS AS (a + 1) NOT NULL", "followed by NOT NULL, and then by GENERATED"),
+    ],
+)
+def test_text_of_another_form_is_told_the_form(ddl: str, why: str) -> None:
+    with pytest.raises(tamis.InvalidInput, match=f"BAD_SCHEMA.*{why}"):
+        made(ddl)
 
 
 def test_numbers_may_fall() -> None:

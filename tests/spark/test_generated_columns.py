@@ -203,6 +203,16 @@ def test_an_expression_that_cannot_hold_is_refused(lake: Any, columns: str, code
         lake.sql(f"CREATE TABLE lake.db.t ({columns}) USING tamis")
 
 
+def test_it_gets_no_default_and_none_is_added(zoned: Any) -> None:
+    zoned.refused("ALTER TABLE lake.db.t ALTER COLUMN day SET DEFAULT DATE'2026-01-01'", "GENERATED_COLUMN")
+    for column in ("n INT GENERATED ALWAYS AS (id)", "n BIGINT GENERATED ALWAYS AS IDENTITY"):
+        with pytest.raises(Exception, match="PARSE_SYNTAX_ERROR"):
+            zoned.sql(f"ALTER TABLE lake.db.t ADD COLUMN {column}")
+    zoned.sql("ALTER TABLE lake.db.t ALTER COLUMN day DROP DEFAULT")
+    frame(zoned, 1, 2).writeTo(f"{zoned.name}.db.t").append()
+    assert right(zoned) == 2
+
+
 def test_what_it_reads_is_not_renamed(zoned: Any) -> None:
     zoned.refused("ALTER TABLE lake.db.t RENAME COLUMN ts TO at", "GENERATED_SOURCE")
     zoned.refused("ALTER TABLE lake.db.t SET TBLPROPERTIES ('tamis.generated.id' = '{}')", "UNKNOWN_OPTION")

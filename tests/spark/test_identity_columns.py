@@ -68,6 +68,7 @@ def test_a_statement_may_leave_the_column_out(numbered: Any) -> None:
         "INSERT INTO lake.db.t VALUES (5, 5)",
         "UPDATE lake.db.t SET id = 5",
         "UPDATE lake.db.t SET id = NULL",
+        "UPDATE lake.db.t SET id = DEFAULT",
         "MERGE INTO lake.db.t USING (SELECT 1L AS x) s ON t.x = s.x WHEN MATCHED THEN UPDATE SET id = 5",
         "MERGE INTO lake.db.t USING (SELECT 9L AS x) s ON t.x = s.x WHEN MATCHED THEN UPDATE SET x = s.x "
         "WHEN NOT MATCHED THEN INSERT (id, x) VALUES (9, s.x)",
@@ -83,6 +84,13 @@ def test_by_default_takes_numbers(numbered: Any) -> None:
     numbered.sql("INSERT INTO lake.db.free VALUES (NULL, 1), (7, 2)")
     numbered.sql("UPDATE lake.db.free SET id = 8 WHERE id = 7")
     assert numbers(numbered, "free") == {1: 100, 2: 8}
+    for value, x in (("NULL", 1), ("DEFAULT", 2)):
+        before = numbers(numbered, "free")
+        numbered.sql(f"UPDATE lake.db.free SET id = {value} WHERE x = {x}")
+        after = numbers(numbered, "free")
+        assert after.pop(x) < 100, "a new number"
+        assert before.pop(x)
+        assert after == before
 
 
 def test_statements_at_once_lose_no_row(numbered: Any) -> None:

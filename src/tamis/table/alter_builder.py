@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from tamis.core.expr import parse_value
 from tamis.core.expr.column_definitions import columns
+from tamis.core.expr.generated_columns import added_column
 from tamis.core.schema.schema_edits import Path, Place
 from tamis.core.schema.schema_sequence import Evolution
 from tamis.core.types import DataType, Field, Schema
@@ -63,7 +64,7 @@ class Alter:
         """
         path, default = self._path(name), sql_text(str(name), default)
         comment = _comment(name, comment)
-        made = checked_field(Field(path[-1], _type(type), nullable, comment=comment, write_default=default))
+        made = checked_field(Field(path[-1], _type(type, path[-1]), nullable, comment=comment, write_default=default))
         if default is not None:
             value = _default(default, made.type, path[-1])
             made = checked_field(Field(path[-1], made.type, nullable, -1, comment, initial_json(value), default))
@@ -90,7 +91,8 @@ class Alter:
 
         Allowed: larger integers, float to double, date to timestamp_ntz, decimals with more digits.
         """
-        self._alteration.widen(self._path(name), _type(type))
+        path = self._path(name)
+        self._alteration.widen(path, _type(type, path[-1]))
         return self
 
     def set_default(self, name: Name, default: Any) -> Alter:
@@ -211,15 +213,22 @@ class Alter:
             return path
 
 
-def _type(given: Any) -> DataType:
+def _type(given: Any, name: str) -> DataType:
+    """Return the type of column ``name``.
+
+    Raises ``InvalidInput``: ``BAD_TYPE``; ``GENERATED_COLUMN`` or ``IDENTITY_COLUMN`` for a definition of its values.
+    """
     if isinstance(given, DataType):
         return given
     if isinstance(given, pa.DataType):
         return from_arrow_type(given)
     if isinstance(given, str):
         made = columns(f"c {given}")
-        if len(made) == 1 and made.field(0).nullable:
-            return from_arrow_field(made.field(0)).type
+        field = from_arrow_field(made.field(0))
+        if len(made) == 1 and field.computed:
+            raise added_column(replace(field, name=name))
+        if len(made) == 1 and field.nullable:
+            return field.type
         raise InvalidInput(
             f"{given!r} is not a single type.",
             code="BAD_TYPE",

@@ -104,7 +104,8 @@ class UpkeepVerbs:
         """Restore the rows of ``version`` under the current schema, in one commit.
 
         Raises ``InvalidInput`` (``COLUMN_DROPPED``) naming a column that has been dropped since, unless
-        ``allow_dropped_columns``; ``NotFound`` for a version that does not exist (any more).
+        ``allow_dropped_columns``, and (``COLUMN_NEEDS_VALUE``) naming one that must have values and is newer;
+        ``NotFound`` for a version that does not exist (any more).
         """
         self._writable()
         self._newest()

@@ -16,6 +16,11 @@ from tamis.core.types import Schema
 from tamis.core.types.arrow import to_arrow_schema
 from tamis.errors import InvalidInput
 
+_FORM = (
+    "a type may be followed by NOT NULL, and then by GENERATED ALWAYS AS (expression) or "
+    "GENERATED { ALWAYS | BY DEFAULT } AS IDENTITY (START WITH 1 INCREMENT BY 1)"
+)
+
 
 def columns(text: str) -> pa.Schema:
     """Parse ``text`` into a schema.
@@ -25,14 +30,12 @@ def columns(text: str) -> pa.Schema:
     try:
         fields = syntax.columns(text)
     except syntax.SyntaxProblem as problem:
-        raise _bad(
-            text, f"{problem.said(text)}; beside a type stand NOT NULL, GENERATED ALWAYS AS (…), or nothing"
-        ) from None
+        raise _bad(text, f"{problem.said(text)}; {_FORM}") from None
     for field in fields:
         if field.comment is not None:
             raise _bad(
                 field.name,
-                "Only NOT NULL and GENERATED ALWAYS AS (…) stand beside a type; the rest is for CREATE TABLE in SQL",
+                "Only NOT NULL and GENERATED … AS … may follow a type; the rest is for CREATE TABLE in SQL",
             )
     return to_arrow_schema(Schema(tuple(column_field(field, text) for field in fields)), generated=True)
 

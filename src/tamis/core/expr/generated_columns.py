@@ -107,20 +107,32 @@ def check_generated(before: Schema | None, after: Schema) -> None:
     for field in after.fields:
         if field.generated is None:
             continue
+        if field.write_default is not None:
+            raise _bad(field.name, "it has a default, too", "Leave one of them out.")
         if field.id in old:
             assert before is not None
             _check_kept(before, after, field)
         elif continued:
-            raise _bad(
-                field.name,
-                "it would be new, and the table's rows have no value for it",
-                "Create a table with it and INSERT the rows, or CREATE OR REPLACE this one.",
-            )
+            raise added_column(field)
         else:
             _check_new(field, after)
     for _, nested in after.walk():
         if nested.generated is not None and all(nested is not f for f in after.fields):
             raise _bad(nested.name, "it is inside another column", "Generate a whole column.")
+
+
+def added_column(field: Field) -> InvalidInput:
+    """Return the error for a generated or identity column that would be added to the rows of a table."""
+    why = "the table's rows would have no value for it"
+    remedy = "Create a table with it and INSERT the rows, or CREATE OR REPLACE this one."
+    if field.identity is None:
+        return _bad(field.name, why, remedy)
+    return InvalidInput(
+        f"Column {field.name!r} cannot be an identity column: {why}.",
+        code="IDENTITY_COLUMN",
+        name=field.name,
+        remedy=remedy,
+    )
 
 
 def _bind(field: Field, schema: Schema) -> GeneratedColumn:
@@ -159,8 +171,6 @@ def _check_new(field: Field, schema: Schema) -> None:
     how = field.generated
     assert how is not None
     name = field.name
-    if field.write_default is not None:
-        raise _bad(name, "it has a default, too", "Leave one of them out.")
     if field.type.children or field.type in (VARIANT, NULL) or not _plain(field.type):
         raise _bad(name, f"it is {field.type}", "Use a plain type; STRING for text.")
     try:
@@ -172,11 +182,11 @@ def _check_new(field: Field, schema: Schema) -> None:
     generated = {f.id: f.name for f in schema.fields if f.generated is not None}
     for node in found.value.walk():
         if isinstance(node, Column) and schema.by_id[node.ids[0]].identity is not None:
-            raise _bad(name, f"it reads {node.name}, which is numbered last", "Read plain columns only.")
+            raise _bad(name, "generated columns cannot reference identity columns", f"Leave {node.name} out.")
         if isinstance(node, Column) and node.ids[0] in generated:
             raise _bad(name, f"it reads {node.name}, which is generated itself", "Read plain columns only.")
         if isinstance(node, Moving):
-            raise _bad(name, f"{node.name}() is another at each moment", "Use columns and constants only.")
+            raise _bad(name, f"it must be deterministic, and {node.name}() is not", "Use columns and constants only.")
         if isinstance(node, Call) and node.function == "cast" and node.type == TIMESTAMP and _text(node.args[0]):
             raise _bad(
                 name,
@@ -209,7 +219,7 @@ def _check_kept(before: Schema, after: Schema, field: Field) -> None:
     if new is not None and old.field.type == field.type and canonical(old.value) == canonical(new.value):
         return
     changed = next((source for source in old.sources if _differs(before, after, source)), old.column)
-    what = "Its type cannot change" if changed is old.column else f"Column {changed.name!r} is read by it"
+    what = "Its type cannot change" if changed is old.column else f"{field.name!r} depends on {changed.name!r}"
     raise IncompatibleSchema(
         f"Column {field.name!r} is generated as {field.generated and field.generated.expression}. {what}.",
         code="GENERATED_SOURCE",

@@ -71,8 +71,8 @@ def _check_given(generated: GeneratedColumn, given: pa.Array, values: pa.Array) 
         at = int(np.argmax(wrong))
         how = generated.field.generated
         raise InvalidInput(
-            f"Column {generated.field.name!r} is generated as {how and how.expression}, which is {_shown(values[at])} "
-            f"in a row that gives {_shown(given[at])}.",
+            f"Column {generated.field.name!r} is generated as {how and how.expression}: expected {_shown(values[at])}, "
+            f"got {_shown(given[at])}.",
             code="GENERATED_VALUE",
             name=generated.field.name,
             remedy="Leave the column out: it is computed.",

@@ -95,8 +95,8 @@ class _Ranges:
             return first
         wanted = count - len(first)
         size = max(wanted, min(self._asked * GROWTH, MOST))
-        self._next = reserve_numbers(self.store, self.table_id, self.column, size)
-        self._left = self._asked = size
+        self._next, self._left = reserve_numbers(self.store, self.table_id, self.column, size, wanted)
+        self._asked = size
         return np.concatenate([first, self._some(wanted)])
 
     def _some(self, count: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:

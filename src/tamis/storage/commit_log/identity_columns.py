@@ -1,14 +1,15 @@
 """Identity columns: which are possible, and numbers that are reserved by a commit before they are used.
 
-Invariant: no number is reserved twice, whatever happens to the write that asked. A commit moves the table's mark past
-a range, so concurrent writers have disjoint ranges, and their appends do not conflict. What a write reserves and does
-not use is lost: numbers have gaps. The mark never goes back, not by a restore either.
+Invariant: no number is reserved twice, whatever happens to the write that asked. A commit moves the table's high-water
+mark past a range, so concurrent writers have disjoint ranges, and their appends do not conflict. What a write reserves
+and does not use is lost: numbers have gaps. The mark never goes back, not by a restore either.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+from tamis.core.expr.generated_columns import added_column
 from tamis.core.types import LONG, Schema
 from tamis.errors import Conflict, InvalidInput
 from tamis.storage.commit_log.model import Head, Operation
@@ -38,7 +39,7 @@ def check_identity(before: Schema | None, after: Schema) -> None:
         if field.identity.step == 0 or not LEAST <= field.identity.start <= GREATEST:
             raise _bad(field.name, "its numbers are not possible", "Give another START WITH and INCREMENT BY.")
         if field.id not in old and continued:
-            raise _bad(field.name, "rows that exist have no number", "Create a table with it, and INSERT the rows.")
+            raise added_column(field)
     if len(found) > 1:
         raise _bad(found[1].name, f"{found[0].name!r} is one already", "Use one identity column.")
     for _, nested in after.walk():
@@ -46,13 +47,15 @@ def check_identity(before: Schema | None, after: Schema) -> None:
             raise _bad(nested.name, "it is inside another column", "Number a whole column.")
 
 
-def reserve_numbers(store: Store, table_id: str, column: int, count: int) -> int:
-    """Reserve ``count`` numbers of an identity column by a commit; return the first.
+def reserve_numbers(store: Store, table_id: str, column: int, count: int, least: int | None = None) -> tuple[int, int]:
+    """Reserve ``count`` numbers of an identity column by a commit; return the first, and how many there are.
 
-    Raises ``InvalidInput`` (``IDENTITY_OVERFLOW``) if the numbers are used up, ``Conflict`` if the column is gone.
+    Fewer are reserved, but at least ``least`` (default ``count``), where the column has no more. Raises
+    ``InvalidInput`` (``IDENTITY_OVERFLOW``) if it has not even those, ``Conflict`` if the column is gone.
     """
+    needed = count if least is None else least
 
-    def attempt(_: int) -> int:
+    def attempt(_: int) -> tuple[int, int]:
         base = load(store)
         field = None if base.head.schema is None else base.head.schema.by_id.get(column)
         if base.head.table_id != table_id or field is None or field.identity is None:
@@ -63,17 +66,20 @@ def reserve_numbers(store: Store, table_id: str, column: int, count: int) -> int
                 remedy="Open the table again, and write to it as it is now.",
             )
         first = base.head.numbered.get(column, field.identity.start)
-        last = first + field.identity.step * (count - 1)
-        if not LEAST <= last <= GREATEST:
+        step = field.identity.step
+        room = (GREATEST - first) // step if step > 0 else (first - LEAST) // -step
+        left = max(0, room + 1)
+        if left < needed:
             raise InvalidInput(
-                f"The numbers of column {field.name!r} are used up: after {first} there are not {count:,} more.",
+                f"The numbers of column {field.name!r} are used up: this write needs {needed:,}, "
+                f"and {left:,} are left.",
                 code="IDENTITY_OVERFLOW",
                 name=field.name,
                 remedy="Create a table whose numbers start elsewhere, and INSERT the rows.",
             )
-        following = last + field.identity.step
-        head: Head = replace(base.head, numbered={**base.head.numbered, column: following})
-        told = {"column": field.name, "numbers": count, "first": first}
+        given = min(count, left)
+        head: Head = replace(base.head, numbered={**base.head.numbered, column: first + step * given})
+        told = {"column": field.name, "numbers": given, "first": first}
         proposal = Proposal(
             operation=Operation("identity", parameters=told),
             read_version=base.version,
@@ -82,7 +88,7 @@ def reserve_numbers(store: Store, table_id: str, column: int, count: int) -> int
             table_id=table_id,
         )
         commit(store, proposal)
-        return first
+        return first, given
 
     return HEAD_CHANGES.run(attempt)
 

@@ -37,7 +37,8 @@ def restore(store: Store, version: int, *, allow_dropped_columns: bool = False) 
     """Restore the rows of ``version``; commits nothing if they are already there.
 
     Raises ``NotFound`` (``VERSION_NOT_FOUND``), also for a vacuumed version; ``InvalidInput``
-    (``COLUMN_DROPPED``) naming a column that has been dropped since, unless allowed; ``SchemaMismatch``
+    (``COLUMN_DROPPED``) naming a column that has been dropped since, unless allowed, and (``COLUMN_NEEDS_VALUE``)
+    naming a column of today that must have values and was not there then; ``SchemaMismatch``
     (``CHECK_VIOLATION``) for a row that violates a constraint of today; ``Conflict`` if other commits keep getting
     in the way.
     """
@@ -79,6 +80,25 @@ def _check_columns(then: Snapshot, now: Snapshot) -> None:
         )
 
 
+def _check_values(then: Snapshot, now: Snapshot) -> None:
+    """Raise if rows of ``then`` have no value for a column that must have one: NOT NULL, generated, or identity.
+
+    Such a column cannot be added to rows. So it is older than them, or the table was replaced in between.
+    """
+    known = {} if then.schema is None else then.schema.by_id
+    for ids, f in () if now.schema is None else now.schema.walk():
+        inside_new = any(i not in known for i in ids[:-1])  # then the outer column decides: it may be NULL
+        if f.id in known or inside_new or (f.nullable and not f.computed):
+            continue
+        what = "NOT NULL" if f.computed_as is None else f.computed_as
+        raise InvalidInput(
+            f"Column {f.name!r} ({what}) is newer than version {then.version}, whose rows have no value for it.",
+            code="COLUMN_NEEDS_VALUE",
+            name=f.name,
+            remedy=f"Read the rows with version={then.version}, and append them with the columns of today.",
+        )
+
+
 def _restore(store: Store, then: Snapshot, now: Snapshot) -> tuple[Snapshot, Result]:
     ids = frozenset(i for schema in now.head.schemas for i in schema.by_id)
     before, after = with_age(then, then.parts(None, ids)), now.parts(None)
@@ -87,6 +107,8 @@ def _restore(store: Store, then: Snapshot, now: Snapshot) -> tuple[Snapshot, Res
     gone = after.filter(pc.invert(pc.is_in(after["part_id"], value_set=stay)))
     if not len(back) and not len(gone):
         return now, Result(now.version)
+    if live_rows(back):
+        _check_values(then, now)
     result = Result(
         -1, rows_inserted=live_rows(back), rows_deleted=live_rows(gone), parts_added=len(back), parts_removed=len(gone)
     )

@@ -128,8 +128,8 @@ def _checked(one: Constraint, schema: Schema) -> Expr:
     if any(isinstance(node, Moving) for node in tree.walk()):
         raise _bad(
             one.name,
-            "its value changes with time",
-            "Compare with a column or a constant: a row that was right must stay right.",
+            "it must be deterministic",
+            "Compare with a column or a constant, not with the current time.",
         )
     if tree != parse(one.expression, schema, zone=_OTHER_ZONE, what=WHAT):
         raise _bad(
