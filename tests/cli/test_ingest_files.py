@@ -99,7 +99,11 @@ def test_a_folder_named_metadata_is_a_folder(tmp_path: Path) -> None:
 def test_partition_columns(tmp_path: Path) -> None:
     assert partition_columns(tmp_path, make(tmp_path, "a.csv", "deep/b.csv")) == ()
     below = tmp_path / "below"
-    assert partition_columns(below, make(below, "day=1/x/h%20r=2/a.csv", "day=2/h%20r=%3D/a.csv")) == ("day", "h r")
+    assert partition_columns(below, make(below, "day=1/h%20r=2/a.csv", "day=2/h%20r=%3D/a.csv")) == ("day", "h r")
     with pytest.raises(InvalidInput, match=r"day=1/c.csv has the partition columns day, .* has day, h r") as caught:
         partition_columns(below, make(below, "day=1/c.csv"))
     assert caught.value.code == "PARTITIONS_DIFFER"
+    for name in ("x=1/a/y=2/f.csv", "a/x=1/f.csv", "x=1/a/f.csv"):
+        with pytest.raises(InvalidInput, match="of the form k=v and others") as caught:
+            partition_columns(tmp_path, [File(name, 1)])
+        assert caught.value.code == "PLAIN_FOLDER"

@@ -431,6 +431,7 @@ REFUSED = [
     ("id", "PARSE_ERROR"),
     ("id >", "PARSE_ERROR"),
     ("  ", "BAD_CONSTRAINT"),
+    ("id > 0 -- positive", "BAD_CONSTRAINT"),
     ("nope > 1", "COLUMN_NOT_FOUND"),
     ("id > 1 / 0", "FILTER_FAILED"),
 ]
@@ -445,6 +446,15 @@ def test_what_writers_could_not_all_test_alike_is_refused(check: str, code: str)
     assert caught.value.code == code
     assert "Spark." not in caught.value.remedy or code == "PARSE_ERROR", caught.value.remedy
     assert of.refresh().version == 1
+
+
+def test_nan_is_a_constant_like_others() -> None:
+    of = empty()
+    of.alter().add_check("c", "price <> CAST('NaN' AS DOUBLE) -- no number\n AND id > 0").commit()
+    with pytest.raises(SchemaMismatch, match="price = nan"):
+        of.append(pa.table({"id": [1], "price": [float("nan")]}))
+    of.alter().rename_column("price", "amount").commit()
+    assert checks(of) == ["amount <> CAST('NaN' AS DOUBLE) -- no number\n AND id > 0"]
 
 
 def test_instants_with_their_offset_are_no_matter_of_the_session() -> None:

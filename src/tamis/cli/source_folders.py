@@ -82,12 +82,21 @@ def _check_no_table(place: Path, folders: Sequence[str]) -> None:
 def partition_columns(folder: Path, files: Sequence[File]) -> tuple[str, ...]:
     """Return the names of the columns that folders ``k=v`` hold, the outermost first.
 
-    Raises ``InvalidInput`` (``PARTITIONS_DIFFER``) if the files lie below folders of different columns.
+    Raises ``InvalidInput``: ``PARTITIONS_DIFFER`` if the files lie below folders of different columns,
+    ``PLAIN_FOLDER`` for a folder ``k=v`` below or above one that is none, whose column Spark would not see.
     """
     by_names: dict[tuple[str, ...], str] = {}
     for file in files:
         parts = file.name.split("/")[:-1]
-        by_names.setdefault(tuple(unquote(p.partition("=")[0]) for p in parts if "=" in p), file.name)
+        names = tuple(unquote(p.partition("=")[0]) for p in parts if "=" in p)
+        if names and len(names) < len(parts):
+            raise InvalidInput(
+                f"{file.name} lies below folders of the form k=v and others.",
+                code="PLAIN_FOLDER",
+                name=file.name,
+                remedy="Ingest the folder that holds the partition folders alone, or move the files.",
+            )
+        by_names.setdefault(names, file.name)
     if len(by_names) > 1:
         (one, first), (other, second) = list(by_names.items())[:2]
         raise InvalidInput(

@@ -6,6 +6,7 @@ this module rewrites badly is refused, and is never stored.
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 from tamis.core.expr import syntax
@@ -68,6 +69,8 @@ def _unnamed(expr: Expr) -> Expr:
             return replace(expr, name="")
         case Call():
             return replace(expr, args=tuple(_unnamed(arg) for arg in expr.args))
+        case Literal(value=float(value)) if math.isnan(value):
+            return replace(expr, value="NaN")  # which is equal to itself
     return expr
 
 

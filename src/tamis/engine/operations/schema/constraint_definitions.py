@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tamis.core.expr import Expr, Moving, check_readable, columns, parse
+from tamis.core.expr.column_renames import same_meaning
 from tamis.core.schema.schema_edits import Path
 from tamis.core.types import Map, Schema, Struct
 from tamis.core.types.logical import Array
@@ -118,6 +119,8 @@ def _checked(one: Constraint, schema: Schema) -> Expr:
     """Return the bound expression; raises if writers might decide differently."""
     if not one.expression.strip():
         raise _bad(one.name, "it has no expression", 'Give a predicate, such as "price >= 0".')
+    if "--" in one.expression and not _stands_in_parentheses(one.expression, schema):
+        raise _bad(one.name, "it ends in a comment", "Leave the comment out.")
     try:
         tree = check_tree(one, schema)
         check_readable((tree,), world().now_micros())
@@ -131,13 +134,21 @@ def _checked(one: Constraint, schema: Schema) -> Expr:
             "it must be deterministic",
             "Compare with a column or a constant, not with the current time.",
         )
-    if tree != parse(one.expression, schema, zone=_OTHER_ZONE, what=WHAT):
+    if not same_meaning(tree, parse(one.expression, schema, zone=_OTHER_ZONE, what=WHAT)):
         raise _bad(
             one.name,
             "its value depends on the session time zone",
             "Write instants with their offset (TIMESTAMP '2024-01-01 00:00:00+00:00'), or use TIMESTAMP_NTZ and DATE.",
         )
     return tree
+
+
+def _stands_in_parentheses(expression: str, schema: Schema) -> bool:
+    try:
+        parse(f"({expression})", schema, what=WHAT)
+    except TamisError as error:
+        return error.code != "PARSE_ERROR"
+    return True
 
 
 def _remedy(error: TamisError) -> str:
