@@ -203,6 +203,35 @@ def test_an_expression_that_cannot_hold_is_refused(lake: Any, columns: str, code
         lake.sql(f"CREATE TABLE lake.db.t ({columns}) USING tamis")
 
 
+def test_new_columns_by_path_keep_them_or_are_refused(zoned: Any) -> None:
+    path = str(zoned.folder / "db" / "sorted")
+
+    def write(df: Any) -> None:
+        df.write.format("tamis").mode("overwrite").option("overwriteSchema", "true").save(path)
+
+    frame(zoned, 1, 2).writeTo(f"{zoned.name}.db.sorted").append()
+    given = frame(zoned, 3, 4, 5)
+    write(given.withColumn("more", given.id))
+    assert right(zoned, "sorted") == 3
+    assert table(zoned, "sorted").detail()["writer_features"].to_pylist() == [["generated-columns"]]
+    frame(zoned, 6).selectExpr("*", "id AS more").writeTo(f"{zoned.name}.db.sorted").append()
+    assert right(zoned, "sorted") == 4
+    version = table(zoned, "sorted").version
+    for df, why in (
+        (given.selectExpr("id", "day"), "no 'ts'"),
+        (given.selectExpr("id", "CAST(ts AS DATE) AS ts", "day"), "date for 'ts'"),
+        (given.selectExpr("id", "ts", "'x' AS day"), "string"),
+        (given.selectExpr("id", "ts", "DATE'2020-01-01' AS day"), "GENERATED_VALUE"),
+    ):
+        with pytest.raises(Exception, match=rf"(?s)'?day'?.*{why}|{why}.*'day'"):
+            write(df)
+    assert table(zoned, "sorted").version == version
+    given.drop("day").write.format("tamis").mode("overwrite").option("overwriteSchema", "true").clusterBy("id").save(
+        path
+    )
+    assert table(zoned, "sorted").detail()["writer_features"].to_pylist() == [[]]
+
+
 def test_it_gets_no_default_and_none_is_added(zoned: Any) -> None:
     zoned.refused("ALTER TABLE lake.db.t ALTER COLUMN day SET DEFAULT DATE'2026-01-01'", "GENERATED_COLUMN")
     for column in ("n INT GENERATED ALWAYS AS (id)", "n BIGINT GENERATED ALWAYS AS IDENTITY"):

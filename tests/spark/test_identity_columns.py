@@ -93,6 +93,24 @@ def test_by_default_takes_numbers(numbered: Any) -> None:
         assert after == before
 
 
+def test_new_columns_by_path_do_not_make_it_plain(numbered: Any) -> None:
+    path = str(numbered.folder / "db" / "t")
+    numbered.sql("INSERT INTO lake.db.t VALUES (NULL, 1)")
+
+    def write(text: str) -> None:
+        frame = numbered.spark.sql(text)
+        frame.write.format("tamis").mode("overwrite").option("overwriteSchema", "true").save(path)
+
+    for text in ("SELECT 5L AS id, 5L AS x", "SELECT CAST(NULL AS BIGINT) AS ID, 5L AS x"):
+        with pytest.raises(Exception, match=r"(?i)column 'id' is an identity column"):
+            write(text)
+    assert numbers(numbered) == {1: 1}
+    numbered.sql("INSERT INTO lake.db.t VALUES (NULL, 2)")
+    assert numbers(numbered) == {1: 1, 2: 2}
+    write("SELECT 5L AS x")
+    assert tamis.open(path).schema.names == ["x"]
+
+
 def test_statements_at_once_lose_no_row(numbered: Any) -> None:
     def insert(worker: int) -> None:
         for k in range(2):

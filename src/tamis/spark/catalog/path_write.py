@@ -13,6 +13,7 @@ from tamis.engine.operations.schema.constraint_definitions import asked_again
 from tamis.engine.scan import Options
 from tamis.errors import InvalidInput, NotFound
 from tamis.spark.catalog.create_table import Definition, data_format, new_head
+from tamis.spark.catalog.kept_definitions import with_kept
 from tamis.spark.catalog.staged_table import commit_replacement
 from tamis.spark.jvm_bridge.adapter import Bridge
 from tamis.spark.jvm_bridge.spark_errors import unsupported
@@ -91,7 +92,7 @@ class PathWrite:
             insert_by_path.append(table, self._df, merge_schema=self._merges)
 
     def _redefine(self, table: Table) -> None:
-        """Replace rows and columns in one commit, as CREATE OR REPLACE TABLE does."""
+        """Replace rows and columns in one commit, as CREATE OR REPLACE TABLE does; generated columns stay so."""
         before = table.snapshot.head
         asked = self._definition(before.properties, before.comment, before.format)
         if not self._cluster_by and before.schema is not None:
@@ -100,7 +101,7 @@ class PathWrite:
             asked = replace(asked, cluster_by=names)
         if before.schema is not None:
             again = tuple(asked_again(one, before.schema) for one in before.constraints)
-            asked = replace(asked, constraints=again)
+            asked = replace(asked, constraints=again, schema=with_kept(before.schema, asked.schema))
         try:
             head = replace(new_head(asked, (), before), name=before.name)
         except NotFound as error:
