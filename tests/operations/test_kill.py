@@ -134,3 +134,58 @@ def test_killed_at_every_write(verb: str, grown: Store, monkeypatch: pytest.Monk
         assert {e.path for e in of.store.list("data")} == left, "an orphan outlived a vacuum, or a live part did not"
     assert len(landed) > 2  # more than the commit and its hint
     assert landed == sorted(landed)  # one moment at which it lands
+
+
+NUMBERING: dict[str, Callable[[tamis.Table], object]] = {
+    "append": lambda of: of.append(numbered_rows(50)),
+    "overwrite": lambda of: of.overwrite(numbered_rows(1, 50), "x < 2", allow_outside=True),
+    "upsert": lambda of: of.upsert(numbered_rows(2, 50), on="x"),
+}
+
+
+def numbered_rows(*values: int) -> pa.Table:
+    return pa.table({"x": pa.array(values, pa.int64())})
+
+
+def numbers(of: tamis.Table) -> dict[int, int]:
+    found = of.scan().to_arrow().to_pylist()
+    assert all(row["id"] is not None for row in found)
+    assert len({row["id"] for row in found}) == len({row["x"] for row in found}) == len(found), (
+        "a number, or row, twice"
+    )
+    return {row["x"]: row["id"] for row in found}
+
+
+@pytest.mark.parametrize(
+    "verb", [verb if verb == "append" else pytest.param(verb, marks=pytest.mark.merge) for verb in NUMBERING]
+)
+def test_numbers_of_a_killed_writer_are_not_given_again(verb: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Killed before it reserves numbers, between that and its commit, or after: no row is lost, no number repeated."""
+    run = NUMBERING[verb]
+    made = tamis.create(f"memory://kill-numbers-{verb}", "id BIGINT GENERATED ALWAYS AS IDENTITY, x BIGINT")
+    made.append(numbered_rows(1, 2, 3))
+    before = numbers(made)
+    kept = (2, 3) if verb == "overwrite" else (1, 2, 3)
+    reserved, outlived, at = [], False, 0
+    while not outlived:
+        of = tamis.open(copy(made.store).url)
+        with monkeypatch.context() as patched:
+            patched.setattr(Store, "_run", dying(at, [0]))
+            with contextlib.suppress(Killed):
+                run(of)
+                outlived = True
+        forget()
+        of, at = tamis.open(of.path), at + 1
+        found = numbers(of)
+        landed = 50 in found
+        (mark,) = load(of.store).head.numbered.values()
+        reserved.append((mark > 4, landed))
+        assert set(found) == ({1, 2, 3, 50} if landed else {1, 2, 3})
+        assert {x: found[x] for x in kept} == {x: before[x] for x in kept}, "rows keep their numbers"
+        if not landed:
+            run(of)
+            assert numbers(of.refresh())[50] >= mark, "a number that the dead writer had reserved"
+        of.append(numbered_rows(60))
+        assert numbers(of.refresh())[60] > max(found.values())
+        assert of.verify().ok
+    assert {(False, False), (True, False), (True, True)} == set(reserved)
