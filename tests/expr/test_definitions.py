@@ -73,7 +73,7 @@ REFUSED = [
     ("a INT COMMENT 'x'", "Only NOT NULL"),
     (
         "a INT DEFAULT 3",
-        "from 'DEFAULT' on (column 7); beside a type stand NOT NULL, GENERATED ALWAYS AS (…), or nothing",
+        "from 'DEFAULT' on (column 7); a type may be followed by NOT NULL, and then by GENERATED ALWAYS AS",
     ),
     (");DROP", ""),
     ("c DATETIME", "Unknown type DATETIME."),
