@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import tamis
 from tamis.engine.operations.rows.change_feed import net
+from tamis.engine.operations.rows.row_codes import row_codes
 from tamis.errors import InvalidInput, NotFound, SchemaFenced
 from tests.operations.making import SCHEMA, delete_rows, filled, rows, table
 
@@ -144,3 +145,50 @@ def test_net_is_the_difference_of_bags(left: list[Any], right: list[Any]) -> Non
     mine, theirs = Counter(map(repr, made(left).to_pylist())), Counter(map(repr, made(right).to_pylist()))
     gone, come = (Counter(map(repr, part.to_pylist())) for part in net(made(left), made(right)))
     assert (gone, come) == (mine - theirs, theirs - mine)
+
+
+FAR = pa.array([-800_000, 0, 5_000_000, 2_900_000_000 // 2], pa.int32()).view(pa.date32())
+"""Days before, within and beyond the years that Python knows."""
+
+
+def test_lists_and_maps_of_dates_that_python_lacks_are_compared() -> None:
+    places = pa.array([0, 1, 3, 3, 4], pa.int32())
+    lists = pa.ListArray.from_arrays(places, FAR)
+    maps = pa.MapArray.from_arrays(places, FAR, pa.array([1, 2, 3, 4], pa.int64()))
+    inner = pa.StructArray.from_arrays([lists, maps], ["l", "m"])
+    every = pa.table({"l": lists, "m": maps, "deep": pa.ListArray.from_arrays(places, inner)})
+    gone, come = net(every, every.slice(1, 2))
+    assert come.num_rows == 0
+    assert gone.equals(pa.concat_tables([every.slice(0, 1), every.slice(3)]))
+
+
+def test_a_commit_that_adds_and_removes_parts_may_hold_any_date() -> None:
+    kind = pa.schema([("id", pa.date32()), ("l", pa.list_(pa.date32())), ("n", pa.int64())])
+    of = tamis.create("memory://far-dates", kind)
+    lists = pa.ListArray.from_arrays(pa.array(range(5), pa.int32()), FAR)
+    of.append(pa.table({"id": FAR, "l": lists, "n": [1, 2, 3, 4]}, schema=kind))
+    of.update({"n": "n + 10"}, "n >= 3")
+    told = of.changes(1, keys="id").to_arrow()
+    assert told["n"].to_pylist() == [3, 4, 13, 14]
+    of.append(pa.table({"id": FAR.take(pa.array([3])), "l": lists.slice(0, 1), "n": [14]}, schema=kind))
+    of.update({"n": "n + 10"}, "n = 14")
+    with pytest.raises(InvalidInput, match="id = ") as error:
+        of.changes(3, keys="id").to_arrow()
+    assert error.value.code == "DUPLICATE_KEYS"
+
+
+NESTED = pa.list_(pa.struct([("k", pa.list_(pa.int8())), ("m", pa.map_(pa.string(), pa.int8()))]))
+ELEMENTS = st.none() | st.fixed_dictionaries(
+    {
+        "k": st.none() | st.lists(st.sampled_from([None, 0, 1]), max_size=2),
+        "m": st.none() | st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from([None, 1])), max_size=2),
+    }
+)
+
+
+@given(st.lists(st.none() | st.lists(ELEMENTS, max_size=2), max_size=12), st.integers(0, 3))
+def test_equal_codes_are_equal_nested_values(values: list[Any], skipped: int) -> None:
+    column = pa.array([None] * skipped + values, NESTED).slice(skipped)
+    codes = row_codes(pa.table({"v": column}))
+    texts = [repr(v) for v in column.to_pylist()]
+    assert [[a == b for b in texts] for a in texts] == (codes[:, None] == codes).tolist()

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from tamis.core.expr.arrow_values import plain
 from tamis.core.types import VARIANT, Schema
 from tamis.engine.operations.rows.row_codes import Ints, row_codes
 from tamis.errors import InvalidInput
@@ -75,10 +76,17 @@ def _whole(rows: pa.Table, places: Sequence[int]) -> Bools:
 
 def _ambiguous(gone: pa.Table, at: Ints, places: Sequence[int], where: str) -> InvalidInput:
     names = [gone.schema.names[place] for place in places]
-    key = ", ".join(f"{name} = {gone.column(name)[int(at[0])].as_py()}" for name in names)
+    key = ", ".join(f"{name} = {_shown(gone.column(name)[int(at[0])])}" for name in names)
     return InvalidInput(
         f"{where} has several deleted or inserted rows with {key}.",
         code="DUPLICATE_KEYS",
         name=", ".join(names),
         remedy="Name columns that identify a row, or read the changes without keys.",
     )
+
+
+def _shown(value: pa.Scalar) -> str:
+    try:
+        return str(value.as_py())
+    except (ValueError, OverflowError):  # a date or an instant beyond Python's range
+        return str(plain(value))
