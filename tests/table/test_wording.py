@@ -87,7 +87,7 @@ FILTERS = [
     ("x = nan", "COLUMN_NOT_FOUND", "Write isnan(x)"),
     ("id IS NAN", "PARSE_ERROR", "from 'NAN' on (column 7)"),
     ("t.id = 5", "COLUMN_NOT_FOUND", "In 't.id', leave the table's name out."),
-    ("s = hello", "COLUMN_NOT_FOUND", "Text stands in quotes: 'hello'."),
+    ("s = hello", "COLUMN_NOT_FOUND", "String literals need quotes: 'hello'."),
     ("s = x'zz'", "PARSE_ERROR", "'zz' is not a row of hexadecimal digits (column 5). Write"),
     ("s = 'a", "PARSE_ERROR", "A quote or a comment in it does not end (column 5). Write"),
     ("hello world", "PARSE_ERROR", "Nothing joins 'world' to what stands before it. Write one Spark SQL predicate."),

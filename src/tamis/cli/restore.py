@@ -54,7 +54,7 @@ def changes(
         typer.Option(
             "--keys",
             metavar="COLUMNS",
-            help="Columns that identify a row, separated by commas: tells an updated row as its two images.",
+            help="Columns that identify a row, separated by commas: reports an updated row as its two images.",
         ),
     ] = None,
     net: Annotated[

@@ -126,7 +126,7 @@ class UpkeepVerbs:
         ``net`` compares version ``a`` with ``b`` instead of each commit with the one before it.
 
         Raises ``NotFound`` (``VERSION_NOT_FOUND``) for a version that does not exist (any more), and on reading
-        ``InvalidInput`` (``DUPLICATE_KEYS``) if keys do not tell which rows an update replaced.
+        ``InvalidInput`` (``DUPLICATE_KEYS``) if several rows of a commit could be one update.
         """
         self._newest()
         form = FeedForm(names_of(keys, "keys"), checked_flag("net", net))

@@ -69,7 +69,7 @@ def _depth(tree: Expr) -> int:
 
 def _wrong(text: str, what: str, message: str, kind: str) -> InvalidInput:
     shown = text if len(text) < 200 else text[:200] + "…"
-    quoted = "" if kind == "predicate" else "; text stands in quotes: 'text'"
+    quoted = "" if kind == "predicate" else "; string literals need quotes: 'text'"
     return InvalidInput(
         f"{shown!r} is not {what}: {message.rstrip('.')}.",
         code="PARSE_ERROR",

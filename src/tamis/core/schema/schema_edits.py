@@ -195,7 +195,7 @@ def _free(fields: Sequence[Field], name: str) -> None:
             f"There is a column {name!r} already.",
             code="COLUMN_EXISTS",
             name=name,
-            remedy="Choose another name; case does not tell columns apart.",
+            remedy="Choose another name; names are case-insensitive.",
         )
 
 

@@ -30,6 +30,7 @@ from tamis.storage.object_store import Store
 
 _READ = "org.apache.spark.sql.connector.read."
 _CATALOG = "org.apache.spark.sql.connector.catalog."
+_TIMES = ("startingTimestamp", "endingTimestamp")
 
 
 class ChangeFeedTable:
@@ -77,7 +78,7 @@ class ChangeFeedTable:
         return {"provider": "tamis", "location": self.store.url}
 
     def newScanBuilder(self, options: Any) -> Any:  # noqa: N802  # Spark's name
-        """Return a scan builder. A catalog is told only some of the options, so all are checked here."""
+        """Return a scan builder. A catalog gets only some of the options, so all are checked here."""
         read_options(self.bridge.dict(options.asCaseSensitiveMap()), {self.use}, by_path=self.by_path)
         return self.bridge.implement([_READ + "ScanBuilder"], ChangeFeedScan(self))
 
@@ -98,10 +99,10 @@ class ChangeFeedScan:
 
     def toMicroBatchStream(self, checkpoint: str) -> Any:  # noqa: N802, ARG002  # Spark's name
         raise InvalidInput(
-            "There is no stream of changes.",
+            "Streaming reads of the change feed are not supported.",
             code="BAD_OPTION",
             name="readChangeFeed",
-            remedy="Read the changes of a range of versions by spark.read, or leave it out to stream added rows.",
+            remedy="Read a range of versions by spark.read, or stream added rows without readChangeFeed.",
         )
 
     def __eq__(self, other: object) -> bool:
@@ -137,12 +138,18 @@ class ChangeFeedScan:
 def change_feed(bridge: Bridge, store: Store, given: Mapping[str, Any], zone: str) -> ChangeFeedTable:
     """Return the feed that the options ``given`` describe; both ends are included.
 
-    Times without an offset are in ``zone``. Raises ``InvalidInput`` and ``NotFound``.
+    It is empty if it begins with the version that the next commit will make, which is what a poller asks for. Times
+    without an offset are in ``zone``. Raises ``InvalidInput`` and ``NotFound``.
     """
     first, last = _first(store, given, zone), _last(store, given, zone)
-    if first > last.version:
+    times = [micros(given[k.lower()], zone, name=k) for k in _TIMES if k.lower() in given]
+    if times != sorted(times):
+        raise _bad("startingTimestamp", "startingTimestamp is after endingTimestamp.", "Give the older time first.")
+    if first > last.version + ("endingversion" not in given):
         raise _bad(
-            "startingVersion", f"Version {first} is after version {last.version}.", "Give the older version first."
+            "startingVersion",
+            f"Version {first} is after version {last.version}.",
+            "Give the older version first. Without an end, begin with the version after the newest at the latest.",
         )
     return ChangeFeedTable(bridge, store, first, last, FeedForm(tuple(split_list(given.get("keycolumns", "")))))
 
@@ -152,11 +159,11 @@ def _first(store: Store, given: Mapping[str, Any], zone: str) -> int:
     if (version is None) == (instant is None):
         raise _bad(
             "startingVersion",
-            "A change feed begins at one version or time.",
+            "A change feed needs one start: a version or a time.",
             "Give startingVersion or startingTimestamp.",
         )
     if version == "latest":
-        raise _bad("startingVersion", "A change feed cannot begin at latest.", "Give the number of a version.")
+        raise _bad("startingVersion", "A change feed cannot begin at 'latest'.", "Give the number of a version.")
     if version is not None:
         return int(version)
     return first_after(store, micros(instant, zone, name="startingTimestamp") - 1)
@@ -175,7 +182,7 @@ def first_after(store: Store, instant: int) -> int:
 def _last(store: Store, given: Mapping[str, Any], zone: str) -> Snapshot:
     version, instant = given.get("endingversion"), given.get("endingtimestamp")
     if version is not None and instant is not None:
-        raise _bad("endingVersion", "A version and a timestamp are given.", "Give one of them.")
+        raise _bad("endingVersion", "Both endingVersion and endingTimestamp are given.", "Give one of them.")
     if instant is not None:
         return load(store, timestamp_micros=micros(instant, zone, name="endingTimestamp"))
     return load(store, version)

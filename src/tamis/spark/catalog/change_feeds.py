@@ -52,7 +52,7 @@ class ChangeFeeds:
             return None
         if context.timeTravel().isPresent():
             raise InvalidInput(
-                "A change feed has no single version.",
+                "Time travel cannot be combined with readChangeFeed.",
                 code="BAD_OPTION",
                 name="readChangeFeed",
                 remedy="Leave versionAsOf out, and give startingVersion and endingVersion.",

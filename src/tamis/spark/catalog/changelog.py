@@ -1,6 +1,6 @@
 """Spark's ``Changelog``: what ``CHANGES FROM VERSION …`` and ``spark.read.changes`` read, from Spark 4.2 on.
 
-Rows that a commit only copied are never told, and images are paired by the option ``keyColumns``, so that Spark
+Rows that a commit only copied are never reported, and images are paired by the option ``keyColumns``, so that Spark
 has nothing to add. Net changes are the difference of the two versions, and carry the number of the last one.
 """
 
@@ -81,7 +81,7 @@ def changelog(bridge: Bridge, store: Store, context: Any, options: Any) -> Chang
 
 
 def _primary_key(head: Head) -> tuple[str, ...]:
-    """The columns of the primary key, which nothing enforces; reading checks that they tell updated rows apart."""
+    """The columns of the primary key. Nothing enforces it; reading fails if it is ambiguous within a commit."""
     held = (one for one in head.constraints if one.kind == PRIMARY_KEY)
     return tuple(name for one in held for name in column_names(one, head.schema or Schema(())))
 
@@ -91,10 +91,10 @@ def _range(store: Store, asked: Any) -> tuple[int, Snapshot]:
     kind = str(asked.getClass().getSimpleName())
     if kind == "UnboundedRange":
         raise InvalidInput(
-            "There is no stream of changes.",
+            "Streaming reads of the change feed are not supported.",
             code="BAD_OPTION",
             name="startingVersion",
-            remedy="Read the changes of a range of versions by spark.read, or stream added rows by readStream.table.",
+            remedy="Read a range of versions by spark.read, or stream added rows by readStream.table.",
         )
     first, last = (_by_time if kind == "TimestampRange" else _by_version)(store, asked)
     return (first, last) if first <= last.version else (last.version + 1, last)
@@ -104,8 +104,9 @@ def _by_version(store: Store, asked: Any) -> tuple[int, Snapshot]:
     start, told = version_in(asked.startingVersion()), asked.endingVersion()
     newest = None if told.isPresent() else load(store)
     end = newest.version if newest is not None else version_in(told.get())
-    _check_order(start, end, f"Version {start} is after version {end}.")
     first = start if asked.startingBoundInclusive() else start + 1
+    if newest is None or first > end + 1:  # a poller begins with the version that the next commit will make
+        _check_order(start, end, f"Version {start} is after version {end}.")
     final = end if asked.endingBoundInclusive() or newest is not None else end - 1
     if final < first:  # all is excluded; the columns are those of the version at the end
         return final + 2, load(store, max(final, 0))

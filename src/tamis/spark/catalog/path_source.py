@@ -75,7 +75,11 @@ class PathSource:
         point = _point(found, zone)
         if found.get("readchangefeed"):
             if point:
-                raise _bad("readChangeFeed", "A change feed has no single version.", "Leave versionAsOf out.")
+                raise _bad(
+                    "readChangeFeed",
+                    "Time travel cannot be combined with readChangeFeed.",
+                    "Leave versionAsOf out, and give startingVersion and endingVersion.",
+                )
             read_options(given, {Use.FEED}, by_path=True)  # what a feed ignores would be ignored in silence
             feed = change_feed(self._bridge, store, found, zone)
             feed.by_path = True

@@ -118,7 +118,7 @@ class Views:
     def _check_no_view(self, names: Names) -> None:
         if self.warehouse.is_view(names):
             raise InvalidInput(
-                f"{'.'.join(names)} is a view, and has no change feed.",
+                f"{'.'.join(names)} is a view: views have no change feed.",
                 code="BAD_OPTION",
                 name="readChangeFeed",
                 remedy="Read the changes of the tables that it reads.",

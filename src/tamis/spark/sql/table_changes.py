@@ -1,7 +1,7 @@
 """The table function ``table_changes('lake.db.t', first, last)``, as users of Delta Lake know it.
 
 It is put into Spark's registry of table functions, so SQL, views, Spark Connect and JDBC find it. The bounds are
-inclusive: versions as numbers, times as text. A fourth argument names key columns, for images of updates. A
+inclusive: versions as integers, times as strings. A fourth argument names key columns, for images of updates. A
 ``table_changes`` that was there before still answers for tables of other catalogs.
 """
 
@@ -38,7 +38,7 @@ class TableChanges:
         if found is None and self._before is not None:
             return self._before.apply(expressions)
         if found is None or not 2 <= len(given) <= 4:
-            raise _bad(f"{NAME}({', '.join(map(repr, given))}) names no changes of a Tamis table.")
+            raise _bad(f"{NAME}({', '.join(map(repr, given))}) does not name a Tamis table and a first version.")
         catalog, inside = found
         store, _ = catalog.open(inside)
         zone = self._bridge.active_session().conf.get("spark.sql.session.timeZone")
@@ -58,17 +58,17 @@ def _options(bounds: Sequence[Any]) -> dict[str, str]:
         elif isinstance(value, str):
             told[f"{place}Timestamp"] = value
         elif value is not None or place == "starting":
-            raise _bad(f"{value!r} is no version or time of {NAME}.")
+            raise _bad(f"{value!r} is not a version or a time.")
     if len(bounds) > 2 and bounds[2] is not None:
         told["keyColumns"] = str(bounds[2])
     return told
 
 
 def _value(expression: Any) -> Any:
-    """The value of a constant: text, a whole number or None. Raises ``InvalidInput`` for a column and other types."""
+    """The value of a constant: a string, an integer or None. Raises ``InvalidInput`` for a column and other types."""
     kind = str(expression.dataType().catalogString())
     if not expression.foldable() or kind not in _TYPES:  # dates and times are numbers inside of Spark
-        raise _bad(f"{expression.sql()} is no constant whole number or text.")
+        raise _bad(f"{expression.sql()} is not a constant integer or string.")
     value = expression.eval(None)
     return value if value is None or isinstance(value, int) else str(value.toString())
 
@@ -78,7 +78,7 @@ def _bad(what: str) -> InvalidInput:
         what,
         code="BAD_OPTION",
         name=NAME,
-        remedy=f"Write {USAGE}, with versions as numbers and times as text, or CALL catalog.system.changes(…).",
+        remedy=f"Write {USAGE}, with versions as integers and times as strings, or CALL catalog.system.changes(…).",
     )
 
 

@@ -93,7 +93,7 @@ class BinderOfNames(BinderBase):
         elif parts[0].lower() == "nan":
             remedy = "Write isnan(x); the value itself is CAST('NaN' AS DOUBLE)."
         elif len(parts) == 1 and self.schema.fields:
-            remedy += f" Text stands in quotes: '{parts[0]}'."
+            remedy += f" String literals need quotes: '{parts[0]}'."
         return NotFound(error.message, code=error.code, name=error.name, remedy=remedy)
 
     def subscript(self, node: Subscript) -> Expr:

@@ -35,7 +35,7 @@ from tamis.storage.object_store import Store
 
 @dataclass(frozen=True, slots=True)
 class FeedForm:
-    """What a feed tells: images of updates if ``keys`` are given; of several commits only what is left, if ``net``."""
+    """What a feed reports: images of updates if ``keys`` are given; the net changes of all commits if ``net``."""
 
     keys: tuple[str, ...] = ()
     net: bool = False

@@ -104,7 +104,7 @@ def _check_name(constraints: Sequence[Constraint], one: Constraint) -> None:
             f"There is a constraint {one.name!r} already.",
             code="CONSTRAINT_EXISTS",
             name=one.name,
-            remedy="Choose another name, or drop that one first; case does not tell names apart.",
+            remedy="Choose another name, or drop that one first; names are case-insensitive.",
         )
     if one.kind == PRIMARY_KEY and (held := [other.name for other in constraints if other.kind == PRIMARY_KEY]):
         raise AlreadyExists(
