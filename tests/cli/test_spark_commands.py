@@ -11,6 +11,7 @@ from tests.cli.conftest import Run
 from tests.servers.running import free_port
 
 from tamis.cli.script_runner import run_python
+from tamis.cli.spark_commands import client_address
 from tamis.errors import InvalidInput
 from tamis.spark.connect.read_write_options import ReadWriteOptions
 from tamis.spark.connect.write_target import query_id
@@ -51,6 +52,13 @@ def test_an_address_in_the_configuration_is_refused(run: Run, server: str, key: 
     done = run("spark", server, "--warehouse", f"lake={tmp_path}", "--port", free_port(), "--conf", f"{key}=1")
     assert done.code == 1
     assert done.err.startswith(f"[BAD_OPTION] --conf {key}=1 contradicts ")
+
+
+def test_a_client_with_a_token_names_localhost() -> None:
+    assert client_address("127.0.0.1", 1, token=False) == "sc://127.0.0.1:1"
+    assert client_address("127.0.0.1", 1, token=True) == "sc://localhost:1/;token=…"
+    assert client_address("::1", 1, token=False) == "sc://[::1]:1"
+    assert client_address("driver.example", 1, token=True) == "sc://driver.example:1/;token=…"
 
 
 class _Session:

@@ -11,6 +11,7 @@ import typer
 from tamis.cli.arguments import Stored, pairs
 from tamis.cli.output import print_line, print_note
 from tamis.cli.spark_driver import DriverOptions, attached_session, serve, stop_signal
+from tamis.world import world
 
 Warehouses = Annotated[
     list[str] | None,
@@ -50,7 +51,8 @@ def connect(
     check_port(host, port)
     with stop_signal() as stopped, attached_session(options, connect_conf(host, port), "tamis connect") as session:
         start_connect_server(session)
-        _ready(f"Spark Connect is ready: sc://{_authority(host, port)}")
+        token = "SPARK_CONNECT_AUTHENTICATE_TOKEN" in world().environment()
+        _ready(f"Spark Connect is ready: {client_address(host, port, token=token)}")
         try:
             serve(session, stopped)
         finally:
@@ -136,6 +138,14 @@ def _options(
     return DriverOptions(
         pairs(warehouses, "--warehouse"), pairs(storage, "--storage-option"), pairs(conf, "--conf"), master
     )
+
+
+def client_address(host: str, port: int, *, token: bool) -> str:
+    """Return the address for a client on this machine. PySpark sends a token without TLS only to ``localhost``."""
+    if not token:
+        return f"sc://{_authority(host, port)}"
+    name = "localhost" if host in {"127.0.0.1", "::1", "0.0.0.0", "::"} else _authority(host, port).rpartition(":")[0]  # noqa: S104  # compared only
+    return f"sc://{name}:{port}/;token=…"
 
 
 def _authority(host: str, port: int) -> str:
