@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from tamis.core.expr.generated_columns import added_column
 from tamis.core.schema import fence, rows_fit
 from tamis.core.schema.schema_sequence import Evolution, check_next, identical, resolved
 from tamis.core.types import Field, Schema
@@ -76,6 +77,7 @@ class SchemaVerbs:
             )
         asked = checked_schema(new_schema, keep_ids=True)
         snapshot = self._newest()
+        _check_definitions(snapshot.schema, asked)
 
         def plan(head: Head) -> Head:
             return (
@@ -172,6 +174,16 @@ def _agree(held: Field, now: Field | None) -> bool:
         return False
     below = {f.name.lower(): f for f in now.type.children}
     return all(_agree(f, below.get(f.name.lower())) for f in held.type.children)
+
+
+def _check_definitions(current: Schema | None, asked: Schema) -> None:
+    """Raise ``InvalidInput`` if ``asked`` makes a plain column of the table a generated or identity column."""
+    held = {} if current is None else {f.name.lower(): f for f in current}
+    for field in asked:
+        now = held.get(field.name.lower())
+        defined = (field.generated, field.identity)
+        if now is not None and defined not in {(None, None), (now.generated, now.identity)}:
+            raise added_column(field)
 
 
 def _known(head: Head, expected: int | None, asked: Schema) -> int | None:
