@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -209,3 +210,12 @@ def test_widened_statistics_prune_exactly() -> None:
     assert scan.count() == 0
     assert scan.report.parts.kept == 0, "a column that is missing from a part is known to be its default"
     assert table.scan("n IS NOT NULL").plan().report.parts.kept == 0
+
+
+def test_a_new_column_is_spelled_as_given(tmp_path: Path) -> None:
+    """Also where one of the same letters goes in the same change."""
+    table = tamis.create(tmp_path / "t", "x INT, b INT, s STRUCT<a: INT, b: INT>")
+    change = table.alter().drop_column("b").add_column("B", "STRING").drop_column("S.b").add_column("S.B", "STRING")
+    change.commit()
+    assert table.schema.names == ["x", "s", "B"]
+    assert [f.name for f in table.schema.field("s").type] == ["a", "B"]

@@ -62,7 +62,7 @@ class Alter:
         themselves), evaluated now for existing rows, and by each later write for rows without a value.
         ``first`` and ``after`` only affect presentation.
         """
-        path, default = self._path(name), sql_text(str(name), default)
+        path, default = self._new_path(name), sql_text(str(name), default)
         comment = _comment(name, comment)
         made = checked_field(Field(path[-1], _type(type, path[-1]), nullable, comment=comment, write_default=default))
         if default is not None:
@@ -211,6 +211,12 @@ class Alter:
             return tuple(f.name for f in known.named(name))
         except NotFound:
             return path
+
+    def _new_path(self, name: Any) -> Path:
+        """Return the path of a new field, whose own name is spelled as given: one that goes may differ in case."""
+        path = self._path(name)
+        given = split_path(name) if isinstance(name, str) else path
+        return (*path[:-1], given[-1]) if len(given) == len(path) else path
 
 
 def _type(given: Any, name: str) -> DataType:
