@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import tamis
+from tamis.cli.spark_driver import LOOK_SECONDS
 from tamis.world import world
 from tests.servers.running import CLIENT, TAMIS, free_port, serving, without_java
 
@@ -76,6 +77,16 @@ def test_the_plugins_of_the_configuration_stay(tmp_path: Path) -> None:
     command = [*TAMIS, "spark", "connect", "--warehouse", f"lake={tmp_path / 'wh'}", "--port", str(port), *LOCAL]
     with serving(command, tmp_path / "log"), socket.create_connection(("127.0.0.1", port), timeout=10) as client:
         assert client.getpeername()[1] == port
+
+
+@pytest.mark.merge
+def test_a_jvm_that_ends_is_named(tmp_path: Path) -> None:
+    port = str(free_port())
+    command = [*TAMIS, "spark", "connect", "--warehouse", f"lake={tmp_path / 'wh'}", "--port", port, *LOCAL]
+    with serving(command, tmp_path / "log"):
+        subprocess.run(["pkill", "-9", "-f", f"binding.port={port}"], check=True)
+        world().sleep(5 * LOOK_SECONDS)
+    assert "[JVM_LOST] The JVM of Spark has ended." in (tmp_path / "log").read_text()
 
 
 @client_only

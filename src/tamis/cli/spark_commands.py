@@ -53,10 +53,8 @@ def connect(
         start_connect_server(session)
         token = "SPARK_CONNECT_AUTHENTICATE_TOKEN" in world().environment()
         _ready(f"Spark Connect is ready: {client_address(host, port, token=token)}")
-        try:
-            serve(session, stopped)
-        finally:
-            stop_connect_server(session)
+        serve(session, stopped)
+        stop_connect_server(session)  # not after an error: a JVM that has ended cannot be asked
 
 
 def thrift(
@@ -76,10 +74,8 @@ def thrift(
     with stop_signal() as stopped, attached_session(options, thrift_conf(host, port), "tamis thrift") as session:
         server = start_thrift_server(session)
         _ready(f"The Thrift server is ready: jdbc:hive2://{_authority(host, port)}")
-        try:
-            serve(session, stopped)
-        finally:
-            server.stop()
+        serve(session, stopped)
+        server.stop()
 
 
 def sql(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -54,7 +54,8 @@ def attached_session(options: DriverOptions, conf: Mapping[str, str], name: str)
         attach_warehouses(session, options.warehouses, options.storage_options)
         yield session
     finally:
-        session.stop()
+        with suppress(ConnectionError):  # the JVM has ended: serve() reports that
+            session.stop()
 
 
 def _check_settings(given: Mapping[str, str], chosen: Mapping[str, str]) -> None:

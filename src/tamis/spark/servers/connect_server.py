@@ -38,7 +38,7 @@ def start_connect_server(spark: Any) -> None:
 
 
 def stop_connect_server(spark: Any) -> None:
-    """Stop the server: open connections end at once."""
+    """Stop the server, and end open connections at once."""
     java = bridge(spark)
     none = java.cls("scala.Option").empty()
     java.cls(_SERVICE).stop(none, none)
