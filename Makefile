@@ -6,7 +6,7 @@ READY := .venv/.ready
 MOTO := .venv-moto
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all test-quick test-spark test-oldest lint types format docs bench test-connect test-cluster nightly random oracle mutants tpcds soak soak-spark clean
+.PHONY: help setup demo test test-all test-quick test-spark test-oldest lint types format docs bench test-connect test-cluster test-peers nightly random oracle mutants tpcds soak soak-spark clean
 
 help:  ## what can be made
 	@sed -n 's/^\([a-z0-9.-]*\):.*## /  \1: /p' $(MAKEFILE_LIST)
@@ -82,6 +82,16 @@ $(CONNECT)/.ready: requirements/connect.txt
 test-connect: setup $(CONNECT)/.ready  ## the servers of tamis spark, with a Spark Connect client that has no JVM
 	HYPOTHESIS_PROFILE=nightly TAMIS_CONNECT_PYTHON=$(CURDIR)/$(CONNECT)/bin/python $(BIN)/python -m pytest tests/servers
 
+PEERS := .venv-peers
+
+$(PEERS)/.ready: requirements/peers.txt
+	@test -x $(PEERS)/bin/python || $(PYTHON) -m venv $(PEERS)
+	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/peers.txt
+	@touch $@
+
+test-peers: setup $(PEERS)/.ready  ## exports of tables, read back by every engine that reads Iceberg or Delta
+	HYPOTHESIS_PROFILE=nightly TAMIS_PEERS_PYTHON=$(CURDIR)/$(PEERS)/bin/python $(BIN)/python -m pytest tests/bridges
+
 lint: setup  ## ruff: rules and format
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
@@ -110,6 +120,7 @@ nightly: setup $(MOTO)/.ready  ## all tests with many more random cases, the Spa
 	$(MAKE) test-spark VERSION=4.1
 	$(MAKE) test-spark VERSION=4.2
 	$(MAKE) test-connect
+	$(MAKE) test-peers
 	$(MAKE) oracle MINUTES=60 SEED=$$(date +%j)
 	$(MAKE) tpcds
 
@@ -149,4 +160,4 @@ bench: setup .venv/.bench  ## every figure, peers beside it; results in bench/re
 	$(BIN)/python -m bench $(BENCH)
 
 clean:  ## what the commands above leave behind
-	rm -rf .venv .venv-spark-* $(TPCDS) $(MOTO) $(CONNECT) $(DOCS) demo-lake build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis spark-warehouse
+	rm -rf .venv .venv-spark-* $(TPCDS) $(MOTO) $(CONNECT) $(PEERS) $(DOCS) demo-lake build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis spark-warehouse
