@@ -26,13 +26,16 @@ ORDER = (
     "engine.secondary_index",
     "engine.scan",
     "engine.operations",
+    "bridges.sources",
+    "bridges.adoption",
+    "bridges.export",
     "table",
     "spark",
     "cli",
     "otel",
 )
 
-WINGS = ("core", "storage", "engine")
+WINGS = ("core", "storage", "engine", "bridges")
 """Folders of layers; every other folder is a layer itself."""
 
 DOORS = {
