@@ -29,6 +29,7 @@ from tamis.storage.object_store import Store, open_store
 from tamis.table import metadata_tables as metadata
 from tamis.table import scan_request, table_card
 from tamis.table.change_verbs import ChangeVerbs
+from tamis.table.export_verbs import ExportVerbs
 from tamis.table.index_verbs import IndexVerbs
 from tamis.table.merge_builder import Merge, stored_keys, upsert_clauses, upsert_condition
 from tamis.table.polars_source import lazy_frame
@@ -107,7 +108,7 @@ def scan_polars(
     return lazy_frame(table.scan(version=version, timestamp=timestamp))
 
 
-class Table(ChangeVerbs, SchemaVerbs, IndexVerbs, ReadVerbs, UpkeepVerbs):
+class Table(ChangeVerbs, SchemaVerbs, IndexVerbs, ReadVerbs, UpkeepVerbs, ExportVerbs):
     """A table at a path. ``repr`` summarizes its state."""
 
     def __init__(self, store: Store, snapshot: Snapshot, *, pinned: bool = False) -> None:

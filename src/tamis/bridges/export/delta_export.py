@@ -1,0 +1,214 @@
+"""Exports a version of a table as a commit of a Delta log beside its data."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from tamis.bridges.export import delta_log as log
+from tamis.bridges.export.delta_actions import (
+    add_lines,
+    checkpoint_table,
+    line,
+    remove_lines,
+    vectors_of_parts,
+    write_vectors,
+)
+from tamis.bridges.export.delta_schema import (
+    LOCAL_TIMES,
+    MAPPING,
+    VECTORS,
+    WIDENING,
+    DeltaSchema,
+    delta_schema,
+    physical_names,
+)
+from tamis.bridges.export.delta_vectors import unique_id
+from tamis.bridges.export.export_parts import PartChange, exported_columns, part_change, parts_of
+from tamis.bridges.export.export_result import Exported, uuid_text
+from tamis.bridges.export.exportable import Target, check_exportable, refused_by_delta
+from tamis.core.schema.widening import widens
+from tamis.core.types import DataType, Schema, String
+from tamis.errors import NotFound
+from tamis.storage.commit_log import Snapshot, load
+from tamis.storage.commit_log.retry_policy import COMMIT_RACES, LostRace
+from tamis.storage.object_store import Store
+
+CHECKPOINT_EVERY, CHECKPOINT_SHARE = 10, 1_000
+"""Commits between checkpoints: at least the first, and as many as there are parts for each of the second."""
+_LARGE = 10_000
+"""Parts of a first commit from which it gets a checkpoint at once."""
+
+
+def _widens(old: DataType, new: DataType) -> bool:
+    return (isinstance(old, String) and isinstance(new, String)) or widens(old, new)
+
+
+DELTA = Target("Delta", refused_by_delta, _widens, initial_defaults=False)
+
+
+def export_delta(store: Store, snapshot: Snapshot, *, ended: bool = False) -> Exported:
+    """Bring the Delta log beside the table's data to ``snapshot``; do nothing if it is there, or later.
+
+    ``ended`` says in the log that the table leaves Tamis. Raises ``InvalidInput`` naming what Delta cannot express,
+    and ``Conflict`` (``EXPORT_FOREIGN_COMMIT``) if another writer has committed to the log.
+    """
+    return COMMIT_RACES.run(lambda _: _attempt(store, snapshot, ended))
+
+
+@dataclass(frozen=True, slots=True)
+class _Next:
+    """The commit to write."""
+
+    snapshot: Snapshot
+    change: PartChange
+    schema: Schema
+    told: DeltaSchema
+    protocol: dict[str, Any]
+    metadata: dict[str, Any]
+    head_lines: tuple[str, ...]
+
+
+def _attempt(store: Store, snapshot: Snapshot, ended: bool) -> Exported:
+    state = log.read_state(store, snapshot.head.table_id)
+    if state is not None and state.table_version >= snapshot.version and (state.ended or not ended):
+        return Exported("delta", state.table_version, state.log_version, False)
+    log_version = 0 if state is None else state.log_version + 1
+    ready = _next(store, snapshot, state)
+    change = ready.change
+    metadata_version = log_version if ready.head_lines or state is None else state.metadata_version
+    write_vectors(store, change.added)
+    actions = [
+        log.commit_note(snapshot, metadata_version, ended=ended),
+        *ready.head_lines,
+        *remove_lines(change.removed, snapshot.timestamp_micros // 1_000, data_change=change.data_change),
+        *add_lines(change.added, ready.schema, ready.told.physical, data_change=change.data_change),
+    ]
+    if not log.write_commit(store, log_version, actions):
+        raise LostRace
+    _maybe_checkpoint(store, ready, log_version, -1 if state is None else state.checkpoint_version)
+    return Exported(
+        "delta", snapshot.version, log_version, True, len(change.added), len(change.removed), _notes(ready.told)
+    )
+
+
+def _next(store: Store, snapshot: Snapshot, state: log.DeltaState | None) -> _Next:
+    """Return what the next commit says; nothing is written before all of it is known to be expressible."""
+    protocol: dict[str, Any] = {}
+    metadata: dict[str, Any] = {}
+    if state is None:
+        change = PartChange(_nothing(snapshot), parts_of(snapshot, None, exported_columns(snapshot)), None, True)
+        before: dict[int, str] = {}
+    else:
+        protocol, metadata = log.read_metadata(store, state)
+        change = _change_since(store, snapshot, state)
+        before = physical_names(json.loads(metadata["schemaString"]), _schema_at(snapshot, metadata))
+    schema, live = check_exportable(snapshot, DELTA, change.added)
+    features = _features(protocol, change.added)
+    told = delta_schema(schema, live, before, features)
+    now_protocol, now_metadata = _protocol(told.features), _metadata(snapshot, told)
+    lines = []
+    if now_protocol != protocol:
+        lines.append(line({"protocol": now_protocol}))
+    if now_metadata != metadata:
+        lines.append(line({"metaData": now_metadata}))
+    if len(lines) == 1:  # one commit holds both, so that one request reads them
+        lines = [line({"protocol": now_protocol}), line({"metaData": now_metadata})]
+    return _Next(snapshot, change, schema, told, now_protocol, now_metadata, tuple(lines))
+
+
+def _change_since(store: Store, snapshot: Snapshot, state: log.DeltaState) -> PartChange:
+    """Return the change since the exported version; from the log itself if vacuum has removed that version."""
+    try:
+        return part_change(load(store, state.table_version), snapshot)
+    except NotFound:
+        return _change_by_log(store, snapshot, state)
+
+
+def _change_by_log(store: Store, snapshot: Snapshot, state: log.DeltaState) -> PartChange:
+    """Compare all parts with the files of the log."""
+    parts = parts_of(snapshot, None, exported_columns(snapshot))
+    there = log.live_files(store, state)
+    ids = [unique_id(vector) for vector in vectors_of_parts(parts)]
+    keys = list(zip(parts["path"].to_pylist(), ids, strict=True))
+    added = parts.filter(pa.array([key not in there for key in keys], pa.bool_()))
+    gone = set(there) - set(keys)
+    return PartChange(_removed_files([there[key] | {"path": key[0]} for key in gone]), added, None, True)
+
+
+def _removed_files(actions: list[dict[str, Any]]) -> pa.Table:
+    """Return removed files of the log as parts; their vectors are told by the log's own descriptors."""
+    return pa.table(
+        {
+            "path": pa.array([a["path"] for a in actions], pa.string()),
+            "bytes": pa.array([a["size"] for a in actions], pa.int64()),
+            "descriptor": pa.array([json.dumps(a.get("deletionVector")) for a in actions], pa.string()),
+        }
+    )
+
+
+def _nothing(snapshot: Snapshot) -> pa.Table:
+    return parts_of(snapshot, ())
+
+
+def _features(protocol: dict[str, Any], added: pa.Table) -> list[str]:
+    """Return the features that the log asks for already, and what new deletion vectors add."""
+    found: list[str] = list(protocol.get("readerFeatures", ()))
+    if VECTORS not in found and added["deletion"].null_count < len(added):
+        found.append(VECTORS)
+    return found
+
+
+def _protocol(features: tuple[str, ...]) -> dict[str, Any]:
+    """Return the protocol that asks for as little as the features need."""
+    if not features:
+        return {"minReaderVersion": 1, "minWriterVersion": 2}
+    known = sorted(features, key=(MAPPING, VECTORS, WIDENING, LOCAL_TIMES).index)
+    return {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": known, "writerFeatures": known}
+
+
+_SCHEMA_ID = "tamis.schema_id"
+
+
+def _metadata(snapshot: Snapshot, told: DeltaSchema) -> dict[str, Any]:
+    head = snapshot.head
+    named = {"name": head.name} if head.name else {}
+    described = {"description": head.comment} if head.comment else {}
+    assert head.schema is not None
+    configuration = {**told.configuration(head.highest_column_id), _SCHEMA_ID: str(head.schema.schema_id)}
+    return {
+        "id": uuid_text(head.table_id),
+        **named,
+        **described,
+        "format": {"provider": "parquet", "options": {}},
+        "schemaString": told.text,
+        "partitionColumns": [],
+        "configuration": configuration,
+        "createdTime": head.created_micros // 1_000,
+    }
+
+
+def _schema_at(snapshot: Snapshot, metadata: dict[str, Any]) -> Schema | None:
+    """Return the schema that an earlier export told."""
+    wanted = metadata["configuration"].get(_SCHEMA_ID)
+    return next((s for s in snapshot.head.schemas if str(s.schema_id) == wanted), None)
+
+
+def _maybe_checkpoint(store: Store, ready: _Next, log_version: int, last: int) -> None:
+    """Write a checkpoint where it pays: its cost is that of the table, and is spread over the commits between."""
+    count = sum(ready.snapshot.segments["parts"].to_pylist())
+    due = log_version - max(last, 0) >= max(CHECKPOINT_EVERY, count // CHECKPOINT_SHARE)
+    if due or (last < 0 and log_version == 0 and count >= _LARGE):
+        parts = parts_of(ready.snapshot, None, exported_columns(ready.snapshot))
+        table = checkpoint_table(parts, ready.schema, ready.told.physical, ready.protocol, ready.metadata)
+        log.write_checkpoint(store, log_version, table)
+
+
+def _notes(told: DeltaSchema) -> tuple[str, ...]:
+    return tuple(
+        f"Some files have column {name!r} under an older name. Readers that do not find columns by id read NULL."
+        for name in told.renamed
+    )

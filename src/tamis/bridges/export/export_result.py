@@ -1,0 +1,53 @@
+"""What an export did, and who wrote it."""
+
+from __future__ import annotations
+
+import importlib.metadata
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from tamis.errors import Conflict
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """What ``Table.export`` did."""
+
+    format: str
+    version: int
+    """The table's version that the export is at."""
+    exported_version: int
+    """Its own version: that of the Delta log, or the number of Iceberg's metadata file."""
+    written: bool
+    """False if the export was at that version before."""
+    files_added: int = 0
+    files_removed: int = 0
+    notes: tuple[str, ...] = ()
+    """What some readers do not read as the table is."""
+
+    def as_dict(self) -> dict[str, Any]:
+        return {**asdict(self), "notes": list(self.notes)}
+
+
+def engine_name() -> str:
+    """Return the name under which exports say who wrote them."""
+    try:
+        return f"Tamis/{importlib.metadata.version('tamis')}"
+    except importlib.metadata.PackageNotFoundError:
+        return "Tamis"
+
+
+def foreign_commit(place: str, folder: str) -> Conflict:
+    """Return the error for a commit that another writer has made to an exported table."""
+    return Conflict(
+        f"{place} was not written by an export of this table: another writer has changed the exported table.",
+        code="EXPORT_FOREIGN_COMMIT",
+        name=place,
+        remedy="Adopt the other writer's table elsewhere if its changes count. To go on exporting, remove "
+        f"the folder {folder}, and export again.",
+    )
+
+
+def uuid_text(digits: str) -> str:
+    """Return 32 hexadecimal digits in the form of a UUID."""
+    return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))

@@ -1,0 +1,135 @@
+"""Whether a version can be told in another format; refused by name, before anything is written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tamis.bridges.export.export_parts import parts_of
+from tamis.core.types import BINARY_COLLATION, NULL, VARIANT, DataType, DayTimeInterval, Field, Schema, String, Time
+from tamis.errors import InvalidInput
+from tamis.storage.commit_log import Snapshot
+from tamis.storage.commit_log.features import DELETION_VECTORS
+
+REWRITE = (
+    "Rewrite the older parts, by compact(cluster_by=[…]) with any two columns or by overwriting the table with its "
+    "own rows, and export again."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What a format can express."""
+
+    title: str
+    refused_types: Callable[[DataType], bool]
+    widens: Callable[[DataType, DataType], bool]
+    """Whether readers take a file's values of the first type as the second."""
+    initial_defaults: bool
+    """Whether a column can have a value in files older than it."""
+
+
+def refused_everywhere(data_type: DataType) -> bool:
+    """Return whether neither format has the type: intervals, VARIANT, void, texts with a collation."""
+    if isinstance(data_type, String):
+        return data_type.collation != BINARY_COLLATION
+    return isinstance(data_type, DayTimeInterval) or data_type in (VARIANT, NULL)
+
+
+def refused_by_delta(data_type: DataType) -> bool:
+    return refused_everywhere(data_type) or isinstance(data_type, Time)
+
+
+def check_exportable(snapshot: Snapshot, target: Target, added: pa.Table) -> tuple[Schema, list[Schema]]:
+    """Return the current schema and those that live parts were written under.
+
+    ``added`` are the parts that no earlier export has told. Raises ``InvalidInput`` naming what the format cannot
+    express: a feature, a column, or a part.
+    """
+    schema = snapshot.schema
+    if schema is None:
+        raise InvalidInput(
+            f"The table {snapshot.store.url} has no columns yet.",
+            code="EXPORT_NO_SCHEMA",
+            name=snapshot.store.url,
+            remedy="Append rows, or create it with a schema.",
+        )
+    unknown = sorted(set(snapshot.head.reader_features) - {DELETION_VECTORS})
+    if unknown:
+        raise InvalidInput(
+            f"An export cannot express the feature {unknown[0]}.",
+            code="EXPORT_FEATURE",
+            name=unknown[0],
+            remedy="Compact the table so that it needs the feature no longer, or read it by Tamis.",
+        )
+    for field in _inner(schema):
+        if target.refused_types(field.type):
+            name = schema.path_text(field)
+            raise InvalidInput(
+                f"{target.title} has no type for column {name!r}, {field.type}.",
+                code="EXPORT_TYPE",
+                name=name,
+                remedy="Drop the column, or copy the table with a cast of it.",
+            )
+    _check_formats(added)
+    live = live_schemas(snapshot)
+    for older in live:
+        _check_older(schema, older, target)
+    return schema, live
+
+
+def live_schemas(snapshot: Snapshot) -> list[Schema]:
+    """Return the schemas that live parts were written under, oldest first."""
+    segments = snapshot.segments
+    mixed = segments.filter(segments["schema_id"].is_null())["segment_id"].to_pylist()
+    found = set(pc.unique(segments["schema_id"]).drop_null().to_pylist())
+    if mixed:
+        found |= set(pc.unique(parts_of(snapshot, mixed)["schema_id"]).to_pylist())
+    return [schema for schema in snapshot.head.schemas if schema.schema_id in found]
+
+
+def _inner(schema: Schema) -> Iterator[Field]:
+    yield from (field for _, field in schema.walk())
+
+
+def _check_formats(added: pa.Table) -> None:
+    other = added.filter(pc.not_equal(added["format"], "parquet"))
+    if len(other):
+        raise InvalidInput(
+            f"Part {other['part_id'][0]} is a file of {other['format'][0]}, which only Tamis reads: it ends in a seal.",
+            code="EXPORT_FORMAT",
+            name=other["part_id"][0].as_py(),
+            remedy="Copy the rows into a table of Parquet files, and export that.",
+        )
+
+
+def _check_older(schema: Schema, older: Schema, target: Target) -> None:
+    """Raise ``InvalidInput`` for a column whose values in parts of the schema ``older`` cannot be expressed."""
+    for path, field in schema.walk():
+        before = older.by_id.get(field.id)
+        name = schema.path_text(field)
+        if before is None:
+            outer = path[:-1]
+            if field.initial_default is not None and not target.initial_defaults and _known(older, outer):
+                raise InvalidInput(
+                    f"{target.title} has no default for column {name!r} in files that are older than it.",
+                    code="EXPORT_DEFAULT",
+                    name=name,
+                    remedy=f"{REWRITE} Iceberg's version 3 has such defaults.",
+                )
+            continue
+        if not field.type.children and not target.widens(before.type, field.type):
+            raise InvalidInput(
+                f"{target.title} does not read the values of column {name!r} that were written as {before.type} "
+                f"as {field.type}.",
+                code="EXPORT_WIDENING",
+                name=name,
+                remedy=REWRITE,
+            )
+
+
+def _known(older: Schema, outer: Collection[int]) -> bool:
+    return all(column_id in older.by_id for column_id in outer)

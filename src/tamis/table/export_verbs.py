@@ -1,0 +1,32 @@
+"""The verb that lets other engines read a table: its metadata in their formats, over the same files."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tamis.bridges.export.export_result import Exported
+from tamis.bridges.export.exporting import checked_format, export_table
+from tamis.storage.commit_log import Snapshot
+from tamis.storage.object_store import Store
+
+
+class ExportVerbs:
+    """The part of ``Table`` that exports it."""
+
+    _store: Store
+
+    if TYPE_CHECKING:
+
+        def _writable(self) -> None: ...
+        def _newest(self) -> Snapshot: ...
+
+    def export(self, format: str) -> Exported:  # noqa: A002  # the public name
+        """Write metadata of ``delta`` beside the table's data, so that its readers read the newest version.
+
+        No data file is copied or changed. A later call writes what has changed since. Raises ``InvalidInput`` naming
+        what the format cannot express, and ``Conflict`` (``EXPORT_FOREIGN_COMMIT``) if another writer has changed
+        the exported table.
+        """
+        self._writable()
+        name = checked_format(format)
+        return export_table(self._store, self._newest(), name)
