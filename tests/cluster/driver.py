@@ -192,8 +192,8 @@ def killed_in_merge(driver: Driver) -> dict[str, Any]:
     return {"ran": ran, "rows": driver.counted("t"), "sums": sums, "failed": driver.failed_tasks()}
 
 
-def killed_in_upkeep(driver: Driver) -> dict[str, Any]:
-    """A compaction that sorts, then the build of an index; the first Python worker of an executor takes a second to start."""
+def append_users(driver: Driver) -> None:
+    """Create ``lake.db.t`` with six parts of 50,000 rows each, written without Spark."""
     driver.sql("CREATE NAMESPACE lake.db")
     driver.sql("CREATE TABLE lake.db.t (id BIGINT, user INT) USING tamis CLUSTER BY (user)")
     for n in range(6):
@@ -202,10 +202,64 @@ def killed_in_upkeep(driver: Driver) -> dict[str, Any]:
         table.append(
             pa.table({"id": pa.array(ids, pa.int64()), "user": pa.array([i % 1_000 for i in ids], pa.int32())})
         )
-    ran = driver.while_running(
-        lambda: driver.open("t").compact(spark=driver.spark).parts_removed,
-        lambda stage, _: bool(stage.numActiveTasks > 0),
-    )
+
+
+def some_task_runs(stage: Any, seconds: float) -> bool:
+    """The first Python worker of an executor takes a second to start, so the task is not done yet."""
+    del seconds
+    return bool(stage.numActiveTasks > 0)
+
+
+def killed_in_index_build(driver: Driver) -> dict[str, Any]:
+    append_users(driver)
+    ran = driver.while_running(lambda: driver.sql("CREATE INDEX by_id ON lake.db.t (id)"), some_task_runs)
+    table = driver.open("t")
+    scan = table.scan("id = 123456")
+    rows = scan.to_arrow().num_rows
+    assert scan.report is not None
+    return {
+        "ran": ran,
+        "failed": driver.failed_tasks(),
+        "coverage": [[found.name, len(found.covered), len(found.missing)] for found in table.indexes()],
+        "needle": [rows, scan.report.rows.leader, driver.sql("SELECT count(*) FROM lake.db.t WHERE id = 123456")],
+        "problems": table.verify().problems.to_pylist(),
+    }
+
+
+def killed_in_stream(driver: Driver) -> dict[str, Any]:
+    """Three micro-batches, an executor killed in one of them; then more rows and a restarted query."""
+    driver.sql("CREATE NAMESPACE lake.db")
+    driver.sql("CREATE TABLE lake.db.t (id BIGINT) USING tamis")
+    driver.sql("CREATE TABLE lake.db.s (id BIGINT, waited STRING) USING tamis")
+    for n in range(6):
+        driver.open("t").append(pa.table({"id": pa.array(range(n * 50, (n + 1) * 50), pa.int64())}))
+
+    def copy(millis: int) -> str:
+        query = (
+            driver.spark.readStream.option("maxFilesPerTrigger", 2).table("lake.db.t")
+            .selectExpr("id", f"{SLOWLY.format(millis=millis)} AS waited")
+            .writeStream.trigger(availableNow=True)
+            .option("checkpointLocation", f"{driver.told['folder']}/checkpoint").toTable("lake.db.s")
+        )  # fmt: skip
+        query.awaitTermination(300)
+        return str(query.exception())
+
+    ran = driver.while_running(lambda: copy(20), lambda stage, seconds: some_task_runs(stage, seconds) and seconds > 1)
+    first = driver.counted("s")
+    driver.open("t").append(pa.table({"id": pa.array(range(300, 350), pa.int64())}))
+    restarted = copy(0)
+    return {
+        "ran": ran,
+        "failed": driver.failed_tasks(),
+        "rows": first,
+        "restarted": [restarted, driver.counted("s")],
+        "commits": driver.open("s").version,
+    }
+
+
+def killed_in_upkeep(driver: Driver) -> dict[str, Any]:
+    append_users(driver)
+    ran = driver.while_running(lambda: driver.open("t").compact(spark=driver.spark).parts_removed, some_task_runs)
     return {
         "ran": ran,
         "rows": driver.counted("t"),
@@ -259,7 +313,17 @@ def without_tamis(driver: Driver) -> dict[str, Any]:
 
 
 SCENARIOS = {
-    f.__name__: f for f in (verbs, killed_in_write, killed_in_merge, killed_in_upkeep, late_worker, without_tamis)
+    f.__name__: f
+    for f in (
+        verbs,
+        killed_in_write,
+        killed_in_merge,
+        killed_in_upkeep,
+        killed_in_index_build,
+        killed_in_stream,
+        late_worker,
+        without_tamis,
+    )
 }
 
 if __name__ == "__main__":

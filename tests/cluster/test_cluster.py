@@ -47,8 +47,10 @@ def cluster(s3: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Ite
 
 
 def copy_lines(source: IO[str], lines: queue.Queue[str]) -> None:
+    """Copy the lines, then an empty one: the process has ended, or has closed its output."""
     for line in source:
         lines.put(line)
+    lines.put("")
 
 
 def run(
@@ -72,11 +74,7 @@ def run(
     reader.start()
     found = None
     try:
-        while process.poll() is None or reader.is_alive() or not lines.empty():
-            try:
-                line = lines.get(timeout=SECONDS if process.poll() is None else 1)
-            except queue.Empty:
-                break
+        while line := lines.get(timeout=SECONDS):
             if line.startswith("READY") and act is not None:
                 act(line.split()[1])
             if line.startswith("FOUND "):
@@ -172,6 +170,29 @@ def test_an_executor_killed_in_a_compaction(cluster: Cluster, s3: dict[str, Any]
     assert found["failed"] >= 1
     assert found["rows"] == facts(range(300_000))
     assert found["parts"] < 6
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(900)
+def test_an_executor_killed_in_the_build_of_an_index(cluster: Cluster, s3: dict[str, Any], tmp_path: Path) -> None:
+    sizes = "index_driver_rows=100"  # so that executors build the index
+    found = run("killed_in_index_build", cluster, s3, tmp_path, kill(cluster, 1), TAMIS_SIZES=sizes)
+    assert found["ran"] == [True, []]
+    assert found["failed"] >= 1
+    assert found["coverage"] == [["by_id", 6, 0]]
+    assert found["needle"] == [1, 1, [[1]]]
+    assert found["problems"] == []
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(900)
+def test_an_executor_killed_in_a_stream(cluster: Cluster, s3: dict[str, Any], tmp_path: Path) -> None:
+    found = run("killed_in_stream", cluster, s3, tmp_path, kill(cluster, 1))
+    assert found["ran"] == [True, "None"]
+    assert found["failed"] >= 1
+    assert found["rows"] == facts(range(300))
+    assert found["restarted"] == ["None", facts(range(350))]
+    assert found["commits"] == 4  # three micro-batches, and one of the restarted query
 
 
 @pytest.mark.nightly
