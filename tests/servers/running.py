@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import pty
+import select
 import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -53,3 +56,28 @@ def serving(command: list[str], log: Path, environment: Mapping[str, str] | None
 def without_java(environment: Mapping[str, str]) -> dict[str, str]:
     """``environment`` with a PATH that has no java."""
     return {**environment, "PATH": str(Path(CLIENT).parent), "JAVA_HOME": "/nonexistent"}
+
+
+def terminal(command: list[str], lines: Sequence[str], seconds: float = 280) -> str:
+    """Type ``lines`` at a terminal that runs ``command``, each when the shell asks for one; return all that is shown."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, close_fds=True)
+    os.close(theirs)
+    shown, waiting = "", list(lines)
+    end = world().monotonic() + seconds
+    try:
+        while world().monotonic() < end:
+            if not select.select([ours], [], [], 1)[0]:
+                continue
+            try:
+                shown += os.read(ours, 65_536).decode(errors="replace")
+            except OSError:  # the process has closed its end
+                break
+            if waiting and shown.endswith("> "):
+                os.write(ours, f"{waiting.pop(0)}\n".encode())
+        process.wait(60)
+    finally:
+        process.kill()
+        os.close(ours)
+    assert not waiting, shown
+    return shown

@@ -9,12 +9,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import tamis
 from tamis.cli.spark_driver import LOOK_SECONDS
 from tamis.world import world
-from tests.servers.running import CLIENT, TAMIS, free_port, serving, without_java
+from tests.moto_server import moto
+from tests.servers.running import CLIENT, TAMIS, free_port, serving, terminal, without_java
 
 HERE = Path(__file__).parent
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -54,6 +56,22 @@ def test_a_connect_client_without_a_jvm_does_all(tmp_path: Path) -> None:
         "streamed": [[20, 90]],
         "skips": True,
     }
+
+
+@client_only
+@pytest.mark.nightly
+def test_a_token_keeps_other_clients_out(tmp_path: Path) -> None:
+    """On all addresses of the machine, as a server for other machines listens."""
+    port = free_port()
+    tamis.create(tmp_path / "wh" / "db" / "t", "id BIGINT").append(pa.table({"id": [1, 2, 3]}))
+    command = [*TAMIS, "spark", "connect", "--warehouse", f"lake={tmp_path / 'wh'}", "--host", "0.0.0.0"]
+    command += ["--port", str(port), *LOCAL]
+    with serving(command, tmp_path / "log", {"SPARK_CONNECT_AUTHENTICATE_TOKEN": "s3cret"}) as line:
+        assert line == f"Spark Connect is ready: sc://localhost:{port}/;token=…"
+        address = f"sc://localhost:{port}"
+        answers = asked("token_client.py", address, f"{address}/;token=wrong", f"{address}/;token=s3cret")
+    assert answers == ["UNAUTHENTICATED", "UNAUTHENTICATED", "3"]
+    assert "s3cret" not in (tmp_path / "log").read_text()
 
 
 @pytest.mark.merge
@@ -154,6 +172,52 @@ def test_sql_runs_statements_until_the_first_error(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (1, ";\t3\t\\x1b\n;\t4\t\\x1b\n")
     assert "[SPARK] [UNRESOLVED_COLUMN" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.merge
+def test_the_shell_answers_at_a_terminal(tmp_path: Path) -> None:
+    """A statement over several lines, an error that does not end the session, and quit."""
+    command = [*TAMIS, "spark", "sql", "--warehouse", f"lake={tmp_path / 'wh'}", *LOCAL]
+    shown = terminal(
+        command,
+        [
+            "CREATE NAMESPACE lake.db;",
+            "CREATE TABLE lake.db.t AS\nSELECT id * 111 AS n FROM range(5);",
+            "SELECT nothing;",
+            "SELECT max(n) FROM lake.db.t;",
+            "quit",
+        ],
+    )
+    assert "444" in shown.partition("max(n) FROM")[2]
+    assert "[UNRESOLVED_COLUMN" in shown
+    assert tamis.open(tmp_path / "wh" / "db" / "t").scan().count() == 5
+
+
+@pytest.mark.merge
+def test_a_core_site_names_the_store_of_a_bucket(tmp_path: Path) -> None:
+    """Keys of the bucket go before the general ones, which are wrong here; ``s3a://`` is ``s3://``."""
+    with moto(tmp_path) as options:
+        bucket = {"endpoint": options["endpoint"], "access.key": "mine", "secret.key": "mine"}
+        keys = {f"fs.s3a.bucket.lake.{key}": value for key, value in bucket.items()}
+        keys |= {"fs.s3a.endpoint": "http://127.0.0.1:1", "fs.s3a.endpoint.region": "us-east-1"}
+        entries = (f"<property><name>{key}</name><value>{value}</value></property>" for key, value in keys.items())
+        (tmp_path / "core-site.xml").write_text(f"<configuration>{''.join(entries)}</configuration>")
+        text = (
+            "CREATE NAMESPACE lake.db; CREATE TABLE lake.db.t AS SELECT id FROM range(7); SELECT sum(id) FROM lake.db.t"
+        )
+        done = subprocess.run(
+            [*TAMIS, "spark", "sql", "--warehouse", "lake=s3a://lake/wh", *LOCAL],
+            env={**world().environment(), "HADOOP_CONF_DIR": str(tmp_path)},
+            input=text, capture_output=True, text=True, check=False, timeout=280,
+        )  # fmt: skip
+        assert (done.returncode, done.stdout) == (0, "21\n"), done.stderr[-3000:]
+        found = [word for key, value in options.items() for word in ("--storage-option", f"{key}={str(value).lower()}")]
+        shown = subprocess.run(
+            [*TAMIS, "history", "s3://lake/wh/db/t", "--json", *found],
+            capture_output=True, text=True, check=False, timeout=120,
+        )  # fmt: skip
+    assert shown.returncode == 0, shown.stderr
+    assert json.loads(shown.stdout)[0]["operation"] == "create"
 
 
 @pytest.mark.merge
