@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 import tamis
+from tamis.storage.commit_log import Operation, Proposal, commit
 
 SCHEMA = pa.schema(
     [
@@ -61,6 +62,29 @@ def made(path: Path | str, **more: Any) -> tamis.Table:
     table.append(rows(*range(20)))
     table.append(rows(*range(20, 40)))
     return table
+
+
+def append_parts(table: tamis.Table, first: int, count: int) -> None:
+    """Append ``count`` parts of five rows in one commit, with ids from ``first``."""
+    snapshot, store = table.refresh().snapshot, table.store
+    assert snapshot.schema is not None
+    added = []
+    for at in range(count):
+        other = tamis.create(f"{table.path}-{first + 5 * at}", table.schema)
+        other.append(fitted(table, rows(*range(first + 5 * at, first + 5 * at + 5))))
+        ids = [f.id for f in snapshot.schema]
+        part = other.refresh().snapshot.parts(None, ids).drop_columns(["segment", "part", "deleted", "deletion"])
+        store.put(part["path"][0].as_py(), other.store.get(part["path"][0].as_py()))
+        added.append(part)
+    proposal = Proposal(
+        Operation("append"),
+        read_version=snapshot.version,
+        add=added,
+        table_id=snapshot.head.table_id,
+        blind_append=True,
+    )
+    commit(store, proposal)
+    table.refresh()
 
 
 def fitted(table: tamis.Table, data: pa.Table) -> pa.Table:

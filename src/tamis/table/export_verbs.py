@@ -20,13 +20,14 @@ class ExportVerbs:
         def _writable(self) -> None: ...
         def _newest(self) -> Snapshot: ...
 
-    def export(self, format: str) -> Exported:  # noqa: A002  # the public name
-        """Write metadata of ``delta`` beside the table's data, so that its readers read the newest version.
+    def export(self, format: str, *, format_version: int | None = None) -> Exported:  # noqa: A002  # the public name
+        """Write metadata of ``delta`` or ``iceberg`` beside the table's data, so that their readers read it.
 
-        No data file is copied or changed. A later call writes what has changed since. Raises ``InvalidInput`` naming
+        They read the newest version; no data file is copied or changed. A later call writes what has changed since.
+        ``format_version`` is that of Iceberg: 2 (if nothing in the table needs 3) or 3. Raises ``InvalidInput`` naming
         what the format cannot express, and ``Conflict`` (``EXPORT_FOREIGN_COMMIT``) if another writer has changed
         the exported table.
         """
         self._writable()
         name = checked_format(format)
-        return export_table(self._store, self._newest(), name)
+        return export_table(self._store, self._newest(), name, format_version)

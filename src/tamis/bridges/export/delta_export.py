@@ -27,7 +27,7 @@ from tamis.bridges.export.delta_schema import (
     physical_names,
 )
 from tamis.bridges.export.delta_vectors import unique_id
-from tamis.bridges.export.export_parts import PartChange, exported_columns, part_change, parts_of
+from tamis.bridges.export.export_parts import PartChange, all_added, exported_columns, part_change, parts_of
 from tamis.bridges.export.export_result import Exported, uuid_text
 from tamis.bridges.export.exportable import Target, check_exportable, refused_by_delta
 from tamis.core.schema.widening import widens
@@ -100,7 +100,7 @@ def _next(store: Store, snapshot: Snapshot, state: log.DeltaState | None) -> _Ne
     protocol: dict[str, Any] = {}
     metadata: dict[str, Any] = {}
     if state is None:
-        change = PartChange(_nothing(snapshot), parts_of(snapshot, None, exported_columns(snapshot)), None, True)
+        change = all_added(snapshot)
         before: dict[int, str] = {}
     else:
         protocol, metadata = log.read_metadata(store, state)
@@ -136,7 +136,8 @@ def _change_by_log(store: Store, snapshot: Snapshot, state: log.DeltaState) -> P
     keys = list(zip(parts["path"].to_pylist(), ids, strict=True))
     added = parts.filter(pa.array([key not in there for key in keys], pa.bool_()))
     gone = set(there) - set(keys)
-    return PartChange(_removed_files([there[key] | {"path": key[0]} for key in gone]), added, None, True)
+    removed = _removed_files([there[key] | {"path": key[0]} for key in gone])
+    return PartChange(removed, added, removed, parts, True, True)
 
 
 def _removed_files(actions: list[dict[str, Any]]) -> pa.Table:
@@ -148,10 +149,6 @@ def _removed_files(actions: list[dict[str, Any]]) -> pa.Table:
             "descriptor": pa.array([json.dumps(a.get("deletionVector")) for a in actions], pa.string()),
         }
     )
-
-
-def _nothing(snapshot: Snapshot) -> pa.Table:
-    return parts_of(snapshot, ())
 
 
 def _features(protocol: dict[str, Any], added: pa.Table) -> list[str]:

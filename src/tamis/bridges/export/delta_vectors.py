@@ -55,10 +55,10 @@ def unique_id(told: dict[str, Any] | None) -> str:
 
 
 def write_vector(store: Store, path: str, vector: bytes) -> None:
-    """Write the file that ``descriptor`` names, if it names one; it may exist already."""
+    """Write the file that ``descriptor`` names, if it names one. It may exist already, with the same bytes."""
     if len(vector) > INLINE:
         name = f"{FOLDER}/deletion_vector_{uuid_text(_identity(path, vector).hex())}.bin"
-        store.put_if_absent(name, b"\x01" + framed(vector))
+        store.put(name, b"\x01" + framed(vector))
 
 
 def _identity(path: str, vector: bytes) -> bytes:

@@ -24,13 +24,13 @@ class PartChange:
 
     removed: pa.Table
     added: pa.Table
-    segments: frozenset[str] | None
-    """The segments that may differ; None: any."""
+    before: pa.Table
+    """All parts of the segments that a commit between touched, as they were, and ..."""
+    after: pa.Table
+    """... as they are."""
+    whole: bool
+    """Whether these are all parts of the table."""
     data_change: bool
-
-    @property
-    def empty(self) -> bool:
-        return not len(self.removed) and not len(self.added)
 
 
 def exported_columns(snapshot: Snapshot) -> tuple[int, ...]:
@@ -56,9 +56,17 @@ def part_change(old: Snapshot, new: Snapshot) -> PartChange:
     return PartChange(
         before.filter(pa.array(~_same(before, after))),
         after.filter(pa.array(~stays)),
-        segments,
+        before,
+        after,
+        segments is None,
         any(commit.data_change for commit in commits),
     )
+
+
+def all_added(snapshot: Snapshot) -> PartChange:
+    """Return the change from a table without parts."""
+    parts, nothing = parts_of(snapshot, None, exported_columns(snapshot)), parts_of(snapshot, ())
+    return PartChange(nothing, parts, nothing, parts, True, True)
 
 
 def _touched(old: Snapshot, commits: list[Commit]) -> frozenset[str] | None:

@@ -6,16 +6,30 @@ from collections.abc import Callable, Mapping
 
 from tamis.bridges.export.delta_export import export_delta
 from tamis.bridges.export.export_result import Exported
+from tamis.bridges.export.iceberg_export import export_iceberg
 from tamis.errors import InvalidInput
 from tamis.storage.commit_log import Snapshot
 from tamis.storage.object_store import Store
 
-EXPORTERS: Mapping[str, Callable[[Store, Snapshot], Exported]] = {"delta": export_delta}
+EXPORTERS: Mapping[str, Callable[..., Exported]] = {"delta": export_delta, "iceberg": export_iceberg}
 
 
-def export_table(store: Store, snapshot: Snapshot, name: str) -> Exported:
-    """Bring the export in the format ``name`` to ``snapshot``. Raises ``InvalidInput`` for an unknown format."""
-    return EXPORTERS[checked_format(name)](store, snapshot)
+def export_table(store: Store, snapshot: Snapshot, name: str, format_version: int | None = None) -> Exported:
+    """Bring the export in the format ``name`` to ``snapshot``.
+
+    ``format_version`` is that of Iceberg. Raises ``InvalidInput`` for an unknown format or version.
+    """
+    chosen = checked_format(name)
+    if format_version is None:
+        return EXPORTERS[chosen](store, snapshot)
+    if chosen != "iceberg":
+        raise InvalidInput(
+            f"An export to {chosen} takes no format_version.",
+            code="BAD_OPTION",
+            name="format_version",
+            remedy="Leave it out: the log asks for what the table needs.",
+        )
+    return EXPORTERS[chosen](store, snapshot, format_version=format_version)
 
 
 def checked_format(name: object) -> str:

@@ -1,0 +1,129 @@
+"""The columns of a table as Iceberg's metadata tells them. Column ids are Iceberg's field ids: the files have them."""
+
+from __future__ import annotations
+
+from datetime import date, datetime, time
+from decimal import Decimal as PyDecimal
+from typing import Any
+
+import pyarrow as pa
+
+from tamis.core.types import (
+    BINARY,
+    BOOLEAN,
+    BYTE,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INTEGER,
+    LONG,
+    SHORT,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    Array,
+    DataType,
+    Decimal,
+    Field,
+    Map,
+    Schema,
+    String,
+    Struct,
+    Time,
+)
+from tamis.core.types.defaults import initial_scalar
+
+_NAMES: dict[DataType, str] = {
+    BOOLEAN: "boolean",
+    BYTE: "int",
+    SHORT: "int",
+    INTEGER: "int",
+    LONG: "long",
+    FLOAT: "float",
+    DOUBLE: "double",
+    BINARY: "binary",
+    DATE: "date",
+    TIMESTAMP: "timestamptz",
+    TIMESTAMP_NTZ: "timestamp",
+}
+
+
+def iceberg_widens(old: DataType, new: DataType) -> bool:
+    """Return whether Iceberg's readers take values of the type ``old`` as ``new``."""
+    if isinstance(old, String) and isinstance(new, String):
+        return True
+    if isinstance(old, Decimal) and isinstance(new, Decimal):
+        return old.scale == new.scale and old.precision <= new.precision
+    names = (_NAMES.get(old), _NAMES.get(new))
+    return old == new or names in {("int", "int"), ("int", "long"), ("float", "double")}
+
+
+def iceberg_schema(schema: Schema, *, defaults: bool) -> dict[str, Any]:
+    """Return a schema as Iceberg's JSON, with the initial defaults that version 3 has."""
+    fields = [_field(f, defaults) for f in schema]
+    return {"type": "struct", "schema-id": schema.schema_id, "fields": fields}
+
+
+def _field(f: Field, defaults: bool) -> dict[str, Any]:
+    told: dict[str, Any] = {"id": f.id, "name": f.name, "required": not f.nullable, "type": _type(f.type, defaults)}
+    if f.comment is not None:
+        told["doc"] = f.comment
+    if defaults and f.initial_default is not None:
+        told["initial-default"] = default_json(initial_scalar(f), f.type)
+    return told
+
+
+def _type(data_type: DataType, defaults: bool) -> Any:
+    match data_type:
+        case Decimal(precision, scale):
+            return f"decimal({precision}, {scale})"
+        case String():
+            return "string"
+        case Time():
+            return "time"
+        case Struct(fields):
+            return {"type": "struct", "fields": [_field(f, defaults) for f in fields]}
+        case Array(element):
+            return {
+                "type": "list",
+                "element-id": element.id,
+                "element-required": not element.nullable,
+                "element": _type(element.type, defaults),
+            }
+        case Map(key, value):
+            return {
+                "type": "map",
+                "key-id": key.id,
+                "key": _type(key.type, defaults),
+                "value-id": value.id,
+                "value-required": not value.nullable,
+                "value": _type(value.type, defaults),
+            }
+    return _NAMES[data_type]  # other types were refused
+
+
+def default_json(value: pa.Scalar, data_type: DataType) -> Any:
+    """Return a value in Iceberg's JSON form of single values."""
+    if not value.is_valid:
+        return None
+    match data_type:
+        case Struct(fields):
+            return {str(f.id): default_json(value[f.name], f.type) for f in fields}
+        case Array(element):
+            return [default_json(item, element.type) for item in value.values]
+        case Map(key, item):
+            pairs = list(value.values)
+            return {
+                "keys": [default_json(pair["key"], key.type) for pair in pairs],
+                "values": [default_json(pair["value"], item.type) for pair in pairs],
+            }
+    plain = value.as_py()
+    if isinstance(plain, bytes):
+        return plain.hex()
+    if isinstance(plain, PyDecimal):
+        return str(plain)
+    if isinstance(plain, datetime):
+        text = plain.replace(tzinfo=None).isoformat(timespec="microseconds")
+        return text + ("+00:00" if data_type == TIMESTAMP else "")
+    if isinstance(plain, time):
+        return plain.isoformat(timespec="microseconds")
+    return plain.isoformat() if isinstance(plain, date) else plain
