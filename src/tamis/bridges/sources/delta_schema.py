@@ -1,0 +1,202 @@
+"""The schema of a Delta table as ours: types, column ids, and the names that its files have for the columns."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from tamis.core.types import NO_ID, STRING, Array, DataType, Decimal, Field, Map, Schema, String, Struct
+from tamis.core.types.logical import type_from_json
+from tamis.errors import CorruptData, InvalidInput
+
+FIRST_OWN_ID = 2**28
+"""Delta numbers no elements, keys and values; with a column mapping, they get ids from here, apart from Delta's."""
+
+_ID, _PHYSICAL, _NESTED = "delta.columnMapping.id", "delta.columnMapping.physicalName", "delta.columnMapping.nested.ids"
+_CHANGES = "delta.typeChanges"
+_MODES = ("none", "name", "id")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A field below struct fields only: where files and statistics have it."""
+
+    field: Field
+    physical: tuple[str, ...]
+    was_float: bool
+    """Whether it was a FLOAT in older files."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeltaSchema:
+    """The schema, and by what files name its columns."""
+
+    schema: Schema
+    mode: str
+    """The column mapping: ``none``, ``name`` or ``id``."""
+    partitions: tuple[Place, ...]
+    places: tuple[Place, ...] = field(repr=False)
+    """All fields that are not in an array or a map."""
+    column_names: Mapping[int, str] = field(repr=False, default_factory=dict)
+
+
+def delta_schema(metadata: Mapping[str, Any], url: str, previous: Schema | None = None) -> DeltaSchema:
+    """Return the schema of a ``metaData`` action.
+
+    Columns without an id in Delta keep the id that they have, by name, in ``previous``. Raises ``InvalidInput`` for a
+    type that is not supported, ``CorruptData`` (``DELTA_LOG_DAMAGED``) for what is no schema.
+    """
+    try:
+        mode = (metadata.get("configuration") or {}).get("delta.columnMapping.mode", "none")
+        if mode not in _MODES:
+            raise ValueError(f"the column mapping {mode!r}")
+        reader = _Reader(mode != "none")
+        fields = tuple(reader.field(f) for f in json.loads(metadata["schemaString"])["fields"])
+        above = max((FIRST_OWN_ID if mode != "none" else 0, previous.highest_id() if previous else 0))
+        kept = tuple(_numbered(f, previous.fields if previous else ()) for f in fields)
+        schema = Schema(kept).assign_ids(above)
+        names, places = reader.named(schema)
+        tops = {p.field.name: p for p in places if len(p.physical) == 1}
+        partitions = tuple(tops[name] for name in metadata.get("partitionColumns") or ())
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        if isinstance(error, InvalidInput):
+            raise
+        raise CorruptData(
+            f"The schema of the Delta table {url} cannot be understood: {error}",
+            code="DELTA_LOG_DAMAGED",
+            name=url,
+            remedy="Repair the Delta table's log.",
+        ) from error
+    return DeltaSchema(schema, mode, partitions, places, names)
+
+
+class _Reader:
+    """Reads Delta's JSON of a schema; remembers what our fields have no room for, by the order of the fields."""
+
+    def __init__(self, mapped: bool) -> None:
+        self.mapped = mapped
+        self.told: list[Mapping[str, Any]] = []
+        """The metadata of struct fields, parents first."""
+
+    def field(self, value: Mapping[str, Any]) -> Field:
+        metadata = value.get("metadata") or {}
+        self.told.append({**metadata, "name": value["name"]})
+        identifier = int(metadata[_ID]) if self.mapped else NO_ID
+        nested = metadata.get(_NESTED) or {} if self.mapped else {}
+        name = str(value["name"])
+        data_type = self.type(value["type"], nested, str(metadata.get(_PHYSICAL, name)))
+        if data_type == STRING:
+            data_type = _text_type(metadata, name)
+        comment = metadata.get("comment")
+        return Field(name, data_type, bool(value["nullable"]), identifier, comment if comment else None)
+
+    def type(self, value: Any, nested: Mapping[str, Any], path: str) -> DataType:
+        if not isinstance(value, dict):
+            return type_from_json(value)
+        kind = value["type"]
+        if kind == "struct":
+            return Struct(tuple(self.field(f) for f in value["fields"]))
+        if kind == "array":
+            return Array(self.inner("element", value["elementType"], value["containsNull"], nested, path))
+        if kind == "map":
+            key = self.inner("key", value["keyType"], False, nested, path)
+            return Map(key, self.inner("value", value["valueType"], value["valueContainsNull"], nested, path))
+        raise ValueError(f"the type {kind!r}")
+
+    def inner(self, name: str, value: Any, nullable: bool, nested: Mapping[str, Any], path: str) -> Field:
+        below = f"{path}.{name}"
+        identifier = int(nested.get(below, NO_ID))
+        return Field(name, self.type(value, nested, below), bool(nullable), identifier)
+
+    def named(self, schema: Schema) -> tuple[dict[int, str], tuple[Place, ...]]:
+        """Return the names in files that differ from ours, and the places of fields, of the schema that was read."""
+        told = iter(self.told)
+        names: dict[int, str] = {}
+        places: list[Place] = []
+
+        def visit(fields: tuple[Field, ...], above: tuple[str, ...] | None) -> None:
+            for f in fields:
+                metadata = next(told)
+                physical = str(metadata[_PHYSICAL]) if self.mapped else f.name
+                if physical != f.name:
+                    names[f.id] = physical
+                path = None if above is None else (*above, physical)
+                if path is not None:
+                    places.append(Place(f, path, _was_float(metadata)))
+                for inside, struct in _structs(f.type, path):
+                    visit(struct.fields, inside)
+
+        visit(schema.fields, ())
+        return names, tuple(places)
+
+
+def _structs(data_type: DataType, path: tuple[str, ...] | None) -> Iterator[tuple[tuple[str, ...] | None, Struct]]:
+    """Yield the nearest structs in a type, with their path; it is None in arrays and maps."""
+    if isinstance(data_type, Struct):
+        yield path, data_type
+    else:
+        for child in data_type.children:
+            yield from _structs(child.type, None)
+
+
+def _was_float(metadata: Mapping[str, Any]) -> bool:
+    changes = metadata.get(_CHANGES) or ()
+    for change in changes:
+        _check_change(str(change["fromType"]), str(change["toType"]), str(metadata["name"]))
+    return any(c["fromType"] == "float" and not c.get("fieldPath") for c in changes)
+
+
+def _check_change(old: str, new: str, name: str) -> None:
+    """Raise ``InvalidInput`` (``DELTA_FEATURE``) for a change of type that Tamis does not read."""
+    order = ["byte", "short", "integer", "long"]
+    before, after = type_from_json(old), type_from_json(new)
+    fine = old in order and new in order[order.index(old) :]
+    fine |= old in {"float", *order[:3]} and new == "double"
+    fine |= (old, new) == ("date", "timestamp_ntz")
+    if isinstance(after, Decimal):
+        digits = {"byte": 10, "short": 10, "integer": 10, "long": 20}.get(old)
+        whole = before.precision - before.scale if isinstance(before, Decimal) else digits
+        scale = before.scale if isinstance(before, Decimal) else 0
+        fine |= whole is not None and after.precision - after.scale >= whole and after.scale >= scale
+    if not fine:
+        raise InvalidInput(
+            f"Column {name!r} was changed from {old} to {new}, which Tamis does not read.",
+            code="DELTA_FEATURE",
+            name=name,
+            remedy="Rewrite the Delta table's older files there, then adopt it.",
+        )
+
+
+def _text_type(metadata: Mapping[str, Any], name: str) -> DataType:
+    """Return the type of a text column: CHAR and VARCHAR, and a collation, stand in its metadata."""
+    collations = metadata.get("__COLLATIONS")
+    if isinstance(collations, dict) and name in collations:
+        return String(collation=str(collations[name]).rpartition(".")[2])
+    declared = metadata.get("__CHAR_VARCHAR_TYPE_STRING")
+    return type_from_json(declared) if isinstance(declared, str) else STRING
+
+
+def _numbered(f: Field, before: tuple[Field, ...]) -> Field:
+    """Return the field with the ids that ``before`` has for what has none: by id, else by name and kind."""
+    old = next((o for o in before if (o.id == f.id if f.id != NO_ID else o.name == f.name)), None)
+    identifier = f.id if f.id != NO_ID or old is None else old.id
+    children = f.type.children
+    if not children:
+        return replace(f, id=identifier)
+    inside = old.type.children if old is not None and type(old.type) is type(f.type) else ()
+    below = tuple(_numbered_child(f.type, child, inside) for child in children)
+    data_type: DataType = Struct(below)
+    if isinstance(f.type, Array):
+        data_type = Array(below[0])
+    elif isinstance(f.type, Map):
+        data_type = Map(below[0], below[1])
+    return replace(f, id=identifier, type=data_type)
+
+
+def _numbered_child(above: DataType, child: Field, before: tuple[Field, ...]) -> Field:
+    if isinstance(above, Struct) or child.id == NO_ID:
+        return _numbered(child, before)
+    by_name = tuple(replace(o, id=child.id) for o in before if o.name == child.name)
+    return _numbered(child, by_name)

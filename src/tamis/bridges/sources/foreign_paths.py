@@ -1,0 +1,96 @@
+"""Where the files of a foreign table lie: below its root, or elsewhere, which is refused unless it is allowed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tamis.errors import InvalidInput
+from tamis.storage.object_store.location import locate
+from tamis.storage.object_store.relative_paths import OUTSIDE
+from tamis.storage.object_store.store import Store, open_store
+
+_ABSOLUTE = r"^(/|[A-Za-z][A-Za-z0-9+.-]*:)"
+_ESCAPE = re.compile(r"%[0-9A-Fa-f]{2}")
+
+
+@dataclass(slots=True)
+class Root:
+    """The root of a foreign table; ``outside``: whether files elsewhere are allowed."""
+
+    store: Store
+    outside: bool = False
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def resolve(self, path: str, *, encoded: bool = True) -> str:
+        """Return the decoded path below the root, or the URL of a file elsewhere."""
+        return str(self.resolve_all(pa.array([path], pa.string()), encoded=encoded)[0])
+
+    def resolve_all(self, paths: pa.Array, *, encoded: bool) -> pa.Array:
+        """Return decoded paths below the root, and URLs of files elsewhere.
+
+        Raises ``InvalidInput`` (``OUTSIDE_SOURCE``) for what lies outside the root and is not allowed to.
+        """
+        absolute = pc.match_substring_regex(paths, _ABSOLUTE)
+        if encoded:
+            # a plain path with a slash in front is encoded, too; both are URI references
+            paths = percent_decoded(paths)
+        if pc.any(absolute).as_py():
+            paths = pc.if_else(absolute, self._relative(paths), paths)
+            still = pc.match_substring_regex(paths, _ABSOLUTE)
+        else:
+            still = pa.array([False]).take(pa.array([0] * len(paths), pa.int8())) if len(paths) else absolute
+        escapes = pc.and_(pc.invert(still), pc.match_substring_regex(paths, OUTSIDE))
+        wrong = escapes if self.outside else pc.or_(escapes, still)
+        wrong = pc.or_(wrong, pc.and_(still, pc.match_substring_regex(paths, r"(^|/)\.\.(/|$)|[\x00-\x1f\x7f]")))
+        if pc.any(wrong).as_py():
+            name = paths.filter(wrong)[0].as_py()
+            raise InvalidInput(
+                f"The file {name} lies outside the root {self.store.url} of its table.",
+                code="OUTSIDE_SOURCE",
+                name=name,
+                remedy="If it belongs to the table, as in a shallow clone, allow it: allow_outside=True.",
+            )
+        return paths
+
+    def opened(self, place: str) -> tuple[Store, str]:
+        """Return the store of a resolved path, and the path in it."""
+        if not re.match(_ABSOLUTE, place):
+            return self.store, place
+        folder, _, name = place.rpartition("/")
+        return open_store(folder, self.options), name
+
+    def _relative(self, paths: pa.Array) -> pa.Array:
+        """Cut the root off URLs that begin with it, in whichever form they write it."""
+        location = self.store.location
+        if location.scheme == "file":
+            prefix = rf"^(file:(//(localhost)?)?)?{re.escape(location.path.rstrip('/'))}/+"
+        else:
+            schemes = {"s3": "s3[an]?", "gs": "gc?s", "az": "(azure|az|abfss?)", "memory": "memory"}[location.scheme]
+            host = rf"{re.escape(location.bucket)}(@[^/]*)?"
+            folder = f"{re.escape(location.path)}/+" if location.path else ""
+            prefix = rf"^{schemes}://{host}/+{folder}"
+        return pc.replace_substring_regex(paths, prefix, "")
+
+
+def source_root(place: str, options: Mapping[str, Any] | None, *, outside: bool) -> Root:
+    """Return the root at ``place``. Raises as ``open_store`` does."""
+    locate(place)
+    return Root(open_store(place, options), outside, dict(options or {}))
+
+
+def percent_decoded(paths: pa.Array) -> pa.Array:
+    """Decode the escapes of URIs, for all paths at once."""
+    if not pc.any(pc.match_substring(paths, "%")).as_py():
+        return paths
+    text = "\n".join(pc.unique(paths).to_pylist())
+    raw = paths.cast(pa.binary())
+    for escape in sorted({e.upper() for e in _ESCAPE.findall(text)}, key=lambda e: e == "%25"):  # the sign itself last
+        for form in {escape, escape.lower(), escape[:2] + escape[2:].lower(), escape[:2].lower() + escape[2:]}:
+            raw = pc.replace_substring(raw, form.encode(), bytes([int(escape[1:], 16)]))
+    return raw.cast(pa.string())

@@ -1,0 +1,101 @@
+"""Reads the manifests of an Iceberg snapshot: its data files and delete files, with sequence numbers inherited."""
+
+from __future__ import annotations
+
+import importlib
+import io
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tamis.bridges.sources.foreign_paths import Root
+from tamis.bridges.sources.iceberg_metadata import encrypted, metadata_damaged
+from tamis.errors import InvalidInput, TamisError
+from tamis.storage.object_store.parallel_requests import gather
+
+_DELETED = 2
+"""The status of an entry whose file is gone."""
+_DELETES = 1
+"""The content of a manifest that lists delete files."""
+
+
+@dataclass(slots=True)
+class Entries:
+    """Live entries: the file of each, its sequence number, its partition spec and its partition by field id."""
+
+    files: list[dict[str, Any]] = field(default_factory=list)
+    sequences: list[int] = field(default_factory=list)
+    specs: list[int] = field(default_factory=list)
+    partitions: list[dict[int, Any]] = field(default_factory=list)
+
+    def extend(self, other: Entries) -> None:
+        self.files += other.files
+        self.sequences += other.sequences
+        self.specs += other.specs
+        self.partitions += other.partitions
+
+
+def read_entries(root: Root, snapshot: Mapping[str, Any]) -> tuple[Entries, Entries]:
+    """Return the live data files and the live delete files of a snapshot.
+
+    Raises ``CorruptData`` (``ICEBERG_METADATA_DAMAGED``) naming a manifest that cannot be read.
+    """
+    if "manifest-list" in snapshot:
+        _, manifests = _avro(root, snapshot["manifest-list"])
+    else:  # format 1 may have the paths alone
+        manifests = [{"manifest_path": path, "partition_spec_id": 0} for path in snapshot["manifests"]]
+    data, deletes = Entries(), Entries()
+    for manifest, found in zip(manifests, gather(root.store, lambda m: _entries(root, m), manifests), strict=True):
+        (deletes if manifest.get("content", 0) == _DELETES else data).extend(found)
+    return data, deletes
+
+
+def _entries(root: Root, manifest: Mapping[str, Any]) -> Entries:
+    name = manifest["manifest_path"]
+    schema, records = _avro(root, name)
+    found = Entries()
+    inherited = manifest.get("sequence_number") or 0
+    try:
+        ids = _partition_ids(schema)
+        for record in records:
+            if record["status"] == _DELETED:
+                continue
+            file, sequence = record["data_file"], record.get("sequence_number")
+            if file.get("key_metadata"):
+                raise encrypted(file["file_path"])
+            found.files.append(file)
+            found.sequences.append(inherited if sequence is None else sequence)
+            found.specs.append(manifest["partition_spec_id"])
+            found.partitions.append({i: file["partition"].get(n) for n, i in ids.items()})
+    except (KeyError, TypeError, AttributeError) as error:
+        raise metadata_damaged(name, repr(error)) from error
+    return found
+
+
+def _avro(root: Root, name: str) -> tuple[Mapping[str, Any], list[dict[str, Any]]]:
+    """Return the schema and the records of an Avro file."""
+    try:
+        reader = importlib.import_module("fastavro").reader
+    except ImportError as error:
+        raise InvalidInput(
+            "Iceberg's manifests are read through fastavro, which is not installed.",
+            code="MISSING_PACKAGE",
+            name="fastavro",
+            remedy="Install it: pip install 'tamis[iceberg]'.",
+        ) from error
+    store, path = root.opened(root.resolve(name, encoded=False))
+    data = store.get(path)
+    try:
+        found = reader(io.BytesIO(data))
+        return found.writer_schema, list(found)
+    except TamisError:
+        raise
+    except Exception as error:  # whatever a decoder of damaged bytes raises
+        raise metadata_damaged(name, f"{type(error).__name__}: {error}") from error
+
+
+def _partition_ids(schema: Mapping[str, Any]) -> dict[str, int]:
+    """Return the ids of the partition's fields by the names that the manifest has for them."""
+    entry = next(f for f in schema["fields"] if f["name"] == "data_file")
+    partition = next(f for f in entry["type"]["fields"] if f["name"] == "partition")
+    return {f["name"]: int(f["field-id"]) for f in partition["type"]["fields"]}
