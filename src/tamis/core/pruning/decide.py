@@ -8,9 +8,9 @@ can fail. It is *all* if every conjunct is always true and none can fail.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -25,6 +25,8 @@ from tamis.core.pruning.logic_rules import as_truth
 from tamis.core.pruning.pruning_reasons import allowed, reason
 from tamis.core.pruning.value_cases import divided
 from tamis.core.pruning.value_spec import NO, UNKNOWN_TRUTH, Truth
+
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,41 +149,38 @@ def _interpreted(run: Interpreter, conjunct: Expr, strict: bool) -> Truth:
         return UNKNOWN_TRUTH
 
 
-def _narrowed(run: Interpreter, conjunct: Expr, strict: bool) -> None:
+def _guarded_rule(run: Interpreter, rule: Callable[[], Result], failed: Result, strict: bool) -> Result:
+    """Return ``rule()``, or ``failed`` if it raises and ``strict`` is off; the notes of the filter stay as they were."""
     notes, used = run.notes, run.used
+    run.notes, run.used = list(notes), list(used)
     try:
-        narrow(run, conjunct)
+        return rule()
     except Exception:
         if strict:
             raise
-    run.notes, run.used = notes, used
+        return failed
+    finally:
+        run.notes, run.used = notes, used
+
+
+def _narrowed(run: Interpreter, conjunct: Expr, strict: bool) -> None:
+    _guarded_rule(run, lambda: narrow(run, conjunct), None, strict)
 
 
 def _contradicted(run: Interpreter, conjunct: Expr, strict: bool) -> Mask:
     """Return the pieces in which a generated column excludes every row that the conjuncts so far accept."""
-    notes, used, run.facts.proved_by = run.notes, run.used, []
-    run.start()  # columns are narrower now
-    try:
+    run.facts.proved_by = []
+
+    def proof() -> Mask:
+        run.start()  # columns are narrower now
         return run.facts.narrow(run, conjunct)
-    except Exception:
-        if strict:
-            raise
-        return NO
-    finally:
-        run.notes, run.used = notes, used
+
+    return _guarded_rule(run, proof, NO, strict)
 
 
 def _beyond(run: Interpreter, keys: dict[Column, Ends], strict: bool) -> Mask:
-    notes, used = run.notes, run.used
-    run.notes, run.used = [], []
-    try:
-        return outside(run, keys)
-    except Exception:
-        if strict:
-            raise
-        return NO
-    finally:
-        run.notes, run.used = notes, used
+    """Return the pieces that the order of the keys puts outside of their bounds."""
+    return _guarded_rule(run, lambda: outside(run, keys), NO, strict)
 
 
 def _why(run: Interpreter, conjunct: Expr, truth: Truth, left: Mask, strict: bool) -> str | None:
