@@ -150,7 +150,7 @@ def _interpreted(run: Interpreter, conjunct: Expr, strict: bool) -> Truth:
 
 
 def _guarded_rule(run: Interpreter, rule: Callable[[], Result], failed: Result, strict: bool) -> Result:
-    """Return ``rule()``, or ``failed`` if it raises and ``strict`` is off; the notes of the filter stay as they were."""
+    """Return ``rule()``, or ``failed`` if it raises (not if ``strict``). The notes of the filter stay as they were."""
     notes, used = run.notes, run.used
     run.notes, run.used = list(notes), list(used)
     try:
