@@ -135,7 +135,10 @@ def test_columns_under_older_names_need_mapping_by_id(tmp_path: Path, change: st
     RENAMES[change](table)
     table.refresh()
     table.append(pa.table([[100]], names=["id"]))
-    done = table.export("delta")
+    with pytest.raises(InvalidInput) as error:
+        table.export("delta")
+    assert error.value.code == "EXPORT_RENAMED"
+    done = table.export("delta", by_id=True)
     (metadata,), (protocol,) = actions(table.path, 1, "metaData"), actions(table.path, 1, "protocol")
     assert metadata["configuration"]["delta.columnMapping.mode"] == "id"
     assert protocol["readerFeatures"] == ["columnMapping"]
@@ -147,7 +150,21 @@ def test_columns_under_older_names_need_mapping_by_id(tmp_path: Path, change: st
     assert len(set(names)) == len(names)
     if change == "rename":
         assert fields["text"]["delta.columnMapping.physicalName"] == "s"  # the name that statistics have had so far
-    assert bool(done.notes) == (change != "replace a column")
+    if change == "replace a column":  # by name it would be the column that was dropped
+        assert fields["s"]["delta.columnMapping.physicalName"].startswith("col-")
+    assert done.notes
+    table.append(pa.table([[101]], names=["id"]))
+    assert table.export("delta").written  # what was allowed stays so
+
+
+@pytest.mark.parametrize("change", RENAMES)
+def test_columns_are_found_by_name_once_older_files_are_rewritten(tmp_path: Path, change: str) -> None:
+    table = made(tmp_path / "t")
+    table.export("delta")
+    RENAMES[change](table)
+    table.refresh().compact(cluster_by=["id", "day"])
+    table.export("delta")
+    assert by_deltalake(table.path) == by_polars(table.path) == expected(table)
 
 
 def test_names_that_delta_forbids_are_mapped(tmp_path: Path) -> None:

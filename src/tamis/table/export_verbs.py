@@ -8,6 +8,7 @@ from tamis.bridges.export.export_result import Exported
 from tamis.bridges.export.exporting import checked_format, export_table
 from tamis.storage.commit_log import Snapshot
 from tamis.storage.object_store import Store
+from tamis.table.scan_request import checked_flag
 
 
 class ExportVerbs:
@@ -20,14 +21,24 @@ class ExportVerbs:
         def _writable(self) -> None: ...
         def _newest(self) -> Snapshot: ...
 
-    def export(self, format: str, *, format_version: int | None = None) -> Exported:  # noqa: A002  # the public name
+    def export(
+        self,
+        format: str,  # noqa: A002  # the public name
+        *,
+        format_version: int | None = None,
+        by_id: bool = False,
+    ) -> Exported:
         """Write metadata of ``delta`` or ``iceberg`` beside the table's data, so that their readers read it.
 
         They read the newest version; no data file is copied or changed. A later call writes what has changed since.
-        ``format_version`` is that of Iceberg: 2 (if nothing in the table needs 3) or 3. Raises ``InvalidInput`` naming
-        what the format cannot express, and ``Conflict`` (``EXPORT_FOREIGN_COMMIT``) if another writer has changed
-        the exported table.
+        ``format_version`` is that of Iceberg: 2 (if nothing in the table needs 3) or 3. Delta is refused files that
+        have columns under other names, unless ``by_id``: few of its readers find columns by id.
+
+        Raises ``InvalidInput`` naming what the format cannot express, and ``Conflict`` (``EXPORT_FOREIGN_COMMIT``)
+        if another writer has changed the exported table.
         """
         self._writable()
         name = checked_format(format)
-        return export_table(self._store, self._newest(), name, format_version)
+        return export_table(
+            self._store, self._newest(), name, format_version=format_version, by_id=checked_flag("by_id", by_id)
+        )

@@ -29,10 +29,10 @@ from tamis.bridges.export.delta_schema import (
 from tamis.bridges.export.delta_vectors import unique_id
 from tamis.bridges.export.export_parts import PartChange, all_added, exported_columns, part_change, parts_of
 from tamis.bridges.export.export_result import Exported, uuid_text
-from tamis.bridges.export.exportable import Target, check_exportable, refused_by_delta
+from tamis.bridges.export.exportable import REWRITE, Target, check_exportable, refused_by_delta
 from tamis.core.schema.widening import widens
 from tamis.core.types import DataType, Schema, String
-from tamis.errors import NotFound
+from tamis.errors import InvalidInput, NotFound
 from tamis.storage.commit_log import Snapshot, load
 from tamis.storage.commit_log.retry_policy import COMMIT_RACES, LostRace
 from tamis.storage.object_store import Store
@@ -50,13 +50,14 @@ def _widens(old: DataType, new: DataType) -> bool:
 DELTA = Target("Delta", refused_by_delta, _widens, initial_defaults=False)
 
 
-def export_delta(store: Store, snapshot: Snapshot, *, ended: bool = False) -> Exported:
+def export_delta(store: Store, snapshot: Snapshot, *, by_id: bool = False, ended: bool = False) -> Exported:
     """Bring the Delta log beside the table's data to ``snapshot``; do nothing if it is there, or later.
 
+    ``by_id`` allows files with columns under other names, for readers that find columns by id; it stays allowed.
     ``ended`` says in the log that the table leaves Tamis. Raises ``InvalidInput`` naming what Delta cannot express,
     and ``Conflict`` (``EXPORT_FOREIGN_COMMIT``) if another writer has committed to the log.
     """
-    return COMMIT_RACES.run(lambda _: _attempt(store, snapshot, ended))
+    return COMMIT_RACES.run(lambda _: _attempt(store, snapshot, by_id, ended))
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +73,12 @@ class _Next:
     head_lines: tuple[str, ...]
 
 
-def _attempt(store: Store, snapshot: Snapshot, ended: bool) -> Exported:
+def _attempt(store: Store, snapshot: Snapshot, by_id: bool, ended: bool) -> Exported:
     state = log.read_state(store, snapshot.head.table_id)
     if state is not None and state.table_version >= snapshot.version and (state.ended or not ended):
         return Exported("delta", state.table_version, state.log_version, False)
     log_version = 0 if state is None else state.log_version + 1
-    ready = _next(store, snapshot, state)
+    ready = _next(store, snapshot, state, by_id)
     change = ready.change
     metadata_version = log_version if ready.head_lines or state is None else state.metadata_version
     write_vectors(store, change.added)
@@ -95,7 +96,7 @@ def _attempt(store: Store, snapshot: Snapshot, ended: bool) -> Exported:
     )
 
 
-def _next(store: Store, snapshot: Snapshot, state: log.DeltaState | None) -> _Next:
+def _next(store: Store, snapshot: Snapshot, state: log.DeltaState | None, by_id: bool) -> _Next:
     """Return what the next commit says; nothing is written before all of it is known to be expressible."""
     protocol: dict[str, Any] = {}
     metadata: dict[str, Any] = {}
@@ -109,7 +110,10 @@ def _next(store: Store, snapshot: Snapshot, state: log.DeltaState | None) -> _Ne
     schema, live = check_exportable(snapshot, DELTA, change.added)
     features = _features(protocol, change.added)
     told = delta_schema(schema, live, before, features)
-    now_protocol, now_metadata = _protocol(told.features), _metadata(snapshot, told)
+    by_id = by_id or _BY_ID in metadata.get("configuration", {})
+    if told.misnamed and not by_id:
+        raise _misnamed(told.misnamed[0])
+    now_protocol, now_metadata = _protocol(told.features), _metadata(snapshot, told, by_id)
     lines = []
     if now_protocol != protocol:
         lines.append(line({"protocol": now_protocol}))
@@ -167,15 +171,26 @@ def _protocol(features: tuple[str, ...]) -> dict[str, Any]:
     return {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": known, "writerFeatures": known}
 
 
-_SCHEMA_ID = "tamis.schema_id"
+_SCHEMA_ID, _BY_ID = "tamis.schema_id", "tamis.by_id"
 
 
-def _metadata(snapshot: Snapshot, told: DeltaSchema) -> dict[str, Any]:
+def _misnamed(name: str) -> InvalidInput:
+    return InvalidInput(
+        f"Some files have column {name!r} under another name, or another column under its name. Readers of Delta that "
+        "find columns by name would read NULL, or the other column.",
+        code="EXPORT_RENAMED",
+        name=name,
+        remedy=f"{REWRITE} Or pass by_id=True, if all readers find columns by the ids in the files.",
+    )
+
+
+def _metadata(snapshot: Snapshot, told: DeltaSchema, by_id: bool) -> dict[str, Any]:
     head = snapshot.head
     named = {"name": head.name} if head.name else {}
     described = {"description": head.comment} if head.comment else {}
     assert head.schema is not None
     configuration = {**told.configuration(head.highest_column_id), _SCHEMA_ID: str(head.schema.schema_id)}
+    configuration |= {_BY_ID: "true"} if by_id else {}
     return {
         "id": uuid_text(head.table_id),
         **named,
@@ -206,6 +221,6 @@ def _maybe_checkpoint(store: Store, ready: _Next, log_version: int, last: int) -
 
 def _notes(told: DeltaSchema) -> tuple[str, ...]:
     return tuple(
-        f"Some files have column {name!r} under an older name. Readers that do not find columns by id read NULL."
-        for name in told.renamed
+        f"Some files have column {name!r} under another name: readers that do not find columns by id read it wrongly."
+        for name in told.misnamed
     )

@@ -1,8 +1,9 @@
 """The columns of a table as Delta's metadata tells them: types, names in files, and types that were widened.
 
 Columns are found by their names while every live file has them under the current ones, which all readers understand.
-From the first file on that does not, the table has Delta's column mapping by id: readers find columns by the ids in
-the files. It stays then, and so does the physical name that a column has been given.
+Else the table has Delta's column mapping by id, and readers are to find columns by the ids in the files. Many find
+them by their physical names even so; ``misnamed`` says which columns those would read wrongly. The mapping stays, and
+so does the physical name that a column has been given, because statistics in the log are told under it.
 """
 
 from __future__ import annotations
@@ -36,8 +37,8 @@ class DeltaSchema:
     """By column id, the name of the column in statistics."""
     mapped: bool
     features: tuple[str, ...]
-    renamed: tuple[str, ...]
-    """Columns that some live file has under another name than the physical one."""
+    misnamed: tuple[str, ...]
+    """Columns that some live file has under another than the physical name, or whose name is another column's there."""
 
     @property
     def text(self) -> str:
@@ -66,13 +67,9 @@ def delta_schema(
         LOCAL_TIMES: any(f.type == TIMESTAMP_NTZ for _, f in schema.walk()),
     }
     every = [*features, *(name for name, needs in needed.items() if needs and name not in features)]
-    renamed = tuple(
-        schema.path_text(f)
-        for _, f in schema.walk()
-        if any(f.id in old.by_id and old.by_id[f.id].name != physical.get(f.id, f.name) for old in live)
-    )
+    misnamed = tuple(schema.path_text(f) for _, f in schema.walk() if _misnamed(schema, f, physical[f.id], live))
     told = _Telling(physical, mapped, changes).struct(schema.fields)
-    return DeltaSchema(told, physical, mapped, tuple(every), renamed)
+    return DeltaSchema(told, physical, mapped, tuple(every), misnamed)
 
 
 def physical_names(told: Mapping[str, Any], schema: Schema | None) -> dict[int, str]:
@@ -118,14 +115,34 @@ def _place(schema: Schema, field: Field) -> tuple[int, str]:
     return (path[-2] if len(path) > 1 else 0, field.name.lower())
 
 
+def _misnamed(schema: Schema, field: Field, name: str, live: Sequence[Schema]) -> bool:
+    """Return whether a reader by ``name`` reads another column than ``field`` in some live file, or none."""
+    outer = _place(schema, field)[0]
+    for older in live:
+        mine = older.by_id.get(field.id)
+        if mine is not None and mine.name != name:
+            return True
+        if any(f.id != field.id and _place(older, f) == (outer, name.lower()) for _, f in older.walk()):
+            return True
+    return False
+
+
 def _physical(schema: Schema, live: Sequence[Schema], before: Mapping[int, str]) -> dict[int, str]:
-    """Return a physical name for each field: the one it has been given, or that of its newest file."""
+    """Return a physical name for each field: the one it has been given, or that of its newest file.
+
+    No name is that of another column in some live file, if it has not been given before.
+    """
     found: dict[int, str] = {}
     taken: set[tuple[int, str]] = set()
+    owners: dict[tuple[int, str], set[int]] = {}
+    for old in live:
+        for _, f in old.walk():
+            owners.setdefault(_place(old, f), set()).add(f.id)
     walked = [(path[-2] if len(path) > 1 else 0, f) for path, f in schema.walk()]
     for outer, field in sorted(walked, key=lambda at: at[1].id not in before):
         in_files = [old.by_id[field.id].name for old in reversed(live) if field.id in old.by_id]
-        choices = [before.get(field.id), *in_files, field.name, f"col-{field.id}"]
+        free = [n for n in (*in_files, field.name) if owners.get((outer, n.lower()), {field.id}) == {field.id}]
+        choices = [before.get(field.id), *free, f"col-{field.id}"]
         name = next(n for n in choices if n is not None and (outer, n.lower()) not in taken)
         taken.add((outer, name.lower()))
         found[field.id] = name

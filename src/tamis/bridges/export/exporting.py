@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-
 from tamis.bridges.export.delta_export import export_delta
 from tamis.bridges.export.export_result import Exported
 from tamis.bridges.export.iceberg_export import export_iceberg
@@ -11,35 +9,41 @@ from tamis.errors import InvalidInput
 from tamis.storage.commit_log import Snapshot
 from tamis.storage.object_store import Store
 
-EXPORTERS: Mapping[str, Callable[..., Exported]] = {"delta": export_delta, "iceberg": export_iceberg}
+FORMATS = ("delta", "iceberg")
 
 
-def export_table(store: Store, snapshot: Snapshot, name: str, format_version: int | None = None) -> Exported:
+def export_table(
+    store: Store, snapshot: Snapshot, name: str, *, format_version: int | None = None, by_id: bool = False
+) -> Exported:
     """Bring the export in the format ``name`` to ``snapshot``.
 
-    ``format_version`` is that of Iceberg. Raises ``InvalidInput`` for an unknown format or version.
+    ``format_version`` is that of Iceberg, ``by_id`` an option of Delta. Raises ``InvalidInput`` for an unknown format,
+    or an option that it does not have.
     """
     chosen = checked_format(name)
-    if format_version is None:
-        return EXPORTERS[chosen](store, snapshot)
-    if chosen != "iceberg":
-        raise InvalidInput(
-            f"An export to {chosen} takes no format_version.",
-            code="BAD_OPTION",
-            name="format_version",
-            remedy="Leave it out: the log asks for what the table needs.",
-        )
-    return EXPORTERS[chosen](store, snapshot, format_version=format_version)
+    if chosen == "delta":
+        if format_version is not None:
+            raise _no_option(chosen, "format_version")
+        return export_delta(store, snapshot, by_id=by_id)
+    if by_id:
+        raise _no_option(chosen, "by_id")
+    return export_iceberg(store, snapshot, format_version=format_version)
+
+
+def _no_option(chosen: str, name: str) -> InvalidInput:
+    return InvalidInput(
+        f"An export to {chosen} has no option {name}.", code="BAD_OPTION", name=name, remedy="Leave it out."
+    )
 
 
 def checked_format(name: object) -> str:
     """Return the name of a format. Raises ``InvalidInput`` (``EXPORT_UNKNOWN_FORMAT``) for any other."""
     found = str(name).strip().lower()
-    if found not in EXPORTERS:
+    if found not in FORMATS:
         raise InvalidInput(
             f"There is no export to {name!r}.",
             code="EXPORT_UNKNOWN_FORMAT",
             name=str(name),
-            remedy="Formats are: " + ", ".join(sorted(EXPORTERS)) + ".",
+            remedy="Formats are: " + ", ".join(FORMATS) + ".",
         )
     return found
