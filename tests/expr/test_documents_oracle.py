@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from typing import Any
 
 import pyarrow as pa
@@ -13,6 +14,7 @@ import pytest
 from tamis.core import expr
 from tamis.core.expr import Expr, Mode, Opaque
 from tamis.core.expr.binding.binder import Binder
+from tamis.core.expr.java_doubles import spark_decides
 from tamis.core.expr.syntax import expression
 from tamis.core.types import VARIANT
 from tamis.core.types.arrow import to_arrow_type
@@ -77,11 +79,13 @@ def theirs(spark: Any, wanted: list[tuple[str, list[int]]]) -> list[Any]:
 def test_values(spark: Any, frame: Any, columns: dict[int, pa.Array]) -> None:
     """Values where we have one; no error there."""
     frame.createOrReplaceTempView("documents")
+    (strict,) = spark.sql("""SELECT try_parse_json('"\\\\ud800"') IS NULL""").first()
     mine: list[tuple[list[Any], list[bool]]] = []
     for text in PHRASES:
         tree = bound(text)
         assert not any(isinstance(n, Opaque) for n in tree.walk()), text
-        mine.append(ours(tree, columns))
+        with nullcontext() if strict else spark_decides():  # an older Spark reads unpaired surrogates
+            mine.append(ours(tree, columns))
     wanted = [
         (text, [n for n, bad in enumerate(failed) if not bad]) for text, (_, failed) in zip(PHRASES, mine, strict=True)
     ]

@@ -42,6 +42,18 @@ def test_rows_are_left_to_spark(text: str) -> None:
     assert (bool(keep.any()), failed.tolist()) == (False, LEFT)
 
 
+def test_half_a_character_is_left_to_spark() -> None:
+    """Spark 4.3 rejects the document, and Spark 4.1 reads a question mark; both answers are some Spark's."""
+    texts = ['{"a": "\\ud800", "b": 5}', '{"\\udc00": 1, "b": 5}', '{"a": "\\ud83d\\ude00", "b": 5}']
+    columns = {2: pa.array(texts)}
+    tree = expr.parse("try_variant_get(try_parse_json(s), '$.b', 'int') = 5", DOCUMENTS)
+    keep, failed, _ = expr.filter_mask([tree], columns, len(texts))
+    assert (keep.tolist(), bool(failed.any())) == ([False, False, True], False)
+    with spark_decides():
+        keep, failed, _ = expr.filter_mask([tree], columns, len(texts))
+    assert (keep.tolist(), failed.tolist()) == ([False, False, True], [True, True, False])
+
+
 @pytest.mark.parametrize("how", ["cast", "try_cast"])
 def test_decimals_are_read_from_that_text(how: str) -> None:
     values = [2e23, 0.5, 79248121131225650.0, 5e-324, 3.0, 123456789012345.6, 0.0, None]

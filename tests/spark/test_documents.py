@@ -6,8 +6,10 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.spark.conftest import Lake
 
 import tamis
 from tamis.errors import InvalidInput
@@ -142,3 +144,14 @@ def check_embedded(found: list[int] | str, rows: list[int], text: str) -> None:
         return
     assert any(word in text for word in ONLY_SPARK), (text, found)
     assert "[LEFT_TO_SPARK]" in found or found in {"UNKNOWN_FUNCTION", "BAD_ARGUMENTS"}, (text, found)
+
+
+def test_half_a_character_is_as_in_plain_spark(lake: Lake) -> None:
+    """Releases of Spark differ, and the reader is no other Spark than the session's."""
+    documents = ['{"a": "\\ud800", "b": 5}', '{"\\udc00": 1, "b": 5}', '{"a": "x", "b": 5}', '{"a": "x", "b": 6}']
+    tamis.create(lake.folder / "db" / "t", "s STRING").append(pa.table({"s": documents * 3}))
+    lake.spark.createDataFrame([(text,) for text in documents * 3], "s STRING").createOrReplaceTempView("plain_half")
+    for condition in ("try_variant_get(try_parse_json(s), '$.b', 'int') = 5", "try_parse_json(s) IS NULL"):
+        found = lake.rows(f"SELECT s FROM lake.db.t WHERE {condition} ORDER BY s")
+        assert found == lake.rows(f"SELECT s FROM plain_half WHERE {condition} ORDER BY s"), condition
+        assert lake.rows(f"SELECT count(*) FROM lake.db.t WHERE {condition}") == [(len(found),)]

@@ -26,7 +26,8 @@ Compared for millions of doubles and for the powers of two; from 2^53 on, up to 
 
 LEFT_TO_SPARK = (
     "[LEFT_TO_SPARK] Only Spark can compute this row: the text of a double that differs between releases of Java, "
-    "a document nested too deeply for Python, or a value in a VARIANT whose cast is not computed here."
+    "a document nested too deeply for Python or with half a character, or a value in a VARIANT whose cast is not "
+    "computed here."
 )
 _LAST_WORD: ContextVar[bool] = ContextVar("spark_decides", default=False)
 
@@ -45,9 +46,14 @@ def spark_decides() -> Iterator[None]:
         _LAST_WORD.reset(token)
 
 
+def is_left_to_spark() -> bool:
+    """Return whether Spark re-evaluates the rows that fail now."""
+    return _LAST_WORD.get()
+
+
 def unsure(values: Any, digits: int | None = None) -> Mask:
     """Return which doubles must be left to Spark; none outside ``spark_decides``. Arguments as ``alike``."""
-    return ~alike(values, digits) if _LAST_WORD.get() else np.zeros(np.shape(values), bool)
+    return ~alike(values, digits) if is_left_to_spark() else np.zeros(np.shape(values), bool)
 
 
 def alike(values: Any, digits: int | None = None) -> Mask:

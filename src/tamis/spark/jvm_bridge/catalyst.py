@@ -32,6 +32,8 @@ Args = tuple[Expr, ...]
 _TRANSPARENT = frozenset({"KnownNotNull", "KnownNullable", "KnownFloatingPointNormalized", "Alias"})
 """Classes whose value is that of their only child."""
 _MODES = {"ANSI": Mode.ANSI, "TRY": Mode.TRY, "LEGACY": Mode.LEGACY}
+_SATURATING = frozenset({"Floor", "Ceil"})
+"""Classes that cannot fail in a Spark that gives them no mode: an older one than 4.3."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +185,7 @@ class _Reader:
         Raises ``Strange`` if its type is not the node's type in Spark.
         """
         settings = node["p"]
-        mode = _mode(settings)
+        mode = _mode(settings) or (Mode.LEGACY if node["c"] in _SATURATING else None)
         kind = self.type(node)
         made = expr.call(function, *args, mode=mode or Mode.ANSI, zone=settings.get("timeZoneId"), type=kind)
         if isinstance(made, Opaque) or not same_values(made.type, kind):
@@ -386,12 +388,5 @@ _SPECIAL: dict[str, Callable[[_Reader, Node, Args], Expr]] = {
 
 def known() -> str:
     """The class names that are understood, comma-separated. Only other nodes need their SQL text."""
-    return ",".join(
-        sorted(
-            {
-                *_SPECIAL.keys() - {"StaticInvoke", "PythonUDF"},
-                *_TRANSPARENT,
-                *(name for f in expr.entries() for name in f.catalyst),
-            }
-        )
-    )
+    special = _SPECIAL.keys() - {"StaticInvoke", "PythonUDF"}
+    return ",".join(sorted({*special, *_TRANSPARENT, *(name for f in expr.entries() for name in f.catalyst)}))

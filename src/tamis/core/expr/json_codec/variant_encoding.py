@@ -12,7 +12,7 @@ import math
 import struct
 from typing import Any
 
-from tamis.core.expr.java_doubles import Unsure
+from tamis.core.expr.java_doubles import Unsure, is_left_to_spark
 from tamis.core.expr.json_codec.jackson_reader import LONGEST_NUMBER, STRICT, Malformed, beyond_limits
 
 _DIGITS = 38
@@ -34,7 +34,8 @@ def encode(text: str) -> tuple[bytes, bytes]:
     """Return (value, metadata) of the document at the start of the text; trailing text is ignored.
 
     Raises ``Malformed`` for what ``parse_json`` rejects, including duplicate keys, and ``Unsure`` for a
-    document nested too deeply for Python.
+    document nested too deeply for Python or, if Spark decides, with an unpaired surrogate: Spark 4.3 rejects it,
+    and Spark 4.1 reads a question mark.
     """
     start = len(text) - len(text.lstrip(" \t\r\n"))
     try:
@@ -51,6 +52,8 @@ def encode(text: str) -> tuple[bytes, bytes]:
         names = [key.encode() for key in keys]
     except RecursionError:
         raise Unsure from None
+    except UnicodeEncodeError:
+        raise Unsure if is_left_to_spark() else Malformed(text[:40]) from None
     except (ValueError, OverflowError):
         raise Malformed(text[:40]) from None
     size = _width(max(sum(map(len, names)), len(names)))
