@@ -62,7 +62,13 @@ def outputs_of(page: Path) -> list[str]:
 @pytest.mark.slow
 @pytest.mark.parametrize("page", pages_to_run())
 def test_examples_print_what_the_page_says(docs: ModuleType, page: Path) -> None:
-    problems = docs.output_problems(docs.page_examples(page.read_text()), outputs_of(page))
+    try:
+        outputs = outputs_of(page)
+    except RuntimeError as error:
+        if "MISSING_CATALOG_ABILITY.VIEWS" not in str(error):
+            raise
+        pytest.skip(f"{page.name} needs a Spark whose catalogs have views.")
+    problems = docs.output_problems(docs.page_examples(page.read_text()), outputs)
     assert not problems, (
         f"{page.name}\n" + "\n".join(problems) + "\nIs it right? python docs/generate.py --outputs writes it down."
     )

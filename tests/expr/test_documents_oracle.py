@@ -22,6 +22,7 @@ from tamis.spark.jvm_bridge.adapter import bridge
 from tamis.spark.jvm_bridge.catalyst import known, translate
 from tests.expr.documents import DOCUMENTS, NUMBER_WORDS, PATH_DOCUMENTS, PATHS, PHRASES, SCHEMA, TARGETS, TYPED
 from tests.expr.oracle import plain
+from tests.spark.capabilities import needs_syntax
 
 pytestmark = pytest.mark.spark
 
@@ -79,6 +80,7 @@ def theirs(spark: Any, wanted: list[tuple[str, list[int]]]) -> list[Any]:
 def test_values(spark: Any, frame: Any, columns: dict[int, pa.Array]) -> None:
     """Values where we have one; no error there."""
     frame.createOrReplaceTempView("documents")
+    needs_syntax(spark, "SELECT v:a::int")
     (strict,) = spark.sql("""SELECT try_parse_json('"\\\\ud800"') IS NULL""").first()
     mine: list[tuple[list[Any], list[bool]]] = []
     for text in PHRASES:
@@ -127,6 +129,7 @@ CONDITIONS = [
 
 
 def test_catalyst_means_the_same(spark: Any, frame: Any, columns: dict[int, pa.Array]) -> None:
+    needs_syntax(spark, "SELECT v:a::int")
     owner = bridge(spark)
     for text in CONDITIONS:
         plan = frame.where(text)._jdf.queryExecution().optimizedPlan()

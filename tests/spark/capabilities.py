@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -42,7 +44,25 @@ def needs_state_options(spark: Any) -> None:
         pytest.skip(f"Spark {spark.version} does not tell a catalog the options of a table")
 
 
+def has_views(spark: Any) -> bool:
+    """Whether Spark has catalogs of tables and views."""
+    return bridge(spark).has_class("org.apache.spark.sql.connector.catalog.RelationCatalog")
+
+
+@contextmanager
+def newer_statements(spark: Any) -> Iterator[None]:
+    """Skip the rest of a test where a Spark before 4.2 is told, by name, that a statement needs a newer one."""
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except PySparkException as error:
+        if has_views(spark) or error.getCondition() != "UNSUPPORTED_STATEMENT" or "or newer" not in str(error):
+            raise
+        pytest.skip(str(error)[:200])
+
+
 def needs_views(spark: Any) -> None:
     """Skip where Spark has no catalogs of tables and views."""
-    if not bridge(spark).has_class("org.apache.spark.sql.connector.catalog.RelationCatalog"):
+    if not has_views(spark):
         pytest.skip(f"Spark {spark.version} has no permanent views of other catalogs than its own")

@@ -131,6 +131,8 @@ def _same_from_both(pair: tuple[Any, Any], method: str, texts: list[str]) -> Non
             session._jvm.SparkSession.setActiveSession(session._jsparkSession)
             parser = session._jsparkSession.sessionState().sqlParser()
             said.append(outcome(lambda: str(getattr(parser, method)(text).toString())))  # noqa: B023  # called at once
+        if said[0][1] is not None and f"Method {method}(" in str(said[0][1]):
+            pytest.skip(f"The parser of this Spark has no {method}.")
         assert said[0] == said[1], text
 
 
@@ -142,7 +144,7 @@ def test_no_method_of_the_parser_is_left_out(pair: tuple[Any, Any]) -> None:
     methods = {
         m.getName() for m in interface.getMethods() if not jvm.java.lang.reflect.Modifier.isStatic(m.getModifiers())
     }
-    assert methods == {m for m, _ in PARSED} | {"parsePlanWithParameters"}, (
+    assert methods <= {m for m, _ in PARSED} | {"parsePlanWithParameters"}, (
         "parsePlanWithParameters is what session.sql with arguments calls"
     )
 

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.spark.capabilities import needs_syntax
 from tests.spark.conftest import Lake
 
 import tamis
@@ -49,6 +50,7 @@ def table(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, An
 
 
 def test_rows_and_parts(spark: Any, table: tuple[str, Any]) -> None:
+    needs_syntax(spark, "SELECT v:a::int")
     name, plain = table
     for text, kept in CASES:
         found = sorted((r.a, r.b) for r in spark.table(name).where(text).select("a", "b").collect())
@@ -66,6 +68,7 @@ def test_spark_keeps_paths_apart(spark: Any, table: tuple[str, Any]) -> None:
 
 def test_texts_of_numbers_are_those_of_the_java_that_runs(spark: Any, tmp_path: Path) -> None:
     """From 2^53 on, releases of Java print doubles differently: neither a path kept apart nor an index may lose the rows."""
+    needs_syntax(spark, "SELECT v:a::int")
     tamis.attach(spark, "numbers", tmp_path)
     spark.sql("CREATE NAMESPACE numbers.db")
     spark.sql(

@@ -138,6 +138,7 @@ def test_a_column_of_that_name_hides_it(lake: Lake) -> None:
 
 
 def test_a_plan_from_before_such_a_column_gives_no_other_values(lake: Lake) -> None:
+    from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
 
     lake.sql("CREATE TABLE lake.db.t (id INT) USING tamis")
@@ -146,7 +147,7 @@ def test_a_plan_from_before_such_a_column_gives_no_other_values(lake: Lake) -> N
     lake.sql("ALTER TABLE lake.db.t ADD COLUMN _metadata STRUCT<file_name: STRING>")
     try:
         rows = before.collect()
-    except PySparkException:
+    except (PySparkException, Py4JJavaError):  # Spark 4.1 does not see that the schema has changed, and fails in a task
         return
     assert [r.n.endswith(".parquet") for r in rows] == [True]
 

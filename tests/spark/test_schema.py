@@ -6,6 +6,7 @@ import datetime as dt
 from typing import Any
 
 import pytest
+from tests.spark.capabilities import needs_state_options, newer_statements
 
 import tamis
 
@@ -142,6 +143,7 @@ def test_queries_analysed_before_an_evolution(spark: Any, lake: str) -> None:
         "an order with a limit": (whole.orderBy("n").limit(1).select("c", "n"), ("cc", 5)),
         "with itself": (whole.alias("l").join(whole.alias("r"), "n").selectExpr("l.c", "n"), ("cc", 5)),
     }
+    needs_state_options(spark)  # an older Spark refuses a schema that changed after the analysis
     for name, (frame, row) in goes_on.items():
         assert [tuple(found) for found in frame.collect()] == [row], name
     fenced = {
@@ -170,9 +172,11 @@ def test_queries_analysed_before_an_evolution(spark: Any, lake: str) -> None:
 def test_writes_that_bring_columns(spark: Any, lake: str) -> None:
     t = "evolving.db.merge"
     spark.sql(f"CREATE TABLE {t} (a INT, s STRUCT<x: INT>) USING tamis")
-    spark.sql(
+    statement = (
         f"INSERT WITH SCHEMA EVOLUTION INTO {t} BY NAME SELECT 1 AS a, 'new' AS n, named_struct('x', 1, 'w', 5) AS s"
     )
+    with newer_statements(spark):
+        spark.sql(statement)
     assert collected(spark, f"SELECT a, n, s FROM {t}") == [(1, "new", (1, 5))]
     held = tamis.open(f"{lake}/db/merge")
     held.append(spark.sql("SELECT 2 AS a, 'm' AS more"), merge_schema=True)

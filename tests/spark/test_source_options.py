@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from tests.spark.capabilities import needs_state_options
 from tests.spark.conftest import Lake
 
 import tamis
@@ -234,6 +235,8 @@ def test_an_unknown_option_is_an_error_everywhere(given: Given, place: str) -> N
     ],
 )
 def test_an_option_without_effect_is_refused(given: Given, place: str, options: dict[str, str], says: str) -> None:
+    if "readChangeData" in options:
+        needs_state_options(given.lake.spark)
     text = condition(lambda: PLACES[place](given, options))
     assert says in text
     assert "BAD_OPTION" in text

@@ -13,6 +13,7 @@ from tamis.core.expr.syntax import SyntaxProblem
 from tamis.errors import InvalidInput
 from tests.expr.grammar import shapes
 from tests.expr.grammar.texts import Texts
+from tests.spark.capabilities import has_views
 
 pytestmark = pytest.mark.spark
 
@@ -58,7 +59,11 @@ def differences(parser: Any, texts: list[str]) -> list[str]:
     return [f"{text}\n  ours  {mine}\n  Spark {other}" for text, mine, other in wrong]
 
 
-def test_random_texts_are_read_as_spark_reads_them(parser: Any) -> None:
+def test_random_texts_are_read_as_spark_reads_them(parser: Any, spark: Any) -> None:
+    if not has_views(spark):
+        pytest.skip(
+            "SQL text of ours is read as the newest Spark reads it: 4.1 takes `semi` as a name where 4.3 does not"
+        )
     source = Texts(SEED)
     texts = [source.text() for _ in range(COUNT)]
     different = differences(parser, texts)
