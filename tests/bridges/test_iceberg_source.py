@@ -44,6 +44,7 @@ from tamis.bridges.sources.iceberg_source import read_iceberg
 from tamis.core.types import BOOLEAN, DATE, DOUBLE, FLOAT, LONG, STRING, TIMESTAMP_NTZ
 from tamis.core.types import Decimal as Decimals
 from tests.bridges import iceberg_tables as ice
+from tests.bridges.exported_tables import CHANGES, RENAMES, made
 from tests.bridges.foreign_tables import check_claims, contents, duckdb_rows, live_rows, sorted_rows
 
 TEXTS = st.text(st.sampled_from(["a", "z", "é", "\uffff", "😀", "\U0010ffff"]), max_size=24)
@@ -281,6 +282,29 @@ def _rewrite(path: Path, change: Any) -> None:
         fastavro.writer(file, plain, found)
 
 
+def test_an_entry_keeps_its_sequence_number_when_its_manifest_is_rewritten(tmp_path: Path) -> None:
+    table = two_files(tmp_path)
+    file = ice.equality_file(table, pa.table({"k": [2, 13]}), {"k": 1})
+    made = ice.commit_deletes(ice.metadata_of(table), [file])
+    told = json.loads(made.read_text())
+    listed = ice.local(told["snapshots"][-1]["manifest-list"])
+    with listed.open("rb") as opened:
+        manifests = [m for m in fastavro.reader(opened) if not m["content"]]
+    for manifest in manifests:
+        _rewrite(ice.local(manifest["manifest_path"]), lambda e: {**e, "status": 0, "sequence_number": 1})
+    _rewrite(listed, lambda m: {**m, "sequence_number": m["sequence_number"] if m["content"] else 9})
+    assert keys(made) == [n for n in range(20) if n not in (2, 13)]
+
+
+def test_files_that_pyiceberg_deleted_are_gone(tmp_path: Path) -> None:
+    table = two_files(tmp_path)
+    table.delete("k < 10")
+    table.delete("k = 12")
+    assert keys(ice.metadata_of(table)) == [10, 11, *range(13, 20)]
+    table.overwrite(rows(50))
+    assert keys(ice.metadata_of(table)) == list(range(50, 60))
+
+
 @pytest.mark.parametrize("key", [{"k": [2, 13]}, {"s": ["s2", "s13"]}, {"s": ["s2", "s13", "s4"], "k": [2, 13, 5]}])
 def test_equality_deletes(tmp_path: Path, key: Mapping[str, Any]) -> None:
     table = two_files(tmp_path)
@@ -351,6 +375,20 @@ def test_duckdb_sees_the_same_rows(tmp_path: Path) -> None:
     made = ice.commit_deletes(made, [ice.equality_file(table, pa.table({"k": [2, 13]}), {"k": 1})])
     theirs = duckdb_rows(["avro", "iceberg"], f"SELECT k FROM iceberg_scan('{made}') ORDER BY k")
     assert [k for (k,) in theirs] == keys(made)
+
+
+@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize("name", [*CHANGES, *RENAMES])
+def test_an_export_reads_as_what_was_exported(tmp_path: Path, name: str, version: int) -> None:
+    table = made(tmp_path / "t")
+    table.delete("id % 9 = 2")
+    {**CHANGES, **RENAMES}[name](table)
+    table.export("iceberg", format_version=version)
+    source = read_iceberg(str(tmp_path / "t"))
+    ours, theirs = table.scan().to_arrow(), live_rows(source)
+    flat = [f.name for f in ours.schema if not pa.types.is_nested(f.type)]
+    assert sorted_rows(theirs.select(flat)) == sorted_rows(ours.select(flat))
+    assert check_claims(source) > 10
 
 
 def test_a_folder_needs_a_hint(tmp_path: Path) -> None:

@@ -54,9 +54,9 @@ class Actions:
     info: dict[str, Any] = field(default_factory=dict)
 
 
-def read_commit(store: Store, path: str) -> Actions:
-    """Read a commit. Raises ``CorruptData`` (``DELTA_LOG_DAMAGED``) naming it."""
-    data = store.get(path)
+def read_commit(store: Store, path: str, data: bytes | None = None) -> Actions:
+    """Read a commit, or understand its ``data``. Raises ``CorruptData`` (``DELTA_LOG_DAMAGED``) naming it."""
+    data = store.get(path) if data is None else data
     try:
         added, removed = _file_actions(data)
         others = [json.loads(line) for line in _OTHERS.findall(data)]

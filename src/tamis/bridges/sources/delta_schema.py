@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from tamis.core.schema.widening import widens
 from tamis.core.types import NO_ID, STRING, Array, DataType, Decimal, Field, Map, Schema, String, Struct
 from tamis.core.types.logical import type_from_json
 from tamis.errors import CorruptData, InvalidInput
@@ -42,10 +43,13 @@ class DeltaSchema:
     column_names: Mapping[int, str] = field(repr=False, default_factory=dict)
 
 
-def delta_schema(metadata: Mapping[str, Any], url: str, previous: Schema | None = None) -> DeltaSchema:
+def delta_schema(
+    metadata: Mapping[str, Any], url: str, previous: Schema | None = None, highest: int = 0
+) -> DeltaSchema:
     """Return the schema of a ``metaData`` action.
 
-    Columns without an id in Delta keep the id that they have, by name, in ``previous``. Raises ``InvalidInput`` for a
+    Columns without an id in Delta keep the id that they have, by name, in ``previous``; new ones get ids above
+    ``highest``, the highest that was ever given. Raises ``InvalidInput`` for a
     type that is not supported, ``CorruptData`` (``DELTA_LOG_DAMAGED``) for what is no schema.
     """
     try:
@@ -54,7 +58,7 @@ def delta_schema(metadata: Mapping[str, Any], url: str, previous: Schema | None 
             raise ValueError(f"the column mapping {mode!r}")
         reader = _Reader(mode != "none")
         fields = tuple(reader.field(f) for f in json.loads(metadata["schemaString"])["fields"])
-        above = max((FIRST_OWN_ID if mode != "none" else 0, previous.highest_id() if previous else 0))
+        above = max(FIRST_OWN_ID if mode != "none" else 0, highest, previous.highest_id() if previous else 0)
         kept = tuple(_numbered(f, previous.fields if previous else ()) for f in fields)
         schema = Schema(kept).assign_ids(above)
         names, places = reader.named(schema)
@@ -181,6 +185,8 @@ def _text_type(metadata: Mapping[str, Any], name: str) -> DataType:
 def _numbered(f: Field, before: tuple[Field, ...]) -> Field:
     """Return the field with the ids that ``before`` has for what has none: by id, else by name and kind."""
     old = next((o for o in before if (o.id == f.id if f.id != NO_ID else o.name == f.name)), None)
+    if old is not None and f.id == NO_ID and not _reads_as(old.type, f.type):
+        old = None  # another column under the name, which came with an overwrite
     identifier = f.id if f.id != NO_ID or old is None else old.id
     children = f.type.children
     if not children:
@@ -193,6 +199,10 @@ def _numbered(f: Field, before: tuple[Field, ...]) -> Field:
     elif isinstance(f.type, Map):
         data_type = Map(below[0], below[1])
     return replace(f, id=identifier, type=data_type)
+
+
+def _reads_as(old: DataType, new: DataType) -> bool:
+    return type(old) is type(new) if old.children or new.children else old == new or widens(old, new)
 
 
 def _numbered_child(above: DataType, child: Field, before: tuple[Field, ...]) -> Field:

@@ -54,9 +54,11 @@ def read_delta(
     return source_table(root, read_snapshot(root.store, version, listing=listing), options, previous)
 
 
-def source_table(root: Root, snapshot: DeltaSnapshot, options: DeltaOptions, previous: Schema | None) -> SourceTable:
-    """Return a snapshot as a source."""
-    schema = delta_schema(snapshot.metadata, root.store.url, previous)
+def source_table(
+    root: Root, snapshot: DeltaSnapshot, options: DeltaOptions, previous: Schema | None, highest: int = 0
+) -> SourceTable:
+    """Return a snapshot as a source; new columns get ids above ``highest``."""
+    schema = delta_schema(snapshot.metadata, root.store.url, previous, highest)
     return SourceTable(
         "delta",
         root.store.url,

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyroaring import BitMap
 
@@ -126,15 +125,7 @@ def matching(rows: pa.Table, gone: pa.Table) -> Codes:
         return np.zeros(0, np.int64)
     codes = np.zeros(len(rows) + len(gone), np.int64)
     for name in rows.column_names:
-        both = pa.concat_arrays([_comparable(t[name]) for t in (rows, gone)])
+        both = pa.concat_arrays([chunk for t in (rows, gone) for chunk in t[name].chunks])
         own = both.dictionary_encode(null_encoding="encode").indices.to_numpy(zero_copy_only=False).astype(np.int64)
         _, codes = np.unique(codes * (own.max(initial=0) + 1) + own, return_inverse=True)
     return np.flatnonzero(np.isin(codes[: len(rows)], codes[len(rows) :]))
-
-
-def _comparable(column: pa.ChunkedArray) -> pa.Array:
-    array: pa.Array = pa.concat_arrays(column.chunks) if column.num_chunks else pa.nulls(0, column.type)
-    if not pa.types.is_floating(array.type):
-        return array
-    plain = pc.if_else(pc.is_nan(array), pa.scalar(float("nan"), array.type), array)
-    return plain.view(pa.int64() if array.type == pa.float64() else pa.int32())

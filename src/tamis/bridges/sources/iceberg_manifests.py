@@ -13,8 +13,8 @@ from tamis.bridges.sources.iceberg_metadata import encrypted, metadata_damaged
 from tamis.errors import InvalidInput, TamisError
 from tamis.storage.object_store.parallel_requests import gather
 
-_DELETED = 2
-"""The status of an entry whose file is gone."""
+_ADDED, _DELETED = 1, 2
+"""The status of an entry whose file is new, or gone."""
 _DELETES = 1
 """The content of a manifest that lists delete files."""
 
@@ -40,19 +40,46 @@ def read_entries(root: Root, snapshot: Mapping[str, Any]) -> tuple[Entries, Entr
 
     Raises ``CorruptData`` (``ICEBERG_METADATA_DAMAGED``) naming a manifest that cannot be read.
     """
-    if "manifest-list" in snapshot:
-        _, manifests = _avro(root, snapshot["manifest-list"])
-    else:  # format 1 may have the paths alone
-        manifests = [{"manifest_path": path, "partition_spec_id": 0} for path in snapshot["manifests"]]
+    manifests = _manifests(root, snapshot)
     data, deletes = Entries(), Entries()
     for manifest, found in zip(manifests, gather(root.store, lambda m: _entries(root, m), manifests), strict=True):
         (deletes if manifest.get("content", 0) == _DELETES else data).extend(found)
     return data, deletes
 
 
+def added_entries(root: Root, snapshot: Mapping[str, Any]) -> Entries | None:
+    """Return the data files that a snapshot added, if it did nothing else; None: all files must be compared.
+
+    Deletes of older snapshots do not hold for new files, whose sequence number is higher.
+    """
+    if (snapshot.get("summary") or {}).get("operation") != "append" or "manifest-list" not in snapshot:
+        return None
+    own = [m for m in _manifests(root, snapshot) if m.get("added_snapshot_id") == snapshot["snapshot-id"]]
+    found = Entries()
+    for manifest in own:
+        schema, records = _avro(root, manifest["manifest_path"])
+        if manifest.get("content", 0) == _DELETES or any(r["status"] == _DELETED for r in records):
+            return None
+        added = [r for r in records if r["status"] == _ADDED and r["snapshot_id"] in (None, snapshot["snapshot-id"])]
+        found.extend(_understood(manifest, schema, added))
+    return found
+
+
+def _manifests(root: Root, snapshot: Mapping[str, Any]) -> list[dict[str, Any]]:
+    if "manifest-list" in snapshot:
+        return _avro(root, snapshot["manifest-list"])[1]
+    # format 1 may have the paths alone
+    return [{"manifest_path": path, "partition_spec_id": 0} for path in snapshot["manifests"]]
+
+
 def _entries(root: Root, manifest: Mapping[str, Any]) -> Entries:
+    schema, records = _avro(root, manifest["manifest_path"])
+    return _understood(manifest, schema, records)
+
+
+def _understood(manifest: Mapping[str, Any], schema: Mapping[str, Any], records: list[dict[str, Any]]) -> Entries:
+    """Return the live ones of a manifest's entries, with what they inherit from it."""
     name = manifest["manifest_path"]
-    schema, records = _avro(root, name)
     found = Entries()
     inherited = manifest.get("sequence_number") or 0
     try:

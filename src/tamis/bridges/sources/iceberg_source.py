@@ -55,9 +55,21 @@ def _is_historic(metadata: IcebergMetadata, snapshot: int | None, ref: str | Non
 
 def snapshot_source(metadata: IcebergMetadata, snapshot: Mapping[str, Any] | None, *, historic: bool) -> SourceTable:
     """Return a snapshot as a source; without one, a table without rows."""
-    root, content = metadata.root, metadata.content
     schema = iceberg_schema(metadata.schema(snapshot, historic=historic), metadata.location)
-    data, deletes = (Entries(), Entries()) if snapshot is None else read_entries(root, snapshot)
+    data, deletes = (Entries(), Entries()) if snapshot is None else read_entries(metadata.root, snapshot)
+    return _source(metadata, snapshot, schema, data, deletes)
+
+
+def entries_source(metadata: IcebergMetadata, snapshot: Mapping[str, Any] | None, data: Entries) -> SourceTable:
+    """Return some data files of a snapshot, for which no deletes hold, as a source in the current schema."""
+    schema = iceberg_schema(metadata.schema(snapshot, historic=False), metadata.location)
+    return _source(metadata, snapshot, schema, data, Entries())
+
+
+def _source(
+    metadata: IcebergMetadata, snapshot: Mapping[str, Any] | None, schema: Schema, data: Entries, deletes: Entries
+) -> SourceTable:
+    root, content = metadata.root, metadata.content
     for file in data.files:
         if file["file_format"].upper() != "PARQUET":
             raise refuse_format(file)

@@ -1,0 +1,105 @@
+"""The snapshots of an Iceberg table after one that is known, each as a change.
+
+Of an append, only the manifests that it added are read. After any other change all live files are compared, because
+deletes may hold for any older file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tamis.bridges.sources.iceberg_manifests import Entries, added_entries
+from tamis.bridges.sources.iceberg_metadata import IcebergMetadata, IcebergOptions, read_metadata
+from tamis.bridges.sources.iceberg_source import entries_source, snapshot_source
+from tamis.bridges.sources.source_changes import SourceChange, history_gone, source_replaced
+from tamis.bridges.sources.source_table import SourceTable
+from tamis.core.types import Schema
+
+
+@dataclass(frozen=True, slots=True)
+class IcebergPosition:
+    """What is remembered of the last snapshot that was taken; ``snapshot`` is None for a table without rows."""
+
+    table_id: str | None
+    snapshot: int | None
+    ref: str | None
+    """The branch that is followed; None: the current snapshot."""
+
+    def to_json(self) -> dict[str, Any]:
+        return {"table_id": self.table_id, "snapshot": self.snapshot, "ref": self.ref}
+
+    def check_same_table(self, newer: IcebergPosition, place: str) -> None:
+        """Raise ``CorruptData`` (``SOURCE_REPLACED``) if the position is of another table."""
+        if newer.table_id != self.table_id:
+            raise source_replaced(place, "its id is another one")
+
+    @staticmethod
+    def from_json(value: Mapping[str, Any]) -> IcebergPosition:
+        return IcebergPosition(value["table_id"], value["snapshot"], value["ref"])
+
+
+def adopted_iceberg(
+    source: str, options: IcebergOptions, *, ref: str | None = None
+) -> tuple[SourceTable, IcebergPosition]:
+    """Return the current snapshot, or that of a branch, and the position from which it can be followed."""
+    metadata = read_metadata(source, options)
+    snapshot = metadata.snapshot(ref=ref)
+    identifier = None if snapshot is None else int(snapshot["snapshot-id"])
+    table = snapshot_source(metadata, snapshot, historic=False)
+    return table, IcebergPosition(metadata.content.get("table-uuid"), identifier, ref)
+
+
+def iceberg_changes(
+    source: str, options: IcebergOptions, position: IcebergPosition, schema: Schema
+) -> Iterator[tuple[SourceChange, IcebergPosition]]:
+    """Yield the snapshots after ``position``, oldest first, each with the position after it.
+
+    All are seen in the table's current schema; a change of the schema alone is a change, too.
+    Raises ``CorruptData`` (``SOURCE_HISTORY_GONE``, ``SOURCE_REPLACED``).
+    """
+    metadata = read_metadata(source, options)
+    if metadata.content.get("table-uuid") != position.table_id:
+        raise source_replaced(source, "its id is another one")
+    for snapshot in _lineage(metadata, position, source):
+        identifier = int(snapshot["snapshot-id"])
+        change = _change(metadata, snapshot)
+        schema, position = change.table.schema, IcebergPosition(position.table_id, identifier, position.ref)
+        yield change, position
+    last = metadata.snapshot(position.snapshot)
+    now = entries_source(metadata, last, Entries())
+    if now.schema.fields != schema.fields:
+        yield SourceChange(now, known_since=0), position
+
+
+def _lineage(metadata: IcebergMetadata, position: IcebergPosition, source: str) -> list[dict[str, Any]]:
+    """Return the snapshots from the one after ``position`` to the newest."""
+    found: list[dict[str, Any]] = []
+    snapshot = metadata.snapshot(ref=position.ref)
+    known = {s["snapshot-id"]: s for s in metadata.content.get("snapshots") or ()}
+    while snapshot is not None and snapshot["snapshot-id"] != position.snapshot:
+        found.append(snapshot)
+        parent = snapshot.get("parent-snapshot-id")
+        if parent is None or parent not in known or len(found) > len(known):
+            if parent is None and position.snapshot is None:
+                return found[::-1]
+            raise history_gone(source, str(position.snapshot), "its snapshots expired, or it was rolled back")
+        snapshot = known[parent]
+    if snapshot is None and position.snapshot is not None:
+        raise history_gone(source, str(position.snapshot), "it has no snapshot any more")
+    return found[::-1]
+
+
+def _change(metadata: IcebergMetadata, snapshot: Mapping[str, Any]) -> SourceChange:
+    added = added_entries(metadata.root, snapshot)
+    if added is None:
+        rearranges = (snapshot.get("summary") or {}).get("operation") == "replace"
+        return SourceChange(snapshot_source(metadata, snapshot, historic=False), whole=True, rearranges=rearranges)
+    parent = next((s for s in metadata.content["snapshots"] if s["snapshot-id"] == _parent(snapshot)), None)
+    known = 0 if _parent(snapshot) is None else None if parent is None else int(parent["timestamp-ms"]) * 1000
+    return SourceChange(entries_source(metadata, snapshot, added), known_since=known)
+
+
+def _parent(snapshot: Mapping[str, Any]) -> int | None:
+    return snapshot.get("parent-snapshot-id")
