@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import deltalake
-import polars as pl
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -21,20 +20,11 @@ from tamis.errors import Conflict, InvalidInput, TamisError
 from tamis.storage.commit_log import load
 from tamis.storage.commit_log.deletion_vectors import vector
 from tamis.storage.object_store import open_store
-from tests.bridges.exported_tables import CHANGES, RENAMES, expected, made, rows, values_of, widen
+from tests.bridges.exported_tables import CHANGES, RENAMES, expected, made, rows, widen
+from tests.bridges.foreign_readers import delta_by_deltalake, delta_by_polars
 from tests.storage.faults import FAULTS, FaultyStore, Plan
 
 SMALL = pa.schema([("id", pa.int64()), ("s", pa.string())])
-
-
-def by_deltalake(path: str) -> list[str]:
-    """The rows, as deltalake and its query engine read them."""
-    query = deltalake.QueryBuilder().register("t", deltalake.DeltaTable(path)).execute("SELECT * FROM t")
-    return values_of(pa.table(query))
-
-
-def by_polars(path: str) -> list[str]:
-    return values_of(pl.scan_delta(path).collect().to_arrow())
 
 
 def log_of(path: str, version: int) -> list[dict[str, Any]]:
@@ -50,12 +40,12 @@ def actions(path: str, version: int, kind: str) -> list[dict[str, Any]]:
 def test_readers_see_the_rows_after_each_change(tmp_path: Path, change: str) -> None:
     table = made(tmp_path / "t")
     table.export("delta")
-    assert by_deltalake(table.path) == expected(table)
+    assert delta_by_deltalake(table.path) == expected(table)
     CHANGES[change](table)
     done = table.export("delta")
     assert done.written
-    assert by_deltalake(table.path) == expected(table)
-    assert by_polars(table.path) == expected(table)
+    assert delta_by_deltalake(table.path) == expected(table)
+    assert delta_by_polars(table.path) == expected(table)
 
 
 @given(st.lists(st.tuples(st.sampled_from(sorted(CHANGES)), st.booleans()), max_size=6))
@@ -72,7 +62,7 @@ def test_random_histories_read_the_same(
         if exported:
             table.export("delta")
     done = table.export("delta")
-    assert by_deltalake(table.path) == expected(table)
+    assert delta_by_deltalake(table.path) == expected(table)
     live = deltalake.DeltaTable(table.path).get_add_actions()
     assert sorted(pa.table(live)["path"].to_pylist()) == sorted(table.refresh().metadata("parts")["path"].to_pylist())
     assert done.version == table.version
@@ -108,14 +98,14 @@ def test_deletion_vectors_of_every_size_are_read(tmp_path: Path) -> None:
     table.delete("id = 7")
     table.export("delta")
     assert actions(table.path, 0, "add")[0]["deletionVector"]["storageType"] == "i"
-    assert by_deltalake(table.path) == by_polars(table.path) == expected(table)
+    assert delta_by_deltalake(table.path) == delta_by_polars(table.path) == expected(table)
     table.delete("id % 3 = 1")
     table.export("delta")
     assert actions(table.path, 1, "add")[0]["deletionVector"]["storageType"] == "u"
-    assert by_deltalake(table.path) == by_polars(table.path) == expected(table)
+    assert delta_by_deltalake(table.path) == delta_by_polars(table.path) == expected(table)
     table.delete("id BETWEEN 100 AND 9000")
     table.export("delta")
-    assert by_deltalake(table.path) == by_polars(table.path) == expected(table)
+    assert delta_by_deltalake(table.path) == delta_by_polars(table.path) == expected(table)
 
 
 def test_a_vector_has_deltas_form() -> None:
@@ -164,14 +154,14 @@ def test_columns_are_found_by_name_once_older_files_are_rewritten(tmp_path: Path
     RENAMES[change](table)
     table.refresh().compact(cluster_by=["id", "day"])
     table.export("delta")
-    assert by_deltalake(table.path) == by_polars(table.path) == expected(table)
+    assert delta_by_deltalake(table.path) == delta_by_polars(table.path) == expected(table)
 
 
 def test_names_that_delta_forbids_are_mapped(tmp_path: Path) -> None:
     table = tamis.create(tmp_path / "t", pa.schema([("a b", pa.int64())]))
     table.append(pa.table({"a b": [1, 2]}))
     assert table.export("delta").notes == ()
-    assert by_deltalake(table.path) == expected(table)
+    assert delta_by_deltalake(table.path) == expected(table)
 
 
 def test_widened_columns_say_so(tmp_path: Path) -> None:
@@ -210,7 +200,7 @@ def test_defaults_of_older_files_are_refused_until_they_are_rewritten(tmp_path: 
     assert error.value.code == "EXPORT_DEFAULT"
     table.refresh().compact(cluster_by=["id", "n"])
     table.export("delta")
-    assert by_deltalake(table.path) == expected(table)
+    assert delta_by_deltalake(table.path) == expected(table)
 
 
 @pytest.mark.parametrize("kind", ["orc", "vortex"])
@@ -272,7 +262,7 @@ def test_two_exporters_at_once(tmp_path: Path) -> None:
 
     other.put_if_absent = late  # type: ignore[method-assign]
     assert not export_delta(other, snapshot).written
-    assert by_deltalake(table.path) == expected(table)
+    assert delta_by_deltalake(table.path) == expected(table)
     assert len(list((tmp_path / "t" / "_delta_log").iterdir())) == 1
 
 
@@ -298,7 +288,7 @@ def test_a_fault_at_any_request_leaves_an_export_that_heals(
         plan.settle()
         if not done:
             table.export("delta")
-        assert by_deltalake(table.path) == expected(table)
+        assert delta_by_deltalake(table.path) == expected(table)
         counting = plan
         if plan.calls <= index:
             break
@@ -316,7 +306,7 @@ def test_checkpoints_stand_for_the_log(tmp_path: Path) -> None:
     assert version == 10
     for old in range(version):
         (log / f"{old:020}.json").unlink()
-    assert by_deltalake(table.path) == by_polars(table.path) == expected(table)
+    assert delta_by_deltalake(table.path) == delta_by_polars(table.path) == expected(table)
     table.append(rows(200))
     if (log / f"{0:020}.json").exists():
         raise AssertionError
@@ -335,7 +325,7 @@ def test_an_export_that_vacuum_has_overtaken_heals_by_its_log(tmp_path: Path) ->
     tamis.engine.operations.vacuum(store, timedelta(0), dry_run=False, below_retention=True)
     done = table.export("delta")
     assert (done.files_added, done.files_removed) == (2, 2)
-    assert by_deltalake(table.path) == expected(table)
+    assert delta_by_deltalake(table.path) == expected(table)
 
 
 def test_bounds_hold_for_every_value(tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
@@ -32,6 +31,7 @@ from tamis.errors import Conflict, InvalidInput, TamisError
 from tamis.storage.commit_log import load
 from tamis.storage.object_store import open_store
 from tests.bridges.exported_tables import CHANGES, RENAMES, append_parts, expected, made, rows, values_of, widen
+from tests.bridges.foreign_readers import iceberg_by_polars, iceberg_by_pyiceberg, metadata_file
 from tests.storage.faults import FAULTS, FaultyStore, Plan
 
 pytestmark = pytest.mark.filterwarnings("ignore::polars.exceptions.PerformanceWarning")
@@ -40,21 +40,8 @@ EVERY = {**CHANGES, **RENAMES, "widen": widen}
 """Iceberg finds columns by their ids, so renames are as any change."""
 
 
-def current(path: str) -> str:
-    number = Path(path, "metadata", "version-hint.text").read_text()
-    return f"{path}/metadata/v{number}.metadata.json"
-
-
 def opened(path: str) -> StaticTable:
-    return StaticTable.from_metadata(current(path))
-
-
-def by_pyiceberg(path: str) -> list[str]:
-    return values_of(opened(path).scan().to_arrow())
-
-
-def by_polars(path: str) -> list[str]:
-    return values_of(pl.scan_iceberg(current(path)).collect().to_arrow())
+    return StaticTable.from_metadata(metadata_file(path))
 
 
 def listed(path: str) -> set[str]:
@@ -67,11 +54,11 @@ def test_readers_see_the_rows_after_each_change(tmp_path: Path, change: str, for
     table = made(tmp_path / "t")
     table.delete("id = 4")
     table.export("iceberg", format_version=format_version)
-    assert by_pyiceberg(table.path) == expected(table)
+    assert iceberg_by_pyiceberg(table.path) == expected(table)
     EVERY[change](table)
     assert table.export("iceberg").written
-    assert by_pyiceberg(table.path) == expected(table)
-    assert by_polars(table.path) == expected(table)
+    assert iceberg_by_pyiceberg(table.path) == expected(table)
+    assert iceberg_by_polars(table.path) == expected(table)
 
 
 @given(
@@ -128,7 +115,7 @@ def test_young_manifests_are_merged(tmp_path: Path) -> None:
             table.delete(f"id = {100 + i}")
         table.export("iceberg")
     assert len(opened(table.path).inspect.manifests()) < 2 * iceberg_manifests.MERGE_FROM
-    assert by_pyiceberg(table.path) == expected(table)
+    assert iceberg_by_pyiceberg(table.path) == expected(table)
 
 
 def test_a_catalog_registers_the_table_and_filters_skip_files(tmp_path: Path) -> None:
@@ -136,7 +123,7 @@ def test_a_catalog_registers_the_table_and_filters_skip_files(tmp_path: Path) ->
     table.export("iceberg")
     catalog = SqlCatalog("local", uri=f"sqlite:///{tmp_path}/catalog.db", warehouse=str(tmp_path / "warehouse"))
     catalog.create_namespace("shop")
-    found = catalog.register_table("shop.orders", current(table.path))
+    found = catalog.register_table("shop.orders", metadata_file(table.path))
     assert len(list(found.scan(GreaterThan("id", 30)).plan_files())) == 1
     assert values_of(found.scan(GreaterThan("id", 30)).to_arrow()) == values_of(table.scan("id > 30").to_arrow())
 
@@ -209,7 +196,7 @@ def test_version_3_numbers_rows(tmp_path: Path) -> None:
     table.delete("id BETWEEN 100 AND 104")
     table.append(rows(*range(50, 60)))
     table.export("iceberg", format_version=3)
-    metadata = json.loads(Path(current(table.path)).read_text())
+    metadata = json.loads(Path(metadata_file(table.path)).read_text())
     store = open_store(table.path)
     names = [name for name in listed(table.path) if "-data-" in name]
     files = [row["data_file"] for name in names for row in avro_rows(store.get(f"metadata/tamis/{name}"))]
@@ -246,7 +233,7 @@ def test_times_of_day_are_read(tmp_path: Path) -> None:
     )
     table.append(at)
     table.export("iceberg")
-    assert by_pyiceberg(table.path) == expected(table)
+    assert iceberg_by_pyiceberg(table.path) == expected(table)
 
 
 @pytest.mark.parametrize(("name", "kind"), [("amount", "DECIMAL(14,4)"), ("day", "TIMESTAMP_NTZ")])
@@ -260,7 +247,7 @@ def test_widening_that_iceberg_lacks_is_refused_while_files_hold_the_old_type(
     assert error.value.code == "EXPORT_WIDENING"
     table.refresh().compact(cluster_by=["id", "day"])
     table.export("iceberg")
-    assert by_pyiceberg(table.path) == expected(table)
+    assert iceberg_by_pyiceberg(table.path) == expected(table)
     assert len(opened(table.path).snapshots()) == 1  # earlier versions cannot be told
 
 
@@ -279,7 +266,7 @@ def test_a_foreign_commit_ends_the_export(tmp_path: Path) -> None:
     table.export("iceberg")
     catalog = SqlCatalog("local", uri=f"sqlite:///{tmp_path}/catalog.db", warehouse=str(tmp_path / "warehouse"))
     catalog.create_namespace("shop")
-    catalog.register_table("shop.orders", current(table.path)).append(
+    catalog.register_table("shop.orders", metadata_file(table.path)).append(
         rows(100).cast(opened(table.path).schema().as_arrow())
     )
     table.append(rows(50))
@@ -294,7 +281,7 @@ def test_a_foreign_commit_ends_the_export(tmp_path: Path) -> None:
 def test_a_metadata_file_of_another_writer_is_recognised(tmp_path: Path, edit: str) -> None:
     table = made(tmp_path / "t")
     table.export("iceberg")
-    told = json.loads(Path(current(table.path)).read_text())
+    told = json.loads(Path(metadata_file(table.path)).read_text())
     if edit == "a property":
         told["properties"]["owner"] = "me"
     if edit == "another table":
@@ -321,7 +308,7 @@ def test_two_exporters_at_once(tmp_path: Path) -> None:
 
     other.put_if_absent = late  # type: ignore[method-assign]
     assert not export_iceberg(other, snapshot).written
-    assert by_pyiceberg(table.path) == expected(table)
+    assert iceberg_by_pyiceberg(table.path) == expected(table)
     assert [p.name for p in (tmp_path / "t" / "metadata").glob("*.json")] == ["v1.metadata.json"]
 
 
@@ -362,7 +349,7 @@ def test_snapshots_of_vacuumed_versions_are_dropped(tmp_path: Path, behind: bool
         table.export("iceberg")
     tamis.engine.operations.vacuum(open_store(table.path), timedelta(0), dry_run=False, below_retention=True)
     table.export("iceberg")
-    assert by_pyiceberg(table.path) == expected(table)
+    assert iceberg_by_pyiceberg(table.path) == expected(table)
     for snapshot in opened(table.path).snapshots():
         opened(table.path).scan(snapshot_id=snapshot.snapshot_id).to_arrow()
 
@@ -390,7 +377,7 @@ def test_a_table_that_has_moved_is_told_at_its_new_place(tmp_path: Path) -> None
     table = tamis.open(tmp_path / "moved")
     table.append(rows(50))
     table.export("iceberg")
-    assert by_pyiceberg(table.path) == expected(table)
+    assert iceberg_by_pyiceberg(table.path) == expected(table)
     assert {f["file_path"].rpartition("/data/")[0] for f in opened(table.path).inspect.files().to_pylist()} == {
         f"file://{table.path}"
     }

@@ -37,6 +37,7 @@ VERBS = [
     Verb("restore", "restore", ("restore", T, "2"), "Restoring"),
     Verb("verify", "verify", ("verify", T), "Verifying"),
     Verb("changes", "changes", ("changes", T, "1"), "Changes"),
+    Verb("export", "export", ("export", T, "delta")),
     Verb("history", "history", ("history", T)),
     Verb("detail", "detail", ("describe", T)),
     Verb("explain", "explain", ("explain", T, "--where", "n = 1")),

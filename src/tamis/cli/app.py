@@ -18,6 +18,7 @@ import typer
 import tamis
 from tamis.cli import change, constraint, demo_command, index, query_commands, restore, rows, schema, spark_commands
 from tamis.cli.compact import compact
+from tamis.cli.export import export
 from tamis.cli.output import fail, print_note
 from tamis.cli.spark_errors import first_line, is_spark_error
 from tamis.cli.vacuum import vacuum
@@ -97,6 +98,7 @@ for _command in (
     compact,
     vacuum,
     verify,
+    export,
     demo_command.demo,
 ):
     program.command()(_failing(_command))

@@ -112,7 +112,7 @@ def describe(
     held = tamis.open(table, storage_options=pairs(storage_option, "--storage-option"), **point(version, timestamp))
     detail, columns = next(records(held.detail())), held.metadata("columns").to_pylist()
     if json:
-        print_json({**detail, "columns": columns})
+        print_json({**detail, "exports": held.exports().to_pylist(), "columns": columns})
         return
     trimmed = {"statistics_dropped", "statistics_excess_bytes"}  # 0 in most tables
     shown = [
@@ -121,6 +121,8 @@ def describe(
         if value not in (None, [], "") and name != "clustering" and (value or name not in trimmed)
     ]
     print_rows(["", ""], shown)
+    if len(kept := held.exports()):
+        print_rows(kept.column_names, [list(row.values()) for row in kept.to_pylist()])
     print_clustering(detail["clustering"])
     print_rows(
         ["column", "type", "nullable", "lo", "hi", "nulls"],

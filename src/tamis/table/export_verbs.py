@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
+from tamis.bridges.export.current_exports import exports
 from tamis.bridges.export.export_result import Exported
 from tamis.bridges.export.exporting import checked_format, export_table
 from tamis.storage.commit_log import Snapshot
@@ -42,3 +45,7 @@ class ExportVerbs:
         return export_table(
             self._store, self._newest(), name, format_version=format_version, by_id=checked_flag("by_id", by_id)
         )
+
+    def exports(self) -> pa.Table:
+        """List the exports: format, the version that each is at, how far it is behind, and what keeps it there."""
+        return exports(self._store, self._newest())

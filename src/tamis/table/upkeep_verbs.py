@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from tamis.bridges.export.current_exports import follow_vacuum
 from tamis.engine import operations
 from tamis.engine.operations import Changes, Compacted, CompactionPlan, FeedForm, Result, Vacuumed, Verification
 from tamis.engine.operations.layout.curve_clustering import layout_of
@@ -97,6 +98,7 @@ class UpkeepVerbs:
             operations.retention_of(retention),
             dry_run=checked_flag("dry_run", dry_run),
             below_retention=checked_flag("below_retention", below_retention),
+            released=lambda: follow_vacuum(self._store),
             progress=progress,
         )
 

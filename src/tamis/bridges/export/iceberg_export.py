@@ -67,11 +67,13 @@ def _attempt(store: Store, snapshot: Snapshot, format_version: int | None, ended
     state = files.read_state(store, snapshot.head.table_id)
     number = 0 if state is None else state.number
     wanted = _format(snapshot, state, format_version)
+    oldest = oldest_readable(store, snapshot.head.table_id)
     if (
         state is not None
         and state.table_version >= snapshot.version
         and (state.ended or not ended)
         and state.format_version >= wanted
+        and all(s["snapshot-id"] > oldest for s in state.metadata["snapshots"])
     ):
         return Exported("iceberg", state.table_version, number, False)
     root = location_of(store)
@@ -84,7 +86,6 @@ def _attempt(store: Store, snapshot: Snapshot, format_version: int | None, ended
             line.forget()
     if line.last is None or line.last.version < snapshot.version:
         line.advance(snapshot)
-    oldest = oldest_readable(store, snapshot.head.table_id)
     kept = [s for s in line.snapshots if s["snapshot-id"] > oldest][-files.KEPT :]
     schemas = _schemas(snapshot, kept, wanted)
     metadata = files.table_metadata(snapshot, root, schemas, kept, wanted, ended=ended)

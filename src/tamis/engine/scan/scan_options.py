@@ -70,6 +70,8 @@ class Options:
     """
     schema_policy: str = "any"
     """``forward`` refuses schema changes that would fence readers of the current schema."""
+    export: tuple[str, ...] = ()
+    """Formats in which the table is exported after every commit: ``delta``, ``iceberg``."""
     timezone: str = "UTC"
     """The time zone in which a filter's times are interpreted."""
     ansi: bool = True
@@ -270,6 +272,13 @@ def _names(value: Any) -> tuple[str, ...]:
     return tuple(str(item).strip() for item in items if str(item).strip())
 
 
+def _formats(value: Any) -> tuple[str, ...]:
+    found = tuple(name.lower() for name in _names(value))
+    if not set(found) <= {"delta", "iceberg"}:
+        raise _Unfit("delta, iceberg, or both, separated by a comma")
+    return found
+
+
 def _zone(value: Any) -> str:
     text = str(value)
     if offset := re.fullmatch(r"(?:UTC|GMT)?[+-](\d{1,2})(?::([0-5]\d))?", text):
@@ -305,6 +314,7 @@ _SWITCHES: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "tamis.write.part_bytes": ("write_part_bytes", _positive_size),
     "tamis.write.shred": ("write_shred", _names),
     "tamis.write.outside_filter": ("write_outside", _one_of("auto", "refuse", "allow")),
+    "tamis.export": ("export", _formats),
     "tamis.schema.policy": ("schema_policy", _one_of("any", "forward")),
     "timezone": ("timezone", _zone),
     "ansi": ("ansi", _flag),

@@ -11,6 +11,7 @@ nothing is to be removed, no version is released and no commit is made.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
@@ -118,12 +119,15 @@ def vacuum(
     *,
     dry_run: bool = True,
     below_retention: bool = False,
+    released: Callable[[], None] | None = None,
     progress: Progress | None = None,
 ) -> Vacuumed:
     """Remove (with ``dry_run`` only list) what nothing within ``retention`` needs.
 
     A retention below ``SAFE_RETENTION`` needs ``below_retention``, a dry run too: it shows what the same call
-    would do. Raises ``InvalidInput`` for a retention that is negative or too short, and ``CorruptData`` for a
+    would do. ``released`` is called before the first removal, when the versions to keep are known.
+
+    Raises ``InvalidInput`` for a retention that is negative or too short, and ``CorruptData`` for a
     log that cannot be read in full; then nothing is removed.
     """
     retention = retention_of(retention)
@@ -141,6 +145,8 @@ def vacuum(
     # objects.
     after = _announce(store, latest, oldest, cutoff, retention)
     record_oldest(store, latest.head.table_id, oldest)
+    if released is not None:
+        released()
     doomed = _doomed(store, before, oldest, after, listed, now, cutoff)
     failed = 0
     for path, size in zip(doomed["path"].to_pylist(), doomed["bytes"].to_pylist(), strict=True):

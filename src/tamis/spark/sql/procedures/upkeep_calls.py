@@ -79,6 +79,13 @@ def _changes(catalog: Any, arguments: dict[str, Any]) -> pa.Table:
     return rows
 
 
+def _export(catalog: Any, arguments: dict[str, Any]) -> pa.Table:
+    done = named_table(catalog, arguments).export(
+        arguments["format"], format_version=arguments["format_version"], by_id=arguments["by_id"]
+    )
+    return pa.Table.from_pylist([{**done.as_dict(), "notes": " ".join(done.notes)}])
+
+
 def numbers(done: dict[str, Any]) -> pa.Table:
     """One row with the result of an operation. Lists are shown as their lengths."""
     return pa.Table.from_pylist([{k: len(v) if isinstance(v, list) else v for k, v in done.items()}])
@@ -130,6 +137,17 @@ PROCEDURES = (
         "What is wrong with what is stored, a row each; where nothing is, one row of what was looked at",
         (TABLE, Parameter("data", "boolean", "true", "Read every part too")),
         _verify,
+    ),
+    Procedure(
+        "export",
+        "Writes metadata of another format beside the data, for its readers",
+        (
+            TABLE,
+            Parameter("format", comment="delta or iceberg"),
+            Parameter("format_version", "long", "NULL", "Version of Iceberg: 2 or 3"),
+            Parameter("by_id", "boolean", "false", "Export to Delta although files have columns under other names"),
+        ),
+        _export,
     ),
     Procedure(
         "changes",

@@ -1,0 +1,113 @@
+"""Keeps a table's exports current: after each commit, where the property ``tamis.export`` names their formats.
+
+Invariant: nothing here fails a commit. What an export failed with is noted beside the log until a later one succeeds;
+the next export writes all that is missing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+import pyarrow as pa
+
+from tamis.bridges.export import delta_log, iceberg_metadata
+from tamis.bridges.export.exporting import FORMATS, export_table
+from tamis.errors import NotFound, TamisError
+from tamis.storage.commit_log import Snapshot, load
+from tamis.storage.commit_log.commit_landing import watch_commits
+from tamis.storage.commit_log.commit_objects import ROOT
+from tamis.storage.commit_log.commit_record import Commit
+from tamis.storage.object_store import Store
+
+PROPERTY = "tamis.export"
+EXPORTS = pa.schema(
+    [
+        ("format", pa.string()),
+        ("version", pa.int64()),  # the table's version that the export is at; NULL: there is none
+        ("behind", pa.int64()),  # how many versions the table has beyond it
+        ("problem", pa.string()),  # why it is behind, or NULL
+    ]
+)
+"""The columns of ``exports``."""
+
+
+def kept_formats(properties: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the formats that the table's properties keep current."""
+    said = next((value for key, value in properties.items() if key.lower() == PROPERTY), "")
+    names = [name.strip().lower() for name in said.split(",")]
+    return tuple(name for name in FORMATS if name in names)
+
+
+def keep_current(store: Store, commit: Commit) -> None:
+    """Export the version that ``commit`` made in the formats that the table names; note failures."""
+    try:
+        snapshot = Snapshot.at(store.fresh(), commit)
+        names = kept_formats(snapshot.head.properties) if snapshot.schema is not None else ()
+    except TamisError:
+        return
+    for name in names:
+        try:
+            export_table(store.fresh(), snapshot, name)
+        except Exception as error:  # noqa: BLE001  # the commit stands, whatever an export meets
+            _note(store, name, commit.version, error)
+
+
+watch_commits(keep_current)
+
+
+def exported_formats(store: Store) -> tuple[str, ...]:
+    """Return the formats that have metadata beside the table's data, whoever wrote it."""
+    folders = {"delta": delta_log.FOLDER, "iceberg": iceberg_metadata.FOLDER}
+    return tuple(
+        name
+        for name in FORMATS
+        if any(entry.path.endswith((".json", ".parquet")) for entry in store.folder(folders[name])[1])
+    )
+
+
+def follow_vacuum(store: Store) -> None:
+    """Bring all exports to the newest version, so that they need nothing that vacuum is about to remove."""
+    for name in exported_formats(store):
+        export_table(store, load(store), name)
+
+
+def exports(store: Store, snapshot: Snapshot) -> pa.Table:
+    """Return one row for each format that is exported, or that the table's properties name, as ``EXPORTS``."""
+    named = {*kept_formats(snapshot.head.properties), *exported_formats(store)}
+    return pa.Table.from_pylist([_row(store, snapshot, name) for name in FORMATS if name in named], schema=EXPORTS)
+
+
+def _row(store: Store, snapshot: Snapshot, name: str) -> dict[str, object]:
+    version: int | None = None
+    problem: str | None = None
+    try:
+        read = delta_log.read_state if name == "delta" else iceberg_metadata.read_state
+        state = read(store, snapshot.head.table_id)
+        version = None if state is None else state.table_version
+    except TamisError as error:
+        problem = str(error)
+    behind = max(0, snapshot.version - (-1 if version is None else version))
+    if problem is None and behind:
+        problem = _noted(store, name)
+    return {"format": name, "version": version, "behind": behind, "problem": problem}
+
+
+def _note(store: Store, name: str, version: int, error: Exception) -> None:
+    told = str(error) if isinstance(error, TamisError) else f"{type(error).__name__}: {error}"
+    try:
+        store.put(_note_path(name), json.dumps({"version": version, "problem": told}).encode())
+    except TamisError:
+        return
+
+
+def _noted(store: Store, name: str) -> str | None:
+    try:
+        found = json.loads(store.get(_note_path(name)))["problem"]
+    except (NotFound, ValueError, KeyError, TypeError):
+        return None
+    return str(found)
+
+
+def _note_path(name: str) -> str:
+    return f"{ROOT}/export-{name}.json"
