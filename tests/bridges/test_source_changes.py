@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 from pathlib import Path
 from typing import Any
 
@@ -100,3 +101,16 @@ def test_an_append_reads_its_own_manifests_alone(tmp_path: Path) -> None:
     source.append(rows(10))
     found = list(iceberg_changes(str(ice.metadata_of(source)), IcebergOptions(), position, table.schema))
     assert [(len(c.table.files), c.whole) for c, _ in found] == [(1, False)]
+
+
+def test_an_append_that_says_another_number_of_files_is_compared_whole(tmp_path: Path) -> None:
+    source: Any = ice.catalog(tmp_path).create_table("n.t", rows(0).schema)
+    source.append(rows(0))
+    table, position = adopted_iceberg(str(ice.metadata_of(source)), IcebergOptions())
+    source.append(rows(10))
+    path = ice.metadata_of(source)
+    told = json.loads(path.read_text())
+    told["snapshots"][-1]["summary"]["added-data-files"] = "2"
+    path.write_text(json.dumps(told))
+    found = list(iceberg_changes(str(path), IcebergOptions(), position, table.schema))
+    assert [(len(c.table.files), c.whole) for c, _ in found] == [(2, True)]

@@ -62,7 +62,8 @@ def added_entries(root: Root, snapshot: Mapping[str, Any]) -> Entries | None:
             return None
         added = [r for r in records if r["status"] == _ADDED and r["snapshot_id"] in (None, snapshot["snapshot-id"])]
         found.extend(_understood(manifest, schema, added))
-    return found
+    said = snapshot["summary"].get("added-data-files")
+    return found if said is None or str(said) == str(len(found.files)) else None
 
 
 def _manifests(root: Root, snapshot: Mapping[str, Any]) -> list[dict[str, Any]]:
