@@ -92,6 +92,7 @@ These are options of `storage_options=`, of `--storage-option`, and of reads, wr
 FUNCTIONS = [
     ("table/table.py", "create"),
     ("table/table.py", "open"),
+    ("table/adoption.py", "adopt"),
     ("table/table.py", "scan_polars"),
     ("spark/session.py", "attach"),
 ]

@@ -19,12 +19,14 @@ if TYPE_CHECKING:
     from tamis.errors import *  # noqa: F403  # the error names are re-exported for type checkers
     from tamis.spark import attach as attach
     from tamis.table import Table as Table  # the public name, as in the design
+    from tamis.table import adopt as adopt
     from tamis.table import create as create
     from tamis.table import open as open  # noqa: A004  # the public name, as in the design
     from tamis.table import scan_polars as scan_polars
 
 _HOME = {
     "Table": "tamis.table",
+    "adopt": "tamis.table",
     "create": "tamis.table",
     "open": "tamis.table",
     "scan_polars": "tamis.table",

@@ -12,6 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from tamis.bridges.sources.source_footers import SourceFooter
 from tamis.core.types import Schema
 
 FILES = pa.schema(
@@ -21,7 +22,9 @@ FILES = pa.schema(
         ("rows", pa.int64()),  # physical rows; NULL: the footer says
         ("etag", pa.string()),  # as the store gave it; NULL: unknown
         ("modified_micros", pa.int64()),  # NULL: unknown
-        ("constants", pa.string()),  # JSON: by column id, the values of the columns that the file does not hold
+        # JSON: column id (text) → value of a column that is the same in all rows, whatever the file holds, in the form
+        # of ``Field.initial_default`` (core.types.defaults.initial_json); null is NULL
+        ("constants", pa.string()),
         ("deletion", pa.binary()),  # roaring bitmap of the deleted row ordinals; NULL: none
     ]
 )
@@ -51,3 +54,7 @@ class SourceTable:
     """Whether the files carry the column ids as Parquet field ids; a file without them is read by name."""
     properties: Mapping[str, Any] = field(default_factory=dict)
     """What a synchronization needs of the source again, such as its catalog; never a credential."""
+    footers: tuple[SourceFooter, ...] | None = field(default=None, repr=False)
+    """The footers of ``files``, in order, if the reader of the source has read them; None: adoption reads them."""
+    highest_column_id: int = 0
+    """The highest column id that the source ever gave, so that new columns here get others; 0: that of ``schema``."""

@@ -65,7 +65,7 @@ def read_part(ref: PartRef, spec: ReadSpec, counters: ReadCounters) -> Iterator[
     meter = Meter(counters)
     store = open_store(spec.url, spec.storage_options)
     with meter.opening(filtered=bool(conjuncts)) as opened:
-        part = opened(open_part(store, ref, part_schema))
+        part = opened(open_part(store, ref, part_schema, spec.sources))
     live = LiveRows(ref, part.block_rows)
     if ref.window is not None:
         counters.rows_total += live.within(*ref.window)

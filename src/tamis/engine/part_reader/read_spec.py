@@ -8,6 +8,7 @@ from typing import Any
 
 from tamis.core.expr import Expr
 from tamis.core.types import Schema
+from tamis.storage.commit_log import Source
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,8 @@ class ReadSpec:
     positions: bool = False
     """Append ``_position`` (int64): each row's physical ordinal in its part."""
     now_micros: int | None = None
+    sources: tuple[Source, ...] = ()
+    """The foreign tables in whose files parts may lie."""
 
 
 @dataclass(slots=True)

@@ -26,7 +26,7 @@ from tamis.engine.scan.scan_order import Order, text
 from tamis.engine.scan.skip_audit import Proof, sample
 from tamis.engine.secondary_index import SharedLookup
 from tamis.sizes import SIZES
-from tamis.storage.commit_log import Snapshot
+from tamis.storage.commit_log import EXTERNAL_COLUMNS, Snapshot
 from tamis.storage.files import PAGE_ROWS, PartRef
 from tamis.storage.object_store import Store
 from tamis.world import world
@@ -42,7 +42,8 @@ class PartRefs(Sequence[PartRef]):
 
     @property
     def _names(self) -> list[str]:
-        return [*_REF_COLUMNS, "candidates"] if "candidates" in self.table.column_names else _REF_COLUMNS
+        more = [name for name in (*EXTERNAL_COLUMNS, "candidates") if name in self.table.column_names]
+        return [*_REF_COLUMNS, *more]
 
     def __len__(self) -> int:
         return len(self.table)
@@ -230,6 +231,7 @@ def plan(snapshot: Snapshot, store: Store, request: PlanRequest) -> Plan:
         lazy=options.read_lazy if options.read_lazy in {"on", "off"} else "auto",
         block_statistics=options.stats_filter,
         now_micros=hi,
+        sources=snapshot.head.sources,
     )
     return Plan(parts, report, spec, options, audit, proofs, order, limit, looked.shared)
 

@@ -111,6 +111,7 @@ def build_spec(store: Store, head: Head, index: IndexDefinition) -> BuildSpec:
             fields=_pruned(base.fields, [path[:-1] if path[-1] in index.by_path else path for path in index.columns]),
         ),
         part_schemas={s.schema_id: s for s in head.schemas},
+        sources=head.sources,
     )
     write = WriteSpec(
         url=store.url,

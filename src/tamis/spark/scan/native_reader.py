@@ -57,6 +57,8 @@ def obstacle(plan: Plan, selected: Schema, *, filtered: bool) -> str | None:
         return "the table is not on a local disk"
     if set(plan.parts.table["format"].unique().to_pylist()) - {"parquet"}:
         return "not all parts are Parquet"
+    if "source" in plan.parts.table.column_names and plan.parts.table["source"].null_count < len(plan.parts):
+        return "some parts are files of a source, which other writers made"
     if pc.sum(plan.parts.table["deleted"]).as_py():
         return "some parts have deleted rows"
     if "candidates" in plan.parts.table.column_names or plan.shared:

@@ -2,6 +2,7 @@
 
 from tamis.storage.commit_log.conflict import StillValid
 from tamis.storage.commit_log.creation import create
+from tamis.storage.commit_log.external_sources import EXTERNAL_COLUMNS, Source
 from tamis.storage.commit_log.head_schema import next_schema, ordered_now
 from tamis.storage.commit_log.model import PART_COLUMNS, Head, IndexDefinition, IndexPath, Operation, ReadSet
 from tamis.storage.commit_log.proposal import Proposal
@@ -11,6 +12,7 @@ from tamis.storage.commit_log.transaction import commit
 from tamis.storage.commit_log.version_loading import HISTORY, history, load
 
 __all__ = [
+    "EXTERNAL_COLUMNS",
     "HISTORY",
     "PART_COLUMNS",
     "SEGMENT_COLUMNS",
@@ -22,6 +24,7 @@ __all__ = [
     "Proposal",
     "ReadSet",
     "Snapshot",
+    "Source",
     "StillValid",
     "commit",
     "create",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
@@ -10,13 +10,15 @@ import pyarrow as pa
 from tamis.storage.commit_log.checked_parts import check_checked
 from tamis.storage.commit_log.commit_landing import Landing, landed, notify_watchers
 from tamis.storage.commit_log.commit_objects import find_latest, read_commits
-from tamis.storage.commit_log.commit_record import Commit
+from tamis.storage.commit_log.commit_record import Commit, Segment
+from tamis.storage.commit_log.deletion_vectors import FOLDER, vectors_of
 from tamis.storage.commit_log.features import check_writer
 from tamis.storage.commit_log.manifests import add_segment
 from tamis.storage.commit_log.model import Head, Operation
 from tamis.storage.commit_log.path_checks import already, check_free, check_store
 from tamis.storage.commit_log.snapshot import Snapshot
 from tamis.storage.commit_log.stream_epochs import next_streams
+from tamis.storage.object_store.metadata_files import Columns, keep
 from tamis.storage.object_store.store import Store
 from tamis.world import new_id, world
 
@@ -24,10 +26,17 @@ ATTEMPTS = 10
 
 
 def create(
-    store: Store, head: Head, operation: Operation, *, add: Sequence[pa.Table] = (), operation_id: str = ""
+    store: Store,
+    head: Head,
+    operation: Operation,
+    *,
+    add: Sequence[pa.Table] = (),
+    deletions: Mapping[str, bytes] | None = None,
+    operation_id: str = "",
 ) -> Snapshot:
     """Create a table with this head at the store's root; version 0 holds the parts listed in ``add``.
 
+    ``deletions``: rows of these parts that are deleted from the start (part id → deletion vector).
     A head without a ``table_id`` or ``created_micros`` gets them. Repeating the call with the same
     ``operation_id`` returns the same version 0. Raises ``AlreadyExists`` if there is a table and
     ``InvalidInput`` if there is something else; then nothing was touched.
@@ -47,6 +56,7 @@ def create(
             check_free(store)
             check_store(store)
             streams = next_streams(store, None, operation.stream) or ()
+            segment = add_segment(store, add, {})
             first = Commit(
                 version=0,
                 table_id=head.table_id,
@@ -56,7 +66,8 @@ def create(
                 schema_id=head.schema.schema_id if head.schema else None,
                 head_version=0,
                 head=head,
-                segment=add_segment(store, add, {}),
+                segment=segment,
+                deletions=_kept(store, segment, deletions or {}),
                 streams_version=0 if streams else None,
                 streams=streams,
                 reader_features=head.reader_features,
@@ -65,6 +76,14 @@ def create(
         if made is not None:
             return landed(store, made, made.head or head)
     raise already(store)
+
+
+def _kept(store: Store, segment: Segment | None, deletions: Mapping[str, bytes]) -> Columns | None:
+    """Store the deletion vectors of the first parts."""
+    if segment is None or not deletions:
+        return None
+    table = vectors_of(segment.segment_id, deletions)
+    return keep(store, [table], table.schema, f"{FOLDER}/{new_id()}.parquet")
 
 
 def _existing(store: Store, latest: Commit, landing: Landing) -> Snapshot:

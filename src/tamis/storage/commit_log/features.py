@@ -17,7 +17,10 @@ DELETION_VECTORS = "deletion-vectors"
 CHECK_CONSTRAINTS = "check-constraints"
 """New rows are tested by the CHECK constraints of the head: a writer without this feature would not test them."""
 
-READER_FEATURES: frozenset[str] = frozenset({DELETION_VECTORS})
+EXTERNAL_PARTS = "external-parts"
+"""Parts lie outside of the table, in the files of a source: a reader without this feature would look for its own."""
+
+READER_FEATURES: frozenset[str] = frozenset({DELETION_VECTORS, EXTERNAL_PARTS})
 """Features that this version can read."""
 
 WRITER_FEATURES: frozenset[str] = frozenset({"generated-columns", "identity-columns", "indexes", CHECK_CONSTRAINTS})

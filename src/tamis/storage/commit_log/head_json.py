@@ -8,6 +8,7 @@ from typing import Any
 
 from tamis.core.schema import Dropped, dropped_in
 from tamis.core.types import Schema
+from tamis.storage.commit_log.external_sources import source_from_json, source_to_json
 from tamis.storage.commit_log.model import Head, IndexDefinition, IndexPath
 from tamis.storage.commit_log.table_constraints import (
     Constraint,
@@ -44,6 +45,8 @@ def head_to_json(head: Head) -> dict[str, Any]:
         value["indexes"] = [_index_to_json(index) for index in head.indexes]
     if head.numbered:
         value["numbered"] = {str(column): following for column, following in head.numbered.items()}
+    if head.sources:
+        value["sources"] = [source_to_json(source) for source in head.sources]
     if checks := enforced(head.constraints):
         value["constraints"] = [constraint_to_json(one) for one in checks]
     if told := [constraint_to_json(one) for one in head.constraints if one not in checks]:
@@ -77,6 +80,7 @@ def head_from_json(value: dict[str, Any]) -> Head:
         ordered_since=value.get("ordered_since", 0),
         numbered={int(column): following for column, following in value.get("numbered", {}).items()},
         constraints=constraints,
+        sources=tuple(source_from_json(source) for source in value.get("sources", ())),
     )
 
 

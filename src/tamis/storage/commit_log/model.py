@@ -7,6 +7,7 @@ from typing import Any
 
 from tamis.core.schema import Dropped
 from tamis.core.types import Schema
+from tamis.storage.commit_log.external_sources import Source
 from tamis.storage.commit_log.table_constraints import Constraint
 
 PART_COLUMNS = (
@@ -95,6 +96,8 @@ class Head:
     constraints: tuple[Constraint, ...] = ()
     numbered: dict[int, int] = field(default_factory=dict)
     """The next number of each identity column, by column id; it never goes back."""
+    sources: tuple[Source, ...] = ()
+    """The foreign tables whose files are parts of this one, at any version; none is ever removed."""
 
     @property
     def schema(self) -> Schema | None:

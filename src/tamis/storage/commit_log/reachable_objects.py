@@ -1,9 +1,9 @@
 """Finds the objects that a range of versions references and that vacuum must keep.
 
-Invariant: an object that any version of the range needs is in ``reached``. Data files, stored tables,
-deletion vectors and index segments are found alike: by every value named ``path`` in the log, and by columns
-of that name in the tables that the log names. The one exception: index parts that a damaged list names are not
-found, because no reader can find them either.
+Invariant: an object of the table that any version of the range needs is in ``reached``; files of sources are not.
+Data files, stored tables, deletion vectors and index segments are found alike: by every value named ``path`` in the
+log, and by columns of that name in the tables that the log names. The one exception: index parts that a damaged list
+names are not found, because no reader can find them either.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from typing import Any
+
+import pyarrow as pa
 
 from tamis.errors import CorruptData
 from tamis.storage.commit_log.commit_objects import ROOT, read_commits
@@ -39,7 +41,7 @@ FOLDERS = ("data", "index", f"{ROOT}/manifest", DELETIONS, f"{ROOT}/index", f"{R
 
 def reached(store: Store, oldest: Snapshot, latest: Snapshot) -> set[str]:
     """Return the paths of all objects, except commits, named by versions ``oldest`` to ``latest``."""
-    found = set(oldest.parts(None)["path"].to_pylist())
+    found = set(own_parts(oldest.parts(None))["path"].to_pylist())
     found |= set(paths_in(store, _tables(oldest)))
     found |= set(
         _index_paths(store, [json.loads(text) for text in oldest.index_segments["detail"].to_pylist() if text])
@@ -48,6 +50,11 @@ def reached(store: Store, oldest: Snapshot, latest: Snapshot) -> set[str]:
     for of_commit in gather(store, lambda commit: list(commit_paths(store, commit)), between):
         found |= set(of_commit)
     return found
+
+
+def own_parts(parts: pa.Table) -> pa.Table:
+    """Return the parts that are the table's own files, without those that lie in a source."""
+    return parts.filter(parts["source"].is_null()) if "source" in parts.column_names else parts
 
 
 def commit_paths(store: Store, commit: Commit) -> Iterator[str]:
@@ -101,9 +108,9 @@ def paths_in(store: Store, value: Any, *, deep: bool = True) -> Iterator[str]:
     if isinstance(value.get("path"), str):
         yield value["path"]
     if deep and "rows" in value and ("zstd" in value or "crc32" in value):
-        table = columns_from_json(value).read(store, lambda names: [n for n in names if n == "path"])
-        if table.num_columns:
-            yield from (path for path in table["path"].to_pylist() if path)
+        table = columns_from_json(value).read(store, lambda names: [n for n in names if n in {"path", "source"}])
+        if "path" in table.column_names:
+            yield from (path for path in own_parts(table)["path"].to_pylist() if path)
     for item in value.values():
         yield from paths_in(store, item, deep=deep)
 

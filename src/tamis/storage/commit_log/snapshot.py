@@ -20,6 +20,7 @@ from tamis.errors import CorruptData
 from tamis.storage.commit_log.commit_objects import head_commit
 from tamis.storage.commit_log.commit_record import Commit
 from tamis.storage.commit_log.deletion_vectors import vectors
+from tamis.storage.commit_log.external_sources import EXTERNAL_COLUMNS, NO_EXTERNAL
 from tamis.storage.commit_log.features import check_reader
 from tamis.storage.commit_log.model import PART_COLUMNS, Head
 from tamis.storage.commit_log.rollups import Tile, deltas, tiles, trusting
@@ -105,8 +106,8 @@ class Snapshot:
         """Return the live parts of the segments that ``mask`` selects (None: all), in order.
 
         Columns: ``segment`` (int32, row of ``segments``), ``part`` (int32, ordinal in its segment),
-        ``PART_COLUMNS``, the statistics of the columns ``ids``, ``deleted`` (int64, the number of deleted
-        rows) and ``deletion`` (binary, the deletion vector, or NULL).
+        ``PART_COLUMNS``, ``EXTERNAL_COLUMNS`` if the table has sources, the statistics of the columns ``ids``,
+        ``deleted`` (int64, the number of deleted rows) and ``deletion`` (binary, the deletion vector, or NULL).
         """
         chosen = frozenset(ids)
         if mask is not None:
@@ -221,7 +222,8 @@ class Snapshot:
         return stack([empty, *gather(self.store, read, used.tolist())])
 
     def _parts(self, mask: Bools | None, ids: frozenset[int]) -> pa.Table:
-        table = self._table("parts", PART_COLUMNS, mask, ids)
+        external = EXTERNAL_COLUMNS if self.head.sources else ()
+        table = self._table("parts", (*PART_COLUMNS, *external), mask, ids)
         state = self._live
         if not len(state.deleted):
             zeros, none = pa.array(np.zeros(len(table), dtype=np.int64)), pa.nulls(len(table), pa.binary())
@@ -250,9 +252,7 @@ class Snapshot:
         own = gather(self.store, lambda f: self._file(f[0], f[1], name, facts, ids), files)
         layers = np.unique(described["layer"].to_numpy())
         shared = gather(self.store, lambda at: self._rows(state.layers[at], name, facts, chosen, ids), layers.tolist())
-        empty = NO_PARTS.select(
-            ["segment", "part", *(c for c in facts if name == "parts" and c in NO_PARTS.column_names)]
-        )
+        empty = NO_PARTS.select(["segment", "part", *(c for c in facts if name == "parts" and c in _FACTS)])
         table = _ordered(stack([empty, *(t for t in (*own, *shared) if t is not None)]))
         if "part_id" in table.column_names and len(state.removed):
             gone = state.changes["part_id"].take(pa.array(state.removed))
@@ -316,9 +316,11 @@ NO_PARTS = pa.schema(
         ("run_id", pa.string()),
         ("ordered", pa.bool_()),
         ("blocks", pa.list_(pa.int32())),
+        *NO_EXTERNAL,
     ]
 ).empty_table()
-"""``Snapshot.parts`` of a table without parts."""
+"""``Snapshot.parts`` of a table without parts, and with sources."""
+_FACTS = frozenset(NO_PARTS.column_names)
 
 
 def _ordered(table: pa.Table) -> pa.Table:

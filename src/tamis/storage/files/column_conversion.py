@@ -7,12 +7,17 @@ NULL; what the target lacks is dropped; leaves are cast without loss. Only leave
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tamis.core.types import VARIANT, Array, Field, Map, Schema, Struct
 from tamis.core.types.arrow import FIELD_ID, to_arrow_field, to_arrow_type
 from tamis.core.types.defaults import initial_scalar
+
+_UUID = 16
+"""Bytes of a UUID."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,4 +102,14 @@ def _leaf(array: pa.Array, target: pa.DataType) -> pa.Array:
         return _struct(array, [array.field(at[f.name]) for f in target], list(target))
     if pa.types.is_duration(target) and array.type == pa.int64():  # the stored form in Parquet
         return array.view(target)
+    if pa.types.is_string(target) and pa.types.is_fixed_size_binary(array.type) and array.type.byte_width == _UUID:
+        return _uuids(array)
     return array.cast(target)
+
+
+def _uuids(array: pa.Array) -> pa.Array:
+    """Return UUIDs, which foreign files hold as 16 bytes, in their usual form as text."""
+    values = [None if value is None else value.hex() for value in array.to_pylist()]
+    texts = pa.array(values, pa.string())
+    groups = [pc.utf8_slice_codeunits(texts, start, stop) for start, stop in pairwise((0, 8, 12, 16, 20, 32))]
+    return pc.binary_join_element_wise(*groups, "-")

@@ -7,6 +7,13 @@ from tamis.storage.files.protocol import PartRef
 
 
 def corrupt(ref: PartRef, problem: str, code: str = "PART_CORRUPT") -> CorruptData:
+    if ref.source is not None:
+        return CorruptData(
+            f"The source's file {ref.path} (part {ref.part_id}) {problem}.",
+            code=code,
+            name=ref.path,
+            remedy="Put the file back as it was when it was adopted, or adopt the source again.",
+        )
     return CorruptData(
         f"Part {ref.part_id} ({ref.path}) {problem}.",
         code=code,

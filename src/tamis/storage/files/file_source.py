@@ -22,11 +22,11 @@ from tamis.storage.files.corrupt_parts import corrupt
 from tamis.storage.files.protocol import IoCounters, PartRef
 from tamis.storage.files.recent_bytes import RecentBytes
 from tamis.storage.object_store.relative_paths import is_inside
-from tamis.storage.object_store.store import merged
+from tamis.storage.object_store.store import Entry, merged
 
 T = TypeVar("T")
 
-_FINAL = {"PART_MISSING", "TRUNCATED"}
+_FINAL = {"PART_MISSING", "TRUNCATED", "SOURCE_CHANGED"}
 """Errors that another read does not fix, because they were already retried."""
 
 
@@ -41,6 +41,17 @@ def twice(read: Callable[[], T], source: PartSource) -> T:
         return read()
 
 
+def change_of(entry: Entry, ref: PartRef) -> str | None:
+    """Return what a listing shows to have changed in a source's file since it became a part; None if nothing."""
+    if entry.size != ref.bytes:
+        return f"has {entry.size} bytes instead of the {ref.bytes} that it was adopted with"
+    if ref.etag is not None and entry.etag is not None:
+        return None if entry.etag == ref.etag else "has another ETag than when it was adopted"
+    if ref.modified_micros is not None and entry.modified_micros != ref.modified_micros:
+        return "was written again since it was adopted"
+    return None
+
+
 class PartSource:
     """One part's bytes, with I/O counters; thread-safe."""
 
@@ -50,7 +61,7 @@ class PartSource:
         self._store, self.ref = store.fresh(), ref
         self._recent, self._lock = RecentBytes(), threading.Lock()
         self._mark: tuple[int, bytes] | None = None
-        self.key = (store.url, ref.path, ref.bytes, ref.checksum, ref.footer_checksum)
+        self.key = (store.url, *ref.file_key)
         """Cache key of everything remembered about the file."""
 
     @property
@@ -70,6 +81,22 @@ class PartSource:
         """
         return {self.ref.part_id, PurePosixPath(self.ref.path).stem}
 
+    def check_unchanged(self) -> None:
+        """Raise ``CorruptData`` (``SOURCE_CHANGED``) if a source's file is not the one that was adopted.
+
+        By size and time of writing, as the store says. A file with an ETag is asked for by it with every read instead.
+        """
+        ref = self.ref
+        if ref.source is None or ref.etag is not None or (self.remote and ref.modified_micros is None):
+            return
+        try:
+            entry = self._store.entry(ref.path)
+        except NotFound as error:
+            raise corrupt(ref, "is missing", "PART_MISSING") from error
+        changed = change_of(entry, ref)
+        if changed is not None:
+            raise corrupt(ref, changed, "SOURCE_CHANGED")
+
     def get(self, ranges: Sequence[tuple[int, int]]) -> list[memoryview]:
         """Read these (offset, length) ranges, merging nearby ones. Bytes that were fetched recently are not again.
 
@@ -82,6 +109,8 @@ class PartSource:
         except CorruptData as error:
             if error.code == "PART_REPLACED":
                 raise
+            if error.code == "OBJECT_CHANGED":
+                raise corrupt(self.ref, "has changed since it was adopted", "SOURCE_CHANGED") from error
             raise corrupt(
                 self.ref, f"is shorter than the {self.ref.bytes} bytes that were committed", "TRUNCATED"
             ) from error
@@ -121,9 +150,9 @@ class PartSource:
 
     def _views(self, ranges: Sequence[tuple[int, int]]) -> list[memoryview]:
         try:
-            return list(self._store.views(self.ref.path, ranges, gap=0))
+            return list(self._store.views(self.ref.path, ranges, gap=0, etag=self.ref.etag))
         except CorruptData:  # a short response, or a short object
-            return list(self._store.views(self.ref.path, ranges, gap=0))
+            return list(self._store.views(self.ref.path, ranges, gap=0, etag=self.ref.etag))
 
     def forget(self) -> None:
         """Ask the store for every byte again from now on."""

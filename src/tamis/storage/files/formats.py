@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,8 +11,11 @@ import pyarrow as pa
 from tamis.core.types import Schema
 from tamis.core.types.arrow import to_arrow_schema
 from tamis.errors import InvalidInput
+from tamis.storage.commit_log import Source
+from tamis.storage.commit_log.external_sources import source_named
 from tamis.storage.files.orc import OrcPartWriter, open_orc
 from tamis.storage.files.parquet import ParquetPartWriter, open_parquet
+from tamis.storage.files.parquet.foreign_part import open_foreign_parquet
 from tamis.storage.files.protocol import PartFile, PartRef, PartWriter, WriteOptions
 from tamis.storage.files.vortex import VortexPartWriter, check_vortex, open_vortex
 
@@ -90,9 +93,11 @@ def create_part(
     return chosen.create(store.writer(path), arrow_schema, options or WriteOptions())
 
 
-def open_part(store: Any, ref: PartRef, schema: Schema) -> PartFile:
-    """Open a part for reading; ``schema`` is the one it was written under.
+def open_part(store: Any, ref: PartRef, schema: Schema, sources: Iterable[Source] = ()) -> PartFile:
+    """Open a part for reading; ``schema`` is the one it was written under, ``sources`` are those of the table's head.
 
     Raises ``CorruptData`` naming the part.
     """
+    if ref.source is not None:
+        return open_foreign_parquet(store, ref, schema, source_named(sources, ref.source, ref.path))
     return format_named(ref.format).open(store, ref, schema)

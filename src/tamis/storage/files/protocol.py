@@ -60,6 +60,19 @@ class PartRef:
     candidates: Vector | None = None
     """The serialized bitmap of the ordinals of candidate rows from an index; None if every row may match."""
 
+    source: str | None = None
+    """The id of the source that the file belongs to; None for a file of the table itself."""
+    constants: str | None = None
+    """JSON by column id: values of columns that are the same in every row, whatever the file holds."""
+    etag: str | None = None
+    modified_micros: int | None = None
+    """The state of a source's file when it became a part, as its store named it; None if unknown."""
+
+    @property
+    def file_key(self) -> tuple[str | int | None, ...]:
+        """What is remembered about the file has this key, within the table."""
+        return self.path, self.bytes, self.checksum, self.footer_checksum, self.source, self.constants
+
     @property
     def live_rows(self) -> int:
         """Number of rows that are not deleted."""

@@ -32,7 +32,7 @@ GROUP_ROWS = SIZES.manifest_group_rows
 
 _MAGIC = 4
 
-_REPEATED = ("segment_id", "format", "run_id")
+_REPEATED = ("segment_id", "format", "run_id", "source", "constants")
 """Low-cardinality columns, where a dictionary pays off; bounds and ids read faster without one."""
 
 Chunk = tuple[int, int, int]

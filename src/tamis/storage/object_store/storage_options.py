@@ -96,7 +96,10 @@ _ALIASES = {"endpoint_url": "endpoint", "token": "session_token"}
 """Other names of the options of S3."""
 NAMES = tuple(sorted({*RETRIES, *CLIENT, *S3, *GCS, *AZURE}))
 
-REDACTED = f"(?i)^(({'|'.join(p.rstrip('_') for p in PREFIXES)})_.*|{'|'.join((*NAMES, *_ALIASES))})$"
+SOURCE = "source."
+"""What stands before the options of the store of a foreign table, whose files are parts: ``source.region``."""
+
+REDACTED = f"(?i)^(source[.])?(({'|'.join(p.rstrip('_') for p in PREFIXES)})_.*|{'|'.join((*NAMES, *_ALIASES))})$"
 """A pattern, for Python and Java, of the names of storage options."""
 _REDACTED = re.compile(REDACTED)
 _URL = re.compile(r"\bhttps?://[^\s)\"'<>,]+", re.IGNORECASE)
@@ -108,6 +111,16 @@ _SHORTEST = 4
 def is_storage_option(name: str) -> bool:
     """Return whether an option of this name is for the object store."""
     return _REDACTED.match(name) is not None
+
+
+def own_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options that are for the table's own store."""
+    return {key: value for key, value in options.items() if not str(key).lower().startswith(SOURCE)}
+
+
+def source_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options that are for the store of a source, without their prefix."""
+    return {str(key)[len(SOURCE) :]: value for key, value in options.items() if str(key).lower().startswith(SOURCE)}
 
 
 def canonical(name: str) -> str:

@@ -19,6 +19,7 @@ from tamis.errors import CorruptData, NotFound
 from tamis.storage.object_store.local_ranges import read_here, readable_here
 from tamis.storage.object_store.location import Location, locate
 from tamis.storage.object_store.object_file import Reader, Writer
+from tamis.storage.object_store.storage_options import own_options, source_options
 from tamis.storage.object_store.store_backends import check_process, connect, is_taken, translate
 
 T = TypeVar("T")
@@ -36,12 +37,14 @@ class Entry(NamedTuple):
     """An object in a listing.
 
     ``path`` is relative to the store's root, ``size`` is in bytes, and ``modified_micros`` is the time of
-    writing in microseconds since the epoch.
+    writing in microseconds since the epoch. ``etag`` names the object's state; None on local disk, where a copy
+    of a file would have another one.
     """
 
     path: str
     size: int
     modified_micros: int
+    etag: str | None = None
 
 
 class Io:
@@ -74,13 +77,15 @@ class Store:
     def __init__(self, location: Location, options: Mapping[str, Any]) -> None:
         self.location = location
         self.options = dict(options)
+        """All options that were given, with those for the stores of sources."""
+        own = own_options(options)
         self.io = Io()
         self._prefix = f"{location.path}/" if location.scheme == "memory" and location.path else ""
         self._connection: Any = None
         if location.scheme != "file":  # local folders are opened on first use, so that reading does not create them
-            self._connection = connect(location, options)
-        elif options:
-            connect(location, options)
+            self._connection = connect(location, own)
+        elif own:
+            connect(location, own)
 
     @property
     def url(self) -> str:
@@ -102,6 +107,16 @@ class Store:
         other.__dict__.update(self.__dict__)
         other.io = Io()
         return other
+
+    def beside(self, place: str) -> Store:
+        """Return the store of a source at ``place``, with the options for sources.
+
+        Without any, a source on the same kind of store is reached as the table is.
+        """
+        location, options = locate(place), source_options(self.options)
+        if not options and location.scheme == self.location.scheme:
+            options = own_options(self.options)
+        return Store(location, options)
 
     def get(self, path: str) -> bytes:
         """Return the whole object.
@@ -133,16 +148,19 @@ class Store:
         """Return the bytes of each (offset, length) in the given order, merging nearby ranges."""
         return [bytes(view) for view in self.views(path, ranges)]
 
-    def views(self, path: str, ranges: Sequence[tuple[int, int]], gap: int | None = None) -> list[memoryview]:
+    def views(
+        self, path: str, ranges: Sequence[tuple[int, int]], gap: int | None = None, etag: str | None = None
+    ) -> list[memoryview]:
         """Return the ranges as ``get_ranges`` does, but as views into the fetched spans, without copying.
 
-        Ranges at most ``gap`` bytes apart are merged; by default, as many as the store finds cheap.
+        Ranges at most ``gap`` bytes apart are merged; by default, as many as the store finds cheap. With ``etag``,
+        raises ``CorruptData`` (``OBJECT_CHANGED``) if the object is in another state.
         """
         wanted = [r for r in ranges if r[1] > 0]
         spans = merged(wanted, self.gap if gap is None else gap)
         chunks: list[memoryview] = []
         if spans:
-            chunks = self._run("read", path, lambda store, key: self._fetched(store, key, spans))
+            chunks = self._run("read", path, lambda store, key: self._fetched(store, key, spans, etag))
         self.io.add(read=sum(len(c) for c in chunks), requests=max(0, len(chunks) - 1))
         if [len(c) for c in chunks] != [n for _, n in spans]:
             raise CorruptData(
@@ -154,7 +172,12 @@ class Store:
         starts = [start for start, _ in spans]
         return [_cut(offset, length, starts, chunks) for offset, length in ranges]
 
-    def _fetched(self, store: Any, key: str, spans: Sequence[tuple[int, int]]) -> list[memoryview]:
+    def _fetched(self, store: Any, key: str, spans: Sequence[tuple[int, int]], etag: str | None) -> list[memoryview]:
+        if etag is not None:
+            (start, length), *rest = spans
+            options = {"range": (start, start + length), "if_match": etag}
+            first = memoryview(obstore.get(store, key, options=options).bytes())
+            return [first, *(self._fetched(store, key, rest, None) if rest else ())]
         if self.location.scheme == "file" and readable_here(key, spans):
             return read_here(f"{self.location.path}/{key}", spans)
         starts, lengths = [s for s, _ in spans], [n for _, n in spans]
@@ -162,7 +185,11 @@ class Store:
 
     def size(self, path: str) -> int:
         """Return the object's size in bytes."""
-        return int(self._run("read", path, obstore.head)["size"])
+        return self.entry(path).size
+
+    def entry(self, path: str) -> Entry:
+        """Return what a listing says of the object."""
+        return self._entry(self._run("read", path, obstore.head))
 
     def put(self, path: str, data: bytes) -> None:
         """Write the object, replacing an existing one."""
@@ -250,7 +277,10 @@ class Store:
 
     def _entry(self, meta: Any) -> Entry:
         return Entry(
-            meta["path"].removeprefix(self._prefix), meta["size"], int(meta["last_modified"].timestamp() * 1e6)
+            meta["path"].removeprefix(self._prefix),
+            int(meta["size"]),
+            int(meta["last_modified"].timestamp() * 1e6),
+            None if self.location.scheme == "file" else meta["e_tag"],
         )
 
     def __getstate__(self) -> dict[str, Any]:

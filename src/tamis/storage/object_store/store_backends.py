@@ -90,6 +90,13 @@ def translate(error: Exception, action: str, name: str, options: Mapping[str, An
         return error
     if isinstance(error, FileNotFoundError) and action != "write":
         return NotFound(f"There is no object {name}.", code="OBJECT_NOT_FOUND", name=name, remedy="Check the path.")
+    if isinstance(error, PreconditionError) and action == "read":
+        return CorruptData(
+            f"{name} is no longer in the state that was asked for.",
+            code="OBJECT_CHANGED",
+            name=name,
+            remedy="Put it back as it was.",
+        )
     if re.search("range was invalid|invalid range|range not satisfiable|requested .* got ", text, re.IGNORECASE):
         return CorruptData(
             f"{name} is shorter than it should be.", code="TRUNCATED", name=name, remedy="Restore it from a backup."

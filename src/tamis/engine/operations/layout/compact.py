@@ -52,7 +52,8 @@ class Work:
         chosen = schema or self.head.schema
         assert chosen is not None
         known = {s.schema_id: s for s in self.head.schemas}
-        return ReadSpec(self.store.url, chosen, known, dict(self.store.options), batch_rows=16_384)
+        options = dict(self.store.options)
+        return ReadSpec(self.store.url, chosen, known, options, batch_rows=16_384, sources=self.head.sources)
 
     def write_options(self, group: Group) -> Options:
         """Return options that write one part for a group up to the target size, else several."""

@@ -23,6 +23,7 @@ from tamis.engine.operations.layout.clustering_quality import Clustering, Interv
 from tamis.engine.scan import Options, PartRefs, PlanRequest, plan
 from tamis.sizes import SIZES
 from tamis.storage.commit_log import Snapshot, ordered_now
+from tamis.storage.commit_log.reachable_objects import own_parts
 from tamis.storage.object_store import Store
 
 DELETED_SHARE = 0.1
@@ -134,7 +135,7 @@ def candidates(
     schema = snapshot.schema
     assert schema is not None
     ids = frozenset(snapshot.head.cluster_by[0]) if snapshot.head.cluster_by else frozenset()
-    table = with_age(snapshot, snapshot.parts(None, ids))
+    table = own_parts(with_age(snapshot, snapshot.parts(None, ids)))
     if conjuncts:
         request = PlanRequest(conjuncts=conjuncts, selected=schema, options=options)
         kept = plan(snapshot, store, request).parts.table["part_id"]

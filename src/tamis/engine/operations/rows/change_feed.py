@@ -98,7 +98,8 @@ class Changes:
 def feed_spec(store: Store, last: Snapshot) -> ReadSpec:
     """Return how the rows of a feed are read: under the schema of the version ``last``."""
     schemas = {s.schema_id: s for s in last.head.schemas}
-    return ReadSpec(store.url, last.schema or Schema(()), schemas, dict(store.options), batch_rows=16_384)
+    options, sources = dict(store.options), last.head.sources
+    return ReadSpec(store.url, last.schema or Schema(()), schemas, options, batch_rows=16_384, sources=sources)
 
 
 def changes_of(store: Store, first: int, last: Snapshot, form: FeedForm = PLAIN) -> Iterator[Change]:

@@ -2,7 +2,8 @@
 
 Always checked: every commit (complete, in order, of this table), every stored table of the readable versions
 (checksums, sums), rollups against the commits they summarize, and the presence and size of each data file and
-of each index part of the newest version (an older version does without an index part that is gone).
+of each index part of the newest version (an older version does without an index part that is gone); of files of
+sources also the time of writing or the ETag.
 With ``data``, also every live part (checksum, rows, statistics against values) and every part of an index
 (checksum, entries against the rows they describe).
 """
@@ -10,7 +11,7 @@ With ``data``, also every live part (checksum, rows, statistics against values) 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -21,14 +22,15 @@ import pyarrow.compute as pc
 from tamis.engine.operations.layout.compact import Work
 from tamis.engine.operations.result import Progress
 from tamis.engine.operations.upkeep.verify_index import index_problems
+from tamis.engine.operations.upkeep.verify_sources import external_problems
 from tamis.engine.operations.upkeep.verify_statistics import StatisticsCheck, paths_of_parts
 from tamis.engine.part_reader import ReadCounters, read_part
 from tamis.engine.scan import Options, PartRefs
 from tamis.errors import TamisError
-from tamis.storage.commit_log import PART_COLUMNS, Snapshot, load
+from tamis.storage.commit_log import EXTERNAL_COLUMNS, PART_COLUMNS, Snapshot, load
 from tamis.storage.commit_log.commit_objects import commit_path, read_commit, versions
 from tamis.storage.commit_log.commit_record import Commit
-from tamis.storage.commit_log.reachable_objects import reached
+from tamis.storage.commit_log.reachable_objects import own_parts, reached
 from tamis.storage.commit_log.vacuum_marker import oldest_readable
 from tamis.storage.files import PartRef
 from tamis.storage.files.file_check import Problem, checksum_problem, size_problem
@@ -138,15 +140,17 @@ def _state(store: Store, snapshot: Snapshot, listed: dict[str, int]) -> Iterator
         if path.startswith("data/") and path not in listed:
             yield "MISSING_OBJECT", path, "The log names it, and it is not there."
     yield from _sums(snapshot)
-    parts = snapshot.parts(None)
+    yield from external_problems(store, snapshot)
+    parts = own_parts(snapshot.parts(None))
     for path, size in zip(parts["path"].to_pylist(), parts["bytes"].to_pylist(), strict=True):
         if listed.get(path, size) != size:
             yield "WRONG_SIZE", path, f"It has {listed[path]} bytes and should have {size}."
+    facts = [*PART_COLUMNS, *(EXTERNAL_COLUMNS if snapshot.head.sources else ())]
     told = Snapshot.at(store, snapshot.commit)
     told._avoid = _Everything()
     for name, mine, theirs in (
         ("segments", snapshot.segments, told.segments),
-        ("parts", parts.select(list(PART_COLUMNS)), told.parts(None).select(list(PART_COLUMNS))),
+        ("parts", snapshot.parts(None).select(facts), told.parts(None).select(facts)),
     ):
         if not mine.equals(theirs):
             yield "ROLLUP_DIFFERS", f"_tamis/rollup ({name})", "Rollups and the commits below them do not say the same."
@@ -170,7 +174,7 @@ def _part(
     store: Store, snapshot: Snapshot, ref: PartRef, manifest: pa.Table, listed: dict[str, int], paths: PartPaths
 ) -> Iterator[Problem]:
     """Check a data file: its bytes, rows and statistics."""
-    damage = size_problem(ref, listed) or checksum_problem(store, ref)
+    damage = None if ref.source is not None else size_problem(ref, listed) or checksum_problem(store, ref)
     if damage:
         yield damage
         return
@@ -178,22 +182,7 @@ def _part(
     work = Work(store, snapshot, Options())
     known = {s.schema_id: s for s in snapshot.head.schemas}
     check, rows = StatisticsCheck(schema, known, manifest, paths.get((ref.segment, ref.part), {})), 0
-    whole = PartRef(
-        **{
-            name: getattr(ref, name)
-            for name in (
-                "part_id",
-                "path",
-                "format",
-                "schema_id",
-                "rows",
-                "bytes",
-                "checksum",
-                "footer_checksum",
-                "blocks",
-            )
-        }
-    )
+    whole = replace(ref, segment=0, part=0, all_match=False, deletion=None)
     for batch in read_part(whole, work.read_spec(schema), ReadCounters()):
         rows += len(batch)
         check.update(batch)

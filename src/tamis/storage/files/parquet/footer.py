@@ -113,7 +113,7 @@ def _read(source: PartSource) -> tuple[Footer, tuple[int, bytes]]:
 
 def _mark(raw: bytes, footer: Footer, ref: PartRef) -> tuple[int, bytes]:
     """Return where the part's id stands in the file, and the id; of a file without one, the end of the footer."""
-    said = (footer.metadata or {}).get(PART_ID.encode(), b"")
+    said = b"" if ref.source is not None else (footer.metadata or {}).get(PART_ID.encode(), b"")
     at = raw.find(said, raw.find(PART_ID.encode()) + len(PART_ID)) if said else -1
     mark = said if at >= 0 else raw[-TAIL:]
     return ref.bytes - len(raw) + (at if at >= 0 else len(raw) - len(mark)), bytes(mark)
@@ -122,7 +122,7 @@ def _mark(raw: bytes, footer: Footer, ref: PartRef) -> tuple[int, bytes]:
 def _check(footer: Footer, source: PartSource) -> None:
     ref = source.ref
     said = (footer.metadata or {}).get(PART_ID.encode())
-    if said is not None and said.decode("utf-8", "replace") not in source.names:
+    if said is not None and ref.source is None and said.decode("utf-8", "replace") not in source.names:
         raise corrupt(ref, f"was replaced: the file there is part {said.decode('utf-8', 'replace')}", "PART_REPLACED")
     if footer.num_rows != ref.rows:
         raise corrupt(ref, f"has {footer.num_rows} rows instead of {ref.rows}")

@@ -77,15 +77,17 @@ class Chunk(NamedTuple):
 class Pages:
     """The chunks of one file, and the pages of its plain columns."""
 
-    def __init__(self, footer: pq.FileMetaData, schema: pa.Schema) -> None:
+    def __init__(self, footer: pq.FileMetaData, schema: pa.Schema, *, trusted: bool = True) -> None:
+        """``trusted``: the note of pages is the writer's own; a tool that rewrites a file may copy it."""
         self._footer = footer
-        self.rows, self.starts = noted(footer)
+        none: tuple[int, Ordinals] = PAGE_ROWS, np.zeros(0, dtype=np.int64)
+        self.rows, self.starts = noted(footer) if trusted else none
         self._flat: dict[int, pa.Field] = {}
         self._chunks: dict[tuple[int, int], Chunk] = {}
         leaf = 0
         for f in schema:
             width = _leaves(f.type)
-            if width == 1 and not pa.types.is_nested(f.type):
+            if trusted and width == 1 and not pa.types.is_nested(f.type):
                 self._flat[leaf] = f
             leaf += width
 

@@ -48,21 +48,20 @@ def open_parquet(store: Any, ref: PartRef, schema: Schema) -> ParquetPart:
     return ParquetPart(source, extended(schema, leaves), footer, leaves)
 
 
-class _Shape:
+class Shape:
     """Data derived from a footer and the schema under which the part was written.
 
     It holds both, so that their ``id()`` values, used as cache keys, stay valid.
     """
 
-    def __init__(self, footer: Footer, schema: Schema, found: pa.Schema) -> None:
+    def __init__(self, footer: Footer, schema: Schema, layout: Layout, names: Names, pages: Pages) -> None:
         self.held = footer, schema
-        self.layout = Layout(found, schema)
-        self.pages = Pages(footer, found)
+        self.layout, self.names, self.pages = layout, names, pages
         self.rows = np.array([footer.row_group(i).num_rows for i in range(footer.num_row_groups)], dtype=np.int64)
         self.starts = np.concatenate([[0], np.cumsum(self.rows)])
 
 
-_shapes = LruCache[_Shape](CACHE_BYTES)
+_shapes = LruCache[Shape](CACHE_BYTES)
 
 
 class ParquetPart:
@@ -71,15 +70,15 @@ class ParquetPart:
     def __init__(self, source: PartSource, schema: Schema, footer: Footer, leaves: tuple[Leaf, ...] = ()) -> None:
         self.leaves = leaves
         self._source, self._ref, self._schema, self._footer = source, source.ref, schema, footer
-        self._names = Names(schema)
         self._ranges = _Ranges(source)
         self._stream = Stream(source.ref, source.ref.bytes, self._ranges.read)
-        key = (*source.key, id(footer), id(schema))
+        key = (*source.key, id(footer), id(schema), *self._found_by())
         shape = _shapes.get(key)
         if shape is None:
             shape = self._shape()
             _shapes.put(key, shape, 2 * footer.serialized_size)  # it grows as chunks are looked up
-        self._layout, self._pages, self._rows, self._starts = shape.layout, shape.pages, shape.rows, shape.starts
+        self._layout, self._names, self._pages = shape.layout, shape.names, shape.pages
+        self._rows, self._starts = shape.rows, shape.starts
 
     @property
     def block_rows(self) -> Sequence[int]:
@@ -95,12 +94,18 @@ class ParquetPart:
                 pre_buffer=False,
                 page_checksum_verification=True,
                 arrow_extensions_enabled=False,
+                coerce_int96_timestamp_unit="us",  # only foreign files have any; as nanoseconds, they might not fit
             )
 
-    def _shape(self) -> _Shape:
+    def _found_by(self) -> tuple[object, ...]:
+        """What decides, beside the schema, how columns are found."""
+        return ()
+
+    def _shape(self) -> Shape:
         found = self._file.schema_arrow
         with self._stream.decoding("its footer"):
-            return _Shape(self._footer, self._schema, found)
+            names, pages = Names(self._schema), Pages(self._footer, found)
+            return Shape(self._footer, self._schema, Layout(found, self._schema), names, pages)
 
     @property
     def stride(self) -> int:

@@ -1,0 +1,168 @@
+"""The manifest of a source's files as parts of a table, with what their footers say of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyroaring import BitMap
+
+from tamis.bridges.adoption.readable_columns import check_readable, check_schema
+from tamis.bridges.adoption.source_statistics import footer_statistics
+from tamis.bridges.sources.source_footers import SourceFooter, changed, read_footers
+from tamis.bridges.sources.source_table import FILES, SourceTable
+from tamis.core.stats.collection_limits import limits_within
+from tamis.core.stats.statistics_budget import BYTES
+from tamis.core.types import Schema
+from tamis.errors import CorruptData, InvalidInput
+from tamis.storage.commit_log import Source
+from tamis.storage.commit_log.deletion_vectors import bitmap
+from tamis.storage.files.constant_columns import constant_columns
+from tamis.storage.files.parquet.foreign_columns import ForeignLayout, foreign_names
+from tamis.storage.object_store import Store
+from tamis.storage.object_store.relative_paths import OUTSIDE
+from tamis.storage.object_store.store import Entry
+from tamis.world import new_id
+
+
+@dataclass(frozen=True, slots=True)
+class ExternalParts:
+    """New parts over files of a source."""
+
+    manifest: pa.Table = field(repr=False)
+    deletions: dict[str, bytes] = field(repr=False)
+    """The deletion vectors of those that lost rows in the source, by part id."""
+    entries: tuple[Entry, ...] = field(repr=False)
+    """The files as the store listed them."""
+
+
+def external_parts(store: Store, table: SourceTable, source: Source, schema: Schema | None = None) -> ExternalParts:
+    """Return the files of ``table`` as parts; ``store`` is that of the source.
+
+    ``schema`` is the one under which they become parts, with its id (default: the source's). Files are listed and
+    footers are read; nothing is written. Raises ``InvalidInput`` and ``CorruptData`` naming what does not fit.
+    """
+    schema = schema or table.schema
+    check_schema(schema)
+    files = table.files
+    paths = files["path"]
+    _check_inside(paths, source.root)
+    entries = _entries(store, paths.to_pylist(), files["bytes"].to_pylist())
+    footers = table.footers if table.footers is not None else read_footers(store, entries)
+    _check_rows(footers, files["rows"].to_pylist())
+    constants = files["constants"].to_pylist()
+    _check_columns(footers, schema, source, constants)
+    part_ids = [new_id() for _ in entries]
+    count = len(entries)
+    manifest = {
+        "part_id": pa.array(part_ids, pa.string()),
+        "path": paths.combine_chunks(),
+        "format": pa.repeat("parquet", count),
+        "schema_id": pa.repeat(pa.scalar(schema.schema_id, pa.int32()), count),
+        "rows": pa.array([footer.metadata.num_rows for footer in footers], pa.int64()),
+        "bytes": pa.array([entry.size for entry in entries], pa.int64()),
+        "checksum": pa.nulls(count, pa.int64()),
+        "footer_checksum": pa.array([footer.checksum for footer in footers], pa.int64()),
+        "run_id": pa.nulls(count, pa.string()),
+        "ordered": pa.repeat(pa.scalar(False), count),
+        "blocks": pa.array([footer.blocks for footer in footers], pa.list_(pa.int32())),
+        "source": pa.repeat(source.source_id, count),
+        "constants": pa.array(constants, pa.string()),
+        "etag": pa.array([entry.etag for entry in entries], pa.string()),
+        "modified_micros": pa.array([entry.modified_micros for entry in entries], pa.int64()),
+    }
+    ids = limits_within(schema, BYTES, ()).fields
+    nested = frozenset(i for i, path in schema.paths.items() if path[0] in ids)
+    found = footer_statistics(footers, schema, source, constants, nested)
+    told = {name: files[name].combine_chunks() for name in files.column_names if name not in FILES.names}
+    statistics = {name: _either(found.get(name), told.get(name)) for name in dict.fromkeys((*found, *told))}
+    gone, deletions = _deleted(part_ids, files["deletion"].to_pylist(), footers)
+    live = pa.array([footer.metadata.num_rows > lost for footer, lost in zip(footers, gone, strict=True)])
+    return ExternalParts(pa.table(manifest | statistics).filter(live), deletions, tuple(entries))
+
+
+def _deleted(
+    part_ids: Sequence[str], vectors: Sequence[bytes | None], footers: Sequence[SourceFooter]
+) -> tuple[list[int], dict[str, bytes]]:
+    """Return how many rows each file lost, and the deletion vectors of the files that keep others.
+
+    Raises ``CorruptData`` (``SOURCE_DIFFERS``) for a deleted row that the file does not have.
+    """
+    gone, kept = [], {}
+    for part_id, vector, footer in zip(part_ids, vectors, footers, strict=True):
+        rows = bitmap(vector, footer.path) if vector else BitMap()
+        if len(rows) and rows.max() >= footer.metadata.num_rows:
+            raise CorruptData(
+                f"The source deletes row {rows.max()} of the file {footer.path}, which has {footer.metadata.num_rows}.",
+                code="SOURCE_DIFFERS",
+                name=footer.path,
+                remedy="Repair the source; adopting it would give other rows than its own readers give.",
+            )
+        gone.append(len(rows))
+        if vector and 0 < len(rows) < footer.metadata.num_rows:
+            kept[part_id] = vector
+    return gone, kept
+
+
+def _either(one: pa.Array | None, two: pa.Array | None) -> pa.Array:
+    """Return what the footer says, and the source's own metadata where it says nothing."""
+    if one is None or two is None:
+        return two if one is None else one
+    return pc.coalesce(one, two) if one.type == two.type else one
+
+
+def _check_inside(paths: pa.ChunkedArray, root: str) -> None:
+    outside = pc.match_substring_regex(paths, OUTSIDE).to_numpy(zero_copy_only=False)
+    outside |= pc.match_substring_regex(paths, "^[A-Za-z][A-Za-z0-9+.-]*:").to_numpy(zero_copy_only=False)
+    if outside.any():
+        path = paths[int(np.flatnonzero(outside)[0])].as_py()
+        raise InvalidInput(
+            f"The file {path} lies outside of the source {root}.",
+            code="OUTSIDE_SOURCE",
+            name=path,
+            remedy="Allow it if you trust who wrote the source: allow_outside=True.",
+        )
+
+
+def _entries(store: Store, paths: Sequence[str], sizes: Sequence[int | None]) -> list[Entry]:
+    """Return what the store says of the files. Raises ``CorruptData`` (``SOURCE_CHANGED``) naming one that is gone."""
+    listed = {entry.path: entry for entry in store.list()}
+    found = []
+    for path, size in zip(paths, sizes, strict=True):
+        entry = listed.get(path)
+        if entry is None:
+            raise changed(path, "is gone")
+        if size is not None and entry.size != size:
+            raise changed(path, f"has {entry.size} bytes instead of {size}")
+        found.append(entry)
+    return found
+
+
+def _check_rows(footers: Sequence[SourceFooter], rows: Sequence[int | None]) -> None:
+    for footer, said in zip(footers, rows, strict=True):
+        if said is not None and said != footer.metadata.num_rows:
+            raise CorruptData(
+                f"The file {footer.path} has {footer.metadata.num_rows} rows, and its source says {said}.",
+                code="SOURCE_DIFFERS",
+                name=footer.path,
+                remedy="Repair the source; adopting it would give other rows than its own readers give.",
+            )
+
+
+def _check_columns(
+    footers: Sequence[SourceFooter], schema: Schema, source: Source, constants: Sequence[str | None]
+) -> None:
+    """Check each kind of file once; what a file holds of a column that is constant is never read."""
+    seen = set()
+    for footer, text in zip(footers, constants, strict=True):
+        bare = footer.schema.remove_metadata()
+        physical = footer.metadata.schema
+        given = frozenset(constant_columns(text, schema))
+        kind = (bare, given, tuple(physical.column(at).physical_type for at in range(len(physical))))
+        if kind not in seen:
+            seen.add(kind)
+            layout = ForeignLayout(bare, schema, foreign_names(source, schema, bare))
+            check_readable(footer, layout, schema, given)

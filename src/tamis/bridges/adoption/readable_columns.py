@@ -1,0 +1,90 @@
+"""Checks before anything is written that the columns of foreign files can be read as those of the table."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from tamis.bridges.sources.source_footers import SourceFooter
+from tamis.core.schema.widening import widens
+from tamis.core.types import (
+    BINARY,
+    DOUBLE,
+    INTEGRAL,
+    NULL,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    VARIANT,
+    DataType,
+    Decimal,
+    Schema,
+    String,
+)
+from tamis.core.types.arrow import from_arrow_type
+from tamis.errors import InvalidInput, TamisError
+from tamis.storage.files.parquet.foreign_columns import ForeignLayout
+
+_DIGITS = {0: 3, 1: 5, 2: 10, 3: 20}
+"""Digits that a decimal needs before the point for each whole type, narrowest first."""
+
+
+def check_schema(schema: Schema) -> None:
+    """Raise ``InvalidInput`` (``UNSUPPORTED_TYPE``) for a column that cannot be read from foreign files."""
+    for field in schema.by_id.values():
+        if field.type == VARIANT:
+            raise InvalidInput(
+                f"Column {schema.path_text(field)!r} is a VARIANT, which other writers may store in pieces.",
+                code="UNSUPPORTED_TYPE",
+                name=schema.path_text(field),
+                remedy='Copy the rows instead (mode="copy").',
+            )
+
+
+def check_readable(footer: SourceFooter, layout: ForeignLayout, schema: Schema, given: frozenset[int]) -> None:
+    """Raise ``InvalidInput`` (``COLUMN_NOT_READABLE``) naming a column of a file that is of another type there.
+
+    The columns ``given`` are not read from the file.
+    """
+    physical = footer.metadata.schema
+    for at, (path, own) in enumerate(zip(layout.leaves, layout.own, strict=True)):
+        if path[0] in given:
+            continue
+        above = next((i for i in path if i in schema.by_id and not schema.by_id[i].type.children), own)
+        if own < 0 <= above:  # the column has no fields, and the file has some below it
+            raise _unreadable(footer, schema, above, "a nested column")
+        known = schema.by_id.get(own)
+        if known is None:
+            continue
+        stored = layout.fields[at].type
+        if known.type.children or not _reads(stored, physical.column(at).physical_type, known.type):
+            raise _unreadable(footer, schema, own, str(stored))
+
+
+def _unreadable(footer: SourceFooter, schema: Schema, column_id: int, what: str) -> InvalidInput:
+    field = schema.by_id[column_id]
+    name = schema.path_text(field)
+    return InvalidInput(
+        f"Column {name!r} of the file {footer.path} is {what}, which cannot be read as {field.type}.",
+        code="COLUMN_NOT_READABLE",
+        name=name,
+        remedy="Rewrite the file with the type of the column.",
+    )
+
+
+def _reads(stored: pa.DataType, physical: str, target: DataType) -> bool:
+    """Return whether every value of the stored type is one of the column's."""
+    if physical == "INT96":
+        return target in (TIMESTAMP, TIMESTAMP_NTZ)
+    if (pa.types.is_timestamp(stored) or pa.types.is_time(stored)) and stored.unit == "ns":
+        return False
+    try:
+        found = from_arrow_type(stored)
+    except TamisError:
+        return False
+    if found in (target, NULL) or widens(found, target):
+        return True
+    if isinstance(target, String):
+        return isinstance(found, String) or found == BINARY
+    if found in INTEGRAL:
+        fits = isinstance(target, Decimal) and target.precision - target.scale >= _DIGITS[INTEGRAL.index(found)]
+        return bool(fits or (target == DOUBLE and INTEGRAL.index(found) < 3))
+    return {found, target} == {TIMESTAMP, TIMESTAMP_NTZ}

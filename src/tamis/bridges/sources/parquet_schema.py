@@ -1,0 +1,147 @@
+"""The columns of foreign Parquet files as a table's: one schema of many files, or a refusal by name.
+
+Types are those that Spark reads: INT96 is an instant, whole numbers without a sign are the next wider ones. Files may
+lack columns, and have narrower types of them, as far as every value of the one is a value of the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from tamis.bridges.sources.source_footers import SourceFooter
+from tamis.core.schema.widening import widens
+from tamis.core.types import BINARY, NULL, STRING, TIMESTAMP, Array, DataType, Decimal, Field, Map, Schema, Struct
+from tamis.core.types.arrow import from_arrow_type
+from tamis.errors import InvalidInput, TamisError
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """How the leaves of one file are read; ``leaves`` are their physical types, in order."""
+
+    path: str
+    leaves: Iterator[str]
+    binary_as_string: bool
+
+
+def fields_of(footer: SourceFooter, *, binary_as_string: bool = False) -> tuple[Field, ...]:
+    """Return the columns of a file, without ids. Raises ``InvalidInput`` (``UNSUPPORTED_TYPE``) naming one."""
+    schema = footer.metadata.schema
+    leaves = iter([schema.column(at).physical_type for at in range(len(schema))])
+    reading = _Reading(footer.path, leaves, binary_as_string)
+    return _fields(list(footer.schema), reading, ())
+
+
+def _fields(found: Sequence[pa.Field], reading: _Reading, above: tuple[str, ...]) -> tuple[Field, ...]:
+    fields = tuple(Field(f.name, _type(f.type, reading, (*above, f.name))) for f in found)
+    seen: dict[str, str] = {}
+    for f in fields:
+        other = seen.setdefault(f.name.lower(), f.name)
+        if other is not f.name:
+            raise InvalidInput(
+                f"The file {reading.path} has two columns of the name {'.'.join((*above, f.name))!r}, ignoring case.",
+                code="AMBIGUOUS_COLUMN",
+                name=f.name,
+                remedy="Rename one of them in the source.",
+            )
+    return fields
+
+
+def _type(kind: pa.DataType, reading: _Reading, path: tuple[str, ...]) -> DataType:
+    if pa.types.is_struct(kind):
+        return Struct(_fields(list(kind), reading, path))
+    if pa.types.is_map(kind):
+        key = Field("key", _type(kind.key_type, reading, (*path, "key")), nullable=False)
+        return Map(key, Field("value", _type(kind.item_type, reading, (*path, "value"))))
+    if pa.types.is_nested(kind):
+        return Array(Field("element", _type(kind.value_type, reading, (*path, "element"))))
+    physical = next(reading.leaves)
+    if physical == "INT96":
+        return TIMESTAMP
+    if (pa.types.is_timestamp(kind) or pa.types.is_time(kind)) and kind.unit == "ns":
+        raise _unsupported(path, reading.path, "nanoseconds", "Write it in microseconds.")
+    try:
+        found = from_arrow_type(kind)
+    except TamisError as error:
+        raise _unsupported(path, reading.path, str(kind), error.remedy) from error
+    if isinstance(found, Decimal) and not found.possible:
+        raise _unsupported(path, reading.path, str(found), "Write it with 38 digits at most.")
+    return STRING if reading.binary_as_string and found == BINARY else found
+
+
+def _unsupported(path: tuple[str, ...], file: str, what: str, remedy: str) -> InvalidInput:
+    name = ".".join(path)
+    return InvalidInput(
+        f"Column {name!r} of the file {file} holds {what}, which a table cannot.",
+        code="UNSUPPORTED_TYPE",
+        name=name,
+        remedy=remedy,
+    )
+
+
+def merged_schema(footers: Sequence[SourceFooter], *, binary_as_string: bool = False) -> Schema:
+    """Return one schema, without ids, that holds the columns of all files in the order in which they first occur.
+
+    Raises ``InvalidInput`` (``SCHEMAS_DIFFER``) naming a column and two files whose types do not go together.
+    """
+    kinds: dict[tuple[pa.Schema, tuple[str, ...]], SourceFooter] = {}
+    for footer in footers:
+        schema = footer.metadata.schema
+        physical = tuple(schema.column(at).physical_type for at in range(len(schema)))
+        kinds.setdefault((footer.schema.remove_metadata(), physical), footer)
+    fields: tuple[Field, ...] = ()
+    first = ""
+    for footer in kinds.values():
+        more = fields_of(footer, binary_as_string=binary_as_string)
+        fields = _merged(fields, more, (first, footer.path), ()) if first else more
+        first = first or footer.path
+    return Schema(fields)
+
+
+def _merged(
+    one: tuple[Field, ...], two: tuple[Field, ...], files: tuple[str, str], above: tuple[str, ...]
+) -> tuple[Field, ...]:
+    known = {f.name: f for f in one}
+    folded = {f.name.lower(): f.name for f in one}
+    for f in two:
+        path = (*above, f.name)
+        if f.name in known:
+            known[f.name] = replace(known[f.name], type=_common(known[f.name].type, f.type, files, path))
+        elif f.name.lower() in folded:
+            raise _differ(path, files, f"is named {folded[f.name.lower()]!r} there")
+        else:
+            known[f.name] = f
+    return tuple(known.values())
+
+
+def _common(one: DataType, two: DataType, files: tuple[str, str], path: tuple[str, ...]) -> DataType:
+    if two in (one, NULL):
+        return one
+    if one == NULL:
+        return two
+    match one, two:
+        case Struct(first), Struct(second):
+            return Struct(_merged(first, second, files, path))
+        case Array(first), Array(second):
+            return Array(replace(first, type=_common(first.type, second.type, files, (*path, "element"))))
+        case Map(key, value), Map(other_key, other):
+            key = replace(key, type=_common(key.type, other_key.type, files, (*path, "key")))
+            return Map(key, replace(value, type=_common(value.type, other.type, files, (*path, "value"))))
+    if widens(one, two):
+        return two
+    if widens(two, one):
+        return one
+    raise _differ(path, files, f"is {one} in the first and {two} in the second")
+
+
+def _differ(path: tuple[str, ...], files: tuple[str, str], how: str) -> InvalidInput:
+    name = ".".join(path)
+    return InvalidInput(
+        f"Column {name!r} of the files {files[0]} and {files[1]} {how}.",
+        code="SCHEMAS_DIFFER",
+        name=name,
+        remedy="Adopt files of one schema at a time, or rewrite some of them.",
+    )

@@ -1,0 +1,127 @@
+"""Finds the columns of a table in Parquet files that other writers made.
+
+Invariant: a column is found by its field id where the source says so and the file has field ids, else by its name in
+the source. Field ids that the source does not vouch for mean nothing: old writers numbered fields by themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from tamis.core.types import Array, Field, Map, Schema, Struct
+from tamis.core.types.arrow import FIELD_ID
+from tamis.storage.commit_log import Source
+from tamis.storage.files.column_conversion import Names
+from tamis.storage.files.parquet.column_layout import UNKNOWN, Layout
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignNames(Names):
+    """How the fields of one foreign file are found: by ``by_id``, else by name."""
+
+    column_names: Mapping[int, str] = field(default_factory=dict)
+    by_id: bool = False
+
+    def find(self, fields: list[pa.Field], column_id: int) -> int | None:
+        if self.by_id:
+            wanted = str(column_id).encode()
+            return next((at for at, f in enumerate(fields) if (f.metadata or {}).get(FIELD_ID) == wanted), None)
+        name = self.column_names.get(column_id)
+        if name is None:
+            known = self.schema.by_id.get(column_id)
+            name = None if known is None else known.name
+        return next((at for at, f in enumerate(fields) if f.name == name), None)
+
+
+def foreign_names(source: Source, schema: Schema, found: pa.Schema) -> ForeignNames:
+    """Return how the columns of ``schema``, under which the part was adopted, are found in the file's schema."""
+    return ForeignNames(schema, source.column_names, source.by_field_id and any(_has_ids(f) for f in found))
+
+
+def _has_ids(f: pa.Field) -> bool:
+    kind = f.type
+    return FIELD_ID in (f.metadata or {}) or (
+        pa.types.is_nested(kind) and any(_has_ids(kind.field(at)) for at in range(kind.num_fields))
+    )
+
+
+class ForeignLayout(Layout):
+    """Leaves of a foreign file in its order, each with the path of ids that leads to it.
+
+    Fields that the schema lacks have the id ``UNKNOWN``.
+    """
+
+    def __init__(self, file_schema: pa.Schema, schema: Schema, names: ForeignNames) -> None:
+        self._schema = schema
+        matched = _matched(list(file_schema), schema.fields, names)
+        self.fields: list[pa.Field] = []
+        """The file's leaf fields."""
+        self.own: list[int] = []
+        """The ids of the leaves themselves."""
+        self.leaves, self.top = [], []
+        for f, known in zip(file_schema, matched, strict=True):
+            self.top.append(UNKNOWN if known is None else known.id)
+            for path, own, leaf in _paths(f, known, (), names):
+                self.leaves.append(path)
+                self.own.append(own)
+                self.fields.append(leaf)
+        self.held = frozenset(i for path in self.leaves for i in path)
+
+    def select(self, ids: Collection[int]) -> list[int]:
+        """Return the leaves at or below these ids.
+
+        For a field that the file lacks inside of a struct that it has, some leaf of the struct: it shows where the
+        struct is NULL, and where only its fields are.
+        """
+        wanted = frozenset(ids)
+        chosen = {at for at, path in enumerate(self.leaves) if not wanted.isdisjoint(path)}
+        for i in wanted - self.held:
+            above = next((a for a in reversed(self._schema.paths.get(i, ())[:-1]) if a in self.held), None)
+            if above is not None and not any(above in self.leaves[at] for at in chosen):
+                chosen.add(next(at for at, path in enumerate(self.leaves) if above in path))
+        return sorted(chosen)
+
+
+def _matched(found: list[pa.Field], known: tuple[Field, ...], names: ForeignNames) -> list[Field | None]:
+    """Return the schema's field for each field of the file, or None."""
+    matched: list[Field | None] = [None] * len(found)
+    for one in known:
+        at = names.find(found, one.id)
+        if at is not None:
+            matched[at] = one
+    return matched
+
+
+Leaf = tuple[tuple[int, ...], int, pa.Field]
+
+
+def _paths(f: pa.Field, known: Field | None, above: tuple[int, ...], names: ForeignNames) -> Iterator[Leaf]:
+    """Yield the path of ids, the own id and the field of each leaf at or below ``f``.
+
+    The leaves of a map share one path, of all ids in it: maps are read whole.
+    """
+    path = (*above, UNKNOWN if known is None else known.id)
+    kind = f.type
+    data_type = None if known is None else known.type
+    if pa.types.is_struct(kind):
+        below = data_type.fields if isinstance(data_type, Struct) else ()
+        for child, match in zip(kind, _matched(list(kind), below, names), strict=True):
+            yield from _paths(child, match, path, names)
+    elif pa.types.is_map(kind):
+        key, value = (data_type.key, data_type.value) if isinstance(data_type, Map) else (None, None)
+        inner = [*_paths(kind.key_field, key, path, names), *_paths(kind.item_field, value, path, names)]
+        everything = tuple(dict.fromkeys(i for p, _, _ in inner for i in p))
+        yield from ((everything, own, leaf) for _, own, leaf in inner)
+    elif is_listed(kind):
+        element = data_type.element if isinstance(data_type, Array) else None
+        yield from _paths(kind.value_field, element, path, names)
+    else:
+        yield path, path[-1], f
+
+
+def is_listed(kind: pa.DataType) -> bool:
+    """Return whether Arrow holds Parquet lists in this type."""
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))

@@ -1,0 +1,40 @@
+"""Folders of Parquet files as other writers leave them, for tests of adoption."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+Tree = Mapping[str, tuple[bytes, int]]
+
+
+def write_file(path: Path, table: pa.Table, **options: Any) -> Path:
+    """Write one file, with its folders."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(table, path, **options)
+    return path
+
+
+def contents(folder: Path) -> Tree:
+    """Return the bytes and the time of writing of everything below ``folder``."""
+    return {
+        str(p.relative_to(folder)): (p.read_bytes() if p.is_file() else b"", p.stat().st_mtime_ns)
+        for p in sorted(folder.rglob("*"))
+    }
+
+
+def patched(path: Path, old: bytes, new: bytes) -> None:
+    """Replace bytes of a file's footer by as many others, padded with spaces."""
+    data = path.read_bytes()
+    assert data.count(old) == 1
+    assert len(new) <= len(old)
+    path.write_bytes(data.replace(old, new.ljust(len(old))))
+
+
+def writer_of(path: Path) -> bytes:
+    """Return what a file names as its writer."""
+    return str(pq.read_metadata(path).created_by).encode()
