@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pytest
-from tests.spark.capabilities import needs_views, newer_statements
+from tests.spark.capabilities import needs_filled_columns, needs_views, newer_statements
 from tests.spark.conftest import Lake
 
 import tamis
@@ -294,6 +294,8 @@ def test_what_is_typed_first(known: Known, habit: str) -> None:
 
     if habit == "VIEW":
         needs_views(known.lake.spark)
+    if habit == "INSERT BY wrong NAME":
+        needs_filled_columns(known.lake.spark)
     act, outcome = (WRITES | READS)[habit]
     if isinstance(outcome, Refused):
         with pytest.raises(PySparkException) as caught:
