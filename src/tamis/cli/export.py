@@ -17,6 +17,9 @@ def export(
     by_id: Annotated[
         bool, typer.Option("--by-id", help="Export to Delta although files have columns under other names.")
     ] = False,
+    final: Annotated[
+        bool, typer.Option("--final", help="End the table: it is a plain table of that format from then on.")
+    ] = False,
     storage_option: Stored = None,
     json: Json = False,
 ) -> None:
@@ -24,7 +27,7 @@ def export(
     import tamis
 
     held = tamis.open(table, storage_options=pairs(storage_option, "--storage-option"))
-    done = held.export(format, format_version=format_version, by_id=by_id)
+    done = held.export(format, format_version=format_version, by_id=by_id, final=final)
     for note in done.notes:
         print_note(note)
     if json:

@@ -9,6 +9,7 @@ import pyarrow as pa
 from tamis.bridges.export.current_exports import exports
 from tamis.bridges.export.export_result import Exported
 from tamis.bridges.export.exporting import checked_format, export_table
+from tamis.bridges.export.final_export import end_with_export
 from tamis.storage.commit_log import Snapshot
 from tamis.storage.object_store import Store
 from tamis.table.scan_request import checked_flag
@@ -30,21 +31,28 @@ class ExportVerbs:
         *,
         format_version: int | None = None,
         by_id: bool = False,
+        final: bool = False,
     ) -> Exported:
         """Write metadata of ``delta`` or ``iceberg`` beside the table's data, so that their readers read it.
 
         They read the newest version; no data file is copied or changed. A later call writes what has changed since.
         ``format_version`` is that of Iceberg: 2 (if nothing in the table needs 3) or 3. Delta is refused files that
-        have columns under other names, unless ``by_id``: few of its readers find columns by id.
+        have columns under other names, unless ``by_id``: few of its readers find columns by id. ``final`` ends the
+        table: from then on the folder is a plain table of that format, which Tamis refuses to read and write.
 
         Raises ``InvalidInput`` naming what the format cannot express, and ``Conflict`` (``EXPORT_FOREIGN_COMMIT``)
         if another writer has changed the exported table.
         """
         self._writable()
         name = checked_format(format)
-        return export_table(
-            self._store, self._newest(), name, format_version=format_version, by_id=checked_flag("by_id", by_id)
-        )
+        by_id = checked_flag("by_id", by_id)
+
+        def export(snapshot: Snapshot) -> Exported:
+            return export_table(self._store, snapshot, name, format_version=format_version, by_id=by_id)
+
+        if checked_flag("final", final):
+            return end_with_export(self._store, self._newest, export)
+        return export(self._newest())
 
     def exports(self) -> pa.Table:
         """List the exports: format, the version that each is at, how far it is behind, and what keeps it there."""

@@ -18,6 +18,7 @@ from tamis.storage.commit_log import Snapshot, load
 from tamis.storage.commit_log.commit_landing import watch_commits
 from tamis.storage.commit_log.commit_objects import ROOT
 from tamis.storage.commit_log.commit_record import Commit
+from tamis.storage.commit_log.features import EXPORTED
 from tamis.storage.object_store import Store
 
 PROPERTY = "tamis.export"
@@ -43,6 +44,8 @@ def keep_current(store: Store, commit: Commit) -> None:
     """Export the version that ``commit`` made in the formats that the table names; note failures."""
     try:
         snapshot = Snapshot.at(store.fresh(), commit)
+        if EXPORTED in snapshot.head.writer_features:
+            return  # others may write to the exported table from now on
         names = kept_formats(snapshot.head.properties) if snapshot.schema is not None else ()
     except TamisError:
         return

@@ -50,14 +50,14 @@ def _widens(old: DataType, new: DataType) -> bool:
 DELTA = Target("Delta", refused_by_delta, _widens, initial_defaults=False)
 
 
-def export_delta(store: Store, snapshot: Snapshot, *, by_id: bool = False, ended: bool = False) -> Exported:
+def export_delta(store: Store, snapshot: Snapshot, *, by_id: bool = False) -> Exported:
     """Bring the Delta log beside the table's data to ``snapshot``; do nothing if it is there, or later.
 
     ``by_id`` allows files with columns under other names, for readers that find columns by id; it stays allowed.
-    ``ended`` says in the log that the table leaves Tamis. Raises ``InvalidInput`` naming what Delta cannot express,
-    and ``Conflict`` (``EXPORT_FOREIGN_COMMIT``) if another writer has committed to the log.
+    Raises ``InvalidInput`` naming what Delta cannot express, and ``Conflict`` (``EXPORT_FOREIGN_COMMIT``) if another
+    writer has committed to the log.
     """
-    return COMMIT_RACES.run(lambda _: _attempt(store, snapshot, by_id, ended))
+    return COMMIT_RACES.run(lambda _: _attempt(store, snapshot, by_id))
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +73,9 @@ class _Next:
     head_lines: tuple[str, ...]
 
 
-def _attempt(store: Store, snapshot: Snapshot, by_id: bool, ended: bool) -> Exported:
+def _attempt(store: Store, snapshot: Snapshot, by_id: bool) -> Exported:
     state = log.read_state(store, snapshot.head.table_id)
-    if state is not None and state.table_version >= snapshot.version and (state.ended or not ended):
+    if state is not None and state.table_version >= snapshot.version:
         return Exported("delta", state.table_version, state.log_version, False)
     log_version = 0 if state is None else state.log_version + 1
     ready = _next(store, snapshot, state, by_id)
@@ -83,7 +83,7 @@ def _attempt(store: Store, snapshot: Snapshot, by_id: bool, ended: bool) -> Expo
     metadata_version = log_version if ready.head_lines or state is None else state.metadata_version
     write_vectors(store, change.added)
     actions = [
-        log.commit_note(snapshot, metadata_version, ended=ended),
+        log.commit_note(snapshot, metadata_version),
         *ready.head_lines,
         *remove_lines(change.removed, snapshot.timestamp_micros // 1_000, data_change=change.data_change),
         *add_lines(change.added, ready.schema, ready.told.physical, data_change=change.data_change),

@@ -41,8 +41,6 @@ class DeltaState:
     """The version of the log whose commit holds the protocol and the metadata in force."""
     checkpoint_version: int
     """The version of the log that its newest checkpoint may be at, or -1."""
-    ended: bool = False
-    """Whether the table has left Tamis with this export."""
 
 
 def commit_name(log_version: int) -> str:
@@ -65,7 +63,7 @@ def read_state(store: Store, table_id: str) -> DeltaState | None:
     told = _own_note(_first_lines(store, newest))
     if told is None or told.get("tableId") != table_id:
         raise foreign_commit(store.name(commit_name(newest)), FOLDER)
-    return DeltaState(newest, told["version"], told["metadataVersion"], checkpoint, told.get("exit", False))
+    return DeltaState(newest, told["version"], told["metadataVersion"], checkpoint)
 
 
 def read_metadata(store: Store, state: DeltaState) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -83,10 +81,10 @@ def write_commit(store: Store, log_version: int, actions: Sequence[str]) -> bool
     return store.put_if_absent(commit_name(log_version), ("\n".join(actions) + "\n").encode())
 
 
-def commit_note(snapshot: Snapshot, metadata_version: int, *, ended: bool = False) -> str:
+def commit_note(snapshot: Snapshot, metadata_version: int) -> str:
     """Return the first line of a commit: who made it, and which version of the table it tells."""
     note: dict[str, Any] = {"tableId": snapshot.head.table_id, "version": snapshot.version}
-    note |= {"metadataVersion": metadata_version} | ({"exit": True} if ended else {})
+    note["metadataVersion"] = metadata_version
     operation = snapshot.commit.operation
     return line(
         {

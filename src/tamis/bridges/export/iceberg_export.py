@@ -38,9 +38,7 @@ ICEBERG = Target("Iceberg", refused_everywhere, iceberg_widens, initial_defaults
 VERSIONS = (2, 3)
 
 
-def export_iceberg(
-    store: Store, snapshot: Snapshot, *, format_version: int | None = None, ended: bool = False
-) -> Exported:
+def export_iceberg(store: Store, snapshot: Snapshot, *, format_version: int | None = None) -> Exported:
     """Bring the Iceberg metadata beside the table's data to ``snapshot``; do nothing if it is there, or later.
 
     Each version between becomes a snapshot. ``format_version`` is 2 or 3; by default it stays as it is, at first 2,
@@ -55,7 +53,7 @@ def export_iceberg(
             remedy="Give 2 or 3.",
         )
     fastavro()
-    return COMMIT_RACES.run(lambda _: _attempt(store, snapshot, format_version, ended))
+    return COMMIT_RACES.run(lambda _: _attempt(store, snapshot, format_version))
 
 
 def location_of(store: Store) -> str:
@@ -63,7 +61,7 @@ def location_of(store: Store) -> str:
     return f"file://{store.url}" if store.location.scheme == "file" else store.url
 
 
-def _attempt(store: Store, snapshot: Snapshot, format_version: int | None, ended: bool) -> Exported:
+def _attempt(store: Store, snapshot: Snapshot, format_version: int | None) -> Exported:
     state = files.read_state(store, snapshot.head.table_id)
     number = 0 if state is None else state.number
     wanted = _format(snapshot, state, format_version)
@@ -71,7 +69,6 @@ def _attempt(store: Store, snapshot: Snapshot, format_version: int | None, ended
     if (
         state is not None
         and state.table_version >= snapshot.version
-        and (state.ended or not ended)
         and state.format_version >= wanted
         and all(s["snapshot-id"] > oldest for s in state.metadata["snapshots"])
     ):
@@ -88,7 +85,7 @@ def _attempt(store: Store, snapshot: Snapshot, format_version: int | None, ended
         line.advance(snapshot)
     kept = [s for s in line.snapshots if s["snapshot-id"] > oldest][-files.KEPT :]
     schemas = _schemas(snapshot, kept, wanted)
-    metadata = files.table_metadata(snapshot, root, schemas, kept, wanted, ended=ended)
+    metadata = files.table_metadata(snapshot, root, schemas, kept, wanted)
     if not files.write_metadata(store, number + 1, metadata):
         raise LostRace
     return Exported("iceberg", snapshot.version, number + 1, True, line.added, line.removed)

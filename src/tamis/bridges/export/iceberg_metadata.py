@@ -44,10 +44,6 @@ class IcebergState:
     def format_version(self) -> int:
         return int(self.metadata["format-version"])
 
-    @property
-    def ended(self) -> bool:
-        return "tamis.exit" in self.metadata["properties"]
-
 
 def metadata_name(number: int) -> str:
     return f"{FOLDER}/v{number}.metadata.json"
@@ -98,8 +94,6 @@ def table_metadata(
     schemas: Sequence[Mapping[str, Any]],
     snapshots: Sequence[dict[str, Any]],
     format_version: int,
-    *,
-    ended: bool,
 ) -> dict[str, Any]:
     """Return the metadata of a version; ``snapshots`` are those that it keeps, the newest last."""
     head, current = snapshot.head, snapshots[-1]["snapshot-id"]
@@ -119,7 +113,7 @@ def table_metadata(
         "last-partition-id": 999,
         "sort-orders": [{"order-id": 0, "fields": []}],
         "default-sort-order-id": 0,
-        "properties": _properties(head, snapshot.version, ended=ended),
+        "properties": _properties(head, snapshot.version),
         "current-snapshot-id": current,
         "snapshots": list(snapshots),
         "snapshot-log": [{"timestamp-ms": s["timestamp-ms"], "snapshot-id": s["snapshot-id"]} for s in snapshots],
@@ -129,10 +123,10 @@ def table_metadata(
     }
 
 
-def _properties(head: Head, version: int, *, ended: bool) -> dict[str, str]:
+def _properties(head: Head, version: int) -> dict[str, str]:
     said = {"tamis.table_id": head.table_id, "tamis.version": str(version), "tamis.engine": engine_name()}
     named = {"comment": head.comment} if head.comment else {}
-    return {**said, **named, **({"tamis.exit": "true"} if ended else {})}
+    return {**said, **named}
 
 
 def _checksum(metadata: Mapping[str, Any]) -> str:

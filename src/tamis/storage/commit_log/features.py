@@ -20,6 +20,9 @@ CHECK_CONSTRAINTS = "check-constraints"
 EXTERNAL_PARTS = "external-parts"
 """Parts lie outside of the table, in the files of a source: a reader without this feature would look for its own."""
 
+EXPORTED = "exported"
+"""The table is a plain table of another format now. No writer knows it: what others write is not in the log."""
+
 READER_FEATURES: frozenset[str] = frozenset({DELETION_VECTORS, EXTERNAL_PARTS})
 """Features that this version can read."""
 
@@ -33,9 +36,21 @@ def check_reader(features: Iterable[str], table: str) -> None:
 
 
 def check_writer(reader: Iterable[str], writer: Iterable[str], table: str) -> None:
-    """Raise ``InvalidInput`` (``UNSUPPORTED_FEATURE``) if this version cannot write ``table``."""
+    """Raise ``InvalidInput`` if this version cannot write ``table`` (``UNSUPPORTED_FEATURE``, ``TABLE_ENDED``)."""
+    check_not_ended(writer, table)
     check_reader(reader, table)
     _refuse(set(writer) - WRITER_FEATURES - READER_FEATURES, table, "write")
+
+
+def check_not_ended(writer: Iterable[str], table: str) -> None:
+    """Raise ``InvalidInput`` (``TABLE_ENDED``) if ``table`` has ended with an export."""
+    if EXPORTED in writer:
+        raise InvalidInput(
+            f"The table {table} has ended with an export: it is a plain Delta or Iceberg table now.",
+            code="TABLE_ENDED",
+            name=table,
+            remedy="Use a library of that format. Earlier versions can be opened by their numbers.",
+        )
 
 
 def _refuse(unknown: set[str], table: str, verb: str) -> None:

@@ -10,6 +10,7 @@ import pyarrow as pa
 from tamis.errors import NotFound
 from tamis.storage.commit_log.commit_objects import find_latest, read_commit, read_commits
 from tamis.storage.commit_log.commit_record import Commit
+from tamis.storage.commit_log.features import check_not_ended
 from tamis.storage.commit_log.path_checks import no_table
 from tamis.storage.commit_log.snapshot import Snapshot
 from tamis.storage.commit_log.vacuum_marker import check_readable, oldest_readable
@@ -54,19 +55,21 @@ def load(
     ``afresh`` ignores what this process has cached of the table, so that damage since then is found.
     ``vacuumed`` also allows a version that vacuum has removed, whose objects may be missing.
 
-    Raises ``NotFound`` (``TABLE_NOT_FOUND``, or ``VERSION_NOT_FOUND`` naming the existing versions), and
-    ``CorruptData`` naming the object that is damaged or missing.
+    Raises ``NotFound`` (``TABLE_NOT_FOUND``, or ``VERSION_NOT_FOUND`` naming the existing versions),
+    ``CorruptData`` naming the object that is damaged or missing, and ``InvalidInput`` (``TABLE_ENDED``) for the newest
+    version of a table that ended with an export.
     """
     check_one(version, timestamp_micros)
     if afresh:
         CACHE.forget(store.url)
     store = store.fresh()
     if version is None and timestamp_micros is None:
-        return Snapshot.at(store, _latest(store))
+        return _not_ended(Snapshot.at(store, _latest(store)))
     found = _numbered(store, version) if version is not None else _dated(store, _latest(store), timestamp_micros or 0)
     if not vacuumed:
         check_readable(store, found.table_id, found.version)
-    return Snapshot.at(store, found)
+    snapshot = Snapshot.at(store, found)
+    return snapshot if version is not None else _not_ended(snapshot)
 
 
 def history(store: Store, limit: int | None = None, until: Commit | None = None) -> pa.Table:
@@ -75,6 +78,12 @@ def history(store: Store, limit: int | None = None, until: Commit | None = None)
     oldest = 0 if limit is None else max(0, latest.version + 1 - limit)
     commits = read_commits(store, range(latest.version, oldest - 1, -1), latest.table_id)
     return pa.Table.from_pylist([_row(commit) for commit in commits], schema=HISTORY)
+
+
+def _not_ended(snapshot: Snapshot) -> Snapshot:
+    """Return the snapshot, unless others write to the table and their changes would be missing."""
+    check_not_ended(snapshot.head.writer_features, snapshot.store.url)
+    return snapshot
 
 
 def _latest(store: Store) -> Commit:

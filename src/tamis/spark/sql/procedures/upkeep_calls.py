@@ -81,7 +81,10 @@ def _changes(catalog: Any, arguments: dict[str, Any]) -> pa.Table:
 
 def _export(catalog: Any, arguments: dict[str, Any]) -> pa.Table:
     done = named_table(catalog, arguments).export(
-        arguments["format"], format_version=arguments["format_version"], by_id=arguments["by_id"]
+        arguments["format"],
+        format_version=arguments["format_version"],
+        by_id=arguments["by_id"],
+        final=arguments["final"],
     )
     return pa.Table.from_pylist([{**done.as_dict(), "notes": " ".join(done.notes)}])
 
@@ -146,6 +149,7 @@ PROCEDURES = (
             Parameter("format", comment="delta or iceberg"),
             Parameter("format_version", "long", "NULL", "Version of Iceberg: 2 or 3"),
             Parameter("by_id", "boolean", "false", "Export to Delta although files have columns under other names"),
+            Parameter("final", "boolean", "false", "End the table: it is a plain table of that format from then on"),
         ),
         _export,
     ),
