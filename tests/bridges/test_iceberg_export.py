@@ -90,7 +90,8 @@ def test_random_histories_read_the_same(
     for version in range(1, table.version + 1):
         rows_then = values_of(tamis.open(table.path, version).scan().to_arrow())
         assert values_of(found.scan(snapshot_id=version + 1).to_arrow()) == rows_then
-    assert pc.count_distinct(found.inspect.files()["file_path"]).as_py() == len(found.inspect.files())
+    if found.inspect.manifests():  # PyIceberg cannot list the files of a snapshot that has none
+        assert pc.count_distinct(found.inspect.files()["file_path"]).as_py() == len(found.inspect.files())
 
 
 def test_an_append_writes_one_manifest(tmp_path: Path) -> None:
