@@ -25,6 +25,7 @@ MANY_PARAMETERS = {
     "src/tamis/cli/compact.py:compact": "typer reads a command's options from its parameters",
     "src/tamis/cli/query_commands.py:query": "as above",
     "src/tamis/cli/query_commands.py:explain": "as above",
+    "src/tamis/table/adoption.py:adopt": "the public function, whose options are given by keyword",
     "src/tamis/table/table.py:scan": "the public method, whose options are given by keyword",
 }
 """Excused, with the reason."""

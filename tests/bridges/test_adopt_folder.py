@@ -250,7 +250,7 @@ def test_a_source_that_changes_while_it_is_adopted_is_refused(
         found = real(store, prefix, after)
         if store.url == str(folder):
             listings[0] += 1
-            if listings[0] == (3 if change == "written" else 1):
+            if listings[0] == (2 if change == "written" else 1):
                 if change == "gone":
                     file.unlink()
                 else:

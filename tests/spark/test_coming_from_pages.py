@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import deltalake
 import pyarrow as pa
 import pytest
 from tests.spark.capabilities import needs_changes, needs_syntax
@@ -473,6 +474,33 @@ def verify_files(shop: Shop) -> None:
     assert said.returncode == 0, said.stderr
 
 
+def _run(shop: Shop, statement: str) -> None:
+    shop.lake.sql(statement).collect()
+
+
+def follow_where_it_lies(shop: Shop) -> None:
+    source = shop.lake.folder / "elsewhere"
+    deltalake.write_deltalake(source, pa.table({"id": [1, 2]}))
+    tamis.adopt(source, shop.lake.folder / "db" / "followed", follow=True)
+    deltalake.write_deltalake(source, pa.table({"id": [3]}), mode="append")
+    done = shop.lake.sql("CALL lake.system.sync('db.followed')").collect()[0].asDict()
+    assert (done["commits"], done["source_version"]) == (1, "1")
+    assert shop.ids("followed") == [1, 2, 3]
+    name = f"{shop.lake.name}.db.followed"
+    assert [r["id"] for r in shop.lake.sql(f"SELECT id FROM {name} WHERE id > 1 ORDER BY id").collect()] == [2, 3]
+    for statement in (
+        f"INSERT INTO {name} VALUES (4)",
+        f"DELETE FROM {name} WHERE id = 1",
+        f"UPDATE {name} SET id = 9 WHERE id = 1",
+        f"MERGE INTO {name} t USING (SELECT 1 AS id) s ON t.id = s.id WHEN MATCHED THEN DELETE",
+        f"ALTER TABLE {name} ADD COLUMN more INT",
+        f"TRUNCATE TABLE {name}",
+        "CALL lake.system.compact('db.followed')",
+    ):
+        shop.fails(partial(_run, shop, statement), "FOLLOWING_TABLE")
+    assert shop.ids("followed") == [1, 2, 3]
+
+
 def typed_elsewhere(shop: Shop) -> None:
     """Installation and object stores: a newcomer types them in a new environment, and their own tests run them."""
     assert tamis.__version__
@@ -490,6 +518,7 @@ CASES: dict[str, Callable[[Shop], None]] = {
     "reach an object store": refuse_other_schemes,
     "convert a table": copy_by_query,
     "bring a table over": copy_from_pyiceberg,
+    "use a table where it lies": follow_where_it_lies,
     "append": append_rows,
     "overwrite all": overwrite_all,
     "overwrite some rows": overwrite_some,

@@ -21,6 +21,7 @@ from tamis.cli.compact import compact
 from tamis.cli.export import export
 from tamis.cli.output import fail, print_note
 from tamis.cli.spark_errors import first_line, is_spark_error
+from tamis.cli.sync import sync
 from tamis.cli.vacuum import vacuum
 from tamis.cli.verify import verify
 from tamis.errors import TamisError
@@ -95,6 +96,7 @@ for _command in (
     rows.upsert,
     rows.merge,
     restore.restore,
+    sync,
     compact,
     vacuum,
     verify,

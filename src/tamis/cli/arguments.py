@@ -64,7 +64,8 @@ def pairs(texts: Sequence[str] | None, option: str) -> dict[str, str]:
     for text in texts or ():
         key, equals, value = text.partition("=")
         if not equals or not key.strip():
-            shown = "The text" if option == "--storage-option" else repr(text)  # it may be a credential
+            secret = option in {"--storage-option", "--source-option"}  # it may be a credential
+            shown = "The text" if secret else repr(text)
             raise typer.BadParameter(f"{shown} is not KEY=VALUE.", param_hint=option)
         found[key.strip()] = value
     return found

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from tamis.bridges.adoption.adopt_source import Adoption, adopt_by_reference, check_places
+from tamis.bridges.adoption.log_sources import check_options, read_log_source
 from tamis.bridges.sources.parquet_folder import parquet_folder
-from tamis.bridges.sources.source_kinds import PARQUET, source_kind
+from tamis.bridges.sources.source_kinds import ICEBERG, PARQUET, source_kind
 from tamis.bridges.sources.source_table import SourceTable
 from tamis.core.expr.column_definitions import columns
 from tamis.core.types import DataType, Schema
@@ -17,6 +19,7 @@ from tamis.engine.scan.scan_options import items
 from tamis.errors import InvalidInput
 from tamis.storage.commit_log import Head, Operation
 from tamis.storage.commit_log import create as create_state
+from tamis.storage.commit_log.features import FOLLOWING
 from tamis.storage.object_store import Store, open_store
 from tamis.storage.object_store.storage_options import SOURCE
 from tamis.table import scan_request
@@ -35,30 +38,50 @@ def adopt(
     dry_run: bool = False,
     partition_types: str | None = None,
     binary_as_string: bool = False,
+    follow: bool = False,
+    source_options: Mapping[str, Any] | None = None,
     properties: Mapping[str, Any] | None = None,
     storage_options: Mapping[str, Any] | None = None,
 ) -> Table | Adoption:
-    """Create a table at ``path`` over the files of ``source``, a folder of Parquet files; return the table.
+    """Create a table at ``path`` over the files of ``source``; return the table.
 
-    Folders ``k=v`` become columns, with the types that Spark infers, or those of ``partition_types`` ("day DATE").
+    The source is a folder of Parquet files, a Delta table, or an Iceberg table. Folders ``k=v`` of Parquet files become
+    columns, with the types that Spark infers, or those of ``partition_types`` ("day DATE"); ``binary_as_string`` reads
+    binaries in them that are not marked as texts as texts, as Hive and Impala wrote them. ``source_options`` say how a
+    Delta or an Iceberg table is read, such as ``version``, or the ``catalog`` that knows the table ``source``.
+
     ``mode="reference"``: the files stay where they are, none is read but for its footer, and none is ever written or
-    deleted. ``mode="copy"``: their rows are written into the table. ``dry_run`` returns what would be adopted, and
-    writes nothing. ``binary_as_string`` reads binaries that are not marked as texts as texts, as Hive and Impala wrote
-    them. Options of the source's store begin with ``source.`` in ``storage_options``, here and whenever the table is
-    opened.
+    deleted. ``mode="copy"``: their rows are written into the table. ``follow=True`` keeps a Delta or an Iceberg
+    table's position, so that ``Table.sync`` takes its later versions; nothing else changes the rows and columns then.
+    ``dry_run`` returns what would be adopted, and writes nothing. Options of the source's store begin with ``source.``
+    in ``storage_options``, here and whenever the table is opened.
 
     Raises ``AlreadyExists`` if there is a table at ``path``, ``NotFound`` (``SOURCE_NOT_FOUND``), ``InvalidInput`` and
     ``CorruptData`` naming the file or column that does not fit; then nothing was written.
     """
-    mode = _mode(mode)
+    following = scan_request.checked_flag("follow", follow)
+    mode = _mode(mode, follow=following)
     store = open_store(scan_request.checked_path(path), dict(items(storage_options or {}, "storage_options")))
-    place = store.beside(os.fspath(scan_request.checked_path(source)))
-    check_places(store, place)
     types = {} if partition_types is None else _types(partition_types)
-    table = _read(place, types, binary_as_string=scan_request.checked_flag("binary_as_string", binary_as_string))
+    texts = scan_request.checked_flag("binary_as_string", binary_as_string)
+    given = dict(items(source_options or {}, "source_options"))
+    text = os.fspath(scan_request.checked_path(source))
+    table = _from_log(store, text, given, follow=following)
+    if table is None:
+        table = parquet_folder(store.beside(text), partition_types=types, binary_as_string=texts)
+    elif types or texts:
+        raise InvalidInput(
+            f"A source of the kind {table.kind!r} says the types of its columns itself.",
+            code="BAD_OPTION",
+            name="partition_types" if types else "binary_as_string",
+            remedy="Leave partition_types and binary_as_string out: they are for folders of Parquet files.",
+        )
+    place = store.beside(table.root)
+    check_places(store, place)
 
     def make_head(schema: Schema) -> Head:
-        return with_columns(new_head(None, (), "parquet", properties or {}), schema)
+        head = with_columns(new_head(None, (), "parquet", properties or {}), schema)
+        return replace(head, writer_features=(*head.writer_features, FOLLOWING)) if following else head
 
     if scan_request.checked_flag("dry_run", dry_run):
         return adopt_by_reference(store, table, make_head, dry_run=True)[1]
@@ -69,10 +92,17 @@ def adopt(
     return Table(store, snapshot)
 
 
-def _mode(given: str) -> str:
+def _mode(given: str, *, follow: bool) -> str:
     if given not in {REFERENCE, COPY}:
         raise InvalidInput(
             f"mode cannot be {given!r}.", code="BAD_OPTION", name="mode", remedy=f"Give {REFERENCE!r} or {COPY!r}."
+        )
+    if follow and given == COPY:
+        raise InvalidInput(
+            "A copy of a source does not follow it.",
+            code="BAD_OPTION",
+            name="follow",
+            remedy='Give mode="reference", or leave follow out.',
         )
     return given
 
@@ -81,17 +111,28 @@ def _types(text: str) -> dict[str, DataType]:
     return {f.name: f.type for f in from_arrow_schema(columns(text))}
 
 
-def _read(place: Store, types: Mapping[str, DataType], *, binary_as_string: bool) -> SourceTable:
-    """Return what lies at ``place``. Raises ``InvalidInput`` (``UNKNOWN_SOURCE_KIND``) if it cannot be adopted."""
-    kind = source_kind(place)
+def _from_log(store: Store, source: str, given: dict[str, Any], *, follow: bool) -> SourceTable | None:
+    """Return the source at ``source`` if it has a log; None for a folder of Parquet files."""
+    if given.get("catalog") is not None:
+        kind, place, storage = ICEBERG, source, store.beside(store.url).options
+    elif source.endswith(".metadata.json"):
+        kind, place, storage = ICEBERG, source, store.beside(source).options
+    else:
+        found = store.beside(source)
+        kind, place, storage = source_kind(found), found.url, found.options
     if kind == PARQUET:
-        return parquet_folder(place, partition_types=types, binary_as_string=binary_as_string)
-    raise InvalidInput(
-        f"{place.url} is a table of {kind.capitalize()}, which this version cannot adopt.",
-        code="UNKNOWN_SOURCE_KIND",
-        name=place.url,
-        remedy=f"Read its rows through {kind.capitalize()}, and append them.",
-    )
+        check_options(kind, given, follow=follow)
+        if follow:
+            raise InvalidInput(
+                f"{place} is a folder of Parquet files, which has no versions that a table could follow.",
+                code="SOURCE_FIXED",
+                name=place,
+                remedy="Adopt it without follow=True; adopt it again when its files have changed.",
+            )
+        return None
+    if "timestamp" in given:
+        given["timestamp"] = scan_request.point(None, given["timestamp"])["timestamp_micros"]
+    return read_log_source(kind, place, storage, given, follow=follow)
 
 
 def _copied(store: Store, place: Store, table: SourceTable, make_head: Callable[[Schema], Head]) -> Table:

@@ -25,6 +25,7 @@ from tamis.errors import InvalidInput, SchemaFenced
 from tamis.storage.commit_log import Head, Operation, Snapshot, load
 from tamis.storage.commit_log import create as create_state
 from tamis.storage.commit_log import history as state_history
+from tamis.storage.commit_log.following import check_writable
 from tamis.storage.object_store import Store, open_store
 from tamis.table import metadata_tables as metadata
 from tamis.table import scan_request, table_card
@@ -38,6 +39,7 @@ from tamis.table.row_stream import arrow_stream, is_spark
 from tamis.table.scan_request import RowFilter
 from tamis.table.schema_source import schema_from
 from tamis.table.schema_verbs import SchemaVerbs, check_names
+from tamis.table.source_verbs import SourceVerbs
 from tamis.table.spark_dispatch import run_on_spark
 from tamis.table.table_definition import PENDING, logical_schema, new_head, with_schema
 from tamis.table.upkeep_verbs import UpkeepVerbs
@@ -108,7 +110,7 @@ def scan_polars(
     return lazy_frame(table.scan(version=version, timestamp=timestamp))
 
 
-class Table(ChangeVerbs, SchemaVerbs, IndexVerbs, ReadVerbs, UpkeepVerbs, ExportVerbs):
+class Table(ChangeVerbs, SchemaVerbs, IndexVerbs, ReadVerbs, UpkeepVerbs, ExportVerbs, SourceVerbs):
     """A table at a path. ``repr`` summarizes its state."""
 
     def __init__(self, store: Store, snapshot: Snapshot, *, pinned: bool = False) -> None:
@@ -331,6 +333,7 @@ class Table(ChangeVerbs, SchemaVerbs, IndexVerbs, ReadVerbs, UpkeepVerbs, Export
     ) -> Result:
         self._writable()
         snapshot = self._latest()
+        check_writable(snapshot.head, self.path)
         head = snapshot.head if snapshot.head.schema else with_schema(snapshot.head, rows.schema)
         if snapshot.head.schema:
             rows = self._under_held(rows, head)
@@ -341,6 +344,7 @@ class Table(ChangeVerbs, SchemaVerbs, IndexVerbs, ReadVerbs, UpkeepVerbs, Export
     def _change(self, run: Callable[[Snapshot], tuple[Snapshot, Result]]) -> Result:
         """Apply ``run`` to the newest version, and retry on later ones if concurrent commits conflict."""
         self._writable()
+        check_writable(self._latest().head, self.path)
         self._snapshot, result = operations.repeated(self._latest, run)
         return result
 
@@ -348,6 +352,7 @@ class Table(ChangeVerbs, SchemaVerbs, IndexVerbs, ReadVerbs, UpkeepVerbs, Export
         self, rows: pa.RecordBatchReader, on: str, clauses: Sequence[operations.MergeClause], **more: Any
     ) -> Result:
         self._writable()
+        check_writable(self._latest().head, self.path)
         options = self._options(self._latest().head)
         self._snapshot, result = operations.merge_rows(self._store, self._settled, rows, on, clauses, options, **more)
         return result

@@ -15,6 +15,7 @@ from tamis.engine.scan import Options
 from tamis.engine.scan.column_selection import names_of
 from tamis.engine.scan.scan_options import check_bound
 from tamis.storage.commit_log import Head, Snapshot
+from tamis.storage.commit_log.following import check_writable
 from tamis.storage.commit_log.version_points import checked_version
 from tamis.storage.object_store import Store
 from tamis.table.scan_request import RowFilter, checked_flag, parse_filter
@@ -56,6 +57,7 @@ class UpkeepVerbs:
         check_bound("max_bytes", max_bytes, 1)
         check_bound("max_seconds", max_seconds, 0)
         snapshot = self._newest()
+        check_writable(snapshot.head, self._store.url)
         options = self._options(snapshot.head)
         conjuncts = parse_filter(row_filter, snapshot.schema, options)[0]
         names = names_of(cluster_by, "cluster_by")

@@ -17,12 +17,13 @@ from tamis.bridges.sources.source_table import FILES, SourceTable
 from tamis.core.stats.collection_limits import limits_within
 from tamis.core.stats.statistics_budget import BYTES
 from tamis.core.types import Schema
-from tamis.errors import CorruptData, InvalidInput
+from tamis.errors import CorruptData, InvalidInput, NotFound
 from tamis.storage.commit_log import Source
 from tamis.storage.commit_log.deletion_vectors import bitmap
 from tamis.storage.files.constant_columns import constant_columns
 from tamis.storage.files.parquet.foreign_columns import ForeignLayout, foreign_names
 from tamis.storage.object_store import Store
+from tamis.storage.object_store.parallel_requests import gather
 from tamis.storage.object_store.relative_paths import OUTSIDE
 from tamis.storage.object_store.store import Entry
 from tamis.world import new_id
@@ -129,7 +130,7 @@ def _check_inside(paths: pa.ChunkedArray, root: str) -> None:
 
 def _entries(store: Store, paths: Sequence[str], sizes: Sequence[int | None]) -> list[Entry]:
     """Return what the store says of the files. Raises ``CorruptData`` (``SOURCE_CHANGED``) naming one that is gone."""
-    listed = {entry.path: entry for entry in store.list()}
+    listed = _listed(store, paths)
     found = []
     for path, size in zip(paths, sizes, strict=True):
         entry = listed.get(path)
@@ -139,6 +140,23 @@ def _entries(store: Store, paths: Sequence[str], sizes: Sequence[int | None]) ->
             raise changed(path, f"has {entry.size} bytes instead of {size}")
         found.append(entry)
     return found
+
+
+FEW = 1_000
+"""As many files are asked for one by one; a listing of a large source takes longer."""
+
+
+def _listed(store: Store, paths: Sequence[str]) -> dict[str, Entry]:
+    if len(paths) > FEW:
+        return {entry.path: entry for entry in store.list()}
+
+    def one(path: str) -> Entry | None:
+        try:
+            return store.entry(path)
+        except NotFound:
+            return None
+
+    return {entry.path: entry for entry in gather(store, one, paths) if entry is not None}
 
 
 def _check_rows(footers: Sequence[SourceFooter], rows: Sequence[int | None]) -> None:

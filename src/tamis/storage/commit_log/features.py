@@ -23,10 +23,15 @@ EXTERNAL_PARTS = "external-parts"
 EXPORTED = "exported"
 """The table is a plain table of another format now. No writer knows it: what others write is not in the log."""
 
+FOLLOWING = "follows-source"
+"""The table's rows are those of a source: a writer without this feature would commit others beside them."""
+
 READER_FEATURES: frozenset[str] = frozenset({DELETION_VECTORS, EXTERNAL_PARTS})
 """Features that this version can read."""
 
-WRITER_FEATURES: frozenset[str] = frozenset({"generated-columns", "identity-columns", "indexes", CHECK_CONSTRAINTS})
+WRITER_FEATURES: frozenset[str] = frozenset(
+    {"generated-columns", "identity-columns", "indexes", CHECK_CONSTRAINTS, FOLLOWING}
+)
 """Features that this version can write; a writer must know the reader features too."""
 
 

@@ -71,6 +71,8 @@ class Proposal:
     """The version whose data files are restored; a vacuum must not have released it."""
     vacuum: tuple[int, int] | None = None
     """Of a vacuum: what may vanish from now on, as in ``Commit.vacuum``."""
+    follows: bool = False
+    """Whether the change is one of the source that the table follows; nobody else changes its rows or columns."""
     table_id: str = ""
     """The id of the table to change, so that a table created in its place is not; empty: any table."""
 

@@ -21,6 +21,7 @@ from tamis.storage.commit_log.commit_record import Commit, Segment
 from tamis.storage.commit_log.conflict import StillValid, check_commit, check_rows, check_vacuum
 from tamis.storage.commit_log.deletion_vectors import FOLDER, vectors_of
 from tamis.storage.commit_log.features import DELETION_VECTORS, check_writer
+from tamis.storage.commit_log.following import check_following
 from tamis.storage.commit_log.manifests import add_segment
 from tamis.storage.commit_log.model import Head
 from tamis.storage.commit_log.path_checks import no_table
@@ -141,6 +142,7 @@ class _Transaction:
         """Check that the change fits the head in force now."""
         proposal = self._proposal
         check_writer(head.reader_features, head.writer_features, self._store.url)
+        check_following(head, proposal, self._store.url)
         if proposal.head is not None and proposal.head.table_id != latest.table_id:
             raise InvalidInput(
                 f"The head is that of another table ({proposal.head.table_id}).",

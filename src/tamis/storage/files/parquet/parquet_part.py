@@ -21,6 +21,7 @@ from tamis.storage.files.parquet.footer import CACHE_BYTES, Footer, footer_of
 from tamis.storage.files.parquet.page_excerpt import Excerpt
 from tamis.storage.files.parquet.page_offsets import Pages, runs_in
 from tamis.storage.files.parquet.row_group_statistics import block_statistics
+from tamis.storage.files.parquet.view_types import without_views
 from tamis.storage.files.protocol import IoCounters, PartRef, Piece
 from tamis.storage.files.shredded_leaves import LEAVES, Leaf, extended, leaves_in
 from tamis.storage.object_store.lru_cache import LruCache
@@ -212,7 +213,8 @@ class ParquetPart:
         self._ranges.fetch([self._range(b, at) for b in blocks for at in leaves])
         try:
             with self._stream.decoding(f"blocks {blocks}"):
-                table = self._file.reader.read_row_groups(blocks, column_indices=list(leaves), use_threads=False)
+                found = self._file.reader.read_row_groups(blocks, column_indices=list(leaves), use_threads=False)
+                table = without_views(found)
         finally:
             self._ranges.forget()
         if len(table) != length:

@@ -1,0 +1,184 @@
+"""Synchronization: each new version of a followed source becomes a commit.
+
+Invariant: the head names the version of the source that its rows are those of. Both change in one commit, so two
+synchronizations at once, or one that was killed, take no version twice and leave none out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyroaring import BitMap
+
+from tamis.bridges.adoption.external_manifest import ExternalParts, external_parts
+from tamis.bridges.sources.source_changes import SourceChange
+from tamis.core.types import Schema
+from tamis.errors import InvalidInput
+from tamis.storage.commit_log import Head, Operation, Proposal, Snapshot, Source, commit, next_schema
+from tamis.storage.commit_log.deletion_vectors import bitmap, vector
+from tamis.storage.commit_log.following import follows
+from tamis.storage.files.parquet.foreign_part import source_store
+
+POSITION = "position"
+"""The property of a followed source that says which version was taken last."""
+
+Changes = Callable[[Source, Head], Iterator[tuple[SourceChange, Mapping[str, Any]]]]
+"""Given the source, with its position, and the table's head: the versions since, with the position after each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Synchronization:
+    """What a synchronization did."""
+
+    source: str
+    commits: int
+    """Versions of the source that were taken, one commit each."""
+    source_version: str | None
+    """The version of the source that the table's rows are those of now."""
+    version: int
+    files_added: int
+    files_removed: int
+
+    def as_dict(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+def followed_source(head: Head, url: str) -> Source:
+    """Return the source that a table follows. Raises ``InvalidInput`` (``NOT_FOLLOWING``)."""
+    found = [source for source in head.sources if POSITION in source.properties]
+    if not follows(head) or not found:
+        raise InvalidInput(
+            f"The table {url} follows no source.",
+            code="NOT_FOLLOWING",
+            name=url,
+            remedy="Adopt the source with follow=True.",
+        )
+    return found[-1]
+
+
+def take_changes(snapshot: Snapshot, changes: Changes) -> tuple[Snapshot, Synchronization]:
+    """Commit the versions of the followed source since the last one that was taken, one by one.
+
+    Raises ``Conflict`` if another synchronization took one of them meanwhile: begin again from the newest version.
+    """
+    source = followed_source(snapshot.head, snapshot.store.url)
+    told: str | None = source.properties.get("source_version")
+    commits = added = removed = 0
+    for change, position in changes(source, snapshot.head):
+        snapshot, figures = _taken(snapshot, change, position)
+        told = change.table.version
+        commits, added, removed = commits + 1, added + figures[0], removed + figures[1]
+    return snapshot, Synchronization(source.root, commits, told, snapshot.version, added, removed)
+
+
+def _taken(snapshot: Snapshot, change: SourceChange, position: Mapping[str, Any]) -> tuple[Snapshot, tuple[int, int]]:
+    """Commit one version of the source; return the snapshot, and how many files came and went."""
+    before = followed_source(snapshot.head, snapshot.store.url)
+    head = _evolved(snapshot.head, change.table.schema)
+    properties = {**before.properties, "source_version": change.table.version, POSITION: dict(position)}
+    names = {**before.column_names, **change.table.column_names}
+    source = replace(before, column_names=names, properties=properties)
+    head = replace(
+        head,
+        sources=tuple(source if s.source_id == source.source_id else s for s in head.sources),
+        highest_column_id=max(head.highest_column_id, change.table.highest_column_id),
+    )
+    effect = _effect(snapshot, source, change, head)
+    counts = {
+        "parts_added": len(effect.parts.manifest) if effect.parts else 0,
+        "parts_removed": len(effect.removed),
+        "parts_with_deletions": len(effect.deleted),
+    }
+    told: dict[str, Any] = {"source": source.root, "kind": source.kind, "source_version": change.table.version}
+    if change.table.timestamp_micros is not None:
+        told["source_timestamp_micros"] = change.table.timestamp_micros
+    proposal = Proposal(
+        Operation("sync", told, counts),
+        read_version=snapshot.version,
+        head=head,
+        add=[effect.parts.manifest] if effect.parts and len(effect.parts.manifest) else (),
+        remove_parts=effect.removed,
+        delete_rows=effect.deleted,
+        add_deletions=effect.parts.deletions if effect.parts else {},
+        data_change=not change.rearranges,
+        follows=True,
+        table_id=snapshot.head.table_id,
+    )
+    return commit(snapshot.store, proposal), (counts["parts_added"], counts["parts_removed"])
+
+
+def _evolved(head: Head, schema: Schema) -> Head:
+    assert head.schema is not None
+    return head if schema.fields == head.schema.fields else next_schema(head, schema)
+
+
+@dataclass(frozen=True, slots=True)
+class _Effect:
+    """What a version does to the parts."""
+
+    parts: ExternalParts | None
+    removed: tuple[str, ...] = ()
+    deleted: Mapping[str, bytes] = field(default_factory=dict)
+
+
+def _effect(snapshot: Snapshot, source: Source, change: SourceChange, head: Head) -> _Effect:
+    if not change.whole and change.known_since is not None and not change.removed:
+        parts = _added(snapshot, source, change, head, change.table.files)
+        # what was written before the last version may be in it already: a file may be named again
+        if parts is None or all(entry.modified_micros > change.known_since for entry in parts.entries):
+            return _Effect(parts)
+    return _compared(snapshot, source, change, head)
+
+
+def _compared(snapshot: Snapshot, source: Source, change: SourceChange, head: Head) -> _Effect:
+    """Compare the files of a version with the parts that the table has."""
+    files, live = change.table.files, snapshot.parts()
+    at = pc.index_in(_whole(files["path"]), value_set=_whole(live["path"]))
+    known = np.asarray(at.is_valid())
+    places = np.asarray(at.fill_null(0), np.int64)[known]
+    old, new = live["deletion"].take(pa.array(places)), files["deletion"].filter(pa.array(known))
+    differ = ~np.asarray(pc.fill_null(pc.equal(_whole(old), _whole(new)), False)) & ~(
+        np.asarray(old.is_null()) & np.asarray(new.is_null())
+    )
+    deleted: dict[str, bytes] = {}
+    again = np.zeros(len(known), np.bool_)
+    replaced: list[int] = []
+    rows = np.flatnonzero(known)
+    for n in np.flatnonzero(differ).tolist():
+        place = int(places[n])
+        path = files["path"][int(rows[n])].as_py()
+        before, after = (bitmap(v, path) if v else BitMap() for v in (old[n].as_py(), new[n].as_py()))
+        if before < after:
+            deleted[live["part_id"][place].as_py()] = vector(after - before)
+        elif before != after:  # rows came back, which a part's deletion vector cannot say
+            again[rows[n]] = True
+            replaced.append(place)
+    if change.whole:
+        gone = np.asarray(pc.invert(pc.is_in(_whole(live["path"]), value_set=_whole(files["path"]))))
+    else:
+        gone = np.asarray(pc.is_in(_whole(live["path"]), value_set=pa.array(change.removed, pa.string())))
+    removed = np.union1d(np.flatnonzero(gone), np.array(replaced, np.int64))
+    fresh = files.filter(pa.array(~known | again))
+    parts = _added(snapshot, source, change, head, fresh)
+    return _Effect(parts, tuple(live["part_id"].take(pa.array(removed)).to_pylist()), deleted)
+
+
+def _added(
+    snapshot: Snapshot, source: Source, change: SourceChange, head: Head, files: pa.Table
+) -> ExternalParts | None:
+    if not len(files):
+        return None
+    assert head.schema is not None
+    place = source_store(snapshot.store, source)
+    return external_parts(place, replace(change.table, files=files), source, head.schema)
+
+
+def _whole(column: Any) -> pa.Array:
+    if isinstance(column, pa.ChunkedArray):
+        return pa.concat_arrays(column.chunks) if column.num_chunks else pa.nulls(0, column.type)
+    return column
